@@ -1,0 +1,177 @@
+//! `Machine`: package ⊃ node ⊃ domain ⊃ core ⊃ cpu, with memory and distances.
+
+use crate::{Bytes, CoreId, CpuId, CpuSet, DomainId, NodeId, NodeSet, PackageId};
+
+/// Where a fact comes from, in order of trust (best first).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Source {
+    /// Measured on the machine itself.
+    Measured,
+    /// Read from sysfs or procfs.
+    Discovered,
+    /// Written down in a machine file.
+    Declared,
+    /// From a synthetic description such as `node:4 core:2 pu:1`.
+    Synthetic,
+    /// Taken for granted.
+    Assumed,
+}
+
+/// A machine as far as this process may use it: cpus outside the affinity mask or cpuset and nodes
+/// outside `Mems_allowed` are not in it. Every list is ordered by id.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct Machine {
+    /// Host name, file name or synthetic description.
+    pub name: String,
+    /// Where its structure comes from.
+    pub source: Source,
+    /// Packages with at least one usable cpu.
+    pub packages: Vec<Package>,
+    /// Nodes with usable memory, usable cpus or both.
+    pub nodes: Vec<Node>,
+    /// Domains with at least one usable cpu.
+    pub domains: Vec<Domain>,
+    /// Cores with at least one usable cpu.
+    pub cores: Vec<Core>,
+    /// Usable cpus.
+    pub cpus: Vec<Cpu>,
+    /// SLIT distances, row (from) major in the order of `nodes`; 10 is local.
+    pub distances: Vec<Vec<u32>>,
+    /// Where the distances come from.
+    pub distances_source: Source,
+    /// What the process is not allowed to use although the machine has it.
+    pub hidden: Hidden,
+    /// Size of a base page.
+    pub page_size: Bytes,
+    /// Size of a transparent huge page, where the kernel has them.
+    pub huge_page_size: Option<Bytes>,
+}
+
+/// Cpus and nodes that exist but are outside the affinity mask or the cpuset.
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
+pub struct Hidden {
+    /// Online cpus this process may not run on.
+    pub cpus: CpuSet,
+    /// Nodes this process may not allocate from.
+    pub nodes: NodeSet,
+}
+
+/// A package (socket).
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct Package {
+    /// The kernel's number.
+    pub id: PackageId,
+    /// Model name of its cpus, where known.
+    pub model: Option<String>,
+    /// Its usable cpus.
+    pub cpus: CpuSet,
+}
+
+/// A NUMA node.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct Node {
+    /// The kernel's number.
+    pub id: NodeId,
+    /// Package of its cpus; none for a node without cpus or over several packages.
+    pub package: Option<PackageId>,
+    /// Its usable cpus; empty for a memory-only node.
+    pub cpus: CpuSet,
+    /// Memory in all; zero for a node of cpus only, or one whose memory may not be used.
+    pub memory: Bytes,
+    /// Memory free when read.
+    pub memory_free: Bytes,
+}
+
+/// The cores that share a last-level cache.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct Domain {
+    /// Atoll's number.
+    pub id: DomainId,
+    /// Node it lies in.
+    pub node: NodeId,
+    /// Usable cpus.
+    pub cpus: CpuSet,
+    /// Level of the shared cache (3 on most machines); none where unknown.
+    pub cache_level: Option<u32>,
+    /// Size of the shared cache.
+    pub cache: Option<Bytes>,
+}
+
+/// A core.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct Core {
+    /// Atoll's number.
+    pub id: CoreId,
+    /// Domain it lies in.
+    pub domain: DomainId,
+    /// Usable hardware threads.
+    pub cpus: CpuSet,
+}
+
+/// A hardware thread and where it lies.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+pub struct Cpu {
+    /// The kernel's number.
+    pub id: CpuId,
+    /// Its core.
+    pub core: CoreId,
+    /// Its domain.
+    pub domain: DomainId,
+    /// Its node.
+    pub node: NodeId,
+    /// Its package.
+    pub package: PackageId,
+}
+
+impl Machine {
+    /// The node of that number.
+    pub fn node(&self, id: NodeId) -> Option<&Node> {
+        self.nodes.iter().find(|node| node.id == id)
+    }
+
+    /// The cpu of that number.
+    pub fn cpu(&self, id: CpuId) -> Option<&Cpu> {
+        self.cpus.binary_search_by_key(&id, |cpu| cpu.id).ok().map(|i| &self.cpus[i])
+    }
+
+    /// Domains of a node, ordered by id.
+    pub fn domains_of(&self, node: NodeId) -> impl Iterator<Item = &Domain> {
+        self.domains.iter().filter(move |domain| domain.node == node)
+    }
+
+    /// Nodes that have memory.
+    pub fn nodes_with_memory(&self) -> impl Iterator<Item = &Node> {
+        self.nodes.iter().filter(|node| node.memory.0 > 0)
+    }
+
+    /// Nodes that have cpus.
+    pub fn nodes_with_cpus(&self) -> impl Iterator<Item = &Node> {
+        self.nodes.iter().filter(|node| !node.cpus.is_empty())
+    }
+
+    /// SLIT distance from one node to another; 10 is local. None for a node that is not there.
+    pub fn distance(&self, from: NodeId, to: NodeId) -> Option<u32> {
+        let position = |id| self.nodes.iter().position(|node| node.id == id);
+        self.distances.get(position(from)?)?.get(position(to)?).copied()
+    }
+
+    /// Nodes ordered by distance from `from` (itself first when it is in the machine), ties by id.
+    pub fn nodes_by_distance(&self, from: NodeId) -> Vec<&Node> {
+        let mut nodes: Vec<&Node> = self.nodes.iter().collect();
+        nodes.sort_by_key(|node| {
+            (node.id != from, self.distance(from, node.id).unwrap_or(u32::MAX), node.id)
+        });
+        nodes
+    }
+
+    /// The nearest node that has cpus; `from` itself when it has some.
+    pub fn nearest_with_cpus(&self, from: NodeId) -> Option<&Node> {
+        self.nodes_by_distance(from).into_iter().find(|node| !node.cpus.is_empty())
+    }
+
+    /// The nearest node that has memory; `from` itself when it has some.
+    pub fn nearest_with_memory(&self, from: NodeId) -> Option<&Node> {
+        self.nodes_by_distance(from).into_iter().find(|node| node.memory.0 > 0)
+    }
+}
