@@ -1,1 +1,3 @@
 //! bench
+
+pub mod runtime;

@@ -1,5 +1,7 @@
 //! A budget for memory: who allocates asks first.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use atoll_topology::Bytes;
 
 /// Grants memory before it is allocated. Charged by [`NodeBuffer`](crate::NodeBuffer) and by
@@ -14,7 +16,9 @@ pub trait Budget: Send + Sync + std::fmt::Debug {
 
 /// The budget does not hold what was asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{asked} more memory asked, {available} of {limit} available; raise the memory limit or free tables")]
+#[error(
+    "{asked} more memory asked, {available} of {limit} available; raise the memory limit or free tables"
+)]
 pub struct BudgetExceeded {
     /// What was asked for.
     pub asked: Bytes,
@@ -22,4 +26,87 @@ pub struct BudgetExceeded {
     pub available: Bytes,
     /// The whole budget.
     pub limit: Bytes,
+}
+
+/// A budget with a fixed limit.
+#[derive(Debug)]
+pub struct FixedBudget {
+    limit: Bytes,
+    used: AtomicU64,
+}
+
+impl FixedBudget {
+    /// A budget of this much, all of it available.
+    pub fn new(limit: Bytes) -> Self {
+        Self { limit, used: AtomicU64::new(0) }
+    }
+
+    /// What is granted and not given back.
+    pub fn used(&self) -> Bytes {
+        Bytes(self.used.load(Ordering::Relaxed))
+    }
+}
+
+impl Budget for FixedBudget {
+    fn try_grow(&self, bytes: Bytes) -> Result<(), BudgetExceeded> {
+        let grown = |used: u64| used.checked_add(bytes.0).filter(|sum| *sum <= self.limit.0);
+        // Relaxed: the sum alone matters, no other memory is published through it.
+        match self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, grown) {
+            Ok(_) => Ok(()),
+            Err(used) => Err(BudgetExceeded {
+                asked: bytes,
+                available: Bytes(self.limit.0.saturating_sub(used)),
+                limit: self.limit,
+            }),
+        }
+    }
+
+    fn shrink(&self, bytes: Bytes) {
+        let shrunk = |used: u64| Some(used.saturating_sub(bytes.0));
+        let _ = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, shrunk);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fixed_budget_grants_up_to_its_limit_and_again_what_came_back() {
+        let budget = FixedBudget::new(Bytes(100));
+        budget.try_grow(Bytes(60)).unwrap();
+        let error = budget.try_grow(Bytes(41)).unwrap_err();
+        assert_eq!(
+            error,
+            BudgetExceeded { asked: Bytes(41), available: Bytes(40), limit: Bytes(100) }
+        );
+        assert_eq!(budget.used(), Bytes(60));
+        budget.shrink(Bytes(60));
+        budget.try_grow(Bytes(100)).unwrap();
+    }
+
+    #[test]
+    fn a_fixed_budget_survives_absurd_numbers() {
+        let budget = FixedBudget::new(Bytes(u64::MAX));
+        budget.try_grow(Bytes(1)).unwrap();
+        assert!(budget.try_grow(Bytes(u64::MAX)).is_err());
+        budget.shrink(Bytes(u64::MAX));
+        assert_eq!(budget.used(), Bytes(0));
+    }
+
+    #[test]
+    fn threads_together_are_never_granted_more_than_the_limit() {
+        let budget = FixedBudget::new(Bytes(1000));
+        let granted = AtomicU64::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    while budget.try_grow(Bytes(7)).is_ok() {
+                        granted.fetch_add(7, Ordering::Relaxed);
+                    }
+                });
+            }
+        });
+        assert_eq!(granted.into_inner(), 994);
+    }
 }

@@ -25,13 +25,54 @@ pub enum Policy {
     WeightedInterleave(NodeSet),
 }
 
-/// Anonymous memory from the kernel: start and length in bytes, both multiples of its page size.
+/// Anonymous memory from the kernel, or a part of it: start and length in bytes. What
+/// [`Kernel::map`] returns starts and ends at a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mapping {
+    start: NonNull<u8>,
+    len: usize,
+}
+
+impl Mapping {
+    /// A mapping of these bytes, for implementations of [`Kernel`].
+    ///
+    /// # Safety
+    /// The range is mapped for reading and writing until [`Kernel::unmap`], and every copy of the
+    /// mapping stays with the one who owns the memory: the bytes of what is handed to
+    /// [`Kernel::populate`] are referred to by nobody else meanwhile.
+    pub unsafe fn from_raw(start: NonNull<u8>, len: usize) -> Self {
+        Self { start, len }
+    }
+
     /// First byte.
-    pub start: NonNull<u8>,
+    pub fn start(&self) -> NonNull<u8> {
+        self.start
+    }
+
+    /// First byte as a number.
+    pub fn address(&self) -> usize {
+        self.start.as_ptr() as usize
+    }
+
     /// Length in bytes.
-    pub len: usize,
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is not a single byte.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// `len` bytes from `offset` on; `None` when they reach beyond the end.
+    pub fn part(&self, offset: usize, len: usize) -> Option<Self> {
+        if offset.checked_add(len)? > self.len {
+            return None;
+        }
+        // SAFETY: the offset lies within one mapping, whose length is at most isize::MAX.
+        let start = unsafe { self.start.add(offset) };
+        Some(Self { start, len })
+    }
 }
 
 // SAFETY: a mapping is a range of addresses; who may read or write it is its owner's concern.
@@ -54,11 +95,12 @@ pub trait Kernel: Send + Sync + std::fmt::Debug {
     /// Sets the policy of a mapping's pages that are not touched yet (`mbind`).
     fn set_policy(&self, mapping: Mapping, policy: &Policy) -> Result<(), KernelError>;
 
-    /// Touches every page of a mapping so that it gets its home. Contents stay as they are.
+    /// Touches every page that the mapping or part of one overlaps, so that it gets its home.
+    /// Contents stay as they are, and bytes beyond its ends are neither read nor written.
     fn populate(&self, mapping: Mapping) -> Result<(), KernelError>;
 
     /// Home of the page at each address, as the kernel tells it (`move_pages` without targets);
-    /// `None` for a page not yet touched.
+    /// `None` for a page not yet written to.
     fn homes(&self, addresses: &[usize]) -> Result<Vec<Option<NodeId>>, KernelError>;
 
     /// Restricts the calling thread to these cpus (`sched_setaffinity`).
@@ -72,6 +114,10 @@ pub trait Kernel: Send + Sync + std::fmt::Debug {
 
     /// Free memory of a node now.
     fn node_free(&self, node: NodeId) -> Result<Bytes, KernelError>;
+
+    /// File cache of a node: what the kernel gives up before a bound allocation finds no memory.
+    /// A preferred one goes to the next node instead and leaves the cache alone.
+    fn node_reclaimable(&self, node: NodeId) -> Result<Bytes, KernelError>;
 
     /// Size of a base page in bytes.
     fn page_size(&self) -> usize;

@@ -1,8 +1,31 @@
-//! placement
+//! Placement: strategies, threads bound to cpus, memory with a home, and proof of both.
+//!
+//! This crate owns the decision where threads and memory go and the calls that carry it out:
+//! [`Strategy`] says what should be where, [`Kernel`] does it ([`LiveKernel`] by Linux), [`Arena`]
+//! hands out [`NodeBuffer`]s on a node and counts every [`Fallback`], [`Budget`] bounds them, and
+//! [`verify_pages`] and [`verify_thread`] tell what the kernel says was achieved.
+//!
+//! It is a crate of its own because it fences off the one door to the kernel's placement calls, so
+//! that everything above runs on a simulated kernel as well, and because database engineers use it
+//! without anything above it. It knows nothing of Arrow, SQL or thread pools.
+
+mod arena;
 mod budget;
+mod buffer;
 mod error;
 mod kernel;
+mod live;
+mod strategy;
+mod verify;
 
-pub use budget::{Budget, BudgetExceeded};
-pub use error::KernelError;
+pub use arena::{Arena, ArenaOptions, Fallback, FallbackReason};
+pub use budget::{Budget, BudgetExceeded, FixedBudget};
+pub use buffer::NodeBuffer;
+pub use error::{KernelError, PlacementError};
 pub use kernel::{Kernel, Mapping, Policy};
+pub use live::LiveKernel;
+pub use strategy::{ChunkHome, Homes, Memory, Strategy, StrategyError, StrategyParseError};
+pub use verify::{
+    PAGES_SEEN_MAX, PageRange, PagesReport, ThreadReport, verify_pages, verify_pages_sampled,
+    verify_thread,
+};

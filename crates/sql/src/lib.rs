@@ -1,1 +1,24 @@
-//! sql
+//! SQL over tables whose memory has a home.
+//!
+//! This crate owns the SQL engine: DataFusion with tables in placed memory ([`Session`]), the scan
+//! that reads them, the exchange that keeps work at its home, Atoll's aggregates and optimizer
+//! rules, and the knowledge base as tables. It is a crate of its own because it is the only library
+//! that names DataFusion and Arrow; what others need of Arrow they take from [`arrow`].
+
+mod error;
+pub mod exchange;
+pub mod functions;
+mod rules;
+mod scan;
+mod session;
+mod system;
+mod table;
+pub mod tpch;
+
+pub use datafusion;
+pub use datafusion::arrow;
+pub use error::{Place, SqlError};
+pub use session::{
+    AtollOptions, JoinMethod, Progress, QueryResult, Session, SessionOptions, Statement,
+    split_statements,
+};

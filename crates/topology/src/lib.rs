@@ -1,9 +1,31 @@
-//! The machine and what is known of it.
+//! The machine and what is known of it: packages, nodes, domains, cores and cpus with their memory,
+//! caches and distances, and for every group of facts the source it comes from.
+//!
+//! A [`Machine`] is one type for three worlds. [`Machine::discover`] reads the live one from sysfs and
+//! procfs, bounded by what the process is allowed; [`Machine::discover_at`] reads a copied tree;
+//! [`Machine::synthetic`] and [`MachineBuilder`] describe one that is not there. [`render`] prints any
+//! of them for people and for programs.
+//!
+//! It is a crate of its own because everything above it (placement, cost model, lab) needs the words
+//! and the model, and none of its system calls: it reads files and nothing else, so it is free of
+//! unsafe code and works on a description of a machine as on the machine.
 
+#![forbid(unsafe_code)]
+
+mod assemble;
+mod builder;
+mod discover;
 mod ids;
 mod machine;
+pub mod render;
 mod sets;
+mod synthetic;
 
+pub use builder::{BuildError, CPUS_MAX, MachineBuilder, NODES_MAX, NodeShape, Numbering};
+pub use discover::{Allowed, DiscoverError};
 pub use ids::{Bytes, CoreId, CpuId, DomainId, Nanos, NodeId, PackageId};
-pub use machine::{Core, Cpu, Domain, Hidden, Machine, Node, Package, Source};
+pub use machine::{
+    Core, Cpu, CpuTimeLimit, Domain, Hidden, Limits, Machine, MemoryLimit, Node, Package, Source,
+};
 pub use sets::{CpuSet, IdSet, NodeSet, SET_NUMBER_MAX, SetError};
+pub use synthetic::SyntheticError;

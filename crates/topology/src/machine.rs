@@ -40,11 +40,19 @@ pub struct Machine {
     pub distances: Vec<Vec<u32>>,
     /// Where the distances come from.
     pub distances_source: Source,
+    /// Where the sizes of memory come from.
+    pub memory_source: Source,
+    /// Where the domains' caches come from; assumed where a node's cpus count as one domain.
+    pub caches_source: Source,
+    /// What the process's control groups grant it.
+    pub limits: Limits,
     /// What the process is not allowed to use although the machine has it.
     pub hidden: Hidden,
+    /// Where the page sizes come from.
+    pub pages_source: Source,
     /// Size of a base page.
     pub page_size: Bytes,
-    /// Size of a transparent huge page, where the kernel has them.
+    /// Size of a transparent huge page; none where the kernel lacks them or has them off.
     pub huge_page_size: Option<Bytes>,
 }
 
@@ -55,6 +63,33 @@ pub struct Hidden {
     pub cpus: CpuSet,
     /// Nodes this process may not allocate from.
     pub nodes: NodeSet,
+}
+
+/// Bounds that the process's control groups set on all their members together.
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
+pub struct Limits {
+    /// Memory, where the bound is below the machine's.
+    pub memory: Option<MemoryLimit>,
+    /// Time on cpus.
+    pub cpu_time: Option<CpuTimeLimit>,
+}
+
+/// The narrowest memory limit on the way from the process's control group to the root.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct MemoryLimit {
+    /// Memory granted.
+    pub bytes: Bytes,
+    /// File that says so.
+    pub file: String,
+}
+
+/// The narrowest limit of cpu time on the way from the process's control group to the root.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct CpuTimeLimit {
+    /// Cpus' worth of time granted: quota divided by period.
+    pub cpus: f64,
+    /// File that says so.
+    pub file: String,
 }
 
 /// A package (socket).
@@ -135,6 +170,16 @@ impl Machine {
         self.cpus.binary_search_by_key(&id, |cpu| cpu.id).ok().map(|i| &self.cpus[i])
     }
 
+    /// Memory of all nodes.
+    pub fn memory(&self) -> Bytes {
+        total(self.nodes.iter().map(|node| node.memory))
+    }
+
+    /// Memory free on all nodes when read.
+    pub fn memory_free(&self) -> Bytes {
+        total(self.nodes.iter().map(|node| node.memory_free))
+    }
+
     /// Domains of a node, ordered by id.
     pub fn domains_of(&self, node: NodeId) -> impl Iterator<Item = &Domain> {
         self.domains.iter().filter(move |domain| domain.node == node)
@@ -174,4 +219,8 @@ impl Machine {
     pub fn nearest_with_memory(&self, from: NodeId) -> Option<&Node> {
         self.nodes_by_distance(from).into_iter().find(|node| node.memory.0 > 0)
     }
+}
+
+fn total(sizes: impl Iterator<Item = Bytes>) -> Bytes {
+    Bytes(sizes.fold(0, |sum, size| sum.saturating_add(size.0)))
 }

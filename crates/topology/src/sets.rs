@@ -26,7 +26,7 @@ pub type NodeSet = IdSet<NodeId>;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{text}' is not a set of numbers: {reason}; expected a list such as 0-3,8")]
 pub struct SetError {
-    /// The text as given.
+    /// The text as given, its first 80 characters.
     pub text: String,
     /// What is wrong with it.
     pub reason: String,
@@ -40,18 +40,19 @@ impl<T: From<u32> + Into<u32> + Copy> IdSet<T> {
 
     /// Reads the kernel's list notation; blank text is the empty set.
     pub fn parse(text: &str) -> Result<Self, SetError> {
-        let fail = |reason: String| SetError { text: text.trim().to_owned(), reason };
+        let fail =
+            |reason: String| SetError { text: text.trim().chars().take(80).collect(), reason };
         let number = |part: &str| -> Result<u32, SetError> {
             match part.trim().parse::<u32>() {
                 Ok(n) if n <= SET_NUMBER_MAX => Ok(n),
                 Ok(n) => Err(fail(format!("{n} is above {SET_NUMBER_MAX}"))),
-                Err(_) => Err(fail(format!("'{}' is not a number", part.trim()))),
+                Err(_) => Err(fail(format!("'{:.40}' is not a number", part.trim()))),
             }
         };
-        let mut set = Self::new();
         if text.trim().is_empty() {
-            return Ok(set);
+            return Ok(Self::new());
         }
+        let mut ranges = Vec::new();
         for part in text.trim().split(',') {
             let (first, last) = match part.split_once('-') {
                 Some((first, last)) => (number(first)?, number(last)?),
@@ -60,9 +61,9 @@ impl<T: From<u32> + Into<u32> + Copy> IdSet<T> {
             if first > last {
                 return Err(fail(format!("the range {first}-{last} runs backwards")));
             }
-            set.numbers.extend(first..=last);
+            ranges.push((first, last));
         }
-        Ok(set)
+        Ok(Self { numbers: numbers_in(ranges), id: PhantomData })
     }
 
     /// Adds an id; tells whether it is new.
@@ -124,6 +125,19 @@ impl<T: From<u32> + Into<u32> + Copy> IdSet<T> {
     pub fn is_subset(&self, other: &Self) -> bool {
         self.numbers.is_subset(&other.numbers)
     }
+}
+
+/// Numbers of inclusive ranges. Each number is visited once however often the ranges repeat it, so
+/// that hostile input costs no more than its length.
+fn numbers_in(mut ranges: Vec<(u32, u32)>) -> BTreeSet<u32> {
+    ranges.sort_unstable();
+    let mut numbers = BTreeSet::new();
+    let mut next = 0;
+    for (first, last) in ranges {
+        numbers.extend(first.max(next)..=last);
+        next = next.max(last + 1);
+    }
+    numbers
 }
 
 impl<T: From<u32> + Into<u32> + Copy> Default for IdSet<T> {

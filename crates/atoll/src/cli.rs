@@ -1,0 +1,186 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use atoll_placement::Strategy;
+use atoll_topology::Bytes;
+use clap::{Args, Parser, Subcommand};
+
+use crate::exit;
+use crate::memory::parse_bytes;
+use crate::output::Mode;
+
+/// A NUMA-aware in-memory database: data has a home, and work is sent to it.
+#[derive(Debug, Parser)]
+#[command(name = "atoll", version, max_term_width = 100, after_help = exit::HELP)]
+pub(crate) struct Cli {
+    /// What to do
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Show the machine: packages, nodes, domains, cores, memory and distances
+    #[command(after_help = "\
+Examples:
+  atoll topo
+  atoll topo --json | jq '.nodes[].cpus'
+  atoll topo --synthetic 'node:4(memory=16GiB) l3:2 core:8 pu:2'")]
+    Topo(TopoArgs),
+    /// SQL over files and in-memory tables: a shell, or scripts with -c, -f and stdin
+    #[command(after_help = "\
+Examples:
+  atoll sql                                              a shell
+  atoll sql sales.parquet                                a shell; the file is the view 'sales'
+  atoll sql -c \"SELECT count(*) FROM 'sales.parquet'\"    one statement
+  atoll sql --json -c 'SELECT * FROM atoll.nodes'        for programs
+  atoll sql --tpch 1 -f queries.sql                      a script over TPC-H at scale factor 1
+  generate | atoll sql --mode csv | head                 statements from a pipe
+
+-c and -f run in the order given. The first error ends a script with its line and exit code 1.
+Results go to stdout; messages, times and errors go to stderr. '.help' in the shell lists its
+commands; scripts know them too. ~/.atollrc is run at the start of an interactive shell.")]
+    Sql(SqlArgs),
+    /// Show all of it: the machine, TPC-H loaded, its 22 queries, and where data and threads were
+    #[command(after_help = "\
+Examples:
+  atoll demo
+  atoll demo --scale-factor 0.1
+  atoll demo --placement interleave --json > demo.json
+
+It fails when a query fails (1), or when the placement of tables and threads could not be verified
+with the kernel (3).")]
+    Demo(DemoArgs),
+}
+
+/// Arguments of `atoll topo`.
+#[derive(Args, Debug)]
+pub(crate) struct TopoArgs {
+    /// One JSON document instead of a tree
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// A machine that is described rather than this one, such as 'node:4 core:2 pu:1'
+    #[arg(long, value_name = "DESCRIPTION")]
+    pub(crate) synthetic: Option<String>,
+}
+
+/// What every command that runs SQL takes.
+#[derive(Args, Debug)]
+pub(crate) struct EngineArgs {
+    /// Worker threads in all [default: one for each cpu this process may use]
+    #[arg(long, value_name = "N", env = "ATOLL_THREADS")]
+    pub(crate) threads: Option<usize>,
+    /// Where tables put their chunks: default, aligned, ahead(k), farthest, interleave, spread,
+    /// subset(k), local, preferred(n), weighted-interleave or replicate
+    #[arg(long, value_name = "NAME", env = "ATOLL_PLACEMENT", default_value = "aligned")]
+    pub(crate) placement: Strategy,
+    /// Fail where the kernel refuses a placement, rather than going on without
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Memory for tables and queries together, such as 8GiB [default: 80 % of what is available, or
+    /// of what the control group grants if that is less]
+    #[arg(long, value_name = "SIZE", env = "ATOLL_MEMORY_LIMIT", value_parser = parse_bytes)]
+    pub(crate) memory_limit: Option<Bytes>,
+    /// Directory for what does not fit into memory [default: the system's temporary directory]
+    #[arg(long, value_name = "DIRECTORY", env = "ATOLL_SPILL_DIR")]
+    pub(crate) spill_dir: Option<PathBuf>,
+    /// No progress bars
+    #[arg(long)]
+    pub(crate) no_progress: bool,
+}
+
+/// Arguments of `atoll sql`.
+#[derive(Args, Debug)]
+pub(crate) struct SqlArgs {
+    /// Parquet, CSV, JSON or Arrow files; each becomes a view named by its stem
+    #[arg(value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Statements or a .command to run; may be repeated
+    #[arg(short = 'c', long = "command", value_name = "SQL")]
+    pub(crate) commands: Vec<String>,
+    /// A script to run; may be repeated; '-' is stdin
+    #[arg(short = 'f', long = "file", value_name = "FILE")]
+    pub(crate) scripts: Vec<PathBuf>,
+    /// Load TPC-H at this scale factor; 1 is some six million order lines
+    #[arg(long, value_name = "SCALE")]
+    pub(crate) tpch: Option<f64>,
+    /// How results are written
+    #[arg(long, value_name = "MODE", value_enum, default_value = "box")]
+    pub(crate) mode: Mode,
+    /// The same as --mode json
+    #[arg(long, conflicts_with = "mode")]
+    pub(crate) json: bool,
+    /// How the engine is set up
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
+}
+
+/// Arguments of `atoll demo`.
+#[derive(Args, Debug)]
+pub(crate) struct DemoArgs {
+    /// Scale factor of TPC-H; 1 is some six million order lines
+    #[arg(long, value_name = "SCALE", default_value_t = 1.0)]
+    pub(crate) scale_factor: f64,
+    /// One JSON document with the same facts
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// How the engine is set up
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
+}
+
+/// Something to run, as `-c` and `-f` name it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Script {
+    /// Statements on the command line.
+    Text(String),
+    /// A file, `-` for stdin.
+    File(PathBuf),
+}
+
+impl SqlArgs {
+    /// What `-c` and `-f` name, in the order in which they were given: `matches` are those of the
+    /// subcommand.
+    pub(crate) fn scripts_in_order(&self, matches: &clap::ArgMatches) -> Vec<Script> {
+        let places = |id| matches.indices_of(id).into_iter().flatten();
+        let texts = self.commands.iter().cloned().map(Script::Text);
+        let files = self.scripts.iter().cloned().map(Script::File);
+        let mut scripts: Vec<(usize, Script)> =
+            places("commands").zip(texts).chain(places("scripts").zip(files)).collect();
+        scripts.sort_by_key(|(place, _)| *place);
+        scripts.into_iter().map(|(_, script)| script).collect()
+    }
+
+    /// The mode that `--mode` and `--json` name.
+    pub(crate) fn mode(&self) -> Mode {
+        if self.json { Mode::Json } else { self.mode }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory, FromArgMatches};
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn scripts_run_in_the_order_given() {
+        let line = ["atoll", "sql", "-f", "a.sql", "-c", "b", "-f", "c.sql", "--command", "d"];
+        let matches = Cli::command().get_matches_from(line);
+        let Command::Sql(sql) = Cli::from_arg_matches(&matches).unwrap().command else {
+            panic!("sql was given");
+        };
+        let (_, matches) = matches.subcommand().unwrap();
+        let file = |name: &str| Script::File(name.into());
+        let text = |text: &str| Script::Text(text.into());
+        let expected = [file("a.sql"), text("b"), file("c.sql"), text("d")];
+        assert_eq!(sql.scripts_in_order(matches), expected);
+    }
+}

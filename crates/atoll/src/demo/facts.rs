@@ -1,0 +1,133 @@
+//! What the demo finds out, as `--json` prints it.
+
+use atoll_topology::Bytes;
+use serde::{Deserialize, Serialize};
+
+use crate::memory::Resident;
+
+/// All of it.
+#[derive(Debug, Serialize)]
+pub(super) struct Facts {
+    pub(super) settings: Settings,
+    /// As `atoll topo --json` prints it.
+    pub(super) machine: serde_json::Value,
+    pub(super) load: Load,
+    pub(super) placement: Placement,
+    pub(super) queries: Vec<Query>,
+    pub(super) plan: Plan,
+    pub(super) memory: Memory,
+    /// From the start of the process's work to the last part.
+    pub(super) total_seconds: f64,
+}
+
+impl Facts {
+    /// One document.
+    pub(super) fn to_json(&self) -> serde_json::Result<String> {
+        serde_json::to_string_pretty(self)
+    }
+}
+
+/// What was asked for.
+#[derive(Debug, Serialize)]
+pub(super) struct Settings {
+    /// Version.
+    pub(super) atoll: &'static str,
+    pub(super) scale_factor: f64,
+    /// Strategy of the tables.
+    pub(super) placement: String,
+    pub(super) strict: bool,
+    pub(super) workers: usize,
+    pub(super) memory_limit_bytes: Bytes,
+}
+
+/// How the tables came into memory: generated on the workers that keep them.
+#[derive(Debug, Serialize)]
+pub(super) struct Load {
+    pub(super) seconds: f64,
+    pub(super) rows: u64,
+    /// Memory of the tables.
+    pub(super) bytes: u64,
+    pub(super) tables: Vec<LoadedTable>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct LoadedTable {
+    pub(super) table: String,
+    pub(super) rows: u64,
+    pub(super) bytes: u64,
+}
+
+/// Where tables and threads are, as read back from the kernel.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Placement {
+    /// Rows of `atoll.pages`.
+    pub(super) pages: Vec<PageRow>,
+    /// Rows of `atoll.workers`.
+    pub(super) workers: Vec<WorkerRow>,
+    /// Pages that are on the node they were wanted on.
+    pub(super) pages_at_home: u64,
+    /// Pages that are on another.
+    pub(super) pages_elsewhere: u64,
+    /// Pages that no node was wanted for.
+    pub(super) pages_free: u64,
+    /// Pages that nothing was written to yet.
+    pub(super) pages_untouched: u64,
+    /// What was not achieved, or could not be verified; empty where all was.
+    pub(super) problems: Vec<String>,
+}
+
+/// Pages of a table by node wanted and node found.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct PageRow {
+    pub(super) table: String,
+    /// None where no policy was set.
+    pub(super) wanted_node: Option<u32>,
+    /// None for pages that nothing was written to.
+    pub(super) found_node: Option<u32>,
+    pub(super) pages: u64,
+    pub(super) bytes: u64,
+    /// Whether only some of the pages were looked at.
+    pub(super) sampled: bool,
+}
+
+/// A thread of the pools.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct WorkerRow {
+    pub(super) worker: u32,
+    pub(super) node: u32,
+    pub(super) domain: u32,
+    pub(super) cpus_wanted: String,
+    pub(super) cpus_found: Option<String>,
+    pub(super) cpu_seen: Option<u32>,
+    pub(super) bound: bool,
+    /// In words.
+    pub(super) binding: String,
+}
+
+/// A query of TPC-H, run once and not warmed up: from its text to its last row.
+#[derive(Debug, Serialize)]
+pub(super) struct Query {
+    pub(super) number: usize,
+    pub(super) milliseconds: f64,
+    pub(super) rows: usize,
+    pub(super) error: Option<String>,
+}
+
+/// A query's plan with what happened when it ran.
+#[derive(Debug, Serialize)]
+pub(super) struct Plan {
+    pub(super) query: usize,
+    pub(super) text: String,
+    pub(super) error: Option<String>,
+}
+
+/// Memory in the end.
+#[derive(Debug, Serialize)]
+pub(super) struct Memory {
+    /// Of the tables.
+    pub(super) tables_bytes: u64,
+    /// Of the process; none where procfs is not mounted.
+    pub(super) process: Option<Resident>,
+    /// Limit of tables and queries.
+    pub(super) limit_bytes: Bytes,
+}

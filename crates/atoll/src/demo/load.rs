@@ -1,0 +1,33 @@
+//! Loading TPC-H.
+
+use std::time::Instant;
+
+use atoll_sql::{Session, tpch};
+use atoll_topology::Bytes;
+
+use super::facts::{Load, LoadedTable};
+use crate::exit::{Ends, Exit};
+use crate::progress::LoadBar;
+
+/// Generates the tables into placed memory.
+pub(super) async fn load(session: &Session, scale: f64, has_progress: bool) -> Result<Load, Ends> {
+    let bar = LoadBar::new(tpch::TABLES.len(), has_progress);
+    let mut tables = Vec::new();
+    let started = Instant::now();
+    let mut done = |loaded: &tpch::Loaded| {
+        let table = LoadedTable {
+            table: loaded.table.to_owned(),
+            rows: loaded.rows as u64,
+            bytes: loaded.bytes as u64,
+        };
+        bar.done(format!("{}: {} rows, {}", table.table, table.rows, Bytes(table.bytes)));
+        tables.push(table);
+    };
+    let loaded = tpch::load(session, scale, &mut done).await;
+    let seconds = started.elapsed().as_secs_f64();
+    loaded
+        .map_err(|error| Ends::with(Exit::Statement, format!("TPC-H cannot be loaded: {error}")))?;
+    let rows = tables.iter().map(|table| table.rows).sum();
+    let bytes = tables.iter().map(|table| table.bytes).sum();
+    Ok(Load { seconds, rows, bytes, tables })
+}

@@ -1,0 +1,124 @@
+//! `atoll demo`: the machine, TPC-H loaded into placed memory, the proof of where it is, the 22
+//! queries, one plan with what it did, and the memory all of it took.
+//!
+//! Each part is a sibling that gathers facts; `facts` has their types, which `--json` prints as they
+//! are, and `text` prints the same for people, part by part as they come.
+
+mod ask;
+mod facts;
+mod load;
+mod placement;
+mod queries;
+mod text;
+
+use std::io::{self, IsTerminal, Write, stderr};
+use std::time::Instant;
+
+use atoll_sql::Session;
+use atoll_topology::render;
+
+use crate::cli::DemoArgs;
+use crate::engine::Engine;
+use crate::exit::{Ends, Exit};
+use crate::memory::Resident;
+use facts::{Facts, Memory, Settings};
+
+/// Query whose plan is shown: a join of two large tables, both of whose scans filter.
+const EXPLAINED: usize = 12;
+
+/// Runs the demo.
+pub(crate) async fn run(args: &DemoArgs) -> Result<(), Ends> {
+    let started = Instant::now();
+    let has_progress = !args.engine.no_progress && stderr().is_terminal();
+    let engine = Engine::start(&args.engine)?;
+    let session = &engine.session;
+    let teller = Teller { is_silent: args.json };
+
+    teller.tell(&text::machine(session.machine()))?;
+    let settings = settings(args, &engine);
+    teller.tell(&text::settings(&settings))?;
+    let load = load::load(session, args.scale_factor, has_progress).await?;
+    teller.tell(&text::load(&load))?;
+    let placement = placement::verify(session).await;
+    teller.tell(&text::placement(&placement))?;
+    teller.tell(&text::queries_head())?;
+    let mut queries = Vec::with_capacity(atoll_sql::tpch::QUERIES.len());
+    for number in 1..=atoll_sql::tpch::QUERIES.len() {
+        let query = queries::run(session, number).await;
+        teller.tell(&text::query(&query))?;
+        queries.push(query);
+    }
+    teller.tell(&text::queries_total(&queries))?;
+    let plan = queries::explain(session, EXPLAINED).await;
+    teller.tell(&text::plan(&plan))?;
+    let memory = memory(session, load.bytes, engine.memory_limit).await;
+    teller.tell(&text::memory(&memory))?;
+    let total_seconds = started.elapsed().as_secs_f64();
+    teller.tell(&text::total(total_seconds))?;
+
+    let machine = render::json(session.machine());
+    let facts = Facts { settings, machine, load, placement, queries, plan, memory, total_seconds };
+    if args.json {
+        writeln!(io::stdout(), "{}", facts.to_json().map_err(anyhow::Error::from)?)?;
+    }
+    judge(&facts)
+}
+
+/// Prints the parts for people as they come; nothing where one document follows in the end.
+struct Teller {
+    is_silent: bool,
+}
+
+impl Teller {
+    fn tell(&self, part: &str) -> io::Result<()> {
+        if self.is_silent {
+            return Ok(());
+        }
+        let mut out = io::stdout().lock();
+        out.write_all(part.as_bytes())?;
+        out.flush()
+    }
+}
+
+fn settings(args: &DemoArgs, engine: &Engine) -> Settings {
+    Settings {
+        atoll: env!("CARGO_PKG_VERSION"),
+        scale_factor: args.scale_factor,
+        placement: engine.session.placement().to_string(),
+        strict: args.engine.strict,
+        workers: engine.session.runtime().worker_count(),
+        memory_limit_bytes: engine.memory_limit,
+    }
+}
+
+async fn memory(session: &Session, loaded: u64, limit: atoll_topology::Bytes) -> Memory {
+    let tables = ask::number(session, "SELECT sum(memory_bytes) FROM atoll.tables").await;
+    Memory {
+        tables_bytes: tables.unwrap_or(loaded),
+        process: Resident::of_process(),
+        limit_bytes: limit,
+    }
+}
+
+/// The end that the facts call for: a query that failed before a placement that was not achieved.
+fn judge(facts: &Facts) -> Result<(), Ends> {
+    let failed: Vec<String> = facts
+        .queries
+        .iter()
+        .filter(|query| query.error.is_some())
+        .map(|query| format!("Q{}", query.number))
+        .collect();
+    if !failed.is_empty() {
+        return Err(Ends::with(Exit::Statement, format!("failed: {}", failed.join(", "))));
+    }
+    if let Some(error) = &facts.plan.error {
+        return Err(Ends::with(Exit::Statement, format!("EXPLAIN ANALYZE failed: {error}")));
+    }
+    match facts.placement.problems.as_slice() {
+        [] => Ok(()),
+        problems => Err(Ends::with(
+            Exit::Placement,
+            format!("placement was not achieved: {}", problems.join("; ")),
+        )),
+    }
+}

@@ -1,0 +1,106 @@
+//! Where tables and threads are: the system tables ask the kernel, this judges.
+
+use atoll_sql::Session;
+
+use super::ask;
+use super::facts::{PageRow, Placement, WorkerRow};
+
+const PAGES: &str = "SELECT * FROM atoll.pages ORDER BY \"table\", wanted_node, found_node";
+const WORKERS: &str = "SELECT * FROM atoll.workers ORDER BY worker";
+
+/// Reads placement back. What cannot be read is a problem like any other.
+pub(super) async fn verify(session: &Session) -> Placement {
+    let mut problems = Vec::new();
+    let pages = ask::rows(session, PAGES).await;
+    let pages: Vec<PageRow> = pages.unwrap_or_else(|error| {
+        problems.push(format!("the homes of pages cannot be read: {error:#}"));
+        Vec::new()
+    });
+    let workers = ask::rows(session, WORKERS).await;
+    let workers: Vec<WorkerRow> = workers.unwrap_or_else(|error| {
+        problems.push(format!("the bindings of threads cannot be read: {error:#}"));
+        Vec::new()
+    });
+    judged(pages, workers, problems)
+}
+
+fn judged(pages: Vec<PageRow>, workers: Vec<WorkerRow>, mut problems: Vec<String>) -> Placement {
+    let count = |chosen: fn(&PageRow) -> bool| -> u64 {
+        pages.iter().filter(|row| chosen(row)).map(|row| row.pages).sum()
+    };
+    let untouched = count(|row| row.found_node.is_none());
+    let free = count(|row| row.found_node.is_some() && row.wanted_node.is_none());
+    let at_home = count(|row| row.found_node.is_some() && row.found_node == row.wanted_node);
+    let elsewhere = count(|row| row.found_node.is_some()) - free - at_home;
+    if elsewhere > 0 {
+        problems.push(format!("{elsewhere} pages are on another node than wanted"));
+    }
+    if at_home + elsewhere + free == 0 && problems.is_empty() {
+        problems.push("the kernel knows of no page of the tables".to_owned());
+    }
+    let unbound = workers.iter().filter(|worker| !worker.bound);
+    problems.extend(unbound.map(|worker| format!("worker {}: {}", worker.worker, worker.binding)));
+    Placement {
+        pages,
+        workers,
+        pages_at_home: at_home,
+        pages_elsewhere: elsewhere,
+        pages_free: free,
+        pages_untouched: untouched,
+        problems,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pages(wanted_node: Option<u32>, found_node: Option<u32>, pages: u64) -> PageRow {
+        let bytes = pages * 4096;
+        PageRow { table: "t".into(), wanted_node, found_node, pages, bytes, sampled: false }
+    }
+
+    fn worker(bound: bool) -> WorkerRow {
+        WorkerRow {
+            worker: 1,
+            node: 0,
+            domain: 0,
+            cpus_wanted: "0-1".into(),
+            cpus_found: Some("0-3".into()),
+            cpu_seen: Some(3),
+            bound,
+            binding: "free to run on 0-3".into(),
+        }
+    }
+
+    #[test]
+    fn pages_at_home_and_bound_threads_are_no_problem() {
+        let rows = vec![
+            pages(Some(0), Some(0), 5),
+            pages(Some(1), Some(1), 6),
+            pages(None, Some(1), 2),
+            pages(Some(1), None, 1),
+        ];
+        let placement = judged(rows, vec![worker(true)], Vec::new());
+        assert_eq!(placement.pages_at_home, 11);
+        assert_eq!(placement.pages_free, 2);
+        assert_eq!(placement.pages_untouched, 1);
+        assert_eq!(placement.problems, [""; 0]);
+    }
+
+    #[test]
+    fn pages_elsewhere_and_threads_unbound_are_told() {
+        let rows = vec![pages(Some(0), Some(1), 7), pages(Some(0), Some(0), 1)];
+        let placement = judged(rows, vec![worker(false)], Vec::new());
+        assert_eq!(placement.pages_elsewhere, 7);
+        assert_eq!(
+            placement.problems,
+            ["7 pages are on another node than wanted", "worker 1: free to run on 0-3"]
+        );
+    }
+
+    #[test]
+    fn no_pages_at_all_prove_nothing() {
+        assert_eq!(judged(Vec::new(), Vec::new(), Vec::new()).problems.len(), 1);
+    }
+}

@@ -1,0 +1,54 @@
+//! What `sql` and `demo` start: the machine, the pools, a session.
+
+use std::sync::Arc;
+
+use anyhow::Context;
+use atoll_placement::LiveKernel;
+use atoll_runtime::{Runtime, RuntimeError, RuntimeOptions};
+use atoll_sql::{Session, SessionOptions};
+use atoll_topology::{Bytes, Machine};
+
+use crate::cli::EngineArgs;
+use crate::exit::{Ends, Exit};
+use crate::memory::limit_default;
+
+/// A session on this machine.
+pub(crate) struct Engine {
+    /// The session.
+    pub(crate) session: Session,
+    /// What tables and queries may take together.
+    pub(crate) memory_limit: Bytes,
+}
+
+impl Engine {
+    /// Discovers the machine, starts the pools, and opens a session on them.
+    pub(crate) fn start(args: &EngineArgs) -> Result<Self, Ends> {
+        // Discovery reads the bounds of this thread, so it comes before any thread is bound.
+        let machine = Arc::new(Machine::discover().context("this machine cannot be described")?);
+        let memory_limit = args.memory_limit.unwrap_or_else(|| limit_default(&machine));
+        let options = RuntimeOptions {
+            threads: args.threads,
+            strict: args.strict,
+            ..RuntimeOptions::default()
+        };
+        let kernel = Arc::new(LiveKernel::new());
+        let runtime = Runtime::start(machine, kernel, options).map_err(not_started)?;
+        let options = SessionOptions {
+            memory_limit,
+            spill_directory: args.spill_dir.clone(),
+            files: true,
+            placement: args.placement,
+            strict: args.strict,
+        };
+        let session = Session::new(runtime, options).context("the session cannot be opened")?;
+        Ok(Self { session, memory_limit })
+    }
+}
+
+fn not_started(error: RuntimeError) -> Ends {
+    let exit = match error {
+        RuntimeError::NotBound { .. } => Exit::Placement,
+        _ => Exit::Own,
+    };
+    Ends::with(exit, error)
+}

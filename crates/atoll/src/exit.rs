@@ -1,0 +1,93 @@
+//! How the process ends.
+
+use std::fmt;
+use std::process::ExitCode;
+
+/// The exit codes, which `atoll --help` lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// All was done.
+    Done = 0,
+    /// A statement or command of a script failed, or a query of the demo.
+    Statement = 1,
+    /// The kernel or a container refused a placement that had to be (`--strict`, the demo).
+    Placement = 3,
+    /// Atoll itself could not do its part.
+    Own = 125,
+    /// Ctrl-C.
+    Interrupted = 130,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// What `atoll --help` says of them. Flags that cannot be understood end in 2, which is clap's.
+pub(crate) const HELP: &str = "\
+Exit codes:
+  0    done
+  1    a statement or command failed (nothing after it was run)
+  2    the command line cannot be understood
+  3    a placement was refused or could not be verified
+  125  Atoll itself failed: machine not readable, no threads, a file not readable
+  130  interrupted (Ctrl-C)";
+
+/// An error with the code that the process ends with.
+#[derive(Debug)]
+pub(crate) struct Ends {
+    /// The code.
+    pub(crate) exit: Exit,
+    /// What to say; nothing where it was said or need not be.
+    pub(crate) message: Option<String>,
+}
+
+impl Ends {
+    /// Ends with a message.
+    pub(crate) fn with(exit: Exit, message: impl fmt::Display) -> Self {
+        Self { exit, message: Some(message.to_string()) }
+    }
+
+    /// Ends without a word more.
+    pub(crate) fn quietly(exit: Exit) -> Self {
+        Self { exit, message: None }
+    }
+}
+
+/// Unforeseen errors are our own, except that a reader who went away (`| head`) is none.
+impl From<anyhow::Error> for Ends {
+    fn from(error: anyhow::Error) -> Self {
+        let is_closed_pipe = error.chain().any(|cause| {
+            let io = cause.downcast_ref::<std::io::Error>();
+            io.is_some_and(|io| io.kind() == std::io::ErrorKind::BrokenPipe)
+        });
+        match is_closed_pipe {
+            true => Self::quietly(Exit::Done),
+            false => Self::with(Exit::Own, format!("{error:#}")),
+        }
+    }
+}
+
+impl From<std::io::Error> for Ends {
+    fn from(error: std::io::Error) -> Self {
+        anyhow::Error::from(error).into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Error, ErrorKind};
+
+    use anyhow::Context;
+
+    use super::*;
+
+    #[test]
+    fn a_reader_that_went_away_is_no_failure() {
+        let closed: Result<(), Error> = Err(ErrorKind::BrokenPipe.into());
+        let ends = Ends::from(closed.context("writing a result").unwrap_err());
+        assert_eq!((ends.exit, ends.message), (Exit::Done, None));
+        assert_eq!(Ends::from(Error::from(ErrorKind::StorageFull)).exit, Exit::Own);
+    }
+}

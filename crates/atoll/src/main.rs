@@ -1,0 +1,60 @@
+//! The `atoll` binary: `topo` shows the machine, `sql` is a shell and runs scripts, `demo` shows all
+//! of it at once.
+//!
+//! It owns what only a command has: flags, terminals, exit codes, and results as text. It is a crate
+//! of its own so that no library prints, reads the command line or ends the process.
+
+#![forbid(unsafe_code)]
+
+mod cli;
+mod demo;
+mod engine;
+mod exit;
+mod memory;
+mod near;
+mod output;
+mod progress;
+mod shell;
+mod terminal;
+mod topo;
+
+use std::process::ExitCode;
+
+use clap::{ArgMatches, CommandFactory, FromArgMatches};
+
+use cli::{Cli, Command};
+use exit::{Ends, Exit};
+
+/// Tables have memory of their own; everything else is allocated here, and by many threads.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    let matches = Cli::command().get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let Err(ends) = run(&cli, &matches) else { return Exit::Done.into() };
+    if let Some(message) = &ends.message {
+        terminal::say_error(message);
+    }
+    ends.exit.into()
+}
+
+fn run(cli: &Cli, matches: &ArgMatches) -> Result<(), Ends> {
+    match &cli.command {
+        Command::Topo(args) => topo::run(args),
+        Command::Sql(args) => {
+            let scripts = matches.subcommand().map(|(_, matches)| args.scripts_in_order(matches));
+            on_this_thread(shell::run(args, scripts.unwrap_or_default()))
+        }
+        Command::Demo(args) => on_this_thread(demo::run(args)),
+    }
+}
+
+/// Runs what waits for queries, files and signals; the queries themselves run on the pools.
+fn on_this_thread(work: impl Future<Output = Result<(), Ends>>) -> Result<(), Ends> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let result = runtime.block_on(work);
+    // A thread may still wait for a line of stdin; nobody waits for it.
+    runtime.shutdown_background();
+    result
+}

@@ -1,0 +1,122 @@
+//! Amounts of memory: as people type them, as there is, and as this process took.
+
+use std::fs;
+
+use anyhow::{Context, bail};
+use atoll_topology::{Bytes, Machine};
+
+/// Reads `8GiB`, `512 MB`, `1.5g` or a number of bytes. `K`, `M`, `G` and `T`, with or without `iB`,
+/// are powers of 1024; `KB`, `MB`, `GB` and `TB` powers of 1000.
+pub(crate) fn parse_bytes(text: &str) -> anyhow::Result<Bytes> {
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let expected =
+        || format!("'{text}' is not an amount of memory; write it as 8GiB, 512MB or bytes");
+    let number: f64 = number.parse().with_context(expected)?;
+    let bytes = number * factor(unit.trim()).with_context(expected)?;
+    if !(1.0..u64::MAX as f64).contains(&bytes) {
+        bail!("'{text}' is no amount of memory that a machine has");
+    }
+    Ok(Bytes(bytes as u64))
+}
+
+fn factor(unit: &str) -> Option<f64> {
+    let unit = unit.to_ascii_lowercase();
+    let letter = unit.chars().next().unwrap_or('b');
+    let power = "bkmgt".find(letter)? as i32;
+    match unit.strip_prefix(letter).unwrap_or_default() {
+        "" | "ib" if letter != 'b' || unit.len() <= 1 => Some(1024f64.powi(power)),
+        "b" if letter != 'b' => Some(1000f64.powi(power)),
+        _ => None,
+    }
+}
+
+/// Share of the memory there is that tables and queries may take by default: the rest is for what
+/// neither counts, such as the allocator's own and file caches.
+const SHARE: f64 = 0.8;
+
+/// The memory limit where none is given: a share of what the kernel calls available or, if that is
+/// less, of what the control group grants.
+pub(crate) fn limit_default(machine: &Machine) -> Bytes {
+    let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    limit(machine, kib(&meminfo, "MemAvailable"))
+}
+
+fn limit(machine: &Machine, available: Option<Bytes>) -> Bytes {
+    let available = available.unwrap_or_else(|| machine.memory_free());
+    let granted = machine.limits.memory.as_ref().map_or(available, |limit| limit.bytes);
+    Bytes((available.min(granted).0 as f64 * SHARE) as u64)
+}
+
+/// What this process takes, as the kernel counts it.
+#[derive(Clone, Copy, Debug, serde::Serialize)]
+pub(crate) struct Resident {
+    /// In memory now (`VmRSS`).
+    pub(crate) now_bytes: Bytes,
+    /// At most so far (`VmHWM`).
+    pub(crate) peak_bytes: Bytes,
+}
+
+impl Resident {
+    /// Reads `/proc/self/status`; none where procfs is not mounted.
+    pub(crate) fn of_process() -> Option<Self> {
+        let status = fs::read_to_string("/proc/self/status").ok()?;
+        Some(Self { now_bytes: kib(&status, "VmRSS")?, peak_bytes: kib(&status, "VmHWM")? })
+    }
+}
+
+/// A field such as `VmRSS:   1234 kB`.
+fn kib(text: &str, field: &str) -> Option<Bytes> {
+    let mut values = text.lines().filter_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
+    let number: u64 = values.next()?.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(Bytes(number.checked_mul(1024)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use atoll_topology::MemoryLimit;
+
+    use super::*;
+
+    #[test]
+    fn amounts_are_read_in_binary_and_decimal_units() {
+        for (text, bytes) in [
+            ("4096", 4096),
+            ("10b", 10),
+            ("8GiB", 8 << 30),
+            ("8 gib", 8 << 30),
+            ("1.5g", 3 << 29),
+            ("512MB", 512_000_000),
+            ("2K", 2048),
+        ] {
+            assert_eq!(parse_bytes(text).unwrap(), Bytes(bytes), "{text}");
+        }
+    }
+
+    #[test]
+    fn other_texts_are_no_amounts() {
+        for text in ["", "GiB", "-1", "8 apples", "1.2.3G", "0", "99999999999T", "8bb", "8bib", "é"]
+        {
+            assert!(parse_bytes(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_default_limit_is_a_share_of_the_narrower_bound() {
+        let mut machine = Machine::synthetic("node:1 core:2").unwrap();
+        assert_eq!(limit(&machine, Some(Bytes(1000))), Bytes(800));
+        let file = "memory.max".to_owned();
+        machine.limits.memory = Some(MemoryLimit { bytes: Bytes(500), file });
+        assert_eq!(limit(&machine, Some(Bytes(1000))), Bytes(400));
+        assert_eq!(limit(&machine, Some(Bytes(100))), Bytes(80));
+    }
+
+    #[test]
+    fn fields_of_procfs_are_kilobytes() {
+        let text = "VmHWM:\t   2048 kB\nVmRSS:\t 1024 kB\n";
+        assert_eq!(kib(text, "VmRSS"), Some(Bytes(1 << 20)));
+        assert_eq!(kib(text, "VmSwap"), None);
+        assert_eq!(kib("VmRSS: many kB", "VmRSS"), None);
+    }
+}

@@ -1,0 +1,85 @@
+//! `csv`: comma-separated values after RFC 4180, with a header. Lines end in LF rather than CRLF, as
+//! psql's and DuckDB's do, so that line-oriented tools can read them.
+
+use std::io::{self, Write};
+
+use atoll_sql::arrow::array::RecordBatch;
+use atoll_sql::arrow::datatypes::Schema;
+
+use super::Rows;
+use super::column::{columns, plain};
+
+pub(super) struct Csv;
+
+impl Rows for Csv {
+    fn start(&mut self, schema: &Schema, out: &mut dyn Write) -> io::Result<()> {
+        let mut line = String::new();
+        for (i, field) in schema.fields().iter().enumerate() {
+            separate(i, &mut line);
+            push_field(field.name(), &mut line);
+        }
+        writeln!(out, "{line}")
+    }
+
+    fn batch(&mut self, batch: &RecordBatch, out: &mut dyn Write) -> io::Result<()> {
+        let arrays = plain(batch)?;
+        let columns = columns(&arrays)?;
+        let (mut line, mut value) = (String::new(), String::new());
+        for row in 0..batch.num_rows() {
+            line.clear();
+            for (i, column) in columns.iter().enumerate() {
+                separate(i, &mut line);
+                if !column.is_null(row) {
+                    value.clear();
+                    column.push(row, &mut value);
+                    push_field(&value, &mut line);
+                }
+            }
+            writeln!(out, "{line}")?;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, _out: &mut dyn Write) -> io::Result<Vec<String>> {
+        Ok(Vec::new())
+    }
+}
+
+fn separate(column: usize, line: &mut String) {
+    if column > 0 {
+        line.push(',');
+    }
+}
+
+/// Quotes what needs it, and the empty text, which would read as NULL.
+fn push_field(value: &str, line: &mut String) {
+    if !value.is_empty() && !value.contains(['"', ',', '\n', '\r']) {
+        return line.push_str(value);
+    }
+    line.push('"');
+    line.push_str(&value.replace('"', "\"\""));
+    line.push('"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Mode;
+    use super::super::testing::{awkward, empty, written};
+
+    #[test]
+    fn csv_quotes_what_needs_it_and_tells_null_from_empty() {
+        assert_eq!(
+            written(Mode::Csv, &awkward()),
+            "n,text,x,price\n\
+             1,\"a,\"\"b\"\"\nc\",1.5,12.30\n\
+             ,zürich 東京,NaN,-0.05\n\
+             9007199254740993,\"\",inf,\n\
+             -7,,,99999999999999999999.99\n"
+        );
+    }
+
+    #[test]
+    fn csv_of_no_rows_is_its_header() {
+        assert_eq!(written(Mode::Csv, &empty()), "n,text,x,price\n");
+    }
+}

@@ -1,0 +1,184 @@
+//! Values as JSON.
+
+use std::io::{self, Write};
+
+use atoll_sql::arrow::array::types::{Float16Type, Float32Type, Float64Type};
+use atoll_sql::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use atoll_sql::arrow::datatypes::{DataType, Schema};
+
+use super::column::{Column, ISO, plain};
+
+/// Objects with the columns' names as keys, in their order.
+#[derive(Default)]
+pub(super) struct Objects {
+    /// Keys as JSON with their colon.
+    keys: Vec<String>,
+}
+
+impl Objects {
+    pub(super) fn new(schema: &Schema) -> Self {
+        let mut names: Vec<String> = Vec::with_capacity(schema.fields().len());
+        for field in schema.fields() {
+            let name = unused(field.name(), &names);
+            names.push(name);
+        }
+        Self { keys: names.iter().map(|name| quoted(name) + ":").collect() }
+    }
+
+    /// Writes the rows, `before` each of them and `after` it.
+    pub(super) fn write(
+        &self,
+        batch: &RecordBatch,
+        mut before: impl FnMut() -> &'static str,
+        after: &str,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let arrays = plain(batch)?;
+        let values: Vec<Value<'_>> =
+            arrays.iter().map(Value::new).collect::<io::Result<Vec<_>>>()?;
+        let mut line = String::new();
+        for row in 0..batch.num_rows() {
+            line.clear();
+            line.push_str(before());
+            push_object(&self.keys, &values, row, &mut line);
+            line.push_str(after);
+            out.write_all(line.as_bytes())?;
+        }
+        Ok(())
+    }
+}
+
+/// The name, or with a number behind it one that no other column has.
+fn unused(name: &str, taken: &[String]) -> String {
+    let numbered = (1..).map(|n| format!("{name}_{n}"));
+    let mut candidates = std::iter::once(name.to_owned()).chain(numbered);
+    candidates.find(|candidate| !taken.contains(candidate)).unwrap_or_default()
+}
+
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+fn push_object(keys: &[String], values: &[Value<'_>], row: usize, line: &mut String) {
+    line.push('{');
+    for (i, (key, value)) in keys.iter().zip(values).enumerate() {
+        if i > 0 {
+            line.push(',');
+        }
+        line.push_str(key);
+        value.push(row, line);
+    }
+    line.push('}');
+}
+
+/// A column, and how its values are written.
+struct Value<'a> {
+    array: &'a dyn Array,
+    column: Column<'a>,
+    kind: Kind<'a>,
+}
+
+enum Kind<'a> {
+    /// Digits, `true` and `false`: written as they are.
+    Bare,
+    /// Numbers that JSON may lack.
+    Float,
+    Text,
+    List(Box<Value<'a>>),
+    Struct {
+        keys: Vec<String>,
+        values: Vec<Value<'a>>,
+    },
+}
+
+impl<'a> Value<'a> {
+    fn new(array: &'a ArrayRef) -> io::Result<Self> {
+        let kind = match array.data_type() {
+            DataType::Float16 | DataType::Float32 | DataType::Float64 => Kind::Float,
+            DataType::Boolean => Kind::Bare,
+            kind if kind.is_numeric() => Kind::Bare,
+            DataType::List(_) => Kind::list(array.as_list::<i32>().values())?,
+            DataType::LargeList(_) => Kind::list(array.as_list::<i64>().values())?,
+            DataType::FixedSizeList(_, _) => Kind::list(array.as_fixed_size_list().values())?,
+            DataType::Struct(_) => Kind::fields(array)?,
+            _ => Kind::Text,
+        };
+        Ok(Self { array: array.as_ref(), column: Column::new(array.as_ref(), &ISO)?, kind })
+    }
+
+    fn push(&self, row: usize, line: &mut String) {
+        if self.column.is_null(row) {
+            return line.push_str("null");
+        }
+        match &self.kind {
+            Kind::Bare => self.column.push(row, line),
+            Kind::Float => self.push_float(row, line),
+            Kind::Text => {
+                line.push_str(&quoted(&self.column.text(row).unwrap_or_default()));
+            }
+            Kind::List(items) => self.push_list(items, row, line),
+            Kind::Struct { keys, values } => push_object(keys, values, row, line),
+        }
+    }
+
+    fn push_float(&self, row: usize, line: &mut String) {
+        let value = match self.array.data_type() {
+            DataType::Float16 => self.array.as_primitive::<Float16Type>().value(row).to_f64(),
+            DataType::Float32 => f64::from(self.array.as_primitive::<Float32Type>().value(row)),
+            _ => self.array.as_primitive::<Float64Type>().value(row),
+        };
+        match value {
+            value if value.is_nan() => line.push_str("\"NaN\""),
+            f64::INFINITY => line.push_str("\"Infinity\""),
+            f64::NEG_INFINITY => line.push_str("\"-Infinity\""),
+            _ => self.column.push(row, line),
+        }
+    }
+
+    fn push_list(&self, items: &Value<'_>, row: usize, line: &mut String) {
+        line.push('[');
+        let range = self.items_of(row);
+        let first = range.start;
+        for item in range {
+            if item > first {
+                line.push(',');
+            }
+            items.push(item, line);
+        }
+        line.push(']');
+    }
+
+    /// Positions of a list's items among the items of all lists.
+    fn items_of(&self, row: usize) -> std::ops::Range<usize> {
+        match self.array.data_type() {
+            DataType::List(_) => {
+                let offsets = self.array.as_list::<i32>().value_offsets();
+                offsets[row] as usize..offsets[row + 1] as usize
+            }
+            DataType::LargeList(_) => {
+                let offsets = self.array.as_list::<i64>().value_offsets();
+                offsets[row] as usize..offsets[row + 1] as usize
+            }
+            _ => {
+                let lists = self.array.as_fixed_size_list();
+                let first = lists.value_offset(row) as usize;
+                first..first + lists.value_length() as usize
+            }
+        }
+    }
+}
+
+impl<'a> Kind<'a> {
+    fn list(items: &'a ArrayRef) -> io::Result<Self> {
+        Ok(Self::List(Box::new(Value::new(items)?)))
+    }
+
+    fn fields(array: &'a ArrayRef) -> io::Result<Self> {
+        let fields = array.as_struct();
+        let names = fields.column_names();
+        Ok(Self::Struct {
+            keys: names.iter().map(|name| quoted(name) + ":").collect(),
+            values: fields.columns().iter().map(Value::new).collect::<io::Result<_>>()?,
+        })
+    }
+}

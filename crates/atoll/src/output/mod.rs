@@ -1,0 +1,128 @@
+//! Results as text: one mode a file, all behind [`Rows`].
+//!
+//! | Mode | Form | NULL | Memory |
+//! |---|---|---|---|
+//! | `box` | drawn with lines, for people | `NULL`, dimmed | the rows shown |
+//! | `table` | the same in ASCII | `NULL` | the rows shown |
+//! | `csv` | RFC 4180 with a header; lines end in LF, as psql's | empty; an empty text is `""` | a batch |
+//! | `json` | one array of objects | `null` | a batch |
+//! | `ndjson` | one object a line | `null` | a batch |
+//! | `markdown` | a pipe table | `NULL` | a batch |
+//! | `line` | `name = value`, a value a line | `NULL` | a batch |
+//!
+//! Numbers in JSON (also decimals and 64-bit integers) are numbers with all their digits; a reader
+//! that keeps fewer rounds them itself. NaN and the infinities, which JSON lacks, are the texts
+//! `"NaN"`, `"Infinity"` and `"-Infinity"`, as in PostgreSQL. Columns of one name become `a`, `a_1`.
+
+mod boxed;
+mod column;
+mod csv;
+mod grid;
+mod json;
+mod json_value;
+mod line;
+mod markdown;
+mod ndjson;
+mod table;
+
+#[cfg(test)]
+mod testing;
+
+use std::io::{self, Write};
+
+use atoll_sql::arrow::array::RecordBatch;
+use atoll_sql::arrow::datatypes::Schema;
+
+/// How results are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Mode {
+    /// Drawn with lines, for people
+    Box,
+    /// The same in ASCII
+    Table,
+    /// Comma-separated values with a header (RFC 4180)
+    Csv,
+    /// One JSON array of objects
+    Json,
+    /// One JSON object a line
+    Ndjson,
+    /// A Markdown table
+    Markdown,
+    /// One value a line
+    Line,
+}
+
+impl Mode {
+    /// The names, as they are typed.
+    pub(crate) const NAMES: [&str; 7] =
+        ["box", "table", "csv", "json", "ndjson", "markdown", "line"];
+
+    /// The mode of that name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        clap::ValueEnum::from_str(name, true).ok()
+    }
+
+    /// Its name.
+    pub(crate) fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+
+    /// Whether it is drawn for people, with what does not fit left out.
+    pub(crate) fn is_drawn(self) -> bool {
+        matches!(self, Self::Box | Self::Table)
+    }
+
+    /// A writer for one result.
+    pub(crate) fn rows(self, layout: Layout) -> Box<dyn Rows> {
+        match self {
+            Self::Box => Box::new(boxed::rows(layout)),
+            Self::Table => Box::new(table::rows(layout)),
+            Self::Csv => Box::new(csv::Csv),
+            Self::Json => Box::new(json::Json::default()),
+            Self::Ndjson => Box::new(ndjson::Ndjson::default()),
+            Self::Markdown => Box::new(markdown::Markdown),
+            Self::Line => Box::new(line::Line::default()),
+        }
+    }
+}
+
+/// What a drawn result has to fit in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Layout {
+    /// Columns of the terminal; none to cut nothing.
+    pub(crate) width: Option<usize>,
+    /// Rows shown at most; none for all.
+    pub(crate) rows_max: Option<usize>,
+    /// Whether NULL is dimmed.
+    pub(crate) color: bool,
+}
+
+/// Writes one result. The contract: `start` once, `batch` for each batch in order, `finish` once; an
+/// error ends it, and is the stream's own (`BrokenPipe` when the reader went away) or says which
+/// values cannot be written.
+pub(crate) trait Rows {
+    /// What comes before the first row.
+    fn start(&mut self, schema: &Schema, out: &mut dyn Write) -> io::Result<()>;
+
+    /// Some rows more.
+    fn batch(&mut self, batch: &RecordBatch, out: &mut dyn Write) -> io::Result<()>;
+
+    /// What comes after the last row. Returns what was left out, in words.
+    fn finish(&mut self, out: &mut dyn Write) -> io::Result<Vec<String>>;
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::ValueEnum;
+
+    use super::*;
+
+    #[test]
+    fn every_mode_is_found_by_its_name() {
+        for mode in Mode::value_variants() {
+            assert_eq!(Mode::named(mode.name()), Some(*mode));
+        }
+        assert_eq!(Mode::named("CSV"), Some(Mode::Csv));
+        assert_eq!(Mode::named("xml"), None);
+    }
+}

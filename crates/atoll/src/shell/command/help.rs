@@ -1,0 +1,27 @@
+//! `.help`.
+
+use super::super::Shell;
+use super::super::stop::Stop;
+use super::{COMMANDS, Command};
+
+const REST: &str = "
+Commands may start with a backslash as well. Statements end with a semicolon. Ctrl-C cancels the
+query that runs. SELECT … FROM 'file.parquet' reads a file; so do .csv, .json and .arrow files.
+";
+
+impl Shell {
+    pub(super) fn help(&mut self) -> Result<(), Stop> {
+        let out = self.target.writer();
+        for command in &COMMANDS {
+            writeln!(out, "{:<26} {}", usage(command), command.help)?;
+        }
+        out.write_all(REST.as_bytes())?;
+        Ok(out.flush()?)
+    }
+}
+
+/// `.mode [MODE]`
+pub(super) fn usage(command: &Command) -> String {
+    let names: Vec<String> = command.names.iter().map(|name| format!(".{name}")).take(2).collect();
+    format!("{} {}", names.join(", "), command.arguments).trim_end().to_owned()
+}

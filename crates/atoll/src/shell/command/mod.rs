@@ -1,0 +1,176 @@
+//! `.commands`, which psql's users type with a backslash.
+
+mod help;
+mod set;
+mod tables;
+
+pub(super) use tables::texts;
+
+use std::path::Path;
+
+use super::Shell;
+use super::stop::Stop;
+use super::target::Target;
+use crate::near::near;
+
+/// A command: its names, the first of which help shows, and what help says of it.
+pub(super) struct Command {
+    pub(super) names: &'static [&'static str],
+    arguments: &'static str,
+    help: &'static str,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Echo,
+    Explain,
+    Help,
+    MaxRows,
+    Mode,
+    Output,
+    Quit,
+    Read,
+    Schema,
+    Tables,
+    Timer,
+}
+
+const fn command(
+    names: &'static [&'static str],
+    arguments: &'static str,
+    help: &'static str,
+    kind: Kind,
+) -> Command {
+    Command { names, arguments, help, kind }
+}
+
+/// All commands, ordered by name.
+pub(super) static COMMANDS: [Command; 11] = [
+    command(&["echo"], "on|off", "Tell each statement before it runs", Kind::Echo),
+    command(
+        &["explain"],
+        "on|off|analyze",
+        "Show the plans of queries instead of their rows",
+        Kind::Explain,
+    ),
+    command(&["help", "?"], "", "List the commands", Kind::Help),
+    command(&["maxrows"], "N", "Rows drawn of a result, first and last; 0 for all", Kind::MaxRows),
+    command(&["mode"], "[MODE]", "box, table, csv, json, ndjson, markdown or line", Kind::Mode),
+    command(
+        &["output", "o"],
+        "[FILE]",
+        "Write results to a file; without one, to stdout again",
+        Kind::Output,
+    ),
+    command(&["quit", "exit", "q"], "", "Leave (Ctrl-D does too)", Kind::Quit),
+    command(&["read", "i"], "FILE", "Run a script", Kind::Read),
+    command(
+        &["schema", "d"],
+        "[TABLE]",
+        "Columns of a table; without one, all tables",
+        Kind::Schema,
+    ),
+    command(&["tables", "dt"], "", "List tables and views", Kind::Tables),
+    command(&["timer", "timing"], "on|off", "Tell the time each statement takes", Kind::Timer),
+];
+
+impl Shell {
+    /// Carries out a command with its dot or backslash.
+    pub(super) async fn run_command(&mut self, text: &str) -> Result<(), Stop> {
+        let (name, argument) = parts(text);
+        let command = find(name)?;
+        let argument = argument.as_str();
+        match command.kind {
+            Kind::Echo => set::switch(&mut self.settings.echo, command, argument),
+            Kind::Explain => set::explain(&mut self.settings, argument),
+            Kind::Help => self.help(),
+            Kind::MaxRows => set::rows_max(&mut self.settings, argument),
+            Kind::Mode => set::mode(&mut self.settings, argument),
+            Kind::Output => self.output(argument),
+            Kind::Quit => Err(Stop::Left),
+            Kind::Read if argument.is_empty() => {
+                Err(Stop::failed(".read needs the name of a file"))
+            }
+            Kind::Read => self.run_file(Path::new(argument)).await,
+            Kind::Schema if !argument.is_empty() => self.columns_of(argument).await,
+            Kind::Schema | Kind::Tables => self.tables().await,
+            Kind::Timer => set::switch(&mut self.settings.timer, command, argument),
+        }
+    }
+
+    fn output(&mut self, file: &str) -> Result<(), Stop> {
+        self.target.writer().flush()?;
+        self.target = match file {
+            "" | "-" | "stdout" => Target::stdout(),
+            file => Target::file(Path::new(file))
+                .map_err(|error| Stop::failed(format!("{file} cannot be written: {error}")))?,
+        };
+        Ok(())
+    }
+}
+
+fn find(name: &str) -> Result<&'static Command, Stop> {
+    let found = COMMANDS.iter().find(|command| command.names.contains(&name));
+    found.ok_or_else(|| {
+        let names = COMMANDS.iter().flat_map(|command| command.names.iter().copied());
+        let help = match near(name, names.filter(|name| name.len() > 2)) {
+            Some(near) => format!("did you mean .{near}?"),
+            None => ".help lists the commands".to_owned(),
+        };
+        Stop::failed(format!("there is no command .{name}; {help}"))
+    })
+}
+
+/// Name and argument. Quotes around the argument and a semicolon behind it are dropped.
+fn parts(text: &str) -> (&str, String) {
+    let text = text.trim_start_matches(['.', '\\']).trim_end_matches([' ', ';']);
+    let (name, argument) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    let argument = argument.trim();
+    let unquoted = ['\'', '"'].iter().find_map(|quote| {
+        argument.strip_prefix(*quote).and_then(|argument| argument.strip_suffix(*quote))
+    });
+    (name, unquoted.unwrap_or(argument).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(stop: Stop) -> String {
+        match stop {
+            Stop::Failed(failure) => failure.message().to_owned(),
+            other => format!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn commands_are_found_by_all_their_names_and_are_ordered() {
+        for command in &COMMANDS {
+            for name in command.names {
+                assert!(std::ptr::eq(find(name).unwrap().names, command.names));
+            }
+        }
+        assert!(COMMANDS.is_sorted_by_key(|command| command.names[0]));
+    }
+
+    #[test]
+    fn an_unknown_command_is_told_the_near_name() {
+        assert_eq!(
+            message(find("tabels").err().unwrap()),
+            "there is no command .tabels; did you mean .tables?"
+        );
+        assert_eq!(
+            message(find("frobnicate").err().unwrap()),
+            "there is no command .frobnicate; .help lists the commands"
+        );
+    }
+
+    #[test]
+    fn arguments_may_be_quoted_and_end_in_a_semicolon() {
+        assert_eq!(parts(".read 'my file.sql';"), ("read", "my file.sql".to_owned()));
+        assert_eq!(parts("\\d  t ;"), ("d", "t".to_owned()));
+        assert_eq!(parts(".quit"), ("quit", String::new()));
+        assert_eq!(parts("."), ("", String::new()));
+    }
+}

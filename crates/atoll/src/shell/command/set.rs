@@ -1,0 +1,89 @@
+//! Commands that set something.
+
+use super::super::settings::{Explain, Settings};
+use super::super::stop::Stop;
+use super::Command;
+use super::help::usage;
+use crate::near::near;
+use crate::output::Mode;
+use crate::terminal;
+
+/// `on` or `off`; without either, the other of the two.
+pub(super) fn switch(value: &mut bool, command: &Command, argument: &str) -> Result<(), Stop> {
+    *value = match argument {
+        "on" | "true" | "1" => true,
+        "off" | "false" | "0" => false,
+        "" => !*value,
+        other => {
+            return Err(Stop::failed(format!("'{other}' is neither; it is {}", usage(command))));
+        }
+    };
+    Ok(())
+}
+
+pub(super) fn explain(settings: &mut Settings, argument: &str) -> Result<(), Stop> {
+    settings.explain = match argument {
+        "on" => Explain::On,
+        "off" => Explain::Off,
+        "analyze" => Explain::Analyze,
+        other => {
+            return Err(Stop::failed(format!(".explain is on, off or analyze, not '{other}'")));
+        }
+    };
+    Ok(())
+}
+
+pub(super) fn mode(settings: &mut Settings, argument: &str) -> Result<(), Stop> {
+    if argument.is_empty() {
+        terminal::say(settings.mode.name());
+        return Ok(());
+    }
+    let unknown = || {
+        let names = Mode::NAMES.join(", ");
+        let help = near(argument, Mode::NAMES)
+            .map_or_else(|| format!("modes: {names}"), |near| format!("did you mean {near}?"));
+        Stop::failed(format!("there is no mode '{argument}'; {help}"))
+    };
+    settings.mode = Mode::named(argument).ok_or_else(unknown)?;
+    Ok(())
+}
+
+pub(super) fn rows_max(settings: &mut Settings, argument: &str) -> Result<(), Stop> {
+    let rows: usize = argument
+        .parse()
+        .map_err(|_| Stop::failed(format!(".maxrows is a number, 0 for all, not '{argument}'")))?;
+    settings.rows_max = (rows > 0).then_some(rows);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_take_what_they_know_and_keep_what_they_had() {
+        let mut settings = Settings::new(Mode::Box, true, false);
+        mode(&mut settings, "csv").unwrap();
+        rows_max(&mut settings, "0").unwrap();
+        explain(&mut settings, "analyze").unwrap();
+        for bad in ["cvs", "-1", "maybe"] {
+            assert!(mode(&mut settings, bad).is_err());
+            assert!(rows_max(&mut settings, bad).is_err());
+            assert!(explain(&mut settings, bad).is_err());
+        }
+        assert_eq!(settings.mode, Mode::Csv);
+        assert_eq!(settings.rows_max, None);
+        assert_eq!(settings.explain, Explain::Analyze);
+    }
+
+    #[test]
+    fn a_switch_is_set_or_turned() {
+        let timer = super::super::find("timer").unwrap();
+        let mut value = true;
+        switch(&mut value, timer, "off").unwrap();
+        assert!(!value);
+        switch(&mut value, timer, "").unwrap();
+        assert!(value);
+        assert!(switch(&mut value, timer, "perhaps").is_err());
+    }
+}

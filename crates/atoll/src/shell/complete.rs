@@ -1,0 +1,95 @@
+//! Completion of keywords, tables, columns, commands and files.
+
+use std::collections::BTreeSet;
+
+use atoll_sql::Session;
+
+use super::command::{COMMANDS, texts};
+use super::highlight::KEYWORDS;
+
+/// Words that can be completed in statements.
+#[derive(Debug, Default)]
+pub(super) struct Names(BTreeSet<String>);
+
+impl Names {
+    /// Tables and columns of a session. What cannot be told is left out: a list of names is a
+    /// convenience.
+    pub(super) async fn of(session: &Session) -> Self {
+        let columns = "SELECT column_name FROM information_schema.columns \
+                       WHERE table_schema <> 'information_schema'";
+        let tables = "SELECT CASE WHEN table_schema = 'public' THEN table_name \
+                      ELSE table_schema || '.' || table_name END \
+                      FROM information_schema.tables WHERE table_schema <> 'information_schema'";
+        let mut names = BTreeSet::new();
+        for query in [columns, tables] {
+            names.extend(texts(session, query).await.unwrap_or_default());
+        }
+        Self(names)
+    }
+
+    /// Where the last word of a text starts, and what it can become.
+    pub(super) fn complete(&self, text: &str) -> (usize, Vec<String>) {
+        let start = text.rfind(|c: char| !is_word(c)).map_or(0, |at| at + last_len(text, at));
+        let word = &text[start..];
+        if text.starts_with(['.', '\\']) && !text.contains(char::is_whitespace) {
+            return (1, commands(&text[1..]));
+        }
+        if word.is_empty() {
+            return (start, Vec::new());
+        }
+        let lower = word.to_lowercase();
+        let names = self.0.iter().filter(|name| name.to_lowercase().starts_with(&lower)).cloned();
+        (start, names.chain(keywords(word)).collect())
+    }
+}
+
+fn last_len(text: &str, at: usize) -> usize {
+    text[at..].chars().next().map_or(1, char::len_utf8)
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_' || c == '.' || c == '\\'
+}
+
+fn commands(start: &str) -> Vec<String> {
+    let names = COMMANDS.iter().map(|command| command.names[0]);
+    names.filter(|name| name.starts_with(start)).map(str::to_owned).collect()
+}
+
+/// Keywords in the case in which the word was begun.
+fn keywords(word: &str) -> impl Iterator<Item = String> {
+    let is_lower = word.starts_with(char::is_lowercase);
+    let upper = word.to_uppercase();
+    let found = KEYWORDS.into_iter().filter(move |keyword| keyword.starts_with(&upper));
+    found.map(move |keyword| match is_lower {
+        true => keyword.to_lowercase(),
+        false => keyword.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names() -> Names {
+        Names(["orders", "o_orderkey", "atoll.nodes"].map(str::to_owned).into())
+    }
+
+    #[test]
+    fn names_come_before_keywords_in_the_case_typed() {
+        assert_eq!(
+            names().complete("SELECT * FROM or"),
+            (14, vec!["orders".into(), "or".into(), "order".into()])
+        );
+        assert_eq!(names().complete("SEL"), (0, vec!["SELECT".into()]));
+        assert_eq!(names().complete("é o_"), (3, vec!["o_orderkey".into()]));
+        assert_eq!(names().complete("FROM atoll.n"), (5, vec!["atoll.nodes".into()]));
+        assert_eq!(names().complete("SELECT "), (7, vec![]));
+    }
+
+    #[test]
+    fn commands_are_completed_after_their_dot() {
+        assert_eq!(names().complete(".ta"), (1, vec!["tables".into()]));
+        assert_eq!(names().complete("\\s"), (1, vec!["schema".into()]));
+    }
+}

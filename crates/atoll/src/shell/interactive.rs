@@ -1,0 +1,174 @@
+//! The shell for people: line editor, history, completion, colours.
+
+use std::borrow::Cow;
+use std::io::{IsTerminal, stdout};
+use std::path::PathBuf;
+
+use rustyline::completion::{Completer, FilenameCompleter, Pair};
+use rustyline::error::ReadlineError;
+use rustyline::highlight::{CmdKind, Highlighter};
+use rustyline::history::FileHistory;
+use rustyline::validate::{ValidationContext, ValidationResult, Validator};
+use rustyline::{Behavior, ColorMode, CompletionType, Config, Context, Editor, Helper, Hinter};
+
+use super::Shell;
+use super::complete::Names;
+use super::highlight::highlighted;
+use super::inputs::{Inputs, is_command, is_whole};
+use super::stop::Stop;
+use crate::engine::Engine;
+use crate::terminal;
+
+const PROMPT: &str = "atoll> ";
+
+/// What the line editor asks while a person types.
+#[derive(Default, Helper, Hinter)]
+struct Typing {
+    names: Names,
+    files: FilenameCompleter,
+}
+
+impl Completer for Typing {
+    type Candidate = Pair;
+
+    fn complete(
+        &self,
+        line: &str,
+        pos: usize,
+        _context: &Context<'_>,
+    ) -> rustyline::Result<(usize, Vec<Pair>)> {
+        let typed = &line[..pos];
+        let is_quoted = typed.matches('\'').count() % 2 == 1;
+        let is_argument = is_command(typed) && typed.contains(char::is_whitespace);
+        if is_quoted || is_argument {
+            return self.files.complete_path(line, pos);
+        }
+        let (start, words) = self.names.complete(typed);
+        let pair = |word: String| Pair { display: word.clone(), replacement: word };
+        Ok((start, words.into_iter().map(pair).collect()))
+    }
+}
+
+impl Highlighter for Typing {
+    fn highlight<'l>(&self, line: &'l str, _pos: usize) -> Cow<'l, str> {
+        if is_command(line) { Cow::Borrowed(line) } else { highlighted(line) }
+    }
+
+    fn highlight_char(&self, _line: &str, _pos: usize, _kind: CmdKind) -> bool {
+        true
+    }
+}
+
+impl Validator for Typing {
+    fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
+        Ok(match is_whole(context.input()) {
+            true => ValidationResult::Valid(None),
+            false => ValidationResult::Incomplete,
+        })
+    }
+}
+
+impl Shell {
+    /// Talks with a person until they leave.
+    pub(super) async fn converse(&mut self, engine: &Engine) -> Result<(), Stop> {
+        greet(engine);
+        if let Some(file) = home_file(".atollrc").filter(|file| file.exists()) {
+            let done = self.run_file(&file).await;
+            said(done)?;
+        }
+        let mut editor = editor().map_err(|error| no_terminal(&error))?;
+        let history = home_file(".atoll_history");
+        if let Some(history) = &history {
+            // The first time there is none.
+            let _ = editor.load_history(history);
+        }
+        let done = self.answer(&mut editor).await;
+        if let Some(history) = &history
+            && let Err(error) = editor.save_history(history)
+        {
+            terminal::say(format_args!("{} is not written: {error}", history.display()));
+        }
+        done
+    }
+
+    async fn answer(&mut self, editor: &mut Editor<Typing, FileHistory>) -> Result<(), Stop> {
+        loop {
+            if let Some(typing) = editor.helper_mut() {
+                typing.names = Names::of(&self.session).await;
+            }
+            match editor.readline(PROMPT) {
+                Ok(text) => {
+                    // Only convenience is lost where it cannot be kept.
+                    let _ = editor.add_history_entry(text.trim_end());
+                    self.interrupts.forget().await;
+                    let done = self.run_typed(&text).await;
+                    said(done)?;
+                }
+                Err(ReadlineError::Interrupted) => {}
+                Err(ReadlineError::Eof) => return Ok(()),
+                Err(error) => return Err(no_terminal(&error)),
+            }
+        }
+    }
+
+    async fn run_typed(&mut self, text: &str) -> Result<(), Stop> {
+        let mut inputs = Inputs::default();
+        let mut found = Vec::new();
+        for line in text.lines() {
+            found.extend(inputs.line(line).map_err(|error| Stop::sql(error, 1, 0))?);
+        }
+        found.extend(inputs.finish().map_err(|error| Stop::sql(error, 1, 0))?);
+        for input in found {
+            self.run_input(&input).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Says what went wrong and goes on, unless the person leaves.
+fn said(done: Result<(), Stop>) -> Result<(), Stop> {
+    match done {
+        Err(Stop::Failed(failure)) => terminal::say_error(failure.message()),
+        Err(Stop::Interrupted) => terminal::say("cancelled"),
+        Err(Stop::Left) => return Err(Stop::Left),
+        Ok(()) => {}
+    }
+    Ok(())
+}
+
+fn greet(engine: &Engine) {
+    let session = &engine.session;
+    let nodes = session.machine().nodes.len();
+    let workers = session.runtime().worker_count();
+    let plural = |n: usize| if n == 1 { "" } else { "s" };
+    terminal::say(format_args!(
+        "Atoll {}: {nodes} node{}, {workers} worker{}, at most {} of memory. .help lists the \
+         commands, Ctrl-D leaves.",
+        env!("CARGO_PKG_VERSION"),
+        plural(nodes),
+        plural(workers),
+        engine.memory_limit,
+    ));
+}
+
+fn editor() -> rustyline::Result<Editor<Typing, FileHistory>> {
+    let is_colored = terminal::colors(stdout().is_terminal());
+    // With results going elsewhere, the conversation goes to the terminal itself.
+    let behavior = if stdout().is_terminal() { Behavior::Stdio } else { Behavior::PreferTerm };
+    let config = Config::builder()
+        .completion_type(CompletionType::List)
+        .color_mode(if is_colored { ColorMode::Enabled } else { ColorMode::Disabled })
+        .behavior(behavior)
+        .build();
+    let mut editor = Editor::with_config(config)?;
+    editor.set_helper(Some(Typing::default()));
+    Ok(editor)
+}
+
+fn home_file(name: &str) -> Option<PathBuf> {
+    Some(std::env::home_dir()?.join(name))
+}
+
+fn no_terminal(error: &ReadlineError) -> Stop {
+    Stop::failed(format!("the terminal cannot be read: {error}; give statements with -c or -f"))
+}

@@ -1,0 +1,36 @@
+//! Lines of a script, read on a thread of their own so that Ctrl-C is seen while a pipe is silent.
+
+use std::io::{self, BufRead, BufReader, Read};
+use std::thread;
+
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+
+/// Lines read ahead.
+const AHEAD: usize = 64;
+
+/// The lines of a script, without their ends.
+pub(super) struct Lines(Receiver<io::Result<String>>);
+
+impl Lines {
+    /// The lines of a stream. The thread ends with the stream, or after the next line once this is
+    /// dropped.
+    pub(super) fn of(stream: impl Read + Send + 'static) -> Self {
+        let (sender, receiver) = channel(AHEAD);
+        thread::spawn(move || send(BufReader::new(stream), &sender));
+        Self(receiver)
+    }
+
+    /// The next line; none after the last.
+    pub(super) async fn next(&mut self) -> Option<io::Result<String>> {
+        self.0.recv().await
+    }
+}
+
+fn send(stream: impl BufRead, sender: &Sender<io::Result<String>>) {
+    for line in stream.lines() {
+        let is_last = line.is_err();
+        if sender.blocking_send(line).is_err() || is_last {
+            return;
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! `atoll sql`: a shell for people, scripts for programs, one way through both.
+//!
+//! Lines come from the terminal (`interactive`) or from a file, a pipe or the command line (`lines`).
+//! `inputs` joins them to statements and `.commands`. A statement runs in `statement`: its result goes
+//! to the `target` in the mode that `settings` name, while `interrupt` waits for Ctrl-C. A command runs
+//! in `command`. Whatever goes wrong is a [`Stop`]: a script ends with it, the shell says it and goes
+//! on.
+
+mod command;
+mod complete;
+mod highlight;
+mod inputs;
+mod interactive;
+mod interrupt;
+mod lines;
+mod script;
+mod settings;
+mod statement;
+mod stop;
+mod target;
+mod tpch;
+mod views;
+
+use std::io::{IsTerminal, stderr, stdin};
+
+use atoll_sql::Session;
+
+use crate::cli::{Script, SqlArgs};
+use crate::engine::Engine;
+use crate::exit::Ends;
+use interrupt::Interrupts;
+use lines::Lines;
+use settings::Settings;
+use stop::Stop;
+use target::Target;
+
+/// A session with the state of its shell.
+struct Shell {
+    session: Session,
+    settings: Settings,
+    target: Target,
+    interrupts: Interrupts,
+    /// Scripts that `.read` is in.
+    depth: usize,
+}
+
+/// Runs the command.
+pub(crate) async fn run(args: &SqlArgs, scripts: Vec<Script>) -> Result<(), Ends> {
+    let views = views::statements(&args.files)?;
+    let engine = Engine::start(&args.engine)?;
+    let is_interactive = scripts.is_empty() && stdin().is_terminal();
+    let has_progress = !args.engine.no_progress && stderr().is_terminal();
+    let mut shell = Shell {
+        session: engine.session.clone(),
+        settings: Settings::new(args.mode(), is_interactive, has_progress),
+        target: Target::stdout(),
+        interrupts: Interrupts::listen()?,
+        depth: 0,
+    };
+    if let Some(scale) = args.tpch {
+        shell.load_tpch(scale).await.map_err(Ends::from)?;
+    }
+    for view in &views {
+        shell.create_view(view).await.map_err(Ends::from)?;
+    }
+    let done = match (is_interactive, scripts.is_empty()) {
+        (true, _) => shell.converse(&engine).await,
+        (false, true) => shell.run_lines("stdin", Lines::of(stdin())).await,
+        (false, false) => shell.run_scripts(scripts).await,
+    };
+    match done {
+        Ok(()) | Err(Stop::Left) => Ok(()),
+        Err(stop) => Err(stop.into()),
+    }
+}

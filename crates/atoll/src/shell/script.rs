@@ -1,0 +1,90 @@
+//! Scripts: the first failure ends them, and is told with its line.
+
+use std::fs::File;
+use std::io::{Cursor, stdin};
+use std::path::Path;
+
+use super::Shell;
+use super::inputs::{Input, Inputs};
+use super::lines::Lines;
+use super::stop::Stop;
+use crate::cli::Script;
+
+/// Scripts that may read one another: more is a script that reads itself.
+const DEPTH_MAX: usize = 16;
+
+impl Shell {
+    /// Runs what `-c` and `-f` name.
+    pub(super) async fn run_scripts(&mut self, scripts: Vec<Script>) -> Result<(), Stop> {
+        for script in scripts {
+            match script {
+                Script::Text(text) => self.run_lines("-c", Lines::of(Cursor::new(text))).await?,
+                Script::File(path) if path.as_os_str() == "-" => {
+                    self.run_lines("stdin", Lines::of(stdin())).await?;
+                }
+                Script::File(path) => self.run_file(&path).await?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs a script file, as `-f` and `.read` do.
+    pub(super) async fn run_file(&mut self, path: &Path) -> Result<(), Stop> {
+        let name = path.display().to_string();
+        if self.depth == DEPTH_MAX {
+            return Err(Stop::failed(format!(
+                "{name} is not read: {DEPTH_MAX} scripts are being read already; does it read itself?"
+            )));
+        }
+        let file = File::open(path)
+            .map_err(|error| Stop::failed(format!("{name} cannot be read: {error}")))?;
+        self.depth += 1;
+        let done = Box::pin(self.run_lines(&name, Lines::of(file))).await;
+        self.depth -= 1;
+        done
+    }
+
+    /// Runs the lines of a source; failures name it.
+    pub(super) async fn run_lines(&mut self, source: &str, mut lines: Lines) -> Result<(), Stop> {
+        let mut inputs = Inputs::default();
+        let mut number = 0;
+        while let Some(line) = self.next_line(&mut lines).await? {
+            number += 1;
+            let line = line.map_err(|error| unreadable(&error).at(source, number))?;
+            let found = inputs.line(&line).map_err(|error| Stop::sql(error, 1, 0).at(source, 1))?;
+            self.run_inputs(source, found).await?;
+        }
+        let rest = inputs.finish().map_err(|error| Stop::sql(error, 1, 0).at(source, 1))?;
+        self.run_inputs(source, rest).await
+    }
+
+    async fn next_line(
+        &mut self,
+        lines: &mut Lines,
+    ) -> Result<Option<std::io::Result<String>>, Stop> {
+        tokio::select! {
+            biased;
+            () = self.interrupts.next() => Err(Stop::Interrupted),
+            line = lines.next() => Ok(line),
+        }
+    }
+
+    async fn run_inputs(&mut self, source: &str, inputs: Vec<Input>) -> Result<(), Stop> {
+        for input in inputs {
+            self.run_input(&input).await.map_err(|stop| stop.at(source, input.line()))?;
+        }
+        Ok(())
+    }
+
+    /// Runs one statement or command.
+    pub(super) async fn run_input(&mut self, input: &Input) -> Result<(), Stop> {
+        match input {
+            Input::Statement { text, line } => self.run_statement(text, *line).await,
+            Input::Command { text, .. } => self.run_command(text).await,
+        }
+    }
+}
+
+fn unreadable(error: &std::io::Error) -> Stop {
+    Stop::failed(format!("the script cannot be read on from here: {error}"))
+}

@@ -1,0 +1,107 @@
+//! One statement: run it, show it, tell of it.
+
+use std::time::{Duration, Instant};
+
+use atoll_sql::QueryResult;
+
+use super::Shell;
+use super::stop::Stop;
+use crate::progress::QueryBar;
+use crate::terminal;
+
+impl Shell {
+    /// Runs a statement that starts on `line` of its source.
+    pub(super) async fn run_statement(&mut self, text: &str, line: u64) -> Result<(), Stop> {
+        if self.settings.echo {
+            terminal::say(text);
+        }
+        let started = Instant::now();
+        let (text, above) = self.settings.explained(text);
+        let mut bar = QueryBar::new(self.settings.progress);
+        let running = self.session.run(&text);
+        let result = self.interrupts.unless(&mut bar, None, running).await;
+        let done = match result {
+            Ok(Ok(result)) => self.show(result, &mut bar, line, above).await,
+            Ok(Err(error)) => Err(Stop::sql(error, line, above)),
+            Err(stop) => Err(stop),
+        };
+        bar.end();
+        // Rows that were written before a failure are rows that the statement returned.
+        self.target.writer().flush()?;
+        self.tell(done?, started.elapsed());
+        Ok(())
+    }
+
+    /// Writes a result to the target. Returns what to tell of it; nothing where that would disturb.
+    async fn show(
+        &mut self,
+        mut result: QueryResult,
+        bar: &mut QueryBar,
+        line: u64,
+        above: u64,
+    ) -> Result<Option<String>, Stop> {
+        if let Some(tag) = result.tag() {
+            return Ok(Some(tag.to_owned()));
+        }
+        let progress = result.progress().clone();
+        let layout = self.target.layout(self.settings.rows_max);
+        let mut rows = self.settings.mode.rows(layout);
+        let mut count = 0;
+        rows.start(&result.schema().clone(), self.target.writer())?;
+        loop {
+            let next = self.interrupts.unless(bar, Some(&progress), result.next()).await?;
+            let Some(batch) = next.map_err(|error| Stop::sql(error, line, above))? else { break };
+            bar.end();
+            count += batch.num_rows();
+            rows.batch(&batch, self.target.writer())?;
+        }
+        bar.end();
+        let notes = rows.finish(self.target.writer())?;
+        let is_footed = self.settings.mode.is_drawn() && self.target.is_terminal();
+        Ok(is_footed.then(|| footer(count, &notes)))
+    }
+
+    fn tell(&self, what: Option<String>, time: Duration) {
+        let time = self.settings.timer.then(|| duration(time));
+        let parts: Vec<String> = what.into_iter().chain(time).collect();
+        if !parts.is_empty() {
+            terminal::say(parts.join(" · "));
+        }
+    }
+}
+
+fn footer(rows: usize, notes: &[String]) -> String {
+    let rows = match rows {
+        1 => "1 row".to_owned(),
+        rows => format!("{rows} rows"),
+    };
+    if notes.is_empty() { rows } else { format!("{rows} ({})", notes.join("; ")) }
+}
+
+/// `12.3 ms`, `4.56 s`, `2 min 05 s`.
+pub(crate) fn duration(time: Duration) -> String {
+    let seconds = time.as_secs_f64();
+    match seconds {
+        s if s < 1.0 => format!("{:.1} ms", s * 1e3),
+        s if s < 60.0 => format!("{s:.2} s"),
+        s => format!("{:.0} min {:02.0} s", (s / 60.0).floor(), (s % 60.0).floor()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_told_in_the_unit_that_fits() {
+        assert_eq!(duration(Duration::from_micros(12_340)), "12.3 ms");
+        assert_eq!(duration(Duration::from_millis(4_560)), "4.56 s");
+        assert_eq!(duration(Duration::from_secs(125)), "2 min 05 s");
+    }
+
+    #[test]
+    fn a_footer_counts_all_rows_and_says_what_is_missing() {
+        assert_eq!(footer(1, &[]), "1 row");
+        assert_eq!(footer(90, &["40 shown".into(), "x".into()]), "90 rows (40 shown; x)");
+    }
+}

@@ -1,0 +1,85 @@
+//! Why a shell does not go on to the next statement.
+
+use std::io;
+
+use atoll_sql::SqlError;
+
+use crate::exit::{Ends, Exit};
+
+/// Why a statement, a command or a script ended early.
+#[derive(Debug)]
+pub(super) enum Stop {
+    /// It failed.
+    Failed(Failure),
+    /// Ctrl-C.
+    Interrupted,
+    /// `.quit`, or nobody reads the results any more.
+    Left,
+}
+
+/// What went wrong, and where.
+#[derive(Debug)]
+pub(super) struct Failure {
+    message: String,
+    /// Line of the statement on which it went wrong, from 1.
+    line: u64,
+    /// Whether the message says where.
+    is_located: bool,
+}
+
+impl Stop {
+    /// A failure of the statement or command as a whole.
+    pub(super) fn failed(message: impl Into<String>) -> Self {
+        Self::Failed(Failure { message: message.into(), line: 1, is_located: false })
+    }
+
+    /// A failure inside a statement that starts on line `first` of its source; `above` lines were
+    /// put in front of it.
+    pub(super) fn sql(mut error: SqlError, first: u64, above: u64) -> Self {
+        let mut line = 1;
+        if let Some(place) = &mut error.place {
+            line = place.line.saturating_sub(above).max(1);
+            place.line = line + first - 1;
+        }
+        Self::Failed(Failure { message: error.to_string(), line, is_located: false })
+    }
+
+    /// The same with its place in a source, for what started on `line` there. The innermost source
+    /// is the one that is told.
+    pub(super) fn at(self, source: &str, line: u64) -> Self {
+        match self {
+            Self::Failed(failure) if !failure.is_located => {
+                let line = line + failure.line - 1;
+                let message = format!("{source}:{line}: {}", failure.message);
+                Self::Failed(Failure { message, line: 1, is_located: true })
+            }
+            stop => stop,
+        }
+    }
+}
+
+impl Failure {
+    pub(super) fn message(&self) -> &str {
+        &self.message
+    }
+}
+
+/// Results could not be written; a reader that went away wants none.
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::Left,
+            _ => Self::failed(format!("the result cannot be written: {error}")),
+        }
+    }
+}
+
+impl From<Stop> for Ends {
+    fn from(stop: Stop) -> Self {
+        match stop {
+            Stop::Failed(failure) => Self::with(Exit::Statement, failure.message),
+            Stop::Interrupted => Self::quietly(Exit::Interrupted),
+            Stop::Left => Self::quietly(Exit::Done),
+        }
+    }
+}

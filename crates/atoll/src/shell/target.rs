@@ -1,0 +1,44 @@
+//! Where results go.
+
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal, Write, stdout};
+use std::path::Path;
+
+use crate::output::Layout;
+use crate::terminal;
+
+/// Stdout, or the file that `.output` names.
+pub(super) struct Target {
+    out: Box<dyn Write>,
+    is_terminal: bool,
+}
+
+impl Target {
+    pub(super) fn stdout() -> Self {
+        // BufWriter instead of the line buffer that stdout has.
+        let out = Box::new(BufWriter::with_capacity(1 << 16, stdout()));
+        Self { out, is_terminal: stdout().is_terminal() }
+    }
+
+    /// A new file, in place of one of that name.
+    pub(super) fn file(path: &Path) -> io::Result<Self> {
+        Ok(Self { out: Box::new(BufWriter::new(File::create(path)?)), is_terminal: false })
+    }
+
+    /// Whether a person looks at it.
+    pub(super) fn is_terminal(&self) -> bool {
+        self.is_terminal
+    }
+
+    /// What results drawn here have to fit in: files have no bounds.
+    pub(super) fn layout(&self, rows_max: Option<usize>) -> Layout {
+        match self.is_terminal {
+            true => Layout { width: terminal::width(), rows_max, color: terminal::colors(true) },
+            false => Layout { rows_max, ..Layout::default() },
+        }
+    }
+
+    pub(super) fn writer(&mut self) -> &mut dyn Write {
+        &mut self.out
+    }
+}

@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""DuckDB as the rival in the TPC-H benchmark: loads the tables into memory, then answers queries.
+
+Started by the benchmark as `duckdb_tpch.py --threads N --data DIR`, where DIR holds one Parquet
+file per table (lineitem.parquet, ...). It speaks JSON, one object per line: requests on standard
+input, replies on standard output, nothing else there. See README.md beside this file.
+"""
+
+import argparse
+import hashlib
+import json
+import sys
+import time
+from pathlib import Path
+
+import duckdb
+import pyarrow
+
+TABLES = ["region", "nation", "supplier", "customer", "part", "partsupp", "orders", "lineitem"]
+
+
+def memory(key):
+    """One figure of /proc/self/status in bytes: `VmRSS` (resident now) or `VmHWM` (its peak)."""
+    for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
+        name, _, value = line.partition(":")
+        if name == key:
+            return int(value.split()[0]) * 1024
+    raise RuntimeError(f"/proc/self/status has no {key}")
+
+
+def milliseconds_since(start):
+    """Time since `start` (of time.perf_counter) in milliseconds."""
+    return (time.perf_counter() - start) * 1000
+
+
+def load(directory, threads):
+    """A connection with all tables in memory."""
+    connection = duckdb.connect(config={"threads": threads})
+    for table in TABLES:
+        file = str(directory / f"{table}.parquet").replace("'", "''")
+        connection.execute(f"CREATE TABLE {table} AS FROM read_parquet('{file}')")
+    return connection
+
+
+def fingerprint(table):
+    """16 hexadecimal digits that change when a value, or the order of the rows, changes."""
+    digest = hashlib.sha256()
+    columns = [column.to_pylist() for column in table.columns]
+    for row in zip(*columns):
+        digest.update("\x1f".join(map(str, row)).encode() + b"\x1e")
+    return digest.hexdigest()[:16]
+
+
+def answer(connection, sql):
+    """Runs one query and fetches all of it as an Arrow table; only that is timed."""
+    start = time.perf_counter()
+    relation = connection.sql(sql)
+    table = relation.to_arrow_table() if relation is not None else pyarrow.table({})
+    elapsed = milliseconds_since(start)
+    return {"ms": elapsed, "rows": table.num_rows, "hash": fingerprint(table)}
+
+
+def reply(message):
+    """One line on standard output, at once."""
+    print(json.dumps(message), flush=True)
+
+
+def respond(connection, line):
+    """Handles one request; false when it was the last one."""
+    try:
+        request = json.loads(line)
+        if request.get("quit"):
+            return False
+        reply({"query": request["query"], **answer(connection, request["sql"])})
+    except (ValueError, KeyError, AttributeError, TypeError) as error:
+        reply({"error": f"not a request: {line.strip()!r}: {error!r}"})
+    except duckdb.Error as error:
+        reply({"query": request["query"], "error": str(error)})
+    return True
+
+
+def arguments():
+    """The command line, parsed."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--threads", type=int, required=True, help="threads DuckDB may use")
+    parser.add_argument("--data", type=Path, required=True, help="directory of the Parquet files")
+    return parser.parse_args()
+
+
+def main():
+    """Loads, reports, answers until asked to quit or until the input ends, reports the peak."""
+    options = arguments()
+    rss_before_load = memory("VmRSS")
+    start = time.perf_counter()
+    try:
+        connection = load(options.data, options.threads)
+    except duckdb.Error as error:
+        reply({"error": f"loading {options.data}: {error}"})
+        return 1
+    loaded = {
+        "engine": "duckdb",
+        "version": duckdb.__version__,
+        "load_ms": milliseconds_since(start),
+        "rss_before_load_bytes": rss_before_load,
+        "rss_bytes": memory("VmRSS"),
+        "peak_rss_bytes": memory("VmHWM"),
+    }
+    reply(loaded)
+    for line in sys.stdin:
+        if not respond(connection, line):
+            break
+    reply({"peak_rss_bytes": memory("VmHWM")})
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

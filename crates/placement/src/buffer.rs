@@ -1,0 +1,154 @@
+//! [`NodeBuffer`]: bytes with a home.
+
+use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::sync::Arc;
+
+use atoll_topology::{Bytes, NodeId};
+
+use crate::arena::{Inner, PoolBlock};
+use crate::{Budget, BudgetExceeded, Mapping, PageRange, PlacementError};
+
+/// Bytes that lie on a known node. Their address is stable until the buffer is dropped, is a
+/// multiple of 64, and is shared safely between threads; memory goes back to its arena on drop.
+///
+/// Inside an `Arc` it serves as the owner of an Arrow buffer
+/// (`Buffer::from_custom_allocation(pointer, length, Arc<NodeBuffer>)`): all bytes are initialised
+/// from the start, and nothing can write to them once the `Arc` is shared.
+#[derive(Debug)]
+pub struct NodeBuffer {
+    memory: Mapping,
+    len: usize,
+    wanted: Option<NodeId>,
+    home: Option<NodeId>,
+    origin: Origin,
+    arena: Arc<Inner>,
+    /// Given back when the buffer is dropped.
+    _charge: Charge,
+}
+
+/// Where the memory of a buffer goes back to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Origin {
+    /// To the pool of its node.
+    Pool(PoolBlock),
+    /// To the kernel: it is a whole mapping.
+    OwnMapping,
+}
+
+/// A share of a budget, given back on drop.
+#[derive(Debug)]
+pub(crate) struct Charge {
+    budget: Option<Arc<dyn Budget>>,
+    bytes: Bytes,
+}
+
+// All state behind a buffer is consistent whenever a panic can unwind through it: the arena's locks
+// are held for bookkeeping only, and a buffer has no invariant over its bytes. (The compiler cannot
+// tell because of the trait objects of kernel and budget.)
+impl UnwindSafe for NodeBuffer {}
+impl RefUnwindSafe for NodeBuffer {}
+
+impl NodeBuffer {
+    /// `len` bytes of `memory`, with the node wanted and the home found.
+    pub(crate) fn new(
+        memory: Mapping,
+        len: usize,
+        (wanted, home): (Option<NodeId>, Option<NodeId>),
+        origin: Origin,
+        arena: Arc<Inner>,
+        charge: Charge,
+    ) -> Self {
+        Self { memory, len, wanted, home, origin, arena, _charge: charge }
+    }
+
+    /// Length in bytes.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether it holds no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Room in bytes; what the budget is charged.
+    pub fn capacity(&self) -> usize {
+        self.memory.len()
+    }
+
+    /// The node its pages lie on, as found when they were touched. `None` for an unplaced buffer,
+    /// and where pages lie on several nodes or could not be placed nor looked up.
+    pub fn home(&self) -> Option<NodeId> {
+        self.home
+    }
+
+    /// The node it was asked for; `None` for an unplaced buffer.
+    pub fn wanted(&self) -> Option<NodeId> {
+        self.wanted
+    }
+
+    /// First byte: never null, also of an empty buffer.
+    pub fn as_ptr(&self) -> *const u8 {
+        self.memory.start().as_ptr()
+    }
+
+    /// The bytes.
+    pub fn as_slice(&self) -> &[u8] {
+        // SAFETY: the memory is mapped, initialised (by the kernel or a former use), longer than
+        // `len`, and written through `&mut self` only.
+        unsafe { std::slice::from_raw_parts(self.memory.start().as_ptr(), self.len) }
+    }
+
+    /// The bytes, to be written while nobody else has the buffer.
+    pub fn as_mut_slice(&mut self) -> &mut [u8] {
+        // SAFETY: as above, and `&mut self` excludes every other reference.
+        unsafe { std::slice::from_raw_parts_mut(self.memory.start().as_ptr(), self.len) }
+    }
+
+    /// Makes it shorter or longer, within its capacity; bytes gained are unspecified.
+    pub fn set_len(&mut self, len: usize) -> Result<(), PlacementError> {
+        let capacity = self.capacity();
+        if len > capacity {
+            return Err(PlacementError::BeyondCapacity { asked: len, capacity });
+        }
+        self.len = len;
+        Ok(())
+    }
+
+    /// Its bytes as a range of pages to be [verified](crate::verify_pages).
+    pub fn pages(&self) -> PageRange {
+        PageRange { wanted: self.wanted, start: self.memory.address(), len: self.len }
+    }
+}
+
+impl AsRef<[u8]> for NodeBuffer {
+    fn as_ref(&self) -> &[u8] {
+        self.as_slice()
+    }
+}
+
+impl Drop for NodeBuffer {
+    fn drop(&mut self) {
+        self.arena.give(self.memory, self.origin);
+    }
+}
+
+impl Charge {
+    pub(crate) fn new(
+        budget: Option<Arc<dyn Budget>>,
+        bytes: Bytes,
+    ) -> Result<Self, BudgetExceeded> {
+        if let Some(budget) = &budget {
+            budget.try_grow(bytes)?;
+        }
+        Ok(Self { budget, bytes })
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        if let Some(budget) = &self.budget {
+            budget.shrink(self.bytes);
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Cancellation: asked for once, honoured by every task at its next block.
+
+use std::future::Future;
+
+use tokio_util::sync::CancellationToken;
+
+/// Work ended early because it was cancelled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, thiserror::Error)]
+#[error("cancelled")]
+pub struct Cancelled;
+
+/// A flag that is raised once and never lowered. Clones share it; a child is raised with its
+/// parent, a parent not with its child.
+#[derive(Clone, Debug, Default)]
+pub struct CancelToken(CancellationToken);
+
+impl CancelToken {
+    /// A token nobody has cancelled.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Raises the flag, here and in every child. Again is the same as once.
+    pub fn cancel(&self) {
+        self.0.cancel();
+    }
+
+    /// Whether the flag is raised.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.is_cancelled()
+    }
+
+    /// `Err` once the flag is raised: `token.check()?` before each block.
+    pub fn check(&self) -> Result<(), Cancelled> {
+        if self.is_cancelled() { Err(Cancelled) } else { Ok(()) }
+    }
+
+    /// A token that is raised with this one and can be raised alone.
+    pub fn child(&self) -> Self {
+        Self(self.0.child_token())
+    }
+
+    /// Waits until the flag is raised.
+    pub async fn cancelled(&self) {
+        self.0.cancelled().await;
+    }
+
+    /// Runs a future to its end or, if that comes first, drops it when the flag is raised: the way
+    /// for a task to wait on something that may never come.
+    pub async fn unless_cancelled<F: Future>(&self, future: F) -> Result<F::Output, Cancelled> {
+        self.0.run_until_cancelled(future).await.ok_or(Cancelled)
+    }
+}

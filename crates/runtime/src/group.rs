@@ -1,0 +1,211 @@
+//! A group: the workers of one domain, as one tokio runtime.
+//!
+//! A tokio runtime's core structures are allocated by the thread that builds it, and a new thread
+//! inherits its parent's cpus: so each runtime is built by a thread that has bound itself to the
+//! group's cpus before, and its workers are where they belong before their first allocation.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use atoll_placement::Kernel;
+use atoll_topology::{CpuSet, DomainId, NodeId};
+
+use crate::layout::GroupPlan;
+use crate::seat::Seat;
+use crate::step::panic_message;
+use crate::worker::thread_number;
+use crate::{Binding, RuntimeError, Worker, WorkerId};
+
+/// How long a started thread may take to report: a thread that has not run for so long never will.
+const REPORT_WAIT: Duration = Duration::from_secs(60);
+
+/// The workers of one domain. Tasks spawned on its handle stay on its threads.
+#[derive(Debug)]
+pub struct Group {
+    node: NodeId,
+    domain: DomainId,
+    cpus: CpuSet,
+    builder: Binding,
+    workers: Vec<Worker>,
+    threads: Threads,
+}
+
+impl Group {
+    /// Node of its pool.
+    pub fn node(&self) -> NodeId {
+        self.node
+    }
+
+    /// Its domain.
+    pub fn domain(&self) -> DomainId {
+        self.domain
+    }
+
+    /// Cpus of the domain.
+    pub fn cpus(&self) -> &CpuSet {
+        &self.cpus
+    }
+
+    /// Its workers, ordered by number.
+    pub fn workers(&self) -> &[Worker] {
+        &self.workers
+    }
+
+    /// Binding of the thread that built the group: where tokio's own structures have their home.
+    pub fn builder(&self) -> &Binding {
+        &self.builder
+    }
+
+    /// tokio's handle to its threads.
+    pub fn handle(&self) -> &tokio::runtime::Handle {
+        &self.threads.handle
+    }
+}
+
+/// A tokio runtime that ends without waiting for its threads, because it may be dropped on one of
+/// them or inside another runtime, where waiting is a panic.
+#[derive(Debug)]
+struct Threads {
+    handle: tokio::runtime::Handle,
+    runtime: Option<tokio::runtime::Runtime>,
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// All that is needed to start a group.
+pub(crate) struct GroupStart<'a> {
+    /// The runtime's number in this process.
+    pub(crate) runtime: u64,
+    /// Position of the group in the runtime.
+    pub(crate) group: usize,
+    /// Number of its first worker.
+    pub(crate) first: WorkerId,
+    /// What it is to be.
+    pub(crate) plan: GroupPlan,
+    /// First part of the threads' names.
+    pub(crate) name: &'a str,
+    /// Who binds and tells.
+    pub(crate) kernel: Arc<dyn Kernel>,
+}
+
+impl GroupStart<'_> {
+    /// Starts the threads and waits until each has bound itself and told what came of it.
+    pub(crate) fn start(self) -> Result<Group, RuntimeError> {
+        let (told, reports) = channel();
+        let (builder, threads) = self.build(told)?;
+        let workers = self.collect(&reports)?;
+        let GroupPlan { node, domain, cpus, .. } = self.plan;
+        Ok(Group { node, domain, cpus, builder, workers, threads })
+    }
+
+    fn build(&self, told: Sender<Worker>) -> Result<(Binding, Threads), RuntimeError> {
+        let name = format!("{}-n{}d{}", self.name, self.plan.node, self.plan.domain);
+        let workers = self.plan.seats.len();
+        let (kernel, cpus) = (self.kernel.clone(), self.plan.cpus.clone());
+        let hooks = Arc::new(self.hooks(told));
+        let thread = thread::Builder::new().name(name.clone()).spawn(move || {
+            let binding = Binding::achieve(&*kernel, &cpus);
+            let parking = hooks.clone();
+            let runtime = tokio::runtime::Builder::new_multi_thread()
+                .worker_threads(workers)
+                .thread_name(name)
+                .on_thread_start(move || hooks.start())
+                .on_thread_park(move || parking.park())
+                .enable_all()
+                .build();
+            (binding, runtime)
+        });
+        let built = thread.map_err(|error| self.failed(error))?.join();
+        // tokio panics where the operating system refuses a worker's thread.
+        let (binding, runtime) = built.map_err(|panic| self.failed(panic_message(&*panic)))?;
+        let runtime = runtime.map_err(|error| self.failed(error))?;
+        Ok((binding, Threads { handle: runtime.handle().clone(), runtime: Some(runtime) }))
+    }
+
+    fn hooks(&self, told: Sender<Worker>) -> ThreadHooks {
+        ThreadHooks {
+            runtime: self.runtime,
+            group: self.group,
+            first: self.first,
+            plan: self.plan.clone(),
+            kernel: self.kernel.clone(),
+            seated: AtomicUsize::new(0),
+            told,
+        }
+    }
+
+    fn collect(&self, reports: &Receiver<Worker>) -> Result<Vec<Worker>, RuntimeError> {
+        let mut workers = Vec::with_capacity(self.plan.seats.len());
+        for _ in &self.plan.seats {
+            workers.push(reports.recv_timeout(REPORT_WAIT).map_err(|_| {
+                self.failed(format!("{} of them never ran", self.plan.seats.len() - workers.len()))
+            })?);
+        }
+        workers.sort_by_key(|worker| worker.id);
+        Ok(workers)
+    }
+
+    fn failed(&self, reason: impl ToString) -> RuntimeError {
+        RuntimeError::Start {
+            node: self.plan.node,
+            domain: self.plan.domain,
+            workers: self.plan.seats.len(),
+            reason: reason.to_string(),
+        }
+    }
+}
+
+/// What the threads of a group do before they do anything else.
+///
+/// tokio starts workers and blocking threads alike, and which of them takes up a worker's loop is
+/// settled later; only a worker parks. So every thread binds itself when it starts, and the first n
+/// to park, which nobody can give work before [`GroupStart::start`] has heard of them, are the n
+/// workers.
+struct ThreadHooks {
+    runtime: u64,
+    group: usize,
+    first: WorkerId,
+    plan: GroupPlan,
+    kernel: Arc<dyn Kernel>,
+    seated: AtomicUsize,
+    told: Sender<Worker>,
+}
+
+impl ThreadHooks {
+    fn start(&self) {
+        let binding = Binding::achieve(&*self.kernel, &self.plan.cpus);
+        self.sit(None, &binding);
+    }
+
+    fn park(&self) {
+        let seat = Seat::here(self.runtime);
+        if seat.is_some_and(|seat| seat.worker.is_none()) {
+            let place = self.seated.fetch_add(1, Ordering::Relaxed);
+            if let Some(cpus) = self.plan.seats.get(place) {
+                self.seat(WorkerId(self.first.0 + place as u32), cpus);
+            }
+        }
+    }
+
+    fn seat(&self, id: WorkerId, cpus: &CpuSet) {
+        let binding = Binding::achieve(&*self.kernel, cpus);
+        self.sit(Some(id), &binding);
+        let (node, domain, cpus) = (self.plan.node, self.plan.domain, cpus.clone());
+        // Nobody listens any more when the start has failed at another worker.
+        let _ = self.told.send(Worker { id, node, domain, cpus, thread: thread_number(), binding });
+    }
+
+    fn sit(&self, worker: Option<WorkerId>, binding: &Binding) {
+        let bound = binding.is_bound();
+        Seat { runtime: self.runtime, group: self.group, worker, bound }.take();
+    }
+}

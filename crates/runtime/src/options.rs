@@ -1,0 +1,36 @@
+//! What a caller chooses when it starts a runtime.
+
+/// Most threads a runtime accepts: as many as the largest Linux build has cpus (`NR_CPUS`).
+pub const THREADS_MAX: usize = 8192;
+
+/// What a worker's thread is bound to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pin {
+    /// All cpus of its group: the domain's, which on a node with one domain are the node's. The
+    /// kernel may still move the thread between them, so one busy cpu does not hold a worker up.
+    #[default]
+    Node,
+    /// One cpu of its group, one thread per core before a core's second hardware thread is used.
+    Cpu,
+}
+
+/// How a runtime is laid out over its machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuntimeOptions {
+    /// Workers in all; by default one per usable cpu. Fewer are spread evenly over the nodes and,
+    /// inside a node, over its domains; more are dealt in proportion to the cpus.
+    pub threads: Option<usize>,
+    /// What a worker's thread is bound to.
+    pub pin: Pin,
+    /// First part of the threads' names (`atoll-n0d1`: node 0, domain 1). Linux shows 15 bytes.
+    pub name: String,
+    /// Whether a binding that was not achieved is an error. Otherwise it is recorded in
+    /// [`Worker::binding`](crate::Worker::binding) and the work goes on.
+    pub strict: bool,
+}
+
+impl Default for RuntimeOptions {
+    fn default() -> Self {
+        Self { threads: None, pin: Pin::Node, name: "atoll".to_owned(), strict: false }
+    }
+}

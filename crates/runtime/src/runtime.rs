@@ -1,0 +1,225 @@
+//! The runtime: pools over a machine.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use atoll_placement::Kernel;
+use atoll_topology::{Machine, NodeId};
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
+
+use crate::group::GroupStart;
+use crate::layout::{self, GroupPlan};
+use crate::seat::Seat;
+use crate::step::{Coordination, Sequence, Step, Task};
+use crate::{Group, Pool, RuntimeError, RuntimeOptions, Worker, WorkerId};
+
+/// Numbers the runtimes of a process, so that a thread knows which one it belongs to.
+static RUNTIMES: AtomicU64 = AtomicU64::new(0);
+
+/// One pool of bound workers per node. Clones share the pools.
+///
+/// When the last clone is dropped the pools end in the background: futures are dropped at their
+/// next await, threads end after that. Dropping never waits and never panics, be it inside another
+/// runtime or on a worker of its own. A future that holds a clone keeps the pools alive.
+#[derive(Clone, Debug)]
+pub struct Runtime(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    number: u64,
+    machine: Arc<Machine>,
+    kernel: Arc<dyn Kernel>,
+    pools: Vec<Pool>,
+    groups: Vec<Arc<Group>>,
+    /// Group (position) of each worker.
+    group_of: Vec<usize>,
+}
+
+impl Runtime {
+    /// Starts the pools and waits until every worker has bound itself and reported.
+    pub fn start(
+        machine: Arc<Machine>,
+        kernel: Arc<dyn Kernel>,
+        options: RuntimeOptions,
+    ) -> Result<Runtime, RuntimeError> {
+        if options.name.contains('\0') {
+            return Err(RuntimeError::Name { name: options.name });
+        }
+        let number = RUNTIMES.fetch_add(1, Ordering::Relaxed);
+        let plans = layout::plan(&machine, &options)?;
+        let groups = start_groups(number, plans, &kernel, &options)?;
+        let group_of = groups.iter().enumerate();
+        let group_of = group_of.flat_map(|(at, group)| vec![at; group.workers().len()]).collect();
+        let pools = pools(&groups);
+        Ok(Runtime(Arc::new(Inner { number, machine, kernel, pools, groups, group_of })))
+    }
+
+    /// The machine it runs on.
+    pub fn machine(&self) -> &Arc<Machine> {
+        &self.0.machine
+    }
+
+    /// The kernel that bound its threads.
+    pub fn kernel(&self) -> &Arc<dyn Kernel> {
+        &self.0.kernel
+    }
+
+    /// One pool per node that has workers, ordered by node.
+    pub fn pools(&self) -> &[Pool] {
+        &self.0.pools
+    }
+
+    /// The pool of a node; none where the node has no workers.
+    pub fn pool(&self, node: NodeId) -> Option<&Pool> {
+        let pools = &self.0.pools;
+        pools.binary_search_by_key(&node, Pool::node).ok().map(|at| &pools[at])
+    }
+
+    /// The node's pool, or the nearest node's where it has none; none for a node the machine does
+    /// not have.
+    pub fn pool_nearest(&self, node: NodeId) -> Option<&Pool> {
+        self.pool(node).or_else(|| {
+            self.machine().node(node)?;
+            let nearest = self.machine().nodes_by_distance(node);
+            nearest.into_iter().find_map(|node| self.pool(node.id))
+        })
+    }
+
+    /// All workers, ordered by number.
+    pub fn workers(&self) -> Vec<Worker> {
+        self.0.groups.iter().flat_map(|group| group.workers()).cloned().collect()
+    }
+
+    /// Number of workers, at least one.
+    pub fn worker_count(&self) -> usize {
+        self.0.group_of.len()
+    }
+
+    /// Node of a worker. Numbers beyond the last wrap around.
+    pub fn node_of(&self, worker: WorkerId) -> NodeId {
+        self.group(self.group_of(worker)).node()
+    }
+
+    /// Handle of a worker's group. Numbers beyond the last wrap around.
+    pub fn handle_of(&self, worker: WorkerId) -> &Handle {
+        self.group(self.group_of(worker)).handle()
+    }
+
+    /// Spawns a future in the group (domain) of that worker, so on its node; any worker of the
+    /// group may run it. Numbers beyond the last wrap around.
+    pub fn spawn_on<F>(&self, worker: WorkerId, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        self.handle_of(worker).spawn(future)
+    }
+
+    /// Runs a future on the calling thread, which stays unbound; what it spawns with `tokio::spawn`
+    /// goes to the first group.
+    ///
+    /// # Panics
+    /// On a thread that already runs a tokio runtime, as a worker of the pools does: await there.
+    pub fn block_on<F: Future>(&self, future: F) -> F::Output {
+        self.group(0).handle().block_on(future)
+    }
+
+    /// A step of these tasks, to be run with [`Step::run`].
+    pub fn step<T, E>(&self, name: impl Into<String>, tasks: Vec<Task<T, E>>) -> Step<T, E>
+    where
+        T: Send + 'static,
+        E: Send + 'static,
+    {
+        Step::new(self.clone(), name.into(), tasks)
+    }
+
+    /// An empty sequence of steps, to be filled with [`Sequence::then`].
+    pub fn sequence<T, E>(&self, coordination: Coordination) -> Sequence<T, E>
+    where
+        T: Send + 'static,
+        E: Send + 'static,
+    {
+        Sequence::new(self.clone(), coordination)
+    }
+
+    /// Worker that the calling thread is; none on a thread outside of the pools and on one that
+    /// serves `spawn_blocking`.
+    pub fn current_worker(&self) -> Option<WorkerId> {
+        Seat::here(self.0.number)?.worker
+    }
+
+    /// Node the calling thread runs on: its pool's where its binding was verified, otherwise the
+    /// one of the cpu the kernel says it is on now. None where nobody knows.
+    pub fn current_node(&self) -> Option<NodeId> {
+        let seat = Seat::here(self.0.number);
+        match seat {
+            Some(seat) if seat.bound => Some(self.group(seat.group).node()),
+            _ => self.cpu_node().or(seat.map(|seat| self.group(seat.group).node())),
+        }
+    }
+
+    fn cpu_node(&self) -> Option<NodeId> {
+        let cpu = self.kernel().current_cpu().ok()?;
+        self.machine().cpu(cpu).map(|cpu| cpu.node)
+    }
+
+    pub(crate) fn groups(&self) -> &[Arc<Group>] {
+        &self.0.groups
+    }
+
+    pub(crate) fn group(&self, group: usize) -> &Group {
+        &self.0.groups[group]
+    }
+
+    /// Position of a worker's group.
+    pub(crate) fn group_of(&self, worker: WorkerId) -> usize {
+        self.0.group_of[worker.index() % self.0.group_of.len()]
+    }
+}
+
+fn start_groups(
+    runtime: u64,
+    plans: Vec<GroupPlan>,
+    kernel: &Arc<dyn Kernel>,
+    options: &RuntimeOptions,
+) -> Result<Vec<Arc<Group>>, RuntimeError> {
+    let mut groups = Vec::with_capacity(plans.len());
+    let mut first = 0;
+    for (group, plan) in plans.into_iter().enumerate() {
+        let workers = plan.seats.len() as u32;
+        let (name, kernel) = (options.name.as_str(), kernel.clone());
+        let start = GroupStart { runtime, group, first: WorkerId(first), plan, name, kernel };
+        let started = start.start()?;
+        if options.strict {
+            check_bound(&started)?;
+        }
+        groups.push(Arc::new(started));
+        first += workers;
+    }
+    Ok(groups)
+}
+
+fn check_bound(group: &Group) -> Result<(), RuntimeError> {
+    match group.workers().iter().find(|worker| !worker.binding.is_bound()) {
+        None => Ok(()),
+        Some(Worker { id, node, domain, cpus, binding, .. }) => Err(RuntimeError::NotBound {
+            worker: *id,
+            node: *node,
+            domain: *domain,
+            cpus: cpus.clone(),
+            binding: binding.clone(),
+        }),
+    }
+}
+
+fn pools(groups: &[Arc<Group>]) -> Vec<Pool> {
+    let mut first = 0;
+    let mut pools = Vec::new();
+    for groups in groups.chunk_by(|a, b| a.node() == b.node()) {
+        pools.push(Pool::new(groups[0].node(), groups.to_vec(), first));
+        first += groups.len();
+    }
+    pools
+}

@@ -1,0 +1,62 @@
+//! Why a step did not finish.
+
+use std::any::Any;
+
+use atoll_topology::{NodeId, NodeSet};
+
+/// Why a step did not finish. Whatever the reason, all its tasks have ended.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StepError<E> {
+    /// A task panicked; the others were cancelled.
+    #[error("task {task} of step '{step}' panicked: {message}")]
+    Panicked {
+        /// Name of the step.
+        step: String,
+        /// The task, counted from 0 in the order given.
+        task: usize,
+        /// What it said.
+        message: String,
+    },
+    /// A task returned an error; the others were cancelled.
+    #[error("task {task} of step '{step}' failed: {error}")]
+    Failed {
+        /// Name of the step.
+        step: String,
+        /// The task, counted from 0 in the order given.
+        task: usize,
+        /// What it returned.
+        #[source]
+        error: E,
+    },
+    /// The step's token was cancelled before all tasks had finished.
+    #[error("step '{step}' was cancelled: {finished} of {tasks} tasks had finished")]
+    Cancelled {
+        /// Name of the step.
+        step: String,
+        /// Tasks that had finished.
+        finished: usize,
+        /// Tasks in all.
+        tasks: usize,
+    },
+    /// A task is addressed to a node the machine does not have. Nothing ran.
+    #[error("task {task} of step '{step}' is for node {node}; the machine has nodes {nodes}")]
+    NoSuchNode {
+        /// Name of the step.
+        step: String,
+        /// The task, counted from 0 in the order given.
+        task: usize,
+        /// Where it was to go.
+        node: NodeId,
+        /// The machine's nodes.
+        nodes: NodeSet,
+    },
+}
+
+/// What a panic said, as far as it is text.
+pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
+    match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
+        (Some(text), _) => (*text).to_owned(),
+        (_, Some(text)) => text.clone(),
+        _ => "a panic without a message".to_owned(),
+    }
+}

@@ -1,0 +1,61 @@
+//! A step by itself.
+
+use super::batch::{self, Settings};
+use super::{Steal, StepError, StepReport, Task, address};
+use crate::{CancelToken, Runtime};
+
+/// A set of tasks to be run to completion; made by [`Runtime::step`].
+#[derive(Debug)]
+#[must_use = "a step does nothing until it is run"]
+pub struct Step<T, E> {
+    runtime: Runtime,
+    name: String,
+    tasks: Vec<Task<T, E>>,
+    settings: Settings,
+}
+
+/// What a step came to.
+#[derive(Debug)]
+#[must_use = "a step may have failed"]
+pub struct StepOutcome<T, E> {
+    /// The tasks' results in the order of the tasks, or why there are none.
+    pub result: Result<Vec<T>, StepError<E>>,
+    /// What it did, also when it failed.
+    pub report: StepReport,
+}
+
+impl<T: Send + 'static, E: Send + 'static> Step<T, E> {
+    pub(crate) fn new(runtime: Runtime, name: String, tasks: Vec<Task<T, E>>) -> Self {
+        Self { runtime, name, tasks, settings: Settings::default() }
+    }
+
+    /// How far waiting tasks may be stolen; inside their node unless set.
+    pub fn steal(mut self, steal: Steal) -> Self {
+        self.settings.steal = steal;
+        self
+    }
+
+    /// Cancels the step when this token is cancelled.
+    pub fn cancel(mut self, token: &CancelToken) -> Self {
+        self.settings.cancel = token.clone();
+        self
+    }
+
+    /// Runs all tasks and returns when the last has ended, also after a failure or a cancel.
+    ///
+    /// When the future is dropped before, the tasks are cancelled and end by themselves: those that
+    /// run at their next check, those that wait never start.
+    pub async fn run(self) -> StepOutcome<T, E> {
+        let Self { runtime, name, tasks, settings } = self;
+        let mut report =
+            StepReport { name: name.clone(), tasks: tasks.len(), ..StepReport::default() };
+        let dealt = match address::deal(&runtime, name, tasks) {
+            Ok(dealt) => dealt,
+            Err(error) => return StepOutcome { result: Err(error), report },
+        };
+        let end = batch::run(&runtime, &settings, vec![dealt]).await;
+        report = end.reports.into_iter().next().unwrap_or(report);
+        let result = end.result.map(|steps| steps.into_iter().flatten().collect());
+        StepOutcome { result, report }
+    }
+}

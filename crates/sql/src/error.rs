@@ -1,0 +1,176 @@
+//! Errors as a person reads them: what, where in the SQL, what to do next.
+
+use std::fmt;
+
+use datafusion::common::utils::datafusion_strsim::normalized_levenshtein;
+use datafusion::common::{DataFusionError, Span};
+use datafusion::sql::sqlparser::tokenizer::Location;
+
+use crate::Session;
+
+/// A line and a column of a statement, both from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Line, from 1.
+    pub line: u64,
+    /// Column in characters, from 1.
+    pub column: u64,
+    /// Number of characters meant, at least 1.
+    pub width: u64,
+}
+
+impl Place {
+    pub(crate) fn of(location: Location) -> Self {
+        Self { line: location.line, column: location.column, width: 1 }
+    }
+
+    fn of_span(span: Span) -> Self {
+        let same_line = span.start.line == span.end.line;
+        let width =
+            if same_line { span.end.column.saturating_sub(span.start.column) } else { 1 };
+        Self { line: span.start.line, column: span.start.column, width: width.max(1) }
+    }
+
+    /// From the words with which the parser ends its messages.
+    fn in_message(message: &str) -> Option<Self> {
+        let after = message.rsplit_once("Line: ")?.1;
+        let (line, rest) = after.split_once(", Column: ")?;
+        let column: String = rest.chars().take_while(char::is_ascii_digit).collect();
+        Some(Self { line: line.parse().ok()?, column: column.parse().ok()?, width: 1 })
+    }
+}
+
+/// Why a statement failed. `Display` prints the message, the line with a marker under the place,
+/// and what helps.
+#[derive(Clone, Debug)]
+pub struct SqlError {
+    /// What went wrong, in one line.
+    pub message: String,
+    /// Where in the statement.
+    pub place: Option<Place>,
+    /// What to do next.
+    pub helps: Vec<String>,
+    /// The statement's line at `place`.
+    excerpt: Option<String>,
+    /// The name that was not found, and whether it was a table's.
+    missing_table: Option<String>,
+}
+
+impl std::error::Error for SqlError {}
+
+impl SqlError {
+    pub(crate) fn new(error: DataFusionError, sql: &str) -> Self {
+        let diagnostic = error.diagnostic().cloned();
+        let root = error.find_root();
+        let text = root.strip_backtrace();
+        let place = diagnostic
+            .as_ref()
+            .and_then(|diagnostic| diagnostic.span)
+            .map(Place::of_span)
+            .or_else(|| Place::in_message(&text));
+        let mut helps: Vec<String> = diagnostic
+            .iter()
+            .flat_map(|diagnostic| &diagnostic.helps)
+            .map(|help| help.message.clone())
+            .collect();
+        helps.extend(advice(root).map(str::to_owned));
+        let message = readable(&text);
+        let missing_table = missing_table(&message);
+        Self { message, excerpt: excerpt(sql, place), place, helps, missing_table }
+    }
+
+    pub(crate) fn syntax(message: String, place: Place, sql: &str) -> Self {
+        Self {
+            message: format!("syntax error: {message}"),
+            excerpt: excerpt(sql, Some(place)),
+            place: Some(place),
+            helps: Vec::new(),
+            missing_table: None,
+        }
+    }
+
+    /// Adds the table whose name is nearest to one that was not found.
+    pub(crate) async fn with_near_names(mut self, session: &Session) -> Self {
+        let Some(missing) = self.missing_table.take() else { return self };
+        let wanted = missing.rsplit('.').next().unwrap_or(&missing).to_lowercase();
+        let names = session.table_names();
+        let near = names
+            .iter()
+            .map(|name| {
+                let last = name.rsplit('.').next().unwrap_or(name);
+                (normalized_levenshtein(last, &wanted), name)
+            })
+            .filter(|(likeness, _)| *likeness >= 0.5)
+            .max_by(|a, b| a.0.total_cmp(&b.0));
+        match near {
+            Some((_, name)) => self.helps.push(format!("Did you mean '{name}'?")),
+            None if names.is_empty() => self.helps.push(
+                "there are no tables yet; CREATE TABLE t AS SELECT * FROM 'file.parquet' makes one"
+                    .to_owned(),
+            ),
+            None => {}
+        }
+        self
+    }
+}
+
+/// The parts of DataFusion's wording that say nothing to the person who typed the statement.
+fn readable(text: &str) -> String {
+    const PREFIXES: [&str; 9] = [
+        "SQL error: ",
+        "Error during planning: ",
+        "Schema error: ",
+        "Execution error: ",
+        "Optimizer rule ",
+        "Arrow error: ",
+        "Resources exhausted: ",
+        "Invalid or Unsupported Configuration: ",
+        "type_coercion\ncaused by\n",
+    ];
+    let mut rest = text.trim();
+    while let Some(stripped) = PREFIXES.iter().find_map(|prefix| rest.strip_prefix(prefix)) {
+        rest = stripped.trim_start();
+    }
+    let parser = rest.strip_prefix("ParserError(\"").and_then(|inner| inner.strip_suffix("\")"));
+    match parser {
+        Some(inner) => format!("syntax error: {}", inner.replace("\\\"", "\"")),
+        None => rest.to_owned(),
+    }
+}
+
+fn advice(error: &DataFusionError) -> Option<&'static str> {
+    match error {
+        DataFusionError::ResourcesExhausted(_) => Some(
+            "raise --memory-limit, drop tables that are not needed, or SET atoll.join = 'merge'",
+        ),
+        _ => None,
+    }
+}
+
+fn missing_table(message: &str) -> Option<String> {
+    let name = message.strip_prefix("table '")?.split_once("' not found")?.0;
+    Some(name.to_owned())
+}
+
+fn excerpt(sql: &str, place: Option<Place>) -> Option<String> {
+    let line = usize::try_from(place?.line).ok()?.checked_sub(1)?;
+    sql.lines().nth(line).map(str::to_owned)
+}
+
+impl fmt::Display for SqlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        if let (Some(place), Some(excerpt)) = (self.place, &self.excerpt) {
+            let number = place.line.to_string();
+            let margin = " ".repeat(number.len());
+            let before = " ".repeat(place.column.saturating_sub(1) as usize);
+            let left = (excerpt.chars().count() as u64 + 1).saturating_sub(place.column).max(1);
+            let marker = "^".repeat(place.width.min(left) as usize);
+            write!(f, "\n{margin} |\n{number} | {excerpt}\n{margin} | {before}{marker}")?;
+        }
+        for help in &self.helps {
+            write!(f, "\nhelp: {help}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,264 @@
+//! The queues between the producers and the outputs of an exchange.
+//!
+//! Each output has a queue without a limit of its own; a common gate limits them together. A
+//! producer may put a batch into any open queue as long as at least one open queue is empty, and
+//! waits otherwise. So whatever an output lacks can always be produced, even if the others are not
+//! polled at all (a hash join polls its probe side only after its build side, a merge waits for one
+//! particular input): no order of polling deadlocks, and outputs that are all polled hold little.
+//! The rule is that of DataFusion's `repartition/distributor_channels.rs`.
+//!
+//! States of a queue: open, until its output is dropped; then closed, and what is sent to it is
+//! refused. The gate counts queues that are open and empty. All changes happen under one lock,
+//! taken once per batch and direction, and wakers are called after it is released:
+//!
+//! ```text
+//! producer              gate                          output
+//! poll_send ──▶ [batch][batch]        queue 0 ──▶ poll_receive
+//!           ──▶ []   (open, empty)    queue 1 ──▶ poll_receive    a queue is empty: gate open
+//! ```
+//!
+//! A failure of one producer is the failure of all outputs: it overtakes the batches in the queues,
+//! reaches each output once, and producers that still send are refused.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use datafusion::error::{DataFusionError, Result};
+use parking_lot::Mutex;
+
+/// The output is gone, or the exchange has failed: stop sending to it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Closed;
+
+/// Queues of `T`, one per output, behind a common gate.
+#[derive(Debug)]
+pub(super) struct Gate<T> {
+    state: Mutex<State<T>>,
+}
+
+#[derive(Debug)]
+struct State<T> {
+    queues: Vec<Queue<T>>,
+    /// Queues that are open and empty; at 0 the gate is closed.
+    empty: usize,
+    /// The producers that wait at the gate, by their number.
+    waiting: Vec<Option<Waker>>,
+    /// Producers that have not ended.
+    producing: usize,
+    failure: Option<Arc<DataFusionError>>,
+}
+
+#[derive(Debug)]
+struct Queue<T> {
+    items: VecDeque<T>,
+    open: bool,
+    /// The output, if it waits.
+    waker: Option<Waker>,
+    /// Whether the output has been told of the failure.
+    told: bool,
+}
+
+impl<T> Gate<T> {
+    /// Empty queues for this many outputs, to be filled by this many producers.
+    pub(super) fn new(producers: usize, outputs: usize) -> Self {
+        let queue = || Queue { items: VecDeque::new(), open: true, waker: None, told: false };
+        Self {
+            state: Mutex::new(State {
+                queues: (0..outputs).map(|_| queue()).collect(),
+                empty: outputs,
+                waiting: vec![None; producers],
+                producing: producers,
+                failure: None,
+            }),
+        }
+    }
+
+    /// Puts the item into the queue of `output`, once the gate is open.
+    pub(super) fn poll_send(
+        &self,
+        producer: usize,
+        output: usize,
+        item: &mut Option<T>,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), Closed>> {
+        let waker = {
+            let mut state = self.state.lock();
+            if state.failure.is_some() || !state.queues[output].open {
+                return Poll::Ready(Err(Closed));
+            }
+            if state.empty == 0 {
+                state.waiting[producer] = Some(context.waker().clone());
+                return Poll::Pending;
+            }
+            state.push(output, item.take())
+        };
+        wake(waker);
+        Poll::Ready(Ok(()))
+    }
+
+    /// The next item of `output`; nothing when all producers have ended and its queue is empty.
+    pub(super) fn poll_receive(
+        &self,
+        output: usize,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<T>>> {
+        let mut state = self.state.lock();
+        if let Some(failure) = state.failure.clone() {
+            let told = std::mem::replace(&mut state.queues[output].told, true);
+            return Poll::Ready((!told).then(|| Err(DataFusionError::from(&failure))));
+        }
+        let Some(item) = state.queues[output].items.pop_front() else {
+            if state.producing == 0 {
+                return Poll::Ready(None);
+            }
+            state.queues[output].waker = Some(context.waker().clone());
+            return Poll::Pending;
+        };
+        let wakers = state.popped(output);
+        drop(state);
+        wake(wakers);
+        Poll::Ready(Some(Ok(item)))
+    }
+
+    /// Closes the queue of an output that is gone and drops what is in it.
+    pub(super) fn close(&self, output: usize) {
+        let (items, wakers) = {
+            let mut state = self.state.lock();
+            let queue = &mut state.queues[output];
+            queue.waker = None;
+            if !std::mem::replace(&mut queue.open, false) {
+                return;
+            }
+            let items = std::mem::take(&mut queue.items);
+            if items.is_empty() {
+                state.empty -= 1;
+            }
+            (items, state.take_waiting())
+        };
+        drop(items);
+        wake(wakers);
+    }
+
+    /// One producer has sent all it had.
+    pub(super) fn end(&self) {
+        let wakers = {
+            let mut state = self.state.lock();
+            state.producing -= 1;
+            if state.producing == 0 { state.take_outputs() } else { vec![] }
+        };
+        wake(wakers);
+    }
+
+    /// One producer has failed, and with it the exchange. The first failure counts.
+    pub(super) fn fail(&self, error: DataFusionError) {
+        let wakers = {
+            let mut state = self.state.lock();
+            state.failure.get_or_insert_with(|| Arc::new(error));
+            let mut wakers = state.take_outputs();
+            wakers.extend(state.take_waiting());
+            wakers
+        };
+        wake(wakers);
+    }
+}
+
+impl<T> State<T> {
+    /// Puts the item in; returns the output if it waits for it.
+    fn push(&mut self, output: usize, item: Option<T>) -> Option<Waker> {
+        let queue = &mut self.queues[output];
+        if queue.items.is_empty() {
+            self.empty -= 1;
+        }
+        queue.items.extend(item);
+        queue.waker.take()
+    }
+
+    /// After an item was taken out; returns the producers if that opened the gate.
+    fn popped(&mut self, output: usize) -> Vec<Waker> {
+        let queue = &self.queues[output];
+        if !queue.items.is_empty() || !queue.open {
+            return vec![];
+        }
+        self.empty += 1;
+        if self.empty == 1 { self.take_waiting() } else { vec![] }
+    }
+
+    fn take_waiting(&mut self) -> Vec<Waker> {
+        self.waiting.iter_mut().filter_map(Option::take).collect()
+    }
+
+    fn take_outputs(&mut self) -> Vec<Waker> {
+        self.queues.iter_mut().filter_map(|queue| queue.waker.take()).collect()
+    }
+}
+
+fn wake(wakers: impl IntoIterator<Item = Waker>) {
+    wakers.into_iter().for_each(Waker::wake);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use datafusion::common::exec_datafusion_err;
+    use futures::task::noop_waker;
+
+    fn send(gate: &Gate<u8>, output: usize, item: u8) -> Poll<Result<(), Closed>> {
+        let waker = noop_waker();
+        gate.poll_send(0, output, &mut Some(item), &mut Context::from_waker(&waker))
+    }
+
+    fn receive(gate: &Gate<u8>, output: usize) -> Poll<Option<Result<u8, String>>> {
+        let waker = noop_waker();
+        gate.poll_receive(output, &mut Context::from_waker(&waker))
+            .map(|item| item.map(|item| item.map_err(|error| error.to_string())))
+    }
+
+    #[test]
+    fn the_gate_closes_when_no_queue_is_empty_and_opens_when_one_is() {
+        let gate = Gate::new(1, 2);
+        assert_eq!(send(&gate, 0, 1), Poll::Ready(Ok(())));
+        assert_eq!(send(&gate, 0, 2), Poll::Ready(Ok(())));
+        assert_eq!(send(&gate, 1, 3), Poll::Ready(Ok(())));
+        assert_eq!(send(&gate, 1, 4), Poll::Pending);
+        assert_eq!(receive(&gate, 0), Poll::Ready(Some(Ok(1))));
+        assert_eq!(send(&gate, 1, 4), Poll::Pending);
+        assert_eq!(receive(&gate, 0), Poll::Ready(Some(Ok(2))));
+        assert_eq!(send(&gate, 1, 4), Poll::Ready(Ok(())));
+    }
+
+    #[test]
+    fn an_output_that_is_gone_neither_holds_the_gate_open_nor_takes_anything() {
+        let gate = Gate::new(1, 2);
+        gate.close(1);
+        gate.close(1);
+        assert_eq!(send(&gate, 1, 1), Poll::Ready(Err(Closed)));
+        assert_eq!(send(&gate, 0, 1), Poll::Ready(Ok(())));
+        assert_eq!(send(&gate, 0, 2), Poll::Pending);
+    }
+
+    #[test]
+    fn an_output_ends_when_all_producers_have_and_its_queue_is_empty() {
+        let gate = Gate::new(2, 1);
+        assert_eq!(send(&gate, 0, 1), Poll::Ready(Ok(())));
+        gate.end();
+        gate.end();
+        assert_eq!(receive(&gate, 0), Poll::Ready(Some(Ok(1))));
+        assert_eq!(receive(&gate, 0), Poll::Ready(None));
+    }
+
+    #[test]
+    fn a_failure_overtakes_batches_and_reaches_each_output_once() {
+        let gate = Gate::new(2, 2);
+        assert_eq!(send(&gate, 0, 1), Poll::Ready(Ok(())));
+        gate.fail(exec_datafusion_err!("first"));
+        gate.fail(exec_datafusion_err!("second"));
+        for output in 0..2 {
+            let Poll::Ready(Some(Err(message))) = receive(&gate, output) else { panic!() };
+            assert!(message.contains("first"), "{message}");
+            assert_eq!(receive(&gate, output), Poll::Ready(None));
+        }
+        assert_eq!(send(&gate, 0, 2), Poll::Ready(Err(Closed)));
+    }
+}

@@ -1,0 +1,37 @@
+//! Work stays where its data is, also across exchanges.
+//!
+//! Partition i of every operator runs on worker i modulo the number of workers; the node of that
+//! worker is the partition's *home*. tokio would lose it wherever one task polls several
+//! partitions, because what is spawned goes to the spawner's runtime. So, on a machine with more
+//! than one pool,
+//!
+//! - [`ExchangeExec`] takes the place of DataFusion's `RepartitionExec`: each input partition is
+//!   polled and split at its own home, and only the split rows travel;
+//! - [`HomeExec`] stands under every other operator that gathers partitions, and on top of the plan;
+//! - [`PlaceOnHomes`] is the optimizer rule that plans both, and [`physical_rules`] the list of rules
+//!   with it in its place.
+//!
+//! On a machine with one pool none of them is planned.
+
+mod bytes;
+mod exec;
+#[cfg(test)]
+mod exec_tests;
+mod gate;
+mod home;
+mod homes;
+mod outlet;
+mod producer;
+mod rule;
+#[cfg(test)]
+mod rule_tests;
+mod run;
+mod split;
+mod task;
+#[cfg(test)]
+mod testing;
+
+pub use exec::ExchangeExec;
+pub use home::HomeExec;
+pub use homes::{Homes, home_of, worker_of};
+pub use rule::{PlaceOnHomes, Rules, physical_rules};

@@ -1,0 +1,44 @@
+//! Tasks that end with whoever waits for them, and whose panics are errors.
+
+use std::any::Any;
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+
+use datafusion::common::exec_datafusion_err;
+use datafusion::error::{DataFusionError, Result};
+use futures::FutureExt;
+use tokio::task::JoinHandle;
+
+/// A task that is aborted when this is dropped.
+#[derive(Debug)]
+pub(super) struct BoundTask(JoinHandle<()>);
+
+impl BoundTask {
+    /// Binds a spawned task.
+    pub(super) fn new(task: JoinHandle<()>) -> Self {
+        Self(task)
+    }
+}
+
+impl Drop for BoundTask {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Runs the future; a panic in it becomes an error.
+pub(super) async fn unpanicked<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
+    match AssertUnwindSafe(future).catch_unwind().await {
+        Ok(outcome) => outcome,
+        Err(panic) => Err(panic_error(panic.as_ref())),
+    }
+}
+
+fn panic_error(panic: &(dyn Any + Send)) -> DataFusionError {
+    let message = panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message");
+    exec_datafusion_err!("a worker panicked: {message}; please report this as a bug")
+}

@@ -1,0 +1,128 @@
+//! `avg`, which fails where DataFusion's wraps.
+//!
+//! DataFusion adds decimals of up to 38 digits up in a type at least 13 digits wider, out of reach
+//! of overflow, and integers and floats as DOUBLE: those averages stay its own. Decimals of 39 to
+//! 76 digits and durations have no wider type, and there it wraps; Atoll keeps their totals
+//! exactly.
+
+mod accumulator;
+mod grouped;
+mod mean;
+
+use datafusion::arrow::datatypes::{
+    DataType, Decimal256Type, DurationMicrosecondType, DurationMillisecondType,
+    DurationNanosecondType, DurationSecondType, Field, FieldRef, TimeUnit,
+};
+use datafusion::error::Result;
+use datafusion::functions_aggregate::average::Avg;
+use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
+use datafusion::logical_expr::utils::{AggregateOrderSensitivity, format_state_name};
+use datafusion::logical_expr::{
+    Accumulator, AggregateUDFImpl, Documentation, GroupsAccumulator, ReversedUDAF, Signature,
+};
+
+use accumulator::{DistinctAvg, RunningAvg};
+use grouped::GroupedAvg;
+use mean::Mean;
+
+/// `avg` over numbers and durations that never wraps.
+#[derive(Debug, Default, PartialEq, Eq, Hash)]
+pub struct CheckedAvg {
+    builtin: Avg,
+}
+
+/// Evaluates to `$exact` with `$native` bound to the Arrow type of the argument, or to `$builtin`
+/// for a type of which DataFusion's averages do not wrap.
+macro_rules! by_type {
+    ($data_type:expr, $native:ident => $exact:expr, else $builtin:expr) => {
+        by_type!(@ $data_type, $native, $exact, $builtin, [
+            (DataType::Decimal256(..), Decimal256Type),
+            (DataType::Duration(TimeUnit::Second), DurationSecondType),
+            (DataType::Duration(TimeUnit::Millisecond), DurationMillisecondType),
+            (DataType::Duration(TimeUnit::Microsecond), DurationMicrosecondType),
+            (DataType::Duration(TimeUnit::Nanosecond), DurationNanosecondType)
+        ])
+    };
+    (@ $data_type:expr, $native:ident, $exact:expr, $builtin:expr, [$(($pattern:pat, $type:ty)),*]) => {
+        match $data_type {
+            $($pattern => {
+                type $native = $type;
+                $exact
+            })*
+            _ => $builtin,
+        }
+    };
+}
+
+impl AggregateUDFImpl for CheckedAvg {
+    fn name(&self) -> &str {
+        self.builtin.name()
+    }
+
+    fn aliases(&self) -> &[String] {
+        self.builtin.aliases()
+    }
+
+    fn signature(&self) -> &Signature {
+        self.builtin.signature()
+    }
+
+    fn return_type(&self, arg_types: &[DataType]) -> Result<DataType> {
+        self.builtin.return_type(arg_types)
+    }
+
+    fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        let argument = args.expr_fields[0].data_type();
+        by_type!(argument, Native => {
+            let mean = Mean::new(args.name, argument, args.return_type());
+            if args.is_distinct {
+                return Ok(Box::new(DistinctAvg::<Native>::new(mean)));
+            }
+            Ok(Box::new(RunningAvg::<Native>::new(mean)))
+        }, else self.builtin.accumulator(args))
+    }
+
+    fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
+        let argument = args.input_fields[0].data_type();
+        if !matches!(argument, DataType::Decimal256(..) | DataType::Duration(_)) {
+            return self.builtin.state_fields(args);
+        }
+        let named = |part| format_state_name(args.name, part);
+        if args.is_distinct {
+            let value = Field::new_list_field(argument.clone(), true);
+            return Ok(vec![Field::new_list(named("avg distinct"), value, false).into()]);
+        }
+        Ok(vec![
+            Field::new(named("count"), DataType::UInt64, true).into(),
+            Field::new(named("sum"), argument.clone(), true).into(),
+            Field::new(named("wraps"), DataType::Int64, true).into(),
+        ])
+    }
+
+    fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool {
+        self.builtin.groups_accumulator_supported(args)
+    }
+
+    fn create_groups_accumulator(
+        &self,
+        args: AccumulatorArgs,
+    ) -> Result<Box<dyn GroupsAccumulator>> {
+        let argument = args.expr_fields[0].data_type();
+        by_type!(argument, Native => {
+            let mean = Mean::new(args.name, argument, args.return_type());
+            Ok(Box::new(GroupedAvg::<Native>::new(mean)))
+        }, else self.builtin.create_groups_accumulator(args))
+    }
+
+    fn reverse_expr(&self) -> ReversedUDAF {
+        self.builtin.reverse_expr()
+    }
+
+    fn order_sensitivity(&self) -> AggregateOrderSensitivity {
+        self.builtin.order_sensitivity()
+    }
+
+    fn documentation(&self) -> Option<&Documentation> {
+        self.builtin.documentation()
+    }
+}

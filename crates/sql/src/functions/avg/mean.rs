@@ -1,0 +1,120 @@
+//! From a total and a count to an average of the result type.
+
+use datafusion::arrow::datatypes::{ArrowNativeType, DataType, i256};
+use datafusion::error::Result;
+
+use super::super::target::Target;
+use super::super::total::{Summand, Total};
+
+/// A value that can be averaged.
+pub(super) trait Averaged: Summand {
+    /// `total · scale / count`, rounded towards zero, or nothing if it does not fit. `count` is not
+    /// 0.
+    fn average(total: Total<Self>, count: u64, scale: Self) -> Option<Self>;
+}
+
+/// Durations: always exact, because an average lies between the smallest and the largest value.
+impl Averaged for i64 {
+    fn average(total: Total<i64>, count: u64, scale: i64) -> Option<i64> {
+        let exact = (i128::from(total.wraps) << 64) + i128::from(total.low);
+        i64::try_from(exact.checked_mul(i128::from(scale))? / i128::from(count)).ok()
+    }
+}
+
+/// Decimals: the quotient and the remainder are scaled each on its own, so that only a result that
+/// does not fit overflows, and not the sum on its way there.
+impl Averaged for i256 {
+    fn average(total: Total<i256>, count: u64, scale: i256) -> Option<i256> {
+        if total.wraps != 0 {
+            return None;
+        }
+        let count = i256::from_parts(u128::from(count), 0);
+        let whole = total.low.checked_div(count)?.checked_mul(scale)?;
+        let rest = total.low.checked_rem(count)?.checked_mul(scale)?.checked_div(count)?;
+        whole.checked_add(rest)
+    }
+}
+
+/// How one aggregate's averages are made.
+#[derive(Clone, Debug)]
+pub(super) struct Mean<N> {
+    target: Target<N>,
+    /// The argument's type, which is that of the low part of a total too.
+    argument: DataType,
+    /// Ten to the power of the digits that the result has more behind the point than the argument.
+    scale: N,
+}
+
+impl<N: Averaged> Mean<N> {
+    /// The averages of `aggregate` from `argument` to `result`.
+    pub(super) fn new(aggregate: &str, argument: &DataType, result: &DataType) -> Self {
+        let digits = decimal_scale(result) - decimal_scale(argument);
+        let ten = <N as ArrowNativeType>::usize_as(10);
+        Self {
+            target: Target::new(aggregate, result),
+            argument: argument.clone(),
+            scale: ten.pow_wrapping(u32::from(digits.unsigned_abs())),
+        }
+    }
+
+    /// The argument's type.
+    pub(super) fn argument(&self) -> &DataType {
+        &self.argument
+    }
+
+    /// The result type.
+    pub(super) fn result(&self) -> &DataType {
+        self.target.data_type()
+    }
+
+    /// The average, null if there are no values.
+    pub(super) fn of(&self, total: Total<N>, count: u64) -> Result<Option<N>> {
+        if count == 0 {
+            return Ok(None);
+        }
+        let low = N::average(total, count, self.scale).ok_or_else(|| self.target.overflow())?;
+        self.target.check(Total { low, wraps: 0 }).map(Some)
+    }
+}
+
+fn decimal_scale(data_type: &DataType) -> i8 {
+    match data_type {
+        DataType::Decimal256(_, scale) => *scale,
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use datafusion::arrow::datatypes::TimeUnit;
+
+    #[test]
+    fn durations_average_although_their_sum_overflows() {
+        let duration = DataType::Duration(TimeUnit::Second);
+        let mean = Mean::<i64>::new("avg(x)", &duration, &duration);
+        let total = i64::total(&[i64::MAX, i64::MAX, i64::MAX - 3]);
+        assert_eq!(mean.of(total, 3).unwrap(), Some(i64::MAX - 1));
+    }
+
+    #[test]
+    fn a_decimal_average_needs_room_for_itself_only() {
+        let mean =
+            Mean::<i256>::new("avg(x)", &DataType::Decimal256(72, 0), &DataType::Decimal256(76, 4));
+        let value = i256::from_i128(10).wrapping_pow(72).wrapping_sub(i256::ONE);
+        let total = i256::total(&[value; 50]);
+        let expected = value.wrapping_mul(i256::from_i128(10_000));
+        assert_eq!(mean.of(total, 50).unwrap(), Some(expected));
+    }
+
+    #[test]
+    fn the_average_rounds_towards_zero() {
+        let decimal = |scale| DataType::Decimal256(50, scale);
+        let mean = Mean::<i256>::new("avg(x)", &decimal(0), &decimal(4));
+        let total = |value| Total { low: i256::from_i128(value), wraps: 0 };
+        assert_eq!(mean.of(total(-20), 3).unwrap(), Some(i256::from_i128(-66_666)));
+        assert_eq!(mean.of(total(20), 3).unwrap(), Some(i256::from_i128(66_666)));
+        assert_eq!(mean.of(total(0), 0).unwrap(), None);
+    }
+}

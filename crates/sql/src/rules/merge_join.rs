@@ -1,0 +1,89 @@
+//! Sort-merge instead of hash where the hash table would not fit: DataFusion's hash join does not
+//! spill, its sorts do.
+
+use std::sync::Arc;
+
+use datafusion::arrow::compute::SortOptions;
+use datafusion::common::Result;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::physical_expr::projection::ProjectionExpr;
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::joins::{HashJoinExec, SortMergeJoinExec};
+use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
+use datafusion::physical_plan::ExecutionPlan;
+
+use crate::session::{AtollOptions, JoinMethod};
+
+/// A hash table takes its rows and about as much again for buckets and chains; other operators
+/// want memory too. A build side beyond this share of the limit is sorted.
+const LIMIT_SHARE: usize = 4;
+
+/// Replaces hash joins; see the module.
+#[derive(Debug)]
+pub struct MergeJoin {
+    limit: usize,
+}
+
+impl MergeJoin {
+    /// The rule under a memory limit in bytes.
+    pub fn new(limit: usize) -> Self {
+        Self { limit }
+    }
+
+    fn fits(&self, build: &Arc<dyn ExecutionPlan>) -> Result<bool> {
+        let statistics = StatisticsContext::new().compute(build.as_ref(), &StatisticsArgs::new())?;
+        let bytes = statistics.total_byte_size.get_value();
+        Ok(bytes.is_none_or(|bytes| *bytes <= self.limit / LIMIT_SHARE))
+    }
+}
+
+impl PhysicalOptimizerRule for MergeJoin {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        config: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let method = config.extensions.get::<AtollOptions>().map(|options| options.join);
+        let always = method == Some(JoinMethod::Merge);
+        plan.transform_up(|plan| {
+            let Some(join) = plan.downcast_ref::<HashJoinExec>() else {
+                return Ok(Transformed::no(plan));
+            };
+            if join.null_aware || (!always && self.fits(join.left())?) {
+                return Ok(Transformed::no(plan));
+            }
+            merge_join(join).map(Transformed::yes)
+        })
+        .data()
+    }
+
+    fn name(&self) -> &str {
+        "MergeJoin"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+fn merge_join(join: &HashJoinExec) -> Result<Arc<dyn ExecutionPlan>> {
+    let merge: Arc<dyn ExecutionPlan> = Arc::new(SortMergeJoinExec::try_new(
+        Arc::clone(join.left()),
+        Arc::clone(join.right()),
+        join.on().to_vec(),
+        join.filter().cloned(),
+        *join.join_type(),
+        vec![SortOptions::default(); join.on().len()],
+        join.null_equality(),
+    )?);
+    let Some(projection) = &join.projection else { return Ok(merge) };
+    let schema = merge.schema();
+    let columns = projection.iter().map(|&column| {
+        let name = schema.field(column).name();
+        ProjectionExpr::new(Arc::new(Column::new(name, column)), name.clone())
+    });
+    Ok(Arc::new(ProjectionExec::try_new(columns.collect::<Vec<_>>(), merge)?))
+}

@@ -1,0 +1,50 @@
+//! Atoll's rules among DataFusion's.
+//!
+//! | rule | what it does | where it stands |
+//! |---|---|---|
+//! | [`MergeJoin`] | sort-merge join where a hash table would not fit | after join sides are chosen |
+//! | [`CommonCuts`] | same cut points for tables joined by the key they are sorted by | before exchanges are planned |
+//! | `PlaceOnHomes` | exchanges and gathers that keep work at its home | before dynamic filters |
+
+mod common_cuts;
+mod merge_join;
+
+use std::sync::Arc;
+
+use atoll_runtime::Runtime;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::joins::HashJoinExec;
+
+pub use common_cuts::CommonCuts;
+pub use merge_join::MergeJoin;
+
+use crate::exchange::{self, Rules};
+
+/// DataFusion's rule that plans exchanges and sorts; ours that change what needs them stand before.
+const REQUIREMENTS: &str = "EnsureRequirements";
+
+/// The physical rules of a session whose memory limit is `limit` bytes.
+pub(crate) fn physical_rules(runtime: &Runtime, limit: usize) -> Rules {
+    let mut rules = exchange::physical_rules(&Arc::new(runtime.clone()));
+    let at = rules.iter().position(|rule| rule.name() == REQUIREMENTS).unwrap_or(0);
+    rules.insert(at, Arc::new(CommonCuts));
+    rules.insert(at, Arc::new(MergeJoin::new(limit)));
+    rules
+}
+
+/// Whether a plan builds a hash table for a join, which cannot spill.
+pub(crate) fn has_hash_join(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    plan.is::<HashJoinExec>() || plan.children().into_iter().any(has_hash_join)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
+
+    #[test]
+    fn the_rule_before_which_ours_stand_is_in_datafusions_list() {
+        let rules = PhysicalOptimizer::new().rules;
+        assert_eq!(rules.iter().filter(|rule| rule.name() == REQUIREMENTS).count(), 1);
+    }
+}

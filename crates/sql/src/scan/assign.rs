@@ -1,0 +1,186 @@
+//! Which rows each partition of a scan reads.
+//!
+//! One partition a worker, node-major. A chunk is scanned by the workers of its owner (of the
+//! nearest node with workers, where the owner has none); a chunk without an owner by any. When the
+//! table is sorted by a key, its chunks already lie in the order of the workers, and no key may be
+//! split between two partitions, the cuts fall between keys instead of between blocks, so that
+//! grouping and joining by that key need no exchange.
+
+use std::ops::Range;
+
+use atoll_runtime::{Runtime, WorkerId};
+use atoll_topology::NodeId;
+
+use crate::table::chunk::{BLOCK_ROWS, first_at_least};
+use crate::table::snapshot::Snapshot;
+
+/// Rows of one chunk that one partition reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    /// Number of the chunk in the snapshot.
+    pub(crate) chunk: usize,
+    /// Number of the copy that is nearest to the reader.
+    pub(crate) copy: usize,
+    /// Rows of the chunk.
+    pub(crate) rows: Range<usize>,
+}
+
+/// Where a sorted table is cut: partition p holds the keys from `points[p - 1]` to below
+/// `points[p]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Cuts {
+    /// The rising column.
+    pub(crate) column: usize,
+    /// Strictly rising whole numbers in the unit of the stored column, one fewer than partitions.
+    pub(crate) points: Vec<i64>,
+}
+
+/// Fewest rows a table has to have for more than one partition: below, starting tasks costs more
+/// than reading.
+const PARALLEL_ROWS: usize = 2 * BLOCK_ROWS;
+
+/// Number of partitions in which a table is scanned.
+pub(crate) fn partition_count(snapshot: &Snapshot, runtime: &Runtime) -> usize {
+    if snapshot.rows < PARALLEL_ROWS { 1 } else { runtime.worker_count() }
+}
+
+/// Pieces by partition, cut between blocks.
+pub(crate) fn by_blocks(snapshot: &Snapshot, runtime: &Runtime) -> Vec<Vec<Piece>> {
+    let partitions = partition_count(snapshot, runtime);
+    let nodes: Vec<NodeId> =
+        (0..partitions).map(|p| runtime.node_of(WorkerId(p as u32))).collect();
+    let mut parts = vec![Vec::new(); partitions];
+    let anyone: Vec<usize> = (0..partitions).collect();
+    let mut groups: Vec<(Vec<usize>, Vec<usize>)> = Vec::new();
+    for (number, chunk) in snapshot.chunks.iter().enumerate() {
+        let readers = match chunk.owner {
+            Some(owner) => workers_near(owner, &nodes, runtime),
+            None => anyone.clone(),
+        };
+        match groups.iter_mut().find(|(of, _)| *of == readers) {
+            Some((_, chunks)) => chunks.push(number),
+            None => groups.push((readers, vec![number])),
+        }
+    }
+    for (readers, chunks) in groups {
+        deal(snapshot, &chunks, &readers, &mut parts);
+    }
+    // Pieces of several groups keep the order of the table.
+    parts.iter_mut().for_each(|pieces| pieces.sort_by_key(|p: &Piece| (p.chunk, p.rows.start)));
+    choose_copies(snapshot, runtime, &mut parts);
+    parts
+}
+
+/// Partitions on the owner, or on the nearest node that has any.
+fn workers_near(owner: NodeId, nodes: &[NodeId], runtime: &Runtime) -> Vec<usize> {
+    let by_distance = runtime.machine().nodes_by_distance(owner);
+    let near = by_distance.iter().map(|node| node.id).find(|id| nodes.contains(id));
+    match near {
+        Some(id) => (0..nodes.len()).filter(|p| nodes[*p] == id).collect(),
+        None => (0..nodes.len()).collect(),
+    }
+}
+
+/// Deals the rows of `chunks`, in order, evenly over the partitions `readers`.
+fn deal(snapshot: &Snapshot, chunks: &[usize], readers: &[usize], parts: &mut [Vec<Piece>]) {
+    let total: usize = chunks.iter().map(|c| snapshot.chunks[*c].rows).sum();
+    let end_of = |reader: usize| total * (reader + 1) / readers.len();
+    let (mut reader, mut dealt) = (0, 0);
+    for &chunk in chunks {
+        let rows = snapshot.chunks[chunk].rows;
+        let mut start = 0;
+        while start < rows {
+            while reader + 1 < readers.len() && dealt >= end_of(reader) {
+                reader += 1;
+            }
+            let left = match reader + 1 == readers.len() {
+                true => rows - start,
+                false => (end_of(reader) - dealt).next_multiple_of(BLOCK_ROWS),
+            };
+            let end = rows.min(start + left);
+            parts[readers[reader]].push(Piece { chunk, copy: 0, rows: start..end });
+            dealt += end - start;
+            start = end;
+        }
+    }
+}
+
+/// Cut points that give every partition about the same number of rows; none where the column has
+/// too few distinct values for that.
+pub(crate) fn cut_points(snapshot: &Snapshot, column: usize, partitions: usize) -> Option<Cuts> {
+    let points: Option<Vec<i64>> = (1..partitions)
+        .map(|p| snapshot.whole_number_at(column, snapshot.rows * p / partitions))
+        .collect();
+    let points = points?;
+    points.windows(2).all(|w| w[0] < w[1]).then_some(Cuts { column, points })
+}
+
+/// Pieces by partition, cut at keys; none where that would read much of the table from elsewhere
+/// than where its owners are.
+pub(crate) fn by_cuts(
+    snapshot: &Snapshot,
+    runtime: &Runtime,
+    cuts: &Cuts,
+) -> Option<Vec<Vec<Piece>>> {
+    let mut parts = Vec::with_capacity(cuts.points.len() + 1);
+    let (mut from, mut moved) = ((0, 0), 0);
+    for partition in 0..=cuts.points.len() {
+        let to = match cuts.points.get(partition) {
+            Some(point) => position_of(snapshot, cuts.column, *point)?,
+            None => (snapshot.chunks.len(), 0),
+        };
+        let pieces = between(snapshot, from, to);
+        let node = runtime.node_of(WorkerId(partition as u32));
+        let foreign = |piece: &&Piece| {
+            snapshot.chunks[piece.chunk].owner.is_some_and(|owner| owner != node)
+        };
+        moved += pieces.iter().filter(foreign).map(|piece| piece.rows.len()).sum::<usize>();
+        parts.push(pieces);
+        from = to;
+    }
+    // A boundary chunk is shared; more than an eighth elsewhere is a table loaded in other order.
+    if moved * 8 > snapshot.rows {
+        return None;
+    }
+    choose_copies(snapshot, runtime, &mut parts);
+    Some(parts)
+}
+
+/// First (chunk, row) whose key is at or above `point`.
+fn position_of(snapshot: &Snapshot, column: usize, point: i64) -> Option<(usize, usize)> {
+    for (number, chunk) in snapshot.chunks.iter().enumerate() {
+        let (_, last) = chunk.stats[column].rising?;
+        if last >= point {
+            let blocks = chunk.copies.first()?.blocks.iter().map(|block| &block[column]);
+            return Some((number, first_at_least(blocks, point)?));
+        }
+    }
+    Some((snapshot.chunks.len(), 0))
+}
+
+fn between(snapshot: &Snapshot, from: (usize, usize), to: (usize, usize)) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    for chunk in from.0..snapshot.chunks.len().min(to.0 + 1) {
+        let start = if chunk == from.0 { from.1 } else { 0 };
+        let end = if chunk == to.0 { to.1 } else { snapshot.chunks[chunk].rows };
+        if start < end {
+            pieces.push(Piece { chunk, copy: 0, rows: start..end });
+        }
+    }
+    pieces
+}
+
+/// Where a chunk has several copies, each partition reads the nearest.
+fn choose_copies(snapshot: &Snapshot, runtime: &Runtime, parts: &mut [Vec<Piece>]) {
+    for (partition, pieces) in parts.iter_mut().enumerate() {
+        let node = runtime.node_of(WorkerId(partition as u32));
+        for piece in pieces {
+            let copies = &snapshot.chunks[piece.chunk].copies;
+            let distance = |copy: &usize| {
+                copies[*copy].home().and_then(|home| runtime.machine().distance(node, home))
+            };
+            piece.copy =
+                (0..copies.len()).min_by_key(|c| distance(c).unwrap_or(u32::MAX)).unwrap_or(0);
+        }
+    }
+}

@@ -1,0 +1,360 @@
+//! Scanning tables in placed memory.
+//!
+//! ```text
+//! node 0   chunk 0  chunk 1 │ worker 0 ─► partition 0 ─► zones ─► tests on stored columns
+//!          chunk 2  chunk 3 │ worker 1 ─► partition 1      ─► conjuncts on decoded rows
+//! node 1   chunk 4  chunk 5 │ worker 2 ─► partition 2        ─► decode what is projected
+//!          chunk 6  chunk 7 │ worker 3 ─► partition 3          ─► batches
+//! ```
+//!
+//! A [`ScanExec`] reads the snapshot that was current when the query was planned. Filters, those
+//! that joins derive at run time included, are evaluated here, and only the surviving rows of the
+//! projected columns are decoded.
+
+pub(crate) mod assign;
+mod estimate;
+mod filter;
+mod stream;
+mod test;
+
+pub(crate) use test::whole_number;
+
+use std::fmt;
+use std::sync::Arc;
+
+use atoll_runtime::{Runtime, WorkerId};
+use datafusion::arrow::compute::SortOptions;
+use datafusion::arrow::datatypes::{Schema, SchemaRef};
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{Result, SplitPoint, Statistics};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::expressions::Column as ColumnExpr;
+use datafusion::physical_expr::utils::{conjunction, reassign_expr_columns};
+use datafusion::physical_expr::{
+    EquivalenceProperties, LexOrdering, Partitioning, PhysicalExpr, PhysicalSortExpr,
+    RangePartitioning,
+};
+use datafusion::physical_plan::execution_plan::{
+    Boundedness, ChildrenPropertiesMode, EmissionType, ReplaceChildrenOptions, SchedulingType,
+    apply_expression_roots,
+};
+use datafusion::physical_plan::filter_pushdown::{
+    ChildPushdownResult, FilterPushdownPhase, FilterPushdownPropagation, PushedDown,
+};
+use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
+use datafusion::physical_plan::statistics::StatisticsArgs;
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+
+use crate::table::snapshot::Snapshot;
+use assign::{Cuts, Piece};
+
+/// Reads the pinned snapshot of one table; see the module.
+#[derive(Clone, Debug)]
+pub(crate) struct ScanExec {
+    table: Arc<str>,
+    runtime: Runtime,
+    snapshot: Arc<Snapshot>,
+    projection: Vec<usize>,
+    schema: SchemaRef,
+    /// Conjuncts over the table's schema.
+    fixed: Vec<Arc<dyn PhysicalExpr>>,
+    /// Filters of operators above, over the table's schema, tightened while the query runs.
+    dynamic: Vec<Arc<dyn PhysicalExpr>>,
+    parts: Arc<Vec<Vec<Piece>>>,
+    /// Where the partitions are cut by key, if they are.
+    cuts: Option<Cuts>,
+    fetch: Option<usize>,
+    /// Share of rows that pass the fixed conjuncts, as estimated on a sample.
+    selectivity: f64,
+    properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+impl ScanExec {
+    /// A scan of the snapshot's `projection`; `fixed` are conjuncts over the table's schema.
+    pub(crate) fn new(
+        table: Arc<str>,
+        runtime: Runtime,
+        snapshot: Arc<Snapshot>,
+        projection: Option<&Vec<usize>>,
+        fixed: Vec<Arc<dyn PhysicalExpr>>,
+        fetch: Option<usize>,
+    ) -> Result<Self> {
+        let projection = match projection {
+            Some(projection) => projection.clone(),
+            None => (0..snapshot.schema.fields().len()).collect(),
+        };
+        let schema = Arc::new(snapshot.schema.project(&projection)?);
+        let selectivity = estimate::selectivity(&snapshot, &fixed)?;
+        let (parts, cuts) = parts(&snapshot, &runtime);
+        let properties = Arc::new(properties(&snapshot, &projection, &schema, &parts, &cuts)?);
+        Ok(Self {
+            table,
+            runtime,
+            snapshot,
+            projection,
+            schema,
+            fixed,
+            dynamic: Vec::new(),
+            parts: Arc::new(parts),
+            cuts,
+            fetch,
+            selectivity,
+            properties,
+            metrics: ExecutionPlanMetricsSet::new(),
+        })
+    }
+
+    /// Whether its partitions are cut at these points.
+    pub(crate) fn is_cut_at(&self, points: &[i64]) -> bool {
+        self.cuts.as_ref().is_some_and(|cuts| cuts.points == points)
+    }
+
+    /// Number of rows before any filter.
+    pub(crate) fn table_rows(&self) -> usize {
+        self.snapshot.rows
+    }
+
+    /// The same scan cut at other points of the column it is cut by; none where that would read
+    /// much of the table from another node.
+    pub(crate) fn with_cut_points(&self, points: &[i64]) -> Result<Option<Self>> {
+        let Some(cuts) = &self.cuts else { return Ok(None) };
+        let cuts = Cuts { column: cuts.column, points: points.to_vec() };
+        let Some(parts) = assign::by_cuts(&self.snapshot, &self.runtime, &cuts) else {
+            return Ok(None);
+        };
+        let cuts = Some(cuts);
+        let properties =
+            properties(&self.snapshot, &self.projection, &self.schema, &parts, &cuts)?;
+        Ok(Some(Self {
+            parts: Arc::new(parts),
+            cuts,
+            properties: Arc::new(properties),
+            ..self.clone()
+        }))
+    }
+
+    fn homes(&self) -> String {
+        let homes: Vec<String> = (0..self.parts.len())
+            .map(|partition| self.runtime.node_of(WorkerId(partition as u32)).to_string())
+            .collect();
+        homes.join(",")
+    }
+}
+
+/// Cut by key where the table's order allows it, else between blocks.
+fn parts(snapshot: &Snapshot, runtime: &Runtime) -> (Vec<Vec<Piece>>, Option<Cuts>) {
+    let partitions = assign::partition_count(snapshot, runtime);
+    if partitions > 1 {
+        for column in &snapshot.rising {
+            if let Some(cuts) = assign::cut_points(snapshot, *column, partitions)
+                && let Some(parts) = assign::by_cuts(snapshot, runtime, &cuts)
+            {
+                return (parts, Some(cuts));
+            }
+        }
+    }
+    (assign::by_blocks(snapshot, runtime), None)
+}
+
+fn properties(
+    snapshot: &Snapshot,
+    projection: &[usize],
+    schema: &SchemaRef,
+    parts: &[Vec<Piece>],
+    cuts: &Option<Cuts>,
+) -> Result<PlanProperties> {
+    let orderings = snapshot
+        .rising
+        .iter()
+        .filter_map(|column| projection.iter().position(|c| c == column))
+        .filter_map(|at| ascending(schema, at));
+    let equivalence = EquivalenceProperties::new_with_orderings(Arc::clone(schema), orderings);
+    let partitioning = range(projection, schema, cuts)?
+        .unwrap_or(Partitioning::UnknownPartitioning(parts.len()));
+    Ok(PlanProperties::new(
+        equivalence,
+        partitioning,
+        EmissionType::Incremental,
+        Boundedness::Bounded,
+    )
+    .with_scheduling_type(SchedulingType::Cooperative))
+}
+
+fn ascending(schema: &Schema, column: usize) -> Option<LexOrdering> {
+    let expr = Arc::new(ColumnExpr::new(schema.field(column).name(), column));
+    let options = SortOptions { descending: false, nulls_first: false };
+    LexOrdering::new(vec![PhysicalSortExpr::new(expr, options)])
+}
+
+fn range(
+    projection: &[usize],
+    schema: &Schema,
+    cuts: &Option<Cuts>,
+) -> Result<Option<Partitioning>> {
+    let Some(cuts) = cuts else { return Ok(None) };
+    let Some(at) = projection.iter().position(|column| *column == cuts.column) else {
+        return Ok(None);
+    };
+    let Some(ordering) = ascending(schema, at) else { return Ok(None) };
+    let data_type = schema.field(at).data_type();
+    let points = cuts
+        .points
+        .iter()
+        .map(|point| Ok(SplitPoint::new(vec![estimate::constant(*point, data_type)?])))
+        .collect::<Result<Vec<_>>>()?;
+    Ok(Some(Partitioning::Range(RangePartitioning::try_new(ordering, points)?)))
+}
+
+impl DisplayAs for ScanExec {
+    fn fmt_as(&self, kind: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let columns: Vec<&str> =
+            self.schema.fields().iter().map(|field| field.name().as_str()).collect();
+        if kind == DisplayFormatType::TreeRender {
+            return write!(f, "table={}\nhomes={}", self.table, self.homes());
+        }
+        write!(f, "ScanExec: table={}, columns=[{}]", self.table, columns.join(", "))?;
+        write!(f, ", partitions={}, homes=[{}]", self.parts.len(), self.homes())?;
+        if let Some(cuts) = &self.cuts {
+            write!(f, ", cut_by={}", self.snapshot.schema.field(cuts.column).name())?;
+        }
+        let filters: Vec<_> = self.fixed.iter().chain(&self.dynamic).cloned().collect();
+        if !filters.is_empty() {
+            write!(f, ", filter={}", conjunction(filters))?;
+        }
+        match self.fetch {
+            Some(fetch) => write!(f, ", fetch={fetch}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl ExecutionPlan for ScanExec {
+    fn name(&self) -> &'static str {
+        "ScanExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        Vec::new()
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        _: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        self.replace_children(
+            children,
+            ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute),
+        )
+    }
+
+    fn apply_expressions(
+        &self,
+        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        apply_expression_roots(self.fixed.iter().chain(&self.dynamic), f)
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        let batch_rows = context.session_config().batch_size();
+        Ok(Box::pin(stream::ScanStream::new(self, partition, batch_rows)?))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+
+    fn statistics_from_inputs(
+        &self,
+        _: &[Arc<Statistics>],
+        args: &StatisticsArgs,
+    ) -> Result<Arc<Statistics>> {
+        let whole = self.snapshot.statistics(&self.projection);
+        let share = match args.partition() {
+            None => 1.0,
+            Some(partition) => {
+                let rows: usize = self.parts[partition].iter().map(|piece| piece.rows.len()).sum();
+                rows as f64 / self.snapshot.rows.max(1) as f64
+            }
+        };
+        let exact = args.partition().is_none() && self.fixed.is_empty() && self.dynamic.is_empty();
+        Ok(Arc::new(match exact {
+            true => whole.with_fetch(self.fetch, 0, 1)?,
+            false => estimate::scaled(whole, share * self.selectivity)
+                .with_fetch(self.fetch, 0, 1)?,
+        }))
+    }
+
+    fn supports_limit_pushdown(&self) -> bool {
+        false
+    }
+
+    fn with_fetch(&self, fetch: Option<usize>) -> Option<Arc<dyn ExecutionPlan>> {
+        Some(Arc::new(Self { fetch, ..self.clone() }))
+    }
+
+    fn fetch(&self) -> Option<usize> {
+        // Each partition stops there by itself; together they may return more.
+        if self.parts.len() == 1 { self.fetch } else { None }
+    }
+
+    fn handle_child_pushdown_result(
+        &self,
+        _phase: FilterPushdownPhase,
+        result: ChildPushdownResult,
+        config: &ConfigOptions,
+    ) -> Result<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
+        let filters: Vec<_> = result.parent_filters.into_iter().map(|f| f.filter).collect();
+        // A limit counts the rows that pass the filters it was planned with.
+        if filters.is_empty()
+            || self.fetch.is_some()
+            || !config.optimizer.enable_dynamic_filter_pushdown
+        {
+            return Ok(FilterPushdownPropagation::with_parent_pushdown_result(
+                vec![PushedDown::No; filters.len()],
+            ));
+        }
+        let mut scan = self.clone();
+        let mut taken = Vec::with_capacity(filters.len());
+        for filter in filters {
+            taken.push(scan.take(filter)?);
+        }
+        Ok(FilterPushdownPropagation::with_parent_pushdown_result(taken)
+            .with_updated_node(Arc::new(scan) as _))
+    }
+}
+
+impl ScanExec {
+    /// Takes a filter over this scan's output: a fixed one for good, a dynamic one as a help.
+    fn take(&mut self, filter: Arc<dyn PhysicalExpr>) -> Result<PushedDown> {
+        use datafusion::physical_expr_common::physical_expr::{is_dynamic_physical_expr, is_volatile};
+        if is_volatile(&filter) {
+            return Ok(PushedDown::No);
+        }
+        let over_table = reassign_expr_columns(filter, &self.snapshot.schema)?;
+        if is_dynamic_physical_expr(&over_table) {
+            self.dynamic.push(over_table);
+        } else {
+            self.fixed.push(over_table);
+            self.selectivity = estimate::selectivity(&self.snapshot, &self.fixed)?;
+        }
+        Ok(PushedDown::Yes)
+    }
+}

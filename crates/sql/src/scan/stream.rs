@@ -1,0 +1,225 @@
+//! One partition of a scan, block by block.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use atoll_runtime::Runtime;
+use atoll_topology::NodeId;
+use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
+use datafusion::arrow::compute::BatchCoalescer;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::common::Result;
+use datafusion::execution::RecordBatchStream;
+use datafusion::physical_plan::metrics::{BaselineMetrics, Count, MetricBuilder};
+use futures::Stream;
+
+use super::ScanExec;
+use super::assign::{Cuts, Piece};
+use super::filter::Filter;
+use crate::table::chunk::{BLOCK_ROWS, Chunk};
+use crate::table::column::Selection;
+use crate::table::snapshot::Snapshot;
+
+/// Blocks after which a scan that finds nothing lets others run, and sees that it was cancelled.
+const BLOCKS_PER_POLL: usize = 32;
+
+/// Reads the pieces of one partition.
+pub(crate) struct ScanStream {
+    runtime: Runtime,
+    snapshot: Arc<Snapshot>,
+    projection: Vec<usize>,
+    schema: SchemaRef,
+    filter: Filter,
+    route: Option<(Cuts, usize)>,
+    blocks: std::vec::IntoIter<BlockRange>,
+    /// Gathers what is left of several blocks into batches of full size.
+    coalescer: Option<BatchCoalescer>,
+    rows_left: usize,
+    ended: bool,
+    counts: Counts,
+    baseline: BaselineMetrics,
+}
+
+/// Rows of one block of one chunk's copy.
+struct BlockRange {
+    chunk: usize,
+    copy: usize,
+    block: usize,
+    offset: usize,
+    len: usize,
+}
+
+/// What EXPLAIN ANALYZE shows of a scan beside time and rows.
+struct Counts {
+    rows_scanned: Count,
+    blocks_pruned: Count,
+    bytes_local: Count,
+    bytes_remote: Count,
+}
+
+impl ScanStream {
+    pub(crate) fn new(scan: &ScanExec, partition: usize, batch_rows: usize) -> Result<Self> {
+        let blocks: Vec<BlockRange> =
+            scan.parts[partition].iter().flat_map(blocks_of).collect();
+        let count = |name: &'static str| MetricBuilder::new(&scan.metrics).counter(name, partition);
+        Ok(Self {
+            runtime: scan.runtime.clone(),
+            snapshot: Arc::clone(&scan.snapshot),
+            projection: scan.projection.clone(),
+            schema: Arc::clone(&scan.schema),
+            filter: Filter::new(&scan.fixed, &scan.dynamic, &scan.snapshot.schema)?,
+            route: scan.cuts.clone().map(|cuts| (cuts, partition)),
+            blocks: blocks.into_iter(),
+            coalescer: (!scan.projection.is_empty()).then(|| {
+                BatchCoalescer::new(Arc::clone(&scan.schema), batch_rows)
+                    .with_biggest_coalesce_batch_size(Some(batch_rows / 2))
+            }),
+            rows_left: scan.fetch.unwrap_or(usize::MAX),
+            ended: false,
+            counts: Counts {
+                rows_scanned: count("rows_scanned"),
+                blocks_pruned: count("blocks_pruned"),
+                bytes_local: count("bytes_local"),
+                bytes_remote: count("bytes_remote"),
+            },
+            baseline: BaselineMetrics::new(&scan.metrics, partition),
+        })
+    }
+
+    /// The next batch, or none after [`BLOCKS_PER_POLL`] blocks without one or at the end.
+    fn advance(&mut self) -> Result<Option<RecordBatch>> {
+        for _ in 0..BLOCKS_PER_POLL {
+            if let Some(batch) = self.coalescer.as_mut().and_then(BatchCoalescer::next_completed_batch)
+            {
+                return Ok(Some(batch));
+            }
+            let block = if self.rows_left > 0 { self.blocks.next() } else { None };
+            let Some(block) = block else { return self.finish() };
+            let Some(batch) = self.read(&block)? else { continue };
+            match &mut self.coalescer {
+                Some(coalescer) => coalescer.push_batch(batch)?,
+                None => return Ok(Some(batch)),
+            }
+        }
+        Ok(None)
+    }
+
+    fn finish(&mut self) -> Result<Option<RecordBatch>> {
+        self.ended = true;
+        let Some(coalescer) = &mut self.coalescer else { return Ok(None) };
+        coalescer.finish_buffered_batch()?;
+        let batch = coalescer.next_completed_batch();
+        self.ended = !coalescer.has_completed_batch();
+        Ok(batch)
+    }
+
+    /// The rows of a block that pass, decoded.
+    fn read(&mut self, range: &BlockRange) -> Result<Option<RecordBatch>> {
+        let snapshot = Arc::clone(&self.snapshot);
+        let chunk = &snapshot.chunks[range.chunk];
+        let block = &chunk.copies[range.copy].blocks[range.block];
+        self.counts.rows_scanned.add(range.len);
+        let wanted = Selection::Range { offset: range.offset, len: range.len };
+        let zones = &chunk.zones[range.block];
+        let route = self.route.as_ref().map(|(cuts, partition)| (cuts, *partition));
+        let passed = self.filter.apply(block, zones, wanted, &snapshot.schema, route)?;
+        self.counts.blocks_pruned.add(usize::from(passed.pruned));
+        let mut read = passed.read;
+        let batch = passed.rows.map(|rows| {
+            read.extend(self.projection.iter().map(|column| (*column, rows.len())));
+            self.decode(chunk, range, &rows)
+        });
+        self.count_read(chunk, range, &read);
+        batch.transpose()
+    }
+
+    fn decode(
+        &mut self,
+        chunk: &Chunk,
+        range: &BlockRange,
+        rows: &Selection,
+    ) -> Result<RecordBatch> {
+        let block = &chunk.copies[range.copy].blocks[range.block];
+        let decode = |(field, column): (usize, &usize)| {
+            block[*column].decode(self.schema.field(field).data_type(), rows)
+        };
+        let columns =
+            self.projection.iter().enumerate().map(decode).collect::<Result<Vec<_>>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
+        let batch =
+            RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?;
+        let kept = batch.num_rows().min(self.rows_left);
+        self.rows_left -= kept;
+        Ok(batch.slice(0, kept))
+    }
+
+    /// Adds the bytes of (column, rows) to local or remote, by where the copy was found to be.
+    fn count_read(&self, chunk: &Chunk, range: &BlockRange, read: &[(usize, usize)]) {
+        let block = &chunk.copies[range.copy].blocks[range.block];
+        let share = |(column, rows): &(usize, usize)| {
+            let bytes = chunk.block_bytes[range.block][*column];
+            bytes * rows / block[*column].rows().len().max(1)
+        };
+        let bytes: usize = read.iter().map(share).sum();
+        match is_local(self.runtime.current_node(), chunk.copies[range.copy].home()) {
+            true => self.counts.bytes_local.add(bytes),
+            false => self.counts.bytes_remote.add(bytes),
+        };
+    }
+}
+
+/// Memory whose home nobody could tell counts as remote: nothing is claimed that was not seen.
+fn is_local(reader: Option<NodeId>, home: Option<NodeId>) -> bool {
+    matches!((reader, home), (Some(reader), Some(home)) if reader == home)
+}
+
+fn blocks_of(piece: &Piece) -> Vec<BlockRange> {
+    let (start, end) = (piece.rows.start, piece.rows.end);
+    (start / BLOCK_ROWS..end.div_ceil(BLOCK_ROWS))
+        .map(|block| {
+            let first = start.max(block * BLOCK_ROWS);
+            let last = end.min((block + 1) * BLOCK_ROWS);
+            BlockRange {
+                chunk: piece.chunk,
+                copy: piece.copy,
+                block,
+                offset: first - block * BLOCK_ROWS,
+                len: last - first,
+            }
+        })
+        .collect()
+}
+
+impl Stream for ScanStream {
+    type Item = Result<RecordBatch>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if self.ended {
+            return self.baseline.record_poll(Poll::Ready(None));
+        }
+        let timer = self.baseline.elapsed_compute().clone();
+        let timer = timer.timer();
+        let result = self.advance();
+        timer.done();
+        let poll = match result {
+            Err(error) => {
+                self.ended = true;
+                Poll::Ready(Some(Err(error)))
+            }
+            Ok(Some(batch)) => Poll::Ready(Some(Ok(batch))),
+            Ok(None) if self.ended => Poll::Ready(None),
+            Ok(None) => {
+                context.waker().wake_by_ref();
+                Poll::Pending
+            }
+        };
+        self.baseline.record_poll(poll)
+    }
+}
+
+impl RecordBatchStream for ScanStream {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+}

@@ -1,0 +1,229 @@
+//! A session: tables, settings, and the execution of statements on the workers.
+
+mod create;
+mod execute;
+mod memory;
+pub(crate) mod options;
+mod statement;
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use atoll_placement::{Arena, ArenaOptions, Kernel, Strategy};
+use atoll_runtime::Runtime;
+use atoll_topology::{Bytes, Machine};
+use datafusion::catalog::{CatalogProvider, TableProvider};
+use datafusion::common::Result;
+use datafusion::execution::SessionStateBuilder;
+use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
+use datafusion::execution::memory_pool::{FairSpillPool, MemoryPool, TrackConsumersPool};
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::prelude::{SessionConfig, SessionContext};
+
+pub use execute::{Progress, QueryResult};
+pub use options::{AtollOptions, JoinMethod};
+pub use statement::{Statement, split_statements};
+
+use crate::table::PlacedTable;
+use crate::table::writer::Destination;
+use memory::PoolBudget;
+
+/// How a session is set up.
+#[derive(Clone, Debug)]
+pub struct SessionOptions {
+    /// Limit for tables and queries together.
+    pub memory_limit: Bytes,
+    /// Directory for what queries spill; a private one inside it is made and removed.
+    pub spill_directory: Option<PathBuf>,
+    /// Whether SQL may name files (`SELECT … FROM 'file'`, `COPY`): for a local shell only.
+    pub files: bool,
+    /// Where new tables put their chunks, until `SET atoll.placement` says otherwise.
+    pub placement: Strategy,
+    /// Whether a placement that the kernel refuses is an error instead of a recorded fallback.
+    pub strict: bool,
+}
+
+impl Default for SessionOptions {
+    fn default() -> Self {
+        Self {
+            memory_limit: Bytes(u64::MAX >> 1),
+            spill_directory: None,
+            files: true,
+            placement: Strategy::Aligned,
+            strict: false,
+        }
+    }
+}
+
+/// A SQL session over the pools of a runtime. Clones share tables and settings.
+#[derive(Clone)]
+pub struct Session {
+    context: SessionContext,
+    runtime: Runtime,
+    arena: Arena,
+}
+
+impl Session {
+    /// A session whose queries run on the pools of `runtime` and whose tables lie in its machine's
+    /// memory.
+    ///
+    /// # Errors
+    /// When the spill directory cannot be made.
+    pub fn new(runtime: Runtime, options: SessionOptions) -> Result<Self> {
+        let limit = usize::try_from(options.memory_limit.0).unwrap_or(usize::MAX);
+        let top = NonZeroUsize::new(5).unwrap_or(NonZeroUsize::MIN);
+        let pool: Arc<dyn MemoryPool> =
+            Arc::new(TrackConsumersPool::new(FairSpillPool::new(limit), top));
+        let spill = match options.spill_directory {
+            Some(directory) => DiskManagerMode::Directories(vec![directory]),
+            None => DiskManagerMode::OsTmpDirectory,
+        };
+        let environment = RuntimeEnvBuilder::new()
+            .with_memory_pool(Arc::clone(&pool))
+            .with_disk_manager_builder(DiskManagerBuilder::default().with_mode(spill))
+            .build_arc()?;
+        let budget = Arc::new(PoolBudget::new(&pool));
+        let arena = Arena::with_options(
+            Arc::clone(runtime.machine()),
+            Arc::clone(runtime.kernel()),
+            Some(budget as _),
+            ArenaOptions { strict: options.strict, ..ArenaOptions::default() },
+        );
+        let state = SessionStateBuilder::new()
+            .with_config(config(&runtime, options.placement))
+            .with_runtime_env(environment)
+            .with_default_features()
+            .with_physical_optimizer_rules(crate::rules::physical_rules(&runtime, limit))
+            .build();
+        let mut context = SessionContext::new_with_state(state);
+        crate::functions::register(&context);
+        if options.files {
+            context = context.enable_url_table();
+        }
+        let session = Self { context, runtime, arena };
+        crate::system::register(&session)?;
+        Ok(session)
+    }
+
+    /// The pools on which queries run.
+    pub fn runtime(&self) -> &Runtime {
+        &self.runtime
+    }
+
+    /// The machine whose memory holds the tables.
+    pub fn machine(&self) -> &Arc<Machine> {
+        self.runtime.machine()
+    }
+
+    /// The kernel that placed them.
+    pub fn kernel(&self) -> &Arc<dyn Kernel> {
+        self.runtime.kernel()
+    }
+
+    /// Where the memory of tables comes from.
+    pub fn arena(&self) -> &Arena {
+        &self.arena
+    }
+
+    /// DataFusion's context, for what a session does not offer itself. Plans that it executes run
+    /// on the caller's runtime, not on the pools.
+    pub fn context(&self) -> &SessionContext {
+        &self.context
+    }
+
+    /// The placement of tables created from now on.
+    pub fn placement(&self) -> Strategy {
+        self.atoll_options().placement
+    }
+
+    fn atoll_options(&self) -> AtollOptions {
+        let state = self.context.state();
+        state.config_options().extensions.get::<AtollOptions>().cloned().unwrap_or_default()
+    }
+
+    pub(crate) fn destination(&self, strategy: Strategy) -> Destination {
+        Destination {
+            machine: Arc::clone(self.machine()),
+            arena: self.arena.clone(),
+            strategy,
+        }
+    }
+
+    /// Names of all tables and views, ordered: plain in `public`, `schema.table` elsewhere.
+    pub fn table_names(&self) -> Vec<String> {
+        let state = self.context.state();
+        let mut names = Vec::new();
+        for catalog in state.catalog_list().catalog_names() {
+            let Some(catalog) = state.catalog_list().catalog(&catalog) else { continue };
+            for schema_name in catalog.schema_names() {
+                let tables = catalog.schema(&schema_name).map(|schema| schema.table_names());
+                names.extend(tables.into_iter().flatten().map(|name| match schema_name.as_str() {
+                    "public" => name,
+                    other => format!("{other}.{name}"),
+                }));
+            }
+        }
+        names.sort();
+        names
+    }
+
+    /// Names of the columns of a table or view; none where there is no such table.
+    pub async fn column_names(&self, table: &str) -> Vec<String> {
+        match self.context.table_provider(table).await {
+            Ok(table) => table.schema().fields().iter().map(|f| f.name().clone()).collect(),
+            Err(_) => Vec::new(),
+        }
+    }
+
+    /// Registers a table of chunks under its name, in place of one that has it.
+    pub(crate) fn register(&self, name: impl Into<datafusion::common::TableReference>, table: PlacedTable) -> Result<()> {
+        let name = name.into();
+        let table: Arc<dyn TableProvider> = Arc::new(table);
+        self.context.register_table(name, table)?;
+        Ok(())
+    }
+}
+
+/// The placed tables of a catalog with their names (`schema.table` outside of `public`), ordered by
+/// name.
+pub(crate) async fn placed_tables(
+    catalog: &dyn CatalogProvider,
+) -> Result<Vec<(String, PlacedTable)>> {
+    let mut tables = Vec::new();
+    for schema_name in catalog.schema_names() {
+        let Some(schema) = catalog.schema(&schema_name) else { continue };
+        for name in schema.table_names() {
+            let Some(table) = schema.table(&name).await? else { continue };
+            if let Some(placed) = table.downcast_ref::<PlacedTable>() {
+                let full = match schema_name.as_str() {
+                    "public" => name,
+                    other => format!("{other}.{name}"),
+                };
+                tables.push((full, placed.clone()));
+            }
+        }
+    }
+    tables.sort_by(|a, b| a.0.cmp(&b.0));
+    Ok(tables)
+}
+
+/// Joins up to this build side are broadcast to all partitions rather than exchanged: probing a
+/// shared table of that size costs less than moving both sides.
+const BROADCAST_BYTES: usize = 64 << 20;
+const BROADCAST_ROWS: usize = 2 << 20;
+
+fn config(runtime: &Runtime, placement: Strategy) -> SessionConfig {
+    let mut config = SessionConfig::new()
+        .with_target_partitions(runtime.worker_count())
+        .with_information_schema(true)
+        .with_default_catalog_and_schema("atoll", "public");
+    let options = config.options_mut();
+    options.sql_parser.collect_spans = true;
+    options.optimizer.hash_join_single_partition_threshold = BROADCAST_BYTES;
+    options.optimizer.hash_join_single_partition_threshold_rows = BROADCAST_ROWS;
+    options.explain.show_statistics = false;
+    options.explain.physical_plan_only = true;
+    options.extensions.insert(AtollOptions { placement, ..AtollOptions::default() });
+    config
+}

@@ -1,0 +1,98 @@
+//! Settings of a session: `SET atoll.… = …`.
+
+use std::any::Any;
+
+use atoll_placement::Strategy;
+use datafusion::common::config::{ConfigEntry, ConfigExtension, ExtensionOptions};
+use datafusion::common::{DataFusionError, Result, config_err};
+
+/// How equal joins are carried out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum JoinMethod {
+    /// By hash where the hash table is expected to fit into memory, else by sorting and merging.
+    #[default]
+    Auto,
+    /// Always by sorting and merging, which spills to disk when memory is short.
+    Merge,
+}
+
+/// The settings under `atoll.`.
+#[derive(Clone, Debug)]
+pub struct AtollOptions {
+    /// Where new tables put their chunks.
+    pub placement: Strategy,
+    /// How equal joins are carried out.
+    pub join: JoinMethod,
+}
+
+impl Default for AtollOptions {
+    fn default() -> Self {
+        Self { placement: Strategy::Aligned, join: JoinMethod::Auto }
+    }
+}
+
+impl ConfigExtension for AtollOptions {
+    const PREFIX: &'static str = "atoll";
+}
+
+impl ExtensionOptions for AtollOptions {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+
+    fn cloned(&self) -> Box<dyn ExtensionOptions> {
+        Box::new(self.clone())
+    }
+
+    fn set(&mut self, key: &str, value: &str) -> Result<()> {
+        match key {
+            "placement" => self.placement = parse_placement(value)?,
+            "join" => {
+                self.join = match value.to_ascii_lowercase().as_str() {
+                    "auto" => JoinMethod::Auto,
+                    "merge" => JoinMethod::Merge,
+                    _ => return config_err!("atoll.join is 'auto' or 'merge', not '{value}'"),
+                }
+            }
+            _ => {
+                return config_err!(
+                    "there is no setting atoll.{key}; the settings are atoll.placement and atoll.join"
+                );
+            }
+        }
+        Ok(())
+    }
+
+    fn entries(&self) -> Vec<ConfigEntry> {
+        let entry = |key: &str, value: String, description: &'static str| ConfigEntry {
+            key: key.to_owned(),
+            value: Some(value),
+            description,
+        };
+        vec![
+            entry(
+                "atoll.placement",
+                self.placement.to_string(),
+                "Where new tables put their chunks: default, aligned, ahead(k), farthest, \
+                 interleave, spread, subset(k), local, preferred(n), weighted-interleave, replicate",
+            ),
+            entry(
+                "atoll.join",
+                match self.join {
+                    JoinMethod::Auto => "auto".to_owned(),
+                    JoinMethod::Merge => "merge".to_owned(),
+                },
+                "How equal joins are carried out: auto (by hash where it fits into memory) or merge",
+            ),
+        ]
+    }
+}
+
+/// A placement by its name.
+pub(crate) fn parse_placement(text: &str) -> Result<Strategy> {
+    text.parse::<Strategy>().map_err(|error| DataFusionError::Configuration(error.to_string()))
+}

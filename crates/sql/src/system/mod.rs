@@ -1,0 +1,99 @@
+//! The knowledge base in SQL: the tables of the schema `atoll`.
+//!
+//! Each is computed anew for every query that names it, from the machine, the pools, the tables and
+//! what the kernel says at that moment; they are joined like any others.
+
+mod machine;
+mod storage;
+mod workers;
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::arrow::array::{ArrayRef, RecordBatch};
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::catalog::{MemorySchemaProvider, SchemaProvider, Session as SessionTrait, TableProvider};
+use datafusion::common::{DataFusionError, Result};
+use datafusion::datasource::memory::MemorySourceConfig;
+use datafusion::execution::context::SessionContext;
+use datafusion::logical_expr::{Expr, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+
+use crate::Session;
+
+/// Columns of a system table: name, type, whether a value may be missing.
+type Columns = &'static [(&'static str, DataType, bool)];
+
+/// The values of a system table, computed now.
+type Values = Pin<Box<dyn Future<Output = Result<Vec<ArrayRef>>> + Send>>;
+
+/// A table of the schema `atoll`.
+struct SystemTable {
+    name: &'static str,
+    schema: SchemaRef,
+    source: Source,
+}
+
+/// What computes a system table.
+type Source = Box<dyn Fn() -> Values + Send + Sync>;
+
+impl fmt::Debug for SystemTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SystemTable({})", self.name)
+    }
+}
+
+#[async_trait]
+impl TableProvider for SystemTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::View
+    }
+
+    async fn scan(
+        &self,
+        _: &dyn SessionTrait,
+        projection: Option<&Vec<usize>>,
+        _: &[Expr],
+        _: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let batch = RecordBatch::try_new(self.schema(), (self.source)().await?)?;
+        let plan =
+            MemorySourceConfig::try_new_exec(&[vec![batch]], self.schema(), projection.cloned())?;
+        Ok(plan)
+    }
+}
+
+fn table(name: &'static str, columns: Columns, source: Source) -> SystemTable {
+    let fields = columns.iter().map(|(name, kind, null)| Field::new(*name, kind.clone(), *null));
+    SystemTable { name, schema: Arc::new(Schema::new(fields.collect::<Vec<_>>())), source }
+}
+
+/// Registers the schema `atoll` and its tables in the session's catalog.
+pub(crate) fn register(session: &Session) -> Result<()> {
+    let schema = MemorySchemaProvider::new();
+    let runtime = session.runtime();
+    let add = |table: SystemTable| schema.register_table(table.name.to_owned(), Arc::new(table));
+    add(machine::nodes(runtime.clone()))?;
+    add(machine::cpus(Arc::clone(session.machine())))?;
+    add(machine::distances(Arc::clone(session.machine())))?;
+    add(workers::workers(runtime.clone()))?;
+    let catalog = catalog_of(session.context())?;
+    for table in storage::tables(Arc::downgrade(&catalog), runtime.clone()) {
+        add(table)?;
+    }
+    catalog.register_schema("atoll", Arc::new(schema))?;
+    Ok(())
+}
+
+fn catalog_of(context: &SessionContext) -> Result<Arc<dyn datafusion::catalog::CatalogProvider>> {
+    let name = context.state().config_options().catalog.default_catalog.clone();
+    context
+        .catalog(&name)
+        .ok_or_else(|| DataFusionError::Internal(format!("there is no catalog '{name}'")))
+}

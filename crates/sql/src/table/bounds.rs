@@ -1,0 +1,60 @@
+//! Smallest and largest value of a chunk's column, exact, in the logical type.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{Array, ArrayRef, Int64Array};
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::{Result, ScalarValue};
+use datafusion::functions_aggregate::min_max::{MaxAccumulator, MinAccumulator};
+use datafusion::logical_expr::Accumulator;
+
+use super::chunk::zone;
+use super::column::{Column, Selection};
+
+/// Smallest and largest value; none for a column without values or of a type without an order.
+pub(crate) fn bounds(
+    blocks: &[Column],
+    logical: &DataType,
+) -> Result<Option<(ScalarValue, ScalarValue)>> {
+    match blocks.first() {
+        Some(Column::Narrow(_)) => narrow_bounds(blocks, logical),
+        Some(Column::Dictionary { values, .. }) => Ok(value_bounds(&[values], logical)),
+        Some(Column::Plain(_)) => {
+            let arrays: Vec<&ArrayRef> = blocks.iter().map(Column::rows).collect();
+            Ok(value_bounds(&arrays, logical))
+        }
+        None => Ok(None),
+    }
+}
+
+fn narrow_bounds(
+    blocks: &[Column],
+    logical: &DataType,
+) -> Result<Option<(ScalarValue, ScalarValue)>> {
+    let zones = || blocks.iter().filter_map(zone);
+    let (Some(min), Some(max)) = (zones().map(|z| z.min).min(), zones().map(|z| z.max).max())
+    else {
+        return Ok(None);
+    };
+    let both = Column::Narrow(Arc::new(Int64Array::from(vec![min, max])));
+    let wide = both.decode(logical, &Selection::Range { offset: 0, len: 2 })?;
+    Ok(Some((
+        ScalarValue::try_from_array(&wide, 0)?,
+        ScalarValue::try_from_array(&wide, 1)?,
+    )))
+}
+
+/// By DataFusion's own accumulators, so that statistics and aggregates agree on NaN; a type that
+/// they do not order has no bounds.
+fn value_bounds(arrays: &[&ArrayRef], logical: &DataType) -> Option<(ScalarValue, ScalarValue)> {
+    if logical.is_nested() || arrays.iter().all(|array| array.null_count() == array.len()) {
+        return None;
+    }
+    let mut min = MinAccumulator::try_new(logical).ok()?;
+    let mut max = MaxAccumulator::try_new(logical).ok()?;
+    for array in arrays {
+        min.update_batch(&[Arc::clone(array)]).ok()?;
+        max.update_batch(&[Arc::clone(array)]).ok()?;
+    }
+    Some((min.evaluate().ok()?, max.evaluate().ok()?))
+}

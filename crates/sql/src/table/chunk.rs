@@ -1,0 +1,181 @@
+//! A chunk: some 100,000 rows of a table as columns, immutable, with a home.
+
+use std::sync::Arc;
+
+use atoll_placement::NodeBuffer;
+use atoll_topology::NodeId;
+use datafusion::arrow::array::{Array, ArrayRef, ArrowNumericType, AsArray, PrimitiveArray};
+use datafusion::arrow::compute;
+use datafusion::arrow::datatypes::{DataType, Int8Type, Int16Type, Int32Type, Int64Type};
+use datafusion::common::ScalarValue;
+
+use super::column::Column;
+
+/// Rows of a block: the unit of scanning, one batch of the engine.
+pub(crate) const BLOCK_ROWS: usize = 8192;
+
+/// Rows of a chunk: the unit of placement. 16 blocks make columns of 128 KiB (one byte a row) to
+/// 2 MiB (16 bytes a row), so a chunk of a few columns fills huge pages.
+pub(crate) const CHUNK_ROWS: usize = 16 * BLOCK_ROWS;
+
+/// A chunk and its copies; more than one only under the placement `replicate`.
+#[derive(Debug)]
+pub(crate) struct Chunk {
+    /// Number of rows, at least 1.
+    pub(crate) rows: usize,
+    /// Node whose workers scan it; any where none is given.
+    pub(crate) owner: Option<NodeId>,
+    /// The same rows, once for each home.
+    pub(crate) copies: Vec<ChunkCopy>,
+    /// What is known of each column.
+    pub(crate) stats: Vec<ColumnStats>,
+    /// Smallest and largest value of each column in each block (blocks × columns).
+    pub(crate) zones: Vec<Vec<Option<Zone>>>,
+    /// Bytes that reading all rows of a column of a block touches (blocks × columns).
+    pub(crate) block_bytes: Vec<Vec<usize>>,
+}
+
+/// One copy of a chunk.
+#[derive(Debug)]
+pub(crate) struct ChunkCopy {
+    /// Node asked for; none under the placement `default`.
+    pub(crate) wanted: Option<NodeId>,
+    /// Node that holds most of its pages, as the kernel told after loading.
+    pub(crate) found: Option<NodeId>,
+    /// The memory in which all columns lie.
+    pub(crate) memory: Arc<NodeBuffer>,
+    /// Columns by block.
+    pub(crate) blocks: Vec<Vec<Column>>,
+}
+
+impl ChunkCopy {
+    /// Where it is: as found, else as wanted.
+    pub(crate) fn home(&self) -> Option<NodeId> {
+        self.found.or(self.wanted)
+    }
+}
+
+/// What is known of one column of one chunk, exactly.
+#[derive(Clone, Debug)]
+pub(crate) struct ColumnStats {
+    /// Smallest and largest value in the logical type; none without values.
+    pub(crate) bounds: Option<(ScalarValue, ScalarValue)>,
+    /// Null rows.
+    pub(crate) nulls: usize,
+    /// Bytes in memory, one copy.
+    pub(crate) bytes: usize,
+    /// Distinct values, where a dictionary knows them.
+    pub(crate) distinct: Option<usize>,
+    /// First and last value, when the column is a whole number without nulls that never falls.
+    pub(crate) rising: Option<(i64, i64)>,
+    /// `narrow`, `dictionary` or `plain`, with the stored width.
+    pub(crate) encoding: String,
+}
+
+/// Smallest and largest value of a whole-number column in a block, and whether nulls are among it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Zone {
+    /// Smallest value.
+    pub(crate) min: i64,
+    /// Largest value.
+    pub(crate) max: i64,
+    /// Whether there are nulls.
+    pub(crate) nulls: bool,
+}
+
+/// The array of stored whole numbers of a column; none for other columns.
+pub(crate) fn whole_numbers(column: &Column) -> Option<&ArrayRef> {
+    match column {
+        Column::Narrow(array) => Some(array),
+        Column::Plain(array) => matches!(
+            array.data_type(),
+            DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64
+        )
+        .then_some(array),
+        Column::Dictionary { .. } => None,
+    }
+}
+
+/// Calls a generic function with the whole numbers of a column in their stored width.
+macro_rules! with_whole_numbers {
+    ($column:expr, $call:ident $(, $argument:expr)*) => {{
+        let array = $crate::table::chunk::whole_numbers($column)?;
+        match array.data_type() {
+            DataType::Int8 => $call(array.as_primitive::<Int8Type>() $(, $argument)*),
+            DataType::Int16 => $call(array.as_primitive::<Int16Type>() $(, $argument)*),
+            DataType::Int32 => $call(array.as_primitive::<Int32Type>() $(, $argument)*),
+            _ => $call(array.as_primitive::<Int64Type>() $(, $argument)*),
+        }
+    }};
+}
+
+/// The zone of one column of one block.
+pub(crate) fn zone(column: &Column) -> Option<Zone> {
+    with_whole_numbers!(column, zone_of)
+}
+
+fn zone_of<T: ArrowNumericType>(array: &PrimitiveArray<T>) -> Option<Zone>
+where
+    T::Native: Into<i64>,
+{
+    let (min, max) = (compute::min(array)?, compute::max(array)?);
+    Some(Zone { min: min.into(), max: max.into(), nulls: array.null_count() > 0 })
+}
+
+/// First and last value of a column whose values never fall, over the blocks of a chunk.
+pub(crate) fn rising<'a>(blocks: impl Iterator<Item = &'a Column>) -> Option<(i64, i64)> {
+    let mut whole: Option<(i64, i64)> = None;
+    for column in blocks {
+        let (first, last) = with_whole_numbers!(column, rising_of)?;
+        whole = match whole {
+            Some((_, before)) if first < before => return None,
+            Some((start, _)) => Some((start, last)),
+            None => Some((first, last)),
+        };
+    }
+    whole
+}
+
+fn rising_of<T: ArrowNumericType>(array: &PrimitiveArray<T>) -> Option<(i64, i64)>
+where
+    T::Native: Into<i64>,
+{
+    let values = array.values();
+    let rising = array.null_count() == 0 && values.is_sorted();
+    rising.then(|| Some(((*values.first()?).into(), (*values.last()?).into())))?
+}
+
+/// Row number of the first value at or above `bound` in a rising column of a chunk.
+pub(crate) fn first_at_least<'a>(
+    blocks: impl Iterator<Item = &'a Column>,
+    bound: i64,
+) -> Option<usize> {
+    let mut rows = 0;
+    for column in blocks {
+        let below = with_whole_numbers!(column, below_in, bound);
+        rows += below;
+        if below < column.rows().len() {
+            break;
+        }
+    }
+    Some(rows)
+}
+
+fn below_in<T: ArrowNumericType>(array: &PrimitiveArray<T>, bound: i64) -> usize
+where
+    T::Native: Into<i64>,
+{
+    array.values().partition_point(|value| (*value).into() < bound)
+}
+
+/// The value of a whole-number column at a row; the row is not null.
+pub(crate) fn whole_number_at(column: &Column, row: usize) -> Option<i64> {
+    Some(with_whole_numbers!(column, value_at, row))
+}
+
+fn value_at<T: ArrowNumericType>(array: &PrimitiveArray<T>, row: usize) -> i64
+where
+    T::Native: Into<i64>,
+{
+    array.value(row).into()
+}

@@ -1,0 +1,197 @@
+//! One column of one block, as it lies in memory.
+//!
+//! A column keeps its logical type towards SQL and is stored narrower where its values allow:
+//! whole numbers, decimals, dates and times in the fewest bytes that hold the chunk's values,
+//! repeating strings as codes into a dictionary of the chunk. Scans compare the narrow form and
+//! widen only the rows that survive, so no operator ever sees a narrow type.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{
+    Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray, UInt32Array,
+};
+use datafusion::arrow::compute::take;
+use datafusion::arrow::datatypes::{
+    ArrowNativeType, DataType, Date32Type, Date64Type, Decimal128Type, Int8Type, Int16Type,
+    Int32Type, Int64Type, TimeUnit, TimestampMicrosecondType, TimestampMillisecondType,
+    TimestampNanosecondType, TimestampSecondType, UInt16Type, UInt32Type, UInt64Type,
+};
+use datafusion::common::{Result, internal_err};
+
+/// One column of one block.
+#[derive(Clone, Debug)]
+pub(crate) enum Column {
+    /// In its logical type.
+    Plain(ArrayRef),
+    /// Whole numbers of 8 to 64 bits; the logical type is wider. Nulls as in the logical column.
+    Narrow(ArrayRef),
+    /// Codes (8 or 16 bits) into the chunk's dictionary; a null row has a null code.
+    Dictionary {
+        /// `UInt8` or `UInt16`.
+        codes: ArrayRef,
+        /// Distinct values of the chunk, none of them null.
+        values: ArrayRef,
+    },
+}
+
+/// Rows of a block that are wanted.
+#[derive(Clone, Debug)]
+pub(crate) enum Selection {
+    /// Rows `offset .. offset + len`.
+    Range {
+        /// First row.
+        offset: usize,
+        /// Number of rows.
+        len: usize,
+    },
+    /// These row numbers, rising.
+    Rows(UInt32Array),
+}
+
+impl Selection {
+    /// Number of wanted rows.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Range { len, .. } => *len,
+            Self::Rows(rows) => rows.len(),
+        }
+    }
+}
+
+impl Column {
+    /// The array that holds one entry a row.
+    pub(crate) fn rows(&self) -> &ArrayRef {
+        match self {
+            Self::Plain(array) | Self::Narrow(array) => array,
+            Self::Dictionary { codes, .. } => codes,
+        }
+    }
+
+    /// Bytes that a reader of every row touches.
+    pub(crate) fn bytes(&self) -> usize {
+        let size = |array: &ArrayRef| array.to_data().get_slice_memory_size().unwrap_or(0);
+        match self {
+            // A view's long values lie in other buffers: a reader touches both.
+            Self::Plain(array) => match array.as_string_view_opt() {
+                Some(views) => views.len() * 16 + views.total_buffer_bytes_used(),
+                None => size(array),
+            },
+            Self::Narrow(array) => size(array),
+            Self::Dictionary { codes, .. } => size(codes),
+        }
+    }
+
+    /// The first rows, at most `rows` of them.
+    pub(crate) fn head(&self, rows: usize) -> Self {
+        let head = |array: &ArrayRef| array.slice(0, rows.min(array.len()));
+        match self {
+            Self::Plain(array) => Self::Plain(head(array)),
+            Self::Narrow(array) => Self::Narrow(head(array)),
+            Self::Dictionary { codes, values } => {
+                Self::Dictionary { codes: head(codes), values: Arc::clone(values) }
+            }
+        }
+    }
+
+    /// The wanted rows in the logical type.
+    pub(crate) fn decode(&self, logical: &DataType, wanted: &Selection) -> Result<ArrayRef> {
+        match self {
+            Self::Plain(array) => select(array, wanted),
+            Self::Narrow(array) => widen(array, logical, wanted),
+            Self::Dictionary { codes, values } => Ok(take(values, &select(codes, wanted)?, None)?),
+        }
+    }
+}
+
+/// Share of a block's rows below which long strings are copied together: a few views would
+/// otherwise keep (and be charged) the whole block's text.
+const COMPACT_SHARE: usize = 4;
+
+fn select(array: &ArrayRef, wanted: &Selection) -> Result<ArrayRef> {
+    match wanted {
+        Selection::Range { offset, len } if *offset == 0 && *len == array.len() => {
+            Ok(Arc::clone(array))
+        }
+        Selection::Range { offset, len } => Ok(array.slice(*offset, *len)),
+        Selection::Rows(rows) => {
+            let taken = take(array, rows, None)?;
+            if rows.len() * COMPACT_SHARE < array.len()
+                && let Some(views) = taken.as_string_view_opt()
+            {
+                return Ok(Arc::new(views.gc()));
+            }
+            Ok(taken)
+        }
+    }
+}
+
+fn widen(narrow: &ArrayRef, logical: &DataType, wanted: &Selection) -> Result<ArrayRef> {
+    match narrow.data_type() {
+        DataType::Int8 => widen_from::<Int8Type>(narrow.as_primitive(), logical, wanted),
+        DataType::Int16 => widen_from::<Int16Type>(narrow.as_primitive(), logical, wanted),
+        DataType::Int32 => widen_from::<Int32Type>(narrow.as_primitive(), logical, wanted),
+        DataType::Int64 => widen_from::<Int64Type>(narrow.as_primitive(), logical, wanted),
+        other => internal_err!("{other} is not a narrow type"),
+    }
+}
+
+fn widen_from<N: ArrowPrimitiveType>(
+    narrow: &PrimitiveArray<N>,
+    logical: &DataType,
+    wanted: &Selection,
+) -> Result<ArrayRef>
+where
+    N::Native: Into<i64>,
+{
+    macro_rules! to {
+        ($wide:ty, $native:ty) => {
+            Arc::new(
+                gather::<N, $wide>(narrow, wanted, |value| value as $native)
+                    .with_data_type(logical.clone()),
+            )
+        };
+    }
+    Ok(match logical {
+        DataType::Int16 => to!(Int16Type, i16),
+        DataType::Int32 => to!(Int32Type, i32),
+        DataType::Int64 => to!(Int64Type, i64),
+        DataType::UInt16 => to!(UInt16Type, u16),
+        DataType::UInt32 => to!(UInt32Type, u32),
+        DataType::UInt64 => to!(UInt64Type, u64),
+        DataType::Date32 => to!(Date32Type, i32),
+        DataType::Date64 => to!(Date64Type, i64),
+        DataType::Timestamp(TimeUnit::Second, _) => to!(TimestampSecondType, i64),
+        DataType::Timestamp(TimeUnit::Millisecond, _) => to!(TimestampMillisecondType, i64),
+        DataType::Timestamp(TimeUnit::Microsecond, _) => to!(TimestampMicrosecondType, i64),
+        DataType::Timestamp(TimeUnit::Nanosecond, _) => to!(TimestampNanosecondType, i64),
+        DataType::Decimal128(_, _) => to!(Decimal128Type, i128),
+        other => return internal_err!("{other} is not stored narrow"),
+    })
+}
+
+/// Widens the wanted rows in one pass.
+fn gather<N: ArrowPrimitiveType, W: ArrowPrimitiveType>(
+    narrow: &PrimitiveArray<N>,
+    wanted: &Selection,
+    widen: impl Fn(i64) -> W::Native,
+) -> PrimitiveArray<W>
+where
+    N::Native: Into<i64>,
+{
+    let all = narrow.values();
+    match wanted {
+        Selection::Range { offset, len } => {
+            let values = all[*offset..offset + len].iter().map(|v| widen((*v).into())).collect();
+            let nulls = narrow.nulls().map(|nulls| nulls.slice(*offset, *len));
+            PrimitiveArray::new(values, nulls)
+        }
+        Selection::Rows(rows) => {
+            let values =
+                rows.values().iter().map(|row| widen(all[row.as_usize()].into())).collect();
+            let nulls = narrow.nulls().map(|nulls| {
+                rows.values().iter().map(|row| nulls.is_valid(row.as_usize())).collect()
+            });
+            PrimitiveArray::new(values, nulls)
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! From logical arrays to the narrowest column that holds them.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{
+    Array, ArrayRef, ArrowPrimitiveType, AsArray, BinaryViewArray, PrimitiveArray, StringViewArray,
+    UInt8Array, UInt16Array,
+};
+use datafusion::arrow::compute::{cast, concat, max, min};
+use datafusion::arrow::datatypes::{
+    DataType, Date32Type, Date64Type, Decimal128Type, Field, Int8Type, Int16Type, Int32Type,
+    Int64Type, Schema, SchemaRef, TimeUnit, TimestampMicrosecondType, TimestampMillisecondType,
+    TimestampNanosecondType, TimestampSecondType, UInt16Type, UInt32Type, UInt64Type,
+};
+use datafusion::common::{HashMap, Result};
+
+use super::column::Column;
+
+/// Most distinct strings for which a chunk keeps a dictionary: codes stay within 16 bits, and the
+/// dictionary within the caches.
+const DICTIONARY_MAX: usize = 4096;
+
+/// A chunk keeps a dictionary only when each value stands for this many rows on average.
+const DICTIONARY_ROWS_PER_VALUE: usize = 8;
+
+/// The types in which a table stores what a query returns: strings of any kind as views,
+/// dictionaries unpacked (the encoding is chosen by the values, not by the type).
+pub(crate) fn stored_schema(schema: &Schema) -> SchemaRef {
+    let fields = schema.fields().iter().map(|field| {
+        let stored = match field.data_type() {
+            DataType::Utf8 | DataType::LargeUtf8 => DataType::Utf8View,
+            DataType::Binary | DataType::LargeBinary => DataType::BinaryView,
+            DataType::Dictionary(_, values) => match values.as_ref() {
+                DataType::Utf8 | DataType::LargeUtf8 => DataType::Utf8View,
+                other => other.clone(),
+            },
+            other => other.clone(),
+        };
+        Field::new(field.name(), stored, field.is_nullable())
+    });
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
+/// Encodes one column of a chunk, given as its batches, and cuts it into blocks.
+pub(crate) fn encode(
+    parts: &[ArrayRef],
+    stored: &DataType,
+    block_rows: usize,
+) -> Result<Vec<Column>> {
+    let parts = parts.iter().map(|part| cast(part, stored)).collect::<Result<Vec<_>, _>>()?;
+    let whole = concat(&parts.iter().map(|part| part.as_ref()).collect::<Vec<_>>())?;
+    if let Some(narrow) = narrow(&whole) {
+        return Ok(blocks(&narrow, block_rows).map(Column::Narrow).collect());
+    }
+    if let Some((codes, values)) = dictionary(&whole) {
+        let column =
+            |codes: ArrayRef| Column::Dictionary { codes, values: Arc::clone(&values) };
+        return Ok(blocks(&codes, block_rows).map(column).collect());
+    }
+    Ok(blocks(&whole, block_rows).map(|block| Column::Plain(compact(block))).collect())
+}
+
+fn blocks(whole: &ArrayRef, block_rows: usize) -> impl Iterator<Item = ArrayRef> {
+    let rows = whole.len();
+    (0..rows)
+        .step_by(block_rows)
+        .map(move |start| whole.slice(start, block_rows.min(rows - start)))
+}
+
+/// Gives each block of strings text of its own, so that reading one block keeps no other alive.
+fn compact(block: ArrayRef) -> ArrayRef {
+    if let Some(strings) = block.as_any().downcast_ref::<StringViewArray>() {
+        return Arc::new(strings.gc());
+    }
+    match block.as_any().downcast_ref::<BinaryViewArray>() {
+        Some(bytes) => Arc::new(bytes.gc()),
+        None => block,
+    }
+}
+
+/// Whole numbers in fewer bits, when the values allow it.
+fn narrow(array: &ArrayRef) -> Option<ArrayRef> {
+    macro_rules! from {
+        ($wide:ty) => {
+            narrow_from::<$wide>(array.as_primitive(), |value| i64::try_from(value).ok())
+        };
+    }
+    match array.data_type() {
+        DataType::Int16 => from!(Int16Type),
+        DataType::Int32 => from!(Int32Type),
+        DataType::Int64 => from!(Int64Type),
+        DataType::UInt16 => from!(UInt16Type),
+        DataType::UInt32 => from!(UInt32Type),
+        DataType::UInt64 => from!(UInt64Type),
+        DataType::Date32 => from!(Date32Type),
+        DataType::Date64 => from!(Date64Type),
+        DataType::Timestamp(TimeUnit::Second, _) => from!(TimestampSecondType),
+        DataType::Timestamp(TimeUnit::Millisecond, _) => from!(TimestampMillisecondType),
+        DataType::Timestamp(TimeUnit::Microsecond, _) => from!(TimestampMicrosecondType),
+        DataType::Timestamp(TimeUnit::Nanosecond, _) => from!(TimestampNanosecondType),
+        DataType::Decimal128(_, _) => from!(Decimal128Type),
+        _ => None,
+    }
+}
+
+fn narrow_from<W: ArrowPrimitiveType>(
+    wide: &PrimitiveArray<W>,
+    exact: impl Fn(W::Native) -> Option<i64>,
+) -> Option<ArrayRef>
+where
+    W::Native: PartialOrd,
+{
+    let (low, high) = match (min(wide), max(wide)) {
+        (Some(low), Some(high)) => (exact(low)?, exact(high)?),
+        _ => (0, 0),
+    };
+    let width = size_of::<W::Native>();
+    let fits = |low_max: i64, high_max: i64| low >= low_max && high <= high_max;
+    // A null's slot may hold anything; its value never counts, so it becomes zero.
+    macro_rules! to {
+        ($narrow:ty, $native:ty) => {
+            Arc::new(PrimitiveArray::<$narrow>::new(
+                wide.values().iter().map(|v| exact(*v).unwrap_or(0) as $native).collect(),
+                wide.nulls().cloned(),
+            ))
+        };
+    }
+    if width > 1 && fits(i8::MIN.into(), i8::MAX.into()) {
+        Some(to!(Int8Type, i8))
+    } else if width > 2 && fits(i16::MIN.into(), i16::MAX.into()) {
+        Some(to!(Int16Type, i16))
+    } else if width > 4 && fits(i32::MIN.into(), i32::MAX.into()) {
+        Some(to!(Int32Type, i32))
+    } else if width > 8 {
+        Some(to!(Int64Type, i64))
+    } else {
+        None
+    }
+}
+
+/// Codes and values of repeating strings; none where they do not repeat enough.
+fn dictionary(array: &ArrayRef) -> Option<(ArrayRef, ArrayRef)> {
+    let strings = array.as_string_view_opt()?;
+    let most = DICTIONARY_MAX.min(strings.len() / DICTIONARY_ROWS_PER_VALUE);
+    let mut seen: HashMap<&str, u16> = HashMap::new();
+    let mut codes: Vec<Option<u16>> = Vec::with_capacity(strings.len());
+    for value in strings {
+        let Some(value) = value else {
+            codes.push(None);
+            continue;
+        };
+        let next = seen.len();
+        let code = *seen.entry(value).or_insert(next as u16);
+        if seen.len() > most {
+            return None;
+        }
+        codes.push(Some(code));
+    }
+    let mut values = vec![""; seen.len()];
+    for (value, code) in &seen {
+        values[usize::from(*code)] = value;
+    }
+    let few = values.len() <= usize::from(u8::MAX) + 1;
+    let codes: ArrayRef = if few {
+        Arc::new(codes.iter().map(|code| code.map(|c| c as u8)).collect::<UInt8Array>())
+    } else {
+        Arc::new(codes.into_iter().collect::<UInt16Array>())
+    };
+    Some((codes, Arc::new(StringViewArray::from_iter_values(values))))
+}

@@ -1,0 +1,146 @@
+//! Filling a table: the rows of a plan become chunks on the workers whose nodes keep them.
+//!
+//! Each partition of the plan is written by the worker that stands at its place in the order of
+//! workers, so neighbouring rows stay on one node. A plan of one partition (a single file, a sorted
+//! result) is read once and its chunks are dealt to the workers in turn, for it would otherwise
+//! fill one node and keep one core busy.
+
+use std::sync::Arc;
+
+use atoll_runtime::{Runtime, WorkerId};
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::common::{DataFusionError, Result};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
+use futures::StreamExt;
+use tokio::task::JoinHandle;
+
+use super::chunk::{CHUNK_ROWS, Chunk};
+use super::writer::{ChunkWriter, Destination};
+
+/// A task that ends when its handle is dropped.
+struct Owned<T>(JoinHandle<Result<T>>);
+
+impl<T> Drop for Owned<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl<T> Owned<T> {
+    async fn join(mut self) -> Result<T> {
+        match (&mut self.0).await {
+            Ok(result) => result,
+            Err(error) => {
+                Err(DataFusionError::Execution(format!("a worker loading the table failed: {error}")))
+            }
+        }
+    }
+}
+
+/// Runs `plan` and returns its rows as chunks in the plan's order; the first one has the number
+/// `first`.
+pub(crate) async fn load(
+    plan: Arc<dyn ExecutionPlan>,
+    context: Arc<TaskContext>,
+    runtime: &Runtime,
+    destination: &Destination,
+    schema: &SchemaRef,
+    first: usize,
+) -> Result<Vec<Arc<Chunk>>> {
+    let partitions = plan.output_partitioning().partition_count();
+    let chunks = if partitions == 1 {
+        deal(plan.execute(0, context)?, runtime, destination, schema, first).await?
+    } else {
+        in_place(&plan, &context, runtime, destination, schema, first).await?
+    };
+    Ok(chunks.into_iter().map(Arc::new).collect())
+}
+
+async fn in_place(
+    plan: &Arc<dyn ExecutionPlan>,
+    context: &Arc<TaskContext>,
+    runtime: &Runtime,
+    destination: &Destination,
+    schema: &SchemaRef,
+    first: usize,
+) -> Result<Vec<Chunk>> {
+    let partitions = plan.output_partitioning().partition_count();
+    let mut tasks = Vec::with_capacity(partitions);
+    for partition in 0..partitions {
+        let worker = WorkerId((partition * runtime.worker_count() / partitions) as u32);
+        let (plan, context) = (Arc::clone(plan), Arc::clone(context));
+        let writer = ChunkWriter::new(
+            destination.clone(),
+            Arc::clone(schema),
+            runtime.node_of(worker),
+            // Strategies that deal in turn start each partition one further.
+            first + partition,
+        );
+        tasks.push(Owned(runtime.spawn_on(worker, async move {
+            write(plan.execute(partition, context)?, writer).await
+        })));
+    }
+    let mut chunks = Vec::new();
+    for task in tasks {
+        chunks.extend(task.join().await?);
+    }
+    Ok(chunks)
+}
+
+async fn write(
+    mut rows: SendableRecordBatchStream,
+    mut writer: ChunkWriter,
+) -> Result<Vec<Chunk>> {
+    while let Some(batch) = rows.next().await {
+        writer.write(&batch?)?;
+    }
+    writer.finish()
+}
+
+async fn deal(
+    mut rows: SendableRecordBatchStream,
+    runtime: &Runtime,
+    destination: &Destination,
+    schema: &SchemaRef,
+    first: usize,
+) -> Result<Vec<Chunk>> {
+    let (mut dealt, mut chunks) = (0, Vec::new());
+    let mut under_way = std::collections::VecDeque::new();
+    let mut ended = false;
+    while !ended {
+        let mut batches = Vec::new();
+        let mut room = CHUNK_ROWS;
+        while room > 0 {
+            let Some(batch) = rows.next().await else {
+                ended = true;
+                break;
+            };
+            let batch = batch?;
+            room = room.saturating_sub(batch.num_rows());
+            batches.push(batch);
+        }
+        let worker = WorkerId((dealt % runtime.worker_count()) as u32);
+        let mut writer = ChunkWriter::new(
+            destination.clone(),
+            Arc::clone(schema),
+            runtime.node_of(worker),
+            first + dealt,
+        );
+        dealt += 1;
+        under_way.push_back(Owned(runtime.spawn_on(worker, async move {
+            batches.iter().try_for_each(|batch| writer.write(batch))?;
+            writer.finish()
+        })));
+        // Reading ahead of the workers would only hold more undigested batches.
+        if under_way.len() > runtime.worker_count()
+            && let Some(oldest) = under_way.pop_front()
+        {
+            chunks.extend(oldest.join().await?);
+        }
+    }
+    for task in under_way {
+        chunks.extend(task.join().await?);
+    }
+    Ok(chunks)
+}

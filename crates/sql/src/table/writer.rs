@@ -1,0 +1,195 @@
+//! From record batches to placed chunks.
+
+use std::sync::Arc;
+
+use atoll_placement::{
+    Arena, ChunkHome, NodeBuffer, Strategy, StrategyError, verify_pages_sampled,
+};
+use atoll_topology::{Machine, NodeId};
+use datafusion::arrow::array::{Array, ArrayRef, RecordBatch};
+use datafusion::arrow::datatypes::{DataType, SchemaRef};
+use datafusion::common::{DataFusionError, Result};
+
+use super::bounds::bounds;
+use super::chunk::{BLOCK_ROWS, CHUNK_ROWS, Chunk, ChunkCopy, ColumnStats, rising, zone};
+use super::column::Column;
+use super::encode::encode;
+use super::place::place;
+
+/// Where a writer puts its chunks.
+#[derive(Clone, Debug)]
+pub(crate) struct Destination {
+    /// The machine with its homes.
+    pub(crate) machine: Arc<Machine>,
+    /// Where memory comes from.
+    pub(crate) arena: Arena,
+    /// The table's placement.
+    pub(crate) strategy: Strategy,
+}
+
+/// Collects batches and turns every [`CHUNK_ROWS`] of them into a chunk.
+#[derive(Debug)]
+pub(crate) struct ChunkWriter {
+    destination: Destination,
+    schema: SchemaRef,
+    node: NodeId,
+    /// Number of the next chunk, for strategies that deal chunks out in turn.
+    next: usize,
+    pending: Vec<RecordBatch>,
+    pending_rows: usize,
+    chunks: Vec<Chunk>,
+}
+
+impl ChunkWriter {
+    /// A writer on `node` whose first chunk has the number `first`.
+    pub(crate) fn new(
+        destination: Destination,
+        schema: SchemaRef,
+        node: NodeId,
+        first: usize,
+    ) -> Self {
+        Self {
+            destination,
+            schema,
+            node,
+            next: first,
+            pending: Vec::new(),
+            pending_rows: 0,
+            chunks: Vec::new(),
+        }
+    }
+
+    /// Takes a batch; its columns are cast to the table's types.
+    pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        let mut rest = batch.clone();
+        while rest.num_rows() > 0 {
+            let room = CHUNK_ROWS - self.pending_rows;
+            let rows = room.min(rest.num_rows());
+            self.pending.push(rest.slice(0, rows));
+            self.pending_rows += rows;
+            rest = rest.slice(rows, rest.num_rows() - rows);
+            if self.pending_rows == CHUNK_ROWS {
+                self.cut()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The chunks, the last one filled as far as rows were given.
+    pub(crate) fn finish(mut self) -> Result<Vec<Chunk>> {
+        if self.pending_rows > 0 {
+            self.cut()?;
+        }
+        Ok(self.chunks)
+    }
+
+    fn cut(&mut self) -> Result<()> {
+        let batches = std::mem::take(&mut self.pending);
+        let rows = std::mem::take(&mut self.pending_rows);
+        let columns = self.encode(&batches)?;
+        let stats = columns
+            .iter()
+            .zip(self.schema.fields())
+            .map(|(blocks, field)| column_stats(blocks, field.data_type()))
+            .collect::<Result<Vec<_>>>()?;
+        let blocks = transpose(columns, rows.div_ceil(BLOCK_ROWS));
+        let zones = blocks.iter().map(|block| block.iter().map(zone).collect()).collect();
+        let block_bytes = blocks.iter().map(|block| block.iter().map(Column::bytes).collect());
+        let block_bytes = block_bytes.collect();
+        let (owner, copies) = self.place(&blocks)?;
+        self.next += 1;
+        self.chunks.push(Chunk { rows, owner, copies, stats, zones, block_bytes });
+        Ok(())
+    }
+
+    fn encode(&self, batches: &[RecordBatch]) -> Result<Vec<Vec<Column>>> {
+        let column = |index: usize| -> Vec<ArrayRef> {
+            batches.iter().map(|batch| Arc::clone(batch.column(index))).collect()
+        };
+        (0..self.schema.fields().len())
+            .map(|i| encode(&column(i), self.schema.field(i).data_type(), BLOCK_ROWS))
+            .collect()
+    }
+
+    fn place(&self, blocks: &[Vec<Column>]) -> Result<(Option<NodeId>, Vec<ChunkCopy>)> {
+        let Destination { machine, arena, strategy } = &self.destination;
+        let home = strategy.chunk_home(machine, self.node, self.next).map_err(no_home)?;
+        let wanted: Vec<Option<NodeId>> = match home {
+            ChunkHome::Node(home) => vec![Some(home)],
+            ChunkHome::Unbound => vec![None],
+            ChunkHome::CopyPerNode => {
+                machine.nodes_with_memory().map(|node| Some(node.id)).collect()
+            }
+        };
+        let copy = |wanted: Option<NodeId>| -> Result<ChunkCopy> {
+            let (blocks, memory) = place(blocks, arena, wanted)?;
+            let found = memory.home().or_else(|| most_pages(arena, &memory));
+            Ok(ChunkCopy { wanted, found, memory, blocks })
+        };
+        let copies = wanted.into_iter().map(copy).collect::<Result<_>>()?;
+        Ok((self.owner(home)?, copies))
+    }
+
+    /// Whose workers scan a chunk: under strategies that bind threads the node that loaded it, or,
+    /// where only a subset of the nodes has threads, the one that holds it; else anybody's.
+    fn owner(&self, home: ChunkHome) -> Result<Option<NodeId>> {
+        let Destination { machine, strategy, .. } = &self.destination;
+        let bound = strategy.home_of(machine, self.node).map_err(no_home)?.cpus.is_some();
+        Ok(match (strategy, home) {
+            (Strategy::Subset(_), ChunkHome::Node(home)) => Some(home),
+            _ => bound.then_some(self.node),
+        })
+    }
+}
+
+fn no_home(error: StrategyError) -> DataFusionError {
+    DataFusionError::Configuration(error.to_string())
+}
+
+/// Pages looked up to tell where a chunk without a wanted home ended up.
+const PAGES_LOOKED_UP: u64 = 16;
+
+fn most_pages(arena: &Arena, memory: &NodeBuffer) -> Option<NodeId> {
+    let report =
+        verify_pages_sampled(arena.kernel().as_ref(), &[memory.pages()], PAGES_LOOKED_UP).ok()?;
+    report.by_node().into_iter().max_by_key(|(_, pages)| *pages).map(|(node, _)| node)
+}
+
+/// From columns of blocks to blocks of columns; a table without columns keeps its empty blocks.
+fn transpose(columns: Vec<Vec<Column>>, blocks: usize) -> Vec<Vec<Column>> {
+    let mut by_block: Vec<Vec<Column>> = (0..blocks).map(|_| Vec::new()).collect();
+    for column in columns {
+        for (block, part) in by_block.iter_mut().zip(column) {
+            block.push(part);
+        }
+    }
+    by_block
+}
+
+fn column_stats(blocks: &[Column], logical: &DataType) -> Result<ColumnStats> {
+    let (mut bytes, mut distinct) = (0, None);
+    for (index, block) in blocks.iter().enumerate() {
+        bytes += block.bytes();
+        if let (Column::Dictionary { values, .. }, 0) = (block, index) {
+            bytes += Column::Plain(Arc::clone(values)).bytes();
+            distinct = Some(values.len());
+        }
+    }
+    Ok(ColumnStats {
+        bounds: bounds(blocks, logical)?,
+        nulls: blocks.iter().map(|block| block.rows().null_count()).sum(),
+        bytes,
+        distinct,
+        rising: rising(blocks.iter()),
+        encoding: blocks.first().map_or_else(String::new, encoding),
+    })
+}
+
+fn encoding(column: &Column) -> String {
+    match column {
+        Column::Plain(_) => "plain".to_owned(),
+        Column::Narrow(array) => format!("narrow {}", array.data_type()),
+        Column::Dictionary { codes, .. } => format!("dictionary {}", codes.data_type()),
+    }
+}
+

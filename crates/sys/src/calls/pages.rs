@@ -1,0 +1,78 @@
+//! Where pages are, and moving them: `move_pages`.
+
+use std::ffi::c_void;
+
+use super::CallError;
+
+/// Move only pages that no other process maps (`linux/mempolicy.h`).
+const MPOL_MF_MOVE: i32 = 1 << 1;
+
+/// For each address of the calling process, the node of its page, or a negative errno: `-ENOENT`
+/// for a page not touched yet, `-EFAULT` for the shared page of zeros and for unmapped addresses.
+#[doc(alias = "move_pages")]
+pub fn page_nodes(addresses: &[usize]) -> Result<Vec<i32>, CallError> {
+    call_move_pages(addresses, None)
+}
+
+/// Moves the page at each address of the calling process to the node at the same position; the
+/// result is its node afterwards, or a negative errno. Pages that could not be moved stay usable.
+/// `EINVAL` when the two slices differ in length.
+pub fn move_pages(addresses: &[usize], nodes: &[i32]) -> Result<Vec<i32>, CallError> {
+    if addresses.len() != nodes.len() {
+        return Err(CallError { call: "move_pages", errno: libc::EINVAL });
+    }
+    call_move_pages(addresses, Some(nodes))
+}
+
+fn call_move_pages(addresses: &[usize], nodes: Option<&[i32]>) -> Result<Vec<i32>, CallError> {
+    let mut status = vec![0_i32; addresses.len()];
+    let targets = nodes.map_or(std::ptr::null(), <[i32]>::as_ptr);
+    // SAFETY: the three arrays have the stated length and outlive the call. The kernel looks the
+    // addresses up and may move pages, which changes neither addresses nor contents.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_move_pages,
+            0, // the calling process
+            addresses.len(),
+            addresses.as_ptr().cast::<*const c_void>(),
+            targets,
+            status.as_mut_ptr(),
+            MPOL_MF_MOVE,
+        )
+    };
+    match result {
+        // Since Linux 4.17 a positive result counts pages that stayed; the status tells which.
+        0.. => Ok(status),
+        _ => Err(CallError::last("move_pages")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::calls::{madvise_populate_write, mmap, munmap, page_size, permitted};
+
+    #[test]
+    fn a_page_has_a_node_once_it_is_touched_and_none_before() {
+        let page = page_size();
+        let start = mmap(2 * page).unwrap();
+        let address = start.as_ptr() as usize;
+        madvise_populate_write(address, page).unwrap();
+        let Some(nodes) = permitted(page_nodes(&[address, address + page])) else { return };
+        assert!(nodes[0] >= 0, "{nodes:?}");
+        assert_eq!(nodes[1], -libc::ENOENT);
+        assert_eq!(move_pages(&[address], &nodes[..1]).unwrap(), nodes[..1]);
+        // SAFETY: the mapping is ours and nothing refers to it.
+        unsafe { munmap(start, 2 * page).unwrap() };
+    }
+
+    #[test]
+    fn pages_without_a_node_are_told_apart_from_calls_that_fail() {
+        let Some(none) = permitted(page_nodes(&[])) else { return };
+        assert_eq!(none, []);
+        assert_eq!(page_nodes(&[0]).unwrap(), [-libc::EFAULT]);
+        assert_eq!(move_pages(&[0], &[]).unwrap_err().errno_name(), "EINVAL");
+        let error = move_pages(&[0], &[i32::MAX]).unwrap_err();
+        assert_eq!((error.call, error.errno_name()), ("move_pages", "ENODEV"));
+    }
+}

@@ -1,0 +1,189 @@
+//! From the parts that every source finds (discovery, builder, synthetic description) to the lists of
+//! a [`Machine`]: groups cpus into cores, domains, packages and nodes and numbers what the kernel does
+//! not number.
+
+use std::collections::{BTreeMap, HashMap};
+use std::hash::Hash;
+
+use crate::{
+    Bytes, Core, CoreId, Cpu, CpuId, CpuSet, Domain, DomainId, Hidden, Limits, Machine, Node,
+    NodeId, Package, PackageId, Source,
+};
+
+/// Local distance of the ACPI SLIT (ACPI 6.5, section 5.2.17).
+pub(crate) const DISTANCE_LOCAL: u32 = 10;
+/// What Linux takes for the distance between two nodes when the firmware has no SLIT
+/// (`REMOTE_DISTANCE` in `include/linux/topology.h`).
+pub(crate) const DISTANCE_REMOTE: u32 = 20;
+
+/// A usable cpu. Groups are named by a leader, any one cpu that all of their members name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CpuPart {
+    pub(crate) id: CpuId,
+    pub(crate) package: PackageId,
+    pub(crate) node: NodeId,
+    /// Leader of its core.
+    pub(crate) core: CpuId,
+    pub(crate) cache: CachePart,
+}
+
+/// A cpu's last-level cache.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CachePart {
+    /// Leader of the cpus on the same node that share it.
+    pub(crate) leader: CpuId,
+    /// None where caches are unknown.
+    pub(crate) level: Option<u32>,
+    pub(crate) size: Option<Bytes>,
+}
+
+/// A node with usable memory, usable cpus or both.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NodePart {
+    pub(crate) id: NodeId,
+    pub(crate) memory: Bytes,
+    pub(crate) memory_free: Bytes,
+}
+
+/// All that is known before cpus are grouped. Order of the lists does not matter, except that
+/// distances stand in the order of the nodes by id.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    pub(crate) name: String,
+    pub(crate) source: Source,
+    pub(crate) nodes: Vec<NodePart>,
+    pub(crate) cpus: Vec<CpuPart>,
+    pub(crate) models: BTreeMap<PackageId, String>,
+    pub(crate) memory_source: Source,
+    pub(crate) caches_source: Source,
+    pub(crate) distances: Vec<Vec<u32>>,
+    pub(crate) distances_source: Source,
+    pub(crate) hidden: Hidden,
+    pub(crate) limits: Limits,
+    pub(crate) pages_source: Source,
+    pub(crate) page_size: Bytes,
+    pub(crate) huge_page_size: Option<Bytes>,
+}
+
+/// Distances when nobody tells: every other node is equally far.
+pub(crate) fn distances_assumed(nodes: usize) -> Vec<Vec<u32>> {
+    let row = |from| {
+        (0..nodes).map(|to| if from == to { DISTANCE_LOCAL } else { DISTANCE_REMOTE }).collect()
+    };
+    (0..nodes).map(row).collect()
+}
+
+/// Groups the parts into a machine.
+pub(crate) fn machine(mut parts: Parts) -> Machine {
+    parts.cpus.sort_unstable_by_key(|cpu| cpu.id);
+    parts.nodes.sort_unstable_by_key(|node| node.id);
+    let domain_of = dense(&parts.cpus, |cpu| (cpu.node, cpu.cache.level, cpu.cache.leader));
+    let core_of = dense(&parts.cpus, |cpu| (cpu.node, cpu.cache.level, cpu.cache.leader, cpu.core));
+    let cpus: Vec<Cpu> = parts
+        .cpus
+        .iter()
+        .zip(domain_of.iter().zip(&core_of))
+        .map(|(part, (&domain, &core))| Cpu {
+            id: part.id,
+            core: CoreId(core),
+            domain: DomainId(domain),
+            node: part.node,
+            package: part.package,
+        })
+        .collect();
+    Machine {
+        name: parts.name,
+        source: parts.source,
+        packages: packages(&cpus, &parts.models),
+        nodes: nodes(&parts.nodes, &cpus),
+        domains: domains(&parts.cpus, &cpus),
+        cores: cores(&cpus),
+        cpus,
+        distances: parts.distances,
+        distances_source: parts.distances_source,
+        memory_source: parts.memory_source,
+        caches_source: parts.caches_source,
+        limits: parts.limits,
+        hidden: parts.hidden,
+        pages_source: parts.pages_source,
+        page_size: parts.page_size,
+        huge_page_size: parts.huge_page_size,
+    }
+}
+
+/// For each cpu the number of its group, dense from 0 in the order of the groups' first cpus.
+fn dense<K: Hash + Eq>(cpus: &[CpuPart], key: impl Fn(&CpuPart) -> K) -> Vec<u32> {
+    let mut numbers = HashMap::new();
+    cpus.iter()
+        .map(|cpu| {
+            let next = numbers.len() as u32;
+            *numbers.entry(key(cpu)).or_insert(next)
+        })
+        .collect()
+}
+
+/// Cpus by what they have in common, ordered by it.
+fn group<K: Ord>(cpus: &[Cpu], key: impl Fn(&Cpu) -> K) -> BTreeMap<K, Vec<&Cpu>> {
+    let mut groups: BTreeMap<K, Vec<&Cpu>> = BTreeMap::new();
+    for cpu in cpus {
+        groups.entry(key(cpu)).or_default().push(cpu);
+    }
+    groups
+}
+
+fn set(cpus: &[&Cpu]) -> CpuSet {
+    cpus.iter().map(|cpu| cpu.id).collect()
+}
+
+fn packages(cpus: &[Cpu], models: &BTreeMap<PackageId, String>) -> Vec<Package> {
+    group(cpus, |cpu| cpu.package)
+        .into_iter()
+        .map(|(id, cpus)| Package { id, model: models.get(&id).cloned(), cpus: set(&cpus) })
+        .collect()
+}
+
+fn nodes(parts: &[NodePart], cpus: &[Cpu]) -> Vec<Node> {
+    let mut by_node = group(cpus, |cpu| cpu.node);
+    parts
+        .iter()
+        .map(|part| {
+            let cpus = by_node.remove(&part.id).unwrap_or_default();
+            Node {
+                id: part.id,
+                package: common_package(&cpus),
+                cpus: set(&cpus),
+                memory: part.memory,
+                memory_free: part.memory_free,
+            }
+        })
+        .collect()
+}
+
+fn common_package(cpus: &[&Cpu]) -> Option<PackageId> {
+    let package = cpus.first()?.package;
+    cpus.iter().all(|cpu| cpu.package == package).then_some(package)
+}
+
+fn domains(parts: &[CpuPart], cpus: &[Cpu]) -> Vec<Domain> {
+    let mut caches = BTreeMap::new();
+    for (part, cpu) in parts.iter().zip(cpus) {
+        caches.entry(cpu.domain).or_insert(part.cache);
+    }
+    group(cpus, |cpu| cpu.domain)
+        .into_iter()
+        .map(|(id, cpus)| Domain {
+            id,
+            node: cpus[0].node,
+            cpus: set(&cpus),
+            cache_level: caches[&id].level,
+            cache: caches[&id].size,
+        })
+        .collect()
+}
+
+fn cores(cpus: &[Cpu]) -> Vec<Core> {
+    group(cpus, |cpu| cpu.core)
+        .into_iter()
+        .map(|(id, cpus)| Core { id, domain: cpus[0].domain, cpus: set(&cpus) })
+        .collect()
+}

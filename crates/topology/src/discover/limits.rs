@@ -1,0 +1,174 @@
+//! What control groups grant: `/proc/self/cgroup` names the group, `/proc/self/mountinfo` says where
+//! its hierarchy is mounted, and each group from there up to the mount may set a bound.
+//!
+//! Version 2 has `memory.max` and `cpu.max`, version 1 `memory.limit_in_bytes` and
+//! `cpu.cfs_quota_us`; a machine may have both. Cpusets need no reading here: they show in
+//! `/proc/self/status`. A container may see its group under another name than its mount does, or no
+//! mount at all, or files it may not read: then what is seen from the mount's top counts, and
+//! nothing seen is no limit.
+
+use atoll_sys::{Root, RootError};
+
+use super::read;
+use crate::discover::DiscoverError;
+use crate::{Bytes, CpuTimeLimit, Limits, MemoryLimit};
+
+/// Reads the limits; a memory limit that is not below `memory` limits nothing and is left out.
+pub(super) fn read(root: &Root, memory: Bytes) -> Result<Limits, DiscoverError> {
+    let groups = visible(root, "/proc/self/cgroup")?.unwrap_or_default();
+    let mounts = visible(root, "/proc/self/mountinfo")?.unwrap_or_default();
+    let mut limits = Limits::default();
+    for mount in mounts.lines().filter_map(Mount::parse) {
+        for directory in mount.directories(&groups) {
+            narrow_memory(&mut limits.memory, mount.memory(root, &directory)?);
+            narrow_cpu_time(&mut limits.cpu_time, mount.cpu_time(root, &directory)?);
+        }
+    }
+    limits.memory = limits.memory.filter(|limit| limit.bytes < memory);
+    Ok(limits)
+}
+
+/// A file's text; none where it does not exist or the process may not read it.
+fn visible(root: &Root, name: &str) -> Result<Option<String>, RootError> {
+    match root.read_text_if_present(name) {
+        Err(RootError::Denied { .. }) => Ok(None),
+        other => other,
+    }
+}
+
+fn narrow_memory(narrowest: &mut Option<MemoryLimit>, other: Option<MemoryLimit>) {
+    if let Some(other) = other
+        && narrowest.as_ref().is_none_or(|limit| other.bytes < limit.bytes)
+    {
+        *narrowest = Some(other);
+    }
+}
+
+fn narrow_cpu_time(narrowest: &mut Option<CpuTimeLimit>, other: Option<CpuTimeLimit>) {
+    if let Some(other) = other
+        && narrowest.as_ref().is_none_or(|limit| other.cpus < limit.cpus)
+    {
+        *narrowest = Some(other);
+    }
+}
+
+/// A mounted hierarchy of control groups.
+struct Mount<'a> {
+    version: Version<'a>,
+    /// Group that is mounted.
+    top: &'a str,
+    /// Directory at which it is mounted.
+    point: &'a str,
+}
+
+enum Version<'a> {
+    /// With its controllers, separated by commas.
+    One(&'a str),
+    Two,
+}
+
+impl<'a> Mount<'a> {
+    /// Reads a line of mountinfo (proc_pid_mountinfo(5)): fields 4 and 5 are the mount's top and
+    /// point; after a lone hyphen come type, source and the options that name v1 controllers.
+    fn parse(line: &'a str) -> Option<Self> {
+        let (place, kind) = line.split_once(" - ")?;
+        let mut place = place.split(' ').skip(3);
+        let (top, point) = (place.next()?, place.next()?);
+        let mut kind = kind.split(' ');
+        let version = match kind.next()? {
+            "cgroup2" => Version::Two,
+            "cgroup" => Version::One(kind.nth(1)?),
+            _ => return None,
+        };
+        Some(Self { version, top, point })
+    }
+
+    /// Directories of the process's group and of the groups above it, up to the mount.
+    fn directories(&self, groups: &str) -> Vec<String> {
+        let Some(group) = groups.lines().find_map(|line| self.group_in(line)) else {
+            return Vec::new();
+        };
+        let top = self.top.trim_end_matches('/');
+        let below = group.strip_prefix(top).filter(|below| below.starts_with('/'));
+        // A group outside the process's own view is written with '..'.
+        let below = below.filter(|below| !below.split('/').any(|part| part == ".."));
+        let mut below = below.unwrap_or_default().trim_end_matches('/');
+        let mut directories = vec![format!("{}{below}", self.point)];
+        while let Some((above, _)) = below.rsplit_once('/') {
+            directories.push(format!("{}{above}", self.point));
+            below = above;
+        }
+        directories
+    }
+
+    /// The group that a line of `/proc/self/cgroup` (`4:memory:/group`, `0::/group` for version 2)
+    /// names in this hierarchy.
+    fn group_in<'g>(&self, line: &'g str) -> Option<&'g str> {
+        let (_, rest) = line.split_once(':')?;
+        let (controllers, group) = rest.split_once(':')?;
+        let here = match self.version {
+            Version::Two => controllers.is_empty(),
+            Version::One(options) => {
+                controllers.split(',').any(|one| options.split(',').any(|option| option == one))
+            }
+        };
+        here.then_some(group)
+    }
+
+    fn memory(&self, root: &Root, directory: &str) -> Result<Option<MemoryLimit>, DiscoverError> {
+        let file = match self.version {
+            Version::One(_) => format!("{directory}/memory.limit_in_bytes"),
+            Version::Two => format!("{directory}/memory.max"),
+        };
+        let Some(text) = visible(root, &file)? else { return Ok(None) };
+        match text.trim() {
+            "max" => Ok(None),
+            number => match number.parse() {
+                Ok(bytes) => Ok(Some(MemoryLimit { bytes: Bytes(bytes), file })),
+                Err(_) => Err(read::malformed(root, &file, "a number of bytes or 'max'", &text)),
+            },
+        }
+    }
+
+    fn cpu_time(
+        &self,
+        root: &Root,
+        directory: &str,
+    ) -> Result<Option<CpuTimeLimit>, DiscoverError> {
+        let (file, text) = match self.version {
+            Version::One(_) => {
+                let file = format!("{directory}/cpu.cfs_quota_us");
+                let quota = visible(root, &file)?;
+                let period = visible(root, &format!("{directory}/cpu.cfs_period_us"))?;
+                (file, quota.zip(period).map(|(quota, period)| format!("{quota} {period}")))
+            }
+            Version::Two => {
+                let file = format!("{directory}/cpu.max");
+                let text = visible(root, &file)?;
+                (file, text)
+            }
+        };
+        let Some(text) = text else { return Ok(None) };
+        let cpus = quota(&text).ok_or_else(|| {
+            read::malformed(
+                root,
+                &file,
+                "microseconds of quota ('max' or -1 for none), period",
+                &text,
+            )
+        })?;
+        Ok(cpus.map(|cpus| CpuTimeLimit { cpus, file }))
+    }
+}
+
+/// Cpus' worth of time that a quota and its period grant; the inner none is no limit, the outer one
+/// a text that cannot be read.
+fn quota(text: &str) -> Option<Option<f64>> {
+    let (quota, period) = text.split_once(char::is_whitespace)?;
+    if matches!(quota.trim(), "max" | "-1") {
+        return Some(None);
+    }
+    let quota: u64 = quota.trim().parse().ok()?;
+    let period: u64 = period.trim().parse().ok().filter(|&period| period > 0)?;
+    Some(Some(quota as f64 / period as f64))
+}

@@ -1,0 +1,33 @@
+//! A square of numbers with its row and column heads.
+
+use std::fmt::Write;
+
+/// Width of a terminal.
+const COLUMNS_MAX: usize = 80;
+/// Width of the column that heads the rows.
+const HEAD: usize = 6;
+
+/// A table of `rows`, whose rows and columns are headed by `heads`. A table wider than the terminal
+/// is printed as several, one below the other.
+pub(super) fn matrix(corner: &str, heads: &[u32], rows: &[Vec<u32>]) -> String {
+    let widest = rows.iter().flatten().chain(heads).max().map_or(1, |max| max.to_string().len());
+    let width = (widest + 2).max(5);
+    let columns_each = ((COLUMNS_MAX - HEAD) / width).max(1);
+    let mut text = String::new();
+    for first in (0..heads.len()).step_by(columns_each) {
+        let columns = first..heads.len().min(first + columns_each);
+        line(&mut text, corner, &heads[columns.clone()], width);
+        for (head, row) in heads.iter().zip(rows) {
+            line(&mut text, &head.to_string(), &row[columns.clone()], width);
+        }
+    }
+    text
+}
+
+fn line(text: &mut String, head: &str, numbers: &[u32], width: usize) {
+    let _ = write!(text, "{head:>HEAD$}");
+    for number in numbers {
+        let _ = write!(text, "{number:>width$}");
+    }
+    text.push('\n');
+}

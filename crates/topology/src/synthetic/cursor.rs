@@ -1,0 +1,72 @@
+//! A place in a synthetic description, which knows how to say what was expected there.
+
+use super::SyntheticError;
+
+/// Text and how far it is read.
+pub(super) struct Cursor<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        Self { text, at: 0 }
+    }
+
+    /// What is not read yet.
+    fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    /// Offset in bytes.
+    pub(super) fn at(&self) -> usize {
+        self.at
+    }
+
+    pub(super) fn is_at_end(&self) -> bool {
+        self.rest().is_empty()
+    }
+
+    /// Reads blanks; tells whether there were any.
+    pub(super) fn blanks(&mut self) -> bool {
+        !self.take_while(char::is_whitespace).is_empty()
+    }
+
+    /// Reads characters as long as they fit.
+    pub(super) fn take_while(&mut self, fits: impl Fn(char) -> bool) -> &'a str {
+        let rest = self.rest();
+        let end = rest.find(|character| !fits(character)).unwrap_or(rest.len());
+        self.at += end;
+        &rest[..end]
+    }
+
+    /// Reads the character if it is next.
+    pub(super) fn take(&mut self, character: char) -> bool {
+        let found = self.rest().starts_with(character);
+        self.at += if found { character.len_utf8() } else { 0 };
+        found
+    }
+
+    /// An error at the place reached.
+    pub(super) fn error(&self, expected: impl Into<String>) -> SyntheticError {
+        self.error_at(self.at, expected)
+    }
+
+    /// An error at an offset that was reached before.
+    pub(super) fn error_at(&self, at: usize, expected: impl Into<String>) -> SyntheticError {
+        SyntheticError {
+            text: self.text.chars().take(200).collect(),
+            position: self.text[..at].chars().count() + 1,
+            expected: expected.into(),
+            found: found(&self.text[at..]),
+        }
+    }
+}
+
+/// The first word, or the first character where no word begins.
+fn found(rest: &str) -> String {
+    let Some(first) = rest.chars().next() else { return "the end".to_owned() };
+    let is_word = |character: char| character.is_alphanumeric() || "-+._".contains(character);
+    let word: String = rest.chars().take_while(|&character| is_word(character)).take(40).collect();
+    if word.is_empty() { format!("'{first}'") } else { format!("'{word}'") }
+}

@@ -1,0 +1,95 @@
+use atoll_testkit::machines;
+use atoll_topology::{Bytes, CpuTimeLimit, Limits, Machine, MemoryLimit, render};
+use insta::assert_snapshot;
+
+use crate::tree::Tree;
+
+#[test]
+fn one_node_lists_its_cores() {
+    assert_snapshot!(render::tree(&machines::one_node()));
+}
+
+#[test]
+fn four_nodes_show_their_distances() {
+    assert_snapshot!(render::tree(&machines::four_nodes()));
+}
+
+#[test]
+fn eight_uneven_nodes_show_what_each_lacks() {
+    assert_snapshot!(render::tree(&machines::eight_uneven_nodes()));
+}
+
+#[test]
+fn sub_numa_clusters_hang_below_their_packages() {
+    assert_snapshot!(render::tree(&machines::sub_numa_clusters()));
+}
+
+#[test]
+fn what_a_synthetic_machine_does_not_tell_is_assumed() {
+    assert_snapshot!(render::tree(&Machine::synthetic("pack:2 core:8 pu:2").unwrap()));
+}
+
+#[test]
+fn many_identical_cores_take_one_line_for_each_domain() {
+    let text = "pack:2 node:1(memory=384GiB) l3:12(size=32MiB) core:8 pu:2";
+    assert_snapshot!(render::tree(&Machine::synthetic(text).unwrap()));
+}
+
+#[test]
+fn what_is_hidden_or_limited_is_told_with_the_reason() {
+    let tree = Tree::of(&machines::two_nodes());
+    let mut machine = tree.discover_only("0-3,8,10,12,14", "0").unwrap();
+    machine.limits = Limits {
+        memory: Some(MemoryLimit {
+            bytes: Bytes(2 << 30),
+            file: "/sys/fs/cgroup/app/memory.max".to_owned(),
+        }),
+        cpu_time: Some(CpuTimeLimit { cpus: 1.5, file: "/sys/fs/cgroup/app/cpu.max".to_owned() }),
+    };
+    assert_snapshot!(render::tree(&machine));
+}
+
+#[test]
+fn json_has_every_key_with_bytes_as_numbers() {
+    let text = serde_json::to_string_pretty(&render::json(&machines::one_node())).unwrap();
+    assert_snapshot!(text);
+}
+
+#[test]
+fn json_says_null_where_nothing_is_known() {
+    let json = render::json(&Machine::synthetic("pack:2 core:1").unwrap());
+    assert!(json["nodes"][0]["package"].is_null());
+    assert!(json["domains"][0]["cache_bytes"].is_null());
+    assert!(json["packages"][0]["model"].is_null());
+    assert_eq!(json["sources"]["caches"], "assumed");
+    assert_eq!(json["memory_bytes"], 1u64 << 30);
+}
+
+#[test]
+fn trees_fit_a_terminal() {
+    let wide = Machine::synthetic("node:32(memory=999GiB) l3:2(size=512MiB) core:9 pu:2").unwrap();
+    let many = Machine::synthetic("node:1024 core:2").unwrap();
+    let alternating = alternating_numbers();
+    for machine in machines::all().iter().chain([&wide, &many, &alternating]) {
+        for line in render::tree(machine).lines() {
+            assert!(line.chars().count() <= 80, "{line}");
+        }
+    }
+}
+
+/// Two nodes whose cpus alternate, as some firmware numbers them.
+fn alternating_numbers() -> Machine {
+    let list = |first: u32| (first..128).step_by(2).map(|cpu| cpu.to_string()).collect::<Vec<_>>();
+    Tree::bare()
+        .with("sys/devices/system/cpu/online", "0-127")
+        .with("sys/devices/system/node/online", "0-1")
+        .with_node(0, &list(0).join(","), "10 21")
+        .with_node(1, &list(1).join(","), "21 10")
+        .discover_all()
+}
+
+#[test]
+fn a_long_list_of_cpus_is_cut_in_the_middle() {
+    let tree = render::tree(&alternating_numbers());
+    assert!(tree.contains("cpus 0,2,4,6,8,10,12,14,…,126"), "{tree}");
+}

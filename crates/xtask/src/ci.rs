@@ -1,0 +1,140 @@
+//! `cargo xtask ci`: the stages of `make test`, the same on a laptop and on a server.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+use crate::{cargo, one_build, tidy};
+
+/// What a stage runs.
+enum Work {
+    /// `cargo` with these arguments, from the root of the repository.
+    Cargo(&'static [&'static str]),
+    /// The same, through a cargo subcommand that need not be installed.
+    OptionalCargo(&'static [&'static str]),
+    /// The rules of the house, in this process.
+    Tidy,
+    /// Whether builds and tests share their dependencies.
+    OneBuild,
+}
+
+struct Stage {
+    name: &'static str,
+    work: Work,
+}
+
+/// Cheap stages first, so that a slip is told in seconds.
+const STAGES: [Stage; 6] = [
+    Stage { name: "format", work: Work::Cargo(&["fmt", "--all", "--check"]) },
+    Stage { name: "tidy", work: Work::Tidy },
+    Stage { name: "one build", work: Work::OneBuild },
+    Stage {
+        name: "licences",
+        work: Work::OptionalCargo(&["deny", "check", "licenses", "bans", "sources"]),
+    },
+    Stage {
+        name: "clippy",
+        work: Work::Cargo(&[
+            "clippy",
+            "--release",
+            "--workspace",
+            "--all-targets",
+            "--",
+            "-D",
+            "warnings",
+        ]),
+    },
+    Stage { name: "tests", work: Work::Cargo(&["test", "--release", "--workspace"]) },
+];
+
+/// How a stage that did not fail ended.
+enum Outcome {
+    Passed,
+    /// Not run, and why.
+    Skipped(String),
+}
+
+/// Runs every stage, telling the name and the time of each; stops at the first that fails.
+pub fn run(root: &Path) -> Result<()> {
+    let start = Instant::now();
+    let mut summary = Vec::new();
+    for (number, stage) in STAGES.iter().enumerate() {
+        announce(&format!("[{}/{}] {}", number + 1, STAGES.len(), describe(stage)))?;
+        let stage_start = Instant::now();
+        let outcome = perform(&stage.work, root)
+            .with_context(|| format!("stage '{}' failed; later stages did not run", stage.name))?;
+        let time = seconds(stage_start.elapsed());
+        summary.push(match outcome {
+            Outcome::Passed => {
+                announce(&format!("[{}/{}] passed in {time}", number + 1, STAGES.len()))?;
+                format!("{} {time}", stage.name)
+            }
+            Outcome::Skipped(reason) => {
+                announce(&format!("[{}/{}] skipped: {reason}", number + 1, STAGES.len()))?;
+                format!("{} skipped", stage.name)
+            }
+        });
+    }
+    announce(&format!("all passed in {}: {}", seconds(start.elapsed()), summary.join(", ")))
+}
+
+/// One line to stdout, at once: what the stages print follows on the same stream.
+fn announce(line: &str) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "ci: {line}")?;
+    Ok(out.flush()?)
+}
+
+fn describe(stage: &Stage) -> String {
+    match stage.work {
+        Work::Cargo(arguments) | Work::OptionalCargo(arguments) => {
+            format!("{}: cargo {}", stage.name, arguments.join(" "))
+        }
+        Work::Tidy => format!("{}: cargo xtask tidy", stage.name),
+        Work::OneBuild => format!("{}: features of builds and tests agree", stage.name),
+    }
+}
+
+fn perform(work: &Work, root: &Path) -> Result<Outcome> {
+    match work {
+        Work::Cargo(arguments) => run_cargo(arguments, root).map(|()| Outcome::Passed),
+        Work::OptionalCargo(arguments) if is_installed(arguments[0]) => {
+            run_cargo(arguments, root).map(|()| Outcome::Passed)
+        }
+        Work::OptionalCargo(arguments) => Ok(Outcome::Skipped(format!(
+            "cargo-{0} is not installed (cargo install cargo-{0} --locked)",
+            arguments[0]
+        ))),
+        Work::Tidy => {
+            let report = tidy::run(root)?;
+            println!("{report}");
+            if report.is_clean() { Ok(Outcome::Passed) } else { bail!("the tree is not tidy") }
+        }
+        Work::OneBuild => one_build::check(root).map(|()| Outcome::Passed),
+    }
+}
+
+fn is_installed(subcommand: &str) -> bool {
+    cargo()
+        .args([subcommand, "--version"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+fn run_cargo(arguments: &[&str], root: &Path) -> Result<()> {
+    let status = cargo()
+        .args(arguments)
+        .current_dir(root)
+        .status()
+        .with_context(|| format!("cargo {} cannot be started", arguments[0]))?;
+    if status.success() { Ok(()) } else { bail!("cargo {}: {status}", arguments.join(" ")) }
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{:.1} s", time.as_secs_f64())
+}

@@ -1,0 +1,47 @@
+//! `cargo xtask <chore>`.
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use atoll_xtask::{ci, one_build, repository_root, tidy};
+
+const HELP: &str = "\
+cargo xtask <chore>
+
+  tidy       check the rules of the house (layers, dependencies, banned calls, dead files, links)
+  one-build  check that builds and tests compile each dependency with the same features
+  ci         everything `make test` checks: format, both of the above, licences, clippy, tests
+  help       this text
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match chore(&arguments) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn chore(arguments: &[String]) -> Result<ExitCode> {
+    let names: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match names.as_slice() {
+        ["tidy"] => run_tidy(),
+        ["ci"] => ci::run(&repository_root()).map(|()| ExitCode::SUCCESS),
+        ["one-build"] => one_build::check(&repository_root()).map(|()| ExitCode::SUCCESS),
+        ["help" | "--help" | "-h"] => {
+            print!("{HELP}");
+            Ok(ExitCode::SUCCESS)
+        }
+        [] => bail!("no chore given\n\n{HELP}"),
+        other => bail!("'{}' is not a chore\n\n{HELP}", other.join(" ")),
+    }
+}
+
+fn run_tidy() -> Result<ExitCode> {
+    let report = tidy::run(&repository_root())?;
+    println!("{report}");
+    Ok(if report.is_clean() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

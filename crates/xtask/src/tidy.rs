@@ -1,0 +1,140 @@
+//! The rules of the house that no compiler checks.
+//!
+//! Each rule is a [`Check`] in a file of its own; every finding says where, what, what to do
+//! instead and why:
+//!
+//! - `layers`: crates import downward only, by the table in ARCHITECTURE.md
+//! - `engine_fence`: who may name DataFusion and Arrow
+//! - `dependencies`: versions, features and reasons stand in the root manifest
+//! - `unused_dependencies`: a dependency that no source names
+//! - `banned_calls`: calls with a better replacement
+//! - `unsafe_fence`: where `unsafe` may stand
+//! - `lint_reasons`: a lint is silenced with a reason or not at all
+//! - `dead_files`: sources that no `mod` reaches, and stray test binaries
+//! - `file_size`: long sources, large blobs
+//! - `words`: unfinished work, and words that belong to one machine only
+//! - `links`: relative links in documents
+//! - `crate_docs`: what a crate says of itself
+//!
+//! A new rule is a new file and a line in [`checks`].
+
+use std::fmt;
+use std::path::Path;
+
+use anyhow::Result;
+
+mod banned_calls;
+mod crate_docs;
+mod dead_files;
+mod dependencies;
+mod engine_fence;
+mod file_size;
+mod layers;
+mod links;
+mod lint_reasons;
+mod manifest;
+mod markdown;
+mod rust_code;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod unsafe_fence;
+mod unused_dependencies;
+mod words;
+
+pub use tree::{File, Tree};
+
+/// One rule.
+pub trait Check {
+    /// Its name, as findings show it.
+    fn name(&self) -> &'static str;
+
+    /// Every place in the tree that breaks the rule.
+    fn run(&self, tree: &Tree) -> Vec<Finding>;
+}
+
+/// A place that breaks a rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Path from the root.
+    pub path: String,
+    /// Line, from 1; none when the file as a whole is meant.
+    pub line: Option<usize>,
+    /// What is wrong.
+    pub what: String,
+    /// What to do instead.
+    pub instead: String,
+    /// Why the rule exists.
+    pub because: &'static str,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "{}:{line}: {}", self.path, self.what)?,
+            None => write!(f, "{}: {}", self.path, self.what)?,
+        }
+        write!(f, "\n    instead: {}\n    because: {}", self.instead, self.because)
+    }
+}
+
+/// What [`run`] found.
+#[derive(Debug)]
+pub struct Report {
+    /// Findings with the name of their check, in the order of the checks.
+    pub findings: Vec<(&'static str, Finding)>,
+    /// Number of files looked at.
+    pub files: usize,
+    /// Number of checks run.
+    pub checks: usize,
+}
+
+impl Report {
+    /// Whether nothing was found.
+    pub fn is_clean(&self) -> bool {
+        self.findings.is_empty()
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (check, finding) in &self.findings {
+            writeln!(f, "[{check}] {finding}")?;
+        }
+        let (checks, files) = (self.checks, self.files);
+        match self.findings.len() {
+            0 => write!(f, "tidy: {checks} checks over {files} files, nothing found"),
+            n => write!(f, "tidy: {checks} checks over {files} files, {n} found"),
+        }
+    }
+}
+
+/// All checks, in the order in which they report.
+pub fn checks() -> Vec<Box<dyn Check>> {
+    vec![
+        Box::new(layers::Layers),
+        Box::new(engine_fence::EngineFence),
+        Box::new(dependencies::Dependencies),
+        Box::new(unused_dependencies::UnusedDependencies),
+        Box::new(banned_calls::BannedCalls),
+        Box::new(unsafe_fence::UnsafeFence),
+        Box::new(lint_reasons::LintReasons),
+        Box::new(dead_files::DeadFiles),
+        Box::new(file_size::FileSize),
+        Box::new(words::Words),
+        Box::new(links::Links),
+        Box::new(crate_docs::CrateDocs),
+    ]
+}
+
+/// Runs all checks on the repository at `root`. An error means that the tree could not be read; what
+/// breaks a rule is in the report.
+pub fn run(root: &Path) -> Result<Report> {
+    let tree = Tree::read(root)?;
+    let checks = checks();
+    let findings = checks
+        .iter()
+        .flat_map(|check| check.run(&tree).into_iter().map(|finding| (check.name(), finding)))
+        .collect();
+    Ok(Report { findings, files: tree.files().len(), checks: checks.len() })
+}

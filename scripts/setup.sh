@@ -1,0 +1,95 @@
+#!/bin/sh
+# Brings a fresh Debian machine with rustup to the point where Atoll builds, and says what it does.
+# Changes nothing where nothing is missing. As root it installs what is missing; as anyone else it
+# names the command and stops.
+set -eu
+cd "$(dirname "$0")/.."
+PATH="$PATH:${CARGO_HOME:-${HOME:-}/.cargo}/bin"
+
+say() { echo "setup: $*" >&2; }
+stop() {
+    say "$*"
+    exit 1
+}
+has() { command -v "$1" >/dev/null 2>&1; }
+
+# .cargo/config.toml compiles for x86-64-v3; a program built so dies on an older cpu.
+check_cpu() {
+    [ "$(uname -m)" = x86_64 ] || return 0
+    flags=" $(sed -n '/^flags/{s/.*: //p;q}' /proc/cpuinfo) "
+    for flag in avx avx2 bmi1 bmi2 f16c fma abm movbe; do
+        case "$flags" in
+        *" $flag "*) ;;
+        *) stop "this cpu lacks $flag, which x86-64-v3 asks for." \
+            "Remove the target-cpu flag from .cargo/config.toml to build for it." ;;
+        esac
+    done
+}
+
+# zstd, xz and mimalloc are C, and Rust links through cc: a compiler that finds the C library.
+links_c() {
+    has cc || return 1
+    program=$(mktemp)
+    result=0
+    echo 'int main(void) { return 0; }' | cc -x c -o "$program" - 2>/dev/null || result=1
+    rm -f "$program"
+    return $result
+}
+
+check_packages() {
+    packages=
+    links_c || packages="$packages build-essential"
+    [ ! -e .git ] || has git || packages="$packages git"
+    [ -n "$packages" ] || return 0
+    install="apt-get install --yes --no-install-recommends$packages"
+    has apt-get || stop "missing:$packages (Debian's names). Install them, then try again."
+    if [ "$(id -u)" -ne 0 ]; then
+        stop "missing:$packages. Run: sudo sh -c 'apt-get update && $install'"
+    fi
+    say "missing:$packages; running apt-get update, then $install"
+    apt-get update >&2
+    DEBIAN_FRONTEND=noninteractive $install >&2
+}
+
+# Without rustup, the distribution's Rust serves when it is the pinned one, with both tools.
+check_plain_rust() {
+    has rustc && has cargo-clippy && has cargo-fmt &&
+        [ "$(rustc --version | cut -d ' ' -f 2)" = "$channel" ]
+}
+
+has_toolchain() {
+    rustup toolchain list | grep -q "^$channel\(-\| \|\$\)" || return 1
+    installed=$(rustup component list --installed --toolchain "$channel" 2>/dev/null) || return 1
+    for component in $components; do
+        echo "$installed" | grep -q "^$component" || return 1
+    done
+}
+
+check_rust() {
+    channel=$(sed -n 's/^channel *= *"\(.*\)"/\1/p' rust-toolchain.toml)
+    components=$(sed -n 's/^components *= *\[\(.*\)\]/\1/p' rust-toolchain.toml | tr -d '",')
+    if ! has rustup; then
+        check_plain_rust && return 0
+        stop "rustup is missing. Run: curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh"
+    fi
+    has_toolchain && return 0
+    say "installing Rust $channel with $components, as rust-toolchain.toml asks (rustup)"
+    # shellcheck disable=SC2086 # one flag for each component
+    rustup toolchain install "$channel" --profile minimal --no-self-update \
+        $(printf -- '--component %s ' $components) >&2
+}
+
+# Silence for 25 minutes looks like a hang.
+announce_build() {
+    target=${CARGO_TARGET_DIR:-target}
+    for library in "$target"/release/deps/libdatafusion-*.rlib; do
+        [ ! -e "$library" ] || return 0
+    done
+    say "first build: compiling DataFusion takes some 25 minutes on two cores;" \
+        "later builds compile what changed (kept in $target)"
+}
+
+check_cpu
+check_packages
+check_rust
+announce_build
