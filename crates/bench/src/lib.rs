@@ -1,3 +1,18 @@
-//! bench
+//! Benchmarks: Atoll against other engines, paired in one run, with the conditions of every number.
+//!
+//! This crate owns the scenarios, the rival engines and the reports. It is a crate of its own so
+//! that a rival never becomes a dependency of the product. [`tpch`] compares whole queries, each
+//! engine in a process of its own ([`worker`]); [`runtime`] compares the pools with plain tokio.
 
+pub mod cache;
+mod manifest;
+mod memory;
 pub mod runtime;
+mod scan;
+mod spread;
+pub mod tpch;
+pub mod worker;
+
+pub use manifest::Manifest;
+pub use scan::Bandwidth;
+pub use spread::Spread;

@@ -12,13 +12,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use atoll_placement::{Arena, Kernel, LiveKernel, NodeBuffer};
-use atoll_runtime::{Cancelled, Runtime, RuntimeOptions, Task, TaskContext, WorkerId};
+use atoll_runtime::{Cancelled, Runtime, RuntimeOptions, Task, WorkerId};
 use atoll_topology::{Bytes, Machine};
 
-/// Bytes between two looks at the cancel token in the scan: some 25 µs of reading.
-const SCAN_BLOCK: usize = 256 << 10;
-/// Bytes that one task of the scan reads.
-const SCAN_PIECE: usize = 4 << 20;
+use crate::Spread;
+use crate::scan::{SCAN_BLOCK, pieces, read, sum};
+
 /// Turns of the loop that a small task consists of; about a microsecond.
 const TASK_TURNS: u64 = 1000;
 
@@ -75,27 +74,6 @@ pub struct Row {
     pub ratio: Spread,
 }
 
-/// Median and quartiles.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Spread {
-    /// A quarter is below.
-    pub quartile_low: f64,
-    /// Half is below.
-    pub median: f64,
-    /// A quarter is above.
-    pub quartile_high: f64,
-}
-
-impl Spread {
-    /// Of these values; zeros when there are none.
-    fn of(mut values: Vec<f64>) -> Self {
-        values.sort_by(f64::total_cmp);
-        let last = values.len().saturating_sub(1);
-        let at = |part: usize| values.get(last * part / 4).copied().unwrap_or_default();
-        Self { quartile_low: at(1), median: at(2), quartile_high: at(3) }
-    }
-}
-
 /// Measures both on the machine this process runs on.
 pub fn compare(options: &Options) -> anyhow::Result<Comparison> {
     let machine = Arc::new(Machine::discover().context("cannot tell what this machine is")?);
@@ -128,11 +106,11 @@ pub fn compare(options: &Options) -> anyhow::Result<Comparison> {
             "scan",
             ("ms/scan", 1e3),
             pairs,
-            || Ok(scan_atoll(&atoll, &pieces)?.0),
+            || Ok(read(&atoll, &pieces)?.0),
             || scan_tokio(&tokio, &pieces),
         )?,
     ];
-    let bytes = scan_atoll(&atoll, &pieces)?.1;
+    let bytes = read(&atoll, &pieces)?.1;
     Ok(Comparison {
         machine: atoll.machine().name.clone(),
         nodes: atoll.pools().len(),
@@ -218,57 +196,6 @@ fn step_atoll(runtime: &Runtime, options: &Options) -> anyhow::Result<Duration> 
     Ok(started.elapsed())
 }
 
-/// Memory for the scan, dealt to the nodes in turn and filled on them.
-fn pieces(runtime: &Runtime, arena: &Arena, bytes: Bytes) -> anyhow::Result<Vec<Arc<NodeBuffer>>> {
-    let count = (bytes.0 as usize).div_ceil(SCAN_PIECE);
-    let tasks = (0..count).map(|number| {
-        let arena = arena.clone();
-        let node = runtime.pools()[number % runtime.pools().len()].node();
-        Task::on_node(node, async move |_| {
-            let mut piece = arena.allocate(Some(node), SCAN_PIECE)?;
-            piece.as_mut_slice().fill(number as u8);
-            Ok::<_, anyhow::Error>(Arc::new(piece))
-        })
-    });
-    let outcome = runtime.block_on(runtime.step("fill", tasks.collect()).run());
-    outcome.result.map_err(|error| anyhow::anyhow!("cannot fill the memory to scan: {error:#}"))
-}
-
-/// Sum of a block, as 64-bit numbers.
-fn sum(block: &[u8]) -> u64 {
-    let (words, _) = block.as_chunks::<8>();
-    words.iter().fold(0, |sum, word| sum.wrapping_add(u64::from_ne_bytes(*word)))
-}
-
-/// Time of a scan, and the bytes it read: all, and those local to their reader.
-fn scan_atoll(
-    runtime: &Runtime,
-    pieces: &[Arc<NodeBuffer>],
-) -> anyhow::Result<(Duration, (Bytes, Bytes))> {
-    let started = Instant::now();
-    let tasks = pieces.iter().map(|piece| {
-        let piece = piece.clone();
-        let home = piece.home().or(piece.wanted()).unwrap_or_default();
-        Task::on_node(home, async move |context: TaskContext| scan_piece(&context, &piece))
-    });
-    let outcome = runtime.block_on(runtime.step("scan", tasks.collect()).run());
-    black_box(outcome.result?);
-    let bytes = &outcome.report.bytes;
-    Ok((started.elapsed(), (bytes.total(), bytes.local())))
-}
-
-fn scan_piece(context: &TaskContext, piece: &NodeBuffer) -> Result<u64, Cancelled> {
-    let mut total = 0u64;
-    for block in piece.as_slice().chunks(SCAN_BLOCK) {
-        context.check()?;
-        total = total.wrapping_add(sum(block));
-        if let Some(home) = piece.home() {
-            context.count_read(home, Bytes(block.len() as u64));
-        }
-    }
-    Ok(total)
-}
-
 fn scan_tokio(
     runtime: &tokio::runtime::Runtime,
     pieces: &[Arc<NodeBuffer>],
@@ -313,18 +240,9 @@ impl fmt::Display for Comparison {
     }
 }
 
-impl fmt::Display for Spread {
-    /// Median and quartiles, with as many decimals as the format's precision (1 unless given).
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let decimals = f.precision().unwrap_or(1);
-        let Self { quartile_low, median, quartile_high } = self;
-        write!(f, "{median:.decimals$} ({quartile_low:.decimals$}-{quartile_high:.decimals$})")
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Options, Spread, compare};
+    use super::{Options, compare};
     use atoll_topology::Bytes;
 
     #[test]
@@ -339,12 +257,5 @@ mod tests {
         for word in ["ns/task", "ms/scan", "Atoll / tokio", "3 pairs"] {
             assert!(text.contains(word), "{text}");
         }
-    }
-
-    #[test]
-    fn the_ratio_is_taken_pair_by_pair() {
-        let spread = Spread::of(vec![4.0, 1.0, 3.0, 2.0, 5.0]);
-        assert_eq!((spread.quartile_low, spread.median, spread.quartile_high), (2.0, 3.0, 4.0));
-        assert_eq!(Spread::of(vec![]), Spread::default());
     }
 }

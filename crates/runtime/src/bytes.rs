@@ -117,3 +117,46 @@ fn cell(nodes: &[NodeId], reader: NodeId, home: NodeId) -> Option<usize> {
     let position = |id| nodes.iter().position(|node| *node == id);
     Some(position(reader)? * nodes.len() + position(home)?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn matrix(nodes: &[u32], counts: &[(u32, u32, u64)]) -> ByteMatrix {
+        let nodes: Vec<NodeId> = nodes.iter().copied().map(NodeId).collect();
+        let cells = (0..nodes.len() * nodes.len()).map(|_| AtomicU64::new(0)).collect();
+        let counters = ByteCounters { nodes, cells, unknown: AtomicU64::new(0) };
+        for (reader, home, bytes) in counts {
+            counters.count(NodeId(*reader), NodeId(*home), Bytes(*bytes));
+        }
+        counters.snapshot()
+    }
+
+    #[test]
+    fn matrices_of_the_same_nodes_add_up_cell_by_cell() {
+        let mut sum = matrix(&[0, 1], &[(0, 1, 3), (1, 1, 5)]);
+        sum.add(&matrix(&[0, 1], &[(0, 1, 4), (1, 7, 2)]));
+        let mut expected = matrix(&[0, 1], &[(0, 1, 7), (1, 1, 5)]);
+        expected.unknown = 2;
+        assert_eq!(sum, expected);
+    }
+
+    #[test]
+    fn a_matrix_grows_by_the_nodes_of_the_one_that_is_added() {
+        let mut sum = ByteMatrix::default();
+        sum.add(&matrix(&[0, 4], &[(4, 0, 1), (4, 4, 2)]));
+        sum.add(&matrix(&[2, 4], &[(2, 4, 8), (4, 4, 16)]));
+        assert_eq!(sum, matrix(&[0, 2, 4], &[(4, 0, 1), (4, 4, 18), (2, 4, 8)]));
+        assert_eq!((sum.local(), sum.remote()), (Bytes(18), Bytes(9)));
+    }
+
+    #[test]
+    fn sums_stop_at_the_largest_number() {
+        let mut sum = matrix(&[0], &[(0, 0, u64::MAX)]);
+        sum.add(&matrix(&[0], &[(0, 0, 1)]));
+        assert_eq!(
+            (sum.get(NodeId(0), NodeId(0)), sum.total()),
+            (Bytes(u64::MAX), Bytes(u64::MAX))
+        );
+    }
+}

@@ -1,18 +1,14 @@
 //! The exchange: from N input partitions to M output partitions, each at its home.
 
 use std::fmt;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use atoll_runtime::Runtime;
-use datafusion::arrow::array::RecordBatch;
-use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{Statistics, internal_datafusion_err, internal_err};
+use datafusion::common::{Statistics, internal_err};
 use datafusion::error::Result;
-use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::coop::cooperative;
 use datafusion::physical_plan::execution_plan::CardinalityEffect;
@@ -25,11 +21,11 @@ use datafusion::physical_plan::{
     ChildStats, DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, Partitioning,
     PlanProperties, ReplaceChildrenOptions, StatisticsArgs,
 };
-use futures::{Stream, StreamExt};
 use parking_lot::Mutex;
 
 use super::homes::Homes;
-use super::run::{Receiver, RunPlan};
+use super::progress::{Output, Progress};
+use super::run::RunPlan;
 
 /// Maps N input partitions to M output partitions, on a machine with several nodes.
 ///
@@ -194,13 +190,8 @@ impl ExecutionPlan for ExchangeExec {
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
         self.progress.lock().prepare(self.input(), partition, &context)?;
-        Ok(Box::pin(cooperative(Output {
-            partition,
-            plan: self.run_plan(context),
-            progress: self.progress.clone(),
-            polled: false,
-            receiver: None,
-        })))
+        let output = Output::new(partition, self.run_plan(context), self.progress.clone());
+        Ok(Box::pin(cooperative(output)))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
@@ -239,121 +230,5 @@ impl ExecutionPlan for ExchangeExec {
         config: &ConfigOptions,
     ) -> Result<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
         self.repartition.handle_child_pushdown_result(phase, child_pushdown_result, config)
-    }
-}
-
-/// How far an exchange has come.
-#[derive(Default)]
-struct Progress {
-    stage: Stage,
-    /// The outputs whose stream was dropped before it was polled.
-    given_up: Vec<usize>,
-}
-
-#[derive(Default)]
-enum Stage {
-    /// No output has been asked for.
-    #[default]
-    Idle,
-    /// Outputs have been asked for, none has been polled.
-    Ready(Vec<SendableRecordBatchStream>),
-    /// An output has been polled. Holds the receivers of those that have not.
-    Running(Vec<Option<Receiver>>),
-}
-
-impl fmt::Debug for Progress {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.stage {
-            Stage::Idle => "Idle",
-            Stage::Ready(_) => "Ready",
-            Stage::Running(_) => "Running",
-        })
-    }
-}
-
-impl Progress {
-    /// An output was asked for: the first time, makes the streams of the input.
-    fn prepare(
-        &mut self,
-        input: &Arc<dyn ExecutionPlan>,
-        output: usize,
-        context: &Arc<TaskContext>,
-    ) -> Result<()> {
-        self.given_up.retain(|&given_up| given_up != output);
-        if matches!(self.stage, Stage::Idle) {
-            let inputs = 0..input.output_partitioning().partition_count();
-            let streams = inputs.map(|at| input.execute(at, context.clone()));
-            self.stage = Stage::Ready(streams.collect::<Result<_>>()?);
-        }
-        Ok(())
-    }
-
-    /// An output was polled: the first time, starts the loops over the input.
-    fn take(&mut self, output: usize, plan: &RunPlan) -> Result<Receiver> {
-        if let Stage::Ready(streams) = &mut self.stage {
-            let receivers = plan.start(std::mem::take(streams));
-            self.stage = Stage::Running(receivers.into_iter().map(Some).collect());
-            for given_up in std::mem::take(&mut self.given_up) {
-                self.give_up(given_up);
-            }
-        }
-        let Stage::Running(receivers) = &mut self.stage else {
-            return internal_err!("an exchange was polled before it was executed");
-        };
-        let receiver = receivers.get_mut(output).and_then(Option::take);
-        receiver.ok_or_else(|| {
-            internal_datafusion_err!("output {output} of an exchange was taken before or is none")
-        })
-    }
-
-    /// Nobody will poll this output.
-    fn give_up(&mut self, output: usize) {
-        match &mut self.stage {
-            Stage::Running(receivers) => drop(receivers.get_mut(output).and_then(Option::take)),
-            _ => self.given_up.push(output),
-        }
-    }
-}
-
-/// The stream of one output.
-struct Output {
-    partition: usize,
-    plan: RunPlan,
-    progress: Arc<Mutex<Progress>>,
-    polled: bool,
-    /// The rows, from the first poll on; none if it failed.
-    receiver: Option<Receiver>,
-}
-
-impl Stream for Output {
-    type Item = Result<RecordBatch>;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        if !self.polled {
-            self.polled = true;
-            let taken = self.progress.lock().take(self.partition, &self.plan);
-            match taken {
-                Ok(receiver) => self.receiver = Some(receiver),
-                Err(error) => return Poll::Ready(Some(Err(error))),
-            }
-        }
-        match &mut self.receiver {
-            Some(receiver) => receiver.poll_next_unpin(context),
-            None => Poll::Ready(None),
-        }
-    }
-}
-
-impl RecordBatchStream for Output {
-    fn schema(&self) -> SchemaRef {
-        self.plan.schema.clone()
-    }
-}
-
-impl Drop for Output {
-    fn drop(&mut self) {
-        if !self.polled {
-            self.progress.lock().give_up(self.partition);
-        }
     }
 }

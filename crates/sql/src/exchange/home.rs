@@ -1,18 +1,14 @@
 //! Polling each partition at its home, for an operator that gathers several.
 
 use std::fmt;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use atoll_runtime::Runtime;
-use datafusion::arrow::array::RecordBatch;
-use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{Statistics, exec_datafusion_err, internal_err};
-use datafusion::error::{DataFusionError, Result};
-use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext};
+use datafusion::common::{Statistics, internal_err};
+use datafusion::error::Result;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::execution_plan::{
     CardinalityEffect, EvaluationType, SchedulingType,
@@ -22,14 +18,9 @@ use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSe
 use datafusion::physical_plan::{
     ChildStats, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, StatisticsArgs,
 };
-use futures::{Stream, StreamExt};
-use tokio::sync::mpsc;
 
-use super::homes::{Homes, worker_of};
-use super::task::{BoundTask, unpanicked};
-
-/// Batches that a partition may be ahead of whoever gathers it: one is read while the next is made.
-const BATCHES_AHEAD: usize = 2;
+use super::feed::AtHome;
+use super::homes::Homes;
 
 /// Passes each partition through unchanged, and polls it at its home.
 ///
@@ -122,13 +113,9 @@ impl ExecutionPlan for HomeExec {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
-        Ok(Box::pin(AtHome {
-            runtime: self.runtime.clone(),
-            partition,
-            schema: self.schema(),
-            feed: Feed::Unpolled(self.input.execute(partition, context)?),
-            metrics: BaselineMetrics::new(&self.metrics, partition),
-        }))
+        let stream = self.input.execute(partition, context)?;
+        let metrics = BaselineMetrics::new(&self.metrics, partition);
+        Ok(Box::pin(AtHome::new(self.runtime.clone(), partition, stream, metrics)))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
@@ -170,99 +157,6 @@ impl ExecutionPlan for HomeExec {
     }
 }
 
-/// One partition, polled at its home.
-struct AtHome {
-    runtime: Arc<Runtime>,
-    partition: usize,
-    schema: SchemaRef,
-    feed: Feed,
-    metrics: BaselineMetrics,
-}
-
-/// Where the rows come from.
-enum Feed {
-    /// Before the first poll.
-    Unpolled(SendableRecordBatchStream),
-    /// From the task at home, until it says that it is done.
-    Polled(mpsc::Receiver<Message>, #[expect(dead_code, reason = "held for its drop")] BoundTask),
-    /// After the last row or an error.
-    Done,
-}
-
-/// What the task at home sends.
-enum Message {
-    Batch(RecordBatch),
-    /// The last message, with which a task that was cut off can be told from one that came to its
-    /// end.
-    End(Result<()>),
-}
-
-impl AtHome {
-    /// The channel to the task, which is spawned the first time; none when all is done.
-    fn channel(&mut self) -> Option<&mut mpsc::Receiver<Message>> {
-        if let Feed::Unpolled(_) = self.feed
-            && let Feed::Unpolled(stream) = std::mem::replace(&mut self.feed, Feed::Done)
-        {
-            let (sender, receiver) = mpsc::channel(BATCHES_AHEAD);
-            let task = self.runtime.spawn_on(worker_of(self.partition), forward(stream, sender));
-            self.feed = Feed::Polled(receiver, BoundTask::new(task));
-        }
-        match &mut self.feed {
-            Feed::Polled(receiver, _) => Some(receiver),
-            _ => None,
-        }
-    }
-
-    fn poll_batch(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<RecordBatch>>> {
-        let Some(channel) = self.channel() else { return Poll::Ready(None) };
-        let ended = match std::task::ready!(channel.poll_recv(context)) {
-            Some(Message::Batch(batch)) => return Poll::Ready(Some(Ok(batch))),
-            Some(Message::End(ended)) => ended,
-            None => Err(cut_off(self.partition)),
-        };
-        self.feed = Feed::Done;
-        Poll::Ready(ended.err().map(Err))
-    }
-}
-
-fn cut_off(partition: usize) -> DataFusionError {
-    exec_datafusion_err!("the worker of partition {partition} was stopped before the query ended")
-}
-
-/// Sends all of `stream`, until it ends or nobody listens.
-async fn forward(stream: SendableRecordBatchStream, sender: mpsc::Sender<Message>) {
-    let ended = unpanicked(forward_batches(stream, &sender)).await;
-    // Nobody listening is the normal end of a query with a limit.
-    drop(sender.send(Message::End(ended)).await);
-}
-
-async fn forward_batches(
-    mut stream: SendableRecordBatchStream,
-    sender: &mpsc::Sender<Message>,
-) -> Result<()> {
-    while let Some(batch) = stream.next().await.transpose()? {
-        if sender.send(Message::Batch(batch)).await.is_err() {
-            break;
-        }
-    }
-    Ok(())
-}
-
-impl Stream for AtHome {
-    type Item = Result<RecordBatch>;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let poll = self.poll_batch(context);
-        self.metrics.record_poll(poll)
-    }
-}
-
-impl RecordBatchStream for AtHome {
-    fn schema(&self) -> SchemaRef {
-        self.schema.clone()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -271,7 +165,7 @@ mod tests {
     use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
     use datafusion::physical_plan::displayable;
     use datafusion::physical_plan::filter_pushdown::PushedDown;
-    use futures::TryStreamExt;
+    use futures::{StreamExt, TryStreamExt};
 
     use crate::exchange::homes::home_of;
     use crate::exchange::testing::{Ending, Source, random_partitions, schema, two_nodes};

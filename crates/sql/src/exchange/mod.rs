@@ -17,11 +17,13 @@ mod bytes;
 mod exec;
 #[cfg(test)]
 mod exec_tests;
+mod feed;
 mod gate;
 mod home;
 mod homes;
 mod outlet;
 mod producer;
+mod progress;
 mod rule;
 #[cfg(test)]
 mod rule_tests;

@@ -1,18 +1,18 @@
 //! Atoll's own `sum` and `avg`: they never wrap.
 //!
 //! DataFusion's `sum` wraps silently, for BIGINT too. Here a sum that its type cannot hold is a
-//! [`SumOverflow`], and only such a sum is one: the running total is kept exactly ([`total`]), so
+//! [`SumOverflow`], and only such a sum is one: the running total is kept exactly (`total`), so
 //! an intermediate overflow that later rows take back is none, and whether a query fails does not
 //! depend on how its rows were spread over partitions.
 //!
 //! | file | what |
 //! |---|---|
-//! | [`overflow`] | the error, with the advice what to cast to |
-//! | [`total`] | the exact total of a set of values, and what can be summed |
-//! | [`target`] | the type a total must fit, and its check |
-//! | [`groups`] | one total per group |
-//! | [`distinct`] | totals over distinct values, also in a moving window frame |
-//! | [`sum`], [`avg`] | the two functions |
+//! | `overflow` | the error, with the advice what to cast to |
+//! | `total` | the exact total of a set of values, and what can be summed |
+//! | `target` | the type a total must fit, and its check |
+//! | `groups` | one total per group |
+//! | `distinct` | totals over distinct values, also in a moving window frame |
+//! | `sum`, `avg` | the two functions |
 //!
 //! Sums and averages of floats are DataFusion's own, and so are averages of decimals up to 38
 //! digits: those add up in a wider type that no table is large enough to overflow.

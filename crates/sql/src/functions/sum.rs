@@ -7,6 +7,8 @@
 mod accumulator;
 mod grouped;
 
+use std::sync::Arc;
+
 use datafusion::arrow::datatypes::{
     DataType, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type,
     DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType, DurationSecondType,
@@ -90,28 +92,20 @@ impl AggregateUDFImpl for CheckedSum {
     }
 
     fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        by_type!(args.return_type(), Native => {
-            let _ = std::marker::PhantomData::<Native>;
-            self.accumulator(args)
-        }, else self.builtin.create_sliding_accumulator(args))
+        if args.return_type().is_floating() {
+            return self.builtin.create_sliding_accumulator(args);
+        }
+        self.accumulator(args)
     }
 
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
-        let mut fields = self.builtin.state_fields(StateFieldsArgs {
-            name: args.name,
-            input_fields: args.input_fields,
-            return_field: args.return_field.clone(),
-            ordering_fields: args.ordering_fields,
-            is_distinct: args.is_distinct,
-        })?;
-        let exact = !args.return_type().is_floating();
-        if exact
-            && !args.is_distinct
-            && carries_wraps(args.input_fields[0].data_type(), args.return_type())
-        {
-            let name = format_state_name(args.name, "wraps");
-            fields.push(Field::new(name, DataType::Int64, true).into());
-        }
+        let (argument, result) = (args.input_fields[0].data_type(), args.return_type());
+        let exact = !result.is_floating() && !args.is_distinct;
+        let wraps = (exact && carries_wraps(argument, result)).then(|| {
+            Arc::new(Field::new(format_state_name(args.name, "wraps"), DataType::Int64, true))
+        });
+        let mut fields = self.builtin.state_fields(args)?;
+        fields.extend(wraps);
         Ok(fields)
     }
 

@@ -25,7 +25,7 @@ use crate::scan::{ScanExec, whole_number};
 
 /// Gives joined tables common cuts; see the module.
 #[derive(Debug)]
-pub struct CommonCuts;
+pub(crate) struct CommonCuts;
 
 impl PhysicalOptimizerRule for CommonCuts {
     fn optimize(

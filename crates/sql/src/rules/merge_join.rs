@@ -23,13 +23,13 @@ const LIMIT_SHARE: usize = 4;
 
 /// Replaces hash joins; see the module.
 #[derive(Debug)]
-pub struct MergeJoin {
+pub(crate) struct MergeJoin {
     limit: usize,
 }
 
 impl MergeJoin {
     /// The rule under a memory limit in bytes.
-    pub fn new(limit: usize) -> Self {
+    pub(crate) fn new(limit: usize) -> Self {
         Self { limit }
     }
 

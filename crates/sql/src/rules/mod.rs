@@ -15,8 +15,8 @@ use atoll_runtime::Runtime;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::joins::HashJoinExec;
 
-pub use common_cuts::CommonCuts;
-pub use merge_join::MergeJoin;
+pub(crate) use common_cuts::CommonCuts;
+pub(crate) use merge_join::MergeJoin;
 
 use crate::exchange::{self, Rules};
 

@@ -344,12 +344,13 @@ impl ExecutionPlan for ScanExec {
 impl ScanExec {
     /// Takes a filter over this scan's output: a fixed one for good, a dynamic one as a help.
     fn take(&mut self, filter: Arc<dyn PhysicalExpr>) -> Result<PushedDown> {
-        use datafusion::physical_expr_common::physical_expr::{is_dynamic_physical_expr, is_volatile};
+        use datafusion::physical_expr::expressions::DynamicFilterTracking;
+        use datafusion::physical_expr_common::physical_expr::is_volatile;
         if is_volatile(&filter) {
             return Ok(PushedDown::No);
         }
         let over_table = reassign_expr_columns(filter, &self.snapshot.schema)?;
-        if is_dynamic_physical_expr(&over_table) {
+        if DynamicFilterTracking::classify(&over_table).contains_dynamic_filter() {
             self.dynamic.push(over_table);
         } else {
             self.fixed.push(over_table);

@@ -14,7 +14,7 @@ use atoll_placement::{Arena, ArenaOptions, Kernel, Strategy};
 use atoll_runtime::Runtime;
 use atoll_topology::{Bytes, Machine};
 use datafusion::catalog::{CatalogProvider, TableProvider};
-use datafusion::common::Result;
+use datafusion::common::{DataFusionError, Result};
 use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::{FairSpillPool, MemoryPool, TrackConsumersPool};
@@ -98,11 +98,13 @@ impl Session {
             .build();
         let mut context = SessionContext::new_with_state(state);
         crate::functions::register(&context);
+        // Taken before file names become tables, which wraps every catalog anew at each look-up.
+        let catalog = default_catalog(&context)?;
         if options.files {
             context = context.enable_url_table();
         }
         let session = Self { context, runtime, arena };
-        crate::system::register(&session)?;
+        crate::system::register(&session, &catalog)?;
         Ok(session)
     }
 
@@ -180,9 +182,17 @@ impl Session {
     pub(crate) fn register(&self, name: impl Into<datafusion::common::TableReference>, table: PlacedTable) -> Result<()> {
         let name = name.into();
         let table: Arc<dyn TableProvider> = Arc::new(table);
+        self.context.deregister_table(name.clone())?;
         self.context.register_table(name, table)?;
         Ok(())
     }
+}
+
+fn default_catalog(context: &SessionContext) -> Result<Arc<dyn CatalogProvider>> {
+    let name = context.state().config_options().catalog.default_catalog.clone();
+    context
+        .catalog(&name)
+        .ok_or_else(|| DataFusionError::Internal(format!("there is no catalog '{name}'")))
 }
 
 /// The placed tables of a catalog with their names (`schema.table` outside of `public`), ordered by

@@ -14,10 +14,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use datafusion::arrow::array::{ArrayRef, RecordBatch};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use datafusion::catalog::{MemorySchemaProvider, SchemaProvider, Session as SessionTrait, TableProvider};
-use datafusion::common::{DataFusionError, Result};
+use datafusion::catalog::{
+    CatalogProvider, MemorySchemaProvider, SchemaProvider, Session as SessionTrait, TableProvider,
+};
+use datafusion::common::Result;
 use datafusion::datasource::memory::MemorySourceConfig;
-use datafusion::execution::context::SessionContext;
 use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 
@@ -75,7 +76,7 @@ fn table(name: &'static str, columns: Columns, source: Source) -> SystemTable {
 }
 
 /// Registers the schema `atoll` and its tables in the session's catalog.
-pub(crate) fn register(session: &Session) -> Result<()> {
+pub(crate) fn register(session: &Session, catalog: &Arc<dyn CatalogProvider>) -> Result<()> {
     let schema = MemorySchemaProvider::new();
     let runtime = session.runtime();
     let add = |table: SystemTable| schema.register_table(table.name.to_owned(), Arc::new(table));
@@ -83,17 +84,9 @@ pub(crate) fn register(session: &Session) -> Result<()> {
     add(machine::cpus(Arc::clone(session.machine())))?;
     add(machine::distances(Arc::clone(session.machine())))?;
     add(workers::workers(runtime.clone()))?;
-    let catalog = catalog_of(session.context())?;
-    for table in storage::tables(Arc::downgrade(&catalog), runtime.clone()) {
+    for table in storage::tables(Arc::downgrade(catalog), runtime.clone()) {
         add(table)?;
     }
     catalog.register_schema("atoll", Arc::new(schema))?;
     Ok(())
-}
-
-fn catalog_of(context: &SessionContext) -> Result<Arc<dyn datafusion::catalog::CatalogProvider>> {
-    let name = context.state().config_options().catalog.default_catalog.clone();
-    context
-        .catalog(&name)
-        .ok_or_else(|| DataFusionError::Internal(format!("there is no catalog '{name}'")))
 }

@@ -1,0 +1,21 @@
+//! The built binary, run as a user runs it.
+//!
+//! - `topo`, `help`: what they print can be read, by programs too.
+//! - `modes`: every output mode over values that are awkward to write, and in bulk.
+//! - `scripts`: `-c`, `-f`, stdin and files: order, errors with their lines, exit codes, streams.
+//! - `commands`: each dot command does what its help says.
+//! - `limits`: memory and threads are bounded as told.
+//! - `interrupts`: Ctrl-C and closed pipes.
+//! - `shell`: the interactive shell, on a pseudo-terminal.
+//! - `demo`: all parts at a small scale, with the facts that prove them.
+
+mod commands;
+mod demo;
+mod help;
+mod interrupts;
+mod limits;
+mod modes;
+mod scripts;
+mod shell;
+mod support;
+mod topo;

@@ -1,0 +1,99 @@
+use crate::support::{atoll, atoll_in, atoll_with};
+
+#[test]
+fn statements_come_from_the_command_line_in_its_order() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join("two.sql"), "SELECT 2 AS n;\n").unwrap();
+    let line =
+        ["sql", "--mode", "ndjson", "-c", "SELECT 1 AS n", "-f", "two.sql", "-c", "SELECT 3 AS n"];
+    let ran = atoll_in(home.path(), &line, "SELECT 4 AS n;");
+    assert_eq!(ran.done(), "{\"n\":1}\n{\"n\":2}\n{\"n\":3}\n");
+}
+
+#[test]
+fn statements_come_from_stdin_when_nothing_else_is_named() {
+    let script = "-- a comment\nCREATE TABLE t AS SELECT 1 AS a;\n.mode csv\nSELECT a + 1 AS b\nFROM t";
+    let ran = atoll_with(&["sql"], script);
+    assert!(ran.err.contains("CREATE TABLE 1"), "{ran:?}");
+    assert_eq!(ran.done(), "b\n2\n");
+    let dash = atoll_with(&["sql", "--mode", "csv", "-f", "-"], "SELECT 5 AS n;");
+    assert_eq!(dash.done(), "n\n5\n");
+}
+
+#[test]
+fn the_first_error_ends_a_script_with_its_line() {
+    let script = "SELECT 1 AS n;\n\nSELECT\n  nowhere\nFROM (SELECT 1 AS somewhere);\nSELECT 3 AS n;\n";
+    let ran = atoll_with(&["sql", "--mode", "csv"], script);
+    assert_eq!(ran.out, "n\n1\n");
+    let error = ran.failed(1);
+    assert!(error.starts_with("error: stdin:4: "), "{error}");
+    assert!(error.contains("nowhere") && error.contains('^'), "{error}");
+}
+
+#[test]
+fn errors_in_files_name_the_innermost_file() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join("outer.sql"), "SELECT 1;\n.read inner.sql\n").unwrap();
+    std::fs::write(home.path().join("inner.sql"), "\n\nSELEC 1;\n").unwrap();
+    let error = atoll_in(home.path(), &["sql", "-f", "outer.sql"], "").failed(1);
+    assert!(error.starts_with("error: inner.sql:3: "), "{error}");
+    let error = atoll_in(home.path(), &["sql", "-f", "none.sql"], "").failed(1);
+    assert!(error.contains("none.sql cannot be read"), "{error}");
+}
+
+#[test]
+fn a_script_that_reads_itself_is_stopped() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join("self.sql"), ".read self.sql\n").unwrap();
+    let error = atoll_in(home.path(), &["sql", "-f", "self.sql"], "").failed(1);
+    assert!(error.contains("does it read itself?"), "{error}");
+}
+
+#[test]
+fn text_that_never_ends_or_is_not_text_is_an_error_with_its_line() {
+    let error = atoll_with(&["sql"], "SELECT 1;\nSELECT 'open;\n").failed(1);
+    assert!(error.contains("error: stdin:2: "), "{error}");
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join("bytes.sql"), b"SELECT 1;\n\xff\xfe;\n").unwrap();
+    let error = atoll_in(home.path(), &["sql", "-f", "bytes.sql"], "").failed(1);
+    assert!(error.contains("error: bytes.sql:2: "), "{error}");
+}
+
+#[test]
+fn files_become_views_named_by_their_stems() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join("My Sales.csv"), "item,price\nnut,2\nbolt,3\n").unwrap();
+    let query = "SELECT sum(price) AS total FROM \"my sales\"";
+    let ran = atoll_in(home.path(), &["sql", "My Sales.csv", "--mode", "csv", "-c", query], "");
+    assert_eq!(ran.done(), "total\n5\n");
+    let error = atoll_in(home.path(), &["sql", "none.csv", "-c", "SELECT 1"], "").failed(125);
+    assert!(error.contains("none.csv cannot be read"), "{error}");
+}
+
+#[test]
+fn files_are_read_by_name() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join("it's.csv"), "a\n1\n2\n").unwrap();
+    let query = "SELECT count(*) AS n FROM 'it''s.csv'";
+    assert_eq!(atoll_in(home.path(), &["sql", "--mode", "csv", "-c", query], "").done(), "n\n2\n");
+}
+
+#[test]
+fn data_goes_to_stdout_and_everything_else_to_stderr() {
+    let script = ".timer on\n.echo on\nCREATE TABLE t AS SELECT 7 AS a;\nSELECT a FROM t;\n";
+    let ran = atoll_with(&["sql", "--mode", "csv"], script);
+    assert_eq!(ran.out, "a\n7\n");
+    for word in ["SELECT a FROM t", "CREATE TABLE 1", " ms"] {
+        assert!(ran.err.contains(word), "{word} is missing in {ran:?}");
+    }
+    let quiet = atoll(&["sql", "--mode", "csv", "-c", "SELECT 1 AS n"]);
+    assert_eq!((quiet.out.as_str(), quiet.err.as_str()), ("n\n1\n", ""));
+}
+
+#[test]
+fn the_start_file_is_for_people_only() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join(".atollrc"), "SELECT 'started';\n").unwrap();
+    let ran = atoll_in(home.path(), &["sql", "--mode", "csv", "-c", "SELECT 1 AS n"], "");
+    assert_eq!(ran.done(), "n\n1\n");
+}

@@ -1,0 +1,160 @@
+//! The pseudo-terminal is that of `script`, which every Debian has.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use crate::support::{ENDLESS, read_until};
+
+/// A shell on a terminal of 80 columns.
+struct Terminal {
+    child: Child,
+    keys: ChildStdin,
+    screen: ChildStdout,
+}
+
+impl Terminal {
+    fn open(home: &Path, arguments: &str) -> Self {
+        let shell = format!(
+            "stty cols 80 rows 24; exec '{}' sql {arguments}",
+            env!("CARGO_BIN_EXE_atoll")
+        );
+        let mut child = Command::new("script")
+            .args(["-q", "-e", "-c", &shell, "/dev/null"])
+            .env("HOME", home)
+            .env("TERM", "xterm")
+            .env("SHELL", "/bin/sh")
+            .env_remove("NO_COLOR")
+            .current_dir(home)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("script(1) of bsdutils");
+        let keys = child.stdin.take().unwrap();
+        let screen = child.stdout.take().unwrap();
+        Self { child, keys, screen }
+    }
+
+    /// Waits until a text is on the screen.
+    #[track_caller]
+    fn shows(&mut self, text: &str) -> String {
+        read_until(&mut self.screen, text)
+    }
+
+    fn types(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).unwrap();
+        self.keys.flush().unwrap();
+    }
+
+    #[track_caller]
+    fn leaves(mut self) {
+        self.types("\x04");
+        let status = self.child.wait().unwrap();
+        assert_eq!(status.code(), Some(0));
+    }
+}
+
+#[test]
+fn a_person_types_a_statement_over_several_lines_and_reads_a_box() {
+    let home = tempfile::tempdir().unwrap();
+    let mut terminal = Terminal::open(home.path(), "");
+    terminal.shows("atoll> ");
+    terminal.types("SELECT 40 + 2\r AS answer, NULL AS nothing;\r");
+    terminal.shows("│     42 │");
+    terminal.shows("\x1b[2mNULL\x1b[0m");
+    terminal.shows("1 row · ");
+    terminal.shows("atoll> ");
+    terminal.leaves();
+    let history = std::fs::read_to_string(home.path().join(".atoll_history")).unwrap();
+    assert!(history.contains("answer"), "{history}");
+}
+
+#[test]
+fn an_error_leaves_the_shell_and_its_tables_whole() {
+    let home = tempfile::tempdir().unwrap();
+    let mut terminal = Terminal::open(home.path(), "");
+    terminal.shows("atoll> ");
+    terminal.types("CREATE TABLE t AS SELECT 5 AS five;\r");
+    terminal.shows("CREATE TABLE 1");
+    terminal.types("SELECT sixx FROM t;\r");
+    terminal.shows("error:");
+    terminal.types("SELECT five * 1000 AS k FROM t;\r");
+    terminal.shows("│ 5000 │");
+    terminal.leaves();
+}
+
+#[test]
+fn ctrl_c_cancels_the_query_and_not_the_shell() {
+    let home = tempfile::tempdir().unwrap();
+    let mut terminal = Terminal::open(home.path(), "--tpch 0.01 --no-progress");
+    terminal.shows("atoll> ");
+    terminal.types(".echo on\r");
+    terminal.types(&format!("{ENDLESS}\r"));
+    // Once as it is typed, and once as it is echoed when it starts: the latter without colours.
+    terminal.shows("lineitem b, lineitem c\r\n");
+    terminal.types("\x03");
+    terminal.shows("cancelled");
+    terminal.types("SELECT 6 * 7000 AS k;\r");
+    terminal.shows("│ 42000 │");
+    terminal.leaves();
+}
+
+#[test]
+fn ctrl_c_at_the_prompt_clears_the_line() {
+    let home = tempfile::tempdir().unwrap();
+    let mut terminal = Terminal::open(home.path(), "");
+    terminal.shows("atoll> ");
+    terminal.types("SELECT 'never\x03");
+    terminal.shows("atoll> ");
+    terminal.types("SELECT 6 * 7000 AS k;\r");
+    terminal.shows("│ 42000 │");
+    terminal.leaves();
+}
+
+#[test]
+fn long_queries_show_a_bar() {
+    let home = tempfile::tempdir().unwrap();
+    let mut terminal = Terminal::open(home.path(), "--tpch 0.01");
+    terminal.shows("atoll> ");
+    terminal.types(&format!("{ENDLESS}\r"));
+    terminal.shows("of rows read");
+    terminal.types("\x03");
+    terminal.shows("cancelled");
+    terminal.leaves();
+}
+
+#[test]
+fn long_results_are_shown_by_their_ends_with_the_count() {
+    let home = tempfile::tempdir().unwrap();
+    let mut terminal = Terminal::open(home.path(), "--tpch 0.001");
+    terminal.shows("atoll> ");
+    terminal.types("SELECT c_custkey FROM customer ORDER BY 1;\r");
+    terminal.shows("│         1 │");
+    terminal.shows("│        20 │");
+    terminal.shows("│         · │");
+    terminal.shows("│       150 │");
+    terminal.shows("150 rows (40 shown; .maxrows 0 shows all)");
+    terminal.leaves();
+}
+
+#[test]
+fn names_are_completed() {
+    let home = tempfile::tempdir().unwrap();
+    let mut terminal = Terminal::open(home.path(), "--tpch 0.001");
+    terminal.shows("atoll> ");
+    terminal.types("SELECT max(c_custk\t) + 50000 AS k FROM custom\t;\r");
+    terminal.shows("│ 50150 │");
+    terminal.leaves();
+}
+
+#[test]
+fn the_start_file_sets_the_shell_up() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join(".atollrc"), ".mode csv\nCREATE TABLE t AS SELECT 5 AS f;\n")
+        .unwrap();
+    let mut terminal = Terminal::open(home.path(), "");
+    terminal.shows("atoll> ");
+    terminal.types("SELECT f * 1000 AS k FROM t;\r");
+    terminal.shows("k\r\n5000\r\n");
+    terminal.leaves();
+}

@@ -1,0 +1,94 @@
+//! Running the binary.
+
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+/// What the binary did.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) out: String,
+    pub(crate) err: String,
+    pub(crate) code: Option<i32>,
+}
+
+impl Ran {
+    /// Its stdout, after success.
+    #[track_caller]
+    pub(crate) fn done(self) -> String {
+        assert_eq!(self.code, Some(0), "{self:?}");
+        self.out
+    }
+
+    /// Its stderr, after the end with a code.
+    #[track_caller]
+    pub(crate) fn failed(self, code: i32) -> String {
+        assert_eq!(self.code, Some(code), "{self:?}");
+        self.err
+    }
+}
+
+/// The binary with an empty home and none of the settings of whoever runs the tests.
+pub(crate) fn command(home: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_atoll"));
+    let settings = std::env::vars_os().map(|(name, _)| name);
+    for name in settings.filter(|name| name.to_string_lossy().starts_with("ATOLL_")) {
+        command.env_remove(name);
+    }
+    command.env("HOME", home).env_remove("NO_COLOR").current_dir(home);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// Runs it with an empty stdin.
+pub(crate) fn atoll(arguments: &[&str]) -> Ran {
+    atoll_with(arguments, "")
+}
+
+/// Runs it with this on stdin.
+pub(crate) fn atoll_with(arguments: &[&str], stdin: &str) -> Ran {
+    let home = tempfile::tempdir().unwrap();
+    atoll_in(home.path(), arguments, stdin)
+}
+
+/// Runs it in a directory, which is its home too.
+pub(crate) fn atoll_in(home: &Path, arguments: &[&str], stdin: &str) -> Ran {
+    let mut child = command(home).args(arguments).stdin(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let text = stdin.to_owned();
+    let writer = std::thread::spawn(move || {
+        // A binary that fails early leaves its stdin unread.
+        let _ = input.write_all(text.as_bytes());
+    });
+    let ran = ended(child);
+    writer.join().unwrap();
+    ran
+}
+
+/// Waits for the end of a child.
+pub(crate) fn ended(child: Child) -> Ran {
+    let output = child.wait_with_output().unwrap();
+    Ran {
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+        code: output.status.code(),
+    }
+}
+
+/// Reads a stream until a text has come; returns all that was read.
+#[track_caller]
+pub(crate) fn read_until(stream: &mut impl Read, text: &str) -> String {
+    let mut seen = Vec::new();
+    let mut byte = [0];
+    while !String::from_utf8_lossy(&seen).ends_with(text) {
+        let read = stream.read(&mut byte).unwrap_or(0);
+        let so_far = String::from_utf8_lossy(&seen);
+        assert_eq!(read, 1, "the stream ended before {text:?}: {so_far:?}");
+        seen.push(byte[0]);
+    }
+    String::from_utf8_lossy(&seen).into_owned()
+}
+
+/// A query that no machine finishes, over TPC-H.
+pub(crate) const ENDLESS: &str =
+    "SELECT sum(a.l_orderkey % (b.l_partkey + c.l_suppkey)) FROM lineitem a, lineitem b, lineitem c;";

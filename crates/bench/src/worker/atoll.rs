@@ -1,0 +1,114 @@
+//! Atoll, as a program that embeds it has it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use atoll_placement::LiveKernel;
+use atoll_runtime::{Runtime, RuntimeOptions, WorkerId};
+use atoll_sql::{Session, SessionOptions};
+use atoll_topology::Machine;
+use datafusion::arrow::array::RecordBatch;
+use datafusion::error::DataFusionError;
+use datafusion::physical_plan::{ExecutionPlan, collect};
+
+use super::protocol::Placement;
+use super::{Engine, values};
+use crate::tpch::data;
+
+/// Name of the operators that read tables in placed memory.
+const SCAN: &str = "ScanExec";
+
+/// What the kernel says of pages and threads, in the order of [`Placement`]'s fields.
+const PLACEMENT: &str = "
+    SELECT sum(CASE WHEN found_node = wanted_node THEN pages ELSE 0 END),
+           sum(CASE WHEN found_node <> wanted_node THEN pages ELSE 0 END),
+           sum(CASE WHEN found_node IS NOT NULL AND wanted_node IS NULL THEN pages ELSE 0 END),
+           (SELECT count(*) FROM atoll.workers),
+           (SELECT count(*) FROM atoll.workers WHERE bound)
+    FROM atoll.pages";
+
+/// A session with all tables in placed memory.
+pub(super) struct Atoll {
+    session: Session,
+}
+
+impl Atoll {
+    /// A session on this machine with that many workers, and no table.
+    pub(super) fn start(threads: usize) -> Result<Self> {
+        let machine = Arc::new(Machine::discover().context("this machine cannot be described")?);
+        let options = RuntimeOptions { threads: Some(threads), ..RuntimeOptions::default() };
+        let runtime = Runtime::start(machine, Arc::new(LiveKernel::new()), options)?;
+        Ok(Self { session: Session::new(runtime, SessionOptions::default())? })
+    }
+
+    /// Loads the tables from their files.
+    pub(super) fn load(threads: usize, directory: &Path) -> Result<Self> {
+        let atoll = Self::start(threads)?;
+        for (table, file) in data::files(directory) {
+            let file = file.replace('\'', "''");
+            let sql = format!("CREATE TABLE {table} AS SELECT * FROM '{file}'");
+            atoll.query(&sql).with_context(|| format!("cannot load {table}"))?;
+        }
+        Ok(atoll)
+    }
+
+    /// The session.
+    pub(super) fn session(&self) -> &Session {
+        &self.session
+    }
+}
+
+impl Engine for Atoll {
+    fn version(&self) -> String {
+        env!("CARGO_PKG_VERSION").to_owned()
+    }
+
+    fn query(&self, sql: &str) -> Result<Vec<RecordBatch>> {
+        let run = async { self.session.run(sql).await?.collect().await };
+        Ok(self.session.runtime().block_on(run)?)
+    }
+
+    fn scanned_bytes(&self, sql: &str) -> Result<Option<u64>> {
+        let (session, sql) = (self.session.clone(), sql.to_owned());
+        // On a worker, where the scans that a query runs by itself are.
+        let run = self.session.runtime().spawn_on(WorkerId(0), async move {
+            let plan = session.context().sql(&sql).await?.create_physical_plan().await?;
+            collect(Arc::clone(&plan), session.context().task_ctx()).await?;
+            Ok::<_, DataFusionError>(plan)
+        });
+        let plan = self.session.runtime().block_on(run).context("a worker failed")??;
+        Ok(scanned_bytes(&plan))
+    }
+
+    fn placement(&self) -> Result<Option<Placement>> {
+        let (_, rows) = values::of(&self.query(PLACEMENT)?)?;
+        let numbers: Vec<u64> = rows
+            .into_iter()
+            .flatten()
+            .map(|value| value.as_deref().unwrap_or("0").parse())
+            .collect::<Result<_, _>>()
+            .context("atoll.pages and atoll.workers count in whole numbers")?;
+        let [pages_at_home, pages_elsewhere, pages_free, workers, workers_bound] = numbers[..]
+        else {
+            return Ok(None);
+        };
+        Ok(Some(Placement {
+            pages_at_home,
+            pages_elsewhere,
+            pages_free,
+            workers,
+            workers_bound,
+        }))
+    }
+}
+
+/// Bytes that the scans of an executed plan counted; none where none counted.
+fn scanned_bytes(plan: &Arc<dyn ExecutionPlan>) -> Option<u64> {
+    let own = (plan.name() == SCAN).then(|| plan.metrics()).flatten().and_then(|metrics| {
+        let of = |name: &str| Some(metrics.sum_by_name(name)?.as_usize() as u64);
+        Some(of("bytes_local")? + of("bytes_remote")?)
+    });
+    let below = plan.children().into_iter().filter_map(scanned_bytes);
+    own.into_iter().chain(below).reduce(|sum, bytes| sum + bytes)
+}
