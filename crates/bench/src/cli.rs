@@ -1,6 +1,7 @@
 //! The command line.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use atoll_bench::tpch::{self, Rival};
@@ -64,8 +65,13 @@ pub(crate) struct TpchArgs {
           value_parser = clap::value_parser!(u8).range(1..=22))]
     queries: Vec<u8>,
     /// Engines to compare with
-    #[arg(long, value_name = "LIST", value_enum, value_delimiter = ',',
-          default_value = "duckdb,datafusion")]
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_enum,
+        value_delimiter = ',',
+        default_value = "duckdb,datafusion"
+    )]
     rivals: Vec<Rival>,
     /// Parameters drawn anew for every round, as TPC-H prescribes; the same for all engines
     #[arg(long)]
@@ -73,6 +79,9 @@ pub(crate) struct TpchArgs {
     /// Seed of the fresh parameters
     #[arg(long, value_name = "N", default_value_t = 1, requires = "fresh_parameters")]
     seed: u64,
+    /// How long a load or a query may take before the engine counts as hanging
+    #[arg(long, value_name = "SECONDS", default_value_t = 600)]
+    timeout: u64,
     /// Directory of the Parquet files, made if it is not there [default: one in the cache directory]
     #[arg(long, value_name = "DIRECTORY")]
     data: Option<PathBuf>,
@@ -102,6 +111,7 @@ impl TpchArgs {
             warmup: self.warmup,
             queries,
             rivals: self.rivals.clone(),
+            patience: Duration::from_secs(self.timeout),
             fresh_seed: self.fresh_parameters.then_some(self.seed),
         })
     }

@@ -18,7 +18,9 @@ fn tables_and_their_columns_are_listed() {
     let made = "CREATE TABLE towns AS SELECT 'x' AS name, 1 AS size;\n";
     assert!(sql(&format!("{made}.tables")).contains("public,towns,"), "tables");
     let columns = sql(&format!("{made}\\d towns"));
-    assert!(columns.starts_with("column,type,nullable\nname,") && columns.contains("\nsize,Int64,"));
+    assert!(
+        columns.starts_with("column,type,nullable\nname,") && columns.contains("\nsize,Int64,")
+    );
     assert!(sql(".schema atoll.nodes").contains("memory_bytes,"));
     let error = atoll_with(&["sql"], &format!("{made}.schema twons")).failed(1);
     assert!(error.contains("did you mean towns?"), "{error}");

@@ -23,11 +23,8 @@ fn ctrl_c_ends_a_script_in_the_middle_of_a_query() {
 #[test]
 fn ctrl_c_ends_a_script_that_waits_for_its_next_line() {
     let home = tempfile::tempdir().unwrap();
-    let mut child = command(home.path())
-        .args(["sql", "--mode", "csv"])
-        .stdin(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child =
+        command(home.path()).args(["sql", "--mode", "csv"]).stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(b"SELECT 1 AS n;\n").unwrap();
     read_until(child.stdout.as_mut().unwrap(), "n\n1\n");

@@ -29,6 +29,7 @@ fn threads_are_as_many_as_told() {
 #[test]
 fn placement_is_as_told() {
     let asked = "SELECT DISTINCT placement FROM atoll.tables";
-    let line = ["sql", "--tpch", "0.001", "--placement", "interleave", "--mode", "csv", "-c", asked];
+    let line =
+        ["sql", "--tpch", "0.001", "--placement", "interleave", "--mode", "csv", "-c", asked];
     assert_eq!(atoll(&line).done(), "placement\ninterleave\n");
 }

@@ -12,7 +12,8 @@ fn statements_come_from_the_command_line_in_its_order() {
 
 #[test]
 fn statements_come_from_stdin_when_nothing_else_is_named() {
-    let script = "-- a comment\nCREATE TABLE t AS SELECT 1 AS a;\n.mode csv\nSELECT a + 1 AS b\nFROM t";
+    let script =
+        "-- a comment\nCREATE TABLE t AS SELECT 1 AS a;\n.mode csv\nSELECT a + 1 AS b\nFROM t";
     let ran = atoll_with(&["sql"], script);
     assert!(ran.err.contains("CREATE TABLE 1"), "{ran:?}");
     assert_eq!(ran.done(), "b\n2\n");
@@ -22,7 +23,8 @@ fn statements_come_from_stdin_when_nothing_else_is_named() {
 
 #[test]
 fn the_first_error_ends_a_script_with_its_line() {
-    let script = "SELECT 1 AS n;\n\nSELECT\n  nowhere\nFROM (SELECT 1 AS somewhere);\nSELECT 3 AS n;\n";
+    let script =
+        "SELECT 1 AS n;\n\nSELECT\n  nowhere\nFROM (SELECT 1 AS somewhere);\nSELECT 3 AS n;\n";
     let ran = atoll_with(&["sql", "--mode", "csv"], script);
     assert_eq!(ran.out, "n\n1\n");
     let error = ran.failed(1);

@@ -15,10 +15,8 @@ struct Terminal {
 
 impl Terminal {
     fn open(home: &Path, arguments: &str) -> Self {
-        let shell = format!(
-            "stty cols 80 rows 24; exec '{}' sql {arguments}",
-            env!("CARGO_BIN_EXE_atoll")
-        );
+        let shell =
+            format!("stty cols 80 rows 24; exec '{}' sql {arguments}", env!("CARGO_BIN_EXE_atoll"));
         let mut child = Command::new("script")
             .args(["-q", "-e", "-c", &shell, "/dev/null"])
             .env("HOME", home)
@@ -41,6 +39,13 @@ impl Terminal {
         read_until(&mut self.screen, text)
     }
 
+    /// Waits until the line editor reads keys: it says so by asking for bracketed paste. The prompt
+    /// itself is drawn anew with every key.
+    #[track_caller]
+    fn prompts(&mut self) {
+        self.shows("\x1b[?2004h");
+    }
+
     fn types(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).unwrap();
         self.keys.flush().unwrap();
@@ -48,6 +53,7 @@ impl Terminal {
 
     #[track_caller]
     fn leaves(mut self) {
+        self.prompts();
         self.types("\x04");
         let status = self.child.wait().unwrap();
         assert_eq!(status.code(), Some(0));
@@ -58,12 +64,11 @@ impl Terminal {
 fn a_person_types_a_statement_over_several_lines_and_reads_a_box() {
     let home = tempfile::tempdir().unwrap();
     let mut terminal = Terminal::open(home.path(), "");
-    terminal.shows("atoll> ");
+    terminal.prompts();
     terminal.types("SELECT 40 + 2\r AS answer, NULL AS nothing;\r");
     terminal.shows("│     42 │");
     terminal.shows("\x1b[2mNULL\x1b[0m");
     terminal.shows("1 row · ");
-    terminal.shows("atoll> ");
     terminal.leaves();
     let history = std::fs::read_to_string(home.path().join(".atoll_history")).unwrap();
     assert!(history.contains("answer"), "{history}");
@@ -73,11 +78,13 @@ fn a_person_types_a_statement_over_several_lines_and_reads_a_box() {
 fn an_error_leaves_the_shell_and_its_tables_whole() {
     let home = tempfile::tempdir().unwrap();
     let mut terminal = Terminal::open(home.path(), "");
-    terminal.shows("atoll> ");
+    terminal.prompts();
     terminal.types("CREATE TABLE t AS SELECT 5 AS five;\r");
     terminal.shows("CREATE TABLE 1");
+    terminal.prompts();
     terminal.types("SELECT sixx FROM t;\r");
     terminal.shows("error:");
+    terminal.prompts();
     terminal.types("SELECT five * 1000 AS k FROM t;\r");
     terminal.shows("│ 5000 │");
     terminal.leaves();
@@ -87,13 +94,15 @@ fn an_error_leaves_the_shell_and_its_tables_whole() {
 fn ctrl_c_cancels_the_query_and_not_the_shell() {
     let home = tempfile::tempdir().unwrap();
     let mut terminal = Terminal::open(home.path(), "--tpch 0.01 --no-progress");
-    terminal.shows("atoll> ");
+    terminal.prompts();
     terminal.types(".echo on\r");
+    terminal.prompts();
     terminal.types(&format!("{ENDLESS}\r"));
-    // Once as it is typed, and once as it is echoed when it starts: the latter without colours.
+    // What is typed ends in a semicolon; what is told when it starts does not.
     terminal.shows("lineitem b, lineitem c\r\n");
     terminal.types("\x03");
     terminal.shows("cancelled");
+    terminal.prompts();
     terminal.types("SELECT 6 * 7000 AS k;\r");
     terminal.shows("│ 42000 │");
     terminal.leaves();
@@ -103,9 +112,9 @@ fn ctrl_c_cancels_the_query_and_not_the_shell() {
 fn ctrl_c_at_the_prompt_clears_the_line() {
     let home = tempfile::tempdir().unwrap();
     let mut terminal = Terminal::open(home.path(), "");
-    terminal.shows("atoll> ");
+    terminal.prompts();
     terminal.types("SELECT 'never\x03");
-    terminal.shows("atoll> ");
+    terminal.prompts();
     terminal.types("SELECT 6 * 7000 AS k;\r");
     terminal.shows("│ 42000 │");
     terminal.leaves();
@@ -115,7 +124,7 @@ fn ctrl_c_at_the_prompt_clears_the_line() {
 fn long_queries_show_a_bar() {
     let home = tempfile::tempdir().unwrap();
     let mut terminal = Terminal::open(home.path(), "--tpch 0.01");
-    terminal.shows("atoll> ");
+    terminal.prompts();
     terminal.types(&format!("{ENDLESS}\r"));
     terminal.shows("of rows read");
     terminal.types("\x03");
@@ -127,7 +136,7 @@ fn long_queries_show_a_bar() {
 fn long_results_are_shown_by_their_ends_with_the_count() {
     let home = tempfile::tempdir().unwrap();
     let mut terminal = Terminal::open(home.path(), "--tpch 0.001");
-    terminal.shows("atoll> ");
+    terminal.prompts();
     terminal.types("SELECT c_custkey FROM customer ORDER BY 1;\r");
     terminal.shows("│         1 │");
     terminal.shows("│        20 │");
@@ -141,7 +150,7 @@ fn long_results_are_shown_by_their_ends_with_the_count() {
 fn names_are_completed() {
     let home = tempfile::tempdir().unwrap();
     let mut terminal = Terminal::open(home.path(), "--tpch 0.001");
-    terminal.shows("atoll> ");
+    terminal.prompts();
     terminal.types("SELECT max(c_custk\t) + 50000 AS k FROM custom\t;\r");
     terminal.shows("│ 50150 │");
     terminal.leaves();
@@ -153,7 +162,7 @@ fn the_start_file_sets_the_shell_up() {
     std::fs::write(home.path().join(".atollrc"), ".mode csv\nCREATE TABLE t AS SELECT 5 AS f;\n")
         .unwrap();
     let mut terminal = Terminal::open(home.path(), "");
-    terminal.shows("atoll> ");
+    terminal.prompts();
     terminal.types("SELECT f * 1000 AS k FROM t;\r");
     terminal.shows("k\r\n5000\r\n");
     terminal.leaves();

@@ -90,5 +90,4 @@ pub(crate) fn read_until(stream: &mut impl Read, text: &str) -> String {
 }
 
 /// A query that no machine finishes, over TPC-H.
-pub(crate) const ENDLESS: &str =
-    "SELECT sum(a.l_orderkey % (b.l_partkey + c.l_suppkey)) FROM lineitem a, lineitem b, lineitem c;";
+pub(crate) const ENDLESS: &str = "SELECT sum(a.l_orderkey % (b.l_partkey + c.l_suppkey)) FROM lineitem a, lineitem b, lineitem c;";

@@ -109,11 +109,7 @@ pub(super) fn make(
     made
 }
 
-fn fill(
-    partial: &Path,
-    scale_factor: f64,
-    write: impl FnOnce(&Path) -> Result<()>,
-) -> Result<()> {
+fn fill(partial: &Path, scale_factor: f64, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     fs::create_dir_all(partial)
         .with_context(|| format!("cannot make the directory {}", partial.display()))?;
     write(partial)?;

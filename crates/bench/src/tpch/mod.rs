@@ -21,6 +21,7 @@ pub mod report;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use atoll_sql::tpch::QUERIES;
@@ -66,6 +67,8 @@ pub struct Options {
     pub queries: Vec<u8>,
     /// What Atoll is compared with.
     pub rivals: Vec<Rival>,
+    /// How long a load or a query may take.
+    pub patience: Duration,
     /// Seed of fresh parameters for every round; those of the validation run unless given.
     pub fresh_seed: Option<u64>,
 }
@@ -123,7 +126,7 @@ fn prepare_data(
     let generate = |into: Option<&Path>| {
         let mut command = worker(options, EngineKind::Generator, threads, into);
         command.arg("--scale-factor").arg(scale_factor.to_string());
-        Engine::start(EngineKind::Generator.name(), &mut command)?.wait()
+        Engine::start(EngineKind::Generator.name(), &mut command, options.patience)?.wait()
     };
     if data::is_complete(&directory, scale_factor)? {
         progress("generating the data with Atoll's own generator, to time it");
@@ -167,7 +170,7 @@ fn start(
     let mut engines = Vec::with_capacity(commands.len());
     for (name, mut command) in commands {
         progress(&format!("{name}: loading"));
-        let engine = Engine::start(name, &mut command)?;
+        let engine = Engine::start(name, &mut command, options.patience)?;
         let Loaded { version, load_ms, rss_bytes, .. } = &engine.loaded;
         let resident = Bytes(*rss_bytes);
         progress(&format!("{name} {version}: loaded in {load_ms:.0} ms, {resident} resident"));

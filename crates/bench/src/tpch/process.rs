@@ -1,9 +1,12 @@
 //! An engine's process, seen from the benchmark.
 
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::io::{self, BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -18,9 +21,10 @@ pub(super) struct Engine {
 }
 
 impl Engine {
-    /// Starts the program and waits until its tables are loaded.
-    pub(super) fn start(name: &str, command: &mut Command) -> Result<Self> {
-        let mut process = Process::start(name, command)?;
+    /// Starts the program and waits until its tables are loaded. No reply may take longer than
+    /// `patience`, the load included: an engine that hangs is an error.
+    pub(super) fn start(name: &str, command: &mut Command, patience: Duration) -> Result<Self> {
+        let mut process = Process::start(name, command, patience)?;
         let loaded = process.receive()?.map_err(|error| anyhow::anyhow!("{name}: {error}"))?;
         Ok(Self { loaded, process })
     }
@@ -33,7 +37,7 @@ impl Engine {
     /// Runs a query: its answer, or the engine's error message.
     ///
     /// # Errors
-    /// When the process is gone or does not keep to the protocol.
+    /// When the process is gone, hangs, or does not keep to the protocol.
     pub(super) fn ask(&mut self, query: u8, sql: &str) -> Result<Result<Answer, String>> {
         self.process.send(&Request::Query { query, sql: sql.to_owned() })?;
         self.process.receive()
@@ -66,19 +70,27 @@ struct Process {
     name: String,
     child: Child,
     requests: ChildStdin,
-    replies: BufReader<ChildStdout>,
+    /// Lines, read by a thread of their own so that waiting for one can end.
+    replies: Receiver<io::Result<String>>,
+    patience: Duration,
 }
 
 impl Process {
-    fn start(name: &str, command: &mut Command) -> Result<Self> {
+    fn start(name: &str, command: &mut Command, patience: Duration) -> Result<Self> {
         let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut child =
             started.with_context(|| format!("cannot start {:?}", command.get_program()))?;
         let (requests, replies) = (child.stdin.take(), child.stdout.take());
         let (Some(requests), Some(replies)) = (requests, replies) else {
-            anyhow::bail!("{name} has no standard input or output");
+            bail!("{name} has no standard input or output");
         };
-        Ok(Self { name: name.to_owned(), child, requests, replies: BufReader::new(replies) })
+        let (sender, lines) = mpsc::channel();
+        thread::spawn(move || {
+            let mut lines = BufReader::new(replies).lines();
+            // Ends with the process's output, or when nobody listens any more.
+            lines.try_for_each(|line| sender.send(line))
+        });
+        Ok(Self { name: name.to_owned(), child, requests, replies: lines, patience })
     }
 
     fn send(&mut self, request: &impl Serialize) -> Result<()> {
@@ -89,15 +101,21 @@ impl Process {
 
     /// The next reply: what was asked for, or the engine's error message.
     fn receive<T: DeserializeOwned>(&mut self) -> Result<Result<T, String>> {
-        let mut line = String::new();
-        let read = self.replies.read_line(&mut line);
-        let read = read.with_context(|| format!("cannot read what {} says", self.name))?;
-        ensure!(read > 0, "{} ended without a reply; what it said is above", self.name);
+        let name = &self.name;
+        let line = match self.replies.recv_timeout(self.patience) {
+            Ok(line) => line.with_context(|| format!("cannot read what {name} says"))?,
+            Err(RecvTimeoutError::Disconnected) => {
+                bail!("{name} ended without a reply; what it said is above")
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                bail!("{name} has not replied for {} s", self.patience.as_secs_f64())
+            }
+        };
         if let Ok(Failed { error }) = serde_json::from_str(&line) {
             return Ok(Err(error));
         }
         let reply = serde_json::from_str(&line);
-        let reply = reply.with_context(|| format!("{} replied {:.200}", self.name, line.trim()))?;
+        let reply = reply.with_context(|| format!("{name} replied {line:.200}"))?;
         Ok(Ok(reply))
     }
 
@@ -127,7 +145,7 @@ mod tests {
     /// A shell that loads at once and then runs `script`.
     fn shell(script: &str) -> Result<Engine> {
         let script = format!("echo '{LOADED}'; {script}");
-        Engine::start("sh", Command::new("sh").args(["-c", &script]))
+        Engine::start("sh", Command::new("sh").args(["-c", &script]), Duration::from_secs(60))
     }
 
     #[test]
@@ -152,6 +170,14 @@ mod tests {
         assert!(format!("{error:#}").contains("sh"), "{error:#}");
         let error = shell("exit 3").expect("it starts").wait().expect_err("a bad end");
         assert!(error.to_string().contains("exit status: 3"), "{error}");
+    }
+
+    #[test]
+    fn an_engine_that_hangs_is_an_error_and_is_ended() {
+        let patience = Duration::from_millis(50);
+        let error = Engine::start("sh", Command::new("sh").args(["-c", "read never"]), patience);
+        let error = error.expect_err("it says nothing").to_string();
+        assert_eq!(error, "sh has not replied for 0.05 s");
     }
 
     #[test]

@@ -21,11 +21,11 @@ const SCAN: &str = "ScanExec";
 
 /// What the kernel says of pages and threads, in the order of [`Placement`]'s fields.
 const PLACEMENT: &str = "
-    SELECT sum(CASE WHEN found_node = wanted_node THEN pages ELSE 0 END),
-           sum(CASE WHEN found_node <> wanted_node THEN pages ELSE 0 END),
-           sum(CASE WHEN found_node IS NOT NULL AND wanted_node IS NULL THEN pages ELSE 0 END),
-           (SELECT count(*) FROM atoll.workers),
-           (SELECT count(*) FROM atoll.workers WHERE bound)
+    SELECT sum(CASE WHEN found_node = wanted_node THEN pages ELSE 0 END) AS at_home,
+           sum(CASE WHEN found_node <> wanted_node THEN pages ELSE 0 END) AS elsewhere,
+           sum(CASE WHEN found_node IS NOT NULL AND wanted_node IS NULL THEN pages ELSE 0 END) AS free,
+           (SELECT count(*) FROM atoll.workers) AS workers,
+           (SELECT count(*) FROM atoll.workers WHERE bound) AS workers_bound
     FROM atoll.pages";
 
 /// A session with all tables in placed memory.
@@ -93,13 +93,7 @@ impl Engine for Atoll {
         else {
             return Ok(None);
         };
-        Ok(Some(Placement {
-            pages_at_home,
-            pages_elsewhere,
-            pages_free,
-            workers,
-            workers_bound,
-        }))
+        Ok(Some(Placement { pages_at_home, pages_elsewhere, pages_free, workers, workers_bound }))
     }
 }
 

@@ -18,7 +18,8 @@ fn bench(cache: &Path, arguments: &[&str]) -> Output {
 /// Runs TPC-H at scale factor 0.01 with plain DataFusion as the rival, and reads the JSON report.
 fn tpch(cache: &Path, arguments: &[&str]) -> Value {
     let fixed = ["tpch", "--scale-factor", "0.01", "--threads", "2", "--rivals", "datafusion"];
-    let output = bench(cache, &[&fixed[..], &["--json", "-"], arguments].concat());
+    let output =
+        bench(cache, &[&fixed[..], &["--timeout", "120", "--json", "-"], arguments].concat());
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{} {said}", output.status);
     serde_json::from_slice(&output.stdout).expect("one JSON document on stdout, nothing else")

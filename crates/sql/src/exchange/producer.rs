@@ -10,6 +10,7 @@ use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::Partitioning;
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricBuilder, Time};
 use datafusion::physical_plan::repartition::BatchPartitioner;
+use datafusion::physical_plan::spill::spill_pool::SpillPoolSink;
 use futures::StreamExt;
 
 use super::bytes::SentBytes;
@@ -30,6 +31,8 @@ pub(super) struct Producer {
     pub(super) gathering: Option<Arc<Gathering>>,
     /// Which outputs still listen.
     pub(super) open: Vec<bool>,
+    /// The spill files by output, once there are any.
+    pub(super) sinks: Vec<Option<SpillPoolSink>>,
     /// Bytes sent, by output.
     pub(super) sent: SentBytes,
     /// Time spent, by step.
@@ -144,7 +147,8 @@ impl Producer {
             if !self.open[output] {
                 break;
             }
-            let (waiting, bytes) = self.outlets[output].accept(batch)?;
+            let (waiting, bytes) =
+                self.outlets[output].accept(self.input, batch, &mut self.sinks[output])?;
             let mut item = Some(waiting);
             let sent =
                 poll_fn(|context| self.gate.poll_send(self.input, output, &mut item, context));

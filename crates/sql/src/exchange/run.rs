@@ -9,17 +9,16 @@ use atoll_runtime::Runtime;
 use atoll_topology::NodeId;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
-use datafusion::common::internal_datafusion_err;
 use datafusion::error::Result;
 use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::Partitioning;
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
-use futures::{Stream, StreamExt};
+use futures::Stream;
 
 use super::bytes::SentBytes;
 use super::gate::Gate;
 use super::homes::{Homes, home_of, worker_of};
-use super::outlet::{Outlet, Waiting};
+use super::outlet::{Outlet, Respill, Waiting};
 use super::producer::{Producer, ProducerTimes};
 use super::split::Gathering;
 use super::task::BoundTask;
@@ -44,21 +43,19 @@ impl RunPlan {
     /// Spawns the loop over each input partition at its home; returns a receiver per output.
     pub(super) fn start(&self, streams: Vec<SendableRecordBatchStream>) -> Vec<Receiver> {
         let outputs = self.partitioning.partition_count();
-        let (outlets, spilled): (Vec<_>, Vec<_>) = (0..outputs)
-            .map(|output| Outlet::new(&self.schema, output, &self.context, &self.metrics))
-            .unzip();
+        let outlet = |output| Outlet::new(&self.schema, output, &self.context, &self.metrics);
+        let outlets = (0..outputs).map(outlet).collect();
         let gate = Arc::new(Gate::new(streams.len(), outputs));
         let tasks = Arc::new(self.spawn(streams, &gate, &Arc::new(outlets)));
-        let receiver = |(output, spilled)| Receiver {
+        let receiver = |output| Receiver {
             gate: gate.clone(),
             output,
-            spilled,
-            reading_spilled: false,
+            respill: Respill::default(),
             schema: self.schema.clone(),
             metrics: BaselineMetrics::new(&self.metrics, output),
             _tasks: tasks.clone(),
         };
-        spilled.into_iter().enumerate().map(receiver).collect()
+        (0..outputs).map(receiver).collect()
     }
 
     fn spawn(
@@ -78,6 +75,7 @@ impl RunPlan {
                 outlets: outlets.clone(),
                 gathering: gatherings.get(&home).cloned(),
                 open: vec![true; outlets.len()],
+                sinks: outlets.iter().map(|_| None).collect(),
                 sent: SentBytes::new(&self.metrics, home, &homes),
                 times: ProducerTimes::new(&self.metrics, input),
             };
@@ -107,9 +105,7 @@ impl RunPlan {
 pub(super) struct Receiver {
     gate: Arc<Gate<Waiting>>,
     output: usize,
-    spilled: SendableRecordBatchStream,
-    /// Whether the next batch comes from the spill files.
-    reading_spilled: bool,
+    respill: Respill,
     schema: SchemaRef,
     metrics: BaselineMetrics,
     /// Ends the loops over the inputs with the last receiver.
@@ -120,19 +116,21 @@ impl Receiver {
     fn poll_batch(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<RecordBatch>>> {
         let elapsed = self.metrics.elapsed_compute().clone();
         let _timer = elapsed.timer();
-        if !self.reading_spilled {
+        loop {
+            if let Some(batch) = ready!(self.respill.poll(context)) {
+                return Poll::Ready(Some(batch));
+            }
             match ready!(self.gate.poll_receive(self.output, context)) {
-                Some(Ok(Waiting::InMemory(batch, _))) => return Poll::Ready(Some(Ok(batch))),
-                Some(Ok(Waiting::Spilled)) => self.reading_spilled = true,
+                Some(Ok(Waiting::InMemory(batch, _charge))) => {
+                    return Poll::Ready(Some(Ok(batch)));
+                }
+                Some(Ok(Waiting::Spilled { producer, reader })) => {
+                    self.respill.expect(producer, reader);
+                }
                 Some(Err(error)) => return Poll::Ready(Some(Err(error))),
                 None => return Poll::Ready(None),
             }
         }
-        let batch = ready!(self.spilled.poll_next_unpin(context));
-        self.reading_spilled = false;
-        Poll::Ready(Some(batch.unwrap_or_else(|| {
-            Err(internal_datafusion_err!("a spilled batch of an exchange is missing"))
-        })))
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{AsArray, RecordBatch, RecordBatchOptions, UInt32Array};
+use datafusion::arrow::array::{AsArray, RecordBatch, RecordBatchOptions};
 use datafusion::arrow::buffer::BooleanBuffer;
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::common::Result;
@@ -237,22 +237,24 @@ impl Predicates {
 
 /// The rows whose bit in a block-wide mask is set.
 fn keep(rows: Selection, mask: &BooleanBuffer) -> Option<Selection> {
-    let kept: UInt32Array = match rows {
+    match rows {
+        Selection::Range { offset, len } if offset == 0 && len == mask.len() => {
+            Selection::of_bits(mask.clone())
+        }
         Selection::Range { offset, len } => {
-            let within = mask.slice(offset, len);
-            let count = within.count_set_bits();
-            if count == len {
-                return Some(Selection::Range { offset, len });
-            }
-            let mut kept = Vec::with_capacity(count);
-            kept.extend(within.set_indices().map(|row| (row + offset) as u32));
-            kept.into()
+            let mut kept = Vec::with_capacity(len);
+            kept.extend(mask.slice(offset, len).set_indices().map(|row| (row + offset) as u32));
+            some_rows(kept)
         }
-        Selection::Rows(rows) => {
-            rows.values().iter().copied().filter(|row| mask.value(*row as usize)).collect()
-        }
-    };
-    (!kept.is_empty()).then_some(Selection::Rows(kept))
+        Selection::Rows(rows) => some_rows(
+            rows.values().iter().copied().filter(|row| mask.value(*row as usize)).collect(),
+        ),
+        Selection::Mask(before) => Selection::of_bits(&before.bits & mask),
+    }
+}
+
+fn some_rows(rows: Vec<u32>) -> Option<Selection> {
+    (!rows.is_empty()).then(|| Selection::Rows(rows.into()))
 }
 
 impl OnRows {
@@ -312,6 +314,9 @@ fn keep_of(rows: Selection, mask: &BooleanBuffer) -> Option<Selection> {
             kept.extend(mask.set_indices().map(|at| (at + offset) as u32));
         }
         Selection::Rows(rows) => kept.extend(mask.set_indices().map(|at| rows.value(at))),
+        Selection::Mask(before) => kept.extend(
+            before.bits.set_indices().zip(mask.iter()).filter(|(_, passes)| *passes).map(|(row, _)| row as u32),
+        ),
     }
-    (count > 0).then(|| Selection::Rows(kept.into()))
+    some_rows(kept)
 }

@@ -25,6 +25,7 @@ pub use execute::{Progress, QueryResult};
 pub use options::{AtollOptions, JoinMethod};
 pub use statement::{Statement, split_statements};
 
+use crate::decimal::NarrowDecimals;
 use crate::table::PlacedTable;
 use crate::table::writer::Destination;
 use memory::PoolBudget;
@@ -94,6 +95,7 @@ impl Session {
             .with_config(config(&runtime, options.placement))
             .with_runtime_env(environment)
             .with_default_features()
+            .with_optimizer_rule(Arc::new(NarrowDecimals))
             .with_physical_optimizer_rules(crate::rules::physical_rules(&runtime, limit))
             .build();
         let mut context = SessionContext::new_with_state(state);

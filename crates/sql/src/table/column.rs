@@ -8,9 +8,10 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
-    Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray, UInt32Array,
+    Array, ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray, PrimitiveArray, UInt32Array,
 };
-use datafusion::arrow::compute::take;
+use datafusion::arrow::buffer::BooleanBuffer;
+use datafusion::arrow::compute::{FilterBuilder, FilterPredicate, take};
 use datafusion::arrow::datatypes::{
     ArrowNativeType, DataType, Date32Type, Date64Type, Decimal128Type, Int8Type, Int16Type,
     Int32Type, Int64Type, TimeUnit, TimestampMicrosecondType, TimestampMillisecondType,
@@ -46,14 +47,48 @@ pub(crate) enum Selection {
     },
     /// These row numbers, rising.
     Rows(UInt32Array),
+    /// The rows of a block whose bit is set: most of them, so that whole runs are copied.
+    Mask(Arc<Mask>),
 }
 
+/// Rows of a block by a bit each.
+#[derive(Debug)]
+pub(crate) struct Mask {
+    /// One bit a row of the block.
+    pub(crate) bits: BooleanBuffer,
+    /// The same, prepared for filtering many columns.
+    predicate: FilterPredicate,
+}
+
+/// Share of rows (one in so many) from which on a mask is cheaper than row numbers.
+const MASK_SHARE: usize = 2;
+
 impl Selection {
+    /// The rows of a block whose bit is set; none where no bit is.
+    pub(crate) fn of_bits(bits: BooleanBuffer) -> Option<Self> {
+        let count = bits.count_set_bits();
+        if count == 0 {
+            return None;
+        }
+        if count == bits.len() {
+            return Some(Self::Range { offset: 0, len: count });
+        }
+        if count * MASK_SHARE < bits.len() {
+            let mut rows = Vec::with_capacity(count);
+            rows.extend(bits.set_indices().map(|row| row as u32));
+            return Some(Self::Rows(rows.into()));
+        }
+        let filter = BooleanArray::new(bits.clone(), None);
+        let predicate = FilterBuilder::new(&filter).optimize().build();
+        Some(Self::Mask(Arc::new(Mask { bits, predicate })))
+    }
+
     /// Number of wanted rows.
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Range { len, .. } => *len,
             Self::Rows(rows) => rows.len(),
+            Self::Mask(mask) => mask.predicate.count(),
         }
     }
 }
@@ -122,6 +157,7 @@ fn select(array: &ArrayRef, wanted: &Selection) -> Result<ArrayRef> {
             }
             Ok(taken)
         }
+        Selection::Mask(mask) => Ok(mask.predicate.filter(array)?),
     }
 }
 
@@ -146,7 +182,7 @@ where
     macro_rules! to {
         ($wide:ty, $native:ty) => {
             Arc::new(
-                gather::<N, $wide>(narrow, wanted, |value| value as $native)
+                gather::<N, $wide>(narrow, wanted, |value| value as $native)?
                     .with_data_type(logical.clone()),
             )
         };
@@ -174,16 +210,22 @@ fn gather<N: ArrowPrimitiveType, W: ArrowPrimitiveType>(
     narrow: &PrimitiveArray<N>,
     wanted: &Selection,
     widen: impl Fn(i64) -> W::Native,
-) -> PrimitiveArray<W>
+) -> Result<PrimitiveArray<W>>
 where
     N::Native: Into<i64>,
 {
     let all = narrow.values();
-    match wanted {
+    Ok(match wanted {
         Selection::Range { offset, len } => {
             let values = all[*offset..offset + len].iter().map(|v| widen((*v).into())).collect();
             let nulls = narrow.nulls().map(|nulls| nulls.slice(*offset, *len));
             PrimitiveArray::new(values, nulls)
+        }
+        Selection::Mask(mask) => {
+            let kept = mask.predicate.filter(narrow)?;
+            let kept = kept.as_primitive::<N>();
+            let values = kept.values().iter().map(|v| widen((*v).into())).collect();
+            PrimitiveArray::new(values, kept.nulls().cloned())
         }
         Selection::Rows(rows) => {
             let values =
@@ -193,5 +235,5 @@ where
             });
             PrimitiveArray::new(values, nulls)
         }
-    }
+    })
 }
