@@ -26,8 +26,7 @@ impl Place {
 
     fn of_span(span: Span) -> Self {
         let same_line = span.start.line == span.end.line;
-        let width =
-            if same_line { span.end.column.saturating_sub(span.start.column) } else { 1 };
+        let width = if same_line { span.end.column.saturating_sub(span.start.column) } else { 1 };
         Self { line: span.start.line, column: span.start.column, width: width.max(1) }
     }
 
@@ -50,9 +49,15 @@ pub struct SqlError {
     pub place: Option<Place>,
     /// What to do next.
     pub helps: Vec<String>,
-    /// The statement's line at `place`.
+    context: Box<Context>,
+}
+
+/// What an error knows beside its message.
+#[derive(Clone, Debug, Default)]
+struct Context {
+    /// The statement's line at the place.
     excerpt: Option<String>,
-    /// The name that was not found, and whether it was a table's.
+    /// The table that was not found.
     missing_table: Option<String>,
 }
 
@@ -75,23 +80,24 @@ impl SqlError {
             .collect();
         helps.extend(advice(root).map(str::to_owned));
         let message = readable(&text);
+        helps.extend(near_field(&message));
         let missing_table = missing_table(&message);
-        Self { message, excerpt: excerpt(sql, place), place, helps, missing_table }
+        let context = Box::new(Context { excerpt: excerpt(sql, place), missing_table });
+        Self { message, place, helps, context }
     }
 
     pub(crate) fn syntax(message: String, place: Place, sql: &str) -> Self {
         Self {
             message: format!("syntax error: {message}"),
-            excerpt: excerpt(sql, Some(place)),
             place: Some(place),
             helps: Vec::new(),
-            missing_table: None,
+            context: Box::new(Context { excerpt: excerpt(sql, Some(place)), missing_table: None }),
         }
     }
 
     /// Adds the table whose name is nearest to one that was not found.
-    pub(crate) async fn with_near_names(mut self, session: &Session) -> Self {
-        let Some(missing) = self.missing_table.take() else { return self };
+    pub(crate) fn with_near_names(mut self, session: &Session) -> Self {
+        let Some(missing) = self.context.missing_table.take() else { return self };
         let wanted = missing.rsplit('.').next().unwrap_or(&missing).to_lowercase();
         let names = session.table_names();
         let near = names
@@ -147,6 +153,19 @@ fn advice(error: &DataFusionError) -> Option<&'static str> {
     }
 }
 
+/// The column whose name is nearest to the one that was not found.
+fn near_field(message: &str) -> Option<String> {
+    let (wanted, rest) = message.strip_prefix("No field named ")?.split_once('.')?;
+    let valid = rest.split_once("Valid fields are ")?.1.trim_end_matches('.');
+    let last = |name: &str| name.rsplit('.').next().unwrap_or(name).replace('"', "");
+    let wanted = last(wanted.trim()).to_lowercase();
+    let (likeness, near) = valid
+        .split(", ")
+        .map(|name| (normalized_levenshtein(&last(name), &wanted), name))
+        .max_by(|a, b| a.0.total_cmp(&b.0))?;
+    (likeness >= 0.5).then(|| format!("Did you mean '{}'?", last(near)))
+}
+
 fn missing_table(message: &str) -> Option<String> {
     let name = message.strip_prefix("table '")?.split_once("' not found")?.0;
     Some(name.to_owned())
@@ -160,7 +179,7 @@ fn excerpt(sql: &str, place: Option<Place>) -> Option<String> {
 impl fmt::Display for SqlError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
-        if let (Some(place), Some(excerpt)) = (self.place, &self.excerpt) {
+        if let (Some(place), Some(excerpt)) = (self.place, &self.context.excerpt) {
             let number = place.line.to_string();
             let margin = " ".repeat(number.len());
             let before = " ".repeat(place.column.saturating_sub(1) as usize);
@@ -172,5 +191,25 @@ impl fmt::Display for SqlError {
             write!(f, "\nhelp: {help}")?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_column_is_suggested() {
+        let message = "No field named l_quantiy. Valid fields are t.l_tax, t.l_quantity, t.l_x.";
+        assert_eq!(near_field(message).as_deref(), Some("Did you mean 'l_quantity'?"));
+        assert_eq!(near_field("No field named zzz. Valid fields are t.l_tax."), None);
+        assert_eq!(near_field("something else"), None);
+    }
+
+    #[test]
+    fn an_error_marks_its_place_under_the_line() {
+        let error =
+            SqlError::syntax("bad".to_owned(), Place { line: 2, column: 3, width: 2 }, "a\nb c d");
+        assert_eq!(error.to_string(), "syntax error: bad\n  |\n2 | b c d\n  |   ^^");
     }
 }

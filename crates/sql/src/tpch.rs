@@ -6,6 +6,7 @@ use atoll_runtime::WorkerId;
 use datafusion::arrow::array::{RecordBatch, RecordBatchReader};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::{DataFusionError, Result, exec_err};
+use futures::future::BoxFuture;
 use tpchgen::generators::{
     CustomerGenerator, LineItemGenerator, NationGenerator, OrderGenerator, PartGenerator,
     PartSuppGenerator, RegionGenerator, SupplierGenerator,
@@ -73,20 +74,28 @@ fn part(table: &str, scale: f64, part: i32, parts: i32) -> Result<Part> {
     Ok(match table {
         "region" => Box::new(RegionArrow::new(RegionGenerator::new(scale, part, parts))),
         "nation" => Box::new(NationArrow::new(NationGenerator::new(scale, part, parts))),
-        "supplier" => reader(SupplierArrow::new(SupplierGenerator::new(scale, part, parts))
-            .with_batch_size(BATCH_ROWS)),
-        "customer" => reader(CustomerArrow::new(CustomerGenerator::new(scale, part, parts))
-            .with_batch_size(BATCH_ROWS)),
-        "part" => {
-            reader(PartArrow::new(PartGenerator::new(scale, part, parts)).with_batch_size(BATCH_ROWS))
-        }
-        "partsupp" => reader(PartSuppArrow::new(PartSuppGenerator::new(scale, part, parts))
-            .with_batch_size(BATCH_ROWS)),
+        "supplier" => reader(
+            SupplierArrow::new(SupplierGenerator::new(scale, part, parts))
+                .with_batch_size(BATCH_ROWS),
+        ),
+        "customer" => reader(
+            CustomerArrow::new(CustomerGenerator::new(scale, part, parts))
+                .with_batch_size(BATCH_ROWS),
+        ),
+        "part" => reader(
+            PartArrow::new(PartGenerator::new(scale, part, parts)).with_batch_size(BATCH_ROWS),
+        ),
+        "partsupp" => reader(
+            PartSuppArrow::new(PartSuppGenerator::new(scale, part, parts))
+                .with_batch_size(BATCH_ROWS),
+        ),
         "orders" => reader(
             OrderArrow::new(OrderGenerator::new(scale, part, parts)).with_batch_size(BATCH_ROWS),
         ),
-        "lineitem" => reader(LineItemArrow::new(LineItemGenerator::new(scale, part, parts))
-            .with_batch_size(BATCH_ROWS)),
+        "lineitem" => reader(
+            LineItemArrow::new(LineItemGenerator::new(scale, part, parts))
+                .with_batch_size(BATCH_ROWS),
+        ),
         other => return exec_err!("'{other}' is not a TPC-H table"),
     })
 }
@@ -101,14 +110,20 @@ fn reader(part: impl RecordBatchReader + Send + 'static) -> Part {
 ///
 /// # Errors
 /// For a scale factor that is not above 0, and when memory runs out; tables loaded before stay.
-pub async fn load(session: &Session, scale: f64, done: &mut dyn FnMut(&Loaded)) -> Result<()> {
-    if !(scale > 0.0 && scale <= 100_000.0) {
-        return exec_err!("a TPC-H scale factor lies above 0 and up to 100000, not {scale}");
-    }
-    for table in TABLES {
-        done(&load_table(session, table, scale).await?);
-    }
-    Ok(())
+pub fn load<'a>(
+    session: &'a Session,
+    scale: f64,
+    done: &'a mut (dyn FnMut(&Loaded) + Send),
+) -> BoxFuture<'a, Result<()>> {
+    Box::pin(async move {
+        if !(scale > 0.0 && scale <= 100_000.0) {
+            return exec_err!("a TPC-H scale factor lies above 0 and up to 100000, not {scale}");
+        }
+        for table in TABLES {
+            done(&load_table(session, table, scale).await?);
+        }
+        Ok(())
+    })
 }
 
 async fn load_table(session: &Session, table: &'static str, scale: f64) -> Result<Loaded> {

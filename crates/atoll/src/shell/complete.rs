@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use atoll_sql::Session;
 
-use super::command::{COMMANDS, texts};
+use super::command::COMMANDS;
 use super::highlight::KEYWORDS;
 
 /// Words that can be completed in statements.
@@ -12,17 +12,14 @@ use super::highlight::KEYWORDS;
 pub(super) struct Names(BTreeSet<String>);
 
 impl Names {
-    /// Tables and columns of a session. What cannot be told is left out: a list of names is a
-    /// convenience.
+    /// Tables and columns of a session, from its catalog: no query is run.
     pub(super) async fn of(session: &Session) -> Self {
-        let columns = "SELECT column_name FROM information_schema.columns \
-                       WHERE table_schema <> 'information_schema'";
-        let tables = "SELECT CASE WHEN table_schema = 'public' THEN table_name \
-                      ELSE table_schema || '.' || table_name END \
-                      FROM information_schema.tables WHERE table_schema <> 'information_schema'";
         let mut names = BTreeSet::new();
-        for query in [columns, tables] {
-            names.extend(texts(session, query).await.unwrap_or_default());
+        for table in session.table_names() {
+            if !table.starts_with("information_schema.") {
+                names.extend(session.column_names(&table).await);
+                names.insert(table);
+            }
         }
         Self(names)
     }

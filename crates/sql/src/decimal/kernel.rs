@@ -83,17 +83,15 @@ pub(super) fn multiply(left: &Operand, right: &Operand, rows: usize) -> Option<V
 /// Sums; none where one might overflow.
 pub(super) fn add(left: &Operand, right: &Operand, rows: usize) -> Option<Vec<i128>> {
     let (l, r) = (left.factor, right.factor);
-    (left.bits.max(right.bits) + 1 < BITS_MAX).then(|| {
-        pairs(left, right, rows, |a, b| a.wrapping_mul(l).wrapping_add(b.wrapping_mul(r)))
-    })
+    (left.bits.max(right.bits) + 1 < BITS_MAX)
+        .then(|| pairs(left, right, rows, |a, b| a.wrapping_mul(l).wrapping_add(b.wrapping_mul(r))))
 }
 
 /// Differences; none where one might overflow.
 pub(super) fn subtract(left: &Operand, right: &Operand, rows: usize) -> Option<Vec<i128>> {
     let (l, r) = (left.factor, right.factor);
-    (left.bits.max(right.bits) + 1 < BITS_MAX).then(|| {
-        pairs(left, right, rows, |a, b| a.wrapping_mul(l).wrapping_sub(b.wrapping_mul(r)))
-    })
+    (left.bits.max(right.bits) + 1 < BITS_MAX)
+        .then(|| pairs(left, right, rows, |a, b| a.wrapping_mul(l).wrapping_sub(b.wrapping_mul(r))))
 }
 
 #[inline(always)]
@@ -104,7 +102,9 @@ fn pairs(
     op: impl Fn(i128, i128) -> i128,
 ) -> Vec<i128> {
     match (&left.values, &right.values) {
-        (Values::Rows(l), Values::Rows(r)) => l.iter().zip(r.iter()).map(|(l, r)| op(*l, *r)).collect(),
+        (Values::Rows(l), Values::Rows(r)) => {
+            l.iter().zip(r.iter()).map(|(l, r)| op(*l, *r)).collect()
+        }
         (Values::Rows(l), Values::One(r)) => l.iter().map(|l| op(*l, *r)).collect(),
         (Values::One(l), Values::Rows(r)) => r.iter().map(|r| op(*l, *r)).collect(),
         (Values::One(l), Values::One(r)) => vec![op(*l, *r); rows],
@@ -112,10 +112,6 @@ fn pairs(
 }
 
 /// The values as an array of the result's type.
-pub(super) fn finish(
-    values: Vec<i128>,
-    nulls: Option<NullBuffer>,
-    result: &DataType,
-) -> ArrayRef {
+pub(super) fn finish(values: Vec<i128>, nulls: Option<NullBuffer>, result: &DataType) -> ArrayRef {
     Arc::new(Decimal128Array::new(values.into(), nulls).with_data_type(result.clone()))
 }

@@ -34,8 +34,11 @@ impl DecimalOperation {
     /// The operation `op`, whose result has this type; none for other operators.
     pub(crate) fn new(op: Operator, result: DataType) -> Option<Self> {
         let signature = Signature::any(2, Volatility::Immutable);
-        matches!(op, Operator::Plus | Operator::Minus | Operator::Multiply)
-            .then_some(Self { op, result, signature })
+        matches!(op, Operator::Plus | Operator::Minus | Operator::Multiply).then_some(Self {
+            op,
+            result,
+            signature,
+        })
     }
 
     fn compute(&self, left: &dyn Datum, right: &dyn Datum, rows: usize) -> Result<ArrayRef> {
@@ -111,7 +114,13 @@ mod tests {
     use rand::rngs::StdRng;
     use rand::{Rng, SeedableRng};
 
-    fn random(rng: &mut StdRng, rows: usize, bits: u32, precision: u8, scale: i8) -> Decimal128Array {
+    fn random(
+        rng: &mut StdRng,
+        rows: usize,
+        bits: u32,
+        precision: u8,
+        scale: i8,
+    ) -> Decimal128Array {
         let limit = (1_i128 << bits) - 1;
         let limit = limit.min(10_i128.pow(u32::from(precision)) - 1);
         (0..rows)
@@ -127,7 +136,9 @@ mod tests {
             Operator::Minus => numeric::sub(left, right),
             _ => numeric::mul(left, right),
         };
-        let result = expected.as_ref().map_or(DataType::Decimal128(38, 4), |array| array.data_type().clone());
+        let result = expected
+            .as_ref()
+            .map_or(DataType::Decimal128(38, 4), |array| array.data_type().clone());
         let operation = DecimalOperation::new(op, result).expect("the operator is covered");
         match (expected, operation.compute(left, right, rows)) {
             (Ok(expected), Ok(found)) => assert_eq!(&expected, &found, "{op}"),
@@ -140,7 +151,9 @@ mod tests {
     fn results_are_arrows_whatever_the_width_of_the_values() {
         let mut rng = StdRng::seed_from_u64(7);
         for op in [Operator::Plus, Operator::Minus, Operator::Multiply] {
-            for (left_bits, right_bits) in [(1, 1), (20, 40), (62, 62), (63, 64), (64, 62), (100, 30)] {
+            for (left_bits, right_bits) in
+                [(1, 1), (20, 40), (62, 62), (63, 64), (64, 62), (100, 30)]
+            {
                 for rows in [0, 1, 1000] {
                     let left = random(&mut rng, rows, left_bits, 34, 2);
                     let right = random(&mut rng, rows, right_bits, 25, 4);

@@ -1,13 +1,14 @@
 //! One exact total per group.
 
 use datafusion::arrow::array::{
-    Array, ArrowPrimitiveType, BooleanArray, Int64Array, PrimitiveArray,
+    Array, ArrowNativeTypeOp, ArrowPrimitiveType, BooleanArray, Int64Array, PrimitiveArray,
 };
 use datafusion::arrow::buffer::{BooleanBuffer, NullBuffer};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::logical_expr::EmitTo;
 use datafusion::physical_expr::NullState;
 
+use super::headroom::Headroom;
 use super::total::Summand;
 
 /// The totals of a grouped aggregation, by group number.
@@ -20,6 +21,7 @@ pub(super) struct GroupTotals<T: ArrowPrimitiveType> {
     wraps: Vec<i64>,
     /// Which groups have seen a value.
     seen: NullState,
+    headroom: Headroom,
 }
 
 /// Totals taken out of a [`GroupTotals`].
@@ -50,8 +52,8 @@ where
     T: ArrowPrimitiveType<Native: Summand> + Send,
 {
     /// No groups yet.
-    pub(super) fn new() -> Self {
-        Self { lows: vec![], wraps: vec![], seen: NullState::new() }
+    pub(super) fn new(headroom: Headroom) -> Self {
+        Self { lows: vec![], wraps: vec![], seen: NullState::new(), headroom }
     }
 
     /// Adds each value that is neither null nor filtered out to the total of its group.
@@ -63,7 +65,15 @@ where
         group_count: usize,
     ) {
         self.lows.resize(group_count, T::Native::default());
-        let (lows, wraps) = (&mut self.lows, &mut self.wraps);
+        // A slice: through the vector, its address would be loaded again for every value.
+        let (lows, wraps) = (self.lows.as_mut_slice(), &mut self.wraps);
+        if self.headroom.admits(values.values()) {
+            self.seen.accumulate(groups, values, filter, group_count, |group, value| {
+                let low = &mut lows[group];
+                *low = low.add_wrapping(value);
+            });
+            return;
+        }
         self.seen.accumulate(groups, values, filter, group_count, |group, value| {
             let (low, wrapped) = lows[group].plus(value);
             lows[group] = low;
@@ -140,7 +150,7 @@ mod tests {
 
     #[test]
     fn groups_that_come_after_a_wrap_have_none() {
-        let mut totals = GroupTotals::<Int64Type>::new();
+        let mut totals = GroupTotals::<Int64Type>::new(Headroom::unused());
         totals.add(&Int64Array::from(vec![i64::MAX, 1, 7]), &[0, 0, 1], None, 2);
         totals.add(&Int64Array::from(vec![5]), &[2], None, 3);
         let emitted = totals.emit(EmitTo::All);
@@ -150,7 +160,7 @@ mod tests {
 
     #[test]
     fn the_groups_that_stay_keep_their_wraps() {
-        let mut totals = GroupTotals::<Int64Type>::new();
+        let mut totals = GroupTotals::<Int64Type>::new(Headroom::unused());
         totals.add(&Int64Array::from(vec![1, i64::MIN, -1]), &[0, 1, 1], None, 2);
         assert_eq!(totals.emit(EmitTo::First(1)).wraps, [0]);
         totals.add(&Int64Array::from(vec![1]), &[0], None, 1);

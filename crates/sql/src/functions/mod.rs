@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `overflow` | the error, with the advice what to cast to |
 //! | `total` | the exact total of a set of values, and what can be summed |
+//! | `headroom` | whether values can be added without looking for wraps |
 //! | `target` | the type a total must fit, and its check |
 //! | `groups` | one total per group |
 //! | `distinct` | totals over distinct values, also in a moving window frame |
@@ -20,6 +21,7 @@
 mod avg;
 mod distinct;
 mod groups;
+mod headroom;
 mod overflow;
 mod sum;
 mod target;

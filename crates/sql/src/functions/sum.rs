@@ -25,7 +25,7 @@ use datafusion::logical_expr::{
     Signature, StatisticsArgs,
 };
 
-use super::target::{Target, carries_wraps};
+use super::target::{Target, carries_wraps, headroom};
 use accumulator::{DistinctSum, RunningSum};
 use grouped::GroupedSum;
 
@@ -86,8 +86,8 @@ impl AggregateUDFImpl for CheckedSum {
             if args.is_distinct {
                 return Ok(Box::new(DistinctSum::<Native>::new(target)));
             }
-            let carries = carries_wraps(args.expr_fields[0].data_type(), result);
-            Ok(Box::new(RunningSum::<Native>::new(target, carries)))
+            let headroom = headroom(args.expr_fields[0].data_type(), result);
+            Ok(Box::new(RunningSum::<Native>::new(target, headroom)))
         }, else self.builtin.accumulator(args))
     }
 
@@ -119,8 +119,8 @@ impl AggregateUDFImpl for CheckedSum {
     ) -> Result<Box<dyn GroupsAccumulator>> {
         let result = args.return_type();
         by_type!(result, Native => {
-            let carries = carries_wraps(args.expr_fields[0].data_type(), result);
-            Ok(Box::new(GroupedSum::<Native>::new(Target::new(args.name, result), carries)))
+            let headroom = headroom(args.expr_fields[0].data_type(), result);
+            Ok(Box::new(GroupedSum::<Native>::new(Target::new(args.name, result), headroom)))
         }, else self.builtin.create_groups_accumulator(args))
     }
 

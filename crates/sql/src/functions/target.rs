@@ -3,8 +3,8 @@
 //! A partial aggregation hands on the low part of each total and, in a second column, its wraps.
 //! Where the result has ten digits more than the argument (a DECIMAL of at most 28 digits, in 128
 //! bits) the second column is left out: values below 10^p need more than 10^10 rows in one
-//! partition before they reach 10^(p+10), which is less than the range of the bits that hold it. If
-//! data that breaks its own type wraps there after all, the partial aggregation itself fails.
+//! partition before they reach 10^(p+10), which is less than the range of the bits that hold it.
+//! There is [`Headroom::Ample`] then, and sums are added up as fast as DataFusion's.
 
 use std::ops::RangeInclusive;
 
@@ -12,6 +12,7 @@ use datafusion::arrow::array::ArrowNativeTypeOp;
 use datafusion::arrow::datatypes::{ArrowNativeType, DataType};
 use datafusion::error::{DataFusionError, Result};
 
+use super::headroom::Headroom;
 use super::overflow::SumOverflow;
 use super::total::{Summand, Total};
 
@@ -70,9 +71,14 @@ impl<N: Summand> Target<N> {
 
 /// Whether totals of `argument` summed as `result` travel with their wraps.
 pub(super) fn carries_wraps(argument: &DataType, result: &DataType) -> bool {
+    matches!(headroom(argument, result), Headroom::Within(_))
+}
+
+/// The headroom of totals of `argument` summed as `result`, before there are any.
+pub(super) fn headroom(argument: &DataType, result: &DataType) -> Headroom {
     match (decimal_precision(argument), decimal_precision(result)) {
-        (Some(argument), Some(result)) => result < argument + SUM_DIGITS,
-        _ => true,
+        (Some(argument), Some(result)) if result >= argument + SUM_DIGITS => Headroom::Ample,
+        _ => Headroom::unused(),
     }
 }
 

@@ -1,8 +1,8 @@
 //! The exact total of a set of values.
 //!
 //! A [`Total`] is the sum modulo 2^w in the w bits of the values' own type, and how often it
-//! wrapped: exact = low + wraps · 2^w. That costs one never-taken branch per value and no wider
-//! arithmetic, and it makes addition associative, so the same rows give the same total (or the same
+//! wrapped: exact = low + wraps · 2^w. That needs no wider arithmetic and, where there is headroom
+//! (`headroom`), not even a check per value; and it makes addition associative, so the same rows give the same total (or the same
 //! overflow) in any order, grouping and number of partitions. Because `low` spans the whole range
 //! of the type, a total fits the type exactly when `wraps` is 0.
 //!
@@ -12,8 +12,11 @@
 
 use std::hash::Hash;
 
-use datafusion::arrow::array::{Array, ArrowNativeTypeOp, ArrowPrimitiveType, PrimitiveArray};
+use datafusion::arrow::array::{Array, ArrowNativeTypeOp, ArrowNumericType, PrimitiveArray};
+use datafusion::arrow::compute::sum;
 use datafusion::arrow::datatypes::{IntervalDayTime, IntervalMonthDayNano, i256};
+
+use super::headroom::Headroom;
 
 /// A value that can be summed.
 pub(super) trait Summand: ArrowNativeTypeOp + Hash + Eq {
@@ -29,14 +32,12 @@ pub(super) trait Summand: ArrowNativeTypeOp + Hash + Eq {
     /// The change of [`Total::wraps`] when subtracting `self` wraps.
     fn wraps_subtracted(self) -> i64;
 
-    /// The total of `values`.
-    fn total(values: &[Self]) -> Total<Self> {
-        let mut total = Total::default();
-        for &value in values {
-            total.add(value);
-        }
-        total
-    }
+    /// The largest [`magnitude`](Self::magnitude) that no value of this type exceeds.
+    const MAGNITUDE_MAX: u128;
+
+    /// A bound on the absolute values, in a unit of the type's own: not less than the largest, and
+    /// cheap to find.
+    fn magnitude(values: &[Self]) -> u128;
 }
 
 /// The exact sum of some values: `low + wraps · 2^w`, where w is the width of `N` in bits.
@@ -82,23 +83,42 @@ impl<N: Summand> Total<N> {
     }
 }
 
-/// The total of the values of `array` that are not null.
-pub(super) fn total_of<T>(array: &PrimitiveArray<T>) -> Total<T::Native>
-where
-    T: ArrowPrimitiveType<Native: Summand>,
-{
-    let Some(nulls) = array.nulls().filter(|nulls| nulls.null_count() > 0) else {
-        return T::Native::total(array.values());
-    };
+/// The total of `values`, one by one.
+pub(super) fn total_of_values<N: Summand>(values: &[N]) -> Total<N> {
     let mut total = Total::default();
-    for (start, end) in nulls.valid_slices() {
-        total.merge(T::Native::total(&array.values()[start..end]));
+    for &value in values {
+        total.add(value);
     }
     total
 }
 
+/// The total of the values of `array` that are not null. With `headroom` they are added up without
+/// looking for wraps.
+pub(super) fn total_of<T>(array: &PrimitiveArray<T>, mut headroom: Headroom) -> Total<T::Native>
+where
+    T: ArrowNumericType<Native: Summand>,
+{
+    if headroom.admits(array.values()) {
+        return Total { low: sum(array).unwrap_or_default(), wraps: 0 };
+    }
+    let Some(nulls) = array.nulls() else { return total_of_values(array.values()) };
+    let mut total = Total::default();
+    for (start, end) in nulls.valid_slices() {
+        total.merge(total_of_values(&array.values()[start..end]));
+    }
+    total
+}
+
+/// Clears the sign: the value itself, or its complement if it is negative. Both are below the same
+/// power of two.
+macro_rules! unsigned {
+    ($value:expr, $bits:expr) => {
+        $value ^ ($value >> ($bits - 1))
+    };
+}
+
 macro_rules! signed {
-    ($($native:ty $({ $($total:item)* })?),*) => {$(
+    ($($native:ty { $($magnitude:tt)* }),*) => {$(
         impl Summand for $native {
             #[inline]
             fn plus(self, other: Self) -> (Self, bool) {
@@ -118,31 +138,49 @@ macro_rules! signed {
                 -self.wraps_added()
             }
 
-            $($($total)*)?
+            $($magnitude)*
         }
     )*};
 }
 
-signed!(i32, i128, i256, i64 {
-    /// Two sums of 32-bit halves without a carry between them, which the compiler vectorises. The
-    /// values are biased to unsigned because AVX2 has no arithmetic shift of 64-bit lanes.
-    fn total(values: &[i64]) -> Total<i64> {
-        /// Of which the halves, each below 2^32, cannot overflow 64 bits.
-        const ROWS_MAX: usize = 1 << 31;
-        let mut exact = 0_i128;
-        for rows in values.chunks(ROWS_MAX) {
-            let (mut high, mut low) = (0_u64, 0_u64);
-            for &value in rows {
-                let biased = value as u64 ^ (1 << 63);
-                high += biased >> 32;
-                low += biased & 0xffff_ffff;
-            }
-            let bias = (rows.len() as i128) << 63;
-            exact += (i128::from(high) << 32) + i128::from(low) - bias;
+signed!(
+    i32 {
+        const MAGNITUDE_MAX: u128 = i32::MAX as u128;
+
+        fn magnitude(values: &[i32]) -> u128 {
+            let bits = values.iter().fold(0, |bits, &value| bits | unsigned!(value, 32));
+            bits as u128 + 1
         }
-        Total { low: exact as i64, wraps: ((exact - i128::from(exact as i64)) >> 64) as i64 }
+    },
+    i64 {
+        const MAGNITUDE_MAX: u128 = i64::MAX as u128;
+
+        fn magnitude(values: &[i64]) -> u128 {
+            let bits = values.iter().fold(0, |bits, &value| bits | unsigned!(value, 64));
+            bits as u128 + 1
+        }
+    },
+    // In units of 2^64: the upper halves alone say enough, and take half the work.
+    i128 {
+        const MAGNITUDE_MAX: u128 = i64::MAX as u128;
+
+        fn magnitude(values: &[i128]) -> u128 {
+            let upper = |value: i128| (value >> 64) as i64;
+            let bits = values.iter().fold(0, |bits, &value| bits | unsigned!(upper(value), 64));
+            bits as u128 + 1
+        }
+    },
+    // In units of 2^128.
+    i256 {
+        const MAGNITUDE_MAX: u128 = i128::MAX as u128;
+
+        fn magnitude(values: &[i256]) -> u128 {
+            let upper = |value: i256| value.to_parts().1;
+            let bits = values.iter().fold(0, |bits, &value| bits | unsigned!(upper(value), 128));
+            bits as u128 + 1
+        }
     }
-});
+);
 
 impl Summand for u64 {
     #[inline]
@@ -161,6 +199,12 @@ impl Summand for u64 {
 
     fn wraps_subtracted(self) -> i64 {
         -1
+    }
+
+    const MAGNITUDE_MAX: u128 = u64::MAX as u128;
+
+    fn magnitude(values: &[u64]) -> u128 {
+        values.iter().fold(0, |bits, value| bits | value).into()
     }
 }
 
@@ -181,6 +225,13 @@ macro_rules! interval {
 
             fn wraps_subtracted(self) -> i64 {
                 1
+            }
+
+            const MAGNITUDE_MAX: u128 = u128::MAX - 1;
+
+            /// Never headroom: intervals are always added with checks.
+            fn magnitude(_values: &[Self]) -> u128 {
+                u128::MAX
             }
         }
     )*};
@@ -207,16 +258,13 @@ mod tests {
         #[test]
         fn a_total_is_the_sum_in_wider_arithmetic(values in prop::collection::vec(hostile(), 0..300)) {
             let expected: i128 = values.iter().map(|&value| i128::from(value)).sum();
-            let mut one_by_one = Total::default();
-            values.iter().for_each(|&value| one_by_one.add(value));
-            prop_assert_eq!(exact(i64::total(&values)), expected);
-            prop_assert_eq!(exact(one_by_one), expected);
+            prop_assert_eq!(exact(total_of_values(&values)), expected);
         }
 
         #[test]
         fn nulls_count_for_nothing(values in prop::collection::vec(prop::option::of(hostile()), 0..300)) {
             let expected: i128 = values.iter().flatten().map(|&value| i128::from(value)).sum();
-            prop_assert_eq!(exact(total_of(&Int64Array::from(values))), expected);
+            prop_assert_eq!(exact(total_of(&Int64Array::from(values), Headroom::unused())), expected);
         }
 
         #[test]
@@ -224,10 +272,10 @@ mod tests {
             values in prop::collection::vec(hostile(), 0..50),
             others in prop::collection::vec(hostile(), 0..50),
         ) {
-            let mut total = i64::total(&values);
+            let mut total = total_of_values(&values);
             others.iter().for_each(|&value| total.add(value));
-            total.retract(i64::total(&others));
-            prop_assert_eq!(total, i64::total(&values));
+            total.retract(total_of_values(&others));
+            prop_assert_eq!(total, total_of_values(&values));
         }
 
         #[test]
@@ -235,9 +283,9 @@ mod tests {
             left in prop::collection::vec(any::<i128>(), 0..20),
             right in prop::collection::vec(any::<i128>(), 0..20),
         ) {
-            let (mut one, mut other) = (i128::total(&left), i128::total(&right));
-            one.merge(i128::total(&right));
-            other.merge(i128::total(&left));
+            let (mut one, mut other) = (total_of_values(&left), total_of_values(&right));
+            one.merge(total_of_values(&right));
+            other.merge(total_of_values(&left));
             prop_assert_eq!(one, other);
         }
     }

@@ -7,13 +7,13 @@ use datafusion::arrow::compute::SortOptions;
 use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::physical_expr::projection::ProjectionExpr;
 use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::projection::ProjectionExpr;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::joins::{HashJoinExec, SortMergeJoinExec};
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
-use datafusion::physical_plan::ExecutionPlan;
 
 use crate::session::{AtollOptions, JoinMethod};
 
@@ -34,7 +34,8 @@ impl MergeJoin {
     }
 
     fn fits(&self, build: &Arc<dyn ExecutionPlan>) -> Result<bool> {
-        let statistics = StatisticsContext::new().compute(build.as_ref(), &StatisticsArgs::new())?;
+        let statistics =
+            StatisticsContext::new().compute(build.as_ref(), &StatisticsArgs::new())?;
         let bytes = statistics.total_byte_size.get_value();
         Ok(bytes.is_none_or(|bytes| *bytes <= self.limit / LIMIT_SHARE))
     }

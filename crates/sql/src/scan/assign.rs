@@ -47,8 +47,7 @@ pub(crate) fn partition_count(snapshot: &Snapshot, runtime: &Runtime) -> usize {
 /// Pieces by partition, cut between blocks.
 pub(crate) fn by_blocks(snapshot: &Snapshot, runtime: &Runtime) -> Vec<Vec<Piece>> {
     let partitions = partition_count(snapshot, runtime);
-    let nodes: Vec<NodeId> =
-        (0..partitions).map(|p| runtime.node_of(WorkerId(p as u32))).collect();
+    let nodes: Vec<NodeId> = (0..partitions).map(|p| runtime.node_of(WorkerId(p as u32))).collect();
     let mut parts = vec![Vec::new(); partitions];
     let anyone: Vec<usize> = (0..partitions).collect();
     let mut groups: Vec<(Vec<usize>, Vec<usize>)> = Vec::new();
@@ -131,9 +130,8 @@ pub(crate) fn by_cuts(
         };
         let pieces = between(snapshot, from, to);
         let node = runtime.node_of(WorkerId(partition as u32));
-        let foreign = |piece: &&Piece| {
-            snapshot.chunks[piece.chunk].owner.is_some_and(|owner| owner != node)
-        };
+        let foreign =
+            |piece: &&Piece| snapshot.chunks[piece.chunk].owner.is_some_and(|owner| owner != node);
         moved += pieces.iter().filter(foreign).map(|piece| piece.rows.len()).sum::<usize>();
         parts.push(pieces);
         from = to;

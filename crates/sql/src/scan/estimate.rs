@@ -19,10 +19,7 @@ const SAMPLE_ROWS: usize = 1024;
 
 /// Share of rows, 0 to 1, that pass the conjuncts. A sample without any such row still counts half
 /// a row: nothing is known to be empty. A conjunct that fails on the sample is left to the query.
-pub(crate) fn selectivity(
-    snapshot: &Snapshot,
-    conjuncts: &[Arc<dyn PhysicalExpr>],
-) -> Result<f64> {
+pub(crate) fn selectivity(snapshot: &Snapshot, conjuncts: &[Arc<dyn PhysicalExpr>]) -> Result<f64> {
     if conjuncts.is_empty() || snapshot.rows == 0 {
         return Ok(1.0);
     }

@@ -13,8 +13,8 @@ use datafusion::physical_expr::expressions::{
     CaseExpr, Column as ColumnExpr, DynamicFilterPhysicalExpr, Literal,
 };
 use datafusion::physical_expr::utils::{collect_columns, split_conjunction};
-use datafusion::physical_plan::repartition::RangeExpr;
 use datafusion::physical_expr_common::physical_expr::snapshot_generation;
+use datafusion::physical_plan::repartition::RangeExpr;
 use datafusion::scalar::ScalarValue;
 
 use super::assign::Cuts;
@@ -259,8 +259,7 @@ fn some_rows(rows: Vec<u32>) -> Option<Selection> {
 
 impl OnRows {
     fn new(expr: &Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> Result<Self> {
-        let mut columns: Vec<usize> =
-            collect_columns(expr).iter().map(ColumnExpr::index).collect();
+        let mut columns: Vec<usize> = collect_columns(expr).iter().map(ColumnExpr::index).collect();
         columns.sort_unstable();
         let compact = Schema::new(
             columns.iter().map(|column| schema.field(*column).clone()).collect::<Vec<_>>(),
@@ -315,7 +314,12 @@ fn keep_of(rows: Selection, mask: &BooleanBuffer) -> Option<Selection> {
         }
         Selection::Rows(rows) => kept.extend(mask.set_indices().map(|at| rows.value(at))),
         Selection::Mask(before) => kept.extend(
-            before.bits.set_indices().zip(mask.iter()).filter(|(_, passes)| *passes).map(|(row, _)| row as u32),
+            before
+                .bits
+                .set_indices()
+                .zip(mask.iter())
+                .filter(|(_, passes)| *passes)
+                .map(|(row, _)| row as u32),
         ),
     }
     some_rows(kept)

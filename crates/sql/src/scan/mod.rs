@@ -125,8 +125,7 @@ impl ScanExec {
             return Ok(None);
         };
         let cuts = Some(cuts);
-        let properties =
-            properties(&self.snapshot, &self.projection, &self.schema, &parts, &cuts)?;
+        let properties = properties(&self.snapshot, &self.projection, &self.schema, &parts, &cuts)?;
         Ok(Some(Self {
             parts: Arc::new(parts),
             cuts,
@@ -171,8 +170,8 @@ fn properties(
         .filter_map(|column| projection.iter().position(|c| c == column))
         .filter_map(|at| ascending(schema, at));
     let equivalence = EquivalenceProperties::new_with_orderings(Arc::clone(schema), orderings);
-    let partitioning = range(projection, schema, cuts)?
-        .unwrap_or(Partitioning::UnknownPartitioning(parts.len()));
+    let partitioning =
+        range(projection, schema, cuts)?.unwrap_or(Partitioning::UnknownPartitioning(parts.len()));
     Ok(PlanProperties::new(
         equivalence,
         partitioning,
@@ -297,8 +296,9 @@ impl ExecutionPlan for ScanExec {
         let exact = args.partition().is_none() && self.fixed.is_empty() && self.dynamic.is_empty();
         Ok(Arc::new(match exact {
             true => whole.with_fetch(self.fetch, 0, 1)?,
-            false => estimate::scaled(whole, share * self.selectivity)
-                .with_fetch(self.fetch, 0, 1)?,
+            false => {
+                estimate::scaled(whole, share * self.selectivity).with_fetch(self.fetch, 0, 1)?
+            }
         }))
     }
 
@@ -327,9 +327,10 @@ impl ExecutionPlan for ScanExec {
             || self.fetch.is_some()
             || !config.optimizer.enable_dynamic_filter_pushdown
         {
-            return Ok(FilterPushdownPropagation::with_parent_pushdown_result(
-                vec![PushedDown::No; filters.len()],
-            ));
+            return Ok(FilterPushdownPropagation::with_parent_pushdown_result(vec![
+                PushedDown::No;
+                filters.len()
+            ]));
         }
         let mut scan = self.clone();
         let mut taken = Vec::with_capacity(filters.len());

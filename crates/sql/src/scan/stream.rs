@@ -60,8 +60,7 @@ struct Counts {
 
 impl ScanStream {
     pub(crate) fn new(scan: &ScanExec, partition: usize, batch_rows: usize) -> Result<Self> {
-        let blocks: Vec<BlockRange> =
-            scan.parts[partition].iter().flat_map(blocks_of).collect();
+        let blocks: Vec<BlockRange> = scan.parts[partition].iter().flat_map(blocks_of).collect();
         let count = |name: &'static str| MetricBuilder::new(&scan.metrics).counter(name, partition);
         Ok(Self {
             runtime: scan.runtime.clone(),
@@ -90,7 +89,8 @@ impl ScanStream {
     /// The next batch, or none after [`BLOCKS_PER_POLL`] blocks without one or at the end.
     fn advance(&mut self) -> Result<Option<RecordBatch>> {
         for _ in 0..BLOCKS_PER_POLL {
-            if let Some(batch) = self.coalescer.as_mut().and_then(BatchCoalescer::next_completed_batch)
+            if let Some(batch) =
+                self.coalescer.as_mut().and_then(BatchCoalescer::next_completed_batch)
             {
                 return Ok(Some(batch));
             }
@@ -144,11 +144,9 @@ impl ScanStream {
         let decode = |(field, column): (usize, &usize)| {
             block[*column].decode(self.schema.field(field).data_type(), rows)
         };
-        let columns =
-            self.projection.iter().enumerate().map(decode).collect::<Result<Vec<_>>>()?;
+        let columns = self.projection.iter().enumerate().map(decode).collect::<Result<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
-        let batch =
-            RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?;
+        let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?;
         let kept = batch.num_rows().min(self.rows_left);
         self.rows_left -= kept;
         Ok(batch.slice(0, kept))

@@ -191,20 +191,20 @@ impl Test {
     /// What the zones of a block say.
     pub(crate) fn verdict(&self, zones: &[Option<Zone>]) -> Verdict {
         match self {
-            Self::And(tests) => tests.iter().fold(Verdict::All, |sofar, test| {
-                match (sofar, test.verdict(zones)) {
+            Self::And(tests) => {
+                tests.iter().fold(Verdict::All, |sofar, test| match (sofar, test.verdict(zones)) {
                     (Verdict::None, _) | (_, Verdict::None) => Verdict::None,
                     (Verdict::All, Verdict::All) => Verdict::All,
                     _ => Verdict::Some,
-                }
-            }),
-            Self::Or(tests) => tests.iter().fold(Verdict::None, |sofar, test| {
-                match (sofar, test.verdict(zones)) {
+                })
+            }
+            Self::Or(tests) => {
+                tests.iter().fold(Verdict::None, |sofar, test| match (sofar, test.verdict(zones)) {
                     (Verdict::All, _) | (_, Verdict::All) => Verdict::All,
                     (Verdict::None, Verdict::None) => Verdict::None,
                     _ => Verdict::Some,
-                }
-            }),
+                })
+            }
             Self::Compare { column, op, value, .. } => match zones[*column] {
                 Some(zone) => compare_zone(zone, *op, *value),
                 None => Verdict::Some,

@@ -23,14 +23,18 @@ impl Session {
     ) -> Result<Option<usize>> {
         let name = create.name.clone();
         if create.temporary {
-            return not_impl_err!("CREATE TEMPORARY TABLE; every table lives as long as its session");
+            return not_impl_err!(
+                "CREATE TEMPORARY TABLE; every table lives as long as its session"
+            );
         }
         if !create.constraints.is_empty() || !create.column_defaults.is_empty() {
             return not_impl_err!("constraints and defaults of columns; leave them out");
         }
         if self.context.table_exist(name.clone())? {
             match (create.if_not_exists, create.or_replace) {
-                (true, true) => return exec_err!("IF NOT EXISTS and OR REPLACE exclude each other"),
+                (true, true) => {
+                    return exec_err!("IF NOT EXISTS and OR REPLACE exclude each other");
+                }
                 (true, false) => return Ok(None),
                 (false, false) => return exec_err!("Table '{name}' already exists"),
                 (false, true) => {}
@@ -42,13 +46,8 @@ impl Session {
         let destination = self.destination(strategy);
         let context = self.context.task_ctx();
         let chunks = load(plan, context, &self.runtime, &destination, &schema, 0).await?;
-        let table = PlacedTable::new(
-            &name.to_string(),
-            self.runtime.clone(),
-            destination,
-            schema,
-            chunks,
-        );
+        let table =
+            PlacedTable::new(&name.to_string(), self.runtime.clone(), destination, schema, chunks);
         let rows = table.snapshot().rows;
         // Queries that run keep the old table's chunks; from here on planning finds the new one.
         self.register(name, table)?;

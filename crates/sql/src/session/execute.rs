@@ -12,6 +12,7 @@ use datafusion::logical_expr::{DdlStatement, LogicalPlan};
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::prelude::DataFrame;
 use futures::StreamExt;
+use futures::future::BoxFuture;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -151,11 +152,17 @@ impl Session {
     /// # Errors
     /// With the place in the text where it is known, for statements that cannot be parsed, planned
     /// or started. The session stays as it was.
-    pub async fn run(&self, sql: &str) -> std::result::Result<QueryResult, SqlError> {
-        match self.try_run(sql).await {
-            Ok(result) => Ok(result),
-            Err(error) => Err(SqlError::new(error, sql).with_near_names(self).await),
-        }
+    pub fn run<'a>(
+        &'a self,
+        sql: &'a str,
+    ) -> BoxFuture<'a, std::result::Result<QueryResult, SqlError>> {
+        // Boxed, or every crate that awaits it compiles DataFusion's planner into itself.
+        Box::pin(async move {
+            match self.try_run(sql).await {
+                Ok(result) => Ok(result),
+                Err(error) => Err(SqlError::new(error, sql).with_near_names(self)),
+            }
+        })
     }
 
     async fn try_run(&self, sql: &str) -> Result<QueryResult> {
@@ -304,7 +311,9 @@ struct AbortOnDrop<T>(JoinHandle<Result<T>>);
 impl<T> AbortOnDrop<T> {
     async fn join(mut self) -> Result<T> {
         (&mut self.0).await.map_err(|error| {
-            DataFusionError::Execution(format!("a worker carrying out the statement failed: {error}"))
+            DataFusionError::Execution(format!(
+                "a worker carrying out the statement failed: {error}"
+            ))
         })?
     }
 }

@@ -20,6 +20,7 @@ use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::{FairSpillPool, MemoryPool, TrackConsumersPool};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
+use futures::future::BoxFuture;
 
 pub use execute::{Progress, QueryResult};
 pub use options::{AtollOptions, JoinMethod};
@@ -147,11 +148,7 @@ impl Session {
     }
 
     pub(crate) fn destination(&self, strategy: Strategy) -> Destination {
-        Destination {
-            machine: Arc::clone(self.machine()),
-            arena: self.arena.clone(),
-            strategy,
-        }
+        Destination { machine: Arc::clone(self.machine()), arena: self.arena.clone(), strategy }
     }
 
     /// Names of all tables and views, ordered: plain in `public`, `schema.table` elsewhere.
@@ -173,15 +170,21 @@ impl Session {
     }
 
     /// Names of the columns of a table or view; none where there is no such table.
-    pub async fn column_names(&self, table: &str) -> Vec<String> {
-        match self.context.table_provider(table).await {
-            Ok(table) => table.schema().fields().iter().map(|f| f.name().clone()).collect(),
-            Err(_) => Vec::new(),
-        }
+    pub fn column_names<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Vec<String>> {
+        Box::pin(async move {
+            match self.context.table_provider(table).await {
+                Ok(table) => table.schema().fields().iter().map(|f| f.name().clone()).collect(),
+                Err(_) => Vec::new(),
+            }
+        })
     }
 
     /// Registers a table of chunks under its name, in place of one that has it.
-    pub(crate) fn register(&self, name: impl Into<datafusion::common::TableReference>, table: PlacedTable) -> Result<()> {
+    pub(crate) fn register(
+        &self,
+        name: impl Into<datafusion::common::TableReference>,
+        table: PlacedTable,
+    ) -> Result<()> {
         let name = name.into();
         let table: Arc<dyn TableProvider> = Arc::new(table);
         self.context.deregister_table(name.clone())?;

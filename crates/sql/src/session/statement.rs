@@ -26,9 +26,10 @@ pub struct Statement {
 /// # Errors
 /// For text that cannot be cut into tokens, such as a quote that is never closed.
 pub fn split_statements(script: &str) -> std::result::Result<Vec<Statement>, SqlError> {
-    let tokens = Tokenizer::new(&GenericDialect {}, script).tokenize_with_location().map_err(
-        |error| SqlError::syntax(error.message.clone(), Place::of(error.location), script),
-    )?;
+    let tokens =
+        Tokenizer::new(&GenericDialect {}, script).tokenize_with_location().map_err(|error| {
+            SqlError::syntax(error.message.clone(), Place::of(error.location), script)
+        })?;
     let lines = LineStarts::new(script);
     let mut statements = Vec::new();
     let mut first = None;

@@ -129,10 +129,13 @@ fn column_values(tables: &[(String, PlacedTable)]) -> Vec<ArrayRef> {
     ]
 }
 
+/// Table, node wanted, node found, pages, whether sampled.
+type PagesRow = (String, Option<u32>, Option<u32>, u64, bool);
+
 /// Asks the kernel where every page of every chunk is. Pages without a home yet have none found.
 fn page_values(tables: &[(String, PlacedTable)], runtime: &Runtime) -> Result<Vec<ArrayRef>> {
     let page_size = runtime.kernel().page_size() as u64;
-    let mut rows: Vec<(String, Option<u32>, Option<u32>, u64, bool)> = Vec::new();
+    let mut rows: Vec<PagesRow> = Vec::new();
     for (name, table) in tables {
         let snapshot = table.snapshot();
         let mut by_wanted: BTreeMap<Option<NodeId>, Vec<_>> = BTreeMap::new();

@@ -38,10 +38,7 @@ fn narrow_bounds(
     };
     let both = Column::Narrow(Arc::new(Int64Array::from(vec![min, max])));
     let wide = both.decode(logical, &Selection::Range { offset: 0, len: 2 })?;
-    Ok(Some((
-        ScalarValue::try_from_array(&wide, 0)?,
-        ScalarValue::try_from_array(&wide, 1)?,
-    )))
+    Ok(Some((ScalarValue::try_from_array(&wide, 0)?, ScalarValue::try_from_array(&wide, 1)?)))
 }
 
 /// By DataFusion's own accumulators, so that statistics and aggregates agree on NaN; a type that

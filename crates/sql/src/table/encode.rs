@@ -53,8 +53,7 @@ pub(crate) fn encode(
         return Ok(blocks(&narrow, block_rows).map(Column::Narrow).collect());
     }
     if let Some((codes, values)) = dictionary(&whole) {
-        let column =
-            |codes: ArrayRef| Column::Dictionary { codes, values: Arc::clone(&values) };
+        let column = |codes: ArrayRef| Column::Dictionary { codes, values: Arc::clone(&values) };
         return Ok(blocks(&codes, block_rows).map(column).collect());
     }
     Ok(blocks(&whole, block_rows).map(|block| Column::Plain(compact(block))).collect())
@@ -62,9 +61,7 @@ pub(crate) fn encode(
 
 fn blocks(whole: &ArrayRef, block_rows: usize) -> impl Iterator<Item = ArrayRef> {
     let rows = whole.len();
-    (0..rows)
-        .step_by(block_rows)
-        .map(move |start| whole.slice(start, block_rows.min(rows - start)))
+    (0..rows).step_by(block_rows).map(move |start| whole.slice(start, block_rows.min(rows - start)))
 }
 
 /// Gives each block of strings text of its own, so that reading one block keeps no other alive.

@@ -31,9 +31,9 @@ impl<T> Owned<T> {
     async fn join(mut self) -> Result<T> {
         match (&mut self.0).await {
             Ok(result) => result,
-            Err(error) => {
-                Err(DataFusionError::Execution(format!("a worker loading the table failed: {error}")))
-            }
+            Err(error) => Err(DataFusionError::Execution(format!(
+                "a worker loading the table failed: {error}"
+            ))),
         }
     }
 }
@@ -88,10 +88,7 @@ async fn in_place(
     Ok(chunks)
 }
 
-async fn write(
-    mut rows: SendableRecordBatchStream,
-    mut writer: ChunkWriter,
-) -> Result<Vec<Chunk>> {
+async fn write(mut rows: SendableRecordBatchStream, mut writer: ChunkWriter) -> Result<Vec<Chunk>> {
     while let Some(batch) = rows.next().await {
         writer.write(&batch?)?;
     }

@@ -29,8 +29,8 @@ use datafusion::physical_expr::utils::split_conjunction;
 use datafusion::physical_plan::ExecutionPlan;
 use parking_lot::RwLock;
 
-pub(crate) use encode::stored_schema;
 use chunk::Chunk;
+pub(crate) use encode::stored_schema;
 use insert::InsertExec;
 use snapshot::Snapshot;
 use writer::Destination;

@@ -115,9 +115,7 @@ fn over(
         let (offset, len) = extents.next().expect("one extent for every buffer");
         buffer(memory, offset, len)
     };
-    let nulls = data
-        .nulls()
-        .map(|_| NullBuffer::new(BooleanBuffer::new(next(), 0, data.len())));
+    let nulls = data.nulls().map(|_| NullBuffer::new(BooleanBuffer::new(next(), 0, data.len())));
     let buffers: Vec<Buffer> = data.buffers().iter().map(|_| next()).collect();
     let children = data.child_data().iter().map(|child| over(child, extents, memory)).collect();
     let builder = ArrayData::builder(data.data_type().clone())
@@ -134,5 +132,7 @@ fn buffer(memory: &Arc<NodeBuffer>, offset: usize, len: usize) -> Buffer {
     let bytes = &memory.as_slice()[offset..offset + len];
     // SAFETY: the range lies within the memory, which the buffer keeps alive through the clone of
     // its Arc, and which nobody writes again: place() gave up the only mutable reference.
-    unsafe { Buffer::from_custom_allocation(NonNull::from(bytes).cast(), len, Arc::clone(memory) as _) }
+    unsafe {
+        Buffer::from_custom_allocation(NonNull::from(bytes).cast(), len, Arc::clone(memory) as _)
+    }
 }

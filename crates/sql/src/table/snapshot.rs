@@ -85,17 +85,24 @@ impl Snapshot {
         let bounds = || stats().filter_map(|s| s.bounds.as_ref());
         // A chunk of a type without an order has values and no bounds: then the column has none.
         if stats().all(|s| s.bounds.is_some() || s.nulls > 0) {
-            let fold = |keep: fn(&ScalarValue, &ScalarValue) -> bool, side: fn(&(ScalarValue, ScalarValue)) -> &ScalarValue| {
-                bounds().map(side).reduce(|best, next| if keep(best, next) { best } else { next })
-            };
-            let min = fold(|best, next| best.partial_cmp(next).is_some_and(|o| o.is_le()), |b| &b.0);
-            let max = fold(|best, next| best.partial_cmp(next).is_some_and(|o| o.is_ge()), |b| &b.1);
+            let fold =
+                |keep: fn(&ScalarValue, &ScalarValue) -> bool,
+                 side: fn(&(ScalarValue, ScalarValue)) -> &ScalarValue| {
+                    bounds()
+                        .map(side)
+                        .reduce(|best, next| if keep(best, next) { best } else { next })
+                };
+            let min =
+                fold(|best, next| best.partial_cmp(next).is_some_and(|o| o.is_le()), |b| &b.0);
+            let max =
+                fold(|best, next| best.partial_cmp(next).is_some_and(|o| o.is_ge()), |b| &b.1);
             if let (Some(min), Some(max)) = (min, max) {
                 statistics.min_value = Precision::Exact(min.clone());
                 statistics.max_value = Precision::Exact(max.clone());
             }
         }
-        if let Some(distinct) = stats().map(|s| s.distinct).reduce(|a, b| Some(a?.max(b?))).flatten()
+        if let Some(distinct) =
+            stats().map(|s| s.distinct).reduce(|a, b| Some(a?.max(b?))).flatten()
         {
             statistics.distinct_count = Precision::Inexact(distinct);
         }
@@ -114,4 +121,3 @@ fn is_rising(chunks: &[Arc<Chunk>], column: usize) -> bool {
     }
     !chunks.is_empty()
 }
-

@@ -192,4 +192,3 @@ fn encoding(column: &Column) -> String {
         Column::Dictionary { codes, .. } => format!("dictionary {}", codes.data_type()),
     }
 }
-

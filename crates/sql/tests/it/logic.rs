@@ -37,9 +37,10 @@ impl Engine {
         if !matches!(first.as_str(), "SELECT" | "WITH" | "VALUES" | "SHOW" | "(SELECT" | "TABLE") {
             return Ok(DBOutput::StatementComplete(0));
         }
-        let schema = self.0.runtime().block_on(async {
-            Ok::<_, SqlError>(self.0.run(sql).await?.schema().clone())
-        })?;
+        let schema = self
+            .0
+            .runtime()
+            .block_on(async { Ok::<_, SqlError>(self.0.run(sql).await?.schema().clone()) })?;
         let types = schema.fields().iter().map(|field| kind(field.data_type())).collect();
         Ok(DBOutput::Rows { types, rows: Vec::new() })
     }

@@ -3,7 +3,13 @@
 //! - `tpch`: all 22 queries give the committed answers (made with another engine), under every
 //!   strategy and on machines of several shapes.
 //! - `logic`: the sqllogictest suite, on one node and on uneven nodes.
+//! - `placement`: chunks and pipelines are where EXPLAIN and the knowledge base say.
+//! - `limits`: short memory, cancelled queries and failing statements do no harm.
+//! - `files`: formats survive the way out and back.
 
 mod common;
+mod files;
+mod limits;
 mod logic;
+mod placement;
 mod tpch;

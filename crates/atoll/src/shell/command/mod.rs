@@ -4,8 +4,6 @@ mod help;
 mod set;
 mod tables;
 
-pub(super) use tables::texts;
-
 use std::path::Path;
 
 use super::Shell;

@@ -62,7 +62,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// First column of a query's result as text.
-pub(in crate::shell) async fn texts(session: &Session, query: &str) -> Result<Vec<String>, Stop> {
+async fn texts(session: &Session, query: &str) -> Result<Vec<String>, Stop> {
     let result = session.run(query).await.map_err(|error| Stop::sql(error, 1, 0))?;
     let batches = result.collect().await.map_err(|error| Stop::sql(error, 1, 0))?;
     let mut texts = Vec::new();

@@ -2,42 +2,43 @@
 
 use std::fmt::Debug;
 
-use datafusion::arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray};
+use datafusion::arrow::array::{Array, ArrayRef, ArrowNumericType, ArrowPrimitiveType, AsArray};
 use datafusion::arrow::datatypes::{Int64Type, UInt64Type};
 use datafusion::common::ScalarValue;
 use datafusion::error::Result;
 use datafusion::logical_expr::Accumulator;
 
 use super::super::distinct::DistinctTotal;
+use super::super::headroom::Headroom;
 use super::super::total::{Total, total_of};
 use super::mean::{Averaged, Mean};
 
 /// The running average of one group or window frame.
 #[derive(Debug)]
-pub(super) struct RunningAvg<T: ArrowPrimitiveType<Native: Averaged>> {
+pub(super) struct RunningAvg<T: ArrowNumericType<Native: Averaged>> {
     mean: Mean<T::Native>,
     total: Total<T::Native>,
     count: u64,
 }
 
-impl<T: ArrowPrimitiveType<Native: Averaged>> RunningAvg<T> {
+impl<T: ArrowNumericType<Native: Averaged>> RunningAvg<T> {
     /// An average made as `mean` says.
     pub(super) fn new(mean: Mean<T::Native>) -> Self {
         Self { mean, total: Total::default(), count: 0 }
     }
 }
 
-impl<T: ArrowPrimitiveType<Native: Averaged> + Debug> Accumulator for RunningAvg<T> {
+impl<T: ArrowNumericType<Native: Averaged> + Debug> Accumulator for RunningAvg<T> {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
         let values = values[0].as_primitive::<T>();
-        self.total.merge(total_of(values));
+        self.total.merge(total_of(values, Headroom::unused()));
         self.count += (values.len() - values.null_count()) as u64;
         Ok(())
     }
 
     fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
         let values = values[0].as_primitive::<T>();
-        self.total.retract(total_of(values));
+        self.total.retract(total_of(values, Headroom::unused()));
         self.count -= (values.len() - values.null_count()) as u64;
         Ok(())
     }
@@ -53,7 +54,7 @@ impl<T: ArrowPrimitiveType<Native: Averaged> + Debug> Accumulator for RunningAvg
 
     fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
         self.count += states[0].as_primitive::<UInt64Type>().iter().flatten().sum::<u64>();
-        self.total.merge(total_of(states[1].as_primitive::<T>()));
+        self.total.merge(total_of(states[1].as_primitive::<T>(), Headroom::unused()));
         self.total.wraps += states[2].as_primitive::<Int64Type>().iter().flatten().sum::<i64>();
         Ok(())
     }

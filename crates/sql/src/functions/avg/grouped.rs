@@ -10,6 +10,7 @@ use datafusion::error::Result;
 use datafusion::logical_expr::{EmitTo, GroupsAccumulator};
 
 use super::super::groups::{GroupTotals, masked};
+use super::super::headroom::Headroom;
 use super::super::total::Total;
 use super::mean::{Averaged, Mean};
 
@@ -24,7 +25,7 @@ pub(super) struct GroupedAvg<T: ArrowPrimitiveType<Native: Averaged>> {
 impl<T: ArrowPrimitiveType<Native: Averaged> + Send> GroupedAvg<T> {
     /// Averages made as `mean` says.
     pub(super) fn new(mean: Mean<T::Native>) -> Self {
-        Self { mean, totals: GroupTotals::new(), counts: vec![] }
+        Self { mean, totals: GroupTotals::new(Headroom::unused()), counts: vec![] }
     }
 }
 

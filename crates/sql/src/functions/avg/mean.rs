@@ -90,11 +90,13 @@ mod tests {
 
     use datafusion::arrow::datatypes::TimeUnit;
 
+    use crate::functions::total::total_of_values;
+
     #[test]
     fn durations_average_although_their_sum_overflows() {
         let duration = DataType::Duration(TimeUnit::Second);
         let mean = Mean::<i64>::new("avg(x)", &duration, &duration);
-        let total = i64::total(&[i64::MAX, i64::MAX, i64::MAX - 3]);
+        let total = total_of_values(&[i64::MAX, i64::MAX, i64::MAX - 3]);
         assert_eq!(mean.of(total, 3).unwrap(), Some(i64::MAX - 1));
     }
 
@@ -103,7 +105,7 @@ mod tests {
         let mean =
             Mean::<i256>::new("avg(x)", &DataType::Decimal256(72, 0), &DataType::Decimal256(76, 4));
         let value = i256::from_i128(10).wrapping_pow(72).wrapping_sub(i256::ONE);
-        let total = i256::total(&[value; 50]);
+        let total = total_of_values(&[value; 50]);
         let expected = value.wrapping_mul(i256::from_i128(10_000));
         assert_eq!(mean.of(total, 50).unwrap(), Some(expected));
     }

@@ -2,31 +2,36 @@
 
 use std::fmt::Debug;
 
-use datafusion::arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray};
+use datafusion::arrow::array::{Array, ArrayRef, ArrowNumericType, ArrowPrimitiveType, AsArray};
 use datafusion::arrow::datatypes::Int64Type;
 use datafusion::common::ScalarValue;
 use datafusion::error::Result;
 use datafusion::logical_expr::Accumulator;
 
 use super::super::distinct::DistinctTotal;
+use super::super::headroom::Headroom;
 use super::super::target::Target;
 use super::super::total::{Summand, Total, total_of};
 
 /// The running sum of one group or window frame.
 #[derive(Debug)]
-pub(super) struct RunningSum<T: ArrowPrimitiveType<Native: Summand>> {
+pub(super) struct RunningSum<T: ArrowNumericType<Native: Summand>> {
     target: Target<T::Native>,
-    /// Whether the state has a column for the wraps.
-    carries: bool,
+    /// Of an empty total. If it is ample, the state has no column for the wraps.
+    headroom: Headroom,
     total: Total<T::Native>,
     /// How many values are in the total; none makes the sum null.
     count: usize,
 }
 
-impl<T: ArrowPrimitiveType<Native: Summand>> RunningSum<T> {
-    /// A sum for `target`, whose state has a column for the wraps if it `carries` them.
-    pub(super) fn new(target: Target<T::Native>, carries: bool) -> Self {
-        Self { target, carries, total: Total::default(), count: 0 }
+impl<T: ArrowNumericType<Native: Summand>> RunningSum<T> {
+    /// A sum for `target` with this headroom.
+    pub(super) fn new(target: Target<T::Native>, headroom: Headroom) -> Self {
+        Self { target, headroom, total: Total::default(), count: 0 }
+    }
+
+    fn carries_wraps(&self) -> bool {
+        matches!(self.headroom, Headroom::Within(_))
     }
 
     fn scalar(&self, low: T::Native) -> Result<ScalarValue> {
@@ -35,17 +40,17 @@ impl<T: ArrowPrimitiveType<Native: Summand>> RunningSum<T> {
     }
 }
 
-impl<T: ArrowPrimitiveType<Native: Summand> + Debug> Accumulator for RunningSum<T> {
+impl<T: ArrowNumericType<Native: Summand> + Debug> Accumulator for RunningSum<T> {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
         let values = values[0].as_primitive::<T>();
-        self.total.merge(total_of(values));
+        self.total.merge(total_of(values, self.headroom));
         self.count += values.len() - values.null_count();
         Ok(())
     }
 
     fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
         let values = values[0].as_primitive::<T>();
-        self.total.retract(total_of(values));
+        self.total.retract(total_of(values, self.headroom));
         self.count -= values.len() - values.null_count();
         Ok(())
     }
@@ -56,7 +61,7 @@ impl<T: ArrowPrimitiveType<Native: Summand> + Debug> Accumulator for RunningSum<
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
         let low = self.scalar(self.total.low)?;
-        if self.carries {
+        if self.carries_wraps() {
             let wraps = (self.count > 0).then_some(self.total.wraps);
             return Ok(vec![low, ScalarValue::Int64(wraps)]);
         }
@@ -66,7 +71,7 @@ impl<T: ArrowPrimitiveType<Native: Summand> + Debug> Accumulator for RunningSum<
 
     fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
         self.update_batch(states)?;
-        if self.carries {
+        if self.carries_wraps() {
             self.total.wraps += states[1].as_primitive::<Int64Type>().iter().flatten().sum::<i64>();
         }
         Ok(())

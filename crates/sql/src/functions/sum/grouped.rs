@@ -10,6 +10,7 @@ use datafusion::error::Result;
 use datafusion::logical_expr::{EmitTo, GroupsAccumulator};
 
 use super::super::groups::{GroupTotals, masked};
+use super::super::headroom::Headroom;
 use super::super::target::Target;
 use super::super::total::Summand;
 
@@ -23,9 +24,10 @@ pub(super) struct GroupedSum<T: ArrowPrimitiveType<Native: Summand>> {
 }
 
 impl<T: ArrowPrimitiveType<Native: Summand> + Send> GroupedSum<T> {
-    /// Sums for `target`, whose state has a column for the wraps if they `carries` them.
-    pub(super) fn new(target: Target<T::Native>, carries: bool) -> Self {
-        Self { target, carries, totals: GroupTotals::new() }
+    /// Sums for `target` with this headroom. If it is ample, the state has no column for the wraps.
+    pub(super) fn new(target: Target<T::Native>, headroom: Headroom) -> Self {
+        let carries = matches!(headroom, Headroom::Within(_));
+        Self { target, carries, totals: GroupTotals::new(headroom) }
     }
 }
 
@@ -63,9 +65,6 @@ impl<T: ArrowPrimitiveType<Native: Summand> + Send> GroupsAccumulator for Groupe
 
     fn state(&mut self, emit_to: EmitTo) -> Result<Vec<ArrayRef>> {
         let emitted = self.totals.emit(emit_to);
-        if !self.carries {
-            self.target.check_unwrapped(&emitted.wraps)?;
-        }
         let (lows, wraps) = emitted.into_columns::<T>(self.target.data_type());
         let mut state: Vec<ArrayRef> = vec![Arc::new(lows)];
         if self.carries {
