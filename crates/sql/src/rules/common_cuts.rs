@@ -21,6 +21,7 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::joins::{HashJoinExec, PartitionMode};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 
+use super::polled_probes::waits_for_siblings;
 use crate::scan::{ScanExec, whole_number};
 
 /// Gives joined tables common cuts; see the module.
@@ -58,6 +59,7 @@ impl PhysicalOptimizerRule for CommonCuts {
 fn common(join: &HashJoinExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let [(left_key, right_key)] = join.on() else { return Ok(None) };
     let (left, right) = (join.left(), join.right());
+    // A cut join has no exchange to its probe side that would poll all siblings.
     if waits_for_siblings(right) {
         return Ok(None);
     }
@@ -84,19 +86,6 @@ fn common(join: &HashJoinExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         .recompute_properties()
         .build_exec()?;
     Ok(Some(joined))
-}
-
-/// Whether a partition of the plan waits until its sibling partitions are polled, as the probe side
-/// of a broadcast join does: all of them report before its dynamic filter is made. A join whose
-/// partition has an empty build side never polls its probe side, and the siblings would wait for
-/// ever (an exchange between the two would poll all of them; a cut join has none).
-fn waits_for_siblings(plan: &Arc<dyn ExecutionPlan>) -> bool {
-    match plan.downcast_ref::<HashJoinExec>() {
-        Some(join) if *join.partition_mode() != PartitionMode::Partitioned => true,
-        // The build side is always read to its end.
-        Some(join) => waits_for_siblings(join.right()),
-        None => plan.children().into_iter().any(waits_for_siblings),
-    }
 }
 
 /// How a plan's partitions are cut, when it is by that key.

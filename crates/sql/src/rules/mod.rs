@@ -4,10 +4,12 @@
 //! |---|---|---|
 //! | [`MergeJoin`] | sort-merge join where a hash table would not fit | after join sides are chosen |
 //! | [`CommonCuts`] | same cut points for tables joined by the key they are sorted by | before exchanges are planned |
+//! | [`PolledProbes`] | an exchange where a join would wait for a sibling that nobody polls | after exchanges are planned |
 //! | `PlaceOnHomes` | exchanges and gathers that keep work at its home | before dynamic filters |
 
 mod common_cuts;
 mod merge_join;
+mod polled_probes;
 
 use std::sync::Arc;
 
@@ -17,6 +19,7 @@ use datafusion::physical_plan::joins::HashJoinExec;
 
 pub(crate) use common_cuts::CommonCuts;
 pub(crate) use merge_join::MergeJoin;
+pub(crate) use polled_probes::PolledProbes;
 
 use crate::exchange::{self, Rules};
 
@@ -27,6 +30,7 @@ const REQUIREMENTS: &str = "EnsureRequirements";
 pub(crate) fn physical_rules(runtime: &Runtime, limit: usize) -> Rules {
     let mut rules = exchange::physical_rules(&Arc::new(runtime.clone()));
     let at = rules.iter().position(|rule| rule.name() == REQUIREMENTS).unwrap_or(0);
+    rules.insert(at + 1, Arc::new(PolledProbes));
     rules.insert(at, Arc::new(CommonCuts));
     rules.insert(at, Arc::new(MergeJoin::new(limit)));
     rules
