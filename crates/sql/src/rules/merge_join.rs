@@ -4,13 +4,14 @@
 use std::sync::Arc;
 
 use datafusion::arrow::compute::SortOptions;
-use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::{JoinSide, Result};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::projection::ProjectionExpr;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::joins::utils::JoinFilter;
 use datafusion::physical_plan::joins::{HashJoinExec, SortMergeJoinExec};
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
@@ -75,7 +76,7 @@ fn merge_join(join: &HashJoinExec) -> Result<Arc<dyn ExecutionPlan>> {
         Arc::clone(join.left()),
         Arc::clone(join.right()),
         join.on().to_vec(),
-        join.filter().cloned(),
+        join.filter().map(left_first).transpose()?,
         *join.join_type(),
         vec![SortOptions::default(); join.on().len()],
         join.null_equality(),
@@ -87,4 +88,21 @@ fn merge_join(join: &HashJoinExec) -> Result<Arc<dyn ExecutionPlan>> {
         ProjectionExpr::new(Arc::new(Column::new(name, column)), name.clone())
     });
     Ok(Arc::new(ProjectionExec::try_new(columns.collect::<Vec<_>>(), merge)?))
+}
+
+/// The filter with the columns of the left side first. The sort-merge join builds its filter's input
+/// in that order whatever the filter says, and a join whose sides were swapped says otherwise.
+fn left_first(filter: &JoinFilter) -> Result<JoinFilter> {
+    let mut order: Vec<usize> = (0..filter.column_indices().len()).collect();
+    order.sort_by_key(|column| filter.column_indices()[*column].side != JoinSide::Left);
+    let columns = order.iter().map(|column| filter.column_indices()[*column].clone()).collect();
+    let schema = Arc::new(filter.schema().project(&order)?);
+    let moved = Arc::clone(filter.expression()).transform(|expr| {
+        let Some(column) = expr.downcast_ref::<Column>() else {
+            return Ok(Transformed::no(expr));
+        };
+        let to = order.iter().position(|from| *from == column.index()).unwrap_or(column.index());
+        Ok(Transformed::yes(Arc::new(Column::new(column.name(), to)) as _))
+    })?;
+    Ok(JoinFilter::new(moved.data, columns, schema))
 }

@@ -5,11 +5,13 @@
 //! | [`MergeJoin`] | sort-merge join where a hash table would not fit | after join sides are chosen |
 //! | [`CommonCuts`] | same cut points for tables joined by the key they are sorted by | before exchanges are planned |
 //! | [`PolledProbes`] | an exchange where a join would wait for a sibling that nobody polls | after exchanges are planned |
+//! | [`YieldingJoins`] | joins that yield, so that they can be cancelled | after scans yield |
 //! | `PlaceOnHomes` | exchanges and gathers that keep work at its home | before dynamic filters |
 
 mod common_cuts;
 mod merge_join;
 mod polled_probes;
+mod yielding;
 
 use std::sync::Arc;
 
@@ -20,17 +22,23 @@ use datafusion::physical_plan::joins::HashJoinExec;
 pub(crate) use common_cuts::CommonCuts;
 pub(crate) use merge_join::MergeJoin;
 pub(crate) use polled_probes::PolledProbes;
+pub(crate) use yielding::YieldingJoins;
 
 use crate::exchange::{self, Rules};
 
 /// DataFusion's rule that plans exchanges and sorts; ours that change what needs them stand before.
 const REQUIREMENTS: &str = "EnsureRequirements";
 
+/// DataFusion's rule that has scans yield.
+const COOPERATIVE: &str = "EnsureCooperative";
+
 /// The physical rules of a session whose memory limit is `limit` bytes.
 pub(crate) fn physical_rules(runtime: &Runtime, limit: usize) -> Rules {
     let mut rules = exchange::physical_rules(&Arc::new(runtime.clone()));
     let at = rules.iter().position(|rule| rule.name() == REQUIREMENTS).unwrap_or(0);
     rules.insert(at + 1, Arc::new(PolledProbes));
+    let scans_yield = rules.iter().position(|rule| rule.name() == COOPERATIVE);
+    rules.insert(scans_yield.map_or(rules.len(), |at| at + 1), Arc::new(YieldingJoins));
     rules.insert(at, Arc::new(CommonCuts));
     rules.insert(at, Arc::new(MergeJoin::new(limit)));
     rules
@@ -49,6 +57,8 @@ mod tests {
     #[test]
     fn the_rule_before_which_ours_stand_is_in_datafusions_list() {
         let rules = PhysicalOptimizer::new().rules;
-        assert_eq!(rules.iter().filter(|rule| rule.name() == REQUIREMENTS).count(), 1);
+        for name in [REQUIREMENTS, COOPERATIVE] {
+            assert_eq!(rules.iter().filter(|rule| rule.name() == name).count(), 1, "{name}");
+        }
     }
 }

@@ -58,10 +58,9 @@ impl Session {
 fn unique_names(schema: &Schema) -> Result<()> {
     let mut seen = HashSet::new();
     match schema.fields().iter().find(|field| !seen.insert(Arc::clone(field).name().clone())) {
-        Some(twice) => exec_err!(
-            "the query has two columns named '{}'; name one of them with AS",
-            twice.name()
-        ),
+        Some(twice) => {
+            exec_err!("duplicate column name '{}'; rename one of the two with AS", twice.name())
+        }
         None => Ok(()),
     }
 }
