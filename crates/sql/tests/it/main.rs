@@ -5,6 +5,7 @@
 //! - `logic`: the sqllogictest suite, on one node and on uneven nodes.
 //! - `placement`: chunks and pipelines are where EXPLAIN and the knowledge base say.
 //! - `limits`: short memory, cancelled queries and failing statements do no harm.
+//! - `reference`: operators agree with slow readable ones on seeded hostile data.
 //! - `files`: formats survive the way out and back.
 
 mod common;
@@ -12,4 +13,5 @@ mod files;
 mod limits;
 mod logic;
 mod placement;
+mod reference;
 mod tpch;
