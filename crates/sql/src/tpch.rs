@@ -141,7 +141,7 @@ async fn load_table(session: &Session, table: &'static str, scale: f64) -> Resul
             for batch in part(table, scale, number as i32 + 1, parts as i32)? {
                 let batch: RecordBatch = batch?;
                 writer.write(&batch)?;
-                // Long generations let others run, and end when they are cancelled.
+                // Long generations let others run. Dropping the load leaves them to their end.
                 tokio::task::yield_now().await;
             }
             writer.finish()

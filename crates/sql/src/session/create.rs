@@ -1,4 +1,5 @@
-//! `CREATE TABLE`: loads the rows first, then puts the table in place in one step.
+//! `CREATE TABLE`: loads the rows first, then puts the table in place of the old one, whose name is
+//! missing for the moment between the two.
 
 use std::collections::HashSet;
 use std::sync::Arc;
