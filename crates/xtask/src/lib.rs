@@ -13,8 +13,10 @@ pub mod tidy;
 
 use cargo::cargo;
 
-/// Root of the repository this crate was built from.
+/// Root of the repository whose cargo runs this. Cargo tells it at run time: checkouts that share a
+/// target directory share this binary too, and the folder it was built from may be gone.
 pub fn repository_root() -> PathBuf {
-    let crate_dir = Path::new(env!("CARGO_MANIFEST_DIR"));
-    crate_dir.ancestors().nth(2).unwrap_or(crate_dir).to_path_buf()
+    let told = std::env::var_os("CARGO_MANIFEST_DIR");
+    let crate_dir = told.map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+    crate_dir.ancestors().nth(2).map_or_else(|| crate_dir.clone(), Path::to_path_buf)
 }

@@ -56,3 +56,8 @@ pub(crate) fn texts(batch: &RecordBatch) -> Vec<Vec<String>> {
     let row = |row| columns.iter().map(|column| column.value(row).to_string()).collect();
     (0..batch.num_rows()).map(row).collect()
 }
+
+/// This crate's folder, as cargo tells at run time: checkouts may share a target directory.
+pub(crate) fn crate_folder() -> String {
+    std::env::var("CARGO_MANIFEST_DIR").expect("cargo runs the tests")
+}

@@ -79,7 +79,7 @@ fn column_texts(column: &dyn Array) -> Vec<String> {
 }
 
 fn files() -> Vec<PathBuf> {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/slt");
+    let directory = Path::new(&crate::common::crate_folder()).join("tests/slt");
     let entries = std::fs::read_dir(directory).expect("the suite is there");
     let mut files: Vec<PathBuf> = entries
         .map(|entry| entry.expect("the suite can be listed").path())

@@ -19,7 +19,7 @@ fn load(session: &Session, scale: f64) {
 
 /// The committed answer: names, then rows.
 fn answer(scale: &str, query: usize) -> (Vec<String>, Vec<Vec<String>>) {
-    let path = format!("{}/tpch/answers/sf{scale}/q{query:02}.csv", env!("CARGO_MANIFEST_DIR"));
+    let path = format!("{}/tpch/answers/sf{scale}/q{query:02}.csv", crate::common::crate_folder());
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
     let mut lines = csv_lines(&text).into_iter();
     (lines.next().expect("the answer has names"), lines.collect())
