@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use atoll_placement::Strategy;
+use atoll_tools::exit;
 use atoll_topology::Bytes;
 use clap::{Args, Parser, Subcommand};
 
-use crate::exit;
 use crate::memory::parse_bytes;
 use crate::output::Mode;
 
@@ -22,13 +22,9 @@ pub(crate) struct Cli {
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Show the machine: packages, nodes, domains, cores, memory and distances
-    #[command(after_help = "\
-Examples:
-  atoll topo
-  atoll topo --json | jq '.nodes[].cpus'
-  atoll topo --synthetic 'node:4(memory=16GiB) l3:2 core:8 pu:2'")]
-    Topo(TopoArgs),
+    /// The commands that need no SQL engine
+    #[command(flatten)]
+    Tools(atoll_tools::Command),
     /// SQL over files and in-memory tables: a shell, or scripts with -c, -f and stdin
     #[command(after_help = "\
 Examples:
@@ -53,17 +49,6 @@ Examples:
 It fails when a query fails (1), or when the placement of tables and threads could not be verified
 with the kernel (3).")]
     Demo(DemoArgs),
-}
-
-/// Arguments of `atoll topo`.
-#[derive(Args, Debug)]
-pub(crate) struct TopoArgs {
-    /// One JSON document instead of a tree
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// A machine that is described rather than this one, such as 'node:4 core:2 pu:1'
-    #[arg(long, value_name = "DESCRIPTION")]
-    pub(crate) synthetic: Option<String>,
 }
 
 /// What every command that runs SQL takes.

@@ -9,8 +9,8 @@ use atoll_sql::{Session, SessionOptions};
 use atoll_topology::{Bytes, Machine};
 
 use crate::cli::EngineArgs;
-use crate::exit::{Ends, Exit};
 use crate::memory::limit_default;
+use atoll_tools::exit::{Ends, Exit};
 
 /// A session on this machine.
 pub(crate) struct Engine {

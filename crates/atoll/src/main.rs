@@ -9,21 +9,19 @@
 mod cli;
 mod demo;
 mod engine;
-mod exit;
 mod memory;
 mod near;
 mod output;
 mod progress;
 mod shell;
-mod terminal;
-mod topo;
 
 use std::process::ExitCode;
 
+use atoll_tools::exit::{Ends, Exit};
+use atoll_tools::terminal;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
 use cli::{Cli, Command};
-use exit::{Ends, Exit};
 
 /// Tables have memory of their own; everything else is allocated here, and by many threads.
 #[global_allocator]
@@ -41,7 +39,7 @@ fn main() -> ExitCode {
 
 fn run(cli: &Cli, matches: &ArgMatches) -> Result<(), Ends> {
     match &cli.command {
-        Command::Topo(args) => topo::run(args),
+        Command::Tools(command) => atoll_tools::run(command),
         Command::Sql(args) => {
             let scripts = matches.subcommand().map(|(_, matches)| args.scripts_in_order(matches));
             on_this_thread(shell::run(args, scripts.unwrap_or_default()))

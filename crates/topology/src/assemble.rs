@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 
 use crate::{
-    Bytes, Core, CoreId, Cpu, CpuId, CpuSet, Domain, DomainId, Hidden, Limits, Machine, Node,
-    NodeId, Package, PackageId, Source,
+    Bytes, Cache, Core, CoreId, Cpu, CpuId, CpuSet, Domain, DomainId, Hidden, HugePages, Limits,
+    Link, Machine, Node, NodeId, Package, PackageId, Source,
 };
 
 /// Local distance of the ACPI SLIT (ACPI 6.5, section 5.2.17).
@@ -38,11 +38,12 @@ pub(crate) struct CachePart {
 }
 
 /// A node with usable memory, usable cpus or both.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct NodePart {
     pub(crate) id: NodeId,
     pub(crate) memory: Bytes,
     pub(crate) memory_free: Bytes,
+    pub(crate) huge_pages: Vec<HugePages>,
 }
 
 /// All that is known before cpus are grouped. Order of the lists does not matter, except that
@@ -56,6 +57,11 @@ pub(crate) struct Parts {
     pub(crate) models: BTreeMap<PackageId, String>,
     pub(crate) memory_source: Source,
     pub(crate) caches_source: Source,
+    /// In any order.
+    pub(crate) caches: Vec<Cache>,
+    /// In the order of their ids.
+    pub(crate) links: Vec<Link>,
+    pub(crate) links_source: Source,
     pub(crate) distances: Vec<Vec<u32>>,
     pub(crate) distances_source: Source,
     pub(crate) hidden: Hidden,
@@ -77,6 +83,7 @@ pub(crate) fn distances_assumed(nodes: usize) -> Vec<Vec<u32>> {
 pub(crate) fn machine(mut parts: Parts) -> Machine {
     parts.cpus.sort_unstable_by_key(|cpu| cpu.id);
     parts.nodes.sort_unstable_by_key(|node| node.id);
+    parts.caches.sort_by_key(|cache| (cache.level, cache.kind, cache.cpus.first()));
     let domain_of = dense(&parts.cpus, |cpu| (cpu.node, cpu.cache.level, cpu.cache.leader));
     let core_of = dense(&parts.cpus, |cpu| (cpu.node, cpu.cache.level, cpu.cache.leader, cpu.core));
     let cpus: Vec<Cpu> = parts
@@ -99,6 +106,9 @@ pub(crate) fn machine(mut parts: Parts) -> Machine {
         domains: domains(&parts.cpus, &cpus),
         cores: cores(&cpus),
         cpus,
+        caches: parts.caches,
+        links: parts.links,
+        links_source: parts.links_source,
         distances: parts.distances,
         distances_source: parts.distances_source,
         memory_source: parts.memory_source,
@@ -154,6 +164,7 @@ fn nodes(parts: &[NodePart], cpus: &[Cpu]) -> Vec<Node> {
                 cpus: set(&cpus),
                 memory: part.memory,
                 memory_free: part.memory_free,
+                huge_pages: part.huge_pages.clone(),
             }
         })
         .collect()

@@ -134,7 +134,12 @@ impl NodeShape {
     }
 
     fn part(&self) -> NodePart {
-        NodePart { id: self.id, memory: self.memory, memory_free: self.memory }
+        NodePart {
+            id: self.id,
+            memory: self.memory,
+            memory_free: self.memory,
+            huge_pages: Vec::new(),
+        }
     }
 }
 
@@ -200,6 +205,9 @@ impl MachineBuilder {
             models: self.model.as_ref().map_or_else(BTreeMap::new, models),
             memory_source: Source::Synthetic,
             caches_source: Source::Synthetic,
+            caches: Vec::new(),
+            links: Vec::new(),
+            links_source: Source::Assumed,
             distances: match self.distances {
                 Some(distances) => distances,
                 None => assemble::distances_assumed(self.nodes.len()),

@@ -58,6 +58,10 @@ id!(
     /// A hardware thread, by the kernel's number.
     CpuId
 );
+id!(
+    /// An interconnect link, numbered densely from 0 in the order of [`Machine::links`](crate::Machine).
+    LinkId
+);
 
 /// A number of bytes.
 #[derive(

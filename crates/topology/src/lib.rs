@@ -15,7 +15,9 @@
 mod assemble;
 mod builder;
 mod discover;
+pub mod formats;
 mod ids;
+mod knowledge;
 mod machine;
 pub mod render;
 mod sets;
@@ -23,9 +25,11 @@ mod synthetic;
 
 pub use builder::{BuildError, CPUS_MAX, MachineBuilder, NODES_MAX, NodeShape, Numbering};
 pub use discover::{Allowed, DiscoverError};
-pub use ids::{Bytes, CoreId, CpuId, DomainId, Nanos, NodeId, PackageId};
+pub use ids::{Bytes, CoreId, CpuId, DomainId, LinkId, Nanos, NodeId, PackageId};
+pub use knowledge::{Conditions, Fact, Knowledge, Quantity, Spread, Subject};
 pub use machine::{
-    Core, Cpu, CpuTimeLimit, Domain, Hidden, Limits, Machine, MemoryLimit, Node, Package, Source,
+    Cache, CacheKind, Core, Cpu, CpuTimeLimit, Domain, Hidden, HugePages, Limits, Link, Machine,
+    MemoryLimit, Node, Package, Source,
 };
 pub use sets::{CpuSet, IdSet, NodeSet, SET_NUMBER_MAX, SetError};
 pub use synthetic::SyntheticError;

@@ -1,6 +1,6 @@
 //! `Machine`: package ⊃ node ⊃ domain ⊃ core ⊃ cpu, with memory and distances.
 
-use crate::{Bytes, CoreId, CpuId, CpuSet, DomainId, NodeId, NodeSet, PackageId};
+use crate::{Bytes, CoreId, CpuId, CpuSet, DomainId, LinkId, NodeId, NodeSet, PackageId};
 
 /// Where a fact comes from, in order of trust (best first).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
@@ -8,6 +8,8 @@ use crate::{Bytes, CoreId, CpuId, CpuSet, DomainId, NodeId, NodeSet, PackageId};
 pub enum Source {
     /// Measured on the machine itself.
     Measured,
+    /// Read at one moment and changing all the time, such as free memory.
+    Observed,
     /// Read from sysfs or procfs.
     Discovered,
     /// Written down in a machine file.
@@ -36,6 +38,13 @@ pub struct Machine {
     pub cores: Vec<Core>,
     /// Usable cpus.
     pub cpus: Vec<Cpu>,
+    /// Caches of every level that the cpus see, ordered by level, kind and smallest cpu; empty where
+    /// they are unknown. The last-level caches are also the [`domains`](Self::domains)'.
+    pub caches: Vec<Cache>,
+    /// Interconnect links between nodes, ordered by id; empty where nobody tells.
+    pub links: Vec<Link>,
+    /// Where the links come from.
+    pub links_source: Source,
     /// SLIT distances, row (from) major in the order of `nodes`; 10 is local.
     pub distances: Vec<Vec<u32>>,
     /// Where the distances come from.
@@ -116,6 +125,62 @@ pub struct Node {
     pub memory: Bytes,
     /// Memory free when read.
     pub memory_free: Bytes,
+    /// Pools of explicit huge pages, ordered by size.
+    pub huge_pages: Vec<HugePages>,
+}
+
+/// A node's pool of explicit huge pages (hugetlbfs).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct HugePages {
+    /// Size of one page.
+    pub size: Bytes,
+    /// Pages in the pool.
+    pub total: u64,
+    /// Pages nobody has reserved.
+    pub free: u64,
+}
+
+/// What a cache holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CacheKind {
+    /// Data only.
+    Data,
+    /// Instructions only.
+    Instruction,
+    /// Both.
+    Unified,
+}
+
+/// A cache and the cpus that share it.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct Cache {
+    /// Level, 1 nearest to the core.
+    pub level: u32,
+    /// What it holds.
+    pub kind: CacheKind,
+    /// Usable cpus that share it.
+    pub cpus: CpuSet,
+    /// Size in all, where known.
+    pub size: Option<Bytes>,
+    /// Size of a line, where known.
+    pub line: Option<Bytes>,
+    /// Ways of associativity, where known; 0 for a fully associative cache.
+    pub ways: Option<u32>,
+}
+
+/// An interconnect link between two nodes: both directions, each with the bandwidth and latency that
+/// the knowledge base's facts tell of it.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct Link {
+    /// Atoll's number.
+    pub id: LinkId,
+    /// The smaller node.
+    pub a: NodeId,
+    /// The larger node.
+    pub b: NodeId,
+    /// What it is: `QPI`, `UPI`, `HyperTransport`, `mesh`, …
+    pub kind: String,
 }
 
 /// The cores that share a last-level cache.

@@ -6,8 +6,8 @@ use atoll_sql::{Session, tpch};
 use atoll_topology::Bytes;
 
 use super::facts::{Load, LoadedTable};
-use crate::exit::{Ends, Exit};
 use crate::progress::LoadBar;
+use atoll_tools::exit::{Ends, Exit};
 
 /// Generates the tables into placed memory.
 pub(super) async fn load(session: &Session, scale: f64, has_progress: bool) -> Result<Load, Ends> {

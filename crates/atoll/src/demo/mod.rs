@@ -19,8 +19,8 @@ use atoll_topology::render;
 
 use crate::cli::DemoArgs;
 use crate::engine::Engine;
-use crate::exit::{Ends, Exit};
 use crate::memory::Resident;
+use atoll_tools::exit::{Ends, Exit};
 use facts::{Facts, Memory, Settings};
 
 /// Query whose plan is shown: a join of two large tables, both of whose scans filter.

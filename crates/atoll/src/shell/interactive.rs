@@ -17,7 +17,7 @@ use super::highlight::highlighted;
 use super::inputs::{Inputs, is_command, is_whole};
 use super::stop::Stop;
 use crate::engine::Engine;
-use crate::terminal;
+use atoll_tools::terminal;
 
 const PROMPT: &str = "atoll> ";
 

@@ -27,7 +27,7 @@ use atoll_sql::Session;
 
 use crate::cli::{Script, SqlArgs};
 use crate::engine::Engine;
-use crate::exit::Ends;
+use atoll_tools::exit::Ends;
 use interrupt::Interrupts;
 use lines::Lines;
 use settings::Settings;

@@ -7,7 +7,7 @@ use atoll_sql::QueryResult;
 use super::Shell;
 use super::stop::Stop;
 use crate::progress::QueryBar;
-use crate::terminal;
+use atoll_tools::terminal;
 
 impl Shell {
     /// Runs a statement that starts on `line` of its source.

@@ -4,7 +4,7 @@ use std::io;
 
 use atoll_sql::SqlError;
 
-use crate::exit::{Ends, Exit};
+use atoll_tools::exit::{Ends, Exit};
 
 /// Why a statement, a command or a script ended early.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, IsTerminal, Write, stdout};
 use std::path::Path;
 
 use crate::output::Layout;
-use crate::terminal;
+use atoll_tools::terminal;
 
 /// Stdout, or the file that `.output` names.
 pub(super) struct Target {

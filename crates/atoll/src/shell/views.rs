@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::Shell;
 use super::stop::Stop;
-use crate::exit::{Ends, Exit};
+use atoll_tools::exit::{Ends, Exit};
 
 /// Endings that say how a file is compressed, not what it is.
 const COMPRESSED: [&str; 4] = ["gz", "bz2", "xz", "zst"];

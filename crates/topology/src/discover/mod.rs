@@ -66,6 +66,9 @@ impl Machine {
             source: Source::Discovered,
             nodes: kept,
             caches_source: cpus.caches_source(),
+            caches: Vec::new(),
+            links: Vec::new(),
+            links_source: Source::Assumed,
             cpus: cpus.parts,
             models: cpus.models,
             memory_source: Source::Discovered,
@@ -95,7 +98,12 @@ fn nodes_kept(
             memory = Memory::NONE;
         }
         if memory.total.0 > 0 || node.cpus.iter().any(|cpu| usable.contains(cpu)) {
-            kept.push(NodePart { id: node.id, memory: memory.total, memory_free: memory.free });
+            kept.push(NodePart {
+                id: node.id,
+                memory: memory.total,
+                memory_free: memory.free,
+                huge_pages: Vec::new(),
+            });
         }
     }
     Ok((kept, hidden))

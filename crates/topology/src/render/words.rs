@@ -45,6 +45,7 @@ fn shortened(list: &str) -> String {
 pub(super) fn source(source: Source) -> &'static str {
     match source {
         Source::Measured => "(measured)",
+        Source::Observed => "(observed)",
         Source::Discovered => "(discovered)",
         Source::Declared => "(declared)",
         Source::Synthetic => "(synthetic)",

@@ -55,6 +55,9 @@ impl Machine {
             models: BTreeMap::new(),
             memory_source: known(levels.node.size().is_some()),
             caches_source: known(levels.l3.is_given()),
+            caches: Vec::new(),
+            links: Vec::new(),
+            links_source: Source::Assumed,
             distances: assemble::distances_assumed(nodes.len()),
             distances_source: Source::Assumed,
             hidden: Hidden::default(),
@@ -71,7 +74,8 @@ impl Machine {
 fn nodes(levels: &Levels) -> Vec<NodePart> {
     let count = if levels.node.is_given() { levels.pack.count() * levels.node.count() } else { 1 };
     let memory = levels.node.size().unwrap_or(NODE_MEMORY_ASSUMED);
-    let node = |id| NodePart { id: NodeId(id), memory, memory_free: memory };
+    let node =
+        |id| NodePart { id: NodeId(id), memory, memory_free: memory, huge_pages: Vec::new() };
     (0..count).map(node).collect()
 }
 

@@ -6,7 +6,7 @@ use super::Command;
 use super::help::usage;
 use crate::near::near;
 use crate::output::Mode;
-use crate::terminal;
+use atoll_tools::terminal;
 
 /// `on` or `off`; without either, the other of the two.
 pub(super) fn switch(value: &mut bool, command: &Command, argument: &str) -> Result<(), Stop> {

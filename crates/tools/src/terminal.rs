@@ -8,7 +8,7 @@ use terminal_size::{Width, terminal_size_of};
 const ERROR: (&str, &str) = ("\x1b[1;31m", "\x1b[0m");
 
 /// Columns of the terminal that stdout is; none where it is none.
-pub(crate) fn width() -> Option<usize> {
+pub fn width() -> Option<usize> {
     if !stdout().is_terminal() {
         return None;
     }
@@ -16,19 +16,19 @@ pub(crate) fn width() -> Option<usize> {
 }
 
 /// Whether a stream that is a terminal may be coloured (<https://no-color.org>).
-pub(crate) fn colors(is_terminal: bool) -> bool {
+pub fn colors(is_terminal: bool) -> bool {
     let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     is_terminal && !is_set("NO_COLOR") && !is_dumb
 }
 
 /// Writes a line to stderr. Where nobody can read it there is nobody to tell.
-pub(crate) fn say(line: impl std::fmt::Display) {
+pub fn say(line: impl std::fmt::Display) {
     let _ = writeln!(stderr(), "{line}");
 }
 
 /// Writes `error: …` to stderr.
-pub(crate) fn say_error(message: impl std::fmt::Display) {
+pub fn say_error(message: impl std::fmt::Display) {
     let (on, off) = if colors(stderr().is_terminal()) { ERROR } else { ("", "") };
     say(format_args!("{on}error:{off} {message}"));
 }

@@ -5,52 +5,81 @@ use std::process::ExitCode;
 
 /// The exit codes, which `atoll --help` lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Exit {
+pub enum Exit {
     /// All was done.
-    Done = 0,
+    Done,
     /// A statement or command of a script failed, or a query of the demo.
-    Statement = 1,
+    Statement,
     /// The kernel or a container refused a placement that had to be (`--strict`, the demo).
-    Placement = 3,
+    Placement,
+    /// This machine or this kernel does not have what was asked for.
+    NotHere,
     /// Atoll itself could not do its part.
-    Own = 125,
+    Own,
+    /// The command to run is there and cannot be run.
+    CannotRun,
+    /// The command to run is not found.
+    NotFound,
     /// Ctrl-C.
-    Interrupted = 130,
+    Interrupted,
+    /// The code of the command that was run.
+    Child(u8),
+}
+
+impl Exit {
+    /// The code as a number.
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Statement => 1,
+            Self::Placement => 3,
+            Self::NotHere => 4,
+            Self::Own => 125,
+            Self::CannotRun => 126,
+            Self::NotFound => 127,
+            Self::Interrupted => 130,
+            Self::Child(code) => code,
+        }
+    }
 }
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        Self::from(exit as u8)
+        Self::from(exit.code())
     }
 }
 
 /// What `atoll --help` says of them. Flags that cannot be understood end in 2, which is clap's.
-pub(crate) const HELP: &str = "\
+pub const HELP: &str = "\
 Exit codes:
   0    done
   1    a statement or command failed (nothing after it was run)
   2    the command line cannot be understood
   3    a placement was refused or could not be verified
+  4    this machine or kernel does not have what was asked for
   125  Atoll itself failed: machine not readable, no threads, a file not readable
-  130  interrupted (Ctrl-C)";
+  126  the program to run cannot be run
+  127  the program to run is not found
+  130  interrupted (Ctrl-C)
+`run` ends with the code of the program it ran; 128 + the signal where one ended it.";
 
 /// An error with the code that the process ends with.
 #[derive(Debug)]
-pub(crate) struct Ends {
+pub struct Ends {
     /// The code.
-    pub(crate) exit: Exit,
+    pub exit: Exit,
     /// What to say; nothing where it was said or need not be.
-    pub(crate) message: Option<String>,
+    pub message: Option<String>,
 }
 
 impl Ends {
     /// Ends with a message.
-    pub(crate) fn with(exit: Exit, message: impl fmt::Display) -> Self {
+    pub fn with(exit: Exit, message: impl fmt::Display) -> Self {
         Self { exit, message: Some(message.to_string()) }
     }
 
     /// Ends without a word more.
-    pub(crate) fn quietly(exit: Exit) -> Self {
+    pub fn quietly(exit: Exit) -> Self {
         Self { exit, message: None }
     }
 }

@@ -1,0 +1,1 @@
+//! Measurements on this machine: what each returns, and that no input makes it panic.

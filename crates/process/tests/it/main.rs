@@ -1,0 +1,1 @@
+//! Processes started and looked at, on this machine and on simulated ones.

@@ -1,0 +1,41 @@
+//! The commands that need no SQL engine: `topo` shows the machine, `run` starts programs under a
+//! placement, `where` tells where a process lives.
+//!
+//! It owns their flags, their text and their JSON, and how a process of Atoll ends. It is a crate of
+//! its own because it builds in seconds and makes a binary of a few megabytes (`atoll-tools`) that can
+//! be copied to a server or into a container; `atoll` has the same commands beside its own.
+
+#![forbid(unsafe_code)]
+
+pub mod exit;
+pub mod run;
+pub mod terminal;
+pub mod topo;
+pub mod whereabouts;
+
+use clap::Subcommand;
+
+use exit::Ends;
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Show the machine: packages, nodes, domains, cores, memory and distances
+    #[command(after_help = topo::EXAMPLES)]
+    Topo(topo::Args),
+    /// Start a program with its threads and memory placed
+    #[command(after_help = run::EXAMPLES)]
+    Run(run::Args),
+    /// Show where a process lives: its threads, its memory, its policies
+    #[command(after_help = whereabouts::EXAMPLES)]
+    Where(whereabouts::Args),
+}
+
+/// Runs a command.
+pub fn run(command: &Command) -> Result<(), Ends> {
+    match command {
+        Command::Topo(args) => topo::run(args),
+        Command::Run(args) => run::run(args),
+        Command::Where(args) => whereabouts::run(args),
+    }
+}
