@@ -1,5 +1,5 @@
 //! Reading sysfs, procfs and cgroupfs under a root that can be moved: `/` for the live machine, any
-//! directory for a tree copied from another machine or written by a test.
+//! directory for a tree copied from another machine or written by a test, or a [`Tree`] in memory.
 //!
 //! What is read may be hostile (a copied tree is user input), so every read is bounded and no name
 //! may climb out of the root with `..`. Symbolic links are followed as the kernel follows them.
@@ -7,6 +7,9 @@
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use crate::Tree;
 
 /// Largest file read: `/proc/cpuinfo` of a machine with 8192 cpus is some 12 MiB.
 pub const FILE_BYTES_MAX: u64 = 16 << 20;
@@ -79,6 +82,8 @@ impl RootError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Root {
     base: PathBuf,
+    /// What is read instead of the file system; `base` then only names it in messages.
+    tree: Option<Arc<Tree>>,
 }
 
 impl Root {
@@ -89,12 +94,17 @@ impl Root {
 
     /// A tree elsewhere.
     pub fn at(base: impl Into<PathBuf>) -> Self {
-        Self { base: base.into() }
+        Self { base: base.into(), tree: None }
+    }
+
+    /// A tree in memory. `name` stands for its root in messages, such as the file it came from.
+    pub fn of_tree(name: impl Into<PathBuf>, tree: Tree) -> Self {
+        Self { base: name.into(), tree: Some(Arc::new(tree)) }
     }
 
     /// Whether this is the machine the process runs on.
     pub fn is_live(&self) -> bool {
-        self.base == Path::new("/")
+        self.tree.is_none() && self.base == Path::new("/")
     }
 
     /// Where a file lies. `name` is its path on the machine described (`/proc/stat`, with or
@@ -109,12 +119,21 @@ impl Root {
 
     /// Whether a file or directory of that name exists.
     pub fn exists(&self, name: &str) -> bool {
-        self.path(name).is_ok_and(|path| path.exists())
+        self.path(name).is_ok_and(|path| match &self.tree {
+            None => path.exists(),
+            Some(tree) => tree.exists(name),
+        })
     }
 
     /// Reads a file of up to [`FILE_BYTES_MAX`] bytes.
     pub fn read_bytes(&self, name: &str) -> Result<Vec<u8>, RootError> {
         let path = self.path(name)?;
+        if let Some(tree) = &self.tree {
+            return match tree.file(name) {
+                Some(bytes) => Ok(bytes.to_vec()),
+                None => Err(RootError::NotFound { path }),
+            };
+        }
         let mut bytes = Vec::new();
         let read = File::open(&path)
             .and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes));
@@ -148,6 +167,10 @@ impl Root {
     /// Names of a directory's entries in alphabetical order.
     pub fn list(&self, name: &str) -> Result<Vec<String>, RootError> {
         let path = self.path(name)?;
+        if let Some(tree) = &self.tree {
+            let names = tree.list(name).ok_or(RootError::NotFound { path })?;
+            return Ok(names.into_iter().collect());
+        }
         let entries =
             fs::read_dir(&path).map_err(|error| RootError::from_io(path.clone(), error))?;
         let mut names = Vec::new();
@@ -238,6 +261,21 @@ mod tests {
         let error = Root::live().read_text("/dev/zero").unwrap_err();
         assert!(matches!(error, RootError::TooLarge { .. }), "{error:?}");
         assert!(error.to_string().contains("/dev/zero"), "{error}");
+    }
+
+    #[test]
+    fn a_tree_in_memory_reads_as_one_on_disk_and_its_errors_name_it() {
+        let mut tree = Tree::default();
+        tree.add_file("/proc/stat", Arc::from(*b"cpu 1\n")).unwrap();
+        let root = Root::of_tree("odd.dump", tree);
+        assert!(!root.is_live());
+        assert_eq!(root.read_text("/proc/stat").unwrap(), "cpu 1\n");
+        assert_eq!(root.list("proc").unwrap(), ["stat"]);
+        assert!(root.exists("proc") && !root.exists("/proc/uptime"));
+        assert_eq!(root.read_text_if_present("/proc/uptime").unwrap(), None);
+        let message = root.read_text("/proc").unwrap_err().to_string();
+        assert!(message.contains("odd.dump/proc: no such file"), "{message}");
+        assert!(matches!(root.read_text("/../etc"), Err(RootError::Outside { .. })));
     }
 
     #[test]

@@ -58,6 +58,7 @@ pub fn errno_name(errno: i32) -> &'static str {
         libc::EIO => "EIO",
         libc::E2BIG => "E2BIG",
         libc::EBADF => "EBADF",
+        libc::ECHILD => "ECHILD",
         libc::EAGAIN => "EAGAIN",
         libc::ENOMEM => "ENOMEM",
         libc::EACCES => "EACCES",

@@ -6,20 +6,30 @@
 //! call cannot break memory safety, so it is not `unsafe`.
 
 mod bitmap;
+mod children;
+mod clock;
 mod error;
 mod memory;
 mod pages;
 mod policy;
+mod signals;
 mod threads;
 
 pub use bitmap::{BITMAP_NUMBER_MAX, Bitmap, BitmapError};
+pub use children::{EndedChild, Ending, ended_child, kill_group, kill_process, tie_to_parent};
+pub use clock::{process_cpu_time, thread_cpu_time};
 pub use error::{CallError, CallErrorKind, errno_name};
 pub use memory::{
     madvise_hugepage, madvise_populate_write, mincore, mmap, munmap, page_size, touch_pages,
 };
-pub use pages::{move_pages, page_nodes};
+pub use pages::{move_pages, page_nodes, page_nodes_of};
 pub use policy::{
     PolicyMode, TaskPolicy, get_mempolicy, mbind, mems_allowed, policy_at, set_mempolicy,
+    set_mempolicy_balancing,
+};
+pub use signals::{
+    SignalMask, TakenSignal, block_signals, expect_children, is_signal_ignored, set_signal_mask,
+    signal, signal_name, wait_signal,
 };
 pub use threads::{CpuAndNode, getcpu, gettid, sched_getaffinity, sched_setaffinity};
 

@@ -11,7 +11,17 @@ const MPOL_MF_MOVE: i32 = 1 << 1;
 /// for a page not touched yet, `-EFAULT` for the shared page of zeros and for unmapped addresses.
 #[doc(alias = "move_pages")]
 pub fn page_nodes(addresses: &[usize]) -> Result<Vec<i32>, CallError> {
-    call_move_pages(addresses, None)
+    call_move_pages(0, addresses, None)
+}
+
+/// The same for the addresses of another process, which takes the right to trace it (`EPERM`
+/// otherwise; `ESRCH` once it has ended). A page that several processes map counts as well.
+#[doc(alias = "move_pages")]
+pub fn page_nodes_of(pid: u32, addresses: &[usize]) -> Result<Vec<i32>, CallError> {
+    match i32::try_from(pid) {
+        Ok(pid @ 1..) => call_move_pages(pid, addresses, None),
+        _ => Err(CallError { call: "move_pages", errno: libc::ESRCH }),
+    }
 }
 
 /// Moves the page at each address of the calling process to the node at the same position; the
@@ -21,10 +31,15 @@ pub fn move_pages(addresses: &[usize], nodes: &[i32]) -> Result<Vec<i32>, CallEr
     if addresses.len() != nodes.len() {
         return Err(CallError { call: "move_pages", errno: libc::EINVAL });
     }
-    call_move_pages(addresses, Some(nodes))
+    call_move_pages(0, addresses, Some(nodes))
 }
 
-fn call_move_pages(addresses: &[usize], nodes: Option<&[i32]>) -> Result<Vec<i32>, CallError> {
+/// `pid` 0 is the calling process.
+fn call_move_pages(
+    pid: i32,
+    addresses: &[usize],
+    nodes: Option<&[i32]>,
+) -> Result<Vec<i32>, CallError> {
     let mut status = vec![0_i32; addresses.len()];
     let targets = nodes.map_or(std::ptr::null(), <[i32]>::as_ptr);
     // SAFETY: the three arrays have the stated length and outlive the call. The kernel looks the
@@ -32,7 +47,7 @@ fn call_move_pages(addresses: &[usize], nodes: Option<&[i32]>) -> Result<Vec<i32
     let result = unsafe {
         libc::syscall(
             libc::SYS_move_pages,
-            0, // the calling process
+            pid,
             addresses.len(),
             addresses.as_ptr().cast::<*const c_void>(),
             targets,
@@ -64,6 +79,16 @@ mod tests {
         assert_eq!(move_pages(&[address], &nodes[..1]).unwrap(), nodes[..1]);
         // SAFETY: the mapping is ours and nothing refers to it.
         unsafe { munmap(start, 2 * page).unwrap() };
+    }
+
+    #[test]
+    fn the_pages_of_a_process_are_found_by_its_number() {
+        let value = [7_u8; 64];
+        let addresses = [value.as_ptr() as usize];
+        let Some(nodes) = permitted(page_nodes_of(std::process::id(), &addresses)) else { return };
+        assert_eq!(nodes, page_nodes(&addresses).unwrap());
+        assert_eq!(page_nodes_of(i32::MAX as u32, &addresses).unwrap_err().errno_name(), "ESRCH");
+        assert_eq!(page_nodes_of(0, &addresses).unwrap_err().errno_name(), "ESRCH");
     }
 
     #[test]
