@@ -8,16 +8,19 @@
 //! | [`four_nodes`] | four packages in a square: neighbours 21 away, opposite corners 31 |
 //! | [`sub_numa_clusters`] | two packages × two nodes × two domains, threads numbered last, as x86 servers do |
 //! | [`eight_uneven_nodes`] | sparse node numbers, 1 to 8 cpus, one node of memory only, one of cpus only, distances that differ there and back |
+//! | [`full_detail`] | two packages of one node each, with caches of every level and pools of huge pages |
 //! | [`sparse_nodes`] | nodes 0 and 8 with cpus, 252 to 255 with memory only, as POWER servers with GPUs have them |
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
 use std::io;
 use std::path::Path;
 
 use atoll_topology::{
-    Bytes, Cpu, CpuSet, Limits, Machine, MachineBuilder, NodeId, NodeSet, NodeShape, Numbering,
-    PackageId,
+    Bytes, Cache, CacheKind, Core, Cpu, CpuSet, Domain, HugePages, Knowledge, Limits, Machine,
+    MachineBuilder, Node, NodeId, NodeSet, NodeShape, Numbering, PackageId, Quantity, Source,
+    Subject,
 };
 
 const GIB: u64 = 1 << 30;
@@ -120,6 +123,50 @@ pub fn sparse_nodes() -> Machine {
     built(builder.distances((0..6).map(row).collect()))
 }
 
+/// Two packages of one node each, 2 domains × 2 cores × 2 threads and 32 GiB, of which all is known
+/// that sysfs tells: caches of every level with their lines and ways, and pools of huge pages.
+pub fn full_detail() -> Machine {
+    let mut machine = Machine { name: "full_detail".to_owned(), ..two_nodes() };
+    machine.caches = caches(&machine);
+    for (node, total) in machine.nodes.iter_mut().zip([512, 0]) {
+        let free = total / 2;
+        node.huge_pages = vec![
+            HugePages { size: Bytes(2 * MIB), total, free },
+            HugePages { size: Bytes(GIB), total: 1, free: 1 },
+        ];
+    }
+    machine
+}
+
+/// First- and second-level caches of every core, last-level caches of every domain.
+fn caches(machine: &Machine) -> Vec<Cache> {
+    let of_core = |core: &Core, level, kind, kib: u64, ways| Cache {
+        level,
+        kind,
+        cpus: core.cpus.clone(),
+        size: Some(Bytes(kib << 10)),
+        line: Some(Bytes(64)),
+        ways: Some(ways),
+    };
+    let of_domain = |domain: &Domain| Cache {
+        level: domain.cache_level.unwrap_or(3),
+        kind: CacheKind::Unified,
+        cpus: domain.cpus.clone(),
+        size: domain.cache,
+        line: Some(Bytes(64)),
+        ways: Some(0),
+    };
+    let kinds = [
+        (1, CacheKind::Data, 48, 12),
+        (1, CacheKind::Instruction, 32, 8),
+        (2, CacheKind::Unified, 1024, 16),
+    ];
+    let of_cores = kinds.iter().flat_map(|&(level, kind, kib, ways)| {
+        machine.cores.iter().map(move |core| of_core(core, level, kind, kib, ways))
+    });
+    of_cores.chain(machine.domains.iter().map(of_domain)).collect()
+}
+
 /// All of them.
 pub fn all() -> Vec<Machine> {
     vec![
@@ -128,13 +175,14 @@ pub fn all() -> Vec<Machine> {
         four_nodes(),
         sub_numa_clusters(),
         eight_uneven_nodes(),
+        full_detail(),
         sparse_nodes(),
     ]
 }
 
 /// Writes the sysfs and procfs of a machine under a directory, as a Linux kernel would show them to
-/// a process that may use all of it (`hidden` is not part of what is written). Memory and caches are
-/// written in KiB, as the kernel does.
+/// a process that may use all of it (`hidden` and links are not part of what is written). Memory and
+/// caches are written in KiB, as the kernel does, and the caches are those of [`caches_written`].
 pub fn write_sysfs(machine: &Machine, directory: &Path) -> io::Result<()> {
     let tree = Tree { directory };
     write_process(machine, &tree)?;
@@ -145,6 +193,23 @@ pub fn write_sysfs(machine: &Machine, directory: &Path) -> io::Result<()> {
         let directory = "sys/kernel/mm/transparent_hugepage";
         tree.write(&format!("{directory}/enabled"), "always [madvise] never")?;
         tree.write(&format!("{directory}/hpage_pmd_size"), size.0)?;
+    }
+    Ok(())
+}
+
+/// As [`write_sysfs`], and what the firmware tells of paths: the discovered latencies and bandwidths
+/// among the facts, each in the file that is its origin.
+pub fn write_knowledge(knowledge: &Knowledge, directory: &Path) -> io::Result<()> {
+    write_sysfs(&knowledge.machine, directory)?;
+    for fact in &knowledge.facts {
+        let unit = if fact.quantity == Quantity::Latency { 1.0 } else { 1e-3 };
+        if let (Source::Discovered, Subject::Path { from, .. }) = (fact.source, fact.subject)
+            && let Some((initiators, _)) = fact.origin.rsplit_once('/')
+        {
+            let tree = Tree { directory };
+            tree.write(&fact.origin, (fact.value / unit).round())?;
+            tree.write(&format!("{initiators}/node{from}/online"), 1)?;
+        }
     }
     Ok(())
 }
@@ -212,9 +277,8 @@ fn write_cpus(machine: &Machine, tree: &Tree<'_>) -> io::Result<()> {
     }
     for cpu in &machine.cpus {
         write_topology(machine, cpu, tree)?;
-        write_caches(machine, cpu, tree)?;
     }
-    Ok(())
+    write_caches(machine, tree)
 }
 
 fn write_topology(machine: &Machine, cpu: &Cpu, tree: &Tree<'_>) -> io::Result<()> {
@@ -226,25 +290,57 @@ fn write_topology(machine: &Machine, cpu: &Cpu, tree: &Tree<'_>) -> io::Result<(
     tree.write(&format!("{directory}/thread_siblings_list"), &core.cpus)
 }
 
-/// A core's own first-level caches and the last-level cache; nothing where caches are unknown.
-fn write_caches(machine: &Machine, cpu: &Cpu, tree: &Tree<'_>) -> io::Result<()> {
-    let domain = &machine.domains[cpu.domain.index()];
-    let Some(last) = domain.cache_level else { return Ok(()) };
-    let core = &machine.cores[cpu.core.index()].cpus;
-    let first = Some(Bytes(32 << 10));
-    let caches = [
-        (1, "Data", first, core),
-        (1, "Instruction", first, core),
-        (last, "Unified", domain.cache, &domain.cpus),
-    ];
-    for (index, (level, kind, size, shared)) in caches.into_iter().enumerate() {
-        let directory = format!("sys/devices/system/cpu/cpu{}/cache/index{index}", cpu.id);
-        tree.write(&format!("{directory}/level"), level)?;
-        tree.write(&format!("{directory}/type"), kind)?;
-        tree.write(&format!("{directory}/shared_cpu_list"), shared)?;
-        if let Some(size) = size {
-            tree.write(&format!("{directory}/size"), format!("{}K", size.0 / 1024))?;
+/// The caches that [`write_sysfs`] writes: the machine's; where it has none and yet its domains have,
+/// a core's own first-level caches and the last-level cache.
+pub fn caches_written(machine: &Machine) -> Vec<Cache> {
+    if !machine.caches.is_empty() {
+        return machine.caches.clone();
+    }
+    let cache = |level, kind, size, cpus: &CpuSet| {
+        let cpus = cpus.clone();
+        Cache { level, kind, cpus, size, line: None, ways: None }
+    };
+    let last_level = |core: &Core| machine.domains[core.domain.index()].cache_level;
+    let cores = || machine.cores.iter().filter(|core| last_level(core).is_some());
+    let first = |kind| move |core: &Core| cache(1, kind, Some(Bytes(32 << 10)), &core.cpus);
+    let last = machine.domains.iter().filter_map(|domain| {
+        Some(cache(domain.cache_level?, CacheKind::Unified, domain.cache, &domain.cpus))
+    });
+    let data = cores().map(first(CacheKind::Data));
+    let instruction = cores().map(first(CacheKind::Instruction));
+    data.chain(instruction).chain(last).collect()
+}
+
+fn write_caches(machine: &Machine, tree: &Tree<'_>) -> io::Result<()> {
+    let mut indexes = BTreeMap::new();
+    for cache in caches_written(machine) {
+        for cpu in cache.cpus.iter() {
+            let index = indexes.entry(cpu).or_insert(0);
+            let directory = format!("sys/devices/system/cpu/cpu{cpu}/cache/index{index}");
+            write_cache(&cache, &directory, tree)?;
+            *index += 1;
         }
+    }
+    Ok(())
+}
+
+fn write_cache(cache: &Cache, directory: &str, tree: &Tree<'_>) -> io::Result<()> {
+    let kind = match cache.kind {
+        CacheKind::Data => "Data",
+        CacheKind::Instruction => "Instruction",
+        CacheKind::Unified => "Unified",
+    };
+    tree.write(&format!("{directory}/level"), cache.level)?;
+    tree.write(&format!("{directory}/type"), kind)?;
+    tree.write(&format!("{directory}/shared_cpu_list"), &cache.cpus)?;
+    if let Some(size) = cache.size {
+        tree.write(&format!("{directory}/size"), format!("{}K", size.0 / 1024))?;
+    }
+    if let Some(line) = cache.line {
+        tree.write(&format!("{directory}/coherency_line_size"), line.0)?;
+    }
+    if let Some(ways) = cache.ways {
+        tree.write(&format!("{directory}/ways_of_associativity"), ways)?;
     }
     Ok(())
 }
@@ -254,6 +350,9 @@ fn write_nodes(machine: &Machine, tree: &Tree<'_>) -> io::Result<()> {
     for name in ["online", "possible"] {
         tree.write(&format!("sys/devices/system/node/{name}"), &online)?;
     }
+    for node in &machine.nodes {
+        write_huge_pages(node, tree)?;
+    }
     for (node, row) in machine.nodes.iter().zip(&machine.distances) {
         let directory = format!("sys/devices/system/node/node{}", node.id);
         let prefix = format!("Node {} ", node.id);
@@ -262,6 +361,17 @@ fn write_nodes(machine: &Machine, tree: &Tree<'_>) -> io::Result<()> {
         tree.write(&format!("{directory}/distance"), row.join(" "))?;
         let meminfo = meminfo(&prefix, node.memory, node.memory_free);
         tree.write(&format!("{directory}/meminfo"), meminfo)?;
+    }
+    Ok(())
+}
+
+fn write_huge_pages(node: &Node, tree: &Tree<'_>) -> io::Result<()> {
+    for pool in &node.huge_pages {
+        let kib = pool.size.0 >> 10;
+        let node = node.id;
+        let directory = format!("sys/devices/system/node/node{node}/hugepages/hugepages-{kib}kB");
+        tree.write(&format!("{directory}/nr_hugepages"), pool.total)?;
+        tree.write(&format!("{directory}/free_hugepages"), pool.free)?;
     }
     Ok(())
 }

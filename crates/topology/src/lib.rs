@@ -14,22 +14,31 @@
 
 mod assemble;
 mod builder;
+mod calendar;
+pub mod check;
 mod discover;
+pub mod dump;
 pub mod formats;
 mod ids;
 mod knowledge;
 mod machine;
 pub mod render;
+mod set_notation;
 mod sets;
 mod synthetic;
 
 pub use builder::{BuildError, CPUS_MAX, MachineBuilder, NODES_MAX, NodeShape, Numbering};
 pub use discover::{Allowed, DiscoverError};
 pub use ids::{Bytes, CoreId, CpuId, DomainId, LinkId, Nanos, NodeId, PackageId};
-pub use knowledge::{Conditions, Fact, Knowledge, Quantity, Spread, Subject};
+pub use knowledge::{
+    Age, BestCores, Conditions, CostBasis, Fact, Fingerprint, Knowledge, LINKS_ASSUMED_NODES_MAX,
+    Live, Matrix, Nearest, Quantity, QuestionError, Route, Spread, Subject, links_assumed, rfc3339,
+    store,
+};
 pub use machine::{
     Cache, CacheKind, Core, Cpu, CpuTimeLimit, Domain, Hidden, HugePages, Limits, Link, Machine,
     MemoryLimit, Node, Package, Source,
 };
+pub use set_notation::{ResolvedSet, SetSpec, SetSpecError};
 pub use sets::{CpuSet, IdSet, NodeSet, SET_NUMBER_MAX, SetError};
 pub use synthetic::SyntheticError;

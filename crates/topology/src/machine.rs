@@ -20,6 +20,35 @@ pub enum Source {
     Assumed,
 }
 
+impl Source {
+    /// Every source, the most trusted first.
+    pub const ALL: [Self; 6] = [
+        Self::Measured,
+        Self::Observed,
+        Self::Discovered,
+        Self::Declared,
+        Self::Synthetic,
+        Self::Assumed,
+    ];
+
+    /// Its name in files, JSON and SQL.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Measured => "measured",
+            Self::Observed => "observed",
+            Self::Discovered => "discovered",
+            Self::Declared => "declared",
+            Self::Synthetic => "synthetic",
+            Self::Assumed => "assumed",
+        }
+    }
+
+    /// The source of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|source| source.name() == name)
+    }
+}
+
 /// A machine as far as this process may use it: cpus outside the affinity mask or cpuset and nodes
 /// outside `Mems_allowed` are not in it. Every list is ordered by id.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]

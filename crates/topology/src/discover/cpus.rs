@@ -7,11 +7,12 @@ use std::collections::BTreeMap;
 
 use atoll_sys::Root;
 
+use super::caches::Caches;
 use super::nodes::Nodes;
-use super::{caches, read};
+use super::read;
 use crate::assemble::CpuPart;
 use crate::discover::DiscoverError;
-use crate::{CpuId, CpuSet, NodeId, PackageId, Source};
+use crate::{Cache, CpuId, CpuSet, NodeId, PackageId, Source};
 
 const DIRECTORY: &str = "/sys/devices/system/cpu";
 
@@ -20,17 +21,19 @@ const DIRECTORY: &str = "/sys/devices/system/cpu";
 pub(super) struct Cpus {
     pub(super) parts: Vec<CpuPart>,
     pub(super) models: BTreeMap<PackageId, String>,
+    pub(super) caches: Vec<Cache>,
 }
 
 impl Cpus {
     /// Reads the topology of the usable cpus.
     pub(super) fn read(root: &Root, usable: &CpuSet, nodes: &Nodes) -> Result<Self, DiscoverError> {
+        let mut caches = Caches::default();
         let parts = usable
             .iter()
-            .map(|cpu| part(root, cpu, usable, nodes))
+            .map(|cpu| part(root, &Peers::of(root, cpu, usable, nodes)?, &mut caches))
             .collect::<Result<Vec<_>, _>>()?;
         let models = models(root, &parts)?;
-        Ok(Self { parts, models })
+        Ok(Self { parts, models, caches: caches.usable(usable) })
     }
 
     /// Discovered as soon as the cache of any cpu is known.
@@ -50,15 +53,13 @@ pub(super) fn file(cpu: CpuId, name: &str) -> String {
     format!("{DIRECTORY}/cpu{cpu}/{name}")
 }
 
-fn part(root: &Root, id: CpuId, usable: &CpuSet, nodes: &Nodes) -> Result<CpuPart, DiscoverError> {
-    let node = nodes.home(root, id)?;
-    let peers = Peers { cpu: id, node, usable, nodes };
+fn part(root: &Root, peers: &Peers<'_>, caches: &mut Caches) -> Result<CpuPart, DiscoverError> {
     Ok(CpuPart {
-        id,
-        package: package(root, id)?,
-        node,
-        core: peers.leader(&core_cpus(root, id)?),
-        cache: caches::last_level(root, &peers)?,
+        id: peers.cpu,
+        package: package(root, peers.cpu)?,
+        node: peers.node,
+        core: peers.leader(&core_cpus(root, peers.cpu)?),
+        cache: caches.read(root, peers)?,
     })
 }
 
@@ -70,7 +71,16 @@ pub(super) struct Peers<'a> {
     nodes: &'a Nodes,
 }
 
-impl Peers<'_> {
+impl<'a> Peers<'a> {
+    fn of(
+        root: &Root,
+        cpu: CpuId,
+        usable: &'a CpuSet,
+        nodes: &'a Nodes,
+    ) -> Result<Self, DiscoverError> {
+        Ok(Self { cpu, node: nodes.home(root, cpu)?, usable, nodes })
+    }
+
     /// The first usable cpu on the same node out of a set that should hold the cpu itself. All
     /// members of a group name the same leader, so groups stay apart even if their lists disagree.
     pub(super) fn leader(&self, group: &CpuSet) -> CpuId {

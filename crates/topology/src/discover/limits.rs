@@ -28,6 +28,14 @@ pub(super) fn read(root: &Root, memory: Bytes) -> Result<Limits, DiscoverError> 
     Ok(limits)
 }
 
+/// Directories of the process's control groups and of those above them, in every hierarchy.
+pub(crate) fn group_directories(root: &Root) -> Result<Vec<String>, RootError> {
+    let groups = visible(root, "/proc/self/cgroup")?.unwrap_or_default();
+    let mounts = visible(root, "/proc/self/mountinfo")?.unwrap_or_default();
+    let mounts = mounts.lines().filter_map(Mount::parse);
+    Ok(mounts.flat_map(|mount| mount.directories(&groups)).collect())
+}
+
 /// A file's text; none where it does not exist or the process may not read it.
 fn visible(root: &Root, name: &str) -> Result<Option<String>, RootError> {
     match root.read_text_if_present(name) {

@@ -5,9 +5,11 @@
 //! | `allowed` | `/proc/self/status` | cpus and nodes the process may use |
 //! | `nodes` | `/sys/devices/system/node/{online,node*/cpulist}` | nodes and the home of each cpu |
 //! | `cpus` | `/sys/devices/system/cpu/{online,cpu*/topology}`, `/proc/cpuinfo` | packages, cores, models |
-//! | `caches` | `/sys/devices/system/cpu/cpu*/cache` | last-level caches, hence domains |
+//! | `caches` | `/sys/devices/system/cpu/cpu*/cache` | caches of every level; the last levels are domains |
 //! | `memory` | `/sys/devices/system/node/node*/meminfo`, `/proc/meminfo` | memory, in all and free |
+//! | `huge_pages` | `/sys/devices/system/node/node*/hugepages` | pools of explicit huge pages |
 //! | `distances` | `/sys/devices/system/node/node*/distance` | SLIT distances |
+//! | `hmat` | `/sys/devices/system/node/node*/access{0,1}` | latency and bandwidth that the firmware tells |
 //! | `limits` | `/proc/self/{cgroup,mountinfo}`, cgroupfs | what control groups grant |
 //! | `pages` | `/proc/self/auxv`, `/sys/kernel/mm/transparent_hugepage` | page sizes |
 //!
@@ -19,6 +21,8 @@ mod caches;
 mod cpus;
 mod distances;
 mod error;
+mod hmat;
+mod huge_pages;
 mod limits;
 mod memory;
 mod nodes;
@@ -28,10 +32,11 @@ mod read;
 use atoll_sys::Root;
 
 use crate::assemble::{self, NodePart, Parts};
-use crate::{Bytes, CpuSet, Hidden, Machine, NodeSet, Source};
+use crate::{Bytes, CpuSet, Fact, Hidden, Machine, NodeSet, Source};
 
 pub use allowed::Allowed;
 pub use error::DiscoverError;
+pub(crate) use limits::group_directories;
 
 use cpus::Cpus;
 use memory::Memory;
@@ -66,7 +71,7 @@ impl Machine {
             source: Source::Discovered,
             nodes: kept,
             caches_source: cpus.caches_source(),
-            caches: Vec::new(),
+            caches: cpus.caches,
             links: Vec::new(),
             links_source: Source::Assumed,
             cpus: cpus.parts,
@@ -81,6 +86,11 @@ impl Machine {
             huge_page_size: pages::huge(root)?,
         }))
     }
+}
+
+/// What the firmware tells of the paths between the machine's nodes; `root` is that of its discovery.
+pub(crate) fn firmware_facts(root: &Root, machine: &Machine) -> Result<Vec<Fact>, DiscoverError> {
+    hmat::read(root, machine)
 }
 
 /// Nodes with usable memory or usable cpus, and the nodes whose memory is there but not allowed.
@@ -102,7 +112,10 @@ fn nodes_kept(
                 id: node.id,
                 memory: memory.total,
                 memory_free: memory.free,
-                huge_pages: Vec::new(),
+                huge_pages: match memory.total {
+                    Bytes(0) => Vec::new(),
+                    _ => huge_pages::read(root, nodes, node.id)?,
+                },
             });
         }
     }

@@ -1,6 +1,21 @@
 //! Machines as files: read with every mistake named by file and line, written so that reading gives
 //! the same machine again.
 
+mod mask;
+mod nearest;
+pub mod numactl;
+mod open;
+pub mod toml;
+pub mod xml;
+
+pub use open::{OpenError, open, parse, shipped};
+
+use nearest::nearest;
+
+/// Longest text of a machine file, 16 MiB: core-to-core figures of 1,024 cpus fit, and reading what is
+/// no machine file ends soon.
+pub const TEXT_MAX: usize = 16 << 20;
+
 /// Why a file does not describe a machine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}{}: {found}; expected {expected}", line.map(|line| format!(":{line}")).unwrap_or_default())]

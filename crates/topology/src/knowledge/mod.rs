@@ -1,8 +1,45 @@
 //! The knowledge base: a [`Machine`] and the [`Fact`]s known of it, each with its source and age.
+//!
+//! | File | Owns |
+//! |---|---|
+//! | `fact` | what one fact is |
+//! | `structure` | what the machine itself tells, as facts |
+//! | `ask` | the most trusted figure on a subject |
+//! | `matrix` | a figure for every pair of nodes |
+//! | `routes`, `links` | ways between nodes over the interconnect |
+//! | `costs`, `nearest`, `best_cores` | questions of applications: where to compute on these data |
+//! | `store`, `fingerprint`, `live` | measured facts kept from run to run, for each machine |
+//! | `json`, `age` | facts for programs, ages for people |
+//!
+//! Applications ask and decide; nothing here decides for them.
 
+mod age;
+mod ask;
+mod best_cores;
+mod costs;
 mod fact;
+mod fingerprint;
+mod json;
+mod links;
+mod live;
+mod matrix;
+mod merge;
+mod nearest;
+mod routes;
+pub mod store;
+mod structure;
 
+pub use age::{Age, rfc3339};
+pub use best_cores::BestCores;
+pub use costs::{CostBasis, QuestionError};
 pub use fact::{Conditions, Fact, Quantity, Spread, Subject};
+pub use fingerprint::Fingerprint;
+pub use json::facts_json;
+pub use links::{LINKS_ASSUMED_NODES_MAX, links_assumed};
+pub use live::Live;
+pub use matrix::Matrix;
+pub use nearest::Nearest;
+pub use routes::Route;
 
 use crate::Machine;
 

@@ -2,21 +2,23 @@
 
 use serde_json::{Value, json};
 
-use crate::{Domain, Limits, Machine, Node};
+use crate::{Cache, Domain, HugePages, Limits, Machine, Node};
 
 /// The machine as JSON. The keys are stable: they may grow in number, never change their meaning.
 ///
 /// | Key | Value |
 /// |---|---|
 /// | `name` | host name, file name or synthetic description |
-/// | `sources` | where facts come from: `structure`, `memory`, `caches`, `distances`, `pages`, each `measured`, `discovered`, `declared`, `synthetic` or `assumed` |
+/// | `sources` | where facts come from: `structure`, `memory`, `caches`, `distances`, `pages`, `links`, each `measured`, `discovered`, `declared`, `synthetic` or `assumed` |
 /// | `memory_bytes`, `memory_free_bytes` | of all nodes together |
 /// | `page_size_bytes`, `huge_page_size_bytes` | the latter null without transparent huge pages |
 /// | `packages` | `id`, `model` (or null), `cpus` |
-/// | `nodes` | `id`, `package` (or null), `cpus`, `memory_bytes`, `memory_free_bytes` |
+/// | `nodes` | `id`, `package` (or null), `cpus`, `memory_bytes`, `memory_free_bytes`, `huge_pages`: `size_bytes`, `total`, `free` of each pool |
 /// | `domains` | `id`, `node`, `cpus`, `cache_level` and `cache_bytes` (or null) |
 /// | `cores` | `id`, `domain`, `cpus` |
 /// | `cpus` | `id`, `core`, `domain`, `node`, `package` |
+/// | `caches` | `level`, `kind` (`data`, `instruction`, `unified`), `cpus`, `size_bytes`, `line_bytes`, `ways` (or null) |
+/// | `links` | `id`, `a`, `b` (nodes), `kind` |
 /// | `distances` | `nodes`: ids in the order of rows and columns; `matrix`: rows (from) of columns (to) |
 /// | `hidden` | `cpus`, `nodes` that are there and not allowed |
 /// | `limits` | `memory` (or null): `bytes`, `file`; `cpu_time` (or null): `cpus`, `file` |
@@ -36,6 +38,8 @@ pub fn json(machine: &Machine) -> Value {
         "domains": machine.domains.iter().map(domain).collect::<Vec<_>>(),
         "cores": machine.cores,
         "cpus": machine.cpus,
+        "caches": machine.caches.iter().map(cache).collect::<Vec<_>>(),
+        "links": machine.links,
         "distances": {
             "nodes": machine.nodes.iter().map(|node| node.id).collect::<Vec<_>>(),
             "matrix": machine.distances,
@@ -52,6 +56,7 @@ fn sources(machine: &Machine) -> Value {
         "caches": machine.caches_source,
         "distances": machine.distances_source,
         "pages": machine.pages_source,
+        "links": machine.links_source,
     })
 }
 
@@ -62,6 +67,22 @@ fn node(node: &Node) -> Value {
         "cpus": node.cpus,
         "memory_bytes": node.memory,
         "memory_free_bytes": node.memory_free,
+        "huge_pages": node.huge_pages.iter().map(huge_pages).collect::<Vec<_>>(),
+    })
+}
+
+fn huge_pages(pool: &HugePages) -> Value {
+    json!({ "size_bytes": pool.size, "total": pool.total, "free": pool.free })
+}
+
+fn cache(cache: &Cache) -> Value {
+    json!({
+        "level": cache.level,
+        "kind": cache.kind,
+        "cpus": cache.cpus,
+        "size_bytes": cache.size,
+        "line_bytes": cache.line,
+        "ways": cache.ways,
     })
 }
 

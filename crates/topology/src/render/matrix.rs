@@ -7,10 +7,17 @@ const COLUMNS_MAX: usize = 80;
 /// Width of the column that heads the rows.
 const HEAD: usize = 6;
 
+/// A table of whole numbers.
+pub(super) fn matrix(corner: &str, heads: &[u32], rows: &[Vec<u32>]) -> String {
+    let texts = |row: &Vec<u32>| row.iter().map(u32::to_string).collect();
+    matrix_of(corner, heads, &rows.iter().map(texts).collect::<Vec<Vec<String>>>())
+}
+
 /// A table of `rows`, whose rows and columns are headed by `heads`. A table wider than the terminal
 /// is printed as several, one below the other.
-pub(super) fn matrix(corner: &str, heads: &[u32], rows: &[Vec<u32>]) -> String {
-    let widest = rows.iter().flatten().chain(heads).max().map_or(1, |max| max.to_string().len());
+pub(super) fn matrix_of(corner: &str, heads: &[u32], rows: &[Vec<String>]) -> String {
+    let heads: Vec<String> = heads.iter().map(u32::to_string).collect();
+    let widest = rows.iter().flatten().chain(&heads).map(String::len).max().unwrap_or(1);
     let width = (widest + 2).max(5);
     let columns_each = ((COLUMNS_MAX - HEAD) / width).max(1);
     let mut text = String::new();
@@ -18,13 +25,13 @@ pub(super) fn matrix(corner: &str, heads: &[u32], rows: &[Vec<u32>]) -> String {
         let columns = first..heads.len().min(first + columns_each);
         line(&mut text, corner, &heads[columns.clone()], width);
         for (head, row) in heads.iter().zip(rows) {
-            line(&mut text, &head.to_string(), &row[columns.clone()], width);
+            line(&mut text, head, &row[columns.clone()], width);
         }
     }
     text
 }
 
-fn line(text: &mut String, head: &str, numbers: &[u32], width: usize) {
+fn line(text: &mut String, head: &str, numbers: &[String], width: usize) {
     let _ = write!(text, "{head:>HEAD$}");
     for number in numbers {
         let _ = write!(text, "{number:>width$}");

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use crate::{IdSet, Source};
+use crate::{Bytes, IdSet, Source};
 
 /// Longest list of cpus that is printed in full.
 const LIST_CHARACTERS_MAX: usize = 24;
@@ -56,4 +56,9 @@ pub(super) fn source(source: Source) -> &'static str {
 /// The values with a separator between them.
 pub(super) fn joined<T: Display>(values: impl IntoIterator<Item = T>, separator: &str) -> String {
     values.into_iter().map(|value| value.to_string()).collect::<Vec<_>>().join(separator)
+}
+
+/// A size as short as it can be said: `32 KiB`, `31.2 GiB`.
+pub(super) fn compact(size: Bytes) -> String {
+    size.to_string().replace(".0 ", " ")
 }

@@ -1,5 +1,10 @@
+use std::time::{Duration, UNIX_EPOCH};
+
 use atoll_testkit::machines;
-use atoll_topology::{Bytes, CpuTimeLimit, Limits, Machine, MemoryLimit, render};
+use atoll_topology::{
+    Bytes, CpuTimeLimit, Fact, Knowledge, Limits, Link, LinkId, Machine, MemoryLimit, NodeId,
+    Quantity, Source, Subject, render,
+};
 use insta::assert_snapshot;
 
 use crate::tree::Tree;
@@ -47,6 +52,25 @@ fn what_is_hidden_or_limited_is_told_with_the_reason() {
         cpu_time: Some(CpuTimeLimit { cpus: 1.5, file: "/sys/fs/cgroup/app/cpu.max".to_owned() }),
     };
     assert_snapshot!(render::tree(&machine));
+}
+
+#[test]
+fn links_and_figures_follow_the_distances_with_their_source_and_age() {
+    let (a, b) = (NodeId(0), NodeId(1));
+    let links = vec![Link { id: LinkId(0), a, b, kind: "UPI".to_owned() }];
+    let machine = Machine { links, links_source: Source::Declared, ..machines::two_nodes() };
+    let mut knowledge = Knowledge::of(machine);
+    let mut fact = |subject, quantity, value, source| {
+        knowledge.facts.push(Fact::new(subject, quantity, value, source, "a program"));
+        knowledge.facts.last_mut().unwrap().at = Some(UNIX_EPOCH + Duration::from_secs(86_400));
+    };
+    fact(Subject::Path { from: a, to: b }, Quantity::Latency, 142.4, Source::Measured);
+    fact(Subject::Path { from: b, to: b }, Quantity::Latency, 81.25, Source::Measured);
+    fact(Subject::Path { from: b, to: b }, Quantity::Latency, 1.0, Source::Assumed);
+    fact(Subject::Link(LinkId(0)), Quantity::ReadBandwidth, 20.8, Source::Declared);
+    let with_facts = render::tree_with_facts(&knowledge);
+    let tree = render::tree(&knowledge.machine);
+    assert_snapshot!(with_facts.strip_prefix(tree.as_str()).unwrap());
 }
 
 #[test]

@@ -15,6 +15,7 @@ fn discovered(machine: &Machine) -> Machine {
         caches_source: if caches_known { Source::Discovered } else { Source::Assumed },
         distances_source: Source::Discovered,
         pages_source: Source::Discovered,
+        caches: machines::caches_written(machine),
         ..machine.clone()
     }
 }

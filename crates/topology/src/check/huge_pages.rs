@@ -1,0 +1,74 @@
+//! Transparent huge pages, and how the explicit ones are spread over the nodes.
+
+use super::{Finding, Reading, scene::Scene};
+use crate::{HugePages, Node};
+
+const ENABLED: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
+const DEFRAG: &str = "/sys/kernel/mm/transparent_hugepage/defrag";
+
+pub(super) fn check(scene: &Scene<'_>) -> Vec<Finding> {
+    transparent(scene).into_iter().chain(pool(scene)).collect()
+}
+
+fn transparent(scene: &Scene<'_>) -> Option<Finding> {
+    let (enabled, reading) = scene.chosen(ENABLED)?;
+    match enabled.as_str() {
+        "never" => Some(off(reading)),
+        "always" => match scene.chosen(DEFRAG)? {
+            (defrag, how) if defrag == "always" => Some(stalls(reading, how)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn off(reading: Reading) -> Finding {
+    Finding::warning(
+        "huge_pages_off",
+        "Transparent huge pages are off",
+        "With 4 KiB pages every random access to a large table also misses the TLB. A database that \
+         asks for huge pages (madvise) does not get them.",
+    )
+    .from([reading])
+    .command(format!("echo madvise > {ENABLED}"))
+}
+
+fn stalls(enabled: Reading, defrag: Reading) -> Finding {
+    Finding::warning(
+        "huge_pages_stall",
+        "Every page fault may wait until memory is compacted into a huge page",
+        "With both settings on 'always' any allocation may stall for milliseconds, which shows as \
+         rare slow queries once memory is fragmented.",
+    )
+    .from([enabled, defrag])
+    .command(format!("echo defer+madvise > {DEFRAG}"))
+}
+
+/// A pool of explicit huge pages that nodes with cpus have and others have not.
+fn pool(scene: &Scene<'_>) -> Option<Finding> {
+    let nodes: Vec<&Node> =
+        scene.machine().nodes_with_memory().filter(|node| !node.cpus.is_empty()).collect();
+    let (size, most) = nodes
+        .iter()
+        .flat_map(|node| &node.huge_pages)
+        .map(|pool| (pool.size, pool.total))
+        .max_by_key(|&(size, total)| (total, size))?;
+    let pages = |node: &Node| {
+        let of_size = |pool: &&HugePages| pool.size == size;
+        node.huge_pages.iter().find(of_size).map_or(0, |pool| pool.total)
+    };
+    let without = nodes.iter().find(|node| pages(node) == 0 && most > 0)?;
+    let file = format!(
+        "/sys/devices/system/node/node{}/hugepages/hugepages-{}kB/nr_hugepages",
+        without.id,
+        size.0 / 1024
+    );
+    let finding = Finding::warning(
+        "huge_pages_uneven",
+        format!("Node {} has no huge pages of {size}, another node has {most}", without.id),
+        "Shared memory in huge pages then lies on the other nodes only, and every access from this \
+         one is remote.",
+    );
+    let reading = Reading { file: file.clone(), value: "0".to_owned() };
+    Some(finding.from([reading]).command(format!("echo {most} > {file}")))
+}

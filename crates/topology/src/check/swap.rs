@@ -1,0 +1,57 @@
+//! Swap in use, or likely to be.
+
+use super::{Finding, Reading, scene::Scene};
+use crate::Bytes;
+
+const MEMINFO: &str = "/proc/meminfo";
+const SWAPPINESS: &str = "/proc/sys/vm/swappiness";
+/// Above this the kernel swaps a process's pages although it could drop file cache.
+const SWAPPINESS_MAX: i64 = 10;
+/// Swap in use above this share of memory is more than what was never touched again.
+const USED_SHARE: f64 = 0.01;
+
+pub(super) fn check(scene: &Scene<'_>) -> Vec<Finding> {
+    let Some((total, _)) = scene.kilobytes(MEMINFO, "SwapTotal:").filter(|(b, _)| b.0 > 0) else {
+        return Vec::new();
+    };
+    used(scene, total).into_iter().chain(eager(scene)).collect()
+}
+
+fn used(scene: &Scene<'_>, total: Bytes) -> Option<Finding> {
+    let (free, reading) = scene.kilobytes(MEMINFO, "SwapFree:")?;
+    let used = Bytes(total.0.saturating_sub(free.0));
+    let (memory, _) = scene.kilobytes(MEMINFO, "MemTotal:")?;
+    if used.0 as f64 <= memory.0 as f64 * USED_SHARE {
+        return None;
+    }
+    let finding = Finding::warning(
+        "swap_used",
+        format!("{used} are swapped out"),
+        "A page of a table or an index that comes back from disk takes a thousand times as long as \
+         from the farthest node.",
+    )
+    .from([reading]);
+    Some(way_back(scene, finding, used))
+}
+
+/// The command only where memory has room for what is swapped out.
+fn way_back(scene: &Scene<'_>, finding: Finding, used: Bytes) -> Finding {
+    match scene.kilobytes(MEMINFO, "MemAvailable:") {
+        Some((available, reading)) if available > used => {
+            finding.from([reading]).command("swapoff -a && swapon -a")
+        }
+        _ => finding.advice("Give the machine's processes less memory before anything else."),
+    }
+}
+
+fn eager(scene: &Scene<'_>) -> Option<Finding> {
+    let (swappiness, reading): (i64, Reading) = scene.number(SWAPPINESS)?;
+    let finding = Finding::note(
+        "swappiness",
+        "The kernel may swap out a database's memory to keep file cache",
+        "Buffer pools and tables are used in bursts; between them the kernel takes their pages for \
+         unused.",
+    );
+    let eager = swappiness > SWAPPINESS_MAX;
+    eager.then(|| finding.from([reading]).command("sysctl -w vm.swappiness=1"))
+}

@@ -1,0 +1,49 @@
+//! Facts of several origins put together: what is told again replaces what was told before.
+
+use std::collections::HashMap;
+
+use crate::{Conditions, Fact, Knowledge, Quantity, Source, Subject};
+
+/// What two tellings of the same fact have in common. Loads compare by their bits: they come from
+/// one list of steps, so nearly equal ones are different.
+#[derive(PartialEq, Eq, Hash)]
+struct Key {
+    subject: Subject,
+    quantity: Quantity,
+    threads: Option<u32>,
+    load: Option<u64>,
+    source: Source,
+    origin: String,
+}
+
+impl Key {
+    fn of(fact: &Fact) -> Self {
+        let Conditions { threads, load } = fact.conditions;
+        Self {
+            subject: fact.subject,
+            quantity: fact.quantity,
+            threads,
+            load: load.map(|load| (load + 0.0).to_bits()),
+            source: fact.source,
+            origin: fact.origin.clone(),
+        }
+    }
+}
+
+impl Knowledge {
+    /// Adds facts. Of facts with the same subject, quantity, conditions, source and origin the newest
+    /// stays; one without a time is older than any with, and of two of one time the later added stays.
+    pub fn merge(&mut self, facts: impl IntoIterator<Item = Fact>) {
+        let mut places: HashMap<Key, usize> = HashMap::new();
+        for fact in std::mem::take(&mut self.facts).into_iter().chain(facts) {
+            match places.get(&Key::of(&fact)) {
+                Some(&place) if self.facts[place].at <= fact.at => self.facts[place] = fact,
+                Some(_) => {}
+                None => {
+                    places.insert(Key::of(&fact), self.facts.len());
+                    self.facts.push(fact);
+                }
+            }
+        }
+    }
+}

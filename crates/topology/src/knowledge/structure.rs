@@ -1,0 +1,98 @@
+//! What a [`Machine`] itself tells, as facts: memory, free memory, last-level caches, distances.
+
+use std::borrow::Cow;
+
+use crate::{Domain, Fact, Knowledge, Machine, Node, NodeId, Quantity, Source, Subject};
+
+impl Knowledge {
+    /// All that is known, as facts: the structure's and then the stored ones. They are made one by
+    /// one, as a machine of thousands of nodes has millions of distances.
+    ///
+    /// A node's free memory is the structure's only where no stored fact tells it, as those of
+    /// [`discover`](Self::discover) do, with the time at which it was read.
+    pub fn all_facts(&self) -> impl Iterator<Item = Cow<'_, Fact>> {
+        let structure = of_machine(&self.machine).filter(|fact| !self.is_told(fact));
+        structure.map(Cow::Owned).chain(self.facts.iter().map(Cow::Borrowed))
+    }
+
+    /// What the structure tells of the subject.
+    pub(super) fn structural(&self, subject: Subject, quantity: Quantity) -> Option<Fact> {
+        let machine = &self.machine;
+        let fact = match (subject, quantity) {
+            (Subject::Node(id), Quantity::Memory) => memory(machine, machine.node(id)?),
+            (Subject::Node(id), Quantity::MemoryFree) => memory_free(machine, machine.node(id)?),
+            (Subject::Domain(id), Quantity::Cache) => {
+                cache(machine, machine.domains.get(id.index())?)?
+            }
+            (Subject::Path { from, to }, Quantity::Distance) => {
+                distance(machine, from, to, machine.distance(from, to)?)
+            }
+            _ => return None,
+        };
+        (!self.is_told(&fact)).then_some(fact)
+    }
+
+    /// Whether a stored fact tells what the structure read at the same moment.
+    fn is_told(&self, fact: &Fact) -> bool {
+        let same = |other: &Fact| other.subject == fact.subject && other.quantity == fact.quantity;
+        fact.quantity == Quantity::MemoryFree && self.facts.iter().any(same)
+    }
+}
+
+/// All that the structure tells.
+pub(super) fn of_machine(machine: &Machine) -> impl Iterator<Item = Fact> {
+    let nodes = machine.nodes.iter();
+    let memories = nodes.flat_map(|node| [memory(machine, node), memory_free(machine, node)]);
+    let caches = machine.domains.iter().filter_map(|domain| cache(machine, domain));
+    memories.chain(caches).chain(distances(machine))
+}
+
+/// The distances, row by row.
+pub(super) fn distances(machine: &Machine) -> impl Iterator<Item = Fact> {
+    machine.nodes.iter().zip(&machine.distances).flat_map(|(from, row)| {
+        let columns = machine.nodes.iter().zip(row);
+        columns.map(|(to, &value)| distance(machine, from.id, to.id, value))
+    })
+}
+
+/// The file under a node's directory where discovery looks, or what else describes the machine.
+fn origin(machine: &Machine, source: Source, file: impl FnOnce() -> String) -> String {
+    match source {
+        Source::Discovered => file(),
+        Source::Assumed => "not told; assumed".to_owned(),
+        _ => machine.name.clone(),
+    }
+}
+
+fn memory(machine: &Machine, node: &Node) -> Fact {
+    let source = machine.memory_source;
+    let meminfo = || format!("/sys/devices/system/node/node{}/meminfo", node.id);
+    let origin = origin(machine, source, meminfo);
+    Fact::new(Subject::Node(node.id), Quantity::Memory, node.memory.0 as f64, source, origin)
+}
+
+/// Free memory; observed where it was read, for it changes all the time.
+pub(super) fn memory_free(machine: &Machine, node: &Node) -> Fact {
+    let source = match machine.memory_source {
+        Source::Discovered => Source::Observed,
+        other => other,
+    };
+    let value = node.memory_free.0 as f64;
+    let fact = memory(machine, node);
+    Fact { quantity: Quantity::MemoryFree, value, source, ..fact }
+}
+
+fn cache(machine: &Machine, domain: &Domain) -> Option<Fact> {
+    let source = machine.caches_source;
+    let cpu = domain.cpus.first()?;
+    let origin = origin(machine, source, || format!("/sys/devices/system/cpu/cpu{cpu}/cache"));
+    let size = domain.cache?.0 as f64;
+    Some(Fact::new(Subject::Domain(domain.id), Quantity::Cache, size, source, origin))
+}
+
+fn distance(machine: &Machine, from: NodeId, to: NodeId, value: u32) -> Fact {
+    let source = machine.distances_source;
+    let origin =
+        origin(machine, source, || format!("/sys/devices/system/node/node{from}/distance"));
+    Fact::new(Subject::Path { from, to }, Quantity::Distance, value.into(), source, origin)
+}

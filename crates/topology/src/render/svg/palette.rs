@@ -1,0 +1,62 @@
+//! Colours: those of Okabe and Ito (2008), which people with any kind of colour vision tell apart,
+//! made light for surfaces, and ramps of one hue for heat maps, which also survive a grey print.
+
+use super::super::blocks::Kind;
+
+pub(super) const INK: &str = "#1b2733";
+pub(super) const FAINT: &str = "#5b6875";
+pub(super) const CELL: &str = "#ffffff";
+pub(super) const CELL_EDGE: &str = "#8a96a3";
+pub(super) const MEMORY: &str = "#cfe8f7";
+pub(super) const MEMORY_USED: &str = "#8cc8ec";
+pub(super) const CACHE: &str = "#fbe3a8";
+pub(super) const UNKNOWN: &str = "#eceff2";
+
+/// Strokes that are told apart by colour and by dashes.
+pub(super) const STROKES: [(&str, &str); 5] = [
+    ("#0072b2", ""),
+    ("#d55e00", "7 4"),
+    ("#009e73", "2 3"),
+    ("#cc79a7", "10 3 2 3"),
+    ("#5b6875", ""),
+];
+
+/// Surface and edge of a block.
+pub(super) fn block(kind: Kind) -> (&'static str, &'static str) {
+    match kind {
+        Kind::Package => ("#f4f6f8", "#8a96a3"),
+        Kind::Node => ("#e9f3fa", "#0072b2"),
+        Kind::MemoryNode => ("#e6f5ef", "#009e73"),
+        Kind::Domain => ("#fffaee", "#e69f00"),
+    }
+}
+
+/// A ramp of one hue from light to dark.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ramp {
+    light: (u8, u8, u8),
+    dark: (u8, u8, u8),
+}
+
+/// For figures of which less is better.
+pub(super) const WARM: Ramp = Ramp { light: (0xff, 0xf3, 0xe3), dark: (0xa8, 0x46, 0x00) };
+/// For figures of which more is better.
+pub(super) const COOL: Ramp = Ramp { light: (0xe8, 0xf3, 0xfb), dark: (0x00, 0x4c, 0x7d) };
+/// For distances, which are ratings and no measure.
+pub(super) const NEUTRAL: Ramp = Ramp { light: (0xef, 0xf1, 0xf4), dark: (0x3f, 0x4b, 0x5a) };
+
+impl Ramp {
+    /// The colour at a share from 0 (light) to 1 (dark).
+    pub(super) fn at(self, share: f64) -> String {
+        let mix = |light: u8, dark: u8| {
+            (f64::from(light) + (f64::from(dark) - f64::from(light)) * share).round() as u8
+        };
+        let (l, d) = (self.light, self.dark);
+        format!("#{:02x}{:02x}{:02x}", mix(l.0, d.0), mix(l.1, d.1), mix(l.2, d.2))
+    }
+
+    /// The colour in which text is legible on it.
+    pub(super) fn ink(share: f64) -> &'static str {
+        if share > 0.5 { "#ffffff" } else { INK }
+    }
+}

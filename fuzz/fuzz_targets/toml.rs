@@ -1,0 +1,12 @@
+//! Machine files: what is read survives being written.
+#![no_main]
+
+use atoll_topology::formats::toml;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| {
+    if let Ok(knowledge) = toml::parse(text, "fuzz.toml") {
+        let again = toml::parse(&toml::write(&knowledge), "fuzz.toml");
+        assert_eq!(again, Ok(knowledge));
+    }
+});
