@@ -4,5 +4,29 @@
 //! It owns the kernels that are timed and the threads and memory they need. It is a crate of its own
 //! because it must be compiled and run apart from everything that could disturb it, and because
 //! `topology` knows a machine without touching it.
+//!
+//! [`measure`] does what its [`Options`] say and returns a [`Report`]: facts, and notes on what could
+//! not be measured. A figure is only of memory that is proved to lie on its node, read by threads
+//! that are proved to run on their cpus; whatever stands in the way becomes a note.
 
 #![forbid(unsafe_code)]
+
+mod buffers;
+mod chain;
+mod cluster;
+mod crew;
+mod error;
+mod options;
+mod pages;
+mod parts;
+mod plan;
+mod random;
+mod run;
+mod samples;
+mod seats;
+mod stream;
+
+pub use error::MeasureError;
+pub(crate) use error::StepError;
+pub use options::{BUFFER_MIN, Options, Part, REPETITIONS_MAX, WINDOW_MAX};
+pub use run::{Progress, Report, estimate, measure};

@@ -1,0 +1,260 @@
+//! Threads that load memory while one looks at what they have done.
+//!
+//! Each thread binds itself to its cpu, proves it, reports, and then works round and round, adding
+//! what it has done to a counter of its own, until the stop flag is set. Who measures (the lead)
+//! starts when all have reported, lets them run warm, and reads all counters between two points of
+//! time. So every thread is counted over the same time, in a steady state: fixed work would count
+//! the time in which only stragglers run. There is no barrier to hang at: a thread that cannot start
+//! or bind makes the whole measurement an error, and the stop flag is set however the lead ends.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use atoll_placement::{Kernel, verify_thread};
+use atoll_topology::{CpuId, CpuSet};
+
+use crate::StepError;
+use crate::options::Options;
+use crate::stream::Job;
+
+/// Longest time between two looks at the cancel flag.
+const NAP: Duration = Duration::from_millis(10);
+
+/// A repetition lasts longer than its window while a thread's side has done nothing at all (more
+/// threads than cpus, a busy machine), up to this time.
+pub(crate) const STARVED: Duration = Duration::from_secs(2);
+
+/// Blocks between two looks at the clock, which costs as much as a small part of a block.
+const BLOCKS_A_LOOK: u64 = 1024;
+
+/// A value in cache lines of its own (two: processors fetch pairs), so that writing it disturbs
+/// nobody.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct Alone<T>(pub(crate) T);
+
+/// A thread to be.
+#[derive(Debug)]
+pub(crate) struct Worker<'a> {
+    pub(crate) cpu: CpuId,
+    pub(crate) job: Job<'a>,
+    /// Time between two blocks.
+    pub(crate) pause: Duration,
+}
+
+/// Bytes that each thread has worked on.
+#[derive(Debug)]
+pub(crate) struct Counters(Vec<Alone<AtomicU64>>);
+
+impl Counters {
+    fn of(threads: usize) -> Self {
+        Self((0..threads).map(|_| Alone::default()).collect())
+    }
+
+    /// Bytes done by the first `flow` threads, and by the others.
+    pub(crate) fn read(&self, flow: usize) -> (u64, u64) {
+        // Relaxed: counts only; a block more or less does not matter.
+        let sum = |counters: &[Alone<AtomicU64>]| {
+            counters.iter().map(|counter| counter.0.load(Ordering::Relaxed)).sum()
+        };
+        let (flow, others) = self.0.split_at(flow.min(self.0.len()));
+        (sum(flow), sum(others))
+    }
+
+    /// Whether either side, where it has threads, has done nothing since then.
+    pub(crate) fn is_idle(&self, flow: usize, before: (u64, u64)) -> bool {
+        let now = self.read(flow);
+        let flow = flow.min(self.0.len());
+        (flow > 0 && now.0 == before.0) || (flow < self.0.len() && now.1 == before.1)
+    }
+}
+
+struct StopOnDrop<'a>(&'a Alone<AtomicBool>);
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Runs the workers, and `lead` on the calling thread as soon as all of them work; all have ended
+/// when it returns. They also end after `life`, by when the lead has long looked: under a real-time
+/// scheduler (`chrt`) workers on all cpus would otherwise keep it from ever running again.
+pub(crate) fn with_crew<T>(
+    kernel: &dyn Kernel,
+    life: Duration,
+    workers: Vec<Worker<'_>>,
+    lead: impl FnOnce(&Counters) -> Result<T, StepError>,
+) -> Result<T, StepError> {
+    let counters = Counters::of(workers.len());
+    let stop = Alone(AtomicBool::new(false));
+    let expected = workers.len();
+    let end = Instant::now() + life;
+    thread::scope(|scope| {
+        let _stopper = StopOnDrop(&stop);
+        let (ready, reports) = mpsc::channel();
+        for (worker, counter) in workers.into_iter().zip(&counters.0) {
+            let (ready, stop) = (ready.clone(), &stop.0);
+            let name = format!("measure-{}", worker.cpu);
+            thread::Builder::new().name(name).spawn_scoped(scope, move || {
+                let bound = bind(kernel, worker.cpu);
+                let is_bound = bound.is_ok();
+                let _ = ready.send(bound);
+                drop(ready);
+                if is_bound {
+                    work(worker, &counter.0, stop, end);
+                }
+            })?;
+        }
+        drop(ready);
+        let reports = reports.into_iter().collect::<Result<Vec<()>, StepError>>()?;
+        if reports.len() < expected {
+            return Err(StepError::Ended);
+        }
+        lead(&counters)
+    })
+}
+
+fn work(mut worker: Worker<'_>, counter: &AtomicU64, stop: &AtomicBool, end: Instant) {
+    let (mut total, mut blocks) = (0, 0_u64);
+    worker.job.run(worker.pause, |bytes| {
+        total += bytes as u64;
+        blocks += 1;
+        counter.store(total, Ordering::Relaxed);
+        let is_late = blocks.is_multiple_of(BLOCKS_A_LOOK) && Instant::now() > end;
+        is_late || stop.load(Ordering::Relaxed)
+    });
+}
+
+/// Runs `task` on a thread of its own that is bound to the cpu.
+pub(crate) fn on_cpu<T: Send>(
+    kernel: &dyn Kernel,
+    cpu: CpuId,
+    task: impl FnOnce() -> Result<T, StepError> + Send,
+) -> Result<T, StepError> {
+    thread::scope(|scope| {
+        let name = format!("measure-{cpu}");
+        let thread = thread::Builder::new().name(name).spawn_scoped(scope, || {
+            bind(kernel, cpu)?;
+            task()
+        })?;
+        thread.join().unwrap_or(Err(StepError::Ended))
+    })
+}
+
+/// Binds the calling thread to one cpu and checks that it runs there.
+pub(crate) fn bind(kernel: &dyn Kernel, cpu: CpuId) -> Result<(), StepError> {
+    let wanted = CpuSet::from_iter([cpu]);
+    kernel.bind_thread(&wanted)?;
+    let report = verify_thread(kernel, &wanted)?;
+    if report.is_bound() && report.is_inside() {
+        return Ok(());
+    }
+    let (current, allowed) = (report.current, report.allowed);
+    Err(StepError::NotBound { wanted: cpu, current, allowed })
+}
+
+/// GB/s of the first `flow` threads and of the others, in each repetition.
+pub(crate) fn rates(
+    counters: &Counters,
+    flow: usize,
+    options: &Options,
+) -> Result<Vec<(f64, f64)>, StepError> {
+    nap(options.warm_up, options)?;
+    let mut before = (counters.read(flow), Instant::now());
+    let mut rates = Vec::new();
+    for _ in 0..options.repetitions {
+        nap(options.window, options)?;
+        while counters.is_idle(flow, before.0) && before.1.elapsed() < STARVED {
+            nap(options.window.min(NAP), options)?;
+        }
+        let after = (counters.read(flow), Instant::now());
+        let time = after.1 - before.1;
+        rates.push((rate(after.0.0 - before.0.0, time), rate(after.0.1 - before.0.1, time)));
+        before = after;
+    }
+    Ok(rates)
+}
+
+/// GB/s.
+pub(crate) fn rate(bytes: u64, time: Duration) -> f64 {
+    bytes as f64 / (time.as_nanos() as f64).max(1.0)
+}
+
+/// Sleeps unless and until called off.
+fn nap(time: Duration, options: &Options) -> Result<(), StepError> {
+    let end = Instant::now() + time;
+    loop {
+        if options.is_cancelled() {
+            return Err(StepError::Cancelled);
+        }
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(());
+        }
+        thread::sleep(left.min(NAP));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use atoll_testkit::kernel::SimulatedKernel;
+    use atoll_testkit::machines;
+
+    use super::*;
+
+    fn readers(bytes: &[u8], cpus: &[u32]) -> Vec<Worker<'static>> {
+        let bytes: &'static [u8] = bytes.to_vec().leak();
+        let worker =
+            |cpu: &u32| Worker { cpu: CpuId(*cpu), job: Job::Read(bytes), pause: Duration::ZERO };
+        cpus.iter().map(worker).collect()
+    }
+
+    const LONG: Duration = Duration::from_secs(600);
+
+    fn kernel() -> SimulatedKernel {
+        SimulatedKernel::new(Arc::new(machines::one_node()))
+    }
+
+    #[test]
+    fn threads_work_until_the_lead_returns_and_are_counted_apart() {
+        let workers = readers(&[1; 1 << 16], &[0, 3]);
+        let (first, others) = with_crew(&kernel(), LONG, workers, |counters| {
+            while counters.read(1).0 == 0 || counters.read(1).1 == 0 {
+                thread::yield_now();
+            }
+            Ok(counters.read(1))
+        })
+        .unwrap();
+        assert!(first > 0 && others > 0);
+    }
+
+    #[test]
+    fn workers_end_by_themselves_when_the_lead_is_kept_from_stopping_them() {
+        let bytes = [1; 1 << 16];
+        let (counter, stop) = (AtomicU64::new(0), AtomicBool::new(false));
+        let cpu = CpuId(0);
+        let worker = Worker { cpu, job: Job::Read(&bytes), pause: Duration::ZERO };
+        work(worker, &counter, &stop, Instant::now());
+        assert!(counter.into_inner() > 0);
+    }
+
+    #[test]
+    fn one_thread_that_cannot_be_bound_is_an_error_and_all_threads_end() {
+        let workers = readers(&[1; 1 << 16], &[0, 99, 1]);
+        let result = with_crew(&kernel(), LONG, workers, |_| Ok(()));
+        assert!(matches!(result, Err(StepError::Kernel(_))), "{result:?}");
+    }
+
+    #[test]
+    fn an_error_of_the_lead_ends_the_threads_too() {
+        let workers = readers(&[1; 1 << 16], &[0, 1, 2, 3]);
+        let result: Result<(), _> =
+            with_crew(&kernel(), LONG, workers, |_| Err(StepError::Starved));
+        assert!(matches!(result, Err(StepError::Starved)));
+    }
+}

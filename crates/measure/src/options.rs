@@ -1,0 +1,158 @@
+//! What to measure, for how long, and how to call it off.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use atoll_topology::Bytes;
+
+use crate::MeasureError;
+use crate::crew::STARVED;
+
+/// Smallest buffer: below it, slices of many threads would not hold a block each.
+pub const BUFFER_MIN: Bytes = Bytes(1 << 20);
+
+/// Most repetitions: more would only take time.
+pub const REPETITIONS_MAX: u32 = 1000;
+
+/// Longest window of one repetition.
+pub const WINDOW_MAX: Duration = Duration::from_secs(60);
+
+/// A kind of measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Part {
+    /// Dependent random reads on every idle path.
+    Latency,
+    /// Reading, writing and copying on every path, by number of threads.
+    Bandwidth,
+    /// Latency while the same path carries a load.
+    Loaded,
+    /// A flow while other nodes load its destination.
+    CrossTraffic,
+    /// A cache line handed from cpu to cpu.
+    CoreToCore,
+}
+
+impl Part {
+    /// Every part, in the order in which they are measured.
+    pub const ALL: [Self; 5] =
+        [Self::Latency, Self::Bandwidth, Self::Loaded, Self::CrossTraffic, Self::CoreToCore];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Latency => "latency",
+            Self::Bandwidth => "bandwidth",
+            Self::Loaded => "loaded",
+            Self::CrossTraffic => "cross-traffic",
+            Self::CoreToCore => "core-to-core",
+        }
+    }
+
+    /// The part of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|part| part.name() == name)
+    }
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// What to measure and for how long. Start from [`Options::full`] or [`Options::quick`].
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What to measure.
+    pub parts: BTreeSet<Part>,
+    /// Whether every number of threads (1, 2, 4, …), load and path is visited; otherwise one thread
+    /// and all, three loads, and of the paths of a loaded or crossed node the local and the farthest.
+    pub thorough: bool,
+    /// Memory to read on each node, of the chain and of the stream each; four times the last-level
+    /// caches in question and at least 64 MiB when not set.
+    pub buffer: Option<Bytes>,
+    /// Repetitions of each figure.
+    pub repetitions: u32,
+    /// Time each measurement runs before it counts.
+    pub warm_up: Duration,
+    /// Time of one repetition.
+    pub window: Duration,
+    /// Most pairs of cpus between which a cache line is bounced.
+    pub pairs_max: u32,
+    /// Seed of the order in which lines are read.
+    pub seed: u64,
+    /// Set it, from any thread, to end within some ten milliseconds; what is measured by then is
+    /// reported.
+    pub cancel: Arc<AtomicBool>,
+}
+
+impl Options {
+    /// Everything, with five repetitions of 100 ms.
+    pub fn full() -> Self {
+        Self {
+            parts: Part::ALL.into(),
+            thorough: true,
+            buffer: None,
+            repetitions: 5,
+            warm_up: Duration::from_millis(100),
+            window: Duration::from_millis(100),
+            pairs_max: 8192,
+            seed: 1,
+            cancel: Arc::default(),
+        }
+    }
+
+    /// Everything in brief: three repetitions of 20 ms, and fewer conditions.
+    pub fn quick() -> Self {
+        Self {
+            thorough: false,
+            repetitions: 3,
+            warm_up: Duration::from_millis(20),
+            window: Duration::from_millis(20),
+            pairs_max: 512,
+            ..Self::full()
+        }
+    }
+
+    /// Whether it was called off.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        // Relaxed: the flag alone matters, nothing is published through it.
+        self.cancel.load(Ordering::Relaxed)
+    }
+
+    /// Time of one measurement with all its repetitions.
+    pub(crate) fn run_time(&self) -> Duration {
+        self.warm_up + self.window * self.repetitions
+    }
+
+    /// By when a measurement has ended even where every repetition waits for a starved thread.
+    pub(crate) fn run_time_max(&self) -> Duration {
+        2 * self.run_time() + STARVED * (self.repetitions + 1)
+    }
+
+    pub(crate) fn check(&self) -> Result<(), MeasureError> {
+        let fail = |what: String| Err(MeasureError::Options { what });
+        if self.parts.is_empty() {
+            let parts = Part::ALL.map(Part::name).join(", ");
+            return fail(format!("no part is chosen; choose among {parts}"));
+        }
+        if !(1..=REPETITIONS_MAX).contains(&self.repetitions) {
+            let given = self.repetitions;
+            return fail(format!("{given} repetitions; choose 1 to {REPETITIONS_MAX}"));
+        }
+        if self.window.is_zero() || self.window.max(self.warm_up) > WINDOW_MAX {
+            let (window, warm_up) = (self.window, self.warm_up);
+            return fail(format!(
+                "a window of {window:?} after {warm_up:?}; choose a window above 0 and both up to \
+                 {WINDOW_MAX:?}"
+            ));
+        }
+        match self.buffer.filter(|buffer| *buffer < BUFFER_MIN) {
+            Some(buffer) => fail(format!("a buffer of {buffer}; choose {BUFFER_MIN} or more")),
+            None => Ok(()),
+        }
+    }
+}

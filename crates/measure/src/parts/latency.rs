@@ -1,0 +1,81 @@
+//! Latency of an idle path: one thread follows a chain through memory, each read waiting for the one
+//! before.
+//!
+//! A repetition is the median of many batches of a thousand reads: a batch is long against reading
+//! the clock and short against a time slice, so that interrupts and neighbours spoil few of them.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use atoll_topology::{Conditions, Fact, Quantity};
+
+use super::PathContext;
+use crate::chain::{self, Lines};
+use crate::crew::{Counters, STARVED, on_cpu, rate};
+use crate::options::Options;
+use crate::samples::Samples;
+use crate::{StepError, seats};
+
+/// Reads between two looks at the clock: some 0.1 ms.
+const BATCH: usize = 1024;
+
+/// Latency of the path, a fact.
+pub(crate) fn measure(context: PathContext<'_>, chain: &[u8]) -> Result<Vec<Fact>, StepError> {
+    let cpu = seats::for_latency(context.machine, context.from).ok_or(StepError::Starved)?;
+    let lines = chain::lines(chain);
+    let walked = on_cpu(context.kernel, cpu, || walks(lines, context.options, None))?;
+    let latencies = walked.into_iter().map(|walk| walk.0).collect();
+    let samples = Samples::new(latencies).ok_or(StepError::Starved)?;
+    Ok(vec![samples.fact(context.subject(), Quantity::Latency, Conditions::default())])
+}
+
+/// Latency of a read in ns, and GB/s done meanwhile by the threads of the counters, in each
+/// repetition. Runs on the calling thread.
+pub(crate) fn walks(
+    lines: &Lines,
+    options: &Options,
+    load: Option<&Counters>,
+) -> Result<Vec<(f64, f64)>, StepError> {
+    let loaded = || load.map_or((0, 0), |counters| counters.read(usize::MAX));
+    let idle = |before| load.is_some_and(|counters| counters.is_idle(usize::MAX, before));
+    let (mut at, _) = walk_for(lines, 0, options.warm_up, options)?;
+    let mut walks = Vec::new();
+    for _ in 0..options.repetitions {
+        let before = (Instant::now(), loaded());
+        let (mut end, mut batches) = walk_for(lines, at, options.window, options)?;
+        while idle(before.1) && before.0.elapsed() < STARVED {
+            let (later, more) = walk_for(lines, end, Duration::ZERO, options)?;
+            end = later;
+            batches.extend(more);
+        }
+        let (time, bytes) = (before.0.elapsed(), loaded().0 - before.1.0);
+        at = end;
+        let latency = Samples::new(batches).ok_or(StepError::Starved)?.median();
+        walks.push((latency, rate(bytes, time)));
+    }
+    Ok(walks)
+}
+
+/// Follows the chain for a time; the line reached and the ns of a read in each batch, one at least.
+fn walk_for(
+    lines: &Lines,
+    mut at: usize,
+    time: Duration,
+    options: &Options,
+) -> Result<(usize, Vec<f64>), StepError> {
+    let start = Instant::now();
+    let mut batches = Vec::new();
+    let mut before = start;
+    loop {
+        at = black_box(chain::walk(lines, at, BATCH));
+        let now = Instant::now();
+        batches.push((now - before).as_nanos() as f64 / BATCH as f64);
+        before = now;
+        if options.is_cancelled() {
+            return Err(StepError::Cancelled);
+        }
+        if now - start >= time {
+            return Ok((at, batches));
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! The measurements, one file each. Each takes memory that is in place and returns facts.
+
+pub(crate) mod bandwidth;
+pub(crate) mod core_to_core;
+pub(crate) mod cross_traffic;
+pub(crate) mod latency;
+pub(crate) mod loaded;
+
+use atoll_placement::Kernel;
+use atoll_topology::{Machine, Node, NodeId, Subject};
+
+use crate::options::Options;
+
+/// What every measurement of a path needs to know.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PathContext<'a> {
+    pub(crate) machine: &'a Machine,
+    pub(crate) kernel: &'a dyn Kernel,
+    pub(crate) options: &'a Options,
+    /// The node of the cpus that read.
+    pub(crate) from: &'a Node,
+    /// The home of the memory.
+    pub(crate) to: NodeId,
+}
+
+impl PathContext<'_> {
+    pub(crate) fn subject(&self) -> Subject {
+        Subject::Path { from: self.from.id, to: self.to }
+    }
+}

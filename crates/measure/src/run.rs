@@ -1,0 +1,247 @@
+//! [`measure`]: all that was asked, node by node, with what could not be measured as notes.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use atoll_placement::Kernel;
+use atoll_topology::{CpuId, CpuSet, Fact, Machine};
+
+use crate::buffers::Buffers;
+use crate::options::{Options, Part};
+use crate::parts::{PathContext, bandwidth, core_to_core, cross_traffic, latency, loaded};
+use crate::plan::{Plan, Step, Turn};
+use crate::{MeasureError, StepError, cluster};
+
+/// Failed pairs of cpus that are named; the others are counted.
+const PAIRS_NAMED: usize = 3;
+
+/// What came out.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Report {
+    /// Figures, in the order in which they were measured.
+    pub facts: Vec<Fact>,
+    /// What could not be measured and why, and what to know of the figures.
+    pub notes: Vec<String>,
+    /// Where core-to-core times split domains of the machine clearly: the groups. Cpus of one core
+    /// are represented by the first.
+    pub hidden_domains: Vec<CpuSet>,
+    /// Whether it was called off before its end.
+    pub cancelled: bool,
+}
+
+/// How far it is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Progress {
+    /// What comes next: `latency 0-1`, `memory of node 0`; `done` at the end.
+    pub next: String,
+    /// Steps done.
+    pub done: usize,
+    /// Steps in all.
+    pub total: usize,
+    /// Time still needed, estimated.
+    pub left: Duration,
+}
+
+/// How long [`measure`] will take, estimated: within a factor of two on an idle machine.
+///
+/// # Errors
+/// Those of [`measure`].
+pub fn estimate(machine: &Machine, options: &Options) -> Result<Duration, MeasureError> {
+    Ok(Plan::new(machine, options)?.time(machine, options))
+}
+
+/// Measures the machine on which this kernel places memory and threads. The figures hold only for
+/// the machine the program runs on, so `machine` is the discovered one; tests pass another with a
+/// simulated kernel and get figures of no meaning.
+///
+/// The calling thread is never bound; `progress` hears of every step before it begins and of the
+/// end. A step that fails (node full, cpu not to be bound, pages elsewhere) gives a note instead of
+/// facts.
+///
+/// # Errors
+/// [`MeasureError::Options`] for options out of bounds, [`MeasureError::NoCpus`] and
+/// [`MeasureError::NoMemory`] for a machine on which nothing can be measured.
+pub fn measure(
+    machine: &Arc<Machine>,
+    kernel: &Arc<dyn Kernel>,
+    options: &Options,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Report, MeasureError> {
+    let plan = Plan::new(machine, options)?;
+    let report = Report { notes: plan.notes.clone(), ..Report::default() };
+    let (total, planned) = (plan.steps(), plan.time(machine, options));
+    let (start, planned_done) = (Instant::now(), Duration::ZERO);
+    let mut run = Run {
+        machine,
+        kernel,
+        options,
+        report,
+        progress,
+        done: 0,
+        total,
+        start,
+        planned,
+        planned_done,
+    };
+    // Cancelling ends the run; what is measured stays.
+    run.report.cancelled = run.all(&plan).is_err();
+    run.tell(if run.report.cancelled { "called off" } else { "done" }.to_owned());
+    Ok(run.report)
+}
+
+/// A measurement under way.
+struct Run<'a> {
+    machine: &'a Arc<Machine>,
+    kernel: &'a Arc<dyn Kernel>,
+    options: &'a Options,
+    report: Report,
+    progress: &'a mut dyn FnMut(Progress),
+    done: usize,
+    total: usize,
+    start: Instant,
+    /// Time of all steps, as estimated.
+    planned: Duration,
+    /// Of that, what is done.
+    planned_done: Duration,
+}
+
+/// Called off.
+struct Cancelled;
+
+impl Run<'_> {
+    fn all(&mut self, plan: &Plan) -> Result<(), Cancelled> {
+        for turn in &plan.turns {
+            self.turn(turn)?;
+        }
+        if !plan.pair_cpus.is_empty() {
+            self.pairs(&plan.pair_cpus)?;
+        }
+        Ok(())
+    }
+
+    fn turn(&mut self, turn: &Turn) -> Result<(), Cancelled> {
+        self.tell(format!("memory of node {}", turn.node));
+        let notes = &mut self.report.notes;
+        let allocated = Buffers::allocate(self.machine, self.kernel, self.options, turn, notes);
+        self.check_cancelled()?;
+        match allocated {
+            Ok(mut buffers) => {
+                self.finish(turn.prepare_time(self.machine, self.options), 0);
+                for step in &turn.steps {
+                    self.step(step, &mut buffers)?;
+                }
+            }
+            Err(why) => {
+                self.report.notes.push(format!("{why}; no figures of its memory"));
+                // Nothing of it is left to do, and none of its time was needed.
+                self.planned = self.planned.saturating_sub(turn.time(self.machine, self.options));
+                self.done += turn.steps.len();
+            }
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, step: &Step, buffers: &mut Buffers) -> Result<(), Cancelled> {
+        let name = format!("{} {}-{}", step.part, step.from, step.to);
+        self.tell(name.clone());
+        let measured = self.facts(step, buffers);
+        self.check_cancelled()?;
+        match measured.map_err(|error| error.to_string()) {
+            Ok(facts) => match buffers.check_after() {
+                Ok(()) => self.report.facts.extend(facts),
+                Err(why) => self.report.notes.push(format!("{name}: no figure: {why}")),
+            },
+            Err(why) => self.report.notes.push(format!("{name}: no figure: {why}")),
+        }
+        self.finish(step.time(self.machine, self.options), 1);
+        Ok(())
+    }
+
+    fn facts(&self, step: &Step, buffers: &mut Buffers) -> Result<Vec<Fact>, StepError> {
+        let Some(from) = self.machine.node(step.from) else { return Ok(Vec::new()) };
+        let (machine, kernel, options) = (self.machine, self.kernel.as_ref(), self.options);
+        let context = PathContext { machine, kernel, options, from, to: step.to };
+        let chain = buffers.chain.as_ref().map_or(&[][..], |chain| chain.as_slice());
+        let stream = buffers.stream.as_mut().map_or(&mut [][..], |stream| stream.as_mut_slice());
+        match step.part {
+            Part::Latency => latency::measure(context, chain),
+            Part::Bandwidth => bandwidth::measure(context, stream),
+            Part::Loaded => loaded::measure(context, chain, stream),
+            Part::CrossTraffic => cross_traffic::measure(context, stream),
+            Part::CoreToCore => Ok(Vec::new()),
+        }
+    }
+
+    /// Core-to-core, a step for each cpu with all after it.
+    fn pairs(&mut self, cpus: &[CpuId]) -> Result<(), Cancelled> {
+        let (mut times, mut failures) = (core_to_core::Times::new(), Vec::new());
+        for (i, cpu) in cpus.iter().enumerate().take(cpus.len().saturating_sub(1)) {
+            let others = &cpus[i + 1..];
+            self.tell(format!("{} from cpu {cpu}", Part::CoreToCore));
+            let (kernel, row) = (self.kernel.as_ref(), (*cpu, others));
+            match core_to_core::measure_row(kernel, self.options, row, &mut times) {
+                Ok(failed) => failures.extend(failed),
+                Err(_) => break,
+            }
+            self.finish(core_to_core::time(others.len() as u64), 1);
+        }
+        self.note_failures(failures);
+        self.report.facts.extend(core_to_core::facts(&times));
+        self.check_cancelled()?;
+        // The fastest batch: neighbours' work makes a handover slower, never faster.
+        let time = |a, b| times.get(&(a, b)).or_else(|| times.get(&(b, a))).map(|s| s.min());
+        self.report.hidden_domains = cluster::hidden_domains(self.machine, time);
+        Ok(())
+    }
+
+    fn note_failures(&mut self, failures: Vec<String>) {
+        let more = failures.len().saturating_sub(PAIRS_NAMED);
+        self.report.notes.extend(failures.into_iter().take(PAIRS_NAMED));
+        if more > 0 {
+            self.report.notes.push(format!("core-to-core: {more} more pairs give no figure"));
+        }
+    }
+
+    fn check_cancelled(&self) -> Result<(), Cancelled> {
+        if self.options.is_cancelled() { Err(Cancelled) } else { Ok(()) }
+    }
+
+    /// Counts steps as done, whose time was estimated as this.
+    fn finish(&mut self, planned: Duration, steps: usize) {
+        self.done += steps;
+        self.planned_done += planned;
+    }
+
+    fn tell(&mut self, next: String) {
+        let (done, total) = (self.done, self.total);
+        let left = left(self.planned, self.planned_done, self.start.elapsed());
+        (self.progress)(Progress { next, done, total, left });
+    }
+}
+
+/// Time left of what was planned: planned time that is not done yet, stretched as what is done was,
+/// and never shrunk.
+fn left(planned: Duration, done: Duration, elapsed: Duration) -> Duration {
+    let rest = planned.saturating_sub(done);
+    let stretched = elapsed.as_secs_f64() / done.as_secs_f64().max(1e-9);
+    match done.is_zero() {
+        true => rest,
+        false => {
+            Duration::try_from_secs_f64(rest.as_secs_f64() * stretched.max(1.0)).unwrap_or(rest)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_left_stretches_on_a_busy_machine_and_is_never_short() {
+        let s = Duration::from_secs;
+        assert_eq!(left(s(10), s(0), s(3)), s(10));
+        assert_eq!(left(s(10), s(4), s(8)), s(12));
+        assert_eq!(left(s(10), s(4), s(1)), s(6));
+        assert_eq!(left(s(10), s(10), s(50)), s(0));
+    }
+}
