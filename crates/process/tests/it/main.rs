@@ -1,1 +1,7 @@
 //! Processes started and looked at, on this machine and on simulated ones.
+
+mod inspect;
+mod inspect_live;
+mod inspect_tree;
+mod launch_plan;
+mod launch_refusals;

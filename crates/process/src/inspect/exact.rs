@@ -1,0 +1,61 @@
+//! Memory counted page by page by the kernel: `numa_maps`, with `maps` for what each mapping is.
+
+use atoll_sys::Root;
+
+use super::maps::{Kind, Mapping, Maps};
+use super::memory::{Memory, Method};
+use super::numa_maps::NumaMaps;
+use super::read::{Unread, field, text_if_readable};
+use super::snapshot::Missing;
+use super::status::Status;
+
+/// Reads it. Both files are read side by side, line by line, so that memory stays bounded however
+/// many mappings there are.
+pub(super) fn read(
+    root: &Root,
+    pid: u32,
+    page_size: u64,
+    status: &Status,
+) -> Result<(Memory, Vec<Missing>), Unread> {
+    let mut memory = Memory::new(Method::Exact, status.swapped);
+    let mut pages_of = NumaMaps::open(root, pid)?;
+    let mut maps = Maps::open(root, pid)?;
+    let mut mapping = maps.next()?;
+    while let Some(pages) = pages_of.next()? {
+        while mapping.as_ref().is_some_and(|mapping| mapping.end <= pages.start) {
+            mapping = maps.next()?;
+        }
+        // A mapping that came between the two readings is known by its pages only.
+        let known: Option<&Mapping> =
+            mapping.as_ref().filter(|mapping| mapping.start <= pages.start);
+        let kind = match (pages.kind, known) {
+            (Kind::HugePages, _) | (_, None) => pages.kind,
+            (_, Some(mapping)) => mapping.kind,
+        };
+        let size = pages.page_size.unwrap_or(page_size);
+        let mut bytes_of_mapping = 0_u64;
+        for (node, count) in pages.by_node {
+            let bytes = count.saturating_mul(size);
+            bytes_of_mapping = bytes_of_mapping.saturating_add(bytes);
+            memory.add(kind, known.and_then(|mapping| mapping.segment), Some(node), bytes);
+        }
+        memory.add_policy(&pages.policy, bytes_of_mapping);
+    }
+    if let Some(policies) = &mut memory.policies {
+        policies.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.policy.cmp(&b.policy)));
+    }
+    memory.huge_transparent = huge_transparent(root, pid);
+    Ok((memory, Vec::new()))
+}
+
+/// Bytes in transparent huge pages.
+fn huge_transparent(root: &Root, pid: u32) -> Option<u64> {
+    let text = text_if_readable(root, &format!("/proc/{pid}/smaps_rollup"))?;
+    let bytes = |key| {
+        let number = field(&text, key)?.strip_suffix("kB")?.trim().parse::<u64>().ok()?;
+        number.checked_mul(1024)
+    };
+    let anonymous = bytes("AnonHugePages")?;
+    let mapped = ["ShmemPmdMapped", "FilePmdMapped"].map(|key| bytes(key).unwrap_or(0));
+    Some(mapped.iter().fold(anonymous, |sum, bytes| sum.saturating_add(*bytes)))
+}

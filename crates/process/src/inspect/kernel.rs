@@ -1,0 +1,39 @@
+//! Automatic NUMA balancing: on or off, and what it has done since the machine started.
+
+use atoll_sys::Root;
+
+use super::read::text_if_readable;
+
+/// Automatic NUMA balancing of the whole machine. Nothing where the kernel does not tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Balancing {
+    /// `/proc/sys/kernel/numa_balancing`: 0 off, 1 on, 2 for memory tiers.
+    pub mode: Option<u32>,
+    /// Page table entries unmapped to see who touches the page.
+    pub pte_updates: Option<u64>,
+    /// Touches seen.
+    pub hint_faults: Option<u64>,
+    /// Of these, by a cpu of the page's own node.
+    pub hint_faults_local: Option<u64>,
+    /// Pages moved.
+    pub pages_migrated: Option<u64>,
+}
+
+impl Balancing {
+    /// Reads it.
+    pub fn read(root: &Root) -> Self {
+        let mode = text_if_readable(root, "/proc/sys/kernel/numa_balancing");
+        let counters = text_if_readable(root, "/proc/vmstat").unwrap_or_default();
+        let counter = |name: &str| {
+            let mut lines = counters.lines().filter_map(|line| line.split_once(' '));
+            lines.find(|(key, _)| *key == name).and_then(|(_, value)| value.trim().parse().ok())
+        };
+        Self {
+            mode: mode.and_then(|text| text.trim().parse().ok()),
+            pte_updates: counter("numa_pte_updates"),
+            hint_faults: counter("numa_hint_faults"),
+            hint_faults_local: counter("numa_hint_faults_local"),
+            pages_migrated: counter("numa_pages_migrated"),
+        }
+    }
+}

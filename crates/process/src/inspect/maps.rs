@@ -1,0 +1,241 @@
+//! `/proc/PID/maps`: the mappings and what each is for.
+
+use std::path::{Path, PathBuf};
+
+use atoll_sys::Root;
+
+use super::read::{Lines, Unread};
+
+const EXPECTED: &str = "'START-END PERMISSIONS OFFSET DEVICE INODE PATH'";
+
+/// What a mapping is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// The heap of `brk`.
+    Heap,
+    /// The stack of the first thread; those of other threads are anonymous memory.
+    Stack,
+    /// Private memory without a file: large allocations, arenas, stacks of threads.
+    Anonymous,
+    /// System V shared memory.
+    SharedSysv,
+    /// POSIX shared memory: files in `/dev/shm`.
+    SharedPosix,
+    /// Memory shared with children: anonymous with `MAP_SHARED`, shown as `/dev/zero`.
+    SharedAnonymous,
+    /// `memfd_create`.
+    SharedMemfd,
+    /// Shared memory of any sort, where only the sum is known.
+    Shared,
+    /// Explicit huge pages, shared or private.
+    HugePages,
+    /// The program and its libraries.
+    Program,
+    /// Other files.
+    File,
+    /// Not told: only the sum is known.
+    Unknown,
+}
+
+impl Kind {
+    /// For people.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Heap => "heap",
+            Self::Stack => "stack",
+            Self::Anonymous => "anonymous",
+            Self::SharedSysv => "shared (System V)",
+            Self::SharedPosix => "shared (POSIX)",
+            Self::SharedAnonymous => "shared (anonymous)",
+            Self::SharedMemfd => "shared (memfd)",
+            Self::Shared => "shared",
+            Self::HugePages => "huge pages (explicit)",
+            Self::Program => "program, libraries",
+            Self::File => "files",
+            Self::Unknown => "not told apart",
+        }
+    }
+
+    /// For programs: as in JSON and in metrics.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Heap => "heap",
+            Self::Stack => "stack",
+            Self::Anonymous => "anonymous",
+            Self::SharedSysv => "shared_sysv",
+            Self::SharedPosix => "shared_posix",
+            Self::SharedAnonymous => "shared_anonymous",
+            Self::SharedMemfd => "shared_memfd",
+            Self::Shared => "shared",
+            Self::HugePages => "huge_pages",
+            Self::Program => "program",
+            Self::File => "file",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// Whether it is shared memory, which several processes use as one.
+    pub fn is_shared(self) -> bool {
+        matches!(
+            self,
+            Self::SharedSysv
+                | Self::SharedPosix
+                | Self::SharedAnonymous
+                | Self::SharedMemfd
+                | Self::Shared
+        )
+    }
+}
+
+/// What several processes map as one: the device and the inode.
+pub(super) type SegmentId = (u32, u32, u64);
+
+/// A mapping.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Mapping {
+    pub(super) start: u64,
+    pub(super) end: u64,
+    /// Whether it can be read, written or executed: what cannot is reserved, and never touched.
+    pub(super) usable: bool,
+    pub(super) kind: Kind,
+    /// What it is a view of; none for private memory and what may hold private copies.
+    pub(super) segment: Option<SegmentId>,
+}
+
+/// Mappings in the order of their addresses.
+pub(super) struct Maps {
+    lines: Lines,
+    /// The file that was started, of which parts are mapped without the right to execute.
+    program: Option<PathBuf>,
+}
+
+impl Maps {
+    pub(super) fn open(root: &Root, pid: u32) -> Result<Self, Unread> {
+        let lines = Lines::open(root, &format!("/proc/{pid}/maps"))?;
+        let program = std::fs::read_link(root.path(&format!("/proc/{pid}/exe"))?).ok();
+        Ok(Self { lines, program })
+    }
+
+    /// The next mapping; none behind the last.
+    pub(super) fn next(&mut self) -> Result<Option<Mapping>, Unread> {
+        let Some(line) = self.lines.next()? else { return Ok(None) };
+        match parse(&line, self.program.as_deref()) {
+            Some(mapping) => Ok(Some(mapping)),
+            None => {
+                let found = line.into_owned();
+                Err(self.lines.malformed(EXPECTED, &found).into())
+            }
+        }
+    }
+}
+
+fn parse(line: &str, program: Option<&Path>) -> Option<Mapping> {
+    let mut rest = line;
+    let mut word = || {
+        let (word, behind) = rest.split_once(' ').unwrap_or((rest, ""));
+        rest = behind.trim_start();
+        word
+    };
+    let (range, permissions, _offset, device, inode) = (word(), word(), word(), word(), word());
+    let path = rest;
+    let (start, end) = range.split_once('-')?;
+    let (start, end) = (hex(start)?, hex(end)?);
+    let (major, minor) = device.split_once(':')?;
+    let (major, minor) =
+        (u32::from_str_radix(major, 16).ok()?, u32::from_str_radix(minor, 16).ok()?);
+    let inode = inode.parse().ok()?;
+    let [read, write, execute, sharing] = permissions.as_bytes() else { return None };
+    let is_shared = *sharing == b's';
+    let is_program = *execute == b'x' || program.is_some_and(|program| program == Path::new(path));
+    let keeps_no_copies = is_shared || *write != b'w';
+    Some(Mapping {
+        start,
+        end: (end >= start).then_some(end)?,
+        usable: [read, write, execute].into_iter().any(|bit| *bit != b'-'),
+        kind: kind(path, is_program, is_shared),
+        segment: (inode != 0 && keeps_no_copies).then_some((major, minor, inode)),
+    })
+}
+
+fn hex(text: &str) -> Option<u64> {
+    u64::from_str_radix(text, 16).ok()
+}
+
+fn kind(path: &str, is_program: bool, is_shared: bool) -> Kind {
+    match path {
+        "" if is_shared => Kind::SharedAnonymous,
+        "[heap]" => Kind::Heap,
+        "[stack]" => Kind::Stack,
+        "[vdso]" | "[vvar]" | "[vvar_vclock]" | "[vsyscall]" => Kind::Program,
+        _ if path.starts_with("[anon_shmem:") => Kind::SharedAnonymous,
+        _ if path.is_empty() || path.starts_with('[') => Kind::Anonymous,
+        _ => file_kind(path, is_program),
+    }
+}
+
+/// The kind of what has a name. Huge pages are recognised by the usual mount point: `numa_maps`
+/// marks them whatever their name.
+pub(super) fn file_kind(path: &str, is_program: bool) -> Kind {
+    let file = path.strip_suffix(" (deleted)").unwrap_or(path);
+    let name = file.rsplit('/').next().unwrap_or(file);
+    if file.starts_with("/SYSV") {
+        Kind::SharedSysv
+    } else if file.starts_with("/dev/shm/") {
+        Kind::SharedPosix
+    } else if file == "/dev/zero" {
+        Kind::SharedAnonymous
+    } else if file.starts_with("/memfd:") {
+        Kind::SharedMemfd
+    } else if file == "/anon_hugepage" || file.starts_with("/dev/hugepages/") {
+        Kind::HugePages
+    } else if is_program || name.ends_with(".so") || name.contains(".so.") {
+        Kind::Program
+    } else {
+        Kind::File
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_mapping_is_known_by_its_line() {
+        for (line, kind, segment) in [
+            ("55f0-5600 rw-p 00000000 00:00 0                          [heap]", Kind::Heap, None),
+            ("7f00-7f10 rw-p 00000000 00:00 0", Kind::Anonymous, None),
+            ("7f00-7f10 rw-p 00000000 00:00 0    [anon:glibc: malloc]", Kind::Anonymous, None),
+            ("7f00-7f10 rw-p 00000000 00:00 0    [stack]", Kind::Stack, None),
+            ("7f00-7f10 rw-s 00000000 00:01 10   /SYSV00001 (deleted)", Kind::SharedSysv, Some(10)),
+            ("7f00-7f10 rw-s 00000000 00:1a 2  /dev/shm/a b", Kind::SharedPosix, Some(2)),
+            ("7f00-7f10 rw-s 0 00:01 3 /dev/zero (deleted)", Kind::SharedAnonymous, Some(3)),
+            ("7f00-7f10 rw-s 0 00:01 4 /memfd:x (deleted)", Kind::SharedMemfd, Some(4)),
+            ("7f00-7f10 rw-p 0 00:0f 5 /anon_hugepage (deleted)", Kind::HugePages, None),
+            ("7f00-7f10 r-xp 0 fd:01 6 /usr/bin/my program", Kind::Program, Some(6)),
+            ("7f00-7f10 rw-p 0 fd:01 7 /usr/lib/libc.so.6", Kind::Program, None),
+            ("7f00-7f10 r--s 0 fd:01 8 /data/table (1).bin", Kind::File, Some(8)),
+        ] {
+            let mapping = parse(line, None).unwrap_or_else(|| panic!("{line}"));
+            assert_eq!((mapping.kind, mapping.segment.map(|s| s.2)), (kind, segment), "{line}");
+            assert!(mapping.usable && mapping.start < mapping.end);
+        }
+        assert!(!parse("7f00-7f10 ---p 00000000 00:00 0", None).unwrap().usable);
+    }
+
+    #[test]
+    fn a_line_that_is_no_mapping_is_refused() {
+        for line in [
+            "",
+            "7f00",
+            "7f10-7f00 rw-p 0 00:00 0",
+            "xy-zz rw-p 0 00:00 0",
+            "7f00-7f10 rw 0 00:00 0",
+            "7f00-7f10 rw-p 0 0000 0",
+            "7f00-7f10 rw-p 0 00:00 x",
+            "7f00-7f1000000000000000000000 rw-p 0 00:00 0",
+        ] {
+            assert_eq!(parse(line, None), None, "{line}");
+        }
+    }
+}

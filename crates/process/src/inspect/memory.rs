@@ -1,0 +1,272 @@
+//! Where a process's memory is: resident bytes by node and by kind of mapping.
+//!
+//! Small processes are read exactly (`exact`); larger ones are sampled (`sample`), because the kernel
+//! walks every page table entry to count them, some 0.3 s for 64 GB.
+
+use std::collections::BTreeMap;
+
+use atoll_sys::Root;
+use atoll_topology::NodeId;
+
+use super::homes::PageHomes;
+use super::maps::{Kind, SegmentId};
+use super::nodes::NodeMap;
+use super::read::Unread;
+use super::snapshot::Missing;
+use super::{InspectError, exact, sample, status};
+
+/// Resident bytes up to which a process is read exactly unless told otherwise: 10 to 20 ms.
+const EXACT_BYTES_MAX: u64 = 4 << 30;
+/// Most segments told apart in one process.
+const SEGMENTS_MAX: usize = 4096;
+/// Most policies told apart in one process.
+const POLICIES_MAX: usize = 64;
+
+/// Bytes by node; on no node where it is not known on which.
+pub type NodeBytes = BTreeMap<Option<NodeId>, u64>;
+
+/// How to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryOptions {
+    /// Count every page however many there are.
+    pub is_exact: bool,
+    /// Pages to look up in a process that is sampled.
+    pub sample_pages: u64,
+    /// Resident bytes up to which a process is not sampled.
+    pub exact_bytes_max: u64,
+    /// What the choice of pages is drawn from.
+    pub seed: u64,
+}
+
+impl Default for MemoryOptions {
+    fn default() -> Self {
+        Self {
+            is_exact: false,
+            sample_pages: 16_384,
+            exact_bytes_max: EXACT_BYTES_MAX,
+            seed: 0x6174_6f6c,
+        }
+    }
+}
+
+/// How it was read.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+#[serde(tag = "method", rename_all = "snake_case")]
+pub enum Method {
+    /// Every page was counted.
+    Exact,
+    /// Some pages were looked up, drawn at random.
+    Sampled {
+        /// Addresses looked up.
+        looked: u64,
+        /// Of these, resident.
+        resident: u64,
+        /// Half the width of the 95 % confidence interval of a node's share of all memory; between
+        /// 0 and 1.
+        error: f64,
+    },
+    /// Only sums are known.
+    Totals,
+}
+
+/// A policy and what it governs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct PolicyUse {
+    /// The policy in the kernel's words, such as `default` or `interleave:0-3`.
+    pub policy: String,
+    /// Mappings under it.
+    pub mappings: u64,
+    /// Their resident bytes.
+    pub bytes: u64,
+}
+
+/// Where a process's memory is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Memory {
+    /// How it was read.
+    pub method: Method,
+    /// Resident bytes by kind and node.
+    pub by_kind: BTreeMap<Kind, NodeBytes>,
+    /// Policies in force; nothing where the process was sampled.
+    pub policies: Option<Vec<PolicyUse>>,
+    /// Bytes in transparent huge pages, where they were counted.
+    pub huge_transparent: Option<u64>,
+    /// Bytes swapped out.
+    pub swapped: u64,
+    /// What of it other processes may map as well.
+    segments: BTreeMap<(Kind, SegmentId), NodeBytes>,
+}
+
+impl Memory {
+    pub(super) fn new(method: Method, swapped: u64) -> Self {
+        Self {
+            method,
+            by_kind: BTreeMap::new(),
+            policies: None,
+            huge_transparent: None,
+            swapped,
+            segments: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn add(
+        &mut self,
+        kind: Kind,
+        segment: Option<SegmentId>,
+        node: Option<NodeId>,
+        bytes: u64,
+    ) {
+        add(self.by_kind.entry(kind).or_default(), node, bytes);
+        let Some(id) = segment.map(|id| (kind, id)) else { return };
+        if self.segments.len() < SEGMENTS_MAX || self.segments.contains_key(&id) {
+            add(self.segments.entry(id).or_default(), node, bytes);
+        }
+    }
+
+    pub(super) fn add_policy(&mut self, policy: &str, bytes: u64) {
+        let policies = self.policies.get_or_insert_default();
+        let position = policies.iter().position(|known| known.policy == policy);
+        let position = position.unwrap_or_else(|| {
+            if policies.len() < POLICIES_MAX {
+                policies.push(PolicyUse { policy: policy.to_owned(), ..PolicyUse::default() });
+            }
+            policies.len() - 1
+        });
+        policies[position].mappings += 1;
+        policies[position].bytes = policies[position].bytes.saturating_add(bytes);
+    }
+
+    /// Resident bytes by node.
+    pub fn by_node(&self) -> NodeBytes {
+        let mut sum = NodeBytes::new();
+        for bytes in self.by_kind.values() {
+            add_all(&mut sum, bytes);
+        }
+        sum
+    }
+
+    /// Resident bytes.
+    pub fn resident(&self) -> u64 {
+        self.by_node().values().fold(0, |sum, bytes| sum.saturating_add(*bytes))
+    }
+}
+
+pub(super) fn add(sum: &mut NodeBytes, node: Option<NodeId>, bytes: u64) {
+    if bytes > 0 {
+        let sum = sum.entry(node).or_insert(0);
+        *sum = sum.saturating_add(bytes);
+    }
+}
+
+pub(super) fn add_all(sum: &mut NodeBytes, other: &NodeBytes) {
+    for (node, bytes) in other {
+        add(sum, *node, *bytes);
+    }
+}
+
+/// The memory of several processes together. What they map as one counts once: for each node the
+/// most that any of them has resident, which is at least what is there of it.
+pub fn together<'a>(all: impl IntoIterator<Item = &'a Memory>) -> BTreeMap<Kind, NodeBytes> {
+    let mut sum: BTreeMap<Kind, NodeBytes> = BTreeMap::new();
+    let mut segments: BTreeMap<(Kind, SegmentId), NodeBytes> = BTreeMap::new();
+    for memory in all {
+        for (kind, bytes) in &memory.by_kind {
+            add_all(sum.entry(*kind).or_default(), bytes);
+        }
+        for ((kind, id), bytes) in &memory.segments {
+            // Its share of the sum is taken out here, and the largest put back below.
+            let part = sum.entry(*kind).or_default();
+            let largest = segments.entry((*kind, *id)).or_default();
+            for (node, bytes) in bytes {
+                let part = part.entry(*node).or_insert(0);
+                *part = part.saturating_sub(*bytes);
+                let most = largest.entry(*node).or_insert(0);
+                *most = (*most).max(*bytes);
+            }
+        }
+    }
+    for ((kind, _), bytes) in &segments {
+        add_all(sum.entry(*kind).or_default(), bytes);
+    }
+    for bytes in sum.values_mut() {
+        bytes.retain(|_, bytes| *bytes > 0);
+    }
+    sum.retain(|_, bytes| !bytes.is_empty());
+    sum
+}
+
+/// Reads where the memory of a process is, and adds to `missing` what could not be read and why.
+/// [`InspectError::NoProcess`] once it has ended.
+pub fn read(
+    root: &Root,
+    homes: &dyn PageHomes,
+    nodes: &NodeMap,
+    page_size: u64,
+    pid: u32,
+    options: &MemoryOptions,
+    missing: &mut Vec<Missing>,
+) -> Result<Memory, InspectError> {
+    let status = status::read(root, pid).map_err(|unread| end_or(unread, root, pid))?;
+    let is_small = options.is_exact || status.resident() <= options.exact_bytes_max;
+    let read = match is_small {
+        true => exact::read(root, pid, page_size, &status),
+        false => sample::read(root, homes, pid, page_size, options, &status),
+    };
+    let read = match read {
+        // It may have ended in the middle.
+        Err(_) if !is_there(root, pid) => return Err(InspectError::NoProcess { pid }),
+        read => read,
+    };
+    match read {
+        Ok((memory, notes)) => {
+            missing.extend(notes);
+            Ok(memory)
+        }
+        Err(Unread::Failed(error)) => Err(error),
+        Err(unread) => Ok(totals(&status, nodes, &unread, missing)),
+    }
+}
+
+fn is_there(root: &Root, pid: u32) -> bool {
+    root.exists(&format!("/proc/{pid}/stat"))
+}
+
+pub(super) fn end_or(unread: Unread, root: &Root, pid: u32) -> InspectError {
+    match unread {
+        Unread::Failed(error) => error,
+        Unread::Denied if is_there(root, pid) => {
+            InspectError::Unread(atoll_sys::RootError::Denied {
+                path: root.path(&format!("/proc/{pid}")).unwrap_or_default(),
+            })
+        }
+        _ => InspectError::NoProcess { pid },
+    }
+}
+
+/// The sums that everybody may read. With one node in the machine they are on it.
+fn totals(
+    status: &status::Status,
+    nodes: &NodeMap,
+    unread: &Unread,
+    missing: &mut Vec<Missing>,
+) -> Memory {
+    let only = (nodes.with_memory().len() == 1).then(|| nodes.with_memory().first()).flatten();
+    match unread {
+        Unread::Denied => missing.push(Missing::rights("memory by node, mappings and policies")),
+        _ if only.is_none() => missing.push(Missing {
+            what: "memory by node".to_owned(),
+            need: "a kernel with NUMA (CONFIG_NUMA): this one has no numa_maps".to_owned(),
+        }),
+        _ => {}
+    }
+    let mut memory = Memory::new(Method::Totals, status.swapped);
+    for (kind, bytes) in [
+        (Kind::Anonymous, status.anonymous),
+        (Kind::File, status.files),
+        (Kind::Shared, status.shared),
+        (Kind::HugePages, status.huge),
+    ] {
+        memory.add(kind, None, only, bytes);
+    }
+    memory
+}

@@ -1,0 +1,55 @@
+//! Processes looked at: where their threads run and where their memory is.
+//!
+//! [`find`] turns what a user names ([`Target`]) into processes; a [`Watcher`] looks at them as often
+//! as asked and returns a [`Snapshot`] each time; [`skew::warnings`] says what is wrong with one and
+//! which command mends it. [`ThreadReader`] and [`memory::read`] are the two halves of a look, for
+//! who needs only one of them.
+//!
+//! All is read through [`Root`](atoll_sys::Root), so a copied or written `/proc` serves as well as the
+//! live one, and through [`PageHomes`], the one question that no file answers.
+//!
+//! | File | Reads | Finds |
+//! |---|---|---|
+//! | `target` | `/proc/*/{stat,cmdline}`, `cgroup.procs` | the processes meant |
+//! | `stat`, `status` | `/proc/PID/{stat,status}` | name, state, start time, cpu, resident bytes |
+//! | `sched` | `/proc/PID/task/TID/{sched,schedstat}` | time on cpus, migrations |
+//! | `threads` | all of these for each thread | [`Thread`] |
+//! | `maps`, `numa_maps` | `/proc/PID/{maps,numa_maps}` | mappings, their kinds, policies, pages |
+//! | `exact`, `sample` | every page table entry, or some pages by `move_pages` | [`Memory`] |
+//! | `kernel` | `/proc/sys/kernel/numa_balancing`, `/proc/vmstat` | [`Balancing`] |
+//!
+//! Resident is not accessed: all that is said of memory is where its pages are, not who reads them.
+//! A process may end while it is read, threads come and go: what vanished is left out, and a number
+//! that now belongs to another process (its start time differs) is not taken for the old one.
+
+mod error;
+mod exact;
+mod homes;
+mod kernel;
+mod maps;
+pub mod memory;
+mod nodes;
+mod numa_maps;
+mod pace;
+mod read;
+mod sample;
+mod sched;
+pub mod skew;
+mod snapshot;
+mod stat;
+mod status;
+mod target;
+mod threads;
+mod watcher;
+
+pub use error::InspectError;
+pub use homes::{LivePages, PageHomes, PagesError};
+pub use kernel::Balancing;
+pub use maps::Kind;
+pub use memory::{Memory, MemoryOptions, Method, NodeBytes, PolicyUse};
+pub use nodes::NodeMap;
+pub use skew::Warning;
+pub use snapshot::{Missing, NodeRow, Process, Snapshot};
+pub use target::{ProcessId, Target, descendants, find, identify};
+pub use threads::{Thread, ThreadReader};
+pub use watcher::{Options, Source, Watcher};

@@ -1,0 +1,262 @@
+//! Memory of a large process, sampled: addresses drawn at random from its mappings, the node of each
+//! page by `move_pages`, sums by the kernel's own counters.
+//!
+//! The kernel counts resident bytes in four groups (`RssAnon`, `RssFile`, `RssShmem`,
+//! `HugetlbPages`), which is known without a walk. Each group is cut into as many strips of address
+//! space as it gets samples, and one page is drawn from each strip, so that the sample is spread
+//! evenly and yet has no period that could fall in step with interleaved pages. Every resident page of
+//! a group is as likely to be drawn as any other; the group's bytes are then shared out in the
+//! proportion found. Where little of the address space is resident, more is drawn.
+
+use std::collections::BTreeMap;
+
+use atoll_sys::Root;
+use atoll_topology::NodeId;
+
+use super::homes::{PageHomes, PagesError};
+use super::maps::{Kind, Mapping, Maps, SegmentId};
+use super::memory::{Memory, MemoryOptions, Method};
+use super::read::Unread;
+use super::snapshot::Missing;
+use super::status::Status;
+
+/// Groups that the kernel counts.
+const GROUPS: usize = 4;
+/// Rounds at most, each drawing four times as many as the last.
+const ROUNDS_MAX: u32 = 3;
+/// Fewest pages drawn of a group that has any.
+const GROUP_PAGES_MIN: u64 = 256;
+/// A group has been seen well enough once this share of its samples was resident: one in so many.
+const RESIDENT_WANTED: u64 = 4;
+/// Addresses handed to the kernel at a time.
+const BATCH: usize = 4096;
+/// Half the width of a 95 % interval, in standard deviations.
+const DEVIATIONS: f64 = 1.96;
+
+/// What was found of one group.
+#[derive(Default)]
+struct Seen {
+    looked: u64,
+    resident: u64,
+    /// Whether every page of it was looked at.
+    is_whole: bool,
+    found: BTreeMap<(Kind, Option<SegmentId>, NodeId), u64>,
+}
+
+pub(super) fn read(
+    root: &Root,
+    homes: &dyn PageHomes,
+    pid: u32,
+    page_size: u64,
+    options: &MemoryOptions,
+    status: &Status,
+) -> Result<(Memory, Vec<Missing>), Unread> {
+    let sizes = [status.anonymous, status.files, status.shared, status.huge];
+    let spaces = address_space(root, pid, page_size)?;
+    let mut random = Random(options.seed);
+    let mut seen: [Seen; GROUPS] = Default::default();
+    for round in 0..ROUNDS_MAX {
+        let factor = 4_u64.pow(round);
+        let mut wanted = [0; GROUPS];
+        for group in 0..GROUPS {
+            let enough = seen[group].resident * RESIDENT_WANTED >= seen[group].looked.max(1);
+            if sizes[group] > 0 && !enough && !seen[group].is_whole {
+                wanted[group] =
+                    drawn(options.sample_pages, sizes[group], status.resident(), factor);
+            }
+        }
+        if wanted == [0; GROUPS] {
+            break;
+        }
+        look(root, homes, pid, page_size, &spaces, &wanted, &mut random, &mut seen)?;
+    }
+    let memory = shared_out(&seen, &sizes, status);
+    let notes = vec![Missing {
+        what: "policies of the mappings".to_owned(),
+        need: "--exact, which walks every page table entry of this large process".to_owned(),
+    }];
+    Ok((memory, notes))
+}
+
+/// Pages to draw from a group.
+fn drawn(sample: u64, bytes: u64, total: u64, factor: u64) -> u64 {
+    let share = u128::from(sample) * u128::from(bytes) / u128::from(total.max(1));
+    (share as u64).max(GROUP_PAGES_MIN).saturating_mul(factor)
+}
+
+/// Pages of address space of each group.
+fn address_space(root: &Root, pid: u32, page_size: u64) -> Result<[u64; GROUPS], Unread> {
+    let mut spaces = [0_u64; GROUPS];
+    let mut maps = Maps::open(root, pid)?;
+    while let Some(mapping) = maps.next()? {
+        if mapping.usable {
+            let space = &mut spaces[group_of(mapping.kind)];
+            *space = space.saturating_add(pages_of(&mapping, page_size));
+        }
+    }
+    Ok(spaces)
+}
+
+fn pages_of(mapping: &Mapping, page_size: u64) -> u64 {
+    (mapping.end - mapping.start) / page_size
+}
+
+fn group_of(kind: Kind) -> usize {
+    match kind {
+        Kind::Program | Kind::File => 1,
+        kind if kind.is_shared() => 2,
+        Kind::HugePages => 3,
+        _ => 0,
+    }
+}
+
+/// Positions drawn from a group: its pages laid end to end, one of each strip, in rising order.
+struct Draw {
+    pages: u64,
+    strips: u64,
+    strip: u64,
+    next: Option<u64>,
+    /// Pages of the group in the mappings passed so far.
+    passed: u64,
+}
+
+impl Draw {
+    fn new(pages: u64, strips: u64, random: &mut Random) -> Self {
+        let mut draw = Self { pages, strips: strips.min(pages), strip: 0, next: None, passed: 0 };
+        draw.advance(random);
+        draw
+    }
+
+    fn advance(&mut self, random: &mut Random) {
+        let bound = |strip: u64| {
+            (u128::from(strip) * u128::from(self.pages) / u128::from(self.strips.max(1))) as u64
+        };
+        self.next = (self.strip < self.strips).then(|| {
+            let (first, end) = (bound(self.strip), bound(self.strip + 1));
+            first + random.below(end - first)
+        });
+        self.strip += 1;
+    }
+}
+
+/// Looks up the pages drawn. The mappings are read again rather than kept, so that memory is bounded
+/// by the batch however many there are; what was mapped or unmapped in between shifts the draw a
+/// little and biases nothing.
+#[expect(clippy::too_many_arguments, reason = "one call site; the arguments are what a look is")]
+fn look(
+    root: &Root,
+    homes: &dyn PageHomes,
+    pid: u32,
+    page_size: u64,
+    spaces: &[u64; GROUPS],
+    wanted: &[u64; GROUPS],
+    random: &mut Random,
+    seen: &mut [Seen; GROUPS],
+) -> Result<(), Unread> {
+    let mut draws: [Draw; GROUPS] =
+        std::array::from_fn(|group| Draw::new(spaces[group], wanted[group], random));
+    for group in 0..GROUPS {
+        if wanted[group] > 0 {
+            let is_whole = wanted[group] >= spaces[group];
+            seen[group] = Seen { is_whole, ..Seen::default() };
+        }
+    }
+    let mut batch = Batch { homes, pid, addresses: Vec::new(), what: Vec::new() };
+    let mut maps = Maps::open(root, pid)?;
+    while let Some(mapping) = maps.next()? {
+        if !mapping.usable {
+            continue;
+        }
+        let draw = &mut draws[group_of(mapping.kind)];
+        let end = draw.passed.saturating_add(pages_of(&mapping, page_size));
+        while let Some(page) = draw.next.filter(|page| *page < end) {
+            let offset = (page - draw.passed).saturating_mul(page_size);
+            batch.push(&mapping, mapping.start.saturating_add(offset), seen)?;
+            draw.advance(random);
+        }
+        draw.passed = end;
+    }
+    batch.flush(seen)
+}
+
+/// Addresses on their way to the kernel.
+struct Batch<'a> {
+    homes: &'a dyn PageHomes,
+    pid: u32,
+    addresses: Vec<u64>,
+    what: Vec<(Kind, Option<SegmentId>)>,
+}
+
+impl Batch<'_> {
+    fn push(
+        &mut self,
+        mapping: &Mapping,
+        address: u64,
+        seen: &mut [Seen; GROUPS],
+    ) -> Result<(), Unread> {
+        self.addresses.push(address);
+        self.what.push((mapping.kind, mapping.segment));
+        if self.addresses.len() < BATCH { Ok(()) } else { self.flush(seen) }
+    }
+
+    fn flush(&mut self, seen: &mut [Seen; GROUPS]) -> Result<(), Unread> {
+        if self.addresses.is_empty() {
+            return Ok(());
+        }
+        let homes = self.homes.homes(self.pid, &self.addresses).map_err(|error| match error {
+            PagesError::Ended | PagesError::Unsupported(_) => Unread::Absent,
+            PagesError::Denied => Unread::Denied,
+        })?;
+        self.addresses.clear();
+        for ((kind, segment), home) in self.what.drain(..).zip(homes) {
+            let seen = &mut seen[group_of(kind)];
+            seen.looked += 1;
+            if let Some(node) = home {
+                seen.resident += 1;
+                *seen.found.entry((kind, segment, node)).or_insert(0) += 1;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The kernel's sums, shared out in the proportions found.
+fn shared_out(seen: &[Seen; GROUPS], sizes: &[u64; GROUPS], status: &Status) -> Memory {
+    let total = status.resident().max(1) as f64;
+    let mut variance = 0.0;
+    let sum = |count: fn(&Seen) -> u64| seen.iter().map(count).sum::<u64>();
+    let (looked, resident) = (sum(|seen| seen.looked), sum(|seen| seen.resident));
+    let mut memory = Memory::new(Method::Totals, status.swapped);
+    for (seen, bytes) in seen.iter().zip(sizes) {
+        if seen.resident == 0 {
+            memory.add(Kind::Unknown, None, None, *bytes);
+            continue;
+        }
+        for ((kind, segment, node), pages) in &seen.found {
+            let part = u128::from(*bytes) * u128::from(*pages) / u128::from(seen.resident);
+            memory.add(*kind, *segment, Some(*node), part as u64);
+        }
+        if !seen.is_whole {
+            // A share of a half has the largest variance.
+            variance += (*bytes as f64 / total).powi(2) / (4.0 * seen.resident as f64);
+        }
+    }
+    memory.method =
+        Method::Sampled { looked, resident, error: (DEVIATIONS * variance.sqrt()).min(1.0) };
+    memory
+}
+
+/// SplitMix64 (Steele, Lea and Flood 2014): a sample needs no better.
+struct Random(u64);
+
+impl Random {
+    /// Evenly from 0 up to and without `bound`; 0 where that is 0.
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        let random = z ^ (z >> 31);
+        ((u128::from(random) * u128::from(bound)) >> 64) as u64
+    }
+}

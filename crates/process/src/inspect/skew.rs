@@ -1,0 +1,251 @@
+//! What is wrong with where a process lives, and the command that mends it.
+
+use atoll_topology::{CpuSet, NodeId, NodeSet};
+
+use super::maps::Kind;
+use super::memory::NodeBytes;
+use super::nodes::NodeMap;
+use super::snapshot::Snapshot;
+
+/// Less memory than this is nothing to warn of.
+const BYTES_MIN: u64 = 64 << 20;
+/// The share of memory on one node from which it counts as lying there.
+const ONE_NODE: f64 = 0.8;
+/// The share of local memory below which threads count as far from it.
+const FAR: f64 = 0.2;
+/// The share of all cpu time from which a node's threads count.
+const BUSY: f64 = 0.05;
+/// Most numbers of processes in one command.
+const PIDS_MAX: usize = 8;
+
+/// Something odd.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Warning {
+    /// Stable name of the rule.
+    pub rule: &'static str,
+    /// What is odd.
+    pub what: String,
+    /// The command or commands that mend it.
+    pub mend: Vec<String>,
+}
+
+/// What is odd about where these processes live; nothing on a machine with one node.
+pub fn warnings(snapshot: &Snapshot, nodes: &NodeMap) -> Vec<Warning> {
+    if nodes.nodes().count() < 2 || snapshot.processes.is_empty() {
+        return Vec::new();
+    }
+    let view = View::new(snapshot, nodes);
+    let rules = [one_node, far_threads, excluded_node, cpuset, balancing];
+    rules.iter().filter_map(|rule| rule(&view)).collect()
+}
+
+/// What the rules look at.
+struct View<'a> {
+    snapshot: &'a Snapshot,
+    nodes: &'a NodeMap,
+    /// Nodes on which threads run.
+    running: NodeSet,
+    /// The node with the most private and shared memory (files are the page cache's), and its share.
+    fullest: Option<(NodeId, f64)>,
+    bytes: u64,
+}
+
+fn is_own(kind: Kind) -> bool {
+    !matches!(kind, Kind::Program | Kind::File | Kind::Unknown)
+}
+
+/// The node with the most of it and its share of what has a node.
+fn fullest(bytes: &NodeBytes) -> Option<(NodeId, f64, u64)> {
+    let known = || bytes.iter().filter_map(|(node, bytes)| Some(((*node)?, *bytes)));
+    let total: u64 = known().map(|(_, bytes)| bytes).sum();
+    let (node, most) = known().max_by_key(|(node, bytes)| (*bytes, std::cmp::Reverse(*node)))?;
+    (total > 0).then(|| (node, most as f64 / total as f64, total))
+}
+
+impl<'a> View<'a> {
+    fn new(snapshot: &'a Snapshot, nodes: &'a NodeMap) -> Self {
+        let own = fullest(&snapshot.bytes_of(is_own));
+        Self {
+            snapshot,
+            nodes,
+            running: running(snapshot),
+            fullest: own.map(|(node, share, _)| (node, share)),
+            bytes: own.map_or(0, |(_, _, bytes)| bytes),
+        }
+    }
+
+    fn pids(&self) -> Vec<u32> {
+        self.snapshot.processes.iter().map(|process| process.id.pid).collect()
+    }
+
+    /// One command for each process, or a loop over all of them.
+    fn for_each(&self, command: impl Fn(&str) -> String) -> String {
+        match self.pids().as_slice() {
+            [pid] => command(&pid.to_string()),
+            pids => {
+                let more = if pids.len() > PIDS_MAX { " …" } else { "" };
+                let first: Vec<String> = pids.iter().take(PIDS_MAX).map(u32::to_string).collect();
+                format!("for p in {}{more}; do {}; done", first.join(" "), command("$p"))
+            }
+        }
+    }
+
+    fn allowed(&self) -> NodeSet {
+        let mut sets = self.snapshot.processes.iter().map(|process| &process.nodes_allowed);
+        let first = sets.next().cloned().unwrap_or_default();
+        let all = sets.fold(first, |all, set| all.intersection(set));
+        match all.is_empty() {
+            true => self.nodes.with_memory().clone(),
+            false => all.intersection(self.nodes.with_memory()),
+        }
+    }
+}
+
+/// Nodes whose threads use a share of the time that counts; where nothing runs, those of all threads.
+fn running(snapshot: &Snapshot) -> NodeSet {
+    let total: f64 = snapshot.nodes.iter().map(|row| row.cpu_share).sum();
+    let rows = snapshot.nodes.iter().filter(|row| row.threads > 0);
+    let busy = rows.filter(|row| total < 0.01 || row.cpu_share / total >= BUSY);
+    busy.filter_map(|row| row.node).collect()
+}
+
+/// Memory on one node, threads on several.
+fn one_node(view: &View<'_>) -> Option<Warning> {
+    let shared = fullest(&view.snapshot.bytes_of(Kind::is_shared))
+        .filter(|(_, share, bytes)| *share >= ONE_NODE && *bytes >= BYTES_MIN);
+    let (what, node, share) = match (shared, view.fullest) {
+        (Some((node, share, _)), _) => ("shared memory", node, share),
+        (None, Some((node, share))) if share >= ONE_NODE && view.bytes >= BYTES_MIN => {
+            ("memory", node, share)
+        }
+        _ => return None,
+    };
+    if view.running.len() < 2 {
+        return None;
+    }
+    let all = view.allowed();
+    let cause = if is_default(view) {
+        ": under the policy 'default' the thread that touches a page first decides, so one loader \
+         may have done it"
+    } else {
+        ""
+    };
+    let mut mend =
+        vec!["atoll run -i all -- COMMAND   # restart it with its pages interleaved".into()];
+    if all.len() > 1 {
+        mend.push(view.for_each(|pid| format!("migratepages {pid} {node} {all}")));
+    }
+    Some(Warning {
+        rule: "memory_on_one_node",
+        what: format!(
+            "{:.0} % of the {what} is on node {node} while threads run on nodes {}{cause}",
+            100.0 * share,
+            view.running
+        ),
+        mend,
+    })
+}
+
+/// Whether nothing but the default is in force, as far as known.
+fn is_default(view: &View<'_>) -> bool {
+    let memories = view.snapshot.processes.iter().filter_map(|process| process.memory.as_ref());
+    let mut policies = memories.filter_map(|memory| memory.policies.as_ref()).flatten();
+    policies.all(|policy| policy.policy == "default" || policy.policy == "local")
+}
+
+/// Threads on nodes that hold little of the memory.
+fn far_threads(view: &View<'_>) -> Option<Warning> {
+    let (node, share) = view.fullest.filter(|_| view.bytes >= BYTES_MIN)?;
+    let rows = || view.snapshot.nodes.iter();
+    let on = rows().filter(|row| row.node.is_some_and(|node| view.running.contains(node)));
+    let local: f64 = on.map(|row| row.share).sum();
+    if local >= FAR || view.running.is_empty() || share < ONE_NODE {
+        return None;
+    }
+    let cpus = rows().find(|row| row.node == Some(node)).map(|row| row.cpus.clone());
+    let running = &view.running;
+    let mut mend = vec![view.for_each(|pid| format!("migratepages {pid} {node} {running}"))];
+    if let Some(cpus) = cpus.filter(|cpus| !cpus.is_empty()) {
+        mend.push(view.for_each(|pid| format!("taskset -acp {cpus} {pid}")));
+    }
+    Some(Warning {
+        rule: "threads_far_from_memory",
+        what: format!(
+            "threads run on {} and {:.0} % of the memory is on node {node}",
+            named(running),
+            100.0 * share
+        ),
+        mend,
+    })
+}
+
+/// An affinity that leaves out the node with the memory.
+fn excluded_node(view: &View<'_>) -> Option<Warning> {
+    let (node, share) = view.fullest.filter(|(_, share)| *share >= 0.5)?;
+    let (_, cpus) = view.nodes.nodes().find(|(id, _)| *id == node)?;
+    if view.bytes < BYTES_MIN || cpus.is_empty() {
+        return None;
+    }
+    let mut union = CpuSet::new();
+    for (_, thread) in view.snapshot.threads() {
+        if !thread.cpus_allowed.is_subset(&union) {
+            union = union.union(&thread.cpus_allowed);
+        }
+    }
+    if union.is_empty() || !union.intersection(cpus).is_empty() {
+        return None;
+    }
+    let allowed = union.union(cpus);
+    Some(Warning {
+        rule: "affinity_excludes_memory",
+        what: format!(
+            "no thread may run on node {node} (cpus {cpus}), which holds {:.0} % of the memory",
+            100.0 * share
+        ),
+        mend: vec![view.for_each(|pid| format!("taskset -acp {allowed} {pid}"))],
+    })
+}
+
+/// A cpuset that allows memory on some nodes only.
+fn cpuset(view: &View<'_>) -> Option<Warning> {
+    let all = view.nodes.with_memory();
+    let process = view.snapshot.processes.iter().find(|process| {
+        let allowed = process.nodes_allowed.intersection(all);
+        !allowed.is_empty() && allowed.len() < all.len()
+    })?;
+    let allowed = process.nodes_allowed.intersection(all);
+    let pid = process.id.pid;
+    Some(Warning {
+        rule: "cpuset_limits_nodes",
+        what: format!(
+            "the cpuset of process {pid} allows memory on {} only, of nodes {all}",
+            named(&allowed)
+        ),
+        mend: vec![format!(
+            "systemctl set-property UNIT AllowedMemoryNodes={all}   # the unit in /proc/{pid}/cgroup; \
+             it moves pages"
+        )],
+    })
+}
+
+/// Automatic balancing that moves pages placed on purpose, or is at work.
+fn balancing(view: &View<'_>) -> Option<Warning> {
+    let mode = view.snapshot.balancing.mode.filter(|mode| *mode != 0)?;
+    if view.running.len() < 2 || view.bytes < BYTES_MIN {
+        return None;
+    }
+    Some(Warning {
+        rule: "balancing_on",
+        what: format!(
+            "automatic NUMA balancing is on (mode {mode}): pages without a policy follow the threads \
+             that touch them, at the price of page faults"
+        ),
+        mend: vec!["sysctl kernel.numa_balancing=0".to_owned()],
+    })
+}
+
+/// `node 0`, `nodes 0-3`
+fn named(nodes: &NodeSet) -> String {
+    let word = if nodes.len() == 1 { "node" } else { "nodes" };
+    format!("{word} {nodes}")
+}

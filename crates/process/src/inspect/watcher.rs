@@ -1,0 +1,259 @@
+//! Looks at processes as often as asked, and keeps what makes two looks a rate.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use atoll_sys::Root;
+use atoll_topology::Machine;
+
+use super::homes::PageHomes;
+use super::kernel::Balancing;
+use super::memory::{self, Memory, MemoryOptions, end_or};
+use super::nodes::NodeMap;
+use super::pace::{Pace, Purse};
+use super::snapshot::{Missing, Process, Snapshot};
+use super::target::ProcessId;
+use super::threads::ThreadReader;
+use super::{InspectError, stat, status};
+
+/// Of the time that watching may cost, the parts of the list of threads, of the threads themselves,
+/// and of the memory. The rest is for showing what was found.
+const SHARE_LIST: f64 = 0.1;
+const SHARE_THREADS: f64 = 0.35;
+const SHARE_MEMORY: f64 = 0.3;
+
+/// What is read from.
+#[derive(Clone, Copy)]
+pub struct Source<'a> {
+    /// procfs and sysfs.
+    pub root: &'a Root,
+    /// Homes of pages.
+    pub homes: &'a dyn PageHomes,
+    /// The node of every cpu.
+    pub nodes: &'a NodeMap,
+    /// Bytes of a base page.
+    pub page_size: u64,
+}
+
+impl<'a> Source<'a> {
+    /// The parts together.
+    pub fn new(
+        root: &'a Root,
+        homes: &'a dyn PageHomes,
+        machine: &Machine,
+        nodes: &'a NodeMap,
+    ) -> Self {
+        Self { root, homes, nodes, page_size: machine.page_size.0.max(1) }
+    }
+}
+
+/// What to look at and at what cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Options {
+    /// How memory is read.
+    pub memory: MemoryOptions,
+    /// Share of one cpu that looking may cost on average, and the time between two looks; no bound
+    /// where none.
+    pub budget: Option<(f64, Duration)>,
+}
+
+/// What is kept of a process.
+struct Tracked {
+    threads: ThreadReader,
+    list: Pace,
+    memory_pace: Pace,
+    memory: Option<Memory>,
+    missing: Vec<Missing>,
+}
+
+/// Looks at processes.
+pub struct Watcher {
+    options: Options,
+    processes: BTreeMap<ProcessId, Tracked>,
+    /// The process after which threads are read first in the next look.
+    last: Option<ProcessId>,
+}
+
+impl Watcher {
+    /// At these processes.
+    pub fn new(processes: &[ProcessId], options: Options) -> Self {
+        let mut watcher = Self { options, processes: BTreeMap::new(), last: None };
+        watcher.follow(processes);
+        watcher
+    }
+
+    /// At these too.
+    pub fn follow(&mut self, processes: &[ProcessId]) {
+        for id in processes {
+            self.processes.entry(*id).or_insert_with(|| Tracked {
+                threads: ThreadReader::new(id.pid),
+                list: Pace::default(),
+                memory_pace: Pace::default(),
+                memory: None,
+                missing: Vec::new(),
+            });
+        }
+    }
+
+    /// Reads every thread whatever it costs, and no memory, so that the next look knows how much they
+    /// run. `at` is the time since a moment of the caller's choice, here and in [`look`](Self::look).
+    pub fn prime(&mut self, source: &Source<'_>, at: Duration) -> Result<(), InspectError> {
+        self.read_threads(source, at, None).map(|_| ())
+    }
+
+    /// Looks. Processes that ended are in the snapshot by number, and are not looked at again.
+    pub fn look(&mut self, source: &Source<'_>, at: Duration) -> Result<Snapshot, InspectError> {
+        let budget = self.options.budget.map(|(share, every)| every.mul_f64(share * SHARE_THREADS));
+        let (threads_read, mut ended) = self.read_threads(source, at, budget)?;
+        let memory_share = self.share_each(SHARE_MEMORY);
+        let mut snapshot = Snapshot {
+            processes: Vec::new(),
+            ended: Vec::new(),
+            memory: BTreeMap::new(),
+            nodes: Vec::new(),
+            threads_read,
+            balancing: Balancing::read(source.root),
+            missing: Vec::new(),
+        };
+        for (id, tracked) in &mut self.processes {
+            let memory = tracked.read_memory(source, *id, at, memory_share, &self.options.memory);
+            match memory.and_then(|()| tracked.process(source, *id)) {
+                Ok(process) => {
+                    snapshot.missing.extend(tracked.missing.iter().cloned());
+                    snapshot.processes.push(process);
+                }
+                Err(error) if error.is_end() => ended.push(*id),
+                Err(error) => return Err(error),
+            }
+        }
+        self.forget(&ended);
+        snapshot.ended = ended;
+        snapshot.sum_up(source.nodes);
+        Ok(snapshot)
+    }
+
+    /// Part of the budget that each process gets, as a share of a cpu.
+    fn share_each(&self, part: f64) -> Option<f64> {
+        let (share, _) = self.options.budget?;
+        Some(share * part / self.processes.len().max(1) as f64)
+    }
+
+    fn read_threads(
+        &mut self,
+        source: &Source<'_>,
+        at: Duration,
+        budget: Option<Duration>,
+    ) -> Result<(u64, Vec<ProcessId>), InspectError> {
+        let list_share = self.share_each(SHARE_LIST);
+        let (ids, mut ended) = self.listed(source, at, list_share)?;
+        let purse = Purse::of(budget);
+        let mut read = 0;
+        for id in ids {
+            let Some(tracked) = self.processes.get_mut(&id) else { continue };
+            match tracked.threads.read_some(source.root, source.nodes, at, purse) {
+                Ok(count) => read += count as u64,
+                Err(error) if error.is_end() => ended.push(id),
+                Err(error) => return Err(error),
+            }
+            self.last = Some(id);
+            if purse.is_empty() {
+                break;
+            }
+        }
+        self.forget(&ended);
+        Ok((read, ended))
+    }
+
+    /// The processes that are still there with their threads listed, beginning with the one whose
+    /// turn it is; and those that have ended.
+    fn listed(
+        &mut self,
+        source: &Source<'_>,
+        at: Duration,
+        share: Option<f64>,
+    ) -> Result<(Vec<ProcessId>, Vec<ProcessId>), InspectError> {
+        let (mut there, mut ended) = (Vec::new(), Vec::new());
+        for id in self.in_turn() {
+            let Some(tracked) = self.processes.get_mut(&id) else { continue };
+            match tracked.list(source.root, id, at, share) {
+                Ok(()) => there.push(id),
+                Err(error) if error.is_end() => ended.push(id),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok((there, ended))
+    }
+
+    /// The processes, beginning with the one whose turn it is.
+    fn in_turn(&self) -> Vec<ProcessId> {
+        let mut ids: Vec<ProcessId> = self.processes.keys().copied().collect();
+        let first = ids.iter().position(|id| Some(*id) > self.last).unwrap_or(0);
+        ids.rotate_left(first);
+        ids
+    }
+
+    fn forget(&mut self, ended: &[ProcessId]) {
+        self.processes.retain(|id, _| !ended.contains(id));
+    }
+}
+
+impl Tracked {
+    fn list(
+        &mut self,
+        root: &Root,
+        id: ProcessId,
+        at: Duration,
+        share: Option<f64>,
+    ) -> Result<(), InspectError> {
+        still_there(root, id)?;
+        if self.list.is_due(at) || self.threads.is_empty() {
+            self.list.run(at, share, || self.threads.list(root))?;
+        }
+        Ok(())
+    }
+
+    fn read_memory(
+        &mut self,
+        source: &Source<'_>,
+        id: ProcessId,
+        at: Duration,
+        share: Option<f64>,
+        options: &MemoryOptions,
+    ) -> Result<(), InspectError> {
+        if self.memory.is_some() && !self.memory_pace.is_due(at) {
+            return Ok(());
+        }
+        self.missing.clear();
+        let Source { root, homes, nodes, page_size } = *source;
+        let missing = &mut self.missing;
+        self.memory = Some(self.memory_pace.run(at, share, || {
+            memory::read(root, homes, nodes, page_size, id.pid, options, missing)
+        })?);
+        Ok(())
+    }
+
+    fn process(&self, source: &Source<'_>, id: ProcessId) -> Result<Process, InspectError> {
+        let (root, pid) = (source.root, id.pid);
+        let stat = still_there(root, id)?;
+        let status = status::read(root, pid).map_err(|unread| end_or(unread, root, pid))?;
+        Ok(Process {
+            id,
+            name: stat.name,
+            state: stat.state,
+            user: status.user,
+            nodes_allowed: status.nodes_allowed,
+            threads_total: status.threads.max(self.threads.threads().count() as u64),
+            threads: self.threads.threads().cloned().collect(),
+            memory: self.memory.clone(),
+        })
+    }
+}
+
+/// Its state; an error once it has ended, also where another process has got its number.
+fn still_there(root: &Root, id: ProcessId) -> Result<stat::Stat, InspectError> {
+    let pid = id.pid;
+    // That of the first thread: the kernel adds up all threads for the one of the process.
+    let stat = stat::read(root, &format!("/proc/{pid}/task/{pid}/stat"))
+        .map_err(|unread| end_or(unread, root, pid))?;
+    if stat.start == id.start { Ok(stat) } else { Err(InspectError::NoProcess { pid }) }
+}

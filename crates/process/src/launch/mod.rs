@@ -1,0 +1,39 @@
+//! Programs started under a placement: one, or one for each node or domain.
+//!
+//! Affinity and memory policy belong to a thread and are inherited over fork and exec. So a thread of
+//! Atoll asks the kernel for both and then becomes the program ([`replace`]) or starts it
+//! ([`supervise`]); nothing is done to a program that runs.
+//!
+//! | Step | Where |
+//! |---|---|
+//! | what is asked for: strategy or numactl's flags, and how many instances | [`Request`] |
+//! | what that means on a machine: cpus and policy of each instance | [`Plan`] |
+//! | what stands in its way, found before or met on the way | [`Obstacle`], [`probe`] |
+//! | the calls, behind a trait that tests answer | [`Calls`], [`LiveCalls`] |
+//! | the program of an instance, `{i}` and the like filled in | [`Program`] |
+//! | started, watched, stopped together | [`supervise`], [`Outcome`] |
+//! | where its pages were meanwhile, and what the machine counted | [`Sampled`], [`MachineCounters`] |
+
+mod calls;
+mod counters;
+mod error;
+mod obstacle;
+mod output;
+mod plan;
+mod program;
+mod request;
+mod sample;
+mod seats;
+mod start;
+mod supervise;
+
+pub use calls::{Calls, LiveCalls, apply, probe};
+pub use counters::MachineCounters;
+pub use error::LaunchError;
+pub use obstacle::{Cause, Obstacle};
+pub use output::{SharedWrite, Sink};
+pub use plan::{InstancePlan, MemoryPolicy, Plan, PlanError, mode_name};
+pub use program::{Program, replace};
+pub use request::{INSTANCES_MAX, Instances, InstancesError, MemoryFlag, Request};
+pub use sample::{NodePages, Sampled};
+pub use supervise::{InstanceOutcome, Outcome, Supervision, supervise};

@@ -1,0 +1,331 @@
+//! What a request means on a machine. Pure: nothing is asked of the kernel.
+
+use std::fmt;
+
+use atoll_placement::{Memory, Policy, Strategy, StrategyError};
+use atoll_sys::PolicyMode;
+use atoll_topology::{CpuSet, DomainId, Machine, NodeId, NodeSet, SetSpec};
+
+use super::obstacle::{self, Obstacle};
+use super::request::{MemoryFlag, Request};
+use super::seats::{Seat, seats};
+
+/// What will be asked of the kernel.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Plan {
+    /// Each instance; one for the program alone.
+    pub instances: Vec<InstancePlan>,
+    /// What was asked for and cannot be part of the plan.
+    pub obstacles: Vec<Obstacle>,
+    /// What has no effect, as a sentence each.
+    pub notes: Vec<String>,
+}
+
+/// Cpus and memory policy of one instance.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct InstancePlan {
+    /// Its number, from 0.
+    pub index: usize,
+    /// Node it belongs to.
+    pub node: NodeId,
+    /// Domain it belongs to, where there is one instance for each.
+    pub domain: Option<DomainId>,
+    /// Cpus its threads are bound to; `None` leaves them as they are.
+    pub cpus: Option<CpuSet>,
+    /// Its memory policy; `None` leaves it as it is.
+    pub memory: Option<MemoryPolicy>,
+}
+
+/// A memory policy for a thread and all it starts.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct MemoryPolicy {
+    /// The kernel's mode.
+    #[serde(serialize_with = "as_name")]
+    pub mode: PolicyMode,
+    /// Its nodes; empty for modes without.
+    pub nodes: NodeSet,
+    /// Whether automatic NUMA balancing stays on among the nodes.
+    pub balancing: bool,
+}
+
+/// Why a request has no plan.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// The strategy has no answer.
+    #[error(transparent)]
+    Strategy(#[from] StrategyError),
+    /// Copies on every node are made by the program that holds the data.
+    #[error(
+        "replicate cannot be done to another program: only the program itself can keep a copy of \
+         its data on every node; try aligned with --instances nodes, or interleave"
+    )]
+    Replicate,
+    /// No node that may be used has cpus.
+    #[error("no node of machine '{machine}' that may be used has cpus; check -N and the cpuset")]
+    NoCpus {
+        /// Name of the machine.
+        machine: String,
+    },
+    /// The sets have no cpu in common.
+    #[error(
+        "none of the cpus {cpus} is among those of instance {instance} ({seat}); leave out -C, or \
+         choose cpus there"
+    )]
+    NoCommonCpu {
+        /// Cpus of `-C`.
+        cpus: CpuSet,
+        /// The instance.
+        instance: usize,
+        /// Its cpus by node, domain or strategy.
+        seat: CpuSet,
+    },
+    /// `--preferred` takes one node.
+    #[error("'{set}' is not one node: --preferred takes exactly one; see --preferred-many")]
+    NotOneNode {
+        /// The set as given.
+        set: SetSpec,
+    },
+    /// `same` without another set of nodes.
+    #[error("'same' stands for the nodes of another flag, and no other flag names nodes")]
+    SameAsNothing,
+    /// `!` of everything.
+    #[error("'{set}' leaves no node or cpu of those that may be used")]
+    EmptySet {
+        /// The set as given.
+        set: SetSpec,
+    },
+    /// The strategy chooses its nodes itself.
+    #[error("subset chooses its nodes itself; leave out -N, or use -N with -i instead of subset")]
+    SubsetOfNodes,
+}
+
+impl Plan {
+    /// The plan of a request on a machine.
+    pub fn new(machine: &Machine, request: &Request) -> Result<Self, PlanError> {
+        let strategy = effective(request)?;
+        let request = with_same_replaced(request)?;
+        let mut planner = Planner { machine, request: &request, obstacles: Vec::new() };
+        let nodes = planner.cpu_nodes()?;
+        let cpus = planner.cpus()?;
+        let memory = planner.memory()?;
+        let seats = seats(machine, request.instances, nodes.as_ref())?;
+        let mut instances = Vec::with_capacity(seats.len());
+        for (index, seat) in seats.iter().enumerate() {
+            let (bound, policy) = homes(machine, strategy, seat, nodes.as_ref())?;
+            instances.push(InstancePlan {
+                index,
+                node: seat.node,
+                domain: seat.domain,
+                cpus: narrowed(bound, cpus.as_ref(), index)?,
+                memory: if request.memory.is_some() { memory.clone() } else { policy },
+            });
+        }
+        let ignored = request.balancing && !planner.is_bound();
+        let note = "--balancing has an effect with --membind only, and is ignored".to_owned();
+        let notes = if ignored { vec![note] } else { Vec::new() };
+        Ok(Self { instances, obstacles: planner.obstacles, notes })
+    }
+
+    /// Whether nothing is asked of the kernel.
+    pub fn is_empty(&self) -> bool {
+        self.instances.iter().all(|it| it.cpus.is_none() && it.memory.is_none())
+    }
+}
+
+fn effective(request: &Request) -> Result<Option<Strategy>, PlanError> {
+    match (request.strategy, request.instances) {
+        (Some(Strategy::Replicate), _) => Err(PlanError::Replicate),
+        (Some(Strategy::Subset(_)), _) if request.cpu_nodes.is_some() => {
+            Err(PlanError::SubsetOfNodes)
+        }
+        (None, Some(_)) => Ok(Some(Strategy::Aligned)),
+        (strategy, _) => Ok(strategy),
+    }
+}
+
+/// `same` is what the other flag with nodes says: there are two at most, `-N` and a policy.
+fn with_same_replaced(request: &Request) -> Result<Request, PlanError> {
+    let mut request = request.clone();
+    if request.cpus == Some(SetSpec::Same) {
+        return Err(PlanError::SameAsNothing);
+    }
+    let threads = request.cpu_nodes.as_mut();
+    let memory = request.memory.as_mut().and_then(|memory| memory.nodes.as_mut());
+    match (threads, memory) {
+        (Some(SetSpec::Same), Some(SetSpec::Same) | None) | (None, Some(SetSpec::Same)) => {
+            return Err(PlanError::SameAsNothing);
+        }
+        (Some(to @ SetSpec::Same), Some(from)) | (Some(from), Some(to @ SetSpec::Same)) => {
+            *to = from.clone();
+        }
+        _ => {}
+    }
+    Ok(request)
+}
+
+struct Planner<'a> {
+    machine: &'a Machine,
+    request: &'a Request,
+    obstacles: Vec<Obstacle>,
+}
+
+impl Planner<'_> {
+    /// The nodes of `-N` that have cpus; `None` where it is not given or nothing of it is there.
+    fn cpu_nodes(&mut self) -> Result<Option<NodeSet>, PlanError> {
+        let Some(spec) = &self.request.cpu_nodes else { return Ok(None) };
+        let allowed = self.machine.nodes_with_cpus().map(|node| node.id).collect();
+        let set = spec.resolve(&allowed, &self.existing_nodes());
+        let found = obstacle::of_nodes(self.machine, &set, "cpus");
+        self.kept(spec, set.usable, found)
+    }
+
+    fn cpus(&mut self) -> Result<Option<CpuSet>, PlanError> {
+        let Some(spec) = &self.request.cpus else { return Ok(None) };
+        let mut allowed: CpuSet = self.machine.cpus.iter().map(|cpu| cpu.id).collect();
+        let existing = allowed.union(&self.machine.hidden.cpus);
+        if self.request.beyond_allowed {
+            allowed = existing.clone();
+        }
+        let set = spec.resolve(&allowed, &existing);
+        let found = obstacle::of_cpus(self.machine, &set);
+        self.kept(spec, set.usable, found)
+    }
+
+    fn memory(&mut self) -> Result<Option<MemoryPolicy>, PlanError> {
+        let Some(MemoryFlag { mode, nodes }) = &self.request.memory else { return Ok(None) };
+        let balancing = self.request.balancing && self.is_bound();
+        let policy = |nodes| MemoryPolicy { mode: *mode, nodes, balancing };
+        match nodes {
+            None => Ok(Some(policy(NodeSet::new()))),
+            Some(spec) => Ok(self.memory_nodes(*mode, spec)?.map(policy)),
+        }
+    }
+
+    fn memory_nodes(
+        &mut self,
+        mode: PolicyMode,
+        spec: &SetSpec,
+    ) -> Result<Option<NodeSet>, PlanError> {
+        let mut allowed: NodeSet = self.machine.nodes_with_memory().map(|node| node.id).collect();
+        if self.request.beyond_allowed {
+            allowed = allowed.union(&self.machine.hidden.nodes);
+        }
+        let set = spec.resolve(&allowed, &self.existing_nodes());
+        let named = set.usable.len() + set.forbidden.len() + set.missing.len();
+        if mode == PolicyMode::Preferred && named != 1 {
+            return Err(PlanError::NotOneNode { set: spec.clone() });
+        }
+        let found = obstacle::of_nodes(self.machine, &set, "memory");
+        self.kept(spec, set.usable, found)
+    }
+
+    fn existing_nodes(&self) -> NodeSet {
+        let known: NodeSet = self.machine.nodes.iter().map(|node| node.id).collect();
+        known.union(&self.machine.hidden.nodes)
+    }
+
+    fn is_bound(&self) -> bool {
+        self.request.memory.as_ref().is_some_and(|memory| memory.mode == PolicyMode::Bind)
+    }
+
+    /// What can be used of a set. A set of which nothing can be used is not asked for at all.
+    fn kept<T>(
+        &mut self,
+        spec: &SetSpec,
+        usable: atoll_topology::IdSet<T>,
+        found: Vec<Obstacle>,
+    ) -> Result<Option<atoll_topology::IdSet<T>>, PlanError>
+    where
+        T: From<u32> + Into<u32> + Copy,
+    {
+        if usable.is_empty() && found.is_empty() {
+            return Err(PlanError::EmptySet { set: spec.clone() });
+        }
+        self.obstacles.extend(found);
+        Ok(Some(usable).filter(|set| !set.is_empty()))
+    }
+}
+
+/// Cpus and policy of an instance by its strategy; `nodes` are those of `-N`.
+fn homes(
+    machine: &Machine,
+    strategy: Option<Strategy>,
+    seat: &Seat,
+    nodes: Option<&NodeSet>,
+) -> Result<(Option<CpuSet>, Option<MemoryPolicy>), PlanError> {
+    let free = || nodes.map(|nodes| cpus_of(machine, nodes));
+    let Some(strategy) = strategy else { return Ok((free(), None)) };
+    let homes = strategy.home_of(machine, seat.node)?;
+    let cpus = match (strategy, homes.cpus) {
+        (Strategy::Subset(_), cpus) => cpus,
+        (_, Some(_)) => Some(seat.cpus.clone()),
+        (_, None) => free(),
+    };
+    match homes.memory {
+        Memory::Once(policy) => Ok((cpus, memory_policy(policy))),
+        Memory::CopyPerNode(_) => Err(PlanError::Replicate),
+    }
+}
+
+fn cpus_of(machine: &Machine, nodes: &NodeSet) -> CpuSet {
+    let chosen = machine.nodes.iter().filter(|node| nodes.contains(node.id));
+    chosen.fold(CpuSet::new(), |cpus, node| cpus.union(&node.cpus))
+}
+
+/// A strategy's policy as a call; the default is not asked for, so that what is inherited stays.
+fn memory_policy(policy: Policy) -> Option<MemoryPolicy> {
+    let (mode, nodes) = match policy {
+        Policy::Default => return None,
+        Policy::Local => (PolicyMode::Local, NodeSet::new()),
+        Policy::Preferred(node) => (PolicyMode::Preferred, NodeSet::from_iter([node])),
+        Policy::Bind(nodes) => (PolicyMode::Bind, nodes),
+        Policy::Interleave(nodes) => (PolicyMode::Interleave, nodes),
+        Policy::WeightedInterleave(nodes) => (PolicyMode::WeightedInterleave, nodes),
+    };
+    Some(MemoryPolicy { mode, nodes, balancing: false })
+}
+
+fn narrowed(
+    bound: Option<CpuSet>,
+    cpus: Option<&CpuSet>,
+    instance: usize,
+) -> Result<Option<CpuSet>, PlanError> {
+    let (Some(seat), Some(cpus)) = (&bound, cpus) else { return Ok(bound.or(cpus.cloned())) };
+    let common = seat.intersection(cpus);
+    if common.is_empty() {
+        return Err(PlanError::NoCommonCpu { cpus: cpus.clone(), instance, seat: seat.clone() });
+    }
+    Ok(Some(common))
+}
+
+/// The name of a mode, as in numactl's long flags.
+pub fn mode_name(mode: PolicyMode) -> &'static str {
+    match mode {
+        PolicyMode::Default => "default",
+        PolicyMode::Preferred => "preferred",
+        PolicyMode::Bind => "bind",
+        PolicyMode::Interleave => "interleave",
+        PolicyMode::Local => "local",
+        PolicyMode::PreferredMany => "preferred-many",
+        PolicyMode::WeightedInterleave => "weighted-interleave",
+    }
+}
+
+fn as_name<S: serde::Serializer>(mode: &PolicyMode, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(mode_name(*mode))
+}
+
+impl fmt::Display for MemoryPolicy {
+    /// `interleave on nodes 0-3`, `local`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(mode_name(self.mode))?;
+        if !self.nodes.is_empty() {
+            let plural = if self.nodes.len() == 1 { "" } else { "s" };
+            write!(f, " on node{plural} {}", self.nodes)?;
+        }
+        if self.balancing {
+            f.write_str(", balanced among them")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,118 @@
+//! This process, looked at, beside what the kernel says of it elsewhere.
+
+use std::fs;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use atoll_process::inspect::{
+    Kind, LivePages, MemoryOptions, Method, NodeMap, Options, Source, ThreadReader, Watcher,
+    identify, memory,
+};
+use atoll_sys::{Root, page_size};
+use atoll_topology::Machine;
+
+const TOUCHED: usize = 4096;
+
+fn with_source<T>(look: impl FnOnce(&Source<'_>) -> T) -> T {
+    let (root, machine) = (Root::live(), Machine::discover().unwrap());
+    let nodes = NodeMap::read(&root, &machine);
+    look(&Source::new(&root, &LivePages, &machine, &nodes))
+}
+
+fn status_bytes(key: &str) -> u64 {
+    let text = fs::read_to_string("/proc/self/status").unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix(key)).unwrap();
+    line.trim_matches([':', '\t', ' ']).split(' ').next().unwrap().parse::<u64>().unwrap() * 1024
+}
+
+fn anonymous(source: &Source<'_>, options: &MemoryOptions) -> (u64, Method) {
+    let Source { root, homes, nodes, page_size } = *source;
+    let mut missing = Vec::new();
+    let pid = std::process::id();
+    let memory = memory::read(root, homes, nodes, page_size, pid, options, &mut missing).unwrap();
+    let bytes = |kind| memory.by_kind.get(&kind).map_or(0, |by_node| by_node.values().sum());
+    (bytes(Kind::Anonymous), memory.method)
+}
+
+#[test]
+fn pages_that_are_touched_are_counted_and_the_sum_is_the_kernels() {
+    let length = TOUCHED * page_size();
+    with_source(|source| {
+        let (before, method) = anonymous(source, &MemoryOptions::default());
+        if method != Method::Exact {
+            return eprintln!("not tested here: numa_maps cannot be read");
+        }
+        // So large that the allocator maps it; zeros are not touched by the one who asks for them.
+        let mut touched = vec![0_u8; 2 * length];
+        touched[..length].fill(1);
+        let (after, _) = anonymous(source, &MemoryOptions::default());
+        let resident = status_bytes("RssAnon");
+        assert_eq!(touched[length - 1], 1);
+        drop(touched);
+        // Other tests run in this process meanwhile and allocate a little.
+        let slack = (length / 8) as u64;
+        assert!((after - before).abs_diff(length as u64) < slack, "{before} {after}");
+        assert!(after <= resident + slack, "{after} of {resident}");
+    });
+}
+
+#[test]
+fn a_sample_adds_up_to_the_kernels_own_sum() {
+    with_source(|source| {
+        let options = MemoryOptions { exact_bytes_max: 0, ..MemoryOptions::default() };
+        let Source { root, homes, nodes, page_size } = *source;
+        let (pid, mut missing) = (std::process::id(), Vec::new());
+        let memory =
+            memory::read(root, homes, nodes, page_size, pid, &options, &mut missing).unwrap();
+        let Method::Sampled { looked, resident, .. } = memory.method else {
+            return eprintln!("not tested here: move_pages is forbidden");
+        };
+        assert!(resident > 0 && resident <= looked);
+        assert!(memory.resident().abs_diff(status_bytes("VmRSS")) < 64 << 20);
+    });
+}
+
+#[test]
+fn every_thread_is_found_by_name() {
+    let (stop, stopped) = mpsc::channel::<()>();
+    let stopped = std::sync::Arc::new(std::sync::Mutex::new(stopped));
+    let (ready, started) = mpsc::channel();
+    let threads: Vec<_> = (0..50)
+        .map(|_| {
+            let (stopped, ready) = (stopped.clone(), ready.clone());
+            let work = move || {
+                ready.send(()).unwrap();
+                let _ = stopped.lock().unwrap().recv();
+            };
+            std::thread::Builder::new().name("atoll (inspect".to_owned()).spawn(work).unwrap()
+        })
+        .collect();
+    started.iter().take(50).for_each(drop);
+    with_source(|source| {
+        let mut reader = ThreadReader::new(std::process::id());
+        reader.list(source.root).unwrap();
+        reader.read(source.root, source.nodes, Duration::ZERO).unwrap();
+        let found = reader.threads().filter(|thread| &*thread.name == "atoll (inspect").count();
+        assert_eq!(found, 50);
+        assert!(reader.threads().all(|thread| thread.cpus_allowed.contains(thread.cpu)));
+    });
+    drop(stop);
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+#[test]
+fn a_child_that_ends_between_two_looks_is_told() {
+    let mut child =
+        Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    with_source(|source| {
+        let id = identify(source.root, child.id()).unwrap();
+        let mut watcher = Watcher::new(&[id], Options::default());
+        let first = watcher.look(source, Duration::ZERO).unwrap();
+        assert_eq!((first.processes.len(), first.threads().count()), (1, 1));
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        let second = watcher.look(source, Duration::from_secs(1)).unwrap();
+        assert_eq!((second.processes.len(), second.ended), (0, vec![id]));
+    });
+}

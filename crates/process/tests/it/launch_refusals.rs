@@ -1,0 +1,165 @@
+//! What stands in the way, on kernels that answer as told.
+
+use std::sync::Mutex;
+
+use atoll_process::launch::{
+    Calls, Cause, MemoryFlag, MemoryPolicy, Obstacle, Plan, Request, apply, probe,
+};
+use atoll_sys::{CallError, PolicyMode};
+use atoll_testkit::machines;
+use atoll_topology::{Bytes, CpuId, CpuSet, Machine, NodeId};
+
+const EPERM: i32 = 1;
+const EINVAL: i32 = 22;
+const ENOSYS: i32 = 38;
+
+/// A kernel that writes down what it is asked and answers with these errors.
+#[derive(Default)]
+struct Answers {
+    affinity: Option<i32>,
+    policy: Option<i32>,
+    reclaimable: Bytes,
+    asked: Mutex<Vec<String>>,
+}
+
+impl Answers {
+    fn answer(
+        &self,
+        call: &'static str,
+        what: String,
+        errno: Option<i32>,
+    ) -> Result<(), CallError> {
+        self.asked.lock().unwrap().push(format!("{call} {what}"));
+        errno.map_or(Ok(()), |errno| Err(CallError { call, errno }))
+    }
+}
+
+impl Calls for Answers {
+    fn set_affinity(&self, cpus: &CpuSet) -> Result<(), CallError> {
+        self.answer("sched_setaffinity", cpus.to_string(), self.affinity)
+    }
+
+    fn set_policy(&self, policy: &MemoryPolicy) -> Result<(), CallError> {
+        self.answer("set_mempolicy", policy.to_string(), self.policy)
+    }
+
+    fn reclaimable(&self, _: NodeId) -> Bytes {
+        self.reclaimable
+    }
+}
+
+fn flags(nodes: &str, mode: PolicyMode, memory: &str) -> Request {
+    Request {
+        cpu_nodes: Some(nodes.parse().unwrap()),
+        memory: Some(MemoryFlag { mode, nodes: Some(memory.parse().unwrap()) }),
+        ..Request::default()
+    }
+}
+
+fn probed(machine: &Machine, request: &Request, calls: &Answers) -> Vec<(&'static str, Cause)> {
+    let plan = Plan::new(machine, request).unwrap();
+    probe(machine, &plan, calls).into_iter().map(|it| (it.call, it.cause)).collect()
+}
+
+/// Four nodes of which the process may use 0 to 2.
+fn restricted() -> Machine {
+    let mut machine = machines::four_nodes();
+    machine.nodes[3].memory = Bytes(0);
+    machine.nodes[3].cpus = CpuSet::new();
+    machine.cpus.retain(|cpu| cpu.node != NodeId(3));
+    machine.hidden.nodes.insert(NodeId(3));
+    machine.hidden.cpus = (12..16).map(CpuId).collect();
+    machine
+}
+
+#[test]
+fn a_kernel_that_agrees_is_asked_for_exactly_the_plan() {
+    let calls = Answers::default();
+    let request = flags("1", PolicyMode::Bind, "1-2");
+    assert_eq!(probed(&machines::four_nodes(), &request, &calls), []);
+    let asked = calls.asked.into_inner().unwrap();
+    assert_eq!(asked, ["sched_setaffinity 4-7", "set_mempolicy bind on nodes 1-2"]);
+}
+
+#[test]
+fn each_refusal_is_named_by_its_cause() {
+    let machine = machines::four_nodes();
+    let cause = |mode, errno, balancing| {
+        let calls = Answers { policy: Some(errno), ..Answers::default() };
+        let request = Request { balancing, ..flags("all", mode, "0") };
+        probed(&machine, &request, &calls)
+    };
+    let policy = |cause| vec![("set_mempolicy", cause)];
+    assert_eq!(cause(PolicyMode::Bind, EPERM, false), policy(Cause::Forbidden));
+    assert_eq!(cause(PolicyMode::Bind, ENOSYS, false), policy(Cause::KernelTooOld));
+    assert_eq!(cause(PolicyMode::Bind, EINVAL, false), policy(Cause::NotAllowed));
+    assert_eq!(cause(PolicyMode::Bind, EINVAL, true), policy(Cause::KernelTooOld));
+    assert_eq!(cause(PolicyMode::PreferredMany, EINVAL, false), policy(Cause::KernelTooOld));
+    assert_eq!(cause(PolicyMode::WeightedInterleave, EINVAL, false), policy(Cause::KernelTooOld));
+    for (errno, cause) in [(EPERM, Cause::Forbidden), (EINVAL, Cause::NotAllowed)] {
+        let calls = Answers { affinity: Some(errno), ..Answers::default() };
+        let found = probed(&machine, &flags("0", PolicyMode::Bind, "0"), &calls);
+        assert_eq!(found, [("sched_setaffinity", cause)]);
+    }
+}
+
+#[test]
+fn a_refused_call_leaves_the_other_in_force() {
+    let plan = Plan::new(&machines::two_nodes(), &flags("1", PolicyMode::Bind, "0")).unwrap();
+    let calls = Answers { affinity: Some(EPERM), ..Answers::default() };
+    let found: Vec<Obstacle> = apply(&plan.instances[0], &calls);
+    assert_eq!(found.len(), 1);
+    assert!(found[0].message.contains("seccomp"), "{}", found[0]);
+    assert_eq!(calls.asked.into_inner().unwrap().len(), 2);
+}
+
+#[test]
+fn nodes_that_are_not_there_not_allowed_or_empty_are_told_apart_and_left_out() {
+    let calls = Answers::default();
+    let found = probed(&restricted(), &flags("0,3,9", PolicyMode::Bind, "2-4"), &calls);
+    assert_eq!(
+        found,
+        [
+            ("sched_setaffinity", Cause::NoSuchNode),
+            ("sched_setaffinity", Cause::NotAllowed),
+            ("set_mempolicy", Cause::NoSuchNode),
+            ("set_mempolicy", Cause::NotAllowed),
+        ]
+    );
+    let asked = calls.asked.into_inner().unwrap();
+    assert_eq!(asked, ["sched_setaffinity 0-3", "set_mempolicy bind on node 2"]);
+
+    let uneven = machines::eight_uneven_nodes();
+    let found = probed(&uneven, &flags("5", PolicyMode::Bind, "6"), &Answers::default());
+    let nothing = Cause::NothingThere;
+    assert_eq!(found, [("sched_setaffinity", nothing), ("set_mempolicy", nothing)]);
+}
+
+#[test]
+fn what_is_outside_of_the_mask_is_asked_for_when_told_to() {
+    let cpus = |beyond_allowed| {
+        let cpus = Some("11-12,99".parse().unwrap());
+        let request = Request { cpus, beyond_allowed, ..Request::default() };
+        let plan = Plan::new(&restricted(), &request).unwrap();
+        let causes: Vec<Cause> = plan.obstacles.iter().map(|it| it.cause).collect();
+        (plan.instances[0].cpus.clone().unwrap().to_string(), causes)
+    };
+    assert_eq!(cpus(false), ("11".into(), vec![Cause::NoSuchCpu, Cause::NotAllowed]));
+    assert_eq!(cpus(true), ("11-12".into(), vec![Cause::NoSuchCpu]));
+}
+
+#[test]
+fn a_nearly_full_node_is_in_the_way_of_memory_for_it_alone() {
+    let mut machine = machines::two_nodes();
+    machine.nodes[0].memory_free = Bytes(1 << 20);
+    let found = |mode, nodes, reclaimable| {
+        let calls = Answers { reclaimable: Bytes(reclaimable), ..Answers::default() };
+        probed(&machine, &flags("all", mode, nodes), &calls)
+    };
+    let full = [("set_mempolicy", Cause::NodeFull)];
+    assert_eq!(found(PolicyMode::Bind, "0", 0), full);
+    assert_eq!(found(PolicyMode::Preferred, "0", 8 << 30), full, "the cache is left alone");
+    assert_eq!(found(PolicyMode::Bind, "0", 8 << 30), [], "the cache is given up");
+    assert_eq!(found(PolicyMode::Bind, "1", 0), []);
+    assert_eq!(found(PolicyMode::Interleave, "all", 0), []);
+}
