@@ -5,6 +5,8 @@ PREFIX ?= $(HOME)/.local
 export CARGO_TARGET_DIR ?= $(HOME)/.cache/atoll/target
 export PATH := $(PATH):$(or $(CARGO_HOME),$(HOME)/.cargo)/bin
 atoll = $(CARGO_TARGET_DIR)/release/atoll
+root = $(DESTDIR)$(PREFIX)
+share = $(root)/share
 
 .DEFAULT_GOAL := help
 .PHONY: help run test build install clean setup
@@ -15,14 +17,23 @@ help: ## list these targets
 run: build ## set up, build, and run the demo (ARGS= goes to it, such as ARGS=--json)
 	@$(atoll) demo $(ARGS)
 
-test: setup ## set up, and run all checks: format, tidy, licences, clippy, tests
+test: ## set up, and run all checks: format, tidy, licences, clippy, tests
+	@scripts/setup.sh tests
 	@cargo --locked xtask ci
 
 build: setup ## set up, and build everything in release mode
 	@cargo build --locked --release --workspace
 
-install: build ## put the binary into PREFIX/bin (default: $HOME/.local)
-	@install -D -m 755 $(atoll) $(DESTDIR)$(PREFIX)/bin/atoll
+install: build ## put the binaries, man pages and shell completions under PREFIX (default: $HOME/.local)
+	@install -D -m 755 $(atoll) $(root)/bin/atoll
+	@install -D -m 755 $(atoll)-tools $(root)/bin/atoll-tools
+	@$(atoll) man $(share)/man/man1
+	@mkdir -p $(share)/bash-completion/completions $(share)/zsh/site-functions \
+		$(share)/fish/vendor_completions.d
+	@$(atoll) completions bash > $(share)/bash-completion/completions/atoll
+	@$(atoll) completions zsh > $(share)/zsh/site-functions/_atoll
+	@$(atoll) completions fish > $(share)/fish/vendor_completions.d/atoll.fish
+	@echo "installed into $(root): bin/atoll, bin/atoll-tools, share/man, completions"
 
 clean: ## remove everything built
 	@cargo clean

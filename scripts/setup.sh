@@ -1,7 +1,8 @@
 #!/bin/sh
 # Brings a fresh Debian machine with rustup to the point where Atoll builds, and says what it does.
 # Changes nothing where nothing is missing. As root it installs what is missing; as anyone else it
-# names the command and stops.
+# names the command and stops. With the argument `tests` it also gets the programs that tests compare
+# with; those tests say that they are skipped where one is missing, so that is no failure.
 set -eu
 cd "$(dirname "$0")/.."
 PATH="$PATH:${CARGO_HOME:-${HOME:-}/.cargo}/bin"
@@ -79,6 +80,22 @@ check_rust() {
         $(printf -- '--component %s ' $components) >&2
 }
 
+# numactl and lstopo are independent witnesses of what Atoll says of a machine.
+get_witnesses() {
+    packages=
+    has numactl || packages="$packages numactl"
+    has lstopo-no-graphics || packages="$packages hwloc-nox"
+    [ -n "$packages" ] || return 0
+    install="apt-get install --yes --no-install-recommends$packages"
+    if [ "$(id -u)" -ne 0 ] || ! has apt-get; then
+        say "some tests compare with programs that are missing:$packages; they will be skipped"
+        return 0
+    fi
+    say "tests compare with:$packages; running $install"
+    { apt-get update && DEBIAN_FRONTEND=noninteractive $install; } >&2 ||
+        say "that failed; the tests that compare with them will be skipped"
+}
+
 # Silence for 25 minutes looks like a hang.
 announce_build() {
     target=${CARGO_TARGET_DIR:-target}
@@ -92,4 +109,5 @@ announce_build() {
 check_cpu
 check_packages
 check_rust
+[ "${1:-}" != tests ] || get_witnesses
 announce_build

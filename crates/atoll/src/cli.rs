@@ -3,11 +3,10 @@
 use std::path::PathBuf;
 
 use atoll_placement::Strategy;
-use atoll_tools::exit;
+use atoll_tools::{bytes, exit};
 use atoll_topology::Bytes;
 use clap::{Args, Parser, Subcommand};
 
-use crate::memory::parse_bytes;
 use crate::output::Mode;
 
 /// A NUMA-aware in-memory database: data has a home, and work is sent to it.
@@ -66,7 +65,7 @@ pub(crate) struct EngineArgs {
     pub(crate) strict: bool,
     /// Memory for tables and queries together, such as 8GiB [default: 80 % of what is available, or
     /// of what the control group grants if that is less]
-    #[arg(long, value_name = "SIZE", env = "ATOLL_MEMORY_LIMIT", value_parser = parse_bytes)]
+    #[arg(long, value_name = "SIZE", env = "ATOLL_MEMORY_LIMIT", value_parser = bytes::parse)]
     pub(crate) memory_limit: Option<Bytes>,
     /// Directory for what does not fit into memory [default: the system's temporary directory]
     #[arg(long, value_name = "DIRECTORY", env = "ATOLL_SPILL_DIR")]

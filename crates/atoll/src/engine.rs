@@ -6,11 +6,11 @@ use anyhow::Context;
 use atoll_placement::LiveKernel;
 use atoll_runtime::{Runtime, RuntimeError, RuntimeOptions};
 use atoll_sql::{Session, SessionOptions};
-use atoll_topology::{Bytes, Machine};
+use atoll_tools::exit::{Ends, Exit};
+use atoll_topology::Bytes;
 
 use crate::cli::EngineArgs;
 use crate::memory::limit_default;
-use atoll_tools::exit::{Ends, Exit};
 
 /// A session on this machine.
 pub(crate) struct Engine {
@@ -24,7 +24,8 @@ impl Engine {
     /// Discovers the machine, starts the pools, and opens a session on them.
     pub(crate) fn start(args: &EngineArgs) -> Result<Self, Ends> {
         // Discovery reads the bounds of this thread, so it comes before any thread is bound.
-        let machine = Arc::new(Machine::discover().context("this machine cannot be described")?);
+        let known = atoll_tools::topo::live()?;
+        let machine = Arc::new(known.machine);
         let memory_limit = args.memory_limit.unwrap_or_else(|| limit_default(&machine));
         let options = RuntimeOptions {
             threads: args.threads,
@@ -39,6 +40,7 @@ impl Engine {
             files: true,
             placement: args.placement,
             strict: args.strict,
+            facts: known.facts,
         };
         let session = Session::new(runtime, options).context("the session cannot be opened")?;
         Ok(Self { session, memory_limit })

@@ -39,7 +39,7 @@ fn main() -> ExitCode {
 
 fn run(cli: &Cli, matches: &ArgMatches) -> Result<(), Ends> {
     match &cli.command {
-        Command::Tools(command) => atoll_tools::run(command),
+        Command::Tools(command) => atoll_tools::run(command, Cli::command),
         Command::Sql(args) => {
             let scripts = matches.subcommand().map(|(_, matches)| args.scripts_in_order(matches));
             on_this_thread(shell::run(args, scripts.unwrap_or_default()))

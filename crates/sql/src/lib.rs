@@ -14,6 +14,7 @@ mod scan;
 mod session;
 mod system;
 mod table;
+mod task;
 pub mod tpch;
 
 pub use datafusion;

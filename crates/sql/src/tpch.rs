@@ -5,7 +5,7 @@ use std::sync::Arc;
 use atoll_runtime::WorkerId;
 use datafusion::arrow::array::{RecordBatch, RecordBatchReader};
 use datafusion::arrow::datatypes::SchemaRef;
-use datafusion::common::{DataFusionError, Result, exec_err};
+use datafusion::common::{Result, exec_err};
 use futures::future::BoxFuture;
 use tpchgen::generators::{
     CustomerGenerator, LineItemGenerator, NationGenerator, OrderGenerator, PartGenerator,
@@ -19,6 +19,7 @@ use tpchgen_arrow::{
 use crate::Session;
 use crate::table::writer::ChunkWriter;
 use crate::table::{PlacedTable, stored_schema};
+use crate::task::BoundTask;
 
 /// The text of query `number`, 1 to 22, with the parameters of TPC-H's validation run.
 pub const QUERIES: [&str; 22] = [
@@ -137,22 +138,20 @@ async fn load_table(session: &Session, table: &'static str, scale: f64) -> Resul
         let worker = WorkerId(number as u32);
         let node = runtime.node_of(worker);
         let mut writer = ChunkWriter::new(destination.clone(), schema.clone(), node, number);
-        tasks.push(runtime.spawn_on(worker, async move {
+        tasks.push(BoundTask::new(runtime.spawn_on(worker, async move {
             for batch in part(table, scale, number as i32 + 1, parts as i32)? {
                 let batch: RecordBatch = batch?;
                 writer.write(&batch)?;
-                // Long generations let others run. Dropping the load leaves them to their end.
+                // Long generations let others run, and end here when the load is dropped.
                 tokio::task::yield_now().await;
             }
             writer.finish()
-        }));
+        })));
     }
     let mut chunks = Vec::new();
     for task in tasks {
-        let loaded: Result<Vec<_>> = task.await.map_err(|error| {
-            DataFusionError::Execution(format!("a worker generating {table} failed: {error}"))
-        })?;
-        chunks.extend(loaded?.into_iter().map(Arc::new));
+        let loaded = task.join(&format!("generating {table}")).await?;
+        chunks.extend(loaded.into_iter().map(Arc::new));
     }
     let placed = PlacedTable::new(table, runtime.clone(), destination, schema, chunks);
     let snapshot = placed.snapshot();

@@ -10,6 +10,8 @@ pub enum Exit {
     Done,
     /// A statement or command of a script failed, or a query of the demo.
     Statement,
+    /// The command line asks for what has no meaning.
+    Usage,
     /// The kernel or a container refused a placement that had to be (`--strict`, the demo).
     Placement,
     /// This machine or this kernel does not have what was asked for.
@@ -32,6 +34,7 @@ impl Exit {
         match self {
             Self::Done => 0,
             Self::Statement => 1,
+            Self::Usage => 2,
             Self::Placement => 3,
             Self::NotHere => 4,
             Self::Own => 125,

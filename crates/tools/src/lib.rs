@@ -7,7 +7,9 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bytes;
 pub mod exit;
+pub mod manual;
 pub mod run;
 pub mod terminal;
 pub mod topo;
@@ -25,17 +27,25 @@ pub enum Command {
     Topo(topo::Args),
     /// Start a program with its threads and memory placed
     #[command(after_help = run::EXAMPLES)]
-    Run(run::Args),
+    Run(Box<run::Args>),
     /// Show where a process lives: its threads, its memory, its policies
     #[command(after_help = whereabouts::EXAMPLES)]
     Where(whereabouts::Args),
+    /// Print the completions of a shell
+    #[command(hide = true)]
+    Completions(manual::CompletionsArgs),
+    /// Write the man pages
+    #[command(hide = true)]
+    Man(manual::ManArgs),
 }
 
-/// Runs a command.
-pub fn run(command: &Command) -> Result<(), Ends> {
+/// Runs a command; `whole` is the command line of the binary, for its manual.
+pub fn run(command: &Command, whole: impl FnOnce() -> clap::Command) -> Result<(), Ends> {
     match command {
         Command::Topo(args) => topo::run(args),
         Command::Run(args) => run::run(args),
         Command::Where(args) => whereabouts::run(args),
+        Command::Completions(args) => manual::completions(args, whole()),
+        Command::Man(args) => manual::man(args, whole()),
     }
 }

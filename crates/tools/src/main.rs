@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use atoll_tools::exit::{self, Exit};
 use atoll_tools::{Command, terminal};
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 /// Atoll's tools for a NUMA machine: know it, place programs on it, see where they live.
 #[derive(Debug, Parser)]
@@ -19,7 +19,7 @@ struct Cli {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let Err(ends) = atoll_tools::run(&cli.command) else { return Exit::Done.into() };
+    let Err(ends) = atoll_tools::run(&cli.command, Cli::command) else { return Exit::Done.into() };
     if let Some(message) = &ends.message {
         terminal::say_error(message);
     }

@@ -15,7 +15,7 @@ use futures::{Stream, StreamExt};
 use tokio::sync::mpsc;
 
 use super::homes::worker_of;
-use super::task::{BoundTask, unpanicked};
+use crate::task::{BoundTask, unpanicked};
 
 /// Batches that a partition may be ahead of whoever gathers it: one is read while the next is made.
 const BATCHES_AHEAD: usize = 2;
@@ -34,7 +34,10 @@ enum Feed {
     /// Before the first poll.
     Unpolled(SendableRecordBatchStream),
     /// From the task at home, until it says that it is done.
-    Polled(mpsc::Receiver<Message>, #[expect(dead_code, reason = "held for its drop")] BoundTask),
+    Polled(
+        mpsc::Receiver<Message>,
+        #[expect(dead_code, reason = "held for its drop")] BoundTask<()>,
+    ),
     /// After the last row or an error.
     Done,
 }

@@ -29,7 +29,6 @@ mod rule;
 mod rule_tests;
 mod run;
 mod split;
-mod task;
 #[cfg(test)]
 mod testing;
 

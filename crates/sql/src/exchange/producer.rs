@@ -17,7 +17,7 @@ use super::bytes::SentBytes;
 use super::gate::{Closed, Gate};
 use super::outlet::{Outlet, Waiting};
 use super::split::Gathering;
-use super::task::unpanicked;
+use crate::task::unpanicked;
 
 /// Where one input partition's rows go.
 pub(super) struct Producer {

@@ -21,7 +21,7 @@ use super::homes::{Homes, home_of, worker_of};
 use super::outlet::{Outlet, Respill, Waiting};
 use super::producer::{Producer, ProducerTimes};
 use super::split::Gathering;
-use super::task::BoundTask;
+use crate::task::BoundTask;
 
 /// All that a run needs besides its input streams.
 pub(super) struct RunPlan {
@@ -63,7 +63,7 @@ impl RunPlan {
         streams: Vec<SendableRecordBatchStream>,
         gate: &Arc<Gate<Waiting>>,
         outlets: &Arc<Vec<Outlet>>,
-    ) -> Vec<BoundTask> {
+    ) -> Vec<BoundTask<()>> {
         let inputs = streams.len();
         let gatherings = self.gatherings(inputs);
         let homes = Homes::of(&self.runtime, outlets.len());
@@ -109,7 +109,7 @@ pub(super) struct Receiver {
     schema: SchemaRef,
     metrics: BaselineMetrics,
     /// Ends the loops over the inputs with the last receiver.
-    _tasks: Arc<Vec<BoundTask>>,
+    _tasks: Arc<Vec<BoundTask<()>>>,
 }
 
 impl Receiver {

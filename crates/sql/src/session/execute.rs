@@ -22,6 +22,7 @@ use super::{AtollOptions, Session};
 use crate::error::SqlError;
 use crate::rules;
 use crate::scan::ScanExec;
+use crate::task::BoundTask;
 
 /// Batches that may wait for the client before the query pauses.
 const CLIENT_BATCHES: usize = 4;
@@ -199,7 +200,7 @@ impl Session {
                 let created = self.runtime.spawn_on(WorkerId(0), async move {
                     Box::pin(session.create_table(create, strategy)).await
                 });
-                match AbortOnDrop(created).join().await? {
+                match BoundTask::new(created).join("carrying out the statement").await? {
                     Some(rows) => format!("CREATE TABLE {rows}"),
                     None => "CREATE TABLE: exists already".to_owned(),
                 }
@@ -304,24 +305,6 @@ pub(super) async fn plan_physical(
     plan: &LogicalPlan,
 ) -> Result<Arc<dyn ExecutionPlan>> {
     DataFrame::new(session.context.state(), plan.clone()).create_physical_plan().await
-}
-
-struct AbortOnDrop<T>(JoinHandle<Result<T>>);
-
-impl<T> AbortOnDrop<T> {
-    async fn join(mut self) -> Result<T> {
-        (&mut self.0).await.map_err(|error| {
-            DataFusionError::Execution(format!(
-                "a worker carrying out the statement failed: {error}"
-            ))
-        })?
-    }
-}
-
-impl<T> Drop for AbortOnDrop<T> {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
 }
 
 fn first_word(sql: &str) -> String {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use atoll_placement::{Arena, ArenaOptions, Kernel, Strategy};
 use atoll_runtime::Runtime;
-use atoll_topology::{Bytes, Machine};
+use atoll_topology::{Bytes, Fact, Knowledge, Machine};
 use datafusion::catalog::{CatalogProvider, TableProvider};
 use datafusion::common::{DataFusionError, Result};
 use datafusion::execution::SessionStateBuilder;
@@ -44,6 +44,8 @@ pub struct SessionOptions {
     pub placement: Strategy,
     /// Whether a placement that the kernel refuses is an error instead of a recorded fallback.
     pub strict: bool,
+    /// What is known of the machine beyond its structure, for `atoll.facts` and its kin.
+    pub facts: Vec<Fact>,
 }
 
 impl Default for SessionOptions {
@@ -54,6 +56,7 @@ impl Default for SessionOptions {
             files: true,
             placement: Strategy::Aligned,
             strict: false,
+            facts: Vec::new(),
         }
     }
 }
@@ -106,8 +109,10 @@ impl Session {
         if options.files {
             context = context.enable_url_table();
         }
+        let machine = Machine::clone(runtime.machine());
+        let knowledge = Arc::new(Knowledge { machine, facts: options.facts });
         let session = Self { context, runtime, arena };
-        crate::system::register(&session, &catalog)?;
+        crate::system::register(&session, &knowledge, &catalog)?;
         Ok(session)
     }
 

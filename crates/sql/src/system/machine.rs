@@ -99,11 +99,11 @@ fn distance_values(machine: &Machine) -> Vec<ArrayRef> {
         .flat_map(|from| machine.nodes.iter().map(move |to| (from.id, to.id)))
         .filter_map(|(from, to)| Some((from.0, to.0, machine.distance(from, to)?)))
         .collect();
-    let source = format!("{:?}", machine.distances_source).to_lowercase();
+    let source = machine.distances_source.name();
     vec![
         Arc::new(UInt32Array::from_iter_values(pairs.iter().map(|pair| pair.0))),
         Arc::new(UInt32Array::from_iter_values(pairs.iter().map(|pair| pair.1))),
         Arc::new(UInt32Array::from_iter_values(pairs.iter().map(|pair| pair.2))),
-        Arc::new(StringArray::from_iter_values(pairs.iter().map(|_| &source))),
+        Arc::new(StringArray::from_iter_values(pairs.iter().map(|_| source))),
     ]
 }

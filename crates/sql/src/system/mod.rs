@@ -3,6 +3,7 @@
 //! Each is computed anew for every query that names it, from the machine, the pools, the tables and
 //! what the kernel says at that moment; they are joined like any others.
 
+mod knowledge;
 mod machine;
 mod storage;
 mod workers;
@@ -12,6 +13,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use atoll_topology::Knowledge;
 use datafusion::arrow::array::{ArrayRef, RecordBatch};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::catalog::{
@@ -76,13 +78,21 @@ fn table(name: &'static str, columns: Columns, source: Source) -> SystemTable {
 }
 
 /// Registers the schema `atoll` and its tables in the session's catalog.
-pub(crate) fn register(session: &Session, catalog: &Arc<dyn CatalogProvider>) -> Result<()> {
+pub(crate) fn register(
+    session: &Session,
+    knowledge: &Arc<Knowledge>,
+    catalog: &Arc<dyn CatalogProvider>,
+) -> Result<()> {
     let schema = MemorySchemaProvider::new();
     let runtime = session.runtime();
     let add = |table: SystemTable| schema.register_table(table.name.to_owned(), Arc::new(table));
     add(machine::nodes(runtime.clone()))?;
     add(machine::cpus(Arc::clone(session.machine())))?;
     add(machine::distances(Arc::clone(session.machine())))?;
+    add(knowledge::facts(Arc::clone(knowledge)))?;
+    add(knowledge::latency(Arc::clone(knowledge)))?;
+    add(knowledge::bandwidth(Arc::clone(knowledge)))?;
+    add(knowledge::links(Arc::clone(knowledge)))?;
     add(workers::workers(runtime.clone()))?;
     for table in storage::tables(Arc::downgrade(catalog), runtime.clone()) {
         add(table)?;

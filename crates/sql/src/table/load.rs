@@ -9,34 +9,17 @@ use std::sync::Arc;
 
 use atoll_runtime::{Runtime, WorkerId};
 use datafusion::arrow::datatypes::SchemaRef;
-use datafusion::common::{DataFusionError, Result};
+use datafusion::common::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use futures::StreamExt;
-use tokio::task::JoinHandle;
 
 use super::chunk::{CHUNK_ROWS, Chunk};
 use super::writer::{ChunkWriter, Destination};
+use crate::task::BoundTask;
 
-/// A task that ends when its handle is dropped.
-struct Owned<T>(JoinHandle<Result<T>>);
-
-impl<T> Drop for Owned<T> {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
-impl<T> Owned<T> {
-    async fn join(mut self) -> Result<T> {
-        match (&mut self.0).await {
-            Ok(result) => result,
-            Err(error) => Err(DataFusionError::Execution(format!(
-                "a worker loading the table failed: {error}"
-            ))),
-        }
-    }
-}
+/// What a task here does, for its errors.
+const LOADING: &str = "loading the table";
 
 /// Runs `plan` and returns its rows as chunks in the plan's order; the first one has the number
 /// `first`.
@@ -77,13 +60,13 @@ async fn in_place(
             // Strategies that deal in turn start each partition one further.
             first + partition,
         );
-        tasks.push(Owned(runtime.spawn_on(worker, async move {
+        tasks.push(BoundTask::new(runtime.spawn_on(worker, async move {
             write(plan.execute(partition, context)?, writer).await
         })));
     }
     let mut chunks = Vec::new();
     for task in tasks {
-        chunks.extend(task.join().await?);
+        chunks.extend(task.join(LOADING).await?);
     }
     Ok(chunks)
 }
@@ -125,7 +108,7 @@ async fn deal(
             first + dealt,
         );
         dealt += 1;
-        under_way.push_back(Owned(runtime.spawn_on(worker, async move {
+        under_way.push_back(BoundTask::new(runtime.spawn_on(worker, async move {
             batches.iter().try_for_each(|batch| writer.write(batch))?;
             writer.finish()
         })));
@@ -133,11 +116,11 @@ async fn deal(
         if under_way.len() > runtime.worker_count()
             && let Some(oldest) = under_way.pop_front()
         {
-            chunks.extend(oldest.join().await?);
+            chunks.extend(oldest.join(LOADING).await?);
         }
     }
     for task in under_way {
-        chunks.extend(task.join().await?);
+        chunks.extend(task.join(LOADING).await?);
     }
     Ok(chunks)
 }

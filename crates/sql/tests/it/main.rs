@@ -4,12 +4,14 @@
 //!   strategy and on machines of several shapes.
 //! - `logic`: the sqllogictest suite, on one node and on uneven nodes.
 //! - `placement`: chunks and pipelines are where EXPLAIN and the knowledge base say.
+//! - `knowledge`: figures of the machine come out of SQL with their source and age.
 //! - `limits`: short memory, cancelled queries and failing statements do no harm.
 //! - `reference`: operators agree with slow readable ones on seeded hostile data.
 //! - `files`: formats survive the way out and back.
 
 mod common;
 mod files;
+mod knowledge;
 mod limits;
 mod logic;
 mod placement;

@@ -1,42 +1,188 @@
-//! `topo`: the machine.
+//! `topo`: the machine, what is known of it, and what is odd about it.
+
+mod ask;
+mod figures;
+mod format;
+mod measure;
+mod which;
 
 use std::io::{self, Write};
+use std::path::PathBuf;
 
 use anyhow::Context;
-use atoll_topology::{Machine, render};
+use atoll_topology::{check, formats};
+use clap::{Subcommand, ValueHint};
 
-use crate::exit::Ends;
+use crate::exit::{Ends, Exit};
+use format::{Format, files_of};
+use which::{Chosen, Which};
+
+pub use which::live;
 
 /// What `--help` shows.
 pub const EXAMPLES: &str = "\
-Examples:
-  atoll topo
+What is this machine?
+  atoll topo                              a tree, with what was measured of it
+  atoll topo -H                           as numactl -H prints it
+  atoll topo -o machine.svg               a picture; by suffix also .txt .xml .toml .json .dump
   atoll topo --json | jq '.nodes[].cpus'
+
+How fast is it?
+  atoll topo measure                      latency, bandwidth, core to core; kept for later commands
+  atoll topo measure --quick --parts latency
+  atoll topo facts                        all that is known, each figure with its source and age
+
+What is odd about it, and what may I use?
+  atoll topo check                        with the reason and the command that changes it
+  atoll topo best-cores 4 --pages 0=3000,1=1000
+  atoll topo route 0 3 --machine nehalem-ex-4
+
+Another machine:
+  atoll topo machines                     those that ship
+  atoll topo --machine epyc-2-nps4        one of them; or a TOML, hwloc XML or dump file
   atoll topo --synthetic 'node:4(memory=16GiB) l3:2 core:8 pu:2'";
 
 /// Arguments.
 #[derive(clap::Args, Debug)]
+#[command(args_conflicts_with_subcommands = false)]
 pub struct Args {
-    /// One JSON document instead of a tree
-    #[arg(long)]
+    #[command(flatten)]
+    which: Which,
+    /// As numactl -H prints it
+    #[arg(short = 'H', long, conflicts_with = "of")]
+    hardware: bool,
+    /// One JSON document
+    #[arg(long, global = true)]
     json: bool,
-    /// A machine that is described rather than this one, such as 'node:4 core:2 pu:1'
-    #[arg(long, value_name = "DESCRIPTION")]
-    synthetic: Option<String>,
+    /// How the machine is written [default: by the suffix of --output, else tree]
+    #[arg(long, value_name = "FORMAT", value_enum)]
+    of: Option<Format>,
+    /// File to write it to
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    output: Option<PathBuf>,
+    /// A question other than what the machine is
+    #[command(subcommand)]
+    question: Option<Question>,
 }
 
-/// Prints the machine.
+/// The questions.
+#[derive(Debug, Subcommand)]
+enum Question {
+    /// Measure latency, bandwidth and core-to-core time of this machine, and keep the figures
+    #[command(after_help = measure::EXAMPLES)]
+    Measure(measure::Args),
+    /// Tell what is odd about the machine for a database, why, and the command that changes it
+    Check,
+    /// List all that is known, each figure with its source and age
+    Facts(ask::FactsArgs),
+    /// Find the node nearest to data that has enough free cores
+    Nearest(ask::NearestArgs),
+    /// Find the best cores for pages on given nodes
+    BestCores(ask::BestCoresArgs),
+    /// Show the links on the way from one node to another, and the narrowest of them
+    Route(ask::RouteArgs),
+    /// List the machines that ship
+    Machines,
+}
+
+/// Runs it.
 pub(crate) fn run(args: &Args) -> Result<(), Ends> {
-    let machine = match &args.synthetic {
-        Some(text) => Machine::synthetic(text).map_err(anyhow::Error::from)?,
-        None => Machine::discover().context("this machine cannot be described")?,
-    };
-    let mut out = io::stdout().lock();
-    if args.json {
-        writeln!(out, "{:#}", render::json(&machine))?;
-    } else {
-        out.write_all(render::tree(&machine).as_bytes())?;
+    let Some(question) = &args.question else { return show(args) };
+    if args.hardware || args.of.is_some() || args.output.is_some() {
+        let message = "-H, --of and --output belong to 'topo' itself, not to its questions";
+        return Err(Ends::with(Exit::Usage, message));
     }
+    let json = args.json;
+    match question {
+        Question::Measure(measure) => {
+            if !args.which.is_live() {
+                let message = "only the machine this runs on can be measured; leave out --machine, \
+                               --synthetic and $HWLOC_XMLFILE";
+                return Err(Ends::with(Exit::NotHere, message));
+            }
+            measure::run(measure, json)
+        }
+        Question::Check => print(&odd(&args.which.chosen()?, json)?),
+        Question::Facts(facts) => print(&ask::facts(facts, &args.which.chosen()?.known, json)?),
+        Question::Nearest(nearest) => {
+            print(&ask::nearest(nearest, &args.which.chosen()?.known, json)?)
+        }
+        Question::BestCores(best) => {
+            print(&ask::best_cores(best, &args.which.chosen()?.known, json)?)
+        }
+        Question::Route(route) => print(&ask::route(route, &args.which.chosen()?.known, json)?),
+        Question::Machines => print(&machines(json)?),
+    }
+}
+
+/// The machine itself.
+fn show(args: &Args) -> Result<(), Ends> {
+    let format = format(args)?;
+    let text = format.write(&args.which.chosen()?)?;
+    match &args.output {
+        Some(file) => {
+            std::fs::write(file, text).with_context(|| file.display().to_string())?;
+            Ok(())
+        }
+        None => print(&text),
+    }
+}
+
+fn format(args: &Args) -> Result<Format, Ends> {
+    if args.json && (args.hardware || args.of.is_some_and(|format| format != Format::Json)) {
+        return Err(Ends::with(Exit::Usage, "--json and another format exclude each other"));
+    }
+    let named = if args.json { Some(Format::Json) } else { args.of };
+    let named = if args.hardware { Some(Format::Numactl) } else { named };
+    match (named, &args.output) {
+        (Some(format), _) => Ok(format),
+        (None, None) => Ok(Format::Tree),
+        (None, Some(file)) => Format::of_file(file).ok_or_else(|| {
+            let message = format!(
+                "{}: no format has this suffix; end the name in .svg, .txt, .xml, .toml, .json or \
+                 .dump, or say --of FORMAT",
+                file.display()
+            );
+            Ends::with(Exit::Usage, message)
+        }),
+    }
+}
+
+fn odd(chosen: &Chosen, json: bool) -> Result<String, Ends> {
+    let findings = check::check(&chosen.known, files_of(chosen, "a check")?);
+    Ok(match (json, findings.is_empty()) {
+        (true, _) => format!("{:#}\n", serde_json::json!(findings)),
+        (false, true) => "Nothing odd was found.\n".to_owned(),
+        (false, false) => check::text(&findings),
+    })
+}
+
+fn machines(json: bool) -> Result<String, Ends> {
+    let mut rows = Vec::new();
+    for (name, text) in formats::shipped() {
+        let about = formats::toml::description(text, name).map_err(anyhow::Error::from)?;
+        rows.push((
+            *name,
+            about.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" "),
+        ));
+    }
+    if json {
+        let row = |(name, about)| serde_json::json!({ "name": name, "description": about });
+        let rows: Vec<_> = rows.into_iter().map(row).collect();
+        return Ok(format!("{:#}\n", serde_json::json!(rows)));
+    }
+    let line = |(name, about): &(&str, String)| format!("{name:<24}{}\n", first_sentence(about));
+    Ok(rows.iter().map(line).collect())
+}
+
+/// Of a description that may be long, what fits a line.
+fn first_sentence(text: &str) -> &str {
+    text.split_inclusive(". ").next().unwrap_or_default().trim_end_matches([' ', '.'])
+}
+
+fn print(text: &str) -> Result<(), Ends> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
     out.flush()?;
     Ok(())
 }

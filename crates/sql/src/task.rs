@@ -11,23 +11,32 @@ use tokio::task::JoinHandle;
 
 /// A task that is aborted when this is dropped.
 #[derive(Debug)]
-pub(super) struct BoundTask(JoinHandle<()>);
+pub(crate) struct BoundTask<T>(JoinHandle<T>);
 
-impl BoundTask {
+impl<T> BoundTask<T> {
     /// Binds a spawned task.
-    pub(super) fn new(task: JoinHandle<()>) -> Self {
+    pub(crate) fn new(task: JoinHandle<T>) -> Self {
         Self(task)
     }
 }
 
-impl Drop for BoundTask {
+impl<T> BoundTask<Result<T>> {
+    /// Waits for the task; a panic in it becomes an error that tells what it was `doing`.
+    pub(crate) async fn join(mut self, doing: &str) -> Result<T> {
+        (&mut self.0)
+            .await
+            .map_err(|error| exec_datafusion_err!("a worker {doing} failed: {error}"))?
+    }
+}
+
+impl<T> Drop for BoundTask<T> {
     fn drop(&mut self) {
         self.0.abort();
     }
 }
 
 /// Runs the future; a panic in it becomes an error.
-pub(super) async fn unpanicked<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
+pub(crate) async fn unpanicked<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
     match AssertUnwindSafe(future).catch_unwind().await {
         Ok(outcome) => outcome,
         Err(panic) => Err(panic_error(panic.as_ref())),

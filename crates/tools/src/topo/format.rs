@@ -1,0 +1,106 @@
+//! How a machine is written.
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::time::SystemTime;
+
+use atoll_sys::Root;
+use atoll_topology::formats::numactl::{Columns, HardwareError};
+use atoll_topology::{Knowledge, dump, formats, render};
+use clap::ValueEnum;
+
+use super::which::Chosen;
+use crate::exit::{Ends, Exit};
+
+/// What a dump calls its machine: a dump is sent to others, and a host name is none of their business.
+const DUMP_NAME: &str = "dump";
+
+/// The formats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    /// A tree for people
+    Tree,
+    /// Boxes in plain text
+    Ascii,
+    /// A picture
+    Svg,
+    /// One JSON document
+    Json,
+    /// hwloc XML, version 2
+    Xml,
+    /// A machine file
+    Toml,
+    /// What numactl -H prints, up to 2.0.18
+    Numactl,
+    /// The same with the wider columns of 2.0.19
+    NumactlWide,
+    /// The kernel's own files in one, to be sent with a report
+    Dump,
+}
+
+impl Format {
+    /// The format that the suffix of a file name asks for.
+    pub(super) fn of_file(file: &Path) -> Option<Self> {
+        match file.extension().and_then(OsStr::to_str)? {
+            "svg" => Some(Self::Svg),
+            "json" => Some(Self::Json),
+            "xml" => Some(Self::Xml),
+            "toml" => Some(Self::Toml),
+            "txt" => Some(Self::Ascii),
+            "dump" => Some(Self::Dump),
+            _ => None,
+        }
+    }
+
+    /// The machine in this format, ending in a line break.
+    pub(super) fn write(self, chosen: &Chosen) -> Result<String, Ends> {
+        let known = &chosen.known;
+        Ok(match self {
+            Self::Tree => render::tree_with_facts(known),
+            Self::Ascii => render::ascii(known),
+            Self::Svg => render::svg(known),
+            Self::Json => json(known),
+            Self::Xml => formats::xml::write(known),
+            Self::Toml => formats::toml::write(known),
+            Self::Numactl => numactl(chosen, Columns::Narrow)?,
+            Self::NumactlWide => numactl(chosen, Columns::Wide)?,
+            Self::Dump => dump::gather(files_of(chosen, "a dump")?, DUMP_NAME),
+        })
+    }
+}
+
+/// The machine as [`render::json`] writes it, and all that is known of it under `facts`.
+fn json(known: &Knowledge) -> String {
+    let mut document = render::json(&known.machine);
+    document["facts"] = render::facts_json(known.all_facts(), SystemTime::now());
+    format!("{document:#}\n")
+}
+
+/// To the byte what numactl prints; where there is no NUMA that is one line on stdout and code 1.
+fn numactl(chosen: &Chosen, columns: Columns) -> Result<String, Ends> {
+    let Some(root) = &chosen.root else {
+        return Ok(formats::numactl::write(&chosen.known.machine, columns));
+    };
+    formats::numactl::hardware(root, columns).map_err(|error| match error {
+        HardwareError::NoNuma => match super::print(&format!("{error}\n")) {
+            Ok(()) => Ends::quietly(Exit::Statement),
+            Err(ends) => ends,
+        },
+        error => anyhow::Error::from(error).into(),
+    })
+}
+
+/// The kernel's files of a machine.
+pub(super) fn files_of<'a>(chosen: &'a Chosen, what: &str) -> Result<&'a Root, Ends> {
+    let no_files = || {
+        let name = &chosen.known.machine.name;
+        Ends::with(
+            Exit::NotHere,
+            format_args!(
+                "{what} is made of the kernel's files, and machine '{name}' is only described; \
+                 leave out --machine and --synthetic, or give a dump file"
+            ),
+        )
+    };
+    chosen.root.as_ref().ok_or_else(no_files)
+}

@@ -1,0 +1,111 @@
+//! Which machine a command is about: this one, a declared one, or a described one.
+
+use std::fs::File;
+use std::io::{self, Read};
+
+use anyhow::Context;
+use atoll_sys::Root;
+use atoll_topology::{Allowed, Knowledge, Machine, dump, formats};
+
+use crate::exit::Ends;
+use crate::terminal;
+
+/// hwloc's variable: a machine file that stands for this machine.
+const HWLOC_XMLFILE: &str = "HWLOC_XMLFILE";
+
+/// The flags that choose a machine.
+#[derive(clap::Args, Debug)]
+pub(super) struct Which {
+    /// Another machine than this one: a TOML, hwloc XML or dump file, the text of numactl -H, '-' for
+    /// stdin, or a name that 'topo machines' lists [default: $HWLOC_XMLFILE, else this machine]
+    #[arg(short, long, value_name = "FILE|NAME", global = true, conflicts_with = "synthetic")]
+    machine: Option<String>,
+    /// A machine that is described, such as 'node:4 core:2 pu:1'
+    #[arg(long, value_name = "DESCRIPTION", global = true)]
+    synthetic: Option<String>,
+}
+
+/// A machine and what is known of it.
+pub(super) struct Chosen {
+    pub(super) known: Knowledge,
+    /// Its sysfs and procfs, where there are some.
+    pub(super) root: Option<Root>,
+}
+
+impl Which {
+    /// Whether it is the machine this runs on.
+    pub(super) fn is_live(&self) -> bool {
+        self.name().is_none() && self.synthetic.is_none()
+    }
+
+    fn name(&self) -> Option<String> {
+        let file = || std::env::var(HWLOC_XMLFILE).ok().filter(|name| !name.is_empty());
+        self.machine.clone().or_else(file)
+    }
+
+    /// The machine and what is known of it. Of this machine that is also what was measured before;
+    /// where those figures cannot be read, stderr says so.
+    pub(super) fn chosen(&self) -> Result<Chosen, Ends> {
+        if let Some(text) = &self.synthetic {
+            let machine = Machine::synthetic(text).map_err(anyhow::Error::from)?;
+            return Ok(Chosen { known: Knowledge::of(machine), root: None });
+        }
+        match self.name() {
+            Some(name) => named(&name),
+            None => Ok(Chosen { known: live()?, root: Some(Root::live()) }),
+        }
+    }
+}
+
+/// This machine with what was measured of it.
+pub fn live() -> Result<Knowledge, Ends> {
+    let live = Knowledge::live().context("this machine cannot be described")?;
+    if let Some(warning) = live.warning {
+        terminal::say(format_args!("warning: {warning}"));
+    }
+    Ok(live.knowledge)
+}
+
+fn named(name: &str) -> Result<Chosen, Ends> {
+    if name == "-" {
+        let text = bounded(io::stdin()).context("stdin")?;
+        return Ok(parsed(&text, "-")?);
+    }
+    match File::open(name).ok().filter(is_dump) {
+        Some(file) => {
+            let text = bounded(file).with_context(|| name.to_owned())?;
+            Ok(parsed(&text, name)?)
+        }
+        None => {
+            let known = formats::open(name).map_err(anyhow::Error::from)?;
+            Ok(Chosen { known, root: None })
+        }
+    }
+}
+
+/// Whether a file begins as dumps do.
+fn is_dump(mut file: &File) -> bool {
+    let mut start = [0; 32];
+    let read = file.read(&mut start).unwrap_or(0);
+    let is_dump = std::str::from_utf8(&start[..read]).is_ok_and(dump::is_dump);
+    is_dump && io::Seek::rewind(&mut file).is_ok()
+}
+
+/// A text of at most the size that a machine file may have.
+fn bounded(from: impl Read) -> anyhow::Result<String> {
+    let limit = formats::TEXT_MAX as u64;
+    let mut text = String::new();
+    from.take(limit + 1).read_to_string(&mut text)?;
+    anyhow::ensure!(text.len() as u64 <= limit, "longer than {limit} bytes; give a smaller file");
+    Ok(text)
+}
+
+fn parsed(text: &str, file: &str) -> anyhow::Result<Chosen> {
+    if !dump::is_dump(text) {
+        return Ok(Chosen { known: formats::parse(text, file)?, root: None });
+    }
+    let root = dump::open(text, file)?;
+    let allowed = Allowed::of_process(&root).with_context(|| file.to_owned())?;
+    let known = Knowledge::discover_at(&root, &allowed).with_context(|| file.to_owned())?;
+    Ok(Chosen { known, root: Some(root) })
+}

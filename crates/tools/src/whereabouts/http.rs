@@ -1,0 +1,88 @@
+//! The least HTTP that Prometheus needs: `GET /metrics`, one connection at a time, each with a
+//! deadline for all of its reading and writing and a bound on what it may send, so that no client
+//! holds the server longer than that.
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+/// A connection's time for everything. A local scrape takes a millisecond.
+const DEADLINE: Duration = Duration::from_secs(2);
+/// Most bytes of a request: Prometheus sends some 300.
+const REQUEST_BYTES_MAX: usize = 8 << 10;
+/// The end of a request's head.
+const END: &[u8] = b"\r\n\r\n";
+/// What Prometheus expects.
+const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// Answers one request. `page` is asked only when it is wanted. What goes wrong with a client is its
+/// own affair.
+pub(super) fn answer(stream: &TcpStream, page: impl FnOnce() -> String) {
+    let deadline = Instant::now() + DEADLINE;
+    let (status, body) = match read_head(stream, deadline) {
+        Ok(head) => respond(&head, page),
+        Err(status) => (status, String::new()),
+    };
+    let body = if body.is_empty() { format!("{status}\n") } else { body };
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {TEXT}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
+    // The page may have taken a while: writing has its own time.
+    let deadline = Instant::now() + DEADLINE;
+    let _ = write_all(stream, head.as_bytes(), deadline)
+        .and_then(|()| write_all(stream, body.as_bytes(), deadline));
+}
+
+fn respond(head: &str, page: impl FnOnce() -> String) -> (&'static str, String) {
+    let line = head.lines().next().unwrap_or_default();
+    let words: Vec<&str> = line.split(' ').collect();
+    match words.as_slice() {
+        ["GET", path, version] if version.starts_with("HTTP/1.") => match path.split('?').next() {
+            Some("/metrics") => ("200 OK", page()),
+            _ => ("404 Not Found", "only /metrics is here\n".to_owned()),
+        },
+        [_, _, version] if version.starts_with("HTTP/") => {
+            ("405 Method Not Allowed", "only GET is answered\n".to_owned())
+        }
+        _ => ("400 Bad Request", String::new()),
+    }
+}
+
+/// The time left, as a timeout; zero is none, which sockets do not take.
+fn left(deadline: Instant) -> io::Result<Duration> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
+}
+
+fn read_head(mut stream: &TcpStream, deadline: Instant) -> Result<String, &'static str> {
+    let mut head = Vec::new();
+    let mut buffer = [0; 1024];
+    while !head.windows(END.len()).any(|window| window == END) {
+        let timeout = left(deadline).and_then(|left| stream.set_read_timeout(Some(left)));
+        let read = timeout.and_then(|()| stream.read(&mut buffer));
+        match read {
+            Ok(0) => return Err("400 Bad Request"),
+            Ok(length) => head.extend_from_slice(&buffer[..length]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => return Err("408 Request Timeout"),
+        }
+        if head.len() > REQUEST_BYTES_MAX {
+            return Err("431 Request Header Fields Too Large");
+        }
+    }
+    String::from_utf8(head).map_err(|_| "400 Bad Request")
+}
+
+fn write_all(mut stream: &TcpStream, mut bytes: &[u8], deadline: Instant) -> io::Result<()> {
+    while !bytes.is_empty() {
+        stream.set_write_timeout(Some(left(deadline)?))?;
+        match stream.write(bytes) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(length) => bytes = &bytes[length..],
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,281 @@
+//! `run` on this machine: what the kernel says of programs it started, and how they end.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, Output, Stdio};
+
+use atoll_sys::{kill_process, signal};
+use serde_json::Value;
+
+/// Says what the kernel holds for the program: affinity, nodes allowed, policy of its first mapping.
+const SHOW: &str =
+    "grep _allowed_list /proc/self/status; head -1 /proc/self/numa_maps | cut -d' ' -f2";
+
+fn atoll(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_atoll-tools"));
+    command.arg("run").args(arguments).env("NO_COLOR", "1").stdin(Stdio::null());
+    command
+}
+
+fn output(arguments: &[&str]) -> Output {
+    atoll(arguments).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+fn code(arguments: &[&str]) -> Option<i32> {
+    output(arguments).status.code()
+}
+
+/// Starts it and waits for its first line of output.
+fn started(arguments: &[&str]) -> (Child, BufReader<std::process::ChildStdout>, String) {
+    let mut child = atoll(arguments).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    out.read_line(&mut line).unwrap();
+    (child, out, line.trim().to_owned())
+}
+
+fn is_running(pid: i32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.rsplit(") ").next().and_then(|rest| rest.chars().next());
+    state.is_some_and(|state| state != 'Z' && state != 'X')
+}
+
+#[test]
+fn the_programs_exit_code_is_passed_on() {
+    assert_eq!(code(&["true"]), Some(0));
+    for watched in [&["--"][..], &["--report", "--"], &["--instances", "1", "--"]] {
+        let with = |script| code(&[watched, &["sh", "-c", script]].concat());
+        assert_eq!(with("exit 7"), Some(7), "{watched:?}");
+        assert_eq!(with("exit 255"), Some(255), "{watched:?}");
+    }
+    assert_eq!(code(&["--report", "sh", "-c", "kill -9 $$"]), Some(128 + 9));
+    assert_eq!(output(&["sh", "-c", "kill -9 $$"]).status.signal(), Some(9));
+}
+
+#[test]
+fn a_program_that_is_not_found_or_cannot_be_run_has_its_own_code() {
+    for watched in [&["--"][..], &["--report", "--"], &["--instances", "2", "--"]] {
+        let with = |program| code(&[watched, &[program]].concat());
+        assert_eq!(with("no-such-program-anywhere"), Some(127), "{watched:?}");
+        assert_eq!(with("/proc/self/status"), Some(126), "{watched:?}");
+    }
+}
+
+#[test]
+fn the_program_has_the_same_affinity_and_policy_as_under_numactl() {
+    let flags: &[&[&str]] = &[
+        &[],
+        &["-N", "0"],
+        &["-C", "0"],
+        &["-C", "+0"],
+        &["--physcpubind=all"],
+        &["-m", "0"],
+        &["--membind=all"],
+        &["-i", "0"],
+        &["-p", "0"],
+        &["-l"],
+        &["-N", "0", "-m", "same"],
+        &["-C", "!0", "-i", "all"],
+    ];
+    let rival = "numactl";
+    if Command::new(rival).arg("--show").output().is_err() {
+        return;
+    }
+    let one_cpu = atoll_topology::Machine::discover().unwrap().cpus.len() == 1;
+    for flags in flags.iter().filter(|flags| !(one_cpu && flags.contains(&"!0"))) {
+        let command = ["--", "sh", "-c", SHOW];
+        let theirs = Command::new(rival).args(*flags).args(command).output().unwrap();
+        let ours = output(&[*flags, &command].concat());
+        assert_eq!(text(&ours.stdout), text(&theirs.stdout), "{flags:?} {}", text(&ours.stderr));
+    }
+}
+
+#[test]
+fn an_instance_has_what_was_planned_for_it() {
+    let machine = atoll_topology::Machine::discover().unwrap();
+    let node = machine.nodes_with_cpus().next().unwrap();
+    let found = output(&["--instances", "nodes", "--", "sh", "-c", SHOW]);
+    let out = text(&found.stdout);
+    assert!(out.contains(&format!("[0] Cpus_allowed_list:\t{}\n", node.cpus)), "{out}");
+    if found.stderr.is_empty() && machine.nodes.len() == 1 {
+        assert!(out.contains(&format!("[0] prefer:{}\n", node.id)), "{out}");
+    }
+}
+
+#[test]
+fn without_anything_to_watch_atoll_becomes_the_program() {
+    let child = atoll(&["-C", "+0", "--env", "A=b", "sh", "-c", "echo $$ $A"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let pid = child.id();
+    let found = child.wait_with_output().unwrap();
+    assert_eq!(text(&found.stdout), format!("{pid} b\n"));
+}
+
+#[test]
+fn what_is_refused_is_said_and_left_out_or_refuses_the_start() {
+    let soft = output(&["-m", "1000", "-C", "+0", "echo", "ran"]);
+    assert_eq!((soft.status.code(), text(&soft.stdout).as_str()), (Some(0), "ran\n"));
+    assert!(text(&soft.stderr).contains("there is no node 1000"), "{}", text(&soft.stderr));
+    let strict = output(&["--strict", "-m", "1000", "echo", "ran"]);
+    assert_eq!((strict.status.code(), strict.stdout.len()), (Some(4), 0));
+    assert_eq!(code(&["--strict", "--instances", "2", "-m", "1000", "true"]), Some(4));
+}
+
+#[test]
+fn flags_that_contradict_each_other_or_mean_nothing_are_usage_errors() {
+    for flags in [
+        &["-m", "0", "-i", "0"][..],
+        &["-m", "0", "--placement", "spread"],
+        &["-m", "same"],
+        &["-m", "netdev:eth0"],
+        &["-m", "08"],
+        &["-p", "0-1"],
+        &["--instances", "0"],
+        &["--instances", "1000000000"],
+        &["--grace", "x"],
+        &["--env", "x"],
+        &["--placement", "replicate"],
+        &["--placement", "alined"],
+        &["--instances", "1", "--env", "A={domain}"],
+    ] {
+        assert_eq!(code(&[flags, &["true"]].concat()), Some(2), "{flags:?}");
+    }
+    assert_eq!(code(&["-N", "0"]), Some(2), "no program");
+}
+
+#[test]
+fn a_dry_run_starts_nothing_and_says_the_calls() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("touched");
+    let file = file.to_str().unwrap();
+    let dry = output(&["--dry-run", "-C", "+0", "-l", "--", "touch", file]);
+    let out = text(&dry.stdout);
+    assert!(out.contains("sched_setaffinity  cpus") && out.contains("local"), "{out}");
+    let json = output(&["--dry-run", "--json", "--instances", "3", "-l", "touch", file, "{i}"]);
+    let json: Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(json["instances"][2]["command"][2], "2");
+    assert_eq!(json["instances"][2]["memory"]["mode"], "local");
+    assert_eq!(code(&["--dry-run", "--strict", "-m", "1000", "touch", file]), Some(4));
+    assert!(!fs::exists(file).unwrap());
+}
+
+#[test]
+fn each_instance_writes_its_own_log_and_has_its_own_values() {
+    let directory = tempfile::tempdir().unwrap();
+    let logs = directory.path().join("logs");
+    let script = "echo {i}:{node}:$A; echo e{i} >&2";
+    let arguments = ["--instances", "3", "--env", "A=x{i}", "--logs", logs.to_str().unwrap()];
+    let found = output(&[&arguments[..], &["--", "sh", "-c", script]].concat());
+    assert_eq!((found.status.code(), found.stdout.len()), (Some(0), 0));
+    let node = atoll_topology::Machine::discover().unwrap().nodes_with_cpus().next().unwrap().id;
+    let log = |i: u32| fs::read_to_string(logs.join(format!("{i}.log"))).unwrap();
+    assert_eq!(log(0), format!("0:{node}:x0\ne0\n"));
+    assert!(log(2).starts_with("2:") && log(2).ends_with(":x2\ne2\n"), "{}", log(2));
+    assert_eq!(code(&["--logs", "/proc/self/status/x", "true"]), Some(125));
+}
+
+#[test]
+fn output_without_logs_passes_through_marked_by_instance() {
+    let found = output(&["--instances", "2", "sh", "-c", "echo out; printf err >&2"]);
+    let mut lines: Vec<String> = text(&found.stdout).lines().map(str::to_owned).collect();
+    lines.sort();
+    assert_eq!(lines, ["[0] out", "[1] out"]);
+    assert!(text(&found.stderr).contains("[1] err\n"), "{}", text(&found.stderr));
+}
+
+#[test]
+fn the_failure_of_one_instance_stops_all_and_is_the_exit_code() {
+    let script = "[ {i} = 1 ] && exit 5; echo $$; exec sleep 1000";
+    let found = output(&["--instances", "3", "--", "sh", "-c", script]);
+    assert_eq!(found.status.code(), Some(5));
+    assert!(text(&found.stderr).contains("instance 1 failed (code 5)"));
+    for line in text(&found.stdout).lines() {
+        let pid = line.split(' ').next_back().unwrap().parse().unwrap();
+        assert!(!is_running(pid), "{line}");
+    }
+}
+
+#[test]
+fn a_signal_stops_all_instances_and_kills_those_that_do_not_end() {
+    let script = "trap '' TERM; echo $$; while :; do sleep 1000; done";
+    for (number, expected) in [(signal::TERM, 143), (signal::INT, 130)] {
+        let arguments = ["--instances", "2", "--grace", "100ms", "--", "sh", "-c", script];
+        let (mut child, mut out, first) = started(&arguments);
+        let mut second = String::new();
+        out.read_line(&mut second).unwrap();
+        kill_process(child.id() as i32, number).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(expected));
+        for line in [first.as_str(), second.trim()] {
+            let pid = line.split(' ').next_back().unwrap().parse().unwrap();
+            assert!(!is_running(pid), "{line}");
+        }
+    }
+}
+
+#[test]
+fn signals_reach_a_watched_program_which_decides_how_it_ends() {
+    for (number, name) in [(signal::TERM, "TERM"), (signal::USR1, "USR1"), (signal::HUP, "HUP")] {
+        let script = format!("trap 'exit 3' {name}; echo ready; while :; do sleep 0.02; done");
+        let (mut child, _out, line) = started(&["--report", "--", "sh", "-c", &script]);
+        assert_eq!(line, "ready");
+        kill_process(child.id() as i32, number).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(3), "{name}");
+    }
+}
+
+#[test]
+fn a_program_does_not_outlive_a_killed_atoll() {
+    for flags in [&["--report"][..], &["--instances", "2", "--logs"]] {
+        let directory = tempfile::tempdir().unwrap();
+        let fifo = directory.path().join("fifo");
+        let fifo = fifo.to_str().unwrap();
+        assert!(Command::new("mkfifo").arg(fifo).status().unwrap().success());
+        let logs = directory.path().to_str().unwrap();
+        let logs = if flags.contains(&"--logs") { vec![logs] } else { Vec::new() };
+        let script = "exec >\"$0\"; echo ready; exec sleep 1000";
+        let mut child =
+            atoll(&[flags, &logs, &["--", "sh", "-c", script, fifo]].concat()).spawn().unwrap();
+        let mut out = BufReader::new(fs::File::open(fifo).unwrap());
+        let mut line = String::new();
+        out.read_line(&mut line).unwrap();
+        kill_process(child.id() as i32, signal::KILL).unwrap();
+        child.wait().unwrap();
+        // Ends when the last program that has the pipe open has ended.
+        out.read_to_end(&mut Vec::new()).unwrap();
+    }
+}
+
+#[test]
+fn a_report_tells_what_was_achieved() {
+    let script = "x=$(head -c 8000000 /dev/zero | tr '\\0' a); sleep 0.7; exit 4";
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("report.json");
+    let to = format!("--report={}", file.display());
+    let found = output(&["--json", &to, "-C", "+0", "-m", "all", "--", "sh", "-c", script]);
+    assert_eq!(found.status.code(), Some(4), "{}", text(&found.stderr));
+    let report: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    let instance = &report["instances"][0];
+    assert_eq!(instance["exit_code"], 4);
+    assert!(instance["faults_minor"].as_u64().unwrap() > 1000, "{report:#}");
+    if instance["samples"].as_u64().unwrap() == 0 || !found.stderr.is_empty() {
+        return; // no numa_maps here, or the policy refused: said in the report and on stderr
+    }
+    let bytes: u64 = instance["pages_peak"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["bytes"].as_u64().unwrap())
+        .sum();
+    assert!((8_000_000..200_000_000).contains(&bytes), "{report:#}");
+    assert_eq!(instance["share_on_asked_nodes"], 1.0);
+    let asked = instance["asked"]["memory"]["nodes"].as_str().unwrap();
+    assert!(instance["policies_last"].get(format!("bind:{asked}")).is_some(), "{report:#}");
+    assert_eq!(instance["cpus_last"], instance["asked"]["cpus"]);
+}
