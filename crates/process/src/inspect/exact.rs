@@ -33,11 +33,15 @@ pub(super) fn read(
             (_, Some(mapping)) => mapping.kind,
         };
         let size = pages.page_size.unwrap_or(page_size);
+        let segment = known.and_then(|mapping| mapping.segment);
+        if let Some(mapping) = known {
+            memory.view(kind, mapping, size);
+        }
         let mut bytes_of_mapping = 0_u64;
         for (node, count) in pages.by_node {
             let bytes = count.saturating_mul(size);
             bytes_of_mapping = bytes_of_mapping.saturating_add(bytes);
-            memory.add(kind, known.and_then(|mapping| mapping.segment), Some(node), bytes);
+            memory.add(kind, segment, Some(node), bytes);
         }
         memory.add_policy(&pages.policy, bytes_of_mapping);
     }

@@ -101,6 +101,8 @@ pub(super) struct Mapping {
     pub(super) kind: Kind,
     /// What it is a view of; none for private memory and what may hold private copies.
     pub(super) segment: Option<SegmentId>,
+    /// Where in it the mapping begins, in bytes.
+    pub(super) offset: u64,
 }
 
 /// Mappings in the order of their addresses.
@@ -137,7 +139,7 @@ fn parse(line: &str, program: Option<&Path>) -> Option<Mapping> {
         rest = behind.trim_start();
         word
     };
-    let (range, permissions, _offset, device, inode) = (word(), word(), word(), word(), word());
+    let (range, permissions, offset, device, inode) = (word(), word(), word(), word(), word());
     let path = rest;
     let (start, end) = range.split_once('-')?;
     let (start, end) = (hex(start)?, hex(end)?);
@@ -154,6 +156,7 @@ fn parse(line: &str, program: Option<&Path>) -> Option<Mapping> {
         end: (end >= start).then_some(end)?,
         usable: [read, write, execute].into_iter().any(|bit| *bit != b'-'),
         kind: kind(path, is_program, is_shared),
+        offset: hex(offset)?,
         segment: (inode != 0 && keeps_no_copies).then_some((major, minor, inode)),
     })
 }
@@ -231,6 +234,7 @@ mod tests {
             "7f10-7f00 rw-p 0 00:00 0",
             "xy-zz rw-p 0 00:00 0",
             "7f00-7f10 rw 0 00:00 0",
+            "7f00-7f10 rw-p x 00:00 0",
             "7f00-7f10 rw-p 0 0000 0",
             "7f00-7f10 rw-p 0 00:00 x",
             "7f00-7f1000000000000000000000 rw-p 0 00:00 0",

@@ -9,9 +9,10 @@ use atoll_sys::Root;
 use atoll_topology::NodeId;
 
 use super::homes::PageHomes;
-use super::maps::{Kind, SegmentId};
+use super::maps::{Kind, Mapping, SegmentId};
 use super::nodes::NodeMap;
 use super::read::Unread;
+use super::segment::{Key, Segment};
 use super::snapshot::Missing;
 use super::{InspectError, exact, sample, status};
 
@@ -94,7 +95,7 @@ pub struct Memory {
     /// Bytes swapped out.
     pub swapped: u64,
     /// What of it other processes may map as well.
-    segments: BTreeMap<(Kind, SegmentId), NodeBytes>,
+    segments: BTreeMap<Key, Segment>,
 }
 
 impl Memory {
@@ -117,10 +118,23 @@ impl Memory {
         bytes: u64,
     ) {
         add(self.by_kind.entry(kind).or_default(), node, bytes);
-        let Some(id) = segment.map(|id| (kind, id)) else { return };
-        if self.segments.len() < SEGMENTS_MAX || self.segments.contains_key(&id) {
-            add(self.segments.entry(id).or_default(), node, bytes);
+        let key = segment.map(|id| (kind, id));
+        if let Some(segment) = key.and_then(|key| self.segments.get_mut(&key)) {
+            add(&mut segment.bytes, node, bytes);
         }
+    }
+
+    /// A mapping that may be a view of what other processes map as well. Comes before what is
+    /// [added](Self::add) of it.
+    pub(super) fn view(&mut self, kind: Kind, mapping: &Mapping, page_size: u64) {
+        let Some(key) = mapping.segment.map(|id| (kind, id)) else { return };
+        if self.segments.len() < SEGMENTS_MAX || self.segments.contains_key(&key) {
+            self.segments.entry(key).or_insert_with(|| Segment::new(page_size)).view(mapping);
+        }
+    }
+
+    pub(super) fn segments(&self) -> impl Iterator<Item = (&Key, &Segment)> {
+        self.segments.iter()
     }
 
     pub(super) fn add_policy(&mut self, policy: &str, bytes: u64) {
@@ -164,20 +178,25 @@ pub(super) fn add_all(sum: &mut NodeBytes, other: &NodeBytes) {
     }
 }
 
-/// The memory of several processes together. What they map as one counts once: for each node the
-/// most that any of them has resident, which is at least what is there of it.
-pub fn together<'a>(all: impl IntoIterator<Item = &'a Memory>) -> BTreeMap<Kind, NodeBytes> {
+/// The memory of several processes together. What they map as one counts once: as much as `united`
+/// says, and where that says nothing for each node the most that any of them has resident, which is
+/// at least what is there of it.
+pub(super) fn together<'a>(
+    all: impl IntoIterator<Item = &'a Memory>,
+    united: &BTreeMap<Key, NodeBytes>,
+) -> BTreeMap<Kind, NodeBytes> {
     let mut sum: BTreeMap<Kind, NodeBytes> = BTreeMap::new();
-    let mut segments: BTreeMap<(Kind, SegmentId), NodeBytes> = BTreeMap::new();
+    let mut segments: BTreeMap<Key, (usize, NodeBytes)> = BTreeMap::new();
     for memory in all {
         for (kind, bytes) in &memory.by_kind {
             add_all(sum.entry(*kind).or_default(), bytes);
         }
-        for ((kind, id), bytes) in &memory.segments {
-            // Its share of the sum is taken out here, and the largest put back below.
-            let part = sum.entry(*kind).or_default();
-            let largest = segments.entry((*kind, *id)).or_default();
-            for (node, bytes) in bytes {
+        for (key, segment) in &memory.segments {
+            // Its share of the sum is taken out here, and that of all put back below.
+            let part = sum.entry(key.0).or_default();
+            let (processes, largest) = segments.entry(*key).or_default();
+            *processes += 1;
+            for (node, bytes) in &segment.bytes {
                 let part = part.entry(*node).or_insert(0);
                 *part = part.saturating_sub(*bytes);
                 let most = largest.entry(*node).or_insert(0);
@@ -185,8 +204,9 @@ pub fn together<'a>(all: impl IntoIterator<Item = &'a Memory>) -> BTreeMap<Kind,
             }
         }
     }
-    for ((kind, _), bytes) in &segments {
-        add_all(sum.entry(*kind).or_default(), bytes);
+    for (key, (processes, largest)) in &segments {
+        let bytes = united.get(key).filter(|_| *processes > 1).unwrap_or(largest);
+        add_all(sum.entry(key.0).or_default(), bytes);
     }
     for bytes in sum.values_mut() {
         bytes.retain(|_, bytes| *bytes > 0);

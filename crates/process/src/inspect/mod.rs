@@ -16,12 +16,14 @@
 //! | `threads` | all of these for each thread | [`Thread`] |
 //! | `maps`, `numa_maps` | `/proc/PID/{maps,numa_maps}` | mappings, their kinds, policies, pages |
 //! | `exact`, `sample` | every page table entry, or some pages by `move_pages` | [`Memory`] |
+//! | `segment`, `union` | the same pages in several processes, by `move_pages` | [`Union`] |
 //! | `kernel` | `/proc/sys/kernel/numa_balancing`, `/proc/vmstat` | [`Balancing`] |
 //!
 //! Resident is not accessed: all that is said of memory is where its pages are, not who reads them.
 //! A process may end while it is read, threads come and go: what vanished is left out, and a number
 //! that now belongs to another process (its start time differs) is not taken for the old one.
 
+mod draw;
 mod error;
 mod exact;
 mod homes;
@@ -34,12 +36,14 @@ mod pace;
 mod read;
 mod sample;
 mod sched;
+mod segment;
 pub mod skew;
 mod snapshot;
 mod stat;
 mod status;
 mod target;
 mod threads;
+mod union;
 mod watcher;
 
 pub use error::InspectError;
@@ -52,4 +56,5 @@ pub use skew::Warning;
 pub use snapshot::{Missing, NodeRow, Process, Snapshot};
 pub use target::{ProcessId, Target, descendants, find, identify};
 pub use threads::{Thread, ThreadReader};
+pub use union::Union;
 pub use watcher::{Options, Source, Watcher};

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use atoll_sys::Root;
 use atoll_topology::NodeId;
 
+use super::draw::{Draw, Random};
 use super::homes::{PageHomes, PagesError};
 use super::maps::{Kind, Mapping, Maps, SegmentId};
 use super::memory::{Memory, MemoryOptions, Method};
@@ -52,7 +53,8 @@ pub(super) fn read(
     status: &Status,
 ) -> Result<(Memory, Vec<Missing>), Unread> {
     let sizes = [status.anonymous, status.files, status.shared, status.huge];
-    let spaces = address_space(root, pid, page_size)?;
+    let mut memory = Memory::new(Method::Totals, status.swapped);
+    let spaces = address_space(root, pid, page_size, &mut memory)?;
     let mut random = Random(options.seed);
     let mut seen: [Seen; GROUPS] = Default::default();
     for round in 0..ROUNDS_MAX {
@@ -70,7 +72,7 @@ pub(super) fn read(
         }
         look(root, homes, pid, page_size, &spaces, &wanted, &mut random, &mut seen)?;
     }
-    let memory = shared_out(&seen, &sizes, status);
+    share_out(&seen, &sizes, status, &mut memory);
     let notes = vec![Missing {
         what: "policies of the mappings".to_owned(),
         need: "--exact, which walks every page table entry of this large process".to_owned(),
@@ -84,14 +86,20 @@ fn drawn(sample: u64, bytes: u64, total: u64, factor: u64) -> u64 {
     (share as u64).max(GROUP_PAGES_MIN).saturating_mul(factor)
 }
 
-/// Pages of address space of each group.
-fn address_space(root: &Root, pid: u32, page_size: u64) -> Result<[u64; GROUPS], Unread> {
+/// Pages of address space of each group; tells `memory` what other processes may map as well.
+fn address_space(
+    root: &Root,
+    pid: u32,
+    page_size: u64,
+    memory: &mut Memory,
+) -> Result<[u64; GROUPS], Unread> {
     let mut spaces = [0_u64; GROUPS];
     let mut maps = Maps::open(root, pid)?;
     while let Some(mapping) = maps.next()? {
         if mapping.usable {
             let space = &mut spaces[group_of(mapping.kind)];
             *space = space.saturating_add(pages_of(&mapping, page_size));
+            memory.view(mapping.kind, &mapping, page_size);
         }
     }
     Ok(spaces)
@@ -110,32 +118,23 @@ fn group_of(kind: Kind) -> usize {
     }
 }
 
-/// Positions drawn from a group: its pages laid end to end, one of each strip, in rising order.
-struct Draw {
-    pages: u64,
-    strips: u64,
-    strip: u64,
+/// Positions drawn from a group: its pages laid end to end.
+struct Drawn {
+    draw: Draw,
     next: Option<u64>,
     /// Pages of the group in the mappings passed so far.
     passed: u64,
 }
 
-impl Draw {
+impl Drawn {
     fn new(pages: u64, strips: u64, random: &mut Random) -> Self {
-        let mut draw = Self { pages, strips: strips.min(pages), strip: 0, next: None, passed: 0 };
-        draw.advance(random);
-        draw
+        let mut draw = Draw::new(pages, strips);
+        let next = draw.next(random);
+        Self { draw, next, passed: 0 }
     }
 
     fn advance(&mut self, random: &mut Random) {
-        let bound = |strip: u64| {
-            (u128::from(strip) * u128::from(self.pages) / u128::from(self.strips.max(1))) as u64
-        };
-        self.next = (self.strip < self.strips).then(|| {
-            let (first, end) = (bound(self.strip), bound(self.strip + 1));
-            first + random.below(end - first)
-        });
-        self.strip += 1;
+        self.next = self.draw.next(random);
     }
 }
 
@@ -153,8 +152,8 @@ fn look(
     random: &mut Random,
     seen: &mut [Seen; GROUPS],
 ) -> Result<(), Unread> {
-    let mut draws: [Draw; GROUPS] =
-        std::array::from_fn(|group| Draw::new(spaces[group], wanted[group], random));
+    let mut draws: [Drawn; GROUPS] =
+        std::array::from_fn(|group| Drawn::new(spaces[group], wanted[group], random));
     for group in 0..GROUPS {
         if wanted[group] > 0 {
             let is_whole = wanted[group] >= spaces[group];
@@ -221,12 +220,11 @@ impl Batch<'_> {
 }
 
 /// The kernel's sums, shared out in the proportions found.
-fn shared_out(seen: &[Seen; GROUPS], sizes: &[u64; GROUPS], status: &Status) -> Memory {
+fn share_out(seen: &[Seen; GROUPS], sizes: &[u64; GROUPS], status: &Status, memory: &mut Memory) {
     let total = status.resident().max(1) as f64;
     let mut variance = 0.0;
     let sum = |count: fn(&Seen) -> u64| seen.iter().map(count).sum::<u64>();
     let (looked, resident) = (sum(|seen| seen.looked), sum(|seen| seen.resident));
-    let mut memory = Memory::new(Method::Totals, status.swapped);
     for (seen, bytes) in seen.iter().zip(sizes) {
         if seen.resident == 0 {
             memory.add(Kind::Unknown, None, None, *bytes);
@@ -243,20 +241,4 @@ fn shared_out(seen: &[Seen; GROUPS], sizes: &[u64; GROUPS], status: &Status) -> 
     }
     memory.method =
         Method::Sampled { looked, resident, error: (DEVIATIONS * variance.sqrt()).min(1.0) };
-    memory
-}
-
-/// SplitMix64 (Steele, Lea and Flood 2014): a sample needs no better.
-struct Random(u64);
-
-impl Random {
-    /// Evenly from 0 up to and without `bound`; 0 where that is 0.
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        let random = z ^ (z >> 31);
-        ((u128::from(random) * u128::from(bound)) >> 64) as u64
-    }
 }

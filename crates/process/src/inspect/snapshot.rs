@@ -10,6 +10,7 @@ use super::memory::{Memory, NodeBytes, add_all, together};
 use super::nodes::NodeMap;
 use super::target::ProcessId;
 use super::threads::Thread;
+use super::union::{Union, United};
 
 /// Something that could not be read, and what it takes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
@@ -76,6 +77,8 @@ pub struct Snapshot {
     pub ended: Vec<ProcessId>,
     /// Memory of all processes by kind and node; what they map as one counts once.
     pub memory: BTreeMap<Kind, NodeBytes>,
+    /// How that was counted.
+    pub union: Union,
     /// Every node, with what lives on it.
     pub nodes: Vec<NodeRow>,
     /// Threads read in this look; the others are as they were read before.
@@ -116,8 +119,11 @@ impl Snapshot {
     }
 
     /// Adds up what the processes have.
-    pub(super) fn sum_up(&mut self, nodes: &NodeMap) {
-        self.memory = together(self.processes.iter().filter_map(|process| process.memory.as_ref()));
+    pub(super) fn sum_up(&mut self, nodes: &NodeMap, united: &United) {
+        let memories = self.processes.iter().filter_map(|process| process.memory.as_ref());
+        self.memory = together(memories, &united.bytes);
+        self.union = united.how;
+        self.missing.extend(united.missing.iter().cloned());
         let threads = self.processes.iter().flat_map(|process| &process.threads);
         self.nodes = rows(threads, &self.bytes_of(|_| true), nodes);
         self.missing.sort();

@@ -14,13 +14,15 @@ use super::pace::{Pace, Purse};
 use super::snapshot::{Missing, Process, Snapshot};
 use super::target::ProcessId;
 use super::threads::ThreadReader;
+use super::union::{Union, United};
 use super::{InspectError, stat, status};
 
 /// Of the time that watching may cost, the parts of the list of threads, of the threads themselves,
-/// and of the memory. The rest is for showing what was found.
+/// of the memory, and of what several processes map as one. The rest is for showing what was found.
 const SHARE_LIST: f64 = 0.1;
 const SHARE_THREADS: f64 = 0.35;
-const SHARE_MEMORY: f64 = 0.3;
+const SHARE_MEMORY: f64 = 0.2;
+const SHARE_UNION: f64 = 0.1;
 
 /// What is read from.
 #[derive(Clone, Copy)]
@@ -72,12 +74,20 @@ pub struct Watcher {
     processes: BTreeMap<ProcessId, Tracked>,
     /// The process after which threads are read first in the next look.
     last: Option<ProcessId>,
+    united: United,
+    union_pace: Pace,
 }
 
 impl Watcher {
     /// At these processes.
     pub fn new(processes: &[ProcessId], options: Options) -> Self {
-        let mut watcher = Self { options, processes: BTreeMap::new(), last: None };
+        let mut watcher = Self {
+            options,
+            processes: BTreeMap::new(),
+            last: None,
+            united: United::default(),
+            union_pace: Pace::default(),
+        };
         watcher.follow(processes);
         watcher
     }
@@ -110,6 +120,7 @@ impl Watcher {
             processes: Vec::new(),
             ended: Vec::new(),
             memory: BTreeMap::new(),
+            union: Union::default(),
             nodes: Vec::new(),
             threads_read,
             balancing: Balancing::read(source.root),
@@ -128,8 +139,20 @@ impl Watcher {
         }
         self.forget(&ended);
         snapshot.ended = ended;
-        snapshot.sum_up(source.nodes);
+        self.unite(source, at, &snapshot.processes);
+        snapshot.sum_up(source.nodes, &self.united);
         Ok(snapshot)
+    }
+
+    /// Counts what several processes map as one, if it is time.
+    fn unite(&mut self, source: &Source<'_>, at: Duration, processes: &[Process]) {
+        if self.union_pace.is_due(at) {
+            let share = self.options.budget.map(|(share, _)| share * SHARE_UNION);
+            let (homes, options) = (source.homes, &self.options.memory);
+            self.united = self
+                .union_pace
+                .run(at, share, || United::read(homes, source.page_size, processes, options));
+        }
     }
 
     /// Part of the budget that each process gets, as a share of a cpu.

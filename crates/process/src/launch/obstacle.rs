@@ -84,7 +84,8 @@ pub(super) fn of_nodes(
         let (those, all) = (nodes_text(&set.missing), known.union(&machine.hidden.nodes));
         let purpose = if what == "memory" { "take memory from" } else { "run on" };
         let here = nodes_text(&all);
-        let message = format!("there is no {those} to {purpose}; this machine has {here}");
+        let are = if set.missing.len() == 1 { "is" } else { "are" };
+        let message = format!("there {are} no {those} to {purpose}; this machine has {here}");
         found.push(obstacle(call, Cause::NoSuchNode, message));
     }
     if !empty.is_empty() {

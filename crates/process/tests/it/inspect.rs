@@ -145,25 +145,6 @@ fn kernel_threads_and_zombies_have_threads_and_no_memory() {
     assert_eq!(snapshot.missing, []);
 }
 
-#[test]
-fn what_processes_map_as_one_counts_once() {
-    let tree = two_threads();
-    let line = "30000-90000 rw-s 0 00:01 9 /dev/zero (deleted)\n10000000-20000000 rw-p 0 00:00 0\n";
-    for (pid, pages) in [(PID, 30), (200, 50)] {
-        tree.process(pid, "server", 1, 77);
-        tree.thread(pid, &FakeThread { tid: pid, cpu: 0, cpus: "0-15", nanos: 1 });
-        tree.write(&format!("/proc/{pid}/maps"), line);
-        let pages = format!("30000 default file=/dev/zero N2={pages}\n10000000 default N1=7\n");
-        tree.write(&format!("/proc/{pid}/numa_maps"), pages);
-    }
-    let targets = [ProcessId { pid: PID, start: 77 }, ProcessId { pid: 200, start: 77 }];
-    let homes = Homes(|_| None);
-    let mut watcher = Watcher::new(&targets, Options::default());
-    let snapshot = watcher.look(&tree.source(&homes), Duration::ZERO).unwrap();
-    assert_eq!(snapshot.memory[&Kind::SharedAnonymous][&node(2)], 50 * 4096);
-    assert_eq!(snapshot.memory[&Kind::Anonymous][&node(1)], 14 * 4096);
-}
-
 /// 100 GB of address space of which every 50th page is resident, interleaved over two nodes, beside
 /// shared memory on a third.
 #[test]

@@ -57,6 +57,39 @@ fn pages_that_are_touched_are_counted_and_the_sum_is_the_kernels() {
     });
 }
 
+/// Bytes in transparent huge pages, read here by other means.
+fn huge_by_smaps() -> u64 {
+    let smaps = fs::read_to_string("/proc/self/smaps").unwrap();
+    let lines = smaps.lines().filter_map(|line| line.strip_prefix("AnonHugePages:"));
+    let kib = |value: &str| value.trim().trim_end_matches(" kB").parse::<u64>().unwrap();
+    lines.map(kib).sum::<u64>() * 1024
+}
+
+#[test]
+fn transparent_huge_pages_are_counted_as_smaps_counts_them() {
+    const BYTES: usize = 4 << 20;
+    let kernel = LiveKernel::new();
+    let Some(huge) = kernel.huge_page_size() else {
+        return eprintln!("not tested here: no transparent huge pages");
+    };
+    let mut mapping = kernel.map(BYTES.next_multiple_of(huge), true).unwrap();
+    mapping.bytes_mut().fill(1);
+    let figure = |source: &Source<'_>| {
+        let Source { root, homes, nodes, page_size } = *source;
+        let (pid, options, mut missing) = (std::process::id(), MemoryOptions::default(), vec![]);
+        let memory = memory::read(root, homes, nodes, page_size, pid, &options, &mut missing);
+        memory.unwrap().huge_transparent
+    };
+    let before = huge_by_smaps();
+    if before == 0 {
+        return eprintln!("not tested here: the kernel gave no huge pages");
+    }
+    // Other tests run in this process meanwhile: the figure lies between two readings.
+    let found = with_source(figure).expect("smaps_rollup is readable where smaps is");
+    let after = huge_by_smaps();
+    assert!((before.min(after)..=before.max(after)).contains(&found), "{before} {found} {after}");
+}
+
 #[test]
 fn a_sample_adds_up_to_the_kernels_own_sum() {
     with_source(|source| {

@@ -88,12 +88,22 @@ fn stat(pid: u32, name: &str, parent: u32, start: u64, cpu: u32) -> String {
     format!("{pid} ({name}) S {}\n", fields.join(" "))
 }
 
-/// Homes that a test says.
+/// Homes that a test says, the same in every process.
 pub(crate) struct Homes<F>(pub(crate) F);
 
 impl<F: Fn(u64) -> Option<u32>> PageHomes for Homes<F> {
     fn homes(&self, _: u32, addresses: &[u64]) -> Result<Vec<Option<NodeId>>, PagesError> {
         Ok(addresses.iter().map(|address| (self.0)(*address).map(NodeId)).collect())
+    }
+}
+
+/// Homes that a test says of each process and address, or why not.
+pub(crate) struct HomesOf<F>(pub(crate) F);
+
+impl<F: Fn(u32, u64) -> Result<Option<u32>, PagesError>> PageHomes for HomesOf<F> {
+    fn homes(&self, pid: u32, addresses: &[u64]) -> Result<Vec<Option<NodeId>>, PagesError> {
+        let home = |address: &u64| Ok((self.0)(pid, *address)?.map(NodeId));
+        addresses.iter().map(home).collect()
     }
 }
 

@@ -3,5 +3,6 @@
 mod inspect;
 mod inspect_live;
 mod inspect_tree;
+mod inspect_union;
 mod launch_plan;
 mod launch_refusals;

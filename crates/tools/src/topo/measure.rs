@@ -23,8 +23,8 @@ Examples:
   atoll topo measure --parts latency,core-to-core
   atoll topo measure --json --no-save > run.json
 
-Measure on an idle machine: the spread tells how idle it was. What could not be measured, and why, is
-told below the figures.";
+Measure on an idle machine: the spread tells how idle it was. What could not be measured, and why,
+is told below the figures.";
 
 /// What asks a measurement to end.
 const ENDING: [i32; 2] = [signal::INT, signal::TERM];

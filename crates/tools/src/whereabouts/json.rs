@@ -1,11 +1,15 @@
 //! A look for programs. Keys stay; new ones may come.
 //!
+//! Memory is what page tables hold. Shared memory that only processes touched which have ended is
+//! still there, and counts nowhere until a living process touches it too.
+//!
 //! | Key | Holds |
 //! |---|---|
 //! | `at` | seconds since 1970 |
 //! | `over_seconds` | the time over which cpu time was counted |
 //! | `nodes[]` | `node` (null where not known), `cpus`, `threads`, `cpu_percent`, `memory_bytes`, `resident_share` |
-//! | `memory[]` | `kind`, `bytes`, `by_node[]` of `node` and `bytes`; what several processes map as one counts once |
+//! | `memory[]` | `kind`, `bytes`, `by_node[]` of `node` and `bytes`; what several processes map as one counts once: every page that a living process has mapped |
+//! | `union` | how that was counted: `method` (`none` where nothing is mapped by several; `exact`; `sampled` with `looked`, `resident`, `error_bytes`; `maximum` where pages may not be asked for: the most that one process has) |
 //! | `processes[]` | `pid`, `start_ticks`, `name`, `state`, `user`, `threads_total`, `nodes_allowed`, `cpu_percent`, `nodes[]`, `memory`, `threads[]` |
 //! | `processes[].memory` | `method` (`exact`, `sampled`, `totals`) and for samples `looked`, `resident`, `error`; `kinds[]`, `policies[]`, `huge_transparent_bytes`, `swapped_bytes`; null where it cannot be told |
 //! | `processes[].threads[]` | `tid`, `name`, `state`, `cpu`, `node`, `cpus_allowed`, `policy`, `cpu_percent`, `migrations`, `switches_voluntary`, `switches_involuntary`, `pages_migrated`, `node_preferred`; left out of streams unless asked for |
@@ -36,6 +40,7 @@ pub(super) fn document(session: &Session, look: &Look, has_threads: bool) -> Val
         "over_seconds": rounded(look.over.as_secs_f64()),
         "nodes": snapshot.nodes.iter().map(node).collect::<Vec<_>>(),
         "memory": kinds(&snapshot.memory),
+        "union": snapshot.union,
         "processes": processes,
         "balancing": snapshot.balancing,
         "warnings": look.warnings,

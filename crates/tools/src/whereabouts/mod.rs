@@ -39,6 +39,7 @@ Examples:
   atoll where postgres --metrics 9465       curl http://127.0.0.1:9465/metrics
 
 Memory is where pages are resident, which is not the same as who accesses them.
+What several processes map as one counts once: every page that a living one has mapped.
 A process of another user takes the right to trace it (root or CAP_SYS_PTRACE); without it
 the threads and the sums are shown.";
 

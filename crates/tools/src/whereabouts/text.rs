@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use atoll_process::inspect::{Memory, Method, NodeRow, PolicyUse, Process, Thread};
+use atoll_process::inspect::{Memory, Method, NodeRow, PolicyUse, Process, Thread, Union};
 use atoll_topology::{Bytes, CpuSet, NodeId};
 
 use super::Look;
@@ -162,12 +162,22 @@ fn kinds(look: &Look) -> String {
     if let Some(huge) = huge {
         let _ = writeln!(text, "of it in transparent huge pages: {}", Bytes(huge));
     }
-    if snapshot.processes.len() > 1 {
-        text.push_str(
-            "what several processes map as one counts once: the most that one of them has touched\n",
-        );
-    }
+    text.push_str(&union(snapshot.union));
     text
+}
+
+/// How what several processes map as one was counted.
+fn union(union: Union) -> String {
+    let how = match union {
+        Union::None => return String::new(),
+        Union::Exact => "every page that one of them has mapped".to_owned(),
+        Union::Sampled { looked, resident, error_bytes } => format!(
+            "sampled, {looked} pages, {resident} resident; exact to ±{} (95 %)",
+            Bytes(error_bytes)
+        ),
+        Union::Maximum => "of some of it, the most that one of them has (see below)".to_owned(),
+    };
+    format!("what several processes map as one counts once: {how}\n")
 }
 
 fn policies(look: &Look) -> String {

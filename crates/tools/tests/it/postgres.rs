@@ -3,7 +3,7 @@
 //! be started.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
@@ -23,7 +23,9 @@ impl Programs {
         let versions = fs::read_dir("/usr/lib/postgresql").ok()?;
         let folders = versions.flatten().map(|version| version.path().join("bin"));
         let has_all = |folder: &PathBuf| {
-            ["initdb", "postgres", "pgbench"].iter().all(|program| folder.join(program).exists())
+            ["initdb", "postgres", "pgbench", "psql"]
+                .iter()
+                .all(|program| folder.join(program).exists())
         };
         let folder = folders.filter(has_all).max()?;
         let is_root = text(&Command::new("id").arg("-u").output().ok()?) == "0";
@@ -82,6 +84,8 @@ impl Server {
         command.args(programs.words("postgres"));
         command.args(["-D", &data, "-k", &place, "-c", "listen_addresses=", "-c", "fsync=off"]);
         command.args(["-c", "shared_buffers=64MB", "-c", "huge_pages=off", "-c", "autovacuum=off"]);
+        // Workers would read for the sessions, and end.
+        command.args(["-c", "max_parallel_workers_per_gather=0"]);
         let mut run =
             command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().expect("atoll run starts");
         let mut log = BufReader::new(run.stderr.take().expect("stderr is piped"));
@@ -111,6 +115,33 @@ fn pgbench(programs: &Programs, directory: &Path, flags: &[&str]) {
     command.arg("-h").arg(directory).args(["-U", "atoll"]).args(flags).arg("postgres");
     let output = command.output().expect("pgbench starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// A session that has read a table and stays, idle, until it is dropped.
+struct Session(Child);
+
+impl Session {
+    fn that_read(programs: &Programs, directory: &Path, query: &str) -> Self {
+        let mut command = programs.command("psql");
+        command.arg("-h").arg(directory).args(["-U", "atoll", "-XqAt", "-d", "postgres"]);
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut session = command.spawn().expect("psql starts");
+        let mut input = session.stdin.as_ref().expect("stdin is piped");
+        writeln!(input, "{query};").expect("psql reads");
+        let mut answer = String::new();
+        let output = session.stdout.take().expect("stdout is piped");
+        BufReader::new(output).read_line(&mut answer).expect("psql answers");
+        assert!(!answer.trim().is_empty(), "{query}");
+        Self(session)
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // The end of its input ends it.
+        drop(self.0.stdin.take());
+        let _ = self.0.wait();
+    }
 }
 
 fn whereabouts(pid: i32, flags: &[&str]) -> Value {
@@ -175,7 +206,7 @@ fn a_database_lives_where_run_put_it_and_where_says_what_the_kernel_says() {
     pgbench(&programs, directory.path(), &["-c", "2", "-T", "2"]);
     agrees_with_the_kernel(server.pid);
 
-    the_family_agrees_with_the_kernel(server.pid);
+    the_family_agrees_with_the_kernel(&programs, directory.path(), server.pid);
 
     kill_process(server.pid, signal::INT).unwrap();
     assert_eq!(server.run.wait().unwrap().code(), Some(0));
@@ -208,8 +239,18 @@ fn allowed(pid: i32) -> String {
     line.unwrap().trim().to_owned()
 }
 
-/// All processes of the server together: shared memory counts once.
-fn the_family_agrees_with_the_kernel(postmaster: i32) {
+/// All processes of the server together, two of which have read a table each: shared memory counts
+/// once, every page that any of them has touched.
+fn the_family_agrees_with_the_kernel(programs: &Programs, directory: &Path, postmaster: i32) {
+    // Of more than a quarter of the buffers, a scan would touch a few again and again.
+    pgbench(programs, directory, &["-i", "-q", "-s", "1"]);
+    let fill = "CREATE TABLE other AS SELECT * FROM pgbench_accounts; SELECT count(*) FROM other";
+    drop(Session::that_read(programs, directory, fill));
+    let tables = ["pgbench_accounts", "other"];
+    let _sessions = tables.map(|table| {
+        let query = format!("SELECT sum(abalance), count(filler) FROM {table}");
+        Session::that_read(programs, directory, &query)
+    });
     let family = || [vec![postmaster], children(postmaster)].concat();
     let look = || (shared(&family()), whereabouts(postmaster, &["--children", "--exact"]));
     let (mut mapped, mut seen) = look();
@@ -223,6 +264,17 @@ fn the_family_agrees_with_the_kernel(postmaster: i32) {
     // The kernel rounds each process's share down to whole KiB.
     let slack = (family().len() as u64) << 12;
     assert!(bytes.abs_diff(mapped) <= slack && bytes > 1 << 20, "{bytes} and {mapped}: {seen:#}");
+    assert_eq!(seen["union"]["method"], "exact", "{seen:#}");
+    let parts = seen["processes"].as_array().unwrap().iter().map(part);
+    let largest = parts.max().unwrap();
+    assert!(bytes > largest + largest / 2, "{bytes} together, {largest} of one: {seen:#}");
     assert_eq!(kind["by_node"].as_array().unwrap().len(), 1, "{kind:#}");
     assert_eq!(kind["by_node"][0]["node"], 0, "{kind:#}");
+}
+
+/// Bytes that one process has of anonymous shared memory.
+fn part(process: &Value) -> u64 {
+    let kinds = process["memory"]["kinds"].as_array().unwrap().iter();
+    let shared = kinds.filter(|kind| kind["kind"] == "shared_anonymous");
+    shared.map(|kind| kind["bytes"].as_u64().unwrap()).sum()
 }

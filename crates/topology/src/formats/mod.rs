@@ -16,6 +16,9 @@ use nearest::nearest;
 /// no machine file ends soon.
 pub const TEXT_MAX: usize = 16 << 20;
 
+/// Most cpus that the caches of a file name together: a machine full of cpus with 16 caches over each.
+const NAMED_CPUS_MAX: usize = 16 * crate::CPUS_MAX as usize;
+
 /// Why a file does not describe a machine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}{}: {found}; expected {expected}", line.map(|line| format!(":{line}")).unwrap_or_default())]

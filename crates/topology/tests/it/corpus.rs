@@ -12,10 +12,11 @@ use atoll_topology::formats::numactl::{self, Columns};
 use atoll_topology::formats::xml;
 use atoll_topology::{Allowed, Machine, dump, render};
 
+use crate::crate_folder;
 use crate::tree::{cores, domains, nodes};
 
 fn corpus() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus")
+    crate_folder().join("tests/corpus")
 }
 
 /// Shapes that have a file of that extension, in alphabetical order.

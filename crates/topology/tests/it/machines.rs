@@ -39,7 +39,7 @@ fn path_figures(knowledge: &Knowledge, quantity: Quantity, hops: usize) -> Vec<f
 
 #[test]
 fn every_machine_file_ships_and_every_shipped_machine_has_its_own_name() {
-    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../machines");
+    let directory = crate::crate_folder().join("../../machines");
     let mut files: Vec<String> = fs::read_dir(directory)
         .unwrap()
         .filter_map(|entry| entry.unwrap().file_name().into_string().ok())

@@ -53,3 +53,8 @@ mod synthetic;
 mod toml;
 mod tree;
 mod xml;
+
+/// This crate's folder, as cargo tells at run time: checkouts may share a target directory.
+fn crate_folder() -> std::path::PathBuf {
+    std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo runs the tests").into()
+}

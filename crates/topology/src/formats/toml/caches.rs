@@ -5,13 +5,12 @@ use std::collections::BTreeMap;
 
 use super::cpus::{DomainPart, Packages};
 use super::reader::{Item, Table};
-use crate::formats::FormatError;
-use crate::{CPUS_MAX, Cache, CacheKind, CpuSet, NodeId, NodeSet};
+use crate::formats::{FormatError, NAMED_CPUS_MAX};
+use crate::{Cache, CacheKind, CpuSet, NodeId, NodeSet};
 
 const KEYS: [&str; 8] = ["level", "kind", "size", "line", "ways", "per", "nodes", "cpus"];
-/// Most cpus that the caches of all levels name together: a machine full of cpus with 16 caches over
-/// each.
-const NAMED_MAX: usize = 16 * CPUS_MAX as usize;
+/// Most `[[cache]]` entries: each looks at all domains.
+const ENTRIES_MAX: usize = 4_096;
 
 /// The caches, and whether the file tells of any. The largest level that is per domain becomes the
 /// last level of domains that name none.
@@ -22,16 +21,20 @@ pub(super) fn read(
 ) -> Result<(Vec<Cache>, bool), FormatError> {
     let mut caches: Vec<Cache> = Vec::new();
     let mut named = 0;
-    for table in top.tables("cache")? {
+    let tables = top.tables("cache")?;
+    if let Some(table) = tables.get(ENTRIES_MAX) {
+        return Err(table.fail("more caches", format!("at most {ENTRIES_MAX} [[cache]]")));
+    }
+    for table in tables {
         table.keys(&KEYS)?;
         let cache = shape(&table)?;
         let groups = match table.get("cpus") {
-            Some(item) => listed(item, &table, NAMED_MAX - named)?,
+            Some(item) => listed(item, &table, NAMED_CPUS_MAX - named)?,
             None => counted(&table, &cache, domains, packages)?,
         };
         named += groups.iter().map(CpuSet::len).sum::<usize>();
-        if named > NAMED_MAX {
-            return Err(table.fail("too many cpus in caches", format!("at most {NAMED_MAX}")));
+        if named > NAMED_CPUS_MAX {
+            return Err(table.fail("too many cpus in caches", format!("at most {NAMED_CPUS_MAX}")));
         }
         caches.extend(groups.into_iter().map(|cpus| Cache { cpus, ..cache.clone() }));
     }
@@ -70,7 +73,7 @@ fn listed(item: Item<'_>, table: &Table<'_>, named_max: usize) -> Result<Vec<Cpu
         let cpus: CpuSet = item.set()?;
         named += cpus.len();
         if named > named_max {
-            return Err(item.wrong(format!("at most {NAMED_MAX} cpus in all caches together")));
+            return Err(item.wrong(format!("at most {NAMED_CPUS_MAX} cpus in all caches together")));
         }
         groups.push(cpus);
     }

@@ -1,6 +1,7 @@
 //! From elements to what a topology file holds: objects in a tree, distances, memory attributes and
 //! infos. What Atoll has no use for (devices, `support`, `cpukind`, user data) is passed over.
 
+use super::facts::ATTRIBUTES;
 use super::scan::{Element, Place, Scanner, Token};
 use crate::formats::FormatError;
 use crate::{CacheKind, SET_NUMBER_MAX};
@@ -41,6 +42,8 @@ pub(super) struct Object<'a> {
     /// `<page_type>`: size and count.
     pub(super) pages: Vec<(u64, u64)>,
     pub(super) infos: Vec<Info<'a>>,
+    /// Whether an info marks it as a domain.
+    pub(super) is_domain: bool,
     pub(super) place: Place<'a>,
 }
 
@@ -71,8 +74,8 @@ pub(super) struct Distances<'a> {
 /// A `<memattr_value>`.
 #[derive(Debug)]
 pub(super) struct AttributeValue<'a> {
-    /// Name of the `<memattr>`.
-    pub(super) attribute: String,
+    /// Place of the `<memattr>` among [`ATTRIBUTES`].
+    pub(super) attribute: usize,
     /// `gp_index` of a NUMANode.
     pub(super) target: Option<u64>,
     pub(super) value: u64,
@@ -104,7 +107,7 @@ enum Inside {
     Distances,
     Indexes,
     Values,
-    Attribute(String),
+    Attribute(usize),
     Ignored,
 }
 
@@ -152,16 +155,22 @@ impl<'a> Document<'a> {
             (Some(Inside::Topology), "info") => info(element, &mut self.infos),
             (Some(Inside::Topology), "distances2") => self.distances(element),
             (Some(Inside::Topology), "memattr") => {
-                Ok(Inside::Attribute(element.need("name")?.to_owned()))
+                let name = element.need("name")?;
+                let known = ATTRIBUTES.iter().position(|attribute| attribute.name == name);
+                Ok(known.map_or(Inside::Ignored, Inside::Attribute))
             }
             (Some(&Inside::Object(parent)), "object") => self.object(element, Some(parent)),
             (Some(&Inside::Object(object)), "info") => {
-                info(element, &mut self.objects[object].infos)
+                let object = &mut self.objects[object];
+                object.is_domain |= element.get("name") == Some("atoll.domain");
+                info(element, &mut object.infos)
             }
             (Some(&Inside::Object(object)), "page_type") => self.page_type(element, object),
             (Some(Inside::Distances), "indexes") => Ok(self.numbers(Inside::Indexes)),
             (Some(Inside::Distances), "u64values") => Ok(self.numbers(Inside::Values)),
-            (Some(Inside::Attribute(name)), "memattr_value") => self.attribute(element, name),
+            (Some(&Inside::Attribute(attribute)), "memattr_value") => {
+                self.attribute(element, attribute)
+            }
             _ => Ok(Inside::Ignored),
         }
     }
@@ -212,6 +221,7 @@ impl<'a> Document<'a> {
             memory: element.number("local_memory", u64::MAX)?.unwrap_or_default(),
             pages: Vec::new(),
             infos: Vec::new(),
+            is_domain: false,
             place: element.place,
         });
         Ok(Inside::Object(self.objects.len() - 1))
@@ -240,10 +250,14 @@ impl<'a> Document<'a> {
         Ok(Inside::Distances)
     }
 
-    fn attribute(&mut self, element: &Element<'a>, name: &str) -> Result<Inside, FormatError> {
+    fn attribute(
+        &mut self,
+        element: &Element<'a>,
+        attribute: usize,
+    ) -> Result<Inside, FormatError> {
         let is_node = element.get("target_obj_type") == Some("NUMANode");
         self.attributes.push(AttributeValue {
-            attribute: name.to_owned(),
+            attribute,
             target: element.number("target_obj_gp_index", u64::MAX)?.filter(|_| is_node),
             value: element.number("value", u64::MAX)?.unwrap_or_default(),
             initiator_cpuset: element.get("initiator_cpuset").map(str::to_owned),

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{Reading, is_domain, size};
+use super::{Reading, size};
 use crate::assemble::{CachePart, CpuPart};
-use crate::formats::FormatError;
 use crate::formats::xml::document::{Kind, Object};
 use crate::formats::xml::infos::{self, Fields};
+use crate::formats::xml::scan::Place;
+use crate::formats::{FormatError, NAMED_CPUS_MAX};
 use crate::{Bytes, Cache, CacheKind, CpuId, CpuSet, PackageId};
 
 impl Reading<'_> {
@@ -36,7 +37,7 @@ impl Reading<'_> {
     /// The cpu's share of its last-level cache, or of the domain that the file marks.
     fn cache_part(&self, cpu: usize) -> Result<CachePart, FormatError> {
         let around = || self.document.around(cpu);
-        if let Some((index, object)) = around().find(|(_, object)| is_domain(object)) {
+        if let Some((index, object)) = around().find(|(_, object)| object.is_domain) {
             return domain_part(object, self.below[&index][0]);
         }
         let data = around().filter_map(|(index, object)| match object.kind {
@@ -56,10 +57,11 @@ impl Reading<'_> {
 
     pub(super) fn caches(&self) -> Result<Vec<Cache>, FormatError> {
         let mut caches = Vec::new();
+        let mut named = Named::default();
         for (&index, cpus) in &self.below {
             let object = &self.document.objects[index];
             if let Kind::Cache { level, kind } = object.kind
-                && !is_domain(object)
+                && !object.is_domain
             {
                 let cpus = cpus.iter().copied().collect();
                 let ways = match object.cache_ways {
@@ -71,7 +73,9 @@ impl Reading<'_> {
             }
         }
         for info in self.infos("atoll.cache") {
-            caches.push(infos::read_cache(info)?);
+            let cache = infos::read_cache(info)?;
+            named.add(&cache.cpus, info.place)?;
+            caches.push(cache);
         }
         Ok(caches)
     }
@@ -82,10 +86,12 @@ impl Reading<'_> {
         models: &mut BTreeMap<PackageId, String>,
     ) -> Result<HashMap<CpuId, PackageId>, FormatError> {
         let mut packages = HashMap::new();
+        let mut named = Named::default();
         for info in self.infos("atoll.package") {
             let fields = Fields::parse(info, "model")?;
             let id = PackageId(fields.need_parsed("id")?);
             let cpus = fields.parsed("cpus", CpuSet::parse(fields.need("cpus")?).ok())?;
+            named.add(&cpus, info.place)?;
             packages.extend(cpus.iter().map(|cpu| (cpu, id)));
             if fields.text("model").is_some() {
                 models.insert(id, fields.free_text("model")?);
@@ -105,6 +111,20 @@ impl Reading<'_> {
             {
                 models.insert(PackageId(object.os_index.unwrap_or(index as u32)), model);
             }
+        }
+    }
+}
+
+/// Counts the cpus that infos name.
+#[derive(Default)]
+struct Named(usize);
+
+impl Named {
+    fn add(&mut self, cpus: &CpuSet, place: Place<'_>) -> Result<(), FormatError> {
+        self.0 += cpus.len();
+        match self.0 > NAMED_CPUS_MAX {
+            true => Err(place.fail("too many cpus in infos", format!("at most {NAMED_CPUS_MAX}"))),
+            false => Ok(()),
         }
     }
 }

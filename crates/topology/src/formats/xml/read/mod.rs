@@ -168,7 +168,7 @@ impl<'a> Reading<'a> {
     fn find_below(&mut self) {
         for (&cpu, &object) in &self.cpus {
             for (index, object) in self.document.around(object) {
-                if matches!(object.kind, Kind::Core | Kind::Cache { .. }) || is_domain(object) {
+                if matches!(object.kind, Kind::Core | Kind::Cache { .. }) || object.is_domain {
                     self.below.entry(index).or_default().push(cpu);
                 }
             }
@@ -281,10 +281,6 @@ impl<'a> Document<'a> {
             std::iter::successors(self.objects[object].parent, |&index| self.objects[index].parent);
         parents.map(|index| (index, &self.objects[index]))
     }
-}
-
-fn is_domain(object: &Object<'_>) -> bool {
-    object.infos.iter().any(|info| info.name == "atoll.domain")
 }
 
 fn huge_pages(object: &Object<'_>, page_size: Bytes) -> Result<Vec<HugePages>, FormatError> {

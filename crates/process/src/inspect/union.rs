@@ -1,0 +1,280 @@
+//! What several processes map as one, counted once: every page that any of them has in its page
+//! table.
+//!
+//! A page is known by its offset in the object, since processes may map it at different addresses.
+//! The homes of all offsets are asked for through the process that has most of the object, of those
+//! that it has not through the next, and so on. Where that takes too many questions, offsets are
+//! drawn, the same for all processes, and what is found of them is scaled up.
+//!
+//! What no page table holds is not seen: pages that only processes touched which have ended, or that
+//! were written through a file.
+
+use std::collections::BTreeMap;
+
+use atoll_topology::NodeId;
+
+use super::draw::{Draw, Random};
+use super::homes::{PageHomes, PagesError};
+use super::memory::{Memory, MemoryOptions, NodeBytes, add};
+use super::segment::{Key, Segment, View};
+use super::snapshot::{Missing, Process};
+
+/// Pages looked up in one round, which bounds memory however large an object is.
+const BATCH: usize = 16_384;
+/// Questions that may be asked, for each page that is looked up in a process that is sampled.
+const QUESTIONS_PER_SAMPLE: u64 = 64;
+/// Questions that may be asked where every page is to be counted: some ten seconds' worth.
+const QUESTIONS_MAX: u64 = 1 << 26;
+/// Fewest pages drawn of an object.
+const DRAWN_MIN: u64 = 64;
+/// Half the width of a 95 % interval, in standard deviations.
+const DEVIATIONS: f64 = 1.96;
+
+/// How the memory that several processes map as one was counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
+#[serde(tag = "method", rename_all = "snake_case")]
+pub enum Union {
+    /// There is none.
+    #[default]
+    None,
+    /// Every page that a living process has mapped, once.
+    Exact,
+    /// Some pages were looked up, drawn at random, in all processes.
+    Sampled {
+        /// Pages looked up.
+        looked: u64,
+        /// Of these, resident.
+        resident: u64,
+        /// Half the width of the 95 % confidence interval of the bytes on a node.
+        error_bytes: u64,
+    },
+    /// The pages of some of it cannot be asked for: of that, for each node the most that any one
+    /// process has, which is at least what is there.
+    Maximum,
+}
+
+/// The objects that several processes map, and the bytes of each.
+#[derive(Default)]
+pub(super) struct United {
+    pub(super) how: Union,
+    pub(super) bytes: BTreeMap<Key, NodeBytes>,
+    pub(super) missing: Vec<Missing>,
+}
+
+/// What is asked: an object with the processes that map it, those first that have most of it.
+struct Object<'a> {
+    key: Key,
+    parts: Vec<(u32, &'a Segment)>,
+    ranges: Ranges,
+    drawn: u64,
+}
+
+impl United {
+    /// Counts what these processes map as one.
+    pub(super) fn read(
+        homes: &dyn PageHomes,
+        page_size: u64,
+        processes: &[Process],
+        options: &MemoryOptions,
+    ) -> Self {
+        let mut objects = objects(processes, page_size);
+        allot(&mut objects, options);
+        let mut united = Self::default();
+        let (mut looked, mut resident, mut variance) = (0, 0, 0.0);
+        let (mut is_sampled, mut is_cut) = (false, false);
+        for object in &objects {
+            let found = match object.look(homes, options.seed) {
+                Ok(found) => found,
+                Err(missing) => {
+                    united.missing.push(missing);
+                    is_cut = true;
+                    continue;
+                }
+            };
+            looked += object.drawn;
+            resident += found.values().sum::<u64>();
+            is_sampled |= object.drawn < object.ranges.pages;
+            variance += object.variance(&found);
+            united.bytes.insert(object.key, object.scaled(&found));
+        }
+        united.missing.dedup();
+        united.how = match objects.is_empty() {
+            true => Union::None,
+            false if is_cut => Union::Maximum,
+            false if !is_sampled => Union::Exact,
+            false => {
+                let error_bytes = (DEVIATIONS * variance.sqrt()).ceil() as u64;
+                Union::Sampled { looked, resident, error_bytes }
+            }
+        };
+        united
+    }
+}
+
+/// What more than one process maps.
+fn objects(processes: &[Process], page_size: u64) -> Vec<Object<'_>> {
+    let mut parts: BTreeMap<Key, Vec<(u32, &Segment)>> = BTreeMap::new();
+    for process in processes {
+        for (key, segment) in process.memory.iter().flat_map(Memory::segments) {
+            parts.entry(*key).or_default().push((process.id.pid, segment));
+        }
+    }
+    parts.retain(|_, parts| parts.len() > 1);
+    let mut objects = Vec::new();
+    for (key, mut parts) in parts {
+        let has = |segment: &Segment| segment.bytes.values().sum::<u64>();
+        parts.sort_by_key(|(_, segment)| std::cmp::Reverse(has(segment)));
+        let page = parts.iter().map(|(_, segment)| segment.page_size).max();
+        let views = parts.iter().flat_map(|(_, segment)| &segment.views);
+        let ranges = Ranges::of(views, page.unwrap_or(page_size).max(page_size));
+        objects.push(Object { key, parts, ranges, drawn: 0 });
+    }
+    objects
+}
+
+/// Says how many pages of each object are looked up, such that all the questions stay within their
+/// bound: small objects whole, what they leave for the larger ones.
+fn allot(objects: &mut [Object<'_>], options: &MemoryOptions) {
+    let asked = |object: &Object<'_>| object.ranges.pages.saturating_mul(object.parts.len() as u64);
+    objects.sort_by_key(asked);
+    let mut left = match options.is_exact {
+        true => QUESTIONS_MAX,
+        false => options.sample_pages.saturating_mul(QUESTIONS_PER_SAMPLE),
+    };
+    let mut count = objects.len() as u64;
+    for object in objects {
+        let fair = left / count / object.parts.len() as u64;
+        object.drawn = fair.max(DRAWN_MIN).min(object.ranges.pages);
+        left = left.saturating_sub(object.drawn * object.parts.len() as u64);
+        count -= 1;
+    }
+}
+
+impl Object<'_> {
+    /// Pages by node among those drawn.
+    fn look(&self, homes: &dyn PageHomes, seed: u64) -> Result<BTreeMap<NodeId, u64>, Missing> {
+        if self.parts.iter().any(|(_, segment)| !segment.is_whole) {
+            return Err(missing("fewer mappings: one process maps it in too many places"));
+        }
+        let (mut draw, mut random) = (Draw::new(self.ranges.pages, self.drawn), Random(seed));
+        let mut found = BTreeMap::new();
+        loop {
+            let next = || draw.next(&mut random).map(|page| self.ranges.offset(page));
+            let mut offsets: Vec<u64> = std::iter::from_fn(next).take(BATCH).collect();
+            if offsets.is_empty() {
+                return Ok(found);
+            }
+            for (pid, segment) in &self.parts {
+                for view in &segment.views {
+                    ask(homes, *pid, view, &mut offsets, &mut found).or_else(forgiven)?;
+                }
+            }
+        }
+    }
+
+    /// The bytes of all pages, where the share of those drawn is the share of all.
+    fn scaled(&self, found: &BTreeMap<NodeId, u64>) -> NodeBytes {
+        let Ranges { pages, page_size, .. } = self.ranges;
+        let mut bytes = NodeBytes::new();
+        for (node, count) in found {
+            let pages = u128::from(*count) * u128::from(pages) / u128::from(self.drawn.max(1));
+            add(&mut bytes, Some(*node), (pages as u64).saturating_mul(page_size));
+        }
+        bytes
+    }
+
+    /// The variance of the bytes on a node, of the node of which it is largest. After Agresti and
+    /// Coull (1998), so that a share of nothing or of all has one too. Strips make it smaller.
+    fn variance(&self, found: &BTreeMap<NodeId, u64>) -> f64 {
+        if self.drawn >= self.ranges.pages {
+            return 0.0;
+        }
+        let trials = self.drawn as f64 + 4.0;
+        let of = |count: u64| {
+            let share = (count as f64 + 2.0) / trials;
+            share * (1.0 - share) / trials
+        };
+        let bytes = self.ranges.pages as f64 * self.ranges.page_size as f64;
+        bytes.powi(2) * found.values().map(|count| of(*count)).fold(of(0), f64::max)
+    }
+}
+
+/// Asks a process for those of the offsets, in rising order, that it maps here; leaves those that it
+/// has not.
+fn ask(
+    homes: &dyn PageHomes,
+    pid: u32,
+    view: &View,
+    offsets: &mut Vec<u64>,
+    found: &mut BTreeMap<NodeId, u64>,
+) -> Result<(), PagesError> {
+    let first = offsets.partition_point(|offset| *offset < view.offset);
+    let end = offsets.partition_point(|offset| *offset < view.end());
+    if first >= end {
+        return Ok(());
+    }
+    let address = |offset: &u64| view.start.saturating_add(offset - view.offset);
+    let addresses: Vec<u64> = offsets[first..end].iter().map(address).collect();
+    let mut homes = homes.homes(pid, &addresses)?.into_iter();
+    let mut position = 0;
+    offsets.retain(|_| {
+        let is_asked = (first..end).contains(&position);
+        position += 1;
+        let home = if is_asked { homes.next().flatten() } else { None };
+        if let Some(node) = home {
+            *found.entry(node).or_insert(0) += 1;
+        }
+        home.is_none()
+    });
+    Ok(())
+}
+
+/// A process that ended has no pages any more.
+fn forgiven(error: PagesError) -> Result<(), Missing> {
+    match error {
+        PagesError::Ended => Ok(()),
+        PagesError::Denied => Err(Missing::rights(WHAT)),
+        PagesError::Unsupported(reason) => Err(missing(&format!("a kernel to ask: {reason}"))),
+    }
+}
+
+const WHAT: &str = "all of what several processes map as one (of some of it, the most that one of \
+                    them has is shown)";
+
+fn missing(need: &str) -> Missing {
+    Missing { what: WHAT.to_owned(), need: need.to_owned() }
+}
+
+/// The parts of an object that are mapped anywhere, laid end to end.
+struct Ranges {
+    /// First offset in the object, and pages that come before it in the order.
+    parts: Vec<(u64, u64)>,
+    pages: u64,
+    page_size: u64,
+}
+
+impl Ranges {
+    fn of<'a>(views: impl Iterator<Item = &'a View>, page_size: u64) -> Self {
+        let page = |offset: u64| offset / page_size;
+        let mut ranges: Vec<(u64, u64)> =
+            views.map(|view| (page(view.offset), view.end().div_ceil(page_size))).collect();
+        ranges.sort_unstable();
+        let (mut parts, mut pages, mut passed) = (Vec::new(), 0, 0);
+        for (first, end) in ranges {
+            let first = first.max(passed);
+            if first < end {
+                parts.push((first * page_size, pages));
+                pages += end - first;
+                passed = end;
+            }
+        }
+        Self { parts, pages, page_size }
+    }
+
+    /// The offset of a page, by its place in the order.
+    fn offset(&self, page: u64) -> u64 {
+        let behind = self.parts.partition_point(|(_, before)| *before <= page);
+        let Some((offset, before)) = self.parts[..behind].last() else { return 0 };
+        offset + (page - before) * self.page_size
+    }
+}
