@@ -15,7 +15,7 @@ use atoll_topology::NodeId;
 
 use super::draw::{Draw, Random};
 use super::homes::{PageHomes, PagesError};
-use super::memory::{Memory, MemoryOptions, NodeBytes, add};
+use super::memory::{Memory, MemoryOptions, Method, NodeBytes, add};
 use super::segment::{Key, Segment, View};
 use super::snapshot::{Missing, Process};
 
@@ -23,6 +23,8 @@ use super::snapshot::{Missing, Process};
 const BATCH: usize = 16_384;
 /// Questions that may be asked, for each page that is looked up in a process that is sampled.
 const QUESTIONS_PER_SAMPLE: u64 = 64;
+/// The same while watching, so that the figures are not minutes old: some 25 ms' worth.
+const QUESTIONS_PER_SAMPLE_WATCHED: u64 = 8;
 /// Questions that may be asked where every page is to be counted: some ten seconds' worth.
 const QUESTIONS_MAX: u64 = 1 << 26;
 /// Fewest pages drawn of an object.
@@ -51,6 +53,8 @@ pub enum Union {
     /// The pages of some of it cannot be asked for: of that, for each node the most that any one
     /// process has, which is at least what is there.
     Maximum,
+    /// Some processes may not be looked into: what they map as one counts in each of them.
+    Each,
 }
 
 /// The objects that several processes map, and the bytes of each.
@@ -70,15 +74,17 @@ struct Object<'a> {
 }
 
 impl United {
-    /// Counts what these processes map as one.
+    /// Counts what these processes map as one, with fewer questions where that is to be done again
+    /// and again.
     pub(super) fn read(
         homes: &dyn PageHomes,
         page_size: u64,
         processes: &[Process],
         options: &MemoryOptions,
+        is_watched: bool,
     ) -> Self {
         let mut objects = objects(processes, page_size);
-        allot(&mut objects, options);
+        allot(&mut objects, questions(options, is_watched));
         let mut united = Self::default();
         let (mut looked, mut resident, mut variance) = (0, 0, 0.0);
         let (mut is_sampled, mut is_cut) = (false, false);
@@ -99,6 +105,7 @@ impl United {
         }
         united.missing.dedup();
         united.how = match objects.is_empty() {
+            _ if counts_in_each(processes) => Union::Each,
             true => Union::None,
             false if is_cut => Union::Maximum,
             false if !is_sampled => Union::Exact,
@@ -109,6 +116,22 @@ impl United {
         };
         united
     }
+}
+
+/// Whether sums are all that is known of one of several processes.
+fn counts_in_each(processes: &[Process]) -> bool {
+    let mut memories = processes.iter().filter_map(|process| process.memory.as_ref());
+    processes.len() > 1
+        && memories.any(|memory| memory.method == Method::Totals && memory.resident() > 0)
+}
+
+fn questions(options: &MemoryOptions, is_watched: bool) -> u64 {
+    let per_sample = match is_watched {
+        _ if options.is_exact => return QUESTIONS_MAX,
+        true => QUESTIONS_PER_SAMPLE_WATCHED,
+        false => QUESTIONS_PER_SAMPLE,
+    };
+    options.sample_pages.saturating_mul(per_sample)
 }
 
 /// What more than one process maps.
@@ -134,13 +157,10 @@ fn objects(processes: &[Process], page_size: u64) -> Vec<Object<'_>> {
 
 /// Says how many pages of each object are looked up, such that all the questions stay within their
 /// bound: small objects whole, what they leave for the larger ones.
-fn allot(objects: &mut [Object<'_>], options: &MemoryOptions) {
+fn allot(objects: &mut [Object<'_>], questions: u64) {
     let asked = |object: &Object<'_>| object.ranges.pages.saturating_mul(object.parts.len() as u64);
     objects.sort_by_key(asked);
-    let mut left = match options.is_exact {
-        true => QUESTIONS_MAX,
-        false => options.sample_pages.saturating_mul(QUESTIONS_PER_SAMPLE),
-    };
+    let mut left = questions;
     let mut count = objects.len() as u64;
     for object in objects {
         let fair = left / count / object.parts.len() as u64;

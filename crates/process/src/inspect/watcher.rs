@@ -149,9 +149,9 @@ impl Watcher {
         if self.union_pace.is_due(at) {
             let share = self.options.budget.map(|(share, _)| share * SHARE_UNION);
             let (homes, options) = (source.homes, &self.options.memory);
-            self.united = self
-                .union_pace
-                .run(at, share, || United::read(homes, source.page_size, processes, options));
+            self.united = self.union_pace.run(at, share, || {
+                United::read(homes, source.page_size, processes, options, share.is_some())
+            });
         }
     }
 

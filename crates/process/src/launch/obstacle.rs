@@ -1,7 +1,7 @@
 //! What stands in the way of a placement, with its cause and what would remove it.
 
 use atoll_sys::{CallError, CallErrorKind, PolicyMode};
-use atoll_topology::{Bytes, CpuSet, Machine, NodeId, NodeSet, ResolvedSet};
+use atoll_topology::{Bytes, CpuSet, IdSet, Machine, NodeId, NodeSet, ResolvedSet};
 
 use super::plan::{MemoryPolicy, mode_name};
 
@@ -65,43 +65,110 @@ fn obstacle(call: &'static str, cause: Cause, message: String) -> Obstacle {
 
 /// `node 7`, `nodes 4-5`
 fn nodes_text(nodes: &NodeSet) -> String {
-    let plural = if nodes.len() == 1 { "" } else { "s" };
-    format!("node{plural} {nodes}")
+    format!("{} {nodes}", by_number(nodes, "node", "nodes"))
 }
 
-/// What of a set of nodes cannot be used. `what` is what the nodes were to give: `memory` or `cpus`.
-pub(super) fn of_nodes(
-    machine: &Machine,
-    set: &ResolvedSet<NodeId>,
-    what: &'static str,
-) -> Vec<Obstacle> {
-    let call = if what == "memory" { POLICY } else { AFFINITY };
+/// `cpu 7`, `cpus 4-5`
+fn cpus_text(cpus: &CpuSet) -> String {
+    format!("{} {cpus}", by_number(cpus, "cpu", "cpus"))
+}
+
+/// `is` or `are`, `node` or `nodes`: the first for one.
+fn by_number<T>(set: &IdSet<T>, one: &'static str, several: &'static str) -> &'static str
+where
+    T: From<u32> + Into<u32> + Copy,
+{
+    if set.len() == 1 { one } else { several }
+}
+
+/// What nodes are to give.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Give {
+    Cpus,
+    Memory,
+}
+
+impl Give {
+    fn call(self) -> &'static str {
+        match self {
+            Self::Cpus => AFFINITY,
+            Self::Memory => POLICY,
+        }
+    }
+
+    /// Nodes that have some that may be used.
+    fn nodes(self, machine: &Machine) -> NodeSet {
+        match self {
+            Self::Cpus => machine.nodes_with_cpus().map(|node| node.id).collect(),
+            Self::Memory => machine.nodes_with_memory().map(|node| node.id).collect(),
+        }
+    }
+}
+
+/// What of a set of nodes cannot be used.
+pub(super) fn of_nodes(machine: &Machine, set: &ResolvedSet<NodeId>, give: Give) -> Vec<Obstacle> {
     let known: NodeSet = machine.nodes.iter().map(|node| node.id).collect();
     let empty = set.forbidden.intersection(&known).difference(&machine.hidden.nodes);
     let outside = set.forbidden.difference(&empty);
     let mut found = Vec::new();
     if !set.missing.is_empty() {
-        let (those, all) = (nodes_text(&set.missing), known.union(&machine.hidden.nodes));
-        let purpose = if what == "memory" { "take memory from" } else { "run on" };
-        let here = nodes_text(&all);
-        let are = if set.missing.len() == 1 { "is" } else { "are" };
-        let message = format!("there {are} no {those} to {purpose}; this machine has {here}");
-        found.push(obstacle(call, Cause::NoSuchNode, message));
+        let all = known.union(&machine.hidden.nodes);
+        found.push(of_missing_nodes(&set.missing, &all, give));
     }
     if !empty.is_empty() {
-        let message = format!("{} has no {what} that can be used", nodes_text(&empty));
-        found.push(obstacle(call, Cause::NothingThere, message));
+        found.push(of_empty_nodes(machine, &empty, give));
     }
     if !outside.is_empty() {
-        let message = format!(
-            "{} is outside of what this process may use ({}: its cpuset, Mems_allowed_list in \
-             /proc/self/status); widen the cpuset",
-            nodes_text(&outside),
-            nodes_text(&known)
-        );
-        found.push(obstacle(call, Cause::NotAllowed, message));
+        found.push(of_outside_nodes(machine, &outside, give));
     }
     found
+}
+
+fn of_missing_nodes(missing: &NodeSet, all: &NodeSet, give: Give) -> Obstacle {
+    let (those, here) = (nodes_text(missing), nodes_text(all));
+    let are = by_number(missing, "is", "are");
+    let purpose = match give {
+        Give::Cpus => "run on",
+        Give::Memory => "take memory from",
+    };
+    let message = format!("there {are} no {those} to {purpose}; this machine has {here}");
+    obstacle(give.call(), Cause::NoSuchNode, message)
+}
+
+/// Nodes that have none of what they are to give, as far as can be seen: which node a cpu outside of
+/// the affinity mask belongs to is not known.
+fn of_empty_nodes(machine: &Machine, empty: &NodeSet, give: Give) -> Obstacle {
+    let (those, have) = (nodes_text(empty), by_number(empty, "has", "have"));
+    let allowed: CpuSet = machine.cpus.iter().map(|cpu| cpu.id).collect();
+    match give {
+        Give::Cpus if !machine.hidden.cpus.is_empty() => {
+            let message = format!(
+                "{those} {have} none of the cpus that this process may use ({allowed}: its \
+                 affinity mask or cpuset); --all asks for others all the same, which helps where \
+                 it is the mask"
+            );
+            obstacle(give.call(), Cause::NotAllowed, message)
+        }
+        Give::Cpus => obstacle(give.call(), Cause::NothingThere, format!("{those} {have} no cpus")),
+        Give::Memory => {
+            obstacle(give.call(), Cause::NothingThere, format!("{those} {have} no memory"))
+        }
+    }
+}
+
+/// Nodes outside of the cpuset.
+pub(super) fn of_outside_nodes(machine: &Machine, outside: &NodeSet, give: Give) -> Obstacle {
+    let (those, are) = (nodes_text(outside), by_number(outside, "is", "are"));
+    let list = match give {
+        Give::Cpus => "Cpus_allowed_list",
+        Give::Memory => "Mems_allowed_list",
+    };
+    let message = format!(
+        "{those} {are} outside of what this process may use ({}: its cpuset, {list} in \
+         /proc/self/status); widen the cpuset",
+        nodes_text(&give.nodes(machine))
+    );
+    obstacle(give.call(), Cause::NotAllowed, message)
 }
 
 /// What of a set of cpus cannot be used.
@@ -112,14 +179,16 @@ pub(super) fn of_cpus(
     let allowed: CpuSet = machine.cpus.iter().map(|cpu| cpu.id).collect();
     let mut found = Vec::new();
     if !set.missing.is_empty() {
-        let message = format!("there is no cpu {} online; here: {allowed}", set.missing);
+        let (those, are) = (cpus_text(&set.missing), by_number(&set.missing, "is", "are"));
+        let message = format!("there {are} no {those} online; here: {allowed}");
         found.push(obstacle(AFFINITY, Cause::NoSuchCpu, message));
     }
     if !set.forbidden.is_empty() {
         let message = format!(
-            "cpu {} is outside of what this process may use ({allowed}: its affinity mask or \
-             cpuset); --all asks for it all the same, which helps where it is the mask",
-            set.forbidden
+            "{} {} outside of what this process may use ({allowed}: its affinity mask or cpuset); \
+             --all asks for it all the same, which helps where it is the mask",
+            cpus_text(&set.forbidden),
+            by_number(&set.forbidden, "is", "are")
         );
         found.push(obstacle(AFFINITY, Cause::NotAllowed, message));
     }
@@ -137,7 +206,7 @@ pub(super) fn of_affinity(error: CallError, cpus: &CpuSet) -> Obstacle {
         _ => (Cause::Other, "the kernel says no more"),
     };
     let errno = error.errno_name();
-    let message = format!("binding threads to cpus {cpus} was refused: {errno}: {reason}");
+    let message = format!("binding threads to {} was refused: {errno}: {reason}", cpus_text(cpus));
     obstacle(AFFINITY, cause, message)
 }
 

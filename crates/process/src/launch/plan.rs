@@ -6,7 +6,7 @@ use atoll_placement::{Memory, Policy, Strategy, StrategyError};
 use atoll_sys::PolicyMode;
 use atoll_topology::{CpuSet, DomainId, Machine, NodeId, NodeSet, SetSpec};
 
-use super::obstacle::{self, Obstacle};
+use super::obstacle::{self, Give, Obstacle};
 use super::request::{MemoryFlag, Request};
 use super::seats::{Seat, seats};
 
@@ -94,6 +94,12 @@ pub enum PlanError {
         /// The set as given.
         set: SetSpec,
     },
+    /// Nothing of `-N` can be used, and instances or a strategy were to be dealt out over it.
+    #[error("nothing can be started there: {}", listed(.obstacles))]
+    NowhereToStart {
+        /// Why each of its nodes cannot be used.
+        obstacles: Vec<Obstacle>,
+    },
     /// The strategy chooses its nodes itself.
     #[error("subset chooses its nodes itself; leave out -N, or use -N with -i instead of subset")]
     SubsetOfNodes,
@@ -105,7 +111,11 @@ impl Plan {
         let strategy = effective(request)?;
         let request = with_same_replaced(request)?;
         let mut planner = Planner { machine, request: &request, obstacles: Vec::new() };
+        let strategy = strategy.map(|strategy| planner.allowed(strategy));
         let nodes = planner.cpu_nodes()?;
+        if nodes.is_none() && request.cpu_nodes.is_some() && strategy.is_some() {
+            return Err(PlanError::NowhereToStart { obstacles: planner.obstacles });
+        }
         let cpus = planner.cpus()?;
         let memory = planner.memory()?;
         let seats = seats(machine, request.instances, nodes.as_ref())?;
@@ -130,6 +140,10 @@ impl Plan {
     pub fn is_empty(&self) -> bool {
         self.instances.iter().all(|it| it.cpus.is_none() && it.memory.is_none())
     }
+}
+
+fn listed(obstacles: &[Obstacle]) -> String {
+    obstacles.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
 fn effective(request: &Request) -> Result<Option<Strategy>, PlanError> {
@@ -170,23 +184,35 @@ struct Planner<'a> {
 }
 
 impl Planner<'_> {
+    /// The strategy, or the default one where it prefers a node that may not be used.
+    fn allowed(&mut self, strategy: Strategy) -> Strategy {
+        match strategy {
+            Strategy::Preferred(node) if self.machine.hidden.nodes.contains(node) => {
+                let outside = NodeSet::from_iter([node]);
+                self.obstacles.push(obstacle::of_outside_nodes(
+                    self.machine,
+                    &outside,
+                    Give::Memory,
+                ));
+                Strategy::Default
+            }
+            _ => strategy,
+        }
+    }
+
     /// The nodes of `-N` that have cpus; `None` where it is not given or nothing of it is there.
     fn cpu_nodes(&mut self) -> Result<Option<NodeSet>, PlanError> {
         let Some(spec) = &self.request.cpu_nodes else { return Ok(None) };
         let allowed = self.machine.nodes_with_cpus().map(|node| node.id).collect();
         let set = spec.resolve(&allowed, &self.existing_nodes());
-        let found = obstacle::of_nodes(self.machine, &set, "cpus");
+        let found = obstacle::of_nodes(self.machine, &set, Give::Cpus);
         self.kept(spec, set.usable, found)
     }
 
     fn cpus(&mut self) -> Result<Option<CpuSet>, PlanError> {
         let Some(spec) = &self.request.cpus else { return Ok(None) };
-        let mut allowed: CpuSet = self.machine.cpus.iter().map(|cpu| cpu.id).collect();
-        let existing = allowed.union(&self.machine.hidden.cpus);
-        if self.request.beyond_allowed {
-            allowed = existing.clone();
-        }
-        let set = spec.resolve(&allowed, &existing);
+        let allowed: CpuSet = self.machine.cpus.iter().map(|cpu| cpu.id).collect();
+        let set = spec.resolve(&allowed, &allowed.union(&self.machine.hidden.cpus));
         let found = obstacle::of_cpus(self.machine, &set);
         self.kept(spec, set.usable, found)
     }
@@ -206,16 +232,13 @@ impl Planner<'_> {
         mode: PolicyMode,
         spec: &SetSpec,
     ) -> Result<Option<NodeSet>, PlanError> {
-        let mut allowed: NodeSet = self.machine.nodes_with_memory().map(|node| node.id).collect();
-        if self.request.beyond_allowed {
-            allowed = allowed.union(&self.machine.hidden.nodes);
-        }
+        let allowed: NodeSet = self.machine.nodes_with_memory().map(|node| node.id).collect();
         let set = spec.resolve(&allowed, &self.existing_nodes());
         let named = set.usable.len() + set.forbidden.len() + set.missing.len();
         if mode == PolicyMode::Preferred && named != 1 {
             return Err(PlanError::NotOneNode { set: spec.clone() });
         }
-        let found = obstacle::of_nodes(self.machine, &set, "memory");
+        let found = obstacle::of_nodes(self.machine, &set, Give::Memory);
         self.kept(spec, set.usable, found)
     }
 

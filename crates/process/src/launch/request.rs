@@ -25,8 +25,6 @@ pub struct Request {
     pub memory: Option<MemoryFlag>,
     /// Automatic NUMA balancing among the nodes of [`PolicyMode::Bind`] (`-b`).
     pub balancing: bool,
-    /// Count what exists as allowed (`-a`): the kernel then decides.
-    pub beyond_allowed: bool,
 }
 
 /// A memory policy as asked for.

@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
+use std::time::{Duration, Instant};
 
 use atoll_sys::Root;
 use atoll_topology::{Bytes, NodeId};
@@ -52,6 +53,20 @@ pub struct Sampled {
     pub pages_migrated: Option<u64>,
     /// Processes whose memory could not be read at the last look, for lack of rights.
     pub unread_last: usize,
+    /// Time of the last look, since the start.
+    #[serde(rename = "seconds_last", serialize_with = "as_seconds")]
+    pub last: Duration,
+}
+
+impl Sampled {
+    /// All memory at the look that saw the most.
+    pub fn bytes_peak(&self) -> Bytes {
+        Bytes(self.pages_peak.iter().fold(0, |sum, it| sum.saturating_add(it.bytes.0)))
+    }
+}
+
+fn as_seconds<S: serde::Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(time.as_secs_f64())
 }
 
 /// Looks at one process tree, again and again.
@@ -59,6 +74,7 @@ pub struct Sampled {
 pub(super) struct Sampler {
     root: Root,
     pid: i32,
+    start: Instant,
     /// Moves and migrated pages of each thread when last seen.
     threads: HashMap<i32, [Option<u64>; 2]>,
     found: Sampled,
@@ -66,7 +82,8 @@ pub(super) struct Sampler {
 
 impl Sampler {
     pub(super) fn new(root: Root, pid: i32) -> Self {
-        Self { root, pid, threads: HashMap::new(), found: Sampled::default() }
+        let (threads, found) = (HashMap::new(), Sampled::default());
+        Self { root, pid, start: Instant::now(), threads, found }
     }
 
     /// Looks once. A process that has ended is passed over.
@@ -83,8 +100,8 @@ impl Sampler {
             return;
         }
         self.look_at_threads(&tree);
-        let sum = |pages: &[NodePages]| pages.iter().map(|it| it.bytes.0).sum::<u64>();
-        if sum(&pages) >= sum(&self.found.pages_peak) {
+        let sum = pages.iter().fold(0_u64, |sum, it| sum.saturating_add(it.bytes.0));
+        if sum >= self.found.bytes_peak().0 {
             self.found.pages_peak.clone_from(&pages);
         }
         self.found.samples += 1;
@@ -93,6 +110,7 @@ impl Sampler {
         self.found.policies_last = tally.policies;
         self.found.cpus_last = self.cpus();
         self.found.unread_last = tally.unread;
+        self.found.last = self.start.elapsed();
     }
 
     /// All that was seen.

@@ -35,8 +35,11 @@ const WAIT_MAX: Duration = Duration::from_millis(200);
 /// First look at the pages, and the most time between two; in between it doubles.
 const LOOK_FIRST: Duration = Duration::from_millis(50);
 const LOOK_MAX: Duration = Duration::from_secs(1);
-/// A look is followed by so many times its own time on the cpu without one: at most 1 % of a cpu.
+/// In the long run a look is followed by so many times its own time on the cpu without one: at most
+/// 1 % of a cpu.
 const LOOK_COST: u32 = 99;
+/// In the beginning it may cost more: at most 10 % of a cpu.
+const LOOK_COST_FIRST: u32 = 9;
 /// How long output is waited for after the last instance: a process that was left behind may hold a
 /// pipe open for ever.
 const OUTPUT_WAIT: Duration = Duration::from_secs(1);
@@ -188,6 +191,15 @@ struct Watch<'a> {
     is_killed: bool,
     look_at: Instant,
     look_after: Duration,
+    begin: Instant,
+}
+
+/// How long after a look, which took `cost`, the next one is due; `elapsed` is the time since the
+/// start. Never longer than that, unless looking would take more than a tenth of a cpu: the last look
+/// at a program is then in the second half of its life, however long a look takes.
+fn pause(regular: Duration, elapsed: Duration, cost: Duration) -> Duration {
+    let affordable = (cost * LOOK_COST).min(elapsed);
+    regular.max(affordable).max(cost * LOOK_COST_FIRST)
 }
 
 impl<'a> Watch<'a> {
@@ -201,6 +213,7 @@ impl<'a> Watch<'a> {
             is_killed: false,
             look_at: Instant::now() + LOOK_FIRST,
             look_after: LOOK_FIRST,
+            begin: Instant::now(),
         }
     }
 
@@ -211,6 +224,8 @@ impl<'a> Watch<'a> {
         tell: &mut dyn FnMut(&Obstacle),
     ) -> Result<(), LaunchError> {
         let (plan, sink) = (begin.instance.clone(), begin.sink.clone());
+        // Before the start: the program's own time counts from its first instruction.
+        let at = Instant::now();
         let mut started = start(begin)?;
         started.obstacles.iter().for_each(tell);
         sink.copy(&mut started.child, plan.index, done);
@@ -220,7 +235,7 @@ impl<'a> Watch<'a> {
             plan,
             pid,
             obstacles: started.obstacles,
-            start: Instant::now(),
+            start: at,
             sampler,
             ended: None,
             _hold: started.hold,
@@ -284,8 +299,9 @@ impl<'a> Watch<'a> {
             }
         }
         let cost = sys::thread_cpu_time().saturating_sub(begin);
-        self.look_after = (self.look_after * 2).min(LOOK_MAX).max(cost * LOOK_COST);
-        self.look_at = Instant::now() + self.look_after;
+        self.look_after = (self.look_after * 2).min(LOOK_MAX);
+        let pause = pause(self.look_after, self.begin.elapsed(), cost);
+        self.look_at = Instant::now() + pause;
     }
 
     /// Until the next thing is due.
@@ -349,5 +365,20 @@ impl<'a> Watch<'a> {
             failed: self.failed,
             stopped_by: self.stopped_by,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looks_are_as_dear_as_1_percent_in_the_long_run_and_never_all_in_the_beginning() {
+        let [regular, cost] = [100, 60].map(Duration::from_millis);
+        let at = |seconds| pause(regular, Duration::from_secs(seconds), cost);
+        assert_eq!(at(0), cost * 9);
+        assert_eq!(at(3), Duration::from_secs(3), "the next look is no later than twice the time");
+        assert_eq!(at(3600), cost * 99);
+        assert_eq!(pause(regular, Duration::from_secs(3), Duration::ZERO), regular);
     }
 }

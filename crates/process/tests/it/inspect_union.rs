@@ -106,7 +106,7 @@ fn bytes(snapshot: &Snapshot, node: u32) -> u64 {
 
 /// The first has a third of the pages, the second another third and some of the same.
 fn thirds(pid: u32, page: u64) -> bool {
-    page % 3 == u64::from(pid == SECOND) || page % 50 == 0
+    page % 3 == u64::from(pid == SECOND) || page.is_multiple_of(50)
 }
 
 fn shared() -> Shared<fn(u32, u64) -> bool> {
@@ -187,6 +187,38 @@ fn without_the_right_to_ask_it_is_the_most_that_one_has_and_that_is_said() {
     let [missing] = snapshot.missing.as_slice() else { panic!("{:?}", snapshot.missing) };
     assert!(missing.what.contains("map as one"), "{missing:?}");
     assert!(missing.need.contains("CAP_SYS_PTRACE"), "{missing:?}");
+}
+
+#[test]
+fn processes_that_may_not_be_looked_into_are_told_apart() {
+    let shared = shared();
+    let tree = shared.tree();
+    for pid in [FIRST, SECOND] {
+        std::fs::remove_file(tree.path().join(format!("proc/{pid}/numa_maps"))).unwrap();
+    }
+    let snapshot = look(&tree, &HomesOf(|_, _| Ok(None)), MemoryOptions::default());
+    assert_eq!(snapshot.union, Union::Each);
+    assert_eq!(snapshot.memory[&Kind::Shared][&None], 2 * 8164 * 1024);
+}
+
+#[test]
+fn watching_asks_less_and_not_in_every_look() {
+    let shared = Shared { pages: 600 * MIB / 4096, has: |_, _| true, home: |_| 2 };
+    let tree = shared.tree();
+    let asked = std::cell::Cell::new(0_u64);
+    let homes = HomesOf(|pid, address| {
+        asked.set(asked.get() + 1);
+        Ok(shared.home_of(pid, address))
+    });
+    let targets = [FIRST, SECOND].map(|pid| ProcessId { pid, start: 77 });
+    let options = Options { budget: Some((1e-6, Duration::from_secs(1))), ..Options::default() };
+    let mut watcher = Watcher::new(&targets, options);
+    let first = watcher.look(&tree.source(&homes), Duration::ZERO).unwrap();
+    assert!(matches!(first.union, Union::Sampled { .. }), "{:?}", first.union);
+    let before = asked.get();
+    assert!(before < shared.pages, "{before}");
+    let second = watcher.look(&tree.source(&homes), Duration::from_secs(1)).unwrap();
+    assert_eq!((asked.get(), second.union, second.memory), (before, first.union, first.memory));
 }
 
 #[test]

@@ -2,8 +2,10 @@
 
 use std::sync::Mutex;
 
+use atoll_placement::Strategy;
 use atoll_process::launch::{
-    Calls, Cause, MemoryFlag, MemoryPolicy, Obstacle, Plan, Request, apply, probe,
+    Calls, Cause, Instances, MemoryFlag, MemoryPolicy, Obstacle, Plan, PlanError, Request, apply,
+    probe,
 };
 use atoll_sys::{CallError, PolicyMode};
 use atoll_testkit::machines;
@@ -136,16 +138,75 @@ fn nodes_that_are_not_there_not_allowed_or_empty_are_told_apart_and_left_out() {
 }
 
 #[test]
-fn what_is_outside_of_the_mask_is_asked_for_when_told_to() {
-    let cpus = |beyond_allowed| {
-        let cpus = Some("11-12,99".parse().unwrap());
-        let request = Request { cpus, beyond_allowed, ..Request::default() };
-        let plan = Plan::new(&restricted(), &request).unwrap();
-        let causes: Vec<Cause> = plan.obstacles.iter().map(|it| it.cause).collect();
-        (plan.instances[0].cpus.clone().unwrap().to_string(), causes)
+fn cpus_outside_of_the_mask_are_told_from_cpus_that_are_not_there_and_left_out() {
+    let request = Request { cpus: Some("11-12,99".parse().unwrap()), ..Request::default() };
+    let plan = Plan::new(&restricted(), &request).unwrap();
+    let causes: Vec<Cause> = plan.obstacles.iter().map(|it| it.cause).collect();
+    assert_eq!(plan.instances[0].cpus.clone().unwrap().to_string(), "11");
+    assert_eq!(causes, [Cause::NoSuchCpu, Cause::NotAllowed]);
+}
+
+/// Four nodes under `taskset -c 0-3`: all memory, the cpus of node 0.
+fn masked() -> Machine {
+    let mut machine = machines::four_nodes();
+    machine.cpus.retain(|cpu| cpu.node == NodeId(0));
+    machine.nodes[1..].iter_mut().for_each(|node| node.cpus = CpuSet::new());
+    machine.hidden.cpus = (4..16).map(CpuId).collect();
+    machine
+}
+
+#[test]
+fn a_node_without_cpus_in_the_mask_is_not_taken_for_a_node_without_cpus() {
+    let request = Request { cpu_nodes: Some("1-2".parse().unwrap()), ..Request::default() };
+    let found = Plan::new(&masked(), &request).unwrap().obstacles;
+    assert_eq!(found.iter().map(|it| it.cause).collect::<Vec<_>>(), [Cause::NotAllowed]);
+    assert!(found[0].message.starts_with("nodes 1-2 have none of the cpus"), "{}", found[0]);
+    assert!(found[0].message.contains("0-3: its affinity mask"), "{}", found[0]);
+}
+
+#[test]
+fn instances_are_not_dealt_out_over_other_nodes_than_those_asked_for() {
+    let ask = |machine: &Machine, nodes: &str, strategy, instances| {
+        let cpu_nodes = Some(nodes.parse().unwrap());
+        let request = Request { cpu_nodes, strategy, instances, ..Request::default() };
+        match Plan::new(machine, &request) {
+            Err(PlanError::NowhereToStart { obstacles }) => obstacles[0].cause,
+            other => panic!("{other:?}"),
+        }
     };
-    assert_eq!(cpus(false), ("11".into(), vec![Cause::NoSuchCpu, Cause::NotAllowed]));
-    assert_eq!(cpus(true), ("11-12".into(), vec![Cause::NoSuchCpu]));
+    let (nodes, aligned) = (Some(Instances::Nodes), Some(Strategy::Aligned));
+    assert_eq!(ask(&restricted(), "3", None, nodes), Cause::NotAllowed);
+    assert_eq!(ask(&masked(), "3", None, Some(Instances::Count(2))), Cause::NotAllowed);
+    assert_eq!(ask(&restricted(), "9", aligned, None), Cause::NoSuchNode);
+    assert_eq!(ask(&machines::eight_uneven_nodes(), "5", aligned, None), Cause::NothingThere);
+}
+
+#[test]
+fn a_preferred_node_outside_of_the_cpuset_is_in_the_way_and_not_unknown() {
+    let prefer = |node| {
+        let strategy = Some(Strategy::Preferred(NodeId(node)));
+        Plan::new(&restricted(), &Request { strategy, ..Request::default() })
+    };
+    let plan = prefer(3).unwrap();
+    assert_eq!(plan.instances[0].memory, None);
+    assert_eq!(plan.obstacles.len(), 1);
+    assert_eq!(plan.obstacles[0].cause, Cause::NotAllowed);
+    assert!(prefer(9).is_err());
+}
+
+#[test]
+fn what_stands_in_the_way_names_the_nodes_that_would_do_and_speaks_of_many_in_the_plural() {
+    let mut machine = machines::four_nodes();
+    // The cpus of nodes 0 and 1 with the memory of nodes 2 and 3.
+    for node in &mut machine.nodes[..2] {
+        node.memory = Bytes(0);
+        machine.hidden.nodes.insert(node.id);
+    }
+    let plan = Plan::new(&machine, &flags("0", PolicyMode::Bind, "0-1,7-9")).unwrap();
+    let said: Vec<&str> = plan.obstacles.iter().map(|it| it.message.as_str()).collect();
+    assert!(said[0].starts_with("there are no nodes 7-9 to take memory from"), "{said:?}");
+    assert!(said[1].starts_with("nodes 0-1 are outside of what"), "{said:?}");
+    assert!(said[1].contains("use (nodes 2-3: its cpuset, Mems_allowed_list"), "{said:?}");
 }
 
 #[test]

@@ -121,7 +121,6 @@ impl Args {
             cpus: self.physcpubind.clone(),
             memory: self.memory(),
             balancing: self.balancing,
-            beyond_allowed: self.all,
         }
     }
 
@@ -149,6 +148,11 @@ impl Args {
             arguments: words.collect(),
             environment: self.env.clone(),
         }
+    }
+
+    /// Whether what exists counts as allowed (`--all`): the kernel then decides.
+    pub(super) fn is_beyond_allowed(&self) -> bool {
+        self.all
     }
 
     pub(super) fn is_several(&self) -> bool {

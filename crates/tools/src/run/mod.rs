@@ -13,7 +13,7 @@ use atoll_process::launch::{
     Program, Sink, Supervision, apply, probe, replace, supervise,
 };
 use atoll_sys::Root;
-use atoll_topology::Machine;
+use atoll_topology::{Allowed, DiscoverError, Machine};
 
 use crate::exit::{Ends, Exit};
 use crate::terminal;
@@ -45,7 +45,7 @@ refuses is said on stderr and left out; --strict starts nothing instead (3 refus
 
 /// Runs it.
 pub(crate) fn run(args: &Args) -> Result<(), Ends> {
-    let machine = Machine::discover().map_err(anyhow::Error::from)?;
+    let machine = discover(args).map_err(anyhow::Error::from)?;
     let plan = Plan::new(&machine, &args.request()).map_err(without_plan)?;
     let programs = programs(args, &machine, &plan)?;
     let found = probe(&machine, &plan, &LiveCalls);
@@ -60,6 +60,13 @@ pub(crate) fn run(args: &Args) -> Result<(), Ends> {
     match (is_watched, plan.instances.first(), programs.first()) {
         (false, Some(instance), Some(program)) => Err(become_program(instance, program)),
         _ => watch(args, &plan, programs, &found),
+    }
+}
+
+fn discover(args: &Args) -> Result<Machine, DiscoverError> {
+    match args.is_beyond_allowed() {
+        true => Machine::discover_at(&Root::live(), &Allowed::everything()),
+        false => Machine::discover(),
     }
 }
 
@@ -169,8 +176,9 @@ fn refusal(found: &[Obstacle]) -> Exit {
 }
 
 fn without_plan(error: PlanError) -> Ends {
-    let exit = match error {
+    let exit = match &error {
         PlanError::Strategy(_) | PlanError::NoCpus { .. } => Exit::NotHere,
+        PlanError::NowhereToStart { obstacles } => refusal(obstacles),
         _ => Exit::Usage,
     };
     Ends::with(exit, error)

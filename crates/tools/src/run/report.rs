@@ -14,7 +14,7 @@ use super::words;
 /// How the pages were looked up, for readers of the figures.
 const SAMPLING: &str = "numa_maps of the process and its descendants, first after 50 ms, then less \
                         and less often to once a second, and rarer where looking takes long (at \
-                        most 1 % of a cpu); memory shared by file or at one address counts once";
+                        most 1 % of a cpu, in the beginning 10 %); memory shared by file or at one address counts once";
 
 /// A finished launch.
 #[derive(Debug, Serialize)]
@@ -163,7 +163,13 @@ impl Instance<'_> {
         writeln!(out, "  pages peak  {peak}{share}")?;
         let last = by_node(&sampled.pages_last);
         let (count, most) = (sampled.samples, sampled.processes_max);
-        writeln!(out, "  pages last  {last}  ({count} looks, up to {most} processes)")?;
+        let (looks, processes) = (counted(count as usize, "look"), counted(most, "process"));
+        let after = sampled.last.as_secs_f64();
+        writeln!(out, "  pages last  {last}  ({looks}, the last at {after:.2} s; {processes})")?;
+        if sampled.bytes_peak().0 < self.bytes_resident_max.0 / 2 {
+            let (seen, most) = (sampled.bytes_peak(), self.bytes_resident_max);
+            writeln!(out, "              looked too early: {seen} of {most} or more were seen")?;
+        }
         if sampled.unread_last > 0 {
             let unread = sampled.unread_last;
             writeln!(out, "              without {unread} processes of other users; run as root")?;
@@ -174,6 +180,15 @@ impl Instance<'_> {
             writeln!(out, "  migrations  {moves} of threads from cpu to cpu{pages}")?;
         }
         Ok(())
+    }
+}
+
+/// `1 look`, `2 looks`, `3 processes`
+fn counted(count: usize, what: &str) -> String {
+    match (count, what.ends_with('s')) {
+        (1, _) => format!("1 {what}"),
+        (_, true) => format!("{count} {what}es"),
+        (_, false) => format!("{count} {what}s"),
     }
 }
 

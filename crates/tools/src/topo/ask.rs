@@ -39,7 +39,7 @@ pub(super) struct NearestArgs {
 #[derive(clap::Args, Debug)]
 pub(super) struct BestCoresArgs {
     /// How many cores
-    #[arg(value_name = "N")]
+    #[arg(value_name = "N", value_parser = at_least_one)]
     count: usize,
     /// Where the pages are: a node, or nodes with numbers of pages such as 0=3000,1=1000
     #[arg(long, value_name = "NODES", value_parser = weights, default_value = "")]
@@ -72,6 +72,11 @@ fn weights(text: &str) -> Result<Weights, String> {
     };
     let parts = text.split(',').filter(|part| !part.trim().is_empty());
     Ok(Weights(parts.map(weight).collect::<Result<_, _>>()?))
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|&number: &usize| number > 0);
+    number.ok_or_else(|| "expected a whole number from 1 on".to_owned())
 }
 
 fn quantity(text: &str) -> Result<Quantity, String> {
@@ -143,7 +148,7 @@ fn table<const N: usize>(heads: &[&str; N], rows: &[[String; N]]) -> String {
 /// The nearest node with enough free cores.
 pub(super) fn nearest(args: &NearestArgs, known: &Knowledge, json: bool) -> Result<String, Ends> {
     let free = free(args.free.as_ref(), known)?;
-    let found = known.nearest(&args.data.0, args.cores, &free).map_err(anyhow::Error::from)?;
+    let found = known.nearest(&args.data.0, args.cores, &free).map_err(not_here)?;
     if json {
         return Ok(document(&json!({
             "node": found.node,
@@ -169,7 +174,7 @@ pub(super) fn best_cores(
     json: bool,
 ) -> Result<String, Ends> {
     let free = free(args.free.as_ref(), known)?;
-    let best = known.best_cores(args.count, &args.pages.0, &free).map_err(anyhow::Error::from)?;
+    let best = known.best_cores(args.count, &args.pages.0, &free).map_err(not_here)?;
     if json {
         return Ok(document(&json!({
             "cores": best.cores,
@@ -236,6 +241,10 @@ pub(super) fn route(args: &RouteArgs, known: &Knowledge, json: bool) -> Result<S
         );
     }
     Ok(text)
+}
+
+fn not_here(error: impl std::fmt::Display) -> Ends {
+    Ends::with(Exit::NotHere, error)
 }
 
 /// The cpus that count as free.

@@ -6,6 +6,7 @@ mod format;
 mod measure;
 mod which;
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -180,9 +181,23 @@ fn first_sentence(text: &str) -> &str {
     text.split_inclusive(". ").next().unwrap_or_default().trim_end_matches([' ', '.'])
 }
 
+/// Prints; names in it may come from a file of others and must not steer the terminal.
 fn print(text: &str) -> Result<(), Ends> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
+    out.write_all(harmless(text).as_bytes())?;
     out.flush()?;
     Ok(())
+}
+
+/// The text with its control characters, but for line breaks and tabs, written as `\u{1b}`.
+fn harmless(text: &str) -> Cow<'_, str> {
+    let steers = |letter: char| letter.is_control() && !matches!(letter, '\n' | '\t');
+    if !text.contains(steers) {
+        return Cow::Borrowed(text);
+    }
+    let letter = |letter: char| match steers(letter) {
+        true => letter.escape_unicode().to_string(),
+        false => letter.to_string(),
+    };
+    Cow::Owned(text.chars().map(letter).collect())
 }

@@ -1,7 +1,6 @@
 //! Which machine a command is about: this one, a declared one, or a described one.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 
 use anyhow::Context;
 use atoll_sys::Root;
@@ -67,37 +66,15 @@ pub fn live() -> Result<Knowledge, Ends> {
 }
 
 fn named(name: &str) -> Result<Chosen, Ends> {
-    if name == "-" {
-        let text = bounded(io::stdin()).context("stdin")?;
-        return Ok(parsed(&text, "-")?);
+    if formats::shipped().iter().any(|(shipped, _)| *shipped == name) {
+        let known = formats::open(name).map_err(anyhow::Error::from)?;
+        return Ok(Chosen { known, root: None });
     }
-    match File::open(name).ok().filter(is_dump) {
-        Some(file) => {
-            let text = bounded(file).with_context(|| name.to_owned())?;
-            Ok(parsed(&text, name)?)
-        }
-        None => {
-            let known = formats::open(name).map_err(anyhow::Error::from)?;
-            Ok(Chosen { known, root: None })
-        }
-    }
-}
-
-/// Whether a file begins as dumps do.
-fn is_dump(mut file: &File) -> bool {
-    let mut start = [0; 32];
-    let read = file.read(&mut start).unwrap_or(0);
-    let is_dump = std::str::from_utf8(&start[..read]).is_ok_and(dump::is_dump);
-    is_dump && io::Seek::rewind(&mut file).is_ok()
-}
-
-/// A text of at most the size that a machine file may have.
-fn bounded(from: impl Read) -> anyhow::Result<String> {
-    let limit = formats::TEXT_MAX as u64;
-    let mut text = String::new();
-    from.take(limit + 1).read_to_string(&mut text)?;
-    anyhow::ensure!(text.len() as u64 <= limit, "longer than {limit} bytes; give a smaller file");
-    Ok(text)
+    let text = match name {
+        "-" => formats::read_from(io::stdin(), name),
+        _ => formats::read(name),
+    };
+    Ok(parsed(&text.map_err(anyhow::Error::from)?, name)?)
 }
 
 fn parsed(text: &str, file: &str) -> anyhow::Result<Chosen> {

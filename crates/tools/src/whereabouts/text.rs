@@ -176,6 +176,10 @@ fn union(union: Union) -> String {
             Bytes(error_bytes)
         ),
         Union::Maximum => "of some of it, the most that one of them has (see below)".to_owned(),
+        Union::Each => {
+            return "what several processes map as one counts in each of them (see below)\n"
+                .to_owned();
+        }
     };
     format!("what several processes map as one counts once: {how}\n")
 }

@@ -119,6 +119,20 @@ fn without_anything_to_watch_atoll_becomes_the_program() {
 }
 
 #[test]
+fn all_asks_for_cpus_outside_of_the_affinity_mask_by_node_too() {
+    let Ok(machine) = atoll_topology::Machine::discover() else { return };
+    let node = machine.nodes_with_cpus().next().unwrap();
+    let (first, id) = (node.cpus.iter().next().unwrap().to_string(), node.id.to_string());
+    let within = |flags: &[&str]| {
+        let inner = [&[env!("CARGO_BIN_EXE_atoll-tools"), "run"], flags, &["sh", "-c", SHOW]];
+        let found = output(&[&["-C", first.as_str()][..], &inner.concat()].concat());
+        text(&found.stdout).lines().next().unwrap_or_default().to_owned()
+    };
+    assert_eq!(within(&["-N", &id]), format!("Cpus_allowed_list:\t{first}"));
+    assert_eq!(within(&["-a", "-N", &id]), format!("Cpus_allowed_list:\t{}", node.cpus));
+}
+
+#[test]
 fn what_is_refused_is_said_and_left_out_or_refuses_the_start() {
     let soft = output(&["-m", "1000", "-C", "+0", "echo", "ran"]);
     assert_eq!((soft.status.code(), text(&soft.stdout).as_str()), (Some(0), "ran\n"));

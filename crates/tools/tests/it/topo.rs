@@ -119,7 +119,7 @@ fn questions_are_answered_on_any_machine() {
     assert_eq!(best["cpus"], "16-23", "{best}");
     let free = ["topo", "nearest", "3", "--cores", "2", "--free", "0-9,24", "-m", "symas-8"];
     assert!(tools(&free).done().starts_with("node 1"), "{:?}", tools(&free));
-    let error = tools(&["topo", "nearest", "9", "-m", "symas-8"]).failed(125);
+    let error = tools(&["topo", "nearest", "9", "-m", "symas-8"]).failed(4);
     assert!(error.contains("node 9"), "{error}");
     let error = tools(&["topo", "route", "0", "1", "--synthetic", "node:2 core:2"]).failed(4);
     assert!(error.contains("links"), "{error}");
@@ -184,4 +184,39 @@ fn man_pages_and_completions_know_every_command() {
         let text = tools(&["completions", shell]).done();
         assert!(text.contains("best-cores") && text.contains("cpunodebind"), "{shell}");
     }
+}
+
+#[test]
+fn a_machine_file_may_be_a_pipe() {
+    let home = tempfile::tempdir().unwrap();
+    tools_in(home.path(), &["topo", "-o", "here.dump"]).done();
+    tools_in(home.path(), &["topo", "-m", "symas-8", "-o", "symas.toml"]).done();
+    let binary = env!("CARGO_BIN_EXE_atoll-tools");
+    for (file, nodes) in [("here.dump", 1..), ("symas.toml", 8..)] {
+        let line = format!("'{binary}' topo --json --machine <(cat {file})");
+        let out = Command::new("bash").args(["-c", &line]).current_dir(home.path()).output();
+        let out = out.unwrap();
+        let json: serde_json::Value = serde_json::from_slice(&out.stdout)
+            .unwrap_or_else(|_| panic!("{file}: {}", String::from_utf8_lossy(&out.stderr)));
+        assert!(nodes.contains(&json["nodes"].as_array().unwrap().len()), "{file}");
+    }
+}
+
+#[test]
+fn names_from_a_file_do_not_steer_the_terminal() {
+    let home = tempfile::tempdir().unwrap();
+    let machine = "name = \"\\u001b[31mred\"\n[[node]]\nid = 0\ncores = 1\nmemory = \"1GiB\"\n";
+    fs::write(home.path().join("red.toml"), machine).unwrap();
+    for of in ["tree", "ascii", "svg", "xml", "toml", "json"] {
+        let text = tools_in(home.path(), &["topo", "--of", of, "--machine", "red.toml"]).done();
+        assert!(text.contains("[31mred") && !text.contains('\u{1b}'), "{of}: {text}");
+    }
+}
+
+#[test]
+fn what_the_machine_does_not_have_ends_in_4_and_no_cores_at_all_in_2() {
+    assert!(tools(&["topo", "nearest", "99"]).failed(4).contains("no node 99"));
+    assert!(tools(&["topo", "nearest", "0", "--cores", "99999"]).failed(4).contains("99999 cores"));
+    assert!(tools(&["topo", "best-cores", "99999"]).failed(4).contains("99999 cores"));
+    assert!(tools(&["topo", "best-cores", "0"]).failed(2).contains("from 1 on"));
 }

@@ -21,7 +21,10 @@ fn cpus(scene: &Scene<'_>) -> Option<Finding> {
     let all = usable.union(hidden);
     let finding = Finding::warning(
         "cpus_hidden",
-        format!("Cpus {hidden} exist and this process may not use them"),
+        match hidden.len() {
+            1 => format!("Cpu {hidden} exists and this process may not use it"),
+            _ => format!("Cpus {hidden} exist and this process may not use them"),
+        },
         "Whatever is started from here runs on the remaining cpus only; a thread for every cpu of \
          the machine would be too many.",
     )
@@ -43,7 +46,10 @@ fn nodes(scene: &Scene<'_>) -> Option<Finding> {
     let usable: IdSet<NodeId> = scene.machine().nodes_with_memory().map(|node| node.id).collect();
     let finding = Finding::warning(
         "nodes_hidden",
-        format!("Nodes {hidden} have memory and this process may not use it"),
+        match hidden.len() {
+            1 => format!("Node {hidden} has memory and this process may not use it"),
+            _ => format!("Nodes {hidden} have memory and this process may not use it"),
+        },
         "Everything lands on the remaining nodes: cpus elsewhere reach it remotely, and its \
          bandwidth is that of fewer memory controllers.",
     )

@@ -1,7 +1,7 @@
 //! Transparent huge pages, and how the explicit ones are spread over the nodes.
 
 use super::{Finding, Reading, scene::Scene};
-use crate::{HugePages, Node};
+use crate::{HugePages, Node, NodeSet};
 
 const ENABLED: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 const DEFRAG: &str = "/sys/kernel/mm/transparent_hugepage/defrag";
@@ -57,18 +57,28 @@ fn pool(scene: &Scene<'_>) -> Option<Finding> {
         let of_size = |pool: &&HugePages| pool.size == size;
         node.huge_pages.iter().find(of_size).map_or(0, |pool| pool.total)
     };
-    let without = nodes.iter().find(|node| pages(node) == 0 && most > 0)?;
-    let file = format!(
-        "/sys/devices/system/node/node{}/hugepages/hugepages-{}kB/nr_hugepages",
-        without.id,
-        size.0 / 1024
-    );
+    let without: NodeSet =
+        nodes.iter().filter(|node| pages(node) == 0 && most > 0).map(|node| node.id).collect();
+    let first = without.iter().next()?;
+    let file = |node: &dyn std::fmt::Display| {
+        let kib = size.0 / 1024;
+        format!("/sys/devices/system/node/node{node}/hugepages/hugepages-{kib}kB/nr_hugepages")
+    };
+    let (those, command) = match without.len() {
+        1 => (format!("Node {first} has"), format!("echo {most} > {}", file(&first))),
+        _ => {
+            let list = without.iter().map(|node| node.to_string()).collect::<Vec<_>>().join(" ");
+            let to_each = file(&"$node");
+            let command = format!("for node in {list}; do echo {most} > {to_each}; done");
+            (format!("Nodes {without} have"), command)
+        }
+    };
     let finding = Finding::warning(
         "huge_pages_uneven",
-        format!("Node {} has no huge pages of {size}, another node has {most}", without.id),
-        "Shared memory in huge pages then lies on the other nodes only, and every access from this \
-         one is remote.",
+        format!("{those} no huge pages of {size}, another node has {most}"),
+        "Shared memory in huge pages then lies on the other nodes only, and every access from \
+         there is remote.",
     );
-    let reading = Reading { file: file.clone(), value: "0".to_owned() };
-    Some(finding.from([reading]).command(format!("echo {most} > {file}")))
+    let reading = |node| Reading { file: file(&node), value: "0".to_owned() };
+    Some(finding.from(without.iter().map(reading)).command(command))
 }

@@ -46,8 +46,11 @@ fn offline(scene: &Scene<'_>) -> Option<Finding> {
     let list = offline.iter().map(|cpu| cpu.to_string()).collect::<Vec<_>>().join(" ");
     let finding = Finding::warning(
         "cpus_offline",
-        format!("Cpus {offline} are there and offline"),
-        "Nothing runs on them, and nodes that look alike are not: the one with fewer cpus finishes \
+        match offline.len() {
+            1 => format!("Cpu {offline} is there and offline"),
+            _ => format!("Cpus {offline} are there and offline"),
+        },
+        "Nothing runs there, and nodes that look alike are not: the one with fewer cpus finishes \
          last.",
     );
     let read = [Reading { file: PRESENT.to_owned(), value: present.to_string() }, reading];

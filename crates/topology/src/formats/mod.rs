@@ -8,7 +8,7 @@ mod open;
 pub mod toml;
 pub mod xml;
 
-pub use open::{OpenError, open, parse, shipped};
+pub use open::{OpenError, open, parse, read, read_from, shipped};
 
 use nearest::nearest;
 
@@ -21,7 +21,10 @@ const NAMED_CPUS_MAX: usize = 16 * crate::CPUS_MAX as usize;
 
 /// Why a file does not describe a machine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{file}{}: {found}; expected {expected}", line.map(|line| format!(":{line}")).unwrap_or_default())]
+#[error(
+    "{file}{}: {}; expected {}",
+    line.map(|line| format!(":{line}")).unwrap_or_default(), printable(found), printable(expected)
+)]
 pub struct FormatError {
     /// Name of the file, `-` for stdin.
     pub file: String,
@@ -31,4 +34,14 @@ pub struct FormatError {
     pub found: String,
     /// What should be there.
     pub expected: String,
+}
+
+/// A text of a file as a message may show it: control characters, which could steer a terminal, are
+/// written as `\u{1b}`.
+fn printable(text: &str) -> String {
+    let letter = |letter: char| match letter.is_control() {
+        true => letter.escape_unicode().to_string(),
+        false => letter.to_string(),
+    };
+    text.chars().map(letter).collect()
 }

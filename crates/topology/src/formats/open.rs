@@ -79,22 +79,33 @@ pub fn open(name: &str) -> Result<Knowledge, OpenError> {
     if let Some((name, text)) = SHIPPED.iter().find(|(shipped, _)| *shipped == name) {
         return Ok(toml::parse(text, name)?);
     }
-    let file = match File::open(name) {
-        Ok(file) => file,
+    Ok(parse(&read(name)?, name)?)
+}
+
+/// The text of a machine file. It is read once from its start to its end, so that a pipe such as
+/// bash's `<(command)` is a machine file too.
+pub fn read(name: &str) -> Result<String, OpenError> {
+    match File::open(name) {
+        Ok(file) => read_from(file, name),
         Err(error) if error.kind() == io::ErrorKind::NotFound && is_word(name) => {
             let near = nearest(name, SHIPPED.iter().map(|(shipped, _)| *shipped));
-            return Err(OpenError::Unknown { name: name.to_owned(), near });
+            Err(OpenError::Unknown { name: name.to_owned(), near })
         }
-        Err(source) => return Err(OpenError::Read { file: name.to_owned(), source }),
-    };
-    let mut bytes = Vec::new();
-    file.take(TEXT_MAX as u64 + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|source| OpenError::Read { file: name.to_owned(), source })?;
-    if bytes.len() > TEXT_MAX {
-        return Err(OpenError::TooLong { file: name.to_owned() });
+        Err(source) => Err(OpenError::Read { file: name.to_owned(), source }),
     }
-    Ok(parse(&text(bytes, name)?, name)?)
+}
+
+/// The text of a machine file that is open already; `file` is its name in messages.
+pub fn read_from(reader: impl Read, file: &str) -> Result<String, OpenError> {
+    let mut bytes = Vec::new();
+    reader
+        .take(TEXT_MAX as u64 + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|source| OpenError::Read { file: file.to_owned(), source })?;
+    match bytes.len() > TEXT_MAX {
+        true => Err(OpenError::TooLong { file: file.to_owned() }),
+        false => Ok(text(bytes, file)?),
+    }
 }
 
 /// Reads a machine in whichever format the text has: hwloc XML begins with `<`, what `numactl -H`
@@ -104,6 +115,11 @@ pub fn parse(text: &str, file: &str) -> Result<Knowledge, FormatError> {
     let start = text.trim_start_matches('\u{feff}').trim_start();
     let suffix = |suffix: &str| file.to_ascii_lowercase().ends_with(suffix);
     let printed = ["available:", "No NUMA", "numactl:", "node "];
+    if start.is_empty() {
+        let expected = "a machine in TOML, hwloc XML or the words of 'numactl -H'";
+        let (found, expected) = ("an empty file".to_owned(), expected.to_owned());
+        return Err(FormatError { file: file.to_owned(), line: None, found, expected });
+    }
     if suffix(".toml") {
         toml::parse(text, file)
     } else if suffix(".xml") || start.starts_with('<') {

@@ -171,6 +171,34 @@ impl fmt::Display for Quantity {
     }
 }
 
+impl Subject {
+    /// The subject that displays as this text.
+    pub fn named(text: &str) -> Option<Self> {
+        if text == "machine" {
+            return Some(Subject::Machine);
+        }
+        let (kind, ids) = text.split_once(' ')?;
+        let id = || ids.parse::<u32>().ok();
+        let pair = || {
+            let (from, to) = ids.split_once('-')?;
+            Some((from.parse::<u32>().ok()?, to.parse::<u32>().ok()?))
+        };
+        Some(match kind {
+            "package" => Subject::Package(PackageId(id()?)),
+            "node" => Subject::Node(NodeId(id()?)),
+            "domain" => Subject::Domain(DomainId(id()?)),
+            "link" => Subject::Link(LinkId(id()?)),
+            "path" => {
+                pair().map(|(from, to)| Subject::Path { from: NodeId(from), to: NodeId(to) })?
+            }
+            "cpus" => {
+                pair().map(|(from, to)| Subject::CpuPair { from: CpuId(from), to: CpuId(to) })?
+            }
+            _ => return None,
+        })
+    }
+}
+
 impl fmt::Display for Subject {
     /// `machine`, `node 0`, `path 0-1`, `link 3`, `cpus 0-5`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

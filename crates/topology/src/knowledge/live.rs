@@ -7,7 +7,7 @@ use atoll_sys::Root;
 
 use super::store::{self, StoreError};
 use super::structure;
-use crate::{Allowed, DiscoverError, Fact, Knowledge, Machine, Subject, discover};
+use crate::{Allowed, CpuId, DiscoverError, Fact, Knowledge, Machine, NodeId, Subject, discover};
 
 /// Knowledge of the live machine.
 #[derive(Debug)]
@@ -80,16 +80,34 @@ fn whole(root: &Root, machine: &Machine) -> Result<Machine, DiscoverError> {
 }
 
 impl Machine {
-    /// Whether a fact about this subject is about a part of the machine.
+    /// Whether a fact about this subject is about a part of the machine that the process may use.
     pub fn has(&self, subject: Subject) -> bool {
+        self.has_or(subject, |_| false, |_| false)
+    }
+
+    /// The same, with what is hidden from the process: it cannot be used and may be known.
+    pub(crate) fn has_or_hides(&self, subject: Subject) -> bool {
+        let hidden = &self.hidden;
+        self.has_or(subject, |id| hidden.nodes.contains(id), |id| hidden.cpus.contains(id))
+    }
+
+    fn has_or(
+        &self,
+        subject: Subject,
+        other_node: impl Fn(NodeId) -> bool,
+        other_cpu: impl Fn(CpuId) -> bool,
+    ) -> bool {
+        let place = |id: NodeId| self.nodes.binary_search_by_key(&id, |node| node.id);
+        let node = |id| place(id).is_ok() || other_node(id);
+        let cpu = |id| self.cpu(id).is_some() || other_cpu(id);
         match subject {
             Subject::Machine => true,
             Subject::Package(id) => self.packages.iter().any(|package| package.id == id),
-            Subject::Node(id) => self.node(id).is_some(),
+            Subject::Node(id) => node(id),
             Subject::Domain(id) => id.index() < self.domains.len(),
             Subject::Link(id) => id.index() < self.links.len(),
-            Subject::Path { from, to } => self.node(from).is_some() && self.node(to).is_some(),
-            Subject::CpuPair { from, to } => self.cpu(from).is_some() && self.cpu(to).is_some(),
+            Subject::Path { from, to } => node(from) && node(to),
+            Subject::CpuPair { from, to } => cpu(from) && cpu(to),
         }
     }
 }

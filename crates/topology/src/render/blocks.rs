@@ -17,6 +17,8 @@ pub(super) const NODES_DRAWN_MAX: usize = 32;
 const GROUPS_MAX: usize = 24;
 /// More domains than this in a node are shown as one block.
 const DOMAINS_DRAWN_MAX: usize = 16;
+/// With more characters than this the caches of a domain are told without those of instructions.
+const SMALL_CACHES_MAX: usize = 50;
 
 /// What a block stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -197,11 +199,17 @@ impl<'a> Parts<'a> {
             }
         }
         let cores = count(cores, "core");
-        if sizes.is_empty() {
-            return cores;
+        let text = |sizes: &BTreeMap<(u32, CacheKind), BTreeSet<Bytes>>| {
+            let names = sizes.iter().map(|(&key, sizes)| cache_name(key, sizes));
+            let parts: Vec<String> = names.collect();
+            if parts.is_empty() { cores.clone() } else { format!("{cores}; {}", parts.join(", ")) }
+        };
+        let whole = text(&sizes);
+        if whole.chars().count() <= SMALL_CACHES_MAX {
+            return whole;
         }
-        let names: Vec<String> = sizes.iter().map(|(&key, sizes)| cache_name(key, sizes)).collect();
-        format!("{cores}; {}", names.join(", "))
+        sizes.retain(|(_, kind), _| *kind != CacheKind::Instruction);
+        text(&sizes)
     }
 
     /// Nodes that differ in nothing but their number, as one block each.

@@ -124,6 +124,22 @@ fn huge_pages_on_one_node_only_are_found() {
     assert_eq!(names(&of(&two(), machine)), [""; 0]);
 }
 
+#[test]
+fn one_command_gives_huge_pages_to_all_nodes_without() {
+    let mut machine = machines::four_nodes();
+    let pool = |total| HugePages { size: Bytes(2 << 20), total, free: total };
+    for (node, total) in machine.nodes.iter_mut().zip([4, 0, 2, 0]) {
+        node.huge_pages = vec![pool(total)];
+    }
+    let found = of(&calm(&machine), machine.clone());
+    assert_eq!(names(&found), ["huge_pages_uneven"]);
+    let file = |node| format!("/{NODE}/node{node}/hugepages/hugepages-2048kB/nr_hugepages");
+    let expected = format!("for node in 1 3; do echo 4 > {}; done", file("$node"));
+    assert_eq!(found[0].command, Some(expected));
+    let read: Vec<&str> = found[0].read.iter().map(|reading| reading.file.as_str()).collect();
+    assert_eq!(read, [file("1"), file("3")]);
+}
+
 /// Two nodes of which the first has `free` MiB of 32 GiB free and `cache` MiB of file cache.
 fn filled(free: u64, cache: u64, shared: u64) -> Tree {
     let line = |key: &str, mib: u64| format!("Node 0 {key} {} kB\n", mib << 10);
@@ -201,6 +217,8 @@ fn threads_switched_off_and_cpus_offline_are_told_apart() {
     let offline = two().with(&format!("{CPU}/present"), "0-17\n");
     let expected = "for cpu in 16 17; do echo 1 > /sys/devices/system/cpu/cpu$cpu/online; done";
     assert_eq!(command(&offline, "cpus_offline"), expected);
+    let one = two().with(&format!("{CPU}/present"), "0-16\n");
+    assert_eq!(only(&one, "cpus_offline").what, "Cpu 16 is there and offline");
 }
 
 #[test]

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use atoll_sys::Root;
 use atoll_topology::formats::numactl::{self, Columns};

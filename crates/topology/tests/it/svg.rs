@@ -1,7 +1,7 @@
 use atoll_testkit::machines;
 use atoll_topology::{
-    Bytes, CpuSet, Fact, Knowledge, Link, LinkId, Machine, MachineBuilder, NodeId, NodeShape,
-    Quantity, Source, Subject, render,
+    Bytes, Cache, CacheKind, CpuSet, Fact, Knowledge, Link, LinkId, Machine, MachineBuilder,
+    NodeId, NodeShape, Quantity, Source, Subject, formats, render,
 };
 use proptest::prelude::*;
 use quick_xml::events::Event;
@@ -202,4 +202,36 @@ fn hidden_cpus_are_named_in_the_small_print() {
     let mut machine = machines::two_nodes();
     machine.hidden.cpus = CpuSet::parse("64-95").unwrap();
     assert!(picture(machine).contains(&"hidden: cpus 64-95".to_owned()));
+}
+
+#[test]
+fn a_text_that_its_box_is_made_for_is_not_cut() {
+    for name in ["sapphire-rapids-2-snc4", "cxl-2", "epyc-2-nps4", "nehalem-ex-4"] {
+        let knowledge = formats::open(name).unwrap();
+        let texts = texts(&render::svg(&knowledge));
+        assert!(texts.iter().any(|text| text.contains("cores; L1d")), "{name}: {texts:?}");
+        assert!(!texts.iter().any(|text| text.contains('…')), "{name}: {texts:?}");
+    }
+}
+
+#[test]
+fn caches_of_instructions_are_left_out_before_a_line_is_cut() {
+    let machine = MachineBuilder::new("mixed").node(NodeShape::with_cpus(NodeId(0), 1, 2, 1));
+    let mut machine = machine.build().unwrap();
+    let cache = |level, kind, cpu, kib: u64| Cache {
+        level,
+        kind,
+        cpus: CpuSet::parse(cpu).unwrap(),
+        size: Some(Bytes(kib << 10)),
+        line: None,
+        ways: None,
+    };
+    let kinds = [CacheKind::Data, CacheKind::Instruction];
+    for (cpu, kib) in [("0", 32), ("1", 64)] {
+        machine.caches.extend(kinds.map(|kind| cache(1, kind, cpu, kib)));
+        machine.caches.push(cache(2, CacheKind::Unified, cpu, kib * 32));
+    }
+    let texts = picture(machine);
+    let line = "2 cores; L1d 32 KiB to 64 KiB, L2 1 MiB to 2 MiB";
+    assert!(texts.iter().any(|text| text == line), "{texts:?}");
 }

@@ -585,3 +585,10 @@ fn the_description_is_prose_for_people() {
     assert_eq!(toml::description(SMALL, "x.toml").unwrap(), None);
     assert_eq!(read(&text), read(SMALL));
 }
+
+#[test]
+fn more_caches_than_a_machine_has_levels_for_are_refused() {
+    let text = format!("{SMALL}{}", "[[cache]]\nlevel = 1\nnodes = \"\"\n".repeat(5000));
+    let error = refuse(&text).to_string();
+    assert!(error.contains("more caches; expected at most 4096"), "{error}");
+}

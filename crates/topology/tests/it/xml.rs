@@ -147,6 +147,10 @@ fn machine() -> impl Strategy<Value = Machine> {
             machine.caches.sort_by_key(|cache| (cache.level, cache.kind, cache.cpus.first()));
             let link =
                 |((a, b, kind), id)| Link { id: LinkId(id), a: NodeId(a), b: NodeId(b), kind };
+            let is_there = |(a, b, _): &(u32, u32, String)| {
+                machine.has(Subject::Path { from: NodeId(*a), to: NodeId(*b) })
+            };
+            let links = links.into_iter().filter(is_there).collect::<Vec<_>>();
             machine.links = links.into_iter().zip(0..).map(link).collect();
             describe(&mut machine, &sources, names);
             machine
@@ -182,11 +186,36 @@ fn describe(
 
 proptest! {
     #[test]
-    fn any_knowledge_survives(machine in machine(), facts in vec(fact(), 0..8)) {
+    fn any_knowledge_survives(machine in machine(), mut facts in vec(fact(), 0..8)) {
+        facts.retain(|fact| machine.has(fact.subject));
         let knowledge = Knowledge { machine, facts };
         let text = xml::write(&knowledge);
         prop_assert_eq!(xml::parse(&text, "lab.xml"), Ok(knowledge));
     }
+}
+
+#[test]
+fn links_and_facts_about_what_a_cut_file_lacks_are_left_out() {
+    let mut whole = Knowledge::of(machines::two_nodes());
+    let link = |id, a, b| Link { id: LinkId(id), a: NodeId(a), b: NodeId(b), kind: "UPI".into() };
+    whole.machine.links = vec![link(0, 0, 7), link(1, 0, 1)];
+    let fact =
+        |subject, value| Fact::new(subject, Quantity::Latency, value, Source::Measured, "a test");
+    let path = |from, to| Subject::Path { from: NodeId(from), to: NodeId(to) };
+    whole.facts = vec![
+        fact(Subject::Link(LinkId(0)), 1.0),
+        fact(Subject::Link(LinkId(1)), 2.0),
+        fact(path(0, 7), 3.0),
+        fact(path(0, 1), 4.0),
+    ];
+    let cut = parsed(&xml::write(&whole));
+    assert_eq!(cut.machine.links, [link(0, 0, 1)]);
+    assert_eq!(cut.facts, [fact(Subject::Link(LinkId(0)), 2.0), fact(path(0, 1), 4.0)]);
+    let again = atoll_topology::formats::toml::parse(
+        &atoll_topology::formats::toml::write(&cut),
+        "cut.toml",
+    );
+    assert_eq!(again, Ok(cut));
 }
 
 /// What the installed lstopo makes of a file, in a format; nothing where it is not installed.
@@ -396,6 +425,47 @@ fn hostile_xml_is_refused_cheaply() {
     let wide: String = (0..10_000).map(|number| format!(" a{number}=\"\"")).collect();
     let error = xml::parse(&format!("<topology{wide}/>"), "wide").unwrap_err().to_string();
     assert!(error.contains("more attributes"), "{error}");
+}
+
+/// The smallest topology, with texts among the machine's objects and behind the machine.
+fn tiny(within: &str, behind: &str) -> String {
+    format!(
+        "<topology version=\"2.0\"><object type=\"Machine\">{within}<object type=\"NUMANode\" \
+         os_index=\"0\" cpuset=\"0x1\" gp_index=\"2\" local_memory=\"4096\"/><object type=\"PU\" \
+         os_index=\"0\"/></object>{behind}</topology>"
+    )
+}
+
+#[test]
+fn many_figures_of_many_objects_cost_no_more_than_their_sum() {
+    let objects = "<object type=\"Group\"/>".repeat(100_000);
+    let value = "<memattr_value target_obj_type=\"NUMANode\" target_obj_gp_index=\"2\" value=\"5\" \
+                 initiator_obj_gp_index=\"2\"/>";
+    let values = value.repeat(20_000);
+    let figures = format!("<memattr name=\"Bandwidth\" flags=\"5\">{values}</memattr>");
+    let long = format!("<memattr name=\"{}\">{values}</memattr>", "x".repeat(1 << 20));
+    let knowledge = parsed(&tiny(&objects, &(long + &figures)));
+    assert_eq!(knowledge.facts.len(), 1, "the same path each time");
+}
+
+#[test]
+fn infos_that_name_all_cpus_again_and_again_are_refused() {
+    for (name, value) in
+        [("atoll.cache", "level=1 kind=data cpus=0-65535"), ("atoll.package", "id=1 cpus=0-65535")]
+    {
+        let info = format!("<info name=\"{name}\" value=\"{value}\"/>\n");
+        let error = xml::parse(&tiny(&info.repeat(1000), ""), "big.xml").unwrap_err().to_string();
+        assert!(error.starts_with("big.xml:16: too many cpus in infos"), "{error}");
+    }
+}
+
+#[test]
+fn a_message_shows_control_characters_of_the_file_as_numbers() {
+    let error = xml::parse("\u{1b}[31m<", "a\nb.xml").unwrap_err().to_string();
+    assert!(error.contains("\\u{1b}[31m"), "{error}");
+    let name = tiny("", "").replace("0x1", "&#27;");
+    let error = xml::parse(&name, "lab.xml").unwrap_err().to_string();
+    assert!(!error.contains('\u{1b}') && error.contains("\\u{1b}"), "{error}");
 }
 
 #[test]

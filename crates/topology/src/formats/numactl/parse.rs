@@ -16,6 +16,9 @@ use crate::{
 
 const HEADER: &str = "'available: 2 nodes (0-1)', the first line of 'numactl -H'";
 
+/// What messages call the line after the last.
+const END: &str = "the end of the text";
+
 /// Reads what `numactl -H` prints, also with `--cpu-compress`; `file` is the name for messages.
 pub fn parse(text: &str, file: &str) -> Result<Knowledge, FormatError> {
     let mut lines = Lines { file, lines: text.lines().zip(1..), line: 0 };
@@ -127,7 +130,7 @@ impl<'a, I: Iterator<Item = (&'a str, usize)>> Lines<'a, I> {
         let list = value.split_once('(').map_or(value, |(list, _count)| list);
         let parts = list.split([' ', ',', '\t']).filter(|part| !part.is_empty());
         CpuSet::parse(&parts.collect::<Vec<_>>().join(","))
-            .map_err(|error| self.fail(error.to_string(), "cpus such as '0 1 2 3'"))
+            .map_err(|error| self.fail(error.reason, "cpus such as '0 1 2 3'"))
     }
 
     fn megabytes(&self, value: &str) -> Result<Bytes, FormatError> {
@@ -146,7 +149,7 @@ impl<'a, I: Iterator<Item = (&'a str, usize)>> Lines<'a, I> {
         let head: Vec<String> = std::iter::once("node".to_owned())
             .chain(nodes.keys().map(ToString::to_string))
             .collect();
-        let line = self.next().unwrap_or_default();
+        let line = self.next().unwrap_or(END);
         if !line.split_whitespace().eq(head.iter().map(String::as_str)) {
             let found = format!("'{line:.80}'");
             return Err(self.fail(found, "a column of distances for each of the nodes above"));
@@ -155,7 +158,7 @@ impl<'a, I: Iterator<Item = (&'a str, usize)>> Lines<'a, I> {
     }
 
     fn row(&mut self, id: NodeId, nodes: usize) -> Result<Vec<u32>, FormatError> {
-        let line = self.next().unwrap_or_default();
+        let line = self.next().unwrap_or(END);
         let expected = format!("'{id}:' and {nodes} distances");
         let fail = |found: String| self.fail(found, expected.clone());
         let (name, row) = line.split_once(':').ok_or_else(|| fail(format!("'{line:.80}'")))?;

@@ -5,11 +5,9 @@ use std::time::SystemTime;
 
 use super::reader::{Item, Table};
 use super::structure::Origins;
-use super::{Defaults, cpus, links, values};
+use super::{Defaults, cpus, links};
 use crate::formats::FormatError;
-use crate::{
-    Conditions, CpuId, Fact, LinkId, Machine, NodeId, PackageId, Quantity, Source, Spread, Subject,
-};
+use crate::{Conditions, CpuId, Fact, LinkId, Machine, NodeId, Quantity, Source, Spread, Subject};
 
 const KEYS: [&str; 14] = [
     "quantity", "unit", "subject", "value", "min", "max", "runs", "values", "matrix", "threads",
@@ -233,7 +231,7 @@ impl Facts<'_> {
             false => item.items("subjects")?.collect(),
         };
         for item in subjects {
-            let subject = values::subject(item.text()?);
+            let subject = Subject::named(item.text()?);
             let subject = subject.ok_or_else(|| {
                 item.wrong("\"machine\", \"node 0\", \"package 0\", \"domain 0\", \"link 0\", \"path 0-1\" or \"cpus 0-5\"")
             })?;
@@ -245,23 +243,8 @@ impl Facts<'_> {
 
     /// Refuses a subject that the machine has not. What is hidden from the process may be known.
     fn known(&self, item: &Item<'_>, subject: Subject) -> Result<(), FormatError> {
-        let machine = self.machine;
-        let node = |id: NodeId| {
-            machine.nodes.binary_search_by_key(&id, |node| node.id).is_ok()
-                || machine.hidden.nodes.contains(id)
-        };
-        let cpu = |id: CpuId| machine.cpu(id).is_some() || machine.hidden.cpus.contains(id);
-        let package = |id: PackageId| machine.packages.iter().any(|package| package.id == id);
-        let there = match subject {
-            Subject::Machine => true,
-            Subject::Package(id) => package(id),
-            Subject::Node(id) => node(id),
-            Subject::Domain(id) => id.index() < machine.domains.len(),
-            Subject::Link(id) => id.index() < machine.links.len(),
-            Subject::Path { from, to } => node(from) && node(to),
-            Subject::CpuPair { from, to } => cpu(from) && cpu(to),
-        };
-        there
+        self.machine
+            .has_or_hides(subject)
             .then_some(())
             .ok_or_else(|| item.wrong(format!("something that the machine has, not {subject}")))
     }

@@ -212,9 +212,9 @@ impl<'a> Item<'a> {
     }
 
     pub(super) fn source(self) -> Result<Source, FormatError> {
-        let names = || values::SOURCES.map(|(name, _)| name);
-        let wrong = || self.wrong(format!("one of {}", names().join(", ")));
-        values::source(self.text()?).ok_or_else(wrong)
+        let names = || Source::ALL.map(Source::name).join(", ");
+        let wrong = || self.wrong(format!("one of {}", names()));
+        Source::named(self.text()?).ok_or_else(wrong)
     }
 
     /// A moment: RFC 3339 without quotes, or seconds since 1970.

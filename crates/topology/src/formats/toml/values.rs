@@ -1,37 +1,16 @@
-//! Single values in both directions: sizes with units, names of sources, subjects, times, quoted
-//! texts.
+//! Single values in both directions: sizes with units, times, quoted texts.
 
 use std::time::{Duration, SystemTime};
 
 use toml::value::{Datetime, Offset};
 
+use crate::Bytes;
 use crate::calendar::{civil_from_days, days_from_civil};
-use crate::{Bytes, Source, Subject};
-
-/// Every source by its name.
-pub(super) const SOURCES: [(&str, Source); 6] = [
-    ("measured", Source::Measured),
-    ("observed", Source::Observed),
-    ("discovered", Source::Discovered),
-    ("declared", Source::Declared),
-    ("synthetic", Source::Synthetic),
-    ("assumed", Source::Assumed),
-];
 
 const UNITS: [(&str, u32); 6] =
     [("PiB", 50), ("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10), ("B", 0)];
 
 const DAY_SECONDS: i64 = 86_400;
-
-/// The source of that name.
-pub(super) fn source(name: &str) -> Option<Source> {
-    SOURCES.into_iter().find(|(known, _)| *known == name).map(|(_, source)| source)
-}
-
-/// The name of a source.
-pub(super) fn source_name(source: Source) -> &'static str {
-    SOURCES.into_iter().find(|(_, known)| *known == source).map_or("assumed", |(name, _)| name)
-}
 
 /// A whole number and a binary unit: `24MiB`, `32 GiB`.
 pub(super) fn size(text: &str) -> Option<Bytes> {
@@ -63,24 +42,6 @@ pub(super) fn quoted(text: &str) -> String {
     }
     quoted.push('"');
     quoted
-}
-
-/// What [`Subject`] displays, read back.
-pub(super) fn subject(text: &str) -> Option<Subject> {
-    let Some((kind, ids)) = text.split_once(' ') else {
-        return (text == "machine").then_some(Subject::Machine);
-    };
-    let number = |digits: &str| digits.parse::<u32>().ok();
-    let pair = || ids.split_once('-').and_then(|(a, b)| Some((number(a)?, number(b)?)));
-    Some(match kind {
-        "package" => Subject::Package(number(ids)?.into()),
-        "node" => Subject::Node(number(ids)?.into()),
-        "domain" => Subject::Domain(number(ids)?.into()),
-        "link" => Subject::Link(number(ids)?.into()),
-        "path" => pair().map(|(from, to)| Subject::Path { from: from.into(), to: to.into() })?,
-        "cpus" => pair().map(|(from, to)| Subject::CpuPair { from: from.into(), to: to.into() })?,
-        _ => return None,
-    })
 }
 
 /// The moment of a TOML date and time with an offset from UTC; none without one of the three.

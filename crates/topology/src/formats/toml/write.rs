@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::values::{quoted, size_written, source_name};
+use super::values::{quoted, size_written};
 use super::write_facts;
 use crate::{Bytes, Cache, CacheKind, CpuSet, Knowledge, Link, Machine, Node};
 
@@ -53,7 +53,7 @@ fn head(machine: &Machine) -> String {
         ("distances", machine.distances_source),
         ("pages", machine.pages_source),
     ] {
-        line(&mut text, &format!("{key} = \"{}\"", source_name(source)));
+        line(&mut text, &format!("{key} = \"{}\"", source.name()));
     }
     let size = size_written(machine.page_size);
     line(&mut text, &format!("\n[pages]\nsize = {size}\nhuge = {huge}"));

@@ -2,7 +2,7 @@
 //! and value in common share an entry, as a matrix where they fill enough of one.
 
 use super::figures::matrix_subjects;
-use super::values::{quoted, source_name, time_written};
+use super::values::{quoted, time_written};
 use crate::{Fact, Knowledge, Machine, Subject};
 
 /// Appends the facts.
@@ -33,7 +33,7 @@ fn common(fact: &Fact) -> String {
     };
     key("threads", fact.conditions.threads.map(|threads| threads.to_string()));
     key("load", fact.conditions.load.map(|load| format!("{load:?}")));
-    key("source", Some(format!("\"{}\"", source_name(fact.source))));
+    key("source", Some(format!("\"{}\"", fact.source.name())));
     key("origin", Some(quoted(&fact.origin)));
     key("at", fact.at.map(time_written));
     text

@@ -8,9 +8,7 @@ use super::document::{AttributeValue, Info};
 use super::infos::{self, Fields};
 use super::scan::Place;
 use crate::formats::FormatError;
-use crate::{
-    Conditions, CpuId, DomainId, Fact, LinkId, NodeId, PackageId, Quantity, Source, Spread, Subject,
-};
+use crate::{Conditions, Fact, Quantity, Source, Spread, Subject};
 
 /// One GB/s in MiB/s, the unit of hwloc's bandwidths.
 const MIB_PER_GB: f64 = 1e9 / (1 << 20) as f64;
@@ -78,7 +76,7 @@ pub(super) fn read(info: &Info<'_>) -> Result<Fact, FormatError> {
     let fields = Fields::of(rest, "origin", place)?;
     let value = fields.finite("value")?;
     Ok(Fact {
-        subject: read_subject(subject).ok_or_else(fail)?,
+        subject: Subject::named(subject).ok_or_else(fail)?,
         quantity: Quantity::named(quantity).ok_or_else(fail)?,
         conditions: Conditions { threads: fields.get("threads")?, load: fields.finite("load")? },
         value: fields.parsed("value", value)?,
@@ -86,27 +84,6 @@ pub(super) fn read(info: &Info<'_>) -> Result<Fact, FormatError> {
         source: fields.parsed("source", Source::named(fields.need("source")?))?,
         origin: fields.free_text("origin")?,
         at: read_at(&fields, place)?,
-    })
-}
-
-fn read_subject(text: &str) -> Option<Subject> {
-    if text == "machine" {
-        return Some(Subject::Machine);
-    }
-    let (kind, ids) = text.split_once(' ')?;
-    let id = || ids.parse::<u32>().ok();
-    let pair = || {
-        let (from, to) = ids.split_once('-')?;
-        Some((from.parse::<u32>().ok()?, to.parse::<u32>().ok()?))
-    };
-    Some(match kind {
-        "package" => Subject::Package(PackageId(id()?)),
-        "node" => Subject::Node(NodeId(id()?)),
-        "domain" => Subject::Domain(DomainId(id()?)),
-        "link" => Subject::Link(LinkId(id()?)),
-        "path" => pair().map(|(from, to)| Subject::Path { from: NodeId(from), to: NodeId(to) })?,
-        "cpus" => pair().map(|(from, to)| Subject::CpuPair { from: CpuId(from), to: CpuId(to) })?,
-        _ => return None,
     })
 }
 

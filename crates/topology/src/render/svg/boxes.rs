@@ -17,7 +17,7 @@ const MEMORY_ASPECT: f64 = 6.0;
 /// Distance between outermost blocks.
 const GROUP_GAP: f64 = 14.0;
 /// Widest text that may widen a box.
-const TEXT_MAX: f64 = 300.0;
+const TEXT_MAX: f64 = 330.0;
 /// With more cpus than this cells have no numbers.
 const NUMBERED_MAX: usize = 256;
 /// With more cpus than this there are no cells: they would be a grey surface.

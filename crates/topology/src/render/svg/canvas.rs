@@ -7,6 +7,8 @@ const FONTS: &str = "Inter, 'Helvetica Neue', Arial, 'DejaVu Sans', sans-serif";
 /// Width of an average character by the size of the type, in the widest of the typefaces.
 const CHARACTER: f64 = 0.58;
 const CHARACTER_BOLD: f64 = 0.66;
+/// What sums of coordinates may be off by, px.
+const ROUNDING: f64 = 0.01;
 
 /// Width and height, px.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -54,7 +56,8 @@ impl Type {
 
     /// The text, cut where it would be wider.
     fn fitted(self, text: &str, width: f64) -> String {
-        if self.width(text) <= width {
+        // A box as wide as its text is found less wide by what its edges lost to rounding.
+        if self.width(text) <= width + ROUNDING {
             return text.to_owned();
         }
         let each = self.width("x");

@@ -18,15 +18,36 @@ use crate::formats::xml::infos::{self, Fields};
 use crate::formats::xml::scan::Place;
 use crate::formats::{FormatError, mask};
 use crate::{
-    Bytes, CPUS_MAX, CpuId, CpuSet, Hidden, HugePages, IdSet, Knowledge, Limits, LinkId, NODES_MAX,
-    NodeId, NodeSet, Source,
+    Bytes, CPUS_MAX, CpuId, CpuSet, Hidden, HugePages, IdSet, Knowledge, Limits, Link, LinkId,
+    NODES_MAX, NodeId, NodeSet, Source, Subject,
 };
 
 /// The knowledge that a file holds.
 pub(super) fn knowledge(document: &Document<'_>) -> Result<Knowledge, FormatError> {
     let reading = Reading::of(document)?;
     let machine = assemble::machine(reading.parts()?);
-    Ok(Knowledge { machine, facts: reading.facts()? })
+    Ok(present(Knowledge { machine, facts: reading.facts()? }))
+}
+
+/// Without links and facts about what is not there: `lstopo --restrict` cuts a machine and leaves its
+/// infos as they are.
+fn present(mut known: Knowledge) -> Knowledge {
+    let machine = &mut known.machine;
+    let is_there = |link: &Link| machine.has(Subject::Path { from: link.a, to: link.b });
+    let kept: Vec<Link> = machine.links.iter().filter(|link| is_there(link)).cloned().collect();
+    let numbers: HashMap<LinkId, LinkId> =
+        kept.iter().zip(0..).map(|(link, number)| (link.id, LinkId(number))).collect();
+    machine.links = kept.into_iter().map(|link| Link { id: numbers[&link.id], ..link }).collect();
+    known.facts.retain_mut(|fact| {
+        if let Subject::Link(id) = &mut fact.subject {
+            return numbers.get(id).is_some_and(|number| {
+                *id = *number;
+                true
+            });
+        }
+        known.machine.has_or_hides(fact.subject)
+    });
+    known
 }
 
 /// Objects by what is asked of them.
