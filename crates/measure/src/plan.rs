@@ -42,6 +42,18 @@ pub(crate) struct Plan {
     pub(crate) notes: Vec<String>,
 }
 
+/// A buffer that no node could hold is a slip of the pen; one that a node is too full for is noted
+/// when it is that node's turn.
+fn check_buffer(machine: &Machine, options: &Options) -> Result<(), MeasureError> {
+    let largest = machine.nodes.iter().map(|node| node.memory).max().unwrap_or_default();
+    match options.buffer.filter(|buffer| *buffer > largest) {
+        Some(buffer) => Err(MeasureError::Options {
+            what: format!("a buffer of {buffer}; the largest node has {largest}"),
+        }),
+        None => Ok(()),
+    }
+}
+
 impl Plan {
     pub(crate) fn new(machine: &Machine, options: &Options) -> Result<Self, MeasureError> {
         options.check()?;
@@ -53,6 +65,7 @@ impl Plan {
         if on_memory && machine.nodes_with_memory().next().is_none() {
             return Err(MeasureError::NoMemory { machine: name() });
         }
+        check_buffer(machine, options)?;
         let mut notes = general_notes(machine, options);
         let (mut turns, mut pair_cpus) = (Vec::new(), Vec::new());
         for node in machine.nodes_with_memory() {

@@ -78,6 +78,15 @@ impl<'a> View<'a> {
         self.snapshot.processes.iter().map(|process| process.id.pid).collect()
     }
 
+    /// The command that takes the pages of a node to the node where the threads run; none where that
+    /// is several, since `migratepages` takes all pages of a node to one other.
+    fn pages_to_threads(&self, node: NodeId) -> Vec<String> {
+        match self.running.first().filter(|_| self.running.len() == 1) {
+            Some(to) => vec![self.for_each(|pid| format!("migratepages {pid} {node} {to}"))],
+            None => Vec::new(),
+        }
+    }
+
     /// One command for each process, or a loop over all of them.
     fn for_each(&self, command: impl Fn(&str) -> String) -> String {
         match self.pids().as_slice() {
@@ -87,16 +96,6 @@ impl<'a> View<'a> {
                 let first: Vec<String> = pids.iter().take(PIDS_MAX).map(u32::to_string).collect();
                 format!("for p in {}{more}; do {}; done", first.join(" "), command("$p"))
             }
-        }
-    }
-
-    fn allowed(&self) -> NodeSet {
-        let mut sets = self.snapshot.processes.iter().map(|process| &process.nodes_allowed);
-        let first = sets.next().cloned().unwrap_or_default();
-        let all = sets.fold(first, |all, set| all.intersection(set));
-        match all.is_empty() {
-            true => self.nodes.with_memory().clone(),
-            false => all.intersection(self.nodes.with_memory()),
         }
     }
 }
@@ -123,18 +122,14 @@ fn one_node(view: &View<'_>) -> Option<Warning> {
     if view.running.len() < 2 {
         return None;
     }
-    let all = view.allowed();
     let cause = if is_default(view) {
         ": under the policy 'default' the thread that touches a page first decides, so one loader \
          may have done it"
     } else {
         ""
     };
-    let mut mend =
-        vec!["atoll run -i all -- COMMAND   # restart it with its pages interleaved".into()];
-    if all.len() > 1 {
-        mend.push(view.for_each(|pid| format!("migratepages {pid} {node} {all}")));
-    }
+    // Only a restart spreads pages: migratepages takes each node to one other and no node to several.
+    let mend = vec!["atoll run -i all -- COMMAND   # restart it with its pages interleaved".into()];
     Some(Warning {
         rule: "memory_on_one_node",
         what: format!(
@@ -162,9 +157,13 @@ fn far_threads(view: &View<'_>) -> Option<Warning> {
     if local >= FAR || view.running.is_empty() || share < ONE_NODE {
         return None;
     }
+    // Which says more, and mends the same.
+    if excluded_node(view).is_some() {
+        return None;
+    }
     let cpus = rows().find(|row| row.node == Some(node)).map(|row| row.cpus.clone());
     let running = &view.running;
-    let mut mend = vec![view.for_each(|pid| format!("migratepages {pid} {node} {running}"))];
+    let mut mend = view.pages_to_threads(node);
     if let Some(cpus) = cpus.filter(|cpus| !cpus.is_empty()) {
         mend.push(view.for_each(|pid| format!("taskset -acp {cpus} {pid}")));
     }
@@ -202,7 +201,11 @@ fn excluded_node(view: &View<'_>) -> Option<Warning> {
             "no thread may run on node {node} (cpus {cpus}), which holds {:.0} % of the memory",
             100.0 * share
         ),
-        mend: vec![view.for_each(|pid| format!("taskset -acp {allowed} {pid}"))],
+        mend: [
+            view.pages_to_threads(node),
+            vec![view.for_each(|pid| format!("taskset -acp {allowed} {pid}"))],
+        ]
+        .concat(),
     })
 }
 

@@ -81,7 +81,8 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Ends> {
     terminal::say(format_args!("measuring for some {} s; Ctrl-C keeps what is done", whole(time)));
     let report = until_interrupted(&machine, &options)?;
     known.merge(report.facts.iter().cloned());
-    let kept = (!args.no_save).then(|| store::save_live(&report.facts));
+    let is_kept = !args.no_save && !report.facts.is_empty();
+    let kept = is_kept.then(|| store::save_live(&report.facts));
     let text = match json {
         true => json_text(&report),
         false => text(&report, &known.machine),

@@ -159,6 +159,14 @@ fn measured_figures_are_kept_and_later_commands_show_them() {
 }
 
 #[test]
+fn a_buffer_that_no_node_holds_is_refused_and_nothing_is_kept() {
+    let home = tempfile::tempdir().unwrap();
+    let error = tools_in(home.path(), &["topo", "measure", "--buffer", "9999T"]).failed(2);
+    assert!(error.contains("largest node"), "{error}");
+    assert!(!home.path().join(".local").exists());
+}
+
+#[test]
 fn a_damaged_store_is_told_and_the_machine_is_shown_all_the_same() {
     let home = tempfile::tempdir().unwrap();
     let measure =
