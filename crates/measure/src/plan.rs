@@ -65,7 +65,9 @@ impl Plan {
         if on_memory && machine.nodes_with_memory().next().is_none() {
             return Err(MeasureError::NoMemory { machine: name() });
         }
-        check_buffer(machine, options)?;
+        if on_memory {
+            check_buffer(machine, options)?;
+        }
         let mut notes = general_notes(machine, options);
         let (mut turns, mut pair_cpus) = (Vec::new(), Vec::new());
         for node in machine.nodes_with_memory() {

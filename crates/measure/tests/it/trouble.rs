@@ -124,10 +124,17 @@ fn options_out_of_bounds_are_told_with_their_bounds() {
 }
 
 #[test]
-fn absurd_sizes_are_noted_and_never_allocated() {
-    let world = World::new(machines::one_node());
-    let report =
-        world.measure(&Options { buffer: Some(Bytes(u64::MAX)), ..brief(&Part::ALL[..4]) });
+fn a_buffer_as_large_as_the_node_is_noted_and_a_larger_one_refused() {
+    const MEMORY: u64 = 32 << 20;
+    let sized = |bytes| Options { buffer: Some(Bytes(bytes)), ..brief(&Part::ALL[..4]) };
+    let node = NodeShape::with_cpus(NodeId(0), 1, 2, 1).memory(Bytes(MEMORY));
+    let small = MachineBuilder::new("small").node(node).build().unwrap();
+    for bytes in [MEMORY + 1, u64::MAX] {
+        let error = error(small.clone(), &sized(bytes));
+        assert!(matches!(error, MeasureError::Options { .. }), "{error}");
+    }
+    let world = World::new(small);
+    let report = world.measure(&sized(MEMORY));
     assert!(
         noted(&report, "reads instead")
             || noted(&report, "too little for")

@@ -23,6 +23,8 @@ use args::ReportTo;
 
 /// What `--help` shows.
 pub const EXAMPLES: &str = "\
+Examples:
+
 How do I put PostgreSQL on node 1?
   atoll run -N 1 -m 1 -- postgres -D /data         threads and memory on node 1 and nowhere else
   atoll run --placement aligned -N 1 -- postgres -D /data

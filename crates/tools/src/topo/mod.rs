@@ -22,6 +22,8 @@ pub use which::live;
 
 /// What `--help` shows.
 pub const EXAMPLES: &str = "\
+Examples:
+
 What is this machine?
   atoll topo                              a tree, with what was measured of it
   atoll topo -H                           as numactl -H prints it
