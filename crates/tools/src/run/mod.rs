@@ -47,6 +47,11 @@ refuses is said on stderr and left out; --strict starts nothing instead (3 refus
 
 /// Runs it.
 pub(crate) fn run(args: &Args) -> Result<(), Ends> {
+    let name = args.program().name;
+    if name.as_encoded_bytes().starts_with(b"-") {
+        let message = format!("there is no flag '{}'; see 'run --help'", name.to_string_lossy());
+        return Err(Ends::with(Exit::Usage, message));
+    }
     let machine = discover(args).map_err(anyhow::Error::from)?;
     let plan = Plan::new(&machine, &args.request()).map_err(without_plan)?;
     let programs = programs(args, &machine, &plan)?;

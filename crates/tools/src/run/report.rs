@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use atoll_process::launch::{
     InstanceOutcome, InstancePlan, MachineCounters, NodePages, Obstacle, Outcome, Plan, Sampled,
 };
-use atoll_sys::Ending;
+use atoll_sys::{Ending, Root};
 use atoll_topology::Bytes;
 use serde::Serialize;
 
@@ -39,7 +39,9 @@ struct Instance<'a> {
     seconds_system: f64,
     faults_minor: u64,
     faults_major: u64,
-    bytes_resident_max: Bytes,
+    /// Of its largest process; none where it is no more than Atoll's own, of which the kernel counts
+    /// what was resident between fork and exec.
+    bytes_resident_max: Option<Bytes>,
     /// Share of the peak's pages that were on the nodes of the policy.
     share_on_asked_nodes: Option<f64>,
     #[serde(flatten)]
@@ -110,11 +112,20 @@ fn of<'a>(instance: &'a InstanceOutcome, command: &'a str) -> Instance<'a> {
         seconds_system: ended.time_system.as_secs_f64(),
         faults_minor: ended.faults_minor,
         faults_major: ended.faults_major,
-        bytes_resident_max: Bytes(ended.resident_kib_max.saturating_mul(1024)),
+        bytes_resident_max: Some(Bytes(ended.resident_kib_max.saturating_mul(1024)))
+            .filter(|most| *most > own_peak()),
         share_on_asked_nodes: sampled.and_then(|seen| share(&instance.plan, &seen.pages_peak)),
         sampled,
         ending: ended.ending,
     }
+}
+
+/// The most that Atoll itself had resident; nothing where procfs does not tell.
+fn own_peak() -> Bytes {
+    let status = Root::live().read_text("/proc/self/status").unwrap_or_default();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = peak.and_then(|peak| peak.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    Bytes(kib.unwrap_or(0).saturating_mul(1024))
 }
 
 /// Share of pages on the nodes of the policy; none without nodes or pages.
@@ -144,11 +155,10 @@ impl Instance<'_> {
             "  ended       {how} after {:.2} s; {:.2} s user, {:.2} s system, with its children",
             self.seconds_elapsed, self.seconds_user, self.seconds_system
         )?;
-        writeln!(
-            out,
-            "  faults      {} minor, {} major; {} resident in its largest process",
-            self.faults_minor, self.faults_major, self.bytes_resident_max
-        )
+        let most = self.bytes_resident_max;
+        let most = most.map(|most| format!("; {most} resident in its largest process"));
+        let (minor, major) = (self.faults_minor, self.faults_major);
+        writeln!(out, "  faults      {minor} minor, {major} major{}", most.unwrap_or_default())
     }
 
     fn write_sampled(&self, sampled: &Sampled, out: &mut dyn Write) -> io::Result<()> {
@@ -166,8 +176,8 @@ impl Instance<'_> {
         let (looks, processes) = (counted(count as usize, "look"), counted(most, "process"));
         let after = sampled.last.as_secs_f64();
         writeln!(out, "  pages last  {last}  ({looks}, the last at {after:.2} s; {processes})")?;
-        if sampled.bytes_peak().0 < self.bytes_resident_max.0 / 2 {
-            let (seen, most) = (sampled.bytes_peak(), self.bytes_resident_max);
+        let seen = sampled.bytes_peak();
+        if let Some(most) = self.bytes_resident_max.filter(|most| seen.0 < most.0 / 2) {
             writeln!(out, "              looked too early: {seen} of {most} or more were seen")?;
         }
         if sampled.unread_last > 0 {

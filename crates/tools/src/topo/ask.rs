@@ -102,11 +102,24 @@ pub(super) fn facts(args: &FactsArgs, known: &Knowledge, json: bool) -> Result<S
     if json {
         return Ok(format!("{:#}\n", render::facts_json(&facts, now)));
     }
-    let rows: Vec<[String; 7]> = facts.iter().map(|fact| fact_row(fact, now)).collect();
-    Ok(table(&["subject", "quantity", "value", "unit", "conditions", "source", "origin"], &rows))
+    let rows: Vec<[String; 9]> = facts.iter().map(|fact| fact_row(fact, now)).collect();
+    Ok(table(
+        &[
+            "subject",
+            "quantity",
+            "value",
+            "unit",
+            "least",
+            "most",
+            "conditions",
+            "source",
+            "origin",
+        ],
+        &rows,
+    ))
 }
 
-fn fact_row(fact: &Fact, now: SystemTime) -> [String; 7] {
+fn fact_row(fact: &Fact, now: SystemTime) -> [String; 9] {
     let threads = fact.conditions.threads.map(|threads| format!("{threads} threads"));
     let load = fact.conditions.load.map(|load| format!("at {load:.1} GB/s"));
     let conditions: Vec<String> = threads.into_iter().chain(load).collect();
@@ -114,18 +127,20 @@ fn fact_row(fact: &Fact, now: SystemTime) -> [String; 7] {
     [
         fact.subject.to_string(),
         fact.quantity.to_string(),
-        value(fact),
+        value(fact.value),
         fact.quantity.unit().to_owned(),
+        fact.spread.map(|spread| value(spread.min)).unwrap_or_default(),
+        fact.spread.map(|spread| value(spread.max)).unwrap_or_default(),
         conditions.join(", "),
         fact.source.name().to_owned(),
         format!("{}{age}", fact.origin),
     ]
 }
 
-fn value(fact: &Fact) -> String {
-    match fact.value.fract() == 0.0 {
-        true => format!("{}", fact.value),
-        false => format!("{:.2}", fact.value),
+fn value(value: f64) -> String {
+    match value.fract() == 0.0 {
+        true => format!("{value}"),
+        false => format!("{value:.2}"),
     }
 }
 

@@ -7,12 +7,25 @@ use atoll_topology::{CpuId, Fact, Knowledge, NodeId, Quantity, Subject, render};
 /// More cpus than this, and core-to-core times are summed up instead of listed.
 const CPUS_LISTED_MAX: usize = 16;
 
+/// More paths than this, and their spread is left to `topo facts`.
+const PATHS_LISTED_MAX: usize = 16;
+
+/// Between the least and the most, as a share of the median: beyond it a figure is not steady.
+const SPREAD_WIDE: f64 = 0.2;
+
 /// A path between two nodes: cpus, memory.
 type Path = (NodeId, NodeId);
 
 /// Matrices; bandwidth by threads; latency by load; times from core to core.
 pub(super) fn text(known: &Knowledge) -> String {
-    let sections = [render::figures(known), by_threads(known), by_load(known), core_to_core(known)];
+    let sections = [
+        render::figures(known),
+        latencies(known),
+        by_threads(known),
+        by_load(known),
+        core_to_core(known),
+        unsteady(known),
+    ];
     let sections: Vec<String> = sections.into_iter().filter(|text| !text.is_empty()).collect();
     sections.join("\n")
 }
@@ -24,23 +37,62 @@ fn path(fact: &Fact) -> Option<Path> {
     }
 }
 
+/// `17.1 (16.8–17.3)`: the median, the least and the most.
+fn with_spread(fact: &Fact) -> String {
+    let spread = fact.spread.map(|spread| format!(" ({:.1}–{:.1})", spread.min, spread.max));
+    format!("{:.1}{}", fact.value, spread.unwrap_or_default())
+}
+
+/// Idle latencies with their spread, which the matrix has no room for.
+fn latencies(known: &Knowledge) -> String {
+    let facts = known.facts.iter().filter(|fact| fact.quantity == Quantity::Latency);
+    let rows: Vec<String> = facts
+        .filter_map(|fact| {
+            let (from, to) = path(fact)?;
+            Some(format!("  {from} → {to}  {}\n", with_spread(fact)))
+        })
+        .collect();
+    match rows.len() {
+        1..=PATHS_LISTED_MAX => {
+            format!("Latency, ns (cpus of node → memory of node; least–most)\n{}", rows.concat())
+        }
+        _ => String::new(),
+    }
+}
+
+/// How many figures cannot be relied on.
+fn unsteady(known: &Knowledge) -> String {
+    let is_wide = |fact: &&Fact| {
+        fact.spread.is_some_and(|it| it.max - it.min > SPREAD_WIDE * fact.value.abs())
+    };
+    match known.facts.iter().filter(is_wide).count() {
+        0 => String::new(),
+        wide => format!(
+            "{wide} of {} figures differ by more than {:.0} % from run to run: something else ran\n",
+            known.facts.len(),
+            100.0 * SPREAD_WIDE
+        ),
+    }
+}
+
 /// Bandwidth of each path by number of threads, where there is more than one number.
 fn by_threads(known: &Knowledge) -> String {
-    let mut rows: BTreeMap<(Quantity, Path), BTreeMap<u32, f64>> = BTreeMap::new();
+    let mut rows: BTreeMap<(Quantity, Path), BTreeMap<u32, &Fact>> = BTreeMap::new();
     for fact in known.facts.iter().filter(|fact| fact.quantity.unit() == "GB/s") {
         if let (Some(path), Some(threads)) = (path(fact), fact.conditions.threads) {
-            rows.entry((fact.quantity, path)).or_default().insert(threads, fact.value);
+            rows.entry((fact.quantity, path)).or_default().insert(threads, fact);
         }
     }
     rows.retain(|_, row| row.len() > 1);
     if rows.is_empty() {
         return String::new();
     }
-    let mut text = "Bandwidth by threads, GB/s (cpus of node → memory of node)\n".to_owned();
+    let mut text =
+        "Bandwidth by threads, GB/s (cpus of node → memory of node; least–most)\n".to_owned();
     for ((quantity, (from, to)), row) in &rows {
         let enough = saturation(known, *quantity, (*from, *to));
         let cells: Vec<String> =
-            row.iter().map(|(threads, value)| format!("{threads}: {value:.1}")).collect();
+            row.iter().map(|(threads, fact)| format!("{threads}: {}", with_spread(fact))).collect();
         let name = quantity.name().trim_end_matches("_bandwidth");
         text.push_str(&format!("  {from} → {to}  {name:<6} {}{enough}\n", cells.join("  ")));
     }
@@ -80,12 +132,12 @@ fn by_load(known: &Knowledge) -> String {
 
 /// Times from cpu to cpu: all of them on small machines, their range on others.
 fn core_to_core(known: &Knowledge) -> String {
-    let mut times: Vec<((CpuId, CpuId), f64)> = known
+    let mut times: Vec<((CpuId, CpuId), &Fact)> = known
         .facts
         .iter()
         .filter(|fact| fact.quantity == Quantity::CoreToCore)
         .filter_map(|fact| match fact.subject {
-            Subject::CpuPair { from, to } => Some(((from, to), fact.value)),
+            Subject::CpuPair { from, to } => Some(((from, to), fact)),
             _ => None,
         })
         .collect();
@@ -96,12 +148,12 @@ fn core_to_core(known: &Knowledge) -> String {
     if known.machine.cpus.len() <= CPUS_LISTED_MAX {
         times.sort_by_key(|(pair, _)| *pair);
         for ((from, to), time) in times {
-            text.push_str(&format!("  cpu {from} → {to}  {time:.1}\n"));
+            text.push_str(&format!("  cpu {from} → {to}  {}\n", with_spread(time)));
         }
         return text;
     }
-    times.sort_by(|a, b| a.1.total_cmp(&b.1));
-    let at = |share: usize| times[(times.len() - 1) * share / 100].1;
+    times.sort_by(|a, b| a.1.value.total_cmp(&b.1.value));
+    let at = |share: usize| times[(times.len() - 1) * share / 100].1.value;
     text.push_str(&format!(
         "  {} pairs: least {:.1}, median {:.1}, most {:.1}\n",
         times.len(),

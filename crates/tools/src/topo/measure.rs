@@ -40,7 +40,8 @@ pub(super) struct Args {
     /// What to measure: latency, bandwidth, loaded, cross-traffic, core-to-core [default: all]
     #[arg(long, value_name = "PARTS", value_delimiter = ',', value_parser = part)]
     parts: Vec<Part>,
-    /// Memory to read on each node [default: four times the last-level caches, at least 64 MiB]
+    /// Memory to read on each node [default: four times the last-level caches, at least 64 MiB]; the
+    /// figures are not kept, since those of a small buffer are of caches
     #[arg(long, value_name = "SIZE", value_parser = bytes::parse)]
     buffer: Option<Bytes>,
     /// Repetitions of each figure
@@ -81,7 +82,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Ends> {
     terminal::say(format_args!("measuring for some {} s; Ctrl-C keeps what is done", whole(time)));
     let report = until_interrupted(&machine, &options)?;
     known.merge(report.facts.iter().cloned());
-    let is_kept = !args.no_save && !report.facts.is_empty();
+    let is_kept = !args.no_save && args.buffer.is_none() && !report.facts.is_empty();
     let kept = is_kept.then(|| store::save_live(&report.facts));
     let text = match json {
         true => json_text(&report),

@@ -67,6 +67,15 @@ fn a_program_that_is_not_found_or_cannot_be_run_has_its_own_code() {
 }
 
 #[test]
+fn a_mistyped_flag_is_no_program() {
+    for flags in [&["--membnd", "0", "true"][..], &["--show"], &["--", "-x"]] {
+        let ran = output(flags);
+        assert_eq!(ran.status.code(), Some(2), "{flags:?}");
+        assert!(text(&ran.stderr).contains("there is no flag"), "{flags:?}");
+    }
+}
+
+#[test]
 fn the_program_has_the_same_affinity_and_policy_as_under_numactl() {
     let flags: &[&[&str]] = &[
         &[],
