@@ -4,7 +4,9 @@ mod args;
 mod report;
 mod words;
 
+use std::ffi::OsStr;
 use std::io::{Write, stderr, stdout};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use anyhow::Context;
@@ -91,10 +93,23 @@ fn dry_run(args: &Args, plan: &Plan, programs: &[Program], found: &[Obstacle]) -
         true => words::dry_run_json(plan, programs, found, &mut stdout())?,
         false => words::dry_run(plan, programs, found, &mut stdout())?,
     }
+    if let Some(program) = programs.iter().find(|program| !is_found(&program.name)) {
+        let message = format!("{}: no such program", program.name.to_string_lossy());
+        return Err(Ends::with(Exit::NotFound, message));
+    }
     match args.is_strict() && !found.is_empty() {
         true => Err(Ends::quietly(refusal(found))),
         false => Ok(()),
     }
+}
+
+/// Whether there is a file of that name: itself where it has a slash, else in a directory of `$PATH`.
+fn is_found(name: &OsStr) -> bool {
+    if name.as_encoded_bytes().contains(&b'/') {
+        return Path::new(name).is_file();
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|directory| directory.join(name).is_file())
 }
 
 fn warn(plan: &Plan, found: &[Obstacle]) {

@@ -4,7 +4,8 @@ use std::fmt::Write;
 use std::time::SystemTime;
 
 use atoll_topology::{
-    Age, CostBasis, CpuSet, Fact, Knowledge, NodeId, Quantity, SetSpec, Source, render,
+    Age, CostBasis, CpuSet, Fact, Knowledge, LinkId, NodeId, Quantity, SetSpec, Source, Subject,
+    render,
 };
 use serde_json::{Value, json};
 
@@ -243,12 +244,11 @@ pub(super) fn route(args: &RouteArgs, known: &Knowledge, json: bool) -> Result<S
     let mut text = format!("node {}: {hops}\n", nodes.join(" → "));
     for &id in &route.links {
         let link = &known.machine.links[id.index()];
-        let bandwidth = known.link_bandwidth(id).map(|b| format!(", {b:.1} GB/s"));
+        let bandwidth = link_bandwidth(known, id).unwrap_or_default();
         let narrowest = match route.narrowest {
-            Some((narrowest, _)) if narrowest == id => " (narrowest)",
+            Some((narrowest, _)) if narrowest == id && route.links.len() > 1 => ", the narrowest",
             _ => "",
         };
-        let bandwidth = bandwidth.unwrap_or_default();
         let _ = writeln!(
             text,
             "  link {id}: {} between nodes {} and {}{bandwidth}{narrowest}",
@@ -260,6 +260,17 @@ pub(super) fn route(args: &RouteArgs, known: &Knowledge, json: bool) -> Result<S
 
 fn not_here(error: impl std::fmt::Display) -> Ends {
     Ends::with(Exit::NotHere, error)
+}
+
+/// `, 10.9 GB/s (declared)`
+fn link_bandwidth(known: &Knowledge, link: LinkId) -> Option<String> {
+    let bandwidth = known.link_bandwidth(link)?;
+    let is_it = |fact: &&Fact| {
+        let subject = fact.subject == Subject::Link(link);
+        subject && fact.quantity == Quantity::ReadBandwidth && fact.value == bandwidth
+    };
+    let source = known.facts.iter().find(is_it).map(|fact| format!(" ({})", fact.source.name()));
+    Some(format!(", {bandwidth:.1} GB/s{}", source.unwrap_or_default()))
 }
 
 /// The cpus that count as free.

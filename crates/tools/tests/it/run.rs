@@ -67,6 +67,13 @@ fn a_program_that_is_not_found_or_cannot_be_run_has_its_own_code() {
 }
 
 #[test]
+fn a_dry_run_misses_a_program_that_is_not_there() {
+    assert_eq!(code(&["--dry-run", "no-such-program-anywhere"]), Some(127));
+    assert_eq!(code(&["--dry-run", "/no/such/program"]), Some(127));
+    assert_eq!(code(&["--dry-run", "/bin/sh"]), Some(0));
+}
+
+#[test]
 fn a_mistyped_flag_is_no_program() {
     for flags in [&["--membnd", "0", "true"][..], &["--show"], &["--", "-x"]] {
         let ran = output(flags);
