@@ -11,9 +11,8 @@ use atoll_topology::{CpuId, CpuSet, Machine};
 
 use crate::samples::Samples;
 
-/// What is between groups takes at least so many times what is within. Handovers within one
-/// last-level cache differ by up to 1.4 along a ring or mesh; across caches they take 2 to 5 times as
-/// long.
+/// What is between groups takes at least so many times what is within. An assumption: handovers within
+/// one last-level cache differ along its ring or mesh, and those across caches by much more.
 const CLEAR: f64 = 1.6;
 
 /// Groups within the domains of the machine, where handover times split a domain clearly: two or more

@@ -42,7 +42,8 @@ pub struct Progress {
     pub left: Duration,
 }
 
-/// How long [`measure`] will take, estimated: within a factor of two on an idle machine.
+/// How long [`measure`] will take, estimated for an idle machine with memory of usual speed; an
+/// emulated one takes several times as long.
 ///
 /// # Errors
 /// Those of [`measure`].

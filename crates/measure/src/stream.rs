@@ -7,8 +7,8 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// Bytes between two looks at the stop flag: large enough that counting costs little (some 2 ns in
-/// 400), small enough that a throttled load comes evenly.
+/// Bytes between two looks at the stop flag: large enough that counting costs little beside
+/// reading them, small enough that a throttled load comes evenly.
 const BLOCK: usize = 8 << 10;
 
 /// Values that are written: no two neighbouring bytes alike, so that it stays stores and does not

@@ -96,9 +96,22 @@ impl From<anyhow::Error> for Ends {
         });
         match is_closed_pipe {
             true => Self::quietly(Exit::Done),
-            false => Self::with(Exit::Own, format!("{error:#}")),
+            false => Self::with(Exit::Own, told_once(&error)),
         }
     }
+}
+
+/// The error and its causes, without those that an error before them has in its own words already.
+fn told_once(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(|cause| cause.to_string()) {
+        if text.is_empty() {
+            text = cause;
+        } else if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
 }
 
 impl From<std::io::Error> for Ends {
@@ -114,6 +127,16 @@ mod tests {
     use anyhow::Context;
 
     use super::*;
+
+    #[test]
+    fn a_cause_is_told_once() {
+        let full = || Error::other("the disk is full");
+        let message = |error: anyhow::Error| Ends::from(error).message.unwrap();
+        let named = anyhow::Error::from(full()).context("x.svg");
+        assert_eq!(message(named), "x.svg: the disk is full");
+        let worded = anyhow::Error::from(full()).context("x.svg: the disk is full; free some");
+        assert_eq!(message(worded), "x.svg: the disk is full; free some");
+    }
 
     #[test]
     fn a_reader_that_went_away_is_no_failure() {

@@ -68,7 +68,8 @@ fn unsteady(known: &Knowledge) -> String {
     match known.facts.iter().filter(is_wide).count() {
         0 => String::new(),
         wide => format!(
-            "{wide} of {} figures differ by more than {:.0} % from run to run: something else ran\n",
+            "{wide} of {} figures differ by more than {:.0} % from run to run; measure again when the \
+             machine is idle\n",
             known.facts.len(),
             100.0 * SPREAD_WIDE
         ),

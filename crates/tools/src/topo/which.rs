@@ -4,6 +4,7 @@ use std::io;
 
 use anyhow::Context;
 use atoll_sys::Root;
+use atoll_topology::store::StoreError;
 use atoll_topology::{Allowed, Knowledge, Machine, dump, formats};
 
 use crate::exit::Ends;
@@ -56,10 +57,11 @@ impl Which {
     }
 }
 
-/// This machine with what was measured of it.
+/// This machine with what was measured of it. Where the environment names no place for figures, none
+/// were kept, and there is nothing to warn of.
 pub fn live() -> Result<Knowledge, Ends> {
     let live = Knowledge::live().context("this machine cannot be described")?;
-    if let Some(warning) = live.warning {
+    if let Some(warning) = live.warning.filter(|it| !matches!(it, StoreError::NoDirectory)) {
         terminal::say(format_args!("warning: {warning}"));
     }
     Ok(live.knowledge)

@@ -79,7 +79,7 @@ pub struct Args {
     /// One JSON document a line, for each look
     #[arg(long, conflicts_with = "metrics")]
     jsonl: bool,
-    /// Look again every so many seconds [default: 2]; costs at most 1 % of a cpu
+    /// Look again every so many seconds [default: 2]; costs at most 1 % of a cpu after the first look
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "2",
           value_parser = watch_seconds, conflicts_with = "metrics")]
     watch: Option<Duration>,

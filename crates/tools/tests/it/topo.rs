@@ -168,6 +168,22 @@ fn a_buffer_that_no_node_holds_is_refused_and_nothing_is_kept() {
 }
 
 #[test]
+fn without_a_home_the_machine_is_shown_and_figures_cannot_be_kept() {
+    let homeless = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_atoll-tools"));
+        for name in ["HOME", "XDG_DATA_HOME", "ATOLL_DATA", "HWLOC_XMLFILE"] {
+            command.env_remove(name);
+        }
+        let output = command.arg("topo").args(arguments).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    assert_eq!(homeless(&[]), (Some(0), String::new()));
+    let flags = ["measure", "--quick", "--parts", "latency", "--runs", "1"];
+    let (code, error) = homeless(&flags);
+    assert!(code == Some(125) && error.contains("set ATOLL_DATA"), "{code:?} {error}");
+}
+
+#[test]
 fn a_damaged_store_is_told_and_the_machine_is_shown_all_the_same() {
     let home = tempfile::tempdir().unwrap();
     let measure = ["topo", "measure", "--quick", "--parts", "latency", "--runs", "1"];
