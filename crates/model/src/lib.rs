@@ -1,0 +1,3 @@
+//! Cost model: from what is known of a machine and the traffic on it to time.
+
+#![forbid(unsafe_code)]

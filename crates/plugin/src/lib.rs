@@ -1,0 +1,1 @@
+//! The QEMU plugin of the lab: tells a `Simulation` every access that a guest's user space makes.
