@@ -9,6 +9,7 @@ mod decimal;
 mod error;
 pub mod exchange;
 pub mod functions;
+mod lab;
 mod rules;
 mod scan;
 mod session;

@@ -20,6 +20,7 @@ use super::options::{JoinMethod, parse_placement};
 use super::statement::parse;
 use super::{AtollOptions, Session};
 use crate::error::SqlError;
+use crate::lab;
 use crate::rules;
 use crate::scan::ScanExec;
 use crate::task::BoundTask;
@@ -234,6 +235,7 @@ impl Session {
         physical: Arc<dyn ExecutionPlan>,
         sender: mpsc::Sender<Result<RecordBatch>>,
     ) {
+        let _running = lab::Query::begins();
         let context = self.context.task_ctx();
         let retry = rules::has_hash_join(&physical) && !has_effects(&logical);
         let first = match execute_stream(physical, context) {

@@ -14,6 +14,7 @@ use datafusion::arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
 use datafusion::common::{DataFusionError, Result};
 
 use super::column::Column;
+use crate::lab;
 
 /// Alignment of every buffer: a cache line, which is also what Arrow recommends.
 const ALIGNMENT: usize = 64;
@@ -33,6 +34,7 @@ pub(crate) fn place(
     let mut end = 0;
     let extents: Vec<Extents> =
         data.iter().map(|data| copy_data(data, memory.as_mut_slice(), &mut end)).collect();
+    lab::holds_a_table(memory.as_slice());
     let memory = Arc::new(memory);
     let placed: Vec<ArrayRef> = data
         .iter()
