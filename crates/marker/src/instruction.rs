@@ -55,7 +55,7 @@ impl Marker {
             2 if number < crate::REGIONS => Some(Self::Close(number)),
             3 if number < crate::TAGS => Some(Self::Tag(number)),
             4 if number < 16 => Some(Self::Say(number)),
-            5 => Some(Self::Witness(number)),
+            5 if number < crate::NODES => Some(Self::Witness(number)),
             6 if number == 0 => Some(Self::Ready),
             _ => None,
         }

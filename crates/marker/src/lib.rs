@@ -18,3 +18,5 @@ pub use say::{close, open, ready, say, tag, witness};
 pub const REGIONS: u8 = 64;
 /// Tags that can be told apart: numbers 1 to 15; 0 means no tag.
 pub const TAGS: u8 = 16;
+/// Nodes that can have witnesses: numbers 0 to 63.
+pub const NODES: u8 = 64;

@@ -1,16 +1,16 @@
 //! The markers as functions.
 //!
 //! The number of a region is part of the instruction, so each number has an instruction of its own
-//! and a function picks one of them: a few nanoseconds, once for each region.
+//! and a function picks one of them: a few nanoseconds, once for each region. Elsewhere than on
+//! x86-64 there is no such instruction, and the functions do nothing.
 
-use core::arch::asm;
-
-/// One marker instruction, in place. Memory accesses are not moved across it.
+/// One marker instruction, in place. The compiler moves no memory access across it.
+#[cfg(target_arch = "x86_64")]
 macro_rules! marker {
-    ($number:expr, $kind:expr) => {
+    ($number:expr, $kind:expr, ()) => {
         // SAFETY: a NOP; it neither reads nor writes registers, flags or memory.
         unsafe {
-            asm!(
+            core::arch::asm!(
                 ".byte 0x0f, 0x1f, 0x80, {number}, {kind}, 0x01, 0xa7",
                 number = const $number,
                 kind = const $kind,
@@ -20,52 +20,19 @@ macro_rules! marker {
     };
 }
 
-/// A marker whose number is known at run time only: one instruction for each value, of which one runs.
-macro_rules! pick {
-    ($number:expr, $kind:expr, $($value:literal)*) => {
-        match $number {
-            $($value => marker!($value, $kind),)*
-            _ => {}
-        }
-    };
-}
-
-/// Opens region `number` (0 to 63; others do nothing): accesses of all threads and processes of the
-/// machine count for it until it is [closed](close). Regions opened by several threads close with the
-/// last of them; of several open regions the one opened last counts.
-pub fn open(number: u8) {
-    pick!(number, 1,
-        0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
-        32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62
-        63);
-}
-
-/// Closes region `number`.
-pub fn close(number: u8) {
-    pick!(number, 2,
-        0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
-        32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62
-        63);
-}
-
-/// Gives the pages of `memory` a tag (1 to 15; 0 takes it away; others do nothing), by which the
-/// counter tells their accesses apart. Reads one byte of each page, which must be resident: a page
-/// that the kernel moves afterwards loses its tag.
-pub fn tag(number: u8, memory: &[u8]) {
-    const PAGE: usize = 4096;
-    let mut at = 0;
-    while at < memory.len() {
-        tag_page(number, &memory[at]);
-        at += PAGE - (memory.as_ptr() as usize + at) % PAGE;
-    }
-}
-
 /// A marker and the load it speaks of, one right behind the other.
+///
+/// The counter takes the next load of the cpu for the marked one, so nothing may come in between: the
+/// load before the marker takes the page fault where there is one to take, and all three stand in one
+/// aligned piece of 32 bytes, which the emulator translates as a whole and does not interrupt.
+#[cfg(target_arch = "x86_64")]
 macro_rules! mark_load {
     ($number:expr, $kind:expr, $byte:expr) => {
-        // SAFETY: a NOP and a load of one byte through a reference that is valid for it.
+        // SAFETY: a NOP and loads of one byte through a reference that is valid for it.
         unsafe {
-            asm!(
+            core::arch::asm!(
+                ".p2align 5",
+                "mov {read}, byte ptr [{at}]",
                 ".byte 0x0f, 0x1f, 0x80, {number}, {kind}, 0x01, 0xa7",
                 "mov {read}, byte ptr [{at}]",
                 number = const $number,
@@ -78,36 +45,130 @@ macro_rules! mark_load {
     };
 }
 
-macro_rules! pick_load {
-    ($number:expr, $kind:expr, $byte:expr, $($value:literal)*) => {
+#[cfg(not(target_arch = "x86_64"))]
+macro_rules! marker {
+    ($number:expr, $kind:expr, ()) => {
+        ()
+    };
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+macro_rules! mark_load {
+    ($number:expr, $kind:expr, $byte:expr) => {
+        _ = $byte
+    };
+}
+
+/// The marker of a number that is known at run time only: an instruction for each number, of which
+/// one runs; none for other numbers.
+macro_rules! pick {
+    ($number:expr, $one:ident, $kind:expr, $of:tt; $($value:literal)*) => {
         match $number {
-            $($value => mark_load!($value, $kind, $byte),)*
+            $($value => $one!($value, $kind, $of),)*
             _ => {}
         }
     };
 }
 
-fn tag_page(number: u8, byte: &u8) {
-    pick_load!(number, 3, byte, 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
+/// [`pick`] among the numbers below 16.
+macro_rules! pick_16 {
+    ($number:expr, $one:ident, $kind:expr, $of:tt) => {
+        pick!($number, $one, $kind, $of; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15)
+    };
 }
 
-/// Tells the counter a number, four bits at a time: with [`witness`] its calibration.
+/// [`pick`] among the numbers below 64.
+macro_rules! pick_64 {
+    ($number:expr, $one:ident, $kind:expr, $of:tt) => {
+        pick!($number, $one, $kind, $of;
+            0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
+            32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60
+            61 62 63)
+    };
+}
+
+/// Opens region `number` (0 to 63; others do nothing): accesses of all threads and processes of the
+/// machine count for it until it is [closed](close). Regions opened by several threads close with the
+/// last of them; of several open regions the one opened last counts.
+pub fn open(number: u8) {
+    pick_64!(number, marker, 1, ());
+}
+
+/// Closes region `number`.
+pub fn close(number: u8) {
+    pick_64!(number, marker, 2, ());
+}
+
+/// Gives the pages of `memory` a tag (1 to 15; 0 takes it away; others do nothing), by which the
+/// counter tells their accesses apart. Reads a byte of each page; a page that the kernel moves
+/// afterwards loses its tag.
+pub fn tag(number: u8, memory: &[u8]) {
+    for byte in bytes_of_pages(memory) {
+        tag_page(number, byte);
+    }
+}
+
+/// The first byte of `memory` in each page that it overlaps.
+fn bytes_of_pages(memory: &[u8]) -> impl Iterator<Item = &u8> {
+    const PAGE: usize = 4096;
+    let first_len = PAGE - memory.as_ptr().addr() % PAGE;
+    let (first, others) = memory.split_at(first_len.min(memory.len()));
+    first.iter().take(1).chain(others.iter().step_by(PAGE))
+}
+
+fn tag_page(number: u8, byte: &u8) {
+    pick_16!(number, mark_load, 3, byte);
+}
+
+/// Tells the counter a number, four bits at a time: with [`witness`] its calibration. The thread must
+/// stay on one cpu until the witness.
 pub fn say(number: u64) {
     for shift in (0..16).rev() {
-        pick!((number >> (4 * shift)) & 15, 4, 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
+        pick_16!((number >> (4 * shift)) & 15, marker, 4, ());
     }
 }
 
 /// Tells the counter that the page of `byte`, whose guest-physical address was just [said](say), lies
 /// on node `node` (0 to 63).
 pub fn witness(node: u8, byte: &u8) {
-    pick_load!(node, 5, byte,
-        0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
-        32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62
-        63);
+    pick_64!(node, mark_load, 5, byte);
 }
 
 /// Ends the calibration: the counter checks that every node had its witnesses.
 pub fn ready() {
-    marker!(0, 6);
+    marker!(0, 6, ());
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use std::vec::Vec;
+
+    use super::*;
+
+    /// Offsets in `memory` of the bytes that [`tag`] reads, by its rule put plainly: the first byte of
+    /// the memory, then every byte whose address is a multiple of the page.
+    fn offsets_by_rule(memory: &[u8]) -> Vec<usize> {
+        let start = memory.as_ptr().addr();
+        (0..memory.len()).filter(|at| *at == 0 || (start + at).is_multiple_of(4096)).collect()
+    }
+
+    #[test]
+    fn a_byte_of_each_page_is_read_wherever_the_memory_begins_and_ends() {
+        let room = std::vec![0_u8; 5 * 4096];
+        let aligned = (4096 - room.as_ptr().addr() % 4096) % 4096;
+        for start in [0, 1, 100, 4095] {
+            for len in [0, 1, 2, 4095, 4096, 4097, 8191, 8192, 8193, 12_288] {
+                let memory = &room[aligned + start..][..len];
+                let read = bytes_of_pages(memory)
+                    .map(|byte| core::ptr::from_ref(byte).addr() - memory.as_ptr().addr());
+                assert_eq!(
+                    read.collect::<Vec<_>>(),
+                    offsets_by_rule(memory),
+                    "{len} bytes from {start}"
+                );
+            }
+        }
+    }
 }
