@@ -2,6 +2,7 @@
 
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64};
 
 use atoll_topology::{Bytes, NodeId};
 
@@ -103,6 +104,22 @@ impl NodeBuffer {
     pub fn as_mut_slice(&mut self) -> &mut [u8] {
         // SAFETY: as above, and `&mut self` excludes every other reference.
         unsafe { std::slice::from_raw_parts_mut(self.memory.start().as_ptr(), self.len) }
+    }
+
+    /// The bytes, to be read and written by several threads at a time.
+    pub fn as_atomic_bytes(&mut self) -> &[AtomicU8] {
+        let bytes = self.as_mut_slice();
+        // SAFETY: an `AtomicU8` has the size and alignment of a `u8`, and the exclusive borrow keeps
+        // every access that is not atomic away while the result lives.
+        unsafe { std::slice::from_raw_parts(bytes.as_mut_ptr().cast(), bytes.len()) }
+    }
+
+    /// The same as whole words of eight bytes; what is left at the end is not among them.
+    pub fn as_atomic_words(&mut self) -> &[AtomicU64] {
+        let bytes = self.as_mut_slice();
+        let words = bytes.len() / size_of::<AtomicU64>();
+        // SAFETY: as above; the start is a multiple of 64, and the words do not reach beyond the end.
+        unsafe { std::slice::from_raw_parts(bytes.as_mut_ptr().cast(), words) }
     }
 
     /// Makes it shorter or longer, within its capacity; bytes gained are unspecified.

@@ -12,12 +12,13 @@ mod tree;
 
 pub use calls::{
     BITMAP_NUMBER_MAX, Bitmap, BitmapError, CallError, CallErrorKind, CpuAndNode, EndedChild,
-    Ending, PolicyMode, SignalMask, TakenSignal, TaskPolicy, block_signals, ended_child,
-    errno_name, expect_children, get_mempolicy, getcpu, gettid, is_signal_ignored, kill_group,
-    kill_process, madvise_hugepage, madvise_populate_write, mbind, mems_allowed, mincore, mmap,
-    move_pages, munmap, page_nodes, page_nodes_of, page_size, policy_at, process_cpu_time,
-    sched_getaffinity, sched_setaffinity, set_mempolicy, set_mempolicy_balancing, set_signal_mask,
-    signal, signal_name, thread_cpu_time, tie_to_parent, touch_pages, wait_signal,
+    Ending, PerfCounter, PerfEvent, PolicyMode, SharedWords, SignalMask, TakenSignal, TaskPolicy,
+    block_signals, ended_child, errno_name, expect_children, futex_wait, futex_wake, get_mempolicy,
+    getcpu, gettid, is_signal_ignored, kill_group, kill_process, madvise_hugepage,
+    madvise_populate_write, mbind, mems_allowed, mincore, mmap, move_pages, munmap, page_nodes,
+    page_nodes_of, page_size, policy_at, process_cpu_time, sched_getaffinity, sched_setaffinity,
+    set_mempolicy, set_mempolicy_balancing, set_signal_mask, signal, signal_name, thread_cpu_time,
+    tie_to_parent, touch_pages, wait_signal,
 };
 pub use root::{DIRECTORY_ENTRIES_MAX, FILE_BYTES_MAX, Root, RootError};
 pub use tree::{TREE_ENTRIES_MAX, TREE_NAME_BYTES_MAX, Tree, TreeError};

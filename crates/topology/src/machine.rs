@@ -3,7 +3,18 @@
 use crate::{Bytes, CoreId, CpuId, CpuSet, DomainId, LinkId, NodeId, NodeSet, PackageId};
 
 /// Where a fact comes from, in order of trust (best first).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    serde::Serialize,
+    serde::Deserialize,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Source {
     /// Measured on the machine itself.

@@ -275,3 +275,20 @@ fn a_shared_buffer_can_own_the_memory_of_an_arrow_buffer() {
     assert_eq!(seen.join().unwrap(), (address as usize, 9));
     assert_eq!(shared.as_ptr(), address);
 }
+
+#[test]
+fn a_buffers_bytes_and_words_are_the_same_memory_for_several_threads() {
+    use std::sync::atomic::Ordering::Relaxed;
+    let world = World::new(machines::two_nodes());
+    let mut buffer = world.allocate(1, 35);
+    let bytes = buffer.as_atomic_bytes();
+    assert_eq!(bytes.len(), 35);
+    std::thread::scope(|scope| {
+        for half in bytes.chunks(18) {
+            scope.spawn(|| half.iter().for_each(|byte| byte.store(7, Relaxed)));
+        }
+    });
+    let words: Vec<u64> = buffer.as_atomic_words().iter().map(|word| word.load(Relaxed)).collect();
+    assert_eq!(words, [0x0707_0707_0707_0707; 4]);
+    assert_eq!(buffer.as_slice(), [7; 35]);
+}

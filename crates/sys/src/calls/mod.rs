@@ -11,7 +11,9 @@ mod clock;
 mod error;
 mod memory;
 mod pages;
+mod perf;
 mod policy;
+mod shared;
 mod signals;
 mod threads;
 
@@ -23,10 +25,12 @@ pub use memory::{
     madvise_hugepage, madvise_populate_write, mincore, mmap, munmap, page_size, touch_pages,
 };
 pub use pages::{move_pages, page_nodes, page_nodes_of};
+pub use perf::{PerfCounter, PerfEvent};
 pub use policy::{
     PolicyMode, TaskPolicy, get_mempolicy, mbind, mems_allowed, policy_at, set_mempolicy,
     set_mempolicy_balancing,
 };
+pub use shared::{SharedWords, futex_wait, futex_wake};
 pub use signals::{
     SignalMask, TakenSignal, block_signals, expect_children, is_signal_ignored, set_signal_mask,
     signal, signal_name, wait_signal,

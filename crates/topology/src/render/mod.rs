@@ -8,7 +8,7 @@ mod matrix;
 mod measured;
 mod outline;
 mod sections;
-mod svg;
+pub mod svg;
 mod words;
 
 pub use crate::knowledge::facts_json;

@@ -12,44 +12,57 @@ const ROUNDING: f64 = 0.01;
 
 /// Width and height, px.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Size {
-    pub(super) w: f64,
-    pub(super) h: f64,
+pub struct Size {
+    /// Width.
+    pub w: f64,
+    /// Height.
+    pub h: f64,
 }
 
 /// A rectangle, px.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Area {
-    pub(super) x: f64,
-    pub(super) y: f64,
-    pub(super) w: f64,
-    pub(super) h: f64,
+pub struct Area {
+    /// Left edge.
+    pub x: f64,
+    /// Upper edge.
+    pub y: f64,
+    /// Width.
+    pub w: f64,
+    /// Height.
+    pub h: f64,
 }
 
 /// How a text looks and where its point lies.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Type {
-    pub(super) size: f64,
-    pub(super) bold: bool,
-    pub(super) colour: &'static str,
-    pub(super) centred: bool,
+pub struct Type {
+    /// Size, px.
+    pub size: f64,
+    /// Whether it is bold.
+    pub bold: bool,
+    /// Colour.
+    pub colour: &'static str,
+    /// Whether the point is its middle; else its left end.
+    pub centred: bool,
 }
 
 impl Type {
-    pub(super) const fn plain(size: f64, colour: &'static str) -> Self {
+    /// Neither bold nor centred.
+    pub const fn plain(size: f64, colour: &'static str) -> Self {
         Self { size, bold: false, colour, centred: false }
     }
 
-    pub(super) const fn bold(self) -> Self {
+    /// The same in bold.
+    pub const fn bold(self) -> Self {
         Self { bold: true, ..self }
     }
 
-    pub(super) const fn centred(self) -> Self {
+    /// The same with its middle at the point.
+    pub const fn centred(self) -> Self {
         Self { centred: true, ..self }
     }
 
     /// Width of a text, px, estimated: an SVG file cannot know the typeface it will be shown in.
-    pub(super) fn width(self, text: &str) -> f64 {
+    pub fn width(self, text: &str) -> f64 {
         let each = if self.bold { CHARACTER_BOLD } else { CHARACTER };
         text.chars().count() as f64 * each * self.size
     }
@@ -70,17 +83,20 @@ impl Type {
 
 /// A part of the picture with its size; it draws from its own origin.
 #[derive(Default)]
-pub(super) struct Panel {
-    pub(super) size: Size,
+pub struct Panel {
+    /// Its size.
+    pub size: Size,
     body: String,
 }
 
 impl Panel {
-    pub(super) fn new(size: Size) -> Self {
+    /// An empty part.
+    pub fn new(size: Size) -> Self {
         Self { size, body: String::new() }
     }
 
-    pub(super) fn rect(&mut self, area: Area, fill: &str, stroke: Option<&str>, radius: f64) {
+    /// A rectangle with rounded corners.
+    pub fn rect(&mut self, area: Area, fill: &str, stroke: Option<&str>, radius: f64) {
         let Area { x, y, w, h } = area;
         let _ = write!(self.body, r#"<rect x="{x:.1}" y="{y:.1}" width="{w:.1}" height="{h:.1}""#);
         if radius > 0.0 {
@@ -94,7 +110,7 @@ impl Panel {
     }
 
     /// A line of text at its baseline, cut to the width.
-    pub(super) fn text(&mut self, (x, y): (f64, f64), width: f64, how: Type, text: &str) {
+    pub fn text(&mut self, (x, y): (f64, f64), width: f64, how: Type, text: &str) {
         let Type { size, bold, colour, centred } = how;
         let _ =
             write!(self.body, r#"<text x="{x:.1}" y="{y:.1}" font-size="{size}" fill="{colour}""#);
@@ -109,14 +125,8 @@ impl Panel {
         self.body.push_str("</text>\n");
     }
 
-    /// A stroke; `look` is its dash pattern and width.
-    pub(super) fn line(
-        &mut self,
-        from: (f64, f64),
-        to: (f64, f64),
-        colour: &str,
-        look: (f64, &str),
-    ) {
+    /// A stroke; `look` is its width and dash pattern.
+    pub fn line(&mut self, from: (f64, f64), to: (f64, f64), colour: &str, look: (f64, &str)) {
         let ((x1, y1), (x2, y2), (width, dashes)) = (from, to, look);
         let _ = write!(
             self.body,
@@ -128,7 +138,30 @@ impl Panel {
         self.body.push_str("/>\n");
     }
 
-    pub(super) fn circle(&mut self, (x, y): (f64, f64), radius: f64, fill: &str, stroke: &str) {
+    /// A stroke through points; `look` is its width and dash pattern.
+    pub fn polyline(
+        &mut self,
+        points: impl IntoIterator<Item = (f64, f64)>,
+        colour: &str,
+        look: (f64, &str),
+    ) {
+        let (width, dashes) = look;
+        let _ = write!(
+            self.body,
+            r#"<polyline fill="none" stroke="{colour}" stroke-width="{width:.1}" stroke-linejoin="round""#
+        );
+        if !dashes.is_empty() {
+            let _ = write!(self.body, r#" stroke-dasharray="{dashes}""#);
+        }
+        self.body.push_str(r#" points=""#);
+        for (x, y) in points {
+            let _ = write!(self.body, "{x:.1},{y:.1} ");
+        }
+        self.body.push_str("\"/>\n");
+    }
+
+    /// A circle.
+    pub fn circle(&mut self, (x, y): (f64, f64), radius: f64, fill: &str, stroke: &str) {
         let _ = writeln!(
             self.body,
             r#"<circle cx="{x:.1}" cy="{y:.1}" r="{radius:.1}" fill="{fill}" stroke="{stroke}" stroke-width="1.5"/>"#
@@ -136,7 +169,7 @@ impl Panel {
     }
 
     /// Rectangles of one look as one shape: thousands of them take little room.
-    pub(super) fn rects(
+    pub fn rects(
         &mut self,
         areas: impl IntoIterator<Item = Area>,
         fill: &str,
@@ -155,14 +188,14 @@ impl Panel {
     }
 
     /// Puts another panel into this one.
-    pub(super) fn put(&mut self, x: f64, y: f64, panel: &Self) {
+    pub fn put(&mut self, x: f64, y: f64, panel: &Self) {
         let _ = writeln!(self.body, r#"<g transform="translate({x:.1} {y:.1})">"#);
         self.body.push_str(&panel.body);
         self.body.push_str("</g>\n");
     }
 
     /// The whole picture as a file.
-    pub(super) fn into_file(self, title: &str) -> String {
+    pub fn into_file(self, title: &str) -> String {
         let Size { w, h } = self.size;
         let (w, h) = (w.ceil(), h.ceil());
         let mut file = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");

@@ -20,14 +20,19 @@ const CELLS_MAX: usize = 96;
 const COUNTED_MAX: usize = 8;
 
 /// What a heat map shows.
-pub(super) struct Heat<'a> {
-    pub(super) title: String,
-    pub(super) credit: String,
-    pub(super) heads: &'a [u32],
-    pub(super) cells: &'a [Vec<Option<f64>>],
-    pub(super) ramp: Ramp,
+pub struct Heat<'a> {
+    /// What it shows.
+    pub title: String,
+    /// Where it comes from.
+    pub credit: String,
+    /// The nodes.
+    pub heads: &'a [u32],
+    /// A row for each node; none where nothing is known.
+    pub cells: &'a [Vec<Option<f64>>],
+    /// Its colours.
+    pub ramp: Ramp,
     /// Text of a figure.
-    pub(super) figure: fn(f64) -> String,
+    pub figure: fn(f64) -> String,
 }
 
 /// Size of a cell and of the type in it, by the number of nodes.
@@ -42,7 +47,7 @@ fn cell(nodes: usize) -> (Size, f64) {
 }
 
 /// The heat map, or the values counted where nobody could see them.
-pub(super) fn heat(heat: &Heat<'_>) -> Panel {
+pub fn heat(heat: &Heat<'_>) -> Panel {
     if heat.heads.len() > CELLS_MAX {
         return counted(heat);
     }

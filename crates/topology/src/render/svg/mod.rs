@@ -8,11 +8,13 @@
 //! | `heat` | a matrix over nodes |
 //! | `sources` | where the facts come from |
 //! | `canvas`, `palette` | shapes, escaped text, colours |
+//!
+//! `canvas`, `heat` and `palette` serve other crates' pictures too.
 
 mod boxes;
-mod canvas;
-mod heat;
-mod palette;
+pub mod canvas;
+pub mod heat;
+pub mod palette;
 mod ring;
 mod sources;
 
@@ -20,7 +22,7 @@ use super::blocks::{blocks, summary};
 use super::facts::{self, Figures, figure};
 use crate::{Knowledge, Machine};
 use canvas::{Panel, Size, Type};
-use heat::{Heat, heat};
+use heat::{Heat, heat as heat_map};
 use palette::Ramp;
 
 const MARGIN: f64 = 26.0;
@@ -94,8 +96,8 @@ fn heats(machine: &Machine, facts: &[Figures]) -> Vec<Panel> {
         figure: |value| format!("{value:.0}"),
     };
     let several = heads.len() > 1;
-    let rating = several.then(|| heat(&rating));
-    let facts = facts.iter().map(|figures| heat(&of_fact(figures, &heads)));
+    let rating = several.then(|| heat_map(&rating));
+    let facts = facts.iter().map(|figures| heat_map(&of_fact(figures, &heads)));
     rating.into_iter().chain(facts).collect()
 }
 
