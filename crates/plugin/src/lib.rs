@@ -1,1 +1,78 @@
-//! The QEMU plugin of the lab: tells a `Simulation` every access that a guest's user space makes.
+//! The QEMU plugin of the lab: tells a [`Simulation`](atoll_simulation::Simulation) every access that
+//! a guest's user space makes, and writes its report when QEMU ends.
+//!
+//! QEMU loads it with `-plugin file=libatoll_plugin.so,setup=PATH`, where PATH is a
+//! [`Setup`](atoll_simulation::Setup) as JSON. It is a crate of its own because it is a library that
+//! QEMU loads: its symbols are the emulator's, and nothing else can link it. What it counts is
+//! decided in `simulation`.
+//!
+//! - `qemu`: what is used of QEMU's interface.
+//! - `translate`: which callbacks the instructions of a block get.
+//! - `counter`: the callbacks, which run between the guest's instructions.
+//! - `finish`: the report's way into its file.
+//!
+//! A panic does not cross into QEMU: Rust ends the process with a message where one reaches the edge
+//! of an `extern "C"` function.
+
+mod counter;
+mod finish;
+mod qemu;
+mod translate;
+
+use std::ffi::{CStr, c_char, c_int};
+use std::io::Write;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+use counter::Counter;
+use qemu::{Info, PluginId};
+
+/// Version of QEMU's interface that the plugin is for; [`choose_version`] raises it.
+#[unsafe(export_name = "qemu_plugin_version")]
+static VERSION: AtomicI32 = AtomicI32::new(1);
+
+/// Runs when the library is loaded, before QEMU reads the version: QEMU 9 and newer refuse plugins of
+/// version 1, older ones refuse those of version 2, and what this plugin uses is the same in both.
+extern "C" fn choose_version() {
+    if qemu::has(c"qemu_plugin_scoreboard_new") {
+        VERSION.store(2, Ordering::Relaxed);
+    }
+}
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static CHOOSE_VERSION: extern "C" fn() = choose_version;
+
+/// Called by QEMU when it has loaded the plugin; anything but 0 ends QEMU.
+///
+/// # Safety
+/// For QEMU to call: `info` points to its description of itself, `arguments` to `count` strings.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn qemu_plugin_install(
+    id: PluginId,
+    info: *const Info,
+    count: c_int,
+    arguments: *const *const c_char,
+) -> c_int {
+    // SAFETY: QEMU passes that many strings that end with a zero and live as long as the plugin.
+    let arguments = (0..usize::try_from(count).unwrap_or(0))
+        .map(|index| unsafe { CStr::from_ptr(*arguments.add(index)) });
+    // SAFETY: QEMU's description lives during this call.
+    let info = unsafe { &*info };
+    match Counter::install(info, arguments.map(CStr::to_bytes)) {
+        Ok(counter) => {
+            translate::register(id);
+            finish::register(id, counter);
+            0
+        }
+        Err(message) => {
+            say(&message);
+            1
+        }
+    }
+}
+
+/// Tells whoever reads QEMU's standard error.
+fn say(message: &str) {
+    // Nobody is left to tell where standard error is closed.
+    let _ = writeln!(std::io::stderr(), "libatoll_plugin: {message}");
+}

@@ -1,0 +1,34 @@
+//! The report's way into its file.
+
+use std::ffi::c_void;
+use std::io;
+use std::ptr;
+
+use crate::counter::Counter;
+use crate::qemu::{self, PluginId};
+use crate::say;
+
+/// The report is written when QEMU ends.
+pub(crate) fn register(id: PluginId, counter: &'static Counter) {
+    let data = ptr::from_ref(counter).cast_mut().cast::<c_void>();
+    // SAFETY: `ended` gets the counter, which lives as long as the process.
+    unsafe { qemu::qemu_plugin_register_atexit_cb(id, ended, data) };
+}
+
+extern "C" fn ended(_: PluginId, counter: *mut c_void) {
+    // SAFETY: registered with a reference to the counter, which lives as long as the process.
+    write(unsafe { &*counter.cast::<Counter>() });
+}
+
+/// Writes the report; whoever waits for the file sees all of it or none.
+pub(crate) fn write(counter: &Counter) {
+    if let Err(error) = try_write(counter) {
+        say(&format!("{}: the report is lost: {error}", counter.report.display()));
+    }
+}
+
+fn try_write(counter: &Counter) -> io::Result<()> {
+    let unfinished = counter.report.with_extension("unfinished");
+    std::fs::write(&unfinished, serde_json::to_vec(&counter.simulation.report())?)?;
+    std::fs::rename(unfinished, &counter.report)
+}

@@ -1,0 +1,139 @@
+//! What is used of QEMU's plugin interface, declared by hand: `qemu-plugin.h`, API versions 1 (QEMU
+//! 5.1 to 8.2) and 2 (QEMU 9 and 10). The symbols are the emulator's own and are bound when it loads
+//! the plugin.
+
+use std::ffi::{c_char, c_int, c_uint, c_void};
+
+/// Number that QEMU gives the plugin.
+pub(crate) type PluginId = u64;
+
+/// A block of instructions being translated; lives during the callback.
+#[repr(C)]
+pub(crate) struct Block {
+    _opaque: [u8; 0],
+}
+
+/// An instruction of a [`Block`]; lives as long.
+#[repr(C)]
+pub(crate) struct Instruction {
+    _opaque: [u8; 0],
+}
+
+/// Where an access ended up; lives during the access's callback.
+#[repr(C)]
+pub(crate) struct HardwareAddress {
+    _opaque: [u8; 0],
+}
+
+/// What QEMU says of itself to [`qemu_plugin_install`](crate::qemu_plugin_install).
+#[repr(C)]
+pub(crate) struct Info {
+    target_name: *const c_char,
+    pub(crate) api_min: c_int,
+    pub(crate) api: c_int,
+    pub(crate) is_system: bool,
+    pub(crate) cpus: c_int,
+    pub(crate) cpus_max: c_int,
+}
+
+/// The callback touches no register of the guest.
+pub(crate) const NO_REGISTERS: c_int = 0;
+/// Loads and stores.
+pub(crate) const LOADS_AND_STORES: c_int = 3;
+
+/// A block is being translated.
+pub(crate) type TranslationCallback = extern "C" fn(PluginId, *mut Block);
+/// An instruction or block is about to run: number of the vCPU, what was given when registering.
+pub(crate) type RunCallback = extern "C" fn(c_uint, *mut c_void);
+/// An access was made: number of the vCPU, kind of access, virtual address, what was given.
+pub(crate) type AccessCallback = extern "C" fn(c_uint, u32, u64, *mut c_void);
+/// QEMU ends.
+pub(crate) type ExitCallback = extern "C" fn(PluginId, *mut c_void);
+
+unsafe extern "C" {
+    pub(crate) fn qemu_plugin_register_vcpu_tb_trans_cb(
+        id: PluginId,
+        callback: TranslationCallback,
+    );
+    pub(crate) fn qemu_plugin_register_atexit_cb(
+        id: PluginId,
+        callback: ExitCallback,
+        data: *mut c_void,
+    );
+    pub(crate) fn qemu_plugin_register_vcpu_tb_exec_cb(
+        block: *mut Block,
+        callback: RunCallback,
+        flags: c_int,
+        data: *mut c_void,
+    );
+    pub(crate) fn qemu_plugin_register_vcpu_insn_exec_cb(
+        instruction: *mut Instruction,
+        callback: RunCallback,
+        flags: c_int,
+        data: *mut c_void,
+    );
+    pub(crate) fn qemu_plugin_register_vcpu_mem_cb(
+        instruction: *mut Instruction,
+        callback: AccessCallback,
+        flags: c_int,
+        kinds: c_int,
+        data: *mut c_void,
+    );
+    pub(crate) fn qemu_plugin_tb_n_insns(block: *const Block) -> usize;
+    pub(crate) fn qemu_plugin_tb_vaddr(block: *const Block) -> u64;
+    pub(crate) fn qemu_plugin_tb_get_insn(block: *const Block, index: usize) -> *mut Instruction;
+    pub(crate) fn qemu_plugin_insn_size(instruction: *const Instruction) -> usize;
+    /// Until API 2 takes the instruction only and returns a pointer to its bytes; from 3 on copies
+    /// them and returns how many. The two further arguments do no harm to the old form.
+    pub(crate) fn qemu_plugin_insn_data(
+        instruction: *const Instruction,
+        destination: *mut c_void,
+        len: usize,
+    ) -> usize;
+    pub(crate) fn qemu_plugin_mem_size_shift(access: u32) -> c_uint;
+    pub(crate) fn qemu_plugin_mem_is_store(access: u32) -> bool;
+    pub(crate) fn qemu_plugin_get_hwaddr(access: u32, address: u64) -> *mut HardwareAddress;
+    pub(crate) fn qemu_plugin_hwaddr_is_io(address: *const HardwareAddress) -> bool;
+    pub(crate) fn qemu_plugin_hwaddr_phys_addr(address: *const HardwareAddress) -> u64;
+
+    fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
+    fn _exit(code: c_int) -> !;
+}
+
+/// Whether the emulator that loads the plugin has a function of this name.
+pub(crate) fn has(name: &std::ffi::CStr) -> bool {
+    // SAFETY: a null handle is the default search order (RTLD_DEFAULT); the name ends with a zero.
+    !unsafe { dlsym(std::ptr::null_mut(), name.as_ptr()) }.is_null()
+}
+
+/// Ends QEMU on the spot. `exit` would run its own clean-up, which waits for the very vCPU that asks.
+pub(crate) fn end_process(code: c_int) -> ! {
+    // SAFETY: the call takes an integer and does not return.
+    unsafe { _exit(code) }
+}
+
+/// The bytes of an instruction, `LEN` of them; none when it is of another length. `api` is QEMU's.
+///
+/// # Safety
+/// The instruction is one of the block being translated.
+pub(crate) unsafe fn bytes<const LEN: usize>(
+    instruction: *const Instruction,
+    api: c_int,
+) -> Option<[u8; LEN]> {
+    const API_COPIES: c_int = 3;
+    let mut bytes = [0; LEN];
+    // SAFETY: the instruction lives, as the caller says.
+    if unsafe { qemu_plugin_insn_size(instruction) } != LEN {
+        return None;
+    }
+    let destination = bytes.as_mut_ptr();
+    // SAFETY: there is room for the bytes, and the instruction lives.
+    let result = unsafe { qemu_plugin_insn_data(instruction, destination.cast(), LEN) };
+    if api < API_COPIES {
+        // SAFETY: here the result points to the instruction's bytes, which are as many as its size.
+        bytes = unsafe { std::ptr::with_exposed_provenance::<[u8; LEN]>(result).read() };
+    } else if result != LEN {
+        return None;
+    }
+    Some(bytes)
+}
