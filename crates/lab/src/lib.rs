@@ -1,3 +1,31 @@
 //! The lab: emulated NUMA machines with a real Linux kernel. Describe, boot, run, collect.
+//!
+//! A [`Guest`] is a machine cut to what a laptop emulates. [`run`] packs a program with its libraries
+//! and files, boots the guest in QEMU without hardware acceleration, runs the program as root,
+//! forwards its output and comes back with its exit code, and with what the plugin counted. Nothing
+//! stays behind: no process, no file.
+//!
+//! It is a crate of its own because all it knows of QEMU, of kernels and of archives is of no
+//! concern to any other.
 
 #![forbid(unsafe_code)]
+
+mod boot;
+mod describe;
+mod error;
+mod flows;
+pub mod guest;
+mod installation;
+mod pack;
+pub mod record;
+mod request;
+pub mod setup;
+pub mod view;
+mod workplace;
+
+pub use boot::run;
+pub use describe::{DescribeError, Guest, Shape};
+pub use error::LabError;
+pub use flows::flows;
+pub use installation::{Installation, Missing, data_directory};
+pub use request::{Outcome, Request, Streams};

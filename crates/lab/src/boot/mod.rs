@@ -1,0 +1,201 @@
+//! Boots a guest, runs the program in it, and sees to it that nothing stays behind.
+//!
+//! The guest has four serial ports: the kernel's console goes to a file, the program's output and
+//! errors come through sockets and are forwarded as they come, and the fourth tells how far things
+//! are (`pack/init.sh`). QEMU ends with the thread that started it (`PR_SET_PDEATHSIG`); signals that
+//! ask for the end are blocked and taken one by one, so that the way out is always the same.
+
+mod emulator;
+mod ports;
+mod terminal;
+
+use std::path::Path;
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use atoll_simulation::{Counting, Report};
+use atoll_sys::{SignalMask, block_signals, expect_children, set_signal_mask, signal, wait_signal};
+
+use crate::pack::{self, Packed};
+use crate::{Guest, Installation, LabError, Outcome, Request, Streams, workplace};
+use emulator::{Boot, Emulator, Files};
+use ports::{Port, Progress};
+use terminal::Terminal;
+
+/// Signals that ask for the end, and the one that tells of it.
+const SIGNALS: [i32; 5] = [signal::INT, signal::TERM, signal::HUP, signal::QUIT, signal::CHLD];
+/// How often the deadline and the streams are looked at when no signal comes.
+const TICK: Duration = Duration::from_millis(50);
+/// Longest report read: that of 128 nodes with 64 regions is a tenth of it.
+const REPORT_BYTES_MAX: u64 = 1 << 30;
+
+/// Runs a program in the lab and waits for its end, or for the time-out, or for a signal.
+pub fn run(request: &Request, streams: Streams<'_>) -> Result<Outcome, LabError> {
+    let installation = Installation::find(request.kernel.as_deref());
+    installation.qemu()?;
+    installation.kernel()?;
+    if request.counting.is_some() {
+        installation.plugin()?;
+    }
+    let terminal = match request.command.is_empty() {
+        true => Some(Terminal::own().ok_or(LabError::NoTerminal)?),
+        false => None,
+    };
+    let signals = Blocked::new()?;
+    let directory = workplace::create(&workplace::parent())?;
+    let words = terminal.as_ref().map(Terminal::words);
+    let packed = pack::pack(request, &installation, words.as_deref(), directory.path())?;
+    let guest = request.guest.clone().with_room_for(packed.files);
+    let files = Files::of(directory.path());
+    if let Some(counting) = request.counting {
+        write_setup(&guest, counting, &files)?;
+    }
+    let boot = Boot { request, guest: &guest, installation: &installation, files: &files };
+    let run = supervise(&boot, &packed, terminal.is_some(), streams, signals.before)?;
+    let report = match request.counting {
+        Some(_) => Some(read_report(&files.report, &files)?),
+        None => None,
+    };
+    let progress = run.progress;
+    let notes = packed.notes;
+    Ok(Outcome {
+        code: progress.code.unwrap_or_default(),
+        report,
+        boot: progress.started.map_or(run.wall, |started| started - run.start),
+        wall: run.wall,
+        qemu_version: installation.qemu_version().unwrap_or_default(),
+        kernel_release: progress.release,
+        guest,
+        notes,
+    })
+}
+
+/// Signals are blocked while this lives.
+struct Blocked {
+    before: SignalMask,
+}
+
+impl Blocked {
+    fn new() -> Result<Self, LabError> {
+        expect_children();
+        Ok(Self { before: block_signals(&SIGNALS)? })
+    }
+}
+
+impl Drop for Blocked {
+    fn drop(&mut self) {
+        // The mask is one that the kernel gave; there is nothing it could refuse.
+        let _ = set_signal_mask(self.before);
+    }
+}
+
+/// A run that came to its end.
+struct Ended {
+    progress: Progress,
+    start: Instant,
+    wall: Duration,
+}
+
+fn supervise(
+    boot: &Boot<'_>,
+    packed: &Packed,
+    is_shell: bool,
+    streams: Streams<'_>,
+    mask: SignalMask,
+) -> Result<Ended, LabError> {
+    let files = boot.files;
+    let ports = [Port::bind(&files.out)?, Port::bind(&files.err)?, Port::bind(&files.control)?];
+    let failed = Mutex::new(None);
+    let progress = Mutex::new(Progress::default());
+    let start = Instant::now();
+    let ended = thread::scope(|scope| {
+        let mut emulator = Emulator::start(boot, packed, is_shell, mask)?;
+        let [out, err, control] = &ports;
+        if !is_shell {
+            scope.spawn(|| out.forward(streams.out, &failed));
+            scope.spawn(|| err.forward(streams.err, &failed));
+        }
+        scope.spawn(|| control.follow(&progress));
+        let ended = wait(&mut emulator, start + boot.request.timeout, &failed);
+        drop(emulator);
+        ports.iter().for_each(Port::wake);
+        ended
+    });
+    let progress = progress.into_inner().unwrap_or_default();
+    let wall = start.elapsed();
+    let how = match ended? {
+        End::Emulator(how) => how,
+        End::Deadline => return Err(timed_out(boot, &progress)),
+        End::Signal(signal) => return Err(LabError::Stopped { signal }),
+    };
+    if let Some(error) = failed.into_inner().unwrap_or_default() {
+        return Err(LabError::Output(error));
+    }
+    if let Some(reason) = progress.failure {
+        return Err(LabError::Prepare { reason, qemu: files.qemu_tail() });
+    }
+    if progress.code.is_none() {
+        let (console, qemu) = (files.console_tail(), files.qemu_tail());
+        return Err(LabError::Died { how, console, qemu });
+    }
+    Ok(Ended { progress, start, wall })
+}
+
+fn timed_out(boot: &Boot<'_>, progress: &Progress) -> LabError {
+    let console = match progress.started {
+        Some(_) => String::new(),
+        None => boot.files.console_tail(),
+    };
+    LabError::TimedOut { after: boot.request.timeout, console }
+}
+
+/// Why waiting ended.
+enum End {
+    /// QEMU ended, with these words.
+    Emulator(String),
+    Deadline,
+    Signal(i32),
+}
+
+/// Waits until QEMU ends or has to.
+fn wait(
+    emulator: &mut Emulator,
+    deadline: Instant,
+    failed: &Mutex<Option<std::io::Error>>,
+) -> Result<End, LabError> {
+    loop {
+        if let Some(how) = emulator.ended()? {
+            return Ok(End::Emulator(how));
+        }
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(End::Deadline);
+        }
+        if failed.lock().is_ok_and(|failed| failed.is_some()) {
+            return Ok(End::Emulator("its output has no reader".to_owned()));
+        }
+        match wait_signal(&SIGNALS, left.min(TICK))? {
+            Some(taken) if taken.number != signal::CHLD => return Ok(End::Signal(taken.number)),
+            _ => {}
+        }
+    }
+}
+
+fn write_setup(guest: &Guest, counting: Counting, files: &Files) -> Result<(), LabError> {
+    let setup = guest.setup(counting, files.report.clone());
+    let text = serde_json::to_vec(&setup).map_err(std::io::Error::from);
+    let written = text.and_then(|text| std::fs::write(&files.setup, text));
+    written.map_err(LabError::file(&files.setup, "writing what the plugin is told"))
+}
+
+fn read_report(path: &Path, files: &Files) -> Result<Report, LabError> {
+    let failed = |reason: String| LabError::Report { reason, qemu: files.qemu_tail() };
+    let size =
+        path.metadata().map_err(|error| failed(format!("the plugin wrote no report: {error}")))?;
+    if size.len() > REPORT_BYTES_MAX {
+        return Err(failed(format!("{} bytes are too many", size.len())));
+    }
+    let bytes = std::fs::read(path).map_err(|error| failed(error.to_string()))?;
+    serde_json::from_slice(&bytes).map_err(|error| failed(error.to_string()))
+}

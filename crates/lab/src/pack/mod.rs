@@ -1,0 +1,182 @@
+//! Everything that a guest needs in one archive, which its kernel unpacks into memory.
+//!
+//! | File | Owns |
+//! |---|---|
+//! | `program` | the program, found by name, and the interpreters of scripts |
+//! | `libraries` | shared libraries |
+//! | `tree` | files at the paths that they have here |
+//! | `scripts`, `init.sh` | what the guest's first process does |
+//! | `cpio` | the archive's format |
+//!
+//! The lab's own files are in `/atoll`; all others are where they are on this machine.
+
+mod cpio;
+mod libraries;
+mod program;
+mod scripts;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{BufWriter, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use atoll_topology::Bytes;
+
+use crate::{Installation, LabError, Request};
+use tree::Tree;
+
+/// Archive and contents are in low memory at the same time for a while.
+const BYTES_MAX: u64 = 1400 << 20;
+const OWN: &str = "/atoll";
+/// Files of this machine that programs and libraries look for, where they are there.
+const COMMON: [&str; 7] = [
+    "/etc/ld.so.cache",
+    "/etc/passwd",
+    "/etc/group",
+    "/etc/nsswitch.conf",
+    "/etc/localtime",
+    "/etc/protocols",
+    "/etc/services",
+];
+const HOSTS: &str = "127.0.0.1 localhost atoll-lab\n::1 localhost\n";
+/// The command line tools without the SQL engine.
+const AGENT: &str = "atoll-tools";
+
+/// An archive, and what is worth knowing of it.
+#[derive(Debug)]
+pub(crate) struct Packed {
+    pub(crate) path: PathBuf,
+    /// Bytes of the files in it.
+    pub(crate) files: Bytes,
+    pub(crate) notes: Vec<String>,
+}
+
+/// Packs what a request needs into a file of that directory. `terminal` is what `stty` is told of the
+/// terminal of a shell.
+pub(crate) fn pack(
+    request: &Request,
+    installation: &Installation,
+    terminal: Option<&str>,
+    directory: &Path,
+) -> Result<Packed, LabError> {
+    let mut tree = Tree::default();
+    add_own(request, installation, terminal, &mut tree)?;
+    for path in COMMON.map(Path::new).into_iter().filter(|path| path.exists()) {
+        tree.add(path)?;
+    }
+    tree.add_text(Path::new("/etc/hosts"), 0o644, HOSTS.into());
+    tree.add(&request.directory)?;
+    for path in &request.with {
+        tree.add_all(&request.directory.join(path))?;
+    }
+    add_command(request, &mut tree)?;
+    add_shell(&mut tree);
+    let bytes = tree.bytes();
+    if bytes > BYTES_MAX {
+        return Err(LabError::TooLarge { bytes, limit: BYTES_MAX });
+    }
+    let path = directory.join("files.cpio");
+    let file = File::create(&path).map_err(LabError::file(&path, "writing the files"))?;
+    tree.write(BufWriter::with_capacity(1 << 20, file), &path)?;
+    Ok(Packed { path, files: Bytes(bytes), notes: tree.notes })
+}
+
+/// What the guest's first process needs.
+fn add_own(
+    request: &Request,
+    installation: &Installation,
+    terminal: Option<&str>,
+    tree: &mut Tree,
+) -> Result<(), LabError> {
+    let own = |name: &str| Path::new(OWN).join(name);
+    tree.add_text(&own("busybox"), 0o755, read(installation.busybox()?)?);
+    tree.add_text(&own("init"), 0o755, scripts::INIT.into());
+    tree.add_text(&own("prepare"), 0o644, scripts::prepare(request));
+    if let Some(input) = &request.stdin {
+        tree.add_text(&own("stdin"), 0o644, read(input)?);
+    }
+    if let Some(words) = terminal {
+        tree.add_text(&own("terminal"), 0o644, words.into());
+    }
+    if request.counting.is_some() {
+        let agent = agent().map_err(LabError::file("/proc/self/exe", "finding this program"))?;
+        tree.add_with_libraries(&agent)?;
+        tree.add_new_link(&own("agent"), &agent);
+    }
+    Ok(())
+}
+
+/// What a file has, or a pipe such as `/dev/stdin` until its end.
+fn read(path: &Path) -> Result<Vec<u8>, LabError> {
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(LabError::file(path, "packing"))?;
+    file.take(BYTES_MAX + 1).read_to_end(&mut bytes).map_err(LabError::file(path, "packing"))?;
+    if bytes.len() as u64 > BYTES_MAX {
+        return Err(LabError::TooLarge { bytes: bytes.len() as u64, limit: BYTES_MAX });
+    }
+    Ok(bytes)
+}
+
+/// The small tools beside this program where they are there, else this program: both have the
+/// command that calibrates.
+fn agent() -> std::io::Result<PathBuf> {
+    let own = env::current_exe()?;
+    Ok(Some(own.with_file_name(AGENT)).filter(|tools| tools.is_file()).unwrap_or(own))
+}
+
+/// The program, with those of its arguments that name files.
+fn add_command(request: &Request, tree: &mut Tree) -> Result<(), LabError> {
+    let path = Path::new(OWN).join("command");
+    let Some((name, arguments)) = request.command.split_first() else {
+        let shell = [OsStr::new("/atoll/bin/sh"), OsStr::new("-l")];
+        tree.add_text(&path, 0o644, scripts::command(request, &shell)?);
+        return Ok(());
+    };
+    let program = program::find(name, &request.directory)?;
+    program::pack(&program, &request.directory, tree)?;
+    for argument in arguments.iter().flat_map(|argument| values(argument)) {
+        let file = request.directory.join(argument);
+        // A name too long for a file is none.
+        if file.is_file() && !is_kernels_own(&file) {
+            tree.add_with_libraries(&file)?;
+        }
+    }
+    // As it was given where it has a slash: programs look at their own name.
+    let word = match name.as_bytes().contains(&b'/') {
+        true => name.clone(),
+        false => OsString::from(&program),
+    };
+    let words: Vec<&OsStr> = std::iter::once(word.as_os_str())
+        .chain(arguments.iter().map(OsString::as_os_str))
+        .collect();
+    tree.add_text(&path, 0o644, scripts::command(request, &words)?);
+    Ok(())
+}
+
+/// An argument, and what stands behind its equals sign.
+fn values(argument: &OsStr) -> impl Iterator<Item = &OsStr> {
+    let bytes = argument.as_bytes();
+    let equals = bytes.iter().position(|&byte| byte == b'=');
+    let value = equals.map(|at| OsStr::from_bytes(&bytes[at + 1..]));
+    std::iter::once(argument).chain(value).filter(|word| !word.is_empty())
+}
+
+fn is_kernels_own(file: &Path) -> bool {
+    ["/proc", "/sys", "/dev"].iter().any(|directory| file.starts_with(directory))
+}
+
+/// Something at `/bin/sh`, which `system` and scripts ask for: this machine's own where it has one.
+fn add_shell(tree: &mut Tree) {
+    let shell = Path::new("/bin/sh");
+    if shell.is_file() && tree.add_with_libraries(shell).is_ok() {
+        return;
+    }
+    if !tree.contains(shell) {
+        tree.add_new_link(shell, Path::new("/atoll/bin/sh"));
+    }
+}

@@ -1,0 +1,83 @@
+//! The program to run: found, with the interpreters of scripts.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use super::tree::Tree;
+use crate::LabError;
+
+/// Longest first line that Linux reads (`BINPRM_BUF_SIZE`).
+const LINE_BYTES_MAX: u64 = 256;
+/// An interpreter may be a script; Linux goes on four times.
+const SCRIPTS_MAX: usize = 5;
+
+/// The path of a program. A name without a slash is this program where it is its name, and else is
+/// looked for on `$PATH`.
+pub(super) fn find(name: &OsStr, directory: &Path) -> Result<PathBuf, LabError> {
+    let not_found = || LabError::NotFound { program: name.to_owned() };
+    if name.as_bytes().contains(&b'/') {
+        let path = directory.join(name);
+        return if path.exists() { Ok(path) } else { Err(not_found()) };
+    }
+    let own = env::current_exe().ok().filter(|own| own.file_name() == Some(name));
+    let path = env::var_os("PATH").unwrap_or_default();
+    let on_path = || {
+        let mut places = env::split_paths(&path).map(|place| directory.join(place).join(name));
+        places.find(|path| is_runnable(path))
+    };
+    own.or_else(on_path).ok_or_else(not_found)
+}
+
+fn is_runnable(path: &Path) -> bool {
+    path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+}
+
+/// Packs a program with its libraries, or a script with what runs it.
+pub(super) fn pack(program: &Path, directory: &Path, tree: &mut Tree) -> Result<(), LabError> {
+    let cannot = |reason: &str| LabError::CannotRun {
+        program: program.as_os_str().to_owned(),
+        reason: reason.to_owned(),
+    };
+    if !program.is_file() {
+        return Err(cannot("it is no file"));
+    }
+    if !is_runnable(program) {
+        return Err(cannot("it may not be executed (chmod +x)"));
+    }
+    let mut next = program.to_owned();
+    for _ in 0..SCRIPTS_MAX {
+        let real = tree.add_with_libraries(&next)?;
+        let Some(line) = first_line(&real) else { return Ok(()) };
+        let Some((interpreter, argument)) = interpreter(&line) else { return Ok(()) };
+        next = directory.join(&interpreter);
+        if !next.is_file() {
+            return Err(cannot(&format!("its interpreter {} is not here", interpreter.display())));
+        }
+        if let Some(name) = argument.filter(|_| interpreter.ends_with("env")) {
+            tree.add_with_libraries(&next)?;
+            next = find(&name, directory)?;
+        }
+    }
+    Err(cannot("scripts that run scripts go too deep"))
+}
+
+fn first_line(path: &Path) -> Option<Vec<u8>> {
+    let mut head = Vec::new();
+    File::open(path).ok()?.take(LINE_BYTES_MAX).read_to_end(&mut head).ok()?;
+    head.split(|&byte| byte == b'\n').next().map(<[u8]>::to_vec)
+}
+
+/// The interpreter of a script's first line, and the program that `env` is to look for.
+pub(super) fn interpreter(line: &[u8]) -> Option<(PathBuf, Option<OsString>)> {
+    let rest = line.strip_prefix(b"#!")?;
+    let mut words = rest.split(|byte| byte.is_ascii_whitespace()).filter(|word| !word.is_empty());
+    let interpreter = PathBuf::from(OsStr::from_bytes(words.next()?));
+    let is_program = |word: &&[u8]| !word.starts_with(b"-") && !word.contains(&b'=');
+    let argument = words.find(is_program).map(|word| OsStr::from_bytes(word).to_owned());
+    Some((interpreter, argument))
+}

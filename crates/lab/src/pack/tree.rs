@@ -1,0 +1,216 @@
+//! The files of a guest, at the paths that they have here.
+//!
+//! Symbolic links stay links, on the way to a file too, so that a library packed under two names is
+//! packed once and `/lib` is a link in the guest where it is one here.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File, Metadata};
+use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Component, Path, PathBuf};
+
+use super::cpio::{Archive, Rights};
+use super::libraries;
+use crate::LabError;
+
+/// As many links as Linux follows.
+const LINKS_MAX: usize = 40;
+/// More files than any program needs, and few enough to unpack in a minute.
+const ENTRIES_MAX: usize = 200_000;
+/// Filled in by the guest's own kernel.
+const KERNELS_OWN: [&str; 3] = ["/proc", "/sys", "/dev"];
+
+/// What is packed.
+#[derive(Debug, Default)]
+pub(super) struct Tree {
+    entries: BTreeMap<PathBuf, Entry>,
+    /// Files whose libraries are in already.
+    linked: BTreeSet<PathBuf>,
+    /// What is worth knowing: links that lead nowhere, files that are none.
+    pub(super) notes: Vec<String>,
+}
+
+#[derive(Debug)]
+enum Entry {
+    Directory(Rights),
+    Link(OsString),
+    /// A file here, and its size.
+    File(Rights, u64),
+    Text(Rights, Vec<u8>),
+}
+
+impl Tree {
+    /// Adds a file or directory (not what is in it) with all that is on the way to it; where it is in
+    /// the end. The path is absolute.
+    pub(super) fn add(&mut self, path: &Path) -> Result<PathBuf, LabError> {
+        let failed = |source| LabError::file(path, "packing")(source);
+        let mut here = PathBuf::from("/");
+        let mut rest = parts(path);
+        let mut links = 0;
+        while let Some(part) = rest.pop() {
+            if part == ".." {
+                here.pop();
+                continue;
+            }
+            let next = here.join(&part);
+            let metadata = fs::symlink_metadata(&next).map_err(failed)?;
+            if metadata.is_symlink() {
+                links += 1;
+                if links > LINKS_MAX {
+                    return Err(failed(io::Error::other("too many symbolic links")));
+                }
+                let target = fs::read_link(&next).map_err(failed)?;
+                if target.is_absolute() {
+                    here = PathBuf::from("/");
+                }
+                rest.extend(parts(&target));
+                self.insert(next, Entry::Link(target.into_os_string()))?;
+            } else {
+                let entry = entry(&metadata).ok_or_else(|| {
+                    failed(io::Error::other("neither a file nor a directory; leave it out"))
+                })?;
+                self.insert(next.clone(), entry)?;
+                here = next;
+            }
+        }
+        Ok(here)
+    }
+
+    /// Adds a program, library or any other file, and its libraries where it has some.
+    pub(super) fn add_with_libraries(&mut self, path: &Path) -> Result<PathBuf, LabError> {
+        let real = self.add(path)?;
+        if !self.linked.insert(real.clone()) || !libraries::is_elf(&real) {
+            return Ok(real);
+        }
+        for library in libraries::libraries(path)? {
+            let library = std::path::absolute(&library)
+                .map_err(LabError::file(&library, "finding a library"))?;
+            self.add(&library)?;
+        }
+        Ok(real)
+    }
+
+    /// Adds a file with its libraries, or a directory with all that is in it.
+    pub(super) fn add_all(&mut self, path: &Path) -> Result<(), LabError> {
+        let mut open = vec![self.add_with_libraries(path)?];
+        while let Some(real) = open.pop() {
+            if !real.is_dir() || KERNELS_OWN.iter().any(|own| real == Path::new(own)) {
+                continue;
+            }
+            let listed = fs::read_dir(&real).map_err(LabError::file(&real, "listing"))?;
+            for entry in listed {
+                let inner = entry.map_err(LabError::file(&real, "listing"))?;
+                let kind = inner.file_type().map_err(LabError::file(inner.path(), "packing"))?;
+                if kind.is_dir() {
+                    open.push(self.add(&inner.path())?);
+                } else if kind.is_symlink() {
+                    self.add_link(&inner.path());
+                } else if kind.is_file() {
+                    self.add_with_libraries(&inner.path())?;
+                } else {
+                    self.notes.push(format!("{} is left out: no file", inner.path().display()));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A link within a directory may lead nowhere, and to a directory that was not asked for.
+    fn add_link(&mut self, path: &Path) {
+        match fs::metadata(path) {
+            Ok(target) if target.is_dir() || target.is_file() => {
+                if let Err(error) = self.add(path) {
+                    self.notes.push(error.to_string());
+                }
+            }
+            _ => self.notes.push(format!("{} leads nowhere and is left out", path.display())),
+        }
+    }
+
+    /// Adds a text at a path that need not exist here.
+    pub(super) fn add_text(&mut self, path: &Path, mode: u32, text: Vec<u8>) {
+        let rights = Rights { mode, ..Rights::default() };
+        self.add_parents(path);
+        self.entries.insert(path.to_owned(), Entry::Text(rights, text));
+    }
+
+    /// Adds a link at a path that need not exist here.
+    pub(super) fn add_new_link(&mut self, path: &Path, target: &Path) {
+        self.add_parents(path);
+        self.entries.insert(path.to_owned(), Entry::Link(target.into()));
+    }
+
+    /// Directories that are not in it yet.
+    fn add_parents(&mut self, path: &Path) {
+        let rights = Rights { mode: 0o755, ..Rights::default() };
+        for parent in path.ancestors().skip(1).filter(|parent| parent.parent().is_some()) {
+            self.entries.entry(parent.to_owned()).or_insert(Entry::Directory(rights));
+        }
+    }
+
+    /// Whether there is something at that path, which has no links in it.
+    pub(super) fn contains(&self, path: &Path) -> bool {
+        self.entries.contains_key(path)
+    }
+
+    /// Writes it all.
+    pub(super) fn write(&self, out: impl Write, to: &Path) -> Result<u64, LabError> {
+        let failed = |source| LabError::file(to, "writing the archive of files")(source);
+        let mut archive = Archive::new(out);
+        for (path, entry) in &self.entries {
+            let written = match entry {
+                Entry::Directory(rights) => archive.directory(path, *rights),
+                Entry::Link(target) => archive.link(path, target),
+                Entry::Text(rights, text) => {
+                    archive.file(path, *rights, text.len() as u64, &mut text.as_slice())
+                }
+                Entry::File(rights, bytes) => {
+                    let mut file = File::open(path).map_err(LabError::file(path, "packing"))?;
+                    archive.file(path, *rights, *bytes, &mut file)
+                }
+            };
+            written.map_err(failed)?;
+        }
+        archive.finish().map_err(failed)
+    }
+
+    /// Bytes of all files.
+    pub(super) fn bytes(&self) -> u64 {
+        let size = |entry: &Entry| match entry {
+            Entry::File(_, bytes) => *bytes,
+            Entry::Text(_, text) => text.len() as u64,
+            Entry::Directory(_) | Entry::Link(_) => 0,
+        };
+        self.entries.values().map(size).fold(0, u64::saturating_add)
+    }
+
+    fn insert(&mut self, path: PathBuf, entry: Entry) -> Result<(), LabError> {
+        self.entries.insert(path, entry);
+        if self.entries.len() > ENTRIES_MAX {
+            return Err(LabError::Unusable {
+                what: format!("more than {ENTRIES_MAX} files"),
+                reason: "are too many to pack; leave some of --with out".to_owned(),
+            });
+        }
+        Ok(())
+    }
+}
+
+/// The parts of a path, the last one first; `..` is one of them.
+fn parts(path: &Path) -> Vec<OsString> {
+    let part = |part: Component<'_>| match part {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some(OsStr::new("..").to_owned()),
+        _ => None,
+    };
+    path.components().rev().filter_map(part).collect()
+}
+
+fn entry(metadata: &Metadata) -> Option<Entry> {
+    let rights = Rights { mode: metadata.mode(), user: metadata.uid(), group: metadata.gid() };
+    if metadata.is_dir() {
+        return Some(Entry::Directory(rights));
+    }
+    metadata.is_file().then_some(Entry::File(rights, metadata.len()))
+}

@@ -1,0 +1,115 @@
+//! A record as a picture: who accessed whose memory, what crossed which link, and how it came about.
+//!
+//! | File | Draws |
+//! |---|---|
+//! | `links` | nodes on a ring, links as wide as their bytes |
+//! | `series` | hit rate, bytes of controllers and links over counted accesses |
+
+mod links;
+mod series;
+
+use atoll_topology::render::svg::canvas::{Panel, Size, Type};
+use atoll_topology::render::svg::heat::{Heat, heat};
+use atoll_topology::render::svg::palette::{self, Ramp};
+
+use super::counts::{accesses, hit_rate, local_share, total};
+use super::nothing::why_nothing;
+use super::words::{count, counted, line, percent, time};
+use crate::record::Record;
+
+const MARGIN: f64 = 26.0;
+const GAP: f64 = 34.0;
+const HEADER: f64 = 96.0;
+/// The narrowest picture: its title has to fit.
+const WIDTH_MIN: f64 = 620.0;
+/// How far a long title widens it.
+const WIDTH_MAX: f64 = 930.0;
+const TITLE: Type = Type::plain(19.0, palette::INK).bold();
+const PLAIN: Type = Type::plain(12.5, palette::FAINT);
+
+/// A run as an SVG picture: heat maps of accesses and missed lines, the links, and series over counted
+/// accesses. Valid XML without scripts, references or embedded fonts, on white. Where nothing was
+/// counted it says why.
+pub fn svg(record: &Record) -> String {
+    let title = line(&record.run.command.join(" "));
+    let lines = lines(record);
+    let something = why_nothing(record).is_none();
+    let upper = if something { beside(&upper(record)) } else { Panel::default() };
+    let widest = lines.iter().map(|line| PLAIN.width(line)).fold(TITLE.width(&title), f64::max);
+    let inner = upper.size.w.max(widest).clamp(WIDTH_MIN, upper.size.w.max(WIDTH_MAX));
+    let series = if something { series::series(record, inner) } else { Panel::default() };
+    let h = 2.0 * MARGIN + HEADER + upper.size.h + GAP + series.size.h;
+    let mut picture = Panel::new(Size { w: inner + 2.0 * MARGIN, h });
+    picture.text((MARGIN, MARGIN + 14.0), inner, TITLE, &title);
+    for (line, i) in lines.iter().zip(0u32..) {
+        let y = MARGIN + 35.0 + 17.0 * f64::from(i);
+        picture.text((MARGIN, y), inner, PLAIN, line);
+    }
+    picture.put(MARGIN, MARGIN + HEADER, &upper);
+    picture.put(MARGIN, MARGIN + HEADER + upper.size.h + GAP, &series);
+    picture.into_file(&title)
+}
+
+/// The totals in words.
+fn lines(record: &Record) -> Vec<String> {
+    let traffic = &record.report.total;
+    let nodes = counted(record.report.setup.nodes.len(), "node");
+    let machine = format!("on {} in the lab, {nodes}", line(&record.run.machine));
+    if let Some(why) = why_nothing(record) {
+        return vec![machine, why];
+    }
+    let accesses = accesses(traffic);
+    let bounds = &record.estimate.independent;
+    let narrowest = bounds.narrowest.map_or(String::new(), |it| format!("; narrowest: {it}"));
+    vec![
+        format!(
+            "{machine}: {} accesses, {} of them local",
+            count(total(&accesses)),
+            percent(local_share(&accesses)),
+        ),
+        format!(
+            "{} lines missed the last-level caches, {} of them of local pages; hit rate {}",
+            count(total(&traffic.lines)),
+            percent(local_share(&traffic.lines)),
+            percent(hit_rate(traffic)),
+        ),
+        format!("estimated time {} to {}{narrowest}", time(bounds.lower), time(bounds.upper)),
+    ]
+}
+
+/// The heat maps and the links.
+fn upper(record: &Record) -> Vec<Panel> {
+    let heads: Vec<u32> = record.report.setup.nodes.iter().map(|node| node.id.0).collect();
+    let traffic = &record.report.total;
+    let map = |title: &str, rows: &[Vec<u64>], ramp: Ramp| {
+        let value = |count: &u64| Some(*count as f64);
+        let cells: Vec<Vec<Option<f64>>> =
+            rows.iter().map(|row| row.iter().map(value).collect()).collect();
+        heat(&Heat {
+            title: title.to_owned(),
+            credit: "node of the cpu (row) to home (column)".to_owned(),
+            heads: &heads,
+            cells: &cells,
+            ramp,
+            figure: |value| count(value as u64),
+        })
+    };
+    let maps = [
+        map("Accesses", &accesses(traffic), palette::COOL),
+        map("Lines missed", &traffic.lines, palette::WARM),
+    ];
+    maps.into_iter().chain(links::links(record)).collect()
+}
+
+/// Panels side by side.
+fn beside(panels: &[Panel]) -> Panel {
+    let w = panels.iter().map(|panel| panel.size.w + GAP).sum::<f64>() - GAP;
+    let h = panels.iter().map(|panel| panel.size.h).fold(0.0, f64::max);
+    let mut all = Panel::new(Size { w: w.max(0.0), h });
+    let mut x = 0.0;
+    for panel in panels {
+        all.put(x, 0.0, panel);
+        x += panel.size.w + GAP;
+    }
+    all
+}

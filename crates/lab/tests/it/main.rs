@@ -1,0 +1,6 @@
+//! The lab without an emulator.
+
+mod describe;
+mod record;
+mod sample;
+mod view;
