@@ -80,20 +80,23 @@ check_rust() {
         $(printf -- '--component %s ' $components) >&2
 }
 
-# numactl and lstopo are independent witnesses of what Atoll says of a machine.
+# numactl and lstopo are independent witnesses of what Atoll says of a machine; QEMU and busybox make
+# the lab's guests, whose kernel `atoll lab setup` fetches.
 get_witnesses() {
     packages=
     has numactl || packages="$packages numactl"
     has lstopo-no-graphics || packages="$packages hwloc-nox"
+    has qemu-system-x86_64 || packages="$packages qemu-system-x86"
+    has busybox || packages="$packages busybox-static"
     [ -n "$packages" ] || return 0
     install="apt-get install --yes --no-install-recommends$packages"
     if [ "$(id -u)" -ne 0 ] || ! has apt-get; then
-        say "some tests compare with programs that are missing:$packages; they will be skipped"
+        say "some tests need programs that are missing:$packages; they will be skipped"
         return 0
     fi
-    say "tests compare with:$packages; running $install"
+    say "tests need:$packages; running $install"
     { apt-get update && DEBIAN_FRONTEND=noninteractive $install; } >&2 ||
-        say "that failed; the tests that compare with them will be skipped"
+        say "that failed; the tests that need them will be skipped"
 }
 
 # Silence for 25 minutes looks like a hang.

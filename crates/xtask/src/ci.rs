@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -19,6 +19,8 @@ enum Work {
     Tidy,
     /// Whether builds and tests share their dependencies.
     OneBuild,
+    /// What the lab's tests need: a kernel image.
+    LabSetup,
 }
 
 struct Stage {
@@ -27,7 +29,7 @@ struct Stage {
 }
 
 /// Cheap stages first, so that a slip is told in seconds.
-const STAGES: [Stage; 6] = [
+const STAGES: [Stage; 8] = [
     Stage { name: "format", work: Work::Cargo(&["fmt", "--all", "--check"]) },
     Stage { name: "tidy", work: Work::Tidy },
     Stage { name: "one build", work: Work::OneBuild },
@@ -47,6 +49,9 @@ const STAGES: [Stage; 6] = [
             "warnings",
         ]),
     },
+    // The lab's tests load the plugin, which no test links: it has to be there before they run.
+    Stage { name: "build", work: Work::Cargo(&["build", "--release", "--workspace"]) },
+    Stage { name: "lab", work: Work::LabSetup },
     Stage { name: "tests", work: Work::Cargo(&["test", "--release", "--workspace"]) },
 ];
 
@@ -94,6 +99,7 @@ fn describe(stage: &Stage) -> String {
             format!("{}: cargo {}", stage.name, arguments.join(" "))
         }
         Work::Tidy => format!("{}: cargo xtask tidy", stage.name),
+        Work::LabSetup => format!("{}: atoll-tools lab setup", stage.name),
         Work::OneBuild => format!("{}: features of builds and tests agree", stage.name),
     }
 }
@@ -114,7 +120,23 @@ fn perform(work: &Work, root: &Path) -> Result<Outcome> {
             if report.is_clean() { Ok(Outcome::Passed) } else { bail!("the tree is not tidy") }
         }
         Work::OneBuild => one_build::check(root).map(|()| Outcome::Passed),
+        Work::LabSetup => set_up_lab(root),
     }
+}
+
+/// Fetches what is missing for the lab. Where that cannot be, its tests say that they are skipped.
+fn set_up_lab(root: &Path) -> Result<Outcome> {
+    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+    let tools = root.join(target).join("release/atoll-tools");
+    let status = Command::new(&tools)
+        .args(["lab", "setup"])
+        .status()
+        .with_context(|| format!("{} cannot be started", tools.display()))?;
+    Ok(if status.success() {
+        Outcome::Passed
+    } else {
+        Outcome::Skipped("the lab cannot be set up here; its tests will be skipped".to_owned())
+    })
 }
 
 fn is_installed(subcommand: &str) -> bool {

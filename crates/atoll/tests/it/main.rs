@@ -6,6 +6,7 @@
 //! - `commands`: each dot command does what its help says.
 //! - `limits`: memory and threads are bounded as told.
 //! - `interrupts`: Ctrl-C and closed pipes.
+//! - `lab`: tables and workers on an emulated machine of four nodes.
 //! - `shell`: the interactive shell, on a pseudo-terminal.
 //! - `demo`: all parts at a small scale, with the facts that prove them.
 
@@ -13,6 +14,7 @@ mod commands;
 mod demo;
 mod help;
 mod interrupts;
+mod lab;
 mod limits;
 mod modes;
 mod scripts;

@@ -1,0 +1,114 @@
+//! Tables and workers on an emulated machine with a real kernel: pages on their home nodes, workers on
+//! theirs, and of the misses in the tables' own pages those that are local, as the lab's counter saw
+//! them. Skipped, and said so, where no guest can be booted.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+/// Scans of `scans.sh`, in its order: the number of each is its region and its tag.
+const PLACEMENTS: [&str; 3] = ["aligned", "default", "spread"];
+
+fn lab(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_atoll"));
+    command.arg("lab").args(arguments).stdin(Stdio::null());
+    command
+}
+
+/// Runs the script in a guest of four nodes with counted regions; its output and the record.
+fn scans(record: &Path) -> Option<Output> {
+    let ready = lab(&["setup", "--dry-run"]).output().expect("the binary starts");
+    if !ready.status.success() {
+        let words = String::from_utf8_lossy(&ready.stdout).into_owned();
+        // Not `eprintln!`, which the test harness keeps to itself.
+        let _ = writeln!(std::io::stderr(), "skipped: the lab is not set up: {words}");
+        return None;
+    }
+    let crate_root =
+        std::env::var("CARGO_MANIFEST_DIR").expect("cargo tells the crate's directory");
+    let script = PathBuf::from(crate_root).join("tests/lab/scans.sh").display().to_string();
+    let atoll = env!("CARGO_BIN_EXE_atoll");
+    let output = lab(&["run", "--machine", "westmere-ex-4", "--cpus", "2", "--memory", "1GiB"])
+        .args(["--cache-divisor", "16", "--count", "region", "--balancing", "off"])
+        .args(["--report", &record.display().to_string(), "--with", atoll])
+        .args(["--env", &format!("ATOLL={atoll}"), "--", "sh", &script])
+        .output()
+        .expect("the binary starts");
+    Some(output)
+}
+
+#[test]
+fn scans_of_placed_tables_are_local_in_a_real_kernel_and_others_are_not() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("record.json");
+    let Some(output) = scans(&file) else { return };
+    let out = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{out}\n{}", String::from_utf8_lossy(&output.stderr));
+    let record: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+
+    results_are_those_of_one_node(&out);
+    workers_are_bound_to_their_nodes(&out);
+    let homes = rows(&out, "aligned", "home");
+    assert_eq!(homes.len(), 4, "a part of the table on each node: {homes:?}");
+
+    let local: BTreeMap<&str, f64> = PLACEMENTS
+        .into_iter()
+        .zip(1..)
+        .map(|(placement, number)| (placement, local_share(&record, number)))
+        .collect();
+    assert!(local["aligned"] >= 0.95, "{local:?}");
+    assert!(local["default"] <= 0.7, "{local:?}");
+    assert!(local["spread"] <= 0.7, "{local:?}");
+}
+
+/// Rows of a placement that begin with a word, the rest as cells.
+fn rows<'a>(out: &'a str, placement: &str, word: &str) -> Vec<Vec<&'a str>> {
+    let prefix = format!("{placement},{word},");
+    out.lines()
+        .filter_map(|line| line.strip_prefix(&prefix))
+        .map(|l| l.split(',').collect())
+        .collect()
+}
+
+fn results_are_those_of_one_node(out: &str) {
+    for placement in PLACEMENTS {
+        // sum(a), sum(b) and count(*), as a plain loop has them.
+        let kept = (1..=1_048_576_i64)
+            .map(|a| (a, a * 7_368_787 % 999_999_937))
+            .filter(|(_, b)| b % 7 != 3);
+        let (a, b, rows_kept) = kept.fold((0, 0, 0), |(x, y, n), (a, b)| (x + a, y + b, n + 1));
+        let expected = [a.to_string(), b.to_string(), rows_kept.to_string()];
+        assert_eq!(rows(out, placement, "sum"), [expected], "{placement}");
+    }
+}
+
+/// Every worker of `aligned` runs on the cpus of its node: 2n and 2n + 1.
+fn workers_are_bound_to_their_nodes(out: &str) {
+    let workers = rows(out, "aligned", "worker");
+    assert_eq!(workers.len(), 8, "{out}");
+    for worker in workers {
+        let node: u32 = worker[1].parse().unwrap();
+        assert_eq!(worker[2], "true", "{worker:?}");
+        let cpus = worker[3..].join(",").replace('"', "");
+        let own = [2 * node, 2 * node + 1];
+        let one = |cpu: u32| cpus == cpu.to_string();
+        assert!(cpus == format!("{}-{}", own[0], own[1]) || own.into_iter().any(one), "{worker:?}");
+    }
+}
+
+/// Of the lines missed in the table's own pages while its queries ran, the share that was local.
+fn local_share(record: &Value, number: u64) -> f64 {
+    let regions = record["report"]["regions"].as_array().expect("regions");
+    let region = regions.iter().find(|region| region["number"] == number).expect("the region");
+    let tags = region["traffic"]["tags"].as_array().expect("tags");
+    let tag = tags.iter().find(|tag| tag["tag"] == number).expect("the table's tag");
+    let lines: Vec<Vec<u64>> = serde_json::from_value(tag["lines"].clone()).expect("a matrix");
+    let local: u64 = (0..lines.len()).map(|node| lines[node][node]).sum();
+    let total: u64 = lines.iter().flatten().sum();
+    // The table has 131,072 lines; less would say that the caches were not left.
+    assert!(total > 60_000, "{lines:?}");
+    local as f64 / total as f64
+}
