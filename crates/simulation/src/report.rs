@@ -43,6 +43,9 @@ pub struct Region {
     pub opened: u64,
     /// What was counted while it was the open region.
     pub traffic: Traffic,
+    /// How it came about.
+    #[serde(default)]
+    pub series: Series,
 }
 
 /// A set of counts.
@@ -61,6 +64,9 @@ pub struct Traffic {
     /// Lines that missed the last-level cache, by (node of the cpu, node of the page), whether memory
     /// or another cache supplied them.
     pub lines: Vec<Vec<u64>>,
+    /// Loads and stores of each cpu, by its number: how many cpus worked side by side.
+    #[serde(default)]
+    pub cpus: Vec<u64>,
     /// What the caches did, by node of the cpu.
     pub caches: Vec<Caches>,
     /// Bytes through each memory controller, by node.
@@ -87,7 +93,7 @@ pub struct Caches {
     pub upgrades: u64,
     /// Who supplied the lines missed.
     pub sources: Sources,
-    /// Dirty lines written back to memory when they were evicted.
+    /// Dirty lines written back to memory: evicted, or read by another domain.
     pub writebacks: u64,
     /// Translations missing in the DTLB.
     pub dtlb_misses: u64,
@@ -160,7 +166,8 @@ pub struct TagCounts {
 /// Counts over the run. The emulator has no clock worth reading: its axis is counted accesses.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Series {
-    /// Accesses in each slice but the last; doubles when slices get too many.
+    /// Accesses in each slice but the last, give or take a few hundred for each cpu.
+    /// Doubles when slices get too many.
     pub accesses_per_slice: u64,
     /// The slices.
     pub slices: Vec<Slice>,

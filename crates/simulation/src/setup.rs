@@ -1,5 +1,7 @@
 //! What a simulation is built from. The lab writes it as JSON for the plugin.
 
+mod check;
+
 use std::path::PathBuf;
 
 use atoll_topology::{Bytes, CoreId, DomainId, LinkId, NodeId};

@@ -1,0 +1,203 @@
+//! What a core asks of the last-level caches, and what the protocol makes of it.
+//!
+//! | Asked | Own domain | Other domains | Supplied by | Afterwards |
+//! |---|---|---|---|---|
+//! | load | has it | any | own cache | states as they are; a writer in the domain may no longer write |
+//! | load | not | one has it M | that cache, which writes it to memory too | there S, here F |
+//! | load | not | one has it E or F | that cache | there S, here F |
+//! | load | not | only S | memory | here F |
+//! | load | not | none | memory | here E |
+//! | store | M or E | none | own cache | M, of the storing core alone |
+//! | store | S or F | any | own cache, an upgrade | the same |
+//! | store | not | any | as for a load, but M moves without a write to memory | the same |
+//!
+//! A line that a cache gives up is taken from its cores, and written to memory when it is M.
+
+use parking_lot::Mutex;
+
+use crate::Setup;
+use crate::core::Core;
+use crate::counters::{Block, ByNode, Cell, Single};
+use crate::cpu::Apart;
+use crate::layout::{Domain, Requester};
+use crate::llc::{Cut, Held, Holders, Llc, State, Stripe};
+use crate::lru::{find, insert, promote, remove};
+use crate::ram::{Line, Node, Ram};
+
+/// The memory system behind the private caches, and where its traffic is charged.
+pub(crate) struct Coherence<'a> {
+    pub(crate) setup: &'a Setup,
+    pub(crate) ram: &'a Ram,
+    pub(crate) llc: &'a Llc,
+    pub(crate) cores: &'a [Apart<Mutex<Core>>],
+    pub(crate) domains: &'a [Domain],
+    pub(crate) block: &'a Block,
+}
+
+/// What a core asks for.
+#[derive(Clone, Copy)]
+pub(crate) struct Request {
+    pub(crate) from: Requester,
+    pub(crate) line: Line,
+    /// The same, as [`Llc::cut`] gives it.
+    pub(crate) cut: Cut,
+    /// Node of the line.
+    pub(crate) home: Node,
+    pub(crate) cell: Cell,
+    pub(crate) is_store: bool,
+}
+
+/// Where a line was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// In the core's domain, in this state, and whether no other core had it.
+    Here { state: State, alone: bool },
+    /// In no cache of the domain.
+    Elsewhere,
+}
+
+/// Who supplies a line.
+#[derive(Clone, Copy)]
+enum Supplier {
+    Memory { shared: bool },
+    Clean(Node),
+    Dirty(Node),
+}
+
+impl Coherence<'_> {
+    /// Makes a line usable for a core: its domain's cache has it afterwards, for a store modified.
+    pub(crate) fn request(&self, stripe: &mut Stripe, request: Request) -> Found {
+        if let Some(found) = self.hit(stripe, request) {
+            return found;
+        }
+        let supplier = self.supplier(stripe, request);
+        self.charge(supplier, request);
+        self.insert(stripe, supplier, request);
+        Found::Elsewhere
+    }
+
+    fn hit(&self, stripe: &mut Stripe, request: Request) -> Option<Found> {
+        let Request { from, line, is_store, .. } = request;
+        let (set, tag) = self.llc.set(stripe, from.domain, request.cut)?;
+        let at = find(set, tag)?;
+        promote(set, at);
+        let held = set[0];
+        let others = self.domains[from.domain].others(held.holders, from.me);
+        let (state, told) = (held.state(), (from.domain, others));
+        if is_store {
+            set[0] = Held::new(tag, State::Modified, from.me);
+            self.tell(told, Some(from.core), line, Core::invalidate);
+            if matches!(state, State::Shared | State::Forward) {
+                self.block.single(Single::Upgrades, 1);
+                self.supplier(stripe, request);
+            }
+        } else {
+            set[0].holders = held.holders.with(from.me);
+            if state == State::Modified {
+                self.tell(told, Some(from.core), line, Core::downgrade);
+            }
+        }
+        Some(Found::Here { state, alone: others == Holders::NONE })
+    }
+
+    /// Finds who has a line, and changes the states in the other domains as the request demands.
+    fn supplier(&self, stripe: &mut Stripe, request: Request) -> Supplier {
+        let mut supplier = Supplier::Memory { shared: false };
+        for domain in (0..self.domains.len()).filter(|domain| *domain != request.from.domain) {
+            let node = self.domains[domain].node;
+            match (self.give(stripe, domain, request), supplier) {
+                (Some(State::Modified), _) => supplier = Supplier::Dirty(node),
+                (Some(State::Exclusive | State::Forward), _) => supplier = Supplier::Clean(node),
+                (Some(State::Shared), Supplier::Memory { .. }) => {
+                    supplier = Supplier::Memory { shared: true };
+                }
+                _ => {}
+            }
+        }
+        supplier
+    }
+
+    /// State in which a domain has a line; it shares it for a load, and loses it for a store.
+    fn give(&self, stripe: &mut Stripe, domain: usize, request: Request) -> Option<State> {
+        let line = request.line;
+        let (set, tag) = self.llc.set(stripe, domain, request.cut)?;
+        let at = find(set, tag)?;
+        let held = set[at];
+        if request.is_store {
+            remove(set, at);
+            self.tell((domain, held.holders), None, line, Core::invalidate);
+        } else {
+            set[at] = Held::new(tag, State::Shared, held.holders);
+            if held.state() == State::Modified {
+                self.tell((domain, held.holders), None, line, Core::downgrade);
+                self.write_back(domain, request.home);
+            }
+        }
+        Some(held.state())
+    }
+
+    /// Counts a miss and what it moves.
+    fn charge(&self, supplier: Supplier, request: Request) {
+        let to = request.from.node;
+        self.block.single(Single::LlcMisses, 1);
+        self.block.missed(request.cell);
+        let (what, from) = match supplier {
+            Supplier::Memory { .. } => (ByNode::FromMemory, request.home),
+            Supplier::Clean(node) => (ByNode::FromClean, node),
+            Supplier::Dirty(node) => (ByNode::FromDirty, node),
+        };
+        self.block.by_node(what, from, 1);
+        if matches!(supplier, Supplier::Memory { .. }) {
+            self.block.by_node(ByNode::Read, from, self.setup.line);
+        }
+        self.send(from, to);
+    }
+
+    fn insert(&self, stripe: &mut Stripe, supplier: Supplier, request: Request) {
+        let Request { from, is_store, .. } = request;
+        let state = match supplier {
+            _ if is_store => State::Modified,
+            Supplier::Memory { shared: false } => State::Exclusive,
+            _ => State::Forward,
+        };
+        self.llc.prepare(stripe);
+        let Some((set, tag)) = self.llc.set(stripe, from.domain, request.cut) else { return };
+        let out = insert(set, Held::new(tag, state, from.me));
+        if let Some(tag) = out.tag() {
+            let line = self.llc.line(from.domain, tag, request.cut);
+            self.tell((from.domain, out.holders), None, line, Core::invalidate);
+            if out.state() == State::Modified {
+                self.write_back(from.domain, self.ram.node(line.0 * self.setup.line));
+            }
+        }
+    }
+
+    fn write_back(&self, domain: usize, home: Node) {
+        self.block.single(Single::Writebacks, 1);
+        self.block.by_node(ByNode::Written, home, self.setup.line);
+        self.send(self.domains[domain].node, home);
+    }
+
+    /// Charges the links on the way of a line.
+    fn send(&self, from: Node, to: Node) {
+        for crossing in &self.setup.routes[from.0][to.0] {
+            self.block.link(crossing.link.index(), crossing.forward, self.setup.line);
+        }
+    }
+
+    /// Tells cores of a domain, all but one where one is named, what becomes of a line.
+    fn tell(
+        &self,
+        (domain, who): (usize, Holders),
+        but: Option<usize>,
+        line: Line,
+        what: fn(&mut Core, Line),
+    ) {
+        if who == Holders::NONE {
+            return;
+        }
+        for core in self.domains[domain].holders(who).filter(|core| Some(*core) != but) {
+            what(&mut self.cores[core].0.lock(), line);
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! What a core has to itself: first- and second-level cache and DTLB.
+//!
+//! A line that comes from the last-level cache goes into both levels, one that is found in the second
+//! goes into the first; a hit in the first leaves the second as it is, and neither contains the other.
+//! Evictions are silent. A copy is writable once the core has written it, until another core reads it.
+
+use std::sync::Arc;
+
+use crate::counters::Cell;
+use crate::filter::Filter;
+use crate::lru::{Entry, Modulus, Sets, find, insert, promote, remove};
+use crate::ram::Line;
+use crate::{CacheShape, Setup};
+
+/// A level of private cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Level {
+    First,
+    Second,
+}
+
+/// A copy of a line: its number plus one, and whether it is writable in the lowest bit.
+#[derive(Clone, Copy, Default)]
+struct Copied(u64);
+
+impl Copied {
+    fn new(line: Line, writable: bool) -> Self {
+        Self((line.0 + 1) << 1 | u64::from(writable))
+    }
+
+    fn line(self) -> Option<Line> {
+        (self.0 >> 1).checked_sub(1).map(Line)
+    }
+
+    fn writable(self) -> bool {
+        self.0 & 1 != 0
+    }
+}
+
+impl Entry for Copied {
+    type Key = u64;
+
+    fn has(self, key: u64) -> bool {
+        self.0 >> 1 == key + 1
+    }
+}
+
+struct Cache {
+    sets: Sets<Copied>,
+    modulus: Modulus,
+}
+
+impl Cache {
+    fn new(shape: CacheShape) -> Self {
+        Self {
+            sets: Sets::new(shape.sets as usize, shape.ways),
+            modulus: Modulus::new(shape.sets.into()),
+        }
+    }
+
+    fn set(&mut self, line: Line) -> &mut [Copied] {
+        self.sets.set(self.modulus.of(line.0))
+    }
+
+    /// Allows or forbids writing a copy that may be here.
+    fn allow(&mut self, line: Line, writable: bool) {
+        let set = self.set(line);
+        if let Some(at) = find(set, line.0) {
+            set[at] = Copied::new(line, writable);
+        }
+    }
+
+    fn drop(&mut self, line: Line) {
+        let set = self.set(line);
+        if let Some(at) = find(set, line.0) {
+            remove(set, at);
+        }
+    }
+}
+
+/// A translation: the number of the virtual page plus one.
+#[derive(Clone, Copy, Default)]
+struct Translation(u64);
+
+impl Entry for Translation {
+    type Key = u64;
+
+    fn has(self, key: u64) -> bool {
+        self.0 == key + 1
+    }
+}
+
+struct Dtlb {
+    sets: Sets<Translation>,
+    modulus: Modulus,
+    /// For each set and each cpu of the core, the slots of its filter filled for the set's page used
+    /// last.
+    slots: Vec<u64>,
+}
+
+/// A use of a line by a cpu of the core.
+#[derive(Clone, Copy)]
+pub(crate) struct Use {
+    /// Which of the core's cpus.
+    pub(crate) thread: usize,
+    /// Virtual page and line.
+    pub(crate) page: u64,
+    pub(crate) virtual_line: u64,
+    pub(crate) line: Line,
+    pub(crate) is_store: bool,
+}
+
+/// Private caches, DTLB and filters of a core's cpus.
+pub(crate) struct Core {
+    l1: Cache,
+    l2: Option<Cache>,
+    dtlb: Dtlb,
+    filters: Vec<Arc<Filter>>,
+}
+
+impl Core {
+    pub(crate) fn new(setup: &Setup, filters: Vec<Arc<Filter>>) -> Self {
+        let sets = setup.dtlb.sets as usize;
+        Self {
+            l1: Cache::new(setup.l1),
+            l2: setup.l2.map(Cache::new),
+            dtlb: Dtlb {
+                sets: Sets::new(sets, setup.dtlb.ways),
+                modulus: Modulus::new(setup.dtlb.sets.into()),
+                slots: vec![0; sets * filters.len()],
+            },
+            filters,
+        }
+    }
+
+    /// Looks up a translation; false when it was missing. It is there afterwards.
+    pub(crate) fn translate(&mut self, page: u64) -> bool {
+        let number = self.dtlb.modulus.of(page);
+        let set = self.dtlb.sets.set(number);
+        let found = find(set, page);
+        if found == Some(0) {
+            return true;
+        }
+        match found {
+            Some(at) => promote(set, at),
+            None => drop(insert(set, Translation(page + 1))),
+        }
+        self.forget_page(number);
+        found.is_some()
+    }
+
+    /// The page used last in a set of the DTLB is another one now.
+    fn forget_page(&mut self, set: usize) {
+        let threads = self.filters.len();
+        for (slots, filter) in self.dtlb.slots[set * threads..].iter_mut().zip(&self.filters) {
+            while *slots != 0 {
+                filter.forget_slot(slots.trailing_zeros() as usize);
+                *slots &= *slots - 1;
+            }
+        }
+    }
+
+    /// Uses a line that the core has, and has writable for a store. None where it has to ask the
+    /// last-level cache; nothing is changed then.
+    pub(crate) fn hit(&mut self, what: Use) -> Option<Level> {
+        let (line, set) = (what.line, self.l1.set(what.line));
+        if let Some(at) = find(set, line.0) {
+            if what.is_store && !set[at].writable() {
+                return None;
+            }
+            self.promote_first(line, at);
+            return Some(Level::First);
+        }
+        let set = self.l2.as_mut()?.set(line);
+        let at = find(set, line.0)?;
+        let copy = set[at];
+        if what.is_store && !copy.writable() {
+            return None;
+        }
+        promote(set, at);
+        self.insert_first(copy, line);
+        Some(Level::Second)
+    }
+
+    /// Takes a line that the last-level cache has granted; where it was before. A store's is writable.
+    pub(crate) fn fill(&mut self, what: Use) -> Option<Level> {
+        let line = what.line;
+        if what.is_store {
+            self.allow(line, true);
+        }
+        let before = self.hit(what);
+        if before.is_none() {
+            let copy = Copied::new(line, what.is_store);
+            self.insert_first(copy, line);
+            if let Some(l2) = &mut self.l2 {
+                insert(l2.set(line), copy);
+            }
+        }
+        before
+    }
+
+    /// Remembers a line just used in the filter of the cpu.
+    pub(crate) fn remember(&mut self, what: Use, cell: Cell) {
+        let number = self.dtlb.modulus.of(what.page);
+        let copy = self.l1.set(what.line)[0];
+        let last = self.dtlb.sets.set(number)[0].has(what.page) && copy.has(what.line.0);
+        if !last {
+            return;
+        }
+        let slot = self.filters[what.thread].put(what.virtual_line, copy.writable(), cell);
+        if let Some(slot) = slot {
+            self.dtlb.slots[number * self.filters.len() + what.thread] |= 1 << slot;
+        }
+    }
+
+    /// Loses a line to another core's store, or because the last-level cache gives it up.
+    pub(crate) fn invalidate(&mut self, line: Line) {
+        self.l1.drop(line);
+        if let Some(l2) = &mut self.l2 {
+            l2.drop(line);
+        }
+        self.forget(line);
+    }
+
+    /// May no longer write a line, because another core reads it.
+    pub(crate) fn downgrade(&mut self, line: Line) {
+        self.allow(line, false);
+        self.forget(line);
+    }
+
+    /// Clears the filters of the core's cpus.
+    pub(crate) fn forget_all(&self) {
+        for filter in &self.filters {
+            filter.forget_all();
+        }
+    }
+
+    fn allow(&mut self, line: Line, writable: bool) {
+        self.l1.allow(line, writable);
+        if let Some(l2) = &mut self.l2 {
+            l2.allow(line, writable);
+        }
+    }
+
+    fn promote_first(&mut self, line: Line, at: usize) {
+        if at > 0 {
+            let set = self.l1.set(line);
+            let last = set[0].line();
+            promote(set, at);
+            self.forget_last(last);
+        }
+    }
+
+    fn insert_first(&mut self, copy: Copied, line: Line) {
+        let set = self.l1.set(line);
+        let last = set[0].line();
+        insert(set, copy);
+        self.forget_last(last);
+    }
+
+    /// The line used last in a set of the first level is another one now.
+    fn forget_last(&self, last: Option<Line>) {
+        if let Some(last) = last {
+            self.forget(last);
+        }
+    }
+
+    fn forget(&self, line: Line) {
+        for filter in &self.filters {
+            filter.forget(line);
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! Counters of one cpu.
+//!
+//! Only the cpu's own thread counts, so that adding one is a load and a store of its own memory.
+//! Others read them at any time; each counter only grows.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use crate::ram::Node;
+
+/// Tags, with 0 for none.
+pub(crate) const TAGS: usize = atoll_marker::TAGS as usize;
+
+/// What a block counts beside accesses, by name.
+#[derive(Clone, Copy)]
+pub(crate) enum Single {
+    Instructions,
+    /// Lines looked up beyond the first of an access.
+    FurtherLines,
+    PrivateL2,
+    Modified,
+    Exclusive,
+    Shared,
+    Forward,
+    LlcMisses,
+    Upgrades,
+    Writebacks,
+    DtlbMisses,
+}
+
+const SINGLES: usize = 11;
+
+/// What a block counts for each node.
+#[derive(Clone, Copy)]
+pub(crate) enum ByNode {
+    FromMemory,
+    FromClean,
+    FromDirty,
+    Read,
+    Written,
+}
+
+const BY_NODE: usize = 5;
+
+/// Loads, bytes loaded, stores, bytes stored.
+pub(crate) const OF_CELL: usize = 4;
+
+/// Accesses are counted by cell: node and tag of the page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cell(pub(crate) usize);
+
+/// Where each counter of a block is: single counts, counts by node, bytes of the links' two
+/// directions, missed lines by cell, and at last accesses by cell.
+#[derive(Clone, Copy)]
+pub(crate) struct Layout {
+    pub(crate) nodes: usize,
+    pub(crate) links: usize,
+}
+
+impl Layout {
+    pub(crate) fn cell(self, node: Node, tag: u8) -> Cell {
+        Cell(usize::from(tag) * self.nodes + node.0)
+    }
+
+    /// The first of the four counters of a cell's accesses.
+    #[inline]
+    pub(crate) fn accesses(self, cell: Cell) -> usize {
+        self.missed(Cell(self.cells())) + cell.0 * OF_CELL
+    }
+
+    pub(crate) fn missed(self, cell: Cell) -> usize {
+        self.link(self.links, true) + cell.0
+    }
+
+    pub(crate) fn by_node(self, what: ByNode, node: Node) -> usize {
+        SINGLES + what as usize * self.nodes + node.0
+    }
+
+    pub(crate) fn link(self, link: usize, forward: bool) -> usize {
+        SINGLES + BY_NODE * self.nodes + 2 * link + usize::from(!forward)
+    }
+
+    pub(crate) fn single(self, what: Single) -> usize {
+        what as usize
+    }
+
+    pub(crate) fn cells(self) -> usize {
+        self.nodes * TAGS
+    }
+
+    fn len(self) -> usize {
+        self.accesses(Cell(self.cells()))
+    }
+}
+
+/// Counters of a cpu in a region.
+pub(crate) struct Block {
+    layout: Layout,
+    counters: Box<[AtomicU64]>,
+    /// Where the accesses begin.
+    accesses: usize,
+}
+
+impl Block {
+    fn new(layout: Layout) -> Self {
+        let counters = (0..layout.len()).map(|_| AtomicU64::new(0)).collect();
+        Self { layout, counters, accesses: layout.accesses(Cell(0)) }
+    }
+
+    /// Counts an access.
+    #[inline]
+    pub(crate) fn access(&self, cell: Cell, is_store: bool, bytes: u32) {
+        let at = self.accesses + cell.0 * OF_CELL + 2 * usize::from(is_store);
+        if let Some([count, sum]) = self.counters.get(at..at + 2) {
+            bump(count, 1);
+            bump(sum, u64::from(bytes));
+        }
+    }
+
+    #[inline]
+    pub(crate) fn single(&self, what: Single, count: u64) {
+        self.add(self.layout.single(what), count);
+    }
+
+    pub(crate) fn by_node(&self, what: ByNode, node: Node, count: u64) {
+        self.add(self.layout.by_node(what, node), count);
+    }
+
+    pub(crate) fn link(&self, link: usize, forward: bool, bytes: u64) {
+        self.add(self.layout.link(link, forward), bytes);
+    }
+
+    /// Counts a line that no cache of the domain had.
+    pub(crate) fn missed(&self, cell: Cell) {
+        self.add(self.layout.missed(cell), 1);
+    }
+
+    #[inline]
+    fn add(&self, at: usize, count: u64) {
+        bump(&self.counters[at], count);
+    }
+
+    /// Adds these counts to a sum of blocks; the accesses among them.
+    pub(crate) fn add_to(&self, sums: &mut Sums) -> u64 {
+        for (total, counter) in sums.0.iter_mut().zip(&self.counters) {
+            *total = total.wrapping_add(counter.load(Relaxed));
+        }
+        self.counters[self.accesses..].iter().step_by(2).map(|count| count.load(Relaxed)).sum()
+    }
+}
+
+#[inline]
+fn bump(counter: &AtomicU64, by: u64) {
+    counter.store(counter.load(Relaxed).wrapping_add(by), Relaxed);
+}
+
+/// Sum of blocks of one layout.
+#[derive(Clone)]
+pub(crate) struct Sums(Vec<u64>);
+
+impl Sums {
+    pub(crate) fn zero(layout: Layout) -> Self {
+        Self(vec![0; layout.len()])
+    }
+
+    pub(crate) fn at(&self, index: usize) -> u64 {
+        self.0[index]
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
+        for (sum, count) in self.0.iter_mut().zip(&other.0) {
+            *sum = sum.wrapping_add(*count);
+        }
+    }
+}
+
+/// What is counted where: the regions by number, then these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ledger(pub(crate) usize);
+
+impl Ledger {
+    /// What counts outside all regions.
+    pub(crate) const OUTSIDE: Self = Self(atoll_marker::REGIONS as usize);
+    /// What does not count: the caches see it, no report does.
+    pub(crate) const VOID: Self = Self(Self::OUTSIDE.0 + 1);
+
+    /// All that count.
+    pub(crate) fn counted() -> impl Iterator<Item = Self> {
+        (0..=Self::OUTSIDE.0).map(Self)
+    }
+}
+
+/// Blocks of a cpu by ledger, each made when it is first needed.
+pub(crate) struct Blocks {
+    layout: Layout,
+    blocks: Box<[OnceLock<Block>]>,
+}
+
+impl Blocks {
+    pub(crate) fn new(layout: Layout) -> Self {
+        Self { layout, blocks: (0..=Ledger::VOID.0).map(|_| OnceLock::new()).collect() }
+    }
+
+    #[inline]
+    pub(crate) fn of(&self, ledger: Ledger) -> &Block {
+        self.blocks[ledger.0].get_or_init(|| Block::new(self.layout))
+    }
+
+    /// The block, where one was needed.
+    pub(crate) fn used(&self, ledger: Ledger) -> Option<&Block> {
+        self.blocks[ledger.0].get()
+    }
+}

@@ -1,0 +1,95 @@
+//! What the simulation keeps for each cpu.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+
+use parking_lot::Mutex;
+
+use crate::counters::{Blocks, Layout};
+use crate::filter::Filter;
+use crate::layout::Requester;
+
+/// Accesses of a cpu between two looks at the series.
+pub(crate) const TICK: u32 = 256;
+
+/// Ticks after which a filter is cleared. A kernel that moves a page, or another process that runs on
+/// the cpu, gives a virtual line another place without a word: a line in a filter may be wrong for
+/// this many ticks, and no longer.
+const TICKS_TO_CLEAR: u32 = 64;
+
+/// Alone in its cache lines, so that cpus do not disturb each other.
+#[repr(align(128))]
+pub(crate) struct Apart<T>(pub(crate) T);
+
+/// What a marker said of the cpu's next access.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Mark {
+    Tag(u8),
+    Witness { node: u8, physical: u64 },
+}
+
+/// A cpu.
+pub(crate) struct Cpu {
+    pub(crate) who: Requester,
+    pub(crate) filter: Arc<Filter>,
+    pub(crate) blocks: Blocks,
+    /// Accesses to the next clearing of the filter.
+    left: AtomicU32,
+    is_marked: AtomicBool,
+    mark: Mutex<Option<Mark>>,
+    /// The number said so far.
+    said: Mutex<u64>,
+}
+
+impl Cpu {
+    pub(crate) fn new(who: Requester, filter: Arc<Filter>, counters: Layout) -> Self {
+        Self {
+            who,
+            filter,
+            blocks: Blocks::new(counters),
+            left: AtomicU32::new(TICK * TICKS_TO_CLEAR),
+            is_marked: AtomicBool::new(false),
+            mark: Mutex::new(None),
+            said: Mutex::new(0),
+        }
+    }
+
+    /// Counts an access; true once every [`TICK`].
+    #[inline]
+    pub(crate) fn tick(&self) -> bool {
+        let left = self.left.load(Relaxed).wrapping_sub(1);
+        self.left.store(left, Relaxed);
+        if !left.is_multiple_of(TICK) {
+            return false;
+        }
+        if left == 0 {
+            self.left.store(TICK * TICKS_TO_CLEAR, Relaxed);
+            self.filter.forget_all();
+        }
+        true
+    }
+
+    /// Keeps what a marker says until the next access, which the filter must not answer.
+    pub(crate) fn mark(&self, mark: Mark) {
+        *self.mark.lock() = Some(mark);
+        self.is_marked.store(true, Relaxed);
+        self.filter.forget_all();
+    }
+
+    pub(crate) fn take_mark(&self) -> Option<Mark> {
+        if !self.is_marked.load(Relaxed) {
+            return None;
+        }
+        self.is_marked.store(false, Relaxed);
+        self.mark.lock().take()
+    }
+
+    pub(crate) fn say(&self, nibble: u8) {
+        let mut said = self.said.lock();
+        *said = *said << 4 | u64::from(nibble & 15);
+    }
+
+    pub(crate) fn said(&self) -> u64 {
+        *self.said.lock()
+    }
+}

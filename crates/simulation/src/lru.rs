@@ -1,0 +1,92 @@
+//! Sets of entries in the order of their use, the last used first; empty entries come last.
+
+/// An entry of a set: a key and what is kept with it.
+pub(crate) trait Entry: Copy + Default {
+    /// What entries of a set differ in.
+    type Key: Copy;
+
+    /// Whether it has this key. An empty one has none.
+    fn has(self, key: Self::Key) -> bool;
+}
+
+/// Entries by set.
+pub(crate) struct Sets<E> {
+    entries: Vec<E>,
+    ways: usize,
+}
+
+impl<E: Entry> Sets<E> {
+    /// `sets` empty sets of `ways` entries.
+    pub(crate) fn new(sets: usize, ways: u32) -> Self {
+        let ways = ways as usize;
+        Self { entries: vec![E::default(); sets * ways], ways }
+    }
+
+    pub(crate) fn set(&mut self, number: usize) -> &mut [E] {
+        let start = number * self.ways;
+        &mut self.entries[start..start + self.ways]
+    }
+}
+
+/// Where a key is.
+#[inline]
+pub(crate) fn find<E: Entry>(set: &[E], key: E::Key) -> Option<usize> {
+    set.iter().position(|entry| entry.has(key))
+}
+
+/// Makes an entry the one used last.
+pub(crate) fn promote<E: Entry>(set: &mut [E], position: usize) {
+    let entry = set[position];
+    set.copy_within(..position, 1);
+    set[0] = entry;
+}
+
+/// Puts in a new entry as the one used last; the one not used for longest falls out.
+pub(crate) fn insert<E: Entry>(set: &mut [E], entry: E) -> E {
+    let last = set.len() - 1;
+    let out = set[last];
+    set.copy_within(..last, 1);
+    set[0] = entry;
+    out
+}
+
+/// Takes an entry out.
+pub(crate) fn remove<E: Entry>(set: &mut [E], position: usize) -> E {
+    let out = set[position];
+    set.copy_within(position + 1.., position);
+    set[set.len() - 1] = E::default();
+    out
+}
+
+/// A number that others are divided by.
+#[derive(Clone, Copy)]
+pub(crate) struct Modulus {
+    divisor: u64,
+    /// The divisor as a power of two, where it is one: a division takes some ten times as long.
+    bits: Option<u32>,
+}
+
+impl Modulus {
+    pub(crate) fn new(divisor: u64) -> Self {
+        Self { divisor, bits: divisor.is_power_of_two().then(|| divisor.trailing_zeros()) }
+    }
+
+    pub(crate) fn divisor(self) -> u64 {
+        self.divisor
+    }
+
+    /// Quotient and remainder.
+    #[inline]
+    pub(crate) fn divide(self, number: u64) -> (u64, u64) {
+        match self.bits {
+            Some(bits) => (number >> bits, number & (self.divisor - 1)),
+            None => (number / self.divisor, number % self.divisor),
+        }
+    }
+
+    /// The remainder: which of so many sets a key belongs to.
+    #[inline]
+    pub(crate) fn of(self, key: u64) -> usize {
+        self.divide(key).1 as usize
+    }
+}

@@ -1,0 +1,247 @@
+//! The simulation as its user sees it.
+
+mod look_up;
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
+
+use atoll_marker::Marker;
+use parking_lot::Mutex;
+
+use crate::calibration::{Ranges, Witnesses};
+use crate::core::Core;
+use crate::counters::{Cell, Layout as Counters, Ledger, Single, TAGS};
+use crate::cpu::{Apart, Cpu, Mark, TICK};
+use crate::filter::Filter;
+use crate::layout::{Domain, Layout};
+use crate::llc::Llc;
+use crate::ram::Ram;
+use crate::regions::Regions;
+use crate::series::{Clock, Sum};
+use crate::summary::Summary;
+use crate::tags::Tags;
+use crate::{
+    Calibration, CalibrationError, Counting, REPORT_VERSION, Region, Report, Setup, SetupError,
+};
+
+/// A machine being simulated. Each cpu tells it what it does, from a thread of its own; anyone may
+/// ask for a report at any time.
+pub struct Simulation {
+    setup: Setup,
+    line_shift: u32,
+    /// What counts now.
+    ledger: AtomicUsize,
+    cpus: Vec<Apart<Cpu>>,
+    cores: Vec<Apart<Mutex<Core>>>,
+    domains: Vec<Domain>,
+    llc: Llc,
+    counters: Counters,
+    ram: Ram,
+    witnesses: Mutex<Witnesses>,
+    /// Set when the calibration has succeeded.
+    ranges: OnceLock<Ranges>,
+    tags: Tags,
+    regions: Mutex<Regions>,
+    /// The series of each region, and at last that of all.
+    clocks: Vec<Clock>,
+}
+
+/// One access.
+#[derive(Clone, Copy)]
+struct Access {
+    address: u64,
+    bytes: u32,
+    is_store: bool,
+}
+
+impl Simulation {
+    /// A machine with empty caches that counts nothing until it is calibrated.
+    ///
+    /// # Errors
+    ///
+    /// The set-up is not one of a machine ([`Setup::check`]).
+    pub fn new(setup: Setup) -> Result<Self, SetupError> {
+        setup.check()?;
+        let (layout, ram) = (Layout::new(&setup), Ram::new(&setup));
+        let counters = Counters { nodes: setup.nodes.len(), links: setup.links };
+        let filters: Vec<_> =
+            setup.cpus.iter().map(|_| Arc::new(Filter::new(setup.line))).collect();
+        let core = |cpus: &Vec<usize>| {
+            let filters = cpus.iter().map(|cpu| Arc::clone(&filters[*cpu])).collect();
+            Apart(Mutex::new(Core::new(&setup, filters)))
+        };
+        let cpu = |(who, filter): (_, &Arc<_>)| Apart(Cpu::new(who, Arc::clone(filter), counters));
+        Ok(Self {
+            line_shift: setup.line.trailing_zeros(),
+            ledger: AtomicUsize::new(Ledger::VOID.0),
+            cpus: layout.cpus.into_iter().zip(&filters).map(cpu).collect(),
+            cores: layout.cores.iter().map(core).collect(),
+            domains: layout.domains,
+            llc: Llc::new(&setup),
+            counters,
+            witnesses: Mutex::new(Witnesses::new(&setup)),
+            ranges: OnceLock::new(),
+            tags: Tags::new(&ram),
+            regions: Mutex::new(Regions::new()),
+            clocks: (0..=Ledger::VOID.0).map(|_| Clock::new()).collect(),
+            ram,
+            setup,
+        })
+    }
+
+    /// A cpu loads or stores `bytes` at a virtual `address`. To be called by one thread at a time for
+    /// each cpu; cpus that the set-up has not are ignored.
+    ///
+    /// `block_address` translates: it is called at most once, and may say that the address is none
+    /// of RAM, which is not counted. An access that goes on in another page than it starts in counts
+    /// with all its bytes, but only the lines of its first page are looked up.
+    #[inline]
+    pub fn access(
+        &self,
+        cpu: usize,
+        address: u64,
+        bytes: u32,
+        is_store: bool,
+        block_address: impl FnOnce() -> Option<u64>,
+    ) {
+        let Some(Apart(cpu)) = self.cpus.get(cpu) else { return };
+        let ends = (address & (self.setup.line - 1)) + u64::from(bytes);
+        let just_used = cpu.filter.get(address >> self.line_shift, is_store);
+        match just_used {
+            Some(cell) if ends <= self.setup.line => {
+                self.count(cpu, self.ledger(), cell, is_store, bytes)
+            }
+            _ => self.look_up(cpu, Access { address, bytes, is_store }, block_address()),
+        }
+    }
+
+    /// A cpu has executed instructions of user space.
+    #[inline]
+    pub fn instructions(&self, cpu: usize, count: u64) {
+        if let Some(Apart(cpu)) = self.cpus.get(cpu) {
+            cpu.blocks.of(self.ledger()).single(Single::Instructions, count);
+        }
+    }
+
+    /// A cpu has executed a marker.
+    ///
+    /// # Errors
+    ///
+    /// At [`Marker::Ready`], when the witnesses have not told where each node's memory is. Nothing is
+    /// ever counted then.
+    pub fn marker(&self, cpu: usize, marker: Marker) -> Result<(), CalibrationError> {
+        let Some(Apart(cpu)) = self.cpus.get(cpu) else { return Ok(()) };
+        match marker {
+            Marker::Open(region) => self.change(|regions| regions.open(region)),
+            Marker::Close(region) => self.change(|regions| regions.close(region)),
+            Marker::Tag(tag) if usize::from(tag) < TAGS => cpu.mark(Mark::Tag(tag)),
+            Marker::Tag(_) => {}
+            Marker::Say(nibble) => cpu.say(nibble),
+            Marker::Witness(node) => cpu.mark(Mark::Witness { node, physical: cpu.said() }),
+            Marker::Ready => return self.ready(),
+        }
+        Ok(())
+    }
+
+    /// What has been counted so far.
+    pub fn report(&self) -> Report {
+        let tagged = self.tags.count(&self.ram, self.counters.nodes);
+        let all: Vec<_> = Ledger::counted().collect();
+        let regions = self.regions.lock();
+        let region = |number: &u8| {
+            let ledger = Ledger(usize::from(*number));
+            Region {
+                number: *number,
+                opened: regions.times(*number),
+                traffic: self.summary(&[ledger]).traffic(&tagged),
+                series: self.clocks[ledger.0].finish(|| self.sum(&[ledger])),
+            }
+        };
+        let witnesses = self.witnesses.lock();
+        Report {
+            version: REPORT_VERSION,
+            setup: self.setup.clone(),
+            calibration: Calibration {
+                witnesses: witnesses.heard,
+                failure: match self.ranges.get() {
+                    Some(_) => None,
+                    None => Some(witnesses.failure.clone().unwrap_or("it has not ended".into())),
+                },
+            },
+            total: self.summary(&all).traffic(&tagged),
+            regions: regions.known.iter().map(region).collect(),
+            series: self.clocks[Ledger::VOID.0].finish(|| self.sum(&all)),
+        }
+    }
+
+    #[inline]
+    fn ledger(&self) -> Ledger {
+        Ledger(self.ledger.load(Relaxed))
+    }
+
+    #[inline]
+    fn count(&self, cpu: &Cpu, ledger: Ledger, cell: Cell, is_store: bool, bytes: u32) {
+        cpu.blocks.of(ledger).access(cell, is_store, bytes);
+        if cpu.tick() {
+            self.advance(ledger);
+        }
+    }
+
+    /// A cpu has counted some accesses since it came here last.
+    #[cold]
+    fn advance(&self, ledger: Ledger) {
+        if ledger == Ledger::VOID {
+            return;
+        }
+        let all = &self.clocks[Ledger::VOID.0];
+        all.advance(TICK.into(), || self.sum(&Ledger::counted().collect::<Vec<_>>()));
+        if ledger != Ledger::OUTSIDE {
+            self.clocks[ledger.0].advance(TICK.into(), || self.sum(&[ledger]));
+        }
+    }
+
+    fn summary(&self, ledgers: &[Ledger]) -> Summary {
+        let mut summary = Summary::new(self.counters, self.cpus.len());
+        for (number, Apart(cpu)) in self.cpus.iter().enumerate() {
+            for block in ledgers.iter().filter_map(|ledger| cpu.blocks.used(*ledger)) {
+                summary.add(number, cpu.who.node, block);
+            }
+        }
+        summary
+    }
+
+    fn sum(&self, ledgers: &[Ledger]) -> Sum {
+        let region = match ledgers {
+            [one] => Some(*one),
+            _ => Some(self.ledger()).filter(|ledger| ledger.0 < Ledger::OUTSIDE.0),
+        };
+        self.summary(ledgers).slice(region.and_then(|ledger| u8::try_from(ledger.0).ok()))
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Regions)) {
+        let mut regions = self.regions.lock();
+        change(&mut regions);
+        self.choose_ledger(&regions);
+    }
+
+    fn choose_ledger(&self, regions: &Regions) {
+        let ledger = match (regions.current(), self.setup.counting) {
+            _ if self.ranges.get().is_none() => Ledger::VOID,
+            (Some(region), _) => Ledger(region.into()),
+            (None, Counting::User) => Ledger::OUTSIDE,
+            (None, Counting::Region) => Ledger::VOID,
+        };
+        self.ledger.store(ledger.0, Relaxed);
+    }
+
+    fn ready(&self) -> Result<(), CalibrationError> {
+        let mut witnesses = self.witnesses.lock();
+        if self.ranges.get().is_none() {
+            let ranges = witnesses.ranges(&self.setup, &self.ram)?;
+            self.ranges.get_or_init(|| ranges);
+        }
+        drop(witnesses);
+        self.choose_ledger(&self.regions.lock());
+        Ok(())
+    }
+}

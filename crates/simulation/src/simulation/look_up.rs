@@ -1,0 +1,144 @@
+//! An access that the filter does not answer: translated, looked up in the core's own caches, and then
+//! in those of the domains.
+//!
+//! Locks are taken in the order stripe, core, and one core at a time. Between the look into the core's
+//! caches and the stripe's lock another cpu may change both; the domains' caches decide, and what they
+//! grant is filled in before the stripe is unlocked.
+
+use super::{Access, Simulation};
+use crate::coherence::{Coherence, Found, Request};
+use crate::core::{Core, Level, Use};
+use crate::counters::{Block, Cell, Single};
+use crate::cpu::{Apart, Cpu, Mark};
+use crate::llc::State;
+use crate::ram::{Line, PAGE, Place};
+
+impl Simulation {
+    /// An access that the filter did not answer.
+    #[inline(never)]
+    pub(super) fn look_up(&self, cpu: &Cpu, access: Access, block: Option<u64>) {
+        let mark = cpu.take_mark();
+        let Some(ranges) = self.ranges.get() else {
+            if let Some(Mark::Witness { node, physical }) = mark {
+                self.witnesses.lock().hear(&self.setup, &self.ram, node, physical, block);
+            }
+            return;
+        };
+        let Some(place) = block.and_then(|block| ranges.place(block)) else { return };
+        if let Some(Mark::Tag(tag)) = mark {
+            self.tag(place, tag);
+        }
+        let page = place.linear / PAGE * PAGE;
+        let linear = page + access.address % PAGE;
+        let place = Place { linear, ..place };
+        let cell = self.counters.cell(place.node, self.tags.get(linear));
+        let ledger = self.ledger();
+        self.count(cpu, ledger, cell, access.is_store, access.bytes);
+        self.look_up_lines(cpu, access, place, cell, cpu.blocks.of(ledger));
+    }
+
+    fn look_up_lines(&self, cpu: &Cpu, access: Access, place: Place, cell: Cell, block: &Block) {
+        let last = place.linear + u64::from(access.bytes.max(1)) - 1;
+        let last = last.min(place.linear | (PAGE - 1));
+        let lines = place.linear >> self.line_shift..=last >> self.line_shift;
+        for (i, line) in (0..).zip(lines) {
+            let what = Use {
+                thread: cpu.who.thread,
+                page: access.address / PAGE,
+                virtual_line: (access.address >> self.line_shift) + i,
+                line: Line(line),
+                is_store: access.is_store,
+            };
+            if i > 0 {
+                block.single(Single::FurtherLines, 1);
+            }
+            self.look_up_line(cpu, what, place, cell, block);
+        }
+    }
+
+    fn look_up_line(&self, cpu: &Cpu, what: Use, place: Place, cell: Cell, block: &Block) {
+        if self.has(cpu, what, place, block) {
+            return;
+        }
+        let cut = self.llc.cut(what.line);
+        let mut stripe = self.llc.lock(cut);
+        let request = Request {
+            from: cpu.who,
+            line: what.line,
+            cut,
+            home: place.node,
+            cell,
+            is_store: what.is_store,
+        };
+        let found = self.coherence(block).request(&mut stripe, request);
+        let mut core = self.cores[cpu.who.core].0.lock();
+        let before = core.fill(what);
+        self.remember(&mut core, what, place);
+        drop(core);
+        drop(stripe);
+        count_found(found, before.filter(|_| what.is_store), block);
+    }
+
+    /// Whether the core has the line to itself, and writable for a store.
+    fn has(&self, cpu: &Cpu, what: Use, place: Place, block: &Block) -> bool {
+        let mut core = self.cores[cpu.who.core].0.lock();
+        if !core.translate(what.page) {
+            block.single(Single::DtlbMisses, 1);
+        }
+        let Some(level) = core.hit(what) else { return false };
+        self.remember(&mut core, what, place);
+        drop(core);
+        count_private(level, block);
+        true
+    }
+
+    /// Puts a line in the cpu's filter. The tag is read under the core's lock, see [`Self::tag`].
+    fn remember(&self, core: &mut Core, what: Use, place: Place) {
+        let cell = self.counters.cell(place.node, self.tags.get(place.linear));
+        core.remember(what, cell);
+    }
+
+    /// Gives a page a tag. Filters that know the page under another one are cleared; those filled
+    /// afterwards, under the same locks, see the new tag.
+    fn tag(&self, place: Place, tag: u8) {
+        if self.tags.set(place.linear, tag) != tag {
+            for Apart(core) in &self.cores {
+                core.lock().forget_all();
+            }
+        }
+    }
+
+    fn coherence<'a>(&'a self, block: &'a Block) -> Coherence<'a> {
+        Coherence {
+            setup: &self.setup,
+            ram: &self.ram,
+            llc: &self.llc,
+            cores: &self.cores,
+            domains: &self.domains,
+            block,
+        }
+    }
+}
+
+/// Counts a line that came from the last-level cache or further. A store to a line that the core had,
+/// and no one else in the machine, is a hit in the private cache.
+fn count_found(found: Found, before: Option<Level>, block: &Block) {
+    let Found::Here { state, alone } = found else { return };
+    let what = match (state, before) {
+        (State::Modified | State::Exclusive, Some(level)) if alone => {
+            return count_private(level, block);
+        }
+        (State::Modified, _) => Single::Modified,
+        (State::Exclusive, _) => Single::Exclusive,
+        (State::Shared, _) => Single::Shared,
+        (State::Forward, _) => Single::Forward,
+    };
+    block.single(what, 1);
+}
+
+/// Counts a hit in a private cache; in the first level it is what remains of all accesses.
+fn count_private(level: Level, block: &Block) {
+    if level == Level::Second {
+        block.single(Single::PrivateL2, 1);
+    }
+}
