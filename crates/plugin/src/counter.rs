@@ -91,6 +91,14 @@ impl Counter {
     }
 
     #[inline]
+    fn accessed(&self, cpu: c_uint, access: u32, address: u64) -> Kind {
+        let kind = self.kind(access);
+        let place = || block_address(access, address);
+        self.simulation.access(cpu as usize, address, 1 << kind.size_shift, kind.is_store, place);
+        kind
+    }
+
+    #[inline]
     fn kind(&self, access: u32) -> Kind {
         let Some(slot) = self.kinds.get(access as usize) else { return Kind::ask(access) };
         match slot.load(Ordering::Relaxed) {
@@ -142,13 +150,39 @@ fn block_address(access: u32, address: u64) -> Option<u64> {
     }
 }
 
-/// A load or store was made. `counter` is a [`Counter`].
-pub(crate) extern "C" fn accessed(cpu: c_uint, access: u32, address: u64, counter: *mut c_void) {
-    // SAFETY: registered with a reference to the counter, which lives as long as the process.
-    let counter = unsafe { &*counter.cast::<Counter>() };
-    let kind = counter.kind(access);
-    let place = || block_address(access, address);
-    counter.simulation.access(cpu as usize, address, 1 << kind.size_shift, kind.is_store, place);
+/// A load or store was made.
+pub(crate) extern "C" fn accessed(cpu: c_uint, access: u32, address: u64, _: *mut c_void) {
+    if let Some(counter) = Counter::get() {
+        counter.accessed(cpu, access, address);
+    }
+}
+
+/// An access was made, and with it, if it is a load, a block began to run, of `count` instructions.
+pub(crate) extern "C" fn accessed_and_entered_by_load(
+    cpu: c_uint,
+    access: u32,
+    address: u64,
+    count: *mut c_void,
+) {
+    if let Some(counter) = Counter::get()
+        && !counter.accessed(cpu, access, address).is_store
+    {
+        counter.simulation.instructions(cpu as usize, count.addr() as u64);
+    }
+}
+
+/// The same for blocks that are counted by a store.
+pub(crate) extern "C" fn accessed_and_entered_by_store(
+    cpu: c_uint,
+    access: u32,
+    address: u64,
+    count: *mut c_void,
+) {
+    if let Some(counter) = Counter::get()
+        && counter.accessed(cpu, access, address).is_store
+    {
+        counter.simulation.instructions(cpu as usize, count.addr() as u64);
+    }
 }
 
 /// A block begins to run. `count` is the number of its instructions.

@@ -8,6 +8,7 @@
 //!
 //! - `qemu`: what is used of QEMU's interface.
 //! - `translate`: which callbacks the instructions of a block get.
+//! - `decode`: which instructions tell by an access that their block runs.
 //! - `counter`: the callbacks, which run between the guest's instructions.
 //! - `finish`: the report's way into its file.
 //!
@@ -15,6 +16,7 @@
 //! of an `extern "C"` function.
 
 mod counter;
+mod decode;
 mod finish;
 mod qemu;
 mod translate;

@@ -112,28 +112,44 @@ pub(crate) fn end_process(code: c_int) -> ! {
     unsafe { _exit(code) }
 }
 
-/// The bytes of an instruction, `LEN` of them; none when it is of another length. `api` is QEMU's.
+/// The longest instruction of x86.
+const INSTRUCTION_MAX: usize = 15;
+
+/// The bytes of an instruction.
+#[derive(Default)]
+pub(crate) struct Bytes {
+    bytes: [u8; INSTRUCTION_MAX],
+    len: usize,
+}
+
+impl std::ops::Deref for Bytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+}
+
+/// The bytes of an instruction; empty where QEMU does not tell them. `api` is QEMU's.
 ///
 /// # Safety
 /// The instruction is one of the block being translated.
-pub(crate) unsafe fn bytes<const LEN: usize>(
-    instruction: *const Instruction,
-    api: c_int,
-) -> Option<[u8; LEN]> {
+pub(crate) unsafe fn bytes(instruction: *const Instruction, api: c_int) -> Bytes {
     const API_COPIES: c_int = 3;
-    let mut bytes = [0; LEN];
+    let mut bytes = Bytes::default();
     // SAFETY: the instruction lives, as the caller says.
-    if unsafe { qemu_plugin_insn_size(instruction) } != LEN {
-        return None;
-    }
-    let destination = bytes.as_mut_ptr();
+    let len = unsafe { qemu_plugin_insn_size(instruction) };
+    let Some(room) = bytes.bytes.get_mut(..len) else { return bytes };
     // SAFETY: there is room for the bytes, and the instruction lives.
-    let result = unsafe { qemu_plugin_insn_data(instruction, destination.cast(), LEN) };
+    let result =
+        unsafe { qemu_plugin_insn_data(instruction, room.as_mut_ptr().cast(), room.len()) };
     if api < API_COPIES {
+        let data = std::ptr::with_exposed_provenance::<u8>(result);
         // SAFETY: here the result points to the instruction's bytes, which are as many as its size.
-        bytes = unsafe { std::ptr::with_exposed_provenance::<[u8; LEN]>(result).read() };
-    } else if result != LEN {
-        return None;
+        room.copy_from_slice(unsafe { std::slice::from_raw_parts(data, len) });
+    } else if result != len {
+        return bytes;
     }
-    Some(bytes)
+    bytes.len = len;
+    bytes
 }

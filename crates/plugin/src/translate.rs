@@ -3,10 +3,11 @@
 use std::ffi::c_void;
 use std::ptr;
 
-use atoll_marker::{LEN, Marker};
+use atoll_marker::Marker;
 
 use crate::counter::{self, Counter};
-use crate::qemu::{self, Block, Instruction, PluginId};
+use crate::decode::{Access, one_access};
+use crate::qemu::{self, AccessCallback, Block, Instruction, PluginId};
 
 /// From now on blocks get their callbacks.
 pub(crate) fn register(id: PluginId) {
@@ -23,40 +24,62 @@ extern "C" fn translated(_: PluginId, block: *mut Block) {
             return;
         }
         let count = qemu::qemu_plugin_tb_n_insns(block);
-        let data = ptr::without_provenance_mut(count);
-        qemu::qemu_plugin_register_vcpu_tb_exec_cb(
-            block,
-            counter::entered,
-            qemu::NO_REGISTERS,
-            data,
-        );
+        let mut uncounted = Some(count);
         for index in 0..count {
-            instrument(qemu::qemu_plugin_tb_get_insn(block, index), counter);
+            instrument(qemu::qemu_plugin_tb_get_insn(block, index), counter, &mut uncounted);
+        }
+        if let Some(count) = uncounted {
+            let data = ptr::without_provenance_mut(count);
+            qemu::qemu_plugin_register_vcpu_tb_exec_cb(
+                block,
+                counter::entered,
+                qemu::NO_REGISTERS,
+                data,
+            );
         }
     }
 }
 
+/// Callbacks of an instruction. The first one by whose access its block can be counted takes the
+/// number of the block's instructions.
+///
 /// # Safety
 /// The instruction is one of the block being translated.
-unsafe fn instrument(instruction: *mut Instruction, counter: &'static Counter) {
-    // SAFETY: the instruction lives, as the caller says; what the callbacks are given is a number, or
-    // the counter, which lives as long as the process.
-    unsafe {
-        let bytes = qemu::bytes::<LEN>(instruction, counter.api);
-        match bytes.and_then(|bytes| Marker::decode(&bytes)) {
-            Some(marker) => qemu::qemu_plugin_register_vcpu_insn_exec_cb(
+unsafe fn instrument(
+    instruction: *mut Instruction,
+    counter: &'static Counter,
+    uncounted: &mut Option<usize>,
+) {
+    // SAFETY: the instruction lives, as the caller says.
+    let bytes = unsafe { qemu::bytes(instruction, counter.api) };
+    if let Some(marker) = Marker::decode(&bytes) {
+        let data = ptr::without_provenance_mut(counter::marker_number(marker));
+        // SAFETY: the instruction lives; the callback is given a number.
+        unsafe {
+            qemu::qemu_plugin_register_vcpu_insn_exec_cb(
                 instruction,
                 counter::marked,
                 qemu::NO_REGISTERS,
-                ptr::without_provenance_mut(counter::marker_number(marker)),
-            ),
-            None => qemu::qemu_plugin_register_vcpu_mem_cb(
-                instruction,
-                counter::accessed,
-                qemu::NO_REGISTERS,
-                qemu::LOADS_AND_STORES,
-                ptr::from_ref::<Counter>(counter).cast_mut().cast::<c_void>(),
-            ),
+                data,
+            );
         }
+        return;
+    }
+    let access = if uncounted.is_some() { one_access(&bytes) } else { None };
+    let (callback, count): (AccessCallback, _) = match access {
+        Some(Access::Load) => (counter::accessed_and_entered_by_load, uncounted.take()),
+        Some(Access::Store) => (counter::accessed_and_entered_by_store, uncounted.take()),
+        None => (counter::accessed, None),
+    };
+    let data: *mut c_void = ptr::without_provenance_mut(count.unwrap_or(0));
+    // SAFETY: the instruction lives; the callbacks are given a number.
+    unsafe {
+        qemu::qemu_plugin_register_vcpu_mem_cb(
+            instruction,
+            callback,
+            qemu::NO_REGISTERS,
+            qemu::LOADS_AND_STORES,
+            data,
+        );
     }
 }
