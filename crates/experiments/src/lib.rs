@@ -1,3 +1,51 @@
-//! Kiefer's memory-access experiments (Kiefer 2013, section 3).
+//! Kiefer's memory-access experiments (Kiefer 2013, section 3): what remote memory, migrating threads
+//! and shared caches cost.
+//!
+//! Threads read or write random entries of arrays; [`plan()`] says which thread runs where and where
+//! each array lies, as [`Arm`]s to be compared, and [`run()`] runs them and proves the placement. On
+//! hardware the figures are times and, where there are such counters, hit rates; in the lab the plugin
+//! counts each arm's region, and [`reproduce`] makes times of the counts by the machine model, beside
+//! the [`published`] ones.
+//!
+//! | File | Owns |
+//! |---|---|
+//! | `arm` | one run: groups of threads, their arrays, their ways over the machine |
+//! | `places`, `plan/` | from a machine to arms, one file for each experiment |
+//! | `schedule`, `access` | what a thread does, and the loops that do it |
+//! | `meeting` | a barrier between threads and processes |
+//! | `array`, `counters` | memory with a home; the processor's counters |
+//! | `run/` | coordinator, groups, threads, processes |
+//! | `outcome`, `manifest` | what came out, and under which conditions |
+//! | `text`, `plot` | tables and pictures |
+//! | `published`, `reproduce/` | the paper's figures, and ours from counts beside them |
+//!
+//! It is a crate of its own because it runs in a guest as it does on hardware, and is tested on
+//! machines that are not there.
 
 #![forbid(unsafe_code)]
+
+mod access;
+mod arm;
+mod array;
+mod counters;
+mod error;
+mod manifest;
+mod meeting;
+mod options;
+mod outcome;
+mod places;
+mod plan;
+pub mod published;
+pub mod reproduce;
+mod run;
+mod schedule;
+mod text;
+
+pub use arm::{Arm, Group, Home, Kind, Operation, Way};
+pub use error::{ExperimentError, PlanError};
+pub use manifest::Manifest;
+pub use options::{ACCESSES_MAX, Arrangement, By, Custom, Options, SCALE_MAX};
+pub use outcome::{Achieved, Cache, Figure, Outcome, Results, Slice};
+pub use plan::{Plan, Row, Which, plan};
+pub use run::{Conditions, Part, Program, run, serve};
+pub use text::table;

@@ -20,8 +20,7 @@ use crate::core::Core;
 use crate::counters::{Block, ByNode, Cell, Single};
 use crate::cpu::Apart;
 use crate::layout::{Domain, Requester};
-use crate::llc::{Cut, Held, Holders, Llc, State, Stripe};
-use crate::lru::{find, insert, promote, remove};
+use crate::llc::{Cut, Held, Holders, Llc, State, Stripe, Whereabouts};
 use crate::ram::{Line, Node, Ram};
 
 /// The memory system behind the private caches, and where its traffic is charged.
@@ -52,8 +51,9 @@ pub(crate) struct Request {
 pub(crate) enum Found {
     /// In the core's domain, in this state, and whether no other core had it.
     Here { state: State, alone: bool },
-    /// In no cache of the domain.
-    Elsewhere,
+    /// In no cache of the domain. To make room its cache gave up another line, which the core may
+    /// have and has to lose as well.
+    Elsewhere { lost: Option<Line> },
 }
 
 /// Who supplies a line.
@@ -72,27 +72,27 @@ impl Coherence<'_> {
         }
         let supplier = self.supplier(stripe, request);
         self.charge(supplier, request);
-        self.insert(stripe, supplier, request);
-        Found::Elsewhere
+        Found::Elsewhere { lost: self.insert(stripe, supplier, request) }
     }
 
     fn hit(&self, stripe: &mut Stripe, request: Request) -> Option<Found> {
         let Request { from, line, is_store, .. } = request;
-        let (set, tag) = self.llc.set(stripe, from.domain, request.cut)?;
-        let at = find(set, tag)?;
-        promote(set, at);
-        let held = set[0];
+        let (mut set, tag) = self.llc.set(stripe, from.domain, request.cut)?;
+        let at = set.find(tag)?;
+        set.promote(at);
+        let held = set.get(0, tag);
+        let state = held.state;
         let others = self.domains[from.domain].others(held.holders, from.me);
-        let (state, told) = (held.state(), (from.domain, others));
+        let told = (from.domain, others);
         if is_store {
-            set[0] = Held::new(tag, State::Modified, from.me);
+            set.put(0, Held { tag, state: State::Modified, holders: from.me });
             self.tell(told, Some(from.core), line, Core::invalidate);
             if matches!(state, State::Shared | State::Forward) {
                 self.block.single(Single::Upgrades, 1);
                 self.supplier(stripe, request);
             }
         } else {
-            set[0].holders = held.holders.with(from.me);
+            set.put(0, Held { holders: held.holders.with(from.me), ..held });
             if state == State::Modified {
                 self.tell(told, Some(from.core), line, Core::downgrade);
             }
@@ -100,10 +100,13 @@ impl Coherence<'_> {
         Some(Found::Here { state, alone: others == Holders::NONE })
     }
 
-    /// Finds who has a line, and changes the states in the other domains as the request demands.
+    /// Finds who has a line, changes the states in the other domains as the request demands, and
+    /// keeps account of the domains that have it afterwards.
     fn supplier(&self, stripe: &mut Stripe, request: Request) -> Supplier {
         let mut supplier = Supplier::Memory { shared: false };
-        for domain in (0..self.domains.len()).filter(|domain| *domain != request.from.domain) {
+        let (own, cut) = (request.from.domain, request.cut);
+        let before = self.llc.whereabouts(stripe, cut);
+        for domain in before.search(self.domains.len()).filter(|domain| *domain != own) {
             let node = self.domains[domain].node;
             match (self.give(stripe, domain, request), supplier) {
                 (Some(State::Modified), _) => supplier = Supplier::Dirty(node),
@@ -114,26 +117,31 @@ impl Coherence<'_> {
                 _ => {}
             }
         }
+        let nowhere = request.is_store || matches!(supplier, Supplier::Memory { shared: false });
+        let after = if nowhere { Whereabouts::only(own) } else { before.and(own) };
+        if after != before {
+            self.llc.set_whereabouts(stripe, cut, after);
+        }
         supplier
     }
 
     /// State in which a domain has a line; it shares it for a load, and loses it for a store.
     fn give(&self, stripe: &mut Stripe, domain: usize, request: Request) -> Option<State> {
         let line = request.line;
-        let (set, tag) = self.llc.set(stripe, domain, request.cut)?;
-        let at = find(set, tag)?;
-        let held = set[at];
+        let (mut set, tag) = self.llc.set(stripe, domain, request.cut)?;
+        let at = set.find(tag)?;
+        let held = set.get(at, tag);
         if request.is_store {
-            remove(set, at);
+            set.remove(at);
             self.tell((domain, held.holders), None, line, Core::invalidate);
         } else {
-            set[at] = Held::new(tag, State::Shared, held.holders);
-            if held.state() == State::Modified {
+            set.put(at, Held { state: State::Shared, ..held });
+            if held.state == State::Modified {
                 self.tell((domain, held.holders), None, line, Core::downgrade);
                 self.write_back(domain, request.home);
             }
         }
-        Some(held.state())
+        Some(held.state)
     }
 
     /// Counts a miss and what it moves.
@@ -153,7 +161,9 @@ impl Coherence<'_> {
         self.send(from, to);
     }
 
-    fn insert(&self, stripe: &mut Stripe, supplier: Supplier, request: Request) {
+    /// Puts a line into the domain's cache. The line that it displaces is taken from the cores that
+    /// have it, but for the one that asks: it is returned then.
+    fn insert(&self, stripe: &mut Stripe, supplier: Supplier, request: Request) -> Option<Line> {
         let Request { from, is_store, .. } = request;
         let state = match supplier {
             _ if is_store => State::Modified,
@@ -161,15 +171,15 @@ impl Coherence<'_> {
             _ => State::Forward,
         };
         self.llc.prepare(stripe);
-        let Some((set, tag)) = self.llc.set(stripe, from.domain, request.cut) else { return };
-        let out = insert(set, Held::new(tag, state, from.me));
-        if let Some(tag) = out.tag() {
-            let line = self.llc.line(from.domain, tag, request.cut);
-            self.tell((from.domain, out.holders), None, line, Core::invalidate);
-            if out.state() == State::Modified {
-                self.write_back(from.domain, self.ram.node(line.0 * self.setup.line));
-            }
+        let (mut set, tag) = self.llc.set(stripe, from.domain, request.cut)?;
+        let out = set.insert(Held { tag, state, holders: from.me })?;
+        let line = self.llc.line(from.domain, out.tag, request.cut);
+        let others = self.domains[from.domain].others(out.holders, from.me);
+        self.tell((from.domain, others), Some(from.core), line, Core::invalidate);
+        if out.state == State::Modified {
+            self.write_back(from.domain, self.ram.node(line.0 * self.setup.line));
         }
+        out.holders.meets(from.me).then_some(line)
     }
 
     fn write_back(&self, domain: usize, home: Node) {
@@ -180,6 +190,9 @@ impl Coherence<'_> {
 
     /// Charges the links on the way of a line.
     fn send(&self, from: Node, to: Node) {
+        if from == to {
+            return;
+        }
         for crossing in &self.setup.routes[from.0][to.0] {
             self.block.link(crossing.link.index(), crossing.forward, self.setup.line);
         }

@@ -19,6 +19,15 @@ pub(crate) enum Level {
     Second,
 }
 
+/// What a core needs of the last-level cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Want {
+    /// A line that it does not have.
+    Line,
+    /// To write a line that it has.
+    Permission,
+}
+
 /// A copy of a line: its number plus one, and whether it is writable in the lowest bit.
 #[derive(Clone, Copy, Default)]
 struct Copied(u64);
@@ -160,43 +169,50 @@ impl Core {
         }
     }
 
-    /// Uses a line that the core has, and has writable for a store. None where it has to ask the
-    /// last-level cache; nothing is changed then.
-    pub(crate) fn hit(&mut self, what: Use) -> Option<Level> {
+    /// Uses a line that the core has, and has writable for a store. Nothing is changed where it has
+    /// to ask the last-level cache.
+    #[inline]
+    pub(crate) fn hit(&mut self, what: Use) -> Result<Level, Want> {
         let (line, set) = (what.line, self.l1.set(what.line));
         if let Some(at) = find(set, line.0) {
             if what.is_store && !set[at].writable() {
-                return None;
+                return Err(Want::Permission);
             }
             self.promote_first(line, at);
-            return Some(Level::First);
+            return Ok(Level::First);
         }
-        let set = self.l2.as_mut()?.set(line);
-        let at = find(set, line.0)?;
+        let Some(l2) = &mut self.l2 else { return Err(Want::Line) };
+        let set = l2.set(line);
+        let Some(at) = find(set, line.0) else { return Err(Want::Line) };
         let copy = set[at];
         if what.is_store && !copy.writable() {
-            return None;
+            return Err(Want::Permission);
         }
         promote(set, at);
         self.insert_first(copy, line);
-        Some(Level::Second)
+        Ok(Level::Second)
     }
 
-    /// Takes a line that the last-level cache has granted; where it was before. A store's is writable.
-    pub(crate) fn fill(&mut self, what: Use) -> Option<Level> {
+    /// Takes what it wanted and the last-level cache has granted; where the line was before. A
+    /// store's is writable. A line that it did not have may have come meanwhile, but only by another
+    /// cpu of the core.
+    #[inline]
+    pub(crate) fn fill(&mut self, what: Use, want: Want) -> Option<Level> {
         let line = what.line;
-        if what.is_store {
-            self.allow(line, true);
-        }
-        let before = self.hit(what);
-        if before.is_none() {
-            let copy = Copied::new(line, what.is_store);
-            self.insert_first(copy, line);
-            if let Some(l2) = &mut self.l2 {
-                insert(l2.set(line), copy);
+        if want == Want::Permission || self.filters.len() > 1 {
+            if what.is_store {
+                self.allow(line, true);
+            }
+            if let Ok(level) = self.hit(what) {
+                return Some(level);
             }
         }
-        before
+        let copy = Copied::new(line, what.is_store);
+        self.insert_first(copy, line);
+        if let Some(l2) = &mut self.l2 {
+            insert(l2.set(line), copy);
+        }
+        None
     }
 
     /// Remembers a line just used in the filter of the cpu.

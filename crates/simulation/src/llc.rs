@@ -3,17 +3,31 @@
 //! Each lock guards a stripe: all sets, of every domain, in which some lines may be. With `common` the
 //! greatest common divisor of the domains' numbers of sets, the sets of a line are the same modulo
 //! `common` in every domain, and so are those of the line it displaces. A stripe has a run of
-//! neighbouring numbers, because lines that follow each other are used after each other, and what
-//! belongs to one number lies side by side for all domains, because a miss looks into all of them.
+//! neighbouring numbers, because lines that follow each other are used after each other; it has them
+//! domain by domain, because a miss seldom needs more than its own domain's set: for each line of RAM
+//! the stripe knows where it may be ([`Whereabouts`]), and other domains are searched only there.
+//!
+//! A set's tags lie apart from the holders that follow them: sixteen ways are searched in one line of
+//! the host's caches.
+
+mod set;
+mod whereabouts;
 
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::lru::{Entry, Modulus};
+pub(crate) use set::Set;
+pub(crate) use whereabouts::Whereabouts;
+
+use crate::lru::Modulus;
 use crate::ram::Line;
 use crate::{CacheShape, Setup};
 
 /// Stripes at most: far more than threads, so that two rarely meet.
 const STRIPES: u64 = 1024;
+
+/// Lines whose whereabouts are known at most, one byte for each: those of 16 GiB. The lines behind
+/// them are searched everywhere.
+const KNOWN: u64 = 1 << 28;
 
 /// State of a line in a domain, as in the MESIF protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +60,10 @@ impl Holders {
         self.0 & Self::of(core).0 != 0
     }
 
+    pub(crate) fn meets(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
     pub(crate) fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
@@ -62,40 +80,12 @@ pub(crate) struct SetTag(u32);
 /// Tags at most: two bits of a word are for the state, and one value for no line.
 pub(crate) const SET_TAGS: u64 = (1 << 30) - 1;
 
-/// A line in a domain's cache, in eight bytes: what a miss costs is reading sets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// A line in a domain's cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Held {
-    /// Tag plus one, above two bits of state.
-    word: u32,
+    pub(crate) tag: SetTag,
+    pub(crate) state: State,
     pub(crate) holders: Holders,
-}
-
-impl Held {
-    pub(crate) fn new(tag: SetTag, state: State, holders: Holders) -> Self {
-        Self { word: (tag.0 + 1) << 2 | state as u32, holders }
-    }
-
-    pub(crate) fn tag(self) -> Option<SetTag> {
-        (self.word >> 2).checked_sub(1).map(SetTag)
-    }
-
-    pub(crate) fn state(self) -> State {
-        match self.word & 3 {
-            0 => State::Modified,
-            1 => State::Exclusive,
-            2 => State::Shared,
-            _ => State::Forward,
-        }
-    }
-}
-
-impl Entry for Held {
-    type Key = SetTag;
-
-    #[inline]
-    fn has(self, key: SetTag) -> bool {
-        self.word >> 2 == key.0 + 1
-    }
 }
 
 /// A line, cut into what tells its sets: its number modulo and divided by `common`.
@@ -105,15 +95,22 @@ pub(crate) struct Cut {
     high: u64,
 }
 
-/// Sets of one stripe, in rows of one number each; empty until the first line comes.
-pub(crate) struct Stripe(Vec<Held>);
+/// Sets of one stripe: those of one domain after those of another, each in rows of one number; empty
+/// until the first line comes.
+#[derive(Default)]
+pub(crate) struct Stripe {
+    /// For each set its words, then its holders.
+    ways: Vec<u32>,
+    /// By the line's number in the stripe, as far as the highest line met or known.
+    whereabouts: Vec<Whereabouts>,
+}
 
 /// How a domain's sets are spread.
 struct Spread {
     ways: usize,
     /// The number of sets divided by `common`.
     folds: Modulus,
-    /// Where the domain's sets begin in each row.
+    /// Where the domain's sets begin in each stripe.
     start: usize,
 }
 
@@ -124,27 +121,30 @@ pub(crate) struct Llc {
     common: Modulus,
     /// Rows of a stripe, as a power of two.
     row_bits: u32,
-    /// Entries of a row.
-    row: usize,
+    /// Words of a stripe, two for each way.
+    words: usize,
+    /// Lines of a stripe whose whereabouts are known at most.
+    known: usize,
 }
 
 impl Llc {
     pub(crate) fn new(setup: &Setup) -> Self {
         let common = setup.llc.iter().fold(0, |common, shape| gcd(common, shape.sets.into()));
         let rows = common.div_ceil(STRIPES).next_power_of_two();
-        let mut row = 0;
+        let mut words = 0;
         let spread = |shape: &CacheShape| {
-            let (start, folds) = (row, u64::from(shape.sets) / common);
+            let (start, folds) = (words, u64::from(shape.sets) / common);
             let ways = shape.ways as usize;
-            row += folds as usize * ways;
+            words += (folds * rows) as usize * 2 * ways;
             Spread { ways, folds: Modulus::new(folds), start }
         };
         Self {
             domains: setup.llc.iter().map(spread).collect(),
-            stripes: (0..common.div_ceil(rows)).map(|_| Mutex::new(Stripe(vec![]))).collect(),
+            stripes: (0..common.div_ceil(rows)).map(|_| Mutex::default()).collect(),
             common: Modulus::new(common),
             row_bits: rows.trailing_zeros(),
-            row,
+            words,
+            known: (KNOWN / common.div_ceil(rows)) as usize,
         }
     }
 
@@ -154,29 +154,65 @@ impl Llc {
     }
 
     /// Locks the sets of a line.
+    #[inline]
     pub(crate) fn lock(&self, line: Cut) -> MutexGuard<'_, Stripe> {
         self.stripes[(line.low >> self.row_bits) as usize].lock()
     }
 
     /// The set of a domain in which a line may be, and its tag there; none where there are no lines.
+    #[inline]
     pub(crate) fn set<'a>(
         &self,
         stripe: &'a mut Stripe,
         domain: usize,
         line: Cut,
-    ) -> Option<(&'a mut [Held], SetTag)> {
+    ) -> Option<(Set<'a>, SetTag)> {
         let spread = &self.domains[domain];
         let (tag, fold) = spread.folds.divide(line.high);
-        let row = line.low as usize & ((1 << self.row_bits) - 1);
-        let start = row * self.row + spread.start + fold as usize * spread.ways;
-        Some((stripe.0.get_mut(start..start + spread.ways)?, SetTag(tag as u32)))
+        let set = self.row(line) * spread.folds.divisor() as usize + fold as usize;
+        let start = spread.start + set * 2 * spread.ways;
+        let ways = stripe.ways.get_mut(start..start + 2 * spread.ways)?;
+        let (words, holders) = ways.split_at_mut(spread.ways);
+        Some((Set { words, holders }, SetTag(tag as u32)))
+    }
+
+    /// Where a line may be.
+    #[inline]
+    pub(crate) fn whereabouts(&self, stripe: &Stripe, line: Cut) -> Whereabouts {
+        let at = self.number(line);
+        let unknown = if at < self.known { Whereabouts::NOWHERE } else { Whereabouts::ANYWHERE };
+        stripe.whereabouts.get(at).copied().unwrap_or(unknown)
+    }
+
+    #[inline]
+    pub(crate) fn set_whereabouts(&self, stripe: &mut Stripe, line: Cut, now: Whereabouts) {
+        let at = self.number(line);
+        if at >= stripe.whereabouts.len() && at < self.known {
+            stripe.whereabouts.resize(at + 1, Whereabouts::NOWHERE);
+        }
+        if let Some(whereabouts) = stripe.whereabouts.get_mut(at) {
+            *whereabouts = now;
+        }
     }
 
     /// Makes room for lines.
+    #[inline]
     pub(crate) fn prepare(&self, stripe: &mut Stripe) {
-        if stripe.0.is_empty() {
-            stripe.0 = vec![Held::default(); self.row << self.row_bits];
+        if stripe.ways.is_empty() {
+            stripe.ways = vec![0; self.words];
         }
+    }
+
+    /// A line's number in its stripe.
+    #[inline]
+    fn number(&self, line: Cut) -> usize {
+        (line.high as usize) << self.row_bits | self.row(line)
+    }
+
+    /// Row of a line in its stripe.
+    #[inline]
+    fn row(&self, line: Cut) -> usize {
+        line.low as usize & ((1 << self.row_bits) - 1)
     }
 
     /// The line with a tag in the set of another.

@@ -28,10 +28,19 @@ impl<E: Entry> Sets<E> {
     }
 }
 
+/// Entries that are compared without a branch between them.
+const STEP: usize = 4;
+
 /// Where a key is.
 #[inline]
 pub(crate) fn find<E: Entry>(set: &[E], key: E::Key) -> Option<usize> {
-    set.iter().position(|entry| entry.has(key))
+    let (steps, rest) = set.as_chunks::<STEP>();
+    let step = steps.iter().position(|step| step.iter().fold(false, |any, e| any | e.has(key)));
+    let (start, among) = match step {
+        Some(step) => (step * STEP, &steps[step][..]),
+        None => (steps.len() * STEP, rest),
+    };
+    Some(start + among.iter().position(|entry| entry.has(key))?)
 }
 
 /// Makes an entry the one used last.

@@ -111,8 +111,14 @@ impl Simulation {
             Some(cell) if ends <= self.setup.line => {
                 self.count(cpu, self.ledger(), cell, is_store, bytes)
             }
-            _ => self.look_up(cpu, Access { address, bytes, is_store }, block_address()),
+            _ => self.translate(cpu, Access { address, bytes, is_store }, block_address),
         }
+    }
+
+    /// Apart from [`Self::access`], so that what is done for nearly all accesses saves no registers.
+    #[inline(never)]
+    fn translate(&self, cpu: &Cpu, access: Access, block: impl FnOnce() -> Option<u64>) {
+        self.look_up(cpu, access, block());
     }
 
     /// A cpu has executed instructions of user space.

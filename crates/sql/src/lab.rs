@@ -1,15 +1,19 @@
 //! What the lab's counter is told: when a query runs, and which pages hold tables.
 //!
-//! Regions are markers, which do nothing on hardware. Tagging reads one byte of every page, so that
-//! it is done in the lab only, whose guests have `ATOLL_LAB` in their environment.
+//! `ATOLL_LAB`, which the lab sets to 1 in its guests, is the number of both: queries run in the
+//! region of that number, tables get that tag (1 to 15). Processes with numbers of their own are told
+//! apart in one run. Outside of the lab nothing is marked.
 
 use std::sync::OnceLock;
 
-/// Region that is open while queries run; loading is outside.
-const QUERIES: u8 = 63;
-
-/// Tag of the pages of tables.
-const TABLES: u8 = 15;
+/// The process's number; none outside of the lab.
+fn number() -> Option<u8> {
+    static NUMBER: OnceLock<Option<u8>> = OnceLock::new();
+    *NUMBER.get_or_init(|| {
+        let number: u8 = std::env::var("ATOLL_LAB").ok()?.parse().ok()?;
+        (1..atoll_marker::TAGS).contains(&number).then_some(number)
+    })
+}
 
 /// A query under way: the region is open until this is dropped.
 pub(crate) struct Query(());
@@ -17,21 +21,20 @@ pub(crate) struct Query(());
 impl Query {
     /// Opens the region.
     pub(crate) fn begins() -> Self {
-        atoll_marker::open(QUERIES);
+        number().inspect(|number| atoll_marker::open(*number));
         Self(())
     }
 }
 
 impl Drop for Query {
     fn drop(&mut self) {
-        atoll_marker::close(QUERIES);
+        number().inspect(|number| atoll_marker::close(*number));
     }
 }
 
-/// Tags the memory of a chunk that has just been written.
+/// Tags the memory of a chunk that has just been written; reads one byte of each of its pages.
 pub(crate) fn holds_a_table(memory: &[u8]) {
-    static IN_LAB: OnceLock<bool> = OnceLock::new();
-    if *IN_LAB.get_or_init(|| std::env::var_os("ATOLL_LAB").is_some()) {
-        atoll_marker::tag(TABLES, memory);
+    if let Some(number) = number() {
+        atoll_marker::tag(number, memory);
     }
 }

@@ -16,6 +16,8 @@ pub enum Exit {
     Placement,
     /// This machine or this kernel does not have what was asked for.
     NotHere,
+    /// The guest was stopped after its time (`--timeout`), as timeout(1) says it.
+    TimedOut,
     /// Atoll itself could not do its part.
     Own,
     /// The command to run is there and cannot be run.
@@ -37,6 +39,7 @@ impl Exit {
             Self::Usage => 2,
             Self::Placement => 3,
             Self::NotHere => 4,
+            Self::TimedOut => 124,
             Self::Own => 125,
             Self::CannotRun => 126,
             Self::NotFound => 127,
@@ -60,11 +63,12 @@ Exit codes:
   2    the command line cannot be understood
   3    a placement was refused or could not be verified
   4    this machine or kernel does not have what was asked for
+  124  the guest was stopped after its time (`lab`)
   125  Atoll itself failed: machine not readable, no threads, a file not readable
   126  the program to run cannot be run
   127  the program to run is not found
   130  interrupted (Ctrl-C)
-`run` ends with the code of the program it ran; 128 + the signal where one ended it.";
+`run` and `lab run` end with the code of the program; 128 + the signal where one ended it.";
 
 /// An error with the code that the process ends with.
 #[derive(Debug)]

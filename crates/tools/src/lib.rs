@@ -7,8 +7,10 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bench;
 pub mod bytes;
 pub mod exit;
+pub mod lab;
 pub mod manual;
 pub mod run;
 pub mod terminal;
@@ -31,6 +33,12 @@ pub enum Command {
     /// Show where a process lives: its threads, its memory, its policies
     #[command(after_help = whereabouts::EXAMPLES)]
     Where(whereabouts::Args),
+    /// Measure what memory, migrations and caches cost on this machine
+    #[command(after_help = bench::EXAMPLES)]
+    Bench(bench::Args),
+    /// Run programs on emulated NUMA machines and count what they do to memory
+    #[command(after_help = lab::EXAMPLES)]
+    Lab(lab::Args),
     /// Print the completions of a shell
     #[command(hide = true)]
     Completions(manual::CompletionsArgs),
@@ -45,6 +53,8 @@ pub fn run(command: &Command, whole: impl FnOnce() -> clap::Command) -> Result<(
         Command::Topo(args) => topo::run(args),
         Command::Run(args) => run::run(args),
         Command::Where(args) => whereabouts::run(args),
+        Command::Bench(args) => bench::run(args),
+        Command::Lab(args) => lab::run(args),
         Command::Completions(args) => manual::completions(args, whole()),
         Command::Man(args) => manual::man(args, whole()),
     }

@@ -22,7 +22,7 @@ fn lab(arguments: &[&str]) -> Command {
 fn scans(record: &Path) -> Option<Output> {
     let ready = lab(&["setup", "--dry-run"]).output().expect("the binary starts");
     if !ready.status.success() {
-        let words = String::from_utf8_lossy(&ready.stdout).into_owned();
+        let words = String::from_utf8_lossy(&ready.stderr).into_owned();
         // Not `eprintln!`, which the test harness keeps to itself.
         let _ = writeln!(std::io::stderr(), "skipped: the lab is not set up: {words}");
         return None;
@@ -60,8 +60,9 @@ fn scans_of_placed_tables_are_local_in_a_real_kernel_and_others_are_not() {
         .map(|(placement, number)| (placement, local_share(&record, number)))
         .collect();
     assert!(local["aligned"] >= 0.95, "{local:?}");
-    assert!(local["default"] <= 0.7, "{local:?}");
-    assert!(local["spread"] <= 0.7, "{local:?}");
+    // A quarter of the pages is local to each of four nodes. `default` may be as local as `aligned`:
+    // the first touch is by the worker that scans the chunk later.
+    assert!(local["spread"] <= 0.4, "{local:?}");
 }
 
 /// Rows of a placement that begin with a word, the rest as cells.

@@ -7,7 +7,7 @@ for placement in aligned default spread; do
         -c 'CREATE TABLE t AS SELECT value AS a, value * 7368787 % 999999937 AS b
             FROM generate_series(1, 1048576)' \
         -c "SELECT 'sum', sum(a), sum(b), count(*) FROM t WHERE b % 7 <> 3" \
-        -c "SELECT 'home', node, sum(pages) FROM atoll.pages WHERE \"table\" = 't' GROUP BY node ORDER BY node" \
+        -c "SELECT 'home', found_node, sum(pages) FROM atoll.pages WHERE \"table\" = 't' GROUP BY found_node" \
         -c "SELECT 'worker', worker, node, bound, cpus_found FROM atoll.workers ORDER BY worker" |
         sed "s/^/$placement,/"
 done

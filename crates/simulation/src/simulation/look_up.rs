@@ -7,7 +7,7 @@
 
 use super::{Access, Simulation};
 use crate::coherence::{Coherence, Found, Request};
-use crate::core::{Core, Level, Use};
+use crate::core::{Core, Level, Use, Want};
 use crate::counters::{Block, Cell, Single};
 use crate::cpu::{Apart, Cpu, Mark};
 use crate::llc::State;
@@ -57,9 +57,7 @@ impl Simulation {
     }
 
     fn look_up_line(&self, cpu: &Cpu, what: Use, place: Place, cell: Cell, block: &Block) {
-        if self.has(cpu, what, place, block) {
-            return;
-        }
+        let Err(want) = self.private(cpu, what, place, block) else { return };
         let cut = self.llc.cut(what.line);
         let mut stripe = self.llc.lock(cut);
         let request = Request {
@@ -72,24 +70,28 @@ impl Simulation {
         };
         let found = self.coherence(block).request(&mut stripe, request);
         let mut core = self.cores[cpu.who.core].0.lock();
-        let before = core.fill(what);
+        if let Found::Elsewhere { lost: Some(line) } = found {
+            core.invalidate(line);
+        }
+        let before = core.fill(what, want);
         self.remember(&mut core, what, place);
         drop(core);
         drop(stripe);
         count_found(found, before.filter(|_| what.is_store), block);
     }
 
-    /// Whether the core has the line to itself, and writable for a store.
-    fn has(&self, cpu: &Cpu, what: Use, place: Place, block: &Block) -> bool {
+    /// Looks into the core's own caches.
+    #[inline]
+    fn private(&self, cpu: &Cpu, what: Use, place: Place, block: &Block) -> Result<(), Want> {
         let mut core = self.cores[cpu.who.core].0.lock();
         if !core.translate(what.page) {
             block.single(Single::DtlbMisses, 1);
         }
-        let Some(level) = core.hit(what) else { return false };
+        let level = core.hit(what)?;
         self.remember(&mut core, what, place);
         drop(core);
         count_private(level, block);
-        true
+        Ok(())
     }
 
     /// Puts a line in the cpu's filter. The tag is read under the core's lock, see [`Self::tag`].

@@ -193,7 +193,7 @@ fn variable(text: &str) -> Result<(OsString, OsString), String> {
 }
 
 /// `10s`, `500ms`, `2m`, or seconds without a unit.
-fn time(text: &str) -> Result<Duration, String> {
+pub(crate) fn time(text: &str) -> Result<Duration, String> {
     let units = [("ms", 0.001), ("s", 1.0), ("m", 60.0), ("", 1.0)];
     let expected = || "expected a time such as 10s, 500ms or 2m, of a day at most".to_owned();
     let (number, unit) = units

@@ -22,6 +22,7 @@ use crate::terminal;
 
 pub use args::Args;
 use args::ReportTo;
+pub(crate) use args::time;
 
 /// What `--help` shows.
 pub const EXAMPLES: &str = "\

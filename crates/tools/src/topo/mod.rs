@@ -4,7 +4,7 @@ mod ask;
 mod figures;
 mod format;
 mod measure;
-mod which;
+pub(crate) mod which;
 
 use std::borrow::Cow;
 use std::io::{self, Write};

@@ -15,7 +15,7 @@ const HWLOC_XMLFILE: &str = "HWLOC_XMLFILE";
 
 /// The flags that choose a machine.
 #[derive(clap::Args, Debug)]
-pub(super) struct Which {
+pub(crate) struct Which {
     /// Another machine than this one: a TOML, hwloc XML or dump file, the text of numactl -H, '-' for
     /// stdin, or a name that 'topo machines' lists [default: $HWLOC_XMLFILE, else this machine]
     #[arg(short, long, value_name = "FILE|NAME", global = true, conflicts_with = "synthetic")]
@@ -26,10 +26,10 @@ pub(super) struct Which {
 }
 
 /// A machine and what is known of it.
-pub(super) struct Chosen {
-    pub(super) known: Knowledge,
+pub(crate) struct Chosen {
+    pub(crate) known: Knowledge,
     /// Its sysfs and procfs, where there are some.
-    pub(super) root: Option<Root>,
+    pub(crate) root: Option<Root>,
 }
 
 impl Which {
@@ -45,7 +45,7 @@ impl Which {
 
     /// The machine and what is known of it. Of this machine that is also what was measured before;
     /// where those figures cannot be read, stderr says so.
-    pub(super) fn chosen(&self) -> Result<Chosen, Ends> {
+    pub(crate) fn chosen(&self) -> Result<Chosen, Ends> {
         if let Some(text) = &self.synthetic {
             let machine = Machine::synthetic(text).map_err(anyhow::Error::from)?;
             return Ok(Chosen { known: Knowledge::of(machine), root: None });

@@ -1,0 +1,264 @@
+//! Running arms: a coordinator, and groups as threads of this process or as processes of their own.
+//!
+//! A repetition has three meetings of all threads and the coordinator:
+//!
+//! ```text
+//! threads      warm up │ wait          │ accesses, migrations, waits for each other │
+//! coordinator          │ opens region  │                                            │ closes it
+//!                    warm            start                                         done
+//! ```
+//!
+//! so that the region is open exactly while the accesses that are timed are made.
+
+mod group;
+mod pace;
+mod process;
+mod thread;
+
+use std::sync::Arc;
+
+use atoll_placement::Kernel;
+use atoll_sys::SharedWords;
+use atoll_topology::Machine;
+use serde::{Deserialize, Serialize};
+
+use crate::meeting::{Meeting, WORDS};
+use crate::outcome::{Achieved, Cache, Figure, Outcome, Slice};
+use crate::{Arm, ExperimentError, Options, Plan};
+use group::GroupRun;
+use process::Processes;
+use thread::{Repetition, SliceRun};
+
+pub use process::{Program, serve};
+
+/// On what the experiments run.
+#[derive(Clone, Copy, Debug)]
+pub struct Conditions<'a> {
+    /// The machine.
+    pub machine: &'a Arc<Machine>,
+    /// Its kernel.
+    pub kernel: &'a Arc<dyn Kernel>,
+    /// How a process of its own is started; without, every group is threads of this process.
+    pub program: Option<&'a Program>,
+}
+
+/// What a group of an arm has to do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Part {
+    /// The arm.
+    pub arm: Arm,
+    /// Which of its groups.
+    pub group: usize,
+    /// Accesses of each thread in a repetition.
+    pub accesses: u64,
+    /// Repetitions.
+    pub repetitions: u32,
+    /// Parts that are timed one by one.
+    pub slices: u32,
+    /// Accesses between two waits for each other; 0 for none.
+    pub turn: u64,
+    /// Seed of the random places.
+    pub seed: u64,
+}
+
+/// The two meetings of a run.
+#[derive(Clone, Copy, Debug)]
+struct Meetings<'a> {
+    /// All threads and the coordinator.
+    all: Meeting<'a>,
+    /// The threads.
+    threads: Meeting<'a>,
+}
+
+impl<'a> Meetings<'a> {
+    const WORDS: usize = 2 * WORDS;
+
+    fn new(shared: &'a SharedWords, arm: &Arm) -> Result<Self, ExperimentError> {
+        let all = Meeting::new(shared, 0, arm.threads() + 1)?;
+        Ok(Self { all, threads: Meeting::new(shared, 1, arm.threads())? })
+    }
+
+    fn call_off(&self) {
+        self.all.call_off();
+        self.threads.call_off();
+    }
+}
+
+/// Runs the arms one after the other; `progress` hears of each before it begins. An arm that fails
+/// has its reason in place of figures.
+pub fn run(
+    conditions: &Conditions<'_>,
+    plan: &Plan,
+    options: &Options,
+    progress: &mut dyn FnMut(usize, &Arm),
+) -> Vec<Outcome> {
+    let mut paces = pace::Paces::default();
+    let mut outcomes = Vec::new();
+    for (index, arm) in plan.arms.iter().enumerate() {
+        progress(index, arm);
+        let accesses = match options.accesses_of(arm.experiment) {
+            Some(accesses) => Ok(accesses),
+            None => paces.accesses(conditions, arm),
+        };
+        let ran = accesses.and_then(|accesses| {
+            let part = part(arm, options, accesses);
+            Ok((accesses, run_arm(conditions, &part)?))
+        });
+        outcomes.push(match ran {
+            Ok((accesses, groups)) => outcome(arm, accesses, &groups),
+            Err(error) => failed(arm, &error),
+        });
+    }
+    outcomes
+}
+
+fn part(arm: &Arm, options: &Options, accesses: u64) -> Part {
+    Part {
+        arm: arm.clone(),
+        group: 0,
+        accesses,
+        repetitions: options.repetitions,
+        slices: options.slices,
+        turn: options.turn,
+        seed: options.seed,
+    }
+}
+
+fn run_arm(conditions: &Conditions<'_>, part: &Part) -> Result<Vec<GroupRun>, ExperimentError> {
+    let shared = SharedWords::create(Meetings::WORDS)?;
+    let meetings = Meetings::new(&shared, &part.arm)?;
+    match conditions.program {
+        Some(program) if part.arm.processes => {
+            let mut processes = Processes::start(program, part, &shared)?;
+            let coordinated = coordinate(part, meetings, &mut || processes.check());
+            if coordinated.is_err() {
+                meetings.call_off();
+            }
+            // A process that failed knows more than the one that waited for it.
+            let runs = processes.finish();
+            runs.and_then(|runs| coordinated.map(|()| runs))
+        }
+        _ => in_this_process(conditions, part, meetings),
+    }
+}
+
+fn in_this_process(
+    conditions: &Conditions<'_>,
+    part: &Part,
+    meetings: Meetings<'_>,
+) -> Result<Vec<GroupRun>, ExperimentError> {
+    std::thread::scope(|scope| {
+        let mut groups = Vec::new();
+        let mut result = Ok(());
+        for group in 0..part.arm.groups.len() {
+            let part = Part { group, ..part.clone() };
+            let thread = std::thread::Builder::new().name(format!("group-{group}"));
+            let (machine, kernel) = (conditions.machine, conditions.kernel);
+            let started =
+                thread.spawn_scoped(scope, move || group::run(machine, kernel, &part, meetings));
+            match started {
+                Ok(thread) => groups.push(thread),
+                Err(error) => {
+                    meetings.call_off();
+                    result = Err(ExperimentError::Thread(error));
+                    break;
+                }
+            }
+        }
+        let coordinated = result.and_then(|()| coordinate(part, meetings, &mut || Ok(())));
+        let ran =
+            groups.into_iter().map(|group| group.join().unwrap_or(Err(ExperimentError::CalledOff)));
+        all_or_cause(ran).and_then(|runs| coordinated.map(|()| runs))
+    })
+}
+
+/// All results, or the first error that tells a cause, or any error.
+fn all_or_cause<T>(
+    results: impl Iterator<Item = Result<T, ExperimentError>>,
+) -> Result<Vec<T>, ExperimentError> {
+    let (mut values, mut failure) = (Vec::new(), None::<ExperimentError>);
+    for result in results {
+        match result {
+            Ok(value) => values.push(value),
+            Err(error) if failure.as_ref().is_none_or(|first| !first.is_cause()) => {
+                failure = Some(error);
+            }
+            Err(_) => {}
+        }
+    }
+    failure.map_or(Ok(values), Err)
+}
+
+/// Opens the arm's region around what is timed in each repetition.
+fn coordinate(
+    part: &Part,
+    meetings: Meetings<'_>,
+    watch: &mut dyn FnMut() -> Result<(), ExperimentError>,
+) -> Result<(), ExperimentError> {
+    for _ in 0..part.repetitions {
+        meetings.all.wait_watching(watch)?;
+        if let Some(region) = part.arm.region {
+            atoll_marker::open(region);
+        }
+        let done = meetings.all.wait().and_then(|()| meetings.all.wait_watching(watch));
+        if let Some(region) = part.arm.region {
+            atoll_marker::close(region);
+        }
+        done?;
+    }
+    Ok(())
+}
+
+fn failed(arm: &Arm, error: &ExperimentError) -> Outcome {
+    let failure = Some(error.to_string());
+    Outcome { failure, ..outcome(arm, 0, &[]) }
+}
+
+fn outcome(arm: &Arm, accesses: u64, groups: &[GroupRun]) -> Outcome {
+    let threads = || groups.iter().flat_map(|group| &group.threads);
+    let repetitions = threads().map(|thread| thread.repetitions.len()).min().unwrap_or(0);
+    let figures = (0..repetitions).map(|i| {
+        let nanos: u64 = threads().map(|thread| thread.repetitions[i].nanos()).sum();
+        nanos as f64 / (accesses as f64 * arm.threads() as f64).max(1.0)
+    });
+    let every = || threads().flat_map(|thread| &thread.repetitions);
+    let mut achieved = Achieved::default();
+    groups.iter().for_each(|group| achieved.add(&group.achieved));
+    Outcome {
+        arm: arm.clone(),
+        accesses,
+        ns: Figure::of(figures.collect()),
+        achieved,
+        cache: cache(every().flat_map(|repetition| &repetition.slices)),
+        cache_missing: threads().find_map(|thread| thread.cache_missing.clone()),
+        migrations_counted: every().map(|repetition| repetition.migrations).sum(),
+        switches_counted: every().map(|repetition| repetition.switches).sum(),
+        series: series(threads().filter_map(|thread| thread.repetitions.last())),
+        failure: None,
+    }
+}
+
+/// Sums; none where a slice was not counted.
+fn cache<'a>(slices: impl Iterator<Item = &'a SliceRun>) -> Option<Cache> {
+    let mut sum = None;
+    for slice in slices {
+        let so_far = sum.unwrap_or(Cache::default());
+        let (loads, misses) = slice.llc?;
+        sum = Some(Cache { loads: so_far.loads + loads, misses: so_far.misses + misses });
+    }
+    sum
+}
+
+/// The slices of all threads, each taken together.
+fn series<'a>(repetitions: impl Iterator<Item = &'a Repetition>) -> Vec<Slice> {
+    let threads: Vec<&Repetition> = repetitions.collect();
+    let count = threads.iter().map(|thread| thread.slices.len()).min().unwrap_or(0);
+    let slice = |i: usize| {
+        let each = || threads.iter().map(|thread| &thread.slices[i]);
+        let accesses: u64 = each().map(|slice| slice.accesses).sum();
+        let nanos: u64 = each().map(|slice| slice.nanos).sum();
+        let hit_rate = cache(each()).and_then(Cache::hit_rate);
+        Slice { ns: nanos as f64 / (accesses as f64).max(1.0), hit_rate }
+    };
+    (0..count).map(slice).collect()
+}

@@ -1,0 +1,6 @@
+//! Plans on every fake machine; runs on a simulated kernel and on the real one; the paper's figures;
+//! calibration against numbers solved by hand.
+
+mod plans;
+mod reproduction;
+mod runs;

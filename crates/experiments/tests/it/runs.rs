@@ -1,0 +1,205 @@
+//! Runs: on machines that are not there, and on this one.
+
+use std::sync::Arc;
+
+use atoll_experiments::{
+    Arrangement, Conditions, Custom, Kind, Manifest, Operation, Options, Outcome, Plan, Program,
+    Results, Which, plan, run, serve, table,
+};
+use atoll_placement::{Kernel, LiveKernel, Strategy};
+use atoll_sys::{Root, SharedWords, block_signals};
+use atoll_testkit::kernel::SimulatedKernel;
+use atoll_testkit::machines;
+use atoll_topology::{Bytes, Machine};
+
+fn small() -> Options {
+    Options { accesses: vec![5000], repetitions: 2, slices: 10, scale: 1024, ..Options::default() }
+}
+
+fn custom() -> Custom {
+    Custom {
+        groups: 2,
+        threads: 2,
+        sizes: vec![Bytes(100 << 20)],
+        operations: vec![Operation::Read],
+        migrations: vec![7],
+        arrangements: vec![Arrangement::RoundRobin],
+        placements: vec![Strategy::Aligned],
+        processes: false,
+    }
+}
+
+fn simulated(machine: Machine) -> (Arc<Machine>, Arc<SimulatedKernel>) {
+    let machine = Arc::new(machine);
+    (machine.clone(), Arc::new(SimulatedKernel::new(machine)))
+}
+
+fn ran(
+    machine: &Arc<Machine>,
+    kernel: Arc<dyn Kernel>,
+    plan: &Plan,
+    options: &Options,
+) -> Vec<Outcome> {
+    let conditions = Conditions { machine, kernel: &kernel, program: None };
+    run(&conditions, plan, options, &mut |_, _| {})
+}
+
+#[test]
+fn all_experiments_run_on_a_machine_of_four_nodes_and_the_pages_are_where_they_were_wanted() {
+    let (machine, kernel) = simulated(machines::four_nodes());
+    let which = Which::Experiments((1..=4).collect());
+    let options = Options { accesses: vec![500], turn: 100, repetitions: 1, ..small() };
+    let plan = plan(&machine, &which, &options).unwrap();
+    let mut heard = Vec::new();
+    let kernel: Arc<dyn Kernel> = kernel;
+    let conditions = Conditions { machine: &machine, kernel: &kernel, program: None };
+    let outcomes = run(&conditions, &plan, &options, &mut |index, _| heard.push(index));
+    assert_eq!(heard, (0..plan.arms.len()).collect::<Vec<_>>());
+    for outcome in &outcomes {
+        assert_eq!(outcome.failure, None, "{}", outcome.arm.title());
+        assert_eq!(outcome.achieved.share(), Some(1.0), "{}", outcome.arm.title());
+        assert!(outcome.ns.unwrap().min > 0.0);
+        assert_eq!(outcome.series.len(), 10);
+        assert_eq!(outcome.accesses, 500);
+    }
+}
+
+#[test]
+fn every_thread_is_bound_at_its_start_and_after_every_migration() {
+    let (machine, kernel) = simulated(machines::two_nodes());
+    let which = Which::Custom(custom());
+    let options = Options { repetitions: 3, ..small() };
+    let plan = plan(&machine, &which, &options).unwrap();
+    let outcomes = ran(&machine, kernel.clone(), &plan, &options);
+    assert_eq!(outcomes[0].failure, None);
+    // Two arrays are touched by bound threads; four threads go to their start and on seven times.
+    assert_eq!(kernel.calls("sched_setaffinity"), 2 + 4 * 3 * (1 + 7));
+}
+
+#[test]
+fn a_refused_binding_ends_the_run_of_all_threads_with_the_reason() {
+    let (machine, kernel) = simulated(machines::two_nodes());
+    kernel.refuse("sched_setaffinity");
+    let plan = plan(&machine, &Which::Custom(custom()), &small()).unwrap();
+    let outcomes = ran(&machine, kernel, &plan, &small());
+    let failure = outcomes[0].failure.as_ref().unwrap();
+    assert!(failure.contains("sched_setaffinity"), "{failure}");
+    assert!(outcomes[0].ns.is_none());
+}
+
+#[test]
+fn memory_that_cannot_be_had_ends_the_run_of_all_groups_with_the_reason() {
+    let (machine, kernel) = simulated(machines::two_nodes());
+    kernel.fail("mmap");
+    let plan = plan(&machine, &Which::Custom(custom()), &small()).unwrap();
+    let outcomes = ran(&machine, kernel, &plan, &small());
+    let failure = outcomes[0].failure.as_ref().unwrap();
+    assert!(failure.starts_with("no memory for an array"), "{failure}");
+}
+
+#[test]
+fn pages_that_went_elsewhere_are_told() {
+    let (machine, kernel) = simulated(machines::two_nodes());
+    kernel.refuse("mbind");
+    let far = Custom { groups: 1, placements: vec![Strategy::Farthest], ..custom() };
+    let plan = plan(&machine, &Which::Custom(far), &small()).unwrap();
+    let outcomes = ran(&machine, kernel, &plan, &small());
+    assert_eq!(outcomes[0].failure, None);
+    assert_eq!(outcomes[0].achieved.share(), Some(0.0), "{:?}", outcomes[0].achieved);
+}
+
+#[test]
+fn this_machine_runs_both_kinds_of_accesses_under_every_placement() {
+    let machine = Arc::new(Machine::discover().unwrap());
+    let kernel: Arc<dyn Kernel> = Arc::new(LiveKernel::new());
+    let placements = [
+        Strategy::Default,
+        Strategy::Aligned,
+        Strategy::Farthest,
+        Strategy::Interleave,
+        Strategy::Local,
+    ];
+    for kind in [Kind::Independent, Kind::Dependent] {
+        let any = Custom { migrations: vec![0], placements: placements.to_vec(), ..custom() };
+        let options = Options { kind, ..small() };
+        let plan = plan(&machine, &Which::Custom(any), &options).unwrap();
+        for outcome in ran(&machine, kernel.clone(), &plan, &options) {
+            // Containers forbid policies; then the reason is told.
+            match &outcome.failure {
+                Some(failure) => assert!(failure.contains("mempolicy"), "{failure}"),
+                None => assert!(outcome.ns.unwrap().median > 0.0),
+            }
+        }
+    }
+}
+
+#[test]
+fn accesses_are_chosen_by_the_machines_speed_where_none_are_given() {
+    let (machine, kernel) = simulated(machines::one_node());
+    let one = Custom { groups: 1, threads: 1, migrations: vec![0], ..custom() };
+    let options = Options { accesses: Vec::new(), repetitions: 1, ..small() };
+    let plan = plan(&machine, &Which::Custom(one), &options).unwrap();
+    let outcomes = ran(&machine, kernel, &plan, &options);
+    assert!(outcomes[0].accesses >= 10_000);
+}
+
+#[test]
+fn the_table_tells_conditions_times_ratios_and_what_is_missing() {
+    let (machine, kernel) = simulated(machines::four_nodes());
+    let which = Which::Experiments([1].into());
+    let plan = plan(&machine, &which, &small()).unwrap();
+    let arms = ran(&machine, kernel, &plan, &small());
+    let manifest = Manifest::of(&machine, &Root::live(), &small(), true);
+    let notes = vec!["a note".to_owned()];
+    let results = Results { manifest, arms, rows: plan.rows, notes };
+    let text = table(&results);
+    for part in ["four_nodes", "Experiment 1: read 128 MiB", "remote (node 3)", "100.0 %", "a note"]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(text.contains("times are the emulator's"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    let json = serde_json::to_string(&results).unwrap();
+    let back: Results = serde_json::from_str(&json).unwrap();
+    assert_eq!(serde_json::to_string(&back).unwrap(), json);
+}
+
+#[test]
+fn a_part_that_is_none_is_an_error() {
+    let (machine, kernel) = simulated(machines::one_node());
+    let kernel: Arc<dyn Kernel> = kernel;
+    let shared = SharedWords::create(1).unwrap();
+    for text in ["", "{}", "[1", "null"] {
+        let error = serve(&machine, &kernel, shared.descriptor(), text).unwrap_err();
+        assert!(error.to_string().contains("cannot be run"), "{error}");
+    }
+    let plan = plan(&machine, &Which::Custom(Custom { migrations: vec![0], ..custom() }), &small());
+    let part = serde_json::json!({
+        "arm": plan.unwrap().arms[0], "group": 99, "accesses": 1, "repetitions": 1, "slices": 1,
+        "turn": 0, "seed": 1,
+    });
+    // Neither a file that is too short nor a group that is not there is waited for.
+    assert!(serve(&machine, &kernel, shared.descriptor(), &part.to_string()).is_err());
+    let shared = SharedWords::create(1024).unwrap();
+    let error = serve(&machine, &kernel, shared.descriptor(), &part.to_string()).unwrap_err();
+    assert!(error.to_string().contains("no group 99"), "{error}");
+}
+
+#[test]
+fn a_process_that_dies_or_cannot_be_started_fails_its_arm_only() {
+    let (machine, kernel) = simulated(machines::two_nodes());
+    let kernel: Arc<dyn Kernel> = kernel;
+    let many = Custom { processes: true, ..custom() };
+    let plan = plan(&machine, &Which::Custom(many), &small()).unwrap();
+    for (command, reason) in [
+        (vec!["sh", "-c", "echo broken >&2; exit 3"], "broken"),
+        (vec!["/nowhere/at/all"], "No such file"),
+    ] {
+        let command = command.into_iter().map(Into::into).collect();
+        let program = Program { command, mask: block_signals(&[]).unwrap() };
+        let conditions = Conditions { machine: &machine, kernel: &kernel, program: Some(&program) };
+        let outcomes = run(&conditions, &plan, &small(), &mut |_, _| {});
+        let failure = outcomes[0].failure.as_ref().unwrap();
+        assert!(failure.contains(reason), "{failure}");
+    }
+}

@@ -1,0 +1,275 @@
+//! `bench memory --reproduce kiefer`: the paper's machine in the lab, its caches and the arrays divided
+//! alike, and its tables beside ours.
+
+use std::ffi::OsString;
+use std::io::stderr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+use atoll_experiments::published::Published;
+use atoll_experiments::reproduce::{Comparison, Counted, Point};
+use atoll_experiments::{Arm, Results};
+use atoll_lab::{Guest, LabError, Request, Shape, Streams, flows};
+use atoll_model::{Assumption, Assumptions, Costs, Estimate, Figure};
+use atoll_simulation::{Counting, Region, Report, Setup};
+use atoll_topology::formats;
+use clap::ValueEnum;
+use serde::Serialize;
+
+use crate::exit::{Ends, Exit};
+
+/// Papers whose figures are reproduced.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(super) enum Paper {
+    /// Kiefer 2013, table 1 and figure 2
+    Kiefer,
+}
+
+/// The paper's machine.
+const MACHINE: &str = "westmere-ex-4";
+/// Arrays and caches are divided by this; all ratios between them stay. 64 divides the sets of every
+/// cache without remainder, and leaves a single set of the first level.
+pub(super) const SCALE: u32 = 64;
+/// Cpus of each node: one for each of experiment 4's groups.
+const CPUS: u32 = 4;
+/// Accesses of each thread by experiment. In 2 and 3 a thousand for each line of the smaller array, so
+/// that a migration is rare; in 1 and 4 as many as the shares need for a digit after the point.
+const ACCESSES: &str = "400000,4096000,4096000,400000";
+/// Accesses between two waits of the threads for each other: less than a tenth of a cache's lines.
+const TURN: &str = "512";
+/// Longest run: an emulator on a busy machine is slow.
+const TIMEOUT: Duration = Duration::from_secs(1800);
+
+/// On a busy host a guest's kernel may take the emulated time-stamp counter for unstable, and reads a
+/// device instead for each of its thousands of ticks a second: nothing else is done from then on.
+const STEADY_CLOCK: &str = "tsc=reliable";
+
+/// A reproduction.
+#[derive(Debug, Serialize)]
+pub(super) struct Reproduction {
+    paper: &'static str,
+    machine: &'static str,
+    scale: u32,
+    notes: Vec<String>,
+    pub(super) comparison: Comparison,
+    counted: Vec<Ours>,
+    figures: Vec<Figure>,
+    benchmark: Results,
+}
+
+/// Counts of an arm.
+#[derive(Debug, Serialize)]
+struct Ours {
+    experiment: u8,
+    name: String,
+    hit_rate: Option<f64>,
+    #[serde(flatten)]
+    counted: Counted,
+}
+
+/// Boots, runs, counts, compares.
+pub(super) fn reproduce(paper: Paper) -> Result<Reproduction, Ends> {
+    let Paper::Kiefer = paper;
+    let known = formats::open(MACHINE).map_err(anyhow::Error::from)?;
+    let shape = Shape { cpus_per_node: Some(CPUS), cache_divisor: SCALE, ..Shape::default() };
+    let guest = Guest::of(&known, &shape).map_err(anyhow::Error::from)?;
+    let (outcome, results) = in_lab(guest)?;
+    let report = outcome.report.context("the lab counted nothing").map_err(Ends::from)?;
+    let guest = outcome.guest;
+    let costs = Costs::of(guest.knowledge(), &assumptions()).map_err(anyhow::Error::from)?;
+    let counted = counted(&results, &report, &costs)?;
+    let comparison =
+        Comparison::of(&counted, Published::kiefer_2013()).map_err(anyhow::Error::from)?;
+    let ours = |counted: Counted| Ours {
+        experiment: counted.arm.experiment,
+        name: counted.arm.title(),
+        hit_rate: counted.hit_rate(),
+        counted,
+    };
+    Ok(Reproduction {
+        paper: "Kiefer 2013, table 1 and figure 2",
+        machine: MACHINE,
+        scale: SCALE,
+        notes: guest.notes().to_vec(),
+        comparison,
+        counted: counted.into_iter().map(ours).collect(),
+        figures: costs.figures().to_vec(),
+        benchmark: results,
+    })
+}
+
+/// What is assumed beside the machine file's facts, once and for all rows. Page walks take nothing of
+/// their own: nearly every access to either array misses the DTLB, so they are in the fixed cost.
+fn assumptions() -> Assumptions {
+    let walk = "in the fixed cost: either array is far larger than the DTLB reaches";
+    Assumptions { walk: Assumption::new(0.0, walk), ..Assumptions::default() }
+}
+
+fn in_lab(guest: Guest) -> Result<(atoll_lab::Outcome, Results), Ends> {
+    let scale = SCALE.to_string();
+    let words = [
+        "bench",
+        "memory",
+        "--experiment",
+        "all",
+        "--json",
+        "--repetitions",
+        "1",
+        "--scale",
+        &scale,
+        "--accesses",
+        ACCESSES,
+        "--turn",
+        TURN,
+    ];
+    let mut command = vec![small_binary()?.into_os_string()];
+    command.extend(words.map(OsString::from));
+    let mut request = Request::new(guest, command);
+    request.counting = Some(Counting::Region);
+    request.balancing = Some(false);
+    request.timeout = TIMEOUT;
+    request.kernel_arguments = vec![STEADY_CLOCK.to_owned()];
+    let mut out = Vec::new();
+    let streams = Streams { out: &mut out, err: &mut stderr() };
+    let outcome = atoll_lab::run(&request, streams).map_err(not_run)?;
+    if outcome.code != 0 {
+        let message = format!("the benchmark failed in the lab with code {}", outcome.code);
+        return Err(Ends::with(Exit::Own, message));
+    }
+    let results = serde_json::from_slice(&out).context("the lab's output is no result");
+    Ok((outcome, results?))
+}
+
+fn not_run(error: LabError) -> Ends {
+    Ends::with(Exit::NotHere, error)
+}
+
+/// `atoll-tools` beside this program, which is quick to pack, or this program itself.
+fn small_binary() -> anyhow::Result<PathBuf> {
+    let own = std::env::current_exe().context("the program of this process is not to be found")?;
+    let small = own.with_file_name("atoll-tools");
+    Ok(if small.is_file() { small } else { own })
+}
+
+/// The counts of each arm's region.
+fn counted(results: &Results, report: &Report, costs: &Costs) -> Result<Vec<Counted>, Ends> {
+    if let Some(failure) = &report.calibration.failure {
+        return Err(anyhow!("the lab could not count: {failure}").into());
+    }
+    let mut all = Vec::new();
+    for outcome in &results.arms {
+        if let Some(failure) = &outcome.failure {
+            return Err(anyhow!("{} failed in the lab: {failure}", outcome.arm.title()).into());
+        }
+        let region = report.regions.iter().find(|it| Some(it.number) == outcome.arm.region);
+        let missing = || anyhow!("the lab counted nothing of {}", outcome.arm.title());
+        let accesses = outcome.accesses * outcome.arm.threads() as u64;
+        let accesses = accesses * u64::from(results.manifest.repetitions);
+        let region = region.ok_or_else(missing)?;
+        all.push(of_region(&outcome.arm, accesses, region, (&report.setup, costs))?);
+    }
+    Ok(all)
+}
+
+fn of_region(
+    arm: &Arm,
+    accesses: u64,
+    region: &Region,
+    (setup, costs): (&Setup, &Costs),
+) -> Result<Counted, Ends> {
+    let traffic = &region.traffic;
+    let estimate = Estimate::of(costs, &flows(setup, traffic)).map_err(anyhow::Error::from)?;
+    let caches = || traffic.caches.iter();
+    let sources = || caches().map(|it| &it.sources);
+    let from_caches = sources().flat_map(|it| it.clean.iter().chain(&it.dirty)).sum();
+    let from_remote_memory = sources()
+        .enumerate()
+        .flat_map(|(at, it)| it.memory.iter().enumerate().filter(move |(home, _)| *home != at))
+        .map(|(_, lines)| lines)
+        .sum();
+    let bounds = &estimate.independent;
+    let pipes =
+        estimate.controllers.iter().map(|it| (it.time.0, format!("memory of node {}", it.node)));
+    let links =
+        estimate.links.iter().map(|it| (it.time.0, format!("link from {} to {}", it.from, it.to)));
+    let busiest = pipes.chain(links).max_by(|a, b| a.0.total_cmp(&b.0));
+    Ok(Counted {
+        arm: arm.clone(),
+        accesses,
+        hits_unshared: caches().map(|it| it.llc_hits.modified + it.llc_hits.exclusive).sum(),
+        hits_shared: caches().map(|it| it.llc_hits.shared + it.llc_hits.forward).sum(),
+        misses: caches().map(|it| it.llc_misses).sum(),
+        from_caches,
+        from_remote_memory,
+        wait_ns: estimate.nodes.iter().map(|node| node.waits.sum().0).sum(),
+        busiest_ns: bounds.bandwidth.0,
+        busiest: busiest.map(|(_, name)| name).unwrap_or_default(),
+        series: series(region),
+    })
+}
+
+fn series(region: &Region) -> Vec<Point> {
+    let mut accesses = 0;
+    let point = |slice: &atoll_simulation::Slice| {
+        accesses += slice.accesses;
+        let hits: u64 = slice.llc_hits.iter().sum();
+        let all = hits + slice.llc_misses.iter().sum::<u64>();
+        let hit_rate = (all > 0).then(|| hits as f64 / all as f64);
+        Point { accesses, hit_rate }
+    };
+    region.series.slices.iter().map(point).collect()
+}
+
+impl Reproduction {
+    /// For people.
+    pub(super) fn text(&self) -> String {
+        let mut text = format!(
+            "{} on {}, in the lab\n\
+             arrays and caches are divided by {}: 16 MB and 128 MB against 24 MB are as in the paper; {}\n\
+             nothing is timed here: the lab counts what the caches do, the machine model makes times of it\n\n",
+            self.paper,
+            self.machine,
+            self.scale,
+            self.notes.join("; ")
+        );
+        text.push_str(&atoll_experiments::reproduce::text(&self.comparison));
+        text.push_str("\nCounted\n");
+        for ours in &self.counted {
+            text.push_str(&line(ours));
+        }
+        text.push_str("\nFigures of the machine model\n");
+        for figure in &self.figures {
+            text.push_str(&figure_line(figure));
+        }
+        text
+    }
+}
+
+fn figure_line(figure: &Figure) -> String {
+    let Figure { name, least, most, unit, source, origin } = figure;
+    let value = match least == most {
+        true => format!("{least:.3}"),
+        false => format!("{least:.3} to {most:.3}"),
+    };
+    format!("  {name}: {value} {unit} ({}: {origin})\n", source.name())
+}
+
+/// Hit rate, states, sources of an arm.
+fn line(ours: &Ours) -> String {
+    let percent = |part: u64, whole: u64| match whole {
+        0 => "-".to_owned(),
+        _ => format!("{:.1} %", part as f64 * 100.0 / whole as f64),
+    };
+    let it = &ours.counted;
+    let hits = it.hits_unshared + it.hits_shared;
+    format!(
+        "  {} {:<46} hits {:>7}, unshared {:>7}; of misses caches {:>7}, remote {:>7}\n",
+        ours.experiment,
+        ours.name,
+        percent(hits, hits + it.misses),
+        percent(it.hits_unshared, hits),
+        percent(it.from_caches, it.misses),
+        percent(it.from_remote_memory, it.misses),
+    )
+}

@@ -1,0 +1,132 @@
+//! `lab run`: a program on an emulated machine.
+
+use std::ffi::OsString;
+use std::io::{Write, stderr, stdout};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context;
+use atoll_lab::record::Record;
+use atoll_lab::{Outcome, Request, Streams};
+use atoll_model::Assumptions;
+use atoll_simulation::Counting;
+use clap::{ValueEnum, ValueHint};
+
+use super::machine::{Contents, Machine, ends};
+use super::report::{Form, form_of};
+use crate::exit::{Ends, Exit};
+use crate::terminal;
+
+/// What `--help` shows.
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  atoll lab run -m westmere-ex-4 -- numactl -H
+  atoll lab run -m symas-8 -- atoll bench memory --experiment 1
+  atoll lab run -m intel-8 --report run.svg -- ./program input.bin
+  atoll lab run -m epyc-2-nps4 --count off --with /usr/lib/python3 -- python3 script.py
+
+The program is found on PATH, packed with its libraries and with those of its arguments that name
+files, and runs as root in the same directory. The exit code is the program's; 124 after --timeout.";
+
+/// Arguments.
+#[derive(clap::Args, Debug)]
+pub(super) struct Args {
+    #[command(flatten)]
+    machine: Machine,
+    #[command(flatten)]
+    contents: Contents,
+    /// Which loads and stores are counted: all of user space, those in regions that the program
+    /// opens by markers, or none (faster)
+    #[arg(long, value_name = "WHICH", value_enum, default_value_t = Count::User)]
+    count: Count,
+    /// Write what was counted to a file too: .json (for 'lab report' and 'lab compare'), .svg, .txt
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    report: Option<PathBuf>,
+    /// Give the program this process's standard input; it is read to its end first
+    #[arg(long)]
+    stdin: bool,
+    /// Stop after this time
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = crate::run::time)]
+    timeout: Duration,
+    /// Print what QEMU would be told of the machine; boot nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// The program and its arguments; everything from here on is its own
+    #[arg(value_name = "CMD", required = true, trailing_var_arg = true)]
+    #[arg(allow_hyphen_values = true)]
+    command: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Count {
+    /// Nothing
+    Off,
+    /// All of user space
+    User,
+    /// While a region is open
+    Region,
+}
+
+impl Count {
+    fn counting(self) -> Option<Counting> {
+        match self {
+            Self::Off => None,
+            Self::User => Some(Counting::User),
+            Self::Region => Some(Counting::Region),
+        }
+    }
+}
+
+/// Runs it.
+pub(super) fn run(args: &Args) -> Result<(), Ends> {
+    if let Some(file) = &args.report {
+        // A suffix that no form has is told before anything is booted.
+        form_of(file)?;
+        if args.count == Count::Off {
+            let message = "--report needs something counted; leave --count off out";
+            return Err(Ends::with(Exit::Usage, message));
+        }
+    }
+    let guest = args.machine.guest()?;
+    if args.dry_run {
+        return dry_run(&guest.qemu_arguments());
+    }
+    let mut request = Request::new(guest, args.command.clone());
+    args.contents.fill(&mut request);
+    request.counting = args.count.counting();
+    request.timeout = args.timeout;
+    request.stdin = args.stdin.then(|| PathBuf::from("/dev/stdin"));
+    let (mut out, mut err) = (stdout(), stderr());
+    let streams = Streams { out: &mut out, err: &mut err };
+    let outcome = atoll_lab::run(&request, streams).map_err(ends)?;
+    for note in &outcome.notes {
+        terminal::say(format_args!("note: {note}"));
+    }
+    deliver(args, &request, &outcome)?;
+    match outcome.code {
+        0 => Ok(()),
+        code => Err(Ends::quietly(Exit::Child(code))),
+    }
+}
+
+/// Shows what was counted on stderr, and writes it to the file that was asked for.
+fn deliver(args: &Args, request: &Request, outcome: &Outcome) -> Result<(), Ends> {
+    let record = Record::of(request, outcome, &Assumptions::default());
+    let Some(record) = record.map_err(anyhow::Error::from)? else { return Ok(()) };
+    stderr().write_all(Form::Text.write(&record).as_bytes())?;
+    if let Some(file) = &args.report {
+        let text = form_of(file)?.write(&record);
+        std::fs::write(file, text).with_context(|| file.display().to_string())?;
+    }
+    Ok(())
+}
+
+/// The arguments, a flag with its value on each line, as a shell takes them.
+fn dry_run(words: &[OsString]) -> Result<(), Ends> {
+    let mut out = stdout().lock();
+    for pair in words.chunks(2) {
+        let words: Vec<_> = pair.iter().map(|word| word.to_string_lossy()).collect();
+        writeln!(out, "{}", words.join(" "))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,39 @@
+//! `lab shell`: a prompt on an emulated machine.
+
+use std::io::{IsTerminal, sink, stdin, stdout};
+use std::time::Duration;
+
+use atoll_lab::{Request, Streams};
+
+use super::machine::{Contents, Machine, ends};
+use crate::exit::{Ends, Exit};
+use crate::terminal;
+
+/// Nobody times a prompt; a machine that is forgotten ends after a day.
+const TIMEOUT: Duration = Duration::from_secs(86_400);
+
+/// Arguments.
+#[derive(clap::Args, Debug)]
+pub(super) struct Args {
+    #[command(flatten)]
+    machine: Machine,
+    #[command(flatten)]
+    contents: Contents,
+}
+
+/// Runs it.
+pub(super) fn run(args: &Args) -> Result<(), Ends> {
+    let guest = args.machine.guest()?;
+    let mut request = Request::new(guest, Vec::new());
+    args.contents.fill(&mut request);
+    request.environment.extend(std::env::var_os("TERM").map(|term| ("TERM".into(), term)));
+    request.timeout = TIMEOUT;
+    if stdin().is_terminal() {
+        terminal::say("booting; 'exit' or Ctrl-D powers off");
+    }
+    let streams = Streams { out: &mut stdout(), err: &mut sink() };
+    match atoll_lab::run(&request, streams).map_err(ends)?.code {
+        0 => Ok(()),
+        code => Err(Ends::quietly(Exit::Child(code))),
+    }
+}

@@ -1,0 +1,69 @@
+//! `bench memory`: flags, the shape of the JSON, and what one node cannot run; with tiny arrays.
+
+use crate::support::tools;
+
+const TINY: [&str; 6] = ["--accesses", "2000", "--repetitions", "2", "--slices", "5"];
+
+fn bench(arguments: &[&str]) -> crate::support::Ran {
+    tools(&[&["bench", "memory"], arguments, &TINY[..]].concat())
+}
+
+#[test]
+fn one_json_document_holds_conditions_arms_and_rows() {
+    let run = bench(&["--size", "64KiB,128KiB", "--operation", "read,write", "--json"]).json();
+    assert_eq!(run["manifest"]["repetitions"], 2);
+    let arms = run["arms"].as_array().unwrap();
+    assert_eq!(arms.len(), 4);
+    for (index, arm) in arms.iter().enumerate() {
+        assert!(arm["failure"].is_null(), "{arm}");
+        assert!(arm["ns"]["median"].as_f64().unwrap() > 0.0);
+        assert_eq!(arm["arm"]["region"], index);
+        assert_eq!(arm["accesses"], 2000);
+        assert_eq!(arm["series"].as_array().unwrap().len(), 5);
+    }
+    assert_eq!(run["rows"].as_array().unwrap().len(), 4);
+}
+
+#[test]
+fn groups_can_be_processes_of_their_own() {
+    let flags = ["--groups", "2", "--threads", "2", "--size", "64KiB", "--processes", "--json"];
+    let run = bench(&flags).json();
+    let arm = &run["arms"][0];
+    assert!(arm["failure"].is_null(), "{arm}");
+    assert_eq!(arm["arm"]["processes"], true);
+    assert!(arm["ns"]["median"].as_f64().unwrap() > 0.0);
+    // Two arrays of 16 base pages, or of a huge page each.
+    assert!(arm["achieved"]["pages_seen"].as_u64().unwrap() >= 32, "{arm}");
+}
+
+#[test]
+fn a_part_without_its_run_is_an_error_of_our_own() {
+    let message = tools(&["bench", "part", "9999"]).failed(125);
+    assert!(message.contains("cannot be run"), "{message}");
+}
+
+#[test]
+fn flags_that_have_no_meaning_are_told() {
+    for flags in [
+        &["--experiment", "5"][..],
+        &["--experiment", "1", "--threads", "2"],
+        &["--kind", "dependent", "--size", "64KiB", "--operation", "write"],
+        &["--scale", "0"],
+        &["--placement", "everywhere"],
+        &["--placement", "replicate"],
+        &["--reproduce", "nobody"],
+    ] {
+        assert!(!bench(flags).failed(2).is_empty(), "{flags:?}");
+    }
+    assert!(!tools(&["bench", "memory", "--accesses", "1,2"]).failed(2).is_empty());
+}
+
+#[test]
+fn a_run_can_be_written_to_a_file() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("run.txt");
+    let out = bench(&["--size", "64KiB", "--kind", "dependent", "-o", file.to_str().unwrap()]);
+    assert_eq!(out.done(), "");
+    let text = std::fs::read_to_string(file).unwrap();
+    assert!(text.contains("dependent accesses") && text.contains("64 KiB"), "{text}");
+}

@@ -1,0 +1,28 @@
+//! A cpuset that hides nodes: what is allowed bounds everything, and what the kernel refuses is told.
+
+use super::guest::{by_node, run};
+
+#[test]
+fn a_cpuset_that_hides_nodes_bounds_topo_and_run_and_its_refusals_are_told() {
+    let Some(printed) = run("westmere-ex-4", &["--cpus", "1", "--balancing", "off"], "cpuset.sh")
+    else {
+        return;
+    };
+    let machine = printed.json("topo");
+    let nodes = machine["nodes"].as_array().expect("nodes");
+    assert_eq!(nodes.len(), 2, "{machine}");
+    assert_eq!(machine["hidden"]["nodes"], "2-3", "{}", machine["hidden"]);
+    let held = printed.lines("held", 4);
+    assert_eq!(held.len(), 2, "one instance for each node that is allowed");
+    for line in held {
+        assert_eq!(line[2], line[1], "instance i on cpu i");
+        let pages = by_node(line[3]);
+        assert!(pages.keys().eq(&[0, 1]), "interleaved over what is allowed: {}", line[3]);
+    }
+    let strict = &printed.lines("strict", 2)[0];
+    assert_eq!(strict[0], "3", "refused placement: {}", strict[1]);
+    assert!(strict[1].contains("EINVAL") && strict[1].contains("cpuset"), "{}", strict[1]);
+    let soft = &printed.lines("soft", 2)[0];
+    assert_eq!(soft[0], "0", "goes on without --strict: {}", soft[1]);
+    assert!(!soft[1].is_empty(), "and says so");
+}

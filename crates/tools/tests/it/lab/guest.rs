@@ -1,0 +1,83 @@
+//! Booting a guest and reading what its script prints.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+
+/// One guest at a time: each keeps all cpus busy.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// Where the scripts are.
+pub(super) fn scripts() -> PathBuf {
+    let crate_root =
+        std::env::var("CARGO_MANIFEST_DIR").expect("cargo tells the crate's directory");
+    PathBuf::from(crate_root).join("tests/lab")
+}
+
+/// `atoll-tools lab` with the data directory of whoever runs the tests, where the kernel image is.
+fn lab(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_atoll-tools"));
+    command.arg("lab").args(arguments).stdin(Stdio::null());
+    command
+}
+
+/// Why no guest can be booted here; none when one can.
+fn obstacle() -> Option<String> {
+    let output = lab(&["setup", "--dry-run"]).output().expect("the binary starts");
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    (!output.status.success()).then_some(words)
+}
+
+/// What a script printed: its lines by their first word, the rest split at blanks into at most
+/// `fields` pieces.
+pub(super) struct Printed(String);
+
+impl Printed {
+    pub(super) fn lines(&self, word: &str, fields: usize) -> Vec<Vec<&str>> {
+        let lines = self.0.lines().filter_map(|line| line.split_once(' '));
+        let of_word = lines.filter(|(first, _)| *first == word);
+        of_word.map(|(_, rest)| rest.splitn(fields, ' ').collect()).collect()
+    }
+
+    /// The only line with that word, as a JSON document.
+    pub(super) fn json(&self, word: &str) -> serde_json::Value {
+        let lines = self.lines(word, 1);
+        assert_eq!(lines.len(), 1, "lines '{word}' in:\n{}", self.0);
+        serde_json::from_str(lines[0][0]).expect("a JSON document")
+    }
+}
+
+/// Boots a machine (a file of `tests/lab` or one that ships) and runs a script there; none, and said
+/// so, where no guest can be booted.
+pub(super) fn run(machine: &str, flags: &[&str], script: &str) -> Option<Printed> {
+    if let Some(obstacle) = obstacle() {
+        // Not `eprintln!`, which the test harness keeps to itself.
+        let _ = writeln!(std::io::stderr(), "skipped: the lab is not set up: {obstacle}");
+        return None;
+    }
+    let scripts = scripts();
+    let file = scripts.join(machine);
+    let machine = if file.exists() { file.display().to_string() } else { machine.to_owned() };
+    let scripts = scripts.display().to_string();
+    let agent = env!("CARGO_BIN_EXE_atoll-tools");
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let output = lab(&["run", "--machine", &machine, "--count", "off"])
+        .args(flags)
+        .args(["--with", &scripts, "--with", agent])
+        .args(["--env", &format!("LAB={scripts}"), "--env", &format!("AGENT={agent}")])
+        .args(["--", "sh", &format!("{scripts}/{script}")])
+        .output()
+        .expect("the binary starts");
+    let (out, err) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{}\n{out}\n{err}", output.status);
+    Some(Printed(out.into_owned()))
+}
+
+/// `0=2048,1=3` by node.
+pub(super) fn by_node(text: &str) -> BTreeMap<u32, u64> {
+    let pairs = text.split(',').filter_map(|pair| pair.split_once('='));
+    pairs.map(|(node, count)| (node.parse().unwrap(), count.parse().unwrap())).collect()
+}
