@@ -93,7 +93,7 @@ impl Contents {
     /// Puts it into a request.
     pub(super) fn fill(&self, request: &mut Request) {
         request.with.clone_from(&self.with);
-        request.environment = self.env.iter().filter_map(|word| variable(word)).collect();
+        request.environment = self.env.iter().filter_map(variable).collect();
         request.balancing = self.balancing.map(|switch| switch == Switch::On);
         request.kernel.clone_from(&self.kernel);
         request.kernel_arguments.clone_from(&self.append);

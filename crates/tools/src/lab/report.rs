@@ -78,7 +78,7 @@ impl Form {
 
 /// Runs it.
 pub(super) fn run(args: &Args) -> Result<(), Ends> {
-    let by_suffix = args.output.as_deref().map(|file| form_of(file));
+    let by_suffix = args.output.as_deref().map(form_of);
     let form = args.of.map(Ok).or(by_suffix).unwrap_or(Ok(Form::Text))?;
     let record = assumed(args, read(&args.file)?)?;
     let record = match args.region {
