@@ -3,7 +3,7 @@
 
 Compiles scripts/lab_cost.c and runs it by `atoll-tools lab run`, counting nothing, all of user space and
 regions in turn, round by round. Prints nanoseconds of each (median, least, most) and how many times
-the uncounted run of the same round it takes (median, least, most). The plugin lies beside the command
+the uncounted run of the same round it takes (median, least, most); each round goes to stderr as it ends. The plugin lies beside the command
 that is named. Run it on an idle machine; the load is printed with the figures:
 
     scripts/lab_cost.py [--rounds 5] [--megabytes 64] [--machine westmere-ex-4] [--tools atoll-tools]
@@ -14,6 +14,7 @@ import os
 import pathlib
 import statistics
 import subprocess
+import sys
 import tempfile
 
 SCRIPTS = pathlib.Path(__file__).resolve().parent
@@ -56,6 +57,7 @@ def main():
         program = compiled(directory)
         for _ in range(arguments.rounds):
             rounds.append({count: run(arguments, count, program) for count in COUNTS})
+            print(f"round {len(rounds)}: {rounds[-1]}", file=sys.stderr, flush=True)
     load = os.getloadavg()[0]
     print(f"{arguments.machine}, {arguments.megabytes} MiB, {len(rounds)} rounds, load {load:.1f}")
     for pattern in rounds[0]["off"]:

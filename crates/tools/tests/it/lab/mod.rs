@@ -4,6 +4,7 @@
 //! Each test boots one guest and runs a script of `tests/lab` in it, which prints one line for each
 //! finding. They are skipped, with the reason, where QEMU or a kernel image cannot be had.
 
+mod balancing;
 mod cpuset;
 mod guest;
 mod strategies;
