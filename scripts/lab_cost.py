@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """What counting costs in the lab: the same loads with and without it.
 
-Compiles scripts/lab_cost.c and runs it by `atoll-tools lab run`, counting nothing, all of user space and
-regions in turn, round by round. Prints nanoseconds of each (median, least, most) and how many times
-the uncounted run of the same round it takes (median, least, most); each round goes to stderr as it ends. The plugin lies beside the command
-that is named. Run it on an idle machine; the load is printed with the figures:
+Compiles scripts/lab_cost.c and runs it by `atoll-tools lab run`, counting nothing, all of user space
+and regions in turn, round by round. Prints nanoseconds of each (median, least, most) and how many
+times the uncounted run of the same round it takes (median, least, most); each round goes to stderr as
+it ends. The plugin lies beside the command that is named. Run it on an idle machine; the load is
+printed with the figures:
 
     scripts/lab_cost.py [--rounds 5] [--megabytes 64] [--machine westmere-ex-4] [--tools atoll-tools]
 """
@@ -64,7 +65,8 @@ def main():
         for count in COUNTS:
             line = spread([each[count][pattern] for each in rounds], " ns")
             if count != "off":
-                line += spread([each[count][pattern] / each["off"][pattern] for each in rounds], "x")
+                times = [each[count][pattern] / each["off"][pattern] for each in rounds]
+                line += spread(times, "x")
             print(f"{pattern:12}{count:8}{line}")
 
 
