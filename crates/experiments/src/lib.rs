@@ -16,7 +16,7 @@
 //! | `array`, `counters` | memory with a home; the processor's counters |
 //! | `run/` | coordinator, groups, threads, processes |
 //! | `outcome`, `manifest` | what came out, and under which conditions |
-//! | `text`, `plot` | tables and pictures |
+//! | `text`, `plot/` | tables and pictures |
 //! | `published`, `reproduce/` | the paper's figures, and ours from counts beside them |
 //!
 //! It is a crate of its own because it runs in a guest as it does on hardware, and is tested on
@@ -35,6 +35,7 @@ mod options;
 mod outcome;
 mod places;
 mod plan;
+pub mod plot;
 pub mod published;
 pub mod reproduce;
 mod run;

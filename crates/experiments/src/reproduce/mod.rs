@@ -22,7 +22,8 @@ mod counted;
 mod figures;
 mod text;
 
-pub use calibration::{Calibration, CalibrationError};
+pub use calibration::{Calibration, CalibrationError, Time};
 pub use comparison::{ComparedRow, Comparison, Rate};
 pub use counted::{Counted, Point};
+pub use figures::{ByMigrations, Figures, OverTime, Reload};
 pub use text::text;

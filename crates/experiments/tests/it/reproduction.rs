@@ -8,7 +8,7 @@ use atoll_topology::{Bytes, CpuId, NodeId};
 const MB: u64 = 1 << 20;
 
 /// An arm whose accesses wait so many ns each.
-fn counted(experiment: u8, operation: Operation, mb: u64, setting: &str, wait: f64) -> Counted {
+pub(super) fn counted(experiment: u8, operation: Operation, mb: u64, setting: &str, wait: f64) -> Counted {
     let way = Way(vec![CpuId(0)]);
     let group = Group { home: Home::On(NodeId(0)), threads: vec![way] };
     let migrations = setting.split(' ').next().and_then(|count| count.parse().ok()).unwrap_or(0);
@@ -42,7 +42,7 @@ fn counted(experiment: u8, operation: Operation, mb: u64, setting: &str, wait: f
 
 /// Every arm of table 1, waiting 20 ns in the small array and 120 in the large one, the contrast twice
 /// as long.
-fn all() -> Vec<Counted> {
+pub(super) fn all() -> Vec<Counted> {
     let mut arms = Vec::new();
     for row in &Published::kiefer_2013().rows {
         let wait = if row.mb() == 16 { 20.0 } else { 120.0 };

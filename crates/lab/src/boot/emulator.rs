@@ -17,9 +17,10 @@ const TAIL_BYTES: u64 = 2048;
 const TAIL_LINES: usize = 12;
 /// A kernel that panics ends the guest (`panic=-1` with `-no-reboot`); files are unpacked into a
 /// file system that may take all of memory. The kernel's check that the timer ticks fails on a busy
-/// host, where the emulator gets no time for it.
+/// host, where the emulator gets no time for it. Cpus tick one after another (`skew_tick`): the emulator
+/// has one lock for all interrupts.
 const KERNEL_ARGUMENTS: &str =
-    "console=ttyS0 quiet panic=-1 no_timer_check rdinit=/atoll/init rootfstype=ramfs";
+    "console=ttyS0 quiet panic=-1 no_timer_check skew_tick=1 rdinit=/atoll/init rootfstype=ramfs";
 
 /// The files of a run, all in its private directory.
 pub(super) struct Files {

@@ -8,13 +8,14 @@ use std::sync::Arc;
 use anyhow::Context;
 use atoll_experiments::{
     Arm, Arrangement, By, Conditions, Custom, Kind, Manifest, Operation, Options, Plan, PlanError,
-    Program, Results, Which, plan, table,
+    Program, Results, Which, plan, plot, table,
 };
 use atoll_placement::{Kernel, LiveKernel, Strategy};
 use atoll_sys::{Root, block_signals};
 use atoll_topology::{Bytes, Machine};
 use clap::{ValueEnum, ValueHint};
 
+use super::form::Form;
 use super::reproduce::{Paper, Reproduction, reproduce};
 use crate::exit::{Ends, Exit};
 use crate::{bytes, terminal};
@@ -24,10 +25,11 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   atoll bench memory                              the paper's four experiments on this machine
   atoll bench memory --experiment 1,2 --json
+  atoll bench memory -e 3 -o run.svg              a picture; by suffix also .json and .txt
   atoll bench memory --experiment 4 --by domain   caches shared by domain on a single node
   atoll bench memory --threads 8 --size 64MiB --operation write --placement interleave,farthest
   atoll bench memory --size 1GiB --kind dependent --migrations 0,10
-  atoll lab run --machine westmere-ex-4 -- atoll bench memory --experiment 4 --scale 16
+  atoll lab run -m westmere-ex-4 --cache-divisor 16 -- atoll bench memory -e 4 --scale 16
 
 Threads read or write random bytes of arrays; each row compares arms with the first of it. 'placed' is
 the share of the arrays' pages that the kernel found where they were wanted. Measure on an idle
@@ -78,10 +80,13 @@ pub(super) struct Args {
     /// Seed of the random places
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// One JSON document
-    #[arg(long)]
+    /// How the results are written [default: by the suffix of --output, else text]
+    #[arg(long, value_name = "FORMAT", value_enum)]
+    of: Option<Form>,
+    /// The same as --of json
+    #[arg(long, conflicts_with = "of")]
     json: bool,
-    /// File to write to instead of stdout
+    /// File to write them to instead of stdout
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
 }
@@ -152,6 +157,12 @@ fn experiment(text: &str) -> Result<BTreeSet<u8>, String> {
 }
 
 impl Args {
+    /// Told before anything is run: a run takes minutes.
+    fn form(&self) -> Result<Form, Ends> {
+        let form = if self.json { Some(Form::Json) } else { self.of };
+        Form::asked_for(form, self.output.as_deref())
+    }
+
     fn which(&self) -> Which {
         match self.custom.is_asked_for()
             || (self.experiment.is_empty() && !self.migrations.is_empty())
@@ -234,16 +245,18 @@ fn is_lab() -> bool {
 
 /// Plans, runs, prints.
 pub(super) fn run(args: &Args) -> Result<(), Ends> {
+    let form = args.form()?;
     if let Some(paper) = args.reproduce {
-        return show(args, &reproduce(paper)?);
+        return show(args, form, &reproduce(paper)?);
     }
     let machine = this_machine()?;
     let options = args.options();
     let plan = plan(&machine, &args.which(), &options).map_err(not_planned)?;
     let results = measured(&machine, plan, &options)?;
-    let text = match args.json {
-        true => document(&results)?,
-        false => table(&results),
+    let text = match form {
+        Form::Text => table(&results),
+        Form::Json => document(&results)?,
+        Form::Svg => plot::results(&results),
     };
     put(args.output.as_ref(), &text)?;
     match results.arms.iter().all(|arm| arm.failure.is_some()) {
@@ -252,10 +265,11 @@ pub(super) fn run(args: &Args) -> Result<(), Ends> {
     }
 }
 
-fn show(args: &Args, reproduction: &Reproduction) -> Result<(), Ends> {
-    let text = match args.json {
-        true => document(reproduction)?,
-        false => reproduction.text(),
+fn show(args: &Args, form: Form, reproduction: &Reproduction) -> Result<(), Ends> {
+    let text = match form {
+        Form::Text => reproduction.text(),
+        Form::Json => document(reproduction)?,
+        Form::Svg => reproduction.svg(),
     };
     put(args.output.as_ref(), &text)
 }

@@ -1,5 +1,6 @@
 //! `bench`: benchmarks that need no SQL engine.
 
+mod form;
 mod memory;
 mod reproduce;
 

@@ -67,3 +67,23 @@ fn a_run_can_be_written_to_a_file() {
     let text = std::fs::read_to_string(file).unwrap();
     assert!(text.contains("dependent accesses") && text.contains("64 KiB"), "{text}");
 }
+
+#[test]
+fn the_suffix_of_a_file_tells_its_form_and_an_unknown_one_is_told_before_anything_is_run() {
+    let home = tempfile::tempdir().unwrap();
+    let path = |name: &str| home.path().join(name).to_str().unwrap().to_owned();
+    let write = |name: &str| {
+        assert_eq!(bench(&["--size", "64KiB", "-o", &path(name)]).done(), "");
+        std::fs::read_to_string(path(name)).unwrap()
+    };
+    assert!(write("run.svg").ends_with("</svg>\n"));
+    assert!(write("run.json").starts_with('{'));
+    let on_stdout = bench(&["--size", "64KiB", "--of", "svg"]).done();
+    assert!(on_stdout.contains("Memory access on") && on_stdout.ends_with("</svg>\n"));
+    for flags in [&["--size", "1TiB"][..], &["--json", "--of", "svg"]] {
+        let message = bench(&[flags, &["-o", &path("run.pdf")]].concat()).failed(2);
+        assert!(message.contains("run.pdf") || message.contains("--json"), "{message}");
+    }
+    let message = tools(&["bench", "memory", "--reproduce", "kiefer", "-o", "run.pdf"]).failed(2);
+    assert!(message.contains("run.pdf"), "{message}");
+}
