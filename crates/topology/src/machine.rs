@@ -4,16 +4,7 @@ use crate::{Bytes, CoreId, CpuId, CpuSet, DomainId, LinkId, NodeId, NodeSet, Pac
 
 /// Where a fact comes from, in order of trust (best first).
 #[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    serde::Serialize,
-    serde::Deserialize,
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Source {

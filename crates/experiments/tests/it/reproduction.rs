@@ -8,7 +8,13 @@ use atoll_topology::{Bytes, CpuId, NodeId};
 const MB: u64 = 1 << 20;
 
 /// An arm whose accesses wait so many ns each.
-pub(super) fn counted(experiment: u8, operation: Operation, mb: u64, setting: &str, wait: f64) -> Counted {
+pub(super) fn counted(
+    experiment: u8,
+    operation: Operation,
+    mb: u64,
+    setting: &str,
+    wait: f64,
+) -> Counted {
     let way = Way(vec![CpuId(0)]);
     let group = Group { home: Home::On(NodeId(0)), threads: vec![way] };
     let migrations = setting.split(' ').next().and_then(|count| count.parse().ok()).unwrap_or(0);

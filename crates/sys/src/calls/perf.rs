@@ -131,7 +131,9 @@ mod tests {
 
     #[test]
     fn a_thread_that_sleeps_is_counted_as_taken_off_its_cpu() {
-        let Some(counter) = permitted(PerfCounter::open(PerfEvent::ContextSwitches)) else { return };
+        let Some(counter) = permitted(PerfCounter::open(PerfEvent::ContextSwitches)) else {
+            return;
+        };
         let before = counter.read().unwrap();
         let word = std::sync::atomic::AtomicU32::new(0);
         super::super::futex_wait(&word, 0, std::time::Duration::from_millis(1)).unwrap();

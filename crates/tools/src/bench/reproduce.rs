@@ -52,7 +52,7 @@ const GUESTS: [Guests; 2] = [
 /// Accesses of each thread by experiment. In 2 and 3 a thousand for each line of the smaller array: a
 /// choice, made knowing that the published 78 % of hits with 200 migrations means some 900; the paper's
 /// four billion would take hours. In 1 and 4 as many as the shares need for a digit after the point.
-const ACCESSES: &str = "400000,4096000,4096000,400000";
+const ACCESSES: &str = "400000,4096000,4096000,200000";
 /// Longest run: an emulator on a busy machine is slow.
 const TIMEOUT: Duration = Duration::from_secs(1800);
 
