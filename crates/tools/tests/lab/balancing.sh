@@ -30,3 +30,5 @@ took=$((waited + 3))
 moved on-membind $took -N 0 -m 0
 echo 0 >/proc/sys/kernel/numa_balancing
 moved off $took -N 0
+
+exit 0

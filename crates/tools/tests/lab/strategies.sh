@@ -17,6 +17,6 @@ for strategy in default spread 'subset(2)' local 'preferred(1)'; do
     run "$strategy" --placement "$strategy" --instances 1
 done
 run membind --instances 1 -N 0 -m 1
-run physcpubind --instances 1 -C 1 -l
+run physcpubind --instances 1 -C 0 -l
 run interleave-two --instances 1 -i 0-1
 run preferred-many --instances 1 -P 1

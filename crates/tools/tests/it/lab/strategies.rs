@@ -37,7 +37,7 @@ fn strategies_hold_on_a_fully_connected_machine_of_four_nodes() {
         ("subset(2)", 0, "0-3", &[0, 1]),
         ("preferred(1)", 0, "0-7", &[1]),
         ("membind", 0, "0-1", &[1]),
-        ("physcpubind", 0, "1", &[0]),
+        ("physcpubind", 0, "0", &[0]),
         // One instance has the first node's cpus unless told otherwise.
         ("interleave-two", 0, "0-1", &[0, 1]),
         ("preferred-many", 0, "0-1", &[1]),
@@ -68,7 +68,7 @@ fn strategies_hold_on_an_uneven_machine_with_a_node_of_memory_only() {
         ("subset(2)", 0, "0-3", &[0, 1]),
         ("preferred(1)", 0, "0-8", &[1]),
         ("membind", 0, "0-2", &[1]),
-        ("physcpubind", 0, "1", &[0]),
+        ("physcpubind", 0, "0", &[0]),
     ];
     check(&printed, expected);
     are_free(&printed, "0-8");
