@@ -63,13 +63,18 @@ pub(super) fn run(machine: &str, flags: &[&str], script: &str) -> Option<Printed
     let scripts = scripts.display().to_string();
     let agent = env!("CARGO_BIN_EXE_atoll-tools");
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let output = lab(&["run", "--machine", &machine, "--count", "off"])
-        .args(flags)
-        .args(["--with", &scripts, "--with", agent])
-        .args(["--env", &format!("LAB={scripts}"), "--env", &format!("AGENT={agent}")])
-        .args(["--", "sh", &format!("{scripts}/{script}")])
-        .output()
-        .expect("the binary starts");
+    let attempt = || {
+        lab(&["run", "--machine", &machine, "--count", "off", "--timeout", "200s"])
+            .args(flags)
+            .args(["--with", &scripts, "--with", agent])
+            .args(["--env", &format!("LAB={scripts}"), "--env", &format!("AGENT={agent}")])
+            .args(["--", "sh", &format!("{scripts}/{script}")])
+            .output()
+            .expect("the binary starts")
+    };
+    // On a busy host an emulator of many cpus can come to a stop on its own lock: once more, then.
+    let again = (0..3).map(|_| attempt()).find(|output| output.status.code() != Some(124));
+    let output = again.unwrap_or_else(attempt);
     let (out, err) =
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{}\n{out}\n{err}", output.status);
