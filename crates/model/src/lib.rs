@@ -17,6 +17,9 @@
 //!   queueing network (Lazowska, Zahorjan, Graham, Sevcik: "Quantitative system performance", 1984,
 //!   chapter 5).
 //!
+//! Where many threads share controllers and links at once, [`simulate`] divides their bandwidth among
+//! them moment by moment.
+//!
 //! It knows nothing of prefetching, of queues within a bound, and of waiting for locks.
 //!
 //! It is a crate of its own because experiments, the lab and planners ask it alike, and none of them
@@ -31,6 +34,7 @@ mod estimate;
 mod figures;
 mod flows;
 mod latencies;
+pub mod simulate;
 
 pub use assumptions::{Assumption, AssumptionError, Assumptions};
 pub use costs::Costs;

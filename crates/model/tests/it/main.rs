@@ -4,6 +4,7 @@ mod assumptions;
 mod costs;
 mod estimate;
 mod random;
+mod simulate;
 
 use atoll_model::{Assumption, Assumptions, Costs, Flows, NodeFlow};
 use atoll_topology::formats;

@@ -5,9 +5,15 @@ use super::{Check, Finding, Tree};
 /// Crates (and families `name-*`) behind the fence.
 const FENCED: [&str; 3] = ["datafusion", "arrow", "parquet"];
 /// Crates that may name them, and why.
-const INSIDE: [(&str, &str); 2] = [
+const INSIDE: [(&str, &str); 5] = [
     ("sql", "the one library that is built on DataFusion"),
     ("bench", "measures plain DataFusion as a rival"),
+    (
+        "primitives",
+        "works on the columns of any engine where they lie; Arrow alone, without an engine",
+    ),
+    ("capi", "puts Arrow arrays over the columns of programs in C"),
+    ("tools", "measures the primitives on columns of its own"),
 ];
 
 pub(crate) struct EngineFence;

@@ -1,0 +1,158 @@
+//! What a sample of the rows tells of their keys.
+
+use super::input::Input;
+use super::packing::{Packing, Scratch};
+use crate::hash;
+
+/// Rows of a sample.
+const SAMPLE_ROWS: usize = 1 << 15;
+
+/// What is estimated of an input's keys.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Keys {
+    /// Groups, at most as many as rows.
+    pub groups: usize,
+    /// Least and largest word of the sample, in the order of signed integers.
+    pub(super) span: Option<(u64, u64)>,
+    /// Share of the rows that the most frequent key has.
+    pub hot_share: f64,
+    /// Share of rows whose key is that of the row before.
+    pub run_share: f64,
+}
+
+impl Keys {
+    /// Estimates from the first words of `rows`. Where keys come in runs, as those of sorted rows do,
+    /// so many groups are expected as runs.
+    pub(super) fn of_first(words: &[u64], rows: usize) -> Self {
+        let counts = Counts::of(words.to_vec());
+        let repeats = words.windows(2).filter(|pair| pair[0] == pair[1]).count();
+        let run_share = repeats as f64 / words.len().saturating_sub(1).max(1) as f64;
+        let even = counts.groups(rows);
+        let runs = words.len() - repeats;
+        // Each run another key: the keys to come are others as well.
+        let fresh = runs == counts.seen && runs > 1;
+        let scaled = (counts.seen as f64 / words.len().max(1) as f64 * rows as f64) as usize;
+        Self {
+            groups: if fresh { even.max(scaled) } else { even },
+            span: None,
+            hot_share: counts.hot_share(),
+            run_share,
+        }
+    }
+
+    /// Estimates from rows spread evenly over the input.
+    pub(super) fn sample(input: &Input, packing: &Packing) -> Self {
+        let step = (input.rows / SAMPLE_ROWS).max(1);
+        let mut sampled = Vec::with_capacity(input.rows / step + 1);
+        let (mut repeats, mut pairs) = (0_usize, 0_usize);
+        let mut scratch = Scratch::default();
+        let mut span: Option<(u64, u64)> = None;
+        let (mut stratum, mut before) = (0, 0);
+        for part in &input.parts {
+            let lanes = part.key_lanes.as_deref().unwrap_or_default();
+            loop {
+                // A row of each `step`, not always the same one: keys may come in turns.
+                let at = stratum * step + hash::word(stratum as u64) as usize % step;
+                let Some(row) = at.checked_sub(before).filter(|row| *row < part.rows) else {
+                    break;
+                };
+                let len = 2.min(part.rows - row);
+                if let Ok(words) = packing.pack(lanes, row, len, &mut scratch) {
+                    sampled.push(words[0]);
+                    pairs += usize::from(len == 2);
+                    repeats += usize::from(len == 2 && words[0] == words[1]);
+                    let (low, high) = span.unwrap_or((words[0], words[0]));
+                    span = Some((least(low, words[0]), largest(high, words[0])));
+                }
+                stratum += 1;
+            }
+            before += part.rows;
+        }
+        let counts = Counts::of(sampled);
+        Self {
+            groups: counts.groups(input.rows),
+            span,
+            hot_share: counts.hot_share(),
+            run_share: repeats as f64 / pairs.max(1) as f64,
+        }
+    }
+}
+
+fn least(a: u64, b: u64) -> u64 {
+    (a as i64).min(b as i64) as u64
+}
+
+fn largest(a: u64, b: u64) -> u64 {
+    (a as i64).max(b as i64) as u64
+}
+
+/// How often a sample saw its words.
+#[derive(Debug, Default)]
+struct Counts {
+    sampled: usize,
+    /// Words that differ, and how many of them were seen once, twice, and the most frequent one.
+    seen: usize,
+    once: usize,
+    twice: usize,
+    most: usize,
+}
+
+impl Counts {
+    fn of(mut words: Vec<u64>) -> Self {
+        words.sort_unstable();
+        let mut counts = Self { sampled: words.len(), ..Self::default() };
+        for run in words.chunk_by(|a, b| a == b) {
+            counts.seen += 1;
+            counts.once += usize::from(run.len() == 1);
+            counts.twice += usize::from(run.len() == 2);
+            counts.most = counts.most.max(run.len());
+        }
+        counts
+    }
+
+    /// Share of the sample that the most frequent word has.
+    fn hot_share(&self) -> f64 {
+        self.most as f64 / self.sampled.max(1) as f64
+    }
+
+    /// Number of groups of so many rows (Chao: "Nonparametric estimation of the number of classes in a
+    /// population", 1984). It is a lower bound where the keys are skewed.
+    fn groups(&self, rows: usize) -> usize {
+        if self.sampled == rows {
+            return self.seen;
+        }
+        let (once, twice) = (self.once as f64, self.twice as f64);
+        let unseen = once * (once - 1.0).max(0.0) / (2.0 * (twice + 1.0));
+        (self.seen + unseen as usize).min(rows)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use rand::rngs::StdRng;
+    use rand::{Rng, SeedableRng};
+
+    fn estimated(keys: impl Iterator<Item = u64>, rows: usize) -> usize {
+        Counts::of(keys.collect()).groups(rows)
+    }
+
+    #[test]
+    fn even_keys_are_estimated_within_a_tenth() {
+        for bits in [4, 8, 12, 15, 17] {
+            let mut rng = StdRng::seed_from_u64(bits);
+            let keys = (0..SAMPLE_ROWS).map(|_| rng.random_range(0..1_u64 << bits));
+            let found = estimated(keys, 1 << 26) as f64;
+            let share = found / f64::from(1_u32 << bits);
+            assert!((0.9..1.1).contains(&share), "2^{bits}: {found}");
+        }
+    }
+
+    #[test]
+    fn a_whole_input_is_counted_and_no_more_groups_than_rows_are_estimated() {
+        assert_eq!(estimated(0..100, 100), 100);
+        assert_eq!(estimated(0..1000, 1200), 1200);
+        assert_eq!(estimated(std::iter::empty(), 0), 0);
+    }
+}

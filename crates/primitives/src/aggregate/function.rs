@@ -1,0 +1,115 @@
+//! What is computed for each group.
+
+use arrow_schema::{DataType, Schema};
+
+use crate::PrimitiveError;
+
+/// An aggregate function. Nulls are left out, as in SQL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Function {
+    /// Rows of the group, `count(*)`; its column does not matter.
+    CountRows,
+    /// Values that are not null.
+    Count,
+    /// Exact sum of integers and decimals; a sum that its type does not hold is an error, whatever
+    /// the order of the rows. Floats add up as they come.
+    Sum,
+    /// Least value; of floats by IEEE 754's total order, in which NaN is the largest.
+    Min,
+    /// Largest value, in the same order.
+    Max,
+    /// Mean. Of integers a double of the exact sum; of decimals with four more digits, rounded
+    /// towards zero.
+    Avg,
+}
+
+/// A function and the position of its column in the input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Aggregate {
+    /// What is computed.
+    pub function: Function,
+    /// Of which column.
+    pub column: usize,
+}
+
+/// `SELECT keys, aggregates FROM input GROUP BY keys`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Query {
+    /// Positions of the key columns; nulls are a key like another. Without keys all rows are one
+    /// group, and there is none without rows.
+    pub keys: Vec<usize>,
+    /// What is computed for each group.
+    pub aggregates: Vec<Aggregate>,
+}
+
+/// Digits of the widest decimal of 128 bits.
+const DIGITS_MAX: u8 = 38;
+
+impl Aggregate {
+    /// Type of the result, as SQL has it.
+    ///
+    /// # Errors
+    /// [`PrimitiveError::Type`] where the function does not take the column's type.
+    pub fn result_type(&self, schema: &Schema) -> Result<DataType, PrimitiveError> {
+        use DataType::{Decimal128, Float32, Float64, Int64, UInt64};
+        let of = match self.function {
+            Function::CountRows => return Ok(Int64),
+            _ => column(schema, self.column)?,
+        };
+        let result = match (self.function, of) {
+            (Function::Count, _) => Some(Int64),
+            (Function::Sum, of) if of.is_signed_integer() => Some(Int64),
+            (Function::Sum, of) if of.is_unsigned_integer() => Some(UInt64),
+            (Function::Sum | Function::Avg, Float32 | Float64) => Some(Float64),
+            (Function::Avg, of) if of.is_integer() => Some(Float64),
+            (Function::Sum, Decimal128(digits, scale)) => {
+                Some(Decimal128((digits + 10).min(DIGITS_MAX), *scale))
+            }
+            (Function::Avg, Decimal128(digits, scale)) => {
+                let (digits, scale) = ((digits + 4).min(DIGITS_MAX), scale + 4);
+                (scale <= digits as i8).then_some(Decimal128(digits, scale))
+            }
+            (Function::Min | Function::Max, of) if super::lane::is_fixed(of) => Some(of.clone()),
+            _ => None,
+        };
+        result.ok_or_else(|| PrimitiveError::Type {
+            what: self.function.name(),
+            data_type: of.clone(),
+            supported: "integers, floats, decimals of up to 38 digits; min and max also dates and times",
+        })
+    }
+}
+
+impl Aggregate {
+    /// Its name: that of its result column, and of what an overflow names.
+    pub fn name(&self, schema: &Schema) -> String {
+        match (self.function, schema.fields().get(self.column)) {
+            (Function::CountRows, _) | (_, None) => self.function.name().to_owned(),
+            (function, Some(field)) => format!("{}({})", function.name(), field.name()),
+        }
+    }
+}
+
+impl Function {
+    /// Its name in SQL.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::CountRows => "count(*)",
+            Self::Count => "count",
+            Self::Sum => "sum",
+            Self::Min => "min",
+            Self::Max => "max",
+            Self::Avg => "avg",
+        }
+    }
+}
+
+/// Type of a column.
+pub(super) fn column(schema: &Schema, at: usize) -> Result<&DataType, PrimitiveError> {
+    let field = schema.fields().get(at).ok_or_else(|| PrimitiveError::Shape {
+        what: "position of a column".into(),
+        found: at.to_string(),
+        expected: format!("below {}", schema.fields().len()),
+    })?;
+    Ok(field.data_type())
+}

@@ -1,0 +1,147 @@
+//! The input made ready: parts with their lanes, cut into morsels that workers take by home.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::Schema;
+use atoll_topology::NodeId;
+
+use super::lane::Lane;
+use super::packing::{Packing, Range};
+use super::plan::Plan;
+use crate::{Part, PrimitiveError};
+
+/// Rows that a worker takes at once: enough that taking costs nothing, few enough that all workers
+/// end together.
+const MORSEL_ROWS: usize = 1 << 16;
+
+/// A part whose columns are taken apart.
+#[derive(Debug)]
+pub(super) struct Ready {
+    pub(super) home: Option<NodeId>,
+    pub(super) rows: usize,
+    pub(super) keys: Vec<ArrayRef>,
+    /// Keys as numbers; none where one is not of fixed width.
+    pub(super) key_lanes: Option<Vec<Lane>>,
+    pub(super) lanes: Vec<Lane>,
+}
+
+/// Rows of a part.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Morsel {
+    pub(super) part: usize,
+    pub(super) start: usize,
+    pub(super) len: usize,
+}
+
+/// All parts, and who takes which rows.
+#[derive(Debug)]
+pub(super) struct Input {
+    pub(super) parts: Vec<Ready>,
+    /// Morsels by home, with how many are taken.
+    queues: BTreeMap<Option<NodeId>, (AtomicUsize, Vec<Morsel>)>,
+    pub(super) rows: usize,
+    /// Bytes of a row's keys and values.
+    pub(super) row_bytes: usize,
+}
+
+impl Ready {
+    /// A part's columns.
+    ///
+    /// # Errors
+    /// [`PrimitiveError::Shape`] where its columns are not those the query was made ready for.
+    pub(super) fn new(plan: &Plan, part: &Part) -> Result<Self, PrimitiveError> {
+        let columns = part.rows.num_columns();
+        let last = plan.query.keys.iter().chain(plan.values.iter().map(|(at, _)| at)).max();
+        if last.is_some_and(|last| *last >= columns) {
+            return Err(PrimitiveError::Shape {
+                what: "columns of a part".into(),
+                found: columns.to_string(),
+                expected: "those of the first part".into(),
+            });
+        }
+        let keys = plan.keys(&part.rows);
+        for (key, data_type) in keys.iter().zip(&plan.key_types) {
+            if key.data_type() != data_type {
+                return Err(PrimitiveError::Shape {
+                    what: "type of a key".into(),
+                    found: key.data_type().to_string(),
+                    expected: data_type.to_string(),
+                });
+            }
+        }
+        let key_lanes = keys.iter().map(|key| Lane::new(key)).collect();
+        let lanes = plan.lanes(&part.rows)?;
+        Ok(Self { home: part.home, rows: part.rows.num_rows(), keys, key_lanes, lanes })
+    }
+}
+
+impl Input {
+    pub(super) fn new(
+        plan: &Plan,
+        schema: &Schema,
+        parts: &[Part],
+    ) -> Result<Self, PrimitiveError> {
+        let parts: Result<Vec<Ready>, _> =
+            parts.iter().map(|part| Ready::new(plan, part)).collect();
+        let parts = parts?;
+        let mut queues: BTreeMap<Option<NodeId>, (AtomicUsize, Vec<Morsel>)> = BTreeMap::new();
+        for (at, part) in parts.iter().enumerate() {
+            let queue = &mut queues.entry(part.home).or_default().1;
+            for start in (0..part.rows).step_by(MORSEL_ROWS) {
+                let len = MORSEL_ROWS.min(part.rows - start);
+                queue.push(Morsel { part: at, start, len });
+            }
+        }
+        let rows = parts.iter().map(|part| part.rows).sum();
+        let used = plan.query.keys.iter().chain(plan.values.iter().map(|(at, _)| at));
+        let width = |at: &usize| schema.field(*at).data_type().primitive_width().unwrap_or(16);
+        Ok(Self { parts, queues, rows, row_bytes: used.map(width).sum() })
+    }
+
+    /// The next rows for a worker on this node: its node's own first, then those whose home nobody
+    /// knows, then any.
+    pub(super) fn take(&self, node: NodeId) -> Option<Morsel> {
+        let own = [Some(node), None].into_iter();
+        let others = self.queues.keys().copied();
+        own.chain(others).find_map(|home| {
+            let (taken, queue) = self.queues.get(&home)?;
+            if taken.load(Ordering::Relaxed) >= queue.len() {
+                return None;
+            }
+            queue.get(taken.fetch_add(1, Ordering::Relaxed)).copied()
+        })
+    }
+
+    /// All rows are to be taken again.
+    pub(super) fn rewind(&self) {
+        for (taken, _) in self.queues.values() {
+            taken.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether all keys of all parts are numbers.
+    pub(super) fn has_key_lanes(&self) -> bool {
+        self.parts.iter().all(|part| part.key_lanes.is_some())
+    }
+
+    /// Whether a key column has nulls anywhere.
+    fn key_has_nulls(&self, key: usize) -> bool {
+        self.parts.iter().any(|part| part.keys[key].null_count() > 0)
+    }
+
+    /// How the keys are packed, with the ranges given; none where no word holds them.
+    pub(super) fn packing(&self, plan: &Plan, ranges: Option<&[Option<Range>]>) -> Option<Packing> {
+        let columns: Vec<_> = plan
+            .key_types
+            .iter()
+            .enumerate()
+            .map(|(key, data_type)| {
+                let range = ranges.and_then(|ranges| ranges[key]);
+                (data_type.clone(), self.key_has_nulls(key), range)
+            })
+            .collect();
+        Packing::new(&columns)
+    }
+}

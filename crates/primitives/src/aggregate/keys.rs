@@ -1,0 +1,18 @@
+//! From keys to groups: how a table finds the group of a row.
+//!
+//! | how | for | group |
+//! |---|---|---|
+//! | [`Dense`] | words in a small range | distance from the least word |
+//! | [`Hashed`] | any words | found by hash, numbered as they come |
+//! | [`Ordered`] | words that come grouped | one for each run |
+//! | [`Encoded`] | keys that no word holds | the same, by the hash of their bytes |
+
+mod dense;
+mod encoded;
+mod hashed;
+mod ordered;
+
+pub(super) use dense::Dense;
+pub(super) use encoded::{Encoded, Encoder};
+pub(super) use hashed::Hashed;
+pub(super) use ordered::Ordered;

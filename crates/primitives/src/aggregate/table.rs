@@ -1,0 +1,271 @@
+//! One worker's table: groups and their states.
+
+mod merge;
+
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_row::Rows;
+use atoll_placement::{Arena, PlacementError};
+use atoll_topology::NodeId;
+
+use super::keys::{Dense, Encoded, Encoder, Hashed, Ordered};
+use super::lane::{Block, Values};
+use super::packing::Packing;
+use super::plan::Plan;
+use super::state::{State, Touched};
+use crate::PrimitiveError;
+use crate::kernel::groups::GroupIds;
+
+pub(super) use merge::Cut;
+
+/// Tables up to this size are in the second-level cache, bytes of one array: nothing is prefetched.
+const CACHED_BYTES: usize = 512 << 10;
+
+/// Groups and their states.
+#[derive(Debug)]
+pub(super) struct Table {
+    keys: Keys,
+    states: Vec<State>,
+    /// For each state which of the block's values it takes.
+    takes: Vec<usize>,
+    ids: GroupIds,
+    prefetch: usize,
+    arena: Arena,
+    home: Option<NodeId>,
+}
+
+#[derive(Debug)]
+enum Keys {
+    /// One group: there are no keys.
+    One {
+        rows: bool,
+    },
+    Dense(Dense),
+    Hashed(Hashed),
+    Ordered(Ordered),
+    Encoded(Box<Encoded>),
+}
+
+impl Keys {
+    /// Which groups had rows when there were `before` groups, and, where they have flags, before these
+    /// are marked.
+    fn touched(&self, before: usize) -> Touched<'_> {
+        match self {
+            Self::Dense(dense) => Touched::Flags(dense.flags()),
+            _ => Touched::Below(before),
+        }
+    }
+}
+
+/// What a table is made for.
+#[derive(Clone, Debug)]
+pub(super) enum Shape {
+    One,
+    Dense {
+        min: u64,
+        bits: u32,
+    },
+    Hashed {
+        expected: usize,
+    },
+    /// For words that come grouped.
+    Runs,
+    Encoded(Encoder),
+}
+
+impl Table {
+    /// A table without groups.
+    pub(super) fn new(
+        plan: &Plan,
+        shape: &Shape,
+        prefetch: usize,
+        arena: &Arena,
+        home: Option<NodeId>,
+    ) -> Result<Self, PlacementError> {
+        let (keys, expected) = match shape {
+            Shape::One => (Keys::One { rows: false }, 1),
+            Shape::Dense { min, bits } => {
+                (Keys::Dense(Dense::new(*min, *bits, arena, home)?), 1 << bits)
+            }
+            Shape::Hashed { expected } => {
+                (Keys::Hashed(Hashed::new(*expected, arena, home)?), *expected)
+            }
+            Shape::Runs => (Keys::Ordered(Ordered::new(arena, home)), usize::MAX),
+            Shape::Encoded(encoder) => {
+                (Keys::Encoded(Box::new(Encoded::new(encoder.clone(), arena, home)?)), usize::MAX)
+            }
+        };
+        let mut states = plan.empty_states(arena, home, expected);
+        if let Keys::Dense(dense) = &keys {
+            states.iter_mut().try_for_each(|state| state.grow(dense.groups()))?;
+        }
+        let takes = plan.states.iter().map(|(_, value)| *value).collect();
+        let (arena, ids) = (arena.clone(), GroupIds::default());
+        Ok(Self { keys, states, takes, ids, prefetch, arena, home })
+    }
+
+    /// No groups again, for words from `min` on where it is dense; memory stays.
+    pub(super) fn restart(&mut self, min: u64) -> Result<(), PlacementError> {
+        self.states.iter_mut().for_each(State::clear);
+        match &mut self.keys {
+            Keys::Dense(dense) => {
+                dense.restart(min);
+                let groups = dense.groups();
+                self.states.iter_mut().try_for_each(|state| state.grow(groups))
+            }
+            Keys::Hashed(hashed) => {
+                hashed.restart();
+                Ok(())
+            }
+            Keys::Ordered(ordered) => {
+                ordered.restart();
+                Ok(())
+            }
+            Keys::One { rows } => {
+                *rows = false;
+                Ok(())
+            }
+            Keys::Encoded(_) => Ok(()),
+        }
+    }
+
+    /// Takes a block of rows by their words. False, and nothing taken, where a word is outside of a
+    /// dense table's range.
+    pub(super) fn update_words(
+        &mut self,
+        words: &[u64],
+        values: &[Block<'_>],
+    ) -> Result<bool, PlacementError> {
+        let before = match &mut self.keys {
+            Keys::Dense(dense) => {
+                if !dense.find(words, &mut self.ids) {
+                    return Ok(false);
+                }
+                0
+            }
+            Keys::Hashed(hashed) => {
+                let before = hashed.groups();
+                hashed.find(words, &mut self.ids)?;
+                before
+            }
+            Keys::One { .. } | Keys::Ordered(_) | Keys::Encoded(_) => {
+                unreachable!("rows with words come to tables of words")
+            }
+        };
+        self.update(before, values)?;
+        Ok(true)
+    }
+
+    /// Takes a block of rows that come grouped.
+    pub(super) fn update_runs(
+        &mut self,
+        words: &[u64],
+        values: &[Block<'_>],
+    ) -> Result<(), PlacementError> {
+        let before = match &mut self.keys {
+            Keys::Ordered(ordered) => {
+                let before = ordered.groups();
+                ordered.find(words, &mut self.ids)?;
+                before
+            }
+            _ => unreachable!("runs come to a table of runs"),
+        };
+        self.update(before, values)
+    }
+
+    /// Takes rows without keys.
+    pub(super) fn update_all(
+        &mut self,
+        rows: usize,
+        values: &[Block<'_>],
+    ) -> Result<(), PlacementError> {
+        let before = match &mut self.keys {
+            Keys::One { rows: any } => usize::from(std::mem::replace(any, *any || rows > 0)),
+            _ => unreachable!("rows without keys come to a table of one group"),
+        };
+        self.ids.all_of(0, rows);
+        self.update(before, values)
+    }
+
+    /// Takes rows by their encoded keys: `len` of them from `start`.
+    pub(super) fn update_encoded(
+        &mut self,
+        keys: &Rows,
+        (start, len): (usize, usize),
+        values: &[Block<'_>],
+    ) -> Result<(), PlacementError> {
+        let before = match &mut self.keys {
+            Keys::Encoded(encoded) => {
+                let before = encoded.groups();
+                encoded.find(keys, (start, len), &mut self.ids)?;
+                before
+            }
+            _ => unreachable!("encoded rows come to tables of encoded keys"),
+        };
+        self.update(before, values)
+    }
+
+    fn update(&mut self, before: usize, values: &[Block<'_>]) -> Result<(), PlacementError> {
+        let nothing = Block { values: Values::Int(&[]), valid: None };
+        let by = if self.ids.groups() * 8 > CACHED_BYTES { self.prefetch } else { 0 };
+        for (state, takes) in self.states.iter_mut().zip(&self.takes) {
+            state.grow(self.ids.groups())?;
+            let block = values.get(*takes).copied().unwrap_or(nothing);
+            let touched = self.keys.touched(before);
+            state.update(&self.ids, block, touched, by)?;
+        }
+        if let Keys::Dense(dense) = &mut self.keys {
+            dense.mark(&self.ids);
+        }
+        Ok(())
+    }
+
+    /// Node of its memory.
+    pub(super) fn home(&self) -> Option<NodeId> {
+        self.home
+    }
+
+    /// Whether its groups are the words of a range.
+    pub(super) fn is_dense(&self) -> bool {
+        matches!(self.keys, Keys::Dense(_))
+    }
+
+    /// Groups there are, or may be.
+    pub(super) fn groups(&self) -> usize {
+        match &self.keys {
+            Keys::One { rows } => usize::from(*rows),
+            Keys::Dense(dense) => dense.groups(),
+            Keys::Hashed(hashed) => hashed.groups(),
+            Keys::Ordered(ordered) => ordered.groups(),
+            Keys::Encoded(encoded) => encoded.groups(),
+        }
+    }
+
+    /// Groups that have rows.
+    fn chosen(&self) -> Vec<u32> {
+        match &self.keys {
+            Keys::Dense(dense) => dense.chosen(),
+            _ => (0..self.groups() as u32).collect(),
+        }
+    }
+
+    /// The result rows of all groups.
+    pub(super) fn batch(
+        &self,
+        plan: &Plan,
+        packing: Option<&Packing>,
+    ) -> Result<RecordBatch, PrimitiveError> {
+        let chosen = self.chosen();
+        let unpack = |words: &[u64]| match packing {
+            Some(packing) => packing.unpack(words),
+            None => unreachable!("tables of words have packed keys"),
+        };
+        let keys: Vec<ArrayRef> = match &self.keys {
+            Keys::One { .. } => Vec::new(),
+            Keys::Dense(dense) => unpack(&dense.words(&chosen))?,
+            Keys::Hashed(hashed) => unpack(hashed.words())?,
+            Keys::Ordered(ordered) => unpack(ordered.words())?,
+            Keys::Encoded(encoded) => encoded.columns(&chosen)?,
+        };
+        plan.batch(keys, &self.states, &chosen, (&self.arena, self.home))
+    }
+}

@@ -1,0 +1,51 @@
+//! The hash of a 64-bit word that all primitives share: partition digits are its high bits, slots of
+//! a table inside a partition its low bits.
+
+/// Odd, with bits as random as those of π's fraction.
+const MULTIPLIER: u64 = 0x2437_3a1c_9d38_a8b5;
+/// Keeps zero, and small numbers, from being multiplied as they are.
+const SALT: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// Hash of a word: the folded 128-bit product, all of whose bits depend on all bits of the word.
+#[inline(always)]
+pub fn word(word: u64) -> u64 {
+    let product = u128::from(word ^ SALT) * u128::from(MULTIPLIER);
+    (product >> 64) as u64 ^ product as u64
+}
+
+/// Hash of a word given the hash of what comes before it.
+#[inline(always)]
+pub fn then(before: u64, next: u64) -> u64 {
+    word(before.rotate_left(23) ^ next)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Largest share of `keys` in one of 1024 partitions, over an even share.
+    fn unevenness(keys: impl Iterator<Item = u64>, digit: impl Fn(u64) -> usize) -> f64 {
+        let mut counts = [0_u32; 1024];
+        let mut all = 0;
+        for key in keys {
+            counts[digit(word(key))] += 1;
+            all += 1;
+        }
+        f64::from(counts.into_iter().max().unwrap()) * 1024.0 / f64::from(all)
+    }
+
+    #[test]
+    fn high_and_low_bits_spread_regular_keys_evenly() {
+        let steps = [1, 2, 1000, 1024, 1 << 20, 1 << 32, (1 << 44) + (1 << 12)];
+        for step in steps {
+            let keys = || (0..1_u64 << 18).map(|at| at.wrapping_mul(step));
+            assert!(unevenness(keys(), |hash| (hash >> 54) as usize) < 1.4, "high, {step}");
+            assert!(unevenness(keys(), |hash| hash as usize % 1024) < 1.4, "low, {step}");
+        }
+    }
+
+    #[test]
+    fn order_of_words_matters() {
+        assert_ne!(then(word(1), 2), then(word(2), 1));
+    }
+}

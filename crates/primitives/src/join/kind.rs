@@ -1,0 +1,65 @@
+//! Which rows a join delivers.
+
+/// Which rows a join delivers, in SQL's words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum JoinKind {
+    /// Pairs of equal keys.
+    Inner,
+    /// Pairs, and left rows without a match.
+    Left,
+    /// Pairs, and right rows without a match.
+    Right,
+    /// Pairs, and rows of both sides without a match.
+    Full,
+    /// Left rows that have a match, once each.
+    LeftSemi,
+    /// Right rows that have a match, once each.
+    RightSemi,
+    /// Left rows without a match.
+    LeftAnti,
+    /// Right rows without a match.
+    RightAnti,
+}
+
+/// Which rows of one side are delivered alone, without a partner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Alone {
+    None,
+    Matched,
+    Unmatched,
+}
+
+impl JoinKind {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::Inner,
+        Self::Left,
+        Self::Right,
+        Self::Full,
+        Self::LeftSemi,
+        Self::RightSemi,
+        Self::LeftAnti,
+        Self::RightAnti,
+    ];
+
+    /// Whether pairs are delivered.
+    pub fn has_pairs(self) -> bool {
+        matches!(self, Self::Inner | Self::Left | Self::Right | Self::Full)
+    }
+
+    pub(super) fn left_alone(self) -> Alone {
+        match self {
+            Self::Left | Self::Full | Self::LeftAnti => Alone::Unmatched,
+            Self::LeftSemi => Alone::Matched,
+            _ => Alone::None,
+        }
+    }
+
+    pub(super) fn right_alone(self) -> Alone {
+        match self {
+            Self::Right | Self::Full | Self::RightAnti => Alone::Unmatched,
+            Self::RightSemi => Alone::Matched,
+            _ => Alone::None,
+        }
+    }
+}

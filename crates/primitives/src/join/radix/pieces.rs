@@ -1,0 +1,372 @@
+//! The join of sides that fit no cache: both are dealt to pieces by the hash of their keys, and each
+//! piece's table fits a second-level cache.
+//!
+//! A piece that holds much of the probing side, because of a hot key, is not left to one worker: its
+//! table is built first, and all workers probe it block by block.
+
+use std::sync::Arc;
+
+use atoll_runtime::TaskContext;
+use atoll_topology::Bytes;
+
+use super::Run;
+use super::filter::Filter;
+use super::hand::{Hand, Hands};
+use super::probe::{Probed, Same, probe_block};
+use crate::hash;
+use crate::join::keys::Block;
+use crate::join::kind::Alone;
+use crate::join::{JoinVariant, Matches};
+use crate::kernel::stream::prefetch;
+use crate::kernel::table::{PROBE_ROWS, ProbeScratch, Table};
+use crate::partition::{FanOut, Partitioner, Pieces};
+use crate::work::{Chunks, Numbers};
+use crate::{Context, PrimitiveError};
+
+/// A piece with more than the rows of a worker divided by this is shared.
+const SHARE_OF_WORKER: usize = 8;
+/// Rows from which on a piece may be shared.
+const SHARED_ROWS_MIN: usize = 1 << 18;
+/// Blocks of the probing side that one turn on a shared piece takes at most.
+const TURN_BLOCKS_MAX: usize = 64;
+
+/// A piece's table takes at most this share of [`Tuning::table_bytes`](crate::Tuning): the rows that
+/// probe it stream through the same cache.
+const TABLE_SHARE: usize = 2;
+/// Cache lines of the next block that are asked for while one is probed.
+const PREFETCH_LINES: usize = 32;
+
+/// Both sides in pieces, by worker that dealt them.
+struct Dealt {
+    build: Arc<Vec<Pieces<2>>>,
+    probe: Arc<Vec<Pieces<2>>>,
+}
+
+impl Dealt {
+    fn build_rows(&self, piece: usize) -> usize {
+        self.build.iter().map(|pieces| pieces.rows(piece)).sum()
+    }
+
+    fn probe_rows(&self, piece: usize) -> usize {
+        self.probe.iter().map(|pieces| pieces.rows(piece)).sum()
+    }
+
+    /// Counts the bytes of a piece as read by a task.
+    fn count_read(&self, piece: usize, task: &TaskContext) {
+        for pieces in self.build.iter().chain(self.probe.iter()) {
+            if let Some(home) = pieces.home() {
+                task.count_read(home, Bytes(16 * pieces.rows(piece) as u64));
+            }
+        }
+    }
+
+    /// A piece's table.
+    fn fill(&self, piece: usize, table: &mut Table) {
+        table.fill(|| self.build.iter().flat_map(move |pieces| pieces.blocks(piece)));
+    }
+}
+
+impl<C: Matches + 'static> Run<'_, C> {
+    /// Joins piece by piece; `rows` of the build side have a key.
+    pub(super) async fn pieces(
+        &mut self,
+        same: impl Same,
+        rows: usize,
+    ) -> Result<JoinVariant, PrimitiveError> {
+        let tuning = self.context.tuning();
+        let near = (tuning.table_bytes / TABLE_SHARE).max(1);
+        let fan_out = FanOut::at_least(Table::bytes(rows).div_ceil(near));
+        let fan_out = FanOut::of_bits(fan_out.bits().min(tuning.fan_out_bits_max));
+        let build = Arc::new(self.deal_build(fan_out).await?);
+        let filter = self.filter(&build, fan_out).await?;
+        let (filter, passed) = filter.unzip();
+        let probe = Arc::new(self.deal_probe(fan_out, filter).await?);
+        let dealt = Arc::new(Dealt { build, probe });
+        let small = self.shared_pieces(&dealt, fan_out, &same).await?;
+        self.own_pieces(dealt, small, same).await?;
+        Ok(JoinVariant::Pieces { pieces: fan_out.partitions(), passed })
+    }
+
+    /// Deals the probing side; what the filter holds back has no match.
+    async fn deal_probe(
+        &mut self,
+        fan_out: FanOut,
+        filter: Option<Arc<Filter>>,
+    ) -> Result<Vec<Pieces<2>>, PrimitiveError> {
+        let (side, hands) = (Arc::clone(&self.probe), Arc::clone(&self.hands));
+        let chunks = Chunks::of(side.lengths(), self.context.tuning().block_rows);
+        let context = self.context.clone();
+        let expected = side.rows / self.context.runtime().worker_count();
+        let pieces = self.context.on_workers("deal probing side", move |_, task| {
+            hands.with(task, |hand| {
+                let expected = if filter.is_some() { 0 } else { expected };
+                let home = Some(task.node());
+                let mut partitioner = Partitioner::<2>::new(&context, home, fan_out, expected)?;
+                let mut passing = Passing::default();
+                side.read(&chunks, task, |block| {
+                    hand.probe_rows(block.without_key.iter().map(|payload| (*payload, false)))?;
+                    match &filter {
+                        None => deal(&mut partitioner, block),
+                        Some(filter) => {
+                            let keys = block.keys.chunks(PROBE_ROWS);
+                            keys.zip(block.payloads.chunks(PROBE_ROWS)).try_for_each(|rows| {
+                                deal_passing(&mut partitioner, rows, filter, &mut passing, hand)
+                            })
+                        }
+                    }
+                })?;
+                partitioner.finish()
+            })
+        });
+        let pieces = pieces.await?;
+        Ok(self.keep(pieces))
+    }
+
+    /// Joins the pieces that are too large for one worker; gives the numbers of the others.
+    async fn shared_pieces(
+        &mut self,
+        dealt: &Arc<Dealt>,
+        fan_out: FanOut,
+        same: &impl Same,
+    ) -> Result<Vec<usize>, PrimitiveError> {
+        let workers = self.context.runtime().worker_count();
+        let all: usize = dealt.probe.iter().map(Pieces::total_rows).sum::<usize>()
+            + dealt.build.iter().map(Pieces::total_rows).sum::<usize>();
+        let limit = (all / (workers * SHARE_OF_WORKER)).max(SHARED_ROWS_MIN);
+        let is_large = |piece: &usize| {
+            workers > 1 && dealt.build_rows(*piece) + dealt.probe_rows(*piece) > limit
+        };
+        let (large, small): (Vec<usize>, Vec<usize>) =
+            (0..fan_out.partitions()).partition(is_large);
+        for piece in large {
+            self.shared_piece(dealt, piece, same).await?;
+        }
+        Ok(small)
+    }
+
+    /// Joins one piece with all workers.
+    async fn shared_piece(
+        &mut self,
+        dealt: &Arc<Dealt>,
+        piece: usize,
+        same: &impl Same,
+    ) -> Result<(), PrimitiveError> {
+        let (context, marked) = (self.context.clone(), self.hands.marked());
+        let rows = dealt.build_rows(piece);
+        let of = Arc::clone(dealt);
+        let tables = self.context.on_workers("build shared piece", move |worker, task| {
+            if worker.index() > 0 {
+                return Ok(None);
+            }
+            let mut table = table_for(&context, task, rows, marked)?;
+            of.fill(piece, &mut table);
+            Ok(Some(table))
+        });
+        let tables = tables.await?;
+        let Some(table) = self.keep(tables).into_iter().flatten().next() else { return Ok(()) };
+        let table = Arc::new(table);
+        self.probe_shared(dealt, piece, Arc::clone(&table), same.clone()).await?;
+        if marked {
+            let hands = Arc::clone(&self.hands);
+            let marks = self.context.on_workers("marked rows", move |worker, task| {
+                if worker.index() > 0 {
+                    Ok(())
+                } else {
+                    hands.with(task, |hand| give_marked(&table, hand))
+                }
+            });
+            let marks = marks.await?;
+            self.keep(marks);
+        }
+        Ok(())
+    }
+
+    async fn probe_shared(
+        &mut self,
+        dealt: &Arc<Dealt>,
+        piece: usize,
+        table: Arc<Table>,
+        same: impl Same,
+    ) -> Result<(), PrimitiveError> {
+        let (of, hands) = (Arc::clone(dealt), Arc::clone(&self.hands));
+        let near = table.bytes_filled() <= self.context.tuning().table_bytes;
+        let blocks: usize = of.probe.iter().map(|pieces| pieces.blocks(piece).count()).sum();
+        let workers = self.context.runtime().worker_count();
+        let turn_blocks = (blocks / (workers * SHARE_OF_WORKER)).clamp(1, TURN_BLOCKS_MAX);
+        let numbers = Numbers::below(blocks.div_ceil(turn_blocks));
+        let probe = self.context.on_workers("probe shared piece", move |_, task| {
+            hands.with(task, |hand| {
+                let mut scratch = ProbeScratch::new();
+                let probed = if near { Probed::Near(&table) } else { Probed::Far(&table) };
+                while let Some(turn) = numbers.take() {
+                    let blocks = of.probe.iter().flat_map(|pieces| pieces.blocks(piece));
+                    let blocks = blocks.skip(turn * turn_blocks);
+                    for block in blocks.take(turn_blocks) {
+                        task.check()?;
+                        for start in (0..block.len()).step_by(PROBE_ROWS) {
+                            probe_block(probed, block, start, &mut scratch, &same, hand)?;
+                        }
+                    }
+                }
+                scratch.flush(|build, probe| hand.pairs(build, probe))
+            })
+        });
+        let probe = probe.await?;
+        self.keep(probe);
+        Ok(())
+    }
+
+    /// Joins pieces, each by one worker.
+    async fn own_pieces(
+        &mut self,
+        dealt: Arc<Dealt>,
+        small: Vec<usize>,
+        same: impl Same,
+    ) -> Result<(), PrimitiveError> {
+        let (context, hands) = (self.context.clone(), Arc::clone(&self.hands));
+        let numbers = Numbers::below(small.len());
+        let join = self.context.on_workers("join pieces", move |_, task| {
+            hands.with(task, |hand| {
+                let mut own = Own { context: &context, table: None, scratch: ProbeScratch::new() };
+                while let Some(number) = numbers.take() {
+                    task.check()?;
+                    own.piece(&dealt, small[number], task, &hands, &same, hand)?;
+                }
+                own.scratch.flush(|build, probe| hand.pairs(build, probe))
+            })
+        });
+        let join = join.await?;
+        self.keep(join);
+        Ok(())
+    }
+}
+
+/// What a worker joins its pieces with.
+struct Own<'a> {
+    context: &'a Context,
+    /// The table of the piece before, filled anew when it is large enough.
+    table: Option<Table>,
+    scratch: ProbeScratch,
+}
+
+impl Own<'_> {
+    fn piece<C: Matches>(
+        &mut self,
+        dealt: &Dealt,
+        piece: usize,
+        task: &TaskContext,
+        hands: &Hands<C>,
+        same: &impl Same,
+        hand: &mut Hand<'_, C>,
+    ) -> Result<(), PrimitiveError> {
+        let rows = dealt.build_rows(piece);
+        if rows == 0 && dealt.probe_rows(piece) == 0 {
+            return Ok(());
+        }
+        if self.table.as_ref().is_none_or(|table| table.room() < rows) {
+            self.table = None;
+            self.table = Some(table_for(self.context, task, rows + rows / 4, hands.marked())?);
+        }
+        let Some(table) = &mut self.table else { return Ok(()) };
+        dealt.fill(piece, table);
+        dealt.count_read(piece, task);
+        let table = &*table;
+        let near = table.bytes_filled() <= self.context.tuning().table_bytes;
+        let probed = if near { Probed::Near(table) } else { Probed::Far(table) };
+        let mut blocks = dealt.probe.iter().flat_map(|pieces| pieces.blocks(piece)).peekable();
+        while let Some(block) = blocks.next() {
+            task.check()?;
+            if let Some(next) = blocks.peek() {
+                prefetch_start(next);
+            }
+            for start in (0..block.len()).step_by(PROBE_ROWS) {
+                probe_block(probed, block, start, &mut self.scratch, same, hand)?;
+            }
+        }
+        if hands.marked() { give_marked(table, hand) } else { Ok(()) }
+    }
+}
+
+/// Asks for the first rows of a block: those behind them come by themselves, because they are read one
+/// after another.
+fn prefetch_start(block: &[[u64; 2]]) {
+    const ROWS_PER_LINE: usize = 4;
+    block.iter().step_by(ROWS_PER_LINE).take(PREFETCH_LINES).for_each(|row| prefetch(row));
+}
+
+/// A table for so many rows on the task's node.
+fn table_for(
+    context: &Context,
+    task: &TaskContext,
+    rows: usize,
+    marked: bool,
+) -> Result<Table, PrimitiveError> {
+    if rows > Table::ROWS_MAX {
+        return Err(PrimitiveError::Shape {
+            what: "rows with one hash".into(),
+            found: rows.to_string(),
+            expected: format!("at most {}", Table::ROWS_MAX),
+        });
+    }
+    Ok(Table::new(context.arena(), Some(task.node()), rows, marked)?)
+}
+
+fn give_marked<C: Matches>(table: &Table, hand: &mut Hand<'_, C>) -> Result<(), PrimitiveError> {
+    hand.build_rows(table.marked_rows().map(|([_, payload], mark)| (*payload, mark)))
+}
+
+#[inline]
+fn deal(partitioner: &mut Partitioner<2>, block: Block<'_>) -> Result<(), PrimitiveError> {
+    let fan_out = partitioner.fan_out();
+    partitioner.extend(block.keys.len(), |row| {
+        let key = block.keys[row];
+        (fan_out.digit(hash::word(key)), [key, block.payloads[row]])
+    })
+}
+
+/// Deals the rows that pass the filter. The others have no match.
+#[inline]
+fn deal_passing<C: Matches>(
+    partitioner: &mut Partitioner<2>,
+    (keys, payloads): (&[u64], &[u64]),
+    filter: &Filter,
+    passing: &mut Passing,
+    hand: &mut Hand<'_, C>,
+) -> Result<(), PrimitiveError> {
+    let fan_out = partitioner.fan_out();
+    let count = passing.find(keys, filter);
+    partitioner.extend(count, |at| {
+        let row = passing.rows[at] as usize;
+        (fan_out.digit(passing.hashes[row]), [keys[row], payloads[row]])
+    })?;
+    if hand.probe_alone() == Alone::Unmatched {
+        let held_back = passing.hashes.iter().zip(payloads);
+        let held_back = held_back.filter(|(hash, _)| !filter.passes(**hash));
+        hand.probe_rows(held_back.map(|(_, payload)| (*payload, false)))?;
+    }
+    Ok(())
+}
+
+/// Which rows of a block pass the filter.
+#[derive(Debug, Default)]
+struct Passing {
+    hashes: Vec<u64>,
+    rows: Vec<u32>,
+}
+
+impl Passing {
+    /// Fills in all hashes, and the rows that pass; tells how many. The words of all rows are asked for
+    /// before the first is read.
+    fn find(&mut self, keys: &[u64], filter: &Filter) -> usize {
+        self.hashes.clear();
+        self.hashes.extend(keys.iter().map(|key| hash::word(*key)));
+        self.hashes.iter().for_each(|hash| filter.prefetch(*hash));
+        self.rows.resize(keys.len(), 0);
+        let mut count = 0;
+        for (row, hash) in self.hashes.iter().enumerate() {
+            self.rows[count] = row as u32;
+            count += usize::from(filter.passes(*hash));
+        }
+        count
+    }
+}

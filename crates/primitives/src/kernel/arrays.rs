@@ -1,0 +1,165 @@
+//! Arrow arrays copied into memory with a home: only the rows that an array shows, not all that its
+//! buffers hold.
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, make_array};
+use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer, NullBuffer};
+use arrow_data::ArrayData;
+use arrow_schema::DataType;
+use atoll_placement::{Arena, NodeBuffer};
+use atoll_topology::{Bytes, NodeId};
+
+use super::copy;
+use crate::PrimitiveError;
+
+/// Alignment of every buffer: a cache line, which is also what Arrow recommends.
+const ALIGNMENT: usize = 64;
+
+/// The same arrays in one buffer on a node, written past the caches of who copies; and its size.
+pub(crate) fn placed(
+    arrays: &[ArrayRef],
+    arena: &Arena,
+    home: NodeId,
+) -> Result<(Vec<ArrayRef>, Bytes), PrimitiveError> {
+    let cut: Vec<ArrayData> = arrays.iter().map(cut_array).collect();
+    let bytes: usize = cut.iter().map(bytes).sum();
+    let mut memory = arena.allocate(Some(home), bytes.max(ALIGNMENT))?;
+    let mut end = 0;
+    cut.iter().for_each(|data| write(data, memory.as_mut_slice(), &mut end));
+    let memory = Arc::new(memory);
+    let mut start = 0;
+    let arrays = cut.iter().map(|data| make_array(over(data, &memory, &mut start))).collect();
+    Ok((arrays, Bytes(bytes as u64)))
+}
+
+fn cut_array(array: &ArrayRef) -> ArrayData {
+    match array.data_type() {
+        // Views of short strings hold on to buffers of long ones.
+        DataType::Utf8View => cut(&array.as_string_view().gc().to_data()),
+        DataType::BinaryView => cut(&array.as_binary_view().gc().to_data()),
+        _ => cut(&array.to_data()),
+    }
+}
+
+/// The array without what it does not show: bits from an offset, values before and after those that
+/// its offsets name.
+fn cut(data: &ArrayData) -> ArrayData {
+    match data.data_type() {
+        DataType::Boolean => {
+            let bits = BooleanBuffer::new(data.buffers()[0].clone(), data.offset(), data.len());
+            rebuilt(data, 0, vec![bits.sliced()], vec![])
+        }
+        DataType::Utf8 | DataType::Binary => cut_values::<i32>(data),
+        DataType::LargeUtf8 | DataType::LargeBinary => cut_values::<i64>(data),
+        DataType::List(_) | DataType::Map(..) => cut_child::<i32>(data),
+        DataType::LargeList(_) => cut_child::<i64>(data),
+        _ => {
+            let children = data
+                .child_data()
+                .iter()
+                .map(|child| cut_array(&make_array(child.clone())))
+                .collect();
+            rebuilt(data, data.offset(), data.buffers().to_vec(), children)
+        }
+    }
+}
+
+fn cut_values<O: ArrowNativeType>(data: &ArrayData) -> ArrayData {
+    let (offsets, first, len) = from_zero::<O>(data);
+    rebuilt(data, 0, vec![offsets, data.buffers()[1].slice_with_length(first, len)], vec![])
+}
+
+fn cut_child<O: ArrowNativeType>(data: &ArrayData) -> ArrayData {
+    let (offsets, first, len) = from_zero::<O>(data);
+    rebuilt(
+        data,
+        0,
+        vec![offsets],
+        vec![cut_array(&make_array(data.child_data()[0].clone()).slice(first, len))],
+    )
+}
+
+/// Offsets that begin at zero, where they began, and how much they name.
+fn from_zero<O: ArrowNativeType>(data: &ArrayData) -> (Buffer, usize, usize) {
+    if data.buffers()[0].is_empty() {
+        return (Buffer::from_vec(vec![O::default()]), 0, 0);
+    }
+    let offsets = &data.buffer::<O>(0)[..=data.len()];
+    let (first, last) = (offsets[0].as_usize(), offsets[data.len()].as_usize());
+    let moved = offsets.iter().map(|offset| O::usize_as(offset.as_usize() - first));
+    (Buffer::from_vec(moved.collect::<Vec<O>>()), first, last - first)
+}
+
+fn rebuilt(
+    data: &ArrayData,
+    offset: usize,
+    buffers: Vec<Buffer>,
+    children: Vec<ArrayData>,
+) -> ArrayData {
+    let builder = ArrayData::builder(data.data_type().clone())
+        .len(data.len())
+        .offset(offset)
+        .nulls(data.nulls().cloned())
+        .buffers(buffers)
+        .child_data(children);
+    // SAFETY: the array is valid, and what is left out of its buffers and children is what no row of
+    // it refers to; offsets are moved by as much as the values before them are cut.
+    unsafe { builder.build_unchecked() }
+}
+
+fn aligned(len: usize) -> usize {
+    len.next_multiple_of(ALIGNMENT)
+}
+
+/// Room that an array takes.
+fn bytes(data: &ArrayData) -> usize {
+    let own: usize = data.buffers().iter().map(|buffer| aligned(buffer.len())).sum();
+    let nulls = data.nulls().map_or(0, |nulls| aligned(nulls.len().div_ceil(8)));
+    own + nulls + data.child_data().iter().map(bytes).sum::<usize>()
+}
+
+/// Writes the buffers of an array one after another.
+fn write(data: &ArrayData, memory: &mut [u8], end: &mut usize) {
+    let mut put = |bytes: &[u8]| {
+        copy::past_caches(bytes, &mut memory[*end..*end + bytes.len()]);
+        *end += aligned(bytes.len());
+    };
+    if let Some(nulls) = data.nulls() {
+        put(&nulls.inner().sliced().as_slice()[..data.len().div_ceil(8)]);
+    }
+    data.buffers().iter().for_each(|buffer| put(buffer));
+    data.child_data().iter().for_each(|child| write(child, memory, end));
+}
+
+/// The array over the buffers that were written.
+fn over(data: &ArrayData, memory: &Arc<NodeBuffer>, start: &mut usize) -> ArrayData {
+    let mut next = |len: usize| {
+        let part = buffer(memory, *start, len);
+        *start += aligned(len);
+        part
+    };
+    let bits = data.nulls().map(|_| next(data.len().div_ceil(8)));
+    let nulls = bits.map(|bits| NullBuffer::new(BooleanBuffer::new(bits, 0, data.len())));
+    let buffers: Vec<Buffer> = data.buffers().iter().map(|buffer| next(buffer.len())).collect();
+    let children = data.child_data().iter().map(|child| over(child, memory, start)).collect();
+    let builder = ArrayData::builder(data.data_type().clone())
+        .len(data.len())
+        .offset(data.offset())
+        .nulls(nulls)
+        .buffers(buffers)
+        .child_data(children);
+    // SAFETY: type, length, offset and the contents of every buffer are those of a valid array.
+    unsafe { builder.build_unchecked() }
+}
+
+fn buffer(memory: &Arc<NodeBuffer>, offset: usize, len: usize) -> Buffer {
+    let bytes = &memory.as_slice()[offset..offset + len];
+    // SAFETY: the range lies within the memory, which the buffer keeps alive through the clone of
+    // its Arc, and which nobody writes again: `placed` gave up the only mutable reference.
+    unsafe {
+        Buffer::from_custom_allocation(NonNull::from(bytes).cast(), len, Arc::clone(memory) as _)
+    }
+}

@@ -1,0 +1,13 @@
+//! The fence around `unsafe`: loops without bounds checks, streaming stores and prefetches, each
+//! behind an interface that cannot be misused.
+
+pub(crate) mod arrays;
+pub(crate) mod copy;
+pub(crate) mod direct;
+pub(crate) mod groups;
+pub(crate) mod room;
+pub(crate) mod scatter;
+pub(crate) mod shared;
+pub(crate) mod stream;
+pub(crate) mod table;
+pub(crate) mod words;

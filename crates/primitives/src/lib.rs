@@ -1,0 +1,29 @@
+//! Data-management primitives: partition, shuffle, sort, join and aggregate over columns that have a
+//! home, tuned for each machine and used by every engine, as BLAS is for linear algebra (Li, Pandis,
+//! Mueller, Raman, Lohman: "NUMA-aware algorithms: the case of data shuffling", CIDR 2013).
+//!
+//! A primitive takes a [`Context`] (workers, memory, budget, cancel token, [`Tuning`]) and what each
+//! node holds as [`Part`]s, Arrow batches that are read where they lie. What it builds lies in memory
+//! of the context's arena, charged to its budget; running out of it is an error, and nothing of the
+//! input changes.
+//!
+//! It is a crate of its own because engines use it without SQL, and because the fast loops need
+//! `unsafe`, which is fenced in `kernel`.
+
+pub mod aggregate;
+mod context;
+mod error;
+pub mod hash;
+pub mod join;
+mod kernel;
+mod part;
+pub mod partition;
+pub mod shuffle;
+pub mod sort;
+mod tuning;
+mod work;
+
+pub use context::{Context, TaskFn};
+pub use error::PrimitiveError;
+pub use part::Part;
+pub use tuning::Tuning;

@@ -1,0 +1,20 @@
+//! What one node holds of a primitive's input.
+
+use arrow_array::RecordBatch;
+use atoll_topology::NodeId;
+
+/// Rows and the node whose memory holds them. Cloning shares the buffers.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// Home of the rows; none where nobody knows, and then any worker reads them.
+    pub home: Option<NodeId>,
+    /// The rows, read where they lie.
+    pub rows: RecordBatch,
+}
+
+impl Part {
+    /// Rows with this home.
+    pub fn new(home: impl Into<Option<NodeId>>, rows: RecordBatch) -> Self {
+        Self { home: home.into(), rows }
+    }
+}

@@ -1,0 +1,15 @@
+//! Radix partitioning: rows of 64-bit words dealt to pieces by some bits of a hash, or of the key
+//! itself.
+//!
+//! One worker partitions with a [`Partitioner`]; [`partition`] runs one on each worker over columns
+//! that lie where they lie. Rows keep their order inside a piece. Nobody counts the rows of a piece
+//! beforehand: pieces are chains of blocks.
+
+mod fan_out;
+mod partitioner;
+mod pieces;
+
+pub use fan_out::FanOut;
+pub use partitioner::Partitioner;
+pub(crate) use pieces::Block;
+pub use pieces::Pieces;

@@ -1,0 +1,13 @@
+//! The naive order.
+
+use super::Turns;
+
+/// Everybody from the first worker to the last: the two nested loops of section 3.1.1.
+#[derive(Debug)]
+pub(super) struct Naive;
+
+impl Turns for Naive {
+    fn other(&self, _: usize, step: usize) -> usize {
+        step
+    }
+}

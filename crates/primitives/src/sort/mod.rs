@@ -1,0 +1,17 @@
+//! Sorting: runs of rows by a 64-bit word ([`sort_rows`]), and whole inputs by a column ([`sort`]).
+//!
+//! Values of a column are sorted as words whose order as unsigned numbers is that of the values
+//! (`order.rs`). A whole input is dealt to ranges by splitters from a sample; each range is sorted by
+//! one worker and becomes a [`Run`] on its node, so that nothing has to be merged.
+
+mod order;
+mod parallel;
+mod rows;
+mod run;
+mod splitters;
+
+pub use order::{SortBy, float_word, integer_word};
+pub use parallel::{Sorted, sort};
+pub use rows::sort_rows;
+pub use run::Run;
+pub(crate) use splitters::Splitters;

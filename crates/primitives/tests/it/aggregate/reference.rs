@@ -1,0 +1,172 @@
+//! The slow readable aggregation that all others are compared with.
+
+use std::collections::BTreeMap;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::*;
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, RecordBatch};
+use arrow_schema::{DataType, TimeUnit};
+use atoll_primitives::Part;
+use atoll_primitives::aggregate::{Aggregate, Function, Query};
+
+/// A value of a column; none is null.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Cell {
+    Int(i128),
+    /// Bits, those of 0.0 for both zeros where it is a key.
+    Float(u64),
+    Text(String),
+}
+
+pub(super) type Row = Vec<Option<Cell>>;
+
+/// Values of a row of an array, of whichever type.
+pub(super) fn cell(array: &ArrayRef, row: usize) -> Option<Cell> {
+    use DataType as T;
+    fn int<P: ArrowPrimitiveType<Native: Into<i128>>>(array: &ArrayRef, row: usize) -> Cell {
+        Cell::Int(array.as_primitive::<P>().value(row).into())
+    }
+    if array.is_null(row) {
+        return None;
+    }
+    Some(match array.data_type() {
+        T::Int8 => int::<Int8Type>(array, row),
+        T::Int16 => int::<Int16Type>(array, row),
+        T::Int32 => int::<Int32Type>(array, row),
+        T::Int64 => int::<Int64Type>(array, row),
+        T::UInt8 => int::<UInt8Type>(array, row),
+        T::UInt16 => int::<UInt16Type>(array, row),
+        T::UInt32 => int::<UInt32Type>(array, row),
+        T::UInt64 => int::<UInt64Type>(array, row),
+        T::Date32 => int::<Date32Type>(array, row),
+        T::Date64 => int::<Date64Type>(array, row),
+        T::Timestamp(TimeUnit::Microsecond, _) => int::<TimestampMicrosecondType>(array, row),
+        T::Decimal128(..) => int::<Decimal128Type>(array, row),
+        T::Float32 => {
+            Cell::Float(f64::from(array.as_primitive::<Float32Type>().value(row)).to_bits())
+        }
+        T::Float64 => Cell::Float(array.as_primitive::<Float64Type>().value(row).to_bits()),
+        T::Boolean => Cell::Int(array.as_boolean().value(row).into()),
+        T::Utf8 => Cell::Text(array.as_string::<i32>().value(row).to_owned()),
+        T::Dictionary(..) => {
+            let array = array.as_dictionary::<Int32Type>();
+            return cell(array.values(), array.keys().value(row) as usize);
+        }
+        other => panic!("tests have no {other}"),
+    })
+}
+
+/// The group that a cell belongs to.
+fn key(cell: Option<Cell>) -> Option<Cell> {
+    match cell {
+        Some(Cell::Float(bits)) if f64::from_bits(bits) == 0.0 => Some(Cell::Float(0)),
+        cell => cell,
+    }
+}
+
+/// All groups by key, or nothing where a result overflows.
+pub(super) fn group(query: &Query, parts: &[Part]) -> Option<BTreeMap<Row, Row>> {
+    let mut groups: BTreeMap<Row, Vec<Row>> = BTreeMap::new();
+    let mut types = Vec::new();
+    for part in parts {
+        let columns = part.rows.columns();
+        types = columns.iter().map(|column| column.data_type().clone()).collect();
+        for row in 0..part.rows.num_rows() {
+            let of = query.keys.iter().map(|at| key(cell(&columns[*at], row))).collect();
+            let values = columns.iter().map(|column| cell(column, row)).collect();
+            groups.entry(of).or_default().push(values);
+        }
+    }
+    let result = |(key, rows): (Row, Vec<Row>)| {
+        let of = |aggregate: &Aggregate| one(*aggregate, &rows, &types);
+        Some((key, query.aggregates.iter().map(of).collect::<Option<Row>>()?))
+    };
+    groups.into_iter().map(result).collect()
+}
+
+/// One aggregate of a group's rows; nothing where it overflows.
+fn one(aggregate: Aggregate, rows: &[Row], types: &[DataType]) -> Option<Option<Cell>> {
+    if aggregate.function == Function::CountRows {
+        return Some(Some(Cell::Int(rows.len() as i128)));
+    }
+    let of = &types[aggregate.column];
+    let values: Vec<Cell> = rows.iter().filter_map(|row| row[aggregate.column].clone()).collect();
+    if aggregate.function == Function::Count {
+        return Some(Some(Cell::Int(values.len() as i128)));
+    }
+    if values.is_empty() {
+        return Some(None);
+    }
+    let ints = || values.iter().map(|cell| if let Cell::Int(int) = cell { *int } else { panic!() });
+    let floats = || {
+        values
+            .iter()
+            .map(|cell| if let Cell::Float(bits) = cell { f64::from_bits(*bits) } else { panic!() })
+    };
+    let is_float = matches!(values[0], Cell::Float(_));
+    let count = values.len() as i128;
+    let float = |value: f64| Cell::Float(value.to_bits());
+    let cell = match aggregate.function {
+        Function::Sum if is_float => float(floats().sum()),
+        Function::Avg if is_float => float(floats().sum::<f64>() / count as f64),
+        Function::Min if is_float => float(floats().min_by(f64::total_cmp)?),
+        Function::Max if is_float => float(floats().max_by(f64::total_cmp)?),
+        Function::Min => Cell::Int(ints().min()?),
+        Function::Max => Cell::Int(ints().max()?),
+        Function::Avg if of.is_integer() => float(ints().sum::<i128>() as f64 / count as f64),
+        Function::Avg => Cell::Int(fits(ints().sum::<i128>() * 10_000 / count, of, 4)?),
+        _ => Cell::Int(fits(ints().sum(), of, 10)?),
+    };
+    Some(Some(cell))
+}
+
+/// A sum or mean of values of a type where its result type, of so many more digits, holds it.
+fn fits(value: i128, of: &DataType, more: u32) -> Option<i128> {
+    let inside = match of {
+        DataType::Decimal128(digits, _) => {
+            value.unsigned_abs() < 10_u128.pow((u32::from(*digits) + more).min(38))
+        }
+        of if of.is_unsigned_integer() => u64::try_from(value).is_ok(),
+        _ => i64::try_from(value).is_ok(),
+    };
+    inside.then_some(value)
+}
+
+/// The rows of the result by key; each key comes once.
+pub(super) fn rows(keys: usize, batches: &[RecordBatch]) -> BTreeMap<Row, Row> {
+    let mut all = BTreeMap::new();
+    for batch in batches {
+        let columns = batch.columns();
+        for row in 0..batch.num_rows() {
+            let of: Row = columns[..keys].iter().map(|column| key(cell(column, row))).collect();
+            let values = columns[keys..].iter().map(|column| cell(column, row)).collect();
+            assert!(all.insert(of.clone(), values).is_none(), "{of:?} comes twice");
+        }
+    }
+    all
+}
+
+/// Asserts that two results are the same, sums of floats but for rounding.
+#[track_caller]
+pub(super) fn assert_same(found: &BTreeMap<Row, Row>, expected: &BTreeMap<Row, Row>, what: &str) {
+    assert_eq!(found.len(), expected.len(), "groups: {what}");
+    for ((found_key, found), (key, expected)) in found.iter().zip(expected) {
+        assert_eq!(found_key, key, "{what}");
+        for (found, expected) in found.iter().zip(expected) {
+            assert!(is_same(found, expected), "{key:?}: {found:?}, {expected:?} expected: {what}");
+        }
+    }
+}
+
+fn is_same(found: &Option<Cell>, expected: &Option<Cell>) -> bool {
+    match (found, expected) {
+        (Some(Cell::Float(found)), Some(Cell::Float(expected))) => {
+            let (found, expected) = (f64::from_bits(*found), f64::from_bits(*expected));
+            let both_nan = found.is_nan() && expected.is_nan();
+            both_nan
+                || found == expected
+                || (found - expected).abs() <= 1e-9 * expected.abs().max(1.0)
+        }
+        (found, expected) => found == expected,
+    }
+}
