@@ -1,5 +1,5 @@
 //! The commands that need no SQL engine: `topo` shows the machine, `run` starts programs under a
-//! placement, `where` tells where a process lives.
+//! placement, `where` tells where a process lives, `bench` and `tune` measure what it can do.
 //!
 //! It owns their flags, their text and their JSON, and how a process of Atoll ends. It is a crate of
 //! its own because it builds in seconds and makes a binary of a few megabytes (`atoll-tools`) that can
@@ -15,6 +15,7 @@ pub mod manual;
 pub mod run;
 pub mod terminal;
 pub mod topo;
+pub mod tune;
 pub mod whereabouts;
 
 use clap::Subcommand;
@@ -33,9 +34,12 @@ pub enum Command {
     /// Show where a process lives: its threads, its memory, its policies
     #[command(after_help = whereabouts::EXAMPLES)]
     Where(whereabouts::Args),
-    /// Measure what memory, migrations and caches cost on this machine
+    /// Measure what memory costs on this machine, and the primitives beside other engines
     #[command(after_help = bench::EXAMPLES)]
     Bench(bench::Args),
+    /// Fit the primitives to this machine and keep the result
+    #[command(after_help = tune::EXAMPLES)]
+    Tune(tune::Args),
     /// Run programs on emulated NUMA machines and count what they do to memory
     #[command(after_help = lab::EXAMPLES)]
     Lab(lab::Args),
@@ -54,6 +58,7 @@ pub fn run(command: &Command, whole: impl FnOnce() -> clap::Command) -> Result<(
         Command::Run(args) => run::run(args),
         Command::Where(args) => whereabouts::run(args),
         Command::Bench(args) => bench::run(args),
+        Command::Tune(args) => tune::run(args),
         Command::Lab(args) => lab::run(args),
         Command::Completions(args) => manual::completions(args, whole()),
         Command::Man(args) => manual::man(args, whole()),

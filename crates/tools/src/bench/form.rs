@@ -1,15 +1,17 @@
 //! How a benchmark's results are written.
 
 use std::ffi::OsStr;
-use std::path::Path;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
+use anyhow::Context;
 use clap::ValueEnum;
 
 use crate::exit::{Ends, Exit};
 
 /// The forms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Form {
+pub(crate) enum Form {
     /// Tables for people
     Text,
     /// One JSON document
@@ -42,4 +44,25 @@ impl Form {
             }
         }
     }
+}
+
+/// A value as a JSON document.
+pub(crate) fn document(value: &impl serde::Serialize) -> Result<String, Ends> {
+    let text = serde_json::to_string_pretty(value).map_err(anyhow::Error::from)?;
+    Ok(format!("{text}\n"))
+}
+
+/// Writes to the file, or to stdout.
+pub(crate) fn put(file: Option<&PathBuf>, text: &str) -> Result<(), Ends> {
+    match file {
+        Some(file) => {
+            std::fs::write(file, text).with_context(|| file.display().to_string())?;
+        }
+        None => {
+            let mut out = io::stdout().lock();
+            out.write_all(text.as_bytes())?;
+            out.flush()?;
+        }
+    }
+    Ok(())
 }

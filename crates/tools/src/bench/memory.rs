@@ -1,7 +1,7 @@
 //! `bench memory`: the flags of the experiments, and what they print.
 
 use std::collections::BTreeSet;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use atoll_sys::{Root, block_signals};
 use atoll_topology::{Bytes, Machine};
 use clap::{ValueEnum, ValueHint};
 
-use super::form::Form;
+use super::form::{Form, document, put};
 use super::reproduce::{Paper, Reproduction, reproduce};
 use crate::exit::{Ends, Exit};
 use crate::{bytes, terminal};
@@ -272,25 +272,6 @@ fn show(args: &Args, form: Form, reproduction: &Reproduction) -> Result<(), Ends
         Form::Svg => reproduction.svg(),
     };
     put(args.output.as_ref(), &text)
-}
-
-fn document(value: &impl serde::Serialize) -> Result<String, Ends> {
-    let text = serde_json::to_string_pretty(value).map_err(anyhow::Error::from)?;
-    Ok(format!("{text}\n"))
-}
-
-fn put(file: Option<&PathBuf>, text: &str) -> Result<(), Ends> {
-    match file {
-        Some(file) => {
-            std::fs::write(file, text).with_context(|| file.display().to_string())?;
-        }
-        None => {
-            let mut out = io::stdout().lock();
-            out.write_all(text.as_bytes())?;
-            out.flush()?;
-        }
-    }
-    Ok(())
 }
 
 /// What the process may use of this machine.

@@ -64,6 +64,16 @@ pub enum Quantity {
     Cache,
     /// Clock frequency, GHz.
     Frequency,
+    /// Tuned: rows that a primitive works on at a time.
+    BlockRows,
+    /// Tuned: most partitions of one pass of radix partitioning, as a power of two.
+    FanOutBits,
+    /// Tuned: rows that a partition's write-combining buffer holds.
+    BufferRows,
+    /// Tuned: rows ahead of a probe that are prefetched.
+    PrefetchRows,
+    /// Tuned: largest table that a worker keeps near it, bytes.
+    TableBytes,
 }
 
 /// Under which conditions a figure holds.
@@ -109,7 +119,7 @@ pub struct Fact {
 
 impl Quantity {
     /// Every quantity, in the order in which they are listed.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 18] = [
         Self::Latency,
         Self::LoadedLatency,
         Self::ReadBandwidth,
@@ -123,6 +133,11 @@ impl Quantity {
         Self::MemoryFree,
         Self::Cache,
         Self::Frequency,
+        Self::BlockRows,
+        Self::FanOutBits,
+        Self::BufferRows,
+        Self::PrefetchRows,
+        Self::TableBytes,
     ];
 
     /// Its name in files, JSON and SQL.
@@ -141,6 +156,11 @@ impl Quantity {
             Self::MemoryFree => "memory_free",
             Self::Cache => "cache",
             Self::Frequency => "frequency",
+            Self::BlockRows => "block_rows",
+            Self::FanOutBits => "fan_out_bits",
+            Self::BufferRows => "buffer_rows",
+            Self::PrefetchRows => "prefetch_rows",
+            Self::TableBytes => "table_bytes",
         }
     }
 
@@ -159,8 +179,10 @@ impl Quantity {
             | Self::CrossTrafficBandwidth => "GB/s",
             Self::SaturationThreads => "threads",
             Self::Distance => "relative",
-            Self::Memory | Self::MemoryFree | Self::Cache => "bytes",
+            Self::Memory | Self::MemoryFree | Self::Cache | Self::TableBytes => "bytes",
             Self::Frequency => "GHz",
+            Self::BlockRows | Self::BufferRows | Self::PrefetchRows => "rows",
+            Self::FanOutBits => "bits",
         }
     }
 }

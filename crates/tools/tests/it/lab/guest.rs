@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, PoisonError};
+
+use serde_json::Value;
 
 /// One guest at a time: each keeps all cpus busy.
 static TURN: Mutex<()> = Mutex::new(());
@@ -42,11 +44,47 @@ impl Printed {
     }
 
     /// The only line with that word, as a JSON document.
-    pub(super) fn json(&self, word: &str) -> serde_json::Value {
+    pub(super) fn json(&self, word: &str) -> Value {
         let lines = self.lines(word, 1);
         assert_eq!(lines.len(), 1, "lines '{word}' in:\n{}", self.0);
         serde_json::from_str(lines[0][0]).expect("a JSON document")
     }
+}
+
+/// Boots a machine that ships, has this program write one JSON document there while its regions are
+/// counted, and gives both the document and the record; none, and said so, where nothing can be
+/// counted.
+pub(super) fn counted(machine: &str, flags: &[&str], command: &[&str]) -> Option<(Value, Value)> {
+    let plugin = Path::new(env!("CARGO_BIN_EXE_atoll-tools")).with_file_name("libatoll_plugin.so");
+    let missing = (!plugin.is_file()).then(|| format!("{} is not there", plugin.display()));
+    if let Some(obstacle) = obstacle().or(missing) {
+        let _ = writeln!(std::io::stderr(), "skipped: the lab is not set up: {obstacle}");
+        return None;
+    }
+    let agent = env!("CARGO_BIN_EXE_atoll-tools");
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let record = home.path().join("record.json").display().to_string();
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let output = retried(|| {
+        lab(&["run", "--machine", machine, "--count", "region", "--timeout", "150s"])
+            .args(flags)
+            .args(["--report", &record, "--", agent])
+            .args(command)
+            .arg("--json")
+            .output()
+            .expect("the binary starts")
+    });
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}\n{err}", output.status);
+    let document = serde_json::from_slice(&output.stdout).expect("one JSON document");
+    let record = std::fs::read_to_string(record).expect("a record");
+    Some((document, serde_json::from_str(&record).expect("a JSON document")))
+}
+
+/// On a busy host an emulator of many cpus can come to a stop on its own lock: once more, then.
+fn retried(attempt: impl Fn() -> Output) -> Output {
+    let again = (0..3).map(|_| attempt()).find(|output| output.status.code() != Some(124));
+    again.unwrap_or_else(attempt)
 }
 
 /// Boots a machine (a file of `tests/lab` or one that ships) and runs a script there; none, and said
@@ -72,9 +110,7 @@ pub(super) fn run(machine: &str, flags: &[&str], script: &str) -> Option<Printed
             .output()
             .expect("the binary starts")
     };
-    // On a busy host an emulator of many cpus can come to a stop on its own lock: once more, then.
-    let again = (0..3).map(|_| attempt()).find(|output| output.status.code() != Some(124));
-    let output = again.unwrap_or_else(attempt);
+    let output = retried(attempt);
     let (out, err) =
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{}\n{out}\n{err}", output.status);

@@ -7,5 +7,6 @@
 mod balancing;
 mod cpuset;
 mod guest;
+mod shuffle;
 mod strategies;
 mod topo;

@@ -1,0 +1,138 @@
+//! A rival: one engine in one Python process, which `rivals/engines.py` of this crate drives.
+
+use std::fmt;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Result, anyhow};
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::check::Check;
+use super::columns::Files;
+use super::process::Process;
+
+const SCRIPT: &str = include_str!("../../../rivals/engines.py");
+
+/// The rivals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Rival {
+    /// DuckDB
+    Duckdb,
+    /// Polars
+    Polars,
+    /// DataFusion
+    Datafusion,
+}
+
+impl Rival {
+    /// Its name on the command line and in reports.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Duckdb => "duckdb",
+            Self::Polars => "polars",
+            Self::Datafusion => "datafusion",
+        }
+    }
+}
+
+impl fmt::Display for Rival {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// What a rival is asked to do; `ways` of `engines.py` has the queries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Operation {
+    Aggregate,
+    Join,
+    Sort,
+}
+
+/// A rival's process.
+#[derive(Debug)]
+pub(super) struct Driver {
+    pub(super) rival: Rival,
+    pub(super) version: String,
+    process: Process,
+}
+
+/// What it says first.
+#[derive(Deserialize)]
+struct Started {
+    engine: String,
+    version: String,
+}
+
+#[derive(Deserialize)]
+struct Loaded {
+    loaded: bool,
+}
+
+#[derive(Deserialize)]
+struct Warm {
+    way: String,
+}
+
+/// What came of a run.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub(super) struct Ran {
+    pub(super) seconds: f64,
+    #[serde(flatten)]
+    pub(super) check: Check,
+}
+
+impl Driver {
+    /// Starts the engine with so many threads and no data.
+    ///
+    /// # Errors
+    /// When it does not start, does not answer within `patience`, or is not the engine asked for.
+    pub(super) fn start(
+        rival: Rival,
+        python: &Path,
+        threads: usize,
+        patience: Duration,
+    ) -> Result<Self> {
+        let mut command = Command::new(python);
+        command.args(["-c", SCRIPT, rival.name(), &threads.to_string()]);
+        let mut process = Process::start(rival.name(), &mut command, patience)?;
+        let started = process.receive::<Started>()?.map_err(|error| {
+            anyhow!("{rival} does not start with {}: {error}", python.display())
+        })?;
+        if started.engine != rival.name() {
+            return Err(anyhow!("{} was started, not {rival}", started.engine));
+        }
+        Ok(Self { rival, version: started.version, process })
+    }
+
+    /// Loads tables into its memory; the engine's words where it cannot.
+    pub(super) fn load(&mut self, files: &Files) -> Result<Result<(), String>> {
+        let reply = self.process.ask::<Loaded>(&json!({ "load": files.paths() }))?;
+        Ok(reply.and_then(|Loaded { loaded }| loaded.then_some(()).ok_or("not loaded".to_owned())))
+    }
+
+    /// Warms up; which way of running the query was the fastest, where it has several.
+    pub(super) fn warm(&mut self, operation: Operation) -> Result<Result<String, String>> {
+        let reply = self.process.ask::<Warm>(&json!({ "warm": operation }))?;
+        Ok(reply.map(|warm| warm.way))
+    }
+
+    /// Runs the query once.
+    ///
+    /// # Errors
+    /// Also for a time that no run takes.
+    pub(super) fn run(&mut self, operation: Operation) -> Result<Result<Ran, String>> {
+        let ran = self.process.ask::<Ran>(&json!({ "run": operation }))?;
+        match ran {
+            Ok(ran) if !(ran.seconds.is_finite() && ran.seconds > 0.0) => {
+                Err(anyhow!("{} says that a run took {} s", self.rival, ran.seconds))
+            }
+            ran => Ok(ran),
+        }
+    }
+}

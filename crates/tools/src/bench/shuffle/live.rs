@@ -1,0 +1,312 @@
+//! Shuffles on this machine: run, timed, checked, counted.
+
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, ensure};
+use atoll_placement::{Arena, Kernel, LiveKernel};
+use atoll_primitives::Context;
+use atoll_primitives::shuffle::{Inbox, Integers, Moved, Schedule, Shuffle, ShuffleReport};
+use atoll_runtime::{Runtime, RuntimeOptions, THREADS_MAX, WorkerId};
+use atoll_sys::Root;
+use atoll_topology::{Bytes, Machine};
+use serde::Serialize;
+
+use super::chart::Curve;
+use super::references::{self, References};
+use super::{Args, variants};
+use crate::exit::Ends;
+use crate::terminal;
+
+/// Regions that the lab's counter can tell apart.
+const REGIONS: usize = atoll_marker::REGIONS as usize;
+/// The tag of the pieces' pages.
+const TAG: u8 = 1;
+
+/// A run of `bench shuffle`.
+#[derive(Debug, Serialize)]
+pub(super) struct Results {
+    pub(super) conditions: Conditions,
+    pub(super) rows: Vec<Row>,
+}
+
+/// Without which the figures cannot be compared. What could not be read is none.
+#[derive(Debug, Serialize)]
+pub(super) struct Conditions {
+    pub(super) atoll: &'static str,
+    pub(super) machine: String,
+    pub(super) models: Vec<String>,
+    pub(super) nodes: usize,
+    pub(super) cpus: usize,
+    pub(super) kernel: Option<String>,
+    /// Size of all pieces together.
+    pub(super) bytes: Bytes,
+    pub(super) runs: u32,
+    pub(super) seed: u64,
+    /// Whether it is the lab, where times are the emulator's and say nothing.
+    pub(super) is_lab: bool,
+}
+
+/// A shuffle of so many threads.
+#[derive(Debug, Serialize)]
+pub(super) struct Row {
+    pub(super) threads: usize,
+    pub(super) order: &'static str,
+    pub(super) moved: &'static str,
+    pub(super) coordination: &'static str,
+    /// GB/s of the runs.
+    pub(super) bandwidth: Spread,
+    /// What the same workers do in the same runs: `read` what they hold, or `copy` it with memcpy.
+    pub(super) reference: &'static str,
+    /// GB/s of that.
+    pub(super) reference_bandwidth: Option<Spread>,
+    /// Median of the runs' shares of it.
+    pub(super) share: Option<f64>,
+    /// Share of the bytes that was read on the node where they lie.
+    pub(super) local: f64,
+    /// Arrivals of a migrating thread at a place where another one still was, a run.
+    pub(super) convoys: f64,
+    /// Workers whose pieces the kernel found on their node.
+    pub(super) placed: usize,
+    /// In the lab, the region of each step.
+    pub(super) regions: Vec<u8>,
+}
+
+/// Mean, least and most.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Spread {
+    pub(super) mean: f64,
+    pub(super) min: f64,
+    pub(super) max: f64,
+    pub(super) runs: Vec<f64>,
+}
+
+impl Spread {
+    /// Of at least one run.
+    fn of(runs: Vec<f64>) -> Self {
+        Self {
+            mean: runs.iter().sum::<f64>() / runs.len() as f64,
+            min: runs.iter().copied().fold(f64::INFINITY, f64::min),
+            max: runs.iter().copied().fold(0.0, f64::max),
+            runs,
+        }
+    }
+}
+
+/// Runs everything that was asked for.
+pub(super) fn measure(args: &Args) -> Result<Results, Ends> {
+    let machine = Machine::discover().context("this machine cannot be described")?;
+    let machine = Arc::new(machine);
+    let threads = match args.threads.is_empty() {
+        true => vec![machine.cpus.len().clamp(1, THREADS_MAX)],
+        false => args.threads.iter().map(|threads| usize::from(*threads)).collect(),
+    };
+    let mut rows = Vec::new();
+    for threads in threads {
+        terminal::say(format_args!("{threads} threads"));
+        rows.extend(Bench::start(&machine, threads, args)?.rows(args, rows.len())?);
+    }
+    Ok(Results { conditions: Conditions::of(&machine, args), rows })
+}
+
+impl Conditions {
+    fn of(machine: &Machine, args: &Args) -> Self {
+        let mut models: Vec<String> =
+            machine.packages.iter().filter_map(|package| package.model.clone()).collect();
+        models.dedup();
+        let release = Root::live().read_text("/proc/sys/kernel/osrelease").ok();
+        Self {
+            atoll: env!("CARGO_PKG_VERSION"),
+            machine: machine.name.clone(),
+            models,
+            nodes: machine.nodes.len(),
+            cpus: machine.cpus.len(),
+            kernel: release.map(|release| release.trim().to_owned()),
+            bytes: args.bytes,
+            runs: args.runs,
+            seed: args.seed,
+            is_lab: is_lab(),
+        }
+    }
+}
+
+/// Whether this is a guest of the lab, whose init says so.
+fn is_lab() -> bool {
+    std::env::var_os("ATOLL_LAB").is_some()
+}
+
+/// Workers, their pieces, and what they should come to.
+struct Bench {
+    context: Context,
+    integers: Integers,
+    inbox: Option<Inbox>,
+    /// None in the lab, whose times say nothing.
+    references: Option<References>,
+    means: Vec<Option<f64>>,
+}
+
+impl Bench {
+    fn start(machine: &Arc<Machine>, threads: usize, args: &Args) -> Result<Self> {
+        let kernel: Arc<dyn Kernel> = Arc::new(LiveKernel::new());
+        let options = RuntimeOptions { threads: Some(threads), ..RuntimeOptions::default() };
+        let runtime = Runtime::start(Arc::clone(machine), Arc::clone(&kernel), options);
+        let runtime = runtime.with_context(|| format!("{threads} workers cannot be started"))?;
+        let context = Context::new(runtime, Arena::new(Arc::clone(machine), kernel, None));
+        let wait = context.runtime().clone();
+        let count = usize::try_from(args.bytes.0 / 8).context("--bytes is too large")?;
+        let integers = wait.block_on(Integers::random(&context, count, args.seed))?;
+        let pushes = args.shuffles().iter().any(|shuffle| shuffle.moved == Moved::Pushed);
+        let inbox = match pushes {
+            true => Some(wait.block_on(Inbox::new(&context, &integers))?),
+            false => None,
+        };
+        let references = match is_lab() {
+            true => None,
+            false => Some(References::new(&context, &integers, pushes)?),
+        };
+        let means = references::means(&integers);
+        Ok(Self { context, integers, inbox, references, means })
+    }
+
+    /// All shuffles in turn, run by run; `before` are the rows that there are already.
+    fn rows(&self, args: &Args, before: usize) -> Result<Vec<Row>> {
+        let shuffles = args.shuffles();
+        let schedules: Vec<Schedule> =
+            shuffles.iter().map(|shuffle| Schedule::of(self.context.runtime(), *shuffle)).collect();
+        let mut runs: Vec<Runs> = Vec::new();
+        for (at, schedule) in schedules.iter().enumerate() {
+            runs.push(Runs { regions: self.first(schedule, before + at)?, ..Runs::default() });
+        }
+        for _ in 0..args.runs {
+            let reads = self.references.as_ref().map(References::read).transpose()?;
+            let copies = self.references.as_ref().and_then(References::copy).transpose()?;
+            for (schedule, runs) in schedules.iter().zip(&mut runs) {
+                let is_pushed = schedule.shuffle().moved == Moved::Pushed;
+                let report = self.shuffle(schedule)?;
+                runs.add(&report, self.integers.bytes(), if is_pushed { copies } else { reads });
+            }
+        }
+        let placed = self.placed(&schedules[0]);
+        Ok(shuffles
+            .iter()
+            .zip(runs)
+            .map(|(shuffle, runs)| runs.row(*shuffle, placed, self))
+            .collect())
+    }
+
+    /// A run that warms up, checks the means and, in the lab, marks every step.
+    fn first(&self, schedule: &Schedule, number: usize) -> Result<Vec<u8>> {
+        if is_lab() && schedule.shuffle().moved != Moved::Pushed {
+            return self.counted(schedule, number);
+        }
+        self.shuffle(schedule)?;
+        Ok(Vec::new())
+    }
+
+    /// One run, checked.
+    fn shuffle(&self, schedule: &Schedule) -> Result<ShuffleReport> {
+        let runtime = self.context.runtime();
+        let inbox = self.inbox.as_ref().filter(|_| schedule.shuffle().moved == Moved::Pushed);
+        let (means, report) = match inbox {
+            Some(inbox) => {
+                let pushed = self.integers.push(&self.context, schedule, inbox);
+                let report = runtime.block_on(pushed)?;
+                (runtime.block_on(inbox.means(&self.context))?, report)
+            }
+            None => runtime.block_on(self.integers.means(&self.context, schedule))?,
+        };
+        ensure!(means == self.means, "{} gives other means than a plain sum", schedule.shuffle());
+        Ok(report)
+    }
+
+    /// The same with a region of the lab's counter open in each step; tells which.
+    fn counted(&self, schedule: &Schedule, number: usize) -> Result<Vec<u8>> {
+        let first = number * schedule.workers();
+        let regions: Vec<u8> = (first..first + schedule.workers())
+            .map_while(|region| u8::try_from(region).ok().filter(|_| region < REGIONS))
+            .collect();
+        for worker in (0..self.integers.workers() as u32).map(WorkerId) {
+            atoll_marker::tag(TAG, self.integers.bytes_held(worker));
+        }
+        let (integers, of_step) = (self.integers.clone(), regions.clone());
+        let sums = vec![(0_u128, 0_u64); schedule.workers()];
+        let run = schedule.run(&self.context, "counted", sums, move |(sum, count), visit, _| {
+            let region = of_step.get(visit.step);
+            region.inspect(|region| atoll_marker::open(**region));
+            let piece = integers.piece(visit.source, visit.worker);
+            *sum += piece.iter().map(|integer| u128::from(*integer)).sum::<u128>();
+            *count += piece.len() as u64;
+            region.inspect(|region| atoll_marker::close(**region));
+            Ok(())
+        });
+        let sums = self.context.runtime().block_on(run)?.states;
+        let mean = |(sum, count): &(u128, u64)| (*count > 0).then(|| *sum as f64 / *count as f64);
+        ensure!(sums.iter().map(mean).eq(self.means.iter().copied()), "counted means differ");
+        Ok(regions)
+    }
+
+    fn placed(&self, schedule: &Schedule) -> usize {
+        let workers = (0..schedule.workers() as u32).map(WorkerId);
+        let is_placed = |worker: &WorkerId| {
+            self.integers.home(*worker).is_some_and(|home| home == schedule.node(*worker))
+        };
+        workers.filter(is_placed).count()
+    }
+}
+
+/// What the runs of a shuffle came to.
+#[derive(Default)]
+struct Runs {
+    bandwidths: Vec<f64>,
+    references: Vec<f64>,
+    local: f64,
+    convoys: u64,
+    regions: Vec<u8>,
+}
+
+impl Runs {
+    fn add(&mut self, report: &ShuffleReport, bytes: Bytes, reference: Option<f64>) {
+        self.bandwidths.push(bytes.0 as f64 / report.time.as_nanos() as f64);
+        self.references.extend(reference);
+        let read = report.bytes();
+        self.local = read.local().0 as f64 / read.total().0.max(1) as f64;
+        self.convoys += report.convoys;
+    }
+
+    fn row(self, shuffle: Shuffle, placed: usize, bench: &Bench) -> Row {
+        let mut shares: Vec<f64> =
+            self.bandwidths.iter().zip(&self.references).map(|(ours, all)| ours / all).collect();
+        shares.sort_by(f64::total_cmp);
+        let is_pushed = shuffle.moved == Moved::Pushed;
+        Row {
+            threads: bench.integers.workers(),
+            order: shuffle.order.name(),
+            moved: shuffle.moved.name(),
+            coordination: variants::coordination(shuffle),
+            convoys: self.convoys as f64 / self.bandwidths.len() as f64,
+            bandwidth: Spread::of(self.bandwidths),
+            reference: if is_pushed { "copy" } else { "read" },
+            reference_bandwidth: (!self.references.is_empty()).then(|| Spread::of(self.references)),
+            share: (!shares.is_empty()).then(|| shares[shares.len() / 2]),
+            local: self.local,
+            placed,
+            regions: self.regions,
+        }
+    }
+}
+
+impl Results {
+    /// What was run on what.
+    pub(super) fn title(&self) -> String {
+        format!("Shuffle of {} of integers on {}", self.conditions.bytes, self.conditions.machine)
+    }
+
+    /// Bandwidth by threads of each variant.
+    pub(super) fn curves(&self) -> Vec<Curve> {
+        let mut curves: Vec<Curve> = Vec::new();
+        for row in &self.rows {
+            let name = format!("{}, {}, {}", row.order, row.moved, row.coordination);
+            Curve::add(&mut curves, name, (row.threads as f64, row.bandwidth.mean));
+        }
+        curves
+    }
+}

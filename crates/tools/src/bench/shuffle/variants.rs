@@ -1,0 +1,77 @@
+//! The variants that the flags ask for.
+
+use atoll_primitives::shuffle::{Coordination, Moved, Order, Shuffle};
+use clap::ValueEnum;
+
+use super::Args;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum OrderName {
+    /// From the first to the last, everybody alike
+    Naive,
+    /// Each in a random order of its own
+    Random,
+    /// Round a circle, each at another place
+    Ring,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum MovedName {
+    /// Pieces, read where they lie
+    Pulled,
+    /// Pieces, written where they are meant to be
+    Pushed,
+    /// Threads, to the pieces
+    Threads,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum CoordinationName {
+    /// A step starts when the one before has ended
+    Tight,
+    /// Nobody waits
+    Loose,
+}
+
+impl Args {
+    /// Every combination of what was asked for.
+    pub(super) fn shuffles(&self) -> Vec<Shuffle> {
+        let orders = all(&self.order).map(|name| match name {
+            OrderName::Naive => Order::Naive,
+            OrderName::Random => Order::Random(self.seed),
+            OrderName::Ring => Order::Ring,
+        });
+        let of_order = |order| {
+            all(&self.moved).flat_map(move |moved| {
+                all(&self.coordination).map(move |coordination| Shuffle {
+                    order,
+                    moved: match moved {
+                        MovedName::Pulled => Moved::Pulled,
+                        MovedName::Pushed => Moved::Pushed,
+                        MovedName::Threads => Moved::Threads,
+                    },
+                    coordination: match coordination {
+                        CoordinationName::Tight => Coordination::Tight,
+                        CoordinationName::Loose => Coordination::Loose,
+                    },
+                })
+            })
+        };
+        orders.flat_map(of_order).collect()
+    }
+}
+
+/// What was asked for, once each; everything where nothing was.
+fn all<T: ValueEnum + PartialEq + Copy + 'static>(asked: &[T]) -> impl Iterator<Item = T> {
+    let asked = asked.to_vec();
+    let is_asked = move |name: &T| asked.is_empty() || asked.contains(name);
+    T::value_variants().iter().copied().filter(is_asked)
+}
+
+/// Its name in tables and documents.
+pub(super) fn coordination(shuffle: Shuffle) -> &'static str {
+    match shuffle.coordination {
+        Coordination::Tight => "tight",
+        Coordination::Loose => "loose",
+    }
+}

@@ -1,0 +1,140 @@
+//! What is run to tune: primitives over random rows.
+
+use anyhow::Result;
+use atoll_primitives::Tuning;
+use atoll_primitives::aggregate::Variant;
+use atoll_primitives::partition::FanOut;
+
+use crate::bench::rivals::columns::Table;
+use crate::bench::rivals::draw::{Draw, Permutation, scramble};
+use crate::bench::rivals::paired::timed;
+use crate::bench::rivals::report::Spread;
+use crate::bench::rivals::rig::Rig;
+use crate::bench::{aggregate, join, partition};
+
+/// Groups of the aggregations: tables near the workers, and far too many for that.
+const GROUPS: [u64; 2] = [1 << 12, 1 << 20];
+/// Partitions, as a power of two: more would take fewer passes later, which partitioning alone does not
+/// see.
+const PARTITIONS_BITS: u32 = 10;
+/// Rows of the larger table of the join for each of the smaller.
+const PROBES: u64 = 16;
+
+/// A primitive over prepared rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Work {
+    /// To 1024 partitions.
+    Partition,
+    /// Sums of few groups.
+    FewGroups,
+    /// Sums of many groups.
+    ManyGroups,
+    /// Of a table with one sixteen times as large.
+    Join,
+}
+
+impl Work {
+    /// All of them.
+    pub(super) const ALL: [Self; 4] =
+        [Self::Partition, Self::FewGroups, Self::ManyGroups, Self::Join];
+
+    /// For people.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Partition => "partition",
+            Self::FewGroups => "aggregate, few groups",
+            Self::ManyGroups => "aggregate, many groups",
+            Self::Join => "join",
+        }
+    }
+}
+
+/// How much faster one tuning is than another in a work.
+#[derive(Clone, Debug)]
+pub(super) struct Gain {
+    pub(super) work: Work,
+    pub(super) before: Spread,
+    pub(super) after: Spread,
+    /// Time before by time after, pair by pair.
+    pub(super) ratio: Spread,
+}
+
+/// The rows, ready.
+#[derive(Debug)]
+pub(super) struct Works<'a> {
+    rig: &'a Rig,
+    /// Sparse keys in few and in many groups.
+    grouped: [Table; 2],
+    build: Table,
+}
+
+impl<'a> Works<'a> {
+    /// Makes the rows.
+    ///
+    /// # Errors
+    /// When memory is out.
+    pub(super) fn prepare(rig: &'a Rig, rows: u64, seed: u64) -> Result<Self> {
+        let key = move |number: u64| scramble(number ^ scramble(seed)) as i64;
+        let grouped = |groups: u64| {
+            Table::make(rig, rows, move |row| {
+                let mut draw = Draw::of(seed, 0, row);
+                (key(draw.below(groups)), draw.value())
+            })
+        };
+        let build = (rows / PROBES).clamp(1, GROUPS[1]);
+        let order = Permutation::of(seed, build);
+        let build = Table::make(rig, build, move |row| {
+            (key(order.at(row)), Draw::of(seed, 1, row).value())
+        })?;
+        Ok(Self { rig, grouped: [grouped(GROUPS[0])?, grouped(GROUPS[1])?], build })
+    }
+
+    /// Seconds of one run.
+    fn run(&self, work: Work, tuning: &Tuning) -> Result<f64> {
+        let rig = self.rig.tuned(tuning);
+        let [few, many] = &self.grouped;
+        let fan_out = FanOut::of_bits(PARTITIONS_BITS);
+        match work {
+            Work::Partition => timed(|| partition::partition(&rig, many, fan_out)).map(|it| it.0),
+            Work::FewGroups => timed(|| aggregate::sums(&rig, few, Variant::Auto)).map(|it| it.0),
+            Work::ManyGroups => timed(|| aggregate::sums(&rig, many, Variant::Auto)).map(|it| it.0),
+            Work::Join => timed(|| join::sums(&rig, &self.build, many)).map(|it| it.0),
+        }
+    }
+
+    /// Runs each work with both, in turn.
+    ///
+    /// # Errors
+    /// Those of the primitives.
+    pub(super) fn compare(&self, before: &Tuning, after: &Tuning, runs: u32) -> Result<Vec<Gain>> {
+        let gain = |work: &Work| self.gain(*work, before, after, runs);
+        Work::ALL.iter().map(gain).collect()
+    }
+
+    fn gain(&self, work: Work, before: &Tuning, after: &Tuning, runs: u32) -> Result<Gain> {
+        self.run(work, after)?;
+        let (mut befores, mut afters) = (Vec::new(), Vec::new());
+        for _ in 0..runs {
+            befores.push(self.run(work, before)?);
+            afters.push(self.run(work, after)?);
+        }
+        let spread = |seconds: &[f64]| {
+            let spread = Spread::of(seconds.iter().copied());
+            spread.ok_or_else(|| anyhow::anyhow!("nothing was run"))
+        };
+        let ratios: Vec<f64> =
+            befores.iter().zip(&afters).map(|(before, after)| before / after).collect();
+        Ok(Gain {
+            work,
+            before: spread(&befores)?,
+            after: spread(&afters)?,
+            ratio: spread(&ratios)?,
+        })
+    }
+}
+
+/// The gains as one: their geometric mean.
+pub(super) fn overall(gains: &[Gain]) -> f64 {
+    let logs: f64 = gains.iter().map(|gain| gain.ratio.median.ln()).sum();
+    (logs / gains.len().max(1) as f64).exp()
+}
