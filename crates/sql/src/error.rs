@@ -147,7 +147,8 @@ fn readable(text: &str) -> String {
 fn advice(error: &DataFusionError) -> Option<&'static str> {
     match error {
         DataFusionError::ResourcesExhausted(_) => Some(
-            "raise --memory-limit, drop tables that are not needed, or SET atoll.join = 'merge'",
+            "raise --memory-limit, drop tables that are not needed, or SET atoll.join = 'merge' and \
+             atoll.aggregate = 'off'",
         ),
         _ => None,
     }

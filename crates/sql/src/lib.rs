@@ -9,6 +9,7 @@ mod decimal;
 mod error;
 pub mod exchange;
 pub mod functions;
+mod group;
 mod lab;
 mod rules;
 mod scan;
@@ -21,7 +22,8 @@ pub mod tpch;
 pub use datafusion;
 pub use datafusion::arrow;
 pub use error::{Place, SqlError};
+pub use group::GroupExec;
 pub use session::{
-    AtollOptions, JoinMethod, Progress, QueryResult, Session, SessionOptions, Statement,
-    split_statements,
+    AggregateMethod, AtollOptions, JoinMethod, Progress, QueryResult, Session, SessionOptions,
+    Statement, split_statements,
 };

@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | [`MergeJoin`] | sort-merge join where a hash table would not fit | after join sides are chosen |
 //! | [`CommonCuts`] | same cut points for tables joined by the key they are sorted by | before exchanges are planned |
+//! | `GroupByPrimitive` | GROUP BY through the primitives | before exchanges are planned |
 //! | [`PolledProbes`] | an exchange where a join would wait for a sibling that nobody polls | after exchanges are planned |
 //! | [`YieldingJoins`] | joins that yield, so that they can be cancelled | after scans yield |
 //! | `PlaceOnHomes` | exchanges and gathers that keep work at its home | before dynamic filters |
@@ -15,7 +16,7 @@ mod yielding;
 
 use std::sync::Arc;
 
-use atoll_runtime::Runtime;
+use atoll_primitives::Context as PrimitiveContext;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::joins::HashJoinExec;
 
@@ -25,6 +26,7 @@ pub(crate) use polled_probes::PolledProbes;
 pub(crate) use yielding::YieldingJoins;
 
 use crate::exchange::{self, Rules};
+use crate::group::{GroupByPrimitive, GroupExec};
 
 /// DataFusion's rule that plans exchanges and sorts; ours that change what needs them stand before.
 const REQUIREMENTS: &str = "EnsureRequirements";
@@ -32,21 +34,25 @@ const REQUIREMENTS: &str = "EnsureRequirements";
 /// DataFusion's rule that has scans yield.
 const COOPERATIVE: &str = "EnsureCooperative";
 
-/// The physical rules of a session whose memory limit is `limit` bytes.
-pub(crate) fn physical_rules(runtime: &Runtime, limit: usize) -> Rules {
+/// The physical rules of a session with these workers, this memory and tuning, whose limit is `limit`
+/// bytes.
+pub(crate) fn physical_rules(primitives: &PrimitiveContext, limit: usize) -> Rules {
+    let runtime = primitives.runtime();
     let mut rules = exchange::physical_rules(&Arc::new(runtime.clone()));
     let at = rules.iter().position(|rule| rule.name() == REQUIREMENTS).unwrap_or(0);
     rules.insert(at + 1, Arc::new(PolledProbes));
     let scans_yield = rules.iter().position(|rule| rule.name() == COOPERATIVE);
     rules.insert(scans_yield.map_or(rules.len(), |at| at + 1), Arc::new(YieldingJoins));
+    rules.insert(at, Arc::new(GroupByPrimitive::new(primitives.clone())));
     rules.insert(at, Arc::new(CommonCuts));
     rules.insert(at, Arc::new(MergeJoin::new(limit)));
     rules
 }
 
-/// Whether a plan builds a hash table for a join, which cannot spill.
-pub(crate) fn has_hash_join(plan: &Arc<dyn ExecutionPlan>) -> bool {
-    plan.is::<HashJoinExec>() || plan.children().into_iter().any(has_hash_join)
+/// Whether a plan builds hash tables that cannot spill: of a join, or of a GROUP BY of ours.
+pub(crate) fn has_hash_tables(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    let has = plan.is::<HashJoinExec>() || plan.is::<GroupExec>();
+    has || plan.children().into_iter().any(has_hash_tables)
 }
 
 #[cfg(test)]

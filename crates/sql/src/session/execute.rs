@@ -16,7 +16,7 @@ use futures::future::BoxFuture;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::options::{JoinMethod, parse_placement};
+use super::options::{AggregateMethod, JoinMethod, parse_placement};
 use super::statement::parse;
 use super::{AtollOptions, Session};
 use crate::error::SqlError;
@@ -227,8 +227,8 @@ impl Session {
         Ok(QueryResult { schema, batches, driver, progress, tag: None, sql: sql.to_owned() })
     }
 
-    /// Runs a plan to its end. A hash join that outgrows the memory limit before the first row is
-    /// out is planned again as a sort-merge join, which spills.
+    /// Runs a plan to its end. Where hash tables outgrow the memory limit before the first row is out
+    /// the query is planned again with operators that spill.
     async fn drive(
         &self,
         logical: LogicalPlan,
@@ -237,7 +237,7 @@ impl Session {
     ) {
         let _running = lab::Query::begins();
         let context = self.context.task_ctx();
-        let retry = rules::has_hash_join(&physical) && !has_effects(&logical);
+        let retry = rules::has_hash_tables(&physical) && !has_effects(&logical);
         let first = match execute_stream(physical, context) {
             Ok(stream) => send_all(stream, &sender, retry).await,
             Err(error) => Some(error),
@@ -249,7 +249,7 @@ impl Session {
             let _ = sender.send(Err(error)).await;
             return;
         }
-        let error = match self.merge_joined(&logical).await {
+        let error = match self.spilling(&logical).await {
             Ok(stream) => send_all(stream, &sender, false).await,
             Err(error) => Some(error),
         };
@@ -258,11 +258,12 @@ impl Session {
         }
     }
 
-    async fn merge_joined(&self, plan: &LogicalPlan) -> Result<SendableRecordBatchStream> {
+    async fn spilling(&self, plan: &LogicalPlan) -> Result<SendableRecordBatchStream> {
         let mut state = self.context.state();
         if let Some(options) = state.config_mut().options_mut().extensions.get_mut::<AtollOptions>()
         {
             options.join = JoinMethod::Merge;
+            options.aggregate = AggregateMethod::Off;
         }
         let context = state.task_ctx();
         let physical = DataFrame::new(state, plan.clone()).create_physical_plan().await?;

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use atoll_placement::{Arena, ArenaOptions, Kernel, Strategy};
+use atoll_primitives::{Context as PrimitiveContext, Tuning};
 use atoll_runtime::Runtime;
 use atoll_topology::{Bytes, Fact, Knowledge, Machine};
 use datafusion::catalog::{CatalogProvider, TableProvider};
@@ -23,7 +24,7 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 use futures::future::BoxFuture;
 
 pub use execute::{Progress, QueryResult};
-pub use options::{AtollOptions, JoinMethod};
+pub use options::{AggregateMethod, AtollOptions, JoinMethod};
 pub use statement::{Statement, split_statements};
 
 use crate::decimal::NarrowDecimals;
@@ -95,12 +96,16 @@ impl Session {
             Some(budget as _),
             ArenaOptions { strict: options.strict, ..ArenaOptions::default() },
         );
+        let machine = Machine::clone(runtime.machine());
+        let knowledge = Arc::new(Knowledge { machine, facts: options.facts });
+        let primitives = PrimitiveContext::new(runtime.clone(), arena.clone())
+            .with_tuning(Tuning::of(&knowledge));
         let state = SessionStateBuilder::new()
             .with_config(config(&runtime, options.placement))
             .with_runtime_env(environment)
             .with_default_features()
             .with_optimizer_rule(Arc::new(NarrowDecimals))
-            .with_physical_optimizer_rules(crate::rules::physical_rules(&runtime, limit))
+            .with_physical_optimizer_rules(crate::rules::physical_rules(&primitives, limit))
             .build();
         let mut context = SessionContext::new_with_state(state);
         crate::functions::register(&context);
@@ -109,8 +114,6 @@ impl Session {
         if options.files {
             context = context.enable_url_table();
         }
-        let machine = Machine::clone(runtime.machine());
-        let knowledge = Arc::new(Knowledge { machine, facts: options.facts });
         let session = Self { context, runtime, arena };
         crate::system::register(&session, &knowledge, &catalog)?;
         Ok(session)

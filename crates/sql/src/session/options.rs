@@ -1,6 +1,7 @@
 //! Settings of a session: `SET atoll.… = …`.
 
 use std::any::Any;
+use std::fmt;
 
 use atoll_placement::Strategy;
 use datafusion::common::config::{ConfigEntry, ConfigExtension, ExtensionOptions};
@@ -16,6 +17,38 @@ pub enum JoinMethod {
     Merge,
 }
 
+/// How GROUP BY is carried out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AggregateMethod {
+    /// By the primitives, the variant by the first rows.
+    #[default]
+    Auto,
+    /// A table for each worker, merged.
+    Local,
+    /// Partitioned; each worker reads its pieces from all, along the ring.
+    Ring,
+    /// Partitioned; each worker's table visits the nodes that have its pieces.
+    Migrate,
+    /// By DataFusion's operators, which spill to disk when memory is short.
+    Off,
+}
+
+impl AggregateMethod {
+    const ALL: [Self; 5] = [Self::Auto, Self::Local, Self::Ring, Self::Migrate, Self::Off];
+}
+
+impl fmt::Display for AggregateMethod {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Auto => "auto",
+            Self::Local => "local",
+            Self::Ring => "ring",
+            Self::Migrate => "migrate",
+            Self::Off => "off",
+        })
+    }
+}
+
 /// The settings under `atoll.`.
 #[derive(Clone, Debug)]
 pub struct AtollOptions {
@@ -23,11 +56,14 @@ pub struct AtollOptions {
     pub placement: Strategy,
     /// How equal joins are carried out.
     pub join: JoinMethod,
+    /// How GROUP BY is carried out.
+    pub aggregate: AggregateMethod,
 }
 
 impl Default for AtollOptions {
     fn default() -> Self {
-        Self { placement: Strategy::Aligned, join: JoinMethod::Auto }
+        let (join, aggregate) = (JoinMethod::Auto, AggregateMethod::Auto);
+        Self { placement: Strategy::Aligned, join, aggregate }
     }
 }
 
@@ -58,9 +94,23 @@ impl ExtensionOptions for AtollOptions {
                     _ => return config_err!("atoll.join is 'auto' or 'merge', not '{value}'"),
                 }
             }
+            "aggregate" => {
+                let wanted = value.to_ascii_lowercase();
+                let named = AggregateMethod::ALL.into_iter().find(|it| it.to_string() == wanted);
+                self.aggregate = match named {
+                    Some(method) => method,
+                    None => {
+                        return config_err!(
+                            "atoll.aggregate is 'auto', 'local', 'ring', 'migrate' or 'off', \
+                             not '{value}'"
+                        );
+                    }
+                };
+            }
             _ => {
                 return config_err!(
-                    "there is no setting atoll.{key}; the settings are atoll.placement and atoll.join"
+                    "there is no setting atoll.{key}; the settings are atoll.aggregate, atoll.join \
+                     and atoll.placement"
                 );
             }
         }
@@ -87,6 +137,13 @@ impl ExtensionOptions for AtollOptions {
                     JoinMethod::Merge => "merge".to_owned(),
                 },
                 "How equal joins are carried out: auto (by hash where it fits into memory) or merge",
+            ),
+            entry(
+                "atoll.aggregate",
+                self.aggregate.to_string(),
+                "How GROUP BY is carried out: auto, local (a table for each worker), ring \
+                 (partitioned, pieces read along the ring), migrate (partitioned, tables visit the \
+                 pieces) or off (DataFusion's operators)",
             ),
         ]
     }

@@ -11,6 +11,7 @@
 
 mod common;
 mod files;
+mod grouping;
 mod knowledge;
 mod limits;
 mod logic;

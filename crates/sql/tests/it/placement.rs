@@ -75,10 +75,17 @@ fn a_replicated_table_has_a_copy_on_every_node_and_is_read_locally() {
 fn explain_names_the_home_of_every_partition_and_exchanges_between_pools() {
     let session = fake(machines::two_nodes(), Strategy::Aligned);
     rows(&session, MAKE);
-    let plan = rows(&session, "EXPLAIN SELECT v, count(*) FROM t GROUP BY v");
-    let text = plan.iter().map(|row| row.join(" ")).collect::<String>();
+    let explain = || {
+        let plan = rows(&session, "EXPLAIN SELECT v, count(*) FROM t GROUP BY v");
+        plan.iter().map(|row| row.join(" ")).collect::<String>()
+    };
+    let text = explain();
     assert!(text.contains("homes=[0,"), "{text}");
     assert!(text.contains(",1]"), "{text}");
+    assert!(text.contains("input=exchanged"), "{text}");
+    assert!(!text.contains("ExchangeExec"), "{text}");
+    rows(&session, "SET atoll.aggregate = 'off'");
+    let text = explain();
     assert!(text.contains("ExchangeExec"), "{text}");
 }
 

@@ -1,0 +1,180 @@
+//! GROUP BY by the primitives: the same groups as DataFusion's operators, whatever the variant.
+
+use std::sync::Arc;
+
+use atoll_placement::{LiveKernel, Strategy};
+use atoll_sql::{Session, SessionOptions, tpch};
+use atoll_testkit::machines;
+use atoll_topology::{Bytes, Machine};
+
+use crate::common::{fake, live, rows, run, session};
+
+const METHODS: [&str; 4] = ["auto", "local", "ring", "migrate"];
+
+/// Rows of every kind of key, with nulls, long strings among short ones, both zeros and NaN.
+const TABLE: &str = "CREATE TABLE t AS SELECT \
+    CASE WHEN value % 97 = 0 THEN NULL ELSE value * 7919 % 5003 END AS big, \
+    arrow_cast(value % 251 - 125, 'Int8') AS tiny, \
+    date '1995-01-01' + arrow_cast(value % 1000, 'Int32') AS day, \
+    CASE WHEN value % 3 = 0 THEN NULL ELSE 'k' || (value % 7) END AS short, \
+    CASE WHEN value > 39000 THEN 'a string longer than a word ' || (value % 5) ELSE 's' || (value % 5) END AS mixed, \
+    CASE WHEN value % 11 = 0 THEN 'NaN'::DOUBLE WHEN value % 2 = 0 THEN 0.0 ELSE -0.0 END AS real, \
+    arrow_cast(value % 13, 'Decimal128(9, 2)') AS price, \
+    CASE WHEN value % 5 = 0 THEN NULL ELSE value END AS v, \
+    arrow_cast(value, 'Decimal128(15, 2)') AS amount \
+    FROM generate_series(1, 40000)";
+
+const FUNCTIONS: &str = "count(*), count(v), sum(v), min(v), max(v), avg(v), sum(amount), \
+    min(amount), max(day), avg(amount)";
+
+fn grouped(session: &Session, method: &str, keys: &str) -> Vec<Vec<String>> {
+    rows(session, &format!("SET atoll.aggregate = '{method}'"));
+    let mut rows = rows(session, &format!("SELECT {keys}, {FUNCTIONS} FROM t GROUP BY {keys}"));
+    rows.sort();
+    rows
+}
+
+#[test]
+fn every_variant_gives_the_groups_of_datafusions_operators() {
+    for session in [
+        live(),
+        fake(machines::four_nodes(), Strategy::Aligned),
+        fake(machines::eight_uneven_nodes(), Strategy::Interleave),
+    ] {
+        rows(&session, TABLE);
+        let keys = [
+            "big",
+            "tiny",
+            "day",
+            "short",
+            "mixed",
+            "real",
+            "price",
+            "tiny, day",
+            "short, tiny",
+            "short, mixed",
+            "tiny % 2, short",
+            "v",
+            "amount",
+        ];
+        for keys in keys {
+            let expected = grouped(&session, "off", keys);
+            for method in METHODS {
+                let found = grouped(&session, method, keys);
+                assert!(found == expected, "{method} by {keys} on {}", session.machine().name);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_string_too_long_for_a_word_that_comes_late_is_a_group_like_others() {
+    let session = live();
+    rows(
+        &session,
+        "CREATE TABLE t AS SELECT CASE WHEN value = 90000 THEN 'far too long for one word' \
+         ELSE 'g' || (value % 3) END AS k, 1 AS v FROM generate_series(1, 100000)",
+    );
+    for method in METHODS {
+        rows(&session, &format!("SET atoll.aggregate = '{method}'"));
+        let found = rows(&session, "SELECT k, sum(v) FROM t GROUP BY k ORDER BY k");
+        let expected =
+            [["far too long for one word", "1"], ["g0", "33332"], ["g1", "33334"], ["g2", "33333"]];
+        assert_eq!(found, expected, "{method}");
+    }
+}
+
+#[test]
+fn no_rows_give_no_groups_and_one_row_gives_one() {
+    let session = live();
+    rows(&session, "CREATE TABLE t (k BIGINT, v BIGINT)");
+    for method in METHODS {
+        rows(&session, &format!("SET atoll.aggregate = '{method}'"));
+        let none = rows(&session, "SELECT k, sum(v) FROM t GROUP BY k");
+        assert_eq!(none, Vec::<Vec<String>>::new(), "{method}");
+    }
+    rows(&session, "INSERT INTO t VALUES (NULL, 5)");
+    for method in METHODS {
+        rows(&session, &format!("SET atoll.aggregate = '{method}'"));
+        assert_eq!(rows(&session, "SELECT k, sum(v) FROM t GROUP BY k"), [["NULL", "5"]]);
+    }
+}
+
+#[test]
+fn a_sum_that_overflows_on_its_way_only_is_right_and_one_that_ends_beyond_its_type_is_an_error() {
+    let session = live();
+    rows(
+        &session,
+        "CREATE TABLE t AS SELECT value % 2 AS k, CASE WHEN value <= 10 THEN 9223372036854775807 \
+         ELSE -9223372036854775807 END AS v FROM generate_series(1, 20)",
+    );
+    for method in METHODS {
+        rows(&session, &format!("SET atoll.aggregate = '{method}'"));
+        let sums = rows(&session, "SELECT k, sum(v) FROM t GROUP BY k ORDER BY k");
+        assert_eq!(sums, [["0", "0"], ["1", "0"]], "{method}");
+        let error = run(&session, "SELECT k, sum(v) FROM t WHERE v > 0 GROUP BY k").unwrap_err();
+        assert!(error.to_string().contains("sum(t.v) overflows BIGINT"), "{method}: {error}");
+    }
+}
+
+#[test]
+fn explain_names_the_variant_and_the_reason() {
+    let session = live();
+    rows(&session, TABLE);
+    let plan = |sql: &str| rows(&session, sql).concat().join("\n");
+    let text = plan("EXPLAIN SELECT day, sum(v) FROM t GROUP BY day");
+    assert!(text.contains("GroupExec: gby=[day], aggr=[sum(t.v)]"), "{text}");
+    assert!(text.contains("variant=auto, reason=the first rows decide"), "{text}");
+    assert!(!text.contains("RepartitionExec: partitioning=Hash"), "{text}");
+    let text = plan("EXPLAIN ANALYZE SELECT day, sum(v) FROM t GROUP BY day");
+    assert!(text.contains("variant=local, reason="), "{text}");
+    rows(&session, "SET atoll.aggregate = 'migrate'");
+    let text = plan("EXPLAIN ANALYZE SELECT day, sum(v) FROM t GROUP BY day");
+    assert!(text.contains("variant=migrate, reason="), "{text}");
+    rows(&session, "SET atoll.aggregate = 'off'");
+    let text = plan("EXPLAIN SELECT day, sum(v) FROM t GROUP BY day");
+    assert!(!text.contains("GroupExec"), "{text}");
+    let error = run(&session, "SET atoll.aggregate = 'rings'").unwrap_err().to_string();
+    assert!(error.contains("'auto', 'local', 'ring', 'migrate' or 'off'"), "{error}");
+}
+
+#[test]
+fn rows_that_come_grouped_are_not_collected() {
+    let session = live();
+    session
+        .runtime()
+        .block_on(tpch::load(&session, 0.01, &mut |_| {}))
+        .expect("the tables are made");
+    let sql = "SELECT count(*), sum(s), max(k) FROM (SELECT l_orderkey AS k, sum(l_quantity) AS s \
+               FROM lineitem GROUP BY l_orderkey HAVING sum(l_quantity) > 100)";
+    let plan = rows(&session, &format!("EXPLAIN {sql}")).concat().join("\n");
+    assert!(plan.contains("variant=runs, reason=rows come grouped by the key"), "{plan}");
+    let found = rows(&session, sql);
+    rows(&session, "SET atoll.aggregate = 'off'");
+    assert_eq!(found, rows(&session, sql));
+}
+
+#[test]
+fn operators_above_get_the_partitions_they_ask_for() {
+    for session in [live(), fake(machines::four_nodes(), Strategy::Aligned)] {
+        rows(&session, TABLE);
+        let sql = "SELECT count(*), sum(a.s), sum(b.n) FROM \
+            (SELECT big AS k, sum(v) AS s FROM t GROUP BY big) a JOIN \
+            (SELECT big AS k, count(*) AS n FROM t WHERE tiny > 0 GROUP BY big) b ON a.k = b.k \
+            WHERE a.s > 1000";
+        let found = rows(&session, sql);
+        rows(&session, "SET atoll.aggregate = 'off'");
+        assert_eq!(found, rows(&session, sql), "{}", session.machine().name);
+    }
+}
+
+/// Two million groups take more than the limit in tables that cannot spill.
+#[test]
+fn groups_beyond_the_memory_limit_are_planned_again_with_operators_that_spill() {
+    let machine = Arc::new(Machine::discover().expect("the machine can be read"));
+    let options = SessionOptions { memory_limit: Bytes(60 << 20), ..SessionOptions::default() };
+    let session = session(machine, Arc::new(LiveKernel::new()), options);
+    let sql = "SELECT count(*), sum(s) FROM (SELECT value * 7919 % 2000003 AS k, sum(value) AS s \
+               FROM generate_series(1, 2000000) GROUP BY 1)";
+    assert_eq!(rows(&session, sql), [["2000000", "2000001000000"]]);
+}
