@@ -1,0 +1,165 @@
+//! Contexts: workers, memory with its limit, a cancel token.
+
+use std::ffi::c_int;
+use std::future::Future;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use atoll_placement::{Arena, Kernel, LiveKernel};
+use atoll_primitives::{PrimitiveError, Tuning};
+use atoll_runtime::{CancelToken, Runtime, RuntimeOptions};
+use atoll_topology::Knowledge;
+
+use crate::budget::Limit;
+use crate::failure::{Code, Failure, guard, not_in_callback};
+use crate::foreign;
+
+/// `atoll_context`.
+#[derive(Debug)]
+pub struct Context {
+    context: atoll_primitives::Context,
+    limit: Arc<Limit>,
+    /// Parent of the tokens of the calls under way.
+    calls: Mutex<CancelToken>,
+}
+
+impl Context {
+    fn open(threads: u32) -> Result<Self, Failure> {
+        let known = Knowledge::live().map_err(|error| Failure::new(Code::System, error))?;
+        let tuning = Tuning::of(&known.knowledge);
+        let machine = Arc::new(known.knowledge.machine);
+        let kernel: Arc<dyn Kernel> = Arc::new(LiveKernel::new());
+        let threads = (threads > 0).then_some(threads as usize);
+        let options = RuntimeOptions { threads, ..RuntimeOptions::default() };
+        let runtime = Runtime::start(Arc::clone(&machine), Arc::clone(&kernel), options);
+        let runtime = runtime.map_err(|error| {
+            let asked = matches!(error, atoll_runtime::RuntimeError::Threads { .. });
+            Failure::new(if asked { Code::Invalid } else { Code::System }, error)
+        })?;
+        let limit = Arc::new(Limit::none());
+        let arena = Arena::new(machine, kernel, Some(Arc::clone(&limit) as _));
+        let context = atoll_primitives::Context::new(runtime, arena).with_tuning(tuning);
+        Ok(Self { context, limit, calls: Mutex::default() })
+    }
+
+    /// What a call gives to its primitives: the same workers and memory, a cancel token of its own.
+    fn of_call(&self) -> Result<atoll_primitives::Context, Failure> {
+        not_in_callback()?;
+        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(self.context.clone().with_cancel(calls.child()))
+    }
+
+    fn cancel(&self) {
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *calls).cancel();
+    }
+}
+
+/// What a call in the context that the caller names gives to its primitives.
+///
+/// # Safety
+/// As [`named`].
+pub(crate) unsafe fn of_call(
+    context: *const Context,
+) -> Result<atoll_primitives::Context, Failure> {
+    // SAFETY: as the caller promises.
+    unsafe { named(context) }?.of_call()
+}
+
+/// A context that the caller names.
+///
+/// # Safety
+/// Null, or what `atoll_open` gave and `atoll_close` has not taken.
+unsafe fn named<'a>(context: *const Context) -> Result<&'a Context, Failure> {
+    if context.is_null() {
+        return Err(Failure::invalid("context: a null pointer; open one with atoll_open"));
+    }
+    // SAFETY: as the caller promises.
+    unsafe { foreign::one("context", context) }
+}
+
+/// Waits for a primitive on the calling thread.
+pub(crate) fn wait<T>(
+    context: &atoll_primitives::Context,
+    primitive: impl Future<Output = Result<T, PrimitiveError>>,
+) -> Result<T, Failure> {
+    Ok(context.runtime().block_on(primitive)?)
+}
+
+/// Starts workers.
+///
+/// # Safety
+/// As atoll.h says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn atoll_open(threads: u32, context: *mut *mut Context) -> c_int {
+    guard(|| {
+        foreign::check("context", context.cast_const(), 1)?;
+        // SAFETY: not null and aligned; the caller's room for a pointer.
+        unsafe { *context = std::ptr::null_mut() };
+        let opened = Box::new(Context::open(threads)?);
+        // SAFETY: the same.
+        unsafe { *context = Box::into_raw(opened) };
+        Ok(())
+    })
+}
+
+/// Ends the workers and frees the context.
+///
+/// # Safety
+/// As atoll.h says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn atoll_close(context: *mut Context) {
+    guard(|| {
+        if !context.is_null() {
+            // SAFETY: made of a box by atoll_open, and given back once, the caller's promise.
+            drop(unsafe { Box::from_raw(context) });
+        }
+        Ok(())
+    });
+}
+
+/// Number of workers.
+///
+/// # Safety
+/// As atoll.h says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn atoll_threads(context: *const Context) -> u32 {
+    // SAFETY: the caller's promise.
+    let context = unsafe { context.as_ref() };
+    context.map_or(0, |context| context.context.runtime().worker_count() as u32)
+}
+
+/// Sets the memory limit.
+///
+/// # Safety
+/// As atoll.h says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn atoll_set_memory_limit(context: *mut Context, bytes: u64) -> c_int {
+    guard(|| {
+        // SAFETY: the caller's promise.
+        unsafe { named(context) }?.limit.set(bytes);
+        Ok(())
+    })
+}
+
+/// Memory in use.
+///
+/// # Safety
+/// As atoll.h says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn atoll_memory_used(context: *const Context) -> u64 {
+    // SAFETY: the caller's promise.
+    let context = unsafe { context.as_ref() };
+    context.map_or(0, |context| context.limit.used())
+}
+
+/// Cancels the calls under way.
+///
+/// # Safety
+/// As atoll.h says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn atoll_cancel(context: *mut Context) {
+    // SAFETY: the caller's promise. A shared reference: calls are under way.
+    if let Some(context) = unsafe { context.cast_const().as_ref() } {
+        context.cancel();
+    }
+}

@@ -1,0 +1,142 @@
+//! Errors as codes, with a text for each thread; panics end at the border.
+
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::ffi::{CString, c_char, c_int};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use atoll_primitives::PrimitiveError;
+
+/// What a function returns: `ATOLL_OK` and the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum Code {
+    /// It is done.
+    Ok = 0,
+    /// An argument is wrong.
+    Invalid = 1,
+    /// A type that the function does not take.
+    Type = 2,
+    /// A result that its type does not hold.
+    Overflow = 3,
+    /// Memory, or its limit, is used up.
+    Memory = 4,
+    /// The context's calls were cancelled.
+    Cancelled = 5,
+    /// A callback ended the call.
+    Stopped = 6,
+    /// The operating system did not do what was needed.
+    System = 7,
+    /// A defect of the library.
+    Defect = 8,
+}
+
+/// Why a call failed.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) code: Code,
+    pub(crate) text: String,
+}
+
+impl Failure {
+    /// A failure for a reason.
+    pub(crate) fn new(code: Code, text: impl ToString) -> Self {
+        Self { code, text: text.to_string() }
+    }
+
+    /// An argument that is wrong.
+    pub(crate) fn invalid(text: impl ToString) -> Self {
+        Self::new(Code::Invalid, text)
+    }
+}
+
+impl From<PrimitiveError> for Failure {
+    fn from(error: PrimitiveError) -> Self {
+        let code = match &error {
+            PrimitiveError::Memory(_) => Code::Memory,
+            PrimitiveError::Cancelled(_) => {
+                return Self::new(Code::Cancelled, "cancelled by atoll_cancel");
+            }
+            PrimitiveError::Overflow { .. } => Code::Overflow,
+            PrimitiveError::Shape { .. } | PrimitiveError::Arrow(_) => Code::Invalid,
+            PrimitiveError::Type { .. } => Code::Type,
+            PrimitiveError::NoSuchNode(_) => Code::Invalid,
+            PrimitiveError::Panicked { .. } => Code::Defect,
+        };
+        Self::new(code, error)
+    }
+}
+
+thread_local! {
+    static TEXT: RefCell<CString> = RefCell::default();
+    static IN_CALLBACK: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Does the work of a function; the code to be returned.
+pub(crate) fn guard(work: impl FnOnce() -> Result<(), Failure>) -> c_int {
+    let failure = match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Ok(())) => return Code::Ok as c_int,
+        Ok(Err(failure)) => failure,
+        Err(panic) => {
+            let text = format!("a panic: {}; please report it", said(panic.as_ref()));
+            Failure::new(Code::Defect, text)
+        }
+    };
+    TEXT.set(c_text(&failure.text));
+    failure.code as c_int
+}
+
+/// Calls back into the caller's program, from where it may not come back to us.
+pub(crate) fn calling_back<T>(call: impl FnOnce() -> T) -> T {
+    IN_CALLBACK.set(true);
+    let result = call();
+    IN_CALLBACK.set(false);
+    result
+}
+
+/// Refuses to wait for workers where one of them is calling.
+pub(crate) fn not_in_callback() -> Result<(), Failure> {
+    match IN_CALLBACK.get() {
+        false => Ok(()),
+        true => Err(Failure::invalid(
+            "called from an atoll_block_fn; keep what it is given and go on when the join has \
+             returned",
+        )),
+    }
+}
+
+/// A text for C, cut before a NUL, which no message of ours holds.
+pub(crate) fn c_text(text: &str) -> CString {
+    let text = text.split('\0').next().unwrap_or_default();
+    CString::new(text).unwrap_or_default()
+}
+
+fn said(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| Some(panic.downcast_ref::<String>()?)).unwrap_or("without a message")
+}
+
+/// What the last failed call of this thread has to say.
+#[unsafe(no_mangle)]
+pub extern "C" fn atoll_error() -> *const c_char {
+    TEXT.with_borrow(|text| text.as_ptr())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_becomes_a_code_and_a_text() {
+        assert_eq!(guard(|| panic!("of {}", 7)), Code::Defect as c_int);
+        TEXT.with_borrow(|text| {
+            assert_eq!(text.to_str().unwrap(), "a panic: of 7; please report it");
+        });
+    }
+
+    #[test]
+    fn a_call_from_a_callback_is_refused() {
+        assert_eq!(calling_back(|| guard(not_in_callback)), Code::Invalid as c_int);
+        assert_eq!(guard(not_in_callback), Code::Ok as c_int);
+    }
+}

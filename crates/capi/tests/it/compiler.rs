@@ -1,0 +1,48 @@
+//! The C compiler of this machine, and the library that was built for this test.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Compiles and links `source` against the library; none, with a message, where there is no C compiler.
+pub(crate) fn compile(source: &Path, name: &str, flags: &[&str]) -> Option<(Output, PathBuf)> {
+    let binary = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("include");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pedantic"]);
+    compiler.args(flags).arg("-I").arg(include).arg("-o").arg(&binary).arg(source);
+    compiler.arg(library().join("libatoll.so"));
+    match compiler.output() {
+        Ok(output) => Some((output, binary)),
+        Err(error) => {
+            eprintln!("not tested here: cc: {error}");
+            None
+        }
+    }
+}
+
+/// The same for a program as text.
+pub(crate) fn compile_text(program: &str, name: &str) -> Option<(Output, PathBuf)> {
+    let source = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.c"));
+    std::fs::write(&source, program).unwrap();
+    compile(&source, name, &[])
+}
+
+/// Runs a program with the library.
+pub(crate) fn run(binary: &Path) -> Output {
+    Command::new(binary).env("LD_LIBRARY_PATH", library()).output().unwrap()
+}
+
+/// What a program has printed.
+pub(crate) fn printed(output: &Output) -> String {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    text(&output.stdout) + &text(&output.stderr)
+}
+
+/// Where the library lies: beside this test.
+fn library() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let directory = test.parent().unwrap().to_owned();
+    let found = directory.join("libatoll.so").is_file();
+    assert!(found, "no libatoll.so in {}: build the package atoll-capi", directory.display());
+    directory
+}
