@@ -1,8 +1,8 @@
 //! The hash of a 64-bit word that all primitives share: partition digits are its high bits, slots of
 //! a table inside a partition its low bits.
 
-/// Odd, with bits as random as those of π's fraction.
-const MULTIPLIER: u64 = 0x2437_3a1c_9d38_a8b5;
+/// Odd and random; of wyhash.
+const MULTIPLIER: u64 = 0xa076_1d64_78bd_642f;
 /// Keeps zero, and small numbers, from being multiplied as they are.
 const SALT: u64 = 0x9e37_79b9_7f4a_7c15;
 

@@ -3,10 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+/// This crate's folder, as cargo tells at run time: checkouts may share a target directory.
+pub(crate) fn crate_folder() -> PathBuf {
+    std::env::var("CARGO_MANIFEST_DIR").expect("cargo runs the tests").into()
+}
+
 /// Compiles and links `source` against the library; none, with a message, where there is no C compiler.
 pub(crate) fn compile(source: &Path, name: &str, flags: &[&str]) -> Option<(Output, PathBuf)> {
     let binary = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("include");
+    let include = crate_folder().join("include");
     let mut compiler = Command::new("cc");
     compiler.args(["-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pedantic"]);
     compiler.args(flags).arg("-I").arg(include).arg("-o").arg(&binary).arg(source);

@@ -3,11 +3,10 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::mem::{offset_of, size_of};
-use std::path::Path;
 
 use atoll::{Aggregation, Code, Column, Function, RowsPart, Side};
 
-use crate::compiler::{compile_text, printed, run};
+use crate::compiler::{compile_text, crate_folder, printed, run};
 
 const HEADER: &str = include_str!("../../include/atoll.h");
 
@@ -31,7 +30,7 @@ fn declared() -> BTreeSet<String> {
 
 /// Functions that the sources export.
 fn exported() -> BTreeSet<String> {
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let sources = crate_folder().join("src");
     let mut found = BTreeSet::new();
     for file in std::fs::read_dir(sources).unwrap() {
         let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
@@ -126,7 +125,7 @@ fn the_header_is_one_of_cpp_as_well() {
 /// Every block of C on the page stands in the example, which is compiled and run.
 #[test]
 fn the_page_shows_what_the_example_does() {
-    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let manifest = crate_folder();
     let page = std::fs::read_to_string(manifest.join("../../docs/primitives.md")).unwrap();
     let example = std::fs::read_to_string(manifest.join("examples/group.c")).unwrap();
     let lines: BTreeSet<&str> = example.lines().map(str::trim).collect();

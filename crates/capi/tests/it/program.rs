@@ -1,11 +1,9 @@
 //! The example, as its readers compile and run it.
 
-use std::path::Path;
-
-use crate::compiler::{compile, printed, run};
+use crate::compiler::{compile, crate_folder, printed, run};
 
 fn example() -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/group.c")
+    crate_folder().join("examples/group.c")
 }
 
 /// What the example computes, by plain loops.

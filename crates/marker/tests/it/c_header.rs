@@ -25,7 +25,7 @@ fn compile(program: &str, name: &str) -> Option<(Output, PathBuf)> {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let (source, binary) = (directory.join(format!("{name}.c")), directory.join(name));
     std::fs::write(&source, program).unwrap();
-    let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("include");
+    let include = crate_folder().join("include");
     let flags = ["-O2", "-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic"];
     let mut compiler = Command::new("cc");
     compiler.args(flags).arg("-I").arg(include).arg("-o").arg(&binary).arg(source);
@@ -36,6 +36,11 @@ fn compile(program: &str, name: &str) -> Option<(Output, PathBuf)> {
             None
         }
     }
+}
+
+/// This crate's folder, as cargo tells at run time: checkouts may share a target directory.
+fn crate_folder() -> PathBuf {
+    std::env::var("CARGO_MANIFEST_DIR").expect("cargo runs the tests").into()
 }
 
 #[test]
@@ -61,7 +66,7 @@ fn a_c_program_compiles_without_warnings_and_has_the_markers_that_rust_decodes()
 
 #[test]
 fn the_example_of_the_lab_compiles_without_warnings() {
-    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/lab/locality.c");
+    let example = crate_folder().join("../../examples/lab/locality.c");
     let program = std::fs::read_to_string(example).unwrap();
     let Some((output, _)) = compile(&program, "locality") else { return };
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -148,13 +148,14 @@ fn cache(machine: &Machine, node: Option<NodeId>) -> Bytes {
 }
 
 /// Bytes of a node's local tables, and whether they are near enough: arrays are touched once for each
-/// row and prefetched, so a quarter of them may lie in memory; of hash tables, whose slots are as
-/// large again and looked up first, three quarters must be left to the caches of the rows' way.
+/// row and prefetched, so a quarter of them may lie in memory; hash tables, whose slots are as large
+/// again and looked up first, may take an eighth of the caches: beyond it rows are dealt sooner than
+/// looked up, and the more so as the estimate of skewed keys is a lower bound.
 fn tables(work: &Workload, per_node: usize, cache: Bytes) -> (Bytes, bool) {
     let groups = work.range.unwrap_or(work.groups);
     let slots = if work.range.is_some() { 1 } else { 32 };
     let bytes = groups.saturating_mul(work.group_bytes + slots).saturating_mul(per_node) as u64;
-    let most = if work.range.is_some() { cache.0 / 4 * 5 } else { cache.0 / 4 };
+    let most = if work.range.is_some() { cache.0 / 4 * 5 } else { cache.0 / 8 };
     (Bytes(bytes), bytes <= most)
 }
 

@@ -35,7 +35,7 @@ const PIECES_PER_OUTPUT: usize = 16;
 /// Groups of a piece, about: its table stays in the second-level cache.
 const PIECE_GROUPS: usize = 1 << 13;
 /// Tables of up to so many groups are merged by one worker sooner than dealt to all.
-const LOCAL_GROUPS_MAX: usize = 1 << 16;
+const LOCAL_GROUPS_MAX: usize = 1 << 15;
 
 /// What all collectors and outputs of an aggregation share.
 #[derive(Debug)]
