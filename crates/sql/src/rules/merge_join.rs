@@ -4,9 +4,11 @@
 use std::sync::Arc;
 
 use datafusion::arrow::compute::SortOptions;
+use datafusion::arrow::datatypes::{DataType, Schema};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::common::{JoinSide, Result};
+use datafusion::common::{JoinSide, JoinType, Result};
+use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::projection::ProjectionExpr;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
@@ -16,6 +18,7 @@ use datafusion::physical_plan::joins::{HashJoinExec, SortMergeJoinExec};
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 
+use crate::join::{MergeJoinExec, MergeKey};
 use crate::session::{AtollOptions, JoinMethod};
 
 /// A hash table takes its rows and about as much again for buckets and chains; other operators
@@ -54,7 +57,7 @@ impl PhysicalOptimizerRule for MergeJoin {
             let Some(join) = plan.downcast_ref::<HashJoinExec>() else {
                 return Ok(Transformed::no(plan));
             };
-            if join.null_aware || (!always && self.fits(join.left())?) {
+            if !can_merge(join)? || (!always && self.fits(join.left())?) {
                 return Ok(Transformed::no(plan));
             }
             merge_join(join).map(Transformed::yes)
@@ -71,16 +74,41 @@ impl PhysicalOptimizerRule for MergeJoin {
     }
 }
 
+/// Whether the sort-merge join gives the same rows. It knows no `NOT IN` with its nulls, passes over a
+/// filter that reads no column, and keys without a type have no order.
+fn can_merge(join: &HashJoinExec) -> Result<bool> {
+    if join.null_aware || join.filter().is_some_and(|filter| filter.column_indices().is_empty()) {
+        return Ok(false);
+    }
+    let schema = join.left().schema();
+    for (key, _) in join.on() {
+        let data_type = key.data_type(&schema)?;
+        if data_type == DataType::Null || !MergeKey::is_for(&data_type) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 fn merge_join(join: &HashJoinExec) -> Result<Arc<dyn ExecutionPlan>> {
-    let merge: Arc<dyn ExecutionPlan> = Arc::new(SortMergeJoinExec::try_new(
+    let one_sided = !matches!(
+        join.join_type(),
+        JoinType::Inner | JoinType::Left | JoinType::Right | JoinType::Full
+    );
+    let (left, right) = (join.left().schema(), join.right().schema());
+    let on = join
+        .on()
+        .iter()
+        .map(|(l, r)| Ok((merge_key(l, &left, one_sided)?, merge_key(r, &right, one_sided)?)));
+    let merge: Arc<dyn ExecutionPlan> = Arc::new(MergeJoinExec::new(SortMergeJoinExec::try_new(
         Arc::clone(join.left()),
         Arc::clone(join.right()),
-        join.on().to_vec(),
+        on.collect::<Result<Vec<_>>>()?,
         join.filter().map(left_first).transpose()?,
         *join.join_type(),
         vec![SortOptions::default(); join.on().len()],
         join.null_equality(),
-    )?);
+    )?));
     let Some(projection) = &join.projection else { return Ok(merge) };
     let schema = merge.schema();
     let columns = projection.iter().map(|&column| {
@@ -88,6 +116,42 @@ fn merge_join(join: &HashJoinExec) -> Result<Arc<dyn ExecutionPlan>> {
         ProjectionExpr::new(Arc::new(Column::new(name, column)), name.clone())
     });
     Ok(Arc::new(ProjectionExec::try_new(columns.collect::<Vec<_>>(), merge)?))
+}
+
+fn merge_key(
+    key: &Arc<dyn PhysicalExpr>,
+    schema: &Schema,
+    one_sided: bool,
+) -> Result<Arc<dyn PhysicalExpr>> {
+    let data_type = key.data_type(schema)?;
+    let by_value = !data_type.is_nested()
+        && !data_type.is_floating()
+        && (!one_sided || is_compared_across_batches(&data_type));
+    Ok(match by_value {
+        true => Arc::clone(key),
+        false => Arc::new(MergeKey::of(Arc::clone(key))),
+    })
+}
+
+/// What a join that returns one side compares where the rows of a key go on in the next batch.
+fn is_compared_across_batches(data_type: &DataType) -> bool {
+    use DataType as T;
+    data_type.is_integer()
+        || matches!(
+            data_type,
+            T::Boolean
+                | T::Utf8
+                | T::LargeUtf8
+                | T::Utf8View
+                | T::Binary
+                | T::LargeBinary
+                | T::BinaryView
+                | T::FixedSizeBinary(_)
+                | T::Decimal128(_, _)
+                | T::Date32
+                | T::Date64
+                | T::Timestamp(_, None)
+        )
 }
 
 /// The filter with the columns of the left side first. The sort-merge join builds its filter's input

@@ -6,12 +6,16 @@
 //! | [`CommonCuts`] | same cut points for tables joined by the key they are sorted by | before exchanges are planned |
 //! | `GroupByPrimitive` | GROUP BY through the primitives | before exchanges are planned |
 //! | [`PolledProbes`] | an exchange where a join would wait for a sibling that nobody polls | after exchanges are planned |
+//! | [`UnspilledLoops`] | nested-loop joins that do not spill where that loses rows | after projections are pushed down |
+//! | [`NestedKeys`] | joins by nested keys without filters for their probe side | before dynamic filters |
 //! | [`YieldingJoins`] | joins that yield, so that they can be cancelled | after scans yield |
 //! | `PlaceOnHomes` | exchanges and gathers that keep work at its home | before dynamic filters |
 
 mod common_cuts;
 mod merge_join;
+mod nested_keys;
 mod polled_probes;
+mod unspilled_loops;
 mod yielding;
 
 use std::sync::Arc;
@@ -22,11 +26,14 @@ use datafusion::physical_plan::joins::HashJoinExec;
 
 pub(crate) use common_cuts::CommonCuts;
 pub(crate) use merge_join::MergeJoin;
+pub(crate) use nested_keys::NestedKeys;
 pub(crate) use polled_probes::PolledProbes;
+pub(crate) use unspilled_loops::UnspilledLoops;
 pub(crate) use yielding::YieldingJoins;
 
 use crate::exchange::{self, Rules};
 use crate::group::{GroupByPrimitive, GroupExec};
+use crate::join::UnspilledLoopExec;
 
 /// DataFusion's rule that plans exchanges and sorts; ours that change what needs them stand before.
 const REQUIREMENTS: &str = "EnsureRequirements";
@@ -42,16 +49,20 @@ pub(crate) fn physical_rules(primitives: &PrimitiveContext, limit: usize) -> Rul
     let at = rules.iter().position(|rule| rule.name() == REQUIREMENTS).unwrap_or(0);
     rules.insert(at + 1, Arc::new(PolledProbes));
     let scans_yield = rules.iter().position(|rule| rule.name() == COOPERATIVE);
-    rules.insert(scans_yield.map_or(rules.len(), |at| at + 1), Arc::new(YieldingJoins));
+    let late = scans_yield.map_or(rules.len(), |at| at + 1);
+    rules.insert(late, Arc::new(YieldingJoins));
+    rules.insert(late, Arc::new(NestedKeys));
+    rules.insert(late, Arc::new(UnspilledLoops));
     rules.insert(at, Arc::new(GroupByPrimitive::new(primitives.clone())));
     rules.insert(at, Arc::new(CommonCuts));
     rules.insert(at, Arc::new(MergeJoin::new(limit)));
     rules
 }
 
-/// Whether a plan builds hash tables that cannot spill: of a join, or of a GROUP BY of ours.
+/// Whether a plan holds rows in memory that another plan would spill: in hash tables of a join or of a
+/// GROUP BY of ours, or for a nested-loop join.
 pub(crate) fn has_hash_tables(plan: &Arc<dyn ExecutionPlan>) -> bool {
-    let has = plan.is::<HashJoinExec>() || plan.is::<GroupExec>();
+    let has = plan.is::<HashJoinExec>() || plan.is::<GroupExec>() || plan.is::<UnspilledLoopExec>();
     has || plan.children().into_iter().any(has_hash_tables)
 }
 

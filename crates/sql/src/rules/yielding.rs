@@ -14,6 +14,8 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::joins::{CrossJoinExec, HashJoinExec, NestedLoopJoinExec};
 
+use crate::join::{MergeJoinExec, UnspilledLoopExec};
+
 /// Has joins yield; see the module.
 #[derive(Debug)]
 pub(crate) struct YieldingJoins;
@@ -44,5 +46,9 @@ impl PhysicalOptimizerRule for YieldingJoins {
 
 /// Whether one batch that comes in can become any number of batches that go out.
 fn multiplies(plan: &Arc<dyn ExecutionPlan>) -> bool {
-    plan.is::<CrossJoinExec>() || plan.is::<NestedLoopJoinExec>() || plan.is::<HashJoinExec>()
+    plan.is::<CrossJoinExec>()
+        || plan.is::<NestedLoopJoinExec>()
+        || plan.is::<UnspilledLoopExec>()
+        || plan.is::<HashJoinExec>()
+        || plan.is::<MergeJoinExec>()
 }

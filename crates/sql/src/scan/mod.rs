@@ -30,7 +30,7 @@ use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Result, SplitPoint, Statistics};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::expressions::Column as ColumnExpr;
-use datafusion::physical_expr::utils::{conjunction, reassign_expr_columns};
+use datafusion::physical_expr::utils::{collect_columns, conjunction, reassign_expr_columns};
 use datafusion::physical_expr::{
     EquivalenceProperties, LexOrdering, Partitioning, PhysicalExpr, PhysicalSortExpr,
     RangePartitioning,
@@ -352,6 +352,12 @@ impl ScanExec {
         }
         let over_table = reassign_expr_columns(filter, &self.snapshot.schema)?;
         if DynamicFilterTracking::classify(&over_table).contains_dynamic_filter() {
+            // The bounds of nested values are found in another order than they are compared in.
+            let schema = &self.snapshot.schema;
+            let nested = |at: &ColumnExpr| schema.field(at.index()).data_type().is_nested();
+            if collect_columns(&over_table).iter().any(nested) {
+                return Ok(PushedDown::No);
+            }
             self.dynamic.push(over_table);
         } else {
             self.fixed.push(over_table);

@@ -53,6 +53,52 @@ fn a_join_beyond_the_limit_is_sorted_and_merged() {
     assert_eq!(rows(&session, sql), [["2000000", "18000000"]]);
 }
 
+/// DataFusion's merge join reads other columns for its condition once a projection is moved below it.
+#[test]
+fn a_merged_join_with_a_condition_is_right_when_memory_selects_it() {
+    let session = with_memory(128 << 20);
+    let sql = "SELECT count(*), sum(a.k - b.k) FROM \
+        (SELECT value % 7 AS v, value AS k, repeat('x', 40) AS pad FROM generate_series(1, 1000000)) a \
+        JOIN (SELECT value % 5 AS w, value AS k, repeat('y', 40) AS pad FROM generate_series(1, 1000000)) b \
+        ON a.k = b.k AND a.v > b.w WHERE a.pad < b.pad";
+    let expected = (1..=1_000_000_u32).filter(|value| value % 7 > value % 5).count();
+    assert_eq!(rows(&session, sql), [[expected.to_string(), "0".to_owned()]]);
+}
+
+/// Either all rows, or an error that says what was short; joins that preserve one side spill.
+#[test]
+fn nested_loop_joins_beyond_the_limit_lose_no_rows() {
+    for (join, expected) in [
+        ("LEFT", ["900", "900", "450", "4000", "4000"]),
+        ("RIGHT", ["1100", "450", "1100", "4000", "4000"]),
+        ("FULL", ["1550", "900", "1100", "4000", "4000"]),
+    ] {
+        for limit in [3, 4, 5, 64] {
+            let session = with_memory(limit << 20);
+            rows(&session, "CREATE TABLE a AS SELECT value AS k FROM generate_series(1, 900)");
+            rows(&session, "CREATE TABLE b AS SELECT value AS k FROM generate_series(1, 1100)");
+            let side = |name| {
+                format!(
+                    "(SELECT k, repeat(CAST(k % 10 AS VARCHAR), 4000) AS pad FROM {name}) {name}"
+                )
+            };
+            let sql = format!(
+                "SELECT count(*), count(a.k), count(b.k), max(length(a.pad)), max(length(b.pad)) \
+                 FROM {} {join} JOIN {} ON abs(a.k - b.k * 2) < 1",
+                side("a"),
+                side("b")
+            );
+            match run(&session, &sql) {
+                Ok(_) => assert_eq!(rows(&session, &sql), [expected], "{join}, {limit} MiB"),
+                Err(error) => {
+                    assert!(join == "FULL" && limit < 64, "{join}, {limit} MiB: {error}");
+                    assert!(error.to_string().contains("memory"), "{error}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn joins_by_merging_give_the_results_of_joins_by_hash() {
     let session = live();

@@ -1,0 +1,111 @@
+//! Nested-loop joins spill only where the result stays right; see [`UnspilledLoopExec`].
+//!
+//! A query that runs out of memory is planned again under `atoll.join = 'merge'`. Then a join that
+//! preserves one side gets that side as its build side and one partition on the other: so it spills,
+//! piece by piece, and every piece knows its unmatched rows. A full join stays in memory.
+
+use std::sync::Arc;
+
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::{JoinType, Result};
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
+use datafusion::physical_plan::coop::CooperativeExec;
+use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::joins::NestedLoopJoinExec;
+use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
+
+use crate::join::UnspilledLoopExec;
+use crate::scan::ScanExec;
+use crate::session::{AtollOptions, JoinMethod};
+
+/// Keeps nested-loop joins from spilling; see the module.
+#[derive(Debug)]
+pub(crate) struct UnspilledLoops;
+
+impl PhysicalOptimizerRule for UnspilledLoops {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        config: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let method = config.extensions.get::<AtollOptions>().map(|options| options.join);
+        let spills = method == Some(JoinMethod::Merge);
+        plan.transform_up(|plan| {
+            let Some(join) = plan.downcast_ref::<NestedLoopJoinExec>() else {
+                return Ok(Transformed::no(plan));
+            };
+            if *join.join_type() == JoinType::Inner && runs_twice(join.left()) {
+                return Ok(Transformed::no(plan));
+            }
+            let spilling = if spills { spilling(join)? } else { None };
+            Ok(Transformed::yes(match spilling {
+                Some(join) => join,
+                None => Arc::new(UnspilledLoopExec::new(plan)),
+            }))
+        })
+        .data()
+    }
+
+    fn name(&self) -> &str {
+        "UnspilledLoops"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+/// The join as one that may spill; none where there is none.
+fn spilling(join: &NestedLoopJoinExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    let (left, right) = (join.left(), join.right());
+    match join.join_type() {
+        JoinType::Left | JoinType::LeftSemi | JoinType::LeftAnti | JoinType::LeftMark
+            if runs_twice(left) =>
+        {
+            one_partitioned(join, Arc::clone(left), gathered(right)).map(Some)
+        }
+        JoinType::Right | JoinType::RightSemi | JoinType::RightAnti | JoinType::RightMark
+            if runs_twice(right) =>
+        {
+            let gathered = one_partitioned(join, gathered(left), gathered(right))?;
+            match gathered.downcast_ref::<NestedLoopJoinExec>() {
+                Some(join) => join.swap_inputs().map(Some),
+                None => Ok(None),
+            }
+        }
+        _ => Ok(None),
+    }
+}
+
+fn one_partitioned(
+    join: &NestedLoopJoinExec,
+    left: Arc<dyn ExecutionPlan>,
+    right: Arc<dyn ExecutionPlan>,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let projection = join.projection().as_ref().map(|columns| columns.to_vec());
+    let filter = join.filter().cloned();
+    let join = NestedLoopJoinExec::try_new(left, right, filter, join.join_type(), projection)?;
+    Ok(Arc::new(join))
+}
+
+fn gathered(plan: &Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
+    match plan.output_partitioning().partition_count() {
+        1 => Arc::clone(plan),
+        _ => Arc::new(CoalescePartitionsExec::new(Arc::clone(plan))),
+    }
+}
+
+/// Whether a plan gives the same rows when it is run a second time, as far as that is known.
+fn runs_twice(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    let known = plan.is::<ScanExec>()
+        || plan.is::<DataSourceExec>()
+        || plan.is::<FilterExec>()
+        || plan.is::<ProjectionExec>()
+        || plan.is::<CoalescePartitionsExec>()
+        || plan.is::<CooperativeExec>();
+    known && plan.children().into_iter().all(runs_twice)
+}
