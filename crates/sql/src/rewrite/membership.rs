@@ -1,0 +1,218 @@
+//! IN and EXISTS as values: true, false or NULL.
+//!
+//! `x IN (S)` is true where x equals a row of S; else NULL where x is NULL and S has a row, or S has a
+//! NULL; else false. DataFusion 55.2 has the first only: a mark join, whose mark is never NULL. What
+//! makes the answer NULL is asked for beside it, as far as columns may be NULL and the place of the
+//! expression tells NULL from false.
+
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::{DFSchema, Result, ScalarValue, internal_err, not_impl_err};
+use datafusion::functions_aggregate::expr_fn::count;
+use datafusion::logical_expr::expr::{Exists, InSubquery};
+use datafusion::logical_expr::{
+    BinaryExpr, Expr, ExprSchemable, Filter, LogicalPlan, LogicalPlanBuilder, Operator, Projection,
+    Subquery, exists, in_subquery, lit, not, scalar_subquery, when,
+};
+use datafusion::optimizer::decorrelate_predicate_subquery::DecorrelatePredicateSubquery;
+use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
+
+/// Whether NULL and false are the same where an expression stands, as in a filter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// Only whether it is true.
+    Truth,
+    /// The value.
+    Value,
+}
+
+/// Whether an expression has an IN or EXISTS over a subquery.
+pub(super) fn has_subquery(expr: &Expr) -> bool {
+    let is = |expr: &Expr| Ok(matches!(expr, Expr::InSubquery(_) | Expr::Exists(_)));
+    expr.exists(is).unwrap_or(false)
+}
+
+/// Whether an expression has an IN whose NULL would be taken for false, or the other way round.
+pub(super) fn mistakes_null(expr: &Expr, asked: Asked) -> bool {
+    match expr {
+        Expr::BinaryExpr(BinaryExpr { left, op: Operator::And | Operator::Or, right }) => {
+            mistakes_null(left, asked) || mistakes_null(right, asked)
+        }
+        Expr::InSubquery(membership) => membership.negated || asked == Asked::Value,
+        other => {
+            let is = |expr: &Expr| Ok(matches!(expr, Expr::InSubquery(_)));
+            other.exists(is).unwrap_or(false)
+        }
+    }
+}
+
+/// The plans whose rows subqueries are evaluated for, and that get a mark for each.
+pub(super) struct Marked<'a> {
+    pub(super) inputs: Vec<LogicalPlan>,
+    pub(super) config: &'a dyn OptimizerConfig,
+}
+
+impl Marked<'_> {
+    /// The expression over the marks instead of subqueries.
+    pub(super) fn rewrite(&mut self, expr: Expr, asked: Asked) -> Result<Expr> {
+        match expr {
+            Expr::BinaryExpr(BinaryExpr {
+                left,
+                op: op @ (Operator::And | Operator::Or),
+                right,
+            }) => {
+                let (left, right) = (self.rewrite(*left, asked)?, self.rewrite(*right, asked)?);
+                Ok(Expr::BinaryExpr(BinaryExpr::new(Box::new(left), op, Box::new(right))))
+            }
+            Expr::Not(inner) => match *inner {
+                Expr::InSubquery(membership) => {
+                    let negated = !membership.negated;
+                    self.membership(InSubquery { negated, ..membership }, asked)
+                }
+                inner => Ok(not(self.rewrite(inner, Asked::Value)?)),
+            },
+            Expr::InSubquery(membership) => self.membership(membership, asked),
+            Expr::Exists(Exists { subquery, negated }) => {
+                let exists = self.is_not_empty(subquery.subquery.as_ref().clone())?;
+                Ok(if negated { not(exists) } else { exists })
+            }
+            other => other
+                .map_children(|child| self.rewrite(child, Asked::Value).map(Transformed::yes))
+                .data(),
+        }
+    }
+
+    fn membership(&mut self, membership: InSubquery, asked: Asked) -> Result<Expr> {
+        let InSubquery { expr: value, subquery, negated } = membership;
+        if value.contains_outer() {
+            return not_impl_err!(
+                "IN (subquery) inside of another expression of a correlated subquery; \
+                 use EXISTS or a join"
+            );
+        }
+        let found = self.is_found(&value, &subquery)?;
+        if asked == Asked::Truth && !negated {
+            return Ok(found);
+        }
+        let Some(unknown) = self.is_unknown(&value, &subquery)? else {
+            return Ok(if negated { not(found) } else { found });
+        };
+        match asked {
+            Asked::Truth => Ok(not(found).and(not(unknown))),
+            Asked::Value => when(found, lit(!negated))
+                .when(unknown, lit(ScalarValue::Boolean(None)))
+                .otherwise(lit(negated)),
+        }
+    }
+
+    /// Whether a row of the subquery equals the value; never NULL.
+    fn is_found(&mut self, value: &Expr, subquery: &Subquery) -> Result<Expr> {
+        let rows = subquery.subquery.as_ref();
+        if value.column_refs().is_empty() && subquery.outer_ref_columns.is_empty() {
+            let equal = output(rows)?.eq(value.clone());
+            return self.is_not_empty(filtered(rows, equal)?);
+        }
+        self.mark(in_subquery(value.clone(), subquery.subquery.clone()))
+    }
+
+    /// Whether the answer is NULL where no row is found; never NULL itself.
+    fn is_unknown(&mut self, value: &Expr, subquery: &Subquery) -> Result<Option<Expr>> {
+        let rows = subquery.subquery.as_ref();
+        let mut reasons = Vec::new();
+        if self.may_be_null(value)? {
+            let has_rows = self.is_not_empty(rows.clone())?;
+            reasons.push(value.clone().is_null().and(has_rows));
+        }
+        if rows.schema().field(0).is_nullable() {
+            let nulls = output(rows)?.is_null();
+            reasons.push(self.is_not_empty(filtered(rows, nulls)?)?);
+        }
+        Ok(reasons.into_iter().reduce(Expr::or))
+    }
+
+    fn may_be_null(&self, value: &Expr) -> Result<bool> {
+        let mut schema = DFSchema::empty();
+        for input in &self.inputs {
+            schema.merge(input.schema());
+        }
+        value.nullable(&schema)
+    }
+
+    /// Whether the plan has a row; never NULL. Without outer references it is asked once.
+    fn is_not_empty(&mut self, plan: LogicalPlan) -> Result<Expr> {
+        if !plan.all_out_ref_exprs().is_empty() {
+            return self.mark(exists(plan.into()));
+        }
+        let counted = LogicalPlanBuilder::from(plan)
+            .limit(0, Some(1))?
+            .aggregate(Vec::<Expr>::new(), vec![count(lit(1_i64))])?;
+        let rows = Expr::from(counted.schema().columns().swap_remove(0));
+        let asked = counted.project(vec![rows.gt(lit(0_i64))])?.build()?;
+        Ok(scalar_subquery(asked.into()).is_true())
+    }
+
+    /// DataFusion's mark of a subquery, which is joined to the input that it is evaluated for.
+    fn mark(&mut self, subquery: Expr) -> Result<Expr> {
+        let at = self.side_of(&subquery)?;
+        let input = self.inputs[at].clone();
+        let filter = Filter::try_new(subquery.is_true(), input.into())?;
+        let joined = DecorrelatePredicateSubquery::new()
+            .rewrite(LogicalPlan::Filter(filter), self.config)?
+            .data;
+        let filter = match joined {
+            LogicalPlan::Projection(Projection { input, .. }) => input,
+            same => same.into(),
+        };
+        let LogicalPlan::Filter(Filter { predicate, input, .. }) = filter.as_ref() else {
+            return internal_err!("a filter by a subquery became a {}", filter.display());
+        };
+        let Expr::IsTrue(mark) = predicate else {
+            return internal_err!("a filter by a subquery became one by {predicate}");
+        };
+        if has_subquery(mark) {
+            return not_impl_err!(
+                "a subquery in IN or EXISTS that refers to outer columns in a way that no join \
+                 can express; write it as a join"
+            );
+        }
+        self.inputs[at] = input.as_ref().clone();
+        Ok(mark.as_ref().clone())
+    }
+
+    /// The input that has all columns of the surrounding query that the subquery refers to.
+    fn side_of(&self, subquery: &Expr) -> Result<usize> {
+        let (mut columns, outer) = match subquery {
+            Expr::InSubquery(InSubquery { expr, subquery, .. }) => {
+                (expr.column_refs().into_iter().cloned().collect(), &subquery.outer_ref_columns)
+            }
+            Expr::Exists(Exists { subquery, .. }) => (Vec::new(), &subquery.outer_ref_columns),
+            _ => (Vec::new(), &Vec::new()),
+        };
+        for expr in outer {
+            if let Expr::OuterReferenceColumn(_, column) = expr {
+                columns.push(column.clone());
+            }
+        }
+        let has_all = |input: &LogicalPlan| {
+            columns.iter().all(|column| input.schema().index_of_column(column).is_ok())
+        };
+        match self.inputs.iter().position(has_all) {
+            Some(at) => Ok(at),
+            None if self.inputs.len() == 1 => Ok(0),
+            None => not_impl_err!(
+                "a subquery in the ON condition of an outer join that refers to both sides; \
+                 compute it for one side first"
+            ),
+        }
+    }
+}
+
+fn output(rows: &LogicalPlan) -> Result<Expr> {
+    match rows.schema().columns().into_iter().next() {
+        Some(column) => Ok(Expr::from(column)),
+        None => internal_err!("a subquery without columns"),
+    }
+}
+
+fn filtered(rows: &LogicalPlan, predicate: Expr) -> Result<LogicalPlan> {
+    LogicalPlanBuilder::from(rows.clone()).filter(predicate)?.build()
+}

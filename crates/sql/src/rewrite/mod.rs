@@ -1,0 +1,39 @@
+//! Queries that DataFusion plans wrongly, written otherwise before it plans them.
+//!
+//! | rule | what it does | where it stands |
+//! |---|---|---|
+//! | [`CountedCopies`] | INTERSECT ALL and EXCEPT ALL that count copies | last among the analyzer's rules |
+//! | [`EmbeddedSubqueries`] | IN and EXISTS inside of expressions, with NULL as SQL has it | before subqueries become joins |
+
+mod copies;
+mod membership;
+mod subqueries;
+
+use std::sync::Arc;
+
+use datafusion::optimizer::{Optimizer, OptimizerRule};
+
+pub(crate) use copies::CountedCopies;
+pub(crate) use subqueries::EmbeddedSubqueries;
+
+/// DataFusion's rule that makes joins of subqueries.
+const DECORRELATE: &str = "decorrelate_predicate_subquery";
+
+/// DataFusion's logical rules with ours among them.
+pub(crate) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
+    let mut rules = Optimizer::new().rules;
+    let at = rules.iter().position(|rule| rule.name() == DECORRELATE).unwrap_or(0);
+    rules.insert(at, Arc::new(EmbeddedSubqueries));
+    rules
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rule_before_which_ours_stands_is_in_datafusions_list() {
+        let rules = Optimizer::new().rules;
+        assert_eq!(rules.iter().filter(|rule| rule.name() == DECORRELATE).count(), 1);
+    }
+}
