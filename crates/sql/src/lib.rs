@@ -8,6 +8,7 @@
 mod decimal;
 mod error;
 pub mod exchange;
+mod float;
 pub mod functions;
 mod group;
 mod join;

@@ -1,4 +1,5 @@
-//! Atoll's own `sum` and `avg`: they never wrap.
+//! Atoll's own aggregates: `sum` and `avg` never wrap, `min` and `max` order floats as SQL does, and
+//! `any_value` heeds its ORDER BY.
 //!
 //! DataFusion's `sum` wraps silently, for BIGINT too. Here a sum that its type cannot hold is a
 //! [`SumOverflow`], and only such a sum is one: the running total is kept exactly (`total`), so
@@ -14,12 +15,16 @@
 //! | `groups` | one total per group |
 //! | `distinct` | totals over distinct values, also in a moving window frame |
 //! | `sum`, `avg` | the two functions |
+//! | `extreme` | `min` and `max` |
+//! | `any_value` | `any_value` |
 //!
 //! Sums and averages of floats are DataFusion's own, and so are averages of decimals up to 38
 //! digits: those add up in a wider type that no table is large enough to overflow.
 
+mod any_value;
 mod avg;
 mod distinct;
+mod extreme;
 mod groups;
 mod headroom;
 mod overflow;
@@ -34,15 +39,20 @@ use std::sync::Arc;
 use datafusion::logical_expr::AggregateUDF;
 use datafusion::prelude::SessionContext;
 
+pub use any_value::OrderedAnyValue;
 pub use avg::CheckedAvg;
+pub use extreme::{OrderedMax, OrderedMin};
 pub use overflow::SumOverflow;
 pub use sum::CheckedSum;
 
-/// `sum` and `avg` (with its alias `mean`), to register over DataFusion's.
+/// `sum`, `avg` (with its alias `mean`), `min`, `max` and `any_value`, to register over DataFusion's.
 pub fn aggregates() -> Vec<Arc<AggregateUDF>> {
     vec![
         Arc::new(AggregateUDF::from(CheckedSum::default())),
         Arc::new(AggregateUDF::from(CheckedAvg::default())),
+        Arc::new(AggregateUDF::from(OrderedMin::default())),
+        Arc::new(AggregateUDF::from(OrderedMax::default())),
+        Arc::new(AggregateUDF::from(OrderedAnyValue::default())),
     ]
 }
 

@@ -143,9 +143,8 @@ impl Columns<'_> {
             "sum" => Function::Sum,
             "avg" => Function::Avg,
             "count" => self.count(argument)?,
-            // DataFusion's extremes of floats depend on where a NaN stands.
-            "min" if !data_type.is_floating() => Function::Min,
-            "max" if !data_type.is_floating() => Function::Max,
+            "min" => Function::Min,
+            "max" => Function::Max,
             _ => return None,
         };
         let column = match kind {

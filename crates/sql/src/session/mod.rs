@@ -28,6 +28,7 @@ pub use options::{AggregateMethod, AtollOptions, JoinMethod};
 pub use statement::{Statement, split_statements};
 
 use crate::decimal::NarrowDecimals;
+use crate::float::CanonicalFloats;
 use crate::rewrite::CountedCopies;
 use crate::table::PlacedTable;
 use crate::table::writer::Destination;
@@ -106,6 +107,7 @@ impl Session {
             .with_runtime_env(environment)
             .with_default_features()
             .with_analyzer_rule(Arc::new(CountedCopies))
+            .with_analyzer_rule(Arc::new(CanonicalFloats))
             .with_optimizer_rules(crate::rewrite::optimizer_rules())
             .with_optimizer_rule(Arc::new(NarrowDecimals))
             .with_physical_optimizer_rules(crate::rules::physical_rules(&primitives, limit))

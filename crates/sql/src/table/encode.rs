@@ -15,6 +15,7 @@ use datafusion::arrow::datatypes::{
 use datafusion::common::{HashMap, Result};
 
 use super::column::Column;
+use crate::float::canonical;
 
 /// Most distinct strings for which a chunk keeps a dictionary: codes stay within 16 bits, and the
 /// dictionary within the caches.
@@ -41,7 +42,8 @@ pub(crate) fn stored_schema(schema: &Schema) -> SchemaRef {
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
-/// Encodes one column of a chunk, given as its batches, and cuts it into blocks.
+/// Encodes one column of a chunk, given as its batches, and cuts it into blocks. Floats are brought
+/// into their canonical form, which scans rely on.
 pub(crate) fn encode(
     parts: &[ArrayRef],
     stored: &DataType,
@@ -49,6 +51,7 @@ pub(crate) fn encode(
 ) -> Result<Vec<Column>> {
     let parts = parts.iter().map(|part| cast(part, stored)).collect::<Result<Vec<_>, _>>()?;
     let whole = concat(&parts.iter().map(|part| part.as_ref()).collect::<Vec<_>>())?;
+    let whole = canonical(&whole)?;
     if let Some(narrow) = narrow(&whole) {
         return Ok(blocks(&narrow, block_rows).map(Column::Narrow).collect());
     }

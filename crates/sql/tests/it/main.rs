@@ -8,9 +8,11 @@
 //! - `limits`: short memory, cancelled queries and failing statements do no harm.
 //! - `reference`: operators agree with slow readable ones on seeded hostile data.
 //! - `files`: formats survive the way out and back.
+//! - `floats`: zeros and NaNs of any bits in files answer as those of tables do.
 
 mod common;
 mod files;
+mod floats;
 mod grouping;
 mod knowledge;
 mod limits;
