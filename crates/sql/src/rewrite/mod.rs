@@ -2,7 +2,7 @@
 //!
 //! | rule | what it does | where it stands |
 //! |---|---|---|
-//! | [`CountedCopies`] | INTERSECT ALL and EXCEPT ALL that count copies | last among the analyzer's rules |
+//! | [`CountedCopies`] | INTERSECT ALL and EXCEPT ALL that count copies | behind the coercion of types, before floats get their form |
 //! | [`EmbeddedSubqueries`] | IN and EXISTS inside of expressions, with NULL as SQL has it | before subqueries become joins |
 
 mod copies;
