@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use atoll_bench::differential;
 use atoll_bench::tpch::{self, Rival};
 use atoll_bench::{cache, runtime, worker};
 use atoll_topology::Bytes;
@@ -38,6 +39,15 @@ Examples:
   atoll-bench tpch --queries 1,6,18 --rivals datafusion --runs 11
   atoll-bench tpch --fresh-parameters --seed 7 --json report.json --out report.md")]
     Tpch(TpchArgs),
+    /// Random queries: Atoll under many settings against DuckDB
+    #[command(after_help = "\
+Examples:
+  cargo xtask differential --minutes 10
+  cargo xtask differential --seed 4711 --seeds 1
+  cargo xtask differential --record random.slt --seeds 8 --queries 12
+
+Each difference is made smaller and written to a script in --out. Exit code 1 where there is one.")]
+    Differential(DifferentialArgs),
     /// What bound pools cost: Atoll's runtime against plain tokio
     Runtime(RuntimeArgs),
     /// An engine in a process of its own, driven by lines of JSON
@@ -113,6 +123,57 @@ impl TpchArgs {
             rivals: self.rivals.clone(),
             patience: Duration::from_secs(self.timeout),
             fresh_seed: self.fresh_parameters.then_some(self.seed),
+        })
+    }
+}
+
+/// Arguments of `atoll-bench differential`.
+#[derive(Args, Debug)]
+pub(crate) struct DifferentialArgs {
+    /// The first seed: the same seed makes the same tables, queries and settings
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Seeds at most [default: as many as the time allows, or 20]
+    #[arg(long, value_name = "N")]
+    seeds: Option<u64>,
+    /// Time after which no new seed begins
+    #[arg(long, value_name = "MINUTES")]
+    minutes: Option<u64>,
+    /// Queries for each seed
+    #[arg(long, value_name = "N", default_value_t = 30)]
+    queries: usize,
+    /// Settings of Atoll for each seed, beside a reference with one worker
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    settings: usize,
+    /// How long an answer may take before the engine counts as hanging
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    timeout: u64,
+    /// A Python that has DuckDB and PyArrow [default: a virtual environment made on first use]
+    #[arg(long, value_name = "FILE", env = "ATOLL_PYTHON")]
+    python: Option<PathBuf>,
+    /// Directory for scripts that show differences
+    #[arg(long, value_name = "DIRECTORY", default_value = "differences")]
+    out: PathBuf,
+    /// Write the queries on which both agree to a file of SQL logic tests instead of comparing
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
+}
+
+impl DifferentialArgs {
+    /// What the library takes.
+    pub(crate) fn options(&self) -> Result<differential::Options> {
+        let default = if self.minutes.is_some() { u64::MAX } else { 20 };
+        Ok(differential::Options {
+            program: std::env::current_exe().context("cannot tell which program this is")?,
+            cache: cache::directory()?,
+            python: self.python.clone(),
+            seed: self.seed,
+            seeds: self.seeds.unwrap_or(default),
+            time: self.minutes.map(|minutes| Duration::from_secs(60 * minutes)),
+            queries: self.queries,
+            settings: self.settings,
+            patience: Duration::from_secs(self.timeout),
+            out: self.out.clone(),
         })
     }
 }

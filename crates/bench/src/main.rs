@@ -8,10 +8,10 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use atoll_bench::{runtime, tpch, worker};
+use atoll_bench::{differential, runtime, tpch, worker};
 use clap::Parser;
 
-use cli::{Cli, Command, RuntimeArgs, TpchArgs};
+use cli::{Cli, Command, DifferentialArgs, RuntimeArgs, TpchArgs};
 
 /// As in the `atoll` binary, and for plain DataFusion alike.
 #[global_allocator]
@@ -35,6 +35,7 @@ fn main() -> ExitCode {
 fn run(command: &Command) -> Result<ExitCode> {
     match command {
         Command::Tpch(args) => compare_queries(args),
+        Command::Differential(args) => compare_answers(args),
         Command::Runtime(args) => compare_runtimes(args),
         Command::Worker(options) => {
             worker::run(options, io::stdin().lock(), &mut io::stdout().lock())?;
@@ -60,6 +61,21 @@ fn compare_queries(args: &TpchArgs) -> Result<ExitCode> {
     }
     report.problems.iter().for_each(|problem| eprintln!("error: {problem}"));
     match report.problems.is_empty() {
+        true => Ok(ExitCode::SUCCESS),
+        false => Ok(ExitCode::from(DIFFERENT)),
+    }
+}
+
+fn compare_answers(args: &DifferentialArgs) -> Result<ExitCode> {
+    let options = args.options()?;
+    let mut progress = |what: &str| eprintln!("{what}");
+    if let Some(file) = &args.record {
+        write(file, &differential::record(&options, &mut progress)?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let report = differential::run(&options, &mut progress)?;
+    print(&report.to_string())?;
+    match report.findings.is_empty() {
         true => Ok(ExitCode::SUCCESS),
         false => Ok(ExitCode::from(DIFFERENT)),
     }

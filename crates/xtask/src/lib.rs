@@ -1,6 +1,6 @@
 //! The project's chores: [`tidy`], the rules of the house that no compiler checks; [`one_build`],
-//! the same features in builds and tests; [`sanitize`], unsafe code under AddressSanitizer; and
-//! [`ci`], all stages of `make test` in one place.
+//! the same features in builds and tests; [`sanitize`], unsafe code under AddressSanitizer;
+//! [`differential`], random queries against DuckDB; and [`ci`], all stages of `make test` in one place.
 //!
 //! A crate of its own because it must build in seconds and run before anything else does: it knows
 //! `std` and `anyhow`, no crate of Atoll and nothing of DataFusion.
@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 mod cargo;
 pub mod ci;
+pub mod differential;
 pub mod one_build;
 pub mod sanitize;
 pub mod tidy;

@@ -3,16 +3,18 @@
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use atoll_xtask::{ci, one_build, repository_root, sanitize, tidy};
+use atoll_xtask::{ci, differential, one_build, repository_root, sanitize, tidy};
 
 const HELP: &str = "\
 cargo xtask <chore>
 
-  tidy       check the rules of the house (layers, dependencies, banned calls, dead files, links)
-  one-build  check that builds and tests compile each dependency with the same features
-  sanitize   the primitives' tests under AddressSanitizer (minutes; not among what ci runs)
-  ci         everything `make test` checks: format, both of the above, licences, clippy, tests
-  help       this text
+  tidy          check the rules of the house (layers, dependencies, banned calls, dead files, links)
+  one-build     check that builds and tests compile each dependency with the same features
+  sanitize      the primitives' tests under AddressSanitizer (minutes; not among what ci runs)
+  differential  random queries under many settings, against DuckDB (--help tells its flags;
+                --minutes 10; not among what ci runs)
+  ci            everything `make test` checks: format, both of the above, licences, clippy, tests
+  help          this text
 ";
 
 fn main() -> ExitCode {
@@ -33,6 +35,7 @@ fn chore(arguments: &[String]) -> Result<ExitCode> {
         ["ci"] => ci::run(&repository_root()).map(|()| ExitCode::SUCCESS),
         ["one-build"] => one_build::check(&repository_root()).map(|()| ExitCode::SUCCESS),
         ["sanitize"] => sanitize::run(&repository_root()).map(|()| ExitCode::SUCCESS),
+        ["differential", rest @ ..] => differential::run(&repository_root(), rest),
         ["help" | "--help" | "-h"] => {
             print!("{HELP}");
             Ok(ExitCode::SUCCESS)

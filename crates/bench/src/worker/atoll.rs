@@ -1,19 +1,20 @@
 //! Atoll, as a program that embeds it has it.
 
-use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
-use atoll_placement::LiveKernel;
+use anyhow::{Context, Result, bail};
+use atoll_placement::{Kernel, LiveKernel};
 use atoll_runtime::{Runtime, RuntimeOptions, WorkerId};
 use atoll_sql::{Session, SessionOptions};
-use atoll_topology::Machine;
+use atoll_testkit::kernel::SimulatedKernel;
+use atoll_testkit::machines;
+use atoll_topology::{Bytes, Machine};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::error::DataFusionError;
 use datafusion::physical_plan::{ExecutionPlan, collect};
 
 use super::protocol::Placement;
-use super::{Engine, values};
+use super::{Engine, Options, values};
 use crate::tpch::data;
 
 /// Name of the operators that read tables in placed memory.
@@ -31,20 +32,28 @@ const PLACEMENT: &str = "
 /// A session with all tables in placed memory.
 pub(super) struct Atoll {
     session: Session,
+    options: SessionOptions,
 }
 
 impl Atoll {
-    /// A session on this machine with that many workers, and no table.
-    pub(super) fn start(threads: usize) -> Result<Self> {
-        let machine = Arc::new(Machine::discover().context("this machine cannot be described")?);
-        let options = RuntimeOptions { threads: Some(threads), ..RuntimeOptions::default() };
-        let runtime = Runtime::start(machine, Arc::new(LiveKernel::new()), options)?;
-        Ok(Self { session: Session::new(runtime, SessionOptions::default())? })
+    /// A session with that many workers and no table, on this machine unless a fake one is named.
+    pub(super) fn start(options: &Options) -> Result<Self> {
+        let (machine, kernel) = machine(options.machine.as_deref())?;
+        let threads =
+            RuntimeOptions { threads: Some(options.threads), ..RuntimeOptions::default() };
+        let runtime = Runtime::start(machine, kernel, threads)?;
+        let mut session_options = SessionOptions::default();
+        if let Some(bytes) = options.memory_limit {
+            session_options.memory_limit = Bytes(bytes);
+        }
+        let session = Session::new(runtime, session_options.clone())?;
+        Ok(Self { session, options: session_options })
     }
 
-    /// Loads the tables from their files.
-    pub(super) fn load(threads: usize, directory: &Path) -> Result<Self> {
-        let atoll = Self::start(threads)?;
+    /// Loads the tables from their files, where there are any.
+    pub(super) fn load(options: &Options) -> Result<Self> {
+        let atoll = Self::start(options)?;
+        let Some(directory) = &options.data else { return Ok(atoll) };
         for (table, file) in data::files(directory) {
             let file = file.replace('\'', "''");
             let sql = format!("CREATE TABLE {table} AS SELECT * FROM '{file}'");
@@ -59,6 +68,25 @@ impl Atoll {
     }
 }
 
+/// A machine and its kernel.
+fn machine(name: Option<&str>) -> Result<(Arc<Machine>, Arc<dyn Kernel>)> {
+    let Some(name) = name else {
+        let machine = Machine::discover().context("this machine cannot be described")?;
+        return Ok((Arc::new(machine), Arc::new(LiveKernel::new())));
+    };
+    let machine = Arc::new(match name {
+        "two_nodes" => machines::two_nodes(),
+        "sub_numa_clusters" => machines::sub_numa_clusters(),
+        "eight_uneven_nodes" => machines::eight_uneven_nodes(),
+        other => bail!(
+            "unknown machine '{other}'; expected one of two_nodes, sub_numa_clusters, \
+             eight_uneven_nodes"
+        ),
+    });
+    let kernel = Arc::new(SimulatedKernel::new(Arc::clone(&machine)));
+    Ok((machine, kernel))
+}
+
 impl Engine for Atoll {
     fn version(&self) -> String {
         env!("CARGO_PKG_VERSION").to_owned()
@@ -67,6 +95,14 @@ impl Engine for Atoll {
     fn query(&self, sql: &str) -> Result<Vec<RecordBatch>> {
         let run = async { self.session.run(sql).await?.collect().await };
         Ok(self.session.runtime().block_on(run)?)
+    }
+
+    fn reset(&mut self, statements: &[String]) -> Result<()> {
+        self.session = Session::new(self.session.runtime().clone(), self.options.clone())?;
+        for sql in statements {
+            self.query(sql)?;
+        }
+        Ok(())
     }
 
     fn scanned_bytes(&self, sql: &str) -> Result<Option<u64>> {

@@ -18,7 +18,7 @@ use crate::tpch::data;
 pub(super) fn run(options: &Options, output: &mut impl Write) -> Result<()> {
     let rss_before_load_bytes = memory::of_this_process("VmRSS")?;
     let started = Instant::now();
-    let atoll = Atoll::start(options.threads)?;
+    let atoll = Atoll::start(options)?;
     let session = atoll.session();
     let mut done = |_: &tpch::Loaded| {};
     let load = tpch::load(session, options.scale_factor, &mut done);

@@ -14,12 +14,12 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use ::datafusion::arrow::array::RecordBatch;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use crate::memory;
-use protocol::{Answer, Failed, Last, Loaded, Placement, Request, Scanned};
+use protocol::{Answer, Failed, Last, Loaded, Placement, Request, Scanned, WasReset};
 
 /// The engines this program can be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -52,9 +52,16 @@ pub struct Options {
     /// Threads of the engine
     #[arg(long)]
     pub threads: usize,
-    /// Directory of the Parquet files; the generator writes them there, if given
+    /// Directory of the Parquet files; the generator writes them there, if given, and Atoll starts
+    /// without tables where none is given
     #[arg(long)]
     pub data: Option<PathBuf>,
+    /// Shape of a fake machine for Atoll to run on, its kernel simulated; else this machine
+    #[arg(long)]
+    pub machine: Option<String>,
+    /// Bytes of memory that Atoll may use; unlimited unless given
+    #[arg(long)]
+    pub memory_limit: Option<u64>,
     /// Scale factor of the generator
     #[arg(long, default_value_t = 1.0)]
     pub scale_factor: f64,
@@ -71,6 +78,11 @@ trait Engine {
     /// Runs a query; the bytes that its scans read, where it counts them.
     fn scanned_bytes(&self, sql: &str) -> Result<Option<u64>>;
 
+    /// Forgets all tables and settings, then runs the statements.
+    fn reset(&mut self, _statements: &[String]) -> Result<()> {
+        bail!("this engine keeps the tables it has loaded")
+    }
+
     /// Where tables and threads are, where it can tell.
     fn placement(&self) -> Result<Option<Placement>>;
 }
@@ -84,7 +96,7 @@ pub fn run(options: &Options, input: impl BufRead, output: &mut impl Write) -> R
     match options.engine {
         EngineKind::Generator => generator::run(options, output),
         EngineKind::Atoll => {
-            let load = || atoll::Atoll::load(options.threads, directory()?);
+            let load = || atoll::Atoll::load(options);
             serve(options.engine, load, input, output)
         }
         EngineKind::Datafusion => {
@@ -100,7 +112,7 @@ fn serve<E: Engine>(
     input: impl BufRead,
     output: &mut impl Write,
 ) -> Result<()> {
-    let (engine, loaded) = match loaded(kind, load) {
+    let (mut engine, loaded) = match loaded(kind, load) {
         Ok(done) => done,
         Err(error) => {
             reply(output, &Failed { error: format!("{error:#}") })?;
@@ -112,7 +124,7 @@ fn serve<E: Engine>(
         let line = line.context("cannot read the requests")?;
         match serde_json::from_str(&line) {
             Ok(Request::Quit { .. }) => break,
-            Ok(request) => respond(&engine, request, output)?,
+            Ok(request) => respond(&mut engine, request, output)?,
             Err(error) => {
                 let error = format!("not a request: {line:?}: {error}");
                 reply(output, &Failed { error })?;
@@ -140,15 +152,19 @@ fn loaded<E: Engine>(kind: EngineKind, load: impl FnOnce() -> Result<E>) -> Resu
     Ok((engine, loaded))
 }
 
-fn respond(engine: &impl Engine, request: Request, output: &mut impl Write) -> Result<()> {
+fn respond(engine: &mut impl Engine, request: Request, output: &mut impl Write) -> Result<()> {
     let failed = |error: anyhow::Error| Failed { error: format!("{error:#}") };
     match request {
-        Request::Query { query, sql } => match answer(engine, query, &sql) {
+        Request::Query { query, sql } => match answer(&*engine, query, &sql) {
             Ok(answer) => reply(output, &answer),
             Err(error) => reply(output, &failed(error)),
         },
         Request::Scan { scan, sql } => match engine.scanned_bytes(&sql) {
             Ok(bytes) => reply(output, &Scanned { scan, bytes }),
+            Err(error) => reply(output, &failed(error)),
+        },
+        Request::Reset { reset } => match engine.reset(&reset) {
+            Ok(()) => reply(output, &WasReset { reset: reset.len() }),
             Err(error) => reply(output, &failed(error)),
         },
         Request::Quit { .. } => Ok(()),

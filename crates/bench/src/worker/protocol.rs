@@ -56,6 +56,11 @@ pub enum Request {
         /// Its text.
         sql: String,
     },
+    /// Forget all tables and settings, then run these statements.
+    Reset {
+        /// Their texts.
+        reset: Vec<String>,
+    },
     /// The last request.
     Quit {
         /// True.
@@ -97,6 +102,13 @@ pub struct Scanned {
     pub scan: u8,
     /// Bytes, local and remote together; none where the engine does not count them.
     pub bytes: Option<u64>,
+}
+
+/// A line out: the engine is empty but for what the statements made.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
+pub struct WasReset {
+    /// Number of statements that were run.
+    pub reset: usize,
 }
 
 /// A line out: the request, or the load, failed.

@@ -10,27 +10,27 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::worker::protocol::{Answer, Failed, Last, Loaded, Request, Scanned};
+use crate::worker::protocol::{Answer, Failed, Last, Loaded, Request, Scanned, WasReset};
 
 /// A process that has loaded its tables and waits for requests. Dropping it ends it.
 #[derive(Debug)]
-pub(super) struct Engine {
+pub(crate) struct Engine {
     /// What it said after the load.
-    pub(super) loaded: Loaded,
+    pub(crate) loaded: Loaded,
     process: Process,
 }
 
 impl Engine {
     /// Starts the program and waits until its tables are loaded. No reply may take longer than
     /// `patience`, the load included: an engine that hangs is an error.
-    pub(super) fn start(name: &str, command: &mut Command, patience: Duration) -> Result<Self> {
+    pub(crate) fn start(name: &str, command: &mut Command, patience: Duration) -> Result<Self> {
         let mut process = Process::start(name, command, patience)?;
         let loaded = process.receive()?.map_err(|error| anyhow::anyhow!("{name}: {error}"))?;
         Ok(Self { loaded, process })
     }
 
     /// Name of the engine.
-    pub(super) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.loaded.engine
     }
 
@@ -38,19 +38,29 @@ impl Engine {
     ///
     /// # Errors
     /// When the process is gone, hangs, or does not keep to the protocol.
-    pub(super) fn ask(&mut self, query: u8, sql: &str) -> Result<Result<Answer, String>> {
+    pub(crate) fn ask(&mut self, query: u8, sql: &str) -> Result<Result<Answer, String>> {
         self.process.send(&Request::Query { query, sql: sql.to_owned() })?;
         self.process.receive()
     }
 
     /// Bytes that the query's scans read; none where the engine does not count them.
-    pub(super) fn scanned_bytes(&mut self, query: u8, sql: &str) -> Result<Option<u64>> {
+    pub(crate) fn scanned_bytes(&mut self, query: u8, sql: &str) -> Result<Option<u64>> {
         self.process.send(&Request::Scan { scan: query, sql: sql.to_owned() })?;
         Ok(self.process.receive::<Scanned>()?.ok().and_then(|scanned| scanned.bytes))
     }
 
+    /// Empties the engine and runs the statements; the engine's error message where one fails.
+    ///
+    /// # Errors
+    /// As [`Self::ask`].
+    pub(crate) fn reset(&mut self, statements: &[String]) -> Result<Result<(), String>> {
+        self.process.send(&Request::Reset { reset: statements.to_vec() })?;
+        let reply = self.process.receive::<WasReset>()?;
+        Ok(reply.map(|_| ()))
+    }
+
     /// Ends it; the highest resident memory of its run.
-    pub(super) fn finish(mut self) -> Result<u64> {
+    pub(crate) fn finish(mut self) -> Result<u64> {
         self.process.send(&Request::Quit { quit: true })?;
         let last = self.process.receive::<Last>()?;
         let last = last.map_err(|error| anyhow::anyhow!("{}: {error}", self.process.name))?;
@@ -59,7 +69,7 @@ impl Engine {
     }
 
     /// Waits until a process that takes no requests ends; what it said first.
-    pub(super) fn wait(mut self) -> Result<Loaded> {
+    pub(crate) fn wait(mut self) -> Result<Loaded> {
         self.process.wait()?;
         Ok(self.loaded.clone())
     }

@@ -6,20 +6,33 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
-const REQUIREMENTS: &str = include_str!("../../rivals/requirements.txt");
-const SCRIPT: &str = include_str!("../../rivals/duckdb_tpch.py");
+const REQUIREMENTS: &str = include_str!("../rivals/requirements.txt");
+const SCRIPT: &str = include_str!("../rivals/duckdb_engine.py");
 
 /// A program that runs DuckDB.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Rival {
+pub(crate) struct Rival {
     /// The environment's interpreter.
-    pub(super) python: PathBuf,
+    pub(crate) python: PathBuf,
     /// The script.
-    pub(super) script: PathBuf,
+    pub(crate) script: PathBuf,
+}
+
+/// DuckDB in the interpreter that is given, else in an environment in the cache.
+pub(crate) fn rival(
+    python: Option<&Path>,
+    cache: &Path,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Rival> {
+    let Some(python) = python else { return prepare(cache, progress) };
+    let directory = cache.join("rivals");
+    fs::create_dir_all(&directory)
+        .with_context(|| format!("cannot make the directory {}", directory.display()))?;
+    Ok(Rival { python: python.to_owned(), script: write_script(&directory)? })
 }
 
 /// Makes the environment unless it is there, which takes a minute and the network.
-pub(super) fn prepare(cache: &Path, progress: &mut dyn FnMut(&str)) -> Result<Rival> {
+pub(crate) fn prepare(cache: &Path, progress: &mut dyn FnMut(&str)) -> Result<Rival> {
     let directory = cache.join("rivals");
     let python = directory.join("bin").join("python3");
     let installed = directory.join("installed.txt");
@@ -28,9 +41,13 @@ pub(super) fn prepare(cache: &Path, progress: &mut dyn FnMut(&str)) -> Result<Ri
         install(&directory, &python)?;
         write(&installed, REQUIREMENTS)?;
     }
-    let script = directory.join("duckdb_tpch.py");
+    Ok(Rival { python, script: write_script(&directory)? })
+}
+
+fn write_script(directory: &Path) -> Result<PathBuf> {
+    let script = directory.join("duckdb_engine.py");
     write(&script, SCRIPT)?;
-    Ok(Rival { python, script })
+    Ok(script)
 }
 
 fn install(directory: &Path, python: &Path) -> Result<()> {

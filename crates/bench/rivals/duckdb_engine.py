@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""DuckDB as the rival in the TPC-H benchmark: loads the tables into memory, then answers queries.
+"""DuckDB as another engine to compare with: loads tables into memory, then answers queries.
 
-Started by the benchmark as `duckdb_tpch.py --threads N --data DIR`, where DIR holds one Parquet
-file per table (lineitem.parquet, ...). It speaks JSON, one object per line: requests on standard
+Started as `duckdb_engine.py --threads N [--data DIR]`, where DIR holds one Parquet file per table of
+TPC-H (lineitem.parquet, ...); without it the engine starts empty. It speaks JSON, one object per line: requests on standard
 input, replies on standard output, nothing else there. See README.md beside this file.
 """
 
@@ -10,6 +10,7 @@ import argparse
 import json
 import sys
 import time
+from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 
@@ -36,7 +37,7 @@ def milliseconds_since(start):
 def load(directory, threads):
     """A connection with all tables in memory."""
     connection = duckdb.connect(config={"threads": threads})
-    for table in TABLES:
+    for table in TABLES if directory else []:
         file = str(directory / f"{table}.parquet").replace("'", "''")
         connection.execute(f"CREATE TABLE {table} AS FROM read_parquet('{file}')")
     return connection
@@ -55,7 +56,15 @@ def text(value):
     """A value as text that loses nothing; None is NULL."""
     if value is None:
         return None
-    return f"{value:f}" if isinstance(value, Decimal) else str(value)
+    if isinstance(value, Decimal):
+        return f"{value:f}"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, list):
+        return "[" + ", ".join(text(item) or "" for item in value) + "]"
+    return str(value)
 
 
 def rows(table):
@@ -78,8 +87,24 @@ def reply(message):
     print(json.dumps(message), flush=True)
 
 
+def reset(options, statements):
+    """A connection without tables but for those that the statements make."""
+    connection = load(None, options.threads)
+    for statement in statements:
+        connection.execute(statement)
+    return connection
+
+
+def statements_of(line):
+    """The statements of a request to start anew; None for every other line."""
+    try:
+        return json.loads(line).get("reset")
+    except (ValueError, AttributeError):
+        return None
+
+
 def respond(connection, line):
-    """Handles one request; false when it was the last one."""
+    """Handles one query; false for the last request."""
     try:
         request = json.loads(line)
         if request.get("quit"):
@@ -98,7 +123,7 @@ def arguments():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--threads", type=int, required=True, help="threads DuckDB may use")
-    parser.add_argument("--data", type=Path, required=True, help="directory of the Parquet files")
+    parser.add_argument("--data", type=Path, help="directory of the Parquet files")
     return parser.parse_args()
 
 
@@ -122,7 +147,14 @@ def main():
     }
     reply(loaded)
     for line in sys.stdin:
-        if not respond(connection, line):
+        statements = statements_of(line)
+        if statements is not None:
+            try:
+                connection = reset(options, statements)
+                reply({"reset": len(statements)})
+            except duckdb.Error as error:
+                reply({"error": str(error)})
+        elif not respond(connection, line):
             break
     reply({"peak_rss_bytes": memory("VmHWM")})
     return 0

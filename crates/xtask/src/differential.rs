@@ -1,0 +1,32 @@
+//! `cargo xtask differential`: random queries, answered by Atoll under many settings and by DuckDB.
+//! The comparison itself is in `bench`; this builds it and passes its arguments on.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result, ensure};
+
+use crate::cargo;
+
+/// Builds and runs it with these arguments; its exit code.
+///
+/// # Errors
+/// When it cannot be built or started.
+pub fn run(root: &Path, arguments: &[&str]) -> Result<ExitCode> {
+    let status = cargo()
+        .current_dir(root)
+        .args(["build", "--locked", "--release", "--package", "atoll-bench"])
+        .status()
+        .context("cargo did not start")?;
+    ensure!(status.success(), "atoll-bench cannot be built");
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
+    let program = root.join(target).join("release/atoll-bench");
+    let status = Command::new(&program)
+        .arg("differential")
+        .args(arguments)
+        .status()
+        .with_context(|| format!("{} cannot be started", program.display()))?;
+    let code = status.code().and_then(|code| u8::try_from(code).ok());
+    Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
+}
