@@ -20,14 +20,13 @@ trait FloatType: ArrowPrimitiveType {
 }
 
 macro_rules! float {
-    ($type:ty, $bits:ty, infinity: $infinity:literal, nan: $nan:literal) => {
+    ($type:ty, negative zero: $zero:literal, nan: $nan:literal) => {
         impl FloatType for $type {
             #[inline(always)]
             fn is_canonical(value: Self::Native) -> bool {
-                const SIGN: $bits = 1 << (<$bits>::BITS - 1);
                 let bits = value.to_bits();
                 // Without short circuits: a loop over this is vectorised.
-                (bits != SIGN) & ((bits & !SIGN <= $infinity) | (bits == $nan))
+                (bits != $zero) & (!value.is_nan() | (bits == $nan))
             }
 
             fn canonical(value: Self::Native) -> Self::Native {
@@ -41,9 +40,9 @@ macro_rules! float {
     };
 }
 
-float!(Float16Type, u16, infinity: 0x7c00, nan: 0x7e00);
-float!(Float32Type, u32, infinity: 0x7f80_0000, nan: 0x7fc0_0000);
-float!(Float64Type, u64, infinity: 0x7ff0_0000_0000_0000, nan: 0x7ff8_0000_0000_0000);
+float!(Float16Type, negative zero: 0x8000, nan: 0x7e00);
+float!(Float32Type, negative zero: 0x8000_0000, nan: 0x7fc0_0000);
+float!(Float64Type, negative zero: 0x8000_0000_0000_0000, nan: 0x7ff8_0000_0000_0000);
 
 /// The same values in the canonical form. An array that is in it already, as nearly all are, is
 /// returned as it is, after one look at its values.

@@ -6,6 +6,7 @@ use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::utils::take_function_args;
 use datafusion::common::{Result, internal_err};
 use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::interval_arithmetic::Interval;
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility,
@@ -51,6 +52,13 @@ impl ScalarUDFImpl for Canonical {
     fn return_field_from_args(&self, arguments: ReturnFieldArgs) -> Result<FieldRef> {
         let [argument] = take_function_args(NAME, arguments.arg_fields)?;
         Ok(Arc::clone(argument))
+    }
+
+    /// The argument's: −0.0 is within every bound that 0.0 is in. Without one, DataFusion's search for
+    /// orderings fails where it computes with the bounds of an expression around this one.
+    fn evaluate_bounds(&self, input: &[&Interval]) -> Result<Interval> {
+        let [argument] = take_function_args(NAME, input)?;
+        Ok((*argument).clone())
     }
 
     fn is_strict(&self) -> bool {

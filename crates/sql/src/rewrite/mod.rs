@@ -4,8 +4,10 @@
 //! |---|---|---|
 //! | [`CountedCopies`] | INTERSECT ALL and EXCEPT ALL that count copies | behind the coercion of types, before floats get their form |
 //! | [`EmbeddedSubqueries`] | IN and EXISTS inside of expressions, with NULL as SQL has it | before subqueries become joins |
+//! | [`ComputedKeys`] | sort keys that are computed, as columns | last among the logical rules that DataFusion has |
 
 mod copies;
+mod keys;
 mod membership;
 mod subqueries;
 
@@ -14,6 +16,7 @@ use std::sync::Arc;
 use datafusion::optimizer::{Optimizer, OptimizerRule};
 
 pub(crate) use copies::CountedCopies;
+pub(crate) use keys::ComputedKeys;
 pub(crate) use subqueries::EmbeddedSubqueries;
 
 /// DataFusion's rule that makes joins of subqueries.
@@ -24,6 +27,7 @@ pub(crate) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let mut rules = Optimizer::new().rules;
     let at = rules.iter().position(|rule| rule.name() == DECORRELATE).unwrap_or(0);
     rules.insert(at, Arc::new(EmbeddedSubqueries));
+    rules.push(Arc::new(ComputedKeys));
     rules
 }
 

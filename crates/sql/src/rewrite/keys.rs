@@ -1,0 +1,174 @@
+//! Sort keys that are computed, as columns.
+//!
+//! Where rows have to come in an order, DataFusion 55.2 looks at how its keys are computed. Of a negation,
+//! an absolute value or a comparison it wants bounds, and where it knows none for what is inside, such
+//! as a product, the look fails (`update_properties` in physical-expr/equivalence/properties): `ORDER
+//! BY -(a * b)` is refused, because the plan "does not satisfy order requirements". Here the keys of
+//! sorts, windows and ordered aggregates are computed by a projection below, once, and are columns.
+
+use std::sync::Arc;
+
+use datafusion::common::alias::AliasGenerator;
+use datafusion::common::tree_node::Transformed;
+use datafusion::common::{Column, Result};
+use datafusion::logical_expr::expr::Sort as SortKey;
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, Projection, Sort, Window};
+use datafusion::optimizer::optimizer::ApplyOrder;
+use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
+
+/// Computes sort keys below; see the module.
+#[derive(Debug, Default)]
+pub(crate) struct ComputedKeys;
+
+impl OptimizerRule for ComputedKeys {
+    fn name(&self) -> &str {
+        "computed_keys"
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        Some(ApplyOrder::BottomUp)
+    }
+
+    fn supports_rewrite(&self) -> bool {
+        true
+    }
+
+    fn rewrite(
+        &self,
+        plan: LogicalPlan,
+        config: &dyn OptimizerConfig,
+    ) -> Result<Transformed<LogicalPlan>> {
+        let keys = Keys { names: config.alias_generator(), found: Vec::new() };
+        match plan {
+            LogicalPlan::Sort(sort) => keys.of_sort(sort),
+            LogicalPlan::Window(window) => keys.of_window(window),
+            LogicalPlan::Aggregate(aggregate) => keys.of_aggregate(aggregate),
+            plan => Ok(Transformed::no(plan)),
+        }
+    }
+}
+
+/// Computed keys and the names of their columns.
+struct Keys<'a> {
+    names: &'a AliasGenerator,
+    found: Vec<(Expr, String)>,
+}
+
+impl Keys<'_> {
+    fn of_sort(mut self, mut sort: Sort) -> Result<Transformed<LogicalPlan>> {
+        sort.expr = self.sort_columns(sort.expr);
+        if self.found.is_empty() {
+            return Ok(Transformed::no(LogicalPlan::Sort(sort)));
+        }
+        let columns = columns(&sort.input);
+        sort.input = self.computed_over(sort.input)?;
+        Ok(Transformed::yes(project(columns, Arc::new(LogicalPlan::Sort(sort)))?))
+    }
+
+    fn of_window(mut self, mut window: Window) -> Result<Transformed<LogicalPlan>> {
+        let names = NamePreserver::new_for_projection();
+        let by_columns = |function: Expr| {
+            let name = names.save(&function);
+            name.restore(self.window_by_columns(function))
+        };
+        window.window_expr = window.window_expr.into_iter().map(by_columns).collect();
+        if self.found.is_empty() {
+            return Ok(Transformed::no(LogicalPlan::Window(window)));
+        }
+        let columns = window.schema.columns().into_iter().map(Expr::Column).collect();
+        let input = self.computed_over(window.input)?;
+        let window = Window::try_new(window.window_expr, input)?;
+        Ok(Transformed::yes(project(columns, Arc::new(LogicalPlan::Window(window)))?))
+    }
+
+    fn of_aggregate(mut self, mut aggregate: Aggregate) -> Result<Transformed<LogicalPlan>> {
+        let names = NamePreserver::new_for_projection();
+        let by_columns = |function: Expr| {
+            let name = names.save(&function);
+            name.restore(self.aggregate_by_columns(function))
+        };
+        aggregate.aggr_expr = aggregate.aggr_expr.into_iter().map(by_columns).collect();
+        if self.found.is_empty() {
+            return Ok(Transformed::no(LogicalPlan::Aggregate(aggregate)));
+        }
+        aggregate.input = self.computed_over(aggregate.input)?;
+        Ok(Transformed::yes(LogicalPlan::Aggregate(aggregate)))
+    }
+
+    fn window_by_columns(&mut self, function: Expr) -> Expr {
+        match function {
+            Expr::Alias(mut alias) => {
+                *alias.expr = self.window_by_columns(*alias.expr);
+                Expr::Alias(alias)
+            }
+            Expr::WindowFunction(mut function) => {
+                let params = &mut function.params;
+                let parts = std::mem::take(&mut params.partition_by);
+                params.partition_by = parts.into_iter().map(|key| self.column(key)).collect();
+                params.order_by = self.sort_columns(std::mem::take(&mut params.order_by));
+                Expr::WindowFunction(function)
+            }
+            other => other,
+        }
+    }
+
+    /// Arguments that are keys too become the same columns: with DISTINCT they have to be equal.
+    fn aggregate_by_columns(&mut self, function: Expr) -> Expr {
+        match function {
+            Expr::Alias(mut alias) => {
+                *alias.expr = self.aggregate_by_columns(*alias.expr);
+                Expr::Alias(alias)
+            }
+            Expr::AggregateFunction(mut function) => {
+                let params = &mut function.params;
+                params.order_by = self.sort_columns(std::mem::take(&mut params.order_by));
+                for argument in &mut params.args {
+                    if let Some(column) = self.known(argument) {
+                        *argument = column;
+                    }
+                }
+                Expr::AggregateFunction(function)
+            }
+            other => other,
+        }
+    }
+
+    fn sort_columns(&mut self, keys: Vec<SortKey>) -> Vec<SortKey> {
+        keys.into_iter().map(|key| SortKey { expr: self.column(key.expr), ..key }).collect()
+    }
+
+    /// What a key is to be replaced by: itself, or the column that holds it.
+    fn column(&mut self, key: Expr) -> Expr {
+        let key = key.unalias();
+        if matches!(key, Expr::Column(_) | Expr::OuterReferenceColumn(..) | Expr::Literal(..)) {
+            return key;
+        }
+        if let Some(column) = self.known(&key) {
+            return column;
+        }
+        let name = self.names.next("__key");
+        self.found.push((key, name.clone()));
+        Expr::Column(Column::from_name(name))
+    }
+
+    fn known(&self, key: &Expr) -> Option<Expr> {
+        let (_, name) = self.found.iter().find(|(found, _)| found == key)?;
+        Some(Expr::Column(Column::from_name(name)))
+    }
+
+    /// The input with one more column for each key.
+    fn computed_over(self, input: Arc<LogicalPlan>) -> Result<Arc<LogicalPlan>> {
+        let mut all = columns(&input);
+        all.extend(self.found.into_iter().map(|(key, name)| key.alias(name)));
+        project(all, input).map(Arc::new)
+    }
+}
+
+fn columns(plan: &LogicalPlan) -> Vec<Expr> {
+    plan.schema().columns().into_iter().map(Expr::Column).collect()
+}
+
+fn project(columns: Vec<Expr>, input: Arc<LogicalPlan>) -> Result<LogicalPlan> {
+    Projection::try_new(columns, input).map(LogicalPlan::Projection)
+}
