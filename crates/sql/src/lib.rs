@@ -5,6 +5,7 @@
 //! rules, and the knowledge base as tables. It is a crate of its own because it is the only library
 //! that names DataFusion and Arrow; what others need of Arrow they take from [`arrow`].
 
+mod catalog;
 mod decimal;
 mod error;
 pub mod exchange;
@@ -21,6 +22,7 @@ mod system;
 mod table;
 mod task;
 pub mod tpch;
+mod volatile;
 
 pub use datafusion;
 pub use datafusion::arrow;

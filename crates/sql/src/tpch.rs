@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use atoll_runtime::WorkerId;
 use datafusion::arrow::array::{RecordBatch, RecordBatchReader};
-use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::{Result, exec_err};
 use futures::future::BoxFuture;
 use tpchgen::generators::{
@@ -17,8 +16,8 @@ use tpchgen_arrow::{
 };
 
 use crate::Session;
+use crate::table::stored_schema;
 use crate::table::writer::ChunkWriter;
-use crate::table::{PlacedTable, stored_schema};
 use crate::task::BoundTask;
 
 /// The text of query `number`, 1 to 22, with the parameters of TPC-H's validation run.
@@ -131,13 +130,13 @@ async fn load_table(session: &Session, table: &'static str, scale: f64) -> Resul
     let runtime = session.runtime();
     let small = matches!(table, "region" | "nation") || scale < PARALLEL_SCALE;
     let parts = if small { 1 } else { runtime.worker_count() };
-    let destination = session.destination(session.placement());
-    let schema: SchemaRef = stored_schema(&part(table, scale, 1, 1)?.schema());
+    let schema = stored_schema(&part(table, scale, 1, 1)?.schema());
+    let placed = session.new_table(session.resolve(table.into()), session.placement(), schema);
     let mut tasks = Vec::with_capacity(parts);
     for number in 0..parts {
         let worker = WorkerId(number as u32);
         let node = runtime.node_of(worker);
-        let mut writer = ChunkWriter::new(destination.clone(), schema.clone(), node, number);
+        let mut writer = ChunkWriter::new(&placed, node, number);
         tasks.push(BoundTask::new(runtime.spawn_on(worker, async move {
             for batch in part(table, scale, number as i32 + 1, parts as i32)? {
                 let batch: RecordBatch = batch?;
@@ -153,8 +152,8 @@ async fn load_table(session: &Session, table: &'static str, scale: f64) -> Resul
         let loaded = task.join(&format!("generating {table}")).await?;
         chunks.extend(loaded.into_iter().map(Arc::new));
     }
-    let placed = PlacedTable::new(table, runtime.clone(), destination, schema, chunks);
+    let placed = placed.with(chunks);
     let snapshot = placed.snapshot();
-    session.register(table, placed)?;
+    session.register(placed)?;
     Ok(Loaded { table, rows: snapshot.rows, bytes: snapshot.memory_bytes() })
 }

@@ -9,6 +9,7 @@
 //! | [`UnspilledLoops`] | nested-loop joins that do not spill where that loses rows | after projections are pushed down |
 //! | [`NestedKeys`] | joins by nested keys without filters for their probe side | before dynamic filters |
 //! | [`YieldingJoins`] | joins that yield, so that they can be cancelled | after scans yield |
+//! | `VolatileFences` | filters that stay above the volatile calls whose results they test | before filters sink |
 //! | `PlaceOnHomes` | exchanges and gathers that keep work at its home | before dynamic filters |
 
 mod common_cuts;
@@ -34,12 +35,16 @@ pub(crate) use yielding::YieldingJoins;
 use crate::exchange::{self, Rules};
 use crate::group::{GroupByPrimitive, GroupExec};
 use crate::join::UnspilledLoopExec;
+use crate::volatile::VolatileFences;
 
 /// DataFusion's rule that plans exchanges and sorts; ours that change what needs them stand before.
 const REQUIREMENTS: &str = "EnsureRequirements";
 
 /// DataFusion's rule that has scans yield.
 const COOPERATIVE: &str = "EnsureCooperative";
+
+/// DataFusion's rule that has filters sink.
+const FILTERS: &str = "FilterPushdown";
 
 /// The physical rules of a session with these workers, this memory and tuning, whose limit is `limit`
 /// bytes.
@@ -56,6 +61,8 @@ pub(crate) fn physical_rules(primitives: &PrimitiveContext, limit: usize) -> Rul
     rules.insert(at, Arc::new(GroupByPrimitive::new(primitives.clone())));
     rules.insert(at, Arc::new(CommonCuts));
     rules.insert(at, Arc::new(MergeJoin::new(limit)));
+    let filters_sink = rules.iter().position(|rule| rule.name() == FILTERS).unwrap_or(0);
+    rules.insert(filters_sink, Arc::new(VolatileFences));
     rules
 }
 
@@ -74,7 +81,7 @@ mod tests {
     #[test]
     fn the_rule_before_which_ours_stand_is_in_datafusions_list() {
         let rules = PhysicalOptimizer::new().rules;
-        for name in [REQUIREMENTS, COOPERATIVE] {
+        for name in [REQUIREMENTS, COOPERATIVE, FILTERS] {
             assert_eq!(rules.iter().filter(|rule| rule.name() == name).count(), 1, "{name}");
         }
     }

@@ -116,6 +116,11 @@ impl ScanExec {
         self.snapshot.rows
     }
 
+    /// What it counts while it runs, which outlives it.
+    pub(crate) fn counts(&self) -> ExecutionPlanMetricsSet {
+        self.metrics.clone()
+    }
+
     /// The same scan cut at other points of the column it is cut by; none where that would read
     /// much of the table from another node.
     pub(crate) fn with_cut_points(&self, points: &[i64]) -> Result<Option<Self>> {

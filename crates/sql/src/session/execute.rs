@@ -6,23 +6,22 @@ use atoll_placement::Strategy;
 use atoll_runtime::WorkerId;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
-use datafusion::common::{DataFusionError, Result};
-use datafusion::execution::SendableRecordBatchStream;
-use datafusion::logical_expr::{DdlStatement, LogicalPlan};
-use datafusion::physical_plan::{ExecutionPlan, execute_stream};
-use datafusion::prelude::DataFrame;
-use futures::StreamExt;
+use datafusion::common::{DataFusionError, Result, internal_datafusion_err};
+use datafusion::execution::SessionState;
+use datafusion::logical_expr::{DdlStatement, LogicalPlan, Statement as PlanStatement};
+use datafusion::sql::parser::Statement as Parsed;
+use datafusion::sql::sqlparser::ast::Statement as Ast;
 use futures::future::BoxFuture;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::options::{AggregateMethod, JoinMethod, parse_placement};
-use super::statement::parse;
-use super::{AtollOptions, Session};
+use super::Session;
+use super::drive::Query;
+use super::options::parse_placement;
+use super::planner::{Planner, plan_physical};
+use super::progress::Progress;
+use super::statement::{not_null, parse};
 use crate::error::SqlError;
-use crate::lab;
-use crate::rules;
-use crate::scan::ScanExec;
 use crate::task::BoundTask;
 
 /// Batches that may wait for the client before the query pauses.
@@ -37,42 +36,6 @@ pub struct QueryResult {
     progress: Progress,
     tag: Option<String>,
     sql: String,
-}
-
-/// How far a query's scans are.
-#[derive(Clone, Debug, Default)]
-pub struct Progress {
-    plan: Option<Arc<dyn ExecutionPlan>>,
-    rows: u64,
-}
-
-impl Progress {
-    fn of(plan: &Arc<dyn ExecutionPlan>) -> Self {
-        let mut rows = 0;
-        for_each_scan(plan, &mut |scan| rows += scan.table_rows() as u64);
-        Self { plan: Some(Arc::clone(plan)), rows }
-    }
-
-    /// Rows of placed tables read so far, and to be read at most. Both are 0 for a query without
-    /// such tables.
-    pub fn rows(&self) -> (u64, u64) {
-        let mut read = 0;
-        if let Some(plan) = &self.plan {
-            for_each_scan(plan, &mut |scan| {
-                let metrics = scan.metrics();
-                let scanned = metrics.and_then(|metrics| metrics.sum_by_name("rows_scanned"));
-                read += scanned.map_or(0, |value| value.as_usize() as u64);
-            });
-        }
-        (read, self.rows)
-    }
-}
-
-fn for_each_scan(plan: &Arc<dyn ExecutionPlan>, visit: &mut impl FnMut(&ScanExec)) {
-    if let Some(scan) = plan.downcast_ref::<ScanExec>() {
-        visit(scan);
-    }
-    plan.children().into_iter().for_each(|child| for_each_scan(child, visit));
 }
 
 impl QueryResult {
@@ -169,28 +132,41 @@ impl Session {
 
     async fn try_run(&self, sql: &str) -> Result<QueryResult> {
         let placed = parse(sql)?;
-        let plan = self.context.state().statement_to_plan(placed.statement).await?;
+        let planner = self.planner();
+        let form = Form::of(&placed.statement);
+        let plan = planner.plan(placed.statement).await?;
         let strategy = match &placed.placement {
             Some(placement) => parse_placement(placement)?,
             None => self.placement(),
         };
+        let (plan, executed) = self.prepared.bound(&planner, plan).await?;
+        let form = executed.as_ref().map_or(form, Form::of_ast);
         match plan {
-            LogicalPlan::Ddl(ddl) => self.define(ddl, strategy, sql).await,
+            LogicalPlan::Ddl(ddl) => self.define(planner, ddl, form, strategy, sql).await,
+            LogicalPlan::Statement(PlanStatement::Prepare(prepare)) => {
+                self.prepared.keep(&prepare, form.kept()?)?;
+                Ok(QueryResult::done(first_word(sql), sql))
+            }
+            LogicalPlan::Statement(PlanStatement::Deallocate(deallocate)) => {
+                self.prepared.remove(&deallocate.name)?;
+                Ok(QueryResult::done(first_word(sql), sql))
+            }
             LogicalPlan::Statement(_) => {
-                let kind = first_word(sql);
                 let frame = self.context.execute_logical_plan(plan).await?;
                 match frame.logical_plan() {
-                    LogicalPlan::EmptyRelation(_) => Ok(QueryResult::done(kind, sql)),
-                    _ => self.query(frame.logical_plan().clone(), sql).await,
+                    LogicalPlan::EmptyRelation(_) => Ok(QueryResult::done(first_word(sql), sql)),
+                    _ => self.query(planner.state, frame.logical_plan().clone(), sql).await,
                 }
             }
-            plan => self.query(plan, sql).await,
+            plan => self.query(planner.state, plan, sql).await,
         }
     }
 
     async fn define(
         &self,
+        planner: Planner,
         ddl: DdlStatement,
+        form: Form,
         strategy: Strategy,
         sql: &str,
     ) -> Result<QueryResult> {
@@ -199,12 +175,20 @@ impl Session {
                 let session = self.clone();
                 // The load is driven from a pool as well, so that what it awaits runs there.
                 let created = self.runtime.spawn_on(WorkerId(0), async move {
-                    Box::pin(session.create_table(create, strategy)).await
+                    Box::pin(session.create_table(planner, create, &form.not_null, strategy)).await
                 });
                 match BoundTask::new(created).join("carrying out the statement").await? {
                     Some(rows) => format!("CREATE TABLE {rows}"),
                     None => "CREATE TABLE: exists already".to_owned(),
                 }
+            }
+            DdlStatement::CreateView(create) => {
+                self.create_view(&planner, create, form.kept()?)?;
+                first_words(sql)
+            }
+            DdlStatement::CreateExternalTable(create) => {
+                self.create_external_table(&planner, *create).await?;
+                first_words(sql)
             }
             ddl => {
                 self.context.execute_logical_plan(LogicalPlan::Ddl(ddl)).await?;
@@ -214,100 +198,49 @@ impl Session {
         Ok(QueryResult::done(tag, sql))
     }
 
-    async fn query(&self, plan: LogicalPlan, sql: &str) -> Result<QueryResult> {
-        let physical = plan_physical(self, &plan).await?;
+    pub(super) async fn query(
+        &self,
+        state: SessionState,
+        plan: LogicalPlan,
+        sql: &str,
+    ) -> Result<QueryResult> {
+        let physical = plan_physical(&state, &plan).await?;
         let schema = physical.schema();
         let progress = Progress::of(&physical);
         let (sender, batches) = mpsc::channel(CLIENT_BATCHES);
-        let session = self.clone();
+        let query = Query { state, plan, progress: progress.clone() };
         let driver = self.runtime.spawn_on(WorkerId(0), async move {
-            session.drive(plan, physical, sender).await;
+            query.drive(physical, sender).await;
         });
         let driver = Some(driver);
         Ok(QueryResult { schema, batches, driver, progress, tag: None, sql: sql.to_owned() })
     }
+}
 
-    /// Runs a plan to its end. Where hash tables outgrow the memory limit before the first row is out
-    /// the query is planned again with operators that spill.
-    async fn drive(
-        &self,
-        logical: LogicalPlan,
-        physical: Arc<dyn ExecutionPlan>,
-        sender: mpsc::Sender<Result<RecordBatch>>,
-    ) {
-        let _running = lab::Query::begins();
-        let context = self.context.task_ctx();
-        let retry = rules::has_hash_tables(&physical) && !has_effects(&logical);
-        let first = match execute_stream(physical, context) {
-            Ok(stream) => send_all(stream, &sender, retry).await,
-            Err(error) => Some(error),
-        };
-        let Some(error) = first else { return };
-        let exhausted = matches!(error.find_root(), DataFusionError::ResourcesExhausted(_));
-        if !(retry && exhausted) {
-            // The client may have gone; then nobody is left to tell.
-            let _ = sender.send(Err(error)).await;
-            return;
-        }
-        let error = match self.spilling(&logical).await {
-            Ok(stream) => send_all(stream, &sender, false).await,
-            Err(error) => Some(error),
-        };
-        if let Some(error) = error {
-            let _ = sender.send(Err(error)).await;
+/// What of a statement's text is needed once it is planned.
+struct Form {
+    /// The statement, where it is kept under a name.
+    statement: Option<Ast>,
+    /// For each column that it declares, whether it is NOT NULL.
+    not_null: Vec<bool>,
+}
+
+impl Form {
+    fn of(statement: &Parsed) -> Self {
+        match statement {
+            Parsed::Statement(ast) => Self::of_ast(ast),
+            _ => Self { statement: None, not_null: Vec::new() },
         }
     }
 
-    async fn spilling(&self, plan: &LogicalPlan) -> Result<SendableRecordBatchStream> {
-        let mut state = self.context.state();
-        if let Some(options) = state.config_mut().options_mut().extensions.get_mut::<AtollOptions>()
-        {
-            options.join = JoinMethod::Merge;
-            options.aggregate = AggregateMethod::Off;
-        }
-        let context = state.task_ctx();
-        let physical = DataFrame::new(state, plan.clone()).create_physical_plan().await?;
-        execute_stream(physical, context)
+    fn of_ast(ast: &Ast) -> Self {
+        let is_kept = matches!(ast, Ast::CreateView(_) | Ast::Prepare { .. });
+        Self { statement: is_kept.then(|| ast.clone()), not_null: not_null(ast) }
     }
-}
 
-/// Sends batches until the end, the client's departure or an error. With `retry`, memory that runs
-/// out before the first batch was sent is returned to be tried otherwise; so is any other error.
-async fn send_all(
-    mut stream: SendableRecordBatchStream,
-    sender: &mpsc::Sender<Result<RecordBatch>>,
-    retry: bool,
-) -> Option<DataFusionError> {
-    let mut sent = false;
-    while let Some(batch) = stream.next().await {
-        match batch {
-            Ok(batch) if batch.num_rows() == 0 => {}
-            Ok(batch) => {
-                sent = true;
-                if sender.send(Ok(batch)).await.is_err() {
-                    return None;
-                }
-            }
-            Err(error) if sent && retry => {
-                let _ = sender.send(Err(error)).await;
-                return None;
-            }
-            Err(error) => return Some(error),
-        }
+    fn kept(self) -> Result<Ast> {
+        self.statement.ok_or_else(|| internal_datafusion_err!("the statement was not kept"))
     }
-    None
-}
-
-fn has_effects(plan: &LogicalPlan) -> bool {
-    matches!(plan, LogicalPlan::Dml(_) | LogicalPlan::Copy(_))
-}
-
-/// The physical plan of a logical one, by the session's rules.
-pub(super) async fn plan_physical(
-    session: &Session,
-    plan: &LogicalPlan,
-) -> Result<Arc<dyn ExecutionPlan>> {
-    DataFrame::new(session.context.state(), plan.clone()).create_physical_plan().await
 }
 
 fn first_word(sql: &str) -> String {

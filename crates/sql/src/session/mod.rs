@@ -1,10 +1,17 @@
 //! A session: tables, settings, and the execution of statements on the workers.
 
 mod create;
+mod drive;
 mod execute;
+mod homonyms;
 mod memory;
 pub(crate) mod options;
+mod planner;
+mod prepared;
+mod progress;
 mod statement;
+#[cfg(test)]
+mod tests;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -14,8 +21,10 @@ use atoll_placement::{Arena, ArenaOptions, Kernel, Strategy};
 use atoll_primitives::{Context as PrimitiveContext, Tuning};
 use atoll_runtime::Runtime;
 use atoll_topology::{Bytes, Fact, Knowledge, Machine};
-use datafusion::catalog::{CatalogProvider, TableProvider};
-use datafusion::common::{DataFusionError, Result};
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::catalog::{CatalogProvider, UrlTableFactory};
+use datafusion::common::{ResolvedTableReference, Result, TableReference};
+use datafusion::datasource::dynamic_file::DynamicListTableFactory;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::{FairSpillPool, MemoryPool, TrackConsumersPool};
@@ -23,16 +32,20 @@ use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use futures::future::BoxFuture;
 
-pub use execute::{Progress, QueryResult};
+pub use execute::QueryResult;
 pub use options::{AggregateMethod, AtollOptions, JoinMethod};
+pub use progress::Progress;
 pub use statement::{Statement, split_statements};
 
+use crate::catalog::{CATALOG, Catalogs, SCHEMA};
 use crate::decimal::NarrowDecimals;
 use crate::float::CanonicalFloats;
 use crate::rewrite::CountedCopies;
 use crate::table::PlacedTable;
 use crate::table::writer::Destination;
+use crate::volatile::VolatileFilters;
 use memory::PoolBudget;
+use prepared::PreparedStatements;
 
 /// How a session is set up.
 #[derive(Clone, Debug)]
@@ -68,6 +81,8 @@ impl Default for SessionOptions {
 #[derive(Clone)]
 pub struct Session {
     context: SessionContext,
+    catalogs: Catalogs,
+    prepared: Arc<PreparedStatements>,
     runtime: Runtime,
     arena: Arena,
 }
@@ -102,25 +117,28 @@ impl Session {
         let knowledge = Arc::new(Knowledge { machine, facts: options.facts });
         let primitives = PrimitiveContext::new(runtime.clone(), arena.clone())
             .with_tuning(Tuning::of(&knowledge));
+        let files = options.files.then(|| Arc::new(DynamicListTableFactory::default()));
+        let catalogs = Catalogs::new(files.clone().map(|files| files as Arc<dyn UrlTableFactory>));
         let state = SessionStateBuilder::new()
             .with_config(config(&runtime, options.placement))
+            .with_catalog_list(Arc::new(catalogs.clone()))
             .with_runtime_env(environment)
             .with_default_features()
             .with_analyzer_rule(Arc::new(CountedCopies))
             .with_analyzer_rule(Arc::new(CanonicalFloats))
             .with_optimizer_rules(crate::rewrite::optimizer_rules())
+            .with_analyzer_rule(Arc::new(VolatileFilters))
             .with_optimizer_rule(Arc::new(NarrowDecimals))
             .with_physical_optimizer_rules(crate::rules::physical_rules(&primitives, limit))
             .build();
-        let mut context = SessionContext::new_with_state(state);
+        let context = SessionContext::new_with_state(state);
         crate::functions::register(&context);
-        // Taken before file names become tables, which wraps every catalog anew at each look-up.
-        let catalog = default_catalog(&context)?;
-        if options.files {
-            context = context.enable_url_table();
+        if let Some(files) = files {
+            files.session_store().with_state(context.state_weak_ref());
         }
-        let session = Self { context, runtime, arena };
-        crate::system::register(&session, &knowledge, &catalog)?;
+        let prepared = Arc::default();
+        let session = Self { context, catalogs, prepared, runtime, arena };
+        crate::system::register(&session, &knowledge)?;
         Ok(session)
     }
 
@@ -160,7 +178,12 @@ impl Session {
         state.config_options().extensions.get::<AtollOptions>().cloned().unwrap_or_default()
     }
 
-    pub(crate) fn destination(&self, strategy: Strategy) -> Destination {
+    /// The names of its tables.
+    pub(crate) fn catalogs(&self) -> &Catalogs {
+        &self.catalogs
+    }
+
+    fn destination(&self, strategy: Strategy) -> Destination {
         Destination { machine: Arc::clone(self.machine()), arena: self.arena.clone(), strategy }
     }
 
@@ -173,7 +196,7 @@ impl Session {
             for schema_name in catalog.schema_names() {
                 let tables = catalog.schema(&schema_name).map(|schema| schema.table_names());
                 names.extend(tables.into_iter().flatten().map(|name| match schema_name.as_str() {
-                    "public" => name,
+                    SCHEMA => name,
                     other => format!("{other}.{name}"),
                 }));
             }
@@ -192,25 +215,28 @@ impl Session {
         })
     }
 
-    /// Registers a table of chunks under its name, in place of one that has it.
-    pub(crate) fn register(
-        &self,
-        name: impl Into<datafusion::common::TableReference>,
-        table: PlacedTable,
-    ) -> Result<()> {
-        let name = name.into();
-        let table: Arc<dyn TableProvider> = Arc::new(table);
-        self.context.deregister_table(name.clone())?;
-        self.context.register_table(name, table)?;
-        Ok(())
+    /// The full name of a table.
+    pub(crate) fn resolve(&self, name: TableReference) -> ResolvedTableReference {
+        let state = self.context.state();
+        let defaults = &state.config_options().catalog;
+        name.resolve(&defaults.default_catalog, &defaults.default_schema)
     }
-}
 
-fn default_catalog(context: &SessionContext) -> Result<Arc<dyn CatalogProvider>> {
-    let name = context.state().config_options().catalog.default_catalog.clone();
-    context
-        .catalog(&name)
-        .ok_or_else(|| DataFusionError::Internal(format!("there is no catalog '{name}'")))
+    /// A table without rows that is not in the catalogs yet.
+    pub(crate) fn new_table(
+        &self,
+        at: ResolvedTableReference,
+        placement: Strategy,
+        schema: SchemaRef,
+    ) -> PlacedTable {
+        let (catalogs, runtime) = (self.catalogs.downgrade(), self.runtime.clone());
+        PlacedTable::new(at, catalogs, runtime, self.destination(placement), schema)
+    }
+
+    /// Puts a table into the catalogs under its name, in place of one that has it.
+    pub(crate) fn register(&self, table: PlacedTable) -> Result<()> {
+        self.catalogs.put(&table.at().clone(), |_| Ok(Arc::new(table)))
+    }
 }
 
 /// The placed tables of a catalog with their names (`schema.table` outside of `public`), ordered by
@@ -225,7 +251,7 @@ pub(crate) async fn placed_tables(
             let Some(table) = schema.table(&name).await? else { continue };
             if let Some(placed) = table.downcast_ref::<PlacedTable>() {
                 let full = match schema_name.as_str() {
-                    "public" => name,
+                    SCHEMA => name,
                     other => format!("{other}.{name}"),
                 };
                 tables.push((full, placed.clone()));
@@ -245,7 +271,8 @@ fn config(runtime: &Runtime, placement: Strategy) -> SessionConfig {
     let mut config = SessionConfig::new()
         .with_target_partitions(runtime.worker_count())
         .with_information_schema(true)
-        .with_default_catalog_and_schema("atoll", "public");
+        .with_default_catalog_and_schema(CATALOG, SCHEMA)
+        .with_create_default_catalog_and_schema(false);
     let options = config.options_mut();
     options.sql_parser.collect_spans = true;
     options.optimizer.hash_join_single_partition_threshold = BROADCAST_BYTES;

@@ -33,7 +33,7 @@ pub(super) fn facts(knowledge: Arc<Knowledge>) -> SystemTable {
             ("at", Timestamp(Microsecond, None), true),
             ("age_seconds", Float64, true),
         ],
-        Box::new(move || {
+        Box::new(move |_| {
             let facts: Vec<_> = knowledge.all_facts().collect();
             let facts: Vec<&Fact> = facts.iter().map(|fact| &**fact).collect();
             let mut values = vec![
@@ -68,7 +68,7 @@ pub(super) fn latency(knowledge: Arc<Knowledge>) -> SystemTable {
             ("at", Timestamp(Microsecond, None), true),
             ("age_seconds", Float64, true),
         ],
-        Box::new(move || {
+        Box::new(move |_| {
             let is_latency = |q: Quantity| matches!(q, Quantity::Latency | Quantity::LoadedLatency);
             let facts = of_paths(&knowledge, is_latency);
             let mut values = ends(&facts);
@@ -98,7 +98,7 @@ pub(super) fn bandwidth(knowledge: Arc<Knowledge>) -> SystemTable {
             ("at", Timestamp(Microsecond, None), true),
             ("age_seconds", Float64, true),
         ],
-        Box::new(move || {
+        Box::new(move |_| {
             let facts = of_paths(&knowledge, |quantity| quantity.unit() == "GB/s");
             let mut values = ends(&facts);
             values.push(texts(&facts, |fact| fact.quantity.name().to_owned()));
@@ -124,7 +124,7 @@ pub(super) fn links(knowledge: Arc<Knowledge>) -> SystemTable {
             ("latency_ns", Float64, true),
             ("source", Utf8, false),
         ],
-        Box::new(move || {
+        Box::new(move |_| {
             let values = link_values(&knowledge);
             Box::pin(async move { Ok(values) })
         }),

@@ -23,7 +23,7 @@ pub(super) fn nodes(runtime: Runtime) -> SystemTable {
             ("memory_bytes", UInt64, false),
             ("memory_free_bytes", UInt64, true),
         ],
-        Box::new(move || {
+        Box::new(move |_| {
             let runtime = runtime.clone();
             Box::pin(async move { Ok(node_values(&runtime)) })
         }),
@@ -59,7 +59,7 @@ pub(super) fn cpus(machine: Arc<Machine>) -> SystemTable {
             ("node", UInt32, false),
             ("package", UInt32, false),
         ],
-        Box::new(move || {
+        Box::new(move |_| {
             let column = |number: fn(&atoll_topology::Cpu) -> u32| -> ArrayRef {
                 Arc::new(UInt32Array::from_iter_values(machine.cpus.iter().map(number)))
             };
@@ -85,7 +85,7 @@ pub(super) fn distances(machine: Arc<Machine>) -> SystemTable {
             ("distance", UInt32, false),
             ("source", Utf8, false),
         ],
-        Box::new(move || {
+        Box::new(move |_| {
             let values = distance_values(&machine);
             Box::pin(async move { Ok(values) })
         }),

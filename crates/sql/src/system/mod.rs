@@ -16,15 +16,17 @@ use async_trait::async_trait;
 use atoll_topology::Knowledge;
 use datafusion::arrow::array::{ArrayRef, RecordBatch};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use datafusion::catalog::{
-    CatalogProvider, MemorySchemaProvider, SchemaProvider, Session as SessionTrait, TableProvider,
-};
-use datafusion::common::Result;
+use datafusion::catalog::{Session as SessionTrait, TableProvider};
+use datafusion::common::{ResolvedTableReference, Result};
 use datafusion::datasource::memory::MemorySourceConfig;
 use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 
 use crate::Session;
+use crate::catalog::CATALOG;
+
+/// The schema of the system tables.
+const SYSTEM: &str = "atoll";
 
 /// Columns of a system table: name, type, whether a value may be missing.
 type Columns = &'static [(&'static str, DataType, bool)];
@@ -39,8 +41,8 @@ struct SystemTable {
     source: Source,
 }
 
-/// What computes a system table.
-type Source = Box<dyn Fn() -> Values + Send + Sync>;
+/// What computes a system table, from the names of the statement that reads it.
+type Source = Box<dyn Fn(&dyn SessionTrait) -> Values + Send + Sync>;
 
 impl fmt::Debug for SystemTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -60,12 +62,12 @@ impl TableProvider for SystemTable {
 
     async fn scan(
         &self,
-        _: &dyn SessionTrait,
+        session: &dyn SessionTrait,
         projection: Option<&Vec<usize>>,
         _: &[Expr],
         _: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let batch = RecordBatch::try_new(self.schema(), (self.source)().await?)?;
+        let batch = RecordBatch::try_new(self.schema(), (self.source)(session).await?)?;
         let plan =
             MemorySourceConfig::try_new_exec(&[vec![batch]], self.schema(), projection.cloned())?;
         Ok(plan)
@@ -78,14 +80,15 @@ fn table(name: &'static str, columns: Columns, source: Source) -> SystemTable {
 }
 
 /// Registers the schema `atoll` and its tables in the session's catalog.
-pub(crate) fn register(
-    session: &Session,
-    knowledge: &Arc<Knowledge>,
-    catalog: &Arc<dyn CatalogProvider>,
-) -> Result<()> {
-    let schema = MemorySchemaProvider::new();
+pub(crate) fn register(session: &Session, knowledge: &Arc<Knowledge>) -> Result<()> {
     let runtime = session.runtime();
-    let add = |table: SystemTable| schema.register_table(table.name.to_owned(), Arc::new(table));
+    let catalogs = session.catalogs();
+    catalogs.create_schema(CATALOG, SYSTEM);
+    let add = |table: SystemTable| {
+        let (catalog, schema) = (CATALOG.into(), SYSTEM.into());
+        let name = ResolvedTableReference { catalog, schema, table: table.name.into() };
+        catalogs.put(&name, |_| Ok(Arc::new(table)))
+    };
     add(machine::nodes(runtime.clone()))?;
     add(machine::cpus(Arc::clone(session.machine())))?;
     add(machine::distances(Arc::clone(session.machine())))?;
@@ -94,9 +97,5 @@ pub(crate) fn register(
     add(knowledge::bandwidth(Arc::clone(knowledge)))?;
     add(knowledge::links(Arc::clone(knowledge)))?;
     add(workers::workers(runtime.clone()))?;
-    for table in storage::tables(Arc::downgrade(catalog), runtime.clone()) {
-        add(table)?;
-    }
-    catalog.register_schema("atoll", Arc::new(schema))?;
-    Ok(())
+    storage::tables(runtime.clone()).into_iter().try_for_each(add)
 }

@@ -1,33 +1,33 @@
 //! `atoll.tables`, `atoll.columns`, `atoll.pages`: what the placed tables hold and where it lies.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use atoll_placement::verify_pages;
 use atoll_runtime::Runtime;
 use atoll_topology::NodeId;
 use datafusion::arrow::array::{ArrayRef, BooleanArray, StringArray, UInt32Array, UInt64Array};
 use datafusion::arrow::datatypes::DataType::{Boolean, UInt32, UInt64, Utf8};
-use datafusion::catalog::CatalogProvider;
+use datafusion::catalog::CatalogProviderList;
 use datafusion::common::{DataFusionError, Result};
 
 use super::{SystemTable, table};
+use crate::catalog::CATALOG;
 use crate::session::placed_tables;
 use crate::table::PlacedTable;
 
-/// The catalog that owns these tables, so held weakly.
-type Catalog = Weak<dyn CatalogProvider>;
+/// The names that a statement sees, and with them the tables and their rows.
+type Names = Arc<dyn CatalogProviderList>;
 
-async fn placed(catalog: &Catalog) -> Result<Vec<(String, PlacedTable)>> {
-    match catalog.upgrade() {
+async fn placed(names: Names) -> Result<Vec<(String, PlacedTable)>> {
+    match names.catalog(CATALOG) {
         Some(catalog) => placed_tables(catalog.as_ref()).await,
         None => Ok(Vec::new()),
     }
 }
 
 /// The tables about tables.
-pub(super) fn tables(catalog: Catalog, runtime: Runtime) -> Vec<SystemTable> {
-    let (of_columns, of_pages) = (catalog.clone(), catalog.clone());
+pub(super) fn tables(runtime: Runtime) -> Vec<SystemTable> {
     vec![
         table(
             "tables",
@@ -40,9 +40,9 @@ pub(super) fn tables(catalog: Catalog, runtime: Runtime) -> Vec<SystemTable> {
                 ("placement", Utf8, false),
                 ("sorted_by", Utf8, true),
             ],
-            Box::new(move || {
-                let catalog = catalog.clone();
-                Box::pin(async move { Ok(table_values(&placed(&catalog).await?)) })
+            Box::new(|session| {
+                let names = session.catalog_list();
+                Box::pin(async move { Ok(table_values(&placed(names).await?)) })
             }),
         ),
         table(
@@ -55,9 +55,9 @@ pub(super) fn tables(catalog: Catalog, runtime: Runtime) -> Vec<SystemTable> {
                 ("bytes", UInt64, false),
                 ("nulls", UInt64, false),
             ],
-            Box::new(move || {
-                let catalog = of_columns.clone();
-                Box::pin(async move { Ok(column_values(&placed(&catalog).await?)) })
+            Box::new(|session| {
+                let names = session.catalog_list();
+                Box::pin(async move { Ok(column_values(&placed(names).await?)) })
             }),
         ),
         table(
@@ -70,9 +70,9 @@ pub(super) fn tables(catalog: Catalog, runtime: Runtime) -> Vec<SystemTable> {
                 ("bytes", UInt64, false),
                 ("sampled", Boolean, false),
             ],
-            Box::new(move || {
-                let (catalog, runtime) = (of_pages.clone(), runtime.clone());
-                Box::pin(async move { page_values(&placed(&catalog).await?, &runtime) })
+            Box::new(move |session| {
+                let (names, runtime) = (session.catalog_list(), runtime.clone());
+                Box::pin(async move { page_values(&placed(names).await?, &runtime) })
             }),
         ),
     ]

@@ -23,7 +23,7 @@ pub(super) fn workers(runtime: Runtime) -> SystemTable {
             ("bound", Boolean, false),
             ("binding", Utf8, false),
         ],
-        Box::new(move || {
+        Box::new(move |_| {
             let values = worker_values(&runtime);
             Box::pin(async move { Ok(values) })
         }),

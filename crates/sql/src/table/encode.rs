@@ -8,9 +8,10 @@ use datafusion::arrow::array::{
 };
 use datafusion::arrow::compute::{cast, concat, max, min};
 use datafusion::arrow::datatypes::{
-    DataType, Date32Type, Date64Type, Decimal128Type, Field, Int8Type, Int16Type, Int32Type,
-    Int64Type, Schema, SchemaRef, TimeUnit, TimestampMicrosecondType, TimestampMillisecondType,
-    TimestampNanosecondType, TimestampSecondType, UInt16Type, UInt32Type, UInt64Type,
+    DataType, Date32Type, Date64Type, Decimal128Type, Field, FieldRef, Int8Type, Int16Type,
+    Int32Type, Int64Type, Schema, SchemaRef, TimeUnit, TimestampMicrosecondType,
+    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt16Type, UInt32Type,
+    UInt64Type,
 };
 use datafusion::common::{HashMap, Result};
 
@@ -40,6 +41,30 @@ pub(crate) fn stored_schema(schema: &Schema) -> SchemaRef {
         Field::new(field.name(), stored, field.is_nullable())
     });
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
+/// The schema with the declared columns NOT NULL and all others nullable, whatever is known of the
+/// rows that come first: that a query returns no NULL does not forbid later rows to have some.
+pub(crate) fn declared_schema(schema: &Schema, not_null: &[bool]) -> SchemaRef {
+    let fields = schema.fields().iter().enumerate().map(|(column, field)| {
+        let is_not_null = not_null.get(column).copied().unwrap_or(false);
+        Field::new(field.name(), nullable_parts(field.data_type()), !is_not_null)
+    });
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
+fn nullable_parts(data_type: &DataType) -> DataType {
+    let part = |field: &FieldRef| {
+        let data_type = nullable_parts(field.data_type());
+        Arc::new(field.as_ref().clone().with_data_type(data_type).with_nullable(true))
+    };
+    match data_type {
+        DataType::List(item) => DataType::List(part(item)),
+        DataType::LargeList(item) => DataType::LargeList(part(item)),
+        DataType::FixedSizeList(item, length) => DataType::FixedSizeList(part(item), *length),
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(part).collect()),
+        other => other.clone(),
+    }
 }
 
 /// Encodes one column of a chunk, given as its batches, and cuts it into blocks. Floats are brought

@@ -99,18 +99,9 @@ impl ExecutionPlan for InsertExec {
     ) -> Result<SendableRecordBatchStream> {
         let (table, input) = (self.table.clone(), Arc::clone(&self.input));
         let inserted = async move {
-            let before = table.snapshot();
-            let chunks = load(
-                input,
-                context,
-                &table.runtime,
-                &table.destination,
-                &before.schema,
-                before.chunks.len(),
-            )
-            .await?;
+            let chunks = load(input, context, &table).await?;
             let rows: usize = chunks.iter().map(|chunk| chunk.rows).sum();
-            table.append(chunks);
+            table.append(chunks)?;
             let count = Arc::new(UInt64Array::from(vec![rows as u64]));
             Ok(RecordBatch::try_new(count_schema(), vec![count])?)
         };

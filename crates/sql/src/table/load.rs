@@ -7,35 +7,32 @@
 
 use std::sync::Arc;
 
-use atoll_runtime::{Runtime, WorkerId};
-use datafusion::arrow::datatypes::SchemaRef;
+use atoll_runtime::WorkerId;
 use datafusion::common::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use futures::StreamExt;
 
+use super::PlacedTable;
 use super::chunk::{CHUNK_ROWS, Chunk};
-use super::writer::{ChunkWriter, Destination};
+use super::writer::ChunkWriter;
 use crate::task::BoundTask;
 
 /// What a task here does, for its errors.
 const LOADING: &str = "loading the table";
 
-/// Runs `plan` and returns its rows as chunks in the plan's order; the first one has the number
-/// `first`.
+/// Runs `plan` and returns its rows as chunks for `table`, to stand behind those it has, in the plan's
+/// order.
 pub(crate) async fn load(
     plan: Arc<dyn ExecutionPlan>,
     context: Arc<TaskContext>,
-    runtime: &Runtime,
-    destination: &Destination,
-    schema: &SchemaRef,
-    first: usize,
+    table: &PlacedTable,
 ) -> Result<Vec<Arc<Chunk>>> {
     let partitions = plan.output_partitioning().partition_count();
     let chunks = if partitions == 1 {
-        deal(plan.execute(0, context)?, runtime, destination, schema, first).await?
+        deal(plan.execute(0, context)?, table).await?
     } else {
-        in_place(&plan, &context, runtime, destination, schema, first).await?
+        in_place(&plan, &context, table).await?
     };
     Ok(chunks.into_iter().map(Arc::new).collect())
 }
@@ -43,23 +40,16 @@ pub(crate) async fn load(
 async fn in_place(
     plan: &Arc<dyn ExecutionPlan>,
     context: &Arc<TaskContext>,
-    runtime: &Runtime,
-    destination: &Destination,
-    schema: &SchemaRef,
-    first: usize,
+    table: &PlacedTable,
 ) -> Result<Vec<Chunk>> {
+    let (runtime, first) = (table.runtime(), table.snapshot().chunks.len());
     let partitions = plan.output_partitioning().partition_count();
     let mut tasks = Vec::with_capacity(partitions);
     for partition in 0..partitions {
         let worker = WorkerId((partition * runtime.worker_count() / partitions) as u32);
         let (plan, context) = (Arc::clone(plan), Arc::clone(context));
-        let writer = ChunkWriter::new(
-            destination.clone(),
-            Arc::clone(schema),
-            runtime.node_of(worker),
-            // Strategies that deal in turn start each partition one further.
-            first + partition,
-        );
+        // Strategies that deal in turn start each partition one further.
+        let writer = ChunkWriter::new(table, runtime.node_of(worker), first + partition);
         tasks.push(BoundTask::new(runtime.spawn_on(worker, async move {
             write(plan.execute(partition, context)?, writer).await
         })));
@@ -78,13 +68,8 @@ async fn write(mut rows: SendableRecordBatchStream, mut writer: ChunkWriter) -> 
     writer.finish()
 }
 
-async fn deal(
-    mut rows: SendableRecordBatchStream,
-    runtime: &Runtime,
-    destination: &Destination,
-    schema: &SchemaRef,
-    first: usize,
-) -> Result<Vec<Chunk>> {
+async fn deal(mut rows: SendableRecordBatchStream, table: &PlacedTable) -> Result<Vec<Chunk>> {
+    let (runtime, first) = (table.runtime(), table.snapshot().chunks.len());
     let (mut dealt, mut chunks) = (0, Vec::new());
     let mut under_way = std::collections::VecDeque::new();
     let mut ended = false;
@@ -101,12 +86,7 @@ async fn deal(
             batches.push(batch);
         }
         let worker = WorkerId((dealt % runtime.worker_count()) as u32);
-        let mut writer = ChunkWriter::new(
-            destination.clone(),
-            Arc::clone(schema),
-            runtime.node_of(worker),
-            first + dealt,
-        );
+        let mut writer = ChunkWriter::new(table, runtime.node_of(worker), first + dealt);
         dealt += 1;
         under_way.push_back(BoundTask::new(runtime.spawn_on(worker, async move {
             batches.iter().try_for_each(|batch| writer.write(batch))?;

@@ -1,8 +1,8 @@
 //! Tables in placed memory: chunks of columns, each with a home node.
 //!
-//! A table is a list of immutable chunks. Readers pin the list that is current when their query is
-//! planned; a writer builds new chunks on the workers and publishes a longer list in one step, so a
-//! statement that fails leaves the table as it was.
+//! A table is a list of immutable chunks. Readers see the list that was current when the planning of
+//! their statement began; a writer builds new chunks on the workers and puts a table with a longer
+//! list in place of the old one in one step, so a statement that fails leaves the table as it was.
 
 mod bounds;
 pub(crate) mod chunk;
@@ -19,67 +19,126 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use atoll_placement::Strategy;
 use atoll_runtime::Runtime;
-use datafusion::arrow::datatypes::{Schema, SchemaRef};
+use datafusion::arrow::datatypes::{FieldRef, Schema, SchemaRef};
 use datafusion::catalog::{Session, TableProvider};
-use datafusion::common::{DFSchema, Result, Statistics, plan_err};
+use datafusion::common::{
+    DFSchema, ResolvedTableReference, Result, Statistics, exec_err, plan_err,
+};
 use datafusion::logical_expr::dml::InsertOp;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::utils::split_conjunction;
 use datafusion::physical_plan::ExecutionPlan;
-use parking_lot::RwLock;
 
 use chunk::Chunk;
-pub(crate) use encode::stored_schema;
+pub(crate) use encode::{declared_schema, stored_schema};
 use insert::InsertExec;
 use snapshot::Snapshot;
 use writer::Destination;
 
+use crate::catalog::{WeakCatalogs, plain};
 use crate::scan::ScanExec;
 
-/// A table whose chunks have homes. Clones are the same table.
+/// A table whose chunks have homes, as it was at one moment: it never changes, an INSERT puts another
+/// one in its place.
 #[derive(Clone, Debug)]
 pub(crate) struct PlacedTable {
+    at: ResolvedTableReference,
     name: Arc<str>,
+    catalogs: WeakCatalogs,
     runtime: Runtime,
     destination: Destination,
-    current: Arc<RwLock<Arc<Snapshot>>>,
+    snapshot: Arc<Snapshot>,
+    /// The columns as planning sees them.
+    schema: SchemaRef,
 }
 
 impl PlacedTable {
-    /// A table of these chunks; `schema` holds the types as stored.
+    /// A table without rows; `schema` holds the types as stored. It is found under its name once it
+    /// is put into the catalogs.
     pub(crate) fn new(
-        name: &str,
+        at: ResolvedTableReference,
+        catalogs: WeakCatalogs,
         runtime: Runtime,
         destination: Destination,
         schema: SchemaRef,
-        chunks: Vec<Arc<Chunk>>,
     ) -> Self {
-        let current = Arc::new(RwLock::new(Arc::new(Snapshot::new(schema, chunks))));
-        Self { name: name.into(), runtime, destination, current }
+        let snapshot = Arc::new(Snapshot::new(Arc::clone(&schema), Vec::new()));
+        Self { name: plain(&at).into(), at, catalogs, runtime, destination, snapshot, schema }
     }
 
-    /// What it holds now.
-    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
-        Arc::clone(&self.current.read())
+    /// The table with these chunks behind those it has.
+    pub(crate) fn with(&self, chunks: Vec<Arc<Chunk>>) -> Self {
+        Self { snapshot: Arc::new(self.snapshot.with(chunks)), ..self.clone() }
+    }
+
+    /// The table as the target of an INSERT: DataFusion 55 gives VALUES the target's columns, and fails
+    /// on a NULL in them with a message that names neither. It is found when the rows are written.
+    pub(crate) fn as_target(&self) -> Self {
+        let fields = self.schema.fields().iter();
+        let nullable = |field: &FieldRef| field.as_ref().clone().with_nullable(true);
+        let schema = Arc::new(Schema::new(fields.map(nullable).collect::<Vec<_>>()));
+        Self { schema, ..self.clone() }
+    }
+
+    /// Its full name.
+    pub(crate) fn at(&self) -> &ResolvedTableReference {
+        &self.at
+    }
+
+    /// Its name as a person writes it.
+    pub(crate) fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// The workers that fill it.
+    pub(crate) fn runtime(&self) -> &Runtime {
+        &self.runtime
     }
 
     /// Where its chunks go.
+    pub(crate) fn destination(&self) -> &Destination {
+        &self.destination
+    }
+
+    /// What it holds.
+    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
+        Arc::clone(&self.snapshot)
+    }
+
+    /// How they are placed.
     pub(crate) fn strategy(&self) -> &Strategy {
         &self.destination.strategy
     }
 
-    /// Publishes more chunks behind those it has.
-    pub(crate) fn append(&self, chunks: Vec<Arc<Chunk>>) {
-        let mut current = self.current.write();
-        *current = Arc::new(current.with(chunks));
+    /// Publishes more chunks behind those that the table of this name has by now.
+    pub(crate) fn append(&self, chunks: Vec<Arc<Chunk>>) -> Result<()> {
+        let Some(catalogs) = self.catalogs.upgrade() else {
+            return exec_err!("the session ended before the rows were inserted");
+        };
+        catalogs.put(&self.at, |current| {
+            let Some(current) = current.and_then(|table| table.downcast_ref::<Self>()) else {
+                return exec_err!(
+                    "table '{}' was dropped while rows were being inserted into it",
+                    self.name
+                );
+            };
+            if current.snapshot.schema != self.snapshot.schema {
+                return exec_err!(
+                    "table '{}' was replaced by one with other columns while rows were being \
+                     inserted into it; run the statement again",
+                    self.name
+                );
+            }
+            Ok(Arc::new(current.with(chunks)))
+        })
     }
 }
 
 #[async_trait]
 impl TableProvider for PlacedTable {
     fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.snapshot().schema)
+        Arc::clone(&self.schema)
     }
 
     fn table_type(&self) -> TableType {
@@ -87,9 +146,8 @@ impl TableProvider for PlacedTable {
     }
 
     fn statistics(&self) -> Option<Statistics> {
-        let snapshot = self.snapshot();
-        let all: Vec<usize> = (0..snapshot.schema.fields().len()).collect();
-        Some(snapshot.statistics(&all))
+        let all: Vec<usize> = (0..self.snapshot.schema.fields().len()).collect();
+        Some(self.snapshot.statistics(&all))
     }
 
     fn supports_filters_pushdown(

@@ -8,8 +8,9 @@ use atoll_placement::{
 use atoll_topology::{Machine, NodeId};
 use datafusion::arrow::array::{Array, ArrayRef, RecordBatch};
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
-use datafusion::common::{DataFusionError, Result};
+use datafusion::common::{DataFusionError, Result, exec_err};
 
+use super::PlacedTable;
 use super::bounds::bounds;
 use super::chunk::{BLOCK_ROWS, CHUNK_ROWS, Chunk, ChunkCopy, ColumnStats, rising, zone};
 use super::column::Column;
@@ -30,8 +31,11 @@ pub(crate) struct Destination {
 /// Collects batches and turns every [`CHUNK_ROWS`] of them into a chunk.
 #[derive(Debug)]
 pub(crate) struct ChunkWriter {
+    table: Arc<str>,
     destination: Destination,
     schema: SchemaRef,
+    /// Columns that are declared NOT NULL.
+    not_null: Vec<usize>,
     node: NodeId,
     /// Number of the next chunk, for strategies that deal chunks out in turn.
     next: usize,
@@ -41,15 +45,14 @@ pub(crate) struct ChunkWriter {
 }
 
 impl ChunkWriter {
-    /// A writer on `node` whose first chunk has the number `first`.
-    pub(crate) fn new(
-        destination: Destination,
-        schema: SchemaRef,
-        node: NodeId,
-        first: usize,
-    ) -> Self {
+    /// A writer on `node` of rows for `table` whose first chunk has the number `first`.
+    pub(crate) fn new(table: &PlacedTable, node: NodeId, first: usize) -> Self {
+        let schema = Arc::clone(&table.snapshot().schema);
+        let not_null = |column: &usize| !schema.field(*column).is_nullable();
         Self {
-            destination,
+            table: Arc::clone(table.name()),
+            destination: table.destination().clone(),
+            not_null: (0..schema.fields().len()).filter(not_null).collect(),
             schema,
             node,
             next: first,
@@ -61,6 +64,7 @@ impl ChunkWriter {
 
     /// Takes a batch; its columns are cast to the table's types.
     pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        self.check(batch)?;
         let mut rest = batch.clone();
         while rest.num_rows() > 0 {
             let room = CHUNK_ROWS - self.pending_rows;
@@ -81,6 +85,19 @@ impl ChunkWriter {
             self.cut()?;
         }
         Ok(self.chunks)
+    }
+
+    /// DataFusion 55 plans NULL for a column that an INSERT omits, whether it may be NULL or not.
+    fn check(&self, batch: &RecordBatch) -> Result<()> {
+        let is_null = |column: &&usize| batch.column(**column).logical_null_count() > 0;
+        match self.not_null.iter().find(is_null) {
+            None => Ok(()),
+            Some(column) => exec_err!(
+                "NULL in column '{}' of table '{}', which is declared NOT NULL",
+                self.schema.field(*column).name(),
+                self.table
+            ),
+        }
     }
 
     fn cut(&mut self) -> Result<()> {

@@ -5,12 +5,14 @@
 //! - `logic`: the sqllogictest suite, on one node and on uneven nodes.
 //! - `placement`: chunks and pipelines are where EXPLAIN and the knowledge base say.
 //! - `knowledge`: figures of the machine come out of SQL with their source and age.
+//! - `concurrency`: threads that share a session see whole statements of one another.
 //! - `limits`: short memory, cancelled queries and failing statements do no harm.
 //! - `reference`: operators agree with slow readable ones on seeded hostile data.
 //! - `files`: formats survive the way out and back.
 //! - `floats`: zeros and NaNs of any bits in files answer as those of tables do.
 
 mod common;
+mod concurrency;
 mod files;
 mod floats;
 mod grouping;

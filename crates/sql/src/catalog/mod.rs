@@ -1,0 +1,222 @@
+//! What names mean: one immutable map behind one pointer.
+//!
+//! Every change makes a new map and puts it in place of the old one in a single step, so a table is
+//! replaced without a moment at which its name is missing. A statement is planned against a
+//! [fork](Catalogs::fork), which costs a pointer: all of its scans see the names and the rows that
+//! were current when its planning began, whatever others publish meanwhile.
+//!
+//! ```text
+//! session ──▶ names 7 { t: table (snapshot), v: view (its text) }     changed by CREATE, INSERT, DROP
+//!                │ fork
+//! statement ──▶ names 7 { t: table (snapshot), v: view (its plan) }   views it reads are planned here
+//! ```
+
+mod provider;
+mod view;
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::fmt;
+use std::sync::{Arc, Weak};
+
+use datafusion::catalog::{CatalogProviderList, TableProvider, UrlTableFactory};
+use datafusion::common::{DataFusionError, ResolvedTableReference, Result, exec_datafusion_err};
+use parking_lot::RwLock;
+
+pub(crate) use view::View;
+
+/// The catalog of a session's own tables.
+pub(crate) const CATALOG: &str = "atoll";
+
+/// The schema in which names without one are looked up.
+pub(crate) const SCHEMA: &str = "public";
+
+/// The tables of a schema by name.
+type Tables = BTreeMap<String, Arc<dyn TableProvider>>;
+
+/// The names of all tables at one moment: catalogs, schemas, tables. A copy shares the tables of all
+/// schemas until it changes them.
+#[derive(Clone, Default)]
+struct Names(BTreeMap<String, BTreeMap<String, Arc<Tables>>>);
+
+impl Names {
+    fn tables(&self, catalog: &str, schema: &str) -> Option<&Arc<Tables>> {
+        self.0.get(catalog)?.get(schema)
+    }
+
+    fn tables_mut(&mut self, catalog: &str, schema: &str) -> Result<&mut Tables> {
+        let found = self.0.get_mut(catalog).and_then(|schemas| schemas.get_mut(schema));
+        found.map(Arc::make_mut).ok_or_else(|| no_schema(catalog, schema))
+    }
+}
+
+fn no_schema(catalog: &str, schema: &str) -> DataFusionError {
+    match catalog {
+        CATALOG => exec_datafusion_err!("there is no schema '{schema}'; CREATE SCHEMA makes one"),
+        _ => exec_datafusion_err!("there is no schema '{catalog}.{schema}'"),
+    }
+}
+
+/// All catalogs of a session, or of one statement. Clones are the same catalogs; a fork is not.
+#[derive(Clone)]
+pub(crate) struct Catalogs {
+    current: Arc<RwLock<Arc<Names>>>,
+    /// Makes a table of a file that is named like one, where SQL may name files.
+    files: Option<Arc<dyn UrlTableFactory>>,
+}
+
+impl Catalogs {
+    /// The default catalog with the default schema.
+    pub(crate) fn new(files: Option<Arc<dyn UrlTableFactory>>) -> Self {
+        let schemas = BTreeMap::from([(SCHEMA.to_owned(), Arc::default())]);
+        let names = Names(BTreeMap::from([(CATALOG.to_owned(), schemas)]));
+        Self { current: Arc::new(RwLock::new(Arc::new(names))), files }
+    }
+
+    /// The names as they are now, which change here no more, and there without this.
+    pub(crate) fn fork(&self) -> Self {
+        let names = self.names();
+        Self { current: Arc::new(RwLock::new(names)), files: self.files.clone() }
+    }
+
+    /// For what is itself in the catalogs.
+    pub(crate) fn downgrade(&self) -> WeakCatalogs {
+        WeakCatalogs(Arc::downgrade(&self.current))
+    }
+
+    /// Makes a schema, where it is not there yet.
+    pub(crate) fn create_schema(&self, catalog: &str, schema: &str) {
+        let Ok(()) = self.change(|names| {
+            let schemas = names.0.entry(catalog.to_owned()).or_default();
+            schemas.entry(schema.to_owned()).or_default();
+            Ok::<_, Infallible>(())
+        });
+    }
+
+    /// The table or view of a name.
+    pub(crate) fn table(&self, name: &ResolvedTableReference) -> Option<Arc<dyn TableProvider>> {
+        self.names().tables(&name.catalog, &name.schema)?.get(&*name.table).cloned()
+    }
+
+    /// Names of all views.
+    pub(crate) fn views(&self) -> Vec<ResolvedTableReference> {
+        let names = self.names();
+        let mut views = Vec::new();
+        for (catalog, schemas) in &names.0 {
+            for (schema, tables) in schemas {
+                let of_views = tables.iter().filter(|(_, table)| table.is::<View>());
+                views.extend(of_views.map(|(table, _)| ResolvedTableReference {
+                    catalog: catalog.as_str().into(),
+                    schema: schema.as_str().into(),
+                    table: table.as_str().into(),
+                }));
+            }
+        }
+        views
+    }
+
+    /// Gives a name another meaning in one step. `make` is shown what it means so far; where it
+    /// fails, all stays as it was.
+    pub(crate) fn put(
+        &self,
+        name: &ResolvedTableReference,
+        make: impl FnOnce(Option<&Arc<dyn TableProvider>>) -> Result<Arc<dyn TableProvider>>,
+    ) -> Result<()> {
+        self.change(|names| -> Result<_> {
+            let tables = names.tables_mut(&name.catalog, &name.schema)?;
+            let table = make(tables.get(&*name.table))?;
+            Ok(tables.insert(name.table.to_string(), table))
+        })?;
+        Ok(())
+    }
+
+    fn names(&self) -> Arc<Names> {
+        Arc::clone(&self.current.read())
+    }
+
+    /// Changes the names in one step, or, where `change` fails, not at all.
+    fn change<T, E>(&self, change: impl FnOnce(&mut Names) -> Result<T, E>) -> Result<T, E> {
+        let mut current = self.current.write();
+        let mut next = Names::clone(&current);
+        let changed = change(&mut next)?;
+        let before = std::mem::replace(&mut *current, Arc::new(next));
+        // A table may end with the names that held it last: not while others wait for the lock.
+        drop(current);
+        drop(before);
+        Ok(changed)
+    }
+}
+
+impl fmt::Debug for Catalogs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Catalogs").field(&self.catalog_names()).finish()
+    }
+}
+
+/// Catalogs that this does not keep alive.
+#[derive(Clone, Debug)]
+pub(crate) struct WeakCatalogs(Weak<RwLock<Arc<Names>>>);
+
+impl WeakCatalogs {
+    /// The catalogs, as long as their session is there.
+    pub(crate) fn upgrade(&self) -> Option<Catalogs> {
+        Some(Catalogs { current: self.0.upgrade()?, files: None })
+    }
+}
+
+/// A name as a person writes it: without the parts that are the defaults.
+pub(crate) fn plain(name: &ResolvedTableReference) -> String {
+    match (&*name.catalog, &*name.schema) {
+        (CATALOG, SCHEMA) => name.table.to_string(),
+        (CATALOG, schema) => format!("{schema}.{}", name.table),
+        (catalog, schema) => format!("{catalog}.{schema}.{}", name.table),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use datafusion::arrow::datatypes::{DataType, Field, Schema};
+    use datafusion::catalog::MemTable;
+
+    fn name(table: &str) -> ResolvedTableReference {
+        let (catalog, schema) = (CATALOG.into(), SCHEMA.into());
+        ResolvedTableReference { catalog, schema, table: table.into() }
+    }
+
+    fn table(column: &str) -> Arc<dyn TableProvider> {
+        let schema = Arc::new(Schema::new(vec![Field::new(column, DataType::Int64, true)]));
+        Arc::new(MemTable::try_new(schema, vec![vec![]]).expect("a table without rows"))
+    }
+
+    fn column(catalogs: &Catalogs) -> Option<String> {
+        Some(catalogs.table(&name("t"))?.schema().field(0).name().clone())
+    }
+
+    #[test]
+    fn a_fork_keeps_what_the_names_meant_when_it_was_made() {
+        let catalogs = Catalogs::new(None);
+        catalogs.put(&name("t"), |_| Ok(table("old"))).expect("t is new");
+        let fork = catalogs.fork();
+        catalogs.put(&name("t"), |_| Ok(table("new"))).expect("t is replaced");
+        assert_eq!(column(&fork).as_deref(), Some("old"));
+        assert_eq!(column(&catalogs).as_deref(), Some("new"));
+        fork.put(&name("t"), |_| Ok(table("fork"))).expect("t is replaced in the fork");
+        assert_eq!(column(&catalogs).as_deref(), Some("new"));
+    }
+
+    #[test]
+    fn a_change_that_fails_leaves_the_names_as_they_were() {
+        let catalogs = Catalogs::new(None);
+        catalogs.put(&name("t"), |_| Ok(table("old"))).expect("t is new");
+        let refused = catalogs.put(&name("t"), |current| {
+            assert!(current.is_some());
+            Err(exec_datafusion_err!("no"))
+        });
+        assert!(refused.is_err());
+        assert_eq!(column(&catalogs).as_deref(), Some("old"));
+        let nowhere = ResolvedTableReference { schema: "s".into(), ..name("t") };
+        let error = catalogs.put(&nowhere, |_| Ok(table("a"))).expect_err("there is no schema s");
+        assert!(error.to_string().contains("no schema 's'"), "{error}");
+    }
+}

@@ -1,0 +1,151 @@
+//! The catalogs as DataFusion asks for them.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, TableProvider};
+use datafusion::common::{Result, exec_err};
+
+use super::{Catalogs, Tables};
+
+impl CatalogProviderList for Catalogs {
+    /// Takes over the names of the schemas; their tables are always kept here.
+    fn register_catalog(
+        &self,
+        name: String,
+        catalog: Arc<dyn CatalogProvider>,
+    ) -> Option<Arc<dyn CatalogProvider>> {
+        let before = self.catalog(&name);
+        let Ok(()) = self.change(|names| {
+            let schemas = names.0.entry(name).or_default();
+            for schema in catalog.schema_names() {
+                schemas.entry(schema).or_default();
+            }
+            Ok::<_, Infallible>(())
+        });
+        before
+    }
+
+    fn catalog_names(&self) -> Vec<String> {
+        self.names().0.keys().cloned().collect()
+    }
+
+    fn catalog(&self, name: &str) -> Option<Arc<dyn CatalogProvider>> {
+        let is_there = self.names().0.contains_key(name);
+        is_there.then(|| Arc::new(Catalog { all: self.clone(), name: name.to_owned() }) as _)
+    }
+}
+
+#[derive(Debug)]
+struct Catalog {
+    all: Catalogs,
+    name: String,
+}
+
+impl Catalog {
+    fn schema_of(&self, name: &str) -> Arc<dyn SchemaProvider> {
+        let (catalog, name) = (self.name.clone(), name.to_owned());
+        Arc::new(Schema { all: self.all.clone(), catalog, name })
+    }
+}
+
+impl CatalogProvider for Catalog {
+    fn schema_names(&self) -> Vec<String> {
+        let names = self.all.names();
+        names.0.get(&self.name).map(|schemas| schemas.keys().cloned().collect()).unwrap_or_default()
+    }
+
+    fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
+        let is_there = self.all.names().tables(&self.name, name).is_some();
+        is_there.then(|| self.schema_of(name))
+    }
+
+    /// Takes over the name of the schema; its tables are always kept here.
+    fn register_schema(
+        &self,
+        name: &str,
+        _: Arc<dyn SchemaProvider>,
+    ) -> Result<Option<Arc<dyn SchemaProvider>>> {
+        self.all.create_schema(&self.name, name);
+        Ok(None)
+    }
+
+    fn deregister_schema(
+        &self,
+        name: &str,
+        cascade: bool,
+    ) -> Result<Option<Arc<dyn SchemaProvider>>> {
+        let removed = self.all.change(|names| {
+            let Some(schemas) = names.0.get_mut(&self.name) else { return Ok(None) };
+            let first = schemas.get(name).and_then(|tables| tables.keys().next());
+            if let (Some(first), false) = (first, cascade) {
+                return exec_err!(
+                    "schema '{name}' is not empty: it holds '{first}'; DROP SCHEMA {name} CASCADE \
+                     drops what it holds too"
+                );
+            }
+            Ok(schemas.remove(name))
+        })?;
+        Ok(removed.map(|_| self.schema_of(name)))
+    }
+}
+
+#[derive(Debug)]
+struct Schema {
+    all: Catalogs,
+    catalog: String,
+    name: String,
+}
+
+impl Schema {
+    fn tables(&self) -> Option<Arc<Tables>> {
+        self.all.names().tables(&self.catalog, &self.name).cloned()
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut Tables) -> Result<T>) -> Result<T> {
+        self.all.change(|names| change(names.tables_mut(&self.catalog, &self.name)?))
+    }
+}
+
+#[async_trait]
+impl SchemaProvider for Schema {
+    fn table_names(&self) -> Vec<String> {
+        self.tables().map(|tables| tables.keys().cloned().collect()).unwrap_or_default()
+    }
+
+    async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+        if let Some(table) = self.tables().and_then(|tables| tables.get(name).cloned()) {
+            return Ok(Some(table));
+        }
+        match &self.all.files {
+            Some(files) => files.try_new(name).await,
+            None => Ok(None),
+        }
+    }
+
+    fn register_table(
+        &self,
+        name: String,
+        table: Arc<dyn TableProvider>,
+    ) -> Result<Option<Arc<dyn TableProvider>>> {
+        self.change(|tables| {
+            if tables.contains_key(&name) {
+                return exec_err!("Table '{name}' already exists");
+            }
+            Ok(tables.insert(name, table))
+        })
+    }
+
+    fn deregister_table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+        self.change(|tables| match tables.remove(name) {
+            Some(table) => Ok(Some(table)),
+            // A file that is named like a table is found by `table`, and is not dropped.
+            None => exec_err!("there is no table '{name}'"),
+        })
+    }
+
+    fn table_exist(&self, name: &str) -> bool {
+        self.tables().is_some_and(|tables| tables.contains_key(name))
+    }
+}

@@ -1,0 +1,119 @@
+//! Running a planned query to its end, twice where memory runs out early.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use datafusion::arrow::array::RecordBatch;
+use datafusion::common::{DataFusionError, Result};
+use datafusion::execution::{SendableRecordBatchStream, SessionState};
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use futures::StreamExt;
+use tokio::sync::mpsc;
+
+use super::AtollOptions;
+use super::options::{AggregateMethod, JoinMethod};
+use super::planner::plan_physical;
+use super::progress::Progress;
+use crate::lab;
+use crate::rules;
+
+/// How long the second plan of a query waits for the memory of the first: its tasks end where they
+/// yield next, which a worker that is busy with a large batch may take a while to reach.
+const RELEASE_MAX: Duration = Duration::from_secs(5);
+
+/// A query that runs.
+pub(super) struct Query {
+    /// The settings it was planned with, over the names of its statement.
+    pub(super) state: SessionState,
+    /// Its plan, in which the tables are the ones of its statement.
+    pub(super) plan: LogicalPlan,
+    pub(super) progress: Progress,
+}
+
+impl Query {
+    /// Runs a plan to its end. Where hash tables outgrow the memory limit before the first row is out
+    /// the query is planned again with operators that spill.
+    pub(super) async fn drive(
+        self,
+        physical: Arc<dyn ExecutionPlan>,
+        sender: mpsc::Sender<Result<RecordBatch>>,
+    ) {
+        let _running = lab::Query::begins();
+        let before = self.state.runtime_env().memory_pool.reserved();
+        let retry = rules::has_hash_tables(&physical) && !has_effects(&self.plan);
+        let first = match execute_stream(physical, self.state.task_ctx()) {
+            Ok(stream) => send_all(stream, &sender, retry).await,
+            Err(error) => Some(error),
+        };
+        let Some(error) = first else { return };
+        let exhausted = matches!(error.find_root(), DataFusionError::ResourcesExhausted(_));
+        if !(retry && exhausted) {
+            // The client may have gone; then nobody is left to tell.
+            let _ = sender.send(Err(error)).await;
+            return;
+        }
+        self.released(before).await;
+        let error = match self.spilling().await {
+            Ok(stream) => send_all(stream, &sender, false).await,
+            Err(error) => Some(error),
+        };
+        if let Some(error) = error {
+            let _ = sender.send(Err(error)).await;
+        }
+    }
+
+    /// Waits until no more memory is taken than before the first plan ran. Other queries may take
+    /// some meanwhile, so the wait has an end.
+    async fn released(&self, before: usize) {
+        let begun = Instant::now();
+        while self.state.runtime_env().memory_pool.reserved() > before
+            && begun.elapsed() < RELEASE_MAX
+        {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+
+    async fn spilling(&self) -> Result<SendableRecordBatchStream> {
+        let mut state = self.state.clone();
+        if let Some(options) = state.config_mut().options_mut().extensions.get_mut::<AtollOptions>()
+        {
+            options.join = JoinMethod::Merge;
+            options.aggregate = AggregateMethod::Off;
+        }
+        let physical = plan_physical(&state, &self.plan).await?;
+        self.progress.follow(&physical);
+        execute_stream(physical, state.task_ctx())
+    }
+}
+
+/// Sends batches until the end, the client's departure or an error. With `retry`, memory that runs
+/// out before the first batch was sent is returned to be tried otherwise; so is any other error.
+async fn send_all(
+    mut stream: SendableRecordBatchStream,
+    sender: &mpsc::Sender<Result<RecordBatch>>,
+    retry: bool,
+) -> Option<DataFusionError> {
+    let mut sent = false;
+    while let Some(batch) = stream.next().await {
+        match batch {
+            Ok(batch) if batch.num_rows() == 0 => {}
+            Ok(batch) => {
+                sent = true;
+                if sender.send(Ok(batch)).await.is_err() {
+                    return None;
+                }
+            }
+            Err(error) if sent && retry => {
+                let _ = sender.send(Err(error)).await;
+                return None;
+            }
+            Err(error) => return Some(error),
+        }
+    }
+    None
+}
+
+fn has_effects(plan: &LogicalPlan) -> bool {
+    matches!(plan, LogicalPlan::Dml(_) | LogicalPlan::Copy(_))
+}

@@ -1,0 +1,203 @@
+//! From a parsed statement to its plan, against the names of one moment.
+
+use std::sync::Arc;
+
+use datafusion::catalog::view::ViewTable;
+use datafusion::common::{
+    ResolvedTableReference, Result, TableReference, internal_err, plan_datafusion_err, plan_err,
+};
+use datafusion::execution::SessionState;
+use datafusion::logical_expr::{DdlStatement, LogicalPlan, Volatility};
+use datafusion::optimizer::Analyzer;
+use datafusion::optimizer::analyzer::type_coercion::TypeCoercion;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::prelude::DataFrame;
+use datafusion::sql::parser::Statement as Parsed;
+use datafusion::sql::planner::object_name_to_table_reference;
+use datafusion::sql::resolve::resolve_table_references;
+use datafusion::sql::sqlparser::ast::Statement as Ast;
+use futures::future::BoxFuture;
+
+use super::Session;
+use super::homonyms::BareQualifiers;
+use super::statement::target;
+use crate::catalog::{Catalogs, View, plain};
+use crate::error::SqlError;
+use crate::table::PlacedTable;
+use crate::volatile::check_ctes;
+
+/// The schema that tells of all others.
+const INFORMATION_SCHEMA: &str = "information_schema";
+
+/// Plans one statement: all of its scans see the rows that were there when this was made.
+pub(super) struct Planner {
+    /// The session's settings, over names of the statement's own.
+    pub(super) state: SessionState,
+    /// These names.
+    pub(super) names: Catalogs,
+}
+
+impl Session {
+    pub(super) fn planner(&self) -> Planner {
+        let names = self.catalogs.fork();
+        let mut state = self.context.state();
+        state.register_catalog_list(Arc::new(names.clone()));
+        Planner { state, names }
+    }
+}
+
+impl Planner {
+    pub(super) async fn plan(&self, statement: Parsed) -> Result<LogicalPlan> {
+        self.plan_by(&self.state, statement).await
+    }
+
+    /// Plans a text that is not the statement's own: places in it mean nothing to its reader.
+    pub(super) async fn plan_other(&self, statement: Parsed) -> Result<LogicalPlan> {
+        let mut state = self.state.clone();
+        state.config_mut().options_mut().sql_parser.collect_spans = false;
+        self.plan_by(&state, statement).await
+    }
+
+    async fn plan_by(&self, state: &SessionState, statement: Parsed) -> Result<LogicalPlan> {
+        let made = match &statement {
+            Parsed::Statement(ast) => view_made(state, ast)?,
+            _ => None,
+        };
+        self.plan_within(state, statement, made.as_slice()).await
+    }
+
+    /// Plans a statement in the text of the views `within`.
+    async fn plan_within(
+        &self,
+        state: &SessionState,
+        statement: Parsed,
+        within: &[ResolvedTableReference],
+    ) -> Result<LogicalPlan> {
+        let normalize = state.config_options().sql_parser.enable_ident_normalization;
+        let (tables, ctes) = resolve_table_references(&statement, normalize)?;
+        if !ctes.is_empty() {
+            check_ctes(&statement, &|name| is_volatile(state, name))?;
+        }
+        let qualifiers = BareQualifiers::of(&statement, &tables);
+        if reads(&statement) {
+            self.plan_views(state, tables, within).await?;
+        }
+        if let Some(name) = target(&statement) {
+            let name = object_name_to_table_reference(name.clone(), normalize)?;
+            self.relax(&resolve(state, name))?;
+        }
+        let plan = state.statement_to_plan(statement).await?;
+        if let Some(qualifiers) = qualifiers {
+            qualifiers.check(&plan)?;
+        }
+        Ok(plan)
+    }
+
+    fn relax(&self, target: &ResolvedTableReference) -> Result<()> {
+        let Some(table) = self.names.table(target) else { return Ok(()) };
+        match table.downcast_ref::<PlacedTable>() {
+            Some(table) => self.names.put(target, |_| Ok(Arc::new(table.as_target()))),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn resolve(&self, name: TableReference) -> ResolvedTableReference {
+        resolve(&self.state, name)
+    }
+
+    /// Plans the views among the tables that a statement reads, and puts the plans under their names.
+    fn plan_views<'a>(
+        &'a self,
+        state: &'a SessionState,
+        tables: Vec<TableReference>,
+        within: &'a [ResolvedTableReference],
+    ) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            for name in tables {
+                let name = resolve(state, name);
+                if within.contains(&name) {
+                    return plan_err!("view '{}' refers to itself", plain(&name));
+                }
+                if &*name.schema == INFORMATION_SCHEMA {
+                    for view in self.names.views() {
+                        // One that cannot be planned keeps the columns that it was made with.
+                        let _ = self.plan_view(&view, within).await;
+                    }
+                } else {
+                    self.plan_view(&name, within).await?;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    async fn plan_view(
+        &self,
+        name: &ResolvedTableReference,
+        within: &[ResolvedTableReference],
+    ) -> Result<()> {
+        let Some(table) = self.names.table(name) else { return Ok(()) };
+        let Some(view) = table.downcast_ref::<View>() else { return Ok(()) };
+        let within = [within, &[name.clone()]].concat();
+        let plan = self.view_plan(view, &within).await.map_err(|error| {
+            plan_datafusion_err!("view '{}': {}", plain(name), SqlError::new(error, "").message)
+        })?;
+        let planned = ViewTable::new(plan, view.definition.clone());
+        self.names.put(name, |_| Ok(Arc::new(planned)))
+    }
+
+    async fn view_plan(
+        &self,
+        view: &View,
+        within: &[ResolvedTableReference],
+    ) -> Result<LogicalPlan> {
+        let mut state = self.state.clone();
+        view.set_options(state.config_mut().options_mut());
+        let statement = Parsed::Statement(Box::new(view.statement.clone()));
+        match self.plan_within(&state, statement, within).await? {
+            LogicalPlan::Ddl(DdlStatement::CreateView(create)) => {
+                coerced(&state, Arc::unwrap_or_clone(create.input))
+            }
+            other => internal_err!("a view was made by another statement: {}", other.display()),
+        }
+    }
+}
+
+/// The plan with the types that it has in the end: they are the columns of a view.
+pub(super) fn coerced(state: &SessionState, plan: LogicalPlan) -> Result<LogicalPlan> {
+    let analyzer = Analyzer::with_rules(vec![Arc::new(TypeCoercion::new())]);
+    analyzer.execute_and_check(plan, state.config_options(), |_, _| {})
+}
+
+/// The physical plan of a logical one.
+pub(super) async fn plan_physical(
+    state: &SessionState,
+    plan: &LogicalPlan,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    DataFrame::new(state.clone(), plan.clone()).create_physical_plan().await
+}
+
+fn resolve(state: &SessionState, name: TableReference) -> ResolvedTableReference {
+    let defaults = &state.config_options().catalog;
+    name.resolve(&defaults.default_catalog, &defaults.default_schema)
+}
+
+fn is_volatile(state: &SessionState, function: &str) -> bool {
+    let function = state.scalar_functions().get(function);
+    function.is_some_and(|function| function.signature().volatility == Volatility::Volatile)
+}
+
+/// Whether a statement reads the tables it names: what only drops or shows a view does not need it to
+/// be right.
+fn reads(statement: &Parsed) -> bool {
+    let Parsed::Statement(ast) = statement else { return true };
+    !matches!(ast.as_ref(), Ast::Drop { .. } | Ast::ShowCreate { .. })
+}
+
+/// The view that a statement makes.
+fn view_made(state: &SessionState, statement: &Ast) -> Result<Option<ResolvedTableReference>> {
+    let Ast::CreateView(create) = statement else { return Ok(None) };
+    let normalize = state.config_options().sql_parser.enable_ident_normalization;
+    let name = object_name_to_table_reference(create.name.clone(), normalize)?;
+    Ok(Some(resolve(state, name)))
+}

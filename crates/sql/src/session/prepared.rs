@@ -1,0 +1,150 @@
+//! PREPARE, EXECUTE and DEALLOCATE: statements under a name, planned anew whenever they run.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+
+use datafusion::common::metadata::ScalarAndMetadata;
+use datafusion::common::{
+    ParamValues, Result, exec_datafusion_err, exec_err, internal_err, not_impl_err,
+    plan_datafusion_err, plan_err,
+};
+use datafusion::execution::SessionState;
+use datafusion::logical_expr::simplify::SimplifyContext;
+use datafusion::logical_expr::{
+    Execute, Expr, LogicalPlan, PlanType, Prepare, Statement, ToStringifiedPlan,
+};
+use datafusion::optimizer::simplify_expressions::ExprSimplifier;
+use datafusion::sql::parser::Statement as Parsed;
+use datafusion::sql::sqlparser::ast::Statement as Ast;
+use parking_lot::Mutex;
+
+use super::planner::Planner;
+use crate::error::SqlError;
+
+/// The prepared statements of a session: their texts, since names mean what they mean when they run.
+#[derive(Debug, Default)]
+pub(super) struct PreparedStatements(Mutex<HashMap<String, Ast>>);
+
+impl PreparedStatements {
+    /// Keeps `statement`, of which `prepare` is the plan as of now.
+    pub(super) fn keep(&self, prepare: &Prepare, statement: Ast) -> Result<()> {
+        check(prepare)?;
+        match self.0.lock().entry(prepare.name.clone()) {
+            Entry::Occupied(_) => exec_err!(
+                "Prepared statement '{0}' already exists; DEALLOCATE {0} removes it",
+                prepare.name
+            ),
+            Entry::Vacant(vacant) => {
+                vacant.insert(statement);
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn remove(&self, name: &str) -> Result<()> {
+        match self.0.lock().remove(name) {
+            Some(_) => Ok(()),
+            None => exec_err!("Prepared statement '{name}' does not exist"),
+        }
+    }
+
+    /// The plan, and where it is EXECUTE what that stands for, with the text of it; so under EXPLAIN.
+    pub(super) async fn bound(
+        &self,
+        planner: &Planner,
+        plan: LogicalPlan,
+    ) -> Result<(LogicalPlan, Option<Ast>)> {
+        match plan {
+            LogicalPlan::Statement(Statement::Execute(execute)) => {
+                let (statement, plan) = self.bind(planner, execute).await?;
+                Ok((plan, Some(statement)))
+            }
+            LogicalPlan::Explain(mut explain) => {
+                if let LogicalPlan::Statement(Statement::Execute(execute)) = explain.plan.as_ref() {
+                    let (_, plan) = self.bind(planner, execute.clone()).await?;
+                    explain.stringified_plans =
+                        vec![plan.to_stringified(PlanType::InitialLogicalPlan)];
+                    explain.plan = Arc::new(plan);
+                }
+                Ok((LogicalPlan::Explain(explain), None))
+            }
+            LogicalPlan::Analyze(mut analyze) => {
+                if let LogicalPlan::Statement(Statement::Execute(execute)) = analyze.input.as_ref()
+                {
+                    analyze.input = Arc::new(self.bind(planner, execute.clone()).await?.1);
+                }
+                Ok((LogicalPlan::Analyze(analyze), None))
+            }
+            plan => Ok((plan, None)),
+        }
+    }
+
+    /// The statement within the PREPARE that EXECUTE names, and its plan with the parameters in it.
+    async fn bind(&self, planner: &Planner, execute: Execute) -> Result<(Ast, LogicalPlan)> {
+        let Execute { name, parameters } = execute;
+        let statement = self.0.lock().get(&name).cloned();
+        let statement = statement
+            .ok_or_else(|| exec_datafusion_err!("Prepared statement '{name}' does not exist"))?;
+        let text = Parsed::Statement(Box::new(statement.clone()));
+        let plan = planner.plan_other(text).await.map_err(|error| {
+            let message = SqlError::new(error, "").message;
+            plan_datafusion_err!("prepared statement '{name}': {message}")
+        })?;
+        let LogicalPlan::Statement(Statement::Prepare(prepare)) = plan else {
+            return internal_err!("'{name}' was not prepared by PREPARE");
+        };
+        let values = values(&planner.state, &prepare, parameters)?;
+        let Ast::Prepare { statement, .. } = statement else {
+            return internal_err!("'{name}' was not prepared by PREPARE");
+        };
+        let plan = Arc::unwrap_or_clone(prepare.input);
+        Ok((*statement, plan.replace_params_with_values(&ParamValues::List(values))?))
+    }
+}
+
+fn check(prepare: &Prepare) -> Result<()> {
+    if matches!(*prepare.input, LogicalPlan::Statement(_)) {
+        return plan_err!("PREPARE takes a query, INSERT, COPY, or a statement that makes a table");
+    }
+    let (types, named) = (prepare.fields.len(), prepare.input.get_parameter_names()?.len());
+    if types > 0 && types != named {
+        return plan_err!(
+            "PREPARE declares {types} types of parameters, but the statement has {named} parameters"
+        );
+    }
+    Ok(())
+}
+
+/// The values of the parameters, in the types that the statement needs.
+fn values(
+    state: &SessionState,
+    prepare: &Prepare,
+    parameters: Vec<Expr>,
+) -> Result<Vec<ScalarAndMetadata>> {
+    let (wanted, given) = (prepare.fields.len(), parameters.len());
+    if wanted > 0 && wanted != given {
+        return exec_err!(
+            "Prepared statement '{}' expects {wanted} parameters, but {given} provided",
+            prepare.name
+        );
+    }
+    let context = SimplifyContext::builder()
+        .with_schema(Arc::clone(prepare.input.schema()))
+        .with_config_options(Arc::clone(state.config_options()))
+        .with_query_execution_start_time(state.execution_props().query_execution_start_time)
+        .build();
+    let simplifier = ExprSimplifier::new(context);
+    let mut values = Vec::with_capacity(given);
+    for (index, parameter) in parameters.into_iter().enumerate() {
+        let Expr::Literal(value, metadata) = simplifier.simplify(parameter)? else {
+            return not_impl_err!("parameter {} of EXECUTE is not a constant", index + 1);
+        };
+        let value = ScalarAndMetadata::new(value, metadata);
+        values.push(match prepare.fields.get(index) {
+            Some(field) => value.cast_storage_to(field.data_type())?,
+            None => value,
+        });
+    }
+    Ok(values)
+}

@@ -1,0 +1,51 @@
+//! How far a query is.
+
+use std::sync::Arc;
+
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
+use parking_lot::Mutex;
+
+use crate::scan::ScanExec;
+
+/// How far a query's scans are. It holds what they count and not their plan, whose hash tables would
+/// live as long as somebody looks.
+#[derive(Clone, Debug, Default)]
+pub struct Progress {
+    scans: Arc<Mutex<Vec<ExecutionPlanMetricsSet>>>,
+    rows: u64,
+}
+
+impl Progress {
+    pub(super) fn of(plan: &Arc<dyn ExecutionPlan>) -> Self {
+        let mut rows = 0;
+        for_each_scan(plan, &mut |scan| rows += scan.table_rows() as u64);
+        let progress = Self { scans: Arc::default(), rows };
+        progress.follow(plan);
+        progress
+    }
+
+    /// Counts the scans of another plan of the same query from here on.
+    pub(super) fn follow(&self, plan: &Arc<dyn ExecutionPlan>) {
+        let mut scans = Vec::new();
+        for_each_scan(plan, &mut |scan| scans.push(scan.counts()));
+        *self.scans.lock() = scans;
+    }
+
+    /// Rows of placed tables read so far, and to be read at most. Both are 0 for a query without
+    /// such tables.
+    pub fn rows(&self) -> (u64, u64) {
+        let scanned = |scan: &ExecutionPlanMetricsSet| {
+            let scanned = scan.clone_inner().sum_by_name("rows_scanned");
+            scanned.map_or(0, |value| value.as_usize() as u64)
+        };
+        (self.scans.lock().iter().map(scanned).sum(), self.rows)
+    }
+}
+
+fn for_each_scan(plan: &Arc<dyn ExecutionPlan>, visit: &mut impl FnMut(&ScanExec)) {
+    if let Some(scan) = plan.downcast_ref::<ScanExec>() {
+        visit(scan);
+    }
+    plan.children().into_iter().for_each(|child| for_each_scan(child, visit));
+}

@@ -1,0 +1,126 @@
+//! Names of WITH that stand for volatile calls.
+//!
+//! DataFusion 55 plans the query of a WITH once for each place that names it, so that `random()` in it
+//! gives other values in each. They should be the same, so two places are refused.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
+use datafusion::common::{Result, not_impl_err};
+use datafusion::sql::parser::{CopyToSource, Statement as Parsed};
+use datafusion::sql::sqlparser::ast::{Expr, Ident, ObjectName, Query, Visit, Visitor};
+
+/// Refuses a statement that names such a query twice. `is_volatile` tells it of functions by name.
+pub(crate) fn check_ctes(statement: &Parsed, is_volatile: &dyn Fn(&str) -> bool) -> Result<()> {
+    let mut check = Check { is_volatile, twice: None };
+    let _ = check.visit(statement);
+    match check.twice {
+        None => Ok(()),
+        Some((name, times)) => not_impl_err!(
+            "WITH {name} calls a volatile function such as random(), and {times} places name it: each \
+             would call it anew; make a table of it first, with CREATE TABLE {name} AS"
+        ),
+    }
+}
+
+struct Check<'a> {
+    is_volatile: &'a dyn Fn(&str) -> bool,
+    twice: Option<(String, usize)>,
+}
+
+impl Check<'_> {
+    fn visit(&mut self, statement: &Parsed) -> ControlFlow<()> {
+        match statement {
+            Parsed::Statement(ast) => ast.visit(self),
+            Parsed::Explain(explain) => self.visit(&explain.statement),
+            Parsed::CopyTo(copy) => match &copy.source {
+                CopyToSource::Query(query) => query.visit(self),
+                CopyToSource::Relation(_) => ControlFlow::Continue(()),
+            },
+            _ => ControlFlow::Continue(()),
+        }
+    }
+}
+
+impl Visitor for Check<'_> {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+        let Some(with) = &query.with else { return ControlFlow::Continue(()) };
+        let mut volatile = HashSet::new();
+        for cte in &with.cte_tables {
+            let name = normalized(&cte.alias.name);
+            let mut calls = Calls { is_volatile: self.is_volatile, ctes: &volatile };
+            if cte.query.visit(&mut calls).is_continue() {
+                continue;
+            }
+            // It names itself where it is recursive: that place does not plan it again.
+            let mut places = Places { name: &name, count: 0 };
+            let _ = query.visit(&mut places);
+            let mut own = Places { name: &name, count: 0 };
+            let _ = cte.query.visit(&mut own);
+            let times = places.count - own.count;
+            if times > 1 {
+                self.twice = Some((name, times));
+                return ControlFlow::Break(());
+            }
+            volatile.insert(name);
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Breaks at the first volatile call, or name of a query with one.
+struct Calls<'a> {
+    is_volatile: &'a dyn Fn(&str) -> bool,
+    ctes: &'a HashSet<String>,
+}
+
+impl Visitor for Calls<'_> {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        match expr {
+            Expr::Function(call) if single(&call.name).is_some_and(|n| (self.is_volatile)(&n)) => {
+                ControlFlow::Break(())
+            }
+            _ => ControlFlow::Continue(()),
+        }
+    }
+
+    fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<()> {
+        match single(relation).is_some_and(|name| self.ctes.contains(&name)) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+}
+
+/// Counts the places that name a table.
+struct Places<'a> {
+    name: &'a str,
+    count: usize,
+}
+
+impl Visitor for Places<'_> {
+    type Break = ();
+
+    fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<()> {
+        self.count += usize::from(single(relation).is_some_and(|name| name == self.name));
+        ControlFlow::Continue(())
+    }
+}
+
+fn single(name: &ObjectName) -> Option<String> {
+    match name.0.as_slice() {
+        [part] => part.as_ident().map(normalized),
+        _ => None,
+    }
+}
+
+fn normalized(name: &Ident) -> String {
+    match name.quote_style {
+        Some(_) => name.value.clone(),
+        None => name.value.to_lowercase(),
+    }
+}
