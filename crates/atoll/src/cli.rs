@@ -34,7 +34,8 @@ Examples:
   atoll sql --tpch 1 -f queries.sql                      a script over TPC-H at scale factor 1
   generate | atoll sql --mode csv | head                 statements from a pipe
 
--c and -f run in the order given. The first error ends a script with its line and exit code 1.
+-c and -f run in the order given. The first error ends a script with its line and exit code 1; after
+'.bail off' it goes on, and the exit code is 1 all the same.
 Results go to stdout; messages, times and errors go to stderr. '.help' in the shell lists its
 commands; scripts know them too. ~/.atollrc is run at the start of an interactive shell.")]
     Sql(SqlArgs),

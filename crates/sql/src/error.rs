@@ -56,7 +56,7 @@ pub struct SqlError {
 #[derive(Clone, Debug, Default)]
 struct Context {
     /// The statement's line at the place.
-    excerpt: Option<String>,
+    excerpt: Option<Excerpt>,
     /// The table that was not found.
     missing_table: Option<String>,
 }
@@ -172,9 +172,34 @@ fn missing_table(message: &str) -> Option<String> {
     Some(name.to_owned())
 }
 
-fn excerpt(sql: &str, place: Option<Place>) -> Option<String> {
-    let line = usize::try_from(place?.line).ok()?.checked_sub(1)?;
-    sql.lines().nth(line).map(str::to_owned)
+/// Characters of a long line that are shown before the place and in all.
+const EXCERPT_BEFORE: usize = 60;
+const EXCERPT_WIDTH: usize = 120;
+
+/// The line of a place, and the column from which it is shown.
+fn excerpt(sql: &str, place: Option<Place>) -> Option<Excerpt> {
+    let place = place?;
+    let number = usize::try_from(place.line).ok()?.checked_sub(1)?;
+    let line = sql.lines().nth(number)?;
+    if line.len() <= EXCERPT_WIDTH {
+        return Some(Excerpt { text: line.to_owned(), skipped: 0 });
+    }
+    let column = usize::try_from(place.column).unwrap_or(usize::MAX).saturating_sub(1);
+    let first = column.saturating_sub(EXCERPT_BEFORE);
+    let mut rest = line.chars().skip(first);
+    let shown: String = rest.by_ref().take(EXCERPT_WIDTH).collect();
+    let (before, after) =
+        (if first > 0 { "…" } else { "" }, if rest.next().is_some() { "…" } else { "" });
+    let skipped = first.saturating_sub(before.chars().count()) as u64;
+    Some(Excerpt { text: format!("{before}{shown}{after}"), skipped })
+}
+
+/// What is shown of a line.
+#[derive(Clone, Debug)]
+struct Excerpt {
+    text: String,
+    /// Characters of the line that are not shown before it.
+    skipped: u64,
 }
 
 impl fmt::Display for SqlError {
@@ -183,10 +208,12 @@ impl fmt::Display for SqlError {
         if let (Some(place), Some(excerpt)) = (self.place, &self.context.excerpt) {
             let number = place.line.to_string();
             let margin = " ".repeat(number.len());
-            let before = " ".repeat(place.column.saturating_sub(1) as usize);
-            let left = (excerpt.chars().count() as u64 + 1).saturating_sub(place.column).max(1);
+            let text = &excerpt.text;
+            let column = place.column.saturating_sub(excerpt.skipped);
+            let before = " ".repeat(column.saturating_sub(1) as usize);
+            let left = (text.chars().count() as u64 + 1).saturating_sub(column).max(1);
             let marker = "^".repeat(place.width.min(left) as usize);
-            write!(f, "\n{margin} |\n{number} | {excerpt}\n{margin} | {before}{marker}")?;
+            write!(f, "\n{margin} |\n{number} | {text}\n{margin} | {before}{marker}")?;
         }
         for help in &self.helps {
             write!(f, "\nhelp: {help}")?;
@@ -212,5 +239,18 @@ mod tests {
         let error =
             SqlError::syntax("bad".to_owned(), Place { line: 2, column: 3, width: 2 }, "a\nb c d");
         assert_eq!(error.to_string(), "syntax error: bad\n  |\n2 | b c d\n  |   ^^");
+    }
+
+    #[test]
+    fn of_a_long_line_the_part_around_the_place_is_shown() {
+        let line = format!("{}bad{}", "ä, ".repeat(400_000), " x".repeat(400_000));
+        let place = Place { line: 1, column: 1_200_001, width: 3 };
+        let shown = SqlError::syntax("no".to_owned(), place, &line).to_string();
+        let lines: Vec<&str> = shown.lines().collect();
+        assert!(lines.iter().all(|line| line.chars().count() < 140), "{shown}");
+        let at = lines[3].chars().position(|c| c == '^').unwrap();
+        let marked: String = lines[2].chars().skip(at).take(3).collect();
+        assert_eq!(marked, "bad", "{shown}");
+        assert!(lines[2].contains('…') && lines[3].ends_with(" ^^^"), "{shown}");
     }
 }

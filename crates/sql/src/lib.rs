@@ -14,8 +14,10 @@ pub mod functions;
 mod group;
 mod join;
 mod lab;
+mod parse;
 mod rewrite;
 mod rules;
+mod sample;
 mod scan;
 mod session;
 mod system;
@@ -30,5 +32,5 @@ pub use error::{Place, SqlError};
 pub use group::GroupExec;
 pub use session::{
     AggregateMethod, AtollOptions, JoinMethod, Progress, QueryResult, Session, SessionOptions,
-    Statement, split_statements,
+    Splitter, Statement, split_statements,
 };

@@ -35,19 +35,19 @@ impl<T> Drop for BoundTask<T> {
     }
 }
 
-/// Runs the future; a panic in it becomes an error.
-pub(crate) async fn unpanicked<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
+/// Runs the future; a panic in it becomes an error that tells `who` panicked.
+pub(crate) async fn unpanicked<T>(who: &str, future: impl Future<Output = Result<T>>) -> Result<T> {
     match AssertUnwindSafe(future).catch_unwind().await {
         Ok(outcome) => outcome,
-        Err(panic) => Err(panic_error(panic.as_ref())),
+        Err(panic) => Err(panic_error(who, panic.as_ref())),
     }
 }
 
-fn panic_error(panic: &(dyn Any + Send)) -> DataFusionError {
+fn panic_error(who: &str, panic: &(dyn Any + Send)) -> DataFusionError {
     let message = panic
         .downcast_ref::<&str>()
         .copied()
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("no message");
-    exec_datafusion_err!("a worker panicked: {message}; please report this as a bug")
+    exec_datafusion_err!("{who} panicked: {message}; please report this as a bug")
 }

@@ -1,6 +1,6 @@
 //! From lines to statements and commands.
 
-use atoll_sql::{SqlError, split_statements};
+use atoll_sql::{Session, Splitter, SqlError, split_statements};
 
 /// Something to carry out, with the line of its source on which it starts, from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,91 +24,48 @@ impl Input {
     }
 }
 
+impl From<atoll_sql::Statement> for Input {
+    fn from(statement: atoll_sql::Statement) -> Self {
+        Self::Statement { text: statement.text, line: statement.line }
+    }
+}
+
 /// Joins lines to inputs. A statement ends at its semicolon or with the source; a command is a line
 /// that starts with a dot or a backslash where no statement is open.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Inputs {
-    /// Lines that wait for their end.
-    open: String,
-    /// Line on which `open` starts.
-    first: u64,
+    splitter: Splitter,
     /// Lines seen.
     lines: u64,
 }
 
 impl Inputs {
+    /// Inputs in the dialect of a session.
+    pub(super) fn of(session: &Session) -> Self {
+        Self { splitter: Splitter::of(session), lines: 0 }
+    }
+
     /// The inputs that end on this line.
     ///
     /// # Errors
     /// For text that cannot be cut into statements; it is dropped.
     pub(super) fn line(&mut self, line: &str) -> Result<Vec<Input>, SqlError> {
         self.lines += 1;
-        if is_command(line) && self.is_idle() {
-            self.open.clear();
+        if is_command(line) && self.splitter.is_idle() {
+            self.splitter.skip_line();
             let text = line.trim().to_owned();
             return Ok(vec![Input::Command { text, line: self.lines }]);
         }
-        if self.open.is_empty() {
-            self.first = self.lines;
-        }
-        self.open.push_str(line);
-        self.open.push('\n');
-        // Only a semicolon ends a statement: other lines need not be looked at yet.
-        if line.contains(';') { self.cut() } else { Ok(Vec::new()) }
+        let statements = self.splitter.push(&format!("{line}\n"))?;
+        Ok(statements.into_iter().map(Input::from).collect())
     }
 
     /// The statement that the source's end ends.
     ///
     /// # Errors
     /// As [`Inputs::line`].
-    pub(super) fn finish(mut self) -> Result<Vec<Input>, SqlError> {
-        let statements = split_statements(&self.open).map_err(|error| self.shifted(error))?;
-        Ok(self.inputs(statements))
-    }
-
-    /// The line on which what is open starts.
-    fn first_line(&self) -> u64 {
-        self.first.max(1)
-    }
-
-    fn cut(&mut self) -> Result<Vec<Input>, SqlError> {
-        match split_statements(&self.open) {
-            Ok(mut statements) => {
-                let rest = statements.pop_if(|last| !last.complete);
-                let inputs = self.inputs(statements);
-                self.open = rest.as_ref().map(|rest| rest.text.clone() + "\n").unwrap_or_default();
-                self.first += rest.map_or(0, |rest| rest.line - 1);
-                Ok(inputs)
-            }
-            Err(error) if is_unfinished(&error) => Ok(Vec::new()),
-            Err(error) => {
-                let error = self.shifted(error);
-                self.open.clear();
-                Err(error)
-            }
-        }
-    }
-
-    fn inputs(&mut self, statements: Vec<atoll_sql::Statement>) -> Vec<Input> {
-        let first = self.first_line();
-        let input = |statement: atoll_sql::Statement| Input::Statement {
-            line: first + statement.line - 1,
-            text: statement.text,
-        };
-        statements.into_iter().map(input).collect()
-    }
-
-    /// An error in the open text, its place counted from the start of the source.
-    fn shifted(&self, mut error: SqlError) -> SqlError {
-        if let Some(place) = &mut error.place {
-            place.line += self.first_line() - 1;
-        }
-        error
-    }
-
-    /// Whether nothing but blanks and comments is open.
-    fn is_idle(&self) -> bool {
-        split_statements(&self.open).is_ok_and(|statements| statements.is_empty())
+    pub(super) fn finish(self) -> Result<Option<Input>, SqlError> {
+        Ok(self.splitter.finish()?.map(Input::from))
     }
 }
 

@@ -112,7 +112,7 @@ impl Shell {
     }
 
     async fn run_typed(&mut self, text: &str) -> Result<(), Stop> {
-        let mut inputs = Inputs::default();
+        let mut inputs = Inputs::of(&self.session);
         let mut found = Vec::new();
         for line in text.lines() {
             found.extend(inputs.line(line).map_err(|error| Stop::sql(error, 1, 0))?);

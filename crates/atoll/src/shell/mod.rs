@@ -3,8 +3,8 @@
 //! Lines come from the terminal (`interactive`) or from a file, a pipe or the command line (`lines`).
 //! `inputs` joins them to statements and `.commands`. A statement runs in `statement`: its result goes
 //! to the `target` in the mode that `settings` name, while `interrupt` waits for Ctrl-C. A command runs
-//! in `command`. Whatever goes wrong is a [`Stop`]: a script ends with it, the shell says it and goes
-//! on.
+//! in `command`. Whatever goes wrong is a [`Stop`]: a script ends with it, unless `.bail off` was said;
+//! the shell says it and goes on.
 
 mod command;
 mod complete;
@@ -27,7 +27,7 @@ use atoll_sql::Session;
 
 use crate::cli::{Script, SqlArgs};
 use crate::engine::Engine;
-use atoll_tools::exit::Ends;
+use atoll_tools::exit::{Ends, Exit};
 use interrupt::Interrupts;
 use lines::Lines;
 use settings::Settings;
@@ -42,6 +42,8 @@ struct Shell {
     interrupts: Interrupts,
     /// Scripts that `.read` is in.
     depth: usize,
+    /// Whether a script went on after a failure.
+    has_failed: bool,
 }
 
 /// Runs the command.
@@ -56,6 +58,7 @@ pub(crate) async fn run(args: &SqlArgs, scripts: Vec<Script>) -> Result<(), Ends
         target: Target::stdout(),
         interrupts: Interrupts::listen()?,
         depth: 0,
+        has_failed: false,
     };
     if let Some(scale) = args.tpch {
         shell.load_tpch(scale).await.map_err(Ends::from)?;
@@ -69,6 +72,9 @@ pub(crate) async fn run(args: &SqlArgs, scripts: Vec<Script>) -> Result<(), Ends
         (false, false) => shell.run_scripts(scripts).await,
     };
     match done {
+        Ok(()) | Err(Stop::Left) if shell.has_failed && !is_interactive => {
+            Err(Ends::quietly(Exit::Statement))
+        }
         Ok(()) | Err(Stop::Left) => Ok(()),
         Err(stop) => Err(stop.into()),
     }

@@ -1,4 +1,4 @@
-//! Scripts: the first failure ends them, and is told with its line.
+//! Scripts: the first failure ends them, unless `.bail off`, and is told with its line.
 
 use std::fs::File;
 use std::io::{Cursor, stdin};
@@ -9,6 +9,7 @@ use super::inputs::{Input, Inputs};
 use super::lines::Lines;
 use super::stop::Stop;
 use crate::cli::Script;
+use atoll_tools::terminal;
 
 /// Scripts that may read one another: more is a script that reads itself.
 const DEPTH_MAX: usize = 16;
@@ -22,7 +23,11 @@ impl Shell {
                 Script::File(path) if path.as_os_str() == "-" => {
                     self.run_lines("stdin", Lines::of(stdin())).await?;
                 }
-                Script::File(path) => self.run_file(&path).await?,
+                Script::File(path) => {
+                    if let Err(stop) = self.run_file(&path).await {
+                        self.fail(stop)?;
+                    }
+                }
             }
         }
         Ok(())
@@ -46,16 +51,32 @@ impl Shell {
 
     /// Runs the lines of a source; failures name it.
     pub(super) async fn run_lines(&mut self, source: &str, mut lines: Lines) -> Result<(), Stop> {
-        let mut inputs = Inputs::default();
+        let mut inputs = Inputs::of(&self.session);
         let mut number = 0;
         while let Some(line) = self.next_line(&mut lines).await? {
             number += 1;
             let line = line.map_err(|error| unreadable(&error).at(source, number))?;
-            let found = inputs.line(&line).map_err(|error| Stop::sql(error, 1, 0).at(source, 1))?;
-            self.run_inputs(source, found).await?;
+            match inputs.line(&line) {
+                Ok(found) => self.run_inputs(source, found).await?,
+                Err(error) => self.fail(Stop::sql(error, 1, 0).at(source, 1))?,
+            }
         }
-        let rest = inputs.finish().map_err(|error| Stop::sql(error, 1, 0).at(source, 1))?;
-        self.run_inputs(source, rest).await
+        match inputs.finish() {
+            Ok(rest) => self.run_inputs(source, rest).await,
+            Err(error) => self.fail(Stop::sql(error, 1, 0).at(source, 1)),
+        }
+    }
+
+    /// Ends the script with a failure, or says it and goes on after `.bail off`.
+    fn fail(&mut self, stop: Stop) -> Result<(), Stop> {
+        match stop {
+            Stop::Failed(failure) if !self.settings.bail => {
+                terminal::say_error(failure.message());
+                self.has_failed = true;
+                Ok(())
+            }
+            stop => Err(stop),
+        }
     }
 
     async fn next_line(
@@ -69,9 +90,15 @@ impl Shell {
         }
     }
 
-    async fn run_inputs(&mut self, source: &str, inputs: Vec<Input>) -> Result<(), Stop> {
+    async fn run_inputs(
+        &mut self,
+        source: &str,
+        inputs: impl IntoIterator<Item = Input>,
+    ) -> Result<(), Stop> {
         for input in inputs {
-            self.run_input(&input).await.map_err(|stop| stop.at(source, input.line()))?;
+            if let Err(stop) = self.run_input(&input).await {
+                self.fail(stop.at(source, input.line()))?;
+            }
         }
         Ok(())
     }

@@ -29,6 +29,8 @@ pub(super) struct Settings {
     pub(super) echo: bool,
     /// Whether long queries show a bar.
     pub(super) progress: bool,
+    /// Whether the first failure ends a script.
+    pub(super) bail: bool,
 }
 
 impl Settings {
@@ -41,6 +43,7 @@ impl Settings {
             rows_max: is_interactive.then_some(ROWS_MAX),
             echo: false,
             progress,
+            bail: true,
         }
     }
 

@@ -99,3 +99,43 @@ fn the_start_file_is_for_people_only() {
     let ran = atoll_in(home.path(), &["sql", "--mode", "csv", "-c", "SELECT 1 AS n"], "");
     assert_eq!(ran.done(), "n\n1\n");
 }
+
+#[test]
+fn a_script_goes_on_after_errors_when_told_to() {
+    let script =
+        ".bail off\nSELECT 1 AS n;\nSELECT nowhere;\n.nothing\nSELECT 2 AS n;\nSELECT 'open\n";
+    let ran = atoll_with(&["sql", "--mode", "ndjson"], script);
+    assert_eq!(ran.out, "{\"n\":1}\n{\"n\":2}\n");
+    let error = ran.failed(1);
+    for line in ["error: stdin:3: ", "error: stdin:4: ", "error: stdin:6: "] {
+        assert!(error.contains(line), "{error}");
+    }
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join("a.sql"), "SELECT x;\nSELECT 3 AS n;\n").unwrap();
+    let line = [
+        "sql",
+        "--mode",
+        "ndjson",
+        "-c",
+        ".bail off",
+        "-f",
+        "a.sql",
+        "-c",
+        "SELECT y; SELECT 4 AS n",
+    ];
+    let ran = atoll_in(home.path(), &line, "");
+    assert_eq!(ran.out, "{\"n\":3}\n{\"n\":4}\n");
+    ran.failed(1);
+    let ran =
+        atoll_with(&["sql", "--mode", "ndjson"], ".bail off\n.bail on\nSELECT x;\nSELECT 5 AS n;");
+    assert_eq!(ran.out, "");
+    ran.failed(1);
+}
+
+#[test]
+fn the_place_in_one_long_line_is_shown_and_the_rest_of_it_is_not() {
+    let line = format!("SELECT {}nowhere, 1", "1, ".repeat(100_000));
+    let error = atoll_with(&["sql"], &line).failed(1);
+    assert!(error.contains("nowhere") && error.contains('^'), "{error}");
+    assert!(error.len() < 2_000, "{} bytes", error.len());
+}

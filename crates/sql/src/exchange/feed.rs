@@ -95,7 +95,7 @@ fn cut_off(partition: usize) -> DataFusionError {
 
 /// Sends all of `stream`, until it ends or nobody listens.
 async fn forward(stream: SendableRecordBatchStream, sender: mpsc::Sender<Message>) {
-    let ended = unpanicked(forward_batches(stream, &sender)).await;
+    let ended = unpanicked("a worker", forward_batches(stream, &sender)).await;
     // Nobody listening is the normal end of a query with a limit.
     drop(sender.send(Message::End(ended)).await);
 }

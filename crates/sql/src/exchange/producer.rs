@@ -84,7 +84,7 @@ impl Producer {
     ) {
         let gate = self.gate.clone();
         let mut ending = Ending { gate: gate.clone(), input: self.input, ended: false };
-        match unpanicked(self.produce(stream, partitioning, inputs)).await {
+        match unpanicked("a worker", self.produce(stream, partitioning, inputs)).await {
             Ok(()) => gate.end(),
             Err(error) => gate.fail(error),
         }

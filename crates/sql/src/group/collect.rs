@@ -100,7 +100,8 @@ impl Run {
             let spawn = |(input, stream)| {
                 let run = self.clone();
                 let home = home_of(&self.runtime, input);
-                let task = unpanicked(async move { run.collect(home, input, stream).await });
+                let task =
+                    unpanicked("a worker", async move { run.collect(home, input, stream).await });
                 BoundTask::new(self.runtime.spawn_on(worker_of(input), task))
             };
             let tasks: Vec<_> = streams.into_iter().enumerate().map(spawn).collect();
@@ -250,7 +251,7 @@ impl Reading {
         let taken = self.outputs.take();
         let mut outputs = taken.ok_or_else(gone)?;
         let query = Arc::clone(&self.run.query);
-        let visit = unpanicked(async move {
+        let visit = unpanicked("a worker", async move {
             outputs.visit().map_err(|error| query.error(error))?;
             Ok(outputs)
         });

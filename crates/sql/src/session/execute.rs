@@ -22,7 +22,8 @@ use super::planner::{Planner, plan_physical};
 use super::progress::Progress;
 use super::statement::{not_null, parse};
 use crate::error::SqlError;
-use crate::task::BoundTask;
+use crate::parse::{on_deep_stack, stack_for};
+use crate::task::{BoundTask, unpanicked};
 
 /// Batches that may wait for the client before the query pauses.
 const CLIENT_BATCHES: usize = 4;
@@ -123,7 +124,8 @@ impl Session {
     ) -> BoxFuture<'a, std::result::Result<QueryResult, SqlError>> {
         // Boxed, or every crate that awaits it compiles DataFusion's planner into itself.
         Box::pin(async move {
-            match self.try_run(sql).await {
+            let running = on_deep_stack(stack_for(sql), self.try_run(sql));
+            match unpanicked("the planner", running).await {
                 Ok(result) => Ok(result),
                 Err(error) => Err(SqlError::new(error, sql).with_near_names(self)),
             }
@@ -131,8 +133,8 @@ impl Session {
     }
 
     async fn try_run(&self, sql: &str) -> Result<QueryResult> {
-        let placed = parse(sql)?;
         let planner = self.planner();
+        let placed = parse(sql, &planner.state)?;
         let form = Form::of(&placed.statement);
         let plan = planner.plan(placed.statement).await?;
         let strategy = match &placed.placement {

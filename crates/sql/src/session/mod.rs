@@ -9,6 +9,7 @@ pub(crate) mod options;
 mod planner;
 mod prepared;
 mod progress;
+mod split;
 mod statement;
 #[cfg(test)]
 mod tests;
@@ -35,12 +36,13 @@ use futures::future::BoxFuture;
 pub use execute::QueryResult;
 pub use options::{AggregateMethod, AtollOptions, JoinMethod};
 pub use progress::Progress;
-pub use statement::{Statement, split_statements};
+pub use split::{Splitter, Statement, split_statements};
 
 use crate::catalog::{CATALOG, Catalogs, SCHEMA};
 use crate::decimal::NarrowDecimals;
 use crate::float::CanonicalFloats;
 use crate::rewrite::CountedCopies;
+use crate::sample::{SamplePlanner, SampledRelations};
 use crate::table::PlacedTable;
 use crate::table::writer::Destination;
 use crate::volatile::VolatileFilters;
@@ -128,11 +130,13 @@ impl Session {
             .with_analyzer_rule(Arc::new(CanonicalFloats))
             .with_optimizer_rules(crate::rewrite::optimizer_rules())
             .with_analyzer_rule(Arc::new(VolatileFilters))
+            .with_query_planner(Arc::new(SamplePlanner))
             .with_optimizer_rule(Arc::new(NarrowDecimals))
             .with_physical_optimizer_rules(crate::rules::physical_rules(&primitives, limit))
             .build();
         let context = SessionContext::new_with_state(state);
         crate::functions::register(&context);
+        context.register_relation_planner(Arc::new(SampledRelations))?;
         if let Some(files) = files {
             files.session_store().with_state(context.state_weak_ref());
         }

@@ -23,6 +23,7 @@ use super::homonyms::BareQualifiers;
 use super::statement::target;
 use crate::catalog::{Catalogs, View, plain};
 use crate::error::SqlError;
+use crate::parse::{STACK_SHORT, on_deep_stack};
 use crate::table::PlacedTable;
 use crate::volatile::check_ctes;
 
@@ -174,7 +175,8 @@ pub(super) async fn plan_physical(
     state: &SessionState,
     plan: &LogicalPlan,
 ) -> Result<Arc<dyn ExecutionPlan>> {
-    DataFrame::new(state.clone(), plan.clone()).create_physical_plan().await
+    let frame = DataFrame::new(state.clone(), plan.clone());
+    on_deep_stack(STACK_SHORT, frame.create_physical_plan()).await
 }
 
 fn resolve(state: &SessionState, name: TableReference) -> ResolvedTableReference {

@@ -1,75 +1,12 @@
-//! From text to statements, with the line on which each begins.
+//! A statement with the placement that its WITH names.
 
 use datafusion::common::{DataFusionError, Result, plan_err};
-use datafusion::sql::parser::{DFParser, Statement as Parsed};
+use datafusion::execution::SessionState;
+use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::{
     ColumnDef, ColumnOption, CreateTableOptions, Expr, Insert, ObjectName, SqlOption,
     Statement as Ast, TableObject, Value,
 };
-use datafusion::sql::sqlparser::dialect::GenericDialect;
-use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
-
-use crate::error::{Place, SqlError};
-
-/// One statement of a script.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Statement {
-    /// Its text, without the semicolon.
-    pub text: String,
-    /// The line of the script on which it begins, from 1.
-    pub line: u64,
-    /// Whether a semicolon ends it.
-    pub complete: bool,
-}
-
-/// Splits a script at its semicolons, those in quotes and comments aside.
-///
-/// # Errors
-/// For text that cannot be cut into tokens, such as a quote that is never closed.
-pub fn split_statements(script: &str) -> std::result::Result<Vec<Statement>, SqlError> {
-    let tokens =
-        Tokenizer::new(&GenericDialect {}, script).tokenize_with_location().map_err(|error| {
-            SqlError::syntax(error.message.clone(), Place::of(error.location), script)
-        })?;
-    let lines = LineStarts::new(script);
-    let mut statements = Vec::new();
-    let mut first = None;
-    for token in &tokens {
-        let start = lines.offset(token.span.start.line, token.span.start.column, script);
-        match token.token {
-            Token::SemiColon => {
-                if let Some((begin, line)) = first.take() {
-                    let text = script[begin..start].trim_end().to_owned();
-                    statements.push(Statement { text, line, complete: true });
-                }
-            }
-            Token::Whitespace(_) | Token::EOF => {}
-            _ => first = first.or(Some((start, token.span.start.line))),
-        }
-    }
-    if let Some((begin, line)) = first {
-        let text = script[begin..].trim_end().to_owned();
-        statements.push(Statement { text, line, complete: false });
-    }
-    Ok(statements)
-}
-
-/// Byte offsets at which the lines of a text start.
-struct LineStarts(Vec<usize>);
-
-impl LineStarts {
-    fn new(text: &str) -> Self {
-        let after = text.match_indices('\n').map(|(at, _)| at + 1);
-        Self(std::iter::once(0).chain(after).collect())
-    }
-
-    /// Byte offset of a line and column, both from 1, the column in characters.
-    fn offset(&self, line: u64, column: u64, text: &str) -> usize {
-        let start = self.0.get(line.saturating_sub(1) as usize).copied().unwrap_or(text.len());
-        let within = text[start..].char_indices().nth(column.saturating_sub(1) as usize);
-        within.map_or(text.len(), |(at, _)| start + at)
-    }
-}
 
 /// A parsed statement, and the placement that its WITH names.
 pub(crate) struct Placed {
@@ -77,12 +14,9 @@ pub(crate) struct Placed {
     pub(crate) placement: Option<String>,
 }
 
-/// Parses one statement and takes out what DataFusion's planner does not know.
-pub(crate) fn parse(sql: &str) -> Result<Placed> {
-    let mut statements = DFParser::parse_sql_with_dialect(sql, &GenericDialect {})?;
-    let (Some(mut statement), None) = (statements.pop_front(), statements.pop_front()) else {
-        return plan_err!("one statement at a time is expected");
-    };
+/// Parses one statement and takes out the placement.
+pub(crate) fn parse(sql: &str, state: &SessionState) -> Result<Placed> {
+    let mut statement = crate::parse::parse(sql, state)?;
     let placement = take_placement(&mut statement)?;
     Ok(Placed { statement, placement })
 }

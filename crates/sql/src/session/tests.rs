@@ -31,7 +31,7 @@ fn number(batches: &[RecordBatch], column: usize) -> i64 {
 }
 
 async fn planned(planner: &Planner, sql: &str) -> LogicalPlan {
-    let statement = parse(sql).expect("the statement can be parsed").statement;
+    let statement = parse(sql, &planner.state).expect("the statement can be parsed").statement;
     planner.plan(statement).await.expect("the statement can be planned")
 }
 

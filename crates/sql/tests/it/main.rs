@@ -8,6 +8,7 @@
 //! - `concurrency`: threads that share a session see whole statements of one another.
 //! - `limits`: short memory, cancelled queries and failing statements do no harm.
 //! - `reference`: operators agree with slow readable ones on seeded hostile data.
+//! - `statements`: long and deep statements, and panics of the planner, end as an answer or an error.
 //! - `files`: formats survive the way out and back.
 //! - `floats`: zeros and NaNs of any bits in files answer as those of tables do.
 
@@ -21,4 +22,5 @@ mod limits;
 mod logic;
 mod placement;
 mod reference;
+mod statements;
 mod tpch;

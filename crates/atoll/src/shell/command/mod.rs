@@ -21,6 +21,7 @@ pub(super) struct Command {
 
 #[derive(Clone, Copy)]
 enum Kind {
+    Bail,
     Echo,
     Explain,
     Help,
@@ -44,7 +45,13 @@ const fn command(
 }
 
 /// All commands, ordered by name.
-pub(super) static COMMANDS: [Command; 11] = [
+pub(super) static COMMANDS: [Command; 12] = [
+    command(
+        &["bail"],
+        "on|off",
+        "End a script at its first error; off: go on after errors",
+        Kind::Bail,
+    ),
     command(&["echo"], "on|off", "Tell each statement before it runs", Kind::Echo),
     command(
         &["explain"],
@@ -80,6 +87,7 @@ impl Shell {
         let command = find(name)?;
         let argument = argument.as_str();
         match command.kind {
+            Kind::Bail => set::switch(&mut self.settings.bail, command, argument),
             Kind::Echo => set::switch(&mut self.settings.echo, command, argument),
             Kind::Explain => set::explain(&mut self.settings, argument),
             Kind::Help => self.help(),

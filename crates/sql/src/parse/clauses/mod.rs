@@ -1,0 +1,153 @@
+//! What the planner would ignore, rewritten or refused.
+
+mod function;
+mod joins;
+mod query;
+mod select;
+mod statement;
+mod table;
+mod windows;
+
+use std::ops::ControlFlow;
+
+use datafusion::common::{DataFusionError, Result, plan_datafusion_err};
+use datafusion::execution::SessionState;
+use datafusion::sql::parser::{CopyToSource, Statement as Parsed};
+use datafusion::sql::sqlparser::ast::{
+    Expr, Query, Select, SelectInto, SetExpr, Statement, TableFactor, VisitMut, VisitorMut,
+};
+
+use super::depth::{DEPTH_MAX, too_deep};
+use windows::Windows;
+
+/// Goes over the statement and all that is inside it.
+pub(super) fn apply(statement: &mut Parsed, state: &SessionState) -> Result<()> {
+    let mut clauses = Clauses { state, depth: 0, windows: Windows::default(), into: None };
+    let visited = match statement {
+        Parsed::Statement(statement) => statement.visit(&mut clauses),
+        Parsed::Explain(explain) => return apply(&mut explain.statement, state),
+        Parsed::CopyTo(copy) => match &mut copy.source {
+            CopyToSource::Query(query) => query.visit(&mut clauses),
+            CopyToSource::Relation(_) => ControlFlow::Continue(()),
+        },
+        Parsed::CreateExternalTable(_) | Parsed::Reset(_) => ControlFlow::Continue(()),
+    };
+    match visited {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(error) => Err(error),
+    }
+}
+
+/// The error for a clause that has no effect here; `instead` says how to go on.
+fn refused(clause: &str, instead: &str) -> DataFusionError {
+    match instead {
+        "" => plan_datafusion_err!("{clause} is not supported"),
+        instead => plan_datafusion_err!("{clause} is not supported; {instead}"),
+    }
+}
+
+/// Refuses a clause where it is there.
+fn refuse(is_there: bool, clause: &str, instead: &str) -> Result<()> {
+    if is_there { Err(refused(clause, instead)) } else { Ok(()) }
+}
+
+struct Clauses<'a> {
+    state: &'a SessionState,
+    /// Expressions around the one that is visited.
+    depth: usize,
+    windows: Windows,
+    /// Taken out while the query that has it is visited.
+    into: Option<SelectInto>,
+}
+
+impl Clauses<'_> {
+    fn expr(&mut self, expr: &mut Expr) -> Result<()> {
+        self.depth += 1;
+        if self.depth > DEPTH_MAX {
+            return Err(too_deep(None));
+        }
+        match expr {
+            Expr::Function(function) => {
+                self.windows.resolve(function)?;
+                function::check(function, self.state)
+            }
+            Expr::CompoundFieldAccess { access_chain, .. } if access_chain.len() > DEPTH_MAX => {
+                Err(too_deep(None))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn statement(&mut self, statement: &mut Statement) -> Result<()> {
+        if let Some(into) = statement::take_into(statement)? {
+            self.into = Some(into);
+        }
+        statement::check(statement)
+    }
+
+    fn query(&mut self, query: &mut Query) -> Result<()> {
+        match query.body.as_ref() {
+            SetExpr::Select(select) => self.windows.enter(&select.named_window),
+            _ => self.windows.enter(&[]),
+        }
+        query::check(query)
+    }
+
+    fn select(&mut self, select: &mut Select) -> Result<()> {
+        self.windows.enter(&select.named_window);
+        select::check(select)
+    }
+}
+
+fn flow(result: Result<()>) -> ControlFlow<DataFusionError> {
+    match result {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => ControlFlow::Break(error),
+    }
+}
+
+impl VisitorMut for Clauses<'_> {
+    type Break = DataFusionError;
+
+    fn pre_visit_statement(&mut self, statement: &mut Statement) -> ControlFlow<Self::Break> {
+        flow(self.statement(statement))
+    }
+
+    fn post_visit_statement(&mut self, statement: &mut Statement) -> ControlFlow<Self::Break> {
+        if let Some(into) = statement::into_of(statement) {
+            *into = self.into.take();
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
+        flow(self.query(query))
+    }
+
+    fn post_visit_query(&mut self, _query: &mut Query) -> ControlFlow<Self::Break> {
+        self.windows.leave();
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Self::Break> {
+        flow(self.select(select))
+    }
+
+    fn post_visit_select(&mut self, _select: &mut Select) -> ControlFlow<Self::Break> {
+        self.windows.leave();
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Self::Break> {
+        flow(table::check(factor))
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
+        flow(self.expr(expr))
+    }
+
+    fn post_visit_expr(&mut self, _expr: &mut Expr) -> ControlFlow<Self::Break> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+}

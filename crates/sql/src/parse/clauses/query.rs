@@ -1,0 +1,148 @@
+//! Around a query: WITH, ORDER BY ALL, FETCH, and what stands at the end.
+
+use datafusion::common::{Result, plan_err};
+use datafusion::sql::sqlparser::ast::{
+    Cte, Expr, LimitClause, ObjectName, OrderByExpr, OrderByKind, OrderByOptions, PipeOperator,
+    Query, SelectItem, SetExpr, Value, visit_relations,
+};
+
+use super::{refuse, refused};
+
+pub(super) fn check(query: &mut Query) -> Result<()> {
+    refuse(!query.locks.is_empty(), "FOR UPDATE or FOR SHARE", "queries take no locks")?;
+    refuse(query.for_clause.is_some(), "FOR XML, FOR JSON or FOR BROWSE", "")?;
+    refuse(query.settings.is_some(), "SETTINGS", "use SET before the query")?;
+    refuse(query.format_clause.is_some(), "FORMAT", "use COPY … TO or the shell's .mode")?;
+    if let Some(LimitClause::LimitOffset { limit_by, .. }) = &query.limit_clause {
+        let instead = "use row_number() in a sub-query and a condition on it";
+        refuse(!limit_by.is_empty(), "LIMIT … BY", instead)?;
+    }
+    fetch(query)?;
+    order_by_all(query)?;
+    for operator in &query.pipe_operators {
+        pipe(operator)?;
+    }
+    let Some(with) = &mut query.with else { return Ok(()) };
+    for cte in &mut with.cte_tables {
+        refuse(cte.from.is_some(), "FROM after a WITH query", "")?;
+        if with.recursive {
+            recursive(cte)?;
+        }
+    }
+    Ok(())
+}
+
+/// `FETCH FIRST n ROWS ONLY` is `LIMIT n`.
+fn fetch(query: &mut Query) -> Result<()> {
+    let Some(fetch) = query.fetch.take() else { return Ok(()) };
+    refuse(
+        fetch.with_ties,
+        "FETCH … WITH TIES",
+        "use rank() in a sub-query and a condition on it",
+    )?;
+    refuse(fetch.percent, "FETCH … PERCENT", "")?;
+    let one = || Expr::Value(Value::Number("1".to_owned(), false).into());
+    let rows = Some(fetch.quantity.unwrap_or_else(one));
+    match &mut query.limit_clause {
+        None => {
+            query.limit_clause =
+                Some(LimitClause::LimitOffset { limit: rows, offset: None, limit_by: vec![] });
+        }
+        Some(LimitClause::LimitOffset { limit: limit @ None, .. }) => *limit = rows,
+        Some(_) => return plan_err!("LIMIT and FETCH FIRST exclude each other"),
+    }
+    Ok(())
+}
+
+/// DataFusion ignores ORDER BY ALL after anything but a SELECT, and refuses it over expressions:
+/// positions say the same.
+fn order_by_all(query: &mut Query) -> Result<()> {
+    let Some(order_by) = &mut query.order_by else { return Ok(()) };
+    let OrderByKind::All(options) = order_by.kind else { return Ok(()) };
+    match columns(&query.body) {
+        Some(columns) => {
+            let positions = (1..=columns).map(|column| position(column, options)).collect();
+            order_by.kind = OrderByKind::Expressions(positions);
+            Ok(())
+        }
+        // All of them are columns, which DataFusion knows.
+        None if matches!(query.body.as_ref(), SetExpr::Select(_)) => Ok(()),
+        None => Err(refused("ORDER BY ALL after a set operation over *", "name the columns")),
+    }
+}
+
+fn position(column: usize, options: OrderByOptions) -> OrderByExpr {
+    let expr = Expr::Value(Value::Number(column.to_string(), false).into());
+    OrderByExpr { expr, options, with_fill: None }
+}
+
+/// How many columns it has, where that can be seen.
+fn columns(body: &SetExpr) -> Option<usize> {
+    match body {
+        SetExpr::Select(select) => {
+            let is_one = |item: &SelectItem| {
+                matches!(item, SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. })
+            };
+            select.projection.iter().all(is_one).then_some(select.projection.len())
+        }
+        SetExpr::Query(query) => columns(&query.body),
+        SetExpr::SetOperation { left, right, .. } => columns(left).or_else(|| columns(right)),
+        SetExpr::Values(values) => values.rows.first().map(|row| row.content.len()),
+        _ => None,
+    }
+}
+
+fn pipe(operator: &PipeOperator) -> Result<()> {
+    let PipeOperator::Aggregate { full_table_exprs, group_by_expr } = operator else {
+        return Ok(());
+    };
+    let has_order = full_table_exprs
+        .iter()
+        .chain(group_by_expr)
+        .any(|expr| expr.order_by.asc.is_some() || expr.order_by.nulls_first.is_some());
+    refuse(has_order, "an order inside |> AGGREGATE", "use |> ORDER BY")
+}
+
+/// DataFusion takes the two sides of a recursive query's UNION and drops what stands around it.
+fn recursive(cte: &mut Cte) -> Result<()> {
+    let query = &mut cte.query;
+    let is_union = matches!(query.body.as_ref(), SetExpr::SetOperation { .. });
+    let has_around = query.with.is_some()
+        || query.order_by.is_some()
+        || query.limit_clause.is_some()
+        || query.fetch.is_some();
+    if !(is_union && has_around) {
+        return Ok(());
+    }
+    let name = &cte.alias.name.value;
+    let refers = |relation: &ObjectName| match relation.0.as_slice() {
+        [part] => part.as_ident().is_some_and(|ident| ident.value.eq_ignore_ascii_case(name)),
+        _ => false,
+    };
+    let is_recursive = visit_relations(query.as_ref(), |relation| match refers(relation) {
+        true => std::ops::ControlFlow::Break(()),
+        false => std::ops::ControlFlow::Continue(()),
+    })
+    .is_break();
+    if is_recursive {
+        return Err(refused(
+            &format!("WITH, ORDER BY or LIMIT inside the recursive query '{name}'"),
+            "put it into the query that reads it",
+        ));
+    }
+    // As a sub-query it keeps all its clauses.
+    let inner = Query {
+        with: query.with.take(),
+        body: query.body.clone(),
+        order_by: query.order_by.take(),
+        limit_clause: query.limit_clause.take(),
+        fetch: query.fetch.take(),
+        locks: vec![],
+        for_clause: None,
+        settings: None,
+        format_clause: None,
+        pipe_operators: std::mem::take(&mut query.pipe_operators),
+    };
+    *query.body = SetExpr::Query(Box::new(inner));
+    Ok(())
+}

@@ -1,0 +1,88 @@
+//! Statements: tables, views, schemas and indexes.
+
+use datafusion::common::Result;
+use datafusion::sql::sqlparser::ast::{
+    ColumnDef, ColumnOption, CreateView, ObjectType, Query, SelectInto, SetExpr, Statement,
+};
+
+use super::{joins, refuse};
+
+pub(super) fn check(statement: &mut Statement) -> Result<()> {
+    match statement {
+        Statement::CreateTable(create) => create.columns.iter().try_for_each(column),
+        Statement::CreateView(create) => view(create),
+        Statement::CreateIndex(_) => refuse(
+            true,
+            "CREATE INDEX",
+            "tables have no indexes, and scans skip blocks by their least and greatest values",
+        ),
+        Statement::CreateSchema { with, options, default_collate_spec, clone, .. } => {
+            let has_options = with.is_some() || options.is_some();
+            refuse(has_options, "an option of CREATE SCHEMA", "leave it out")?;
+            refuse(default_collate_spec.is_some(), "DEFAULT COLLATE of a schema", "")?;
+            refuse(clone.is_some(), "CLONE of a schema", "")
+        }
+        Statement::CreateDatabase { or_replace, transient, clone, location, comment, .. } => {
+            let has_options = *or_replace
+                || *transient
+                || clone.is_some()
+                || location.is_some()
+                || comment.is_some();
+            refuse(has_options, "an option of CREATE DATABASE", "leave it out")
+        }
+        Statement::Drop { purge, temporary, table, object_type, .. } => {
+            refuse(*purge, "PURGE", "leave it out")?;
+            refuse(*temporary, "DROP TEMPORARY", "every table lives as long as its session")?;
+            refuse(table.is_some(), "ON after DROP", "")?;
+            refuse(matches!(object_type, ObjectType::Index), "DROP INDEX", "tables have none")
+        }
+        Statement::Update(update) => joins::check(&mut update.table),
+        _ => Ok(()),
+    }
+}
+
+fn column(column: &ColumnDef) -> Result<()> {
+    let is_known = |option: &ColumnOption| {
+        matches!(
+            option,
+            ColumnOption::Null
+                | ColumnOption::NotNull
+                // Those that CREATE TABLE gets to see, and refuses itself.
+                | ColumnOption::Default(_)
+                | ColumnOption::Unique(_)
+                | ColumnOption::PrimaryKey(_)
+                | ColumnOption::ForeignKey(_)
+                | ColumnOption::Check(_)
+        )
+    };
+    match column.options.iter().find(|option| !is_known(&option.option)) {
+        Some(option) => {
+            refuse(true, &format!("{} of column {}", option.option, column.name), "leave it out")
+        }
+        None => Ok(()),
+    }
+}
+
+fn view(create: &CreateView) -> Result<()> {
+    refuse(create.or_alter, "CREATE OR ALTER VIEW", "write CREATE OR REPLACE VIEW")?;
+    refuse(create.secure, "CREATE SECURE VIEW", "leave SECURE out")?;
+    refuse(create.params.is_some(), "ALGORITHM, DEFINER or SQL SECURITY of a view", "")
+}
+
+/// Takes out the INTO of a query that is a statement: the only place where the planner sees it.
+pub(super) fn take_into(statement: &mut Statement) -> Result<Option<SelectInto>> {
+    let Some(into) = into_of(statement).and_then(Option::take) else { return Ok(None) };
+    refuse(into.temporary, "INTO TEMPORARY", "every table lives as long as its session")?;
+    refuse(into.unlogged, "INTO UNLOGGED", "leave UNLOGGED out")?;
+    Ok(Some(into))
+}
+
+/// Where a statement that is a query has its INTO.
+pub(super) fn into_of(statement: &mut Statement) -> Option<&mut Option<SelectInto>> {
+    let Statement::Query(query) = statement else { return None };
+    let Query { body, .. } = query.as_mut();
+    match body.as_mut() {
+        SetExpr::Select(select) => Some(&mut select.into),
+        _ => None,
+    }
+}

@@ -1,0 +1,175 @@
+//! The dialect that statements are parsed in: one of sqlparser's, with what Atoll mends in all of
+//! them.
+//!
+//! - `IS [NOT] DISTINCT FROM` ends before AND and OR; sqlparser 0.62 takes everything that follows as
+//!   its right side.
+//! - `a AND b AND …` and OR chains of any length become balanced trees, whose depth is the logarithm
+//!   of their length; other chains have a limit. sqlparser's are as deep as they are long, and
+//!   planning, running or dropping such a tree overflows the stack.
+//! - In the default dialect and DuckDB's there is ORDER BY ALL, `^` is power as in PostgreSQL, and `||`,
+//!   `->` and `@>` bind less tightly than arithmetic and more tightly than comparisons.
+
+use std::cell::Cell;
+
+use datafusion::common::config::Dialect as DialectName;
+use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, UnaryOperator};
+use datafusion::sql::sqlparser::dialect::{
+    Dialect, DuckDbDialect, GenericDialect, PostgreSqlDialect, Precedence, dialect_from_str,
+};
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+use datafusion::sql::sqlparser::tokenizer::{Location, Token};
+
+use super::depth::{DEPTH_MAX, left_depth};
+
+/// Operators on the left side of an expression from which on its chain is parsed here.
+const LONG_CHAIN: usize = 16;
+
+/// Binding strengths that are added between those of sqlparser: comparisons have 20, `+` 30, `*` 40, `::`
+/// 50.
+const POWER: u8 = 45;
+const OTHER_OPERATORS: u8 = 25;
+
+/// A dialect of sqlparser, mended; see the module.
+#[derive(Debug)]
+pub(crate) struct AtollDialect {
+    pub(super) inner: Box<dyn Dialect>,
+    /// Whether the next infix operator is parsed as the dialect inside does.
+    passing: Cell<bool>,
+    /// Where a chain was found to be too long.
+    pub(super) too_deep: Cell<Option<Location>>,
+}
+
+impl AtollDialect {
+    /// The dialect that `SET datafusion.sql_parser.dialect` names.
+    pub(crate) fn named(name: DialectName) -> Self {
+        let inner = dialect_from_str(name).unwrap_or_else(|| Box::new(GenericDialect {}));
+        Self { inner, passing: Cell::new(false), too_deep: Cell::new(None) }
+    }
+
+    /// Whether it is to have PostgreSQL's operators and DuckDB's short forms, which sqlparser leaves out.
+    pub(super) fn is_mended(&self) -> bool {
+        self.inner.is::<GenericDialect>() || self.inner.is::<DuckDbDialect>()
+    }
+
+    /// How tightly `^` binds where it is power.
+    fn power(&self) -> Option<u8> {
+        if self.is_mended() {
+            Some(POWER)
+        } else if self.inner.is::<PostgreSqlDialect>() {
+            Some(self.inner.prec_value(Precedence::Caret))
+        } else {
+            None
+        }
+    }
+
+    pub(super) fn precedence(&self, parser: &Parser) -> Option<Result<u8, ParserError>> {
+        if !self.is_mended() {
+            return self.inner.get_next_precedence(parser);
+        }
+        match parser.peek_token_ref().token {
+            Token::Caret => Some(Ok(POWER)),
+            Token::StringConcat
+            | Token::Arrow
+            | Token::LongArrow
+            | Token::HashArrow
+            | Token::HashLongArrow
+            | Token::AtArrow
+            | Token::ArrowAt => Some(Ok(OTHER_OPERATORS)),
+            _ => self.inner.get_next_precedence(parser),
+        }
+    }
+
+    /// A sign binds more tightly than `^`, so that `-2 ^ 2` is 4 as in PostgreSQL and DuckDB.
+    pub(super) fn prefix(&self, parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
+        let op = match parser.peek_token_ref().token {
+            Token::Minus => UnaryOperator::Minus,
+            Token::Plus => UnaryOperator::Plus,
+            _ => return self.inner.parse_prefix(parser),
+        };
+        let Some(power) = self.power() else { return self.inner.parse_prefix(parser) };
+        parser.next_token();
+        let expr = parser.parse_subexpr(power).map(Box::new);
+        Some(expr.map(|expr| Expr::UnaryOp { op, expr }))
+    }
+
+    pub(super) fn infix(
+        &self,
+        parser: &mut Parser,
+        expr: &Expr,
+        precedence: u8,
+    ) -> Option<Result<Expr, ParserError>> {
+        if !self.passing.take() && left_depth(expr, LONG_CHAIN) == LONG_CHAIN {
+            return Some(self.chain(parser, expr, precedence));
+        }
+        if self.is_mended() && parser.consume_token(&Token::Caret) {
+            return Some(binary(expr, BinaryOperator::PGExp, parser.parse_subexpr(precedence)));
+        }
+        if parser.parse_keywords(&[Keyword::IS, Keyword::DISTINCT, Keyword::FROM]) {
+            let right = parser.parse_subexpr(precedence).map(Box::new);
+            return Some(right.map(|right| Expr::IsDistinctFrom(Box::new(expr.clone()), right)));
+        }
+        if parser.parse_keywords(&[Keyword::IS, Keyword::NOT, Keyword::DISTINCT, Keyword::FROM]) {
+            let right = parser.parse_subexpr(precedence).map(Box::new);
+            return Some(right.map(|right| Expr::IsNotDistinctFrom(Box::new(expr.clone()), right)));
+        }
+        self.inner.parse_infix(parser, expr, precedence)
+    }
+
+    /// The operators that follow and bind as tightly as the next one.
+    fn chain(&self, parser: &mut Parser, expr: &Expr, precedence: u8) -> Result<Expr, ParserError> {
+        for (keyword, op) in
+            [(Keyword::AND, BinaryOperator::And), (Keyword::OR, BinaryOperator::Or)]
+        {
+            if parser.peek_keyword(keyword) {
+                let mut operands = vec![expr.clone()];
+                while parser.parse_keyword(keyword) {
+                    operands.push(parser.parse_subexpr(precedence)?);
+                }
+                return Ok(balanced(operands, &op));
+            }
+        }
+        let mut left = expr.clone();
+        for _ in LONG_CHAIN..DEPTH_MAX {
+            self.passing.set(true);
+            left = parser.parse_infix(left, precedence)?;
+            let ends = parser.get_next_precedence()? != precedence;
+            if ends || parser.peek_token_ref().token == Token::Period {
+                return Ok(left);
+            }
+        }
+        self.too_deep.set(Some(parser.peek_token_ref().span.start));
+        // The one error that the parser does not take for a reason to try another reading.
+        Err(ParserError::RecursionLimitExceeded)
+    }
+}
+
+fn binary(
+    left: &Expr,
+    op: BinaryOperator,
+    right: Result<Expr, ParserError>,
+) -> Result<Expr, ParserError> {
+    let (left, right) = (Box::new(left.clone()), Box::new(right?));
+    Ok(Expr::BinaryOp { left, op, right })
+}
+
+/// Operands joined by an associative operator, in their order, as a tree of the least depth.
+fn balanced(mut operands: Vec<Expr>, op: &BinaryOperator) -> Expr {
+    loop {
+        if operands.len() == 1 {
+            return operands.swap_remove(0);
+        }
+        let mut pairs = operands.into_iter();
+        let mut joined = Vec::with_capacity(pairs.len().div_ceil(2));
+        while let Some(left) = pairs.next() {
+            joined.push(match pairs.next() {
+                Some(right) => {
+                    let (left, right) = (Box::new(left), Box::new(right));
+                    Expr::BinaryOp { left, op: op.clone(), right }
+                }
+                None => left,
+            });
+        }
+        operands = joined;
+    }
+}

@@ -1,0 +1,62 @@
+//! From the text of one statement to the syntax tree that DataFusion's planner is given.
+//!
+//! ```text
+//! text ─tokens─▶ parser, in an AtollDialect ─▶ syntax tree ─Clauses─▶ the same, without what the planner
+//!                                                                   would ignore or misread
+//! ```
+//!
+//! DataFusion 55.2 plans much of what sqlparser 0.62 reads, and drops the rest without a word. Each clause
+//! that it drops is either rewritten into one that it knows, or refused by name: `clauses` goes over the
+//! tree once, with a file for each part of it.
+
+mod clauses;
+mod delegate;
+mod depth;
+mod dialect;
+
+use datafusion::common::{DataFusionError, Result, plan_datafusion_err, plan_err};
+use datafusion::execution::SessionState;
+use datafusion::sql::parser::{DFParserBuilder, Statement as Parsed};
+use datafusion::sql::sqlparser::parser::ParserError;
+use datafusion::sql::sqlparser::tokenizer::Tokenizer;
+
+pub(crate) use depth::{STACK_SHORT, on_deep_stack, stack_for};
+use dialect::AtollDialect;
+
+/// Parses one statement in the session's dialect.
+pub(crate) fn parse(sql: &str, state: &SessionState) -> Result<Parsed> {
+    let options = &state.config_options().sql_parser;
+    let dialect = AtollDialect::named(options.dialect);
+    let limit = options.recursion_limit.get();
+    let tokens =
+        Tokenizer::new(&dialect, sql).tokenize_with_location().map_err(ParserError::from)?;
+    depth::check_set_operations(&tokens)?;
+    let mut statements = DFParserBuilder::new(tokens)
+        .with_dialect(&dialect)
+        .with_recursion_limit(limit)
+        .build()?
+        .parse_statements()
+        .map_err(|error| named(error, &dialect, limit))?;
+    let (Some(mut statement), None) = (statements.pop_front(), statements.pop_front()) else {
+        return plan_err!("one statement at a time is expected");
+    };
+    clauses::apply(&mut statement, state)?;
+    Ok(statement)
+}
+
+/// The parser's words for what is nested too deeply, and for a join that it half knows, say neither
+/// what is wrong nor how to go on.
+fn named(error: DataFusionError, dialect: &AtollDialect, limit: usize) -> DataFusionError {
+    let DataFusionError::SQL(parser, _) = &error else { return error };
+    match (parser.as_ref(), dialect.too_deep.get()) {
+        (ParserError::RecursionLimitExceeded, None) => plan_datafusion_err!(
+            "statement nested too deeply: parentheses, sub-queries and functions inside one another \
+             reach {limit} levels; SET datafusion.sql_parser.recursion_limit raises the limit"
+        ),
+        (ParserError::RecursionLimitExceeded, location) => depth::too_deep(location),
+        (ParserError::ParserError(message), _) if message.contains("MATCH_CONDITION") => {
+            plan_datafusion_err!("ASOF JOIN is not supported")
+        }
+        _ => error,
+    }
+}

@@ -1,0 +1,42 @@
+//! `TABLESAMPLE`: rows of a table by chance.
+//!
+//! ```text
+//! FROM t TABLESAMPLE BERNOULLI (5)         Sample: each row by itself
+//! FROM t TABLESAMPLE SYSTEM (5)            Sample: whole batches
+//! FROM t TABLESAMPLE (1000 ROWS)           t with a random column, sorted by it, LIMIT 1000
+//! ```
+//!
+//! DataFusion reads the clause and forgets it. A filter by `random()` would not do: rules move filters.
+
+mod exec;
+mod node;
+mod relation;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::catalog::Session as PlanningSession;
+use datafusion::common::Result;
+use datafusion::execution::context::QueryPlanner;
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
+
+pub(crate) use relation::SampledRelations;
+
+/// DataFusion's planner, which also plans samples.
+#[derive(Debug)]
+pub(crate) struct SamplePlanner;
+
+#[async_trait]
+impl QueryPlanner for SamplePlanner {
+    async fn create_physical_plan(
+        &self,
+        plan: &LogicalPlan,
+        session: &dyn PlanningSession,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let planner =
+            DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(node::Planner)]);
+        planner.create_physical_plan(plan, session).await
+    }
+}
