@@ -24,6 +24,7 @@ use atoll_runtime::Runtime;
 use atoll_topology::{Bytes, Fact, Knowledge, Machine};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::{CatalogProvider, UrlTableFactory};
+use datafusion::common::config::ConfigNonZeroUsize;
 use datafusion::common::{ResolvedTableReference, Result, TableReference};
 use datafusion::datasource::dynamic_file::DynamicListTableFactory;
 use datafusion::execution::SessionStateBuilder;
@@ -271,6 +272,10 @@ pub(crate) async fn placed_tables(
 const BROADCAST_BYTES: usize = 64 << 20;
 const BROADCAST_ROWS: usize = 2 << 20;
 
+/// Parentheses and sub-queries inside one another, until `datafusion.sql_parser.recursion_limit` says
+/// otherwise. DataFusion's 50 are fewer than programs write.
+const NESTING_MAX: usize = 200;
+
 fn config(runtime: &Runtime, placement: Strategy) -> SessionConfig {
     let mut config = SessionConfig::new()
         .with_target_partitions(runtime.worker_count())
@@ -279,6 +284,9 @@ fn config(runtime: &Runtime, placement: Strategy) -> SessionConfig {
         .with_create_default_catalog_and_schema(false);
     let options = config.options_mut();
     options.sql_parser.collect_spans = true;
+    if let Ok(levels) = ConfigNonZeroUsize::try_new(NESTING_MAX) {
+        options.sql_parser.recursion_limit = levels;
+    }
     options.optimizer.hash_join_single_partition_threshold = BROADCAST_BYTES;
     options.optimizer.hash_join_single_partition_threshold_rows = BROADCAST_ROWS;
     options.explain.show_statistics = false;

@@ -21,7 +21,8 @@ pub(super) fn check(function: &Function, state: &SessionState) -> Result<()> {
     let has_parameters = !matches!(function.parameters, FunctionArguments::None);
     refuse(has_parameters, &format!("a second list of arguments of {name}"), "")?;
     let is_query = matches!(function.args, FunctionArguments::Subquery(_));
-    refuse(is_query, &format!("a query as the argument of {name}"), "put it in parentheses")?;
+    let instead = "put it in parentheses; array_agg() makes an array of its rows";
+    refuse(is_query, &format!("a query as the argument of {name}"), instead)?;
     let is_scalar = state.scalar_functions().contains_key(&name)
         || matches!(name.as_str(), "make_map" | "unnest" | "unnest_outer");
     if is_scalar {

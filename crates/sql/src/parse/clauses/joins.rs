@@ -84,8 +84,6 @@ fn operator(join: &mut Join) -> Result<()> {
         _ => return Ok(()),
     };
     let instead = match name {
-        "CROSS APPLY" => "use CROSS JOIN LATERAL",
-        "OUTER APPLY" => "use LEFT JOIN LATERAL",
         "STRAIGHT_JOIN" | "CROSS JOIN with a condition" => "use JOIN … ON",
         "ARRAY JOIN" => "use unnest() in the select list",
         _ => "",
