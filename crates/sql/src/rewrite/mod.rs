@@ -3,12 +3,14 @@
 //! | rule | what it does | where it stands |
 //! |---|---|---|
 //! | [`CountedCopies`] | INTERSECT ALL and EXCEPT ALL that count copies | behind the coercion of types, before floats get their form |
+//! | [`NamedQuantified`] | ANY and ALL over a table that the query around reads too | behind the coercion of types |
 //! | [`EmbeddedSubqueries`] | IN and EXISTS inside of expressions, with NULL as SQL has it | before subqueries become joins |
 //! | [`ComputedKeys`] | sort keys that are computed, as columns | last among the logical rules that DataFusion has |
 
 mod copies;
 mod keys;
 mod membership;
+mod quantified;
 mod subqueries;
 
 use std::sync::Arc;
@@ -17,6 +19,7 @@ use datafusion::optimizer::{Optimizer, OptimizerRule};
 
 pub(crate) use copies::CountedCopies;
 pub(crate) use keys::ComputedKeys;
+pub(crate) use quantified::NamedQuantified;
 pub(crate) use subqueries::EmbeddedSubqueries;
 
 /// DataFusion's rule that makes joins of subqueries.

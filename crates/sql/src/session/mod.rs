@@ -42,7 +42,7 @@ pub use split::{Splitter, Statement, split_statements};
 use crate::catalog::{CATALOG, Catalogs, SCHEMA};
 use crate::decimal::NarrowDecimals;
 use crate::float::CanonicalFloats;
-use crate::rewrite::CountedCopies;
+use crate::rewrite::{CountedCopies, NamedQuantified};
 use crate::sample::{SamplePlanner, SampledRelations};
 use crate::table::PlacedTable;
 use crate::table::writer::Destination;
@@ -128,6 +128,7 @@ impl Session {
             .with_runtime_env(environment)
             .with_default_features()
             .with_analyzer_rule(Arc::new(CountedCopies))
+            .with_analyzer_rule(Arc::new(NamedQuantified))
             .with_analyzer_rule(Arc::new(CanonicalFloats))
             .with_optimizer_rules(crate::rewrite::optimizer_rules())
             .with_analyzer_rule(Arc::new(VolatileFilters))
