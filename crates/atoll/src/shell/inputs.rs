@@ -88,7 +88,7 @@ pub(super) fn is_whole(text: &str) -> bool {
 /// A quote or a comment that a later line may close.
 fn is_unfinished(error: &SqlError) -> bool {
     let message = error.message.to_ascii_lowercase();
-    ["unterminated", "unexpected eof"].iter().any(|words| message.contains(words))
+    ["unterminated", "unexpected eof", "before eof"].iter().any(|words| message.contains(words))
 }
 
 #[cfg(test)]

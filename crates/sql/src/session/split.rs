@@ -59,7 +59,11 @@ impl Splitter {
     /// For text that cannot be cut into tokens; it is dropped. A quote or a comment that is still
     /// open waits for its end.
     pub fn push(&mut self, piece: &str) -> Result<Vec<Statement>, SqlError> {
+        let is_in_quotes = self.scanned < self.open.len();
         self.open.push_str(piece);
+        if is_in_quotes && !may_close(piece) {
+            return Ok(Vec::new());
+        }
         let (tokens, failed) = self.tokens();
         let (statements, end) = self.cut(&tokens);
         let whole = match &failed {
@@ -176,10 +180,16 @@ fn newlines(text: &str) -> u64 {
     text.bytes().filter(|byte| *byte == b'\n').count() as u64
 }
 
+/// Whether a quote or a comment may end in this piece: one of many lines is not read again for each of
+/// them.
+fn may_close(piece: &str) -> bool {
+    piece.contains(['\'', '"', '`', '$', ']']) || piece.contains("*/")
+}
+
 /// A quote or a comment that a later line may close.
 fn is_unfinished(error: &TokenizerError) -> bool {
     let message = error.message.to_ascii_lowercase();
-    ["unterminated", "unexpected eof"].iter().any(|words| message.contains(words))
+    ["unterminated", "unexpected eof", "before eof"].iter().any(|words| message.contains(words))
 }
 
 /// Turns lines and columns, which only rise, into byte offsets. It never goes back to the start of a
@@ -239,6 +249,22 @@ mod tests {
         assert_eq!(texts(found), [("SELECT '\n;\n', 2".to_owned(), 1)]);
         assert!(!splitter.is_idle());
         assert!(splitter.push("*/\n").unwrap().is_empty() && splitter.is_idle());
+    }
+
+    #[test]
+    fn every_kind_of_quote_and_comment_ends_where_it_ends() {
+        let quoted =
+            ["'a;\nb\n'", "\"a;\nb\n\"", "`a;\nb\n`", "$$a;\nb\n$$", "$x$a;\n$x$", "E'a\n\\';\n'"];
+        for quoted in quoted.into_iter().chain(["/* a;\n/* b;\n*/ ;\n*/ 1"]) {
+            let mut splitter = Splitter::default();
+            let mut found = Vec::new();
+            for line in format!("SELECT {quoted}\n; SELECT 2;\n").split_inclusive('\n') {
+                found.extend(splitter.push(line).unwrap());
+            }
+            let expected = [format!("SELECT {quoted}"), "SELECT 2".to_owned()];
+            let found: Vec<String> = found.into_iter().map(|statement| statement.text).collect();
+            assert_eq!(found, expected);
+        }
     }
 
     #[test]
