@@ -40,6 +40,11 @@ impl CancelToken {
         Self(self.0.child_token())
     }
 
+    /// Raises the flag when it is dropped.
+    pub fn cancel_on_drop(&self) -> CancelOnDrop {
+        CancelOnDrop(self.clone())
+    }
+
     /// Waits until the flag is raised.
     pub async fn cancelled(&self) {
         self.0.cancelled().await;
@@ -49,5 +54,16 @@ impl CancelToken {
     /// for a task to wait on something that may never come.
     pub async fn unless_cancelled<F: Future>(&self, future: F) -> Result<F::Output, Cancelled> {
         self.0.run_until_cancelled(future).await.ok_or(Cancelled)
+    }
+}
+
+/// Held by whoever waits for some work: the work's token is raised when this is dropped, also while a
+/// step of the work is under way on another thread.
+#[derive(Debug)]
+pub struct CancelOnDrop(CancelToken);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel();
     }
 }

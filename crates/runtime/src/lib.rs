@@ -54,7 +54,7 @@ mod worker;
 pub mod protocol {}
 
 pub use bytes::{ByteCounters, ByteMatrix};
-pub use cancel::{CancelToken, Cancelled};
+pub use cancel::{CancelOnDrop, CancelToken, Cancelled};
 pub use error::RuntimeError;
 pub use group::Group;
 pub use options::{Pin, RuntimeOptions, THREADS_MAX};

@@ -104,9 +104,8 @@ impl Local {
         let prefetch = context.tuning().prefetch_rows;
         let mut own = Table::new(&self.plan, &shape, prefetch, context.arena(), home)?;
         for table in tables {
-            task.check()?;
             let groups = table.part(cut, part, parts);
-            own.merge_groups(table, &groups)?;
+            own.merge_groups(table, &groups, &|| Ok(task.check()?))?;
             let share = table.memory_bytes() / parts;
             task.count_read(table.home().unwrap_or(task.node()), Bytes(share as u64));
         }

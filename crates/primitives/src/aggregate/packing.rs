@@ -134,7 +134,11 @@ impl Packing {
         scratch: &'a mut Scratch,
     ) -> Result<&'a [u64], Outside> {
         if self.only().is_some() {
-            return Ok(lanes[0].words(start, len, &mut scratch.packed));
+            // A null although none was to come has no code.
+            return match lanes[0].valid(start, len, &mut scratch.valid) {
+                None => Ok(lanes[0].words(start, len, &mut scratch.packed)),
+                Some(_) => Err(Outside),
+            };
         }
         let Scratch { packed, column, valid } = scratch;
         packed.clear();
@@ -316,6 +320,8 @@ mod tests {
         }
         let lanes = [Lane::new(&Int64Array::from(vec![Some(10), None])).unwrap()];
         assert_eq!(packing.pack(&lanes, 0, 2, &mut scratch), Err(Outside));
+        let whole = Packing::new(&[(DataType::Int64, false, None)]).unwrap();
+        assert_eq!(whole.pack(&lanes, 0, 2, &mut scratch), Err(Outside));
     }
 
     #[test]

@@ -173,8 +173,7 @@ async fn merge(
             let mut tables = tables.into_iter();
             let Some(mut all) = tables.next() else { return Ok(None) };
             for table in tables {
-                task.check()?;
-                all.merge(&table)?;
+                all.merge(&table, &|| Ok(task.check()?))?;
             }
             all.batch(&own.plan, Some(&own.packing)).map(Some)
         };

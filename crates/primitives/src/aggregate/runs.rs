@@ -1,16 +1,19 @@
 //! Rows that come grouped: all rows of a key one after another, as sorted rows do. A group ends where
 //! its key ends, so nothing is hashed, and groups go out while rows come in.
+//!
+//! Ranges of keys are what is expected: from a key outside of them on, keys are encoded and looked up.
 
-use arrow_array::RecordBatch;
+use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::SchemaRef;
 use atoll_topology::NodeId;
 
+use super::Query;
 use super::feed::Feed;
+use super::keys::Encoder;
 use super::lane::{Lane, Scratch};
 use super::packing::{self, Packing, Range};
 use super::plan::Plan;
 use super::table::{Shape, Table};
-use super::{Query, feed};
 use crate::{Context, PrimitiveError};
 
 /// Groups that go out together, about.
@@ -22,6 +25,8 @@ pub struct Runs {
     context: Context,
     plan: Plan,
     packing: Packing,
+    /// Once a key has come that its packing does not hold.
+    encoder: Option<Encoder>,
     table: Table,
     /// The key whose run is open.
     last: Option<u64>,
@@ -30,8 +35,8 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// An aggregation of grouped rows of this schema; none where its keys do not surely fit 64 bits.
-    /// `keys` tells for each key whether it may be null, and its range.
+    /// An aggregation of grouped rows of this schema; none where its keys are not expected to fit 64
+    /// bits. `keys` tells for each key whether it may be null, and its likely range.
     ///
     /// # Errors
     /// As [`aggregate`](super::aggregate).
@@ -52,7 +57,7 @@ impl Runs {
         };
         let table = Table::new(&plan, &Shape::Runs, 0, context.arena(), home)?;
         let (keys, lanes) = (packing::Scratch::default(), Vec::new());
-        Ok(Some(Self { context, plan, packing, table, last: None, keys, lanes }))
+        Ok(Some(Self { context, plan, packing, encoder: None, table, last: None, keys, lanes }))
     }
 
     /// Columns of the result: keys, then aggregates.
@@ -66,7 +71,6 @@ impl Runs {
     /// # Errors
     /// [`PrimitiveError::Memory`], [`PrimitiveError::Overflow`], [`PrimitiveError::Cancelled`].
     pub fn push(&mut self, batch: &RecordBatch) -> Result<Option<RecordBatch>, PrimitiveError> {
-        self.context.cancel().check()?;
         let keys = self.plan.keys(batch);
         let key_lanes: Option<Vec<Lane>> = keys.iter().map(|key| Lane::new(key)).collect();
         let key_lanes = key_lanes.unwrap_or_default();
@@ -75,10 +79,20 @@ impl Runs {
         let rows = batch.num_rows();
         let block = self.context.tuning().block_rows.max(1);
         for start in (0..rows).step_by(block) {
+            self.context.cancel().check()?;
             let len = block.min(rows - start);
-            let words = self.packing.pack(&key_lanes, start, len, &mut self.keys);
-            let words = words.map_err(|_| feed::outside())?;
-            let full = self.table.groups() >= BATCH_GROUPS && out.is_none();
+            let words = match self.encoder {
+                None => self.packing.pack(&key_lanes, start, len, &mut self.keys).ok(),
+                Some(_) => None,
+            };
+            let full = self.table.groups() > BATCH_GROUPS && out.is_none();
+            let Some(words) = words else {
+                if full && self.encoder.is_some() {
+                    out = Some(self.ended()?);
+                }
+                self.take_encoded(&keys, &lanes, (start, len))?;
+                continue;
+            };
             let ended = if full { first_end(self.last, words) } else { None };
             if let Some(ended) = ended {
                 let values = Feed::blocks(&mut self.lanes, &lanes, start, ended);
@@ -103,6 +117,49 @@ impl Runs {
             return Ok(None);
         }
         self.table.batch(&self.plan, Some(&self.packing)).map(Some)
+    }
+
+    /// Takes a block by its encoded keys. Those of the groups so far are encoded first where they are
+    /// not yet.
+    fn take_encoded(
+        &mut self,
+        keys: &[ArrayRef],
+        lanes: &[Lane],
+        (start, len): (usize, usize),
+    ) -> Result<(), PrimitiveError> {
+        let encoder = match self.encoder.take() {
+            Some(encoder) => encoder,
+            None => {
+                let encoder = Encoder::new(&self.plan.key_types)?;
+                let mut table = self.encoded_table(&encoder)?;
+                let check = || self.context.cancel().check().map_err(PrimitiveError::from);
+                table.merge_packed(&self.table, &self.packing, &check)?;
+                self.table = table;
+                encoder
+            }
+        };
+        let keys: Vec<ArrayRef> = keys.iter().map(|key| key.slice(start, len)).collect();
+        let encoded = encoder.encode(&keys)?;
+        let values = Feed::blocks(&mut self.lanes, lanes, start, len);
+        self.table.update_encoded(&encoded, (0, len), &values)?;
+        self.encoder = Some(encoder);
+        Ok(())
+    }
+
+    /// All groups of encoded keys but the last one, which may go on.
+    fn ended(&mut self) -> Result<RecordBatch, PrimitiveError> {
+        let Some(encoder) = &self.encoder else { unreachable!("asked of encoded keys") };
+        let last = self.table.groups() - 1;
+        let ended = self.table.batch_of(&self.plan, None, 0..last)?;
+        let mut rest = self.encoded_table(encoder)?;
+        rest.merge_groups(&self.table, &[last as u32], &|| Ok(()))?;
+        self.table = rest;
+        Ok(ended)
+    }
+
+    fn encoded_table(&self, encoder: &Encoder) -> Result<Table, PrimitiveError> {
+        let shape = Shape::Encoded(encoder.clone());
+        Ok(Table::new(&self.plan, &shape, 0, self.context.arena(), self.table.home())?)
     }
 }
 

@@ -2,6 +2,8 @@
 
 mod merge;
 
+use std::ops::Range;
+
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_row::Rows;
 use atoll_placement::{Arena, PlacementError};
@@ -19,6 +21,9 @@ pub(super) use merge::Cut;
 
 /// Tables up to this size are in the second-level cache, bytes of one array: nothing is prefetched.
 const CACHED_BYTES: usize = 512 << 10;
+
+/// A check between blocks: an error where the work was cancelled.
+pub(super) type Check<'a> = &'a dyn Fn() -> Result<(), PrimitiveError>;
 
 /// Groups and their states.
 #[derive(Debug)]
@@ -254,18 +259,37 @@ impl Table {
         plan: &Plan,
         packing: Option<&Packing>,
     ) -> Result<RecordBatch, PrimitiveError> {
-        let chosen = self.chosen();
-        let unpack = |words: &[u64]| match packing {
-            Some(packing) => packing.unpack(words),
-            None => unreachable!("tables of words have packed keys"),
+        let Keys::Dense(dense) = &self.keys else {
+            return self.batch_of(plan, packing, 0..self.groups());
         };
+        let chosen = dense.chosen();
+        let keys = unpack(packing, &dense.words(&chosen))?;
+        plan.batch(keys, &self.states, &chosen, (&self.arena, self.home))
+    }
+
+    /// The result rows of these groups, of a table whose groups are numbered as they came.
+    pub(super) fn batch_of(
+        &self,
+        plan: &Plan,
+        packing: Option<&Packing>,
+        groups: Range<usize>,
+    ) -> Result<RecordBatch, PrimitiveError> {
+        let chosen: Vec<u32> = (groups.start as u32..groups.end as u32).collect();
         let keys: Vec<ArrayRef> = match &self.keys {
             Keys::One { .. } => Vec::new(),
-            Keys::Dense(dense) => unpack(&dense.words(&chosen))?,
-            Keys::Hashed(hashed) => unpack(hashed.words())?,
-            Keys::Ordered(ordered) => unpack(ordered.words())?,
+            Keys::Hashed(hashed) => unpack(packing, &hashed.words()[groups])?,
+            Keys::Ordered(ordered) => unpack(packing, &ordered.words()[groups])?,
             Keys::Encoded(encoded) => encoded.columns(&chosen)?,
+            Keys::Dense(_) => unreachable!("a dense table's groups are not numbered as they came"),
         };
         plan.batch(keys, &self.states, &chosen, (&self.arena, self.home))
+    }
+}
+
+/// Key columns of words.
+fn unpack(packing: Option<&Packing>, words: &[u64]) -> Result<Vec<ArrayRef>, PrimitiveError> {
+    match packing {
+        Some(packing) => packing.unpack(words),
+        None => unreachable!("tables of words have packed keys"),
     }
 }

@@ -25,6 +25,9 @@ use super::query::{GroupQuery, named};
 use crate::exchange::{home_of, worker_of};
 use crate::task::{BoundTask, unpanicked};
 
+/// Where more than this is read at once, others on the worker have their turn before the next.
+const UNINTERRUPTED_BYTES: usize = 1 << 20;
+
 /// All that a run needs besides its input.
 #[derive(Clone)]
 pub(super) struct Run {
@@ -45,8 +48,12 @@ type AllCollected = Shared<BoxFuture<'static, Result<Arc<Vec<Collected>>, Arc<Da
 /// The one run of an operator that exchanges, shared by its outputs.
 #[derive(Default)]
 pub(super) struct Progress {
+    /// Until every output has been asked for: what was collected belongs to the outputs, and goes with
+    /// the last of them although the plan stays to be shown.
     run: Option<(Run, AllCollected)>,
-    /// The stage of a run in which every partition is on its own, to be shown.
+    /// Which outputs of the run have been asked for.
+    asked: Vec<bool>,
+    /// The stage of a run, to be shown.
     shown: Option<Arc<Stage>>,
 }
 
@@ -64,16 +71,16 @@ impl Progress {
 
     /// The variant that was chosen and why.
     pub(super) fn chosen(&self) -> Option<(Variant, String)> {
-        let stage = self.run.as_ref().map(|(run, _)| &run.stage).or(self.shown.as_ref())?;
+        let stage = self.shown.as_ref()?;
         stage.chosen().map(|(variant, reason)| (variant, reason.to_owned()))
     }
 
     /// The stream of an output. The inputs are made ready when the first output is asked for, and
     /// polled when the first output is polled: scans below may wait for filters until then.
     pub(super) fn output(
-        progress: &Arc<Mutex<Self>>,
+        progress: &Mutex<Self>,
         input: &Arc<dyn ExecutionPlan>,
-        output: usize,
+        (output, outputs): (usize, usize),
         context: &Arc<TaskContext>,
         make: impl FnOnce() -> Result<Run>,
     ) -> Result<SendableRecordBatchStream> {
@@ -84,11 +91,16 @@ impl Progress {
             let streams: Result<Vec<_>> =
                 inputs.map(|at| input.execute(at, Arc::clone(context))).collect();
             let all = run.clone().collect_all(streams?);
+            progress.shown = Some(Arc::clone(&run.stage));
+            progress.asked = vec![false; outputs];
             progress.run = Some((run, all));
         }
-        let Some((run, all)) = progress.run.clone() else {
-            return Err(internal_datafusion_err!("a run was made above"));
+        progress.asked[output] = true;
+        let run = match progress.asked.iter().all(|asked| *asked) {
+            true => progress.run.take(),
+            false => progress.run.clone(),
         };
+        let (run, all) = run.ok_or_else(|| internal_datafusion_err!("a run was made above"))?;
         Ok(run.output(output, all))
     }
 }
@@ -164,29 +176,16 @@ impl Run {
         collected: Arc<Vec<Collected>>,
     ) -> BoxStream<'static, Result<RecordBatch>> {
         let home = home_of(&self.runtime, output);
-        let outputs = Outputs::new(Arc::clone(&self.stage), output, Some(home), collected);
+        let stage = Arc::clone(&self.stage);
+        let outputs = Outputs::new(stage, output, Some(home), collected, self.rows);
         let counts = Counts::new(&self.metrics, output);
-        let (rows, schema) = (self.rows, Arc::clone(&self.schema));
         let reading = Reading { run: self, outputs: Some(outputs), home, counts };
         let batches = futures::stream::try_unfold(reading, |mut reading| async move {
             let batch = reading.next_batch().await?;
             Ok::<_, DataFusionError>(batch.map(|batch| (batch, reading)))
         });
-        let cut = move |batch: RecordBatch| {
-            let pieces = named(&batch, &schema).map(|batch| cut(batch, rows));
-            futures::stream::iter(match pieces {
-                Ok(pieces) => pieces.into_iter().map(Ok).collect::<Vec<_>>(),
-                Err(error) => vec![Err(error)],
-            })
-        };
-        batches.map_ok(cut).try_flatten().boxed()
+        batches.boxed()
     }
-}
-
-/// A batch in pieces of at most `rows` rows.
-fn cut(batch: RecordBatch, rows: usize) -> Vec<RecordBatch> {
-    let starts = (0..batch.num_rows()).step_by(rows);
-    starts.map(|start| batch.slice(start, rows.min(batch.num_rows() - start))).collect()
 }
 
 /// An output while it is read.
@@ -226,11 +225,14 @@ impl Reading {
                 Next::End => return Ok(None),
                 Next::Batch(batch) => {
                     self.counts.baseline.record_output(batch.num_rows());
-                    return Ok(Some(batch));
+                    return named(&batch, &self.run.schema).map(Some);
                 }
                 Next::Visit { home, bytes } => {
                     drop(timer);
                     self.visit(home, bytes).await?;
+                    if bytes > UNINTERRUPTED_BYTES {
+                        tokio::task::yield_now().await;
+                    }
                 }
             }
         }

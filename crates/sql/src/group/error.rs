@@ -5,7 +5,8 @@ use datafusion::error::DataFusionError;
 
 use crate::functions::SumOverflow;
 
-/// Lack of memory can be answered by another plan; an overflow tells what to cast.
+/// Lack of memory can be answered by another plan; an overflow tells what to cast; all others read as
+/// they are, without a word of where they came from.
 pub(super) fn to_datafusion(error: PrimitiveError) -> DataFusionError {
     match error {
         PrimitiveError::Memory(error) => DataFusionError::ResourcesExhausted(error.to_string()),
@@ -13,6 +14,6 @@ pub(super) fn to_datafusion(error: PrimitiveError) -> DataFusionError {
             SumOverflow::new(&what, &data_type).into_datafusion()
         }
         PrimitiveError::Cancelled(_) => DataFusionError::Execution("cancelled".to_owned()),
-        other => DataFusionError::External(Box::new(other)),
+        other => DataFusionError::Execution(other.to_string()),
     }
 }

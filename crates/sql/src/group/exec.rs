@@ -4,7 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use atoll_primitives::Context as PrimitiveContext;
-use atoll_primitives::aggregate::{Stage, Variant};
+use atoll_primitives::aggregate::{Expected, Stage, Variant};
+use atoll_runtime::CancelToken;
 use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::TreeNodeRecursion;
@@ -61,6 +62,9 @@ pub struct GroupExec {
     method: AggregateMethod,
     gathering: Gathering,
     outputs: usize,
+    /// What statistics told of the input when the operator was planned. Some are estimates, and later
+    /// rules change them: they decide sizes and variants, never a result.
+    expected: Arc<Expected>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
     progress: Arc<Mutex<Progress>>,
@@ -85,85 +89,64 @@ impl GroupExec {
         if whole.input().boundedness().is_unbounded() {
             return Ok(None);
         }
-        let group =
-            Self::standing_for(whole, Arc::new(query), primitives, method, gathering, outputs);
-        let packed = match gathering {
-            Gathering::Grouped => grouped::fits(&group.grouped_plan()?)?,
-            _ => group.stage(1)?.is_packed(),
-        };
-        Ok(packed.then_some(group))
-    }
-
-    fn standing_for(
-        whole: AggregateExec,
-        query: Arc<GroupQuery>,
-        primitives: PrimitiveContext,
-        method: AggregateMethod,
-        gathering: Gathering,
-        outputs: usize,
-    ) -> Self {
-        let properties = match gathering {
-            Gathering::Exchanged => Arc::new(PlanProperties::new(
-                EquivalenceProperties::new(whole.schema()),
-                Partitioning::UnknownPartitioning(outputs),
-                EmissionType::Final,
-                whole.input().boundedness(),
-            )),
-            // Groups of a hash table come in no order.
-            Gathering::Partitioned => Arc::new(PlanProperties::new(
-                EquivalenceProperties::new(whole.schema()),
-                whole.properties().output_partitioning().clone(),
-                EmissionType::Final,
-                whole.input().boundedness(),
-            )),
-            Gathering::Grouped => Arc::clone(whole.properties()),
-        };
-        Self {
+        let statistics =
+            StatisticsContext::new().compute(whole.input().as_ref(), &StatisticsArgs::new())?;
+        let group = Self {
+            properties: properties(&whole, gathering, outputs),
             whole,
-            query,
-            primitives,
+            expected: Arc::new(query.expected(&statistics)),
+            query: Arc::new(query),
+            primitives: primitives.clone(),
             method,
             gathering,
             outputs,
-            properties,
             metrics: ExecutionPlanMetricsSet::new(),
             progress: Arc::default(),
-        }
+        };
+        let packed = match gathering {
+            Gathering::Grouped => grouped::fits(&group.grouped_plan(primitives))?,
+            _ => group.stage(primitives, 1)?.is_packed(),
+        };
+        Ok(packed.then_some(group))
     }
 
     fn input(&self) -> &Arc<dyn ExecutionPlan> {
         self.whole.input()
     }
 
-    fn statistics(&self) -> Result<Arc<Statistics>> {
-        StatisticsContext::new().compute(self.input().as_ref(), &StatisticsArgs::new())
+    /// Workers and memory, with the token that is raised when nobody waits for the query any more.
+    fn primitives(&self, context: &TaskContext) -> PrimitiveContext {
+        let primitives = self.primitives.clone();
+        match context.session_config().get_extension::<CancelToken>() {
+            Some(cancel) => primitives.with_cancel(cancel.as_ref().clone()),
+            None => primitives,
+        }
     }
 
     /// A new aggregation into so many outputs.
-    fn stage(&self, outputs: usize) -> Result<Stage> {
-        let expected = self.query.expected(self.statistics()?.as_ref());
+    fn stage(&self, primitives: PrimitiveContext, outputs: usize) -> Result<Stage> {
         let variant = match self.method {
             AggregateMethod::Auto | AggregateMethod::Off => Variant::Auto,
             AggregateMethod::Local => Variant::Local,
             AggregateMethod::Ring | AggregateMethod::Migrate => Variant::Ring,
         };
         let GroupQuery { query, input, .. } = self.query.as_ref();
-        Stage::new(self.primitives.clone(), query, input, outputs, &expected, variant)
+        Stage::new(primitives, query, input, outputs, &self.expected, variant)
             .map_err(to_datafusion)
     }
 
-    fn grouped_plan(&self) -> Result<grouped::GroupedPlan> {
-        Ok(grouped::GroupedPlan {
-            context: self.primitives.clone(),
+    fn grouped_plan(&self, primitives: PrimitiveContext) -> grouped::GroupedPlan {
+        grouped::GroupedPlan {
+            context: primitives,
             query: Arc::clone(&self.query),
-            expected: self.query.expected(self.statistics()?.as_ref()),
+            expected: Arc::clone(&self.expected),
             schema: self.schema(),
-        })
+        }
     }
 
-    fn run(&self, outputs: usize, context: &Arc<TaskContext>) -> Result<Run> {
+    fn run(&self, outputs: usize, context: &TaskContext) -> Result<Run> {
         Ok(Run {
-            stage: Arc::new(self.stage(outputs)?),
+            stage: Arc::new(self.stage(self.primitives(context), outputs)?),
             query: Arc::clone(&self.query),
             runtime: Arc::new(self.primitives.runtime().clone()),
             schema: self.schema(),
@@ -221,6 +204,21 @@ impl DisplayAs for GroupExec {
             }
         }
     }
+}
+
+fn properties(whole: &AggregateExec, gathering: Gathering, outputs: usize) -> Arc<PlanProperties> {
+    let partitioning = match gathering {
+        Gathering::Exchanged => Partitioning::UnknownPartitioning(outputs),
+        // Groups of a hash table come in no order.
+        Gathering::Partitioned => whole.properties().output_partitioning().clone(),
+        Gathering::Grouped => return Arc::clone(whole.properties()),
+    };
+    Arc::new(PlanProperties::new(
+        EquivalenceProperties::new(whole.schema()),
+        partitioning,
+        EmissionType::Final,
+        whole.input().boundedness(),
+    ))
 }
 
 fn alias(expr: &str, name: &str) -> String {
@@ -285,9 +283,18 @@ impl ExecutionPlan for GroupExec {
             Gathering::Grouped if !is_grouped(&whole) => Gathering::Partitioned,
             same => same,
         };
-        let (query, primitives) = (Arc::clone(&self.query), self.primitives.clone());
-        let (method, outputs) = (self.method, self.outputs);
-        Ok(Arc::new(Self::standing_for(whole, query, primitives, method, gathering, outputs)))
+        Ok(Arc::new(Self {
+            properties: properties(&whole, gathering, self.outputs),
+            whole,
+            query: Arc::clone(&self.query),
+            primitives: self.primitives.clone(),
+            method: self.method,
+            gathering,
+            outputs: self.outputs,
+            expected: Arc::clone(&self.expected),
+            metrics: ExecutionPlanMetricsSet::new(),
+            progress: Arc::default(),
+        }))
     }
 
     fn with_new_children(
@@ -305,8 +312,9 @@ impl ExecutionPlan for GroupExec {
     ) -> Result<SendableRecordBatchStream> {
         match self.gathering {
             Gathering::Grouped => {
+                let plan = self.grouped_plan(self.primitives(&context));
                 let input = self.input().execute(partition, context)?;
-                grouped::stream(&self.grouped_plan()?, partition, input, &self.metrics)
+                grouped::stream(&plan, partition, input, &self.metrics)
             }
             Gathering::Partitioned => {
                 let run = self.run(1, &context)?;
@@ -316,8 +324,9 @@ impl ExecutionPlan for GroupExec {
             }
             Gathering::Exchanged => {
                 let make = || self.run(self.outputs, &context);
+                let output = (partition, self.outputs);
                 let stream =
-                    Progress::output(&self.progress, self.input(), partition, &context, make)?;
+                    Progress::output(&self.progress, self.input(), output, &context, make)?;
                 Ok(make_cooperative(stream))
             }
         }

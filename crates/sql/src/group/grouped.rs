@@ -22,7 +22,7 @@ use super::query::{GroupQuery, named};
 pub(super) struct GroupedPlan {
     pub(super) context: PrimitiveContext,
     pub(super) query: Arc<GroupQuery>,
-    pub(super) expected: Expected,
+    pub(super) expected: Arc<Expected>,
     pub(super) schema: SchemaRef,
 }
 
@@ -34,7 +34,7 @@ impl GroupedPlan {
     }
 }
 
-/// Whether the keys surely fit 64 bits.
+/// Whether the keys are expected to fit 64 bits.
 pub(super) fn fits(plan: &GroupedPlan) -> Result<bool> {
     Ok(plan.runs(None)?.is_some())
 }
@@ -49,7 +49,9 @@ pub(super) fn stream(
     let home = crate::exchange::home_of(plan.context.runtime(), partition);
     let runs = plan.runs(Some(home))?;
     if runs.is_none() {
-        return Err(internal_datafusion_err!("keys of grouped rows do not fit 64 bits"));
+        return Err(internal_datafusion_err!(
+            "keys of grouped rows fitted 64 bits when they were planned"
+        ));
     }
     let partition = Partition {
         input,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use atoll_placement::Strategy;
-use atoll_runtime::WorkerId;
+use atoll_runtime::{CancelToken, WorkerId};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::common::{DataFusionError, Result, internal_datafusion_err};
@@ -18,7 +18,7 @@ use tokio::task::JoinHandle;
 use super::Session;
 use super::drive::Query;
 use super::options::parse_placement;
-use super::planner::{Planner, plan_physical};
+use super::planner::{Planner, cancel_token, plan_physical};
 use super::progress::Progress;
 use super::statement::{not_null, parse};
 use crate::error::SqlError;
@@ -31,6 +31,8 @@ const CLIENT_BATCHES: usize = 4;
 /// What a statement returns, while it runs. Dropping it cancels the query.
 #[derive(Debug)]
 pub struct QueryResult {
+    /// Reaches what is under way in the midst of a poll, which aborting the driver does not.
+    pub(super) cancel: CancelToken,
     schema: SchemaRef,
     batches: mpsc::Receiver<Result<RecordBatch>>,
     driver: Option<JoinHandle<()>>,
@@ -94,6 +96,7 @@ impl QueryResult {
     fn done(tag: String, sql: &str) -> Self {
         let (_, batches) = mpsc::channel(1);
         Self {
+            cancel: CancelToken::new(),
             schema: Arc::new(Schema::empty()),
             batches,
             driver: None,
@@ -106,6 +109,7 @@ impl QueryResult {
 
 impl Drop for QueryResult {
     fn drop(&mut self) {
+        self.cancel.cancel();
         if let Some(driver) = &self.driver {
             driver.abort();
         }
@@ -175,6 +179,7 @@ impl Session {
         let tag = match ddl {
             DdlStatement::CreateMemoryTable(create) => {
                 let session = self.clone();
+                let _waiting = cancel_token(&planner.state).cancel_on_drop();
                 // The load is driven from a pool as well, so that what it awaits runs there.
                 let created = self.runtime.spawn_on(WorkerId(0), async move {
                     Box::pin(session.create_table(planner, create, &form.not_null, strategy)).await
@@ -208,14 +213,14 @@ impl Session {
     ) -> Result<QueryResult> {
         let physical = plan_physical(&state, &plan).await?;
         let schema = physical.schema();
-        let progress = Progress::of(&physical);
+        let (progress, cancel) = (Progress::of(&physical), cancel_token(&state));
         let (sender, batches) = mpsc::channel(CLIENT_BATCHES);
         let query = Query { state, plan, progress: progress.clone() };
         let driver = self.runtime.spawn_on(WorkerId(0), async move {
             query.drive(physical, sender).await;
         });
-        let driver = Some(driver);
-        Ok(QueryResult { schema, batches, driver, progress, tag: None, sql: sql.to_owned() })
+        let (driver, sql) = (Some(driver), sql.to_owned());
+        Ok(QueryResult { cancel, schema, batches, driver, progress, tag: None, sql })
     }
 }
 

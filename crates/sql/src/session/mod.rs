@@ -1,5 +1,7 @@
 //! A session: tables, settings, and the execution of statements on the workers.
 
+#[cfg(test)]
+mod cancel_tests;
 mod create;
 mod drive;
 mod execute;

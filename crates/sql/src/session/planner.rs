@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use atoll_runtime::CancelToken;
 use datafusion::catalog::view::ViewTable;
 use datafusion::common::{
     ResolvedTableReference, Result, TableReference, internal_err, plan_datafusion_err, plan_err,
@@ -43,8 +44,15 @@ impl Session {
         let names = self.catalogs.fork();
         let mut state = self.context.state();
         state.register_catalog_list(Arc::new(names.clone()));
+        state.config_mut().set_extension(Arc::new(CancelToken::new()));
         Planner { state, names }
     }
+}
+
+/// What is raised when nobody waits for the statement any more: every plan's context has it.
+pub(super) fn cancel_token(state: &SessionState) -> CancelToken {
+    let token = state.config().get_extension::<CancelToken>();
+    token.map(|token| token.as_ref().clone()).unwrap_or_default()
 }
 
 impl Planner {

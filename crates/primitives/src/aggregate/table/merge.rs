@@ -3,7 +3,7 @@
 use atoll_placement::PlacementError;
 use atoll_topology::NodeId;
 
-use super::{Keys, Shape, Table};
+use super::{Check, Keys, Shape, Table};
 use crate::aggregate::packing::Packing;
 use crate::aggregate::plan::Plan;
 use crate::aggregate::state::State;
@@ -23,9 +23,13 @@ pub(in crate::aggregate) enum Cut {
 
 impl Table {
     /// Takes all groups of another table of the same query whose keys are found the same way, or as
-    /// words in a hash table.
-    pub(in crate::aggregate) fn merge(&mut self, other: &Table) -> Result<(), PrimitiveError> {
-        self.merge_groups(other, &other.chosen())
+    /// words in a hash table, asking `check` before each block of them.
+    pub(in crate::aggregate) fn merge(
+        &mut self,
+        other: &Table,
+        check: Check<'_>,
+    ) -> Result<(), PrimitiveError> {
+        self.merge_groups(other, &other.chosen(), check)
     }
 
     /// Takes some groups of such a table; all of them have rows.
@@ -33,8 +37,10 @@ impl Table {
         &mut self,
         other: &Table,
         chosen: &[u32],
+        check: Check<'_>,
     ) -> Result<(), PrimitiveError> {
         for chosen in chosen.chunks(BLOCK_GROUPS) {
+            check()?;
             let before = self.groups();
             self.find_groups(other, chosen)?;
             self.merge_states(before, &other.states, chosen)?;
@@ -86,6 +92,10 @@ impl Table {
                 let words = hashed.words();
                 chosen.iter().map(|group| words[*group as usize]).collect()
             }
+            Keys::Ordered(ordered) => {
+                let words = ordered.words();
+                chosen.iter().map(|group| words[*group as usize]).collect()
+            }
             _ => unreachable!("words are asked of tables of words"),
         }
     }
@@ -95,11 +105,14 @@ impl Table {
         &mut self,
         other: &Table,
         packing: &Packing,
+        check: Check<'_>,
     ) -> Result<(), PrimitiveError> {
-        let (Keys::Encoded(_), Keys::Hashed(_) | Keys::Dense(_)) = (&self.keys, &other.keys) else {
-            return self.merge(other);
-        };
+        let words = matches!(other.keys, Keys::Hashed(_) | Keys::Dense(_) | Keys::Ordered(_));
+        if !(words && matches!(self.keys, Keys::Encoded(_))) {
+            return self.merge(other, check);
+        }
         for chosen in other.chosen().chunks(BLOCK_GROUPS) {
+            check()?;
             let words = other.words(chosen);
             let before = self.groups();
             if let Keys::Encoded(own) = &mut self.keys {
@@ -125,7 +138,7 @@ impl Table {
     pub(in crate::aggregate) fn into_hashed(self, plan: &Plan) -> Result<Self, PrimitiveError> {
         let shape = Shape::Hashed { expected: self.chosen().len() };
         let mut hashed = Self::new(plan, &shape, self.prefetch, &self.arena, self.home)?;
-        hashed.merge(&self)?;
+        hashed.merge(&self, &|| Ok(()))?;
         Ok(hashed)
     }
 

@@ -6,7 +6,7 @@ use arrow_array::builder::StringDictionaryBuilder;
 use arrow_array::types::{Float32Type, Float64Type, Int32Type};
 use arrow_array::{
     Array, ArrayRef, BooleanArray, Date32Array, Date64Array, Decimal128Array, Int8Array,
-    Int16Array, Int32Array, Int64Array, PrimitiveArray, RecordBatch, StringArray,
+    Int16Array, Int32Array, Int64Array, PrimitiveArray, RecordBatch, StringArray, StringViewArray,
     TimestampMicrosecondArray, UInt8Array, UInt16Array, UInt32Array, UInt64Array,
 };
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
@@ -99,6 +99,7 @@ pub(super) fn column(data_type: &DataType, numbers: &[Option<u64>]) -> ArrayRef 
         T::Float64 => all::<PrimitiveArray<Float64Type>, _>(numbers, float),
         T::Timestamp(..) => all::<TimestampMicrosecondArray, _>(numbers, |it| it as i64),
         T::Utf8 => all::<StringArray, _>(numbers, text),
+        T::Utf8View => all::<StringViewArray, _>(numbers, text),
         T::Dictionary(..) => {
             let mut builder = StringDictionaryBuilder::<Int32Type>::new();
             numbers.iter().for_each(|number| builder.append_option(number.map(text)));

@@ -7,6 +7,8 @@ mod functions;
 mod keys;
 mod reference;
 mod shapes;
+mod steps;
+mod streaming;
 
 use std::sync::Arc;
 

@@ -48,6 +48,7 @@ pub(super) fn cell(array: &ArrayRef, row: usize) -> Option<Cell> {
         T::Float64 => Cell::Float(array.as_primitive::<Float64Type>().value(row).to_bits()),
         T::Boolean => Cell::Int(array.as_boolean().value(row).into()),
         T::Utf8 => Cell::Text(array.as_string::<i32>().value(row).to_owned()),
+        T::Utf8View => Cell::Text(array.as_string_view().value(row).to_owned()),
         T::Dictionary(..) => {
             let array = array.as_dictionary::<Int32Type>();
             return cell(array.values(), array.keys().value(row) as usize);
