@@ -5,6 +5,8 @@
 //! | [`MergeJoin`] | sort-merge join where a hash table would not fit | after join sides are chosen |
 //! | [`CommonCuts`] | same cut points for tables joined by the key they are sorted by | before exchanges are planned |
 //! | `GroupByPrimitive` | GROUP BY through the primitives | before exchanges are planned |
+//! | [`GroupingSets`] | nothing is told of rows below and above grouping sets | before exchanges are planned |
+//! | [`GatheredBatches`] | sorts and build sides gather small batches first | after sorts are planned |
 //! | [`PolledProbes`] | an exchange where a join would wait for a sibling that nobody polls | after exchanges are planned |
 //! | [`UnspilledLoops`] | nested-loop joins that do not spill where that loses rows | after projections are pushed down |
 //! | [`NestedKeys`] | joins by nested keys without filters for their probe side | before dynamic filters |
@@ -13,6 +15,8 @@
 //! | `PlaceOnHomes` | exchanges and gathers that keep work at its home | before dynamic filters |
 
 mod common_cuts;
+mod gathered_batches;
+mod grouping_sets;
 mod merge_join;
 mod nested_keys;
 mod polled_probes;
@@ -26,6 +30,8 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::joins::HashJoinExec;
 
 pub(crate) use common_cuts::CommonCuts;
+pub(crate) use gathered_batches::GatheredBatches;
+pub(crate) use grouping_sets::GroupingSets;
 pub(crate) use merge_join::MergeJoin;
 pub(crate) use nested_keys::NestedKeys;
 pub(crate) use polled_probes::PolledProbes;
@@ -53,12 +59,14 @@ pub(crate) fn physical_rules(primitives: &PrimitiveContext, limit: usize) -> Rul
     let mut rules = exchange::physical_rules(&Arc::new(runtime.clone()));
     let at = rules.iter().position(|rule| rule.name() == REQUIREMENTS).unwrap_or(0);
     rules.insert(at + 1, Arc::new(PolledProbes));
+    rules.insert(at + 2, Arc::new(GatheredBatches));
     let scans_yield = rules.iter().position(|rule| rule.name() == COOPERATIVE);
     let late = scans_yield.map_or(rules.len(), |at| at + 1);
     rules.insert(late, Arc::new(YieldingJoins));
     rules.insert(late, Arc::new(NestedKeys));
     rules.insert(late, Arc::new(UnspilledLoops));
     rules.insert(at, Arc::new(GroupByPrimitive::new(primitives.clone())));
+    rules.insert(at, Arc::new(GroupingSets));
     rules.insert(at, Arc::new(CommonCuts));
     rules.insert(at, Arc::new(MergeJoin::new(limit)));
     let filters_sink = rules.iter().position(|rule| rule.name() == FILTERS).unwrap_or(0);

@@ -9,6 +9,8 @@
 //! - `limits`: short memory, cancelled queries and failing statements do no harm.
 //! - `reference`: operators agree with slow readable ones on seeded hostile data.
 //! - `statements`: long and deep statements, and panics of the planner, end as an answer or an error.
+//! - `grouping`, `group_batches`: GROUP BY by the primitives gives the groups of DataFusion's operators,
+//!   in batches of one and two rows and by any number of workers too.
 //! - `files`: formats survive the way out and back.
 //! - `floats`: zeros and NaNs of any bits in files answer as those of tables do.
 
@@ -16,6 +18,7 @@ mod common;
 mod concurrency;
 mod files;
 mod floats;
+mod group_batches;
 mod grouping;
 mod knowledge;
 mod limits;

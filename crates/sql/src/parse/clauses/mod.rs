@@ -1,6 +1,7 @@
 //! What the planner would ignore, rewritten or refused.
 
 mod function;
+mod group_by;
 mod joins;
 mod query;
 mod select;

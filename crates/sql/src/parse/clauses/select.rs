@@ -1,11 +1,9 @@
 //! One SELECT.
 
 use datafusion::common::Result;
-use datafusion::sql::sqlparser::ast::{
-    Expr, GroupByExpr, GroupByWithModifier, Select, SelectFlavor, SelectItem,
-};
+use datafusion::sql::sqlparser::ast::{Select, SelectFlavor, SelectItem};
 
-use super::{joins, refuse};
+use super::{group_by, joins, refuse};
 
 pub(super) fn check(select: &mut Select) -> Result<()> {
     if let Some(modifiers) = &select.select_modifiers {
@@ -27,33 +25,6 @@ pub(super) fn check(select: &mut Select) -> Result<()> {
         select.projection = vec![SelectItem::Wildcard(Default::default())];
         select.flavor = SelectFlavor::Standard;
     }
-    group_by(&mut select.group_by)?;
+    group_by::check(&mut select.group_by)?;
     select.from.iter_mut().try_for_each(joins::check)
-}
-
-/// `GROUP BY a, b WITH ROLLUP` is `GROUP BY ROLLUP (a, b)`.
-fn group_by(group_by: &mut GroupByExpr) -> Result<()> {
-    let (exprs, modifiers) = match group_by {
-        GroupByExpr::Expressions(exprs, modifiers) => (Some(exprs), modifiers),
-        GroupByExpr::All(modifiers) => (None, modifiers),
-    };
-    let each = |exprs: &mut Vec<Expr>| exprs.drain(..).map(|expr| vec![expr]).collect();
-    match (exprs, modifiers.as_slice()) {
-        (_, []) => Ok(()),
-        (Some(exprs), [GroupByWithModifier::Rollup]) if !exprs.is_empty() => {
-            *exprs = vec![Expr::Rollup(each(exprs))];
-            modifiers.clear();
-            Ok(())
-        }
-        (Some(exprs), [GroupByWithModifier::Cube]) if !exprs.is_empty() => {
-            *exprs = vec![Expr::Cube(each(exprs))];
-            modifiers.clear();
-            Ok(())
-        }
-        (_, [first, ..]) => refuse(
-            true,
-            &format!("GROUP BY … {first}"),
-            "write ROLLUP (…), CUBE (…) or GROUPING SETS (…) after GROUP BY",
-        ),
-    }
 }
