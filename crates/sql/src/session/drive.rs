@@ -40,36 +40,47 @@ impl Query {
         sender: mpsc::Sender<Result<RecordBatch>>,
     ) {
         let _running = lab::Query::begins();
-        let before = self.state.runtime_env().memory_pool.reserved();
+        let (context, before) = (self.state.task_ctx(), self.reserved());
         let retry = rules::has_hash_tables(&physical) && !has_effects(&self.plan);
-        let first = match execute_stream(physical, self.state.task_ctx()) {
+        // What could be planned again keeps the tables of its moment, dropped or not.
+        let again = retry.then_some(self);
+        let first = match execute_stream(physical, context) {
             Ok(stream) => send_all(stream, &sender, retry).await,
             Err(error) => Some(error),
         };
         let Some(error) = first else { return };
         let exhausted = matches!(error.find_root(), DataFusionError::ResourcesExhausted(_));
-        if !(retry && exhausted) {
-            // The client may have gone; then nobody is left to tell.
-            let _ = sender.send(Err(error)).await;
-            return;
-        }
-        self.released(before).await;
-        let error = match self.spilling().await {
-            Ok(stream) => send_all(stream, &sender, false).await,
-            Err(error) => Some(error),
+        let error = match again {
+            Some(query) if exhausted => query.drive_again(before, &sender).await,
+            _ => Some(error),
         };
         if let Some(error) = error {
+            // The client may have gone; then nobody is left to tell.
             let _ = sender.send(Err(error)).await;
         }
+    }
+
+    async fn drive_again(
+        self,
+        before: usize,
+        sender: &mpsc::Sender<Result<RecordBatch>>,
+    ) -> Option<DataFusionError> {
+        self.released(before).await;
+        match self.spilling().await {
+            Ok(stream) => send_all(stream, sender, false).await,
+            Err(error) => Some(error),
+        }
+    }
+
+    fn reserved(&self) -> usize {
+        self.state.runtime_env().memory_pool.reserved()
     }
 
     /// Waits until no more memory is taken than before the first plan ran. Other queries may take
     /// some meanwhile, so the wait has an end.
     async fn released(&self, before: usize) {
         let begun = Instant::now();
-        while self.state.runtime_env().memory_pool.reserved() > before
-            && begun.elapsed() < RELEASE_MAX
-        {
+        while self.reserved() > before && begun.elapsed() < RELEASE_MAX {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }
