@@ -24,6 +24,10 @@ use crate::table::snapshot::Snapshot;
 /// Blocks after which a scan that finds nothing lets others run, and sees that it was cancelled.
 const BLOCKS_PER_POLL: usize = 32;
 
+/// Fewest rows of a batch that is gathered from several blocks, whatever size of batches is set: Arrow's
+/// coalescer (59.3, `coalesce/byte_view.rs`) gives the strings of each batch a buffer of up to 1 MiB.
+const GATHERED_ROWS_MIN: usize = 1024;
+
 /// Reads the pieces of one partition.
 pub(crate) struct ScanStream {
     runtime: Runtime,
@@ -61,6 +65,7 @@ struct Counts {
 impl ScanStream {
     pub(crate) fn new(scan: &ScanExec, partition: usize, batch_rows: usize) -> Result<Self> {
         let blocks: Vec<BlockRange> = scan.parts[partition].iter().flat_map(blocks_of).collect();
+        let batch_rows = batch_rows.max(GATHERED_ROWS_MIN);
         let count = |name: &'static str| MetricBuilder::new(&scan.metrics).counter(name, partition);
         Ok(Self {
             runtime: scan.runtime.clone(),

@@ -9,7 +9,7 @@ use atoll_sql::{Session, SessionOptions};
 use atoll_testkit::machines;
 use atoll_topology::{Bytes, Machine};
 
-use crate::common::{fake, rows};
+use crate::common::{fake, rows, run};
 
 const METHODS: [&str; 5] = ["auto", "local", "ring", "migrate", "off"];
 
@@ -90,4 +90,21 @@ fn machines_of_several_nodes_give_the_same_groups_in_batches_of_one_and_two_rows
         let name = machine.name.clone();
         assert_same_in_small_batches(&fake(machine, Strategy::Aligned), &name);
     }
+}
+
+/// Each batch of two rows had a buffer of 1 MiB for its strings.
+#[test]
+fn strings_of_a_scan_in_small_batches_take_the_memory_of_their_rows() {
+    let session = with_workers(3);
+    rows(
+        &session,
+        "CREATE TABLE t AS SELECT value AS k, 'a string of many bytes, number ' || value AS s \
+         FROM generate_series(1, 20000)",
+    );
+    rows(&session, "SET datafusion.execution.batch_size = 2");
+    let batches = run(&session, "SELECT s FROM t WHERE k % 10 = 0").expect("it runs");
+    let found: usize = batches.iter().map(|batch| batch.num_rows()).sum();
+    let bytes: usize = batches.iter().map(|batch| batch.get_array_memory_size()).sum();
+    assert_eq!(found, 2000);
+    assert!(bytes < 16 << 20, "{bytes} bytes in {} batches", batches.len());
 }
