@@ -137,11 +137,26 @@ fn readable(text: &str) -> String {
     while let Some(stripped) = PREFIXES.iter().find_map(|prefix| rest.strip_prefix(prefix)) {
         rest = stripped.trim_start();
     }
+    if is_unplanned_subquery(rest) {
+        return "this correlated subquery is not supported: no join can be made of the way it refers to \
+                the surrounding query; write it as a join, or as a subquery in FROM"
+            .to_owned();
+    }
     let parser = rest.strip_prefix("ParserError(\"").and_then(|inner| inner.strip_suffix("\")"));
     match parser {
         Some(inner) => format!("syntax error: {}", inner.replace("\\\"", "\"")),
         None => rest.to_owned(),
     }
+}
+
+/// A subquery of which DataFusion has made no join comes to its physical planner, which prints it whole.
+fn is_unplanned_subquery(text: &str) -> bool {
+    let unplanned = text.split_once("Physical plan does not support logical expression ");
+    unplanned.is_some_and(|(_, expr)| {
+        ["Exists(", "InSubquery(", "ScalarSubquery(", "OuterReferenceColumn("]
+            .iter()
+            .any(|kind| expr.starts_with(kind))
+    })
 }
 
 fn advice(error: &DataFusionError) -> Option<&'static str> {

@@ -12,7 +12,7 @@ use datafusion::arrow::array::{
     ArrayRef, ArrowNativeTypeOp, ArrowPrimitiveType, AsArray, BooleanArray, PrimitiveArray,
 };
 use datafusion::arrow::datatypes::{DataType, FieldRef, Float16Type, Float32Type, Float64Type};
-use datafusion::common::ScalarValue;
+use datafusion::common::{ScalarValue, not_impl_err};
 use datafusion::error::Result;
 use datafusion::functions_aggregate::min_max::{Max, Min};
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
@@ -24,6 +24,7 @@ use datafusion::logical_expr::{
 use datafusion::physical_expr::NullState;
 
 use super::groups::masked;
+use super::nested_extreme::NestedExtreme;
 
 /// Defines `$name`: DataFusion's `$builtin`, with another grouped form for floats, which keeps the
 /// values that compare as `$better` to the best so far.
@@ -53,13 +54,25 @@ macro_rules! extreme {
             }
 
             fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-                self.builtin.accumulator(args)
+                let data_type = args.return_field.data_type();
+                match NestedExtreme::is_for(data_type) {
+                    true => Ok(Box::new(NestedExtreme::new(data_type, $better)?)),
+                    false => self.builtin.accumulator(args),
+                }
             }
 
             fn create_sliding_accumulator(
                 &self,
                 args: AccumulatorArgs,
             ) -> Result<Box<dyn Accumulator>> {
+                if args.return_field.data_type().is_nested() {
+                    return not_impl_err!(
+                        "{} of {} in a window frame whose start moves; let it start at UNBOUNDED \
+                         PRECEDING",
+                        self.name(),
+                        args.return_field.data_type()
+                    );
+                }
                 self.builtin.create_sliding_accumulator(args)
             }
 
@@ -68,7 +81,8 @@ macro_rules! extreme {
             }
 
             fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool {
-                self.builtin.groups_accumulator_supported(args)
+                !args.return_field.data_type().is_nested()
+                    && self.builtin.groups_accumulator_supported(args)
             }
 
             fn create_groups_accumulator(

@@ -16,6 +16,7 @@
 //! | `distinct` | totals over distinct values, also in a moving window frame |
 //! | `sum`, `avg` | the two functions |
 //! | `extreme` | `min` and `max` |
+//! | `nested_extreme` | `min` and `max` of lists, structs and maps |
 //! | `any_value` | `any_value` |
 //!
 //! Sums and averages of floats are DataFusion's own, and so are averages of decimals up to 38
@@ -27,6 +28,7 @@ mod distinct;
 mod extreme;
 mod groups;
 mod headroom;
+mod nested_extreme;
 mod overflow;
 mod sum;
 mod target;

@@ -45,6 +45,34 @@ pub(super) fn mistakes_null(expr: &Expr, asked: Asked) -> bool {
     }
 }
 
+/// IN and EXISTS over an aggregate without groups, which has one row whatever it reads: the row is compared
+/// with, or there. DataFusion joins the rows that the aggregate reads, and where there are none it
+/// finds none.
+pub(super) fn of_one_row(expr: Expr) -> Result<Transformed<Expr>> {
+    Ok(match expr {
+        Expr::Exists(Exists { subquery, negated }) if has_one_row(&subquery.subquery) => {
+            Transformed::yes(lit(!negated))
+        }
+        Expr::InSubquery(InSubquery { expr, subquery, negated })
+            if has_one_row(&subquery.subquery) =>
+        {
+            let row = Expr::ScalarSubquery(subquery);
+            Transformed::yes(if negated { expr.not_eq(row) } else { expr.eq(row) })
+        }
+        expr => Transformed::no(expr),
+    })
+}
+
+fn has_one_row(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Aggregate(aggregate) => aggregate.group_expr.is_empty(),
+        LogicalPlan::Projection(projection) => has_one_row(&projection.input),
+        LogicalPlan::SubqueryAlias(alias) => has_one_row(&alias.input),
+        LogicalPlan::Sort(sort) => sort.fetch != Some(0) && has_one_row(&sort.input),
+        _ => false,
+    }
+}
+
 /// The plans whose rows subqueries are evaluated for, and that get a mark for each.
 pub(super) struct Marked<'a> {
     pub(super) inputs: Vec<LogicalPlan>,

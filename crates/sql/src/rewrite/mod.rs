@@ -4,12 +4,14 @@
 //! |---|---|---|
 //! | [`CountedCopies`] | INTERSECT ALL and EXCEPT ALL that count copies | behind the coercion of types, before floats get their form |
 //! | [`NamedQuantified`] | ANY and ALL over a table that the query around reads too | behind the coercion of types |
+//! | [`NestedOrder`] | lists, structs and maps compared in the order in which they are sorted | first |
 //! | [`EmbeddedSubqueries`] | IN and EXISTS inside of expressions, with NULL as SQL has it | before subqueries become joins |
 //! | [`ComputedKeys`] | sort keys that are computed, as columns | last among the logical rules that DataFusion has |
 
 mod copies;
 mod keys;
 mod membership;
+mod nested_order;
 mod quantified;
 mod subqueries;
 
@@ -19,6 +21,7 @@ use datafusion::optimizer::{Optimizer, OptimizerRule};
 
 pub(crate) use copies::CountedCopies;
 pub(crate) use keys::ComputedKeys;
+pub(crate) use nested_order::NestedOrder;
 pub(crate) use quantified::NamedQuantified;
 pub(crate) use subqueries::EmbeddedSubqueries;
 
@@ -31,6 +34,7 @@ pub(crate) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let at = rules.iter().position(|rule| rule.name() == DECORRELATE).unwrap_or(0);
     rules.insert(at, Arc::new(EmbeddedSubqueries));
     rules.push(Arc::new(ComputedKeys));
+    rules.insert(0, Arc::new(NestedOrder));
     rules
 }
 

@@ -3,7 +3,8 @@
 //! DataFusion 55.2 makes joins of the IN and EXISTS that stand in a filter, and takes NULL for false there
 //! (`decorrelate_predicate_subquery.rs`): `x NOT IN (…) OR y` returns rows for which it is NULL. It plans
 //! none that stand elsewhere, none of `x NOT IN` a correlated subquery, and reads `1 NOT IN (…)` as if
-//! nothing in it were NULL. All of these are joined here, with marks; what it does right is left to it.
+//! nothing in it were NULL. All of these are joined here, with marks; what it does right is left to it,
+//! but for the `NOT IN` of a query whose joins are to be merged: its one join for that cannot spill.
 
 use std::sync::Arc;
 
@@ -16,7 +17,9 @@ use datafusion::logical_expr::{Expr, Filter, Join, LogicalPlan, LogicalPlanBuild
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
-use super::membership::{Asked, Marked, has_subquery, mistakes_null};
+use crate::session::{AtollOptions, JoinMethod};
+
+use super::membership::{Asked, Marked, has_subquery, mistakes_null, of_one_row};
 
 /// Joins subqueries to the plans whose expressions they stand in; see the module.
 #[derive(Debug, Default)]
@@ -40,7 +43,15 @@ impl OptimizerRule for EmbeddedSubqueries {
         plan: LogicalPlan,
         config: &dyn OptimizerConfig,
     ) -> Result<Transformed<LogicalPlan>> {
-        match plan {
+        if !plan.expressions().iter().any(has_subquery) {
+            return Ok(Transformed::no(plan));
+        }
+        let names = NamePreserver::new(&plan);
+        let simple = plan.map_expressions(|expr| {
+            let name = names.save(&expr);
+            Ok(expr.transform_up(of_one_row)?.update_data(|expr| name.restore(expr)))
+        })?;
+        simple.transform_data(|plan| match plan {
             LogicalPlan::Filter(filter) => in_filter(filter, config),
             LogicalPlan::Join(join) if join.filter.as_ref().is_some_and(has_subquery) => {
                 in_join(join, config).map(Transformed::yes)
@@ -54,11 +65,15 @@ impl OptimizerRule for EmbeddedSubqueries {
                 in_expressions(plan, config).map(Transformed::yes)
             }
             plan => Ok(Transformed::no(plan)),
-        }
+        })
     }
 }
 
 fn in_filter(filter: Filter, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+    let options = config.options();
+    let atoll = options.extensions.get::<AtollOptions>();
+    let merges = atoll.is_some_and(|options| options.join == JoinMethod::Merge);
+    let needs_marks = |conjunct: &Expr| needs_marks(conjunct, merges);
     if !split_conjunction(&filter.predicate).into_iter().any(needs_marks) {
         return Ok(Transformed::no(LogicalPlan::Filter(filter)));
     }
@@ -78,8 +93,9 @@ fn in_filter(filter: Filter, config: &dyn OptimizerConfig) -> Result<Transformed
     plan.project(columns.into_iter().map(Expr::from))?.build().map(Transformed::yes)
 }
 
-/// Whether DataFusion would take NULL for false in a conjunct of a filter.
-fn needs_marks(conjunct: &Expr) -> bool {
+/// Whether DataFusion would take NULL for false in a conjunct of a filter, or plan a join that cannot be
+/// merged.
+fn needs_marks(conjunct: &Expr, merges: bool) -> bool {
     let (membership, negated) = match conjunct {
         Expr::InSubquery(membership) => (membership, membership.negated),
         Expr::Not(inner) => match inner.as_ref() {
@@ -88,7 +104,7 @@ fn needs_marks(conjunct: &Expr) -> bool {
         },
         _ => return mistakes_null(conjunct, Asked::Truth),
     };
-    negated && !is_one_null_aware_join(membership)
+    negated && (merges || !is_one_null_aware_join(membership))
 }
 
 /// Whether `x NOT IN (…)` is an anti join by one key: the one for which DataFusion minds NULL.

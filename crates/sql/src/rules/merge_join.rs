@@ -124,9 +124,7 @@ fn merge_key(
     one_sided: bool,
 ) -> Result<Arc<dyn PhysicalExpr>> {
     let data_type = key.data_type(schema)?;
-    let by_value = !data_type.is_nested()
-        && !data_type.is_floating()
-        && (!one_sided || is_compared_across_batches(&data_type));
+    let by_value = !data_type.is_nested() && (!one_sided || is_compared_across_batches(&data_type));
     Ok(match by_value {
         true => Arc::clone(key),
         false => Arc::new(MergeKey::of(Arc::clone(key))),

@@ -16,7 +16,8 @@ use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::joins::NestedLoopJoinExec;
 use datafusion::physical_plan::projection::ProjectionExec;
-use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
+use datafusion::physical_plan::repartition::RepartitionExec;
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, Partitioning};
 
 use crate::join::UnspilledLoopExec;
 use crate::scan::ScanExec;
@@ -59,19 +60,36 @@ impl PhysicalOptimizerRule for UnspilledLoops {
     }
 }
 
-/// The join as one that may spill; none where there is none.
+/// The join as one that may spill; none where there is none, or where the plan above counts on the
+/// order of its rows or on what is in which partition.
 fn spilling(join: &NestedLoopJoinExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    let partitioning = join.properties().output_partitioning();
+    let partitions = partitioning.partition_count();
+    let keyed = matches!(partitioning, Partitioning::Hash(_, _) | Partitioning::Range(_));
+    if (keyed && partitions > 1) || join.properties().output_ordering().is_some() {
+        return Ok(None);
+    }
+    Ok(match one_partitioned(join)? {
+        Some(join) if partitions > 1 => {
+            let dealt = Partitioning::RoundRobinBatch(partitions);
+            Some(Arc::new(RepartitionExec::try_new(join, dealt)?))
+        }
+        other => other,
+    })
+}
+
+fn one_partitioned(join: &NestedLoopJoinExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let (left, right) = (join.left(), join.right());
     match join.join_type() {
         JoinType::Left | JoinType::LeftSemi | JoinType::LeftAnti | JoinType::LeftMark
             if runs_twice(left) =>
         {
-            one_partitioned(join, Arc::clone(left), gathered(right)).map(Some)
+            over(join, Arc::clone(left), gathered(right)).map(Some)
         }
         JoinType::Right | JoinType::RightSemi | JoinType::RightAnti | JoinType::RightMark
             if runs_twice(right) =>
         {
-            let gathered = one_partitioned(join, gathered(left), gathered(right))?;
+            let gathered = over(join, gathered(left), gathered(right))?;
             match gathered.downcast_ref::<NestedLoopJoinExec>() {
                 Some(join) => join.swap_inputs().map(Some),
                 None => Ok(None),
@@ -81,7 +99,7 @@ fn spilling(join: &NestedLoopJoinExec) -> Result<Option<Arc<dyn ExecutionPlan>>>
     }
 }
 
-fn one_partitioned(
+fn over(
     join: &NestedLoopJoinExec,
     left: Arc<dyn ExecutionPlan>,
     right: Arc<dyn ExecutionPlan>,
