@@ -56,8 +56,9 @@ pub(super) fn of_one_row(expr: Expr) -> Result<Transformed<Expr>> {
         Expr::InSubquery(InSubquery { expr, subquery, negated })
             if has_one_row(&subquery.subquery) =>
         {
-            let row = Expr::ScalarSubquery(subquery);
-            Transformed::yes(if negated { expr.not_eq(row) } else { expr.eq(row) })
+            let op = if negated { Operator::NotEq } else { Operator::Eq };
+            let row = Box::new(Expr::ScalarSubquery(subquery));
+            Transformed::yes(Expr::BinaryExpr(BinaryExpr::new(expr, op, row)))
         }
         expr => Transformed::no(expr),
     })
