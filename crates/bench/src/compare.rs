@@ -2,7 +2,8 @@
 //!
 //! Whole numbers, decimals and texts have to be equal exactly; how many zeros end a decimal is the
 //! engine's own choice. Binary floating point may differ by rounding: in 1e-9 of the value, or, where
-//! the other engine computes with decimals, in a unit of the last digit it keeps.
+//! the other engine computes with decimals, in a unit of the last digit it keeps. So may quotients of
+//! decimals of which one engine keeps fewer digits.
 
 use std::collections::HashMap;
 
@@ -10,6 +11,9 @@ use crate::worker::protocol::{Answer, Kind};
 
 /// Relative difference of floats that counts as rounding.
 const FLOAT_TOLERANCE: f64 = 1e-9;
+
+/// Digits behind the point that quotients have at least; sums of prices and rates have as many or fewer.
+const QUOTIENT_DIGITS: usize = 6;
 
 /// Whether the order of a result's rows means something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,8 +112,18 @@ fn same((this, kind): (&Option<String>, Kind), (that, other): (&Option<String>, 
         (Kind::Float, _) | (_, Kind::Float) => {
             nearly(this, that, unit(this, kind).max(unit(that, other)))
         }
+        (Kind::Decimal, Kind::Decimal) if are_quotients(this, that) => {
+            nearly(this, that, unit(this, kind).max(unit(that, other)))
+        }
         _ => plain_number(this) == plain_number(that),
     }
+}
+
+/// Whether two decimals are of different scales that quotients have.
+fn are_quotients(this: &str, that: &str) -> bool {
+    let [this, that] =
+        [this, that].map(|text| text.split_once('.').map_or(0, |(_, digits)| digits.len()));
+    this != that && this.min(that) >= QUOTIENT_DIGITS
 }
 
 /// A unit of the last digit of a decimal; nothing for other kinds.
@@ -186,6 +200,14 @@ mod tests {
         for finite in ["1.25", "NaN", "inf"] {
             assert!(of_values((finite, Float), ("-inf", Float)).is_some(), "{finite}");
         }
+    }
+
+    #[test]
+    fn quotients_may_keep_fewer_digits() {
+        let of = |this, that| of_values((this, Kind::Decimal), (that, Kind::Decimal));
+        assert_eq!(of("0.666666", "0.6666666666666667"), None);
+        assert!(of("0.666666", "0.6666686666666667").is_some());
+        assert!(of("0.666666", "0.666667").is_some());
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Errors as a person reads them: what, where in the SQL, what to do next.
 
+mod wording;
+
 use std::fmt;
 
 use datafusion::common::utils::datafusion_strsim::normalized_levenshtein;
@@ -7,6 +9,7 @@ use datafusion::common::{DataFusionError, Span};
 use datafusion::sql::sqlparser::tokenizer::Location;
 
 use crate::Session;
+use wording::{Wording, wording};
 
 /// A line and a column of a statement, both from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,7 +82,8 @@ impl SqlError {
             .map(|help| help.message.clone())
             .collect();
         helps.extend(advice(root).map(str::to_owned));
-        let message = readable(&text);
+        let Wording { message, help } = wording(&text);
+        helps.extend(help);
         helps.extend(near_field(&message));
         let missing_table = missing_table(&message);
         let context = Box::new(Context { excerpt: excerpt(sql, place), missing_table });
@@ -118,45 +122,6 @@ impl SqlError {
         }
         self
     }
-}
-
-/// The parts of DataFusion's wording that say nothing to the person who typed the statement.
-fn readable(text: &str) -> String {
-    const PREFIXES: [&str; 9] = [
-        "SQL error: ",
-        "Error during planning: ",
-        "Schema error: ",
-        "Execution error: ",
-        "Optimizer rule ",
-        "Arrow error: ",
-        "Resources exhausted: ",
-        "Invalid or Unsupported Configuration: ",
-        "type_coercion\ncaused by\n",
-    ];
-    let mut rest = text.trim();
-    while let Some(stripped) = PREFIXES.iter().find_map(|prefix| rest.strip_prefix(prefix)) {
-        rest = stripped.trim_start();
-    }
-    if is_unplanned_subquery(rest) {
-        return "this correlated subquery is not supported: no join can be made of the way it refers to \
-                the surrounding query; write it as a join, or as a subquery in FROM"
-            .to_owned();
-    }
-    let parser = rest.strip_prefix("ParserError(\"").and_then(|inner| inner.strip_suffix("\")"));
-    match parser {
-        Some(inner) => format!("syntax error: {}", inner.replace("\\\"", "\"")),
-        None => rest.to_owned(),
-    }
-}
-
-/// A subquery of which DataFusion has made no join comes to its physical planner, which prints it whole.
-fn is_unplanned_subquery(text: &str) -> bool {
-    let unplanned = text.split_once("Physical plan does not support logical expression ");
-    unplanned.is_some_and(|(_, expr)| {
-        ["Exists(", "InSubquery(", "ScalarSubquery(", "OuterReferenceColumn("]
-            .iter()
-            .any(|kind| expr.starts_with(kind))
-    })
 }
 
 fn advice(error: &DataFusionError) -> Option<&'static str> {

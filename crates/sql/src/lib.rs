@@ -5,8 +5,8 @@
 //! rules, and the knowledge base as tables. It is a crate of its own because it is the only library
 //! that names DataFusion and Arrow; what others need of Arrow they take from [`arrow`].
 
+mod arithmetic;
 mod catalog;
-mod decimal;
 mod error;
 pub mod exchange;
 mod float;
@@ -23,6 +23,7 @@ mod session;
 mod system;
 mod table;
 mod task;
+mod timezone;
 pub mod tpch;
 mod volatile;
 

@@ -19,8 +19,8 @@ pub enum Function {
     Min,
     /// Largest value, in the same order.
     Max,
-    /// Mean. Of integers a double of the exact sum; of decimals with four more digits, rounded
-    /// towards zero.
+    /// Mean. Of integers a double of the exact sum; of decimals a quotient of [`quotient_type`], rounded
+    /// half away from zero.
     Avg,
 }
 
@@ -41,6 +41,28 @@ pub struct Query {
     pub keys: Vec<usize>,
     /// What is computed for each group.
     pub aggregates: Vec<Aggregate>,
+}
+
+/// Digits behind the point that a quotient of decimals has where there is room for them: the number of
+/// significant digits that PostgreSQL gives at least.
+const QUOTIENT_DIGITS: i32 = 16;
+
+/// Digits behind the point that it has more than its dividend at least.
+const QUOTIENT_DIGITS_MORE: i32 = 4;
+
+/// Digits and scale of the quotient of two decimals, given as digits and scale, where decimals have up
+/// to `digits_max` digits. An average is the quotient of a value and a whole number of one digit.
+pub fn quotient_type(digits_max: u8, dividend: (u8, i8), divisor: (u8, i8)) -> (u8, i8) {
+    let [(digits, scale), (_, divisor_scale)] =
+        [dividend, divisor].map(|(digits, scale)| (i32::from(digits), i32::from(scale)));
+    let digits_max = i32::from(digits_max);
+    let whole = (digits - scale + divisor_scale).max(1);
+    let scale = (digits_max - whole)
+        .min(QUOTIENT_DIGITS)
+        .max(scale + QUOTIENT_DIGITS_MORE)
+        .max(divisor_scale)
+        .clamp(0, digits_max);
+    ((whole + scale).min(digits_max) as u8, scale as i8)
 }
 
 /// Digits of the widest decimal of 128 bits.
@@ -67,8 +89,8 @@ impl Aggregate {
                 Some(Decimal128((digits + 10).min(DIGITS_MAX), *scale))
             }
             (Function::Avg, Decimal128(digits, scale)) => {
-                let (digits, scale) = ((digits + 4).min(DIGITS_MAX), scale + 4);
-                (scale <= digits as i8).then_some(Decimal128(digits, scale))
+                let (digits, scale) = quotient_type(DIGITS_MAX, (*digits, *scale), (1, 0));
+                Some(Decimal128(digits, scale))
             }
             (Function::Min | Function::Max, of) if super::lane::is_fixed(of) => Some(of.clone()),
             _ => None,

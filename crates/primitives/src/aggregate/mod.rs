@@ -87,7 +87,7 @@ use arrow_schema::{Schema, SchemaRef};
 
 pub use choose::{Choice, DIRECTORY, Place, Predicted, Workload, choose, predict};
 pub use estimate::Keys;
-pub use function::{Aggregate, Function, Query};
+pub use function::{Aggregate, Function, Query, quotient_type};
 pub use packing::Range;
 pub use report::{Phase, Spent};
 pub use runs::Runs;

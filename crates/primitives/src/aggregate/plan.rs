@@ -32,8 +32,10 @@ struct Output {
     aggregate: Aggregate,
     data_type: DataType,
     state: usize,
-    /// Average: the number of values; how many digits more the result has behind the point.
+    /// Average: the number of values.
     count: Option<usize>,
+    /// Average of decimals: what a sum is multiplied by to have the result's scale.
+    factor: i128,
     what: String,
 }
 
@@ -70,7 +72,7 @@ impl Plan {
         if aggregate.function == Function::CountRows {
             let state = self.state(Kind::Rows, usize::MAX);
             let what = aggregate.name(schema);
-            return Ok(Output { aggregate, data_type, state, count: None, what });
+            return Ok(Output { aggregate, data_type, state, count: None, factor: 1, what });
         }
         let field = schema.field(aggregate.column);
         let of = field.data_type();
@@ -97,7 +99,8 @@ impl Plan {
         let state = self.state(kind, value);
         let count = (aggregate.function == Function::Avg).then(|| self.state(Kind::Count, value));
         let what = aggregate.name(schema);
-        Ok(Output { aggregate, data_type, state, count, what })
+        let factor = factor(of, &data_type);
+        Ok(Output { aggregate, data_type, state, count, factor, what })
     }
 
     /// Position of a column among the values.
@@ -210,7 +213,7 @@ impl Output {
             let means: Vec<i128> = chosen
                 .iter()
                 .zip(&counts)
-                .map(|(group, count)| match mean(state.sum(*group as usize), *count) {
+                .map(|(group, count)| match mean(state.sum(*group as usize), *count, self.factor) {
                     Some(mean) => mean,
                     None => {
                         fits = false;
@@ -233,13 +236,22 @@ impl Output {
     }
 }
 
-/// Digits behind the point that the average of decimals has more than they have.
-const MORE_DIGITS: i128 = 10_000;
+/// Ten to the power of the digits that decimals of one type have more behind the point than another's.
+fn factor(of: &DataType, result: &DataType) -> i128 {
+    match (of, result) {
+        (DataType::Decimal128(_, scale), DataType::Decimal128(_, more)) => {
+            10_i128.pow(u32::from((more - scale).unsigned_abs()))
+        }
+        _ => 1,
+    }
+}
 
-/// `sum · 10⁴ / count`, rounded towards zero; none where it does not fit. Quotient and remainder are
-/// scaled each on its own, so that only the result needs to fit.
-fn mean(sum: i128, count: i64) -> Option<i128> {
+/// `sum · factor / count`, rounded half away from zero; none where it does not fit. Quotient and
+/// remainder are scaled each on its own, so that only the result needs to fit.
+fn mean(sum: i128, count: i64, factor: i128) -> Option<i128> {
     let count = i128::from(count.max(1));
-    let whole = (sum / count).checked_mul(MORE_DIGITS)?;
-    whole.checked_add(sum % count * MORE_DIGITS / count)
+    let whole = (sum / count).checked_mul(factor)?;
+    let rest = (sum % count).checked_mul(factor)?;
+    let up = if 2 * (rest % count).abs() >= count { rest.signum() } else { 0 };
+    whole.checked_add(rest / count)?.checked_add(up)
 }

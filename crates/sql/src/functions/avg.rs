@@ -1,17 +1,17 @@
-//! `avg`, which fails where DataFusion's wraps.
+//! `avg`, which fails where DataFusion's wraps and rounds where DataFusion's cuts off.
 //!
-//! DataFusion adds decimals of up to 38 digits up in a type at least 13 digits wider, out of reach
-//! of overflow, and integers and floats as DOUBLE: those averages stay its own. Decimals of 39 to
-//! 76 digits and durations have no wider type, and there it wraps; Atoll keeps their totals
-//! exactly.
+//! Averages of integers and floats are DataFusion's: it adds them up as DOUBLE. Those of decimals and
+//! durations are made of exact totals. An average of decimals has the type and the rounding of a
+//! quotient: half away from zero, with 16 digits behind the point where there is room for them.
 
 mod accumulator;
 mod grouped;
 mod mean;
 
+use atoll_primitives::aggregate::quotient_type;
 use datafusion::arrow::datatypes::{
-    DataType, Decimal256Type, DurationMicrosecondType, DurationMillisecondType,
-    DurationNanosecondType, DurationSecondType, Field, FieldRef, TimeUnit,
+    DECIMAL128_MAX_PRECISION, DataType, Decimal128Type, Decimal256Type, DurationMicrosecondType,
+    DurationMillisecondType, DurationNanosecondType, DurationSecondType, Field, FieldRef, TimeUnit,
 };
 use datafusion::error::Result;
 use datafusion::functions_aggregate::average::Avg;
@@ -36,6 +36,7 @@ pub struct CheckedAvg {
 macro_rules! by_type {
     ($data_type:expr, $native:ident => $exact:expr, else $builtin:expr) => {
         by_type!(@ $data_type, $native, $exact, $builtin, [
+            (DataType::Decimal128(..), Decimal128Type),
             (DataType::Decimal256(..), Decimal256Type),
             (DataType::Duration(TimeUnit::Second), DurationSecondType),
             (DataType::Duration(TimeUnit::Millisecond), DurationMillisecondType),
@@ -68,7 +69,11 @@ impl AggregateUDFImpl for CheckedAvg {
     }
 
     fn return_type(&self, arg_types: &[DataType]) -> Result<DataType> {
-        self.builtin.return_type(arg_types)
+        let [DataType::Decimal128(digits, scale)] = arg_types else {
+            return self.builtin.return_type(arg_types);
+        };
+        let (digits, scale) = quotient_type(DECIMAL128_MAX_PRECISION, (*digits, *scale), (1, 0));
+        Ok(DataType::Decimal128(digits, scale))
     }
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
@@ -84,7 +89,11 @@ impl AggregateUDFImpl for CheckedAvg {
 
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
         let argument = args.input_fields[0].data_type();
-        if !matches!(argument, DataType::Decimal256(..) | DataType::Duration(_)) {
+        let exact = matches!(
+            argument,
+            DataType::Decimal128(..) | DataType::Decimal256(..) | DataType::Duration(_)
+        );
+        if !exact {
             return self.builtin.state_fields(args);
         }
         let named = |part| format_state_name(args.name, part);

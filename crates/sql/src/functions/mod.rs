@@ -19,8 +19,7 @@
 //! | `nested_extreme` | `min` and `max` of lists, structs and maps |
 //! | `any_value` | `any_value` |
 //!
-//! Sums and averages of floats are DataFusion's own, and so are averages of decimals up to 38
-//! digits: those add up in a wider type that no table is large enough to overflow.
+//! Sums and averages of floats and averages of integers are DataFusion's own.
 
 mod any_value;
 mod avg;
@@ -45,6 +44,7 @@ pub use any_value::OrderedAnyValue;
 pub use avg::CheckedAvg;
 pub use extreme::{OrderedMax, OrderedMin};
 pub use overflow::SumOverflow;
+pub(crate) use overflow::sql_name;
 pub use sum::CheckedSum;
 
 /// `sum`, `avg` (with its alias `mean`), `min`, `max` and `any_value`, to register over DataFusion's.

@@ -24,6 +24,7 @@ use super::statement::{not_null, parse};
 use crate::error::SqlError;
 use crate::parse::{on_deep_stack, stack_for};
 use crate::task::{BoundTask, unpanicked};
+use crate::timezone;
 
 /// Batches that may wait for the client before the query pauses.
 const CLIENT_BATCHES: usize = 4;
@@ -157,7 +158,8 @@ impl Session {
                 self.prepared.remove(&deallocate.name)?;
                 Ok(QueryResult::done(first_word(sql), sql))
             }
-            LogicalPlan::Statement(_) => {
+            LogicalPlan::Statement(statement) => {
+                let plan = LogicalPlan::Statement(timezone::checked_setting(statement)?);
                 let frame = self.context.execute_logical_plan(plan).await?;
                 match frame.logical_plan() {
                     LogicalPlan::EmptyRelation(_) => Ok(QueryResult::done(first_word(sql), sql)),

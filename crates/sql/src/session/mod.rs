@@ -6,6 +6,7 @@ mod create;
 mod drive;
 mod execute;
 mod homonyms;
+mod integers;
 mod memory;
 pub(crate) mod options;
 mod planner;
@@ -33,6 +34,7 @@ use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::{FairSpillPool, MemoryPool, TrackConsumersPool};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::optimizer::{Analyzer, AnalyzerRule};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use futures::future::BoxFuture;
 
@@ -41,13 +43,14 @@ pub use options::{AggregateMethod, AtollOptions, JoinMethod};
 pub use progress::Progress;
 pub use split::{Splitter, Statement, split_statements};
 
+use crate::arithmetic::{CheckedArithmetic, PlanDivision};
 use crate::catalog::{CATALOG, Catalogs, SCHEMA};
-use crate::decimal::NarrowDecimals;
 use crate::float::CanonicalFloats;
 use crate::rewrite::{CountedCopies, NamedQuantified};
 use crate::sample::{SamplePlanner, SampledRelations};
 use crate::table::PlacedTable;
 use crate::table::writer::Destination;
+use crate::timezone::{self, SessionTimeZone};
 use crate::volatile::VolatileFilters;
 use memory::PoolBudget;
 use prepared::PreparedStatements;
@@ -128,19 +131,18 @@ impl Session {
             .with_config(config(&runtime, options.placement))
             .with_catalog_list(Arc::new(catalogs.clone()))
             .with_runtime_env(environment)
+            .with_expr_planners(vec![Arc::new(PlanDivision)])
             .with_default_features()
-            .with_analyzer_rule(Arc::new(CountedCopies))
-            .with_analyzer_rule(Arc::new(NamedQuantified))
-            .with_analyzer_rule(Arc::new(CanonicalFloats))
+            .with_analyzer_rules(analyzer_rules())
             .with_optimizer_rules(crate::rewrite::optimizer_rules())
-            .with_analyzer_rule(Arc::new(VolatileFilters))
             .with_query_planner(Arc::new(SamplePlanner))
-            .with_optimizer_rule(Arc::new(NarrowDecimals))
+            .with_optimizer_rule(Arc::new(CheckedArithmetic))
             .with_physical_optimizer_rules(crate::rules::physical_rules(&primitives, limit))
             .build();
         let context = SessionContext::new_with_state(state);
         crate::functions::register(&context);
         context.register_relation_planner(Arc::new(SampledRelations))?;
+        timezone::refresh_functions(&context);
         if let Some(files) = files {
             files.session_store().with_state(context.state_weak_ref());
         }
@@ -247,6 +249,18 @@ impl Session {
     }
 }
 
+/// DataFusion's analyzer with what comes before types are settled, and after.
+fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
+    let mut rules = Analyzer::new().rules;
+    rules.insert(0, Arc::new(SessionTimeZone));
+    rules.push(Arc::new(CheckedArithmetic));
+    rules.push(Arc::new(CountedCopies));
+    rules.push(Arc::new(NamedQuantified));
+    rules.push(Arc::new(CanonicalFloats));
+    rules.push(Arc::new(VolatileFilters));
+    rules
+}
+
 /// The placed tables of a catalog with their names (`schema.table` outside of `public`), ordered by
 /// name.
 pub(crate) async fn placed_tables(
@@ -287,6 +301,7 @@ fn config(runtime: &Runtime, placement: Strategy) -> SessionConfig {
         .with_create_default_catalog_and_schema(false);
     let options = config.options_mut();
     options.sql_parser.collect_spans = true;
+    options.execution.time_zone = Some(timezone::DEFAULT.to_owned());
     if let Ok(levels) = ConfigNonZeroUsize::try_new(NESTING_MAX) {
         options.sql_parser.recursion_limit = levels;
     }

@@ -26,6 +26,7 @@ use crate::catalog::{Catalogs, View, plain};
 use crate::error::SqlError;
 use crate::parse::{STACK_SHORT, on_deep_stack};
 use crate::table::PlacedTable;
+use crate::timezone::SessionTimeZone;
 use crate::volatile::check_ctes;
 
 /// The schema that tells of all others.
@@ -174,7 +175,8 @@ impl Planner {
 
 /// The plan with the types that it has in the end: they are the columns of a view.
 pub(super) fn coerced(state: &SessionState, plan: LogicalPlan) -> Result<LogicalPlan> {
-    let analyzer = Analyzer::with_rules(vec![Arc::new(TypeCoercion::new())]);
+    let analyzer =
+        Analyzer::with_rules(vec![Arc::new(SessionTimeZone), Arc::new(TypeCoercion::new())]);
     analyzer.execute_and_check(plan, state.config_options(), |_, _| {})
 }
 

@@ -8,6 +8,8 @@ use datafusion::sql::sqlparser::ast::{
     Statement as Ast, TableObject, Value,
 };
 
+use super::integers::keep_digits;
+
 /// A parsed statement, and the placement that its WITH names.
 pub(crate) struct Placed {
     pub(crate) statement: Parsed,
@@ -18,6 +20,7 @@ pub(crate) struct Placed {
 pub(crate) fn parse(sql: &str, state: &SessionState) -> Result<Placed> {
     let mut statement = crate::parse::parse(sql, state)?;
     let placement = take_placement(&mut statement)?;
+    keep_digits(&mut statement, sql);
     Ok(Placed { statement, placement })
 }
 

@@ -7,7 +7,7 @@ use arrow_array::types::*;
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, RecordBatch};
 use arrow_schema::{DataType, TimeUnit};
 use atoll_primitives::Part;
-use atoll_primitives::aggregate::{Aggregate, Function, Query};
+use atoll_primitives::aggregate::{Aggregate, Function, Query, quotient_type};
 
 /// A value of a column; none is null.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -115,17 +115,28 @@ fn one(aggregate: Aggregate, rows: &[Row], types: &[DataType]) -> Option<Option<
         Function::Min => Cell::Int(ints().min()?),
         Function::Max => Cell::Int(ints().max()?),
         Function::Avg if of.is_integer() => float(ints().sum::<i128>() as f64 / count as f64),
-        Function::Avg => Cell::Int(fits(ints().sum::<i128>() * 10_000 / count, of, 4)?),
-        _ => Cell::Int(fits(ints().sum(), of, 10)?),
+        Function::Avg => Cell::Int(mean(ints().sum(), count, of)?),
+        _ => Cell::Int(fits(ints().sum(), of)?),
     };
     Some(Some(cell))
 }
 
-/// A sum or mean of values of a type where its result type, of so many more digits, holds it.
-fn fits(value: i128, of: &DataType, more: u32) -> Option<i128> {
+/// The mean of decimals, rounded half away from zero, where its result type holds it.
+fn mean(sum: i128, count: i128, of: &DataType) -> Option<i128> {
+    let DataType::Decimal128(digits, scale) = of else { panic!("{of} is not a decimal") };
+    let (digits, more) = quotient_type(38, (*digits, *scale), (1, 0));
+    let factor = 10_i128.pow(u32::from((more - scale).unsigned_abs()));
+    let (whole, rest) = (sum / count, sum % count * factor);
+    let half_up = (2 * rest.abs() + count) / (2 * count) * rest.signum();
+    let mean = whole.checked_mul(factor)?.checked_add(half_up)?;
+    (mean.unsigned_abs() < 10_u128.pow(digits.into())).then_some(mean)
+}
+
+/// A sum of values of a type where its result type holds it.
+fn fits(value: i128, of: &DataType) -> Option<i128> {
     let inside = match of {
         DataType::Decimal128(digits, _) => {
-            value.unsigned_abs() < 10_u128.pow((u32::from(*digits) + more).min(38))
+            value.unsigned_abs() < 10_u128.pow((u32::from(*digits) + 10).min(38))
         }
         of if of.is_unsigned_integer() => u64::try_from(value).is_ok(),
         _ => i64::try_from(value).is_ok(),

@@ -8,8 +8,8 @@ use super::super::total::{Summand, Total};
 
 /// A value that can be averaged.
 pub(super) trait Averaged: Summand {
-    /// `total · scale / count`, rounded towards zero, or nothing if it does not fit. `count` is not
-    /// 0.
+    /// `total · scale / count`, of decimals rounded half away from zero, or nothing if it does not fit.
+    /// `count` is not 0.
     fn average(total: Total<Self>, count: u64, scale: Self) -> Option<Self>;
 }
 
@@ -21,18 +21,46 @@ impl Averaged for i64 {
     }
 }
 
-/// Decimals: the quotient and the remainder are scaled each on its own, so that only a result that
-/// does not fit overflows, and not the sum on its way there.
+/// Decimals of 128 bits: in 256 bits only where the total left them.
+impl Averaged for i128 {
+    fn average(total: Total<i128>, count: u64, scale: i128) -> Option<i128> {
+        if total.wraps == 0
+            && let Some(average) = average_in_128_bits(total.low, i128::from(count), scale)
+        {
+            return Some(average);
+        }
+        let upper = (total.low >> 127) + i128::from(total.wraps);
+        let exact = i256::from_parts(total.low as u128, upper);
+        average_in_256_bits(exact, count, i256::from_i128(scale))?.to_i128()
+    }
+}
+
 impl Averaged for i256 {
     fn average(total: Total<i256>, count: u64, scale: i256) -> Option<i256> {
         if total.wraps != 0 {
             return None;
         }
-        let count = i256::from_parts(u128::from(count), 0);
-        let whole = total.low.checked_div(count)?.checked_mul(scale)?;
-        let rest = total.low.checked_rem(count)?.checked_mul(scale)?.checked_div(count)?;
-        whole.checked_add(rest)
+        average_in_256_bits(total.low, count, scale)
     }
+}
+
+/// The quotient and the remainder are scaled each on its own, so that only a result that does not fit
+/// overflows, and not the sum on its way there.
+fn average_in_128_bits(total: i128, count: i128, scale: i128) -> Option<i128> {
+    let whole = (total / count).checked_mul(scale)?;
+    let rest = (total % count).checked_mul(scale)?;
+    let up = if 2 * (rest % count).abs() >= count { rest.signum() } else { 0 };
+    whole.checked_add(rest / count)?.checked_add(up)
+}
+
+fn average_in_256_bits(total: i256, count: u64, scale: i256) -> Option<i256> {
+    let count = i256::from_parts(u128::from(count), 0);
+    let whole = total.checked_div(count)?.checked_mul(scale)?;
+    let rest = total.checked_rem(count)?.checked_mul(scale)?;
+    let (part, last) = (rest.checked_div(count)?, rest.checked_rem(count)?);
+    let is_half = last.wrapping_abs().wrapping_mul(i256::from_i128(2)) >= count;
+    let up = if is_half { rest.signum() } else { i256::ZERO };
+    whole.checked_add(part)?.checked_add(up)
 }
 
 /// How one aggregate's averages are made.
@@ -79,7 +107,7 @@ impl<N: Averaged> Mean<N> {
 
 fn decimal_scale(data_type: &DataType) -> i8 {
     match data_type {
-        DataType::Decimal256(_, scale) => *scale,
+        DataType::Decimal128(_, scale) | DataType::Decimal256(_, scale) => *scale,
         _ => 0,
     }
 }
@@ -111,12 +139,27 @@ mod tests {
     }
 
     #[test]
-    fn the_average_rounds_towards_zero() {
+    fn the_average_rounds_half_away_from_zero() {
         let decimal = |scale| DataType::Decimal256(50, scale);
         let mean = Mean::<i256>::new("avg(x)", &decimal(0), &decimal(4));
         let total = |value| Total { low: i256::from_i128(value), wraps: 0 };
-        assert_eq!(mean.of(total(-20), 3).unwrap(), Some(i256::from_i128(-66_666)));
-        assert_eq!(mean.of(total(20), 3).unwrap(), Some(i256::from_i128(66_666)));
+        assert_eq!(mean.of(total(-20), 3).unwrap(), Some(i256::from_i128(-66_667)));
+        assert_eq!(mean.of(total(20), 3).unwrap(), Some(i256::from_i128(66_667)));
+        assert_eq!(mean.of(total(10), 3).unwrap(), Some(i256::from_i128(33_333)));
         assert_eq!(mean.of(total(0), 0).unwrap(), None);
+        let narrow = DataType::Decimal128(10, 0);
+        let mean = Mean::<i128>::new("avg(x)", &narrow, &narrow);
+        let average = |low, count| mean.of(Total { low, wraps: 0 }, count).unwrap();
+        assert_eq!([average(5, 2), average(-5, 2)], [Some(3), Some(-3)]);
+        assert_eq!([average(4, 3), average(-4, 3)], [Some(1), Some(-1)]);
+    }
+
+    #[test]
+    fn a_decimal_of_128_bits_averages_although_its_sum_left_them() {
+        let widest = DataType::Decimal128(38, 0);
+        let mean = Mean::<i128>::new("avg(x)", &widest, &widest);
+        for value in [10_i128.pow(38) - 1, 1 - 10_i128.pow(38)] {
+            assert_eq!(mean.of(total_of_values(&[value; 50]), 50).unwrap(), Some(value));
+        }
     }
 }

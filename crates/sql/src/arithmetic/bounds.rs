@@ -1,0 +1,131 @@
+//! What the types of integer expressions say of their values.
+
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::{DFSchema, ScalarValue};
+use datafusion::logical_expr::expr::{Alias, Cast};
+use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator};
+
+/// Least and largest value.
+pub(super) type Range = (i128, i128);
+
+/// The range of an integer type.
+pub(super) fn range(data_type: &DataType) -> Option<Range> {
+    Some(match data_type {
+        DataType::Int8 => (i8::MIN.into(), i8::MAX.into()),
+        DataType::Int16 => (i16::MIN.into(), i16::MAX.into()),
+        DataType::Int32 => (i32::MIN.into(), i32::MAX.into()),
+        DataType::Int64 => (i64::MIN.into(), i64::MAX.into()),
+        DataType::UInt8 => (0, u8::MAX.into()),
+        DataType::UInt16 => (0, u16::MAX.into()),
+        DataType::UInt32 => (0, u32::MAX.into()),
+        DataType::UInt64 => (0, u64::MAX.into()),
+        _ => return None,
+    })
+}
+
+/// Levels of an expression that are looked at: casts and constants are near, and each node of a deep
+/// chain asks about all that is below it.
+const LEVELS: u32 = 4;
+
+/// Whether an expression that wraps around may do so: one of integers whose operands' types do not
+/// keep its result within its own. `CAST(small AS BIGINT) + 1` needs no check.
+pub(super) fn may_overflow(expr: &Expr, schema: &DFSchema) -> bool {
+    let own = expr.get_type(schema).ok().and_then(|data_type| range(&data_type));
+    own.zip(exact(expr, schema, LEVELS))
+        .is_none_or(|(own, exact)| exact.0 < own.0 || exact.1 > own.1)
+}
+
+/// The range of an expression's exact values.
+fn exact(expr: &Expr, schema: &DFSchema, levels: u32) -> Option<Range> {
+    let levels = levels.checked_sub(1)?;
+    match expr {
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
+            combined(*op, within(left, schema, levels)?, within(right, schema, levels)?)
+        }
+        Expr::Negative(value) => combined(Operator::Minus, (0, 0), within(value, schema, levels)?),
+        _ => None,
+    }
+}
+
+/// The range of an expression's values, which its type holds.
+fn within(expr: &Expr, schema: &DFSchema, levels: u32) -> Option<Range> {
+    let data_type = range(&expr.get_type(schema).ok()?)?;
+    let known = match expr {
+        Expr::Literal(value, _) => constant(value),
+        Expr::Alias(Alias { expr, .. }) | Expr::Cast(Cast { expr, .. }) => {
+            levels.checked_sub(1).and_then(|levels| within(expr, schema, levels))
+        }
+        other => exact(other, schema, levels),
+    };
+    Some(match known {
+        Some((least, largest)) if least >= data_type.0 && largest <= data_type.1 => {
+            (least, largest)
+        }
+        _ => data_type,
+    })
+}
+
+fn constant(value: &ScalarValue) -> Option<Range> {
+    let value = match value {
+        ScalarValue::Int8(Some(value)) => i128::from(*value),
+        ScalarValue::Int16(Some(value)) => i128::from(*value),
+        ScalarValue::Int32(Some(value)) => i128::from(*value),
+        ScalarValue::Int64(Some(value)) => i128::from(*value),
+        ScalarValue::UInt8(Some(value)) => i128::from(*value),
+        ScalarValue::UInt16(Some(value)) => i128::from(*value),
+        ScalarValue::UInt32(Some(value)) => i128::from(*value),
+        ScalarValue::UInt64(Some(value)) => i128::from(*value),
+        _ => return None,
+    };
+    Some((value, value))
+}
+
+fn combined(op: Operator, left: Range, right: Range) -> Option<Range> {
+    Some(match op {
+        Operator::Plus => (left.0.checked_add(right.0)?, left.1.checked_add(right.1)?),
+        Operator::Minus => (left.0.checked_sub(right.1)?, left.1.checked_sub(right.0)?),
+        Operator::Multiply => {
+            let corner = |l: i128, r: i128| l.checked_mul(r);
+            let corners = [
+                corner(left.0, right.0)?,
+                corner(left.0, right.1)?,
+                corner(left.1, right.0)?,
+                corner(left.1, right.1)?,
+            ];
+            let least = corners.iter().copied().min()?;
+            (least, corners.iter().copied().max()?)
+        }
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use datafusion::arrow::datatypes::{Field, Schema};
+    use datafusion::logical_expr::{cast, col, lit};
+
+    #[test]
+    fn casts_and_constants_bound_what_can_be_reached() {
+        let schema = Schema::new(vec![
+            Field::new("small", DataType::Int16, true),
+            Field::new("long", DataType::Int64, true),
+        ]);
+        let schema = DFSchema::try_from(schema).expect("the names differ");
+        let small = || cast(col("small"), DataType::Int64);
+        for (expr, expected) in [
+            (small() + lit(1_i64), false),
+            (small() * small() - lit(1_i64), false),
+            (-small(), false),
+            (small() * lit(i64::MAX), true),
+            (col("long") + lit(0_i64), false),
+            (col("long") + lit(1_i64), true),
+            (col("long") * lit(-1_i64), true),
+            (-col("long"), true),
+            (col("small") + col("small"), true),
+        ] {
+            assert_eq!(may_overflow(&expr, &schema), expected, "{expr}");
+        }
+    }
+}

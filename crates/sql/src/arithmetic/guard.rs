@@ -1,0 +1,132 @@
+//! AND and OR whose right side may fail compute it only where it decides.
+//!
+//! DataFusion computes both sides for all rows unless the left one leaves at most a fifth of them, so
+//! that `v <> 0 AND 10 / v > 1` divides by zero. As a CASE the right side sees the rows that the left
+//! one leaves open. Conjuncts of filters, which DataFusion joins out of several places, are ordered so
+//! that those that may fail come last. The others stay conjuncts, so that they can still be moved.
+
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{DFSchema, Result, ScalarValue};
+use datafusion::logical_expr::expr::{Case, Cast, ScalarFunction};
+use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
+use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, lit};
+
+use super::cast::CheckedCast;
+use super::operation::Arithmetic;
+use super::planner::DecimalDivision;
+
+/// Functions of DataFusion that fail on some of their arguments.
+const PARSERS: [&str; 8] = [
+    "to_date",
+    "to_timestamp",
+    "to_timestamp_micros",
+    "to_timestamp_millis",
+    "to_timestamp_nanos",
+    "to_timestamp_seconds",
+    "to_time",
+    "make_date",
+];
+
+/// Puts the filters of a scan, which takes them one by one, in order.
+pub(super) fn order_filters(plan: LogicalPlan, schema: &DFSchema) -> LogicalPlan {
+    match plan {
+        LogicalPlan::TableScan(mut scan) if scan.filters.len() > 1 => {
+            let (last, mut first) = by_failure(scan.filters, schema);
+            first.extend(last);
+            scan.filters = first;
+            LogicalPlan::TableScan(scan)
+        }
+        plan => plan,
+    }
+}
+
+/// A filter's predicate, of which only what is true matters.
+pub(super) fn guard_filter(predicate: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    if !may_fail(&predicate, schema) {
+        return Ok(Transformed::no(predicate));
+    }
+    let conjuncts = split_conjunction_owned(predicate).into_iter();
+    let conjuncts = conjuncts.map(|conjunct| guard(conjunct, schema).map(|guarded| guarded.data));
+    let (last, mut first) = by_failure(conjuncts.collect::<Result<_>>()?, schema);
+    let last = conjunction(last).map(|last| guard(last, schema)).transpose()?;
+    let last = last.map(|last| match conjunction(first.clone()) {
+        Some(safe) => when(safe, last.data),
+        None => last.data,
+    });
+    first.extend(last);
+    Ok(Transformed::yes(conjunction(first).unwrap_or_else(|| lit(true))))
+}
+
+/// `then` where the condition is true.
+fn when(condition: Expr, then: Expr) -> Expr {
+    if is_guarded(&then) {
+        return then;
+    }
+    let branch = (Box::new(condition), Box::new(then));
+    Expr::Case(Case::new(None, vec![branch], Some(Box::new(lit(false)))))
+}
+
+/// Whether an earlier pass made it.
+fn is_guarded(expr: &Expr) -> bool {
+    matches!(expr, Expr::Case(Case { expr: None, else_expr: Some(otherwise), .. }) if **otherwise == lit(false))
+}
+
+/// Those that may fail, and the others.
+fn by_failure(conjuncts: Vec<Expr>, schema: &DFSchema) -> (Vec<Expr>, Vec<Expr>) {
+    conjuncts.into_iter().partition(|conjunct| may_fail(conjunct, schema))
+}
+
+/// Every AND and OR of an expression whose right side may fail as a CASE.
+pub(super) fn guard(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    expr.transform_up(|expr| guard_one(expr, schema))
+}
+
+/// `left AND right` or `left OR right` as a CASE where the right side may fail.
+fn guard_one(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let Expr::BinaryExpr(BinaryExpr { left, op, right }) = &expr else {
+        return Ok(Transformed::no(expr));
+    };
+    let decided = match op {
+        Operator::And => false,
+        Operator::Or => true,
+        _ => return Ok(Transformed::no(expr)),
+    };
+    if !may_fail(right, schema) {
+        return Ok(Transformed::no(expr));
+    }
+    let open = right.as_ref().clone();
+    let unknown = Expr::Literal(ScalarValue::Boolean(None), None);
+    let unknown = Expr::BinaryExpr(BinaryExpr::new(Box::new(unknown), *op, right.clone()));
+    let branches = vec![(lit(!decided), open), (lit(decided), lit(decided))];
+    let branches = branches.into_iter().map(|(when, then)| (Box::new(when), Box::new(then)));
+    let case = Case::new(Some(left.clone()), branches.collect(), Some(Box::new(unknown)));
+    Ok(Transformed::yes(Expr::Case(case)))
+}
+
+/// Whether computing the expression may be an error.
+fn may_fail(expr: &Expr, schema: &DFSchema) -> bool {
+    expr.exists(|node| {
+        Ok(match node {
+            Expr::ScalarFunction(ScalarFunction { func, .. }) => {
+                let inner = func.inner();
+                inner.is::<Arithmetic>()
+                    || inner.is::<CheckedCast>()
+                    || inner.is::<DecimalDivision>()
+                    || PARSERS.contains(&func.name())
+            }
+            Expr::BinaryExpr(BinaryExpr { left, op: Operator::Modulo, .. }) => {
+                !left.get_type(schema)?.is_floating()
+            }
+            Expr::Cast(Cast { expr, field }) => {
+                is_text(&expr.get_type(schema)?) && !is_text(field.data_type())
+            }
+            _ => false,
+        })
+    })
+    .unwrap_or(true)
+}
+
+fn is_text(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
+}

@@ -1,0 +1,34 @@
+//! Arithmetic and casts whose answers are right, or errors.
+//!
+//! DataFusion's integers wrap around, its decimals outgrow their precision and its quotients and casts
+//! cut off what is behind the point. The functions here take the place of those expressions:
+//!
+//! | file | what |
+//! |---|---|
+//! | `rule` | the rule that replaces DataFusion's expressions |
+//! | `planner` | quotients of decimals, whose type differs from DataFusion's |
+//! | `operation` | the operations as functions |
+//! | `integer` | `+ - * << >>` of integers: one look at a batch tells whether one overflowed |
+//! | `decimal` | `+ - *` of decimals at the speed of the bits that the values have |
+//! | `divide` | `/` of decimals, rounded |
+//! | `cast` | casts between numbers, rounded |
+//! | `bounds` | which integer expressions cannot overflow by their types |
+//! | `guard` | AND and OR that compute what may fail only where it decides |
+//! | `overflow` | the error |
+
+mod bounds;
+mod cast;
+mod decimal;
+mod divide;
+mod guard;
+mod integer;
+mod operation;
+mod overflow;
+mod planner;
+mod rule;
+#[cfg(test)]
+mod tests;
+
+use operation::Operation;
+pub(crate) use planner::PlanDivision;
+pub(crate) use rule::CheckedArithmetic;

@@ -1,0 +1,167 @@
+//! The rule that puts operations that fail in the place of those that wrap around or cut off.
+
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{DFSchema, Result};
+use datafusion::logical_expr::expr::{Cast, ScalarFunction, TryCast};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{
+    BinaryExpr, Expr, ExprSchemable, LogicalPlan, ScalarUDF, ScalarUDFImpl,
+};
+use datafusion::optimizer::optimizer::ApplyOrder;
+use datafusion::optimizer::{AnalyzerRule, OptimizerConfig, OptimizerRule};
+
+use super::bounds::may_overflow;
+use super::cast::CheckedCast;
+use super::guard::{guard, guard_filter, order_filters};
+use super::operation::{Arithmetic, Operation};
+use crate::timezone::local_time;
+
+/// Replaces arithmetic and casts.
+///
+/// It runs twice. After the types are settled, and so before DataFusion folds constants and compares
+/// without casts: what it would compute itself it then computes by these functions. And last among the
+/// logical rules, for the arithmetic that those before it made.
+#[derive(Debug, Default)]
+pub(crate) struct CheckedArithmetic;
+
+impl AnalyzerRule for CheckedArithmetic {
+    fn name(&self) -> &str {
+        "checked_arithmetic"
+    }
+
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        plan.transform_up_with_subqueries(|plan| rewrite(plan, Pass::First)).map(|plan| plan.data)
+    }
+}
+
+impl OptimizerRule for CheckedArithmetic {
+    fn name(&self) -> &str {
+        "checked_arithmetic"
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        Some(ApplyOrder::BottomUp)
+    }
+
+    fn supports_rewrite(&self) -> bool {
+        true
+    }
+
+    fn rewrite(
+        &self,
+        plan: LogicalPlan,
+        _config: &dyn OptimizerConfig,
+    ) -> Result<Transformed<LogicalPlan>> {
+        rewrite(plan, Pass::Last)
+    }
+}
+
+/// When the rule runs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pass {
+    /// Once the types are settled.
+    First,
+    /// When the plan is optimized. Casts that appear in between are those that a query asked for as
+    /// Arrow's (`arrow_cast`).
+    Last,
+}
+
+/// Replaces what a node computes.
+fn rewrite(plan: LogicalPlan, pass: Pass) -> Result<Transformed<LogicalPlan>> {
+    let mut schema = merge_schema(&plan.inputs());
+    if let LogicalPlan::TableScan(scan) = &plan {
+        let source = scan.source.schema();
+        schema.merge(&DFSchema::try_from_qualified_schema(scan.table_name.clone(), &source)?);
+    }
+    let names = NamePreserver::new(&plan);
+    let filters = matches!(plan, LogicalPlan::Filter(_) | LogicalPlan::Join(_));
+    let plan = match pass {
+        Pass::First => plan,
+        Pass::Last => order_filters(plan, &schema),
+    };
+    plan.map_expressions(|expr| {
+        let name = names.save(&expr);
+        let replaced = expr.transform_up(|expr| replace(expr, &schema, pass))?;
+        let guarded = replaced.transform_data(|expr| match pass {
+            Pass::First => Ok(Transformed::no(expr)),
+            Pass::Last if filters => guard_filter(expr, &schema),
+            Pass::Last => guard(expr, &schema),
+        })?;
+        Ok(match guarded.transformed {
+            true => guarded.update_data(|expr| name.restore(expr)),
+            false => guarded,
+        })
+    })
+}
+
+fn replace(expr: Expr, schema: &DFSchema, pass: Pass) -> Result<Transformed<Expr>> {
+    Ok(match replacement(&expr, schema, pass)? {
+        Some(replacement) => Transformed::yes(replacement),
+        None => Transformed::no(expr),
+    })
+}
+
+fn replacement(expr: &Expr, schema: &DFSchema, pass: Pass) -> Result<Option<Expr>> {
+    Ok(match expr {
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
+            let Some(operation) = Operation::of(*op) else { return Ok(None) };
+            let types = (left.get_type(schema)?, right.get_type(schema)?);
+            if !is_covered(operation, &types.0, &types.1) || is_safe(operation, expr, schema) {
+                return Ok(None);
+            }
+            let function = Arithmetic::new(operation, expr.get_type(schema)?);
+            Some(call(function, vec![left.as_ref().clone(), right.as_ref().clone()]))
+        }
+        Expr::Negative(value) => {
+            let data_type = value.get_type(schema)?;
+            (data_type.is_signed_integer() && may_overflow(expr, schema)).then(|| {
+                let function = Arithmetic::new(Operation::Negate, data_type);
+                call(function, vec![value.as_ref().clone()])
+            })
+        }
+        Expr::Cast(Cast { expr, field }) if pass == Pass::First => {
+            cast(expr, &expr.get_type(schema)?, field.data_type(), false)
+        }
+        Expr::TryCast(TryCast { expr, field }) if pass == Pass::First => {
+            cast(expr, &expr.get_type(schema)?, field.data_type(), true)
+        }
+        _ => None,
+    })
+}
+
+fn cast(value: &Expr, from: &DataType, to: &DataType, is_try: bool) -> Option<Expr> {
+    local_time(value, from, to)
+        .or_else(|| CheckedCast::new(from, to, is_try).map(|cast| call(cast, vec![value.clone()])))
+}
+
+/// Whether DataFusion's operation on such operands may wrap around, cut off, or fail without saying
+/// what failed.
+fn is_covered(operation: Operation, left: &DataType, right: &DataType) -> bool {
+    use DataType::{Date32, Duration, Interval, Timestamp};
+    let sum = matches!(operation, Operation::Add | Operation::Subtract);
+    match (left, right) {
+        (left, right) if left.is_integer() && right.is_integer() => left == right,
+        (left, right) if left.is_decimal() && right.is_decimal() => true,
+        (Date32 | Timestamp(..) | Duration(_) | Interval(_), Interval(_) | Duration(_)) => sum,
+        (Interval(_) | Duration(_), Date32 | Timestamp(..)) => operation == Operation::Add,
+        (Timestamp(..), Timestamp(..)) | (Date32, Date32) => operation == Operation::Subtract,
+        _ => false,
+    }
+}
+
+/// Whether the types of integers rule an overflow out, so that DataFusion's own expression can stay,
+/// about which its rules know more.
+fn is_safe(operation: Operation, expr: &Expr, schema: &DFSchema) -> bool {
+    let wraps = matches!(operation, Operation::Add | Operation::Subtract | Operation::Multiply);
+    wraps && !may_overflow(expr, schema)
+}
+
+fn call(function: impl ScalarUDFImpl + 'static, arguments: Vec<Expr>) -> Expr {
+    let function = Arc::new(ScalarUDF::from(function));
+    Expr::ScalarFunction(ScalarFunction::new_udf(function, arguments))
+}

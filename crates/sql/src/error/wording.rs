@@ -1,0 +1,171 @@
+//! DataFusion's messages in the words of the person who typed the statement.
+
+/// A message, and what helps.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Wording {
+    pub(super) message: String,
+    pub(super) help: Option<String>,
+}
+
+/// What DataFusion puts before its messages, which says nothing to that person.
+const PREFIXES: [&str; 14] = [
+    "SQL error: ",
+    "Error during planning: ",
+    "Schema error: ",
+    "Execution error: ",
+    "External error: ",
+    "Optimizer rule ",
+    "Arrow error: ",
+    "Cast error: ",
+    "Compute error: ",
+    "Arithmetic overflow: ",
+    "Parser error: ",
+    "Resources exhausted: ",
+    "Invalid or Unsupported Configuration: ",
+    "type_coercion\ncaused by\n",
+];
+
+/// Where DataFusion asks for a report, which a wrong argument does not deserve.
+const REPORT: &str = "This issue was likely caused by a bug in DataFusion's code.";
+
+const NO_FUNCTION: &str = "No function matches the given name and argument types '";
+
+const NO_OPERATOR: [&str; 4] = [
+    "Cannot coerce arithmetic expression ",
+    "Cannot get result type for temporal operation ",
+    "Cannot get result type for arithmetic operation ",
+    "Cannot get result type for decimal operation ",
+];
+
+/// The wording of a message.
+pub(super) fn wording(text: &str) -> Wording {
+    let rest = without_prefixes(text);
+    if let Some(known) = no_function(rest).or_else(|| no_operator(rest)) {
+        return known;
+    }
+    if is_unplanned_subquery(rest) {
+        let message = "this correlated subquery is not supported: no join can be made of the way it \
+                       refers to the surrounding query; write it as a join, or as a subquery in FROM";
+        return Wording { message: message.to_owned(), help: None };
+    }
+    if let Some(bug) = rest.strip_prefix("Internal error: ") {
+        let message = bug.split(REPORT).next().unwrap_or(bug).trim().trim_end_matches('.');
+        let help = "this is a defect of Atoll, not of the statement; please report both".to_owned();
+        return Wording { message: format!("internal error: {message}"), help: Some(help) };
+    }
+    let parser = rest.strip_prefix("ParserError(\"").and_then(|inner| inner.strip_suffix("\")"));
+    let message = match (parser, rest) {
+        (Some(inner), _) => format!("syntax error: {}", inner.replace("\\\"", "\"")),
+        (None, "Divide by zero error") => "division by zero".to_owned(),
+        (None, rest) => rest.to_owned(),
+    };
+    Wording { message, help: None }
+}
+
+fn without_prefixes(text: &str) -> &str {
+    let mut rest = text.trim();
+    while let Some(stripped) = PREFIXES.iter().find_map(|prefix| rest.strip_prefix(prefix)) {
+        rest = stripped.trim_start();
+    }
+    rest
+}
+
+/// A subquery of which DataFusion has made no join comes to its physical planner, which prints it whole.
+fn is_unplanned_subquery(text: &str) -> bool {
+    let unplanned = text.split_once("Physical plan does not support logical expression ");
+    unplanned.is_some_and(|(_, expr)| {
+        ["Exists(", "InSubquery(", "ScalarSubquery(", "OuterReferenceColumn("]
+            .iter()
+            .any(|kind| expr.starts_with(kind))
+    })
+}
+
+/// A function that does not take arguments of these types.
+fn no_function(text: &str) -> Option<Wording> {
+    let (call, rest) = text.split_once(NO_FUNCTION)?.1.split_once("'.")?;
+    let name = call.split_once('(')?.0;
+    let candidates = rest.split_once("Candidate functions:")?.1.lines().map(str::trim);
+    let candidates: Vec<String> = candidates.filter(|line| !line.is_empty()).map(in_sql).collect();
+    let help = (!candidates.is_empty())
+        .then(|| format!("{name} exists as {}; cast the arguments", candidates.join(", ")));
+    Some(Wording { message: format!("function {} does not exist", in_sql(call)), help })
+}
+
+/// An operator that does not take operands of these types.
+fn no_operator(text: &str) -> Option<Wording> {
+    let operation = NO_OPERATOR.iter().find_map(|start| text.strip_prefix(start))?;
+    let operation = operation.split(" to valid types").next()?.split(": ").next()?;
+    let help = Some("cast an operand to a type for which the operator exists".to_owned());
+    Some(Wording { message: format!("operator does not exist: {}", in_sql(operation)), help })
+}
+
+/// Arrow's names of types as SQL's.
+fn in_sql(text: &str) -> String {
+    const NAMES: [(&str, &str); 22] = [
+        ("Timestamp(ns)", "TIMESTAMP"),
+        ("Timestamp(µs)", "TIMESTAMP"),
+        ("Timestamp(ms)", "TIMESTAMP"),
+        ("Timestamp(s)", "TIMESTAMP"),
+        ("Interval(MonthDayNano)", "INTERVAL"),
+        ("Interval(DayTime)", "INTERVAL"),
+        ("Interval(YearMonth)", "INTERVAL"),
+        ("Time64(ns)", "TIME"),
+        ("UInt8", "TINYINT UNSIGNED"),
+        ("UInt16", "SMALLINT UNSIGNED"),
+        ("UInt32", "INT UNSIGNED"),
+        ("UInt64", "BIGINT UNSIGNED"),
+        ("Int8", "TINYINT"),
+        ("Int16", "SMALLINT"),
+        ("Int32", "INT"),
+        ("Int64", "BIGINT"),
+        ("Float32", "REAL"),
+        ("Float64", "DOUBLE"),
+        ("Utf8View", "VARCHAR"),
+        ("Utf8", "VARCHAR"),
+        ("Date32", "DATE"),
+        ("Decimal128", "DECIMAL"),
+    ];
+    let renamed = NAMES.iter().fold(text.to_owned(), |text, (arrow, sql)| text.replace(arrow, sql));
+    renamed.replace("Boolean", "BOOLEAN")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_argument_is_no_internal_error() {
+        let text = "Error during planning: Internal error: Function 'avg' failed to match any \
+                    signature, errors: x.\nThis issue was likely caused by a bug in DataFusion's \
+                    code. Please help. No function matches the given name and argument types \
+                    'avg(Date32)'. You might need to add explicit type casts.\n\tCandidate \
+                    functions:\n\tavg(Decimal)\n\tavg(Float64)";
+        let Wording { message, help } = wording(text);
+        assert_eq!(message, "function avg(DATE) does not exist");
+        let help = help.expect("the candidates are named");
+        assert_eq!(help, "avg exists as avg(Decimal), avg(DOUBLE); cast the arguments");
+    }
+
+    #[test]
+    fn an_operator_without_such_operands_is_named() {
+        for text in [
+            "Error during planning: Cannot coerce arithmetic expression Boolean + Int64 to valid types",
+            "Cannot get result type for temporal operation Boolean + Int64: Invalid argument error: x",
+        ] {
+            assert_eq!(wording(text).message, "operator does not exist: BOOLEAN + BIGINT");
+        }
+    }
+
+    #[test]
+    fn prefixes_say_nothing() {
+        let message = |text| wording(text).message;
+        assert_eq!(message("External error: sum(x) overflows BIGINT"), "sum(x) overflows BIGINT");
+        assert_eq!(message("Arrow error: Divide by zero error"), "division by zero");
+        assert_eq!(
+            message(
+                "Internal error: it broke.\nThis issue was likely caused by a bug in DataFusion's code. Please"
+            ),
+            "internal error: it broke"
+        );
+    }
+}
