@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Context;
-use atoll_placement::LiveKernel;
+use atoll_placement::{LiveKernel, heap_allocated};
 use atoll_runtime::{Runtime, RuntimeError, RuntimeOptions};
 use atoll_sql::{Session, SessionOptions};
 use atoll_tools::exit::{Ends, Exit};
@@ -41,6 +41,7 @@ impl Engine {
             placement: args.placement,
             strict: args.strict,
             facts: known.facts,
+            heap: Some(heap_allocated),
         };
         let session = Session::new(runtime, options).context("the session cannot be opened")?;
         Ok(Self { session, memory_limit })

@@ -17,15 +17,17 @@ mod shell;
 
 use std::process::ExitCode;
 
+use atoll_placement::CountedHeap;
 use atoll_tools::exit::{Ends, Exit};
 use atoll_tools::terminal;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
 use cli::{Cli, Command};
 
-/// Tables have memory of their own; everything else is allocated here, and by many threads.
+/// Tables have memory of their own; everything else is allocated here, and by many threads. It is
+/// counted, for the memory limit.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: CountedHeap<mimalloc::MiMalloc> = CountedHeap(mimalloc::MiMalloc);
 
 fn main() -> ExitCode {
     let matches = Cli::command().get_matches();

@@ -2,7 +2,8 @@
 //!
 //! This crate owns the decision where threads and memory go and the calls that carry it out:
 //! [`Strategy`] says what should be where, [`Kernel`] does it ([`LiveKernel`] by Linux), [`Arena`]
-//! hands out [`NodeBuffer`]s on a node and counts every [`Fallback`], [`Budget`] bounds them, and
+//! hands out [`NodeBuffer`]s on a node and counts every [`Fallback`], [`Budget`] bounds them,
+//! [`CountedHeap`] counts what has no home, and
 //! [`verify_pages`] and [`verify_thread`] tell what the kernel says was achieved.
 //!
 //! It is a crate of its own because it fences off the one door to the kernel's placement calls, so
@@ -13,6 +14,7 @@ mod arena;
 mod budget;
 mod buffer;
 mod error;
+mod heap;
 mod kernel;
 mod live;
 mod strategy;
@@ -22,6 +24,7 @@ pub use arena::{Arena, ArenaOptions, Fallback, FallbackReason};
 pub use budget::{Budget, BudgetExceeded, FixedBudget};
 pub use buffer::NodeBuffer;
 pub use error::{KernelError, PlacementError};
+pub use heap::{CountedHeap, heap_allocated};
 pub use kernel::{Kernel, Mapping, Policy};
 pub use live::LiveKernel;
 pub use strategy::{ChunkHome, Homes, Memory, Strategy, StrategyError, StrategyParseError};

@@ -19,6 +19,11 @@ use crate::step::panic_message;
 use crate::worker::thread_number;
 use crate::{Binding, RuntimeError, Worker, WorkerId};
 
+/// How long a thread that blocks (reads a file, plans a statement) waits for the next such work before it
+/// ends. When one ends the allocator gives memory back to the kernel that has been free for a second, so
+/// a process at rest becomes small.
+const BLOCKING_WAIT: Duration = Duration::from_secs(2);
+
 /// How long a started thread may take to report: a thread that has not run for so long never will.
 const REPORT_WAIT: Duration = Duration::from_secs(60);
 
@@ -118,6 +123,7 @@ impl GroupStart<'_> {
             let runtime = tokio::runtime::Builder::new_multi_thread()
                 .worker_threads(workers)
                 .thread_name(name)
+                .thread_keep_alive(BLOCKING_WAIT)
                 .on_thread_start(move || hooks.start())
                 .on_thread_park(move || parking.park())
                 .enable_all()

@@ -1,4 +1,4 @@
-use crate::support::atoll;
+use crate::support::{atoll, atoll_with};
 
 #[test]
 fn tables_beyond_the_memory_limit_are_refused_and_the_limit_is_told() {
@@ -32,4 +32,31 @@ fn placement_is_as_told() {
     let line =
         ["sql", "--tpch", "0.001", "--placement", "interleave", "--mode", "csv", "-c", asked];
     assert_eq!(atoll(&line).done(), "placement\ninterleave\n");
+}
+
+#[test]
+fn what_an_aggregate_holds_counts_whatever_it_reserves() {
+    let hold = "SELECT array_length(array_agg(repeat(to_hex(value * 7919), 20))) AS n \
+                FROM generate_series(1, 1200000)";
+    let line = ["sql", "--memory-limit", "64MiB", "--mode", "csv", "-c", hold];
+    let error = atoll(&line).failed(1);
+    assert!(error.contains("memory limit") && error.contains("64.0 MiB"), "{error}");
+}
+
+#[test]
+fn a_result_that_is_kept_to_be_drawn_counts() {
+    let rows = "SELECT value, repeat(to_hex(value * 7919), 20) FROM generate_series(1, 1200000)";
+    let line = ["sql", "--memory-limit", "64MiB", "-c", ".maxrows 0", "-c", rows];
+    let error = atoll(&line).failed(1);
+    assert!(error.contains("memory limit"), "{error}");
+}
+
+#[test]
+fn statements_after_one_that_ran_out_of_memory_have_all_of_it() {
+    let script = "CREATE TABLE t AS SELECT repeat(to_hex(value), 30) AS s FROM generate_series(1, 300000);\n\
+                  SELECT count(*) AS n FROM (SELECT DISTINCT s FROM t);\n\
+                  DROP TABLE t;\n";
+    let line = ["sql", "--memory-limit", "96MiB", "--mode", "csv"];
+    let ran = atoll_with(&line, &script.repeat(3));
+    assert_eq!(ran.done(), "n\n300000\n".repeat(3));
 }

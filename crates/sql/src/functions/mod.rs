@@ -1,5 +1,5 @@
 //! Atoll's own aggregates: `sum` and `avg` never wrap, `min` and `max` order floats as SQL does, and
-//! `any_value` heeds its ORDER BY.
+//! `any_value` heeds its ORDER BY; and functions whose results have a bound.
 //!
 //! DataFusion's `sum` wraps silently, for BIGINT too. Here a sum that its type cannot hold is a
 //! [`SumOverflow`], and only such a sum is one: the running total is kept exactly (`total`), so
@@ -18,6 +18,7 @@
 //! | `extreme` | `min` and `max` |
 //! | `nested_extreme` | `min` and `max` of lists, structs and maps |
 //! | `any_value` | `any_value` |
+//! | `growing` | `repeat` and its kin, which make no more than there is memory for |
 //!
 //! Sums and averages of floats and averages of integers are DataFusion's own.
 
@@ -26,6 +27,7 @@ mod avg;
 mod distinct;
 mod extreme;
 mod groups;
+mod growing;
 mod headroom;
 mod nested_extreme;
 mod overflow;
@@ -43,6 +45,7 @@ use datafusion::prelude::SessionContext;
 pub use any_value::OrderedAnyValue;
 pub use avg::CheckedAvg;
 pub use extreme::{OrderedMax, OrderedMin};
+pub(crate) use growing::without_large_constants;
 pub use overflow::SumOverflow;
 pub(crate) use overflow::sql_name;
 pub use sum::CheckedSum;
@@ -58,9 +61,10 @@ pub fn aggregates() -> Vec<Arc<AggregateUDF>> {
     ]
 }
 
-/// Puts Atoll's aggregates in the place of DataFusion's of the same name.
+/// Puts Atoll's functions in the place of DataFusion's of the same name.
 pub fn register(context: &SessionContext) {
     for function in aggregates() {
         context.register_udaf(Arc::unwrap_or_clone(function));
     }
+    growing::register(context);
 }

@@ -11,13 +11,17 @@
 //! | [`UnspilledLoops`] | nested-loop joins that do not spill where that loses rows | after projections are pushed down |
 //! | [`NestedKeys`] | joins by nested keys without filters for their probe side | before dynamic filters |
 //! | [`YieldingJoins`] | joins that yield, so that they can be cancelled | after scans yield |
+//! | [`LargeLimit`] | an external sort where the heap of a LIMIT would be large | after limits are pushed down |
+//! | [`Metered`] | reservations for operators that keep rows without | after large limits are sorted |
 //! | `VolatileFences` | filters that stay above the volatile calls whose results they test | before filters sink |
 //! | `PlaceOnHomes` | exchanges and gathers that keep work at its home | before dynamic filters |
 
 mod common_cuts;
 mod gathered_batches;
 mod grouping_sets;
+mod large_limit;
 mod merge_join;
+mod metered;
 mod nested_keys;
 mod polled_probes;
 mod unspilled_loops;
@@ -32,7 +36,9 @@ use datafusion::physical_plan::joins::HashJoinExec;
 pub(crate) use common_cuts::CommonCuts;
 pub(crate) use gathered_batches::GatheredBatches;
 pub(crate) use grouping_sets::GroupingSets;
+pub(crate) use large_limit::LargeLimit;
 pub(crate) use merge_join::MergeJoin;
+pub(crate) use metered::Metered;
 pub(crate) use nested_keys::NestedKeys;
 pub(crate) use polled_probes::PolledProbes;
 pub(crate) use unspilled_loops::UnspilledLoops;
@@ -65,6 +71,8 @@ pub(crate) fn physical_rules(primitives: &PrimitiveContext, limit: usize) -> Rul
     rules.insert(late, Arc::new(YieldingJoins));
     rules.insert(late, Arc::new(NestedKeys));
     rules.insert(late, Arc::new(UnspilledLoops));
+    rules.insert(late, Arc::new(Metered));
+    rules.insert(late, Arc::new(LargeLimit::new(limit)));
     rules.insert(at, Arc::new(GroupByPrimitive::new(primitives.clone())));
     rules.insert(at, Arc::new(GroupingSets));
     rules.insert(at, Arc::new(CommonCuts));

@@ -46,6 +46,7 @@ use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
+use crate::session::memory::Gauge;
 use crate::table::snapshot::Snapshot;
 use assign::{Cuts, Piece};
 
@@ -278,7 +279,8 @@ impl ExecutionPlan for ScanExec {
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
         let batch_rows = context.session_config().batch_size();
-        Ok(Box::pin(stream::ScanStream::new(self, partition, batch_rows)?))
+        let gauge = Gauge::of(&context);
+        Ok(Box::pin(stream::ScanStream::new(self, partition, batch_rows, gauge)?))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {

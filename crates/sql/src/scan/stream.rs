@@ -17,6 +17,7 @@ use futures::Stream;
 use super::ScanExec;
 use super::assign::{Cuts, Piece};
 use super::filter::Filter;
+use crate::session::memory::Gauge;
 use crate::table::chunk::{BLOCK_ROWS, Chunk};
 use crate::table::column::Selection;
 use crate::table::snapshot::Snapshot;
@@ -41,6 +42,7 @@ pub(crate) struct ScanStream {
     coalescer: Option<BatchCoalescer>,
     rows_left: usize,
     ended: bool,
+    gauge: Option<Arc<Gauge>>,
     counts: Counts,
     baseline: BaselineMetrics,
 }
@@ -63,7 +65,12 @@ struct Counts {
 }
 
 impl ScanStream {
-    pub(crate) fn new(scan: &ScanExec, partition: usize, batch_rows: usize) -> Result<Self> {
+    pub(crate) fn new(
+        scan: &ScanExec,
+        partition: usize,
+        batch_rows: usize,
+        gauge: Option<Arc<Gauge>>,
+    ) -> Result<Self> {
         let blocks: Vec<BlockRange> = scan.parts[partition].iter().flat_map(blocks_of).collect();
         let batch_rows = batch_rows.max(GATHERED_ROWS_MIN);
         let count = |name: &'static str| MetricBuilder::new(&scan.metrics).counter(name, partition);
@@ -81,6 +88,7 @@ impl ScanStream {
             }),
             rows_left: scan.fetch.unwrap_or(usize::MAX),
             ended: false,
+            gauge,
             counts: Counts {
                 rows_scanned: count("rows_scanned"),
                 blocks_pruned: count("blocks_pruned"),
@@ -93,6 +101,9 @@ impl ScanStream {
 
     /// The next batch, or none after [`BLOCKS_PER_POLL`] blocks without one or at the end.
     fn advance(&mut self) -> Result<Option<RecordBatch>> {
+        if let Some(gauge) = &self.gauge {
+            gauge.check("a scan")?;
+        }
         for _ in 0..BLOCKS_PER_POLL {
             if let Some(batch) =
                 self.coalescer.as_mut().and_then(BatchCoalescer::next_completed_batch)

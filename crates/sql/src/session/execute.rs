@@ -1,4 +1,4 @@
-//! Running one statement: plan on the caller's thread, run on the pools, hand back batches.
+//! Running one statement: plan beside the caller, run on the pools, hand back batches.
 
 use std::sync::Arc;
 
@@ -16,6 +16,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::Session;
+use super::aside::aside;
 use super::drive::Query;
 use super::options::parse_placement;
 use super::planner::{Planner, cancel_token, plan_physical};
@@ -23,7 +24,7 @@ use super::progress::Progress;
 use super::statement::{not_null, parse};
 use crate::error::SqlError;
 use crate::parse::{on_deep_stack, stack_for};
-use crate::task::{BoundTask, unpanicked};
+use crate::task::BoundTask;
 use crate::timezone;
 
 /// Batches that may wait for the client before the query pauses.
@@ -129,8 +130,10 @@ impl Session {
     ) -> BoxFuture<'a, std::result::Result<QueryResult, SqlError>> {
         // Boxed, or every crate that awaits it compiles DataFusion's planner into itself.
         Box::pin(async move {
-            let running = on_deep_stack(stack_for(sql), self.try_run(sql));
-            match unpanicked("the planner", running).await {
+            let (session, text) = (self.clone(), sql.to_owned());
+            let running =
+                async move { on_deep_stack(stack_for(&text), session.try_run(&text)).await };
+            match aside(&self.runtime, running).await {
                 Ok(result) => Ok(result),
                 Err(error) => Err(SqlError::new(error, sql).with_near_names(self)),
             }
@@ -201,6 +204,10 @@ impl Session {
             }
             ddl => {
                 self.context.execute_logical_plan(LogicalPlan::Ddl(ddl)).await?;
+                // What tables had is the kernel's again, as far as no query reads them still: this
+                // one's names must not keep them.
+                drop(planner);
+                self.arena.trim();
                 first_words(sql)
             }
         };

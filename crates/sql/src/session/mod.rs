@@ -1,5 +1,6 @@
 //! A session: tables, settings, and the execution of statements on the workers.
 
+mod aside;
 #[cfg(test)]
 mod cancel_tests;
 mod create;
@@ -7,9 +8,10 @@ mod drive;
 mod execute;
 mod homonyms;
 mod integers;
-mod memory;
+pub(crate) mod memory;
 pub(crate) mod options;
 mod planner;
+mod pool;
 mod prepared;
 mod progress;
 mod split;
@@ -27,12 +29,12 @@ use atoll_runtime::Runtime;
 use atoll_topology::{Bytes, Fact, Knowledge, Machine};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::{CatalogProvider, UrlTableFactory};
-use datafusion::common::config::ConfigNonZeroUsize;
+use datafusion::common::config::{ConfigNonZeroUsize, ConfigOptions, MaxRowGroupBytes};
 use datafusion::common::{ResolvedTableReference, Result, TableReference};
 use datafusion::datasource::dynamic_file::DynamicListTableFactory;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
-use datafusion::execution::memory_pool::{FairSpillPool, MemoryPool, TrackConsumersPool};
+use datafusion::execution::memory_pool::{MemoryPool, TrackConsumersPool};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::optimizer::{Analyzer, AnalyzerRule};
 use datafusion::prelude::{SessionConfig, SessionContext};
@@ -52,7 +54,8 @@ use crate::table::PlacedTable;
 use crate::table::writer::Destination;
 use crate::timezone::{self, SessionTimeZone};
 use crate::volatile::VolatileFilters;
-use memory::PoolBudget;
+use memory::{Gauge, PoolBudget};
+use pool::SharedPool;
 use prepared::PreparedStatements;
 
 /// How a session is set up.
@@ -70,6 +73,10 @@ pub struct SessionOptions {
     pub strict: bool,
     /// What is known of the machine beyond its structure, for `atoll.facts` and its kin.
     pub facts: Vec<Fact>,
+    /// Reads what is allocated in this process and has no home, such as
+    /// [`heap_allocated`](atoll_placement::heap_allocated). With it the limit holds for what queries
+    /// take, without it only for what they reserve.
+    pub heap: Option<fn() -> Bytes>,
 }
 
 impl Default for SessionOptions {
@@ -81,6 +88,7 @@ impl Default for SessionOptions {
             placement: Strategy::Aligned,
             strict: false,
             facts: Vec::new(),
+            heap: None,
         }
     }
 }
@@ -104,8 +112,9 @@ impl Session {
     pub fn new(runtime: Runtime, options: SessionOptions) -> Result<Self> {
         let limit = usize::try_from(options.memory_limit.0).unwrap_or(usize::MAX);
         let top = NonZeroUsize::new(5).unwrap_or(NonZeroUsize::MIN);
-        let pool: Arc<dyn MemoryPool> =
-            Arc::new(TrackConsumersPool::new(FairSpillPool::new(limit), top));
+        let gauge = Arc::new(Gauge::new(limit, options.heap));
+        let shares = SharedPool::new(limit, Arc::clone(&gauge));
+        let pool: Arc<dyn MemoryPool> = Arc::new(TrackConsumersPool::new(shares, top));
         let spill = match options.spill_directory {
             Some(directory) => DiskManagerMode::Directories(vec![directory]),
             None => DiskManagerMode::OsTmpDirectory,
@@ -114,12 +123,13 @@ impl Session {
             .with_memory_pool(Arc::clone(&pool))
             .with_disk_manager_builder(DiskManagerBuilder::default().with_mode(spill))
             .build_arc()?;
-        let budget = Arc::new(PoolBudget::new(&pool));
+        let budget = Arc::new(PoolBudget::new(&pool, &gauge));
+        let kept_max = memory::kept_max(runtime.machine(), options.memory_limit);
         let arena = Arena::with_options(
             Arc::clone(runtime.machine()),
             Arc::clone(runtime.kernel()),
             Some(budget as _),
-            ArenaOptions { strict: options.strict, ..ArenaOptions::default() },
+            ArenaOptions { strict: options.strict, kept_max },
         );
         let machine = Machine::clone(runtime.machine());
         let knowledge = Arc::new(Knowledge { machine, facts: options.facts });
@@ -128,7 +138,7 @@ impl Session {
         let files = options.files.then(|| Arc::new(DynamicListTableFactory::default()));
         let catalogs = Catalogs::new(files.clone().map(|files| files as Arc<dyn UrlTableFactory>));
         let state = SessionStateBuilder::new()
-            .with_config(config(&runtime, options.placement))
+            .with_config(config(&runtime, options.placement, limit).with_extension(gauge))
             .with_catalog_list(Arc::new(catalogs.clone()))
             .with_runtime_env(environment)
             .with_expr_planners(vec![Arc::new(PlanDivision)])
@@ -293,7 +303,7 @@ const BROADCAST_ROWS: usize = 2 << 20;
 /// otherwise. DataFusion's 50 are fewer than programs write.
 const NESTING_MAX: usize = 200;
 
-fn config(runtime: &Runtime, placement: Strategy) -> SessionConfig {
+fn config(runtime: &Runtime, placement: Strategy, limit: usize) -> SessionConfig {
     let mut config = SessionConfig::new()
         .with_target_partitions(runtime.worker_count())
         .with_information_schema(true)
@@ -307,8 +317,24 @@ fn config(runtime: &Runtime, placement: Strategy) -> SessionConfig {
     }
     options.optimizer.hash_join_single_partition_threshold = BROADCAST_BYTES;
     options.optimizer.hash_join_single_partition_threshold_rows = BROADCAST_ROWS;
+    fit_sorts_and_writers(options, limit);
     options.explain.show_statistics = false;
     options.explain.physical_plan_only = true;
     options.extensions.insert(AtollOptions { placement, ..AtollOptions::default() });
     config
+}
+
+/// Below this limit Parquet is written by one thread: the writer on several has no bound but rows.
+const PARALLEL_WRITER_MIN: usize = 1 << 30;
+
+/// What sorts reserve in advance and writers collect, where the limit is too small for DataFusion's
+/// sizes: ten megabytes for each partition of each sort, a million rows for a group of rows in Parquet.
+fn fit_sorts_and_writers(options: &mut ConfigOptions, limit: usize) {
+    let execution = &mut options.execution;
+    let each = limit / 16 / execution.target_partitions.max(1);
+    execution.sort_spill_reservation_bytes = execution.sort_spill_reservation_bytes.min(each);
+    if limit < PARALLEL_WRITER_MIN {
+        execution.parquet.allow_single_file_parallelism = false;
+        execution.parquet.max_row_group_bytes = MaxRowGroupBytes::try_new(limit / 16).ok();
+    }
 }

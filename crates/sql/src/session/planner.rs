@@ -12,7 +12,6 @@ use datafusion::logical_expr::{DdlStatement, LogicalPlan, Volatility};
 use datafusion::optimizer::Analyzer;
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercion;
 use datafusion::physical_plan::ExecutionPlan;
-use datafusion::prelude::DataFrame;
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::planner::object_name_to_table_reference;
 use datafusion::sql::resolve::resolve_table_references;
@@ -24,6 +23,7 @@ use super::homonyms::BareQualifiers;
 use super::statement::target;
 use crate::catalog::{Catalogs, View, plain};
 use crate::error::SqlError;
+use crate::functions::without_large_constants;
 use crate::parse::{STACK_SHORT, on_deep_stack};
 use crate::table::PlacedTable;
 use crate::timezone::SessionTimeZone;
@@ -185,8 +185,11 @@ pub(super) async fn plan_physical(
     state: &SessionState,
     plan: &LogicalPlan,
 ) -> Result<Arc<dyn ExecutionPlan>> {
-    let frame = DataFrame::new(state.clone(), plan.clone());
-    on_deep_stack(STACK_SHORT, frame.create_physical_plan()).await
+    let planned = async {
+        let optimized = without_large_constants(|| state.optimize(plan))?;
+        state.query_planner().create_physical_plan(&optimized, state).await
+    };
+    on_deep_stack(STACK_SHORT, planned).await
 }
 
 fn resolve(state: &SessionState, name: TableReference) -> ResolvedTableReference {

@@ -7,6 +7,7 @@
 //! - `knowledge`: figures of the machine come out of SQL with their source and age.
 //! - `concurrency`: threads that share a session see whole statements of one another.
 //! - `limits`: short memory, cancelled queries and failing statements do no harm.
+//! - `memory`: the memory limit is kept, and what spills gets on with little.
 //! - `reference`: operators agree with slow readable ones on seeded hostile data.
 //! - `statements`: long and deep statements, and panics of the planner, end as an answer or an error.
 //! - `grouping`, `group_batches`: GROUP BY by the primitives gives the groups of DataFusion's operators,
@@ -23,6 +24,7 @@ mod grouping;
 mod knowledge;
 mod limits;
 mod logic;
+mod memory;
 mod placement;
 mod reference;
 mod statements;

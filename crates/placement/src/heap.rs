@@ -1,0 +1,106 @@
+//! The general allocator's memory, counted: what is allocated and not freed, over all threads.
+//!
+//! Engines charge their memory to a [`Budget`](crate::Budget) by estimates, and some of it not at
+//! all. This count has no estimates in it. It is not what the kernel calls resident: memory that the
+//! allocator holds ready for the next use is not in it.
+
+use std::alloc::{GlobalAlloc, Layout};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use atoll_topology::Bytes;
+
+/// What a thread counts by itself before it adds to the sum: one shared write for many allocations.
+/// The sum is off by less than this for each thread.
+const OWN_MAX: i64 = 256 << 10;
+
+static ALLOCATED: AtomicI64 = AtomicI64::new(0);
+
+thread_local! {
+    static OWN: Cell<i64> = const { Cell::new(0) };
+}
+
+/// An allocator whose memory is counted, for `#[global_allocator]`.
+#[derive(Debug, Default)]
+pub struct CountedHeap<A>(pub A);
+
+/// What is allocated by [`CountedHeap`] and not freed yet; nothing where it is not the global
+/// allocator.
+pub fn heap_allocated() -> Bytes {
+    Bytes(ALLOCATED.load(Ordering::Relaxed).max(0) as u64)
+}
+
+#[inline]
+fn count(bytes: i64) {
+    OWN.with(|own| {
+        let sum = own.get() + bytes;
+        let settled = sum.abs() >= OWN_MAX;
+        own.set(if settled { 0 } else { sum });
+        if settled {
+            // Relaxed: the sum alone matters, no other memory is published through it.
+            ALLOCATED.fetch_add(sum, Ordering::Relaxed);
+        }
+    });
+}
+
+// SAFETY: every call is handed to the inner allocator unchanged, and counting neither allocates nor
+// panics: the thread's count is initialised by the compiler and has no destructor.
+unsafe impl<A: GlobalAlloc> GlobalAlloc for CountedHeap<A> {
+    #[inline]
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promise is the one that the inner allocator asks for.
+        let memory = unsafe { self.0.alloc(layout) };
+        count(if memory.is_null() { 0 } else { layout.size() as i64 });
+        memory
+    }
+
+    #[inline]
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as above.
+        let memory = unsafe { self.0.alloc_zeroed(layout) };
+        count(if memory.is_null() { 0 } else { layout.size() as i64 });
+        memory
+    }
+
+    #[inline]
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { self.0.dealloc(memory, layout) };
+        count(-(layout.size() as i64));
+    }
+
+    #[inline]
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: as above.
+        let moved = unsafe { self.0.realloc(memory, layout, size) };
+        count(if moved.is_null() { 0 } else { size as i64 - layout.size() as i64 });
+        moved
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::alloc::System;
+
+    use super::*;
+
+    /// Not the global allocator of the tests, so nothing else is counted.
+    #[test]
+    fn what_is_allocated_is_counted_until_it_is_freed() {
+        let heap = CountedHeap(System);
+        let layout = |len| Layout::from_size_align(len, 64).unwrap();
+        let before = heap_allocated().0;
+        // SAFETY: the layouts have sizes, and each block is freed with the layout it has then.
+        unsafe {
+            let small = heap.alloc(layout(100));
+            assert_eq!(heap_allocated().0, before, "small amounts wait in the thread's own count");
+            let large = heap.alloc_zeroed(layout(1 << 20));
+            assert_eq!(heap_allocated().0, before + (1 << 20) + 100);
+            let large = heap.realloc(large, layout(1 << 20), 3 << 20);
+            assert_eq!(heap_allocated().0, before + (3 << 20) + 100);
+            heap.dealloc(large, layout(3 << 20));
+            heap.dealloc(small, layout(100));
+        }
+        assert_eq!(heap_allocated().0, before + 100, "what was settled is the large block");
+    }
+}

@@ -1,0 +1,280 @@
+//! The operator through which rows pass that would otherwise not be accounted for.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions};
+use datafusion::arrow::datatypes::{DataType, SchemaRef};
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::utils::memory::get_record_batch_memory_size;
+use datafusion::common::{Result, Statistics, internal_err};
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryReservation};
+use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_plan::execution_plan::CardinalityEffect;
+use datafusion::physical_plan::filter_pushdown::{FilterDescription, FilterPushdownPhase};
+use datafusion::physical_plan::{
+    ChildStats, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, StatisticsArgs,
+};
+use futures::{Stream, StreamExt};
+
+use crate::session::memory::Gauge;
+
+/// Copies of its input that a window operator keeps: the batches, and all of them in one.
+const WINDOW_COPIES: usize = 2;
+
+/// Batches of texts that wait to be merged, one for each partition of a sort, may take this share of the
+/// limit together before their texts are copied.
+const SORTED_SHARE: usize = 16;
+
+/// What is done for the operator below or above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Duty {
+    /// Rows from a source: they go on while the [`Gauge`] allows.
+    Source,
+    /// Rows that a window operator keeps to the end: they are reserved.
+    Kept,
+    /// Sorted texts: what they keep alive is bounded.
+    Sorted,
+}
+
+/// Hands batches on, and ends with an error where memory is short.
+#[derive(Debug)]
+pub(crate) struct MeteredExec {
+    input: Arc<dyn ExecutionPlan>,
+    duty: Duty,
+}
+
+impl MeteredExec {
+    /// The rows of `input`, with this done for them.
+    pub(super) fn new(input: Arc<dyn ExecutionPlan>, duty: Duty) -> Self {
+        Self { input, duty }
+    }
+}
+
+impl DisplayAs for MeteredExec {
+    fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match format {
+            DisplayFormatType::Default | DisplayFormatType::Verbose => {
+                write!(f, "MeteredExec: {:?}", self.duty)
+            }
+            DisplayFormatType::TreeRender => writeln!(f, "{:?}", self.duty),
+        }
+    }
+}
+
+impl ExecutionPlan for MeteredExec {
+    fn name(&self) -> &'static str {
+        "MeteredExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        self.input.properties()
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn apply_expressions(
+        &self,
+        _f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        mut children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        match (children.pop(), children.is_empty()) {
+            (Some(input), true) => Ok(Arc::new(Self::new(input, self.duty))),
+            _ => internal_err!("MeteredExec has one child"),
+        }
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![true]
+    }
+
+    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
+        vec![false]
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        let input = self.input.execute(partition, Arc::clone(&context))?;
+        let pool = context.memory_pool();
+        let work = match self.duty {
+            Duty::Source => Work::Check(self.input.name().to_owned(), Gauge::of(&context)),
+            Duty::Kept => {
+                let kept = MemoryConsumer::new(format!("WindowAggExec[{partition}]"));
+                Work::Reserve(kept.register(pool))
+            }
+            Duty::Sorted => Work::Compact(match pool.memory_limit() {
+                MemoryLimit::Finite(limit) => {
+                    limit / SORTED_SHARE / self.properties().partitioning.partition_count().max(1)
+                }
+                _ => usize::MAX,
+            }),
+        };
+        Ok(Box::pin(Meter { input, work }))
+    }
+
+    fn child_stats_requests(&self, partition: Option<usize>) -> Vec<ChildStats> {
+        vec![ChildStats::At(partition)]
+    }
+
+    fn statistics_from_inputs(
+        &self,
+        input_stats: &[Arc<Statistics>],
+        _args: &StatisticsArgs,
+    ) -> Result<Arc<Statistics>> {
+        match input_stats {
+            [input] => Ok(input.clone()),
+            _ => internal_err!("MeteredExec has one child"),
+        }
+    }
+
+    fn supports_limit_pushdown(&self) -> bool {
+        true
+    }
+
+    fn cardinality_effect(&self) -> CardinalityEffect {
+        CardinalityEffect::Equal
+    }
+
+    /// All of them pass; without this, dynamic filters would end here.
+    fn gather_filters_for_pushdown(
+        &self,
+        _phase: FilterPushdownPhase,
+        parent_filters: Vec<Arc<dyn PhysicalExpr>>,
+        _config: &ConfigOptions,
+    ) -> Result<FilterDescription> {
+        FilterDescription::from_children(parent_filters, &self.children())
+    }
+}
+
+/// The batches of one partition.
+struct Meter {
+    input: SendableRecordBatchStream,
+    work: Work,
+}
+
+enum Work {
+    /// Asks the gauge in this name.
+    Check(String, Option<Arc<Gauge>>),
+    /// Reserves until the stream is dropped.
+    Reserve(MemoryReservation),
+    /// Copies the texts of batches that take more than this.
+    Compact(usize),
+}
+
+impl Work {
+    fn on(&self, batch: RecordBatch) -> Result<RecordBatch> {
+        match self {
+            Self::Check(name, Some(gauge)) => gauge.check(name)?,
+            Self::Check(_, None) => {}
+            Self::Reserve(kept) => kept.try_grow(WINDOW_COPIES * bytes(&batch))?,
+            Self::Compact(most) => return compacted(batch, *most),
+        }
+        Ok(batch)
+    }
+}
+
+impl Stream for Meter {
+    type Item = Result<RecordBatch>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let next = ready!(self.input.poll_next_unpin(context));
+        Poll::Ready(match next {
+            Some(Ok(batch)) => Some(self.work.on(batch)),
+            next => next,
+        })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.input.size_hint()
+    }
+}
+
+impl RecordBatchStream for Meter {
+    fn schema(&self) -> SchemaRef {
+        self.input.schema()
+    }
+}
+
+/// The bytes of a batch's rows, without those around them that its buffers may hold.
+fn bytes(batch: &RecordBatch) -> usize {
+    batch.columns().iter().map(array_bytes).sum()
+}
+
+fn array_bytes(array: &Arc<dyn Array>) -> usize {
+    let texts = match array.data_type() {
+        // Arrow counts the views alone.
+        DataType::Utf8View => array.as_string_view().total_buffer_bytes_used(),
+        DataType::BinaryView => array.as_binary_view().total_buffer_bytes_used(),
+        _ => 0,
+    };
+    texts
+        + array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size())
+}
+
+/// The batch, with its texts copied where it holds on to more than `most` bytes.
+fn compacted(batch: RecordBatch, most: usize) -> Result<RecordBatch> {
+    if get_record_batch_memory_size(&batch) <= most {
+        return Ok(batch);
+    }
+    let copied = |array: &ArrayRef| -> ArrayRef {
+        match array.data_type() {
+            DataType::Utf8View => Arc::new(array.as_string_view().gc()),
+            DataType::BinaryView => Arc::new(array.as_binary_view().gc()),
+            _ => Arc::clone(array),
+        }
+    };
+    let columns = batch.columns().iter().map(copied).collect();
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    Ok(RecordBatch::try_new_with_options(batch.schema(), columns, &options)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::arrow::array::{Int64Array, StringViewArray};
+    use datafusion::arrow::datatypes::{Field, Schema};
+
+    use super::*;
+
+    #[test]
+    fn a_batch_takes_the_bytes_of_its_rows() {
+        let schema = Schema::new(vec![
+            Field::new("n", DataType::Int64, false),
+            Field::new("s", DataType::Utf8View, false),
+        ]);
+        let numbers = Int64Array::from_iter_values(0..1000);
+        let texts = StringViewArray::from_iter_values((0..1000).map(|_| "x".repeat(100)));
+        let batch =
+            RecordBatch::try_new(Arc::new(schema), vec![Arc::new(numbers), Arc::new(texts)]);
+        let batch = batch.unwrap();
+        assert_eq!(bytes(&batch), 1000 * (8 + 16 + 100));
+        assert_eq!(bytes(&batch.slice(10, 100)), 100 * (8 + 16 + 100));
+    }
+
+    #[test]
+    fn texts_are_copied_only_where_they_keep_much_alive() {
+        let schema = Schema::new(vec![Field::new("s", DataType::Utf8View, false)]);
+        let texts = StringViewArray::from_iter_values((0..10_000).map(|_| "x".repeat(100)));
+        let all = RecordBatch::try_new(Arc::new(schema), vec![Arc::new(texts)]).unwrap();
+        let few = all.slice(10, 10);
+        let kept = compacted(few.clone(), 100 << 20).unwrap();
+        assert!(get_record_batch_memory_size(&kept) > 1_000_000);
+        let copied = compacted(few.clone(), 10_000).unwrap();
+        assert!(get_record_batch_memory_size(&copied) < 10_000);
+        assert_eq!(copied, few);
+    }
+}
