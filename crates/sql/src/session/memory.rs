@@ -26,7 +26,7 @@ use super::pool::SharedPool;
 
 /// Beyond the limit by this share and these bytes more: batches on their way between operators, and
 /// what estimates are off by.
-const ALLOWANCE_SHARE: usize = 4;
+const ALLOWANCE_SHARE: usize = 8;
 const ALLOWANCE_BYTES: usize = 32 << 20;
 
 /// The arena keeps at most this share of the limit ready for the next buffers.
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
     use crate::session::pool::SharedPool;
 
-    const LIMIT: usize = 100 << 20;
+    const LIMIT: usize = 128 << 20;
 
     static HEAP: AtomicU64 = AtomicU64::new(10 << 20);
 
@@ -153,20 +153,20 @@ mod tests {
         let budget = PoolBudget::new(&pool, &gauge);
         let query = MemoryConsumer::new("query").register(&pool);
         // Ten megabytes are the process's own, from before.
-        HEAP.store((10 + 125 + 32) << 20, Ordering::Relaxed);
+        HEAP.store((10 + 128 + 16 + 32) << 20, Ordering::Relaxed);
         query.try_grow(1 << 20).unwrap();
         budget.try_grow(Bytes(0)).unwrap();
         gauge.check("a scan").unwrap();
         HEAP.fetch_add(1, Ordering::Relaxed);
         let error = query.try_grow(0).unwrap_err().to_string();
-        assert!(error.contains("query") && error.contains("100"), "{error}");
+        assert!(error.contains("query") && error.contains("128"), "{error}");
         assert!(gauge.check("a scan").unwrap_err().to_string().contains("a scan"));
         let refused = budget.try_grow(Bytes(1)).unwrap_err();
         assert_eq!((refused.available, refused.limit), (Bytes(0), Bytes(LIMIT as u64)));
         // What tables take counts too, and what comes back is granted again.
         HEAP.store(10 << 20, Ordering::Relaxed);
         budget.try_grow(Bytes(90 << 20)).unwrap();
-        HEAP.store((10 + 68) << 20, Ordering::Relaxed);
+        HEAP.store((10 + 87) << 20, Ordering::Relaxed);
         assert!(query.try_grow(1).is_err());
         budget.shrink(Bytes(90 << 20));
         query.try_grow(1).unwrap();
