@@ -6,6 +6,7 @@ use atoll_primitives::PrimitiveError;
 use atoll_primitives::aggregate::{Aggregate, Expected, Function, Query, Range};
 use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::common::stats::Precision;
 use datafusion::common::{DataFusionError, Result, ScalarValue, Statistics};
 use datafusion::logical_expr::ColumnarValue;
 use datafusion::physical_expr::PhysicalExpr;
@@ -89,7 +90,7 @@ impl GroupQuery {
         Ok(RecordBatch::try_new_with_options(Arc::clone(&self.input), columns?, &options)?)
     }
 
-    /// What statistics tell of the rows to come.
+    /// What statistics tell of the rows to come, estimates included.
     pub(super) fn expected(&self, statistics: &Statistics) -> Expected {
         let keys = &self.columns[..self.query.keys.len()];
         let known = keys.iter().zip(self.input.fields()).map(|(expr, field)| {
@@ -102,7 +103,11 @@ impl GroupQuery {
             });
             (field.is_nullable(), range)
         });
-        Expected { rows: statistics.num_rows.get_value().copied(), keys: known.collect() }
+        Expected {
+            rows: statistics.num_rows.get_value().copied(),
+            counted: matches!(statistics.num_rows, Precision::Exact(_)),
+            keys: known.collect(),
+        }
     }
 }
 

@@ -154,7 +154,9 @@ impl Collector {
         self.sink = Some(match (&stage.packing, &stage.layout, decision.pieces) {
             (Some(_), Some(layout), Some(pieces)) => {
                 let buffer = context.tuning().buffer_rows;
-                let records = Records::new(layout, pieces, buffer, self.held_rows, memory)?;
+                let counted = stage.rows.filter(|_| stage.counted).unwrap_or(0);
+                let rows = self.held_rows.max(counted / stage.outputs);
+                let records = Records::new(layout, pieces, buffer, rows, memory)?;
                 Sink::Records(Box::new(records))
             }
             (Some(_), ..) => {

@@ -51,6 +51,7 @@ pub struct Stage {
     layout: Option<Layout>,
     outputs: usize,
     rows: Option<usize>,
+    counted: bool,
     variant: Variant,
     decision: OnceLock<Decision>,
 }
@@ -69,6 +70,8 @@ struct Decision {
 pub struct Expected {
     /// Rows in all, where somebody knows.
     pub rows: Option<usize>,
+    /// Whether so many rows come, and not about so many: their memory is then asked for at once.
+    pub counted: bool,
     /// Whether each key may be null, and its range.
     pub keys: Vec<(bool, Option<Range>)>,
 }
@@ -101,6 +104,7 @@ impl Stage {
             layout,
             outputs: outputs.max(1),
             rows: expected.rows,
+            counted: expected.counted,
             variant,
             decision: OnceLock::new(),
         })
