@@ -88,7 +88,7 @@ fn compare_runtimes(args: &RuntimeArgs) -> Result<ExitCode> {
 }
 
 fn write(file: &std::path::Path, text: &str) -> Result<()> {
-    std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))
+    atoll_sys::write_whole(file, text).with_context(|| format!("cannot write {}", file.display()))
 }
 
 fn print(text: &str) -> Result<()> {

@@ -9,6 +9,7 @@ mod arithmetic;
 mod catalog;
 mod error;
 pub mod exchange;
+mod files;
 mod float;
 pub mod functions;
 mod group;

@@ -1,6 +1,6 @@
 //! Linux as Atoll needs it: [system calls](CallError) that no crate wraps well (memory policy, page
-//! homes, mappings, thread affinity), and [`Root`], which reads sysfs, procfs and cgroupfs under a
-//! root that can be moved.
+//! homes, mappings, thread affinity), [`Root`], which reads sysfs, procfs and cgroupfs under a root
+//! that can be moved, and [`WholeFile`], which replaces a file as a whole or not at all.
 //!
 //! Raw integers go in, typed errors come out; nodes, cpus and policies get their meaning above. It is
 //! a crate of its own because it holds nearly all unsafe code and the only raw calls of the project,
@@ -9,16 +9,18 @@
 mod calls;
 mod root;
 mod tree;
+mod whole;
 
 pub use calls::{
     BITMAP_NUMBER_MAX, Bitmap, BitmapError, CallError, CallErrorKind, CpuAndNode, EndedChild,
     Ending, PerfCounter, PerfEvent, PolicyMode, SharedWords, SignalMask, TakenSignal, TaskPolicy,
     block_signals, ended_child, errno_name, expect_children, futex_wait, futex_wake, get_mempolicy,
-    getcpu, gettid, is_signal_ignored, kill_group, kill_process, madvise_hugepage,
-    madvise_populate_write, mbind, mems_allowed, mincore, mmap, move_pages, munmap, page_nodes,
-    page_nodes_of, page_size, policy_at, process_cpu_time, sched_getaffinity, sched_setaffinity,
-    set_mempolicy, set_mempolicy_balancing, set_signal_mask, signal, signal_name, thread_cpu_time,
-    tie_to_parent, touch_pages, wait_signal,
+    getcpu, gettid, is_signal_ignored, kill_group, kill_process, linkat_unnamed, madvise_hugepage,
+    madvise_populate_write, mbind, mems_allowed, mincore, mmap, move_pages, munmap, open_unnamed,
+    page_nodes, page_nodes_of, page_size, policy_at, process_cpu_time, sched_getaffinity,
+    sched_setaffinity, set_mempolicy, set_mempolicy_balancing, set_signal_mask, signal,
+    signal_name, thread_cpu_time, tie_to_parent, touch_pages, wait_signal,
 };
 pub use root::{DIRECTORY_ENTRIES_MAX, FILE_BYTES_MAX, Root, RootError};
 pub use tree::{TREE_ENTRIES_MAX, TREE_NAME_BYTES_MAX, Tree, TreeError};
+pub use whole::{WholeFile, place_all, write_whole};

@@ -6,12 +6,14 @@
 //! - `commands`: each dot command does what its help says.
 //! - `limits`: memory and threads are bounded as told.
 //! - `interrupts`: Ctrl-C and closed pipes.
+//! - `ends`: whatever ends the process, files are whole and nothing is left behind.
 //! - `lab`: tables and workers on an emulated machine of four nodes.
 //! - `shell`: the interactive shell, on a pseudo-terminal.
 //! - `demo`: all parts at a small scale, with the facts that prove them.
 
 mod commands;
 mod demo;
+mod ends;
 mod help;
 mod interrupts;
 mod lab;

@@ -8,7 +8,7 @@ pub(super) struct Wording {
 }
 
 /// What DataFusion puts before its messages, which says nothing to that person.
-const PREFIXES: [&str; 14] = [
+const PREFIXES: [&str; 15] = [
     "SQL error: ",
     "Error during planning: ",
     "Schema error: ",
@@ -19,6 +19,7 @@ const PREFIXES: [&str; 14] = [
     "Cast error: ",
     "Compute error: ",
     "Arithmetic overflow: ",
+    "Parquet error: ",
     "Parser error: ",
     "Resources exhausted: ",
     "Invalid or Unsupported Configuration: ",

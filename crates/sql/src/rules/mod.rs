@@ -13,6 +13,7 @@
 //! | [`YieldingJoins`] | joins that yield, so that they can be cancelled | after scans yield |
 //! | [`LargeLimit`] | an external sort where the heap of a LIMIT would be large | after limits are pushed down |
 //! | [`Metered`] | reservations for operators that keep rows without | after large limits are sorted |
+//! | `PlaceWholeFiles` | files take their names when all of them is written | after scans yield |
 //! | `VolatileFences` | filters that stay above the volatile calls whose results they test | before filters sink |
 //! | `PlaceOnHomes` | exchanges and gathers that keep work at its home | before dynamic filters |
 
@@ -45,6 +46,7 @@ pub(crate) use unspilled_loops::UnspilledLoops;
 pub(crate) use yielding::YieldingJoins;
 
 use crate::exchange::{self, Rules};
+use crate::files::whole::PlaceWholeFiles;
 use crate::group::{GroupByPrimitive, GroupExec};
 use crate::join::UnspilledLoopExec;
 use crate::volatile::VolatileFences;
@@ -68,6 +70,7 @@ pub(crate) fn physical_rules(primitives: &PrimitiveContext, limit: usize) -> Rul
     rules.insert(at + 2, Arc::new(GatheredBatches));
     let scans_yield = rules.iter().position(|rule| rule.name() == COOPERATIVE);
     let late = scans_yield.map_or(rules.len(), |at| at + 1);
+    rules.insert(late, Arc::new(PlaceWholeFiles));
     rules.insert(late, Arc::new(YieldingJoins));
     rules.insert(late, Arc::new(NestedKeys));
     rules.insert(late, Arc::new(UnspilledLoops));

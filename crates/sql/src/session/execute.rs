@@ -164,6 +164,7 @@ impl Session {
             LogicalPlan::Statement(statement) => {
                 let plan = LogicalPlan::Statement(timezone::checked_setting(statement)?);
                 let frame = self.context.execute_logical_plan(plan).await?;
+                self.spill.keep(&self.context)?;
                 match frame.logical_plan() {
                     LogicalPlan::EmptyRelation(_) => Ok(QueryResult::done(first_word(sql), sql)),
                     _ => self.query(planner.state, frame.logical_plan().clone(), sql).await,

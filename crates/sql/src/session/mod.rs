@@ -33,7 +33,6 @@ use datafusion::common::config::{ConfigNonZeroUsize, ConfigOptions, MaxRowGroupB
 use datafusion::common::{ResolvedTableReference, Result, TableReference};
 use datafusion::datasource::dynamic_file::DynamicListTableFactory;
 use datafusion::execution::SessionStateBuilder;
-use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::{MemoryPool, TrackConsumersPool};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::optimizer::{Analyzer, AnalyzerRule};
@@ -47,6 +46,7 @@ pub use split::{Splitter, Statement, split_statements};
 
 use crate::arithmetic::{CheckedArithmetic, PlanDivision};
 use crate::catalog::{CATALOG, Catalogs, SCHEMA};
+use crate::files::spill::Spill;
 use crate::float::CanonicalFloats;
 use crate::rewrite::{CountedCopies, NamedQuantified};
 use crate::sample::{SamplePlanner, SampledRelations};
@@ -63,7 +63,7 @@ use prepared::PreparedStatements;
 pub struct SessionOptions {
     /// Limit for tables and queries together.
     pub memory_limit: Bytes,
-    /// Directory for what queries spill; a private one inside it is made and removed.
+    /// Directory for what queries spill, made where it is missing; the files in it have no names.
     pub spill_directory: Option<PathBuf>,
     /// Whether SQL may name files (`SELECT … FROM 'file'`, `COPY`): for a local shell only.
     pub files: bool,
@@ -101,6 +101,7 @@ pub struct Session {
     prepared: Arc<PreparedStatements>,
     runtime: Runtime,
     arena: Arena,
+    spill: Spill,
 }
 
 impl Session {
@@ -115,14 +116,13 @@ impl Session {
         let gauge = Arc::new(Gauge::new(limit, options.heap));
         let shares = SharedPool::new(limit, Arc::clone(&gauge));
         let pool: Arc<dyn MemoryPool> = Arc::new(TrackConsumersPool::new(shares, top));
-        let spill = match options.spill_directory {
-            Some(directory) => DiskManagerMode::Directories(vec![directory]),
-            None => DiskManagerMode::OsTmpDirectory,
-        };
-        let environment = RuntimeEnvBuilder::new()
+        let spill = Spill::new(options.spill_directory)?;
+        let mut environment = RuntimeEnvBuilder::new()
             .with_memory_pool(Arc::clone(&pool))
-            .with_disk_manager_builder(DiskManagerBuilder::default().with_mode(spill))
-            .build_arc()?;
+            // DataFusion's cache of listings never looks at a directory again.
+            .with_object_list_cache_limit(0);
+        environment.disk_manager = Some(spill.disk());
+        let environment = environment.build_arc()?;
         let budget = Arc::new(PoolBudget::new(&pool, &gauge));
         let kept_max = memory::kept_max(runtime.machine(), options.memory_limit);
         let arena = Arena::with_options(
@@ -137,7 +137,7 @@ impl Session {
             .with_tuning(Tuning::of(&knowledge));
         let files = options.files.then(|| Arc::new(DynamicListTableFactory::default()));
         let catalogs = Catalogs::new(files.clone().map(|files| files as Arc<dyn UrlTableFactory>));
-        let state = SessionStateBuilder::new()
+        let mut state = SessionStateBuilder::new()
             .with_config(config(&runtime, options.placement, limit).with_extension(gauge))
             .with_catalog_list(Arc::new(catalogs.clone()))
             .with_runtime_env(environment)
@@ -149,6 +149,7 @@ impl Session {
             .with_optimizer_rule(Arc::new(CheckedArithmetic))
             .with_physical_optimizer_rules(crate::rules::physical_rules(&primitives, limit))
             .build();
+        crate::files::register(&mut state)?;
         let context = SessionContext::new_with_state(state);
         crate::functions::register(&context);
         context.register_relation_planner(Arc::new(SampledRelations))?;
@@ -157,7 +158,7 @@ impl Session {
             files.session_store().with_state(context.state_weak_ref());
         }
         let prepared = Arc::default();
-        let session = Self { context, catalogs, prepared, runtime, arena };
+        let session = Self { context, catalogs, prepared, runtime, arena, spill };
         crate::system::register(&session, &knowledge)?;
         Ok(session)
     }
@@ -318,6 +319,8 @@ fn config(runtime: &Runtime, placement: Strategy, limit: usize) -> SessionConfig
     options.optimizer.hash_join_single_partition_threshold = BROADCAST_BYTES;
     options.optimizer.hash_join_single_partition_threshold_rows = BROADCAST_ROWS;
     fit_sorts_and_writers(options, limit);
+    // Nanoseconds end in 2262, INT96 does not.
+    options.execution.parquet.coerce_int96 = Some("us".to_owned());
     options.explain.show_statistics = false;
     options.explain.physical_plan_only = true;
     options.extensions.insert(AtollOptions { placement, ..AtollOptions::default() });

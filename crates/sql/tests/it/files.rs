@@ -1,6 +1,17 @@
 //! Files by name: written with COPY, read in FROM, and loaded.
 
-use crate::common::{live, rows, run};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use atoll_placement::LiveKernel;
+use atoll_sql::SessionOptions;
+use atoll_sql::arrow::array::{ArrayRef, Int32Array, RecordBatch};
+use atoll_sql::arrow::datatypes::{DataType, Field, Schema};
+use atoll_sql::arrow::ipc::writer::FileWriter;
+use atoll_topology::{Bytes, Machine};
+
+use crate::common::{live, rows, run, session};
 
 #[test]
 fn what_is_copied_to_a_file_is_read_back_from_it() {
@@ -35,4 +46,143 @@ fn a_file_that_is_not_there_or_not_readable_is_an_error() {
     std::fs::write(&broken, b"PAR1 this is not Parquet").expect("the file can be written");
     run(&session, &format!("SELECT * FROM '{}'", broken.display())).expect_err("not Parquet");
     assert_eq!(rows(&session, "SELECT 1"), [["1"]]);
+}
+
+/// All files below a directory with what is in them, directories with nothing.
+fn tree(directory: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
+    let mut found = BTreeMap::new();
+    for entry in std::fs::read_dir(directory).expect("the directory can be read") {
+        let path = entry.expect("the entry can be read").path();
+        if path.is_dir() {
+            found.extend(tree(&path));
+            found.insert(path, None);
+        } else {
+            let bytes = std::fs::read(&path).expect("the file can be read");
+            found.insert(path, Some(bytes));
+        }
+    }
+    found
+}
+
+/// Rows of which the last of many divides by zero.
+const FAILING: &str =
+    "SELECT v, v % 3 AS k, 10 / (v - 200000) AS d FROM generate_series(1, 200000) t(v)";
+
+#[test]
+fn a_copy_that_fails_leaves_the_old_file_and_nothing_else() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let session = live();
+    let target = |name: &str| directory.path().join(name).display().to_string();
+    for format in ["parquet", "csv", "json", "ndjson", "arrow"] {
+        let good = target(&format!("good.{format}"));
+        rows(&session, &format!("COPY (SELECT 1 AS v) TO '{good}'"));
+    }
+    rows(&session, &format!("COPY (SELECT 1 AS v) TO '{}' STORED AS PARQUET", target("good/")));
+    let before = tree(directory.path());
+    for format in ["parquet", "csv", "json", "ndjson", "arrow"] {
+        for name in ["good", "new"] {
+            let target = target(&format!("{name}.{format}"));
+            run(&session, &format!("COPY ({FAILING}) TO '{target}'")).expect_err("it divides by 0");
+        }
+    }
+    for format in ["parquet", "csv", "json", "arrow"] {
+        for name in ["good/", "new/deep/"] {
+            let to = format!("TO '{}' STORED AS {format}", target(name));
+            run(&session, &format!("COPY ({FAILING}) {to}")).expect_err("it divides by 0");
+            run(&session, &format!("COPY ({FAILING}) {to} PARTITIONED BY (k)"))
+                .expect_err("it divides by 0");
+        }
+    }
+    assert!(tree(directory.path()) == before, "{:?}", tree(directory.path()).keys());
+}
+
+#[test]
+fn a_copy_replaces_its_file_and_adds_to_its_directory() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let session = live();
+    let file = directory.path().join("t.csv");
+    let link = directory.path().join("link.csv");
+    std::os::unix::fs::symlink("t.csv", &link).expect("a link can be made");
+    for text in ["1", "2"] {
+        rows(&session, &format!("COPY (SELECT {text} AS v) TO '{}'", link.display()));
+        let written = std::fs::read_to_string(&file).expect("the file is there");
+        assert_eq!(written, format!("v\n{text}\n"));
+    }
+    assert!(link.is_symlink());
+    // What a directory holds is looked up anew each time.
+    let many = directory.path().join("many/");
+    for count in 1..=3 {
+        let to = format!("'{}' STORED AS PARQUET", many.display());
+        rows(&session, &format!("COPY (SELECT {count} AS v, {count} % 2 AS k) TO {to}"));
+        let read = rows(&session, &format!("SELECT count(*), max(v) FROM '{}'", many.display()));
+        assert_eq!(read, [[count.to_string(), count.to_string()]]);
+    }
+    let parts = directory.path().join("parts/");
+    let sql = "COPY (SELECT v, v % 3 AS k FROM generate_series(1, 1000) t(v))";
+    rows(&session, &format!("{sql} TO '{}' STORED AS PARQUET PARTITIONED BY (k)", parts.display()));
+    let read = rows(&session, &format!("SELECT count(*), sum(v) FROM '{}'", parts.display()));
+    assert_eq!(read, [["1000", "500500"]]);
+}
+
+#[test]
+fn a_copy_may_read_the_file_it_replaces() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let session = live();
+    for format in ["parquet", "csv", "json", "arrow"] {
+        let path = directory.path().join(format!("t.{format}")).display().to_string();
+        rows(&session, &format!("COPY (SELECT * FROM generate_series(1, 50000) t(v)) TO '{path}'"));
+        rows(&session, &format!("COPY (SELECT v + 1 AS v FROM '{path}') TO '{path}'"));
+        let read = rows(&session, &format!("SELECT count(*), min(v), max(v) FROM '{path}'"));
+        assert_eq!(read, [["50000", "2", "50001"]], "{format}");
+    }
+}
+
+#[test]
+fn a_place_that_cannot_be_written_is_named() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let session = live();
+    let file = directory.path().join("file");
+    std::fs::write(&file, "").expect("the file can be written");
+    let below = file.join("t.csv");
+    let sql = format!("COPY (SELECT 1 AS v) TO '{}'", below.display());
+    let error = run(&session, &sql).expect_err("a file is no directory").to_string();
+    assert!(error.contains("file/t.csv cannot be written"), "{error}");
+}
+
+#[test]
+fn spilled_rows_stay_out_of_sight_whatever_the_settings() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let options = SessionOptions {
+        memory_limit: Bytes(64 << 20),
+        spill_directory: Some(directory.path().join("spill")),
+        ..SessionOptions::default()
+    };
+    let machine = Arc::new(Machine::discover().expect("the machine can be read"));
+    let session = session(machine, Arc::new(LiveKernel::new()), options);
+    let sort = "SELECT count(*) FROM (SELECT v, row_number() OVER (ORDER BY v % 1013, v) AS r \
+                FROM generate_series(1, 3000000) t(v)) WHERE r > 0";
+    assert_eq!(rows(&session, sort), [["3000000"]]);
+    // Makes a new disk manager, which has to have files without names too.
+    rows(&session, "SET datafusion.runtime.max_temp_directory_size = '1M'");
+    let error = run(&session, sort).expect_err("it spills more").to_string();
+    assert!(error.contains("max_temp_directory_size"), "{error}");
+    rows(&session, "SET datafusion.runtime.max_temp_directory_size = '10G'");
+    assert_eq!(rows(&session, sort), [["3000000"]]);
+    assert_eq!(tree(directory.path()), BTreeMap::from([(directory.path().join("spill"), None)]));
+}
+
+#[test]
+fn an_arrow_file_with_two_columns_of_one_name_is_refused() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let path = directory.path().join("t.arrow");
+    let column: ArrayRef = Arc::new(Int32Array::from(vec![1]));
+    let fields = ["a", "b", "a"].map(|name| Field::new(name, DataType::Int32, true));
+    let schema = Arc::new(Schema::new(fields.to_vec()));
+    let columns = vec![Arc::clone(&column), Arc::clone(&column), column];
+    let batch = RecordBatch::try_new(Arc::clone(&schema), columns).expect("three columns");
+    let file = std::fs::File::create(&path).expect("the file can be made");
+    let mut writer = FileWriter::try_new(file, &schema).expect("the file can be written");
+    writer.write(&batch).and_then(|()| writer.finish()).expect("the file can be written");
+    let told = run(&live(), &format!("SELECT * FROM '{}'", path.display())).expect_err("twice");
+    assert!(told.to_string().contains("two columns named \"a\""), "{told}");
 }

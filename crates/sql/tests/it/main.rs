@@ -12,11 +12,13 @@
 //! - `statements`: long and deep statements, and panics of the planner, end as an answer or an error.
 //! - `grouping`, `group_batches`: GROUP BY by the primitives gives the groups of DataFusion's operators,
 //!   in batches of one and two rows and by any number of workers too.
-//! - `files`: formats survive the way out and back.
+//! - `files`: formats survive the way out and back, and a COPY that fails changes nothing.
+//! - `csv`, `parquet`: what foreign files hold is right or refused by name.
 //! - `floats`: zeros and NaNs of any bits in files answer as those of tables do.
 
 mod common;
 mod concurrency;
+mod csv;
 mod files;
 mod floats;
 mod group_batches;
@@ -25,6 +27,7 @@ mod knowledge;
 mod limits;
 mod logic;
 mod memory;
+mod parquet;
 mod placement;
 mod reference;
 mod statements;

@@ -9,6 +9,7 @@ mod bitmap;
 mod children;
 mod clock;
 mod error;
+mod files;
 mod memory;
 mod pages;
 mod perf;
@@ -21,6 +22,7 @@ pub use bitmap::{BITMAP_NUMBER_MAX, Bitmap, BitmapError};
 pub use children::{EndedChild, Ending, ended_child, kill_group, kill_process, tie_to_parent};
 pub use clock::{process_cpu_time, thread_cpu_time};
 pub use error::{CallError, CallErrorKind, errno_name};
+pub use files::{linkat_unnamed, open_unnamed};
 pub use memory::{
     madvise_hugepage, madvise_populate_write, mincore, mmap, munmap, page_size, touch_pages,
 };

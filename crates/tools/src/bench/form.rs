@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use atoll_sys::write_whole;
 use clap::ValueEnum;
 
 use crate::exit::{Ends, Exit};
@@ -56,7 +57,7 @@ pub(crate) fn document(value: &impl serde::Serialize) -> Result<String, Ends> {
 pub(crate) fn put(file: Option<&PathBuf>, text: &str) -> Result<(), Ends> {
     match file {
         Some(file) => {
-            std::fs::write(file, text).with_context(|| file.display().to_string())?;
+            write_whole(file, text).with_context(|| file.display().to_string())?;
         }
         None => {
             let mut out = io::stdout().lock();

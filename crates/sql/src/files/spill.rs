@@ -1,0 +1,263 @@
+//! Spill files without names: what a query wrote is gone with the query, and with the process
+//! whatever ends it, SIGKILL included. There is nothing to sweep and nothing for others to open.
+//!
+//! DataFusion's own spill files have names, and stay when the process does not end in order.
+
+use std::fmt;
+use std::fs::{DirBuilder, File};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, FileExt};
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use datafusion::common::{DataFusionError, Result, exec_datafusion_err};
+use datafusion::execution::disk_manager::{DiskManager, DiskManagerBuilder, DiskManagerMode};
+use datafusion::execution::runtime_env::RuntimeEnv;
+use datafusion::execution::session_state::SessionStateBuilder;
+use datafusion::execution::{SpillFile, SpillWriter, TempFileFactory};
+use datafusion::prelude::SessionContext;
+use futures::{Stream, stream};
+use parking_lot::Mutex;
+
+/// As much as DataFusion reads at once.
+const READ_BYTES: usize = 128 << 10;
+
+/// Where the queries of a session spill to.
+#[derive(Clone, Debug)]
+pub(crate) struct Spill(Arc<Mutex<State>>);
+
+#[derive(Debug)]
+struct State {
+    directory: PathBuf,
+    disk: Arc<DiskManager>,
+}
+
+impl Spill {
+    /// Spills into files in this directory, which is made where it is missing; without one, in the
+    /// system's for temporary files.
+    pub(crate) fn new(directory: Option<PathBuf>) -> Result<Self> {
+        let directory = directory.unwrap_or_else(std::env::temp_dir);
+        let disk = disk_in(&directory, DiskManagerBuilder::default())?;
+        Ok(Self(Arc::new(Mutex::new(State { directory, disk }))))
+    }
+
+    /// What DataFusion's operators ask for files.
+    pub(crate) fn disk(&self) -> Arc<DiskManager> {
+        Arc::clone(&self.0.lock().disk)
+    }
+
+    /// After `SET datafusion.runtime.…`, which may have made a disk manager with named files: keeps
+    /// its directory and limits and puts files without names in their place.
+    pub(crate) fn keep(&self, context: &SessionContext) -> Result<()> {
+        let mut own = self.0.lock();
+        let state = context.state_ref();
+        let mut state = state.write();
+        let found = Arc::clone(&state.runtime_env().disk_manager);
+        if Arc::ptr_eq(&found, &own.disk) {
+            return Ok(());
+        }
+        // DataFusion makes a directory of its own in the one that was named.
+        let named =
+            found.temp_dir_paths().first().and_then(|path| path.parent().map(Path::to_owned));
+        let directory = named.unwrap_or_else(|| own.directory.clone());
+        let mut limits = DiskManagerBuilder::default();
+        limits.set_max_temp_directory_size(found.max_temp_directory_size());
+        limits.set_max_spill_merge_fan_in(found.max_spill_merge_fan_in());
+        let disk = disk_in(&directory, limits)?;
+        let environment = RuntimeEnv {
+            disk_manager: Arc::clone(&disk),
+            ..RuntimeEnv::clone(state.runtime_env())
+        };
+        *state = SessionStateBuilder::from(state.clone())
+            .with_runtime_env(Arc::new(environment))
+            .build();
+        *own = State { directory, disk };
+        Ok(())
+    }
+}
+
+fn disk_in(directory: &Path, builder: DiskManagerBuilder) -> Result<Arc<DiskManager>> {
+    let limit = builder.clone().build()?.max_temp_directory_size();
+    let factory = SpillFiles { directory: directory.to_owned(), used: Arc::default(), limit };
+    if !directory.is_dir() {
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
+        made.map_err(|error| factory.failed("made", &error))?;
+    }
+    Ok(Arc::new(builder.with_mode(DiskManagerMode::Custom(Arc::new(factory))).build()?))
+}
+
+/// Makes the files.
+#[derive(Debug)]
+struct SpillFiles {
+    directory: PathBuf,
+    /// Bytes in all of them.
+    used: Arc<AtomicU64>,
+    limit: u64,
+}
+
+impl SpillFiles {
+    fn failed(&self, what: &str, error: &io::Error) -> DataFusionError {
+        exec_datafusion_err!(
+            "spill files cannot be {what} in {}: {error}; --spill-dir names another directory",
+            self.directory.display()
+        )
+    }
+}
+
+impl TempFileFactory for SpillFiles {
+    fn create_temp_file(&self, _description: &str) -> Result<Arc<dyn SpillFile>> {
+        let file = tempfile::tempfile_in(&self.directory);
+        let file = Arc::new(file.map_err(|error| self.failed("made", &error))?);
+        let (used, limit) = (Arc::clone(&self.used), self.limit);
+        Ok(Arc::new(Spilled { file, bytes: Arc::default(), used, limit }))
+    }
+}
+
+/// A file.
+#[derive(Debug)]
+struct Spilled {
+    file: Arc<File>,
+    bytes: Arc<AtomicU64>,
+    used: Arc<AtomicU64>,
+    limit: u64,
+}
+
+impl Drop for Spilled {
+    fn drop(&mut self) {
+        self.used.fetch_sub(self.bytes.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+}
+
+impl SpillFile for Spilled {
+    fn size(&self) -> Option<u64> {
+        Some(self.bytes.load(Ordering::Relaxed))
+    }
+
+    fn read_stream(&self) -> Result<Pin<Box<dyn Stream<Item = Result<Bytes>> + Send>>> {
+        let from = (Arc::clone(&self.file), 0);
+        Ok(Box::pin(stream::try_unfold(from, |(file, offset)| async move {
+            let read = tokio::task::spawn_blocking(move || {
+                let bytes = read_at(&file, offset)?;
+                io::Result::Ok((bytes, file))
+            });
+            let (bytes, file) = read.await.map_err(io::Error::other)??;
+            let next = offset + bytes.len() as u64;
+            let more = (!bytes.is_empty()).then(|| (Bytes::from(bytes), (file, next)));
+            Ok::<_, DataFusionError>(more)
+        })))
+    }
+
+    fn open_writer(&self) -> Result<Box<dyn SpillWriter>> {
+        let (bytes, used) = (Arc::clone(&self.bytes), Arc::clone(&self.used));
+        Ok(Box::new(Writer { file: Arc::clone(&self.file), bytes, used, limit: self.limit }))
+    }
+}
+
+fn read_at(file: &File, offset: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; READ_BYTES];
+    let read = loop {
+        match file.read_at(&mut bytes, offset) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            read => break read?,
+        }
+    };
+    bytes.truncate(read);
+    Ok(bytes)
+}
+
+/// Appends to a file.
+struct Writer {
+    file: Arc<File>,
+    bytes: Arc<AtomicU64>,
+    used: Arc<AtomicU64>,
+    limit: u64,
+}
+
+impl fmt::Debug for Writer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Writer").field("file", &self.file).finish_non_exhaustive()
+    }
+}
+
+impl Write for Writer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let used = self.used.load(Ordering::Relaxed);
+        if used.saturating_add(bytes.len() as u64) > self.limit {
+            return Err(io::Error::other(format!(
+                "spill files take {used} bytes of {} that \
+                 datafusion.runtime.max_temp_directory_size allows; raise it",
+                self.limit
+            )));
+        }
+        let written = (&*self.file).write(bytes)?;
+        self.used.fetch_add(written as u64, Ordering::Relaxed);
+        self.bytes.fetch_add(written as u64, Ordering::Relaxed);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl SpillWriter for Writer {
+    fn finish(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use futures::TryStreamExt;
+
+    use super::*;
+
+    fn disk(directory: &Path, limit: u64) -> Arc<DiskManager> {
+        disk_in(directory, DiskManagerBuilder::default().with_max_temp_directory_size(limit))
+            .unwrap()
+    }
+
+    #[tokio::test]
+    async fn spilled_bytes_are_read_back_while_the_directory_stays_empty() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = disk(directory.path(), u64::MAX).create_tmp_file("a test").unwrap();
+        let text: Vec<u8> = (0..3 * READ_BYTES + 7).map(|i| (i % 251) as u8).collect();
+        let mut writer = file.open_writer().unwrap();
+        text.chunks(1000).for_each(|part| writer.write_all(part).unwrap());
+        writer.finish().unwrap();
+        assert_eq!(file.size(), Some(text.len() as u64));
+        for _ in 0..2 {
+            let read: Vec<Bytes> = file.read_stream().unwrap().try_collect().await.unwrap();
+            assert_eq!(read.concat(), text);
+        }
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn all_files_together_stay_within_the_limit() {
+        let directory = tempfile::tempdir().unwrap();
+        let disk = disk(directory.path(), 10);
+        let [a, b] = ["a", "b"].map(|name| disk.create_tmp_file(name).unwrap());
+        a.open_writer().unwrap().write_all(b"1234567").unwrap();
+        let error = b.open_writer().unwrap().write_all(b"1234").unwrap_err();
+        assert!(error.to_string().contains("max_temp_directory_size"), "{error}");
+        drop(a);
+        b.open_writer().unwrap().write_all(b"1234").unwrap();
+    }
+
+    #[test]
+    fn a_missing_directory_is_made_and_one_that_cannot_be_is_named() {
+        let directory = tempfile::tempdir().unwrap();
+        let missing = directory.path().join("a/b");
+        disk(&missing, 10).create_tmp_file("a test").unwrap();
+        let file = directory.path().join("file");
+        fs::write(&file, "").unwrap();
+        let error = Spill::new(Some(file.join("c"))).unwrap_err().to_string();
+        assert!(error.contains("file/c") && error.contains("--spill-dir"), "{error}");
+    }
+}

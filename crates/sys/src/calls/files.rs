@@ -1,0 +1,35 @@
+//! Files without a name, and the name they get when they are whole.
+
+use std::ffi::CString;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use super::CallError;
+
+/// A new file in a directory, without a name: it is gone with its last descriptor, whatever ends the
+/// process. Not every file system has such files.
+#[doc(alias = "O_TMPFILE")]
+pub fn open_unnamed(directory: &Path, mode: u32) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).mode(mode).custom_flags(libc::O_TMPFILE).open(directory)
+}
+
+/// Gives a file that was opened without a name its first one, which must be free.
+#[doc(alias = "AT_SYMLINK_FOLLOW")]
+pub fn linkat_unnamed(file: &File, path: &Path) -> io::Result<()> {
+    let from = CString::new(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
+    let to = CString::new(path.as_os_str().as_bytes())?;
+    let here = libc::AT_FDCWD;
+    // SAFETY: both texts end in a NUL and outlive the call, which only reads them.
+    let failed = unsafe {
+        libc::linkat(here, from.as_ptr(), here, to.as_ptr(), libc::AT_SYMLINK_FOLLOW) != 0
+    };
+    match failed {
+        true => Err(io::Error::from_raw_os_error(CallError::last("linkat").errno)),
+        false => Ok(()),
+    }
+}
