@@ -53,11 +53,24 @@ impl SharedPool {
     }
 
     /// What a spiller that has `own` may take now.
-    fn available(&self, taken: &Taken, own: usize) -> usize {
+    fn share(&self, taken: &Taken, own: usize) -> usize {
         let shared = (self.limit - self.limit / 4).saturating_sub(taken.by_others);
         // A sort and its merge have one share between them: only one of the two has much at a time.
-        let share = shared / taken.spillers.max(taken.merges).max(1);
-        share.saturating_sub(own).min(shared.saturating_sub(taken.by_spillers))
+        (shared / taken.spillers.max(taken.merges).max(1)).saturating_sub(own)
+    }
+
+    fn available(&self, taken: &Taken, reservation: &MemoryReservation) -> usize {
+        let free = self.limit.saturating_sub(taken.all());
+        let (consumer, own) = (reservation.consumer(), reservation.size());
+        if is_merge(consumer) {
+            // Before it spills, a sort merges what it has beside it: out of what is free.
+            let left = self.limit / 16;
+            self.share(taken, own).min(free.saturating_sub(left))
+        } else if consumer.can_spill() {
+            self.share(taken, own).min(free)
+        } else {
+            free
+        }
     }
 }
 
@@ -123,11 +136,7 @@ impl MemoryPool for SharedPool {
         let consumer = reservation.consumer();
         self.gauge.check(consumer.name())?;
         let mut taken = self.taken.lock();
-        let free = self.limit.saturating_sub(taken.all());
-        let available = match is_spiller(consumer) {
-            true => free.min(self.available(&taken, reservation.size())),
-            false => free,
-        };
+        let available = self.available(&taken, reservation);
         if additional > available {
             let (wanted, limit) = (Bytes(additional as u64), Bytes(self.limit as u64));
             return Err(resources_datafusion_err!(
@@ -193,6 +202,16 @@ mod tests {
         sort.try_grow(500).unwrap();
         assert!(sort.try_grow(1).is_err());
         assert_eq!(pool.reserved(), 750);
+    }
+
+    #[test]
+    fn a_full_sort_has_room_to_merge_what_it_spills() {
+        let pool = pool();
+        let (sort, merge) = (consumer(&pool, "a sort", true), consumer(&pool, MERGE, false));
+        sort.try_grow(750).unwrap();
+        merge.try_grow(180).unwrap();
+        assert!(merge.try_grow(10).is_err());
+        consumer(&pool, "SortPreservingMergeExec[0]", false).try_grow(70).unwrap();
     }
 
     #[test]
