@@ -1,9 +1,11 @@
 //! What the types of integer expressions say of their values.
 
 use datafusion::arrow::datatypes::DataType;
-use datafusion::common::{DFSchema, ScalarValue};
+use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::expr::{Alias, Cast};
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator};
+
+use super::operation::Arithmetic;
 
 /// Least and largest value.
 pub(super) type Range = (i128, i128);
@@ -27,11 +29,21 @@ pub(super) fn range(data_type: &DataType) -> Option<Range> {
 /// chain asks about all that is below it.
 const LEVELS: u32 = 4;
 
+/// The type of an expression. That of an operation is known without a look at its operands: DataFusion
+/// asks for theirs, with their names, and so down a whole chain for each of its operators.
+pub(super) fn type_of(expr: &Expr, schema: &DFSchema) -> Result<DataType> {
+    let operation = match expr {
+        Expr::ScalarFunction(call) => call.func.inner().downcast_ref::<Arithmetic>(),
+        _ => None,
+    };
+    operation.map_or_else(|| expr.get_type(schema), |operation| Ok(operation.result().clone()))
+}
+
 /// Whether an expression that wraps around may do so: one of integers whose operands' types do not
 /// keep its result within its own. `CAST(small AS BIGINT) + 1` needs no check.
-pub(super) fn may_overflow(expr: &Expr, schema: &DFSchema) -> bool {
-    let own = expr.get_type(schema).ok().and_then(|data_type| range(&data_type));
-    own.zip(exact(expr, schema, LEVELS))
+pub(super) fn may_overflow(expr: &Expr, result: &DataType, schema: &DFSchema) -> bool {
+    range(result)
+        .zip(exact(expr, schema, LEVELS))
         .is_none_or(|(own, exact)| exact.0 < own.0 || exact.1 > own.1)
 }
 
@@ -49,7 +61,7 @@ fn exact(expr: &Expr, schema: &DFSchema, levels: u32) -> Option<Range> {
 
 /// The range of an expression's values, which its type holds.
 fn within(expr: &Expr, schema: &DFSchema, levels: u32) -> Option<Range> {
-    let data_type = range(&expr.get_type(schema).ok()?)?;
+    let data_type = range(&type_of(expr, schema).ok()?)?;
     let known = match expr {
         Expr::Literal(value, _) => constant(value),
         Expr::Alias(Alias { expr, .. }) | Expr::Cast(Cast { expr, .. }) => {
@@ -125,7 +137,8 @@ mod tests {
             (-col("long"), true),
             (col("small") + col("small"), true),
         ] {
-            assert_eq!(may_overflow(&expr, &schema), expected, "{expr}");
+            let result = type_of(&expr, &schema).expect("the types fit");
+            assert_eq!(may_overflow(&expr, &result, &schema), expected, "{expr}");
         }
     }
 }

@@ -81,6 +81,22 @@ impl Arithmetic {
         Self { operation, result, signature: Signature::variadic_any(Volatility::Immutable) }
     }
 
+    /// The type of its results.
+    pub(super) fn result(&self) -> &DataType {
+        &self.result
+    }
+
+    /// The result for two constants; none where one is null, and where the operation fails.
+    pub(super) fn constant(&self, left: &Expr, right: &Expr) -> Option<Expr> {
+        let (Expr::Literal(left, _), Expr::Literal(right, _)) = (left, right) else { return None };
+        if left.is_null() || right.is_null() {
+            return None;
+        }
+        let (left, right) = (left.to_array().ok()?, right.to_array().ok()?);
+        let value = self.compute(&Scalar::new(left), &Scalar::new(right), 1).ok()?;
+        Some(Expr::Literal(ScalarValue::try_from_array(&value, 0).ok()?, None))
+    }
+
     pub(super) fn compute(
         &self,
         left: &dyn Datum,
@@ -207,9 +223,27 @@ impl ScalarUDFImpl for Arithmetic {
 pub(super) fn schema_name(operation: Operation, arguments: &[Expr]) -> Result<String> {
     match arguments {
         [value] => Ok(format!("(- {})", value.schema_name())),
-        [left, right] => Ok(format!("{} {operation} {}", left.schema_name(), right.schema_name())),
+        [left, right] => Ok(chain_name(operation, left, right)),
         _ => exec_err!("'{operation}' of {} operands", arguments.len()),
     }
+}
+
+/// The name of `a + b + …`, written once and not once for each of its operators.
+fn chain_name(operation: Operation, left: &Expr, right: &Expr) -> String {
+    let mut parts = vec![(operation, right)];
+    let mut first = left;
+    while let Expr::ScalarFunction(call) = first
+        && let Some(operation) = call.func.inner().downcast_ref::<Arithmetic>()
+        && let [left, right] = &call.args[..]
+    {
+        parts.push((operation.operation, right));
+        first = left;
+    }
+    let mut name = first.schema_name().to_string();
+    for (operation, right) in parts.into_iter().rev() {
+        name.push_str(&format!(" {operation} {}", right.schema_name()));
+    }
+    name
 }
 
 fn is_null(value: &ColumnarValue) -> bool {

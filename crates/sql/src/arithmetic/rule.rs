@@ -6,16 +6,15 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result};
+use datafusion::logical_expr::binary::BinaryTypeCoercer;
 use datafusion::logical_expr::expr::{Cast, ScalarFunction, TryCast};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{
-    BinaryExpr, Expr, ExprSchemable, LogicalPlan, ScalarUDF, ScalarUDFImpl,
-};
+use datafusion::logical_expr::{BinaryExpr, Expr, LogicalPlan, ScalarUDF, ScalarUDFImpl};
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{AnalyzerRule, OptimizerConfig, OptimizerRule};
 
-use super::bounds::may_overflow;
+use super::bounds::{may_overflow, type_of};
 use super::cast::CheckedCast;
 use super::guard::{guard, guard_filter, order_filters};
 use super::operation::{Arithmetic, Operation};
@@ -110,25 +109,32 @@ fn replacement(expr: &Expr, schema: &DFSchema, pass: Pass) -> Result<Option<Expr
     Ok(match expr {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
             let Some(operation) = Operation::of(*op) else { return Ok(None) };
-            let types = (left.get_type(schema)?, right.get_type(schema)?);
-            if !is_covered(operation, &types.0, &types.1) || is_safe(operation, expr, schema) {
+            let types = (type_of(left, schema)?, type_of(right, schema)?);
+            if !is_covered(operation, &types.0, &types.1) {
                 return Ok(None);
             }
-            let function = Arithmetic::new(operation, expr.get_type(schema)?);
-            Some(call(function, vec![left.as_ref().clone(), right.as_ref().clone()]))
+            let result = BinaryTypeCoercer::new(&types.0, op, &types.1).get_result_type()?;
+            let function = Arithmetic::new(operation, result.clone());
+            // Chains of constants would be deep for all rules in between.
+            match function.constant(left, right) {
+                Some(constant) => Some(constant),
+                None if is_safe(operation, expr, &result, schema) => None,
+                None => Some(call(function, vec![left.as_ref().clone(), right.as_ref().clone()])),
+            }
         }
         Expr::Negative(value) => {
-            let data_type = value.get_type(schema)?;
-            (data_type.is_signed_integer() && may_overflow(expr, schema)).then(|| {
+            let data_type = type_of(value, schema)?;
+            let negated = data_type.is_signed_integer();
+            (negated && may_overflow(expr, &data_type, schema)).then(|| {
                 let function = Arithmetic::new(Operation::Negate, data_type);
                 call(function, vec![value.as_ref().clone()])
             })
         }
         Expr::Cast(Cast { expr, field }) if pass == Pass::First => {
-            cast(expr, &expr.get_type(schema)?, field.data_type(), false)
+            cast(expr, &type_of(expr, schema)?, field.data_type(), false)
         }
         Expr::TryCast(TryCast { expr, field }) if pass == Pass::First => {
-            cast(expr, &expr.get_type(schema)?, field.data_type(), true)
+            cast(expr, &type_of(expr, schema)?, field.data_type(), true)
         }
         _ => None,
     })
@@ -156,9 +162,9 @@ fn is_covered(operation: Operation, left: &DataType, right: &DataType) -> bool {
 
 /// Whether the types of integers rule an overflow out, so that DataFusion's own expression can stay,
 /// about which its rules know more.
-fn is_safe(operation: Operation, expr: &Expr, schema: &DFSchema) -> bool {
+fn is_safe(operation: Operation, expr: &Expr, result: &DataType, schema: &DFSchema) -> bool {
     let wraps = matches!(operation, Operation::Add | Operation::Subtract | Operation::Multiply);
-    wraps && !may_overflow(expr, schema)
+    wraps && !may_overflow(expr, result, schema)
 }
 
 fn call(function: impl ScalarUDFImpl + 'static, arguments: Vec<Expr>) -> Expr {
