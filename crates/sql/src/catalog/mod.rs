@@ -52,8 +52,10 @@ impl Names {
 
 fn no_schema(catalog: &str, schema: &str) -> DataFusionError {
     match catalog {
-        CATALOG => exec_datafusion_err!("there is no schema '{schema}'; CREATE SCHEMA makes one"),
-        _ => exec_datafusion_err!("there is no schema '{catalog}.{schema}'"),
+        CATALOG => {
+            exec_datafusion_err!("schema '{schema}' does not exist; CREATE SCHEMA makes one")
+        }
+        _ => exec_datafusion_err!("schema '{catalog}.{schema}' does not exist"),
     }
 }
 
@@ -217,6 +219,6 @@ mod tests {
         assert_eq!(column(&catalogs).as_deref(), Some("old"));
         let nowhere = ResolvedTableReference { schema: "s".into(), ..name("t") };
         let error = catalogs.put(&nowhere, |_| Ok(table("a"))).expect_err("there is no schema s");
-        assert!(error.to_string().contains("no schema 's'"), "{error}");
+        assert!(error.to_string().contains("schema 's' does not exist"), "{error}");
     }
 }

@@ -141,7 +141,7 @@ impl SchemaProvider for Schema {
         self.change(|tables| match tables.remove(name) {
             Some(table) => Ok(Some(table)),
             // A file that is named like a table is found by `table`, and is not dropped.
-            None => exec_err!("there is no table '{name}'"),
+            None => exec_err!("table '{name}' does not exist"),
         })
     }
 
