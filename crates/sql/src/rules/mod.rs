@@ -14,6 +14,7 @@
 //! | [`LargeLimit`] | an external sort where the heap of a LIMIT would be large | after limits are pushed down |
 //! | [`Metered`] | reservations for operators that keep rows without | after large limits are sorted |
 //! | `PlaceWholeFiles` | files take their names when all of them is written | after scans yield |
+//! | [`NamedFilters`] | filters on columns with a namesake stay where they are | around the rules that have filters sink |
 //! | `VolatileFences` | filters that stay above the volatile calls whose results they test | before filters sink |
 //! | `PlaceOnHomes` | exchanges and gathers that keep work at its home | before dynamic filters |
 
@@ -23,6 +24,7 @@ mod grouping_sets;
 mod large_limit;
 mod merge_join;
 mod metered;
+mod named_filters;
 mod nested_keys;
 mod polled_probes;
 mod unspilled_loops;
@@ -40,6 +42,7 @@ pub(crate) use grouping_sets::GroupingSets;
 pub(crate) use large_limit::LargeLimit;
 pub(crate) use merge_join::MergeJoin;
 pub(crate) use metered::Metered;
+pub(crate) use named_filters::NamedFilters;
 pub(crate) use nested_keys::NestedKeys;
 pub(crate) use polled_probes::PolledProbes;
 pub(crate) use unspilled_loops::UnspilledLoops;
@@ -82,7 +85,11 @@ pub(crate) fn physical_rules(primitives: &PrimitiveContext, limit: usize) -> Rul
     rules.insert(at, Arc::new(MergeJoin::new(limit)));
     let filters_sink = rules.iter().position(|rule| rule.name() == FILTERS).unwrap_or(0);
     rules.insert(filters_sink, Arc::new(VolatileFences));
-    rules
+    let fenced = rules.into_iter().map(|rule| match rule.name().starts_with(FILTERS) {
+        true => Arc::new(NamedFilters::around(rule)) as _,
+        false => rule,
+    });
+    fenced.collect()
 }
 
 /// Whether a plan holds rows in memory that another plan would spill: in hash tables of a join or of a

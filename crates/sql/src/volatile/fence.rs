@@ -1,5 +1,7 @@
-//! The physical rule that keeps filters above the volatile calls whose results they test.
+//! The fence that filters do not pass, and the physical rule that keeps filters above the volatile calls
+//! whose results they test.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -12,6 +14,9 @@ use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::execution_plan::{
     CardinalityEffect, ChildrenPropertiesMode, ReplaceChildrenOptions,
+};
+use datafusion::physical_plan::filter_pushdown::{
+    ChildFilterDescription, FilterDescription, FilterPushdownPhase,
 };
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
@@ -51,15 +56,32 @@ fn calls(plan: &Arc<dyn ExecutionPlan>) -> bool {
     projection.expr().iter().any(|made| is_volatile(&made.expr))
 }
 
-/// Passes rows on, and no filters down: an operator's default is to refuse them.
+/// Passes rows on, and down only filters on columns for which it is open.
 #[derive(Debug)]
-struct FenceExec {
+pub(crate) struct FenceExec {
     input: Arc<dyn ExecutionPlan>,
+    /// Numbers of those columns; none where no filter passes.
+    open: Option<HashSet<usize>>,
 }
 
 impl FenceExec {
     fn new(input: Arc<dyn ExecutionPlan>) -> Self {
-        Self { input }
+        Self { input, open: None }
+    }
+
+    /// A fence that filters pass which name only these columns.
+    pub(crate) fn open_for(columns: HashSet<usize>, input: Arc<dyn ExecutionPlan>) -> Self {
+        Self { input, open: Some(columns) }
+    }
+
+    /// Whether some filters may pass.
+    pub(crate) fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// What is fenced off.
+    pub(crate) fn input(&self) -> &Arc<dyn ExecutionPlan> {
+        &self.input
     }
 }
 
@@ -95,7 +117,7 @@ impl ExecutionPlan for FenceExec {
         mut children: Vec<Arc<dyn ExecutionPlan>>,
         _: ReplaceChildrenOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(Arc::new(Self::new(children.swap_remove(0))))
+        Ok(Arc::new(Self { input: children.swap_remove(0), open: self.open.clone() }))
     }
 
     fn with_new_children(
@@ -133,6 +155,23 @@ impl ExecutionPlan for FenceExec {
         _: &StatisticsArgs,
     ) -> Result<Arc<Statistics>> {
         Ok(Arc::clone(&inputs[0]))
+    }
+
+    fn gather_filters_for_pushdown(
+        &self,
+        _: FilterPushdownPhase,
+        parent_filters: Vec<Arc<dyn PhysicalExpr>>,
+        _: &ConfigOptions,
+    ) -> Result<FilterDescription> {
+        let Some(open) = self.open.clone() else {
+            return Ok(FilterDescription::all_unsupported(&parent_filters, &self.children()));
+        };
+        let passed = ChildFilterDescription::from_child_with_allowed_indices(
+            &parent_filters,
+            open,
+            &self.input,
+        )?;
+        Ok(FilterDescription::new().with_child(passed))
     }
 
     fn supports_limit_pushdown(&self) -> bool {

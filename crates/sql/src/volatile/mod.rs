@@ -17,5 +17,5 @@ mod fence;
 mod filters;
 
 pub(crate) use ctes::check_ctes;
-pub(crate) use fence::VolatileFences;
+pub(crate) use fence::{FenceExec, VolatileFences};
 pub(crate) use filters::VolatileFilters;
