@@ -139,7 +139,8 @@ fn decimals_booleans_and_no_keys_at_all() {
 
     let all = aggregated(&context, &aggregation(&parts, &[], &functions));
     assert_eq!(all.values::<i128>(0), [Some(1100)]);
-    assert_eq!(all.values::<i128>(1), [Some(2_750_000)]);
+    assert_eq!((all.column(0, 1).precision, all.column(0, 1).scale), (24, 16));
+    assert_eq!(all.values::<i128>(1), [Some(27_500_000_000_000_000)]);
 
     let none = [atoll::Column { length: 0, values: std::ptr::null(), ..columns[0] }];
     let none = [part(&none)];

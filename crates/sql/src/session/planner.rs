@@ -148,7 +148,7 @@ impl Planner {
     ) -> Result<()> {
         let Some(table) = self.names.table(name) else { return Ok(()) };
         let Some(view) = table.downcast_ref::<View>() else { return Ok(()) };
-        let within = [within, &[name.clone()]].concat();
+        let within = [within, std::slice::from_ref(name)].concat();
         let plan = self.view_plan(view, &within).await.map_err(|error| {
             plan_datafusion_err!("view '{}': {}", plain(name), SqlError::new(error, "").message)
         })?;

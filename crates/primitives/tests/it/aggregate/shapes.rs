@@ -151,13 +151,20 @@ fn bytes(context: &Context, variant: Variant) -> (Bytes, Bytes) {
     (phase.bytes.remote(), phase.bytes.total())
 }
 
+/// The bytes of a run in which several nodes collected rows: on few cpus the workers of one node may be
+/// through with all of them before the others wake.
+fn bytes_with_remote(context: &Context, variant: Variant) -> (Bytes, Bytes) {
+    let mut runs = std::iter::repeat_with(|| bytes(context, variant)).take(50);
+    runs.find(|(remote, _)| *remote > Bytes(0)).expect("rows are collected on several nodes")
+}
+
 #[test]
 fn migration_reads_pieces_where_they_lie_and_a_copied_table_once_for_each_step() {
     let context = context(machines::four_nodes(), None, None);
     let pieces = Bytes(40_000 * 16);
-    let (remote, total) = bytes(&context, Variant::Ring);
-    assert!(remote > Bytes(0) && total >= pieces, "{remote} of {total}");
+    let (_, total) = bytes_with_remote(&context, Variant::Ring);
+    assert!(total >= pieces, "{total}");
     assert_eq!(bytes(&context, Variant::Migrate).0, Bytes(0));
-    let (remote, total) = bytes(&context, Variant::MigrateCopy);
-    assert!(remote > Bytes(0) && total > pieces, "{remote} of {total}");
+    let (_, total) = bytes_with_remote(&context, Variant::MigrateCopy);
+    assert!(total > pieces, "{total}");
 }
