@@ -75,7 +75,7 @@ fn first_difference(
 type Row = Vec<Option<String>>;
 
 /// For each row on the left the row on the right that is the same, each taken once; none where there
-/// is no such row. Rows are looked up by the columns in which equal values have equal texts.
+/// is none. Rows are looked up by the columns in which equal values have equal texts.
 fn partners<'a>(left: &Answer, right: &'a Answer) -> Vec<Option<&'a Row>> {
     let exact: Vec<usize> = (0..left.columns.len())
         .filter(|column| {

@@ -57,7 +57,7 @@ impl CancelToken {
     }
 }
 
-/// Held by whoever waits for some work: the work's token is raised when this is dropped, also while a
+/// Held while something waits for some work: the work's token is raised when this is dropped, also while a
 /// step of the work is under way on another thread.
 #[derive(Debug)]
 pub struct CancelOnDrop(CancelToken);

@@ -50,7 +50,7 @@ macro_rules! shifts {
     };
 }
 
-/// By how much to shift, and whether that is no number of places that the type has.
+/// By how much to shift, and whether the type has fewer places than that.
 #[inline(always)]
 fn places(count: i128, bits: u32) -> (u32, bool) {
     (count as u32, !(0..i128::from(bits)).contains(&count))

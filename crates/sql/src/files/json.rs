@@ -1,5 +1,5 @@
 //! JSON lines, under both of their endings, with types from as many rows as those of CSV: DataFusion
-//! (55.2) looks at 1000, and a key that comes first after them is no column.
+//! (55.2) looks at 1000, and a key that comes first after them is not made a column.
 
 use std::collections::HashMap;
 use std::sync::Arc;

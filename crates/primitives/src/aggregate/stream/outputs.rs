@@ -64,7 +64,7 @@ pub enum Next {
     },
     /// Groups.
     Batch(RecordBatch),
-    /// There is no more.
+    /// The last batch is out.
     End,
 }
 

@@ -1,4 +1,4 @@
-//! The first rows of files as text: which columns are no numbers although they look like some.
+//! The first rows of files as text: which columns look like numbers and are text.
 
 use std::collections::HashSet;
 use std::sync::Arc;
