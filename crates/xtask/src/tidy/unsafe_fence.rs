@@ -15,7 +15,7 @@ const INSIDE: [(&str, &str); 8] = [
     ("crates/plugin/", "QEMU's C interface for plugins"),
     ("crates/capi/", "the C interface: pointers that its callers vouch for"),
     ("crates/primitives/src/kernel/", "loops without bounds checks, and streaming stores"),
-    ("crates/testkit/src/kernel.rs", "a simulated kernel still maps real memory"),
+    ("crates/testkit/src/kernel/mod.rs", "a simulated kernel still maps real memory"),
 ];
 
 pub(crate) struct UnsafeFence;
