@@ -9,10 +9,15 @@ root = $(DESTDIR)$(PREFIX)
 share = $(root)/share
 
 .DEFAULT_GOAL := help
-.PHONY: help run test build install clean setup
+.PHONY: help tools run test build install clean setup
 
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+
+tools: ## set up, and build atoll-tools and the lab's counter: a minute or two, without the SQL engine
+	@scripts/setup.sh tools
+	@cargo build --locked --release -p atoll-tools -p atoll-plugin
+	@echo "built $(atoll)-tools"
 
 run: build ## set up, build, and run the demo (ARGS= goes to it, such as ARGS=--json)
 	@$(atoll) demo $(ARGS)

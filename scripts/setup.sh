@@ -2,7 +2,8 @@
 # Brings a fresh Debian machine with rustup to the point where Atoll builds, and says what it does.
 # Changes nothing where nothing is missing. As root it installs what is missing; as anyone else it
 # names the command and stops. With the argument `tests` it also gets the programs that tests compare
-# with; those tests say that they are skipped where one is missing, so that is no failure.
+# with; those tests say that they are skipped where one is missing, so that is not a failure. The
+# argument `tools` says that no SQL engine is going to be compiled.
 set -eu
 cd "$(dirname "$0")/.."
 PATH="$PATH:${CARGO_HOME:-${HOME:-}/.cargo}/bin"
@@ -101,6 +102,7 @@ get_witnesses() {
 
 # Silence for 25 minutes looks like a hang.
 announce_build() {
+    [ "$1" != tools ] || return 0
     target=${CARGO_TARGET_DIR:-target}
     for library in "$target"/release/deps/libdatafusion-*.rlib; do
         [ ! -e "$library" ] || return 0
@@ -113,4 +115,4 @@ check_cpu
 check_packages
 check_rust
 [ "${1:-}" != tests ] || get_witnesses
-announce_build
+announce_build "${1:-}"

@@ -1,5 +1,5 @@
-//! The `atoll` binary: `topo` shows the machine, `sql` is a shell and runs scripts, `demo` shows all
-//! of it at once.
+//! The `atoll` binary: `sql` is a shell and runs scripts, `demo` shows all of it at once, and the
+//! commands of `tools` are there too.
 //!
 //! It owns what only a command has: flags, terminals, exit codes, and results as text. It is a crate
 //! of its own so that no library prints, reads the command line or ends the process.

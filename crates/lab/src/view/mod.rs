@@ -19,5 +19,5 @@ mod text;
 mod words;
 
 pub use compare::{Comparison, Line, Unit};
-pub use svg::svg;
+pub use svg::{svg, svg_pair};
 pub use text::text;

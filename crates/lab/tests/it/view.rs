@@ -44,10 +44,26 @@ fn a_record_of_any_machine_is_a_text_of_at_most_100_columns_and_a_picture_of_val
         for word in ["NaN", "inf", "Some("] {
             assert!(!text.contains(word), "{name}: {word} in\n{text}");
         }
-        let svg = view::svg(&record);
-        assert!(svg.len() < 1 << 20, "{name}: {} bytes", svg.len());
-        is_xml(&svg);
+        for svg in [view::svg(&record), view::svg_pair([("a", &record), ("b", &record)])] {
+            assert!(svg.len() < 1 << 20, "{name}: {} bytes", svg.len());
+            is_xml(&svg);
+        }
     }
+}
+
+#[test]
+fn two_runs_are_drawn_on_one_scale() {
+    let run = |accesses| {
+        let mut sample = Sample::of(&formats::open("westmere-ex-4").unwrap(), Counting::User);
+        sample = sample.calibrate();
+        sample.accesses(0, 1, 1 << 16, accesses);
+        sample.record()
+    };
+    let (few, many) = (run(100), run(10_000));
+    let widest = |svg: &str| svg.matches(r#"stroke-width="12.0""#).count();
+    assert_eq!((widest(&view::svg(&few)), widest(&view::svg(&many))), (1, 1));
+    assert_eq!(widest(&view::svg_pair([("few", &few), ("many", &many)])), 1);
+    assert_eq!(widest(&view::svg_pair([("many", &many), ("many", &many)])), 2);
 }
 
 fn is_xml(text: &str) {
@@ -98,9 +114,10 @@ fn a_run_in_which_nothing_was_counted_says_why() {
     let told = |record: &Record, why: &str| {
         let text = view::text(record);
         assert!(text.contains(why) && !text.contains("Figures"), "{text}");
-        let svg = view::svg(record);
-        assert!(svg.contains(why), "{svg}");
-        is_xml(&svg);
+        for svg in [view::svg(record), view::svg_pair([("a", record), ("b", record)])] {
+            assert!(svg.contains(why), "{svg}");
+            is_xml(&svg);
+        }
     };
     told(&record, "the program opened no region");
     sample.marker(Marker::Open(1));

@@ -1,12 +1,13 @@
 //! `lab compare`: two runs side by side.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use atoll_lab::view::Comparison;
+use atoll_lab::view::{Comparison, svg_pair};
+use atoll_sys::write_whole;
 use clap::ValueHint;
 
-use super::report::{print, read};
+use super::report::{Form, form_of, print, read};
 use crate::exit::Ends;
 
 /// What `--help` shows.
@@ -14,7 +15,8 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   atoll lab run -m symas-8 --report before.json -- ./program
   atoll lab run -m symas-8 --report after.json -- atoll run --placement aligned ./program
-  atoll lab compare before.json after.json";
+  atoll lab compare before.json after.json
+  atoll lab compare before.json after.json -o both.svg        a picture; also .json and .txt";
 
 /// Arguments.
 #[derive(clap::Args, Debug)]
@@ -28,15 +30,39 @@ pub(super) struct Args {
     /// One JSON document
     #[arg(long)]
     json: bool,
+    /// File to write it to: .txt, .json, or .svg for a picture of both on one scale
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    output: Option<PathBuf>,
 }
 
 /// Runs it.
 pub(super) fn run(args: &Args) -> Result<(), Ends> {
-    let comparison = Comparison::of(&read(&args.a)?, &read(&args.b)?);
-    if args.json {
-        let text = serde_json::to_string_pretty(&comparison).context("a comparison as JSON")?;
-        return print(&format!("{text}\n"));
+    let by_suffix = args.output.as_deref().map(form_of).transpose()?;
+    let form = by_suffix.unwrap_or(if args.json { Form::Json } else { Form::Text });
+    let text = written(args, form)?;
+    match &args.output {
+        Some(file) => write_whole(file, text).with_context(|| file.display().to_string())?,
+        None => print(&text)?,
     }
+    Ok(())
+}
+
+/// The comparison in this form, ending in a line break.
+fn written(args: &Args, form: Form) -> Result<String, Ends> {
+    let (a, b) = (read(&args.a)?, read(&args.b)?);
+    let comparison = Comparison::of(&a, &b);
     let names = [&args.a, &args.b].map(|file| file.display().to_string());
-    print(&comparison.text([&names[0], &names[1]]))
+    Ok(match form {
+        Form::Text => comparison.text([&names[0], &names[1]]),
+        Form::Json => {
+            let text = serde_json::to_string_pretty(&comparison);
+            text.context("a comparison as JSON")? + "\n"
+        }
+        Form::Svg => svg_pair([(&stem(&args.a), &a), (&stem(&args.b), &b)]),
+    })
+}
+
+/// A file's name without its directory and suffix.
+fn stem(file: &Path) -> String {
+    file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }

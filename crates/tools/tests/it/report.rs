@@ -91,4 +91,7 @@ fn two_records_are_set_side_by_side() {
     };
     assert_eq!(loads(serde_json::Value::Null), 2.0);
     assert_eq!(loads(serde_json::json!(2)), 2.0);
+    compare(&["-o", "both.svg"]).done();
+    assert!(std::fs::read_to_string(home.path().join("both.svg")).unwrap().starts_with("<?xml"));
+    assert!(compare(&["-o", "both.png"]).failed(2).contains(".svg"));
 }

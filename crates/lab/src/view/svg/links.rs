@@ -1,5 +1,5 @@
 //! Links as wide as the bytes that crossed them, each direction beside the other, on its left-hand
-//! side seen in the way it goes.
+//! side seen in the way it goes; nodes as dark as the bytes of their memory controllers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::f64::consts::TAU;
@@ -9,56 +9,89 @@ use atoll_topology::render::svg::canvas::{Panel, Size, Type};
 use atoll_topology::render::svg::palette;
 use atoll_topology::{Bytes, NodeId};
 
-use super::super::counts::link_bytes;
+use super::super::counts::{controller_bytes, link_bytes};
+use super::Scale;
 use crate::record::Record;
 
 const TITLE: Type = Type::plain(13.0, palette::INK).bold();
 const SMALL: Type = Type::plain(10.0, palette::FAINT);
-const TOP: f64 = 42.0;
+const TOP: f64 = 57.0;
 const LINE: f64 = 15.0;
 /// With more nodes than this only the busiest links are listed.
 const NODES_MAX: usize = 24;
 /// Busiest directions that are listed.
 const LISTED_MAX: usize = 6;
 /// Radius of a node.
-const NODE: f64 = 15.0;
+const NODE: f64 = 18.0;
+/// Narrowest panel: its title has to fit.
+const WIDTH_MIN: f64 = 290.0;
+/// Least radius of the ring, and its length for each node.
+const RING_MIN: f64 = 100.0;
+const RING_NODE: f64 = 90.0;
 /// Widths of the least and the most busy direction that something crossed.
-const WIDTHS: (f64, f64) = (1.2, 9.0);
+const WIDTHS: (f64, f64) = (0.8, 12.0);
 /// Width of a direction that nothing crossed.
 const IDLE: f64 = 0.6;
 
-/// The picture; none where no links are known.
-pub(super) fn links(record: &Record) -> Option<Panel> {
-    let bytes = link_bytes(&record.report.total);
-    let directions: Vec<(&LinkTime, u64)> = record.estimate.links.iter().zip(bytes).collect();
+/// The links, and the busiest directions in words; none where no links are known.
+pub(super) fn links(record: &Record, scale: &Scale) -> Option<Panel> {
+    let ring = ring(record, scale, 0.0)?;
+    let busiest = busiest(&directions(record));
+    let Size { w, h } = ring.size;
+    let mut panel = Panel::new(Size { w, h: h + (busiest.len() as f64 + 1.0) * LINE });
+    panel.put(0.0, 0.0, &ring);
+    for (text, i) in busiest.iter().zip(1u32..) {
+        panel.text((0.0, h + f64::from(i) * LINE), w, SMALL, text);
+    }
+    Some(panel)
+}
+
+/// The links on a scale that other pictures may share, in the middle of a panel of this width or more;
+/// none where no links are known. With many nodes only its title is drawn.
+pub(super) fn ring(record: &Record, scale: &Scale, width: f64) -> Option<Panel> {
+    let directions = directions(record);
     if directions.is_empty() {
         return None;
     }
     let nodes: BTreeSet<NodeId> = directions.iter().map(|(link, _)| link.from).collect();
     let radius = match nodes.len() {
-        count @ ..=NODES_MAX => (count as f64 * 44.0 / TAU).max(68.0),
+        count @ ..=NODES_MAX => (count as f64 * RING_NODE / TAU).max(RING_MIN),
         _ => 0.0,
     };
     let side = if radius > 0.0 { 2.0 * (radius + NODE) + 12.0 } else { 0.0 };
-    let busiest = busiest(&directions);
-    let h = TOP + side + (busiest.len() as f64 + 1.0) * LINE;
-    let mut panel = Panel::new(Size { w: side.max(210.0), h });
-    let width = panel.size.w;
-    panel.text((0.0, 14.0), width, TITLE, "Links");
-    panel.text((0.0, 29.0), width, SMALL, "blue: to the larger node; red: back");
+    let w = side.max(WIDTH_MIN).max(width);
+    let mut panel = Panel::new(Size { w, h: TOP + side });
+    panel.text((0.0, 14.0), w, TITLE, "Links and memory controllers");
+    panel.text((0.0, 29.0), w, SMALL, "stroke: bytes; blue to the larger node, red back");
+    panel.text((0.0, 44.0), w, SMALL, "shade of a node: bytes from and to its memory");
     if radius > 0.0 {
-        let places = places(&nodes, (side / 2.0, TOP + side / 2.0), radius);
-        chords(&mut panel, &directions, &places);
-        let how = Type::plain(12.0, palette::INK).bold().centred();
-        for (id, (x, y)) in &places {
-            panel.circle((*x, *y), NODE, "#e9f3fa", "#0072b2");
-            panel.text((*x, y + 4.3), 2.0 * NODE, how, &id.to_string());
-        }
-    }
-    for (text, i) in busiest.iter().zip(1u32..) {
-        panel.text((0.0, TOP + side + f64::from(i) * LINE), width, SMALL, text);
+        let places = places(&nodes, (w / 2.0, TOP + side / 2.0), radius);
+        chords(&mut panel, &directions, &places, scale);
+        islands(&mut panel, record, &places, scale);
     }
     Some(panel)
+}
+
+/// Each direction of each link, and the bytes that crossed it.
+fn directions(record: &Record) -> Vec<(&LinkTime, u64)> {
+    record.estimate.links.iter().zip(link_bytes(&record.report.total)).collect()
+}
+
+/// The nodes; `places` has those that have links.
+fn islands(
+    panel: &mut Panel,
+    record: &Record,
+    places: &BTreeMap<NodeId, (f64, f64)>,
+    scale: &Scale,
+) {
+    let bytes = controller_bytes(&record.report.total);
+    for (node, bytes) in record.report.setup.nodes.iter().zip(bytes) {
+        let Some(&(x, y)) = places.get(&node.id) else { continue };
+        let share = bytes as f64 / scale.controller_bytes.max(1) as f64;
+        panel.circle((x, y), NODE, &palette::WARM.at(share), "#8a3a00");
+        let how = Type::plain(13.0, palette::Ramp::ink(share)).bold().centred();
+        panel.text((x, y + 4.6), 2.0 * NODE, how, &node.id.to_string());
+    }
 }
 
 /// The busiest directions with their bytes.
@@ -97,8 +130,9 @@ fn chords(
     panel: &mut Panel,
     directions: &[(&LinkTime, u64)],
     places: &BTreeMap<NodeId, (f64, f64)>,
+    scale: &Scale,
 ) {
-    let most = directions.iter().map(|(_, bytes)| *bytes).max().unwrap_or(0).max(1) as f64;
+    let most = scale.link_bytes.max(1) as f64;
     for (link, bytes) in directions {
         let (Some(from), Some(to)) = (places.get(&link.from), places.get(&link.to)) else {
             continue;

@@ -2,17 +2,21 @@
 //!
 //! | File | Draws |
 //! |---|---|
+//! | `pair` | two records side by side, on one scale |
 //! | `links` | nodes on a ring, links as wide as their bytes |
 //! | `series` | hit rate, bytes of controllers and links over counted accesses |
 
 mod links;
+mod pair;
 mod series;
+
+pub use pair::svg_pair;
 
 use atoll_topology::render::svg::canvas::{Panel, Size, Type};
 use atoll_topology::render::svg::heat::{Heat, heat};
 use atoll_topology::render::svg::palette::{self, Ramp};
 
-use super::counts::{accesses, hit_rate, local_share, total};
+use super::counts::{accesses, controller_bytes, hit_rate, link_bytes, local_share, total};
 use super::nothing::why_nothing;
 use super::words::{count, counted, line, percent, time};
 use crate::record::Record;
@@ -77,28 +81,60 @@ fn lines(record: &Record) -> Vec<String> {
     ]
 }
 
+/// What the widest stroke and the darkest shade stand for.
+struct Scale {
+    /// Over one direction of a link.
+    link_bytes: u64,
+    /// Through one memory controller.
+    controller_bytes: u64,
+    /// Lines that missed, from the cpus of one node to the memory of one node.
+    lines: u64,
+}
+
+impl Scale {
+    /// One scale for all the records.
+    fn of(records: &[&Record]) -> Self {
+        let most = |of: fn(&Record) -> Vec<u64>| {
+            records.iter().flat_map(|record| of(record)).max().unwrap_or(0)
+        };
+        Self {
+            link_bytes: most(|record| link_bytes(&record.report.total)),
+            controller_bytes: most(|record| controller_bytes(&record.report.total)),
+            lines: most(|record| record.report.total.lines.concat()),
+        }
+    }
+}
+
 /// The heat maps and the links.
 fn upper(record: &Record) -> Vec<Panel> {
+    let accesses = accesses(&record.report.total);
+    let most = accesses.iter().flatten().max().copied().unwrap_or(0);
+    let scale = Scale::of(&[record]);
+    let maps =
+        [map(record, "Accesses", &accesses, (palette::COOL, most)), lines_missed(record, &scale)];
+    maps.into_iter().chain(links::links(record, &scale)).collect()
+}
+
+/// Lines that missed the last-level caches.
+fn lines_missed(record: &Record, scale: &Scale) -> Panel {
+    map(record, "Lines missed", &record.report.total.lines, (palette::WARM, scale.lines))
+}
+
+/// Counts by node of the cpu and home; `most` is the darkest.
+fn map(record: &Record, title: &str, rows: &[Vec<u64>], (ramp, most): (Ramp, u64)) -> Panel {
     let heads: Vec<u32> = record.report.setup.nodes.iter().map(|node| node.id.0).collect();
-    let traffic = &record.report.total;
-    let map = |title: &str, rows: &[Vec<u64>], ramp: Ramp| {
-        let value = |count: &u64| Some(*count as f64);
-        let cells: Vec<Vec<Option<f64>>> =
-            rows.iter().map(|row| row.iter().map(value).collect()).collect();
-        heat(&Heat {
-            title: title.to_owned(),
-            credit: "node of the cpu (row) to home (column)".to_owned(),
-            heads: &heads,
-            cells: &cells,
-            ramp,
-            figure: |value| count(value as u64),
-        })
-    };
-    let maps = [
-        map("Accesses", &accesses(traffic), palette::COOL),
-        map("Lines missed", &traffic.lines, palette::WARM),
-    ];
-    maps.into_iter().chain(links::links(record)).collect()
+    let value = |count: &u64| Some(*count as f64);
+    let cells: Vec<Vec<Option<f64>>> =
+        rows.iter().map(|row| row.iter().map(value).collect()).collect();
+    heat(&Heat {
+        title: title.to_owned(),
+        credit: "node of the cpu (row) to home (column)".to_owned(),
+        heads: &heads,
+        cells: &cells,
+        ramp,
+        range: Some((0.0, most as f64)),
+        figure: |value| count(value as u64),
+    })
 }
 
 /// Panels side by side.

@@ -31,6 +31,8 @@ pub struct Heat<'a> {
     pub cells: &'a [Vec<Option<f64>>],
     /// Its colours.
     pub ramp: Ramp,
+    /// What the lightest and the darkest colour stand for; none for the least and greatest value.
+    pub range: Option<(f64, f64)>,
     /// Text of a figure.
     pub figure: fn(f64) -> String,
 }
@@ -90,10 +92,11 @@ fn heads(panel: &mut Panel, heads: &[u32], (x, y): (f64, f64), cell: Size, size:
     }
 }
 
-/// Smallest and largest value.
-fn range(cells: &[Vec<Option<f64>>]) -> (f64, f64) {
-    let values = || cells.iter().flatten().copied().flatten();
-    (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max))
+/// What the lightest and the darkest colour stand for.
+fn range(heat: &Heat<'_>) -> (f64, f64) {
+    let values = || heat.cells.iter().flatten().copied().flatten();
+    let (least, most) = (f64::INFINITY, f64::NEG_INFINITY);
+    heat.range.unwrap_or_else(|| (values().fold(least, f64::min), values().fold(most, f64::max)))
 }
 
 fn share(value: f64, (least, most): (f64, f64)) -> f64 {
@@ -115,7 +118,7 @@ fn placed<'a>(
 }
 
 fn figures(panel: &mut Panel, heat: &Heat<'_>, origin: (f64, f64), cell: Size, size: f64) {
-    let range = range(heat.cells);
+    let range = range(heat);
     for (area, value) in placed(heat, origin, cell) {
         let inner = Area { w: area.w - 1.5, h: area.h - 1.5, ..area };
         let Some(value) = value else {
@@ -132,7 +135,7 @@ fn figures(panel: &mut Panel, heat: &Heat<'_>, origin: (f64, f64), cell: Size, s
 
 /// Cells as one shape for each shade; neighbours of one shade in a row melt into one.
 fn shades(panel: &mut Panel, heat: &Heat<'_>, origin: (f64, f64), cell: Size) {
-    let range = range(heat.cells);
+    let range = range(heat);
     let mut shapes: BTreeMap<u32, Vec<Area>> = BTreeMap::new();
     let known = placed(heat, origin, cell).filter_map(|(area, value)| Some((area, value?)));
     for (area, value) in known {
@@ -149,7 +152,7 @@ fn shades(panel: &mut Panel, heat: &Heat<'_>, origin: (f64, f64), cell: Size) {
 }
 
 fn legend(panel: &mut Panel, heat: &Heat<'_>, (x, y): (f64, f64)) {
-    let range = range(heat.cells);
+    let range = range(heat);
     let (least, most) = ((heat.figure)(range.0), (heat.figure)(range.1));
     let mut x = x;
     if least != most {

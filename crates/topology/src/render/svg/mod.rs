@@ -93,6 +93,7 @@ fn heats(machine: &Machine, facts: &[Figures]) -> Vec<Panel> {
         heads: &heads,
         cells: &distances,
         ramp: palette::NEUTRAL,
+        range: None,
         figure: |value| format!("{value:.0}"),
     };
     let several = heads.len() > 1;
@@ -110,6 +111,7 @@ fn of_fact<'a>(figures: &'a Figures, heads: &'a [u32]) -> Heat<'a> {
         heads,
         cells: &figures.matrix.rows,
         ramp,
+        range: None,
         figure,
     }
 }
