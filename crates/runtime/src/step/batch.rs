@@ -15,8 +15,9 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
 
 use super::address::DealtStep;
-use super::queues::{Queues, Steal};
+use super::queues::Queues;
 use super::report::{StepReport, Tally};
+use super::steal::Steal;
 use super::task::{Shared, TaskBody, TaskContext, TaskFuture};
 use super::{StepError, panic_message};
 use crate::{ByteCounters, CancelToken, Runtime, WorkerId};
@@ -104,8 +105,10 @@ where
     let counters = Arc::new(steps.iter().map(|_| ByteCounters::new(runtime.machine())).collect());
     let stop = settings.cancel.child();
     let _stop_on_drop = StopOnDrop(stop.clone());
+    let workers: Vec<usize> = runtime.groups().iter().map(|group| group.workers().len()).collect();
+    let victims = settings.steal.victims(runtime);
     let batch = Arc::new(Batch {
-        queues: Queues::new(runtime, settings.steal, jobs(&mut steps)),
+        queues: Queues::new(&workers, victims, jobs(&mut steps)),
         outside: settings.cancel.clone(),
         stop,
         failures: AtomicUsize::new(0),
