@@ -18,7 +18,10 @@ pub(crate) fn past_caches(from: &[u8], to: &mut [u8]) {
     let body = from.len() / LINE * LINE;
     let (from_body, from_tail) = from.split_at(body);
     let (to_body, to_tail) = to.split_at_mut(body);
-    lines(from_body, to_body);
+    match stream::is_used() {
+        true => lines(from_body, to_body),
+        false => to_body.copy_from_slice(from_body),
+    }
     to_tail.copy_from_slice(from_tail);
     stream::fence();
 }
@@ -43,7 +46,7 @@ fn lines(from: &[u8], to: &mut [u8]) {
     }
 }
 
-/// Copies whole lines.
+/// As [`stream::is_used`] never says here.
 #[cfg(not(target_feature = "avx2"))]
 fn lines(from: &[u8], to: &mut [u8]) {
     to.copy_from_slice(from);

@@ -36,6 +36,8 @@ pub(crate) struct Scatter<const W: usize> {
     /// Blocks of each partition, the open one last.
     chains: Vec<Vec<Block>>,
     slabs: Slabs,
+    /// Whether full buffers go out as streaming stores.
+    is_streaming: bool,
 }
 
 /// Address of the next row in the open block of a partition, and of the block's end; both null before
@@ -88,6 +90,7 @@ impl<const W: usize> Scatter<W> {
                 used: 0,
                 next: expected.clamp(SLAB_BYTES_MIN, SLAB_BYTES_MAX),
             },
+            is_streaming: stream::is_used(),
         })
     }
 
@@ -159,7 +162,7 @@ impl<const W: usize> Scatter<W> {
         // block that is not at its end has room for one. Buffers and blocks are multiples of lines at
         // starts that are.
         unsafe {
-            stream::copy(from.cast(), head.next, words);
+            stream::copy(from.cast(), head.next, words, self.is_streaming);
             head.next = head.next.add(words);
         }
         self.waiting[digit] = 0;

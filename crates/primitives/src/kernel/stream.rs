@@ -1,14 +1,26 @@
 //! Stores that go to memory without reading the line first and without taking room in the caches.
 
-/// Copies `words` 64-bit words.
+use std::sync::LazyLock;
+
+/// Whether they are used: where the program is compiled for processors that have them. With
+/// `ATOLL_KERNELS=portable` they are not, so that tests run what all other processors run.
+pub(super) fn is_used() -> bool {
+    static IS_USED: LazyLock<bool> = LazyLock::new(|| {
+        let kernels = std::env::var_os("ATOLL_KERNELS");
+        cfg!(target_feature = "avx2") && kernels.is_none_or(|kernels| kernels != "portable")
+    });
+    *IS_USED
+}
+
+/// Copies `words` 64-bit words, with streaming stores where `is_used`.
 ///
 /// # Safety
 /// Both ranges are valid for `words` words and do not overlap; `to` is a multiple of 64, `words` of 8.
 /// What was stored is seen by other threads after [`fence`].
 #[inline(always)]
-pub(super) unsafe fn copy(from: *const u64, to: *mut u64, words: usize) {
+pub(super) unsafe fn copy(from: *const u64, to: *mut u64, words: usize, is_used: bool) {
     #[cfg(target_feature = "avx2")]
-    {
+    if is_used {
         use std::arch::x86_64::{_mm256_load_si256, _mm256_stream_si256};
         let mut at = 0;
         while at < words {
@@ -18,12 +30,12 @@ pub(super) unsafe fn copy(from: *const u64, to: *mut u64, words: usize) {
             };
             at += 4;
         }
+        return;
     }
-    #[cfg(not(target_feature = "avx2"))]
-    {
-        // SAFETY: the caller's ranges hold `words` words and do not overlap.
-        unsafe { std::ptr::copy_nonoverlapping(from, to, words) };
-    }
+    // Without AVX2 there are none.
+    let _ = is_used;
+    // SAFETY: the caller's ranges hold `words` words and do not overlap.
+    unsafe { std::ptr::copy_nonoverlapping(from, to, words) };
 }
 
 /// Makes streaming stores visible to whoever is told of them afterwards.
@@ -47,4 +59,15 @@ pub(crate) fn prefetch<T>(at: *const T) {
     }
     #[cfg(not(target_feature = "sse2"))]
     let _ = at;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn portable_kernels_are_run_where_they_are_asked_for() {
+        let portable = std::env::var("ATOLL_KERNELS").is_ok_and(|kernels| kernels == "portable");
+        assert_eq!(is_used(), cfg!(target_feature = "avx2") && !portable);
+    }
 }

@@ -5,6 +5,7 @@ mod data;
 mod failures;
 mod functions;
 mod keys;
+mod meeting;
 mod reference;
 mod shapes;
 mod steps;

@@ -1,0 +1,39 @@
+//! Scheduling that does not depend on the scheduler.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread::{self, ThreadId};
+
+use atoll_placement::{Budget, BudgetExceeded};
+use atoll_topology::Bytes;
+
+/// A budget without a limit that makes workers wait for one another where they first ask for memory: on
+/// few cpus one of them may be so quick that it takes all rows before the others wake.
+#[derive(Debug)]
+pub(super) struct Meeting {
+    workers: usize,
+    /// Threads that have asked; the one that made the meeting is no worker.
+    came: Mutex<HashSet<ThreadId>>,
+    all: Condvar,
+}
+
+impl Meeting {
+    pub(super) fn of(workers: usize) -> Arc<dyn Budget> {
+        let maker = HashSet::from([thread::current().id()]);
+        Arc::new(Self { workers, came: Mutex::new(maker), all: Condvar::new() })
+    }
+}
+
+impl Budget for Meeting {
+    fn try_grow(&self, _: Bytes) -> Result<(), BudgetExceeded> {
+        let mut came = self.came.lock().expect("no thread has panicked here");
+        if came.insert(thread::current().id()) {
+            self.all.notify_all();
+            let is_early = |came: &mut HashSet<ThreadId>| came.len() <= self.workers;
+            drop(self.all.wait_while(came, is_early).expect("no thread has panicked here"));
+        }
+        Ok(())
+    }
+
+    fn shrink(&self, _: Bytes) {}
+}
