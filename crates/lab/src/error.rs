@@ -107,13 +107,15 @@ pub enum LabError {
     },
     /// The run took too long.
     #[error(
-        "stopped after {} s (--timeout){}", after.as_secs_f64(), tails(console, "")
+        "stopped after {} s (--timeout){}\nits cpus, when time was over:\n{standing}", after.as_secs_f64(), tails(console, "")
     )]
     TimedOut {
         /// The limit.
         after: Duration,
         /// The last lines of the guest's console where the program was not yet started.
         console: String,
+        /// What each cpu was doing.
+        standing: String,
     },
     /// A signal asked for the end.
     #[error("stopped by {}", atoll_sys::signal_name(*signal))]

@@ -29,6 +29,7 @@ pub(super) struct Files {
     pub(super) control: PathBuf,
     pub(super) setup: PathBuf,
     pub(super) report: PathBuf,
+    pub(super) monitor: PathBuf,
     console: PathBuf,
     qemu: PathBuf,
 }
@@ -42,6 +43,7 @@ impl Files {
             control: file("control"),
             setup: file("setup.json"),
             report: file("report.json"),
+            monitor: file("monitor"),
             console: file("console"),
             qemu: file("qemu"),
         }
@@ -105,6 +107,9 @@ impl Boot<'_> {
         add_port(&mut words, "out", if is_shell { shell } else { option("socket,path", out) });
         add_port(&mut words, "err", option("socket,path", err));
         add_port(&mut words, "control", option("socket,path", control));
+        let monitor = option("socket,server=on,wait=off,id=monitor,path", &self.files.monitor);
+        words.extend(["-chardev".into(), monitor]);
+        words.extend(["-mon".into(), "chardev=monitor,mode=readline".into()]);
         let mut append = KERNEL_ARGUMENTS.to_owned();
         for word in &self.request.kernel_arguments {
             append = format!("{append} {word}");
