@@ -2,7 +2,7 @@
 # Brings a fresh Debian machine with rustup to the point where Atoll builds, and says what it does.
 # Changes nothing where nothing is missing. As root it installs what is missing; as anyone else it
 # names the command and stops. With the argument `tests` it also gets the programs that tests compare
-# with; those tests say that they are skipped where one is missing, so that is not a failure. The
+# with; tests that are skipped for want of one are counted, and accepted by `make test MAY_SKIP=…`. The
 # argument `tools` says that no SQL engine is going to be compiled.
 set -eu
 cd "$(dirname "$0")/.."
@@ -92,12 +92,13 @@ get_witnesses() {
     [ -n "$packages" ] || return 0
     install="apt-get install --yes --no-install-recommends$packages"
     if [ "$(id -u)" -ne 0 ] || ! has apt-get; then
-        say "some tests need programs that are missing:$packages; they will be skipped"
+        say "some tests need programs that are missing:$packages (Debian's names)." \
+            "Install them, or accept the skips as make test says at its end"
         return 0
     fi
     say "tests need:$packages; running $install"
     { apt-get update && DEBIAN_FRONTEND=noninteractive $install; } >&2 ||
-        say "that failed; the tests that need them will be skipped"
+        say "that failed; the tests that need them will be skipped, as make test says at its end"
 }
 
 # Silence for 25 minutes looks like a hang.

@@ -14,7 +14,7 @@ mod whole;
 pub use calls::{
     BITMAP_NUMBER_MAX, Bitmap, BitmapError, CallError, CallErrorKind, CpuAndNode, EndedChild,
     Ending, PerfCounter, PerfEvent, PolicyMode, SharedWords, SignalMask, TakenSignal, TaskPolicy,
-    block_signals, ended_child, errno_name, expect_children, futex_wait, futex_wake, get_mempolicy,
+    block_signals, default_signal, ended_child, errno_name, futex_wait, futex_wake, get_mempolicy,
     getcpu, gettid, is_signal_ignored, kill_group, kill_process, linkat_unnamed, madvise_hugepage,
     madvise_populate_write, mbind, mems_allowed, mincore, mmap, move_pages, munmap, open_unnamed,
     page_nodes, page_nodes_of, page_size, policy_at, process_cpu_time, sched_getaffinity,

@@ -1,9 +1,16 @@
-//! What tests share: machines that are not there and a kernel that places memory and threads on them.
+//! What tests share: machines that are not there, a kernel that places memory and threads on them, the
+//! word for a test that cannot run here, and programs that take signals by default.
 //!
 //! It is a crate of its own because several crates test with it and none ships it: it appears among
 //! dev-dependencies only.
 
 pub mod data;
+pub mod guests;
 pub mod kernel;
 pub mod machines;
 pub mod reference;
+mod signals;
+pub mod skip;
+
+pub use signals::default_signals;
+pub use skip::{Need, skip};

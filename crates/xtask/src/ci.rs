@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use crate::{cargo, one_build, tidy};
+use crate::skips::{self, SkipFile};
+use crate::{cargo, one_build, portable, target_directory, tidy};
 
 /// What a stage runs.
 enum Work {
@@ -19,8 +20,12 @@ enum Work {
     Tidy,
     /// Whether builds and tests share their dependencies.
     OneBuild,
+    /// The primitives' tests again, with the loops of processors without AVX2.
+    Portable,
     /// What the lab's tests need: a kernel image.
     LabSetup,
+    /// All tests, with those that are skipped counted.
+    Tests,
 }
 
 struct Stage {
@@ -29,7 +34,7 @@ struct Stage {
 }
 
 /// Cheap stages first, so that a slip is told in seconds.
-const STAGES: [Stage; 8] = [
+const STAGES: [Stage; 9] = [
     Stage { name: "format", work: Work::Cargo(&["fmt", "--all", "--check"]) },
     Stage { name: "tidy", work: Work::Tidy },
     Stage { name: "one build", work: Work::OneBuild },
@@ -52,30 +57,43 @@ const STAGES: [Stage; 8] = [
     // The lab's tests load the plugin, which no test links: it has to be there before they run.
     Stage { name: "build", work: Work::Cargo(&["build", "--release", "--workspace"]) },
     Stage { name: "lab", work: Work::LabSetup },
-    Stage { name: "tests", work: Work::Cargo(&["test", "--release", "--workspace"]) },
+    Stage { name: "tests", work: Work::Tests },
+    Stage { name: "portable kernels", work: Work::Portable },
 ];
+
+const TESTS: [&str; 3] = ["test", "--release", "--workspace"];
 
 /// How a stage that did not fail ended.
 enum Outcome {
     Passed,
+    /// Passed, with this to be told in the summary.
+    Noted(String),
     /// Not run, and why.
     Skipped(String),
 }
 
-/// Runs every stage, telling the name and the time of each; stops at the first that fails.
-pub fn run(root: &Path) -> Result<()> {
+/// Runs every stage, telling the name and the time of each; stops at the first that fails. Tests may
+/// be skipped for want of what `may_skip` names.
+///
+/// # Errors
+/// The stage that failed.
+pub fn run(root: &Path, may_skip: &[String]) -> Result<()> {
     let start = Instant::now();
     let mut summary = Vec::new();
     for (number, stage) in STAGES.iter().enumerate() {
         announce(&format!("[{}/{}] {}", number + 1, STAGES.len(), describe(stage)))?;
         let stage_start = Instant::now();
-        let outcome = perform(&stage.work, root)
+        let outcome = perform(&stage.work, root, may_skip)
             .with_context(|| format!("stage '{}' failed; later stages did not run", stage.name))?;
         let time = seconds(stage_start.elapsed());
         summary.push(match outcome {
             Outcome::Passed => {
                 announce(&format!("[{}/{}] passed in {time}", number + 1, STAGES.len()))?;
                 format!("{} {time}", stage.name)
+            }
+            Outcome::Noted(note) => {
+                announce(&format!("[{}/{}] passed in {time}, {note}", number + 1, STAGES.len()))?;
+                format!("{} {time} ({note})", stage.name)
             }
             Outcome::Skipped(reason) => {
                 announce(&format!("[{}/{}] skipped: {reason}", number + 1, STAGES.len()))?;
@@ -98,13 +116,17 @@ fn describe(stage: &Stage) -> String {
         Work::Cargo(arguments) | Work::OptionalCargo(arguments) => {
             format!("{}: cargo {}", stage.name, arguments.join(" "))
         }
+        Work::Tests => format!("{}: cargo {}", stage.name, TESTS.join(" ")),
         Work::Tidy => format!("{}: cargo xtask tidy", stage.name),
+        Work::Portable => {
+            format!("{}: tests of the primitives with ATOLL_KERNELS=portable", stage.name)
+        }
         Work::LabSetup => format!("{}: atoll-tools lab setup", stage.name),
         Work::OneBuild => format!("{}: features of builds and tests agree", stage.name),
     }
 }
 
-fn perform(work: &Work, root: &Path) -> Result<Outcome> {
+fn perform(work: &Work, root: &Path, may_skip: &[String]) -> Result<Outcome> {
     match work {
         Work::Cargo(arguments) => run_cargo(arguments, root).map(|()| Outcome::Passed),
         Work::OptionalCargo(arguments) if is_installed(arguments[0]) => {
@@ -120,14 +142,27 @@ fn perform(work: &Work, root: &Path) -> Result<Outcome> {
             if report.is_clean() { Ok(Outcome::Passed) } else { bail!("the tree is not tidy") }
         }
         Work::OneBuild => one_build::check(root).map(|()| Outcome::Passed),
+        Work::Portable => portable::run(root, &TESTS).map(|()| Outcome::Passed),
         Work::LabSetup => set_up_lab(root),
+        Work::Tests => run_tests(root, may_skip),
     }
+}
+
+/// Runs all tests; a failure too when one was skipped that should have run.
+fn run_tests(root: &Path, may_skip: &[String]) -> Result<Outcome> {
+    let file = SkipFile::create(&target_directory(root))?;
+    run_cargo_with(cargo().env(skips::VARIABLE, file.path()), &TESTS, root)?;
+    let skips = file.read()?;
+    if !skips.is_empty() {
+        announce(&skips.to_string())?;
+    }
+    skips.check(may_skip)?;
+    Ok(Outcome::Noted(format!("{} skipped", skips.len())))
 }
 
 /// Fetches what is missing for the lab. Where that cannot be, its tests say that they are skipped.
 fn set_up_lab(root: &Path) -> Result<Outcome> {
-    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
-    let tools = root.join(target).join("release/atoll-tools");
+    let tools = target_directory(root).join("release/atoll-tools");
     let status = Command::new(&tools)
         .args(["lab", "setup"])
         .status()
@@ -149,7 +184,11 @@ fn is_installed(subcommand: &str) -> bool {
 }
 
 fn run_cargo(arguments: &[&str], root: &Path) -> Result<()> {
-    let status = cargo()
+    run_cargo_with(&mut cargo(), arguments, root)
+}
+
+fn run_cargo_with(command: &mut Command, arguments: &[&str], root: &Path) -> Result<()> {
+    let status = command
         .args(arguments)
         .current_dir(root)
         .status()

@@ -1,12 +1,12 @@
 //! `cargo xtask differential`: random queries, answered by Atoll under many settings and by DuckDB.
 //! The comparison itself is in `bench`; this builds it and passes its arguments on.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::cargo;
+use crate::{cargo, target_directory};
 
 /// Builds and runs it with these arguments; its exit code.
 ///
@@ -19,9 +19,7 @@ pub fn run(root: &Path, arguments: &[&str]) -> Result<ExitCode> {
         .status()
         .context("cargo did not start")?;
     ensure!(status.success(), "atoll-bench cannot be built");
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
-    let program = root.join(target).join("release/atoll-bench");
+    let program = target_directory(root).join("release/atoll-bench");
     let status = Command::new(&program)
         .arg("differential")
         .args(arguments)

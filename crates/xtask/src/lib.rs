@@ -1,6 +1,6 @@
 //! The project's chores: [`tidy`], the rules of the house that no compiler checks; [`one_build`],
 //! the same features in builds and tests; [`sanitize`], unsafe code under AddressSanitizer;
-//! [`differential`], random queries against DuckDB; and [`ci`], all stages of `make test` in one place.
+//! [`differential`], random queries against DuckDB; [`skips`], tests that did not run; and [`ci`], all stages of `make test` in one place.
 //!
 //! A crate of its own because it must build in seconds and run before anything else does: it knows
 //! `std` and `anyhow`, no crate of Atoll and nothing of DataFusion.
@@ -11,7 +11,9 @@ mod cargo;
 pub mod ci;
 pub mod differential;
 pub mod one_build;
+mod portable;
 pub mod sanitize;
+pub mod skips;
 pub mod tidy;
 
 use cargo::cargo;
@@ -22,4 +24,9 @@ pub fn repository_root() -> PathBuf {
     let told = std::env::var_os("CARGO_MANIFEST_DIR");
     let crate_dir = told.map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
     crate_dir.ancestors().nth(2).map_or_else(|| crate_dir.clone(), Path::to_path_buf)
+}
+
+/// Where cargo builds to.
+fn target_directory(root: &Path) -> PathBuf {
+    root.join(std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
 }

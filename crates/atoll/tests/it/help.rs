@@ -29,6 +29,8 @@ fn what_cannot_be_understood_is_told_with_what_is_near() {
     assert!(error.contains("did you mean 'aligned'?"), "{error}");
     let error = atoll(&["sql", "--memory-limit", "lots"]).failed(2);
     assert!(error.contains("8GiB"), "{error}");
-    atoll(&["sql", "--json", "--mode", "csv"]).failed(2);
-    atoll(&[]).failed(2);
+    let error = atoll(&["sql", "--json", "--mode", "csv"]).failed(2);
+    assert!(error.contains("'--json' cannot be used with '--mode"), "{error}");
+    let error = atoll(&[]).failed(2);
+    assert!(error.contains("Usage: atoll <COMMAND>"), "{error}");
 }

@@ -3,10 +3,10 @@
 //! them. Skipped, and said so, where no guest can be booted.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use atoll_testkit::{Need, guests, skip};
 use serde_json::Value;
 
 /// Scans of `scans.sh`, in its order: the number of each is its region and its tag.
@@ -22,9 +22,7 @@ fn lab(arguments: &[&str]) -> Command {
 fn scans(record: &Path) -> Option<Output> {
     let ready = lab(&["setup", "--dry-run"]).output().expect("the binary starts");
     if !ready.status.success() {
-        let words = String::from_utf8_lossy(&ready.stderr).into_owned();
-        // Not `eprintln!`, which the test harness keeps to itself.
-        let _ = writeln!(std::io::stderr(), "skipped: the lab is not set up: {words}");
+        skip(Need::Lab, String::from_utf8_lossy(&ready.stderr));
         return None;
     }
     let crate_root =
@@ -40,11 +38,7 @@ fn scans(record: &Path) -> Option<Output> {
             .output()
             .expect("the binary starts")
     };
-    // On a busy host an emulator of many cpus can come to a stop on its own lock: once more, then.
-    (0..3)
-        .map(|_| attempt())
-        .find(|output| output.status.code() != Some(124))
-        .or_else(|| Some(attempt()))
+    Some(guests::boot(attempt))
 }
 
 #[test]

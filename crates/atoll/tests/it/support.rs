@@ -30,6 +30,7 @@ impl Ran {
 
 /// The binary with an empty home and none of the settings of whoever runs the tests.
 pub(crate) fn command(home: &Path) -> Command {
+    atoll_testkit::default_signals();
     let mut command = Command::new(env!("CARGO_BIN_EXE_atoll"));
     let settings = std::env::vars_os().map(|(name, _)| name);
     for name in settings.filter(|name| name.to_string_lossy().starts_with("ATOLL_")) {

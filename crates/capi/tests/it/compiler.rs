@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use atoll_testkit::{Need, skip};
+
 /// This crate's folder, as cargo tells at run time: checkouts may share a target directory.
 pub(crate) fn crate_folder() -> PathBuf {
     std::env::var("CARGO_MANIFEST_DIR").expect("cargo runs the tests").into()
@@ -19,7 +21,7 @@ pub(crate) fn compile(source: &Path, name: &str, flags: &[&str]) -> Option<(Outp
     match compiler.output() {
         Ok(output) => Some((output, binary)),
         Err(error) => {
-            eprintln!("not tested here: cc: {error}");
+            skip(Need::Compiler, error);
             None
         }
     }

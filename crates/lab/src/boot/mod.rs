@@ -6,6 +6,7 @@
 //! ask for the end are blocked and taken one by one, so that the way out is always the same.
 
 mod emulator;
+mod monitor;
 mod ports;
 mod terminal;
 
@@ -15,7 +16,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use atoll_simulation::{Counting, Report};
-use atoll_sys::{SignalMask, block_signals, expect_children, set_signal_mask, signal, wait_signal};
+use atoll_sys::{SignalMask, block_signals, default_signal, set_signal_mask, signal, wait_signal};
 
 use crate::pack::{self, Packed};
 use crate::{Guest, Installation, LabError, Outcome, Request, Streams, workplace};
@@ -78,7 +79,7 @@ struct Blocked {
 
 impl Blocked {
     fn new() -> Result<Self, LabError> {
-        expect_children();
+        default_signal(signal::CHLD);
         Ok(Self { before: block_signals(&SIGNALS)? })
     }
 }
@@ -118,15 +119,20 @@ fn supervise(
         }
         scope.spawn(|| control.follow(&progress));
         let ended = wait(&mut emulator, start + boot.request.timeout, &failed);
+        let standing = match &ended {
+            Ok(End::Deadline) => monitor::standing(&files.monitor),
+            _ => String::new(),
+        };
         drop(emulator);
         ports.iter().for_each(Port::wake);
-        ended
+        ended.map(|ended| (ended, standing))
     });
     let progress = progress.into_inner().unwrap_or_default();
     let wall = start.elapsed();
-    let how = match ended? {
+    let (ended, standing) = ended?;
+    let how = match ended {
         End::Emulator(how) => how,
-        End::Deadline => return Err(timed_out(boot, &progress)),
+        End::Deadline => return Err(timed_out(boot, &progress, standing)),
         End::Signal(signal) => return Err(LabError::Stopped { signal }),
     };
     if let Some(error) = failed.into_inner().unwrap_or_default() {
@@ -142,12 +148,12 @@ fn supervise(
     Ok(Ended { progress, start, wall })
 }
 
-fn timed_out(boot: &Boot<'_>, progress: &Progress) -> LabError {
+fn timed_out(boot: &Boot<'_>, progress: &Progress, standing: String) -> LabError {
     let console = match progress.started {
         Some(_) => String::new(),
         None => boot.files.console_tail(),
     };
-    LabError::TimedOut { after: boot.request.timeout, console }
+    LabError::TimedOut { after: boot.request.timeout, console, standing }
 }
 
 /// Why waiting ended.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use atoll_marker::{LEN, Marker};
+use atoll_testkit::{Need, skip};
 
 const PROGRAM: &str = r#"
 #include "atoll_marker.h"
@@ -32,7 +33,7 @@ fn compile(program: &str, name: &str) -> Option<(Output, PathBuf)> {
     match compiler.output() {
         Ok(output) => Some((output, binary)),
         Err(error) => {
-            eprintln!("not tested here: cc: {error}");
+            skip(Need::Compiler, error);
             None
         }
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use atoll_measure::{BUFFER_MIN, Options, Part, measure};
 use atoll_placement::{Kernel, LiveKernel};
+use atoll_testkit::{Need, skip};
 use atoll_topology::{Machine, Quantity};
 
 use crate::support::{brief, of};
@@ -20,10 +21,7 @@ fn independent(cpu: u32) -> Option<String> {
     let source = Path::new(&folder).join("independent/latency.c");
     let mut cc = Command::new("cc");
     cc.args(["-O3", "-pthread", "-Wall", "-Werror", "-o"]).arg(&program).arg(source);
-    let Ok(compiled) = cc.output() else {
-        eprintln!("not tested here: no C compiler");
-        return None;
-    };
+    let compiled = cc.output().map_err(|error| skip(Need::Compiler, error)).ok()?;
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
     let megabytes = (BUFFER_MIN.0 >> 20).to_string();
     let cpu = cpu.to_string();

@@ -116,7 +116,7 @@ pub fn supervise(
     tell: &mut dyn FnMut(&Obstacle),
 ) -> Result<Outcome, LaunchError> {
     let taken = taken_signals(supervision.is_alone);
-    sys::expect_children();
+    sys::default_signal(signal::CHLD);
     let mask = sys::block_signals(&taken)?;
     let result = watch(plan, programs, supervision, &calls, tell, (&taken, mask));
     sys::set_signal_mask(mask)?;

@@ -11,6 +11,7 @@ use atoll_process::inspect::{
     identify, memory,
 };
 use atoll_sys::{Root, page_size};
+use atoll_testkit::{Need, skip};
 use atoll_topology::Machine;
 
 const TOUCHED: usize = 4096;
@@ -61,7 +62,7 @@ fn pages_that_are_touched_are_counted_and_the_sum_is_the_kernels() {
         // Other tests run in this process meanwhile and allocate: one undisturbed look will do.
         for _ in 0..200 {
             let Some([before, after, resident]) = touch(source, length) else {
-                return eprintln!("not tested here: numa_maps cannot be read");
+                return skip(Need::Permission, "numa_maps cannot be read");
             };
             let found = after.saturating_sub(before).abs_diff(length as u64);
             if found < slack && after <= resident + slack {
@@ -86,7 +87,7 @@ fn transparent_huge_pages_are_counted_as_smaps_counts_them() {
     const BYTES: usize = 4 << 20;
     let kernel = Arc::new(LiveKernel::new());
     let Some(huge) = kernel.huge_page_size() else {
-        return eprintln!("not tested here: no transparent huge pages");
+        return skip(Need::HugePages, "the kernel has no transparent huge pages");
     };
     let arena = Arena::new(Arc::new(Machine::discover().unwrap()), kernel, None);
     let mut buffer = arena.allocate(None, BYTES.next_multiple_of(huge)).unwrap();
@@ -100,9 +101,8 @@ fn transparent_huge_pages_are_counted_as_smaps_counts_them() {
     assert_eq!(found, Some(counted));
     assert_eq!(buffer.as_slice()[BYTES - 1], 1);
     if counted < BYTES as u64 {
-        eprintln!(
-            "not tested here: transparent huge pages are off, or too few are free: {counted}"
-        );
+        let reason = "transparent huge pages are off, or too few are free";
+        skip(Need::HugePages, format!("{reason}: {counted} bytes"));
     }
 }
 
@@ -122,7 +122,7 @@ fn a_sample_adds_up_to_the_kernels_own_sum() {
         let memory =
             memory::read(root, homes, nodes, page_size, pid, &options, &mut missing).unwrap();
         let Method::Sampled { looked, resident, .. } = memory.method else {
-            return eprintln!("not tested here: move_pages is forbidden");
+            return skip(Need::Permission, "move_pages is forbidden");
         };
         assert!(resident > 0 && resident <= looked);
         assert!(memory.resident().abs_diff(status_bytes("VmRSS")) < 64 << 20);

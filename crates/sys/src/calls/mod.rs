@@ -34,7 +34,7 @@ pub use policy::{
 };
 pub use shared::{SharedWords, futex_wait, futex_wake};
 pub use signals::{
-    SignalMask, TakenSignal, block_signals, expect_children, is_signal_ignored, set_signal_mask,
+    SignalMask, TakenSignal, block_signals, default_signal, is_signal_ignored, set_signal_mask,
     signal, signal_name, wait_signal,
 };
 pub use threads::{CpuAndNode, getcpu, gettid, sched_getaffinity, sched_setaffinity};
@@ -46,7 +46,7 @@ fn permitted<T>(result: Result<T, CallError>) -> Option<T> {
         Err(error)
             if matches!(error.kind(), CallErrorKind::Refused | CallErrorKind::Unsupported) =>
         {
-            eprintln!("not tested here: {error}");
+            atoll_testkit::skip(atoll_testkit::Need::Permission, error);
             None
         }
         result => Some(result.unwrap()),

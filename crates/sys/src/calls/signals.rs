@@ -136,11 +136,12 @@ pub fn is_signal_ignored(number: i32) -> bool {
     result == 0 && action.sa_sigaction == libc::SIG_IGN
 }
 
-/// Gives `SIGCHLD` its default action: where a parent left it ignored, children vanish without
-/// telling how they ended.
-pub fn expect_children() {
-    // SAFETY: no handler of ours is installed, and the default action of SIGCHLD is none.
-    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+/// Gives a signal its default action, also where a parent left it ignored. With `SIGCHLD` ignored,
+/// children vanish without telling how they ended.
+#[doc(alias = "sigaction")]
+pub fn default_signal(number: i32) {
+    // SAFETY: the default action runs no code of the process; an unknown number is refused.
+    unsafe { libc::signal(number, libc::SIG_DFL) };
 }
 
 fn set_of(numbers: &[i32]) -> libc::sigset_t {
@@ -179,9 +180,14 @@ mod tests {
     }
 
     #[test]
-    fn rust_programs_ignore_a_broken_pipe_and_no_other_signal() {
+    fn rust_programs_ignore_a_broken_pipe_and_what_their_parents_ignored() {
         assert!(is_signal_ignored(libc::SIGPIPE));
         assert!(!is_signal_ignored(signal::USR2));
+        // SAFETY: no code runs for a signal that is ignored.
+        unsafe { libc::signal(signal::WINCH, libc::SIG_IGN) };
+        assert!(is_signal_ignored(signal::WINCH));
+        default_signal(signal::WINCH);
+        assert!(!is_signal_ignored(signal::WINCH));
     }
 
     #[test]

@@ -44,18 +44,20 @@ fn a_part_without_its_run_is_an_error_of_our_own() {
 
 #[test]
 fn flags_that_have_no_meaning_are_told() {
-    for flags in [
-        &["--experiment", "5"][..],
-        &["--experiment", "1", "--threads", "2"],
-        &["--kind", "dependent", "--size", "64KiB", "--operation", "write"],
-        &["--scale", "0"],
-        &["--placement", "everywhere"],
-        &["--placement", "replicate"],
-        &["--reproduce", "nobody"],
+    for (flags, words) in [
+        (&["--experiment", "5"][..], "1, 2, 3, 4 or all"),
+        (&["--experiment", "1", "--threads", "2"], "cannot be used with"),
+        (&["--kind", "dependent", "--size", "64KiB", "--operation", "write"], "are reads"),
+        (&["--scale", "0"], "between 1 and 4096"),
+        (&["--placement", "everywhere"], "expected one of default, aligned"),
+        (&["--placement", "replicate"], "'replicate'"),
+        (&["--reproduce", "nobody"], "kiefer"),
     ] {
-        assert!(!bench(flags).failed(2).is_empty(), "{flags:?}");
+        let message = bench(flags).failed(2);
+        assert!(message.contains(words), "{flags:?}: {message}");
     }
-    assert!(!tools(&["bench", "memory", "--accesses", "1,2"]).failed(2).is_empty());
+    let message = tools(&["bench", "memory", "--accesses", "1,2"]).failed(2);
+    assert!(message.contains("one number of accesses, or four"), "{message}");
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 use atoll_sys::{kill_process, signal};
+use atoll_testkit::{Need, skip};
 use serde_json::Value;
 
 use crate::support::tools;
@@ -192,12 +193,10 @@ fn shared(pids: &[i32]) -> u64 {
 #[test]
 fn a_database_lives_where_run_put_it_and_where_says_what_the_kernel_says() {
     let Some(programs) = Programs::find() else {
-        eprintln!("skipped: PostgreSQL with pgbench is not installed");
-        return;
+        return skip(Need::Postgresql, "/usr/lib/postgresql/*/bin has no pgbench");
     };
     let Some(directory) = cluster(&programs) else {
-        eprintln!("skipped: a PostgreSQL cluster cannot be made here");
-        return;
+        return skip(Need::Postgresql, "initdb cannot make a cluster");
     };
     let reports = tempfile::tempdir().unwrap();
     let report = reports.path().join("report.json");

@@ -85,26 +85,26 @@ fn text_is_a_table_with_the_conditions_above_it() {
 
 #[test]
 fn flags_that_have_no_meaning_are_told() {
-    for flags in [
-        &["aggregate", "--rows", "0"][..],
-        &["aggregate", "--rows", "2^40"],
-        &["aggregate", "--keys", "odd"],
-        &["aggregate", "--variant", "best"],
-        &["aggregate", "--rivals", "none,duckdb"],
-        &["aggregate", "--rivals", "oracle"],
-        &["aggregate", "--threads", "0"],
-        &["aggregate", "--runs", "0"],
-        &["aggregate", "--patience", "-1"],
-        &["aggregate", "-o", "run.svg"],
-        &["aggregate", "-o", "run.pdf"],
-        &["join", "--matches", "0"],
-        &["join", "--matches", "110%"],
-        &["join", "--build", "2^31", "--matches", "10%"],
-        &["partition", "--fan-out", "1000"],
-        &["partition", "--fan-out", "2^20"],
+    for (flags, words) in [
+        (&["aggregate", "--rows", "0"][..], "1 to 2^32"),
+        (&["aggregate", "--rows", "2^40"], "1 to 2^32"),
+        (&["aggregate", "--keys", "odd"], "dense, sparse, zipf, hot"),
+        (&["aggregate", "--variant", "best"], "auto, local, naive, ring"),
+        (&["aggregate", "--rivals", "none,duckdb"], "not both"),
+        (&["aggregate", "--rivals", "oracle"], "duckdb, polars, datafusion, none"),
+        (&["aggregate", "--threads", "0"], "1..=8192"),
+        (&["aggregate", "--runs", "0"], "1..=1000"),
+        (&["aggregate", "--patience=-1"], "0.001 to 1000000"),
+        (&["aggregate", "-o", "run.svg"], ".txt or .json"),
+        (&["aggregate", "-o", "run.pdf"], "run.pdf"),
+        (&["join", "--matches", "0"], "0.1% to 100%"),
+        (&["join", "--matches", "110%"], "0.1% to 100%"),
+        (&["join", "--build", "2^31", "--matches", "10%"], "21474836480"),
+        (&["partition", "--fan-out", "1000"], "power of two up to 16384"),
+        (&["partition", "--fan-out", "2^20"], "power of two up to 16384"),
     ] {
         let message = tools(&[&["bench"], flags].concat()).failed(2);
-        assert!(!message.is_empty(), "{flags:?}");
+        assert!(message.contains(words), "{flags:?}: {message}");
     }
 }
 

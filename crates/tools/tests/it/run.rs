@@ -6,6 +6,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Output, Stdio};
 
 use atoll_sys::{kill_process, signal};
+use atoll_testkit::{Need, default_signals, skip};
 use serde_json::Value;
 
 /// Says what the kernel holds for the program: affinity, nodes allowed, policy of its first mapping.
@@ -13,6 +14,7 @@ const SHOW: &str =
     "grep _allowed_list /proc/self/status; head -1 /proc/self/numa_maps | cut -d' ' -f2";
 
 fn atoll(arguments: &[&str]) -> Command {
+    default_signals();
     let mut command = Command::new(env!("CARGO_BIN_EXE_atoll-tools"));
     command.arg("run").args(arguments).env("NO_COLOR", "1").stdin(Stdio::null());
     command
@@ -99,8 +101,8 @@ fn the_program_has_the_same_affinity_and_policy_as_under_numactl() {
         &["-C", "!0", "-i", "all"],
     ];
     let rival = "numactl";
-    if Command::new(rival).arg("--show").output().is_err() {
-        return;
+    if let Err(error) = Command::new(rival).arg("--show").output() {
+        return skip(Need::Numactl, error);
     }
     let one_cpu = atoll_topology::Machine::discover().unwrap().cpus.len() == 1;
     for flags in flags.iter().filter(|flags| !(one_cpu && flags.contains(&"!0"))) {
@@ -136,7 +138,7 @@ fn without_anything_to_watch_atoll_becomes_the_program() {
 
 #[test]
 fn all_asks_for_cpus_outside_of_the_affinity_mask_by_node_too() {
-    let Ok(machine) = atoll_topology::Machine::discover() else { return };
+    let machine = atoll_topology::Machine::discover().unwrap();
     let node = machine.nodes_with_cpus().next().unwrap();
     let (first, id) = (node.cpus.iter().next().unwrap().to_string(), node.id.to_string());
     let within = |flags: &[&str]| {
@@ -160,24 +162,28 @@ fn what_is_refused_is_said_and_left_out_or_refuses_the_start() {
 
 #[test]
 fn flags_that_contradict_each_other_or_mean_nothing_are_usage_errors() {
-    for flags in [
-        &["-m", "0", "-i", "0"][..],
-        &["-m", "0", "--placement", "spread"],
-        &["-m", "same"],
-        &["-m", "netdev:eth0"],
-        &["-m", "08"],
-        &["-p", "0-1"],
-        &["--instances", "0"],
-        &["--instances", "1000000000"],
-        &["--grace", "x"],
-        &["--env", "x"],
-        &["--placement", "replicate"],
-        &["--placement", "alined"],
-        &["--instances", "1", "--env", "A={domain}"],
+    for (flags, words) in [
+        (&["-m", "0", "-i", "0"][..], "'--membind <NODES>' cannot be used with '--interleave"),
+        (&["-m", "0", "--placement", "spread"], "cannot be used with '--placement"),
+        (&["-m", "same"], "'same'"),
+        (&["-m", "netdev:eth0"], "/sys/class/net/DEVICE/device/numa_node"),
+        (&["-m", "08"], "leading zero"),
+        (&["-p", "0-1"], "--preferred-many"),
+        (&["--instances", "0"], "1 to 1024, nodes or domains"),
+        (&["--instances", "1000000000"], "1 to 1024, nodes or domains"),
+        (&["--grace", "x"], "500ms"),
+        (&["--env", "x"], "NAME=VALUE"),
+        (&["--placement", "replicate"], "replicate"),
+        (&["--placement", "alined"], "did you mean 'aligned'?"),
+        (&["--instances", "1", "--env", "A={domain}"], "--instances domains"),
     ] {
-        assert_eq!(code(&[flags, &["true"]].concat()), Some(2), "{flags:?}");
+        let ran = output(&[flags, &["true"]].concat());
+        assert_eq!(ran.status.code(), Some(2), "{flags:?}");
+        assert!(text(&ran.stderr).contains(words), "{flags:?}: {}", text(&ran.stderr));
     }
-    assert_eq!(code(&["-N", "0"]), Some(2), "no program");
+    let ran = output(&["-N", "0"]);
+    assert_eq!(ran.status.code(), Some(2), "no program");
+    assert!(text(&ran.stderr).contains("<CMD>"), "{}", text(&ran.stderr));
 }
 
 #[test]
@@ -250,6 +256,20 @@ fn a_signal_stops_all_instances_and_kills_those_that_do_not_end() {
 }
 
 #[test]
+fn a_signal_that_the_parent_ignored_stays_ignored() {
+    let run = [env!("CARGO_BIN_EXE_atoll-tools"), "run", "--instances", "1", "--grace", "100ms"];
+    let script = format!("trap '' INT; exec {} sh -c 'echo ready; exec sleep 1000'", run.join(" "));
+    let mut shell = Command::new("sh");
+    let mut child = shell.args(["-c", &script]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "[0] ready\n");
+    kill_process(child.id() as i32, signal::INT).unwrap();
+    kill_process(child.id() as i32, signal::TERM).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(143), "the second signal ended it");
+}
+
+#[test]
 fn signals_reach_a_watched_program_which_decides_how_it_ends() {
     for (number, name) in [(signal::TERM, "TERM"), (signal::USR1, "USR1"), (signal::HUP, "HUP")] {
         let script = format!("trap 'exit 3' {name}; echo ready; while :; do sleep 0.02; done");
@@ -295,7 +315,7 @@ fn a_report_tells_what_was_achieved() {
     assert_eq!(instance["exit_code"], 4);
     assert!(instance["faults_minor"].as_u64().unwrap() > 1000, "{report:#}");
     if instance["samples"].as_u64().unwrap() == 0 || !found.stderr.is_empty() {
-        return; // no numa_maps here, or the policy refused: said in the report and on stderr
+        return skip(Need::Permission, "no numa_maps, or the policy was refused");
     }
     let bytes: u64 = instance["pages_peak"]
         .as_array()

@@ -3,6 +3,8 @@
 use std::fs;
 use std::process::Command;
 
+use atoll_testkit::{Need, skip};
+
 use crate::support::{tools, tools_in};
 
 #[test]
@@ -24,9 +26,9 @@ fn one_json_document_holds_structure_and_facts() {
 
 #[test]
 fn hardware_is_what_numactl_prints_but_for_the_free_memory() {
-    let Ok(numactl) = Command::new("numactl").arg("-H").output() else {
-        eprintln!("skipped: numactl is not installed");
-        return;
+    let numactl = match Command::new("numactl").arg("-H").output() {
+        Ok(output) => output,
+        Err(error) => return skip(Need::Numactl, error),
     };
     let without_free = |text: &str| -> Vec<String> {
         text.lines().filter(|line| !line.contains(" free: ")).map(str::to_owned).collect()
@@ -79,8 +81,8 @@ fn every_suffix_has_its_format_and_an_unknown_one_is_refused() {
     }
     let error = tools_in(home.path(), &["topo", "-o", "m.pdf"]).failed(2);
     assert!(error.contains("m.pdf") && error.contains(".svg"), "{error}");
-    tools(&["topo", "--json", "-H"]).failed(2);
-    tools(&["topo", "-H", "check"]).failed(2);
+    assert!(tools(&["topo", "--json", "-H"]).failed(2).contains("--json and another format"));
+    assert!(tools(&["topo", "-H", "check"]).failed(2).contains("belong to 'topo' itself"));
 }
 
 #[test]

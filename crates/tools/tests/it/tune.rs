@@ -46,8 +46,13 @@ fn what_is_tuned_is_kept_with_the_machines_facts_and_used_by_later_commands() {
 
 #[test]
 fn flags_that_have_no_meaning_are_told() {
-    for flags in [&["--rows", "0"][..], &["--runs", "0"], &["--threads", "0"], &["--rows", "many"]]
-    {
-        assert!(!tools(&[&["tune"], flags].concat()).failed(2).is_empty(), "{flags:?}");
+    for (flags, words) in [
+        (["--rows", "0"], "'--rows <N>': choose 1 to 2^32"),
+        (["--runs", "0"], "1..=1000"),
+        (["--threads", "0"], "1..=8192"),
+        (["--rows", "many"], "write it as 2^20 or 1000000"),
+    ] {
+        let message = tools(&[&["tune"], &flags[..]].concat()).failed(2);
+        assert!(message.contains(words), "{flags:?}: {message}");
     }
 }

@@ -65,7 +65,9 @@ fn a_process_that_is_not_there_is_an_answer_with_a_code_of_its_own() {
         assert_eq!(output.status.code(), Some(1), "{output:?}");
         assert!(String::from_utf8_lossy(&output.stderr).contains("error: no process"));
     }
-    assert_eq!(output(&["1", "--watch", "0"]).status.code(), Some(2));
+    let output = output(&["1", "--watch", "0"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("seconds from 0.1 to 86400"));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 use std::process::Command;
 
 use atoll_sys::Root;
-use atoll_testkit::machines;
+use atoll_testkit::{Need, machines, skip};
 use atoll_topology::formats::numactl::{self, Columns, HardwareError, NO_NUMA};
 use atoll_topology::{Bytes, CpuSet, Machine, Source};
 
@@ -118,7 +118,8 @@ fn a_file_of_the_kernel_that_cannot_be_understood_is_named() {
 fn shell(line: &str) -> Option<String> {
     let output = Command::new("sh").args(["-c", line]).output().unwrap();
     if !output.status.success() {
-        eprintln!("not tested here: {line}: {}", String::from_utf8_lossy(&output.stderr));
+        let need = if output.status.code() == Some(127) { Need::Numactl } else { Need::Permission };
+        skip(need, format!("{line}: {}", String::from_utf8_lossy(&output.stderr)));
         return None;
     }
     Some(String::from_utf8(output.stdout).unwrap())

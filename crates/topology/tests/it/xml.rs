@@ -1,7 +1,7 @@
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-use atoll_testkit::machines;
+use atoll_testkit::{Need, machines, skip};
 use atoll_topology::formats::xml;
 use atoll_topology::{
     Bytes, Cache, CacheKind, Conditions, CpuId, CpuSet, CpuTimeLimit, Fact, HugePages, Knowledge,
@@ -224,10 +224,7 @@ fn lstopo(file: &std::path::Path, format: &str) -> Option<String> {
         .args(["-i".as_ref(), file.as_os_str(), "--of".as_ref(), format.as_ref()])
         .env("HWLOC_XML_VERBOSE", "1")
         .output();
-    let Ok(output) = output else {
-        eprintln!("not tested here: lstopo-no-graphics is not installed");
-        return None;
-    };
+    let output = output.map_err(|error| skip(Need::Lstopo, error)).ok()?;
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && errors.is_empty(), "{format}: {errors}");
     Some(String::from_utf8(output.stdout).unwrap())
@@ -257,9 +254,9 @@ fn lstopo_reads_what_is_written_and_writes_the_same_machine() {
 
 #[test]
 fn what_lstopo_writes_of_this_machine_is_what_discovery_finds() {
-    let Ok(output) = Command::new("lstopo-no-graphics").args(["--of", "xml"]).output() else {
-        eprintln!("not tested here: lstopo-no-graphics is not installed");
-        return;
+    let output = match Command::new("lstopo-no-graphics").args(["--of", "xml"]).output() {
+        Ok(output) => output,
+        Err(error) => return skip(Need::Lstopo, error),
     };
     let read = parsed(&String::from_utf8(output.stdout).unwrap()).machine;
     let found = Machine::discover().unwrap();

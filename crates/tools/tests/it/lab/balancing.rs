@@ -1,11 +1,11 @@
 //! Automatic NUMA balancing: pages follow a program that was moved when it is on, and stay when it is off
 //! or a policy binds them.
 
-use super::guest::{by_node, run};
+use super::guest::{FOUR_NODES, by_node};
 
 #[test]
 fn pages_follow_a_moved_program_only_with_balancing_and_without_a_policy() {
-    let Some(printed) = run("westmere-ex-4", &["--cpus", "2"], "balancing.sh") else { return };
+    let Some(printed) = FOUR_NODES.printed() else { return };
     let after = printed.lines("after", 2);
     let on_node = |label: &str, node: u32| {
         let line = after.iter().find(|line| line[0] == label).expect("a line for each");

@@ -1,11 +1,11 @@
 //! Booting a guest and reading what its script prints.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
+use atoll_testkit::{Need, guests, skip};
 use serde_json::Value;
 
 /// One guest at a time: each keeps all cpus busy.
@@ -58,14 +58,14 @@ pub(super) fn counted(machine: &str, flags: &[&str], command: &[&str]) -> Option
     let plugin = Path::new(env!("CARGO_BIN_EXE_atoll-tools")).with_file_name("libatoll_plugin.so");
     let missing = (!plugin.is_file()).then(|| format!("{} is not there", plugin.display()));
     if let Some(obstacle) = obstacle().or(missing) {
-        let _ = writeln!(std::io::stderr(), "skipped: the lab is not set up: {obstacle}");
+        skip(Need::Lab, obstacle);
         return None;
     }
     let agent = env!("CARGO_BIN_EXE_atoll-tools");
     let home = tempfile::tempdir().expect("a temporary directory");
     let record = home.path().join("record.json").display().to_string();
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let output = retried(|| {
+    let output = guests::boot(|| {
         lab(&["run", "--machine", machine, "--count", "region", "--timeout", "150s"])
             .args(flags)
             .args(["--report", &record, "--", agent])
@@ -81,40 +81,87 @@ pub(super) fn counted(machine: &str, flags: &[&str], command: &[&str]) -> Option
     Some((document, serde_json::from_str(&record).expect("a JSON document")))
 }
 
-/// On a busy host an emulator of many cpus can come to a stop on its own lock: once more, then.
-fn retried(attempt: impl Fn() -> Output) -> Output {
-    let again = (0..3).map(|_| attempt()).find(|output| output.status.code() != Some(124));
-    again.unwrap_or_else(attempt)
+/// A machine and the scripts that run there one after the other: it is booted once, for all tests that
+/// ask for it.
+pub(super) struct Guest {
+    /// A file of `tests/lab` or a machine that ships.
+    machine: &'static str,
+    flags: &'static [&'static str],
+    scripts: &'static [&'static str],
+    run: OnceLock<Run>,
 }
 
-/// Boots a machine (a file of `tests/lab` or one that ships) and runs a script there; none, and said
-/// so, where no guest can be booted.
-pub(super) fn run(machine: &str, flags: &[&str], script: &str) -> Option<Printed> {
-    if let Some(obstacle) = obstacle() {
-        // Not `eprintln!`, which the test harness keeps to itself.
-        let _ = writeln!(std::io::stderr(), "skipped: the lab is not set up: {obstacle}");
-        return None;
+/// How a guest's run went.
+enum Run {
+    /// The lab is not set up, and why.
+    Obstacle(String),
+    Failed(String),
+    Done(Printed),
+}
+
+/// A fully connected machine of four nodes.
+pub(super) static FOUR_NODES: Guest = Guest {
+    machine: "westmere-ex-4",
+    flags: &["--cpus", "2", "--balancing", "off"],
+    // The last leaves its shell in a cpuset.
+    scripts: &["strategies.sh", "balancing.sh", "cpuset.sh"],
+    run: OnceLock::new(),
+};
+
+/// Eight nodes with the published distances.
+pub(super) static EIGHT_NODES: Guest = Guest {
+    machine: "symas-8",
+    flags: &["--cpus", "1", "--balancing", "off"],
+    scripts: &["strategies.sh", "topo.sh"],
+    run: OnceLock::new(),
+};
+
+/// Nodes of different sizes, one of them of memory only.
+pub(super) static UNEVEN: Guest = Guest {
+    machine: "uneven.toml",
+    flags: &["--balancing", "off"],
+    scripts: &["strategies.sh"],
+    run: OnceLock::new(),
+};
+
+impl Guest {
+    /// What its scripts printed; none, and said so, where no guest can be booted.
+    pub(super) fn printed(&self) -> Option<&Printed> {
+        match self.run.get_or_init(|| obstacle().map_or_else(|| self.boot(), Run::Obstacle)) {
+            Run::Done(printed) => Some(printed),
+            Run::Failed(error) => panic!("{error}"),
+            Run::Obstacle(obstacle) => {
+                skip(Need::Lab, obstacle);
+                None
+            }
+        }
     }
-    let scripts = scripts();
-    let file = scripts.join(machine);
-    let machine = if file.exists() { file.display().to_string() } else { machine.to_owned() };
-    let scripts = scripts.display().to_string();
-    let agent = env!("CARGO_BIN_EXE_atoll-tools");
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let attempt = || {
-        lab(&["run", "--machine", &machine, "--count", "off", "--timeout", "200s"])
-            .args(flags)
-            .args(["--with", &scripts, "--with", agent])
-            .args(["--env", &format!("LAB={scripts}"), "--env", &format!("AGENT={agent}")])
-            .args(["--", "sh", &format!("{scripts}/{script}")])
-            .output()
-            .expect("the binary starts")
-    };
-    let output = retried(attempt);
-    let (out, err) =
-        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "{}\n{out}\n{err}", output.status);
-    Some(Printed(out.into_owned()))
+
+    fn boot(&self) -> Run {
+        let scripts = scripts();
+        let file = scripts.join(self.machine);
+        let machine =
+            if file.exists() { file.display().to_string() } else { self.machine.to_owned() };
+        let scripts = scripts.display().to_string();
+        let agent = env!("CARGO_BIN_EXE_atoll-tools");
+        let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let output = guests::boot(|| {
+            lab(&["run", "--machine", &machine, "--count", "off", "--timeout", "300s"])
+                .args(self.flags)
+                .args(["--with", &scripts, "--with", agent])
+                .args(["--env", &format!("LAB={scripts}"), "--env", &format!("AGENT={agent}")])
+                .args(["--", "sh", &format!("{scripts}/all.sh")])
+                .args(self.scripts)
+                .output()
+                .expect("the binary starts")
+        });
+        let (out, err) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        match output.status.success() {
+            true => Run::Done(Printed(out.into_owned())),
+            false => Run::Failed(format!("{}\n{out}\n{err}", output.status)),
+        }
+    }
 }
 
 /// `0=2048,1=3` by node.

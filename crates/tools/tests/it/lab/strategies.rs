@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::guest::{Printed, by_node, run};
+use super::guest::{EIGHT_NODES, FOUR_NODES, Printed, UNEVEN, by_node};
 
 /// What a program is expected to have: (strategy, instance, cpus, nodes that hold its pages alike).
 type Expected = (&'static str, u32, &'static str, &'static [u32]);
@@ -13,11 +13,7 @@ const PAGES: u64 = 2048;
 
 #[test]
 fn strategies_hold_on_a_fully_connected_machine_of_four_nodes() {
-    let Some(printed) =
-        run("westmere-ex-4", &["--cpus", "2", "--balancing", "off"], "strategies.sh")
-    else {
-        return;
-    };
+    let Some(printed) = FOUR_NODES.printed() else { return };
     let expected: &[Expected] = &[
         ("aligned", 0, "0-1", &[0]),
         ("aligned", 1, "2-3", &[1]),
@@ -42,16 +38,14 @@ fn strategies_hold_on_a_fully_connected_machine_of_four_nodes() {
         ("interleave-two", 0, "0-1", &[0, 1]),
         ("preferred-many", 0, "0-1", &[1]),
     ];
-    check(&printed, expected);
-    are_free(&printed, "0-7");
+    check(printed, expected);
+    are_free(printed, "0-7");
     assert_eq!(printed.lines("balancing", 1), [["0"]], "balancing was to be off");
 }
 
 #[test]
 fn strategies_hold_on_an_uneven_machine_with_a_node_of_memory_only() {
-    let Some(printed) = run("uneven.toml", &["--balancing", "off"], "strategies.sh") else {
-        return;
-    };
+    let Some(printed) = UNEVEN.printed() else { return };
     let expected: &[Expected] = &[
         ("aligned", 0, "0-2", &[0]),
         ("aligned", 1, "3", &[1]),
@@ -70,16 +64,13 @@ fn strategies_hold_on_an_uneven_machine_with_a_node_of_memory_only() {
         ("membind", 0, "0-2", &[1]),
         ("physcpubind", 0, "0", &[0]),
     ];
-    check(&printed, expected);
-    are_free(&printed, "0-8");
+    check(printed, expected);
+    are_free(printed, "0-8");
 }
 
 #[test]
 fn strategies_hold_on_eight_nodes_with_the_published_distances() {
-    let Some(printed) = run("symas-8", &["--cpus", "1", "--balancing", "off"], "strategies.sh")
-    else {
-        return;
-    };
+    let Some(printed) = EIGHT_NODES.printed() else { return };
     let all: &[u32] = &[0, 1, 2, 3, 4, 5, 6, 7];
     let expected: &[Expected] = &[
         ("aligned", 0, "0", &[0]),
@@ -103,8 +94,8 @@ fn strategies_hold_on_eight_nodes_with_the_published_distances() {
         ("preferred(1)", 0, "0-7", &[1]),
         ("membind", 0, "0", &[1]),
     ];
-    check(&printed, expected);
-    are_free(&printed, "0-7");
+    check(printed, expected);
+    are_free(printed, "0-7");
 }
 
 #[track_caller]
