@@ -159,8 +159,12 @@ fn run_seed(
                 "seed {seed}, query {number}: {kind}: {what:.300}; making it smaller"
             ));
             let script = options.out.join(format!("{seed}-{number}-{kind}.sql"));
+            // Whole at first: making it smaller takes long where answers are waited for in vain.
+            let header = format!("-- {}\n", one_line(&what));
+            write_script(&script, seed, &case, setting.as_ref(), kind, &header)?;
             let small = minimal(&case, setting.as_ref(), kind, engines);
-            write_script(&script, seed, &small, setting.as_ref(), kind, engines)?;
+            let header = shown_outcomes(&small, setting.as_ref(), engines);
+            write_script(&script, seed, &small, setting.as_ref(), kind, &header)?;
             report.findings.push(Finding { kind, script, what });
         }
     }
@@ -210,7 +214,7 @@ fn findings(
 
 /// Runs that the search for a smaller case may take; fewer where each may last until patience ends.
 const TRIALS_MAX: usize = 400;
-const LOST_TRIALS_MAX: usize = 30;
+const LOST_TRIALS_MAX: usize = 10;
 
 /// The outcome that is right, and the one under a setting.
 fn outcomes(case: &Case, setting: Option<&Setting>, engines: &mut Engines) -> (Outcome, Outcome) {
@@ -238,22 +242,26 @@ fn write_script(
     case: &Case,
     setting: Option<&Setting>,
     kind: &str,
-    engines: &mut Engines,
+    header: &str,
 ) -> Result<()> {
-    let (expected, found) = outcomes(case, setting, engines);
-    let (of_expected, shown) = match setting {
-        None => ("DuckDB", Setting::reference()),
-        Some(setting) => ("the reference", setting.clone()),
-    };
-    let mut text = format!("-- seed {seed}: {kind}\n-- {shown}\n");
-    for (name, outcome) in [(of_expected, &expected), ("found", &found)] {
-        text += &format!("-- {name}: {}\n", Shown(outcome));
-    }
+    let shown = setting.cloned().unwrap_or_else(Setting::reference);
+    let mut text = format!("-- seed {seed}: {kind}\n-- {shown}\n{header}");
     let statements = shown.statements().into_iter().chain(case.setup());
     for statement in statements.chain([case.query.to_string()]) {
         writeln!(text, "{statement};")?;
     }
     std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))
+}
+
+/// What is right and what was found, as comments.
+fn shown_outcomes(case: &Case, setting: Option<&Setting>, engines: &mut Engines) -> String {
+    let (expected, found) = outcomes(case, setting, engines);
+    let of_expected = if setting.is_some() { "the reference" } else { "DuckDB" };
+    format!("-- {of_expected}: {}\n-- found: {}\n", Shown(&expected), Shown(&found))
+}
+
+fn one_line(text: &str) -> String {
+    text.replace(['\n', '\r'], " ")
 }
 
 /// An outcome on one line.
@@ -266,14 +274,14 @@ impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Outcome::Lost(what) | Outcome::Error(what) => {
-                f.write_str(&what.replace(['\n', '\r'], " "))
+                f.write_str(&one_line(what))
             }
             Outcome::Rows(answer) => {
                 write!(f, "{} rows", answer.values.len())?;
                 for row in answer.values.iter().take(ROWS_SHOWN) {
                     let values = row.iter().map(|value| value.as_deref().unwrap_or("NULL"));
                     let row = values.collect::<Vec<_>>().join(", ");
-                    write!(f, " ({})", row.replace(['\n', '\r'], " "))?;
+                    write!(f, " ({})", one_line(&row))?;
                 }
                 Ok(())
             }

@@ -28,6 +28,11 @@ pub enum Cause {
 }
 
 impl Cause {
+    /// Whether the machine has no node or cpu of that name.
+    pub fn is_no_such(self) -> bool {
+        matches!(self, Self::NoSuchNode | Self::NoSuchCpu)
+    }
+
     /// Whether this machine or kernel can never do it, whatever the rights.
     pub fn is_not_here(self) -> bool {
         matches!(self, Self::NoSuchNode | Self::NoSuchCpu | Self::NothingThere | Self::KernelTooOld)

@@ -100,6 +100,13 @@ pub enum PlanError {
         /// Why each of its nodes cannot be used.
         obstacles: Vec<Obstacle>,
     },
+    /// Nodes or cpus that the machine does not have, or of which none has what it is to give: a
+    /// mistake in the command, where a placement that is refused may still be done without.
+    #[error("{}", listed(.obstacles))]
+    NotThere {
+        /// What is not there.
+        obstacles: Vec<Obstacle>,
+    },
     /// The strategy chooses its nodes itself.
     #[error("subset chooses its nodes itself; leave out -N, or use -N with -i instead of subset")]
     SubsetOfNodes,
@@ -121,7 +128,7 @@ impl Plan {
         let seats = seats(machine, request.instances, nodes.as_ref())?;
         let mut instances = Vec::with_capacity(seats.len());
         for (index, seat) in seats.iter().enumerate() {
-            let (bound, policy) = homes(machine, strategy, seat, nodes.as_ref())?;
+            let (bound, policy) = homes(machine, &request, strategy, seat, nodes.as_ref())?;
             instances.push(InstancePlan {
                 index,
                 node: seat.node,
@@ -264,14 +271,21 @@ impl Planner<'_> {
         if usable.is_empty() && found.is_empty() {
             return Err(PlanError::EmptySet { set: spec.clone() });
         }
+        let is_missing = found.iter().any(|it| it.cause.is_no_such());
+        if is_missing || usable.is_empty() && found.iter().all(|it| it.cause.is_not_here()) {
+            let obstacles = found.into_iter().filter(|it| it.cause.is_not_here()).collect();
+            return Err(PlanError::NotThere { obstacles });
+        }
         self.obstacles.extend(found);
         Ok(Some(usable).filter(|set| !set.is_empty()))
     }
 }
 
-/// Cpus and policy of an instance by its strategy; `nodes` are those of `-N`.
+/// Cpus and policy of an instance by its strategy; `nodes` are those of `-N`. A program alone under
+/// interleave is all parts at once: its threads are on all nodes, as its memory is.
 fn homes(
     machine: &Machine,
+    request: &Request,
     strategy: Option<Strategy>,
     seat: &Seat,
     nodes: Option<&NodeSet>,
@@ -281,6 +295,7 @@ fn homes(
     let homes = strategy.home_of(machine, seat.node)?;
     let cpus = match (strategy, homes.cpus) {
         (Strategy::Subset(_), cpus) => cpus,
+        (Strategy::Interleave, _) if request.instances.is_none() => free(),
         (_, Some(_)) => Some(seat.cpus.clone()),
         (_, None) => free(),
     };

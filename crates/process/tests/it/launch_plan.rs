@@ -149,6 +149,15 @@ fn kiefers_four_ways_to_place_one_instance_a_node() {
 }
 
 #[test]
+fn a_program_alone_under_interleave_runs_on_all_nodes() {
+    let machine = machines::four_nodes();
+    let alone = by(Strategy::Interleave, None);
+    assert_eq!(lines(&machine, &alone), ["- | interleave on nodes 0-3"]);
+    let on_two = Request { cpu_nodes: Some("1-2".parse().unwrap()), ..alone };
+    assert_eq!(lines(&machine, &on_two), ["4-11 | interleave on nodes 0-3"]);
+}
+
+#[test]
 fn a_policy_flag_replaces_the_memory_of_instances_and_node_flags_choose_their_nodes() {
     let machine = machines::four_nodes();
     let request = Request {

@@ -116,34 +116,44 @@ fn a_refused_call_leaves_the_other_in_force() {
 }
 
 #[test]
-fn nodes_that_are_not_there_not_allowed_or_empty_are_told_apart_and_left_out() {
+fn nodes_that_are_not_allowed_are_left_out() {
     let calls = Answers::default();
-    let found = probed(&restricted(), &flags("0,3,9", PolicyMode::Bind, "2-4"), &calls);
+    let found = probed(&restricted(), &flags("0,3", PolicyMode::Bind, "2-3"), &calls);
     assert_eq!(
         found,
-        [
-            ("sched_setaffinity", Cause::NoSuchNode),
-            ("sched_setaffinity", Cause::NotAllowed),
-            ("set_mempolicy", Cause::NoSuchNode),
-            ("set_mempolicy", Cause::NotAllowed),
-        ]
+        [("sched_setaffinity", Cause::NotAllowed), ("set_mempolicy", Cause::NotAllowed)]
     );
     let asked = calls.asked.into_inner().unwrap();
     assert_eq!(asked, ["sched_setaffinity 0-3", "set_mempolicy bind on node 2"]);
-
-    let uneven = machines::eight_uneven_nodes();
-    let found = probed(&uneven, &flags("5", PolicyMode::Bind, "6"), &Answers::default());
-    let nothing = Cause::NothingThere;
-    assert_eq!(found, [("sched_setaffinity", nothing), ("set_mempolicy", nothing)]);
 }
 
 #[test]
-fn cpus_outside_of_the_mask_are_told_from_cpus_that_are_not_there_and_left_out() {
-    let request = Request { cpus: Some("11-12,99".parse().unwrap()), ..Request::default() };
+fn nodes_and_cpus_that_do_not_exist_or_have_nothing_to_give_start_nothing() {
+    let refused = |machine: &Machine, request: &Request| match Plan::new(machine, request) {
+        Err(PlanError::NotThere { obstacles }) => {
+            obstacles.iter().map(|it| it.cause).collect::<Vec<_>>()
+        }
+        other => panic!("{other:?}"),
+    };
+    let (four, uneven) = (machines::four_nodes(), machines::eight_uneven_nodes());
+    let cpus = |set: &str| Request { cpus: Some(set.parse().unwrap()), ..Request::default() };
+    let bind = |threads, memory| flags(threads, PolicyMode::Bind, memory);
+    assert_eq!(refused(&four, &bind("0,9", "0")), [Cause::NoSuchNode]);
+    assert_eq!(refused(&four, &bind("0", "2-4")), [Cause::NoSuchNode]);
+    assert_eq!(refused(&four, &cpus("0,99")), [Cause::NoSuchCpu]);
+    assert_eq!(refused(&uneven, &bind("5", "0")), [Cause::NothingThere]);
+    assert_eq!(refused(&uneven, &bind("0", "6")), [Cause::NothingThere]);
+    let partly = Plan::new(&uneven, &bind("0", "0,6")).unwrap();
+    assert_eq!(partly.obstacles[0].cause, Cause::NothingThere);
+}
+
+#[test]
+fn cpus_outside_of_the_mask_are_left_out() {
+    let request = Request { cpus: Some("11-12".parse().unwrap()), ..Request::default() };
     let plan = Plan::new(&restricted(), &request).unwrap();
     let causes: Vec<Cause> = plan.obstacles.iter().map(|it| it.cause).collect();
     assert_eq!(plan.instances[0].cpus.clone().unwrap().to_string(), "11");
-    assert_eq!(causes, [Cause::NoSuchCpu, Cause::NotAllowed]);
+    assert_eq!(causes, [Cause::NotAllowed]);
 }
 
 /// Four nodes under `taskset -c 0-3`: all memory, the cpus of node 0.
@@ -170,7 +180,9 @@ fn instances_are_not_dealt_out_over_other_nodes_than_those_asked_for() {
         let cpu_nodes = Some(nodes.parse().unwrap());
         let request = Request { cpu_nodes, strategy, instances, ..Request::default() };
         match Plan::new(machine, &request) {
-            Err(PlanError::NowhereToStart { obstacles }) => obstacles[0].cause,
+            Err(PlanError::NowhereToStart { obstacles } | PlanError::NotThere { obstacles }) => {
+                obstacles[0].cause
+            }
             other => panic!("{other:?}"),
         }
     };
@@ -202,11 +214,13 @@ fn what_stands_in_the_way_names_the_nodes_that_would_do_and_speaks_of_many_in_th
         node.memory = Bytes(0);
         machine.hidden.nodes.insert(node.id);
     }
-    let plan = Plan::new(&machine, &flags("0", PolicyMode::Bind, "0-1,7-9")).unwrap();
+    let plan = Plan::new(&machine, &flags("0", PolicyMode::Bind, "0-1")).unwrap();
     let said: Vec<&str> = plan.obstacles.iter().map(|it| it.message.as_str()).collect();
-    assert!(said[0].starts_with("there are no nodes 7-9 to take memory from"), "{said:?}");
-    assert!(said[1].starts_with("nodes 0-1 are outside of what"), "{said:?}");
-    assert!(said[1].contains("use (nodes 2-3: its cpuset, Mems_allowed_list"), "{said:?}");
+    assert!(said[0].starts_with("nodes 0-1 are outside of what"), "{said:?}");
+    assert!(said[0].contains("use (nodes 2-3: its cpuset, Mems_allowed_list"), "{said:?}");
+    let missing = Plan::new(&machine, &flags("0", PolicyMode::Bind, "0-1,7-9")).unwrap_err();
+    let said = missing.to_string();
+    assert!(said.starts_with("there are no nodes 7-9 to take memory from"), "{said}");
 }
 
 #[test]

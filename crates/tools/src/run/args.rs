@@ -17,11 +17,12 @@ const GRACE_SECONDS_MAX: f64 = 86_400.0;
 pub struct Args {
     /// Run on the cpus of these nodes; with --placement or --instances: the nodes to use
     #[arg(short = 'N', long, value_name = "NODES", alias = "cpubind", short_alias = 'c')]
-    #[arg(help_heading = NUMACTL)]
+    #[arg(help_heading = NUMACTL, overrides_with = "cpunodebind")]
     cpunodebind: Option<SetSpec>,
 
     /// Run on these cpus (of those that the other flags leave)
     #[arg(short = 'C', long, value_name = "CPUS", help_heading = NUMACTL)]
+    #[arg(overrides_with = "physcpubind")]
     physcpubind: Option<SetSpec>,
 
     /// Take memory from these nodes only; when they are full, the kernel kills the program
@@ -98,7 +99,6 @@ pub struct Args {
 
     /// The program and its arguments; everything from here on is its own
     #[arg(value_name = "CMD", required = true, trailing_var_arg = true)]
-    #[arg(allow_hyphen_values = true)]
     command: Vec<OsString>,
 }
 

@@ -45,16 +45,12 @@ One server for each node, on its own data and port:
 
 Ctrl-C, or the failure of one, stops all instances (SIGTERM, after --grace SIGKILL). Without
 --instances, --logs and --report Atoll becomes the program, as numactl does: same process id. The
-exit code is the program's; where several ran, that of the first that failed. What the kernel
-refuses is said on stderr and left out; --strict starts nothing instead (3 refused, 4 not here).";
+exit code is the program's; where several ran, that of the first that failed. Nodes and cpus that do
+not exist start nothing (4). What the kernel refuses is said on stderr and left out; --strict starts
+nothing instead (3 refused, 4 not here).";
 
 /// Runs it.
 pub(crate) fn run(args: &Args) -> Result<(), Ends> {
-    let name = args.program().name;
-    if name.as_encoded_bytes().starts_with(b"-") {
-        let message = format!("there is no flag '{}'; see 'run --help'", name.to_string_lossy());
-        return Err(Ends::with(Exit::Usage, message));
-    }
     let machine = discover(args).map_err(anyhow::Error::from)?;
     let plan = Plan::new(&machine, &args.request()).map_err(without_plan)?;
     let programs = programs(args, &machine, &plan)?;
@@ -202,6 +198,7 @@ fn without_plan(error: PlanError) -> Ends {
     let exit = match &error {
         PlanError::Strategy(_) | PlanError::NoCpus { .. } => Exit::NotHere,
         PlanError::NowhereToStart { obstacles } => refusal(obstacles),
+        PlanError::NotThere { .. } => Exit::NotHere,
         _ => Exit::Usage,
     };
     Ends::with(exit, error)

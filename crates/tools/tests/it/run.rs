@@ -76,12 +76,22 @@ fn a_dry_run_misses_a_program_that_is_not_there() {
 }
 
 #[test]
-fn a_mistyped_flag_is_no_program() {
-    for flags in [&["--membnd", "0", "true"][..], &["--show"], &["--", "-x"]] {
+fn a_mistyped_flag_is_named_and_a_program_may_begin_with_a_hyphen() {
+    for (flags, named) in [(&["--membnd", "0", "true"][..], "--membnd"), (&["--show"], "--show")] {
         let ran = output(flags);
         assert_eq!(ran.status.code(), Some(2), "{flags:?}");
-        assert!(text(&ran.stderr).contains("there is no flag"), "{flags:?}");
+        let said = text(&ran.stderr);
+        assert!(said.contains(&format!("unexpected argument '{named}'")), "{flags:?}: {said}");
     }
+    let ran = output(&["--", "-foo"]);
+    assert_eq!(ran.status.code(), Some(127));
+    assert!(text(&ran.stderr).contains("-foo: no such program"), "{}", text(&ran.stderr));
+}
+
+#[test]
+fn flags_of_the_program_are_its_own() {
+    assert_eq!(text(&output(&["-C", "0", "echo", "-N", "0", "--", "-x"]).stdout), "-N 0 -- -x\n");
+    assert_eq!(text(&output(&["--", "echo", "-n", "-N0"]).stdout), "-N0");
 }
 
 #[test]
@@ -89,6 +99,13 @@ fn the_program_has_the_same_affinity_and_policy_as_under_numactl() {
     let flags: &[&[&str]] = &[
         &[],
         &["-N", "0"],
+        &["-N0"],
+        &["-N0", "-m0"],
+        &["-lN0"],
+        &["-i0", "-C0"],
+        &["-c0"],
+        &["--cpubind=0", "--interleave=all"],
+        &["-N", "0", "-N", "all"],
         &["-C", "0"],
         &["-C", "+0"],
         &["--physcpubind=all"],
@@ -152,12 +169,26 @@ fn all_asks_for_cpus_outside_of_the_affinity_mask_by_node_too() {
 
 #[test]
 fn what_is_refused_is_said_and_left_out_or_refuses_the_start() {
-    let soft = output(&["-m", "1000", "-C", "+0", "echo", "ran"]);
-    assert_eq!((soft.status.code(), text(&soft.stdout).as_str()), (Some(0), "ran\n"));
-    assert!(text(&soft.stderr).contains("there is no node 1000"), "{}", text(&soft.stderr));
-    let strict = output(&["--strict", "-m", "1000", "echo", "ran"]);
-    assert_eq!((strict.status.code(), strict.stdout.len()), (Some(4), 0));
-    assert_eq!(code(&["--strict", "--instances", "2", "-m", "1000", "true"]), Some(4));
+    let within = |flags: &[&str]| {
+        let inner = [&[env!("CARGO_BIN_EXE_atoll-tools"), "run"], flags, &["echo", "ran"]];
+        output(&[&["-C", "0"][..], &inner.concat()].concat())
+    };
+    if atoll_topology::Machine::discover().is_ok_and(|machine| machine.cpus.len() > 1) {
+        let soft = within(&["-C", "1"]);
+        assert_eq!((soft.status.code(), text(&soft.stdout).as_str()), (Some(0), "ran\n"));
+        assert!(text(&soft.stderr).contains("cpu 1 is outside of"), "{}", text(&soft.stderr));
+        let strict = within(&["--strict", "-C", "1"]);
+        assert_eq!((strict.status.code(), strict.stdout.len()), (Some(3), 0));
+    }
+}
+
+#[test]
+fn nodes_and_cpus_that_do_not_exist_start_nothing() {
+    for flags in [&["-N1000"][..], &["-m1000"], &["-C", "0,100000"], &["--instances", "2", "-m1000"]] {
+        let ran = output(&[flags, &["echo", "ran"]].concat());
+        assert_eq!((ran.status.code(), ran.stdout.len()), (Some(4), 0), "{flags:?}");
+        assert!(text(&ran.stderr).contains("there is no "), "{}", text(&ran.stderr));
+    }
 }
 
 #[test]
