@@ -149,8 +149,9 @@ fn run_seed(
     progress: &mut dyn FnMut(&str),
 ) -> Result<()> {
     let (tables, mut random) = tables(seed);
+    let has_large = tables.iter().any(TestTable::is_large);
     let settings: Vec<Setting> =
-        (0..options.settings).map(|_| Setting::random(&mut random)).collect();
+        (0..options.settings).map(|_| Setting::random(&mut random, has_large)).collect();
     for number in 0..options.queries {
         let query = generate::query(&tables, &mut random);
         let case = Case { tables: tables.clone(), query };
@@ -273,9 +274,7 @@ const ROWS_SHOWN: usize = 8;
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Outcome::Lost(what) | Outcome::Error(what) => {
-                f.write_str(&one_line(what))
-            }
+            Outcome::Lost(what) | Outcome::Error(what) => f.write_str(&one_line(what)),
             Outcome::Rows(answer) => {
                 write!(f, "{} rows", answer.values.len())?;
                 for row in answer.values.iter().take(ROWS_SHOWN) {

@@ -14,6 +14,7 @@ const PLACEMENTS: [&str; 6] =
     ["aligned", "ahead(1)", "interleave", "spread", "replicate", "default"];
 const MACHINES: [Option<&str>; 4] = [None, None, Some("two_nodes"), Some("eight_uneven_nodes")];
 const BATCH_ROWS: [usize; 4] = [1, 2, 64, 8192];
+const LARGE_BATCH_ROWS_MIN: usize = 64;
 /// Limits that are tight for a join or a grouping of a large table, and hold the tables.
 const MEMORY_LIMITS: [Option<u64>; 4] = [None, None, Some(24 << 20), Some(64 << 20)];
 
@@ -40,8 +41,9 @@ impl Setting {
         Self { process, variables: vec![("atoll.aggregate", "off".to_owned())] }
     }
 
-    /// Any other.
-    pub(super) fn random(random: &mut StdRng) -> Self {
+    /// Any other. Batches over large tables have more than a few rows: an operator's work for each
+    /// batch would take minutes.
+    pub(super) fn random(random: &mut StdRng, has_large_tables: bool) -> Self {
         let machine = MACHINES.choose(random).copied().flatten();
         let memory_limit = MEMORY_LIMITS.choose(random).copied().flatten();
         let process = ProcessSetting { threads: random.random_range(1..8), machine, memory_limit };
@@ -52,6 +54,7 @@ impl Setting {
         let join = one_of(&["auto", "merge"], random);
         let placement = one_of(&PLACEMENTS, random);
         let rows = BATCH_ROWS.choose(random).copied().unwrap_or(8192);
+        let rows = if has_large_tables { rows.max(LARGE_BATCH_ROWS_MIN) } else { rows };
         let variables = vec![
             ("atoll.aggregate", aggregate),
             ("atoll.join", join),

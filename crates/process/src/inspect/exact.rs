@@ -48,18 +48,21 @@ pub(super) fn read(
     if let Some(policies) = &mut memory.policies {
         policies.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.policy.cmp(&b.policy)));
     }
-    memory.huge_transparent = huge_transparent(root, pid);
+    if let Some(rollup) = text_if_readable(root, &format!("/proc/{pid}/smaps_rollup")) {
+        memory.huge_transparent = huge_transparent(&rollup);
+        memory.proportional = kilobytes(&rollup, "Pss");
+    }
     Ok((memory, Vec::new()))
 }
 
 /// Bytes in transparent huge pages.
-fn huge_transparent(root: &Root, pid: u32) -> Option<u64> {
-    let text = text_if_readable(root, &format!("/proc/{pid}/smaps_rollup"))?;
-    let bytes = |key| {
-        let number = field(&text, key)?.strip_suffix("kB")?.trim().parse::<u64>().ok()?;
-        number.checked_mul(1024)
-    };
-    let anonymous = bytes("AnonHugePages")?;
-    let mapped = ["ShmemPmdMapped", "FilePmdMapped"].map(|key| bytes(key).unwrap_or(0));
+fn huge_transparent(rollup: &str) -> Option<u64> {
+    let anonymous = kilobytes(rollup, "AnonHugePages")?;
+    let mapped = ["ShmemPmdMapped", "FilePmdMapped"].map(|key| kilobytes(rollup, key).unwrap_or(0));
     Some(mapped.iter().fold(anonymous, |sum, bytes| sum.saturating_add(*bytes)))
+}
+
+fn kilobytes(rollup: &str, key: &str) -> Option<u64> {
+    let number = field(rollup, key)?.strip_suffix("kB")?.trim().parse::<u64>().ok()?;
+    number.checked_mul(1024)
 }

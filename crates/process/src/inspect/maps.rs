@@ -151,13 +151,16 @@ fn parse(line: &str, program: Option<&Path>) -> Option<Mapping> {
     let is_shared = *sharing == b's';
     let is_program = *execute == b'x' || program.is_some_and(|program| program == Path::new(path));
     let keeps_no_copies = is_shared || *write != b'w';
+    let kind = kind(path, is_program, is_shared);
+    // A System V segment has its id as inode, and ids begin at 0.
+    let has_object = inode != 0 || kind == Kind::SharedSysv;
     Some(Mapping {
         start,
         end: (end >= start).then_some(end)?,
         usable: [read, write, execute].into_iter().any(|bit| *bit != b'-'),
-        kind: kind(path, is_program, is_shared),
+        kind,
         offset: hex(offset)?,
-        segment: (inode != 0 && keeps_no_copies).then_some((major, minor, inode)),
+        segment: (has_object && keeps_no_copies).then_some((major, minor, inode)),
     })
 }
 
@@ -211,6 +214,7 @@ mod tests {
             ("7f00-7f10 rw-p 00000000 00:00 0    [anon:glibc: malloc]", Kind::Anonymous, None),
             ("7f00-7f10 rw-p 00000000 00:00 0    [stack]", Kind::Stack, None),
             ("7f00-7f10 rw-s 00000000 00:01 10   /SYSV00001 (deleted)", Kind::SharedSysv, Some(10)),
+            ("7f00-7f10 rw-s 00000000 00:01 0    /SYSV00001 (deleted)", Kind::SharedSysv, Some(0)),
             ("7f00-7f10 rw-s 00000000 00:1a 2  /dev/shm/a b", Kind::SharedPosix, Some(2)),
             ("7f00-7f10 rw-s 0 00:01 3 /dev/zero (deleted)", Kind::SharedAnonymous, Some(3)),
             ("7f00-7f10 rw-s 0 00:01 4 /memfd:x (deleted)", Kind::SharedMemfd, Some(4)),

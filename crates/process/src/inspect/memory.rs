@@ -92,6 +92,10 @@ pub struct Memory {
     pub policies: Option<Vec<PolicyUse>>,
     /// Bytes in transparent huge pages, where they were counted.
     pub huge_transparent: Option<u64>,
+    /// The kernel's PSS, where every page was counted: each page divided by the number of processes
+    /// of the machine that map it, so that sums over processes count no page twice. Explicit huge
+    /// pages are not in it.
+    pub proportional: Option<u64>,
     /// Bytes swapped out.
     pub swapped: u64,
     /// What of it other processes may map as well.
@@ -105,6 +109,7 @@ impl Memory {
             by_kind: BTreeMap::new(),
             policies: None,
             huge_transparent: None,
+            proportional: None,
             swapped,
             segments: BTreeMap::new(),
         }

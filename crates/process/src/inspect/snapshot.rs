@@ -1,6 +1,7 @@
 //! What one look found.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use atoll_topology::{CpuSet, NodeId, NodeSet};
 
@@ -66,6 +67,8 @@ pub struct Process {
     pub threads: Vec<Thread>,
     /// Where its memory is; none where that was not asked or cannot be told.
     pub memory: Option<Memory>,
+    /// How long before this look the memory was read: reading is paced by what it costs.
+    pub memory_age: Duration,
 }
 
 /// What one look found.
@@ -98,6 +101,17 @@ impl Snapshot {
     /// Resident bytes of all processes.
     pub fn bytes(&self) -> u64 {
         self.nodes.iter().map(|row| row.bytes).sum()
+    }
+
+    /// PSS of all processes; none where it is not known of each.
+    pub fn proportional(&self) -> Option<u64> {
+        let memories = self.processes.iter().filter_map(|process| process.memory.as_ref());
+        memories.map(|memory| memory.proportional).sum()
+    }
+
+    /// Age of the oldest figures on memory.
+    pub fn memory_age(&self) -> Duration {
+        self.processes.iter().map(|process| process.memory_age).max().unwrap_or_default()
     }
 
     /// Every thread that was read, with its process.

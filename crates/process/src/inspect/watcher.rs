@@ -65,6 +65,7 @@ struct Tracked {
     list: Pace,
     memory_pace: Pace,
     memory: Option<Memory>,
+    memory_read: Duration,
     missing: Vec<Missing>,
 }
 
@@ -100,9 +101,15 @@ impl Watcher {
                 list: Pace::default(),
                 memory_pace: Pace::default(),
                 memory: None,
+                memory_read: Duration::ZERO,
                 missing: Vec::new(),
             });
         }
+    }
+
+    /// The processes that are looked at.
+    pub fn processes(&self) -> Vec<ProcessId> {
+        self.processes.keys().copied().collect()
     }
 
     /// Reads every thread whatever it costs, and no memory, so that the next look knows how much they
@@ -128,7 +135,7 @@ impl Watcher {
         };
         for (id, tracked) in &mut self.processes {
             let memory = tracked.read_memory(source, *id, at, memory_share, &self.options.memory);
-            match memory.and_then(|()| tracked.process(source, *id)) {
+            match memory.and_then(|()| tracked.process(source, *id, at)) {
                 Ok(process) => {
                     snapshot.missing.extend(tracked.missing.iter().cloned());
                     snapshot.processes.push(process);
@@ -247,6 +254,7 @@ impl Tracked {
             return Ok(());
         }
         self.missing.clear();
+        self.memory_read = at;
         let Source { root, homes, nodes, page_size } = *source;
         let missing = &mut self.missing;
         self.memory = Some(self.memory_pace.run(at, share, || {
@@ -255,7 +263,12 @@ impl Tracked {
         Ok(())
     }
 
-    fn process(&self, source: &Source<'_>, id: ProcessId) -> Result<Process, InspectError> {
+    fn process(
+        &self,
+        source: &Source<'_>,
+        id: ProcessId,
+        at: Duration,
+    ) -> Result<Process, InspectError> {
         let (root, pid) = (source.root, id.pid);
         let stat = still_there(root, id)?;
         let status = status::read(root, pid).map_err(|unread| end_or(unread, root, pid))?;
@@ -268,6 +281,7 @@ impl Tracked {
             threads_total: status.threads.max(self.threads.threads().count() as u64),
             threads: self.threads.threads().cloned().collect(),
             memory: self.memory.clone(),
+            memory_age: at.saturating_sub(self.memory_read),
         })
     }
 }

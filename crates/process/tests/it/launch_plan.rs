@@ -119,6 +119,9 @@ fn every_strategy_with_any_instances_means_on_every_machine_what_it_says() {
                 let own = domain.map_or(&machine.node(node).unwrap().cpus, |domain| &domain.cpus);
                 match strategy {
                     Strategy::Subset(_) => assert!(!it.cpus.as_ref().unwrap().is_empty(), "{what}"),
+                    Strategy::Interleave if instances.is_none() => {
+                        assert_eq!(it.cpus, None, "{what}")
+                    }
                     _ if is_free(strategy) => assert_eq!(it.cpus, None, "{what}"),
                     _ => assert_eq!(it.cpus.as_ref(), Some(own), "{what} {index}"),
                 }

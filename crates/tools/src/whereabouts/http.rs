@@ -1,9 +1,11 @@
-//! The least HTTP that Prometheus needs: `GET /metrics`, one connection at a time, each with a
-//! deadline for all of its reading and writing and a bound on what it may send, so that no client
-//! holds the server longer than that.
+//! The least HTTP that Prometheus needs: `GET /metrics`. Each connection has a thread, a deadline for
+//! its reading and one for its writing, and a bound on what it may send; one that is idle delays no
+//! other.
 
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant};
 
 /// A connection's time for everything. A local scrape takes a millisecond.
@@ -15,9 +17,58 @@ const END: &[u8] = b"\r\n\r\n";
 /// What Prometheus expects.
 const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
+/// Connections at a time; more are closed at once.
+const CONNECTIONS_MAX: usize = 64;
+
+/// A request for the page. It waits until it is [answered](Self::answer).
+pub(super) struct Request {
+    page: Sender<String>,
+    written: Receiver<()>,
+}
+
+impl Request {
+    /// Sends the page; returns when it has been written or the client has gone or is too slow.
+    pub(super) fn answer(self, page: String) {
+        // A client that went away wants no page.
+        let _ = self.page.send(page);
+        let _ = self.written.recv_timeout(DEADLINE);
+    }
+}
+
+/// Takes connections on threads of their own and hands over what asks for the page.
+pub(super) fn listen(listener: TcpListener) -> Receiver<Request> {
+    let (send, requests) = mpsc::channel();
+    std::thread::spawn(move || {
+        // One is held by each connection.
+        let open = Arc::new(());
+        for stream in listener.incoming() {
+            let Ok(stream) = stream else { continue };
+            if Arc::strong_count(&open) <= CONNECTIONS_MAX {
+                let (held, send) = (Arc::clone(&open), send.clone());
+                std::thread::spawn(move || {
+                    serve(&stream, &send);
+                    drop(held);
+                });
+            }
+        }
+    });
+    requests
+}
+
+fn serve(stream: &TcpStream, requests: &Sender<Request>) {
+    let (written, waited_for) = mpsc::channel();
+    answer(stream, || {
+        let (page, made) = mpsc::channel();
+        // Where the server ends, nothing is answered any more.
+        let _ = requests.send(Request { page, written: waited_for });
+        made.recv().unwrap_or_default()
+    });
+    let _ = written.send(());
+}
+
 /// Answers one request. `page` is asked only when it is wanted. What goes wrong with a client is its
 /// own affair.
-pub(super) fn answer(stream: &TcpStream, page: impl FnOnce() -> String) {
+fn answer(stream: &TcpStream, page: impl FnOnce() -> String) {
     let deadline = Instant::now() + DEADLINE;
     let (status, body) = match read_head(stream, deadline) {
         Ok(head) => respond(&head, page),

@@ -11,7 +11,7 @@
 //! | `memory[]` | `kind`, `bytes`, `by_node[]` of `node` and `bytes`; what several processes map as one counts once: every page that a living process has mapped |
 //! | `union` | how that was counted: `method` (`none` where nothing is mapped by several; `exact`; `sampled` with `looked`, `resident`, `error_bytes`; `maximum` where pages may not be asked for: the most that one process has; `each` where a process may not be looked into: counted in each process) |
 //! | `processes[]` | `pid`, `start_ticks`, `name`, `state`, `user`, `threads_total`, `nodes_allowed`, `cpu_percent`, `nodes[]`, `memory`, `threads[]` |
-//! | `processes[].memory` | `method` (`exact`, `sampled`, `totals`) and for samples `looked`, `resident`, `error`; `kinds[]`, `policies[]`, `huge_transparent_bytes`, `swapped_bytes`; null where it cannot be told |
+//! | `processes[].memory` | `method` (`exact`, `sampled`, `totals`) and for samples `looked`, `resident`, `error`; `kinds[]`, `policies[]`, `huge_transparent_bytes`, `swapped_bytes`, `proportional_bytes` (PSS, where every page was counted), `age_seconds` (how long before this look it was read); null where it cannot be told |
 //! | `processes[].threads[]` | `tid`, `name`, `state`, `cpu`, `node`, `cpus_allowed`, `policy`, `cpu_percent`, `migrations`, `switches_voluntary`, `switches_involuntary`, `pages_migrated`, `node_preferred`; left out of streams unless asked for |
 //! | `balancing` | `mode` and the machine's counters |
 //! | `warnings[]` | `rule`, `what`, `mend[]` |
@@ -20,7 +20,7 @@
 //! | `threads_read`, `cost_percent` | threads read in this look; cost of watching in percent of one cpu |
 
 use std::collections::BTreeMap;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use atoll_process::inspect::{Kind, Memory, NodeBytes, NodeRow, Process, Thread};
 use serde_json::{Value, json};
@@ -83,7 +83,7 @@ fn process(session: &Session, process: &Process, has_threads: bool) -> Value {
         "nodes_allowed": process.nodes_allowed,
         "cpu_percent": percent(process.cpu_share()),
         "nodes": process.nodes(&session.nodes).iter().map(node).collect::<Vec<_>>(),
-        "memory": process.memory.as_ref().map(memory),
+        "memory": process.memory.as_ref().map(|it| memory(it, process.memory_age)),
     });
     if has_threads {
         value["threads"] = process.threads.iter().map(thread).collect();
@@ -91,13 +91,15 @@ fn process(session: &Session, process: &Process, has_threads: bool) -> Value {
     value
 }
 
-fn memory(memory: &Memory) -> Value {
+fn memory(memory: &Memory, age: Duration) -> Value {
     let mut value = json!(memory.method);
     value["resident_bytes"] = memory.resident().into();
     value["kinds"] = kinds(&memory.by_kind).into();
     value["policies"] = json!(memory.policies);
     value["huge_transparent_bytes"] = memory.huge_transparent.into();
     value["swapped_bytes"] = memory.swapped.into();
+    value["proportional_bytes"] = memory.proportional.into();
+    value["age_seconds"] = rounded(age.as_secs_f64()).into();
     value
 }
 

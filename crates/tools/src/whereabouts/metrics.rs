@@ -1,11 +1,12 @@
 //! Looks for Prometheus.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::net::{Ipv4Addr, TcpListener};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use atoll_process::inspect::{Memory, Method, Process};
+use atoll_process::inspect::{Kind, Memory, Method, NodeBytes, Process, ProcessId};
 use atoll_sys::process_cpu_time;
 use atoll_topology::NodeId;
 
@@ -25,21 +26,63 @@ pub(super) fn serve(args: &Args, port: u16) -> Result<(), Ends> {
     session.prime()?;
     let address = listener.local_addr()?;
     terminal::say(format_args!("metrics on http://{address}/metrics"));
-    let mut page = Page { text: String::new(), made: None };
-    loop {
-        let (stream, _) = listener.accept()?;
+    let mut page = Page { text: String::new(), made: None, moves: Moves::default() };
+    for request in http::listen(listener) {
         let mut ends = None;
-        http::answer(&stream, || page.fresh(&mut session, args.over, &mut ends));
+        request.answer(page.fresh(&mut session, args.over, &mut ends));
         if let Some(ends) = ends {
             return Err(ends);
         }
     }
+    Ok(())
 }
 
-/// The last answer.
+/// The last answer, and what counters have come to.
 struct Page {
     text: String,
     made: Option<Instant>,
+    moves: Moves,
+}
+
+/// Moves of threads from cpu to cpu, for each process: those of threads that have ended stay counted.
+#[derive(Default)]
+struct Moves {
+    processes: BTreeMap<ProcessId, ProcessMoves>,
+}
+
+#[derive(Default)]
+struct ProcessMoves {
+    total: u64,
+    threads: BTreeMap<u32, u64>,
+}
+
+impl Moves {
+    /// Counts what came since the last time; processes that are gone are forgotten.
+    fn count(&mut self, processes: &[Process]) {
+        self.processes.retain(|id, _| processes.iter().any(|process| process.id == *id));
+        for process in processes {
+            let threads = process.threads.iter();
+            let moved = threads.filter_map(|thread| Some((thread.tid, thread.migrations?)));
+            self.processes.entry(process.id).or_default().count(moved.collect());
+        }
+    }
+
+    /// Moves of a process; none where the kernel does not count them.
+    fn of(&self, id: ProcessId) -> Option<u64> {
+        self.processes.get(&id).filter(|moves| !moves.threads.is_empty()).map(|moves| moves.total)
+    }
+}
+
+impl ProcessMoves {
+    /// `now` are the threads alive and their moves since they started.
+    fn count(&mut self, now: BTreeMap<u32, u64>) {
+        for (tid, count) in &now {
+            // Fewer than before: another thread has the number now.
+            let before = self.threads.get(tid).filter(|before| *before <= count).unwrap_or(&0);
+            self.total = self.total.saturating_add(count - before);
+        }
+        self.threads = now;
+    }
 }
 
 impl Page {
@@ -47,11 +90,12 @@ impl Page {
         if self.made.is_none_or(|made| made.elapsed() >= FRESH) {
             match session.look(over) {
                 Ok(look) => {
-                    if look.snapshot.processes.is_empty() {
+                    if look.snapshot.processes.is_empty() && !session.may_go_on() {
                         let message = "every process that was watched has ended";
                         *ends = Some(Ends::with(Exit::Statement, message));
                     }
-                    self.text = text(session, &look);
+                    self.moves.count(&look.snapshot.processes);
+                    self.text = text(session, &look, &self.moves);
                     self.made = Some(Instant::now());
                 }
                 Err(error) => *ends = Some(error),
@@ -82,7 +126,13 @@ impl Metric {
 }
 
 /// The metrics in Prometheus's text format.
-fn text(session: &Session, look: &Look) -> String {
+fn text(session: &Session, look: &Look, moves: &Moves) -> String {
+    let mut together = Metric::new(
+        "atoll_processes_memory_bytes",
+        "gauge",
+        "Resident memory of all these processes by node and kind; what they map as one counts once.",
+    );
+    memory_samples(&mut together, "", &look.snapshot.memory);
     let mut memory = Metric::new(
         "atoll_process_memory_bytes",
         "gauge",
@@ -106,20 +156,34 @@ fn text(session: &Session, look: &Look) -> String {
     let mut migrations = Metric::new(
         "atoll_process_thread_migrations_total",
         "counter",
-        "Moves from cpu to cpu of the threads alive; falls when a thread ends.",
+        "Moves of threads from cpu to cpu; those of threads that have ended stay counted.",
+    );
+    let mut proportional = Metric::new(
+        "atoll_process_memory_proportional_bytes",
+        "gauge",
+        "PSS: each page divided by the number of processes that map it; where every page is counted.",
+    );
+    let mut age = Metric::new(
+        "atoll_process_memory_age_seconds",
+        "gauge",
+        "How long before this scrape the memory was read; reading is paced by what it costs.",
     );
     for process in &look.snapshot.processes {
         let who = format!("pid=\"{}\",name=\"{}\"", process.id.pid, escaped(&process.name));
         if let Some(known) = &process.memory {
-            memory_samples(&mut memory, &who, known);
+            memory_samples(&mut memory, &format!("{who},"), &known.by_kind);
             error.sample(&who, sample_error(known));
+            age.sample(&who, process.memory_age.as_secs_f64());
+            if let Some(bytes) = known.proportional {
+                proportional.sample(&who, bytes as f64);
+            }
         }
         for row in process.nodes(&session.nodes) {
             let labels = format!("{who},node=\"{}\"", node_label(row.node));
             threads.sample(&labels, row.threads as f64);
             cpu.sample(&labels, row.cpu_share);
         }
-        if let Some(count) = moves(process) {
+        if let Some(count) = moves.of(process.id) {
             migrations.sample(&who, count as f64);
         }
     }
@@ -134,13 +198,16 @@ fn text(session: &Session, look: &Look) -> String {
     for warning in &look.warnings {
         warnings.sample(&format!("rule=\"{}\"", warning.rule), 1.0);
     }
-    [memory, error, threads, cpu, migrations, own, warnings].map(|metric| metric.text).concat()
+    let of_memory = [together, memory, proportional, age, error];
+    let metrics = of_memory.into_iter().chain([threads, cpu, migrations, own, warnings]);
+    metrics.map(|metric| metric.text).collect()
 }
 
-fn memory_samples(metric: &mut Metric, who: &str, memory: &Memory) {
-    for (kind, bytes) in &memory.by_kind {
+/// A sample for each kind and node; `who` is the labels before these, each with a comma behind it.
+fn memory_samples(metric: &mut Metric, who: &str, by_kind: &BTreeMap<Kind, NodeBytes>) {
+    for (kind, bytes) in by_kind {
         for (node, bytes) in bytes {
-            let labels = format!("{who},node=\"{}\",kind=\"{}\"", node_label(*node), kind.key());
+            let labels = format!("{who}node=\"{}\",kind=\"{}\"", node_label(*node), kind.key());
             metric.sample(&labels, *bytes as f64);
         }
     }
@@ -151,11 +218,6 @@ fn sample_error(memory: &Memory) -> f64 {
         Method::Sampled { error, .. } => error,
         _ => 0.0,
     }
-}
-
-/// Moves of all threads; nothing where the kernel does not count them.
-fn moves(process: &Process) -> Option<u64> {
-    process.threads.iter().map(|thread| thread.migrations).sum()
 }
 
 fn node_label(node: Option<NodeId>) -> String {
@@ -174,5 +236,18 @@ mod tests {
     #[test]
     fn a_name_cannot_break_out_of_its_label() {
         assert_eq!(escaped("a\"} 1\n\\"), "a\\\"} 1\\n\\\\");
+    }
+
+    #[test]
+    fn moves_never_fall_when_threads_end_or_their_numbers_are_used_again() {
+        let counts = |threads: &[(u32, u64)]| threads.iter().copied().collect();
+        let mut moves = ProcessMoves::default();
+        let mut totals = Vec::new();
+        for threads in [&[(1, 5), (2, 3)][..], &[(1, 6)], &[(1, 6), (2, 2)], &[(1, 1), (2, 4)], &[]]
+        {
+            moves.count(counts(threads));
+            totals.push(moves.total);
+        }
+        assert_eq!(totals, [8, 9, 11, 14, 14]);
     }
 }

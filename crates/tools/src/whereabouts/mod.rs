@@ -21,6 +21,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use atoll_process::inspect::{Snapshot, Target, Warning};
+use clap::builder::NonEmptyStringValueParser;
 
 use crate::exit::{Ends, Exit};
 use crate::terminal;
@@ -39,7 +40,9 @@ Examples:
   atoll where postgres --metrics 9465       curl http://127.0.0.1:9465/metrics
 
 Memory is where pages are resident, which is not the same as who accesses them.
-What several processes map as one counts once: every page that a living one has mapped.
+What several processes map as one counts once: every page that a living one has mapped. Private
+pages that a fork left shared count in each process; PSS divides them among those that map them.
+New processes of a name or control group, and children, are looked for every 10 seconds.
 A process of another user takes the right to trace it (root or CAP_SYS_PTRACE); without it
 the threads and the sums are shown.";
 
@@ -53,9 +56,10 @@ const WATCH_SECONDS_MIN: f64 = 0.1;
 pub struct Args {
     /// Numbers or names of processes; a name is that of `ps -o comm` or the program's file name
     #[arg(value_name = "PID|NAME", required_unless_present = "cgroup")]
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
     targets: Vec<String>,
     /// All processes of a control group and of those below it
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", value_parser = NonEmptyStringValueParser::new())]
     cgroup: Vec<String>,
     /// Also all processes that descend from these
     #[arg(long)]

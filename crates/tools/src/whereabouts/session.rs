@@ -112,6 +112,11 @@ impl Session {
     /// the look itself tells what ended.
     fn search(&mut self, at: Duration) {
         self.searched = at;
+        if self.has_children
+            && let Ok(new) = descendants(&self.root, &self.watcher.processes())
+        {
+            self.watcher.follow(&new);
+        }
         let names: Vec<Target> = self
             .targets
             .iter()
@@ -130,6 +135,11 @@ impl Session {
         let elapsed = self.began_watching.elapsed();
         let used = process_cpu_time().saturating_sub(self.cost_began);
         (self.is_watching && elapsed > COST_OVER).then(|| used.div_duration_f64(elapsed))
+    }
+
+    /// Whether processes may still come: not where all were named by number.
+    pub(super) fn may_go_on(&self) -> bool {
+        self.targets.iter().any(|target| !matches!(target, Target::Pid(_)))
     }
 
     /// Says on stderr what ended.

@@ -1,6 +1,7 @@
 //! A look for people: the first screen says on which nodes a process lives.
 
 use std::fmt::Write;
+use std::time::Duration;
 
 use atoll_process::inspect::{Memory, Method, NodeRow, PolicyUse, Process, Thread, Union};
 use atoll_topology::{Bytes, CpuSet, NodeId};
@@ -19,6 +20,8 @@ const BUSIEST: usize = 10;
 const NODE_COLUMNS: usize = 8;
 /// Longest list of cpus that is printed in full.
 const CPUS_LENGTH: usize = 20;
+/// Age from which on figures on memory say it.
+const AGE_SHOWN: Duration = Duration::from_millis(100);
 /// Columns where stdout is no terminal.
 const WIDTH: usize = 100;
 
@@ -48,12 +51,19 @@ fn heading(session: &Session, look: &Look) -> String {
     };
     let threads = counted(snapshot.threads_total(), "thread");
     let mut text = format!("{who}, {threads}, {} resident", Bytes(snapshot.bytes()));
+    if let (Some(bytes), [_, _, ..]) = (snapshot.proportional(), &*snapshot.processes) {
+        let _ = write!(text, ", {} PSS", Bytes(bytes));
+    }
     let swapped: u64 = memories(look).map(|memory| memory.swapped).sum();
     if swapped > 0 {
         let _ = write!(text, ", {} swapped out", Bytes(swapped));
     }
     text.push('\n');
-    let _ = writeln!(text, "{}", method(look));
+    let age = snapshot.memory_age();
+    let _ = match age < AGE_SHOWN {
+        true => writeln!(text, "{}", method(look)),
+        false => writeln!(text, "{}, {:.1} s ago", method(look), age.as_secs_f64()),
+    };
     if let Some(cost) = look.cost {
         let read = snapshot.threads_read;
         let _ = writeln!(

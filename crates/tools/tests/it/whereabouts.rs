@@ -120,8 +120,8 @@ fn metrics_are_served_and_no_client_holds_the_server() {
     let address = address.strip_suffix("/metrics").unwrap();
     assert!(address.starts_with("127.0.0.1:"), "{told}");
 
-    // One that says nothing and stays, one that sends without end, one that is gone at once.
-    let silent = TcpStream::connect(address).unwrap();
+    // Many that say nothing and stay, one that sends without end, one that is gone at once.
+    let silent: Vec<TcpStream> = (0..20).map(|_| TcpStream::connect(address).unwrap()).collect();
     let _ = ask(address, &vec![b'x'; 1 << 20]);
     TcpStream::connect(address).unwrap().shutdown(Shutdown::Both).unwrap();
 
@@ -131,6 +131,8 @@ fn metrics_are_served_and_no_client_holds_the_server() {
     for wanted in [
         sample.as_str(),
         "# TYPE atoll_process_memory_bytes gauge",
+        "\natoll_processes_memory_bytes{node=",
+        "\natoll_process_memory_proportional_bytes{pid=",
         "\natoll_process_memory_bytes{pid=",
         "\natoll_where_cpu_seconds_total ",
     ] {
