@@ -300,6 +300,13 @@ pub(crate) async fn placed_tables(
 const BROADCAST_BYTES: usize = 64 << 20;
 const BROADCAST_ROWS: usize = 2 << 20;
 
+/// Hash joins whose integer keys fill this share of their range, or whose range is that small, look
+/// their rows up in an array instead of hashing. An array of this density takes 1 KB for each row, too
+/// much where the memory limit is below `ARRAY_MAP_LIMIT_MIN`.
+const ARRAY_MAP_DENSITY_MIN: f64 = 0.004;
+const ARRAY_MAP_RANGE: usize = 1 << 20;
+const ARRAY_MAP_LIMIT_MIN: usize = 2 << 30;
+
 /// Parentheses and sub-queries inside one another, until `datafusion.sql_parser.recursion_limit` says
 /// otherwise. DataFusion's 50 are fewer than programs write.
 const NESTING_MAX: usize = 200;
@@ -318,6 +325,10 @@ fn config(runtime: &Runtime, placement: Strategy, limit: usize) -> SessionConfig
     }
     options.optimizer.hash_join_single_partition_threshold = BROADCAST_BYTES;
     options.optimizer.hash_join_single_partition_threshold_rows = BROADCAST_ROWS;
+    if limit >= ARRAY_MAP_LIMIT_MIN {
+        options.execution.perfect_hash_join_min_key_density = ARRAY_MAP_DENSITY_MIN;
+        options.execution.perfect_hash_join_small_build_threshold = ARRAY_MAP_RANGE;
+    }
     fit_sorts_and_writers(options, limit);
     // Nanoseconds end in 2262, INT96 does not.
     options.execution.parquet.coerce_int96 = Some("us".to_owned());
