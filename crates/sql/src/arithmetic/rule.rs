@@ -10,7 +10,7 @@ use datafusion::logical_expr::binary::BinaryTypeCoercer;
 use datafusion::logical_expr::expr::{Cast, ScalarFunction, TryCast};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{BinaryExpr, Expr, LogicalPlan, ScalarUDF, ScalarUDFImpl};
+use datafusion::logical_expr::{BinaryExpr, Expr, Join, LogicalPlan, ScalarUDF, ScalarUDFImpl};
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{AnalyzerRule, OptimizerConfig, OptimizerRule};
 
@@ -83,7 +83,7 @@ fn rewrite(plan: LogicalPlan, pass: Pass) -> Result<Transformed<LogicalPlan>> {
         Pass::First => plan,
         Pass::Last => order_filters(plan, &schema),
     };
-    plan.map_expressions(|expr| {
+    let checked = plan.map_expressions(|expr| {
         let name = names.save(&expr);
         let replaced = expr.transform_up(|expr| replace(expr, &schema, pass))?;
         let guarded = replaced.transform_data(|expr| match pass {
@@ -95,7 +95,30 @@ fn rewrite(plan: LogicalPlan, pass: Pass) -> Result<Transformed<LogicalPlan>> {
             true => guarded.update_data(|expr| name.restore(expr)),
             false => guarded,
         })
+    })?;
+    checked.transform_data(|plan| match plan {
+        LogicalPlan::Join(join) if pass == Pass::Last => {
+            Ok(with_named_keys(join).update_data(LogicalPlan::Join))
+        }
+        plan => Ok(Transformed::no(plan)),
     })
+}
+
+/// The join with keys that are computed under names of their own. They become columns beside those of
+/// the input, and a checked cast has the name of what it casts, as DataFusion's casts do, which alone
+/// get another one there.
+fn with_named_keys(mut join: Join) -> Transformed<Join> {
+    let mut named = false;
+    for (left, right) in &mut join.on {
+        for key in [left, right] {
+            if matches!(key, Expr::ScalarFunction(_)) {
+                let name = key.to_string();
+                *key = std::mem::take(key).alias(name);
+                named = true;
+            }
+        }
+    }
+    if named { Transformed::yes(join) } else { Transformed::no(join) }
 }
 
 fn replace(expr: Expr, schema: &DFSchema, pass: Pass) -> Result<Transformed<Expr>> {

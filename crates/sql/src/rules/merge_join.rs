@@ -152,13 +152,15 @@ fn is_compared_across_batches(data_type: &DataType) -> bool {
         )
 }
 
-/// The filter with the columns of the left side first. The sort-merge join builds its filter's input
-/// in that order whatever the filter says, and a join whose sides were swapped says otherwise.
+/// The filter with the columns of the left side first, all of which may be NULL. The sort-merge join
+/// builds its filter's input in that order whatever the filter says, and a join whose sides were
+/// swapped says otherwise; and it gives rows without a match to the filter too (DataFusion 55.2).
 fn left_first(filter: &JoinFilter) -> Result<JoinFilter> {
     let mut order: Vec<usize> = (0..filter.column_indices().len()).collect();
     order.sort_by_key(|column| filter.column_indices()[*column].side != JoinSide::Left);
     let columns = order.iter().map(|column| filter.column_indices()[*column].clone()).collect();
-    let schema = Arc::new(filter.schema().project(&order)?);
+    let fields = order.iter().map(|column| filter.schema().field(*column).clone());
+    let schema = Schema::new(fields.map(|field| field.with_nullable(true)).collect::<Vec<_>>());
     let moved = Arc::clone(filter.expression()).transform(|expr| {
         let Some(column) = expr.downcast_ref::<Column>() else {
             return Ok(Transformed::no(expr));
@@ -166,5 +168,5 @@ fn left_first(filter: &JoinFilter) -> Result<JoinFilter> {
         let to = order.iter().position(|from| *from == column.index()).unwrap_or(column.index());
         Ok(Transformed::yes(Arc::new(Column::new(column.name(), to)) as _))
     })?;
-    Ok(JoinFilter::new(moved.data, columns, schema))
+    Ok(JoinFilter::new(moved.data, columns, Arc::new(schema)))
 }
