@@ -12,8 +12,7 @@ pub enum Function {
     /// Values that are not null.
     Count,
     /// Exact sum of integers and decimals; a sum that its type does not hold is an error, whatever
-    /// the order of the rows. Floats add up as they come. Decimals of more than 28 digits are summed in
-    /// 128 bits without a look at what leaves them: rows whose sum does on its way may give a wrong one.
+    /// the order of the rows. Floats add up as they come.
     Sum,
     /// Least value; of floats by IEEE 754's total order, in which NaN is the largest.
     Min,

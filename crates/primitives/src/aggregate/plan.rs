@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, RecordBatch};
+use arrow_buffer::i256;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use atoll_placement::Arena;
 use atoll_topology::NodeId;
@@ -209,21 +210,13 @@ impl Output {
         let counts = states[self.count.expect("an average has a count")].counts(chosen);
         let nulls = state.nulls(chosen);
         if let DataType::Decimal128(..) = self.data_type {
-            let mut fits = true;
-            let means: Vec<i128> = chosen
-                .iter()
-                .zip(&counts)
-                .map(|(group, count)| match mean(state.sum(*group as usize), *count, self.factor) {
-                    Some(mean) => mean,
-                    None => {
-                        fits = false;
-                        0
-                    }
-                })
-                .collect();
+            let of = |(group, count): (&u32, &i64)| {
+                mean(state.sum(*group as usize), *count, self.factor)
+            };
+            let means: Vec<Option<i128>> = chosen.iter().zip(&counts).map(of).collect();
             let all: Vec<u32> = (0..chosen.len() as u32).collect();
             let values = state::cast(&all, &self.data_type, arena, home, |row| means[row])?;
-            let values = values.filter(|_| fits).ok_or_else(|| PrimitiveError::Overflow {
+            let values = values.ok_or_else(|| PrimitiveError::Overflow {
                 what: self.what.clone(),
                 data_type: self.data_type.clone(),
             })?;
@@ -248,8 +241,21 @@ fn factor(of: &DataType, result: &DataType) -> i128 {
 
 /// `sum · factor / count`, rounded half away from zero; none where it does not fit. Quotient and
 /// remainder are scaled each on its own, so that only the result needs to fit.
-fn mean(sum: i128, count: i64, factor: i128) -> Option<i128> {
-    let count = i128::from(count.max(1));
+fn mean(sum: i256, count: i64, factor: i128) -> Option<i128> {
+    match sum.to_i128() {
+        Some(sum) => short_mean(sum, count.max(1).into(), factor),
+        None => {
+            let [count, factor] = [count.max(1).into(), factor].map(i256::from_i128);
+            let whole = sum.checked_div(count)?.checked_mul(factor)?;
+            let rest = sum.checked_rem(count)?.checked_mul(factor)?;
+            let twice = rest.checked_rem(count)?.wrapping_abs().wrapping_mul(i256::from_i128(2));
+            let up = if twice >= count { rest.signum() } else { i256::ZERO };
+            whole.checked_add(rest.checked_div(count)?)?.checked_add(up)?.to_i128()
+        }
+    }
+}
+
+fn short_mean(sum: i128, count: i128, factor: i128) -> Option<i128> {
     let whole = (sum / count).checked_mul(factor)?;
     let rest = (sum % count).checked_mul(factor)?;
     let up = if 2 * (rest % count).abs() >= count { rest.signum() } else { 0 };

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use arrow_array::{ArrayRef, make_array};
-use arrow_buffer::{ArrowNativeType, Buffer, NullBuffer};
+use arrow_buffer::{ArrowNativeType, Buffer, NullBuffer, i256};
 use arrow_data::ArrayData;
 use arrow_schema::DataType;
 use atoll_placement::{Arena, PlacementError};
@@ -228,15 +228,18 @@ impl State {
     pub(super) fn float_sum(&self, group: usize) -> f64 {
         match &self.kept {
             Kept::FloatSum(sums) => sums.as_slice()[group],
-            Kept::Sum(totals) => totals.of(group) as f64,
+            Kept::Sum(totals) => match totals.of(group) {
+                Some(sum) => sum as f64,
+                None => unreachable!("128 bits hold sums of integers"),
+            },
             _ => unreachable!("sums are asked of sums"),
         }
     }
 
     /// Exact sum of a group.
-    pub(super) fn sum(&self, group: usize) -> i128 {
+    pub(super) fn sum(&self, group: usize) -> i256 {
         match &self.kept {
-            Kept::Sum(totals) => totals.of(group),
+            Kept::Sum(totals) => totals.exact(group),
             _ => unreachable!("exact sums are asked of exact sums"),
         }
     }
@@ -262,7 +265,7 @@ impl State {
                 gather(chosen, arena, home, |group| Some(sums.as_slice()[group]))
             }
             Kept::Extreme { values, .. } => {
-                let value = |group: usize| i128::from(values.as_slice()[group]);
+                let value = |group: usize| Some(i128::from(values.as_slice()[group]));
                 match data_type {
                     DataType::Float64 => gather(chosen, arena, home, |group| {
                         Some(from_order(values.as_slice()[group]))
@@ -279,7 +282,7 @@ impl State {
                 }
             }
             Kept::WideExtreme { values, .. } => {
-                let value = |group: usize| values.as_slice()[group];
+                let value = |group: usize| Some(values.as_slice()[group]);
                 cast_seen(chosen, data_type, arena, home, value, |group| self.seen.is(group))
             }
             Kept::Rows(_) | Kept::Count(_) => {
@@ -331,7 +334,7 @@ pub(super) fn cast(
     data_type: &DataType,
     arena: &Arena,
     home: Option<NodeId>,
-    value: impl Fn(usize) -> i128,
+    value: impl Fn(usize) -> Option<i128>,
 ) -> Result<Option<Buffer>, PlacementError> {
     cast_seen(chosen, data_type, arena, home, value, |_| true)
 }
@@ -342,17 +345,17 @@ fn cast_seen(
     data_type: &DataType,
     arena: &Arena,
     home: Option<NodeId>,
-    value: impl Fn(usize) -> i128,
+    value: impl Fn(usize) -> Option<i128>,
     seen: impl Fn(usize) -> bool,
 ) -> Result<Option<Buffer>, PlacementError> {
     use DataType as T;
-    let value = |group| if seen(group) { value(group) } else { 0 };
+    let value = |group| if seen(group) { value(group) } else { Some(0) };
     fn narrow<N: ArrowNativeType + TryFrom<i128>>(
         chosen: &[u32],
-        value: impl Fn(usize) -> i128,
+        value: impl Fn(usize) -> Option<i128>,
     ) -> Option<Buffer> {
         let values: Option<Vec<N>> =
-            chosen.iter().map(|group| N::try_from(value(*group as usize)).ok()).collect();
+            chosen.iter().map(|group| N::try_from(value(*group as usize)?).ok()).collect();
         values.map(Buffer::from_vec)
     }
     Ok(match data_type {
@@ -362,13 +365,13 @@ fn cast_seen(
         T::UInt8 => narrow::<u8>(chosen, value),
         T::UInt16 => narrow::<u16>(chosen, value),
         T::UInt32 => narrow::<u32>(chosen, value),
-        T::UInt64 => return gather(chosen, arena, home, |group| u64::try_from(value(group)).ok()),
+        T::UInt64 => return gather(chosen, arena, home, |group| u64::try_from(value(group)?).ok()),
         T::Decimal128(digits, _) => {
             let limit = 10_i128.pow(u32::from(*digits));
             let fits = |value: &i128| (1 - limit..limit).contains(value);
-            return gather(chosen, arena, home, |group| Some(value(group)).filter(fits));
+            return gather(chosen, arena, home, |group| value(group).filter(fits));
         }
-        _ => return gather(chosen, arena, home, |group| i64::try_from(value(group)).ok()),
+        _ => return gather(chosen, arena, home, |group| i64::try_from(value(group)?).ok()),
     })
 }
 

@@ -1,9 +1,11 @@
 //! Exact sums of integers by group.
 //!
 //! Sums are kept in 64 bits as long as no order of the rows could overflow them: a bound on their
-//! absolute values grows with every block. Before it leaves 63 bits they are moved to 128 bits, so
-//! a sum costs what a plain addition costs, and none ever wraps.
+//! absolute values grows with every block. Before it leaves 63 bits they are moved to 128 bits, and
+//! before these leave 127 bits, which takes decimals of many digits, to 256 bits. So a sum costs what a
+//! plain addition costs, and none ever wraps.
 
+use arrow_buffer::i256;
 use atoll_placement::{Arena, PlacementError};
 use atoll_topology::NodeId;
 
@@ -14,6 +16,8 @@ use crate::kernel::room::Room;
 /// Blocks whose bound is above this go to 128 bits at once: moving the 64-bit sums is worth it only
 /// when many blocks fit between two moves.
 const BLOCK_BOUND_MAX: u64 = 1 << 55;
+/// The same of 128-bit sums and 256 bits.
+const WIDE_BOUND_MAX: u128 = 1 << 119;
 /// Several 64-bit sums for each group while they all fit this, bytes: half a first-level cache.
 const COPIES_BYTES: usize = 16 << 10;
 
@@ -25,7 +29,11 @@ pub(super) struct Totals {
     copies: u32,
     /// No 64-bit sum has a larger absolute value.
     bound: u64,
+    /// Sums of 128 bits; what a group's sum is beyond `huge`.
     wide: Option<Room<i128>>,
+    /// No 128-bit sum has a larger absolute value.
+    wide_bound: u128,
+    huge: Option<Room<i256>>,
     groups: usize,
 }
 
@@ -34,7 +42,8 @@ impl Totals {
     pub(super) fn new(arena: &Arena, home: Option<NodeId>, expected: usize) -> Self {
         let fit = COPIES_BYTES / 8 / expected.max(1);
         let copies = fit.max(1).ilog2().min(2);
-        Self { narrow: Room::new(arena, home), copies, bound: 0, wide: None, groups: 0 }
+        let narrow = Room::new(arena, home);
+        Self { narrow, copies, bound: 0, wide: None, wide_bound: 0, huge: None, groups: 0 }
     }
 
     pub(super) fn grow(&mut self, groups: usize) -> Result<(), PlacementError> {
@@ -43,6 +52,9 @@ impl Totals {
             if let Some(wide) = &mut self.wide {
                 wide.grow(groups, 0)?;
             }
+            if let Some(huge) = &mut self.huge {
+                huge.grow(groups, i256::ZERO)?;
+            }
             self.groups = groups;
         }
         Ok(())
@@ -50,8 +62,8 @@ impl Totals {
 
     pub(super) fn clear(&mut self) {
         self.narrow.clear();
-        self.wide = None;
-        self.bound = 0;
+        (self.wide, self.huge) = (None, None);
+        (self.bound, self.wide_bound) = (0, 0);
         self.groups = 0;
     }
 
@@ -66,7 +78,7 @@ impl Totals {
             Values::Int(values) => {
                 let bound = bound(values);
                 if bound > BLOCK_BOUND_MAX {
-                    let wide = self.wide()?.as_mut_slice();
+                    let wide = self.wide_within(bound.into())?;
                     ids.fold(wide, values, prefetch, |sum, value| sum + i128::from(value));
                     return Ok(());
                 }
@@ -82,10 +94,18 @@ impl Totals {
                     copies => ids.add_in_turn(self.narrow.as_mut_slice(), values, copies),
                 }
             }
-            Values::Wide(values) => {
-                let wide = self.wide()?.as_mut_slice();
-                ids.fold(wide, values, prefetch, i128::wrapping_add);
-            }
+            Values::Wide(values) => match wide_bound(values) {
+                bound if bound > WIDE_BOUND_MAX => {
+                    let huge = self.huge()?.as_mut_slice();
+                    ids.fold(huge, values, prefetch, |sum, value| {
+                        sum.wrapping_add(i256::from_i128(value))
+                    });
+                }
+                bound => {
+                    let wide = self.wide_within(bound)?;
+                    ids.fold(wide, values, prefetch, i128::wrapping_add);
+                }
+            },
             Values::Float(_) => unreachable!("floats have sums of their own"),
         }
         Ok(())
@@ -105,31 +125,56 @@ impl Totals {
             ids.fold_from(narrow, other.narrow.as_slice(), from, i64::wrapping_add);
             return Ok(());
         }
-        let sums: Vec<i128> = from.iter().map(|group| other.of(*group as usize)).collect();
-        ids.fold(self.wide()?.as_mut_slice(), &sums, 0, i128::wrapping_add);
+        let bound = other.wide_bound.saturating_add(other.bound.into());
+        if other.huge.is_none() && bound <= WIDE_BOUND_MAX {
+            let sums: Vec<i128> = from.iter().map(|group| other.wide_of(*group as usize)).collect();
+            ids.fold(self.wide_within(bound)?, &sums, 0, i128::wrapping_add);
+            return Ok(());
+        }
+        let sums: Vec<i256> = from.iter().map(|group| other.exact(*group as usize)).collect();
+        ids.fold(self.huge()?.as_mut_slice(), &sums, 0, i256::wrapping_add);
         Ok(())
     }
 
     /// Copies it into memory of another node.
     pub(super) fn move_to(&mut self, home: NodeId) -> Result<(), PlacementError> {
         self.narrow.move_to(home)?;
-        self.wide.as_mut().map_or(Ok(()), |wide| wide.move_to(home))
+        self.wide.as_mut().map_or(Ok(()), |wide| wide.move_to(home))?;
+        self.huge.as_mut().map_or(Ok(()), |huge| huge.move_to(home))
+    }
+
+    /// Sum of a group where 128 bits hold it.
+    pub(super) fn of(&self, group: usize) -> Option<i128> {
+        match self.huge {
+            None if self.wide_bound <= WIDE_BOUND_MAX => Some(self.wide_of(group)),
+            _ => self.exact(group).to_i128(),
+        }
     }
 
     /// Sum of a group.
-    pub(super) fn of(&self, group: usize) -> i128 {
+    pub(super) fn exact(&self, group: usize) -> i256 {
+        let wide = self.wide.as_ref().map_or(0, |wide| wide.as_slice()[group]);
+        let huge = self.huge.as_ref().map_or(i256::ZERO, |huge| huge.as_slice()[group]);
+        let narrow = i256::from_i128(self.narrow_of(group).into());
+        huge.wrapping_add(i256::from_i128(wide)).wrapping_add(narrow)
+    }
+
+    /// Sum of a group of which 256 bits hold nothing, and whose bound leaves room for the 64-bit sum.
+    fn wide_of(&self, group: usize) -> i128 {
         let wide = self.wide.as_ref().map_or(0, |wide| wide.as_slice()[group]);
         wide + i128::from(self.narrow_of(group))
     }
 
     /// Bytes of memory it holds.
     pub(super) fn memory_bytes(&self) -> usize {
-        self.narrow.memory_bytes() + self.wide.as_ref().map_or(0, Room::memory_bytes)
+        let wide = self.wide.as_ref().map_or(0, Room::memory_bytes);
+        self.narrow.memory_bytes() + wide + self.huge.as_ref().map_or(0, Room::memory_bytes)
     }
 
     /// The sums of 64 bits where there are no others: one for each group.
     pub(super) fn narrow(&self) -> Option<&[i64]> {
-        (self.wide.is_none() && self.copies == 0).then(|| self.narrow.as_slice())
+        let alone = self.wide.is_none() && self.huge.is_none();
+        (alone && self.copies == 0).then(|| self.narrow.as_slice())
     }
 
     fn narrow_of(&self, group: usize) -> i64 {
@@ -137,24 +182,51 @@ impl Totals {
         copies.iter().fold(0, |sum, copy| sum.wrapping_add(*copy))
     }
 
-    fn wide(&mut self) -> Result<&mut Room<i128>, PlacementError> {
+    /// The 128-bit sums, each of which may change by `bound` in either direction, at most
+    /// [`WIDE_BOUND_MAX`].
+    fn wide_within(&mut self, bound: u128) -> Result<&mut [i128], PlacementError> {
+        if self.wide_bound + bound > i128::MAX as u128 {
+            self.widen_wide()?;
+        }
+        self.wide_bound += bound;
         if self.wide.is_none() {
             let mut wide = self.narrow.beside();
             wide.grow(self.groups, 0)?;
             self.wide = Some(wide);
         }
-        Ok(self.wide.as_mut().expect("made above"))
+        Ok(self.wide.as_mut().expect("made above").as_mut_slice())
+    }
+
+    fn huge(&mut self) -> Result<&mut Room<i256>, PlacementError> {
+        if self.huge.is_none() {
+            let mut huge = self.narrow.beside();
+            huge.grow(self.groups, i256::ZERO)?;
+            self.huge = Some(huge);
+        }
+        Ok(self.huge.as_mut().expect("made above"))
     }
 
     /// Moves the 64-bit sums to the 128-bit ones.
     fn widen(&mut self) -> Result<(), PlacementError> {
         let sums: Vec<i64> = (0..self.groups).map(|group| self.narrow_of(group)).collect();
-        let wide = self.wide()?.as_mut_slice();
+        let wide = self.wide_within(self.bound.into())?;
         for (wide, sum) in wide.iter_mut().zip(sums) {
             *wide += i128::from(sum);
         }
         self.narrow.as_mut_slice().fill(0);
         self.bound = 0;
+        Ok(())
+    }
+
+    /// Moves the 128-bit sums to the 256-bit ones.
+    fn widen_wide(&mut self) -> Result<(), PlacementError> {
+        let Some(mut wide) = self.wide.take() else { return Ok(()) };
+        let huge = self.huge()?.as_mut_slice();
+        for (huge, sum) in huge.iter_mut().zip(wide.as_slice()) {
+            *huge = huge.wrapping_add(i256::from_i128(*sum));
+        }
+        wide.as_mut_slice().fill(0);
+        (self.wide, self.wide_bound) = (Some(wide), 0);
         Ok(())
     }
 }
@@ -170,15 +242,35 @@ fn bound(values: &[i64]) -> u64 {
     each.saturating_mul(values.len() as u64)
 }
 
+/// The same of 128-bit values; saturates where 127 bits do not hold it.
+fn wide_bound(values: &[i128]) -> u128 {
+    let mut bits = 0;
+    for value in values {
+        bits |= *value ^ (*value >> 127);
+    }
+    let each = 1_u128 << (u128::BITS - bits.leading_zeros()).min(127);
+    each.saturating_mul(values.len() as u128)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::bound;
+    use super::{bound, wide_bound};
 
     #[test]
     fn the_bound_is_above_every_sum_of_the_values() {
         for values in [&[][..], &[0], &[1, -1], &[-8, 7, -8], &[i64::MIN], &[i64::MAX, 1]] {
             let most: u128 = values.iter().map(|value| u128::from(value.unsigned_abs())).sum();
             assert!(u128::from(bound(values)) >= most || bound(values) == u64::MAX, "{values:?}");
+        }
+    }
+
+    #[test]
+    fn the_bound_of_128_bit_values_is_above_every_sum_of_them() {
+        let most = i128::MAX;
+        for values in [&[][..], &[0], &[1, -1], &[-8, 7, -8], &[i128::MIN], &[most], &[most, 1]] {
+            let sum =
+                values.iter().fold(0_u128, |sum, value| sum.saturating_add(value.unsigned_abs()));
+            assert!(wide_bound(values) >= sum, "{values:?}");
         }
     }
 }

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use arrow_buffer::Buffer;
+use arrow_buffer::{Buffer, i256};
 use atoll_placement::{Arena, NodeBuffer, PlacementError};
 use atoll_topology::NodeId;
 
@@ -27,6 +27,8 @@ unsafe impl Plain for u64 {}
 unsafe impl Plain for i64 {}
 // SAFETY: as above.
 unsafe impl Plain for i128 {}
+// SAFETY: two numbers of 128 bits, one after the other.
+unsafe impl Plain for i256 {}
 // SAFETY: as above.
 unsafe impl Plain for f64 {}
 
@@ -77,6 +79,16 @@ impl<T: Plain> Room<T> {
         self.grow(self.len + 1, value)
     }
 
+    /// Appends values.
+    #[inline]
+    pub(crate) fn extend(&mut self, values: &[T]) -> Result<(), PlacementError> {
+        let before = self.len;
+        self.reserve(before + values.len())?;
+        self.len += values.len();
+        self.as_mut_slice()[before..].copy_from_slice(values);
+        Ok(())
+    }
+
     /// Copies it into memory of another node.
     pub(crate) fn move_to(&mut self, home: NodeId) -> Result<(), PlacementError> {
         let mut moved = Self::new(&self.arena, Some(home));
@@ -88,7 +100,8 @@ impl<T: Plain> Room<T> {
         Ok(())
     }
 
-    fn reserve(&mut self, len: usize) -> Result<(), PlacementError> {
+    /// Memory for so many values in all.
+    pub(crate) fn reserve(&mut self, len: usize) -> Result<(), PlacementError> {
         let room = self.memory.as_ref().map_or(0, |memory| memory.len() / size_of::<T>());
         if len <= room {
             return Ok(());

@@ -148,3 +148,48 @@ fn sums_that_overflow_in_the_end_are_an_error_in_every_variant() {
         assert_right(&context, &super::sum_by(1), &schema, &parts);
     }
 }
+
+/// Decimals of 38 digits: ten of them may leave 128 bits on their way to a sum that fits.
+#[test]
+fn sums_of_long_decimals_that_leave_128_bits_are_right_or_an_error() {
+    let context = two_workers();
+    let most = 10_i128.pow(38) - 1;
+    // Rows of groups 0 and 1 in turn: the first comes back to what its type holds.
+    let back = |row: usize| match (row % 2, row < 2000) {
+        (0, true) => most - row as i128,
+        (0, false) => row as i128 - most,
+        _ => row as i128,
+    };
+    let never = |row: usize| if row % 2 == 0 { most } else { 7 };
+    let decimals: [(&dyn Fn(usize) -> i128, bool); 2] = [(&back, false), (&never, true)];
+    for (decimal, overflows) in decimals {
+        let values: arrow_array::Decimal128Array =
+            (0..4000).map(|row| Some(decimal(row))).collect();
+        let values = values.with_data_type(DataType::Decimal128(38, 0));
+        let keys: Vec<Option<u64>> = (0..4000).map(|row| Some(row % 2)).collect();
+        let key = column(&DataType::Int64, &keys);
+        let (schema, rows) = batch(vec![key, std::sync::Arc::new(values)]);
+        for count in [1, 7] {
+            let parts = parts(&rows, count, &[None]);
+            assert_eq!(super::reference::group(&super::sum_by(1), &parts).is_none(), overflows);
+            assert_right(&context, &super::sum_by(1), &schema, &parts);
+        }
+    }
+}
+
+/// 30,000 decimals of which 128 bits add up 17,000.
+#[test]
+fn averages_of_long_decimals_need_room_for_themselves_only() {
+    let context = two_workers();
+    let large = 10_i128.pow(34) - 2;
+    let values: arrow_array::Decimal128Array =
+        (0..60_000).map(|row| Some(large + row % 3 - 1)).collect();
+    let values = values.with_data_type(DataType::Decimal128(38, 4));
+    let keys: Vec<Option<u64>> = (0..60_000).map(|row| Some(row / 3 % 2)).collect();
+    let (schema, rows) = batch(vec![column(&DataType::Int64, &keys), std::sync::Arc::new(values)]);
+    let avg = Aggregate { function: Function::Avg, column: 1 };
+    let query = Query { keys: vec![0], aggregates: vec![avg] };
+    let parts = parts(&rows, 5, &[None]);
+    assert!(super::reference::group(&query, &parts).is_some(), "the means fit");
+    assert_right(&context, &query, &schema, &parts);
+}

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use arrow_array::cast::AsArray;
 use arrow_array::types::*;
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, RecordBatch};
+use arrow_buffer::i256;
 use arrow_schema::{DataType, TimeUnit};
 use atoll_primitives::Part;
 use atoll_primitives::aggregate::{Aggregate, Function, Query, quotient_type};
@@ -115,20 +116,26 @@ fn one(aggregate: Aggregate, rows: &[Row], types: &[DataType]) -> Option<Option<
         Function::Min => Cell::Int(ints().min()?),
         Function::Max => Cell::Int(ints().max()?),
         Function::Avg if of.is_integer() => float(ints().sum::<i128>() as f64 / count as f64),
-        Function::Avg => Cell::Int(mean(ints().sum(), count, of)?),
-        _ => Cell::Int(fits(ints().sum(), of)?),
+        Function::Avg => Cell::Int(mean(exact(ints()), count, of)?),
+        _ => Cell::Int(fits(exact(ints()).to_i128()?, of)?),
     };
     Some(Some(cell))
 }
 
+/// The sum of any number of integers.
+fn exact(values: impl Iterator<Item = i128>) -> i256 {
+    values.map(i256::from_i128).fold(i256::ZERO, i256::wrapping_add)
+}
+
 /// The mean of decimals, rounded half away from zero, where its result type holds it.
-fn mean(sum: i128, count: i128, of: &DataType) -> Option<i128> {
+fn mean(sum: i256, count: i128, of: &DataType) -> Option<i128> {
     let DataType::Decimal128(digits, scale) = of else { panic!("{of} is not a decimal") };
     let (digits, more) = quotient_type(38, (*digits, *scale), (1, 0));
     let factor = 10_i128.pow(u32::from((more - scale).unsigned_abs()));
+    let [count, factor, two] = [count, factor, 2].map(i256::from_i128);
     let (whole, rest) = (sum / count, sum % count * factor);
-    let half_up = (2 * rest.abs() + count) / (2 * count) * rest.signum();
-    let mean = whole.checked_mul(factor)?.checked_add(half_up)?;
+    let half_up = (two * rest.wrapping_abs() + count) / (two * count) * rest.signum();
+    let mean = whole.checked_mul(factor)?.checked_add(half_up)?.to_i128()?;
     (mean.unsigned_abs() < 10_u128.pow(digits.into())).then_some(mean)
 }
 
