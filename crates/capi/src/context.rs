@@ -25,8 +25,9 @@ pub struct Context {
 impl Context {
     fn open(threads: u32) -> Result<Self, Failure> {
         let known = Knowledge::live().map_err(|error| Failure::new(Code::System, error))?;
-        let tuning = Tuning::of(&known.knowledge);
-        let machine = Arc::new(known.knowledge.machine);
+        let knowledge = Arc::new(known.knowledge);
+        let tuning = Tuning::of(&knowledge);
+        let machine = Arc::new(knowledge.machine.clone());
         let kernel: Arc<dyn Kernel> = Arc::new(LiveKernel::new());
         let threads = (threads > 0).then_some(threads as usize);
         let options = RuntimeOptions { threads, ..RuntimeOptions::default() };
@@ -37,7 +38,9 @@ impl Context {
         })?;
         let limit = Arc::new(Limit::none());
         let arena = Arena::new(machine, kernel, Some(Arc::clone(&limit) as _));
-        let context = atoll_primitives::Context::new(runtime, arena).with_tuning(tuning);
+        let context = atoll_primitives::Context::new(runtime, arena)
+            .with_tuning(tuning)
+            .with_knowledge(knowledge);
         Ok(Self { context, limit, calls: Mutex::default() })
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use atoll_placement::Arena;
 use atoll_runtime::{CancelToken, Runtime, StepOutcome, StepReport, Task, TaskContext, WorkerId};
-use atoll_topology::NodeId;
+use atoll_topology::{Knowledge, NodeId};
 
 use crate::{PrimitiveError, Tuning};
 
@@ -18,12 +18,20 @@ pub struct Context {
     arena: Arena,
     cancel: CancelToken,
     tuning: Arc<Tuning>,
+    knowledge: Arc<Knowledge>,
 }
 
 impl Context {
-    /// A context over these workers and this memory, not tuned, with a cancel token of its own.
+    /// A context over these workers and this memory, not tuned, with a cancel token of its own. Of the
+    /// machine it knows what it is made of, and nothing that was measured.
     pub fn new(runtime: Runtime, arena: Arena) -> Self {
-        Self { runtime, arena, cancel: CancelToken::new(), tuning: Arc::default() }
+        let knowledge = Arc::new(Knowledge::of(runtime.machine().as_ref().clone()));
+        Self { runtime, arena, cancel: CancelToken::new(), tuning: Arc::default(), knowledge }
+    }
+
+    /// The same, with what is known of the machine, by which variants are chosen.
+    pub fn with_knowledge(self, knowledge: Arc<Knowledge>) -> Self {
+        Self { knowledge, ..self }
     }
 
     /// The same, tuned.
@@ -54,6 +62,11 @@ impl Context {
     /// What is tuned.
     pub fn tuning(&self) -> &Tuning {
         &self.tuning
+    }
+
+    /// What is known of the machine.
+    pub fn knowledge(&self) -> &Knowledge {
+        &self.knowledge
     }
 
     /// Runs one task on each worker, to their join; results by worker.

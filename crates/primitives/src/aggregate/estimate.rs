@@ -31,17 +31,20 @@ impl Keys {
         let runs = words.len() - repeats;
         // Each run another key: the keys to come are others as well.
         let fresh = runs == counts.seen && runs > 1;
+        let signed = || words.iter().map(|word| *word as i64);
+        let span = signed().min().zip(signed().max());
         let scaled = (counts.seen as f64 / words.len().max(1) as f64 * rows as f64) as usize;
         Self {
             groups: if fresh { even.max(scaled) } else { even },
-            span: None,
+            // Rising keys go on to rise.
+            span: span.filter(|_| !fresh).map(|(min, max)| (min as u64, max as u64)),
             hot_share: counts.hot_share(),
             run_share,
         }
     }
 
-    /// Estimates from rows spread evenly over the input.
-    pub(super) fn sample(input: &Input, packing: &Packing) -> Self {
+    /// Estimates from rows spread evenly over the input; none where a key fits no word.
+    pub(super) fn sample(input: &Input, packing: &Packing) -> Option<Self> {
         let step = (input.rows / SAMPLE_ROWS).max(1);
         let mut sampled = Vec::with_capacity(input.rows / step + 1);
         let (mut repeats, mut pairs) = (0_usize, 0_usize);
@@ -49,32 +52,31 @@ impl Keys {
         let mut span: Option<(u64, u64)> = None;
         let (mut stratum, mut before) = (0, 0);
         for part in &input.parts {
-            let lanes = part.key_lanes.as_deref().unwrap_or_default();
+            let (lanes, rows) = (part.rows.key_lanes(), part.rows.rows);
             loop {
                 // A row of each `step`, not always the same one: keys may come in turns.
                 let at = stratum * step + hash::word(stratum as u64) as usize % step;
-                let Some(row) = at.checked_sub(before).filter(|row| *row < part.rows) else {
+                let Some(row) = at.checked_sub(before).filter(|row| *row < rows) else {
                     break;
                 };
-                let len = 2.min(part.rows - row);
-                if let Ok(words) = packing.pack(lanes, row, len, &mut scratch) {
-                    sampled.push(words[0]);
-                    pairs += usize::from(len == 2);
-                    repeats += usize::from(len == 2 && words[0] == words[1]);
-                    let (low, high) = span.unwrap_or((words[0], words[0]));
-                    span = Some((least(low, words[0]), largest(high, words[0])));
-                }
+                let len = 2.min(rows - row);
+                let words = packing.pack(lanes, row, len, &mut scratch).ok()?;
+                sampled.push(words[0]);
+                pairs += usize::from(len == 2);
+                repeats += usize::from(len == 2 && words[0] == words[1]);
+                let (low, high) = span.unwrap_or((words[0], words[0]));
+                span = Some((least(low, words[0]), largest(high, words[0])));
                 stratum += 1;
             }
-            before += part.rows;
+            before += rows;
         }
         let counts = Counts::of(sampled);
-        Self {
+        Some(Self {
             groups: counts.groups(input.rows),
             span,
             hot_share: counts.hot_share(),
             run_share: repeats as f64 / pairs.max(1) as f64,
-        }
+        })
     }
 }
 

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use arrow_array::{Array, ArrayRef};
 use arrow_schema::Schema;
 use atoll_topology::NodeId;
 
-use super::lane::Lane;
-use super::packing::{Packing, Range};
+use super::lane;
+use super::packing::Range;
 use super::plan::Plan;
+use super::rows::Rows;
 use crate::{Part, PrimitiveError};
 
 /// Rows that a worker takes at once: enough that taking costs nothing, few enough that all workers
@@ -20,11 +20,7 @@ const MORSEL_ROWS: usize = 1 << 16;
 #[derive(Debug)]
 pub(super) struct Ready {
     pub(super) home: Option<NodeId>,
-    pub(super) rows: usize,
-    pub(super) keys: Vec<ArrayRef>,
-    /// Keys as numbers; none where one is not of fixed width.
-    pub(super) key_lanes: Option<Vec<Lane>>,
-    pub(super) lanes: Vec<Lane>,
+    pub(super) rows: Rows,
 }
 
 /// Rows of a part.
@@ -61,19 +57,17 @@ impl Ready {
                 expected: "those of the first part".into(),
             });
         }
-        let keys = plan.keys(&part.rows);
-        for (key, data_type) in keys.iter().zip(&plan.key_types) {
-            if key.data_type() != data_type {
+        for (at, data_type) in plan.query.keys.iter().zip(&plan.key_types) {
+            let found = part.rows.column(*at).data_type();
+            if found != data_type {
                 return Err(PrimitiveError::Shape {
                     what: "type of a key".into(),
-                    found: key.data_type().to_string(),
+                    found: found.to_string(),
                     expected: data_type.to_string(),
                 });
             }
         }
-        let key_lanes = keys.iter().map(|key| Lane::new(key)).collect();
-        let lanes = plan.lanes(&part.rows)?;
-        Ok(Self { home: part.home, rows: part.rows.num_rows(), keys, key_lanes, lanes })
+        Ok(Self { home: part.home, rows: Rows::new(plan, &part.rows)? })
     }
 }
 
@@ -89,12 +83,12 @@ impl Input {
         let mut queues: BTreeMap<Option<NodeId>, (AtomicUsize, Vec<Morsel>)> = BTreeMap::new();
         for (at, part) in parts.iter().enumerate() {
             let queue = &mut queues.entry(part.home).or_default().1;
-            for start in (0..part.rows).step_by(MORSEL_ROWS) {
-                let len = MORSEL_ROWS.min(part.rows - start);
+            for start in (0..part.rows.rows).step_by(MORSEL_ROWS) {
+                let len = MORSEL_ROWS.min(part.rows.rows - start);
                 queue.push(Morsel { part: at, start, len });
             }
         }
-        let rows = parts.iter().map(|part| part.rows).sum();
+        let rows = parts.iter().map(|part| part.rows.rows).sum();
         let used = plan.query.keys.iter().chain(plan.values.iter().map(|(at, _)| at));
         let width = |at: &usize| schema.field(*at).data_type().primitive_width().unwrap_or(16);
         Ok(Self { parts, queues, rows, row_bytes: used.map(width).sum() })
@@ -122,26 +116,13 @@ impl Input {
     }
 
     /// Whether all keys of all parts are numbers.
-    pub(super) fn has_key_lanes(&self) -> bool {
-        self.parts.iter().all(|part| part.key_lanes.is_some())
+    pub(super) fn has_numbers(&self, plan: &Plan) -> bool {
+        plan.key_types.iter().all(lane::is_fixed)
     }
 
-    /// Whether a key column has nulls anywhere.
-    fn key_has_nulls(&self, key: usize) -> bool {
-        self.parts.iter().any(|part| part.keys[key].null_count() > 0)
-    }
-
-    /// How the keys are packed, with the ranges given; none where no word holds them.
-    pub(super) fn packing(&self, plan: &Plan, ranges: Option<&[Option<Range>]>) -> Option<Packing> {
-        let columns: Vec<_> = plan
-            .key_types
-            .iter()
-            .enumerate()
-            .map(|(key, data_type)| {
-                let range = ranges.and_then(|ranges| ranges[key]);
-                (data_type.clone(), self.key_has_nulls(key), range)
-            })
-            .collect();
-        Packing::new(&columns)
+    /// What is known of each key: whether it has nulls anywhere, and its range.
+    pub(super) fn keys(&self, ranges: &[Option<Range>]) -> Vec<(bool, Option<Range>)> {
+        let has_nulls = |key| self.parts.iter().any(|part| part.rows.has_nulls(key));
+        ranges.iter().enumerate().map(|(key, range)| (has_nulls(key), *range)).collect()
     }
 }

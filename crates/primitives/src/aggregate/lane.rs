@@ -1,6 +1,7 @@
 //! Columns read block by block as 64-bit words, 128-bit integers or doubles.
 
-use arrow_array::Array;
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, UInt8Array};
 use arrow_data::ArrayData;
 use arrow_schema::DataType;
 
@@ -97,9 +98,14 @@ impl Lane {
         Some(Self { data: array.to_data(), physical })
     }
 
-    /// A key column: numbers, or strings whose short ones are read as numbers.
+    /// A key column: numbers, booleans as 0 and 1, or strings whose short ones are read as numbers.
     pub(super) fn key(array: &dyn Array) -> Option<Self> {
         match array.data_type() {
+            DataType::Boolean => {
+                let (values, nulls) = array.as_boolean().clone().into_parts();
+                let values = values.iter().map(u8::from).collect();
+                Self::new(&UInt8Array::new(values, nulls))
+            }
             DataType::Utf8View => Some(Self { data: array.to_data(), physical: Physical::Text }),
             _ => Self::new(array),
         }
@@ -191,6 +197,11 @@ impl Lane {
         Block { values: Values::Wide(wide), valid }
     }
 
+    /// 128-bit numbers of a block.
+    pub(super) fn wide(&self, start: usize, len: usize) -> &[i128] {
+        self.slice(start, len)
+    }
+
     /// Strings of up to `bytes` bytes as numbers: the bytes, the first one lowest, and behind them the
     /// length. False where a string is longer.
     pub(super) fn text(&self, start: usize, len: usize, bytes: u32, to: &mut Vec<u64>) -> bool {
@@ -255,6 +266,18 @@ impl Lane {
         to.extend(nulls.iter().map(u8::from));
         Some(to)
     }
+}
+
+/// Blocks of several lanes.
+pub(super) fn blocks<'a>(
+    scratches: &'a mut Vec<Scratch>,
+    lanes: &'a [Lane],
+    start: usize,
+    len: usize,
+) -> Vec<Block<'a>> {
+    scratches.resize_with(lanes.len().max(scratches.len()), Scratch::default);
+    let both = lanes.iter().zip(scratches.iter_mut());
+    both.map(|(lane, scratch)| lane.block(start, len, scratch)).collect()
 }
 
 /// The same zero for both.

@@ -1,17 +1,19 @@
 //! Migration (Li 2013, sections 3.2 and 4.3): workers go where the rows are and take nothing along.
 //! Rows are read from local memory; the table that they go to stays where its worker began.
 
-use std::sync::Arc;
+use atoll_topology::NodeId;
 
-use super::partitioned::{Made, Partitioned, Pieces};
-use super::travel::{self, Luggage};
-use crate::{Context, PrimitiveError};
+use super::reader::Reader;
+use super::stream::Part;
+use super::travel::{Luggage, Travel};
+use crate::shuffle::{Coordination, Moved, Order, Shuffle};
 
-/// Aggregates what was dealt.
-pub(super) async fn run(
-    context: &Context,
-    own: &Arc<Partitioned>,
-    pieces: &Arc<Pieces>,
-) -> Result<Made, PrimitiveError> {
-    travel::run(context, own, pieces, Luggage::Nothing).await
+/// The shuffle that it is. In step: threads that do not wait for one another end up in convoys (section
+/// 4.1.1).
+pub(super) const SHUFFLE: Shuffle =
+    Shuffle { order: Order::Ring, moved: Moved::Threads, coordination: Coordination::Tight };
+
+/// An output with pieces of its own that reads what was dealt.
+pub(super) fn reader(output: usize, home: Option<NodeId>, pieces: Vec<Part>) -> Box<dyn Reader> {
+    Box::new(Travel::new(Luggage::Nothing, output, home, pieces))
 }

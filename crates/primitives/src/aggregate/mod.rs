@@ -1,7 +1,7 @@
 //! Grouping and aggregating: `SELECT keys, aggregates FROM parts GROUP BY keys`.
 //!
 //! [`aggregate`] takes rows where they lie and finds out how many groups they have; [`choose`] then
-//! picks one of the [`Variant`]s, each a file of that name beside this one:
+//! picks one of the [`Variant`]s, each a file of that name beside this one, behind one trait (`reader`):
 //!
 //! | variant | what crosses the machine |
 //! |---|---|
@@ -11,8 +11,9 @@
 //! | `migrate` | workers; their tables stay behind |
 //! | `migrate_copy` | workers with their tables |
 //!
-//! The last four are those of Li et al. 2013, section 4.3. [`Stage`] is the same for rows that come
-//! batch by batch, [`Runs`] for rows that come sorted.
+//! The last four are those of Li et al. 2013, section 4.3. There is one engine, a [`Stage`], for rows that
+//! come batch by batch; [`aggregate`] has each worker be an input and an output of one. [`Runs`] is for
+//! rows that come sorted.
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -54,9 +55,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod batch;
 mod choose;
 mod estimate;
-mod feed;
 mod function;
 mod input;
 mod keys;
@@ -66,14 +67,14 @@ mod migrate;
 mod migrate_copy;
 mod naive;
 mod packing;
-mod partitioned;
 mod plan;
 mod pull;
 mod ranges;
+mod reader;
 mod records;
 mod report;
 mod ring;
-mod run;
+mod rows;
 mod runs;
 mod state;
 mod stream;
@@ -89,14 +90,13 @@ pub use choose::{Choice, DIRECTORY, Place, Predicted, Workload, choose, predict}
 pub use estimate::Keys;
 pub use function::{Aggregate, Function, Query, quotient_type};
 pub use packing::Range;
+pub use reader::Visit;
 pub use report::{Phase, Spent};
 pub use runs::Runs;
-pub use stream::{Collected, Collector, Expected, Next, Outputs, Stage};
+pub use stream::{Collected, Collector, Ended, Expected, Gathered, Next, Outputs, Stage};
 pub use variant::Variant;
 
 use crate::{Context, Part, PrimitiveError};
-use input::Input;
-use plan::Plan;
 
 /// What an aggregation came to.
 #[derive(Clone, Debug)]
@@ -117,7 +117,7 @@ pub struct Outcome {
 ///
 /// Null is a key like another; 0.0 and −0.0 are the same key, and each NaN is the key of its bits.
 /// Dictionaries come out as their values. A variant that the query does not allow (keys that no 64-bit
-/// word holds, or values of which a record holds too few) runs as [`Variant::Local`], and the outcome's
+/// word holds, or more values than a record has room for) runs as [`Variant::Local`], and the outcome's
 /// reason says so.
 ///
 /// # Errors
@@ -130,7 +130,5 @@ pub async fn aggregate(
     parts: &[Part],
     variant: Variant,
 ) -> Result<Outcome, PrimitiveError> {
-    let plan = Plan::new(query, schema)?;
-    let input = Input::new(&plan, schema, parts)?;
-    run::run(context, plan, input, variant).await
+    batch::run(context, query, schema, parts, variant).await
 }

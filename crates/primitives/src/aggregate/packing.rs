@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use arrow_array::ArrayRef;
 use arrow_array::builder::StringViewBuilder;
-use arrow_buffer::{Buffer, NullBuffer};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow_schema::DataType;
 
 use super::lane::{self, Lane};
@@ -115,6 +115,11 @@ impl Packing {
             packing.bits += bits;
         }
         (bytes > 0).then_some(packing)
+    }
+
+    /// Words are below two to the power of this.
+    pub(super) fn bits(&self) -> u32 {
+        self.bits
     }
 
     /// Whether a word is a column's value as it is, less a base: then blocks are read in place.
@@ -242,9 +247,10 @@ impl Field {
 }
 
 /// Words as values of a type.
-fn values(data_type: &DataType, words: impl Iterator<Item = u64>) -> Buffer {
+pub(super) fn values(data_type: &DataType, words: impl Iterator<Item = u64>) -> Buffer {
     use DataType as T;
     match data_type {
+        T::Boolean => BooleanBuffer::from_iter(words.map(|word| word == 1)).into_inner(),
         T::Int8 | T::UInt8 => words.map(|word| word as u8).collect(),
         T::Int16 | T::UInt16 => words.map(|word| word as u16).collect(),
         T::Int32 | T::UInt32 | T::Date32 | T::Time32(_) | T::Decimal32(..) | T::Float32 => {
@@ -262,6 +268,7 @@ fn declared(data_type: &DataType) -> Option<(u64, u128)> {
     let signed = |bits: u32| (((-1_i64) << (bits - 1)) as u64, (1_u128 << bits) - 1);
     let unsigned = |bits: u32| (0, (1_u128 << bits) - 1);
     Some(match data_type {
+        T::Boolean => unsigned(1),
         T::Int8 => signed(8),
         T::Int16 => signed(16),
         T::Int32 | T::Date32 | T::Time32(_) | T::Decimal32(..) => signed(32),

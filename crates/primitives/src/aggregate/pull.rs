@@ -1,184 +1,162 @@
-//! Pieces come to the workers: each takes a piece, reads in some order what all workers have for it,
-//! and goes on with the next. No row is copied but by the partitioning.
+//! Pieces come to the outputs: each takes a piece, reads in some order what all inputs have for it, and
+//! goes on with the next. No row is copied but by the partitioning.
 //!
-//! A piece's table stays in the second-level cache while the piece is read, so a worker turns to all
-//! sources for each piece; the order of its turns is that of the shuffle's schedule.
+//! A piece's table stays in the second-level cache while the piece is read, so an output turns to all
+//! inputs for each piece. Pieces are taken from one list by all outputs, the largest first, so that they
+//! end together; a piece that is far too large is read in parts, and whoever is last joins them.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use atoll_topology::NodeId;
 
-use arrow_array::RecordBatch;
-use atoll_runtime::{TaskContext, WorkerId};
-use atoll_topology::Bytes;
-
-use super::partitioned::{Made, Partitioned, Pieces};
-use super::records::Columns;
-use super::report::{Phase, Spent, Watch};
+use super::local;
+use super::reader::{Groups, Reader, Step, Visit};
+use super::records::{Columns, Dealt};
+use super::report::{Spent, Watch};
+use super::stream::{Gathered, Kept, Part};
 use super::table::Table;
-use crate::shuffle::{Coordination, Moved, Order, Schedule, Shuffle};
-use crate::{Context, PrimitiveError, TaskFn};
+use crate::{PrimitiveError, shuffle::Order};
 
-/// A piece with more than this many times its even share is shared by workers.
-const LARGE: usize = 4;
-/// A piece smaller than this is not shared, rows.
-const SHARED_ROWS_MIN: usize = 1 << 18;
-
-/// What the tasks share.
-struct Pull {
-    own: Arc<Partitioned>,
-    pieces: Arc<Pieces>,
-    schedule: Schedule,
-    /// Pieces to be aggregated: (piece, part of it, parts).
-    shares: Vec<(usize, usize, usize)>,
-    taken: AtomicUsize,
-}
-
-/// What a worker made of pieces.
-#[derive(Default)]
-struct Mine {
-    batches: Vec<RecordBatch>,
-    /// Tables of parts of a piece.
-    parts: Vec<(usize, Table)>,
+/// An output that reads piece by piece.
+#[derive(Debug)]
+pub(super) struct Pull {
+    order: Order,
+    output: usize,
+    home: Option<NodeId>,
+    open: Option<Open>,
+    spare: Option<Table>,
+    columns: Columns,
     spent: Spent,
 }
 
-/// Aggregates piece by piece, the sources of each in this order.
-pub(super) async fn run(
-    context: &Context,
-    own: &Arc<Partitioned>,
-    pieces: &Arc<Pieces>,
-    order: Order,
-) -> Result<Made, PrimitiveError> {
-    let shuffle = Shuffle { order, moved: Moved::Pulled, coordination: Coordination::Loose };
-    let pull = Arc::new(Pull {
-        own: Arc::clone(own),
-        pieces: Arc::clone(pieces),
-        schedule: Schedule::of(context.runtime(), shuffle),
-        shares: shares(pieces, own.input.rows),
-        taken: AtomicUsize::new(0),
-    });
-    let (shared, workers) = (Arc::clone(&pull), context.clone());
-    let task = move |worker, task: &TaskContext| shared.aggregate(&workers, worker, task);
-    let (made, report) = context.on_workers("aggregate", task).await?;
-    let mut spent = Spent::default();
-    let (mut batches, mut parts) = (Vec::new(), Vec::new());
-    for worker in made {
-        batches.extend(worker.batches);
-        parts.extend(worker.parts);
-        spent += worker.spent;
-    }
-    let mut phases = vec![Phase::of(&report).with(spent)];
-    if !parts.is_empty() {
-        let (merged, phase) = merge(context, own, parts).await?;
-        batches.extend(merged);
-        phases.push(phase);
-    }
-    Ok((batches, phases))
-}
-
-/// The pieces, large ones in parts.
-fn shares(pieces: &Pieces, rows: usize) -> Vec<(usize, usize, usize)> {
-    let workers = pieces.dealt.len();
-    let even = rows.div_ceil(pieces.count().max(workers * LARGE));
-    let parts = |rows: usize| match rows > SHARED_ROWS_MIN && rows > even * LARGE {
-        true => workers * 2,
-        false => 1,
-    };
-    let shares = pieces.by_size().into_iter().flat_map(|(piece, rows)| {
-        let parts = parts(rows);
-        (0..parts).map(move |part| (piece, part, parts))
-    });
-    shares.collect()
+/// The part that is read.
+#[derive(Debug)]
+struct Open {
+    part: Part,
+    /// Inputs that have been read.
+    turn: usize,
+    table: Option<Table>,
 }
 
 impl Pull {
-    fn aggregate(
-        &self,
-        context: &Context,
-        worker: WorkerId,
-        task: &TaskContext,
-    ) -> Result<Mine, PrimitiveError> {
-        let mut made = Mine::default();
-        let mut kept: Option<Table> = None;
-        let mut columns = Columns::default();
-        let next = || self.shares.get(self.taken.fetch_add(1, Ordering::Relaxed)).copied();
-        while let Some((piece, part, parts)) = next() {
-            task.check()?;
-            let place = (task.node(), kept.take());
-            let mut table = self.own.table(context, &self.pieces, piece, place)?;
-            for visit in self.schedule.turns(worker) {
-                let Some(from) = &self.pieces.dealt[visit.source.index()] else { continue };
-                let share = (piece, part, parts);
-                let block_rows = context.tuning().block_rows;
-                let spent = from.update(&mut table, share, block_rows, task, &mut columns)?;
-                made.spent += spent;
-                let bytes = from.bytes(piece) / parts;
-                task.count_read(from.home.unwrap_or(task.node()), Bytes(bytes as u64));
-            }
-            if parts > 1 {
-                made.parts.push((piece, table));
-            } else {
-                made.batches.push(table.batch(&self.own.plan, Some(&self.own.packing))?);
-                kept = Some(table);
-            }
-        }
-        Ok(made)
+    /// An output that turns to the inputs in this order.
+    pub(super) fn new(order: Order, output: usize, home: Option<NodeId>) -> Self {
+        let (columns, spent) = (Columns::default(), Spent::default());
+        Self { order, output, home, open: None, spare: None, columns, spent }
+    }
+
+    fn input(&self, gathered: &Gathered, turn: usize) -> usize {
+        gathered.source_of(self.output, turn, |output, turn| match self.order {
+            Order::Naive => turn,
+            _ => output + turn,
+        })
     }
 }
 
-impl super::records::Dealt {
+impl Reader for Pull {
+    fn due(&mut self, gathered: &Gathered) -> Option<Visit> {
+        loop {
+            let Open { part, turn, .. } = *self.open.as_ref()?;
+            if turn >= gathered.inputs().len() {
+                return None;
+            }
+            let input = self.input(gathered, turn);
+            let from = &gathered.inputs()[input];
+            match bytes(from.kept(), part) {
+                0 => self.open.as_mut()?.turn += 1,
+                bytes => {
+                    let (home, travels, copied) = (from.home(), false, None);
+                    return Some(Visit { input, home, bytes, travels, copied });
+                }
+            }
+        }
+    }
+
+    fn next(&mut self, gathered: &Gathered) -> Result<Step, PrimitiveError> {
+        loop {
+            if let Some(visit) = self.due(gathered) {
+                return Ok(Step::Visit(visit));
+            }
+            if let Some(Open { part, table: Some(table), .. }) = self.open.take()
+                && let Some(table) = gathered.join_parts(part, table)?
+            {
+                return Ok(Step::Groups(Groups::Own(table)));
+            }
+            let Some(part) = gathered.take_part() else {
+                self.spare = None;
+                return Ok(Step::End);
+            };
+            if let Some(groups) = gathered.only_table() {
+                return Ok(Step::Groups(groups));
+            }
+            self.open = Some(Open { part, turn: 0, table: None });
+        }
+    }
+
+    fn visit(&mut self, gathered: &Gathered) -> Result<(), PrimitiveError> {
+        let Some(Visit { input, .. }) = self.due(gathered) else { return Ok(()) };
+        let Some(open) = &mut self.open else { return Ok(()) };
+        let table = match &mut open.table {
+            Some(table) => table,
+            none => none.insert(gathered.table(open.part, self.home, self.spare.take())?),
+        };
+        let check = || gathered.stage().check();
+        match gathered.inputs()[input].kept() {
+            Kept::Dealt(dealt) => {
+                let rows = gathered.stage().context().tuning().block_rows;
+                let part = (open.part.piece, open.part.part, open.part.parts);
+                self.spent += dealt.update(table, part, rows, &check, &mut self.columns)?;
+            }
+            kept => {
+                let mut watch = Watch::start();
+                local::merge(table, kept, open.part, gathered.merging(), &check)?;
+                self.spent.update += watch.lap();
+            }
+        }
+        open.turn += 1;
+        Ok(())
+    }
+
+    fn reuse(&mut self, table: Table) {
+        self.spare = Some(table);
+    }
+
+    fn spent(&self) -> Spent {
+        self.spent
+    }
+}
+
+/// Bytes that an input has for a part.
+fn bytes(kept: &Kept, of: Part) -> usize {
+    match kept {
+        Kept::Nothing => 0,
+        Kept::Table(table) => table.memory_bytes() / of.pieces + 1,
+        Kept::Pieced(tables) => {
+            let all = tables.iter().map(|full| full.table.memory_bytes());
+            all.sum::<usize>() / of.pieces + 1
+        }
+        Kept::Dealt(dealt) => dealt.bytes(of.piece).div_ceil(of.parts),
+    }
+}
+
+impl Dealt {
     /// Aggregates a part of a piece into a table; tells what that took.
     pub(super) fn update(
         &self,
         table: &mut Table,
         (piece, part, parts): (usize, usize, usize),
         block_rows: usize,
-        task: &TaskContext,
+        check: &dyn Fn() -> Result<(), PrimitiveError>,
         columns: &mut Columns,
     ) -> Result<Spent, PrimitiveError> {
         let mut spent = Spent::default();
         let mut watch = Watch::start();
         self.read(piece, block_rows, (part, parts), columns, |columns| {
             spent.read += watch.lap();
-            task.check()?;
-            if !table.update_words(&columns.words, &columns.blocks())? {
-                return Err(super::feed::outside());
-            }
+            check()?;
+            let is_inside = table.update_words(&columns.words, &columns.blocks())?;
+            assert!(is_inside, "a piece has the words of its range");
             spent.update += watch.lap();
-            Ok(())
+            Ok::<(), PrimitiveError>(())
         })?;
         Ok(spent)
     }
-}
-
-/// Tables of the parts of the same piece in one.
-async fn merge(
-    context: &Context,
-    own: &Arc<Partitioned>,
-    mut parts: Vec<(usize, Table)>,
-) -> Result<(Vec<RecordBatch>, Phase), PrimitiveError> {
-    parts.sort_by_key(|(piece, _)| *piece);
-    let mut pieces: Vec<(usize, Vec<Table>)> = Vec::new();
-    for (piece, table) in parts {
-        match pieces.last_mut().filter(|(last, _)| *last == piece) {
-            Some((_, tables)) => tables.push(table),
-            None => pieces.push((piece, vec![table])),
-        }
-    }
-    let mut tasks: Vec<(_, TaskFn<Option<RecordBatch>>)> = Vec::new();
-    for (_, tables) in pieces {
-        let own = Arc::clone(own);
-        let home = tables[0].home();
-        let task = move |task: &TaskContext| {
-            let mut tables = tables.into_iter();
-            let Some(mut all) = tables.next() else { return Ok(None) };
-            for table in tables {
-                all.merge(&table, &|| Ok(task.check()?))?;
-            }
-            all.batch(&own.plan, Some(&own.packing)).map(Some)
-        };
-        tasks.push((home, Box::new(task)));
-    }
-    let (batches, report) = context.on_nodes("merge", tasks).await?;
-    Ok((batches.into_iter().flatten().collect(), Phase::of(&report)))
 }

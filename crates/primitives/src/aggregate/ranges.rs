@@ -58,7 +58,7 @@ fn extend(
     scratch: &mut Scratch,
     ranges: &mut [Option<Range>],
 ) {
-    let lanes = input.parts[morsel.part].key_lanes.as_deref().unwrap_or_default();
+    let lanes = input.parts[morsel.part].rows.key_lanes();
     let end = morsel.start + morsel.len;
     for (lane, range) in lanes.iter().zip(ranges) {
         for start in (morsel.start..end).step_by(block_rows) {

@@ -103,11 +103,6 @@ impl Records {
         })
     }
 
-    /// Number of pieces.
-    pub(super) fn fan_out(&self) -> FanOut {
-        self.fan_out
-    }
-
     /// Takes a block: the piece, the key's word and the values of each row.
     pub(super) fn push(
         &mut self,

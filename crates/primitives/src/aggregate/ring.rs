@@ -1,18 +1,17 @@
 //! The ring shuffle (Li 2013, sections 3.1.2 and 4.3): workers read what all have for them round a
 //! circle, each one place ahead of the one before, so that they spread over all nodes' memory.
 
-use std::sync::Arc;
+use atoll_topology::NodeId;
 
-use super::partitioned::{Made, Partitioned, Pieces};
-use super::pull;
-use crate::shuffle::Order;
-use crate::{Context, PrimitiveError};
+use super::pull::Pull;
+use super::reader::Reader;
+use crate::shuffle::{Coordination, Moved, Order, Shuffle};
 
-/// Aggregates what was dealt.
-pub(super) async fn run(
-    context: &Context,
-    own: &Arc<Partitioned>,
-    pieces: &Arc<Pieces>,
-) -> Result<Made, PrimitiveError> {
-    pull::run(context, own, pieces, Order::Ring).await
+/// The shuffle that it is.
+pub(super) const SHUFFLE: Shuffle =
+    Shuffle { order: Order::Ring, moved: Moved::Pulled, coordination: Coordination::Loose };
+
+/// An output that reads what was dealt.
+pub(super) fn reader(output: usize, home: Option<NodeId>) -> Box<dyn Reader> {
+    Box::new(Pull::new(SHUFFLE.order, output, home))
 }

@@ -4,13 +4,12 @@
 //! Ranges of keys are what is expected: from a key outside of them on, keys are encoded and looked up.
 
 use arrow_array::{ArrayRef, RecordBatch};
-use arrow_schema::SchemaRef;
+use arrow_schema::{DataType, SchemaRef};
 use atoll_topology::NodeId;
 
 use super::Query;
-use super::feed::Feed;
-use super::keys::Encoder;
-use super::lane::{Lane, Scratch};
+use super::keys::{Encoder, KeyBlock};
+use super::lane::{self, Lane, Scratch};
 use super::packing::{self, Packing, Range};
 use super::plan::Plan;
 use super::table::{Shape, Table};
@@ -31,6 +30,7 @@ pub struct Runs {
     /// The key whose run is open.
     last: Option<u64>,
     keys: packing::Scratch,
+    block: KeyBlock,
     lanes: Vec<Scratch>,
 }
 
@@ -48,16 +48,24 @@ impl Runs {
         home: Option<NodeId>,
     ) -> Result<Option<Self>, PrimitiveError> {
         let plan = Plan::new(query, schema)?;
-        let types = plan.key_types.iter().zip(keys);
-        let types: Vec<_> =
-            types.map(|(data_type, (null, range))| (data_type.clone(), *null, *range)).collect();
-        let Some(packing) = Packing::new(&types).filter(|_| types.len() == plan.key_types.len())
-        else {
-            return Ok(None);
-        };
+        let Some(packing) = packing(&plan.key_types, keys) else { return Ok(None) };
         let table = Table::new(&plan, &Shape::Runs, 0, context.arena(), home)?;
-        let (keys, lanes) = (packing::Scratch::default(), Vec::new());
-        Ok(Some(Self { context, plan, packing, encoder: None, table, last: None, keys, lanes }))
+        Ok(Some(Self {
+            context,
+            plan,
+            packing,
+            encoder: None,
+            table,
+            last: None,
+            keys: packing::Scratch::default(),
+            block: KeyBlock::default(),
+            lanes: Vec::new(),
+        }))
+    }
+
+    /// Whether keys of these types, with what is known of them, are expected to fit 64 bits.
+    pub fn fits(types: &[DataType], keys: &[(bool, Option<Range>)]) -> bool {
+        packing(types, keys).is_some()
     }
 
     /// Columns of the result: keys, then aggregates.
@@ -95,13 +103,14 @@ impl Runs {
             };
             let ended = if full { first_end(self.last, words) } else { None };
             if let Some(ended) = ended {
-                let values = Feed::blocks(&mut self.lanes, &lanes, start, ended);
+                let values = lane::blocks(&mut self.lanes, &lanes, start, ended);
                 self.table.update_runs(&words[..ended], &values)?;
-                out = Some(self.table.batch(&self.plan, Some(&self.packing))?);
+                let all = self.table.chosen();
+                out = Some(self.table.batch(&self.plan, Some(&self.packing), &all)?);
                 self.table.restart(0)?;
             }
             let from = ended.unwrap_or(0);
-            let values = Feed::blocks(&mut self.lanes, &lanes, start + from, len - from);
+            let values = lane::blocks(&mut self.lanes, &lanes, start + from, len - from);
             self.table.update_runs(&words[from..], &values)?;
             self.last = words.last().copied().or(self.last);
         }
@@ -116,7 +125,8 @@ impl Runs {
         if self.table.groups() == 0 {
             return Ok(None);
         }
-        self.table.batch(&self.plan, Some(&self.packing)).map(Some)
+        let all = self.table.chosen();
+        self.table.batch(&self.plan, Some(&self.packing), &all).map(Some)
     }
 
     /// Takes a block by its encoded keys. Those of the groups so far are encoded first where they are
@@ -138,10 +148,9 @@ impl Runs {
                 encoder
             }
         };
-        let keys: Vec<ArrayRef> = keys.iter().map(|key| key.slice(start, len)).collect();
-        let encoded = encoder.encode(&keys)?;
-        let values = Feed::blocks(&mut self.lanes, lanes, start, len);
-        self.table.update_encoded(&encoded, (0, len), &values)?;
+        encoder.encode(&encoder.columns(keys)?, (start, len), &mut self.block);
+        let values = lane::blocks(&mut self.lanes, lanes, start, len);
+        self.table.update_encoded(&self.block, &values)?;
         self.encoder = Some(encoder);
         Ok(())
     }
@@ -150,7 +159,8 @@ impl Runs {
     fn ended(&mut self) -> Result<RecordBatch, PrimitiveError> {
         let Some(encoder) = &self.encoder else { unreachable!("asked of encoded keys") };
         let last = self.table.groups() - 1;
-        let ended = self.table.batch_of(&self.plan, None, 0..last)?;
+        let groups: Vec<u32> = (0..last as u32).collect();
+        let ended = self.table.batch(&self.plan, None, &groups)?;
         let mut rest = self.encoded_table(encoder)?;
         rest.merge_groups(&self.table, &[last as u32], &|| Ok(()))?;
         self.table = rest;
@@ -161,6 +171,13 @@ impl Runs {
         let shape = Shape::Encoded(encoder.clone());
         Ok(Table::new(&self.plan, &shape, 0, self.context.arena(), self.table.home())?)
     }
+}
+
+fn packing(types: &[DataType], keys: &[(bool, Option<Range>)]) -> Option<Packing> {
+    let described = types.iter().zip(keys);
+    let described: Vec<_> =
+        described.map(|(data_type, (null, range))| (data_type.clone(), *null, *range)).collect();
+    Packing::new(&described).filter(|_| described.len() == types.len())
 }
 
 /// Rows of the block that still belong to the key before it; none where the block holds no other.

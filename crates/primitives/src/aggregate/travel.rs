@@ -1,20 +1,16 @@
-//! Workers go where the rows are: each has pieces of its own, with a table for each, and visits every
-//! worker's place to aggregate what lies there for them.
+//! Threads go where the rows are: each output has pieces of its own, with a table for each, and visits
+//! every input to aggregate what lies there for it.
 
-use std::sync::Arc;
+use atoll_topology::NodeId;
 
-use arrow_array::RecordBatch;
-use atoll_runtime::{TaskContext, WorkerId};
-use atoll_topology::{Bytes, NodeId};
-
-use super::partitioned::{Made, Partitioned, Pieces};
+use super::reader::{Groups, Reader, Step, Visit};
 use super::records::Columns;
-use super::report::{Phase, Spent, Watch};
+use super::report::{Spent, Watch};
+use super::stream::{Gathered, Kept, Part};
 use super::table::Table;
-use crate::shuffle::{Coordination, Moved, Order, Schedule, Shuffle, Visit};
-use crate::{Context, PrimitiveError, TaskFn};
+use crate::PrimitiveError;
 
-/// What a worker takes along.
+/// What a thread takes along.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Luggage {
     Nothing,
@@ -22,119 +18,110 @@ pub(super) enum Luggage {
     Tables,
 }
 
-/// What travels with a worker, by name if not by memory.
-struct Traveller {
+/// An output whose thread travels.
+#[derive(Debug)]
+pub(super) struct Travel {
+    luggage: Luggage,
+    output: usize,
     /// Where its tables lie.
-    home: NodeId,
+    home: Option<NodeId>,
     /// Pieces with their tables; none before the first row.
-    tables: Vec<(usize, Option<Table>)>,
+    tables: Vec<(Part, Option<Table>)>,
+    /// Inputs that have been visited.
+    turn: usize,
     columns: Columns,
     spent: Spent,
 }
 
-/// Aggregates what was dealt, by workers on the way round the ring.
-pub(super) async fn run(
-    context: &Context,
-    own: &Arc<Partitioned>,
-    pieces: &Arc<Pieces>,
-    luggage: Luggage,
-) -> Result<Made, PrimitiveError> {
-    // In step: workers that do not wait for one another end up in convoys (section 4.1.1).
-    let shuffle =
-        Shuffle { order: Order::Ring, moved: Moved::Threads, coordination: Coordination::Tight };
-    let schedule = Schedule::of(context.runtime(), shuffle);
-    let travellers = travellers(pieces, &schedule);
-    let (shared, rows, workers) = (Arc::clone(own), Arc::clone(pieces), context.clone());
-    let stops = schedule.clone();
-    let visit = move |traveller: &mut Traveller, visit: &Visit, task: &TaskContext| {
-        if luggage == Luggage::Tables {
-            traveller.unpack_at(stops.node(visit.place), task)?;
-        }
-        traveller.aggregate(&workers, &shared, &rows, visit, task)
-    };
-    let shuffled = schedule.run(context, "aggregate", travellers, visit).await?;
-    let mut spent = Spent::default();
-    shuffled.states.iter().for_each(|traveller| spent += traveller.spent);
-    let phase = Phase {
-        name: "aggregate".into(),
-        time: shuffled.report.time,
-        bytes: shuffled.report.bytes(),
-        spent: Some(spent),
-    };
-    let mut tasks: Vec<(_, TaskFn<Vec<RecordBatch>>)> = Vec::new();
-    for traveller in shuffled.states {
-        let (home, own) = (traveller.home, Arc::clone(own));
-        tasks.push((Some(home), Box::new(move |_: &TaskContext| traveller.batches(&own))));
+impl Travel {
+    /// An output with these pieces.
+    pub(super) fn new(
+        luggage: Luggage,
+        output: usize,
+        home: Option<NodeId>,
+        pieces: Vec<Part>,
+    ) -> Self {
+        let tables = pieces.into_iter().map(|piece| (piece, None)).collect();
+        let (columns, spent) = (Columns::default(), Spent::default());
+        Self { luggage, output, home, tables, turn: 0, columns, spent }
     }
-    let (batches, report) = context.on_nodes("result", tasks).await?;
-    Ok((batches.into_iter().flatten().collect(), vec![phase, Phase::of(&report)]))
-}
 
-/// One for each worker, with pieces that together have about as many rows as everybody's.
-fn travellers(pieces: &Pieces, schedule: &Schedule) -> Vec<Traveller> {
-    let traveller = |worker| Traveller {
-        home: schedule.node(WorkerId(worker)),
-        tables: Vec::new(),
-        columns: Columns::default(),
-        spent: Spent::default(),
-    };
-    let mut all: Vec<Traveller> = (0..schedule.workers() as u32).map(traveller).collect();
-    let mut loads = vec![0; all.len()];
-    for (piece, rows) in pieces.by_size() {
-        let least = (0..loads.len()).min_by_key(|worker| loads[*worker]).unwrap_or(0);
-        loads[least] += rows;
-        all[least].tables.push((piece, None));
-    }
-    all
-}
-
-impl Traveller {
-    /// Aggregates what lies for it at a stop.
-    fn aggregate(
-        &mut self,
-        context: &Context,
-        own: &Partitioned,
-        pieces: &Pieces,
-        visit: &Visit,
-        task: &TaskContext,
-    ) -> Result<(), PrimitiveError> {
-        let Some(from) = &pieces.dealt[visit.source.index()] else { return Ok(()) };
-        for (piece, table) in &mut self.tables {
-            task.check()?;
-            let table = match table {
-                Some(table) => table,
-                none => none.insert(own.table(context, pieces, *piece, (self.home, None))?),
-            };
-            let share = (*piece, 0, 1);
-            let block_rows = context.tuning().block_rows;
-            self.spent += from.update(table, share, block_rows, task, &mut self.columns)?;
-            let bytes = from.bytes(*piece);
-            task.count_read(from.home.unwrap_or(task.node()), Bytes(bytes as u64));
-        }
-        Ok(())
+    /// Bytes of its tables, and where they lie, if they come along to a node.
+    fn copied(&self, to: Option<NodeId>) -> Option<(NodeId, usize)> {
+        let from = self.home.filter(|home| to.is_some_and(|to| to != *home))?;
+        let tables = self.tables.iter().filter_map(|(_, table)| table.as_ref());
+        let bytes = tables.map(Table::memory_bytes).sum();
+        (self.luggage == Luggage::Tables).then_some((from, bytes))
     }
 
     /// Copies its tables into a node's memory.
-    fn unpack_at(&mut self, node: NodeId, task: &TaskContext) -> Result<(), PrimitiveError> {
-        if node == self.home {
-            return Ok(());
-        }
+    fn unpack_at(&mut self, node: NodeId, gathered: &Gathered) -> Result<(), PrimitiveError> {
         let mut watch = Watch::start();
         for table in self.tables.iter_mut().filter_map(|(_, table)| table.as_mut()) {
-            task.check()?;
-            task.count_read(self.home, Bytes(table.memory_bytes() as u64));
+            gathered.stage().check()?;
             table.move_to(node)?;
         }
-        self.home = node;
+        self.home = Some(node);
         self.spent.copy += watch.lap();
         Ok(())
     }
+}
 
-    /// The result rows of its pieces.
-    fn batches(self, own: &Partitioned) -> Result<Vec<RecordBatch>, PrimitiveError> {
-        let tables = self.tables.into_iter().filter_map(|(_, table)| table);
-        let batches = tables.map(|table| table.batch(&own.plan, Some(&own.packing)));
-        // A table is dropped as soon as its batch is made.
-        batches.collect()
+impl Reader for Travel {
+    fn due(&mut self, gathered: &Gathered) -> Option<Visit> {
+        while self.turn < gathered.inputs().len() {
+            let input = gathered.source_of(self.output, self.turn, |output, turn| output + turn);
+            let from = &gathered.inputs()[input];
+            let bytes = match from.kept() {
+                Kept::Dealt(dealt) => self.tables.iter().map(|(at, _)| dealt.bytes(at.piece)).sum(),
+                _ => 0,
+            };
+            if bytes > 0 {
+                let (home, travels, copied) = (from.home(), true, self.copied(from.home()));
+                return Some(Visit { input, home, bytes, travels, copied });
+            }
+            self.turn += 1;
+        }
+        None
+    }
+
+    fn next(&mut self, gathered: &Gathered) -> Result<Step, PrimitiveError> {
+        if let Some(visit) = self.due(gathered) {
+            return Ok(Step::Visit(visit));
+        }
+        // A table is dropped as soon as its groups are out.
+        while let Some((_, table)) = self.tables.pop() {
+            if let Some(table) = table {
+                return Ok(Step::Groups(Groups::Own(table)));
+            }
+        }
+        Ok(Step::End)
+    }
+
+    fn visit(&mut self, gathered: &Gathered) -> Result<(), PrimitiveError> {
+        let Some(visit) = self.due(gathered) else { return Ok(()) };
+        if let (Some(_), Some(node)) = (visit.copied, visit.home) {
+            self.unpack_at(node, gathered)?;
+        }
+        let Kept::Dealt(dealt) = gathered.inputs()[visit.input].kept() else { return Ok(()) };
+        let rows = gathered.stage().context().tuning().block_rows;
+        let check = || gathered.stage().check();
+        for (part, table) in &mut self.tables {
+            if dealt.rows(part.piece) == 0 {
+                continue;
+            }
+            let table = match table {
+                Some(table) => table,
+                none => none.insert(gathered.table(*part, self.home, None)?),
+            };
+            let piece = (part.piece, 0, 1);
+            self.spent += dealt.update(table, piece, rows, &check, &mut self.columns)?;
+        }
+        self.turn += 1;
+        Ok(())
+    }
+
+    fn spent(&self) -> Spent {
+        self.spent
     }
 }

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use atoll_primitives::aggregate::{Collected, Collector, Next, Outputs, Stage, Variant};
+use atoll_primitives::aggregate::{
+    Collector, Ended, Gathered, Next, Outputs, Stage, Variant, Visit,
+};
 use atoll_runtime::Runtime;
 use atoll_topology::NodeId;
 use datafusion::arrow::array::RecordBatch;
@@ -35,15 +37,13 @@ pub(super) struct Run {
     pub(super) query: Arc<GroupQuery>,
     pub(super) runtime: Arc<Runtime>,
     pub(super) schema: SchemaRef,
-    /// Whether an output's table visits the nodes that have its pieces.
-    pub(super) migrates: bool,
     /// Rows of a batch that goes out.
     pub(super) rows: usize,
     pub(super) metrics: ExecutionPlanMetricsSet,
 }
 
 /// What all inputs came to, once they have ended; dropped by all outputs, it ends the inputs.
-type AllCollected = Shared<BoxFuture<'static, Result<Arc<Vec<Collected>>, Arc<DataFusionError>>>>;
+type AllCollected = Shared<BoxFuture<'static, Result<Arc<Gathered>, Arc<DataFusionError>>>>;
 
 /// The one run of an operator that exchanges, shared by its outputs.
 #[derive(Default)]
@@ -117,13 +117,37 @@ impl Run {
                 BoundTask::new(self.runtime.spawn_on(worker_of(input), task))
             };
             let tasks: Vec<_> = streams.into_iter().enumerate().map(spawn).collect();
-            let mut collected = Vec::with_capacity(tasks.len());
+            let mut ended = Vec::with_capacity(tasks.len());
             for task in tasks {
-                collected.push(task.join("collecting groups").await.map_err(Arc::new)?);
+                ended.push(task.join("collecting groups").await.map_err(Arc::new)?);
             }
-            Ok(Arc::new(collected))
+            self.gather(ended).await.map(Arc::new).map_err(Arc::new)
         };
         all.boxed().shared()
+    }
+
+    /// What all inputs came to; what is left to do of an input is done at its home.
+    async fn gather(&self, ended: Vec<Ended>) -> Result<Gathered> {
+        let error = |error| self.query.error(error);
+        self.stage.settle(&ended).map_err(error)?;
+        let mut collected = Vec::with_capacity(ended.len());
+        if ended.len() == 1 || ended.iter().all(Ended::is_finished) {
+            for ended in ended {
+                collected.push(ended.finish().map_err(error)?);
+            }
+            return Ok(Gathered::new(Arc::clone(&self.stage), collected));
+        }
+        let spawn = |(input, ended): (usize, Ended)| {
+            let query = Arc::clone(&self.query);
+            let finish = async move { ended.finish().map_err(|error| query.error(error)) };
+            let task = unpanicked("a worker", finish);
+            BoundTask::new(self.runtime.spawn_on(worker_of(input), task))
+        };
+        let tasks: Vec<_> = ended.into_iter().enumerate().map(spawn).collect();
+        for task in tasks {
+            collected.push(task.join("collecting groups").await?);
+        }
+        Ok(Gathered::new(Arc::clone(&self.stage), collected))
     }
 
     /// One input's rows.
@@ -132,7 +156,7 @@ impl Run {
         home: NodeId,
         input: usize,
         mut stream: SendableRecordBatchStream,
-    ) -> Result<Collected> {
+    ) -> Result<Ended> {
         let metrics = BaselineMetrics::new(&self.metrics, input);
         let mut collector = Collector::new(Arc::clone(&self.stage), Some(home));
         while let Some(batch) = stream.next().await {
@@ -141,15 +165,15 @@ impl Run {
             collector.push(&rows).map_err(|error| self.query.error(error))?;
         }
         let _timer = metrics.elapsed_compute().timer();
-        collector.finish().map_err(|error| self.query.error(error))
+        collector.end().map_err(|error| self.query.error(error))
     }
 
     /// The stream of an output.
     fn output(self, output: usize, all: AllCollected) -> SendableRecordBatchStream {
         let schema = Arc::clone(&self.schema);
         let batches = async move {
-            let collected = all.await.map_err(DataFusionError::Shared)?;
-            Ok::<_, DataFusionError>(self.batches(output, collected))
+            let gathered = all.await.map_err(DataFusionError::Shared)?;
+            Ok::<_, DataFusionError>(self.batches(output, gathered))
         };
         Box::pin(RecordBatchStreamAdapter::new(schema, batches.into_stream().try_flatten()))
     }
@@ -163,8 +187,9 @@ impl Run {
         let schema = Arc::clone(&self.schema);
         let batches = async move {
             let home = home_of(&self.runtime, partition);
-            let collected = self.collect(home, partition, input).await?;
-            Ok::<_, DataFusionError>(self.batches(0, Arc::new(vec![collected])))
+            let ended = self.collect(home, partition, input).await?;
+            let gathered = self.gather(vec![ended]).await?;
+            Ok::<_, DataFusionError>(self.batches(0, Arc::new(gathered)))
         };
         Box::pin(RecordBatchStreamAdapter::new(schema, batches.into_stream().try_flatten()))
     }
@@ -173,11 +198,10 @@ impl Run {
     fn batches(
         self,
         output: usize,
-        collected: Arc<Vec<Collected>>,
+        gathered: Arc<Gathered>,
     ) -> BoxStream<'static, Result<RecordBatch>> {
         let home = home_of(&self.runtime, output);
-        let stage = Arc::clone(&self.stage);
-        let outputs = Outputs::new(stage, output, Some(home), collected, self.rows);
+        let outputs = Outputs::new(gathered, output, Some(home), self.rows);
         let counts = Counts::new(&self.metrics, output);
         let reading = Reading { run: self, outputs: Some(outputs), home, counts };
         let batches = futures::stream::try_unfold(reading, |mut reading| async move {
@@ -227,10 +251,10 @@ impl Reading {
                     self.counts.baseline.record_output(batch.num_rows());
                     return named(&batch, &self.run.schema).map(Some);
                 }
-                Next::Visit { home, bytes } => {
+                Next::Visit(visit) => {
                     drop(timer);
-                    self.visit(home, bytes).await?;
-                    if bytes > UNINTERRUPTED_BYTES {
+                    self.visit(visit).await?;
+                    if visit.bytes > UNINTERRUPTED_BYTES {
                         tokio::task::yield_now().await;
                     }
                 }
@@ -238,12 +262,14 @@ impl Reading {
         }
     }
 
-    /// Reads a piece of one input: from here, or, where tables migrate, on the node that has it.
-    async fn visit(&mut self, home: Option<NodeId>, bytes: usize) -> Result<()> {
-        let away = home.filter(|home| self.run.migrates && *home != self.home);
+    /// Reads a piece of one input: from here, or, where threads migrate, on the node that has it.
+    async fn visit(&mut self, visit: Visit) -> Result<()> {
+        let Visit { home, bytes, travels, copied, .. } = visit;
+        let away = home.filter(|home| travels && *home != self.home);
         let worker =
             away.and_then(|home| Some(self.run.runtime.pool_nearest(home)?.workers().next()?.id));
         self.counts.read(worker.is_some() || home == Some(self.home), bytes);
+        self.counts.read(false, copied.map_or(0, |(_, bytes)| bytes));
         let Some(worker) = worker else {
             let elapsed = self.counts.baseline.elapsed_compute().clone();
             let _timer = elapsed.timer();

@@ -72,7 +72,7 @@ pub struct GroupExec {
 
 impl GroupExec {
     /// The operator for an aggregation; none where DataFusion's is the better one: where input is
-    /// grouped in part, or keys do not fit 64 bits, or rows never end.
+    /// grouped in part, or grouped by keys that do not fit 64 bits, or rows never end.
     pub(super) fn new(
         whole: AggregateExec,
         query: GroupQuery,
@@ -91,23 +91,27 @@ impl GroupExec {
         }
         let statistics =
             StatisticsContext::new().compute(whole.input().as_ref(), &StatisticsArgs::new())?;
+        let expected = query.expected(&statistics);
+        let fits = match gathering {
+            Gathering::Grouped => grouped::fits(&query, &expected),
+            _ => query.has_keys_of_known_types(),
+        };
+        if !fits {
+            return Ok(None);
+        }
         let group = Self {
             properties: properties(&whole, gathering, outputs),
             whole,
-            expected: Arc::new(query.expected(&statistics)),
+            expected: Arc::new(expected),
             query: Arc::new(query),
-            primitives: primitives.clone(),
+            primitives,
             method,
             gathering,
             outputs,
             metrics: ExecutionPlanMetricsSet::new(),
             progress: Arc::default(),
         };
-        let packed = match gathering {
-            Gathering::Grouped => grouped::fits(&group.grouped_plan(primitives))?,
-            _ => group.stage(primitives, 1)?.is_packed(),
-        };
-        Ok(packed.then_some(group))
+        Ok(Some(group))
     }
 
     fn input(&self) -> &Arc<dyn ExecutionPlan> {
@@ -123,18 +127,6 @@ impl GroupExec {
         }
     }
 
-    /// A new aggregation into so many outputs.
-    fn stage(&self, primitives: PrimitiveContext, outputs: usize) -> Result<Stage> {
-        let variant = match self.method {
-            AggregateMethod::Auto | AggregateMethod::Off => Variant::Auto,
-            AggregateMethod::Local => Variant::Local,
-            AggregateMethod::Ring | AggregateMethod::Migrate => Variant::Ring,
-        };
-        let GroupQuery { query, input, .. } = self.query.as_ref();
-        Stage::new(primitives, query, input, outputs, &self.expected, variant)
-            .map_err(to_datafusion)
-    }
-
     fn grouped_plan(&self, primitives: PrimitiveContext) -> grouped::GroupedPlan {
         grouped::GroupedPlan {
             context: primitives,
@@ -144,13 +136,22 @@ impl GroupExec {
         }
     }
 
+    /// A run into so many outputs.
     fn run(&self, outputs: usize, context: &TaskContext) -> Result<Run> {
+        let variant = match self.method {
+            AggregateMethod::Auto | AggregateMethod::Off => Variant::Auto,
+            AggregateMethod::Local => Variant::Local,
+            AggregateMethod::Ring => Variant::Ring,
+            AggregateMethod::Migrate => Variant::Migrate,
+        };
+        let GroupQuery { query, input, .. } = self.query.as_ref();
+        let primitives = self.primitives(context);
+        let stage = Stage::new(primitives, query, input, outputs, &self.expected, variant);
         Ok(Run {
-            stage: Arc::new(self.stage(self.primitives(context), outputs)?),
+            stage: Arc::new(stage.map_err(to_datafusion)?),
             query: Arc::clone(&self.query),
             runtime: Arc::new(self.primitives.runtime().clone()),
             schema: self.schema(),
-            migrates: self.method == AggregateMethod::Migrate,
             rows: context.session_config().batch_size().max(1),
             metrics: self.metrics.clone(),
         })
@@ -162,11 +163,10 @@ impl GroupExec {
             return "variant=runs, reason=rows come grouped by the key".to_owned();
         }
         match self.progress.lock().chosen() {
-            Some((Variant::Local, reason)) => format!("variant=local, reason={reason}"),
-            Some((_, reason)) if self.method == AggregateMethod::Migrate => {
-                format!("variant=migrate, reason={reason}")
+            Some((variant, reason)) => {
+                let why = reason.strip_prefix(&format!("{variant}: ")).unwrap_or(&reason);
+                format!("variant={variant}, reason={why}")
             }
-            Some((_, reason)) => format!("variant=ring, reason={reason}"),
             None => match self.method {
                 AggregateMethod::Auto | AggregateMethod::Off => {
                     "variant=auto, reason=the first rows decide: local for few groups, else ring"

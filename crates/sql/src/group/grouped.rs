@@ -35,8 +35,9 @@ impl GroupedPlan {
 }
 
 /// Whether the keys are expected to fit 64 bits.
-pub(super) fn fits(plan: &GroupedPlan) -> Result<bool> {
-    Ok(plan.runs(None)?.is_some())
+pub(super) fn fits(query: &GroupQuery, expected: &Expected) -> bool {
+    let keys = query.query.keys.iter().map(|at| query.input.field(*at).data_type().clone());
+    Runs::fits(&keys.collect::<Vec<_>>(), &expected.keys)
 }
 
 /// The groups of one partition.

@@ -1,8 +1,8 @@
 //! GROUP BY through the primitives.
 //!
 //! [`GroupByPrimitive`] puts a [`GroupExec`] in the place of DataFusion's partial aggregation, exchange
-//! and final aggregation, where keys are short and every function is one that `primitives` has. What
-//! it has not (grouping sets, DISTINCT, FILTER, long keys, other functions) stays as DataFusion
+//! and final aggregation, where every function and type of keys is one that `primitives` has. What
+//! it lacks (grouping sets, DISTINCT, FILTER, keys of nested types, other functions) stays as DataFusion
 //! planned it.
 //!
 //! | file | what |

@@ -15,9 +15,7 @@ use datafusion::physical_expr::expressions::{Column, Literal};
 use datafusion::physical_plan::aggregates::AggregateExec;
 
 use super::error::to_datafusion;
-
-/// Digits of decimals of which 10^10 can be added up in 128 bits.
-const SUMMED_DIGITS_MAX: u8 = 28;
+use crate::table::whole;
 
 /// The keys and arguments of an aggregation, and the query over them.
 #[derive(Clone, Debug)]
@@ -62,6 +60,18 @@ impl GroupQuery {
         };
         let names = query.aggregates.iter().zip(aggregate.aggr_expr()).map(name).collect();
         same.then_some(Self { columns: columns.exprs, input, query, names })
+    }
+
+    /// Whether all keys are numbers, dates and times, booleans or strings: keys of other types are for
+    /// DataFusion's operator.
+    pub(super) fn has_keys_of_known_types(&self) -> bool {
+        let mut keys = self.query.keys.iter().map(|at| self.input.field(*at).data_type());
+        keys.all(|data_type| {
+            is_number(data_type)
+                || data_type.is_string()
+                || data_type.is_binary()
+                || *data_type == DataType::Boolean
+        })
     }
 
     /// The primitives' errors as DataFusion's, with SQL's names.
@@ -142,9 +152,7 @@ impl Columns<'_> {
         }
         let arguments = function.expressions();
         let [argument] = &arguments[..] else { return None };
-        let data_type = argument.data_type(self.schema).ok()?;
         let kind = match function.fun().name() {
-            "sum" | "avg" if is_long(&data_type) => return None,
             "sum" => Function::Sum,
             "avg" => Function::Avg,
             "count" => self.count(argument)?,
@@ -175,33 +183,7 @@ impl Columns<'_> {
     }
 }
 
-/// Decimals whose sums 128 bits may not hold on their way: the checked functions keep those exactly.
-fn is_long(data_type: &DataType) -> bool {
-    matches!(data_type, DataType::Decimal128(digits, _) if *digits > SUMMED_DIGITS_MAX)
-}
-
 fn is_number(data_type: &DataType) -> bool {
     data_type.is_numeric() && !matches!(data_type, DataType::Decimal256(..) | DataType::Float16)
         || data_type.is_temporal() && !matches!(data_type, DataType::Interval(_))
-}
-
-/// A whole number, date or time as an integer.
-fn whole(value: &ScalarValue) -> Option<i128> {
-    use ScalarValue as S;
-    Some(match value {
-        S::Int8(Some(value)) => (*value).into(),
-        S::Int16(Some(value)) => (*value).into(),
-        S::Int32(Some(value)) | S::Date32(Some(value)) => (*value).into(),
-        S::Int64(Some(value)) | S::Date64(Some(value)) => (*value).into(),
-        S::UInt8(Some(value)) => (*value).into(),
-        S::UInt16(Some(value)) => (*value).into(),
-        S::UInt32(Some(value)) => (*value).into(),
-        S::UInt64(Some(value)) => (*value).into(),
-        S::Decimal128(Some(value), ..) => *value,
-        S::TimestampSecond(Some(value), _)
-        | S::TimestampMillisecond(Some(value), _)
-        | S::TimestampMicrosecond(Some(value), _)
-        | S::TimestampNanosecond(Some(value), _) => (*value).into(),
-        _ => return None,
-    })
 }

@@ -134,7 +134,8 @@ impl Session {
         let machine = Machine::clone(runtime.machine());
         let knowledge = Arc::new(Knowledge { machine, facts: options.facts });
         let primitives = PrimitiveContext::new(runtime.clone(), arena.clone())
-            .with_tuning(Tuning::of(&knowledge));
+            .with_tuning(Tuning::of(&knowledge))
+            .with_knowledge(Arc::clone(&knowledge));
         let files = options.files.then(|| Arc::new(DynamicListTableFactory::default()));
         let catalogs = Catalogs::new(files.clone().map(|files| files as Arc<dyn UrlTableFactory>));
         let mut state = SessionStateBuilder::new()

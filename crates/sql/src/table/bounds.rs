@@ -55,3 +55,24 @@ fn value_bounds(arrays: &[&ArrayRef], logical: &DataType) -> Option<(ScalarValue
     }
     Some((min.evaluate().ok()?, max.evaluate().ok()?))
 }
+
+/// A whole number, date or time as an integer; a decimal without its point.
+pub(crate) fn whole(value: &ScalarValue) -> Option<i128> {
+    use ScalarValue as S;
+    Some(match value {
+        S::Int8(Some(value)) => (*value).into(),
+        S::Int16(Some(value)) => (*value).into(),
+        S::Int32(Some(value)) | S::Date32(Some(value)) => (*value).into(),
+        S::Int64(Some(value)) | S::Date64(Some(value)) => (*value).into(),
+        S::UInt8(Some(value)) => (*value).into(),
+        S::UInt16(Some(value)) => (*value).into(),
+        S::UInt32(Some(value)) => (*value).into(),
+        S::UInt64(Some(value)) => (*value).into(),
+        S::Decimal128(Some(value), ..) => *value,
+        S::TimestampSecond(Some(value), _)
+        | S::TimestampMillisecond(Some(value), _)
+        | S::TimestampMicrosecond(Some(value), _)
+        | S::TimestampNanosecond(Some(value), _) => (*value).into(),
+        _ => return None,
+    })
+}

@@ -30,6 +30,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::utils::split_conjunction;
 use datafusion::physical_plan::ExecutionPlan;
 
+pub(crate) use bounds::whole;
 use chunk::Chunk;
 pub(crate) use encode::{declared_schema, stored_schema};
 use insert::InsertExec;

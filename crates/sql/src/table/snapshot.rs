@@ -6,6 +6,7 @@ use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::stats::Precision;
 use datafusion::common::{ColumnStatistics, ScalarValue, Statistics};
 
+use super::bounds::whole;
 use super::chunk::{Chunk, whole_number_at};
 
 /// The chunks of a table in the order of its rows.
@@ -101,12 +102,19 @@ impl Snapshot {
                 statistics.max_value = Precision::Exact(max.clone());
             }
         }
-        if let Some(distinct) =
-            stats().map(|s| s.distinct).reduce(|a, b| Some(a?.max(b?))).flatten()
-        {
+        let distinct = stats().map(|s| s.distinct).reduce(|a, b| Some(a?.max(b?))).flatten();
+        if let Some(distinct) = distinct.or_else(|| self.distinct_most(&statistics)) {
             statistics.distinct_count = Precision::Inexact(distinct);
         }
         statistics
+    }
+
+    /// Values that a column of whole numbers, dates or times has at most: those of its range. So it is
+    /// known of GROUP BY how many rows leave it at most.
+    fn distinct_most(&self, of: &ColumnStatistics) -> Option<usize> {
+        let (min, max) = (whole(of.min_value.get_value()?)?, whole(of.max_value.get_value()?)?);
+        let range = max.checked_sub(min)?.checked_add(1)?;
+        Some(usize::try_from(range).unwrap_or(usize::MAX).min(self.rows))
     }
 }
 

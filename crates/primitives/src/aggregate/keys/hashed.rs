@@ -33,6 +33,17 @@ impl Hashed {
         Ok(Self { slots, words: Room::new(arena, home) })
     }
 
+    /// Groups of these words, in this order; nothing is found in it.
+    pub(in crate::aggregate) fn listed(
+        words: &[u64],
+        arena: &Arena,
+        home: Option<NodeId>,
+    ) -> Result<Self, PlacementError> {
+        let mut listed = Self { slots: Room::new(arena, home), words: Room::new(arena, home) };
+        listed.words.extend(words)?;
+        Ok(listed)
+    }
+
     /// No groups again.
     pub(in crate::aggregate) fn restart(&mut self) {
         self.slots.as_mut_slice().fill(EMPTY);

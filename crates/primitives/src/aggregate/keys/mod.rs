@@ -9,10 +9,12 @@
 
 mod dense;
 mod encoded;
+mod encoder;
 mod hashed;
 mod ordered;
 
 pub(super) use dense::Dense;
-pub(super) use encoded::{Encoded, Encoder};
+pub(super) use encoded::Encoded;
+pub(super) use encoder::{Encoder, KeyBlock, KeyColumn};
 pub(super) use hashed::Hashed;
 pub(super) use ordered::Ordered;

@@ -2,19 +2,21 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::RecordBatch;
 use arrow_select::coalesce::BatchCoalescer;
 use atoll_topology::NodeId;
 
-use super::{LOCAL_GROUPS_MAX, Stage};
-use crate::aggregate::feed::Feed;
-use crate::aggregate::keys::Encoder;
-use crate::aggregate::lane::{Lane, Scratch};
+use super::decision::{Collecting, Dealing, Decision, Held};
+use super::gathered::{Collected, Kept};
+use super::tables::EncodedTables;
+use super::{Merging, Stage};
+use crate::PrimitiveError;
+use crate::aggregate::keys::KeyBlock;
+use crate::aggregate::lane::{self, Scratch};
 use crate::aggregate::packing;
-use crate::aggregate::plan::Plan;
-use crate::aggregate::records::{Dealt, Records};
+use crate::aggregate::records::Records;
+use crate::aggregate::rows::Rows;
 use crate::aggregate::table::Table;
-use crate::{PrimitiveError, hash};
 
 /// Rows that a collector looks at before it decides.
 const LOOK_ROWS: usize = 1 << 15;
@@ -34,38 +36,22 @@ pub struct Collector {
     held: Vec<Rows>,
     held_rows: usize,
     sink: Option<Sink>,
-    keys: packing::Scratch,
+    words: packing::Scratch,
+    keys: KeyBlock,
     lanes: Vec<Scratch>,
     digits: Vec<u32>,
-}
-
-/// A batch taken apart.
-#[derive(Debug)]
-pub(super) struct Rows {
-    pub(super) rows: usize,
-    keys: Vec<ArrayRef>,
-    pub(super) key_lanes: Option<Vec<Lane>>,
-    lanes: Vec<Lane>,
 }
 
 #[derive(Debug)]
 enum Sink {
     Table(Box<Table>),
-    Records(Box<Records>),
-    Encoded(Box<Table>),
+    Records(Box<Records>, Dealing),
+    Encoded(Box<EncodedTables>),
 }
 
-/// What one input came to.
+/// An input that has ended. It may still hold its rows: it ended before anybody had decided.
 #[derive(Debug)]
-pub struct Collected(pub(super) Kept);
-
-#[derive(Debug)]
-pub(super) enum Kept {
-    Nothing,
-    Table(Box<Table>),
-    Dealt(Box<Dealt>),
-    Encoded(Box<Table>),
-}
+pub struct Ended(Collector);
 
 impl Collector {
     /// A collector whose memory lies on a node.
@@ -77,7 +63,8 @@ impl Collector {
             held: Vec::new(),
             held_rows: 0,
             sink: None,
-            keys: packing::Scratch::default(),
+            words: packing::Scratch::default(),
+            keys: KeyBlock::default(),
             lanes: Vec::new(),
             digits: Vec::new(),
         }
@@ -112,112 +99,129 @@ impl Collector {
     fn hold(&mut self, batch: &RecordBatch) -> Result<(), PrimitiveError> {
         let rows = Rows::new(&self.stage.plan, batch)?;
         if self.sink.is_some() {
-            return self.take(&rows);
+            return self.take(&rows, (0, rows.rows));
         }
         self.held_rows += rows.rows;
         self.held.push(rows);
         if self.held_rows >= LOOK_ROWS || self.stage.decision.get().is_some() {
-            self.open(false)?;
+            self.take_held()?;
         }
         Ok(())
     }
 
-    /// What came of all batches.
+    /// Takes some of the rows of a part whose columns are taken apart.
+    pub(in crate::aggregate) fn push_rows(
+        &mut self,
+        rows: &Rows,
+        range: (usize, usize),
+    ) -> Result<(), PrimitiveError> {
+        if self.sink.is_none() {
+            self.open(&[(rows, (range.0, range.1.min(LOOK_ROWS)))])?;
+        }
+        self.take(rows, range)
+    }
+
+    /// The last batch was pushed.
     ///
     /// # Errors
     /// As [`push`](Self::push).
-    pub fn finish(mut self) -> Result<Collected, PrimitiveError> {
+    pub fn end(mut self) -> Result<Ended, PrimitiveError> {
         if let Some(small) = &mut self.small {
             small.finish_buffered_batch()?;
         }
         self.hold_gathered()?;
-        if self.sink.is_none() && self.held_rows > 0 {
-            self.open(true)?;
-        }
-        self.kept().map(Collected)
+        Ok(Ended(self))
     }
 
-    fn kept(&mut self) -> Result<Kept, PrimitiveError> {
-        Ok(match self.sink.take() {
-            None => Kept::Nothing,
-            Some(Sink::Table(table)) => Kept::Table(table),
-            Some(Sink::Records(records)) => Kept::Dealt(Box::new((*records).finish()?)),
-            Some(Sink::Encoded(table)) => Kept::Encoded(table),
+    /// Takes the rows that it held.
+    fn take_held(&mut self) -> Result<(), PrimitiveError> {
+        let held = std::mem::take(&mut self.held);
+        self.open(&held.iter().map(|rows| (rows, (0, rows.rows))).collect::<Vec<_>>())?;
+        self.held_rows = 0;
+        held.iter().try_for_each(|rows| self.take(rows, (0, rows.rows)))
+    }
+
+    /// Makes the sink that the decision asks for; where there is none yet, these rows make it.
+    fn open(&mut self, first: &[Held<'_>]) -> Result<(), PrimitiveError> {
+        let stage = Arc::clone(&self.stage);
+        let decision = match stage.decision.get() {
+            Some(decision) => decision,
+            None => {
+                let decided = stage.decide(first, false)?;
+                stage.decision.get_or_init(|| decided)
+            }
+        };
+        self.sink = Some(self.sink_of(decision)?);
+        Ok(())
+    }
+
+    fn sink_of(&self, decision: &Decision) -> Result<Sink, PrimitiveError> {
+        let (stage, home) = (&self.stage, self.home);
+        let (tuning, arena) = (stage.context.tuning(), stage.context.arena());
+        Ok(match (&decision.collecting, &stage.layout) {
+            (Collecting::Records(dealing), Some(layout)) if !stage.is_wide() => {
+                let counted = stage.rows.filter(|_| stage.counted).unwrap_or(0);
+                let rows = self.held_rows.max(counted / stage.outputs);
+                let fan_out = dealing.fan_out();
+                let records =
+                    Records::new(layout, fan_out, tuning.buffer_rows, rows, (arena, home))?;
+                Sink::Records(Box::new(records), *dealing)
+            }
+            (Collecting::Table(shape), _) if !stage.is_wide() => {
+                Sink::Table(Box::new(stage.table(home, shape)?))
+            }
+            _ => {
+                stage.widen();
+                Sink::Encoded(Box::new(EncodedTables::new(stage, decision, home)?))
+            }
         })
     }
 
-    /// Makes the sink that the first rows ask for, and gives it those.
-    fn open(&mut self, all: bool) -> Result<(), PrimitiveError> {
-        let stage = Arc::clone(&self.stage);
-        let decision = stage.decision.get_or_init(|| stage.decide(&self.held, all));
-        let (context, memory) = (&stage.context, (stage.context.arena(), self.home));
-        self.sink = Some(match (&stage.packing, &stage.layout, decision.pieces) {
-            (Some(_), Some(layout), Some(pieces)) => {
-                let buffer = context.tuning().buffer_rows;
-                let counted = stage.rows.filter(|_| stage.counted).unwrap_or(0);
-                let rows = self.held_rows.max(counted / stage.outputs);
-                let records = Records::new(layout, pieces, buffer, rows, memory)?;
-                Sink::Records(Box::new(records))
-            }
-            (Some(_), ..) => {
-                let groups = decision.groups.min(LOCAL_GROUPS_MAX);
-                Sink::Table(Box::new(stage.table(self.home, groups)?))
-            }
-            (None, ..) => Sink::Encoded(Box::new(stage.encoded_table(self.home)?)),
-        });
-        for rows in std::mem::take(&mut self.held) {
-            self.take(&rows)?;
-        }
-        Ok(())
-    }
-
-    fn take(&mut self, rows: &Rows) -> Result<(), PrimitiveError> {
-        let block = self.stage.context.tuning().block_rows.max(1);
-        for start in (0..rows.rows).step_by(block) {
+    fn take(&mut self, rows: &Rows, (start, len): (usize, usize)) -> Result<(), PrimitiveError> {
+        let (block, end) = (self.stage.context.tuning().block_rows.max(1), start + len);
+        for start in (start..end).step_by(block) {
             self.stage.check()?;
-            let len = block.min(rows.rows - start);
-            if !self.take_block(rows, start, len)? {
-                self.encode()?;
-                self.take_encoded(rows, start, len)?;
+            let len = block.min(end - start);
+            if self.stage.is_wide() || !self.take_block(rows, (start, len))? {
+                self.stage.widen();
+                self.take_encoded(rows, (start, len))?;
             }
         }
         Ok(())
     }
 
-    /// Takes a block; false, and nothing taken, where a key does not fit its word.
+    /// Takes a block by the words of its keys; false, and nothing taken, where a key does not fit.
     fn take_block(
         &mut self,
         rows: &Rows,
-        start: usize,
-        len: usize,
+        (start, len): (usize, usize),
     ) -> Result<bool, PrimitiveError> {
         let stage = Arc::clone(&self.stage);
-        let Some(sink) = &mut self.sink else { unreachable!("opened before") };
-        if let Sink::Encoded(_) = sink {
-            self.take_encoded(rows, start, len)?;
-            return Ok(true);
-        }
-        let key_lanes = rows.key_lanes.as_deref().unwrap_or_default();
         let packing = stage.packing.as_ref();
-        let words =
-            packing.and_then(|packing| packing.pack(key_lanes, start, len, &mut self.keys).ok());
+        let words = packing
+            .and_then(|packing| packing.pack(rows.key_lanes(), start, len, &mut self.words).ok());
         let Some(words) = words else { return Ok(false) };
-        let values = Feed::blocks(&mut self.lanes, &rows.lanes, start, len);
-        match sink {
-            Sink::Table(table) if stage.plan.key_types.is_empty() => {
-                table.update_all(len, &values)?
+        let values = lane::blocks(&mut self.lanes, &rows.lanes, start, len);
+        match &mut self.sink {
+            Some(Sink::Table(table)) if stage.plan.key_types.is_empty() => {
+                table.update_all(len, &values)?;
             }
-            Sink::Table(table) => {
-                table.update_words(words, &values)?;
+            Some(Sink::Table(table)) => {
+                if !table.update_words(words, &values)? {
+                    // A key outside of the range that was guessed.
+                    let ranged = std::mem::replace(
+                        table.as_mut(),
+                        stage.table(self.home, &super::Shape::Hashed { expected: 0 })?,
+                    );
+                    **table = ranged.into_hashed(&stage.plan)?;
+                    table.update_words(words, &values)?;
+                }
             }
-            Sink::Records(records) => {
-                let fan_out = records.fan_out();
-                self.digits.clear();
-                let digits = words.iter().map(|key| fan_out.digit(hash::word(*key)) as u32);
-                self.digits.extend(digits);
+            Some(Sink::Records(records, dealing)) => {
+                dealing.digits(words, &mut self.digits);
                 records.push(&self.digits, words, &values)?;
             }
-            Sink::Encoded(_) => unreachable!("taken above"),
+            Some(Sink::Encoded(_)) | None => unreachable!("keys are not encoded yet"),
         }
         Ok(true)
     }
@@ -225,54 +229,133 @@ impl Collector {
     fn take_encoded(
         &mut self,
         rows: &Rows,
-        start: usize,
-        len: usize,
+        (start, len): (usize, usize),
     ) -> Result<(), PrimitiveError> {
-        let Some(Sink::Encoded(table)) = &mut self.sink else { unreachable!("encoded before") };
-        let keys: Vec<ArrayRef> = rows.keys.iter().map(|key| key.slice(start, len)).collect();
-        let encoded = Encoder::new(&self.stage.plan.key_types)?.encode(&keys)?;
-        let values = Feed::blocks(&mut self.lanes, &rows.lanes, start, len);
-        Ok(table.update_encoded(&encoded, (0, len), &values)?)
+        self.encode()?;
+        let stage = &self.stage;
+        let Some(Sink::Encoded(tables)) = &mut self.sink else { unreachable!("encoded above") };
+        stage.encoder.encode(rows.key_columns(&stage.encoder)?, (start, len), &mut self.keys);
+        let values = lane::blocks(&mut self.lanes, &rows.lanes, start, len);
+        tables.update(stage, &self.keys, &values)
     }
 
-    /// From now on keys are encoded; what came before is, too.
+    /// What was taken by its words so far is encoded.
     fn encode(&mut self) -> Result<(), PrimitiveError> {
-        let kept = self.kept()?;
-        let mut table = self.stage.encoded_table(self.home)?;
-        self.stage.add_encoded(&mut table, &kept)?;
-        self.sink = Some(Sink::Encoded(Box::new(table)));
+        let stage = Arc::clone(&self.stage);
+        let Some(decision) = stage.decision.get() else { unreachable!("a sink came of it") };
+        let before = match self.sink.take() {
+            Some(Sink::Encoded(tables)) => {
+                self.sink = Some(Sink::Encoded(tables));
+                return Ok(());
+            }
+            before => before,
+        };
+        let mut tables = EncodedTables::new(&stage, decision, self.home)?;
+        match (before, &stage.packing) {
+            (Some(Sink::Table(table)), Some(packing)) => {
+                tables.table().merge_packed(&table, packing, &|| stage.check())?;
+            }
+            (Some(Sink::Records(records, _)), _) => {
+                stage.add_encoded(tables.table(), &(*records).finish()?)?;
+            }
+            _ => {}
+        }
+        self.sink = Some(Sink::Encoded(Box::new(tables)));
         Ok(())
     }
 }
 
-impl Rows {
-    fn new(plan: &Plan, batch: &RecordBatch) -> Result<Self, PrimitiveError> {
-        let keys = plan.keys(batch);
-        let key_lanes = keys.iter().map(|key| Lane::key(key)).collect();
-        Ok(Self { rows: batch.num_rows(), keys, key_lanes, lanes: plan.lanes(batch)? })
-    }
-}
-
-impl Collected {
-    /// The records, where rows were dealt.
-    pub(super) fn dealt(&self) -> Option<&Dealt> {
-        match &self.0 {
-            Kept::Dealt(dealt) => Some(dealt),
-            _ => None,
+impl Ended {
+    /// Whether nothing is left to be done before what it collected is read.
+    pub fn is_finished(&self) -> bool {
+        let stage = &self.0.stage;
+        let is_merged_at_once = stage.merging.get() != Some(&Merging::Pieces);
+        match &self.0.sink {
+            None => self.0.held.is_empty(),
+            Some(Sink::Encoded(tables)) => is_merged_at_once && tables.is_one(),
+            Some(Sink::Table(_)) => is_merged_at_once && !stage.is_wide(),
+            Some(Sink::Records(..)) => false,
         }
     }
 
-    /// The table, and whether its keys are encoded.
-    pub(super) fn table(&self) -> Option<(&Table, bool)> {
-        match &self.0 {
-            Kept::Table(table) => Some((table, false)),
-            Kept::Encoded(table) => Some((table, true)),
-            Kept::Nothing | Kept::Dealt(_) => None,
+    /// What came of all its rows. All inputs have ended, and the stage is settled.
+    ///
+    /// # Errors
+    /// As [`Collector::push`].
+    pub fn finish(mut self) -> Result<Collected, PrimitiveError> {
+        let own = &mut self.0;
+        if own.sink.is_none() && own.held_rows > 0 {
+            own.take_held()?;
+        }
+        if own.sink.is_some() && own.stage.is_wide() {
+            own.encode()?;
+        }
+        let (stage, sink) = (Arc::clone(&own.stage), own.sink.take());
+        let pieces = stage.merging.get() == Some(&Merging::Pieces);
+        let into_pieces = |table: Table| match stage.decision.get() {
+            Some(decision) => table.into_pieces(&stage.plan, decision.fan_out),
+            None => unreachable!("a table came of it"),
+        };
+        Ok(Collected(match sink {
+            None => Kept::Nothing,
+            Some(Sink::Records(records, _)) => Kept::Dealt(Box::new((*records).finish()?)),
+            Some(Sink::Table(table)) if pieces => Kept::Pieced(vec![into_pieces(*table)?]),
+            Some(Sink::Table(table)) => Kept::Table(table),
+            Some(Sink::Encoded(tables)) => {
+                let (open, mut full) = (*tables).into_parts();
+                if full.is_empty() && !pieces {
+                    return Ok(Collected(Kept::Table(Box::new(open))));
+                }
+                full.push(into_pieces(open)?);
+                Kept::Pieced(full)
+            }
+        }))
+    }
+
+    /// Rows that wait for a decision.
+    pub(super) fn held(&self) -> &[Rows] {
+        &self.0.held
+    }
+
+    /// Whether a key of the rows that wait fits no word.
+    pub(super) fn has_wide_keys(&self) -> bool {
+        let mut scratch = packing::Scratch::default();
+        let packing = self.0.stage.packing.as_ref();
+        let mut fits = |rows: &Rows| {
+            packing.is_some_and(|packing| {
+                packing.pack(rows.key_lanes(), 0, rows.rows, &mut scratch).is_ok()
+            })
+        };
+        !self.0.held.iter().all(&mut fits)
+    }
+
+    /// Groups of its table, or as many as there may be of the rows that wait, of which `most` are
+    /// expected. None where it has records.
+    pub(super) fn groups(&self, most: usize) -> usize {
+        match &self.0.sink {
+            None => self.0.held_rows.min(most),
+            Some(Sink::Table(table)) => table.groups(),
+            Some(Sink::Encoded(tables)) => tables.groups(),
+            Some(Sink::Records(..)) => 0,
         }
     }
 
-    /// Node that has it.
-    pub(super) fn home(&self) -> Option<NodeId> {
-        self.dealt().map_or_else(|| self.table()?.0.home(), |dealt| dealt.home)
+    /// Whether its groups are the words of the range that was decided, or will be.
+    pub(super) fn is_in_range(&self) -> bool {
+        match &self.0.sink {
+            None => true,
+            Some(Sink::Table(table)) => table.is_dense(),
+            _ => false,
+        }
+    }
+
+    /// Whether it put tables aside, piece by piece.
+    pub(super) fn has_pieces(&self) -> bool {
+        matches!(&self.0.sink, Some(Sink::Encoded(tables)) if !tables.is_one())
+    }
+
+    /// Whether it has records.
+    pub(super) fn has_records(&self) -> bool {
+        matches!(&self.0.sink, Some(Sink::Records(..)))
     }
 }

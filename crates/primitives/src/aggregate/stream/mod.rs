@@ -1,45 +1,55 @@
 //! Aggregation of rows that come batch by batch, as an engine's operator has it.
 //!
 //! ```text
-//! input 0 ─▶ Collector ─┐            ┌─▶ output 0
-//! input 1 ─▶ Collector ─┤  Collected ├─▶ output 1       the exchange is the reading
-//!    …                  └────────────┘      …           of what was collected
+//! input 0 ─▶ Collector ─┐                    ┌─▶ output 0
+//! input 1 ─▶ Collector ─┤  Ended ─▶ Gathered ├─▶ output 1       the exchange is the reading
+//!    …                  └────────────────────┘      …           of what was collected
 //! ```
 //!
-//! The first rows decide for all: a table for each input where few groups are expected, records by
-//! piece where many are. Keys are packed into words as long as they fit; one that does not makes its
-//! collector encode all keys from then on. What is told of the input before it comes may be wrong: it
-//! decides sizes and variants, never a result.
+//! 1. A [`Collector`] takes an input's rows on its node. The first that has seen enough of them decides
+//!    for all (`decision`): a table for each input where few groups are expected, records by piece where
+//!    many are. Keys are packed into words as long as they fit; one that does not makes all inputs encode
+//!    their keys.
+//! 2. When all inputs have ended, [`Stage::settle`] decides where nobody has yet, and each [`Ended`]
+//!    input is finished on its node.
+//! 3. Each of the [`Outputs`] reads what was [`Gathered`] along the order of its variant.
+//!
+//! What is told of the input before it comes may be wrong: it decides sizes and variants, never a result.
 
 mod collector;
+mod decision;
+mod gathered;
 mod outputs;
+mod tables;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{Schema, SchemaRef};
 use atoll_topology::NodeId;
 
-pub use collector::{Collected, Collector};
+pub use collector::{Collector, Ended};
+pub use gathered::{Collected, Gathered};
+pub(super) use gathered::{Kept, MergedBy, Part};
 pub use outputs::{Next, Outputs};
 
-use super::estimate::{self, Keys};
-use super::keys::Encoder;
-use super::packing::{self, Packing, Range};
+use super::estimate::Keys;
+use super::keys::{Encoder, KeyBlock};
+use super::packing::{Packing, Range};
 use super::plan::Plan;
-use super::records::{Columns, Layout};
+use super::records::{Columns, Dealt, Layout};
 use super::table::{Shape, Table};
 use super::{Query, Variant};
-use crate::partition::FanOut;
 use crate::{Context, PrimitiveError};
-use collector::{Kept, Rows};
+use decision::{Collecting, Decision, Held};
 
-/// Pieces for each output, at least: outputs end together although pieces differ.
-const PIECES_PER_OUTPUT: usize = 16;
-/// Groups of a piece, about: its table stays in the second-level cache.
-const PIECE_GROUPS: usize = 1 << 13;
-/// Tables of up to so many groups are merged sooner than rows are dealt.
-const LOCAL_GROUPS_MAX: usize = 1 << 15;
+/// Tables with fewer groups than this, added up, are merged by one output.
+const SHARED_GROUPS_MIN: usize = 1 << 14;
+/// Part of a range that is merged on its own, binary digits of its words.
+const PART_BITS_MIN: u32 = 10;
+/// Parts of a range for each output.
+const PARTS_PER_OUTPUT: usize = 4;
 
 /// What all collectors and outputs of an aggregation share.
 #[derive(Debug)]
@@ -48,21 +58,28 @@ pub struct Stage {
     input: SchemaRef,
     plan: Plan,
     packing: Option<Packing>,
+    encoder: Encoder,
     layout: Option<Layout>,
     outputs: usize,
     rows: Option<usize>,
     counted: bool,
     variant: Variant,
     decision: OnceLock<Decision>,
+    /// Whether a key has come that no word holds: all keys are encoded then.
+    is_wide: AtomicBool,
+    /// Whether tables are merged piece by piece; told when all inputs have ended.
+    merging: OnceLock<Merging>,
 }
 
-/// How rows are collected.
-#[derive(Clone, Debug)]
-struct Decision {
-    /// None: a table for each input.
-    pieces: Option<FanOut>,
-    groups: usize,
-    reason: String,
+/// How the groups of several tables come together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Merging {
+    /// One output merges them all.
+    AtOnce,
+    /// In so many parts of the range of words that all tables have.
+    Range(usize),
+    /// In pieces by hash.
+    Pieces,
 }
 
 /// What is told of an input before it comes.
@@ -96,24 +113,22 @@ impl Stage {
             keys.map(|(at, data_type)| (data_type.clone(), known(at).0, known(at).1)).collect();
         let packing = Packing::expecting(&keys);
         let layout = Layout::new(&plan);
+        let encoder = Encoder::new(&plan.key_types)?;
         Ok(Self {
             context,
             input: Arc::new(schema.clone()),
             plan,
             packing,
+            encoder,
             layout,
             outputs: outputs.max(1),
             rows: expected.rows,
             counted: expected.counted,
             variant,
             decision: OnceLock::new(),
+            is_wide: AtomicBool::new(false),
+            merging: OnceLock::new(),
         })
-    }
-
-    /// Whether keys are packed into words, as long as they fit: otherwise every key is hashed byte by
-    /// byte.
-    pub fn is_packed(&self) -> bool {
-        self.packing.is_some()
     }
 
     /// Columns of the result: keys, then aggregates.
@@ -123,101 +138,114 @@ impl Stage {
 
     /// The variant that was chosen and why; none before the first rows.
     pub fn chosen(&self) -> Option<(Variant, &str)> {
-        let decision = self.decision.get()?;
-        let partitioned = match self.variant {
-            Variant::Auto | Variant::Local => Variant::Ring,
-            other => other,
-        };
-        let variant = if decision.pieces.is_some() { partitioned } else { Variant::Local };
-        Some((variant, &decision.reason))
+        self.decision.get().map(|decision| (decision.variant, &*decision.reason))
     }
 
-    fn decide(&self, held: &[Rows], all: bool) -> Decision {
-        let rows: usize = held.iter().map(|rows| rows.rows).sum();
-        let Some(packing) = self.packing.as_ref().filter(|_| self.layout.is_some()) else {
-            let reason = "keys or values do not fit a record".into();
-            return Decision { pieces: None, groups: rows, reason };
-        };
-        let likely = self.rows.unwrap_or(rows.saturating_mul(self.outputs));
-        let total = if all { rows } else { likely.max(rows) };
-        let groups = self.look(held, packing, total).groups;
-        let many = match self.variant {
-            Variant::Auto => groups > LOCAL_GROUPS_MAX,
-            Variant::Local => false,
-            _ => true,
-        };
-        let reason = format!("{groups} groups of {total} rows expected");
-        let pieces = (groups / PIECE_GROUPS).max(self.outputs * PIECES_PER_OUTPUT);
-        let bits = self.context.tuning().fan_out_bits_max;
-        let pieces = FanOut::of_bits(FanOut::at_least(pieces).bits().min(bits));
-        Decision { pieces: many.then_some(pieces), groups, reason }
+    /// Decides by an estimate of keys that fit words, of `rows` rows, before any comes.
+    pub(super) fn decide_by(&self, keys: &Keys, packing: &Packing, rows: usize) {
+        self.decision.get_or_init(|| self.choose(keys, packing, rows));
     }
 
-    /// Estimates from the first rows.
-    fn look(&self, held: &[Rows], packing: &Packing, total: usize) -> Keys {
-        let mut scratch = packing::Scratch::default();
-        let mut words: Vec<u64> = Vec::new();
-        for rows in held {
-            let lanes = rows.key_lanes.as_deref().unwrap_or_default();
-            if let Ok(packed) = packing.pack(lanes, 0, rows.rows, &mut scratch) {
-                words.extend_from_slice(packed);
+    /// How keys are packed, where they are expected to fit words.
+    pub(super) fn packing(&self) -> Option<&Packing> {
+        self.packing.as_ref()
+    }
+
+    /// Decides what the inputs have left open, when all of them have ended: to be called once, before
+    /// any of them is finished.
+    ///
+    /// # Errors
+    /// [`PrimitiveError::Arrow`] for keys that Arrow does not encode.
+    pub fn settle(&self, ended: &[Ended]) -> Result<(), PrimitiveError> {
+        if self.decision.get().is_none() {
+            let held = ended.iter().flat_map(Ended::held);
+            let held: Vec<Held<'_>> = held.map(|rows| (rows, (0, rows.rows))).collect();
+            if !held.is_empty() {
+                let decision = self.decide(&held, true)?;
+                self.decision.get_or_init(|| decision);
             }
         }
-        estimate::Keys::of_first(&words, total)
+        if !self.is_wide() && ended.iter().any(|ended| ended.has_wide_keys()) {
+            self.widen();
+        }
+        let merging = self.merging_of(ended);
+        self.merging.get_or_init(|| merging);
+        Ok(())
     }
 
-    /// A table of words for about so many groups; of one group where there are no keys.
-    fn table(&self, home: Option<NodeId>, expected: usize) -> Result<Table, PrimitiveError> {
-        let shape = match self.plan.key_types.is_empty() {
-            true => Shape::One,
-            false => Shape::Hashed { expected },
-        };
-        self.table_of(home, &shape)
+    fn merging_of(&self, ended: &[Ended]) -> Merging {
+        let most = self.decision.get().map_or(0, |decision| decision.groups);
+        let groups: usize = ended.iter().map(|ended| ended.groups(most)).sum();
+        let with_groups = ended.iter().filter(|ended| ended.groups(most) > 0).count();
+        let has_records = self.is_wide() && ended.iter().any(Ended::has_records);
+        if has_records || ended.iter().any(Ended::has_pieces) {
+            return Merging::Pieces;
+        }
+        if groups < SHARED_GROUPS_MIN || with_groups < 2 || self.outputs < 2 {
+            return Merging::AtOnce;
+        }
+        match self.range_parts().filter(|_| ended.iter().all(Ended::is_in_range)) {
+            Some(parts) if !self.is_wide() => Merging::Range(parts),
+            _ => Merging::Pieces,
+        }
+    }
+
+    /// Parts of the range of words that tables have, to be merged each on its own; none where they
+    /// have no range.
+    fn range_parts(&self) -> Option<usize> {
+        match self.decision.get()?.collecting {
+            Collecting::Table(Shape::Dense { bits, .. }) => {
+                let parts = (self.outputs * PARTS_PER_OUTPUT).next_power_of_two();
+                // The range has room on both sides, so some parts have no groups.
+                Some(parts.min(1 << bits.saturating_sub(PART_BITS_MIN)))
+            }
+            _ => None,
+        }
+    }
+
+    /// From now on all inputs encode their keys.
+    fn widen(&self) {
+        self.is_wide.store(true, Ordering::Relaxed);
+    }
+
+    fn is_wide(&self) -> bool {
+        self.is_wide.load(Ordering::Relaxed)
     }
 
     fn encoded_table(&self, home: Option<NodeId>) -> Result<Table, PrimitiveError> {
-        let shape = match self.plan.key_types.is_empty() {
-            true => Shape::One,
-            false => Shape::Encoded(Encoder::new(&self.plan.key_types)?),
-        };
-        self.table_of(home, &shape)
+        self.table(home, &Shape::Encoded(self.encoder.clone()))
     }
 
-    fn table_of(&self, home: Option<NodeId>, shape: &Shape) -> Result<Table, PrimitiveError> {
+    pub(super) fn table(
+        &self,
+        home: Option<NodeId>,
+        shape: &Shape,
+    ) -> Result<Table, PrimitiveError> {
         let prefetch = self.context.tuning().prefetch_rows;
         Ok(Table::new(&self.plan, shape, prefetch, self.context.arena(), home)?)
     }
 
-    /// Adds what was collected to a table of encoded keys.
-    fn add_encoded(&self, to: &mut Table, kept: &Kept) -> Result<(), PrimitiveError> {
-        let check = || self.check();
-        match (kept, &self.packing) {
-            (Kept::Nothing, _) => Ok(()),
-            (Kept::Encoded(table), _) => to.merge(table, &check),
-            (Kept::Table(table), Some(packing)) => to.merge_packed(table, packing, &check),
-            (Kept::Dealt(dealt), Some(packing)) => {
-                let encoder = Encoder::new(&self.plan.key_types)?;
-                let mut columns = Columns::default();
-                let block = self.context.tuning().block_rows;
-                for piece in 0..dealt.pieces() {
-                    dealt.read(piece, block, (0, 1), &mut columns, |columns| {
-                        check()?;
-                        let keys = encoder.encode(&packing.unpack(&columns.words)?)?;
-                        let len = columns.words.len();
-                        Ok::<(), PrimitiveError>(to.update_encoded(
-                            &keys,
-                            (0, len),
-                            &columns.blocks(),
-                        )?)
-                    })?;
-                }
-                Ok(())
-            }
-            (_, None) => unreachable!("words come of a packing"),
+    /// Adds records to a table of encoded keys.
+    fn add_encoded(&self, to: &mut Table, dealt: &Dealt) -> Result<(), PrimitiveError> {
+        let Some(packing) = &self.packing else { unreachable!("words come of a packing") };
+        let (mut columns, mut block) = (Columns::default(), KeyBlock::default());
+        let rows = self.context.tuning().block_rows;
+        for piece in 0..dealt.pieces() {
+            dealt.read(piece, rows, (0, 1), &mut columns, |columns| {
+                self.check()?;
+                let keys = self.encoder.columns(&packing.unpack(&columns.words)?)?;
+                self.encoder.encode(&keys, (0, columns.words.len()), &mut block);
+                Ok::<(), PrimitiveError>(to.update_encoded(&block, &columns.blocks())?)
+            })?;
         }
+        Ok(())
     }
 
-    fn check(&self) -> Result<(), PrimitiveError> {
+    pub(super) fn context(&self) -> &Context {
+        &self.context
+    }
+
+    pub(super) fn check(&self) -> Result<(), PrimitiveError> {
         Ok(self.context.cancel().check()?)
     }
 

@@ -1,24 +1,33 @@
-//! Groups of several tables in one: all of them, or one worker's share.
+//! Groups of several tables in one: all of them, or those of a piece.
 
 use atoll_placement::PlacementError;
 use atoll_topology::NodeId;
 
 use super::{Check, Keys, Shape, Table};
+use crate::aggregate::keys::KeyBlock;
 use crate::aggregate::packing::Packing;
 use crate::aggregate::plan::Plan;
-use crate::aggregate::state::State;
+use crate::aggregate::state::{State, Touched};
+use crate::kernel::groups::GroupIds;
+use crate::partition::FanOut;
 use crate::{PrimitiveError, hash};
 
 /// Groups that are merged at a time.
 const BLOCK_GROUPS: usize = 4096;
 
-/// How the groups of tables are divided among those who merge them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::aggregate) enum Cut {
-    /// By parts of the range that all tables have; the number of parts is a power of two.
-    Range,
-    /// By the high bits of a key's hash.
-    Hash,
+/// A table whose groups lie piece by piece, as their hashes tell: a piece is read from end to end.
+#[derive(Debug)]
+pub(in crate::aggregate) struct Pieced {
+    pub(in crate::aggregate) table: Table,
+    /// Where each piece starts, and where the last one ends.
+    starts: Vec<u32>,
+}
+
+impl Pieced {
+    /// Groups of a piece.
+    pub(in crate::aggregate) fn groups(&self, piece: usize) -> Vec<u32> {
+        (self.starts[piece]..self.starts[piece + 1]).collect()
+    }
 }
 
 impl Table {
@@ -85,17 +94,12 @@ impl Table {
     }
 
     /// Words of some groups of a table of words.
-    fn words(&self, chosen: &[u32]) -> Vec<u64> {
+    pub(super) fn words(&self, chosen: &[u32]) -> Vec<u64> {
+        let of = |words: &[u64]| chosen.iter().map(|group| words[*group as usize]).collect();
         match &self.keys {
             Keys::Dense(dense) => dense.words(chosen),
-            Keys::Hashed(hashed) => {
-                let words = hashed.words();
-                chosen.iter().map(|group| words[*group as usize]).collect()
-            }
-            Keys::Ordered(ordered) => {
-                let words = ordered.words();
-                chosen.iter().map(|group| words[*group as usize]).collect()
-            }
+            Keys::Hashed(hashed) => of(hashed.words()),
+            Keys::Ordered(ordered) => of(ordered.words()),
             _ => unreachable!("words are asked of tables of words"),
         }
     }
@@ -107,30 +111,27 @@ impl Table {
         packing: &Packing,
         check: Check<'_>,
     ) -> Result<(), PrimitiveError> {
-        let words = matches!(other.keys, Keys::Hashed(_) | Keys::Dense(_) | Keys::Ordered(_));
-        if !(words && matches!(self.keys, Keys::Encoded(_))) {
-            return self.merge(other, check);
-        }
+        let mut block = KeyBlock::default();
         for chosen in other.chosen().chunks(BLOCK_GROUPS) {
             check()?;
-            let words = other.words(chosen);
             let before = self.groups();
-            if let Keys::Encoded(own) = &mut self.keys {
-                let keys = own.encoder().encode(&packing.unpack(&words)?)?;
-                own.find(&keys, (0, chosen.len()), &mut self.ids)?;
-            }
+            let Keys::Encoded(own) = &mut self.keys else {
+                unreachable!("packed keys come to a table of encoded ones")
+            };
+            let encoder = own.encoder().clone();
+            let columns = encoder.columns(&packing.unpack(&other.words(chosen))?)?;
+            encoder.encode(&columns, (0, chosen.len()), &mut block);
+            own.find(&block, &mut self.ids)?;
             self.merge_states(before, &other.states, chosen)?;
         }
         Ok(())
     }
 
-    /// Whether another table's groups can be merged into this one.
-    pub(in crate::aggregate) fn is_like(&self, other: &Table) -> bool {
+    /// Whether another table is of the same range of words.
+    pub(in crate::aggregate) fn has_range_of(&self, other: &Table) -> bool {
         match (&self.keys, &other.keys) {
             (Keys::Dense(own), Keys::Dense(more)) => own.is_like(more),
-            (Keys::Dense(_), _) => false,
-            (Keys::Encoded(_), _) => matches!(other.keys, Keys::Encoded(_)),
-            _ => true,
+            _ => false,
         }
     }
 
@@ -142,36 +143,75 @@ impl Table {
         Ok(hashed)
     }
 
-    /// What a table for one part of this table's and its likes' groups is.
-    pub(in crate::aggregate) fn part_shape(&self, cut: Cut, part: usize, parts: usize) -> Shape {
+    /// What a table for all groups of this table and its likes is.
+    pub(in crate::aggregate) fn shape(&self, expected: usize) -> Shape {
         match &self.keys {
-            Keys::Dense(dense) if cut == Cut::Range => {
-                let (min, bits) = dense.part(part, parts);
-                Shape::Dense { min, bits }
-            }
             Keys::One { .. } => Shape::One,
             Keys::Encoded(encoded) => Shape::Encoded(encoded.encoder().clone()),
-            _ => Shape::Hashed { expected: self.groups().min(1 << 20) / parts },
+            _ => Shape::Hashed { expected },
         }
     }
 
-    /// Groups with rows that belong to one part of all.
-    pub(in crate::aggregate) fn part(&self, cut: Cut, part: usize, parts: usize) -> Vec<u32> {
-        let is_own = |hash: u64| ((u128::from(hash) * parts as u128) >> 64) as usize == part;
-        let of_hashes = |hashes: &mut dyn Iterator<Item = (u32, u64)>| -> Vec<u32> {
-            hashes.filter(|(_, hash)| is_own(*hash)).map(|(group, _)| group).collect()
-        };
+    /// What a table for one of `parts` parts of the range of words is, of which both are powers of
+    /// two; none where it has no range.
+    pub(in crate::aggregate) fn range_shape(&self, part: usize, parts: usize) -> Option<Shape> {
+        let Keys::Dense(dense) = &self.keys else { return None };
+        let (min, bits) = dense.part(part, parts);
+        Some(Shape::Dense { min, bits })
+    }
+
+    /// Groups with rows of one of `parts` parts of the range of words.
+    pub(in crate::aggregate) fn in_range(&self, part: usize, parts: usize) -> Vec<u32> {
         match &self.keys {
-            Keys::Dense(dense) if cut == Cut::Range => dense.chosen_in(part, parts),
-            Keys::Dense(_) | Keys::Hashed(_) => {
-                let chosen = self.chosen();
-                let words = self.words(&chosen);
-                of_hashes(&mut chosen.into_iter().zip(words.into_iter().map(hash::word)))
-            }
-            Keys::Encoded(encoded) => of_hashes(&mut (0..).zip(encoded.hashes().iter().copied())),
-            _ if part == 0 => self.chosen(),
-            _ => Vec::new(),
+            Keys::Dense(dense) => dense.chosen_in(part, parts),
+            _ => unreachable!("parts of a range are asked of tables that have one"),
         }
+    }
+
+    /// The same groups piece by piece. Nothing is found in the table any more.
+    pub(in crate::aggregate) fn into_pieces(
+        self,
+        plan: &Plan,
+        fan_out: FanOut,
+    ) -> Result<Pieced, PrimitiveError> {
+        let chosen = self.chosen();
+        let hashes: Vec<u64> = match &self.keys {
+            Keys::Encoded(encoded) => encoded.hashes().to_vec(),
+            _ => self.words(&chosen).into_iter().map(hash::word).collect(),
+        };
+        let mut starts = vec![0_u32; fan_out.partitions() + 1];
+        for hash in &hashes {
+            starts[fan_out.digit(*hash) + 1] += 1;
+        }
+        for piece in 1..starts.len() {
+            starts[piece] += starts[piece - 1];
+        }
+        let mut next = starts.clone();
+        let mut order = vec![0; chosen.len()];
+        for (group, hash) in chosen.iter().zip(&hashes) {
+            let next = &mut next[fan_out.digit(*hash)];
+            order[*next as usize] = *group;
+            *next += 1;
+        }
+        Ok(Pieced { table: self.listed(plan, &order)?, starts })
+    }
+
+    /// The chosen groups in this order.
+    fn listed(&self, plan: &Plan, chosen: &[u32]) -> Result<Self, PlacementError> {
+        let (arena, home) = (self.arena.clone(), self.home);
+        let keys = match &self.keys {
+            Keys::Encoded(encoded) => Keys::Encoded(Box::new(encoded.listed(chosen)?)),
+            _ => Keys::Hashed(super::Hashed::listed(&self.words(chosen), &arena, home)?),
+        };
+        let mut ids = GroupIds::default();
+        ids.number(chosen.len() as u32);
+        let mut states = plan.empty_states(&arena, home, usize::MAX);
+        for (state, from) in states.iter_mut().zip(&self.states) {
+            state.grow(chosen.len())?;
+            state.merge(&ids, from, chosen, Touched::Below(0))?;
+        }
+        let (takes, prefetch) = (self.takes.clone(), self.prefetch);
+        Ok(Self { keys, states, takes, ids: GroupIds::default(), prefetch, arena, home })
     }
 
     /// Bytes of memory it holds.
@@ -190,7 +230,8 @@ impl Table {
         match &mut self.keys {
             Keys::Dense(dense) => dense.move_to(home)?,
             Keys::Hashed(hashed) => hashed.move_to(home)?,
-            _ => {}
+            Keys::Encoded(encoded) => encoded.move_to(home)?,
+            Keys::One { .. } | Keys::Ordered(_) => {}
         }
         self.home = Some(home);
         self.states.iter_mut().try_for_each(|state| state.move_to(home))

@@ -2,14 +2,11 @@
 
 mod merge;
 
-use std::ops::Range;
-
 use arrow_array::{ArrayRef, RecordBatch};
-use arrow_row::Rows;
 use atoll_placement::{Arena, PlacementError};
 use atoll_topology::NodeId;
 
-use super::keys::{Dense, Encoded, Encoder, Hashed, Ordered};
+use super::keys::{Dense, Encoded, Encoder, Hashed, KeyBlock, Ordered};
 use super::lane::{Block, Values};
 use super::packing::Packing;
 use super::plan::Plan;
@@ -17,7 +14,7 @@ use super::state::{State, Touched};
 use crate::PrimitiveError;
 use crate::kernel::groups::GroupIds;
 
-pub(super) use merge::Cut;
+pub(super) use merge::Pieced;
 
 /// Tables up to this size are in the second-level cache, bytes of one array: nothing is prefetched.
 const CACHED_BYTES: usize = 512 << 10;
@@ -129,7 +126,10 @@ impl Table {
                 *rows = false;
                 Ok(())
             }
-            Keys::Encoded(_) => Ok(()),
+            Keys::Encoded(encoded) => {
+                encoded.restart();
+                Ok(())
+            }
         }
     }
 
@@ -191,17 +191,16 @@ impl Table {
         self.update(before, values)
     }
 
-    /// Takes rows by their encoded keys: `len` of them from `start`.
+    /// Takes rows by their encoded keys.
     pub(super) fn update_encoded(
         &mut self,
-        keys: &Rows,
-        (start, len): (usize, usize),
+        keys: &KeyBlock,
         values: &[Block<'_>],
     ) -> Result<(), PlacementError> {
         let before = match &mut self.keys {
             Keys::Encoded(encoded) => {
                 let before = encoded.groups();
-                encoded.find(keys, (start, len), &mut self.ids)?;
+                encoded.find(keys, &mut self.ids)?;
                 before
             }
             _ => unreachable!("encoded rows come to tables of encoded keys"),
@@ -246,43 +245,26 @@ impl Table {
     }
 
     /// Groups that have rows.
-    fn chosen(&self) -> Vec<u32> {
+    pub(super) fn chosen(&self) -> Vec<u32> {
         match &self.keys {
             Keys::Dense(dense) => dense.chosen(),
             _ => (0..self.groups() as u32).collect(),
         }
     }
 
-    /// The result rows of all groups.
+    /// The result rows of these groups.
     pub(super) fn batch(
         &self,
         plan: &Plan,
         packing: Option<&Packing>,
+        chosen: &[u32],
     ) -> Result<RecordBatch, PrimitiveError> {
-        let Keys::Dense(dense) = &self.keys else {
-            return self.batch_of(plan, packing, 0..self.groups());
-        };
-        let chosen = dense.chosen();
-        let keys = unpack(packing, &dense.words(&chosen))?;
-        plan.batch(keys, &self.states, &chosen, (&self.arena, self.home))
-    }
-
-    /// The result rows of these groups, of a table whose groups are numbered as they came.
-    pub(super) fn batch_of(
-        &self,
-        plan: &Plan,
-        packing: Option<&Packing>,
-        groups: Range<usize>,
-    ) -> Result<RecordBatch, PrimitiveError> {
-        let chosen: Vec<u32> = (groups.start as u32..groups.end as u32).collect();
         let keys: Vec<ArrayRef> = match &self.keys {
             Keys::One { .. } => Vec::new(),
-            Keys::Hashed(hashed) => unpack(packing, &hashed.words()[groups])?,
-            Keys::Ordered(ordered) => unpack(packing, &ordered.words()[groups])?,
-            Keys::Encoded(encoded) => encoded.columns(&chosen)?,
-            Keys::Dense(_) => unreachable!("a dense table's groups are not numbered as they came"),
+            Keys::Encoded(encoded) => encoded.columns(chosen)?,
+            _ => unpack(packing, &self.words(chosen))?,
         };
-        plan.batch(keys, &self.states, &chosen, (&self.arena, self.home))
+        plan.batch(keys, &self.states, chosen, (&self.arena, self.home))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Aggregations in every way against a slow readable one.
 
+mod by_hand;
 mod choice;
 mod data;
 mod failures;

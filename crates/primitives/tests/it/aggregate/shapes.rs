@@ -89,8 +89,6 @@ fn a_hot_keys_piece_is_shared_by_all_workers() {
     let parts = [Part::new(None, rows)];
     let expected = super::reference::group(&sum_by(1), &parts).expect("nothing overflows");
     let outcome = run(&context, &sum_by(1), &schema, &parts, Variant::Ring).expect("it runs");
-    let names: Vec<&str> = outcome.phases.iter().map(|phase| &*phase.name).collect();
-    assert_eq!(names, ["partition", "aggregate", "merge"]);
     let found = super::reference::rows(1, &outcome.batches);
     super::reference::assert_same(&found, &expected, &outcome.reason);
 }

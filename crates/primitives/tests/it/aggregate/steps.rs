@@ -8,7 +8,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::DataType;
 use atoll_placement::{Budget, BudgetExceeded};
 use atoll_primitives::aggregate::{
-    Collected, Collector, Expected, Next, Outputs, Runs, Stage, Variant,
+    Collector, Expected, Gathered, Next, Outputs, Runs, Stage, Variant,
 };
 use atoll_primitives::{Context, PrimitiveError};
 use atoll_runtime::CancelToken;
@@ -72,10 +72,15 @@ fn stage(context: &Context, rows: &RecordBatch, variant: Variant) -> Arc<Stage> 
     Arc::new(stage.expect("it can be made"))
 }
 
-fn collected(stage: &Arc<Stage>, rows: &RecordBatch) -> Collected {
-    let mut collector = Collector::new(Arc::clone(stage), None);
-    collector.push(rows).expect("nothing is cancelled yet");
-    collector.finish().expect("nothing is cancelled yet")
+/// What one input for each of these batches came to.
+fn collected(stage: &Arc<Stage>, inputs: &[RecordBatch]) -> Arc<Gathered> {
+    let collector = |rows: &RecordBatch| {
+        let mut collector = Collector::new(Arc::clone(stage), None);
+        collector.push(rows).expect("nothing is cancelled yet");
+        collector
+    };
+    super::streaming::gathered(stage, inputs.iter().map(collector).collect())
+        .expect("nothing is cancelled yet")
 }
 
 #[track_caller]
@@ -108,8 +113,7 @@ fn a_merge_of_many_groups_ends_before_its_next_block() {
         let stage = stage(&context, &rows, Variant::Local);
         let half = GROUPS / 2;
         let tables = [rows.slice(0, half), rows.slice(half, half)];
-        let tables = tables.iter().map(|rows| collected(&stage, rows)).collect();
-        let mut outputs = Outputs::new(stage, 0, None, Arc::new(tables), 8192);
+        let mut outputs = Outputs::new(collected(&stage, &tables), 0, None, 8192);
         assert!(matches!(outputs.advance(), Ok(Next::Visit { .. })));
         budget.arm(8);
         assert_cancelled(outputs.visit());
@@ -121,8 +125,7 @@ fn the_reading_of_a_piece_ends_before_its_next_block() {
     let (budget, context) = raising();
     let rows = rows(&DataType::Int64);
     let stage = stage(&context, &rows, Variant::Ring);
-    let dealt = vec![collected(&stage, &rows)];
-    let mut outputs = Outputs::new(stage, 0, None, Arc::new(dealt), 8192);
+    let mut outputs = Outputs::new(collected(&stage, &[rows]), 0, None, 8192);
     assert!(matches!(outputs.advance(), Ok(Next::Visit { .. })));
     budget.arm(3);
     assert_cancelled(outputs.visit());
@@ -133,8 +136,7 @@ fn groups_that_are_handed_out_end_before_the_next_batch() {
     let (budget, context) = raising();
     let rows = rows(&DataType::Int64);
     let stage = stage(&context, &rows, Variant::Local);
-    let table = vec![collected(&stage, &rows)];
-    let mut outputs = Outputs::new(stage, 0, None, Arc::new(table), 1000);
+    let mut outputs = Outputs::new(collected(&stage, &[rows]), 0, None, 1000);
     assert!(matches!(outputs.advance(), Ok(Next::Batch(_))));
     budget.arm(1);
     let last = outputs.advance().expect("raised in the midst of a batch, which is whole");

@@ -8,7 +8,8 @@ use arrow_array::RecordBatch;
 use arrow_schema::{DataType, SchemaRef};
 use atoll_placement::FixedBudget;
 use atoll_primitives::aggregate::{
-    Aggregate, Collector, Expected, Function, Next, Outputs, Query, Range, Runs, Stage, Variant,
+    Aggregate, Collector, Ended, Expected, Function, Gathered, Next, Outputs, Query, Range, Runs,
+    Stage, Variant,
 };
 use atoll_primitives::{Context, Part, PrimitiveError};
 use atoll_testkit::machines;
@@ -21,25 +22,25 @@ use super::{context, reference, sum_by, two_workers};
 
 /// How rows come and go.
 #[derive(Clone, Debug)]
-struct Shape {
-    inputs: usize,
-    outputs: usize,
+pub(super) struct Shape {
+    pub(super) inputs: usize,
+    pub(super) outputs: usize,
     /// Rows of a batch that comes, and most of one that goes.
-    batch_in: usize,
-    batch_out: usize,
-    variant: Variant,
-    expected: Expected,
+    pub(super) batch_in: usize,
+    pub(super) batch_out: usize,
+    pub(super) variant: Variant,
+    pub(super) expected: Expected,
 }
 
 impl Shape {
-    fn plain(variant: Variant) -> Self {
+    pub(super) fn plain(variant: Variant) -> Self {
         let expected = Expected::default();
         Self { inputs: 2, outputs: 2, batch_in: 1000, batch_out: 8192, variant, expected }
     }
 }
 
 /// Streams the rows, inputs in turn, and returns what all outputs gave.
-fn stream(
+pub(super) fn stream(
     context: &Context,
     query: &Query,
     rows: &RecordBatch,
@@ -54,12 +55,10 @@ fn stream(
         let len = shape.batch_in.min(rows.num_rows() - start);
         collectors[at % shape.inputs].push(&rows.slice(start, len))?;
     }
-    let collected: Result<Vec<_>, _> = collectors.into_iter().map(Collector::finish).collect();
-    let collected = Arc::new(collected?);
+    let gathered = gathered(&stage, collectors)?;
     let mut batches = Vec::new();
     for output in 0..outputs {
-        let (stage, collected) = (Arc::clone(&stage), Arc::clone(&collected));
-        let mut output = Outputs::new(stage, output, None, collected, shape.batch_out);
+        let mut output = Outputs::new(Arc::clone(&gathered), output, None, shape.batch_out);
         loop {
             match output.advance()? {
                 Next::Visit { .. } => output.visit()?,
@@ -72,8 +71,25 @@ fn stream(
     Ok(batches)
 }
 
+/// What the collectors came to, each ended and finished.
+pub(super) fn gathered(
+    stage: &Arc<Stage>,
+    collectors: Vec<Collector>,
+) -> Result<Arc<Gathered>, PrimitiveError> {
+    let ended: Result<Vec<Ended>, _> = collectors.into_iter().map(Collector::end).collect();
+    let ended = ended?;
+    stage.settle(&ended)?;
+    let collected: Result<Vec<_>, _> = ended.into_iter().map(Ended::finish).collect();
+    Ok(Arc::new(Gathered::new(Arc::clone(stage), collected?)))
+}
+
 #[track_caller]
-fn assert_streams_right(context: &Context, query: &Query, rows: &RecordBatch, shape: &Shape) {
+pub(super) fn assert_streams_right(
+    context: &Context,
+    query: &Query,
+    rows: &RecordBatch,
+    shape: &Shape,
+) {
     let parts = [Part::new(None, rows.clone())];
     let expected = reference::group(query, &parts).expect("nothing overflows");
     let batches = stream(context, query, rows, shape).unwrap_or_else(|error| panic!("{error}"));
@@ -149,7 +165,7 @@ proptest! {
         (inputs, outputs) in (1_usize..8, 1_usize..8),
         batch_in in select(vec![1_usize, 2, 3, 511, 512, 1000, 5000]),
         batch_out in select(vec![1_usize, 2, 64, 8192]),
-        variant in select(vec![Variant::Auto, Variant::Local, Variant::Ring, Variant::Naive]),
+        variant in select(Variant::ALL.to_vec()),
         told in 0_usize..5,
     ) {
         let (query, rows) = case(&types, spread, count, seed);
@@ -222,7 +238,7 @@ fn groups_of_grouped_rows_go_on_going_out_after_a_key_outside_of_its_range() {
 }
 
 /// Rows of so many keys far apart, each of which comes equally often.
-fn far_keys(count: usize, keys: u64) -> RecordBatch {
+pub(super) fn far_keys(count: usize, keys: u64) -> RecordBatch {
     let of = |row: u64| Some(sparse(row.wrapping_mul(7919) % keys));
     let keys: Vec<Option<u64>> = (0..count as u64).map(of).collect();
     let values = with_nulls(2, &numbers(2, count, Spread::Uniform(1000)), 0.0);
@@ -235,7 +251,7 @@ fn many_groups_and_few_in_every_variant() {
     let context = two_workers();
     for keys in [3, 50_000] {
         let rows = far_keys(150_000, keys);
-        for variant in [Variant::Auto, Variant::Local, Variant::Ring] {
+        for variant in Variant::ALL {
             let shape = Shape { inputs: 3, outputs: 3, ..Shape::plain(variant) };
             assert_streams_right(&context, &sum_by(1), &rows, &shape);
         }
@@ -251,7 +267,7 @@ fn long_strings_of_many_groups_are_merged_by_all_outputs() {
     let shape = Shape { outputs: 5, batch_out: 1 << 20, ..Shape::plain(Variant::Local) };
     assert_streams_right(&context, &sum_by(1), &rows, &shape);
     let batches = stream(&context, &sum_by(1), &rows, &shape).expect("it runs");
-    assert_eq!(batches.len(), 5, "each output has its share");
+    assert!(batches.len() > 5, "{} pieces", batches.len());
 }
 
 /// An estimate of a thousand billion rows costs no more memory than the rows that come.

@@ -1,0 +1,55 @@
+//! A batch taken apart.
+
+use std::sync::OnceLock;
+
+use arrow_array::{Array, ArrayRef, RecordBatch};
+
+use super::keys::{Encoder, KeyColumn};
+use super::lane::Lane;
+use super::plan::Plan;
+use crate::PrimitiveError;
+
+/// Keys and values of a batch.
+#[derive(Debug)]
+pub(super) struct Rows {
+    pub(super) rows: usize,
+    keys: Vec<ArrayRef>,
+    /// Keys as numbers; none where one is neither a number nor a string of which short ones are.
+    key_lanes: Option<Vec<Lane>>,
+    /// Keys to be encoded, once that was asked for.
+    key_columns: OnceLock<Vec<KeyColumn>>,
+    /// Values.
+    pub(super) lanes: Vec<Lane>,
+}
+
+impl Rows {
+    /// A batch's rows.
+    ///
+    /// # Errors
+    /// [`PrimitiveError::Shape`] where its values are not those the query was made ready for.
+    pub(super) fn new(plan: &Plan, batch: &RecordBatch) -> Result<Self, PrimitiveError> {
+        let keys = plan.keys(batch);
+        let key_lanes = keys.iter().map(|key| Lane::key(key)).collect();
+        let (rows, lanes) = (batch.num_rows(), plan.lanes(batch)?);
+        Ok(Self { rows, keys, key_lanes, key_columns: OnceLock::new(), lanes })
+    }
+
+    /// Keys as numbers; nothing where they are not all.
+    pub(super) fn key_lanes(&self) -> &[Lane] {
+        self.key_lanes.as_deref().unwrap_or_default()
+    }
+
+    /// Keys to be encoded.
+    pub(super) fn key_columns(&self, encoder: &Encoder) -> Result<&[KeyColumn], PrimitiveError> {
+        if let Some(columns) = self.key_columns.get() {
+            return Ok(columns);
+        }
+        let columns = encoder.columns(&self.keys)?;
+        Ok(self.key_columns.get_or_init(|| columns))
+    }
+
+    /// Whether a key has nulls.
+    pub(super) fn has_nulls(&self, key: usize) -> bool {
+        self.keys[key].logical_null_count() > 0
+    }
+}

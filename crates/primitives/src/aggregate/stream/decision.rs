@@ -1,0 +1,270 @@
+//! What the first rows decide for all: the variant, and how rows are collected.
+
+use atoll_topology::NodeId;
+
+use crate::aggregate::choose::{Choice, DIRECTORY, Place, Workload, choose};
+use crate::aggregate::estimate::Keys;
+use crate::aggregate::keys::KeyBlock;
+use crate::aggregate::packing::{self, Packing};
+use crate::aggregate::records::Layout;
+use crate::aggregate::rows::Rows;
+use crate::aggregate::table::Shape;
+use crate::aggregate::{Variant, stream::Stage};
+use crate::partition::FanOut;
+use crate::{PrimitiveError, hash};
+
+/// Words of a piece that is dealt by range, binary digits: its table stays in the second-level cache.
+const RANGE_PIECE_BITS: u32 = 15;
+/// Groups of a piece that is dealt by hash, binary digits, about.
+const HASH_PIECE_BITS: u32 = 13;
+/// Pieces of many rows that are dealt by hash, at least, binary digits: as many cost little more to
+/// deal than few.
+const SKEWED_BITS: u32 = 9;
+/// Pieces for each output, at least: outputs end together although pieces differ.
+const PIECES_PER_OUTPUT: usize = 4;
+/// Most words of a range that are worth an array, binary digits.
+const RANGE_BITS_MAX: u32 = 29;
+/// The same of an array that each input has, binary digits.
+const LOCAL_RANGE_BITS_MAX: u32 = 22;
+/// Groups for which an input's table has room from the first, at most.
+const LOCAL_GROUPS_MAX: usize = 1 << 15;
+/// Ranges up to this size are always worth an array, words.
+const SMALL_RANGE: u64 = 1 << 12;
+/// Words of a range for each group, at most.
+const WORDS_PER_GROUP: u64 = 4;
+
+/// Rows of a batch: where they start, and how many.
+pub(super) type Held<'a> = (&'a Rows, (usize, usize));
+
+/// How rows are collected.
+#[derive(Clone, Debug)]
+pub(super) struct Decision {
+    /// Never [`Variant::Auto`].
+    pub(super) variant: Variant,
+    /// Why, in words.
+    pub(super) reason: String,
+    pub(super) collecting: Collecting,
+    /// Groups that are expected.
+    pub(super) groups: usize,
+    /// Pieces to which the groups of tables belong, where they are many.
+    pub(super) fan_out: FanOut,
+}
+
+/// What an input's rows go to.
+#[derive(Clone, Debug)]
+pub(super) enum Collecting {
+    /// A table of words.
+    Table(Shape),
+    /// Records by piece.
+    Records(Dealing),
+    /// Tables of encoded keys.
+    Encoded,
+}
+
+/// How keys are dealt to pieces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Dealing {
+    /// By the high bits of their hash.
+    Hash(FanOut),
+    /// By range: `pieces` pieces of `2^shift` words each, from `min` on. Behind them come as many by
+    /// hash, for the words that are outside although nobody expected them.
+    Range { min: u64, shift: u32, pieces: FanOut },
+}
+
+impl Dealing {
+    /// Pieces in all.
+    pub(super) fn fan_out(self) -> FanOut {
+        match self {
+            Self::Hash(pieces) => pieces,
+            Self::Range { pieces, .. } => FanOut::of_bits(pieces.bits() + 1),
+        }
+    }
+
+    /// Pieces of a block's words.
+    pub(super) fn digits(self, words: &[u64], digits: &mut Vec<u32>) {
+        digits.clear();
+        match self {
+            Self::Hash(pieces) => {
+                digits.extend(words.iter().map(|key| pieces.digit(hash::word(*key)) as u32));
+            }
+            Self::Range { min, shift, pieces } => {
+                let mut all = 0;
+                digits.extend(words.iter().map(|key| {
+                    let digit = key.wrapping_sub(min) >> shift;
+                    all |= digit;
+                    digit as u32
+                }));
+                if all >> pieces.bits() > 0 {
+                    Self::outside(min, shift, pieces, words, digits);
+                }
+            }
+        }
+    }
+
+    #[cold]
+    fn outside(min: u64, shift: u32, pieces: FanOut, words: &[u64], digits: &mut [u32]) {
+        for (digit, key) in digits.iter_mut().zip(words) {
+            if key.wrapping_sub(min) >> shift >> pieces.bits() > 0 {
+                *digit = (pieces.partitions() + pieces.digit(hash::word(*key))) as u32;
+            }
+        }
+    }
+
+    /// The table of a piece of about so many groups.
+    pub(super) fn shape(self, piece: usize, expected: usize) -> Shape {
+        match self {
+            Self::Range { min, shift, pieces } if piece < pieces.partitions() => {
+                Shape::Dense { min: min.wrapping_add((piece as u64) << shift), bits: shift }
+            }
+            _ => Shape::Hashed { expected },
+        }
+    }
+}
+
+impl Stage {
+    /// Decides by the first rows, so many of each batch; `all` tells that there are no others.
+    pub(super) fn decide(&self, held: &[Held<'_>], all: bool) -> Result<Decision, PrimitiveError> {
+        let rows: usize = held.iter().map(|(_, (_, len))| *len).sum();
+        let likely = self.rows.unwrap_or(rows.saturating_mul(self.outputs));
+        let total = if all { rows } else { likely.max(rows) };
+        match self.packed(held) {
+            Some((packing, words)) => {
+                Ok(self.choose(&Keys::of_first(&words, total), packing, total))
+            }
+            None => self.wide(held, total),
+        }
+    }
+
+    /// The words of the first rows, where all keys fit words.
+    fn packed(&self, held: &[Held<'_>]) -> Option<(&Packing, Vec<u64>)> {
+        let packing = self.packing.as_ref()?;
+        let mut scratch = packing::Scratch::default();
+        let mut words: Vec<u64> = Vec::new();
+        for (rows, (start, len)) in held {
+            let packed = packing.pack(rows.key_lanes(), *start, *len, &mut scratch).ok()?;
+            words.extend_from_slice(packed);
+        }
+        Some((packing, words))
+    }
+
+    /// Keys that no word holds have tables of their own kind.
+    fn wide(&self, held: &[Held<'_>], total: usize) -> Result<Decision, PrimitiveError> {
+        let mut block = KeyBlock::default();
+        let mut hashes = Vec::new();
+        for (rows, range) in held {
+            let columns = rows.key_columns(&self.encoder)?;
+            self.encoder.encode(columns, *range, &mut block);
+            hashes.extend_from_slice(block.hashes());
+        }
+        let groups = Keys::of_first(&hashes, total).groups;
+        let why = format!("{groups} groups of keys longer than 64 bits expected");
+        let Choice { variant, reason } = forced(Variant::Local, self.variant, &why);
+        let fan_out = self.hashed_pieces(total, groups);
+        Ok(Decision { variant, reason, collecting: Collecting::Encoded, groups, fan_out })
+    }
+
+    /// Chooses for keys that fit words.
+    pub(super) fn choose(&self, keys: &Keys, packing: &Packing, total: usize) -> Decision {
+        let groups = keys.groups;
+        let fan_out = self.hashed_pieces(total, groups);
+        let range = range(keys, packing);
+        let Choice { variant, reason } = match (self.variant, &self.layout) {
+            _ if self.plan.key_types.is_empty() => forced(Variant::Local, self.variant, "no keys"),
+            (asked, None) => forced(Variant::Local, asked, "rows are too long to be dealt"),
+            (Variant::Auto, Some(layout)) => {
+                let workers = self.context.runtime().workers();
+                let workers: Vec<NodeId> = workers.iter().map(|worker| worker.node).collect();
+                let knowledge = self.context.knowledge();
+                let work = self.workload(keys, range, layout, total);
+                choose(&work, &Place { knowledge, workers, protocol: DIRECTORY })
+            }
+            (asked, Some(_)) => forced(asked, asked, "asked for"),
+        };
+        let collecting = match (variant, range) {
+            _ if self.plan.key_types.is_empty() => Collecting::Table(Shape::One),
+            (Variant::Local, Some((min, bits))) if bits <= LOCAL_RANGE_BITS_MAX => {
+                Collecting::Table(Shape::Dense { min, bits })
+            }
+            (Variant::Local, _) => {
+                Collecting::Table(Shape::Hashed { expected: groups.min(LOCAL_GROUPS_MAX) })
+            }
+            (_, Some((min, bits))) => {
+                let pieces = self.ranged_pieces(bits);
+                let shift = bits - pieces.bits();
+                Collecting::Records(Dealing::Range { min, shift, pieces })
+            }
+            (_, None) => Collecting::Records(Dealing::Hash(fan_out)),
+        };
+        Decision { variant, reason, collecting, groups, fan_out }
+    }
+
+    fn workload(
+        &self,
+        keys: &Keys,
+        range: Option<(u64, u32)>,
+        layout: &Layout,
+        rows: usize,
+    ) -> Workload {
+        let piece_bits = if range.is_some() { RANGE_PIECE_BITS } else { HASH_PIECE_BITS };
+        Workload {
+            rows,
+            groups: keys.groups,
+            range: range.map(|(_, bits)| 1 << bits),
+            row_bytes: layout.words() * 8,
+            group_bytes: 8 * (self.plan.states.len() + usize::from(range.is_none())),
+            piece_groups: 1 << piece_bits,
+            hot_share: keys.hot_share,
+        }
+    }
+
+    /// Pieces of keys that are dealt by hash.
+    fn hashed_pieces(&self, rows: usize, groups: usize) -> FanOut {
+        let most = self.context.tuning().fan_out_bits_max.min(FanOut::BITS_MAX);
+        let wanted = FanOut::at_least(groups >> HASH_PIECE_BITS).bits();
+        // The estimate is a lower bound, by far where keys are skewed.
+        let skewed = rows.max(1).ilog2().saturating_sub(HASH_PIECE_BITS).min(SKEWED_BITS);
+        let least = self.few_bits().max(skewed).min(FanOut::BITS_MAX);
+        FanOut::of_bits(wanted.clamp(least, most.max(least)))
+    }
+
+    /// Pieces of a range of words: at least so many that outputs end together, where the range has so
+    /// many words.
+    fn ranged_pieces(&self, bits: u32) -> FanOut {
+        let most = self.context.tuning().fan_out_bits_max.min(FanOut::BITS_MAX - 1);
+        let few = self.few_bits().min(bits).min(FanOut::BITS_MAX - 1);
+        let wanted = bits.saturating_sub(RANGE_PIECE_BITS).clamp(few, most.max(few));
+        FanOut::of_bits(wanted.min(bits))
+    }
+
+    /// Binary digits of a number of pieces with which all outputs end together.
+    fn few_bits(&self) -> u32 {
+        FanOut::at_least(self.outputs * PIECES_PER_OUTPUT).bits()
+    }
+}
+
+/// What runs whatever is expected.
+fn forced(variant: Variant, asked: Variant, why: &str) -> Choice {
+    let reason = match asked {
+        Variant::Auto => format!("{variant}: {why}"),
+        asked if asked == variant => format!("{variant}: asked for"),
+        asked => format!("{variant}, although {asked} was asked for: {why}"),
+    };
+    Choice { variant, reason }
+}
+
+/// The range of words that holds the keys, where it is small enough for an array: least word and
+/// bits. What is known of the keys tells it, or the words that were seen: these do not show all, so
+/// there is room on both sides.
+fn range(keys: &Keys, packing: &Packing) -> Option<(u64, u32)> {
+    let worth = (keys.groups as u64).saturating_mul(WORDS_PER_GROUP).max(SMALL_RANGE);
+    let worth = worth.min(1 << RANGE_BITS_MAX);
+    if packing.bits() <= RANGE_BITS_MAX && 1 << packing.bits() <= worth {
+        return Some((0, packing.bits()));
+    }
+    let (low, high) = keys.span?;
+    let words = high.wrapping_sub(low).checked_add(1).filter(|words| *words <= worth)?;
+    let room = u32::from(words > SMALL_RANGE);
+    let bits = words.next_power_of_two().ilog2() + room;
+    let slack = (1_u64 << bits) - words;
+    Some((low.wrapping_sub(slack / 2), bits))
+}
