@@ -78,7 +78,7 @@ impl Reader for Pull {
             if let Some(Open { part, table: Some(table), .. }) = self.open.take()
                 && let Some(table) = gathered.join_parts(part, table)?
             {
-                return Ok(Step::Groups(Groups::Own(table)));
+                return Ok(Step::Groups(Groups::Own(Box::new(table))));
             }
             let Some(part) = gathered.take_part() else {
                 self.spare = None;

@@ -62,7 +62,7 @@ pub struct Visit {
 /// Groups that are complete.
 #[derive(Debug)]
 pub(super) enum Groups {
-    Own(Table),
+    Own(Box<Table>),
     /// Those of an input's table.
     Input(usize),
 }

@@ -43,7 +43,7 @@ pub(super) struct State {
 enum Kept {
     Rows(Room<i64>),
     Count(Room<i64>),
-    Sum(Totals),
+    Sum(Box<Totals>),
     FloatSum(Room<f64>),
     Extreme { values: Room<i64>, largest: bool },
     WideExtreme { values: Room<i128>, largest: bool },
@@ -81,7 +81,7 @@ impl State {
         let kept = match kind {
             Kind::Rows => Kept::Rows(Room::new(arena, home)),
             Kind::Count => Kept::Count(Room::new(arena, home)),
-            Kind::Sum => Kept::Sum(Totals::new(arena, home, expected)),
+            Kind::Sum => Kept::Sum(Box::new(Totals::new(arena, home, expected))),
             Kind::FloatSum => Kept::FloatSum(Room::new(arena, home)),
             Kind::Extreme { largest } => Kept::Extreme { values: Room::new(arena, home), largest },
             Kind::WideExtreme { largest } => {

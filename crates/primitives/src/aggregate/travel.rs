@@ -92,7 +92,7 @@ impl Reader for Travel {
         // A table is dropped as soon as its groups are out.
         while let Some((_, table)) = self.tables.pop() {
             if let Some(table) = table {
-                return Ok(Step::Groups(Groups::Own(table)));
+                return Ok(Step::Groups(Groups::Own(Box::new(table))));
             }
         }
         Ok(Step::End)

@@ -107,7 +107,7 @@ impl Outputs {
         let end = open.chosen.len().min(open.sent.saturating_add(self.batch_rows));
         if open.sent == end {
             if let Groups::Own(table) = open.groups {
-                self.reader.reuse(table);
+                self.reader.reuse(*table);
             }
             return Ok(None);
         }

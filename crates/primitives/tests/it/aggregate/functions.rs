@@ -160,7 +160,7 @@ fn sums_of_long_decimals_that_leave_128_bits_are_right_or_an_error() {
         (0, false) => row as i128 - most,
         _ => row as i128,
     };
-    let never = |row: usize| if row % 2 == 0 { most } else { 7 };
+    let never = |row: usize| if row.is_multiple_of(2) { most } else { 7 };
     let decimals: [(&dyn Fn(usize) -> i128, bool); 2] = [(&back, false), (&never, true)];
     for (decimal, overflows) in decimals {
         let values: arrow_array::Decimal128Array =
