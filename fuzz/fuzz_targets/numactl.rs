@@ -1,7 +1,7 @@
 //! The text of `numactl -H`: what is read survives being written.
 #![no_main]
 
-use atoll_topology::formats::numactl::{self, Columns};
+use atoll_formats::numactl::{self, Columns};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

@@ -1,7 +1,8 @@
 //! Synthetic descriptions, and every picture of the machine that one gives.
 #![no_main]
 
-use atoll_topology::{Machine, render};
+use atoll_formats::render;
+use atoll_topology::Machine;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

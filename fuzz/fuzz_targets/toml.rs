@@ -1,7 +1,7 @@
 //! Machine files: what is read survives being written.
 #![no_main]
 
-use atoll_topology::formats::toml;
+use atoll_formats::toml;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

@@ -1,8 +1,9 @@
 //! A dump of sysfs and procfs: whatever its files hold, discovery ends with a machine or an error.
 #![no_main]
 
-use atoll_topology::formats::numactl::{self, Columns};
-use atoll_topology::{Allowed, Machine, dump};
+use atoll_formats::numactl::{self, Columns};
+use atoll_formats::dump;
+use atoll_topology::{Allowed, Machine};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

@@ -1,7 +1,7 @@
 //! hwloc XML: what is read survives being written.
 #![no_main]
 
-use atoll_topology::formats::xml;
+use atoll_formats::xml;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Records machines of the corpus: boots a kernel on each emulated machine named below, and keeps what
-# it shows: <shape>.dump (gathered by the example `dump` of atoll-topology), <shape>.numactl (what
+# it shows: <shape>.dump (gathered by the example `dump` of atoll-formats), <shape>.numactl (what
 # `numactl -H` prints there) and, for small machines, <shape>.xml (lstopo).
 #
 #   record.sh <program dump> <directory to write to> [shape...]

@@ -10,7 +10,6 @@ mod cli;
 mod demo;
 mod engine;
 mod memory;
-mod near;
 mod output;
 mod progress;
 mod shell;

@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use atoll_placement::{Arena, Kernel, LiveKernel};
 use atoll_primitives::{PrimitiveError, Tuning};
 use atoll_runtime::{CancelToken, Runtime, RuntimeOptions};
-use atoll_topology::Knowledge;
 
 use crate::budget::Limit;
 use crate::failure::{Code, Failure, guard, not_in_callback};
@@ -24,7 +23,8 @@ pub struct Context {
 
 impl Context {
     fn open(threads: u32) -> Result<Self, Failure> {
-        let known = Knowledge::live().map_err(|error| Failure::new(Code::System, error))?;
+        let known =
+            atoll_formats::store::live().map_err(|error| Failure::new(Code::System, error))?;
         let knowledge = Arc::new(known.knowledge);
         let tuning = Tuning::of(&knowledge);
         let machine = Arc::new(knowledge.machine.clone());

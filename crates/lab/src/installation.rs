@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use atoll_topology::store;
+use atoll_formats::store;
 
 /// The emulator.
 pub(crate) const QEMU: &str = "qemu-system-x86_64";

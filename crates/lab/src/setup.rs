@@ -52,7 +52,7 @@ pub enum FetchError {
     },
     /// Nowhere to keep what is fetched.
     #[error(transparent)]
-    Directory(#[from] atoll_topology::store::StoreError),
+    Directory(#[from] atoll_formats::store::StoreError),
 }
 
 /// A part of the lab.

@@ -11,6 +11,7 @@ pub mod machines;
 pub mod reference;
 mod signals;
 pub mod skip;
+pub mod tree;
 
 pub use signals::default_signals;
 pub use skip::{Need, skip};

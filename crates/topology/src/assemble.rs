@@ -11,68 +11,92 @@ use crate::{
 };
 
 /// Local distance of the ACPI SLIT (ACPI 6.5, section 5.2.17).
-pub(crate) const DISTANCE_LOCAL: u32 = 10;
+pub const DISTANCE_LOCAL: u32 = 10;
 /// What Linux takes for the distance between two nodes when the firmware has no SLIT
 /// (`REMOTE_DISTANCE` in `include/linux/topology.h`).
-pub(crate) const DISTANCE_REMOTE: u32 = 20;
+pub const DISTANCE_REMOTE: u32 = 20;
 
 /// A usable cpu. Groups are named by a leader, any one cpu that all of their members name.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct CpuPart {
-    pub(crate) id: CpuId,
-    pub(crate) package: PackageId,
-    pub(crate) node: NodeId,
+pub struct CpuPart {
+    /// Its number.
+    pub id: CpuId,
+    /// Its package.
+    pub package: PackageId,
+    /// Its node.
+    pub node: NodeId,
     /// Leader of its core.
-    pub(crate) core: CpuId,
-    pub(crate) cache: CachePart,
+    pub core: CpuId,
+    /// Its last-level cache.
+    pub cache: CachePart,
 }
 
 /// A cpu's last-level cache.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct CachePart {
+pub struct CachePart {
     /// Leader of the cpus on the same node that share it.
-    pub(crate) leader: CpuId,
+    pub leader: CpuId,
     /// None where caches are unknown.
-    pub(crate) level: Option<u32>,
-    pub(crate) size: Option<Bytes>,
+    pub level: Option<u32>,
+    /// None where it is unknown.
+    pub size: Option<Bytes>,
 }
 
 /// A node with usable memory, usable cpus or both.
 #[derive(Clone, Debug)]
-pub(crate) struct NodePart {
-    pub(crate) id: NodeId,
-    pub(crate) memory: Bytes,
-    pub(crate) memory_free: Bytes,
-    pub(crate) huge_pages: Vec<HugePages>,
+pub struct NodePart {
+    /// Its number.
+    pub id: NodeId,
+    /// All of its memory.
+    pub memory: Bytes,
+    /// What of it is free.
+    pub memory_free: Bytes,
+    /// Its pools of huge pages.
+    pub huge_pages: Vec<HugePages>,
 }
 
 /// All that is known before cpus are grouped. Order of the lists does not matter, except that
 /// distances stand in the order of the nodes by id.
 #[derive(Debug)]
-pub(crate) struct Parts {
-    pub(crate) name: String,
-    pub(crate) source: Source,
-    pub(crate) nodes: Vec<NodePart>,
-    pub(crate) cpus: Vec<CpuPart>,
-    pub(crate) models: BTreeMap<PackageId, String>,
-    pub(crate) memory_source: Source,
-    pub(crate) caches_source: Source,
-    /// In any order.
-    pub(crate) caches: Vec<Cache>,
-    /// In the order of their ids.
-    pub(crate) links: Vec<Link>,
-    pub(crate) links_source: Source,
-    pub(crate) distances: Vec<Vec<u32>>,
-    pub(crate) distances_source: Source,
-    pub(crate) hidden: Hidden,
-    pub(crate) limits: Limits,
-    pub(crate) pages_source: Source,
-    pub(crate) page_size: Bytes,
-    pub(crate) huge_page_size: Option<Bytes>,
+pub struct Parts {
+    /// The name of the machine.
+    pub name: String,
+    /// Where the structure comes from.
+    pub source: Source,
+    /// The nodes.
+    pub nodes: Vec<NodePart>,
+    /// The cpus.
+    pub cpus: Vec<CpuPart>,
+    /// The processors, as their makers call them.
+    pub models: BTreeMap<PackageId, String>,
+    /// Where the sizes of memory come from.
+    pub memory_source: Source,
+    /// Where the caches come from.
+    pub caches_source: Source,
+    /// The caches, in any order.
+    pub caches: Vec<Cache>,
+    /// The links, in the order of their ids.
+    pub links: Vec<Link>,
+    /// Where the links come from.
+    pub links_source: Source,
+    /// A row for each node.
+    pub distances: Vec<Vec<u32>>,
+    /// Where the distances come from.
+    pub distances_source: Source,
+    /// What the process may not use.
+    pub hidden: Hidden,
+    /// What bounds the process.
+    pub limits: Limits,
+    /// Where the sizes of pages come from.
+    pub pages_source: Source,
+    /// Size of a page.
+    pub page_size: Bytes,
+    /// Size of a transparent huge page, where there are such.
+    pub huge_page_size: Option<Bytes>,
 }
 
 /// Distances when nobody tells: every other node is equally far.
-pub(crate) fn distances_assumed(nodes: usize) -> Vec<Vec<u32>> {
+pub fn distances_assumed(nodes: usize) -> Vec<Vec<u32>> {
     let row = |from| {
         (0..nodes).map(|to| if from == to { DISTANCE_LOCAL } else { DISTANCE_REMOTE }).collect()
     };
@@ -80,7 +104,7 @@ pub(crate) fn distances_assumed(nodes: usize) -> Vec<Vec<u32>> {
 }
 
 /// Groups the parts into a machine.
-pub(crate) fn machine(mut parts: Parts) -> Machine {
+pub fn machine(mut parts: Parts) -> Machine {
     parts.cpus.sort_unstable_by_key(|cpu| cpu.id);
     parts.nodes.sort_unstable_by_key(|node| node.id);
     parts.caches.sort_by_key(|cache| (cache.level, cache.kind, cache.cpus.first()));

@@ -14,9 +14,9 @@ pub const CPUS_MAX: u32 = 65_535;
 /// Level of the cache that a domain of a described machine shares.
 pub(crate) const CACHE_LEVEL: u32 = 3;
 /// Base page of x86-64, and of most arm64 systems.
-pub(crate) const PAGE_SIZE: Bytes = Bytes(4096);
+pub const PAGE_SIZE: Bytes = Bytes(4096);
 /// Transparent huge page over 4 KiB base pages.
-pub(crate) const HUGE_PAGE_SIZE: Bytes = Bytes(2 << 20);
+pub const HUGE_PAGE_SIZE: Bytes = Bytes(2 << 20);
 
 /// Why a described machine cannot be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

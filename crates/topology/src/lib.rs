@@ -3,8 +3,8 @@
 //!
 //! A [`Machine`] is one type for three worlds. [`Machine::discover`] reads the live one from sysfs and
 //! procfs, bounded by what the process is allowed; [`Machine::discover_at`] reads a copied tree;
-//! [`Machine::synthetic`] and [`MachineBuilder`] describe one that is not there. [`render`] prints any
-//! of them for people and for programs.
+//! [`Machine::synthetic`] and [`MachineBuilder`] describe one that is not there. Files, trees and pictures
+//! of any of them are in `atoll-formats`.
 //!
 //! It is a crate of its own because everything above it (placement, cost model, lab) needs the words
 //! and the model, and none of its system calls: it reads files and nothing else, so it is free of
@@ -12,33 +12,36 @@
 
 #![forbid(unsafe_code)]
 
-mod assemble;
+pub mod assemble;
 mod builder;
-mod calendar;
+pub mod calendar;
 pub mod check;
 mod discover;
-pub mod dump;
-pub mod formats;
 mod ids;
 mod knowledge;
 mod machine;
-pub mod render;
+mod near;
+mod quantile;
 mod set_notation;
 mod sets;
 mod synthetic;
 
-pub use builder::{BuildError, CPUS_MAX, MachineBuilder, NODES_MAX, NodeShape, Numbering};
-pub use discover::{Allowed, DiscoverError};
+pub use builder::{
+    BuildError, CPUS_MAX, HUGE_PAGE_SIZE, MachineBuilder, NODES_MAX, NodeShape, Numbering,
+    PAGE_SIZE,
+};
+pub use discover::{Allowed, DiscoverError, group_directories};
 pub use ids::{Bytes, CoreId, CpuId, DomainId, LinkId, Nanos, NodeId, PackageId};
 pub use knowledge::{
     Age, BestCores, Conditions, CostBasis, Fact, Fingerprint, Knowledge, LINKS_ASSUMED_NODES_MAX,
-    Live, Matrix, Nearest, Quantity, QuestionError, Route, Spread, Subject, links_assumed, rfc3339,
-    store,
+    Matrix, Nearest, Quantity, QuestionError, Route, Spread, Subject, links_assumed, rfc3339,
 };
 pub use machine::{
     Cache, CacheKind, Core, Cpu, CpuTimeLimit, Domain, Hidden, HugePages, Limits, Link, Machine,
     MemoryLimit, Node, Package, Source,
 };
+pub use near::nearest_name;
+pub use quantile::quantile;
 pub use set_notation::{ResolvedSet, SetSpec, SetSpecError};
 pub use sets::{CpuSet, IdSet, NodeSet, SET_NUMBER_MAX, SetError};
 pub use synthetic::SyntheticError;

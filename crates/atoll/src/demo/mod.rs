@@ -14,8 +14,8 @@ mod text;
 use std::io::{self, IsTerminal, Write, stderr};
 use std::time::Instant;
 
+use atoll_formats::render;
 use atoll_sql::Session;
-use atoll_topology::render;
 
 use crate::cli::DemoArgs;
 use crate::engine::Engine;

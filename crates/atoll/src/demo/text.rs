@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use atoll_topology::{Bytes, Machine, render};
+use atoll_formats::render;
+use atoll_topology::{Bytes, Machine};
 
 use super::facts::{Load, Memory, Placement, Plan, Query, Settings};
 

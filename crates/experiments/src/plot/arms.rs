@@ -1,8 +1,8 @@
 //! The arms of each row: the median as a bar, from the least to the most as a stroke, the figures in
 //! words, and beside them the series.
 
-use atoll_topology::render::svg::canvas::{Area, Panel, Size};
-use atoll_topology::render::svg::palette;
+use atoll_svg::canvas::{Area, Panel, Size};
+use atoll_svg::palette;
 
 use super::WIDTH;
 use super::chart::{SMALL, Scale, TITLE, figure, known, to_the_left};

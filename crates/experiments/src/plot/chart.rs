@@ -1,7 +1,7 @@
 //! Scales, frames, curves and dots. Values that are no numbers, or beyond all measure, are left out.
 
-use atoll_topology::render::svg::canvas::{Area, Panel, Type};
-use atoll_topology::render::svg::palette;
+use atoll_svg::canvas::{Area, Panel, Type};
+use atoll_svg::palette;
 
 pub(super) const TITLE: Type = Type::plain(13.0, palette::INK).bold();
 pub(super) const SMALL: Type = Type::plain(10.5, palette::FAINT);

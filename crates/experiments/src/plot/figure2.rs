@@ -1,8 +1,8 @@
 //! Figure 2: hit rates of the last-level caches over time, and by the number of migrations beside the
 //! time they cost.
 
-use atoll_topology::render::svg::canvas::{Area, Panel, Size};
-use atoll_topology::render::svg::palette;
+use atoll_svg::canvas::{Area, Panel, Size};
+use atoll_svg::palette;
 
 use super::chart::{Axis, Chart, SMALL, Scale, TITLE, figure, key, percent};
 use super::{GAP, WIDTH, small_print};

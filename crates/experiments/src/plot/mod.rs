@@ -15,8 +15,8 @@ mod figure2;
 mod series;
 mod table1;
 
-use atoll_topology::render::svg::canvas::{Panel, Size, Type};
-use atoll_topology::render::svg::palette;
+use atoll_svg::canvas::{Panel, Size, Type};
+use atoll_svg::palette;
 
 use crate::Results;
 use crate::reproduce::Comparison;

@@ -1,7 +1,7 @@
 //! Arms over the length of a run.
 
-use atoll_topology::render::svg::canvas::{Area, Panel, Size};
-use atoll_topology::render::svg::palette;
+use atoll_svg::canvas::{Area, Panel, Size};
+use atoll_svg::palette;
 
 use super::chart::{Axis, Chart, SMALL, Scale, figure, known, percent};
 use crate::{Outcome, Slice};

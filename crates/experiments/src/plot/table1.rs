@@ -1,7 +1,7 @@
 //! Table 1: what the contrast takes by the baseline, published and ours.
 
-use atoll_topology::render::svg::canvas::{Area, Panel, Size};
-use atoll_topology::render::svg::palette;
+use atoll_svg::canvas::{Area, Panel, Size};
+use atoll_svg::palette;
 
 use super::WIDTH;
 use super::chart::{Axis, Chart, DOT, OURS, SMALL, Scale, TITLE, figure, key, known};

@@ -43,11 +43,11 @@ type Seat = [u32; 4];
 
 impl Sockets {
     pub(super) fn of(machine: &Machine, notes: &mut Vec<String>) -> Result<Self, DescribeError> {
-        let exact = seats(machine);
+        let exact = seats(machine, false);
         if apic_id_max(shape(&exact)) <= APIC_ID_MAX {
             return Ok(Self::around(machine, &exact));
         }
-        let flat = flat_seats(machine);
+        let flat = seats(machine, true);
         let count = apic_id_max(shape(&flat)) + 1;
         if count > APIC_ID_MAX + 1 {
             return Err(DescribeError::TooMany {
@@ -83,31 +83,19 @@ impl Sockets {
     }
 }
 
-/// The seat of every cpu; cpus are numbered by package, domain and core already.
-fn seats(machine: &Machine) -> Vec<Seat> {
+/// The seat of every cpu; cpus are numbered by package, domain and core already. Flat seats have a core for
+/// every cpu and one die a socket.
+fn seats(machine: &Machine, is_flat: bool) -> Vec<Seat> {
     let mut seats: Vec<Seat> = Vec::new();
     for (index, cpu) in machine.cpus.iter().enumerate() {
         let before = index.checked_sub(1).map(|before| (&machine.cpus[before], seats[before]));
         seats.push(match before {
             None => [0; 4],
             Some((last, [s, ..])) if last.package != cpu.package => [s + 1, 0, 0, 0],
+            Some((_, [s, _, c, _])) if is_flat => [s, 0, c + 1, 0],
             Some((last, [s, d, ..])) if last.domain != cpu.domain => [s, d + 1, 0, 0],
             Some((last, [s, d, c, _])) if last.core != cpu.core => [s, d, c + 1, 0],
             Some((_, [s, d, c, t])) => [s, d, c, t + 1],
-        });
-    }
-    seats
-}
-
-/// The same with a core for every cpu and one die a socket.
-fn flat_seats(machine: &Machine) -> Vec<Seat> {
-    let mut seats: Vec<Seat> = Vec::new();
-    for (index, cpu) in machine.cpus.iter().enumerate() {
-        let before = index.checked_sub(1).map(|before| (&machine.cpus[before], seats[before]));
-        seats.push(match before {
-            None => [0; 4],
-            Some((last, [s, ..])) if last.package != cpu.package => [s + 1, 0, 0, 0],
-            Some((_, [s, _, c, _])) => [s, 0, c + 1, 0],
         });
     }
     seats

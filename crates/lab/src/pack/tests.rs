@@ -6,8 +6,6 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use atoll_topology::formats;
-
 use super::cpio::{Archive, Rights};
 use super::tree::Tree;
 use super::{Packed, libraries, pack, program, scripts};
@@ -50,7 +48,7 @@ fn has(entries: &[(Vec<u8>, Entry)], path: &Path) -> bool {
 }
 
 fn request(command: &[&OsStr], directory: &Path) -> Request {
-    let known = formats::open("intel-2").unwrap();
+    let known = atoll_formats::open("intel-2").unwrap();
     let guest = Guest::of(&known, &Shape::default()).unwrap();
     let command = command.iter().map(|&word| word.to_owned()).collect();
     Request { directory: directory.to_owned(), ..Request::new(guest, command) }

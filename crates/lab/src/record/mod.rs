@@ -8,7 +8,7 @@ use std::path::Path;
 
 use atoll_model::{AssumptionError, Assumptions, Costs, Estimate, FlowsError};
 use atoll_simulation::{Report, Traffic};
-use atoll_topology::{Knowledge, formats};
+use atoll_topology::Knowledge;
 use serde::{Deserialize, Serialize};
 
 use crate::flows::flows;
@@ -160,7 +160,7 @@ impl Record {
             version: RECORD_VERSION,
             atoll: env!("CARGO_PKG_VERSION").to_owned(),
             run,
-            machine: formats::toml::write(known),
+            machine: atoll_formats::toml::write(known),
             estimate: estimate(&report.total)?,
             regions,
             report,
@@ -210,7 +210,7 @@ impl Record {
     /// The machine as it was booted.
     pub fn known(&self) -> Result<Knowledge, RecordError> {
         let file = "machine of the record";
-        formats::toml::parse(&self.machine, file).map_err(|error| RecordError::Malformed {
+        atoll_formats::toml::parse(&self.machine, file).map_err(|error| RecordError::Malformed {
             file: file.to_owned(),
             what: error.to_string(),
         })

@@ -7,12 +7,12 @@ use atoll_lab::{DescribeError, Guest, Shape};
 use atoll_simulation::{Counting, Setup};
 use atoll_testkit::machines;
 use atoll_topology::{
-    Bytes, Knowledge, Machine, MachineBuilder, NodeId, NodeShape, Numbering, PackageId, formats,
+    Bytes, Knowledge, Machine, MachineBuilder, NodeId, NodeShape, Numbering, PackageId,
 };
 use proptest::prelude::*;
 
 fn shipped() -> impl Iterator<Item = Knowledge> {
-    formats::shipped().iter().map(|(name, _)| formats::open(name).unwrap())
+    atoll_formats::shipped().iter().map(|(name, _)| atoll_formats::open(name).unwrap())
 }
 
 fn all() -> impl Iterator<Item = Knowledge> {
@@ -132,7 +132,7 @@ fn every_machine_is_a_guest_of_at_most_sixteen_cpus_or_one_a_node() {
 
 #[test]
 fn a_guest_is_as_large_as_asked_for_and_says_what_was_cut() {
-    let known = formats::open("symas-8").unwrap();
+    let known = atoll_formats::open("symas-8").unwrap();
     let memory_per_node = Some(Bytes(1 << 30));
     let shape = Shape { cpus_per_node: Some(3), memory_per_node, ..Shape::default() };
     let guest = Guest::of(&known, &shape).unwrap();
@@ -147,7 +147,7 @@ fn a_guest_is_as_large_as_asked_for_and_says_what_was_cut() {
 
 #[test]
 fn whole_cores_stay_and_threads_can_be_left_out() {
-    let known = formats::open("westmere-ex-4").unwrap();
+    let known = atoll_formats::open("westmere-ex-4").unwrap();
     let cores = |shape: &Shape| {
         let guest = Guest::of(&known, shape).unwrap();
         let machine = &guest.knowledge().machine;
@@ -186,7 +186,7 @@ fn an_uneven_machine_keeps_its_shape_with_holes() {
 
 #[test]
 fn divided_caches_have_fewer_sets_and_as_many_ways() {
-    let known = formats::open("westmere-ex-4").unwrap();
+    let known = atoll_formats::open("westmere-ex-4").unwrap();
     let setup = |cache_divisor| {
         let shape = Shape { cache_divisor, ..Shape::default() };
         Guest::of(&known, &shape).unwrap().setup(Counting::Region, PathBuf::new())
@@ -204,7 +204,7 @@ fn divided_caches_have_fewer_sets_and_as_many_ways() {
 #[test]
 fn latencies_of_all_paths_become_a_firmware_table() {
     let with = |name: &str| {
-        let guest = Guest::of(&formats::open(name).unwrap(), &Shape::default()).unwrap();
+        let guest = Guest::of(&atoll_formats::open(name).unwrap(), &Shape::default()).unwrap();
         (values(&guest, "-machine")[0].contains("hmat=on"), values(&guest, "-numa"))
     };
     let (is_on, options) = with("cxl-2");

@@ -71,8 +71,7 @@ fn lists_of_other_sizes_than_the_set_up_says_are_refused_by_name() {
         assert!(error.contains(name), "{place}: {error}");
     }
     let mut other = whole.clone();
-    other["machine"] =
-        json!(atoll_topology::formats::toml::write(&Knowledge::of(machines::one_node())));
+    other["machine"] = json!(atoll_formats::toml::write(&Knowledge::of(machines::one_node())));
     let error = Record::parse(&other.to_string(), "run.json").unwrap_err().to_string();
     assert!(error.contains("other nodes"), "{error}");
 }

@@ -5,7 +5,7 @@ use atoll_lab::view::{self, Comparison, Unit};
 use atoll_marker::Marker;
 use atoll_simulation::Counting;
 use atoll_testkit::machines;
-use atoll_topology::{Knowledge, Machine, formats};
+use atoll_topology::{Knowledge, Machine};
 
 use crate::sample::{Sample, busy};
 
@@ -26,7 +26,7 @@ fn section<'a>(text: &'a str, title: &str) -> &'a str {
 /// Machines of 1, 2, 4, 8 and 64 nodes, and odd ones.
 fn shapes() -> Vec<Knowledge> {
     let mut shapes: Vec<Knowledge> = machines::all().into_iter().map(Knowledge::of).collect();
-    shapes.extend(["westmere-ex-4", "cxl-2"].map(|name| formats::open(name).unwrap()));
+    shapes.extend(["westmere-ex-4", "cxl-2"].map(|name| atoll_formats::open(name).unwrap()));
     shapes.extend(["node:8 core:1 pu:1", "node:64(memory=1GiB) core:1 pu:1"].map(synthetic));
     shapes
 }
@@ -54,7 +54,7 @@ fn a_record_of_any_machine_is_a_text_of_at_most_100_columns_and_a_picture_of_val
 #[test]
 fn two_runs_are_drawn_on_one_scale() {
     let run = |accesses| {
-        let mut sample = Sample::of(&formats::open("westmere-ex-4").unwrap(), Counting::User);
+        let mut sample = Sample::of(&atoll_formats::open("westmere-ex-4").unwrap(), Counting::User);
         sample = sample.calibrate();
         sample.accesses(0, 1, 1 << 16, accesses);
         sample.record()
@@ -146,7 +146,7 @@ fn letters_that_steer_a_terminal_are_not_shown() {
 
 #[test]
 fn a_run_compared_with_itself_has_ratios_of_one_and_nothing_to_remark() {
-    let record = busy(&formats::open("westmere-ex-4").unwrap());
+    let record = busy(&atoll_formats::open("westmere-ex-4").unwrap());
     let comparison = Comparison::of(&record, &record);
     assert_eq!(comparison.remarks, [""; 0]);
     assert!(comparison.lines.len() > 60, "total and two regions");
@@ -160,7 +160,8 @@ fn a_run_compared_with_itself_has_ratios_of_one_and_nothing_to_remark() {
 #[test]
 fn runs_on_different_machines_are_compared_where_they_can_be_and_said_to_differ() {
     let record = |name: &str, count| {
-        let mut sample = Sample::of(&formats::open(name).unwrap(), Counting::User).calibrate();
+        let mut sample =
+            Sample::of(&atoll_formats::open(name).unwrap(), Counting::User).calibrate();
         sample.marker(Marker::Open(count as u8));
         sample.accesses(0, 1, 100_000, count);
         sample.record()

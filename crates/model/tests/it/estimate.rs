@@ -3,13 +3,13 @@
 use atoll_model::{
     Assumption, Assumptions, ControllerFlow, Costs, Estimate, FlowsError, LinkFlow, Resource,
 };
-use atoll_topology::{LinkId, NodeId, formats};
+use atoll_topology::{LinkId, NodeId};
 
 use crate::{nothing, plain, shipped};
 
 /// nehalem-ex-4 (latencies 150 and 185 ns, 24.7 GB/s of memory, links of 10.9 GB/s) with these.
 fn nehalem(assumptions: &Assumptions) -> Costs {
-    let mut known = formats::open("nehalem-ex-4").unwrap();
+    let mut known = atoll_formats::open("nehalem-ex-4").unwrap();
     known.facts.retain(|fact| fact.quantity.name() != "frequency");
     Costs::of(&known, assumptions).unwrap()
 }

@@ -7,11 +7,10 @@ mod random;
 mod simulate;
 
 use atoll_model::{Assumption, Assumptions, Costs, Flows, NodeFlow};
-use atoll_topology::formats;
 
 /// The costs of a machine that ships.
 fn shipped(name: &str) -> Costs {
-    Costs::of(&formats::open(name).unwrap(), &Assumptions::default()).unwrap()
+    Costs::of(&atoll_formats::open(name).unwrap(), &Assumptions::default()).unwrap()
 }
 
 /// Assumptions that are easy to reckon with: 1 GHz, caches and walks cost nothing.

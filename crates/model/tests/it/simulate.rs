@@ -4,7 +4,7 @@ use atoll_model::simulate::{
     Access, Interconnect, Kind, Observed, Protocol, SimulationError, State, StateCosts, Waiting,
     Work, calibrate,
 };
-use atoll_topology::{Knowledge, NodeId, formats};
+use atoll_topology::{Knowledge, NodeId};
 
 /// Nothing but data.
 const PLAIN: Protocol = Protocol { header: 0.0, snoop: 0.0, meeting: 1.0 };
@@ -20,7 +20,7 @@ const SECTION_2: Observed = Observed {
 };
 
 fn nehalem() -> Knowledge {
-    formats::open("nehalem-ex-4").expect("a machine that ships")
+    atoll_formats::open("nehalem-ex-4").expect("a machine that ships")
 }
 
 fn access(at: u32, home: u32, bytes: f64) -> Access {
@@ -92,7 +92,7 @@ fn calibration_gives_back_what_it_was_calibrated_on() {
     let protocol = calibrate(&nehalem(), &SECTION_2).unwrap();
     let machine = Interconnect::of(&nehalem(), protocol).unwrap();
     assert_near(bandwidth(&machine, &[(12, read(0, 1, 1e6))]), 10.9, 0.01);
-    let square = formats::open("intel-4-square").unwrap();
+    let square = atoll_formats::open("intel-4-square").unwrap();
     let square = Interconnect::of(&square, protocol).unwrap();
     // Two hops, and another node's flow over the second of the links.
     let both = [(12, read(0, 3, 1e6)), (12, read(1, 3, 1e6))];

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use atoll_topology::{NodeId, SET_NUMBER_MAX};
+use atoll_topology::{NodeId, SET_NUMBER_MAX, nearest_name};
 
 use super::Strategy;
 
@@ -130,26 +130,10 @@ fn count(number: Option<&str>, min: u32) -> Result<u32, String> {
     }
 }
 
-/// The form whose name is at most a third of its letters away.
+/// The form that a mistyped name probably means.
 fn near(name: &str) -> Option<&'static str> {
-    let distance = |form: &'static str| edit_distance(name, split(form).0);
-    let best = FORMS.into_iter().min_by_key(|form| distance(form))?;
-    (distance(best) * 3 <= split(best).0.len()).then_some(best)
-}
-
-/// Levenshtein distance in characters, with all names of any length beyond 64 taken as far.
-fn edit_distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(64).collect(), b.chars().collect());
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.iter().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, to) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(from != to);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
+    let near = nearest_name(name, FORMS.map(|form| split(form).0))?;
+    FORMS.into_iter().find(|form| split(form).0 == near)
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use atoll_experiments::{Arm, Results};
 use atoll_lab::{Guest, LabError, Request, Shape, Streams, flows};
 use atoll_model::{Assumption, Assumptions, Costs, Estimate, Figure};
 use atoll_simulation::{Counting, Region, Report, Setup};
-use atoll_topology::{Knowledge, formats};
+use atoll_topology::Knowledge;
 use clap::ValueEnum;
 use serde::Serialize;
 
@@ -83,7 +83,7 @@ struct Ours {
 /// Boots, runs, counts, compares.
 pub(super) fn reproduce(paper: Paper) -> Result<Reproduction, Ends> {
     let Paper::Kiefer = paper;
-    let known = formats::open(MACHINE).map_err(anyhow::Error::from)?;
+    let known = atoll_formats::open(MACHINE).map_err(anyhow::Error::from)?;
     let mut all = Reproduced::default();
     for guests in GUESTS {
         all.run(&known, &guests)?;

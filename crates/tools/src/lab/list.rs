@@ -3,7 +3,6 @@
 use std::io::{Write, stdout};
 
 use atoll_lab::{Guest, Shape};
-use atoll_topology::formats;
 use serde::Serialize;
 
 use super::machine::ends;
@@ -52,11 +51,11 @@ fn write_row(out: &mut impl Write, cells: [&str; 5]) -> std::io::Result<()> {
 }
 
 fn rows() -> Result<Vec<Row>, Ends> {
-    formats::shipped().iter().map(|(name, _)| row(name)).collect()
+    atoll_formats::shipped().iter().map(|(name, _)| row(name)).collect()
 }
 
 fn row(name: &'static str) -> Result<Row, Ends> {
-    let known = formats::open(name).map_err(anyhow::Error::from)?;
+    let known = atoll_formats::open(name).map_err(anyhow::Error::from)?;
     let guest = Guest::of(&known, &Shape::default()).map_err(|error| ends(error.into()))?;
     let machine = &guest.knowledge().machine;
     Ok(Row {

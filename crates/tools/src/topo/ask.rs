@@ -3,9 +3,9 @@
 use std::fmt::Write;
 use std::time::SystemTime;
 
+use atoll_formats::render;
 use atoll_topology::{
     Age, CostBasis, CpuSet, Fact, Knowledge, LinkId, NodeId, Quantity, SetSpec, Source, Subject,
-    render,
 };
 use serde_json::{Value, json};
 

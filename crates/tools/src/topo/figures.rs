@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use atoll_topology::{CpuId, Fact, Knowledge, NodeId, Quantity, Subject, render};
+use atoll_formats::render;
+use atoll_topology::{CpuId, Fact, Knowledge, NodeId, Quantity, Subject};
 
 /// More cpus than this, and core-to-core times are summed up instead of listed.
 const CPUS_LISTED_MAX: usize = 16;

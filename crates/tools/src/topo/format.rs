@@ -4,9 +4,10 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::time::SystemTime;
 
+use atoll_formats::numactl::{Columns, HardwareError};
+use atoll_formats::{dump, render};
 use atoll_sys::Root;
-use atoll_topology::formats::numactl::{Columns, HardwareError};
-use atoll_topology::{Knowledge, dump, formats, render};
+use atoll_topology::Knowledge;
 use clap::ValueEnum;
 
 use super::which::Chosen;
@@ -60,8 +61,8 @@ impl Format {
             Self::Ascii => render::ascii(known),
             Self::Svg => render::svg(known),
             Self::Json => json(known),
-            Self::Xml => formats::xml::write(known),
-            Self::Toml => formats::toml::write(known),
+            Self::Xml => atoll_formats::xml::write(known),
+            Self::Toml => atoll_formats::toml::write(known),
             Self::Numactl => numactl(chosen, Columns::Narrow)?,
             Self::NumactlWide => numactl(chosen, Columns::Wide)?,
             Self::Dump => dump::gather(files_of(chosen, "a dump")?, DUMP_NAME),
@@ -79,9 +80,9 @@ fn json(known: &Knowledge) -> String {
 /// To the byte what numactl prints; where there is no NUMA that is one line on stdout and code 1.
 fn numactl(chosen: &Chosen, columns: Columns) -> Result<String, Ends> {
     let Some(root) = &chosen.root else {
-        return Ok(formats::numactl::write(&chosen.known.machine, columns));
+        return Ok(atoll_formats::numactl::write(&chosen.known.machine, columns));
     };
-    formats::numactl::hardware(root, columns).map_err(|error| match error {
+    atoll_formats::numactl::hardware(root, columns).map_err(|error| match error {
         HardwareError::NoNuma => match super::print(&format!("{error}\n")) {
             Ok(()) => Ends::quietly(Exit::Statement),
             Err(ends) => ends,

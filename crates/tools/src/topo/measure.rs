@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
+use atoll_formats::{render, store};
 use atoll_measure::{MeasureError, Options, Part, Progress, Report, estimate, measure};
 use atoll_placement::{Kernel, LiveKernel};
 use atoll_sys::{block_signals, signal, wait_signal};
-use atoll_topology::{Bytes, Knowledge, Machine, render, store};
+use atoll_topology::{Bytes, Knowledge, Machine};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::figures;

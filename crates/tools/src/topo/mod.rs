@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use atoll_sys::write_whole;
-use atoll_topology::{check, formats};
+use atoll_topology::check;
 use clap::{Subcommand, ValueHint};
 
 use crate::exit::{Ends, Exit};
@@ -163,8 +163,8 @@ fn odd(chosen: &Chosen, json: bool) -> Result<String, Ends> {
 
 fn machines(json: bool) -> Result<String, Ends> {
     let mut rows = Vec::new();
-    for (name, text) in formats::shipped() {
-        let about = formats::toml::description(text, name).map_err(anyhow::Error::from)?;
+    for (name, text) in atoll_formats::shipped() {
+        let about = atoll_formats::toml::description(text, name).map_err(anyhow::Error::from)?;
         rows.push((
             *name,
             about.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" "),

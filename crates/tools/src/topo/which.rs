@@ -3,9 +3,10 @@
 use std::io;
 
 use anyhow::Context;
+use atoll_formats::dump;
+use atoll_formats::store::StoreError;
 use atoll_sys::Root;
-use atoll_topology::store::StoreError;
-use atoll_topology::{Allowed, Knowledge, Machine, dump, formats};
+use atoll_topology::{Allowed, Knowledge, Machine};
 
 use crate::exit::Ends;
 use crate::terminal;
@@ -60,7 +61,7 @@ impl Which {
 /// This machine with what was measured of it. Where the environment names no place for figures, none
 /// were kept, and there is nothing to warn of.
 pub fn live() -> Result<Knowledge, Ends> {
-    let live = Knowledge::live().context("this machine cannot be described")?;
+    let live = atoll_formats::store::live().context("this machine cannot be described")?;
     if let Some(warning) = live.warning.filter(|it| !matches!(it, StoreError::NoDirectory)) {
         terminal::say(format_args!("warning: {warning}"));
     }
@@ -68,20 +69,20 @@ pub fn live() -> Result<Knowledge, Ends> {
 }
 
 fn named(name: &str) -> Result<Chosen, Ends> {
-    if formats::shipped().iter().any(|(shipped, _)| *shipped == name) {
-        let known = formats::open(name).map_err(anyhow::Error::from)?;
+    if atoll_formats::shipped().iter().any(|(shipped, _)| *shipped == name) {
+        let known = atoll_formats::open(name).map_err(anyhow::Error::from)?;
         return Ok(Chosen { known, root: None });
     }
     let text = match name {
-        "-" => formats::read_from(io::stdin(), name),
-        _ => formats::read(name),
+        "-" => atoll_formats::read_from(io::stdin(), name),
+        _ => atoll_formats::read(name),
     };
     Ok(parsed(&text.map_err(anyhow::Error::from)?, name)?)
 }
 
 fn parsed(text: &str, file: &str) -> anyhow::Result<Chosen> {
     if !dump::is_dump(text) {
-        return Ok(Chosen { known: formats::parse(text, file)?, root: None });
+        return Ok(Chosen { known: atoll_formats::parse(text, file)?, root: None });
     }
     let root = dump::open(text, file)?;
     let allowed = Allowed::of_process(&root).with_context(|| file.to_owned())?;

@@ -7,8 +7,9 @@ mod work;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use atoll_formats::store;
 use atoll_primitives::Tuning;
-use atoll_topology::{Fact, store};
+use atoll_topology::Fact;
 
 use crate::bench::rivals::args::count;
 use crate::bench::rivals::rig::Rig;

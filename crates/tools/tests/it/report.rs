@@ -6,13 +6,12 @@ use atoll_lab::record::{Record, Run};
 use atoll_lab::{Guest, Shape};
 use atoll_model::Assumptions;
 use atoll_simulation::{Counting, Region, Series, Simulation};
-use atoll_topology::formats;
 
 use crate::support::tools_in;
 
 /// Writes the record of a run in which node 0 made so many loads from each node, in region 2.
 fn write(directory: &Path, file: &str, loads: u64) {
-    let guest = Guest::of(&formats::open("intel-2").unwrap(), &Shape::default()).unwrap();
+    let guest = Guest::of(&atoll_formats::open("intel-2").unwrap(), &Shape::default()).unwrap();
     let setup = guest.setup(Counting::User, "/tmp/report".into());
     let mut report = Simulation::new(setup).unwrap().report();
     report.calibration.failure = None;

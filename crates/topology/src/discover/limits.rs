@@ -29,7 +29,7 @@ pub(super) fn read(root: &Root, memory: Bytes) -> Result<Limits, DiscoverError> 
 }
 
 /// Directories of the process's control groups and of those above them, in every hierarchy.
-pub(crate) fn group_directories(root: &Root) -> Result<Vec<String>, RootError> {
+pub fn group_directories(root: &Root) -> Result<Vec<String>, RootError> {
     let groups = visible(root, "/proc/self/cgroup")?.unwrap_or_default();
     let mounts = visible(root, "/proc/self/mountinfo")?.unwrap_or_default();
     let mounts = mounts.lines().filter_map(Mount::parse);

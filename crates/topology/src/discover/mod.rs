@@ -36,7 +36,7 @@ use crate::{Bytes, CpuSet, Fact, Hidden, Machine, NodeSet, Source};
 
 pub use allowed::Allowed;
 pub use error::DiscoverError;
-pub(crate) use limits::group_directories;
+pub use limits::group_directories;
 
 use cpus::Cpus;
 use memory::Memory;

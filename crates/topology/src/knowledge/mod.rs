@@ -8,8 +8,9 @@
 //! | `matrix` | a figure for every pair of nodes |
 //! | `routes`, `links` | ways between nodes over the interconnect |
 //! | `costs`, `nearest`, `best_cores` | questions of applications: where to compute on these data |
-//! | `store`, `fingerprint`, `live` | measured facts kept from run to run, for each machine |
-//! | `json`, `age` | facts for programs, ages for people |
+//! | `live` | what discovery tells of the machine that this process runs on |
+//! | `fingerprint` | which machine measured facts belong to |
+//! | `age` | ages for people |
 //!
 //! Applications ask and decide; nothing here decides for them.
 
@@ -19,14 +20,12 @@ mod best_cores;
 mod costs;
 mod fact;
 mod fingerprint;
-mod json;
 mod links;
 mod live;
 mod matrix;
 mod merge;
 mod nearest;
 mod routes;
-pub mod store;
 mod structure;
 
 pub use age::{Age, rfc3339};
@@ -34,9 +33,7 @@ pub use best_cores::BestCores;
 pub use costs::{CostBasis, QuestionError};
 pub use fact::{Conditions, Fact, Quantity, Spread, Subject};
 pub use fingerprint::Fingerprint;
-pub use json::facts_json;
 pub use links::{LINKS_ASSUMED_NODES_MAX, links_assumed};
-pub use live::Live;
 pub use matrix::Matrix;
 pub use nearest::Nearest;
 pub use routes::Route;

@@ -2,7 +2,7 @@ use atoll_topology::{
     BuildError, Bytes, Machine, MachineBuilder, NodeId, NodeShape, Numbering, PackageId, Source,
 };
 
-use crate::tree::{cores, domains, nodes};
+use atoll_testkit::tree::{cores, domains, nodes};
 
 fn node(id: u32, domains: u32, cores: u32, threads: u32) -> NodeShape {
     NodeShape::with_cpus(NodeId(id), domains, cores, threads)

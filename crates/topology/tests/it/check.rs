@@ -7,7 +7,7 @@ use atoll_topology::{
 };
 use insta::assert_snapshot;
 
-use crate::tree::{CPU, NODE, Tree};
+use atoll_testkit::tree::{CPU, NODE, Tree};
 
 /// Settings as they should be.
 fn calm(machine: &Machine) -> Tree {

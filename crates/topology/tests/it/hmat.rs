@@ -5,7 +5,7 @@ use atoll_topology::{
 };
 use proptest::prelude::*;
 
-use crate::tree::{CPU, NODE, Tree};
+use atoll_testkit::tree::{CPU, NODE, Tree};
 
 fn path(from: u32, to: u32) -> Subject {
     Subject::Path { from: NodeId(from), to: NodeId(to) }

@@ -1,7 +1,7 @@
 use atoll_testkit::machines;
 use atoll_topology::Limits;
 
-use crate::tree::Tree;
+use atoll_testkit::tree::Tree;
 
 const V1_MOUNTS: &str = "\
 34 31 0:31 / /sys/fs/cgroup/cpuset rw,relatime - cgroup cgroup rw,cpuset

@@ -3,7 +3,7 @@ use std::process::Command;
 use atoll_sys::Root;
 use atoll_topology::{Allowed, Machine, Source};
 
-use crate::tree::set;
+use atoll_testkit::tree::set;
 
 /// Value of a line of a file under `/proc`.
 fn proc(file: &str, key: &str) -> String {

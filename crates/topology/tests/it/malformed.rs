@@ -1,7 +1,7 @@
 use atoll_testkit::machines;
 use atoll_topology::{Allowed, DiscoverError, Machine};
 
-use crate::tree::{CPU, NODE, Tree};
+use atoll_testkit::tree::{CPU, NODE, Tree};
 
 /// Discovers a good machine with one file replaced, and gives the message.
 fn message(name: &str, text: impl AsRef<[u8]>) -> String {

@@ -3,7 +3,7 @@
 use atoll_testkit::machines;
 use atoll_topology::{Bytes, Machine, NodeId, PackageId, Source};
 
-use crate::tree::{CPU, NODE, Tree, cores, domains, nodes, set};
+use atoll_testkit::tree::{CPU, NODE, Tree, cores, domains, nodes, set};
 
 /// Two nodes of two cpus.
 fn two_by_two() -> Tree {

@@ -8,7 +8,7 @@ use atoll_topology::{
 };
 use proptest::prelude::*;
 
-use crate::tree::set;
+use atoll_testkit::tree::set;
 
 fn all_cpus(machine: &Machine) -> CpuSet {
     machine.cpus.iter().map(|cpu| cpu.id).collect()

@@ -4,7 +4,7 @@ use atoll_topology::{
     Numbering, PackageId, Source,
 };
 
-use crate::tree::Tree;
+use atoll_testkit::tree::Tree;
 
 /// The machine as discovery should see it: the same, from another source.
 fn discovered(machine: &Machine) -> Machine {

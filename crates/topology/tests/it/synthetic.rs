@@ -1,7 +1,7 @@
 use atoll_topology::{Bytes, Machine, Source};
 use proptest::prelude::*;
 
-use crate::tree::{cores, domains, nodes};
+use atoll_testkit::tree::{cores, domains, nodes};
 
 fn machine(text: &str) -> Machine {
     Machine::synthetic(text).unwrap()
@@ -39,7 +39,10 @@ fn without_a_node_level_one_node_spans_all_packages() {
     assert_eq!(machine.nodes[0].package, None);
     assert_eq!(packages(&machine), ["0-1", "2-3"]);
     assert_eq!(domains(&machine), ["0", "1", "2", "3"]);
-    assert_eq!(super::tree::domains(&Machine::synthetic("pack:2 core:2").unwrap()), ["0-3"]);
+    assert_eq!(
+        atoll_testkit::tree::domains(&Machine::synthetic("pack:2 core:2").unwrap()),
+        ["0-3"]
+    );
 }
 
 #[test]

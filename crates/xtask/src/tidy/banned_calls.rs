@@ -56,7 +56,7 @@ const BANS: [Ban; 9] = [
         call: "Command::new(\"numactl\"",
         place: Place::Everywhere,
         // Where both have to say the same.
-        except: &["crates/tools/tests/", "crates/topology/tests/"],
+        except: &["crates/tools/tests/", "crates/formats/tests/"],
         instead: "placement's strategies, or sys for a call that is missing there",
         because: "numactl need not be installed, lacks -w on Debian, and cannot say what it achieved",
     },

@@ -9,7 +9,7 @@ use std::path::Path;
 use super::Shell;
 use super::stop::Stop;
 use super::target::Target;
-use crate::near::near;
+use atoll_topology::nearest_name;
 
 /// A command: its names, the first of which help shows, and what help says of it.
 pub(super) struct Command {
@@ -120,7 +120,7 @@ fn find(name: &str) -> Result<&'static Command, Stop> {
     let found = COMMANDS.iter().find(|command| command.names.contains(&name));
     found.ok_or_else(|| {
         let names = COMMANDS.iter().flat_map(|command| command.names.iter().copied());
-        let help = match near(name, names.filter(|name| name.len() > 2)) {
+        let help = match nearest_name(name, names.filter(|name| name.len() > 2)) {
             Some(near) => format!("did you mean .{near}?"),
             None => ".help lists the commands".to_owned(),
         };

@@ -4,9 +4,9 @@ use super::super::settings::{Explain, Settings};
 use super::super::stop::Stop;
 use super::Command;
 use super::help::usage;
-use crate::near::near;
 use crate::output::Mode;
 use atoll_tools::terminal;
+use atoll_topology::nearest_name;
 
 /// `on` or `off`; without either, the other of the two.
 pub(super) fn switch(value: &mut bool, command: &Command, argument: &str) -> Result<(), Stop> {
@@ -40,7 +40,7 @@ pub(super) fn mode(settings: &mut Settings, argument: &str) -> Result<(), Stop> 
     }
     let unknown = || {
         let names = Mode::NAMES.join(", ");
-        let help = near(argument, Mode::NAMES)
+        let help = nearest_name(argument, Mode::NAMES)
             .map_or_else(|| format!("modes: {names}"), |near| format!("did you mean {near}?"));
         Stop::failed(format!("there is no mode '{argument}'; {help}"))
     };

@@ -6,7 +6,7 @@ use atoll_sql::arrow::util::display::{ArrayFormatter, FormatOptions};
 
 use super::super::Shell;
 use super::super::stop::Stop;
-use crate::near::near;
+use atoll_topology::nearest_name;
 
 const TABLES: &str = "SELECT table_schema AS schema, table_name AS name, table_type AS type \
                       FROM information_schema.tables \
@@ -38,7 +38,7 @@ impl Shell {
     async fn unknown(&self, table: &str, name: &str) -> Result<Stop, Stop> {
         let names = format!("SELECT name FROM ({TABLES})");
         let names = texts(&self.session, &names).await?;
-        let help = match near(name, names.iter().map(String::as_str)) {
+        let help = match nearest_name(name, names.iter().map(String::as_str)) {
             Some(near) => format!("did you mean {near}?"),
             None => ".tables lists those there are".to_owned(),
         };

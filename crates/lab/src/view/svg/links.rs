@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::f64::consts::TAU;
 
 use atoll_model::LinkTime;
-use atoll_topology::render::svg::canvas::{Panel, Size, Type};
-use atoll_topology::render::svg::palette;
+use atoll_svg::canvas::{Panel, Size, Type};
+use atoll_svg::palette;
 use atoll_topology::{Bytes, NodeId};
 
 use super::super::counts::{controller_bytes, link_bytes};

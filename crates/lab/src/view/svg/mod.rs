@@ -12,9 +12,9 @@ mod series;
 
 pub use pair::svg_pair;
 
-use atoll_topology::render::svg::canvas::{Panel, Size, Type};
-use atoll_topology::render::svg::heat::{Heat, heat};
-use atoll_topology::render::svg::palette::{self, Ramp};
+use atoll_svg::canvas::{Panel, Size, Type};
+use atoll_svg::heat::{Heat, heat};
+use atoll_svg::palette::{self, Ramp};
 
 use super::counts::{accesses, controller_bytes, hit_rate, link_bytes, local_share, total};
 use super::nothing::why_nothing;

@@ -1,7 +1,7 @@
 //! Two records side by side, on one scale: what the same stroke, shade and colour mean is the same.
 
+use atoll_svg::canvas::{Panel, Size};
 use atoll_topology::Bytes;
-use atoll_topology::render::svg::canvas::{Panel, Size};
 
 use super::super::counts::{link_bytes, local_share, sum, total};
 use super::super::nothing::why_nothing;

@@ -1,8 +1,8 @@
 //! How the counts came about, over counted accesses: the emulator has no clock worth reading.
 
 use atoll_simulation::Slice;
-use atoll_topology::render::svg::canvas::{Area, Panel, Size, Type};
-use atoll_topology::render::svg::palette;
+use atoll_svg::canvas::{Area, Panel, Size, Type};
+use atoll_svg::palette;
 
 use super::super::counts::{share, sum};
 use super::super::words::{count, digits, percent};

@@ -3,7 +3,7 @@
 use atoll_model::simulate::{Observed, Protocol, calibrate};
 use atoll_primitives::aggregate::{DIRECTORY, Place, Variant, Workload, choose, predict};
 use atoll_testkit::machines;
-use atoll_topology::{Knowledge, NodeId, formats};
+use atoll_topology::{Knowledge, NodeId};
 
 /// Li 2013, section 2: "3.2 GHz" links of two bytes at both edges; table 1; 61 and 99 GB/s.
 const SECTION_2: Observed = Observed {
@@ -16,7 +16,7 @@ const SECTION_2: Observed = Observed {
 };
 
 fn protocol() -> Protocol {
-    let nehalem = formats::open("nehalem-ex-4").expect("a machine that ships");
+    let nehalem = atoll_formats::open("nehalem-ex-4").expect("a machine that ships");
     calibrate(&nehalem, &SECTION_2).expect("it was measured")
 }
 
@@ -41,7 +41,7 @@ fn paper(piece_groups: usize, workers: usize) -> Workload {
 
 /// Groups of a piece from which on the ring is ahead of both kinds of migration, within 5 %.
 fn crossover(machine: &str) -> f64 {
-    let knowledge = formats::open(machine).expect("a machine that ships");
+    let knowledge = atoll_formats::open(machine).expect("a machine that ships");
     let place = place(&knowledge, 8, protocol());
     let is_ahead = |groups: f64| {
         let work = paper(groups as usize, place.workers.len());
@@ -66,7 +66,7 @@ fn the_crossover_of_figure_10_is_predicted_within_a_factor_of_two() {
 #[test]
 fn migration_is_well_ahead_where_tables_fit_the_second_level_cache() {
     // Section 4.3: "less than 32k keys"; the difference is that of figure 6, 94 by 70.
-    let knowledge = formats::open("nehalem-ex-4").expect("a machine that ships");
+    let knowledge = atoll_formats::open("nehalem-ex-4").expect("a machine that ships");
     let place = place(&knowledge, 8, protocol());
     let predicted = predict(&paper(1 << 14, 32), &place).expect("its links are known");
     let ahead = predicted.migrate / predicted.ring;
@@ -113,7 +113,7 @@ fn few_groups_are_local_and_many_are_not() {
 
 #[test]
 fn on_a_machine_of_many_nodes_the_reason_tells_what_is_predicted() {
-    let knowledge = formats::open("nehalem-ex-4").expect("a machine that ships");
+    let knowledge = atoll_formats::open("nehalem-ex-4").expect("a machine that ships");
     let place = place(&knowledge, 8, protocol());
     let work = Workload { hot_share: 0.0, ..paper(1 << 16, 32) };
     let choice = choose(&work, &place);

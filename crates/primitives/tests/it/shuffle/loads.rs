@@ -2,7 +2,7 @@
 
 use atoll_primitives::shuffle::{LinkLoad, Moved, Order, Schedule, Shuffle, Wiring};
 use atoll_testkit::machines;
-use atoll_topology::{Knowledge, Machine, NodeId, formats};
+use atoll_topology::{Knowledge, Machine, NodeId};
 use proptest::prelude::*;
 
 use super::{declared, machine, ring, workers};
@@ -69,7 +69,7 @@ fn on_a_machine_that_is_not_connected_the_ring_stays_within_rounding_of_the_comp
         ("symas-8", vec![2; 8]),
         ("intel-8", vec![3, 1, 2, 2, 4, 1, 1, 2]),
     ] {
-        let knowledge = formats::open(name).expect("a machine that ships");
+        let knowledge = atoll_formats::open(name).expect("a machine that ships");
         let schedule = Schedule::new(&knowledge.machine, workers(&counts), ring(Moved::Pulled));
         let all = (0..).map(NodeId).take(counts.len());
         let wiring = Wiring::of(&Knowledge::of(knowledge.machine.clone()), all);

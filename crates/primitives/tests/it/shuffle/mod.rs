@@ -13,7 +13,7 @@ use atoll_primitives::Context;
 use atoll_primitives::shuffle::{Coordination, Moved, Order, Shuffle};
 use atoll_runtime::{Runtime, RuntimeOptions};
 use atoll_testkit::kernel::SimulatedKernel;
-use atoll_topology::{Bytes, Machine, MachineBuilder, NodeId, NodeShape, formats};
+use atoll_topology::{Bytes, Machine, MachineBuilder, NodeId, NodeShape};
 
 const ORDERS: [Order; 3] = [Order::Naive, Order::Random(42), Order::Ring];
 
@@ -62,5 +62,5 @@ fn workers(counts: &[usize]) -> Vec<NodeId> {
 
 /// A machine that ships.
 fn declared(name: &str) -> Machine {
-    formats::open(name).expect("a machine that ships").machine
+    atoll_formats::open(name).expect("a machine that ships").machine
 }

@@ -1,7 +1,7 @@
 //! Bandwidth by threads, drawn.
 
-use atoll_topology::render::svg::canvas::{Area, Panel, Size, Type};
-use atoll_topology::render::svg::palette;
+use atoll_svg::canvas::{Area, Panel, Size, Type};
+use atoll_svg::palette;
 
 const MARGIN: f64 = 26.0;
 const AREA: Area = Area { x: 70.0, y: 60.0, w: 620.0, h: 380.0 };

@@ -7,7 +7,7 @@ use atoll_model::simulate::{
 };
 use atoll_primitives::shuffle::{Coordination, Moved, Order, Schedule, Shuffle, Visit};
 use atoll_runtime::WorkerId;
-use atoll_topology::{Machine, NodeId, Quantity, formats, links_assumed};
+use atoll_topology::{Machine, NodeId, Quantity, links_assumed};
 use serde::Serialize;
 
 use super::chart::Curve;
@@ -101,7 +101,7 @@ enum Way {
 
 /// Predicts what the flags ask for.
 pub(super) fn predict(name: &str, args: &Args) -> Result<Prediction, Ends> {
-    let mut knowledge = formats::open(name).map_err(anyhow::Error::from)?;
+    let mut knowledge = atoll_formats::open(name).map_err(anyhow::Error::from)?;
     let mut notes = Vec::new();
     if knowledge.machine.links.is_empty() {
         knowledge.machine.links = links_assumed(&knowledge.machine);
@@ -133,7 +133,7 @@ fn protocol(machine: &str, notes: &mut Vec<String>) -> Result<Protocol, Ends> {
             .push("coherence: assumed, a header of 8 bytes for each line and no snoops".to_owned());
         return Ok(DIRECTORY);
     }
-    let measured = formats::open(&calibration.machine).map_err(anyhow::Error::from)?;
+    let measured = atoll_formats::open(&calibration.machine).map_err(anyhow::Error::from)?;
     notes.push(format!(
         "coherence: source snooping, fitted on {} to Li 2013, {}",
         calibration.machine, calibration.origin

@@ -1,0 +1,101 @@
+//! Finds the files of a dump under a root and reads them.
+
+use std::collections::BTreeSet;
+
+use atoll_sys::{Root, RootError};
+
+use super::files::{DIRECTORIES, FILES, GROUP};
+use super::reduce::reduce;
+use super::write::{Found, write};
+use atoll_topology::SET_NUMBER_MAX;
+use atoll_topology::group_directories;
+
+/// A dump of the machine under `root`: all that discovery, the knowledge base and the checks read.
+/// `name` stands in it for the host name. A file that may not be read is a comment in the dump.
+pub fn gather(root: &Root, name: &str) -> String {
+    let mut found = Vec::new();
+    for (directory, files) in FILES {
+        let directories = matching(root, directory);
+        for file in *files {
+            let places = directories.iter().flat_map(|place| step(root, place, file));
+            found.push(read_all(root, places, name));
+        }
+    }
+    for directory in DIRECTORIES {
+        let places = matching(root, directory).into_iter();
+        found.push(places.map(|place| (place, Found::Directory)).collect());
+    }
+    for directory in groups(root) {
+        for file in GROUP {
+            let place = Place { path: format!("{directory}/{file}"), number: None };
+            found.push(read_all(root, [place].into_iter(), name));
+        }
+    }
+    write(&found)
+}
+
+/// A file or directory that is there, and where in its path the first number of its pattern stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) path: String,
+    /// Where the number begins, and the number.
+    pub(super) number: Option<(usize, u32)>,
+}
+
+/// Directories of the process's control groups, all hierarchies together.
+fn groups(root: &Root) -> BTreeSet<String> {
+    group_directories(root).unwrap_or_default().into_iter().collect()
+}
+
+fn read_all(root: &Root, places: impl Iterator<Item = Place>, name: &str) -> Vec<(Place, Found)> {
+    places.filter_map(|place| read(root, &place.path, name).map(|found| (place, found))).collect()
+}
+
+fn read(root: &Root, path: &str, name: &str) -> Option<Found> {
+    match root.read_bytes(path) {
+        Ok(contents) => Some(Found::File(reduce(path, contents, name))),
+        Err(RootError::NotFound { .. }) => None,
+        Err(RootError::Denied { .. }) => Some(Found::Refused("reading it is not permitted")),
+        // Attributes that do not apply (a speed of a link that is down) fail when read.
+        Err(_) => Some(Found::Refused("reading it failed")),
+    }
+}
+
+/// What matches a pattern, numbers in their order.
+fn matching(root: &Root, pattern: &str) -> Vec<Place> {
+    let mut places = vec![Place { path: String::new(), number: None }];
+    for part in pattern.trim_start_matches('/').split('/') {
+        places = places.iter().flat_map(|place| step(root, place, part)).collect();
+    }
+    places
+}
+
+/// The entries of a place that match one part of a pattern; a part without `#` and `*` is taken as
+/// it is, there or not.
+fn step(root: &Root, place: &Place, part: &str) -> Vec<Place> {
+    let below = |name: &str, number: Option<(usize, u32)>| Place {
+        path: format!("{}/{name}", place.path),
+        number: place.number.or(number),
+    };
+    if let Some(prefix) = part.strip_suffix('#') {
+        let start = place.path.len() + 1 + prefix.len();
+        let names = root.list(&place.path).unwrap_or_default();
+        let mut numbers: Vec<u32> =
+            names.iter().filter_map(|name| number(name.strip_prefix(prefix)?)).collect();
+        numbers.sort_unstable();
+        let number = |number: u32| below(&format!("{prefix}{number}"), Some((start, number)));
+        return numbers.into_iter().map(number).collect();
+    }
+    if let Some(prefix) = part.strip_suffix('*') {
+        let names = root.list(&place.path).unwrap_or_default();
+        let names = names.iter().filter(|name| name.starts_with(prefix));
+        return names.map(|name| below(name, None)).collect();
+    }
+    vec![below(part, None)]
+}
+
+/// A number as the kernel writes it.
+fn number(text: &str) -> Option<u32> {
+    let number = text.parse().ok().filter(|&number: &u32| number <= SET_NUMBER_MAX)?;
+    (number.to_string() == text).then_some(number)
+}

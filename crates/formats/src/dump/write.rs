@@ -1,0 +1,114 @@
+//! Writes what was found as lines, equal files of many cpus or nodes as one.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+
+use super::gather::Place;
+use super::{FIRST_LINE, LAST_LINE};
+use atoll_topology::{CpuId, CpuSet};
+
+const HEADING: &str = "\
+# A machine as the kernel shows it, for `atoll topo --machine FILE`. Host name, serial numbers and
+# mounts are left out; the names of control groups are in it: read it before you send it.
+";
+
+/// What is at a place.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Found {
+    File(Vec<u8>),
+    Directory,
+    /// A file that could not be read, and why.
+    Refused(&'static str),
+}
+
+/// The dump: one group of places for each kind of file, each group in order.
+pub(super) fn write(groups: &[Vec<(Place, Found)>]) -> String {
+    let mut text = format!("{FIRST_LINE}\n{HEADING}");
+    for group in groups {
+        for (path, found) in merged(group) {
+            line(&mut text, &path, found);
+        }
+    }
+    text.push_str(LAST_LINE);
+    text.push('\n');
+    text
+}
+
+/// Names with braces where places differ in their number only, ordered by their first number.
+fn merged(group: &[(Place, Found)]) -> Vec<(String, &Found)> {
+    let mut order: Vec<(&str, &str, &Found, CpuSet)> = Vec::new();
+    let mut seen: HashMap<(&str, &str, &Found), usize> = HashMap::new();
+    for (place, found) in group {
+        let (before, number, behind) = split(place);
+        let index = *seen.entry((before, behind, found)).or_insert(order.len());
+        if index == order.len() {
+            order.push((before, behind, found, CpuSet::new()));
+        }
+        if let Some(number) = number {
+            order[index].3.insert(CpuId(number));
+        }
+    }
+    let name = |before: &str, behind: &str, numbers: &CpuSet| match numbers.len() {
+        0 => escaped(before),
+        1 => format!("{}{numbers}{}", escaped(before), escaped(behind)),
+        _ => format!("{}{{{numbers}}}{}", escaped(before), escaped(behind)),
+    };
+    let lines = order.into_iter();
+    lines.map(|(before, behind, found, numbers)| (name(before, behind, &numbers), found)).collect()
+}
+
+/// A path around its number.
+fn split(place: &Place) -> (&str, Option<u32>, &str) {
+    match place.number {
+        None => (&place.path, None, ""),
+        Some((start, number)) => {
+            let digits = number.checked_ilog10().unwrap_or(0) as usize + 1;
+            (&place.path[..start], Some(number), &place.path[start + digits..])
+        }
+    }
+}
+
+fn line(text: &mut String, path: &str, found: &Found) {
+    let _ = match found {
+        Found::Directory => writeln!(text, "{path} dir"),
+        Found::Refused(reason) => writeln!(text, "# {path}: {reason}"),
+        Found::File(contents) => match plain(contents) {
+            None => writeln!(text, "{path} hex{}", hex(contents)),
+            Some(lines) => match lines.strip_suffix('\n') {
+                Some("") => writeln!(text, "{path} ="),
+                Some(line) if !line.contains('\n') => writeln!(text, "{path} = {line}"),
+                _ => writeln!(text, "{path} :{}", block(lines)),
+            },
+        },
+    };
+}
+
+/// The contents as text if nothing is lost that way.
+fn plain(contents: &[u8]) -> Option<&str> {
+    let text = str::from_utf8(contents).ok()?;
+    let printable = text.chars().all(|c| matches!(c, '\n' | '\t') || !c.is_control());
+    (printable && (text.is_empty() || text.ends_with('\n'))).then_some(text)
+}
+
+fn block(lines: &str) -> String {
+    lines.lines().map(|line| format!("\n| {line}")).collect()
+}
+
+/// Words of eight bytes.
+fn hex(contents: &[u8]) -> String {
+    let word =
+        |bytes: &[u8]| bytes.iter().fold(" ".to_owned(), |text, byte| format!("{text}{byte:02x}"));
+    contents.chunks(8).map(word).collect()
+}
+
+fn escaped(path: &str) -> String {
+    let mut text = String::with_capacity(path.len());
+    for byte in path.bytes() {
+        match byte {
+            b'{' | b'}' | b'\\' => _ = write!(text, "\\{byte:03o}"),
+            0x21..=0x7e => text.push(char::from(byte)),
+            _ => _ = write!(text, "\\{byte:03o}"),
+        }
+    }
+    text
+}

@@ -1,0 +1,152 @@
+//! A machine by what a user calls it: the name of one that ships, or a file of any known format.
+
+use std::fs::File;
+use std::io::{self, Read};
+
+use atoll_topology::nearest_name;
+
+use crate::{FormatError, TEXT_MAX, numactl, toml, xml};
+use atoll_topology::Knowledge;
+
+macro_rules! shipped {
+    ($($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../../../machines/", $name, ".toml")))),*]
+    };
+}
+
+const SHIPPED: &[(&str, &str)] = shipped![
+    "cxl-2",
+    "epyc-2-nps1",
+    "epyc-2-nps4",
+    "intel-2",
+    "intel-4-square",
+    "intel-8",
+    "istanbul-2",
+    "nehalem-ex-4",
+    "opteron-8387-4",
+    "santa-rosa-2",
+    "sapphire-rapids-2-snc4",
+    "shanghai-4",
+    "symas-8",
+    "westmere-ex-4",
+];
+
+/// Why there is no machine of that name.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// Neither a shipped machine nor a file.
+    #[error(
+        "no machine '{name}'{}; give a file or one of {}",
+        near.map(|near| format!(", did you mean '{near}'?")).unwrap_or_default(),
+        names().join(", ")
+    )]
+    Unknown {
+        /// The name.
+        name: String,
+        /// The shipped machine that is probably meant.
+        near: Option<&'static str>,
+    },
+    /// The file cannot be read.
+    #[error("cannot read machine file '{file}': {source}; give a readable file or one of {}", names().join(", "))]
+    Read {
+        /// The file.
+        file: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The file is longer than a machine file may be.
+    #[error("machine file '{file}' is longer than {TEXT_MAX} bytes; give a smaller one")]
+    TooLong {
+        /// The file.
+        file: String,
+    },
+    /// The file is not what its format asks for.
+    #[error(transparent)]
+    Format(#[from] FormatError),
+}
+
+/// The machines that ship with Atoll: name and TOML, ordered by name.
+pub fn shipped() -> &'static [(&'static str, &'static str)] {
+    SHIPPED
+}
+
+fn names() -> Vec<&'static str> {
+    SHIPPED.iter().map(|(name, _)| *name).collect()
+}
+
+/// Opens a machine: one that ships, by its name, else a file of at most 16 MiB in TOML, hwloc XML or
+/// the words of `numactl -H`. A file that has the name of a shipped machine is meant by `./name`.
+pub fn open(name: &str) -> Result<Knowledge, OpenError> {
+    if let Some((name, text)) = SHIPPED.iter().find(|(shipped, _)| *shipped == name) {
+        return Ok(toml::parse(text, name)?);
+    }
+    Ok(parse(&read(name)?, name)?)
+}
+
+/// The text of a machine file. It is read once from its start to its end, so that a pipe such as
+/// bash's `<(command)` is a machine file too.
+pub fn read(name: &str) -> Result<String, OpenError> {
+    match File::open(name) {
+        Ok(file) => read_from(file, name),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && is_word(name) => {
+            let near = nearest_name(name, SHIPPED.iter().map(|(shipped, _)| *shipped));
+            Err(OpenError::Unknown { name: name.to_owned(), near })
+        }
+        Err(source) => Err(OpenError::Read { file: name.to_owned(), source }),
+    }
+}
+
+/// The text of a machine file that is open already; `file` is its name in messages.
+pub fn read_from(reader: impl Read, file: &str) -> Result<String, OpenError> {
+    let mut bytes = Vec::new();
+    reader
+        .take(TEXT_MAX as u64 + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|source| OpenError::Read { file: file.to_owned(), source })?;
+    match bytes.len() > TEXT_MAX {
+        true => Err(OpenError::TooLong { file: file.to_owned() }),
+        false => Ok(text(bytes, file)?),
+    }
+}
+
+/// Reads a machine in whichever format the text has: hwloc XML begins with `<`, what `numactl -H`
+/// prints with `available:` or a word on the lack of NUMA, and the rest is TOML. The file's suffix
+/// `.xml` or `.toml` decides before the content does.
+pub fn parse(text: &str, file: &str) -> Result<Knowledge, FormatError> {
+    let start = text.trim_start_matches('\u{feff}').trim_start();
+    let suffix = |suffix: &str| file.to_ascii_lowercase().ends_with(suffix);
+    let printed = ["available:", "No NUMA", "numactl:", "node "];
+    if start.is_empty() {
+        let expected = "a machine in TOML, hwloc XML or the words of 'numactl -H'";
+        let (found, expected) = ("an empty file".to_owned(), expected.to_owned());
+        return Err(FormatError { file: file.to_owned(), line: None, found, expected });
+    }
+    if suffix(".toml") {
+        toml::parse(text, file)
+    } else if suffix(".xml") || start.starts_with('<') {
+        xml::parse(text, file)
+    } else if printed.iter().any(|words| start.starts_with(words)) {
+        numactl::parse(text, file)
+    } else {
+        toml::parse(text, file)
+    }
+}
+
+/// Whether it looks like a machine's name rather than a path.
+fn is_word(name: &str) -> bool {
+    !name.contains(['/', '.'])
+}
+
+fn text(bytes: Vec<u8>, file: &str) -> Result<String, FormatError> {
+    String::from_utf8(bytes).map_err(|error| {
+        let valid = error.utf8_error().valid_up_to();
+        let before = error.as_bytes()[..valid].iter().filter(|&&byte| byte == b'\n').count();
+        FormatError {
+            file: file.to_owned(),
+            line: Some(before + 1),
+            found: "bytes that are not UTF-8".to_owned(),
+            expected: "a text in UTF-8".to_owned(),
+        }
+    })
+}

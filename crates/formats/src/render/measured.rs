@@ -1,0 +1,59 @@
+//! The sections of figures: links, and matrices of what facts tell of the paths between nodes.
+
+use super::facts::{self, Credit, Figures, figure};
+use super::matrix::matrix_of;
+use super::words::{count, source};
+use atoll_topology::Knowledge;
+
+/// More nodes than this, and the figures are left to JSON and SQL.
+const MATRIX_NODES_MAX: usize = 32;
+/// More links than this are counted.
+const LINKS_MAX: usize = 32;
+
+/// Links with their figures; empty where no link is known.
+pub(super) fn links(knowledge: &Knowledge) -> String {
+    let machine = &knowledge.machine;
+    let (figures, credit) = facts::links(knowledge);
+    if machine.links.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("Links {}{}\n", source(machine.links_source), origins(&credit));
+    for link in machine.links.iter().take(LINKS_MAX) {
+        let figures = figures.get(&link.id).copied().unwrap_or_default().text();
+        let figures = if figures.is_empty() { figures } else { format!(": {figures}") };
+        text.push_str(&format!("  nodes {} and {}, {}{figures}\n", link.a, link.b, link.kind));
+    }
+    if machine.links.len() > LINKS_MAX {
+        text.push_str(&format!("  and {} more\n", machine.links.len() - LINKS_MAX));
+    }
+    text
+}
+
+/// One section for each quantity of which a fact tells something.
+pub(super) fn matrices(knowledge: &Knowledge) -> Vec<String> {
+    facts::matrices(knowledge).iter().map(section).collect()
+}
+
+fn section(figures: &Figures) -> String {
+    let Figures { matrix, credit } = figures;
+    let sources = format!("({})", credit.sources());
+    let title = facts::title(matrix.quantity);
+    let head = format!("{title} {sources}, from row to column{}\n", origins(credit));
+    if matrix.nodes.len() > MATRIX_NODES_MAX {
+        let known = matrix.rows.iter().flatten().flatten().count();
+        return format!("{head}  {}\n", count(known, "path"));
+    }
+    let heads: Vec<u32> = matrix.nodes.iter().map(|node| node.0).collect();
+    let text = |value: &Option<f64>| value.map_or("-".to_owned(), figure);
+    let rows: Vec<Vec<String>> =
+        matrix.rows.iter().map(|row| row.iter().map(text).collect()).collect();
+    head + &matrix_of("node", &heads, &rows)
+}
+
+/// Where the figures come from and since when, on a line of its own.
+fn origins(credit: &Credit) -> String {
+    match credit.origins().as_str() {
+        "" => String::new(),
+        origins => format!("\n  {origins}"),
+    }
+}

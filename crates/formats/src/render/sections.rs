@@ -1,0 +1,120 @@
+//! The sections around the tree: totals, distances, what is hidden, what is limited. A section that
+//! has nothing to say is empty.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use super::matrix::matrix;
+use super::words::{count, joined, list, source};
+use atoll_topology::{Bytes, Machine};
+
+/// More nodes than this, and the distances are counted instead of printed.
+const MATRIX_NODES_MAX: usize = 32;
+
+/// More kinds of last-level caches than this are left to the tree.
+const CACHE_KINDS_MAX: usize = 3;
+
+/// Name, counts, memory, caches and pages.
+pub(super) fn totals(machine: &Machine) -> String {
+    let counts = [
+        count(machine.packages.len(), "package"),
+        count(machine.nodes.len(), "node"),
+        count(machine.domains.len(), "domain"),
+        count(machine.cores.len(), "core"),
+        count(machine.cpus.len(), "cpu"),
+    ];
+    let mut text = format!("Machine {} {}\n", machine.name, source(machine.source));
+    let _ = writeln!(text, "  {}", joined(counts, ", "));
+    let (memory, free) = (machine.memory(), machine.memory_free());
+    let _ = writeln!(text, "  memory {}: {memory}, {free} free", source(machine.memory_source));
+    let _ = writeln!(text, "  caches {}: {}", source(machine.caches_source), caches(machine));
+    let _ = writeln!(text, "  pages {}: {}", source(machine.pages_source), pages(machine));
+    text
+}
+
+fn caches(machine: &Machine) -> String {
+    let mut counts: BTreeMap<(Option<u32>, Option<Bytes>), usize> = BTreeMap::new();
+    for domain in &machine.domains {
+        *counts.entry((domain.cache_level, domain.cache)).or_default() += 1;
+    }
+    if counts.keys().all(|(level, _)| level.is_none()) {
+        return "unknown, so the cpus of a node count as one domain".to_owned();
+    }
+    if counts.len() > CACHE_KINDS_MAX {
+        return format!("{} kinds, see each domain", counts.len());
+    }
+    joined(
+        counts.into_iter().map(|((level, size), n)| format!("{n} × {}", cache(level, size))),
+        ", ",
+    )
+}
+
+/// `L3 32.0 MiB`
+pub(super) fn cache(level: Option<u32>, size: Option<Bytes>) -> String {
+    match (level, size) {
+        (None, _) => "cache unknown".to_owned(),
+        (Some(level), None) => format!("L{level}"),
+        (Some(level), Some(size)) => format!("L{level} {size}"),
+    }
+}
+
+fn pages(machine: &Machine) -> String {
+    match machine.huge_page_size {
+        Some(huge) => format!("{}, transparent huge pages {huge}", machine.page_size),
+        None => format!("{}, no transparent huge pages", machine.page_size),
+    }
+}
+
+/// The distance matrix.
+pub(super) fn distances(machine: &Machine) -> String {
+    let from = source(machine.distances_source);
+    if machine.nodes.len() > MATRIX_NODES_MAX {
+        return format!("Distances {from}\n  {}\n", distance_counts(machine));
+    }
+    let heads: Vec<u32> = machine.nodes.iter().map(|node| node.id.0).collect();
+    let rows = matrix("node", &heads, &machine.distances);
+    format!("Distances {from}, from row to column\n{rows}")
+}
+
+fn distance_counts(machine: &Machine) -> String {
+    let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
+    for &distance in machine.distances.iter().flatten() {
+        *counts.entry(distance).or_default() += 1;
+    }
+    joined(
+        counts.into_iter().map(|(distance, n)| format!("{distance} for {}", count(n, "pair"))),
+        ", ",
+    )
+}
+
+/// What the machine has and the process may not use.
+pub(super) fn hidden(machine: &Machine) -> String {
+    let hidden = &machine.hidden;
+    let mut text = String::new();
+    if !hidden.cpus.is_empty() {
+        let cpus = list("cpu", &hidden.cpus);
+        let _ = writeln!(text, "  {cpus}: outside the affinity mask or the cpuset");
+    }
+    if !hidden.nodes.is_empty() {
+        let nodes = list("node", &hidden.nodes);
+        let _ = writeln!(text, "  memory of {nodes}: outside the cpuset");
+    }
+    headed(&format!("Hidden {}", source(machine.source)), text)
+}
+
+/// What control groups grant.
+pub(super) fn limits(machine: &Machine) -> String {
+    let mut text = String::new();
+    if let Some(limit) = &machine.limits.memory {
+        let _ = writeln!(text, "  memory, at most {}: {}", limit.bytes, limit.file);
+    }
+    if let Some(limit) = &machine.limits.cpu_time {
+        let _ =
+            writeln!(text, "  cpu time, that of at most {:.2} cpus: {}", limit.cpus, limit.file);
+    }
+    headed(&format!("Limits {}", source(machine.source)), text)
+}
+
+fn headed(head: &str, text: String) -> String {
+    if text.is_empty() { text } else { format!("{head}\n{text}") }
+}

@@ -1,0 +1,132 @@
+//! Machines as TOML: short enough to be written by hand for a machine that one only read about, and
+//! exact enough to carry all that discovery and measurement find.
+//!
+//! Nodes are given either by counts (`domains = 2, cores = 4, threads = 2`), which numbers the cpus,
+//! or each domain with its cores' cpus. Every group of figures has its source and origin, from the
+//! nearest of: itself, its section, the file's `source` and `origin`. What has no source anywhere
+//! counts as assumed. `machines/README.md` shows the format by example; every key stands here:
+//!
+//! | Where | Keys |
+//! |---|---|
+//! | top | `name`, `description` (prose, not kept), `source`, `origin`, `numbering` (`core-by-core` or `threads-last`) |
+//! | `[sources]` | `structure`, `memory`, `caches`, `links`, `distances`, `pages`: a source, or `{ source, origin }`; an origin makes facts of memory, last-level caches and distances |
+//! | `[pages]` | `size`; `huge`, a size or `"none"` |
+//! | `[hidden]`, `[limits]` | `cpus`, `nodes`; `memory = { bytes, file }`, `cpu_time = { cpus, file }` |
+//! | `[[package]]` | `id` (a number or a set), `model`, `cpus`, `frequency` |
+//! | `[[node]]` | `id` (a number or a set), `package`, `memory`, `memory_free`, `huge_pages = [{ size, total, free }]`; `domains`, `cores`, `threads`, or `domain = [{ level, cache, cores = ["0-1", …] }]` |
+//! | `[[cache]]` | `level`, `kind`, `size`, `line`, `ways`; `per` (`cpu`, `core`, `domain`, `node`, `package`) with `nodes`, or `cpus = ["0-3", …]` |
+//! | `[[link]]` | `nodes` (a pair or several), `kind`, figures by the names of quantities |
+//! | `[distances]` | `matrix` |
+//! | `[latency]`, `[read_bandwidth]`, … | figures of that quantity |
+//! | `[[fact]]` | figures of its `quantity` |
+//!
+//! Figures are `value` with `subject` (one or several), `values = [{ subject, value, min, max, runs
+//! }]`, or a `matrix` over nodes (over cpus for `core_to_core`) with `"-"` where nothing is known;
+//! beside them `unit`, `source`, `origin`, `at`, `threads`, `load`.
+
+mod beside;
+mod caches;
+mod cpus;
+mod figures;
+mod links;
+mod reader;
+mod structure;
+mod values;
+mod write;
+mod write_facts;
+
+use ::toml::de::DeTable;
+
+use crate::{FormatError, TEXT_MAX};
+use atoll_topology::{Knowledge, Source};
+use reader::{Document, Table};
+
+pub use write::write;
+
+const TOP: [&str; 20] = [
+    "name",
+    "description",
+    "source",
+    "origin",
+    "numbering",
+    "sources",
+    "pages",
+    "hidden",
+    "limits",
+    "package",
+    "node",
+    "cache",
+    "link",
+    "distances",
+    "fact",
+    "latency",
+    "loaded_latency",
+    "read_bandwidth",
+    "write_bandwidth",
+    "copy_bandwidth",
+];
+/// Quantities with a section of their own, beside `[[fact]]`.
+const SECTIONS_MORE: [&str; 3] = ["cross_traffic_bandwidth", "saturation_threads", "core_to_core"];
+
+/// Reads a machine and what is known of it. `file` is the name that errors carry, and the origin of
+/// figures that name none.
+pub fn parse(text: &str, file: &str) -> Result<Knowledge, FormatError> {
+    with_top(text, file, |top| {
+        let known: Vec<&str> = TOP.into_iter().chain(SECTIONS_MORE).collect();
+        top.keys(&known)?;
+        let defaults = Defaults::read(&top)?;
+        let (machine, origins) = structure::machine(&top, &defaults)?;
+        let facts = figures::facts(&top, &defaults, &machine, &origins)?;
+        Ok(Knowledge { machine, facts })
+    })
+}
+
+/// The description in a machine file, prose for people that a [`Knowledge`] does not keep; none where
+/// it has none.
+pub fn description(text: &str, file: &str) -> Result<Option<String>, FormatError> {
+    with_top(text, file, |top| prose(&top).map(|prose| prose.map(str::to_owned)))
+}
+
+fn prose<'a>(top: &Table<'a>) -> Result<Option<&'a str>, FormatError> {
+    top.get("description").map(|item| item.prose()).transpose()
+}
+
+fn with_top<T>(
+    text: &str,
+    file: &str,
+    read: impl FnOnce(Table<'_>) -> Result<T, FormatError>,
+) -> Result<T, FormatError> {
+    let document = Document { file, text };
+    if text.len() > TEXT_MAX {
+        let found = format!("{} bytes", text.len());
+        return Err(document.fail(0, found, format!("at most {TEXT_MAX} bytes")));
+    }
+    let table = DeTable::parse(text).map_err(|error| {
+        let at = error.span().map_or(0, |span| span.start);
+        let found = error.message().lines().collect::<Vec<_>>().join(", ");
+        document.fail(at, found, "a TOML document")
+    })?;
+    read(Table::top(document, &table))
+}
+
+/// Source and origin of what names none itself.
+#[derive(Clone, Copy)]
+struct Defaults<'a> {
+    source: Source,
+    origin: &'a str,
+}
+
+impl<'a> Defaults<'a> {
+    fn read(top: &Table<'a>) -> Result<Self, FormatError> {
+        prose(top)?;
+        Self { source: Source::Assumed, origin: top.document.file }.within(top)
+    }
+
+    /// The same inside a table that may name its own.
+    fn within(self, table: &Table<'a>) -> Result<Self, FormatError> {
+        Ok(Self {
+            source: table.get("source").map_or(Ok(self.source), |item| item.source())?,
+            origin: table.get("origin").map_or(Ok(self.origin), |item| item.text())?,
+        })
+    }
+}

@@ -1,0 +1,275 @@
+//! A parsed TOML document with the place of everything in it: tables whose keys must be known ones,
+//! and items that are read as what they must be or refused with file, line and what was expected.
+
+use std::time::{Duration, SystemTime};
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::values;
+use crate::FormatError;
+use atoll_topology::{Bytes, IdSet, Source, nearest_name};
+
+/// Largest size, of memory or of a cache, and largest count: beyond any machine, and far from where
+/// sums overflow.
+const NUMBER_MAX: u64 = 1 << 60;
+/// Longest text; nobody's model name or origin is longer, and texts are copied.
+const TEXT_MAX: usize = 1024;
+
+/// The file's name and text, from which every error takes its line.
+#[derive(Clone, Copy)]
+pub(super) struct Document<'a> {
+    pub(super) file: &'a str,
+    pub(super) text: &'a str,
+}
+
+impl Document<'_> {
+    /// An error at a byte of the text.
+    pub(super) fn fail(
+        &self,
+        at: usize,
+        found: impl Into<String>,
+        expected: impl Into<String>,
+    ) -> FormatError {
+        let before = &self.text.as_bytes()[..at.min(self.text.len())];
+        let line = 1 + before.iter().filter(|&&byte| byte == b'\n').count();
+        FormatError {
+            file: self.file.to_owned(),
+            line: Some(line),
+            found: found.into(),
+            expected: expected.into(),
+        }
+    }
+}
+
+/// A table of the document.
+#[derive(Clone, Copy)]
+pub(super) struct Table<'a> {
+    pub(super) document: Document<'a>,
+    /// Byte at which it starts.
+    pub(super) at: usize,
+    /// Its name in messages, such as `[[node]]`.
+    pub(super) name: &'a str,
+    entries: &'a DeTable<'a>,
+}
+
+impl<'a> Table<'a> {
+    /// The document's outermost table.
+    pub(super) fn top(document: Document<'a>, table: &'a Spanned<DeTable<'a>>) -> Self {
+        Self { document, at: 0, name: "the file", entries: table.get_ref() }
+    }
+
+    /// The item of that key.
+    pub(super) fn get(&self, key: &'static str) -> Option<Item<'a>> {
+        let value = self.entries.get(key)?;
+        Some(Item { document: self.document, key, value })
+    }
+
+    /// The item of that key, or an error that says what it should be.
+    pub(super) fn need(&self, key: &'static str, what: &str) -> Result<Item<'a>, FormatError> {
+        let missing = || self.fail(format!("{} has no '{key}'", self.name), what);
+        self.get(key).ok_or_else(missing)
+    }
+
+    /// Refuses keys other than these.
+    pub(super) fn keys(&self, known: &[&str]) -> Result<(), FormatError> {
+        let unknown = self.entries.keys().filter(|key| !known.contains(&key.get_ref().as_ref()));
+        let Some(key) = unknown.min_by_key(|key| key.span().start) else { return Ok(()) };
+        let found = format!("unknown key '{:.60}' in {}", key.get_ref(), self.name);
+        let expected = match nearest_name(key.get_ref(), known.iter().copied()) {
+            Some(near) => format!("'{near}', or another of {}", known.join(", ")),
+            None => format!("one of {}", known.join(", ")),
+        };
+        Err(self.document.fail(key.span().start, found, expected))
+    }
+
+    /// An error at the table's start.
+    pub(super) fn fail(
+        &self,
+        found: impl Into<String>,
+        expected: impl Into<String>,
+    ) -> FormatError {
+        self.document.fail(self.at, found, expected)
+    }
+
+    /// The tables of that key, in order: none, one (`[key]`) or several (`[[key]]`).
+    pub(super) fn tables(&self, key: &'static str) -> Result<Vec<Table<'a>>, FormatError> {
+        match self.get(key) {
+            None => Ok(Vec::new()),
+            Some(item) if matches!(item.value.get_ref(), DeValue::Table(_)) => {
+                Ok(vec![item.table()?])
+            }
+            Some(item) => item.items("tables")?.map(Item::table).collect(),
+        }
+    }
+}
+
+/// A value of the document and its key.
+#[derive(Clone, Copy)]
+pub(super) struct Item<'a> {
+    document: Document<'a>,
+    key: &'static str,
+    value: &'a Spanned<DeValue<'a>>,
+}
+
+impl<'a> Item<'a> {
+    /// An error about this value.
+    pub(super) fn wrong(&self, expected: impl Into<String>) -> FormatError {
+        let found = format!("{} is {}", self.key, shown(self.value.get_ref()));
+        self.document.fail(self.value.span().start, found, expected)
+    }
+
+    pub(super) fn text(self) -> Result<&'a str, FormatError> {
+        match self.value.get_ref() {
+            DeValue::String(text) if text.len() > TEXT_MAX => {
+                Err(self.wrong(format!("a text of at most {TEXT_MAX} bytes")))
+            }
+            DeValue::String(text) => Ok(text),
+            _ => Err(self.wrong("a text in quotes")),
+        }
+    }
+
+    /// A text of any length, which nobody keeps.
+    pub(super) fn prose(self) -> Result<&'a str, FormatError> {
+        match self.value.get_ref() {
+            DeValue::String(text) => Ok(text),
+            _ => Err(self.wrong("a text in quotes")),
+        }
+    }
+
+    /// Whether it is a text.
+    pub(super) fn is_text(&self) -> bool {
+        matches!(self.value.get_ref(), DeValue::String(_))
+    }
+
+    /// Whether it is a table.
+    pub(super) fn is_table(&self) -> bool {
+        matches!(self.value.get_ref(), DeValue::Table(_))
+    }
+
+    /// Whether it is a list whose first item is one too.
+    pub(super) fn is_nested(&self) -> bool {
+        let DeValue::Array(list) = self.value.get_ref() else { return false };
+        list.first().is_some_and(|first| matches!(first.get_ref(), DeValue::Array(_)))
+    }
+
+    /// A whole number from 0 to `max`.
+    pub(super) fn whole(self, max: u64) -> Result<u64, FormatError> {
+        let number = match self.value.get_ref() {
+            DeValue::Integer(digits) => u64::from_str_radix(digits.as_str(), digits.radix()).ok(),
+            _ => None,
+        };
+        let number = number.filter(|&number| number <= max);
+        number.ok_or_else(|| self.wrong(format!("a whole number from 0 to {max}")))
+    }
+
+    /// The same as a number of 32 bits.
+    pub(super) fn number(self, max: u32) -> Result<u32, FormatError> {
+        self.whole(u64::from(max)).map(|number| number as u32)
+    }
+
+    /// A whole number from 0 to a bound that no machine reaches.
+    pub(super) fn count(self) -> Result<u64, FormatError> {
+        self.whole(NUMBER_MAX)
+    }
+
+    /// A finite number, not below zero.
+    pub(super) fn figure(self) -> Result<f64, FormatError> {
+        let digits = match self.value.get_ref() {
+            DeValue::Float(digits) => digits.as_str(),
+            DeValue::Integer(digits) if digits.radix() == 10 => digits.as_str(),
+            _ => return Err(self.wrong("a number")),
+        };
+        let number = digits.parse::<f64>().ok();
+        let number = number.filter(|number| number.is_finite() && *number >= 0.0);
+        number.ok_or_else(|| self.wrong("a finite number, not below 0"))
+    }
+
+    /// A number of bytes, as a number or as text with a unit.
+    pub(super) fn size(self) -> Result<Bytes, FormatError> {
+        let size = match self.value.get_ref() {
+            DeValue::String(text) => values::size(text),
+            DeValue::Integer(_) => self.count().ok().map(Bytes),
+            _ => None,
+        };
+        let size = size.filter(|size| size.0 <= NUMBER_MAX);
+        let expected =
+            "a size such as \"24MiB\", \"32GiB\" or a number of bytes, at most \"1024PiB\"";
+        size.ok_or_else(|| self.wrong(expected))
+    }
+
+    /// A set of numbers: one number, or text in list notation.
+    pub(super) fn set<T>(self) -> Result<IdSet<T>, FormatError>
+    where
+        T: From<u32> + Into<u32> + Copy,
+    {
+        if self.is_text() {
+            return IdSet::parse(self.prose()?).map_err(|error| {
+                self.wrong(format!("a list such as \"0-3,8\" ({})", error.reason))
+            });
+        }
+        Ok([T::from(self.number(atoll_topology::SET_NUMBER_MAX)?)].into_iter().collect())
+    }
+
+    pub(super) fn source(self) -> Result<Source, FormatError> {
+        let names = || Source::ALL.map(Source::name).join(", ");
+        let wrong = || self.wrong(format!("one of {}", names()));
+        Source::named(self.text()?).ok_or_else(wrong)
+    }
+
+    /// A moment: RFC 3339 without quotes, or seconds since 1970.
+    pub(super) fn time(self) -> Result<SystemTime, FormatError> {
+        let time = match self.value.get_ref() {
+            DeValue::Datetime(moment) => values::time(moment),
+            DeValue::Integer(digits) => seconds(digits.as_str()),
+            _ => None,
+        };
+        time.ok_or_else(|| self.wrong("a time such as 2026-11-21T23:30:00Z, or seconds since 1970"))
+    }
+
+    pub(super) fn table(self) -> Result<Table<'a>, FormatError> {
+        match self.value.get_ref() {
+            DeValue::Table(entries) => Ok(Table {
+                document: self.document,
+                at: self.value.span().start,
+                name: self.key,
+                entries,
+            }),
+            _ => Err(self.wrong("a table")),
+        }
+    }
+
+    /// The items of a list.
+    pub(super) fn items(
+        self,
+        what: &str,
+    ) -> Result<impl ExactSizeIterator<Item = Item<'a>>, FormatError> {
+        let Self { document, key, value } = self;
+        match value.get_ref() {
+            DeValue::Array(list) => Ok(list.iter().map(move |value| Item { document, key, value })),
+            _ => Err(self.wrong(format!("a list of {what}"))),
+        }
+    }
+}
+
+fn seconds(digits: &str) -> Option<SystemTime> {
+    let seconds: i64 = digits.parse().ok()?;
+    let distance = Duration::from_secs(seconds.unsigned_abs());
+    match seconds < 0 {
+        true => SystemTime::UNIX_EPOCH.checked_sub(distance),
+        false => SystemTime::UNIX_EPOCH.checked_add(distance),
+    }
+}
+
+/// A value as a message shows it.
+fn shown(value: &DeValue<'_>) -> String {
+    match value {
+        DeValue::String(text) => format!("\"{:.60}\"", text.escape_debug().to_string()),
+        DeValue::Integer(digits) => format!("{:.60}", digits.to_string()),
+        DeValue::Float(digits) => format!("{:.60}", digits.as_str()),
+        DeValue::Boolean(flag) => flag.to_string(),
+        DeValue::Datetime(moment) => moment.to_string(),
+        DeValue::Array(list) => format!("a list of {}", list.len()),
+        DeValue::Table(_) => "a table".to_owned(),
+    }
+}

@@ -1,0 +1,264 @@
+//! From a machine's groups of cpus to a tree: package ⊃ node ⊃ caches ⊃ core ⊃ cpu as far as they nest.
+//!
+//! Nodes, domains and cores nest by construction. A package or a cache that cuts one of them, which
+//! odd firmware and emulators describe, has no place in hwloc's tree and is told apart as loose. A
+//! domain has an object of its own only where no cache of the tree tells it.
+
+use std::collections::{BTreeMap, HashMap};
+
+use atoll_topology::{
+    Cache, CacheKind, Core, CpuId, CpuSet, Domain, Machine, Node, NodeId, Package,
+};
+
+/// What an object of the tree stands for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum What<'a> {
+    Machine,
+    Package(&'a Package),
+    /// Around the cpus of a node.
+    Group,
+    Cache(&'a Cache),
+    /// A last-level cache that only its domain tells of.
+    DomainCache(&'a Domain),
+    /// A domain whose cache hwloc has no object for.
+    Domain(&'a Domain),
+    Core(&'a Core),
+    Cpu(CpuId),
+}
+
+/// An object of the tree.
+#[derive(Debug)]
+pub(super) struct Piece<'a> {
+    pub(super) what: What<'a>,
+    pub(super) cpus: CpuSet,
+    /// Indexes of the objects in it, ordered by smallest cpu.
+    pub(super) children: Vec<usize>,
+    /// Nodes whose memory hangs here.
+    pub(super) nodes: Vec<&'a Node>,
+}
+
+/// The tree, and what does not fit into it.
+#[derive(Debug)]
+pub(super) struct Nest<'a> {
+    /// The first is the machine.
+    pub(super) pieces: Vec<Piece<'a>>,
+    pub(super) loose_packages: Vec<&'a Package>,
+    pub(super) loose_caches: Vec<&'a Cache>,
+}
+
+impl<'a> Nest<'a> {
+    /// The tree of a machine.
+    pub(super) fn of(machine: &'a Machine) -> Self {
+        let mut family = Family::new(machine);
+        family.add_nodes_domains_cores();
+        let loose_packages = family.add_packages();
+        let loose_caches = family.add_caches();
+        family.settle_domains();
+        let pieces = tree(machine, family.sets);
+        Self { pieces, loose_packages, loose_caches }
+    }
+}
+
+/// Sets of cpus of which any two are apart or one in the other.
+struct Family<'a> {
+    machine: &'a Machine,
+    sets: Vec<(What<'a>, CpuSet)>,
+    /// For each cpu the sets that hold it.
+    around: BTreeMap<CpuId, Vec<usize>>,
+    /// Caches in the family, by the cpus that read data from them.
+    last_level: HashMap<CpuId, &'a Cache>,
+}
+
+impl<'a> Family<'a> {
+    fn new(machine: &'a Machine) -> Self {
+        let around = machine.cpus.iter().map(|cpu| (cpu.id, Vec::new())).collect();
+        Self { machine, sets: Vec::new(), around, last_level: HashMap::new() }
+    }
+
+    /// Takes a set in if it cuts none that is there; tells whether it did.
+    fn add(&mut self, what: What<'a>, cpus: &CpuSet) -> bool {
+        let mut common: HashMap<usize, usize> = HashMap::new();
+        for cpu in cpus.iter() {
+            let Some(sets) = self.around.get(&cpu) else { return false };
+            for &set in sets {
+                *common.entry(set).or_default() += 1;
+            }
+        }
+        let cuts = |(&set, &count): (&usize, &usize)| {
+            count != cpus.len() && count != self.sets[set].1.len()
+        };
+        if cpus.is_empty() || common.iter().any(cuts) {
+            return false;
+        }
+        for cpu in cpus.iter() {
+            self.around.entry(cpu).or_default().push(self.sets.len());
+        }
+        self.sets.push((what, cpus.clone()));
+        true
+    }
+
+    fn add_nodes_domains_cores(&mut self) {
+        for node in &self.machine.nodes {
+            self.add(What::Group, &node.cpus);
+        }
+        for domain in &self.machine.domains {
+            self.add(What::Domain(domain), &domain.cpus);
+        }
+        for core in &self.machine.cores {
+            self.add(What::Core(core), &core.cpus);
+        }
+    }
+
+    fn add_packages(&mut self) -> Vec<&'a Package> {
+        let packages = self.machine.packages.iter();
+        packages.filter(|package| !self.add(What::Package(package), &package.cpus)).collect()
+    }
+
+    /// Adds the caches; those that share level, kind and smallest cpu with another are all loose, so
+    /// that their order survives.
+    fn add_caches(&mut self) -> Vec<&'a Cache> {
+        let key = |cache: &Cache| (cache.level, cache.kind, cache.cpus.first());
+        let mut counts = HashMap::new();
+        for cache in &self.machine.caches {
+            *counts.entry(key(cache)).or_insert(0) += 1;
+        }
+        let mut loose = Vec::new();
+        for cache in &self.machine.caches {
+            if counts[&key(cache)] > 1 || !is_plain(cache) || !self.add_cache(cache) {
+                loose.push(cache);
+            }
+        }
+        loose
+    }
+
+    fn add_cache(&mut self, cache: &'a Cache) -> bool {
+        let added = self.add(What::Cache(cache), &cache.cpus);
+        if added && cache.kind != CacheKind::Instruction {
+            for cpu in cache.cpus.iter() {
+                let last = self.last_level.entry(cpu).or_insert(cache);
+                if cache.level > last.level {
+                    *last = cache;
+                }
+            }
+        }
+        added
+    }
+
+    /// Drops the domains that the caches tell, and gives the others a cache where hwloc has one.
+    fn settle_domains(&mut self) {
+        let sets = std::mem::take(&mut self.sets);
+        let settle = |(what, cpus)| match what {
+            What::Domain(domain) if self.is_told(domain) => None,
+            What::Domain(domain) if self.may_be_cache(domain) => {
+                Some((What::DomainCache(domain), cpus))
+            }
+            _ => Some((what, cpus)),
+        };
+        self.sets = sets.into_iter().filter_map(settle).collect();
+    }
+
+    fn node_cpus(&self, node: NodeId) -> &'a CpuSet {
+        static NONE: std::sync::LazyLock<CpuSet> = std::sync::LazyLock::new(CpuSet::new);
+        self.machine.node(node).map_or(&*NONE, |node| &node.cpus)
+    }
+
+    /// Whether a reader finds the domain from the caches of the tree: see `read`.
+    fn is_told(&self, domain: &Domain) -> bool {
+        let node = self.node_cpus(domain.node);
+        let Some(cache) = domain.cpus.first().and_then(|cpu| self.last_level.get(&cpu)) else {
+            let alone = node.iter().filter(|cpu| !self.last_level.contains_key(cpu)).count();
+            return (domain.cache_level, domain.cache) == (None, None)
+                && domain.cpus.iter().all(|cpu| !self.last_level.contains_key(&cpu))
+                && alone == domain.cpus.len();
+        };
+        let is_last =
+            |cpu| self.last_level.get(&cpu).is_some_and(|last| std::ptr::eq(*last, *cache));
+        domain.cache_level == Some(cache.level)
+            && domain.cache == cache.size
+            && domain.cpus.iter().all(is_last)
+            && node.iter().filter(|&cpu| is_last(cpu)).count() == domain.cpus.len()
+    }
+
+    /// Whether hwloc can have a cache for the domain beside those that the tree has.
+    fn may_be_cache(&self, domain: &Domain) -> bool {
+        let level = domain.cache_level.unwrap_or_default();
+        let same = |cache: &&Cache| cache.level == level && cache.cpus == domain.cpus;
+        (1..=5).contains(&level)
+            && domain.cache.is_none_or(|size| size.0 > 0)
+            && !self.machine.caches.iter().any(|cache| same(&cache))
+    }
+}
+
+/// Whether hwloc has an object for such a cache, in which every value means the same as here.
+fn is_plain(cache: &Cache) -> bool {
+    let levels = if cache.kind == CacheKind::Instruction { 1..=3 } else { 1..=5 };
+    levels.contains(&cache.level)
+        && cache.size.is_none_or(|size| size.0 > 0)
+        && cache.line.is_none_or(|line| line.0 > 0)
+        && cache.ways.is_none_or(|ways| ways <= i32::MAX as u32)
+}
+
+/// Hangs the sets into one another and the nodes into them.
+fn tree<'a>(machine: &'a Machine, mut sets: Vec<(What<'a>, CpuSet)>) -> Vec<Piece<'a>> {
+    let all: CpuSet = machine.cpus.iter().map(|cpu| cpu.id).collect();
+    let packages: Vec<CpuSet> = sets
+        .iter()
+        .filter(|(what, _)| matches!(what, What::Package(_)))
+        .map(|(_, cpus)| cpus.clone())
+        .collect();
+    sets.retain(|(what, cpus)| {
+        !matches!(what, What::Group) || (*cpus != all && !packages.contains(cpus))
+    });
+    sets.extend(all.iter().map(|cpu| (What::Cpu(cpu), CpuSet::from_iter([cpu]))));
+    sets.sort_by_key(|(what, cpus)| (std::cmp::Reverse(cpus.len()), rank(what), cpus.first()));
+    let mut innermost: HashMap<CpuId, usize> = all.iter().map(|cpu| (cpu, 0)).collect();
+    let mut pieces = vec![piece(What::Machine, all)];
+    for (what, cpus) in sets {
+        let index = pieces.len();
+        let parent = cpus.first().and_then(|cpu| innermost.get(&cpu)).copied().unwrap_or_default();
+        innermost.extend(cpus.iter().map(|cpu| (cpu, index)));
+        pieces[parent].children.push(index);
+        pieces.push(piece(what, cpus));
+    }
+    for index in 0..pieces.len() {
+        let mut children = std::mem::take(&mut pieces[index].children);
+        children.sort_by_key(|&child| pieces[child].cpus.first());
+        pieces[index].children = children;
+    }
+    hang_nodes(machine, &mut pieces);
+    pieces
+}
+
+fn piece(what: What<'_>, cpus: CpuSet) -> Piece<'_> {
+    Piece { what, cpus, children: Vec::new(), nodes: Vec::new() }
+}
+
+/// Memory of a node hangs at the package or group that has its cpus, or else at the machine.
+fn hang_nodes<'a>(machine: &'a Machine, pieces: &mut [Piece<'a>]) {
+    let holders: HashMap<Option<CpuId>, usize> = pieces
+        .iter()
+        .enumerate()
+        .filter(|(_, piece)| matches!(piece.what, What::Package(_) | What::Group))
+        .filter(|(_, piece)| machine.nodes.iter().any(|node| node.cpus == piece.cpus))
+        .map(|(index, piece)| (piece.cpus.first(), index))
+        .collect();
+    for node in &machine.nodes {
+        let holder = holders.get(&node.cpus.first()).copied().unwrap_or_default();
+        pieces[holder].nodes.push(node);
+    }
+}
+
+/// Which of two objects with the same cpus is the outer one.
+fn rank(what: &What<'_>) -> u32 {
+    let cache = |level: u32, kind| 30 - 2 * level + u32::from(kind == CacheKind::Instruction);
+    match what {
+        What::Machine => 0,
+        What::Group => 1,
+        What::Package(_) => 2,
+        What::Domain(_) => 3,
+        What::Cache(found) => cache(found.level, found.kind),
+        What::DomainCache(domain) => cache(domain.cache_level.unwrap_or(1), CacheKind::Unified),
+        What::Core(_) => 40,
+        What::Cpu(_) => 41,
+    }
+}

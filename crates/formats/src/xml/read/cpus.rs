@@ -1,0 +1,142 @@
+//! Cpus with their packages, cores and caches, from the objects around each PU.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::{Reading, size};
+use crate::xml::document::{Kind, Object};
+use crate::xml::infos::{self, Fields};
+use crate::xml::scan::Place;
+use crate::{FormatError, NAMED_CPUS_MAX};
+use atoll_topology::assemble::{CachePart, CpuPart};
+use atoll_topology::{Bytes, Cache, CacheKind, CpuId, CpuSet, PackageId};
+
+impl Reading<'_> {
+    pub(super) fn cpu_parts(
+        &self,
+        packages: &HashMap<CpuId, PackageId>,
+    ) -> Result<Vec<CpuPart>, FormatError> {
+        let part = |(&id, &object): (&CpuId, &usize)| {
+            let node = self.home[&id];
+            let around = || self.document.around(object);
+            let core = around().find(|(_, object)| object.kind == Kind::Core);
+            let package = around().find(|(_, object)| object.kind == Kind::Package);
+            let package = package
+                .map(|(index, object)| PackageId(object.os_index.unwrap_or(index as u32)))
+                .or_else(|| packages.get(&id).copied());
+            Ok(CpuPart {
+                id,
+                package: package.unwrap_or(PackageId(node.0)),
+                node,
+                core: core.map_or(id, |(index, _)| self.below[&index][0]),
+                cache: self.cache_part(object)?,
+            })
+        };
+        self.cpus.iter().map(part).collect()
+    }
+
+    /// The cpu's share of its last-level cache, or of the domain that the file marks.
+    fn cache_part(&self, cpu: usize) -> Result<CachePart, FormatError> {
+        let around = || self.document.around(cpu);
+        if let Some((index, object)) = around().find(|(_, object)| object.is_domain) {
+            return domain_part(object, self.below[&index][0]);
+        }
+        let data = around().filter_map(|(index, object)| match object.kind {
+            Kind::Cache { level, kind } if kind != CacheKind::Instruction => Some((level, index)),
+            _ => None,
+        });
+        Ok(match data.max() {
+            Some((level, index)) => CachePart {
+                leader: self.below[&index][0],
+                level: Some(level),
+                size: size(self.document.objects[index].cache_size),
+            },
+            // No cpu: all of the node's cpus without a cache.
+            None => CachePart { leader: CpuId(u32::MAX), level: None, size: None },
+        })
+    }
+
+    pub(super) fn caches(&self) -> Result<Vec<Cache>, FormatError> {
+        let mut caches = Vec::new();
+        let mut named = Named::default();
+        for (&index, cpus) in &self.below {
+            let object = &self.document.objects[index];
+            if let Kind::Cache { level, kind } = object.kind
+                && !object.is_domain
+            {
+                let cpus = cpus.iter().copied().collect();
+                let ways = match object.cache_ways {
+                    0 => None,
+                    ways => Some(ways.max(0) as u32),
+                };
+                let (bytes, line) = (size(object.cache_size), size(object.cache_line));
+                caches.push(Cache { level, kind, cpus, size: bytes, line, ways });
+            }
+        }
+        for info in self.infos("atoll.cache") {
+            let cache = infos::read_cache(info)?;
+            named.add(&cache.cpus, info.place)?;
+            caches.push(cache);
+        }
+        Ok(caches)
+    }
+
+    /// Packages of cpus that are no objects of the tree; their models go into `models`.
+    pub(super) fn loose_packages(
+        &self,
+        models: &mut BTreeMap<PackageId, String>,
+    ) -> Result<HashMap<CpuId, PackageId>, FormatError> {
+        let mut packages = HashMap::new();
+        let mut named = Named::default();
+        for info in self.infos("atoll.package") {
+            let fields = Fields::parse(info, "model")?;
+            let id = PackageId(fields.need_parsed("id")?);
+            let cpus = fields.parsed("cpus", CpuSet::parse(fields.need("cpus")?).ok())?;
+            named.add(&cpus, info.place)?;
+            packages.extend(cpus.iter().map(|cpu| (cpu, id)));
+            if fields.text("model").is_some() {
+                models.insert(id, fields.free_text("model")?);
+            }
+        }
+        Ok(packages)
+    }
+
+    /// Models of the packages of the tree.
+    pub(super) fn models(&self, models: &mut BTreeMap<PackageId, String>) {
+        for (index, object) in self.document.objects.iter().enumerate() {
+            let info = |name| object.infos.iter().find(|info| info.name == name);
+            let exact = info("atoll.model").and_then(|info| infos::unescape(&info.value));
+            let model = exact.or_else(|| info("CPUModel").map(|info| info.value.clone()));
+            if object.kind == Kind::Package
+                && let Some(model) = model
+            {
+                models.insert(PackageId(object.os_index.unwrap_or(index as u32)), model);
+            }
+        }
+    }
+}
+
+/// Counts the cpus that infos name.
+#[derive(Default)]
+struct Named(usize);
+
+impl Named {
+    fn add(&mut self, cpus: &CpuSet, place: Place<'_>) -> Result<(), FormatError> {
+        self.0 += cpus.len();
+        match self.0 > NAMED_CPUS_MAX {
+            true => Err(place.fail("too many cpus in infos", format!("at most {NAMED_CPUS_MAX}"))),
+            false => Ok(()),
+        }
+    }
+}
+
+/// The domain that an object is marked as.
+fn domain_part(object: &Object<'_>, leader: CpuId) -> Result<CachePart, FormatError> {
+    if let Kind::Cache { level, .. } = object.kind {
+        return Ok(CachePart { leader, level: Some(level), size: size(object.cache_size) });
+    }
+    let Some(info) = object.infos.iter().find(|info| info.name == "atoll.domain") else {
+        return Ok(CachePart { leader, level: None, size: None });
+    };
+    let fields = Fields::parse(info, "")?;
+    Ok(CachePart { leader, level: fields.get("level")?, size: fields.get("size")?.map(Bytes) })
+}

@@ -1,0 +1,103 @@
+//! Facts: those of ours, or what the memory attributes of a file of hwloc tell.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::rc::Rc;
+
+use super::Reading;
+use crate::xml::document::AttributeValue;
+use crate::xml::facts::{self, ATTRIBUTES};
+use crate::{FormatError, mask};
+use atoll_topology::{CpuSet, Fact, NodeId, Subject};
+
+/// Most figures that the memory attributes of a file give: one for each pair of 1,024 nodes.
+const FIGURES_MAX: usize = 1 << 20;
+
+impl Reading<'_> {
+    /// Facts of ours where the file has our infos, and of the memory attributes where not.
+    pub(super) fn facts(&self) -> Result<Vec<Fact>, FormatError> {
+        match self.info("atoll.sources") {
+            Some(_) => self.infos("atoll.fact").map(facts::read).collect(),
+            None => self.figures(),
+        }
+    }
+
+    /// Facts of the memory attributes; of two that say the same of a path, the first attribute's.
+    fn figures(&self) -> Result<Vec<Fact>, FormatError> {
+        let targets: HashMap<u64, NodeId> = self
+            .nodes
+            .iter()
+            .filter_map(|(&node, &object)| Some((self.document.objects[object].gp_index?, node)))
+            .collect();
+        let mut initiators = Initiators::of(self);
+        let mut values: Vec<&AttributeValue<'_>> = self.document.attributes.iter().collect();
+        values.sort_by_key(|value| value.attribute);
+        let mut known = BTreeSet::new();
+        let mut facts = Vec::new();
+        let mut figures = 0;
+        for value in values {
+            let target = value.target.and_then(|index| targets.get(&index));
+            let Some(&to) = target else { continue };
+            let attribute = &ATTRIBUTES[value.attribute];
+            let nodes = initiators.nodes(value)?;
+            figures += nodes.len();
+            if figures > FIGURES_MAX {
+                let expected = format!("at most {FIGURES_MAX} of paths");
+                return Err(value.place.fail("more figures", expected));
+            }
+            for &from in nodes.iter() {
+                let subject = Subject::Path { from, to };
+                if known.insert((attribute.quantity, subject)) {
+                    facts.push(attribute.fact(value, subject));
+                }
+            }
+        }
+        Ok(facts)
+    }
+
+    fn cpus_by_node(&self) -> BTreeMap<NodeId, CpuSet> {
+        let mut nodes: BTreeMap<NodeId, CpuSet> = BTreeMap::new();
+        for cpu in self.cpus.keys() {
+            nodes.entry(self.home[cpu]).or_default().insert(*cpu);
+        }
+        nodes
+    }
+}
+
+/// Whose accesses values tell of.
+struct Initiators<'a> {
+    cpus: BTreeMap<NodeId, CpuSet>,
+    /// Cpus of the objects, as masks, by `gp_index`.
+    objects: HashMap<u64, &'a str>,
+    /// Nodes within the cpus of objects that were asked for.
+    known: HashMap<u64, Rc<[NodeId]>>,
+}
+
+impl<'a> Initiators<'a> {
+    fn of(reading: &Reading<'a>) -> Self {
+        let objects = reading.document.objects.iter().rev();
+        let objects = objects.filter_map(|o| Some((o.gp_index?, o.cpuset.as_deref()?))).collect();
+        Self { cpus: reading.cpus_by_node(), objects, known: HashMap::new() }
+    }
+
+    /// Nodes all of whose cpus make the accesses that a value tells of.
+    fn nodes(&mut self, value: &AttributeValue<'_>) -> Result<Rc<[NodeId]>, FormatError> {
+        if let Some(mask) = &value.initiator_cpuset {
+            return self.within(mask, value);
+        }
+        let object = value.initiator_gp_index.and_then(|i| Some((i, *self.objects.get(&i)?)));
+        let Some((index, mask)) = object else { return Ok([].into()) };
+        if let Some(nodes) = self.known.get(&index) {
+            return Ok(nodes.clone());
+        }
+        let nodes = self.within(mask, value)?;
+        self.known.insert(index, nodes.clone());
+        Ok(nodes)
+    }
+
+    fn within(&self, mask: &str, value: &AttributeValue<'_>) -> Result<Rc<[NodeId]>, FormatError> {
+        let set: CpuSet =
+            mask::parse(mask).ok_or_else(|| value.place.fail_at(mask, mask::EXPECTED))?;
+        let within = self.cpus.iter().filter(|(_, cpus)| cpus.is_subset(&set));
+        Ok(within.map(|(&node, _)| node).collect())
+    }
+}

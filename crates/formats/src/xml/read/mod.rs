@@ -1,0 +1,367 @@
+//! From objects to a machine.
+//!
+//! A cpu's package, core and caches are the objects around its PU; its node is the NUMANode with the
+//! fewest cpus that has it (memory of another kind beside it, such as HBM, counts as a node without
+//! cpus); its domain is what shares the outermost data cache on that node. PUs and nodes that the file
+//! has but does not allow are hidden.
+
+mod cpus;
+mod distances;
+mod figures;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use crate::xml::document::{Document, Info, Kind, Object};
+use crate::xml::infos::{self, Fields};
+use crate::xml::scan::Place;
+use crate::{FormatError, mask};
+use atoll_topology::assemble::{self, NodePart, Parts};
+use atoll_topology::{
+    Bytes, CPUS_MAX, CpuId, CpuSet, Hidden, HugePages, IdSet, Knowledge, Limits, Link, LinkId,
+    NODES_MAX, NodeId, NodeSet, Source, Subject,
+};
+use atoll_topology::{HUGE_PAGE_SIZE, PAGE_SIZE};
+
+/// The knowledge that a file holds.
+pub(super) fn knowledge(document: &Document<'_>) -> Result<Knowledge, FormatError> {
+    let reading = Reading::of(document)?;
+    let machine = assemble::machine(reading.parts()?);
+    Ok(present(Knowledge { machine, facts: reading.facts()? }))
+}
+
+/// Without links and facts about what is not there: `lstopo --restrict` cuts a machine and leaves its
+/// infos as they are.
+fn present(mut known: Knowledge) -> Knowledge {
+    let machine = &mut known.machine;
+    let is_there = |link: &Link| machine.has(Subject::Path { from: link.a, to: link.b });
+    let kept: Vec<Link> = machine.links.iter().filter(|link| is_there(link)).cloned().collect();
+    let numbers: HashMap<LinkId, LinkId> =
+        kept.iter().zip(0..).map(|(link, number)| (link.id, LinkId(number))).collect();
+    machine.links = kept.into_iter().map(|link| Link { id: numbers[&link.id], ..link }).collect();
+    known.facts.retain_mut(|fact| {
+        if let Subject::Link(id) = &mut fact.subject {
+            return numbers.get(id).is_some_and(|number| {
+                *id = *number;
+                true
+            });
+        }
+        known.machine.has_or_hides(fact.subject)
+    });
+    known
+}
+
+/// Objects by what is asked of them.
+struct Reading<'a> {
+    document: &'a Document<'a>,
+    /// PUs that may be used.
+    cpus: BTreeMap<CpuId, usize>,
+    /// All NUMANodes.
+    nodes: BTreeMap<NodeId, usize>,
+    /// Nodes that only their cpus tell of.
+    absent: BTreeSet<NodeId>,
+    home: HashMap<CpuId, NodeId>,
+    /// Usable cpus below each cache and core.
+    below: BTreeMap<usize, Vec<CpuId>>,
+    hidden: Hidden,
+}
+
+impl<'a> Reading<'a> {
+    fn of(document: &'a Document<'a>) -> Result<Self, FormatError> {
+        let mut cpus = BTreeMap::new();
+        let mut reading = Self {
+            document,
+            cpus: BTreeMap::new(),
+            nodes: BTreeMap::new(),
+            absent: BTreeSet::new(),
+            home: HashMap::new(),
+            below: BTreeMap::new(),
+            hidden: Hidden::default(),
+        };
+        for (index, object) in document.objects.iter().enumerate() {
+            match object.kind {
+                Kind::Pu => number(object, index, CPUS_MAX, &mut cpus)?,
+                Kind::Node => number(object, index, NODES_MAX, &mut reading.nodes)?,
+                _ => {}
+            }
+        }
+        reading.allow(cpus)?;
+        reading.find_homes()?;
+        reading.find_below();
+        Ok(reading)
+    }
+
+    fn machine(&self) -> &'a Object<'a> {
+        &self.document.objects[0]
+    }
+
+    /// Infos of the machine and of the file, by name.
+    fn infos(&self, name: &str) -> impl Iterator<Item = &'a Info<'a>> {
+        let all = self.machine().infos.iter().chain(&self.document.infos);
+        all.filter(move |info| info.name == name)
+    }
+
+    fn info(&self, name: &str) -> Option<&'a Info<'a>> {
+        self.infos(name).next()
+    }
+
+    /// Parts what may be used from what is hidden.
+    fn allow(&mut self, cpus: BTreeMap<CpuId, usize>) -> Result<(), FormatError> {
+        let place = self.machine().place;
+        let allowed_cpus: Option<CpuSet> = allowed(&self.document.allowed_cpuset, place)?;
+        let allowed_nodes: Option<NodeSet> = allowed(&self.document.allowed_nodeset, place)?;
+        for (cpu, object) in cpus {
+            if allowed_cpus.as_ref().is_none_or(|allowed| allowed.contains(cpu)) {
+                self.cpus.insert(cpu, object);
+            } else {
+                self.hidden.cpus.insert(cpu);
+            }
+        }
+        let is_hidden =
+            |&node: &NodeId| allowed_nodes.as_ref().is_some_and(|allowed| !allowed.contains(node));
+        self.hidden.nodes = self.nodes.keys().copied().filter(is_hidden).collect();
+        if let Some(info) = self.info("atoll.hidden_cpus") {
+            self.hidden.cpus = self.hidden.cpus.union(&list(info)?);
+        }
+        if let Some(info) = self.info("atoll.hidden_nodes") {
+            self.hidden.nodes = self.hidden.nodes.union(&list(info)?);
+        }
+        match self.cpus.is_empty() {
+            true => {
+                Err(place.fail("no PU that is allowed", "<object type=\"PU\" os_index=\"0\" …>"))
+            }
+            false => Ok(()),
+        }
+    }
+
+    fn find_homes(&mut self) -> Result<(), FormatError> {
+        let mut claims: Vec<(CpuSet, NodeId)> = Vec::new();
+        for (&node, &object) in &self.nodes {
+            let object = &self.document.objects[object];
+            let text = object.cpuset.as_deref();
+            let cpus = text.and_then(mask::parse).ok_or_else(|| {
+                let found = format!("a NUMANode with cpuset '{:.40}'", text.unwrap_or_default());
+                object.place.fail(found, mask::EXPECTED)
+            })?;
+            if !object.infos.iter().any(|info| info.name == "atoll.cpus" && info.value == "none") {
+                claims.push((cpus, node));
+            }
+        }
+        claims.sort_by_key(|(cpus, node)| (cpus.len(), *node));
+        for (cpus, node) in claims {
+            for cpu in cpus.iter() {
+                self.home.entry(cpu).or_insert(node);
+            }
+        }
+        for (&cpu, &object) in &self.cpus {
+            if !self.home.contains_key(&cpu) {
+                let object = &self.document.objects[object];
+                let fail = || {
+                    let found = format!("PU {cpu}, which no NUMANode has");
+                    object.place.fail(found, "a NUMANode with it in its cpuset")
+                };
+                self.home.insert(cpu, Self::home_of(object).ok_or_else(fail)?);
+            }
+        }
+        self.hide_absent_nodes()
+    }
+
+    /// Nodes of usable cpus that are no objects: their memory is not allowed.
+    fn hide_absent_nodes(&mut self) -> Result<(), FormatError> {
+        let homes = self.cpus.keys().map(|cpu| self.home[cpu]);
+        let absent: BTreeSet<NodeId> =
+            homes.filter(|node| !self.nodes.contains_key(node)).collect();
+        if self.nodes.len() + absent.len() > NODES_MAX as usize {
+            let expected = format!("at most {NODES_MAX}");
+            return Err(self.machine().place.fail("more nodes", expected));
+        }
+        self.hidden.nodes = self.hidden.nodes.union(&absent.iter().copied().collect());
+        self.absent = absent;
+        Ok(())
+    }
+
+    /// The first node in a PU's own nodeset; where that is empty, a node whose memory is not allowed
+    /// and which therefore is no object of the file.
+    fn home_of(object: &Object<'_>) -> Option<NodeId> {
+        let first = |text: &Option<String>| mask::parse(text.as_deref()?)?.first();
+        first(&object.nodeset).or_else(|| first(&object.complete_nodeset))
+    }
+
+    fn find_below(&mut self) {
+        for (&cpu, &object) in &self.cpus {
+            for (index, object) in self.document.around(object) {
+                if matches!(object.kind, Kind::Core | Kind::Cache { .. }) || object.is_domain {
+                    self.below.entry(index).or_default().push(cpu);
+                }
+            }
+        }
+    }
+
+    fn parts(&self) -> Result<Parts, FormatError> {
+        let (page_size, pages_source) = self.page_size()?;
+        let nodes = self.node_parts(page_size)?;
+        let caches = self.caches()?;
+        let sources = self.info("atoll.sources").map(|info| Fields::parse(info, "")).transpose()?;
+        let source = |name: &str, otherwise: Source| match &sources {
+            None => Ok(otherwise),
+            Some(fields) => fields.parsed(name, Source::named(fields.need(name)?)),
+        };
+        let told = |told: bool| if told { Source::Declared } else { Source::Assumed };
+        let ids: Vec<NodeId> = nodes.iter().map(|node| node.id).collect();
+        let (distances, distances_told) = self.distances(&ids)?;
+        let mut models = BTreeMap::new();
+        let packages = self.loose_packages(&mut models)?;
+        self.models(&mut models);
+        Ok(Parts {
+            name: self.name()?,
+            source: source("structure", Source::Declared)?,
+            nodes,
+            cpus: self.cpu_parts(&packages)?,
+            models,
+            memory_source: source("memory", Source::Declared)?,
+            caches_source: source("caches", told(!caches.is_empty()))?,
+            caches,
+            links: self.links()?,
+            links_source: source("links", Source::Assumed)?,
+            distances,
+            distances_source: source("distances", told(distances_told))?,
+            hidden: self.hidden.clone(),
+            limits: self.limits()?,
+            pages_source: source("pages", pages_source)?,
+            page_size,
+            huge_page_size: self.huge_page_size(sources.is_some())?,
+        })
+    }
+
+    fn name(&self) -> Result<String, FormatError> {
+        if let Some(info) = self.info("atoll.name") {
+            return infos::unescape(&info.value).ok_or_else(|| {
+                info.place.fail_at(&info.value, "text with '\\u{…}' for what is not ASCII")
+            });
+        }
+        let told = self.info("HostName").or_else(|| self.info("SyntheticDescription"));
+        let stem = std::path::Path::new(self.document.file).file_stem();
+        let stem = || stem.map_or("unnamed".into(), |stem| stem.to_string_lossy().into_owned());
+        Ok(told.map(|info| info.value.clone()).filter(|name| !name.is_empty()).unwrap_or_else(stem))
+    }
+
+    /// Size of a base page: the smallest that a node has, where nothing else is told.
+    fn page_size(&self) -> Result<(Bytes, Source), FormatError> {
+        if let Some(info) = self.info("atoll.page_size") {
+            return Ok((Bytes(whole(info)?), Source::Declared));
+        }
+        let pages = self.document.objects.iter().flat_map(|object| &object.pages);
+        let smallest = pages.map(|&(size, _)| size).min();
+        Ok(smallest.map_or((PAGE_SIZE, Source::Assumed), |size| (Bytes(size), Source::Declared)))
+    }
+
+    /// Without an info, a file of ours says that there are none, and any other says nothing.
+    fn huge_page_size(&self, ours: bool) -> Result<Option<Bytes>, FormatError> {
+        match self.info("atoll.huge_page_size") {
+            Some(info) => Ok(Some(Bytes(whole(info)?))),
+            None => Ok((!ours).then_some(HUGE_PAGE_SIZE)),
+        }
+    }
+
+    /// Nodes with cpus or with memory that may be used.
+    fn node_parts(&self, page_size: Bytes) -> Result<Vec<NodePart>, FormatError> {
+        let with_cpus: BTreeSet<NodeId> = self.cpus.keys().map(|cpu| self.home[cpu]).collect();
+        let none = Bytes(0);
+        let absent = |&id| NodePart { id, memory: none, memory_free: none, huge_pages: Vec::new() };
+        let mut parts: Vec<NodePart> = self.absent.iter().map(absent).collect();
+        for (&id, &object) in &self.nodes {
+            let object = &self.document.objects[object];
+            let usable = !self.hidden.nodes.contains(id);
+            let memory = Bytes(if usable { object.memory } else { 0 });
+            let free = object.infos.iter().find(|info| info.name == "atoll.memory_free");
+            let memory_free = free.map(whole).transpose()?.map_or(memory, Bytes);
+            if memory.0 > 0 || with_cpus.contains(&id) {
+                let huge_pages = huge_pages(object, page_size)?;
+                parts.push(NodePart { id, memory, memory_free, huge_pages });
+            }
+        }
+        parts.sort_by_key(|part| part.id);
+        Ok(parts)
+    }
+
+    fn links(&self) -> Result<Vec<atoll_topology::Link>, FormatError> {
+        let links = self.infos("atoll.link").zip(0..);
+        links.map(|(info, id)| infos::read_link(info, LinkId(id))).collect()
+    }
+
+    fn limits(&self) -> Result<Limits, FormatError> {
+        let memory = self.info("atoll.memory_limit").map(infos::read_memory_limit).transpose()?;
+        let cpu_time = self.info("atoll.cpu_limit").map(infos::read_cpu_limit).transpose()?;
+        Ok(Limits { memory, cpu_time })
+    }
+}
+
+impl<'a> Document<'a> {
+    /// The objects around one, from the inside out.
+    fn around(&self, object: usize) -> impl Iterator<Item = (usize, &Object<'a>)> {
+        let parents =
+            std::iter::successors(self.objects[object].parent, |&index| self.objects[index].parent);
+        parents.map(|index| (index, &self.objects[index]))
+    }
+}
+
+fn huge_pages(object: &Object<'_>, page_size: Bytes) -> Result<Vec<HugePages>, FormatError> {
+    let told: Vec<HugePages> = object
+        .infos
+        .iter()
+        .filter(|info| info.name == "atoll.huge_pages")
+        .map(infos::read_huge_pages)
+        .collect::<Result<_, _>>()?;
+    if !told.is_empty() {
+        return Ok(told);
+    }
+    let pools = object.pages.iter().filter(|(size, _)| *size != page_size.0);
+    // hwloc does not tell which are free.
+    let mut pools: Vec<HugePages> =
+        pools.map(|&(size, total)| HugePages { size: Bytes(size), total, free: total }).collect();
+    pools.sort_by_key(|pool| pool.size);
+    Ok(pools)
+}
+
+/// A size of which hwloc writes 0 where it is unknown.
+fn size(bytes: u64) -> Option<Bytes> {
+    (bytes > 0).then_some(Bytes(bytes))
+}
+
+/// Notes a PU or a NUMANode under its number.
+fn number<T: From<u32> + Ord>(
+    object: &Object<'_>,
+    index: usize,
+    max: u32,
+    numbers: &mut BTreeMap<T, usize>,
+) -> Result<(), FormatError> {
+    let expected = "a number of its own in 'os_index'";
+    let Some(number) = object.os_index else {
+        return Err(object.place.fail("a PU or NUMANode without a number", expected));
+    };
+    if numbers.insert(T::from(number), index).is_some() {
+        let found = format!("the number {number} a second time");
+        return Err(object.place.fail(found, expected));
+    }
+    if numbers.len() > max as usize {
+        return Err(object.place.fail("one PU or NUMANode more", format!("at most {max}")));
+    }
+    Ok(())
+}
+
+fn allowed<T: From<u32> + Into<u32> + Copy>(
+    text: &Option<String>,
+    place: Place<'_>,
+) -> Result<Option<IdSet<T>>, FormatError> {
+    let set = |text: &String| mask::parse(text).ok_or_else(|| place.fail_at(text, mask::EXPECTED));
+    text.as_ref().map(set).transpose()
+}
+
+fn list<T: From<u32> + Into<u32> + Copy>(info: &Info<'_>) -> Result<IdSet<T>, FormatError> {
+    IdSet::parse(&info.value).map_err(|error| info.place.fail(error.reason, "a list such as 0-3,8"))
+}
+
+fn whole(info: &Info<'_>) -> Result<u64, FormatError> {
+    let number = info.value.parse();
+    number
+        .map_err(|_| info.place.fail_at(&info.value, format!("a whole number in '{}'", info.name)))
+}

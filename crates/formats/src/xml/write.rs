@@ -1,0 +1,390 @@
+//! From knowledge to text, in the order in which hwloc writes: objects, distances, memory attributes.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+
+use super::facts::{self, ATTRIBUTES, Attribute};
+use super::infos::{self, escape};
+use super::nest::{Nest, Piece, What};
+use crate::mask;
+use atoll_topology::{
+    CacheKind, CpuSet, Domain, Fact, Knowledge, Machine, Node, NodeId, NodeSet, Package, Source,
+    Subject,
+};
+
+/// Values of a matrix in one element, as many as hwloc writes.
+const VALUES_PER_ELEMENT: usize = 10;
+
+/// Writes hwloc XML that [`parse`](super::parse) turns into the same knowledge.
+pub fn write(knowledge: &Knowledge) -> String {
+    let nest = Nest::of(&knowledge.machine);
+    let mut writer = Writer {
+        knowledge,
+        nest: &nest,
+        text: String::new(),
+        depth: 1,
+        index: 0,
+        node_index: HashMap::new(),
+        node_of: knowledge.machine.cpus.iter().map(|cpu| (cpu.id.0, cpu.node)).collect(),
+    };
+    writer.text.push_str("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+    writer.text.push_str("<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n<topology version=\"2.0\">\n");
+    writer.piece(&nest.pieces[0]);
+    writer.distances();
+    writer.attributes();
+    writer.text.push_str("</topology>\n");
+    writer.text
+}
+
+struct Writer<'a> {
+    knowledge: &'a Knowledge,
+    nest: &'a Nest<'a>,
+    text: String,
+    /// Elements around the next line.
+    depth: usize,
+    /// Last `gp_index` given.
+    index: u64,
+    /// `gp_index` of each node.
+    node_index: HashMap<NodeId, u64>,
+    node_of: HashMap<u32, NodeId>,
+}
+
+impl<'a> Writer<'a> {
+    fn machine(&self) -> &'a Machine {
+        &self.knowledge.machine
+    }
+
+    fn line(&mut self, line: &str) {
+        for _ in 0..self.depth {
+            self.text.push_str("  ");
+        }
+        self.text.push_str(line);
+        self.text.push('\n');
+    }
+
+    fn info(&mut self, name: &str, value: &str) {
+        self.line(&format!("<info name=\"{name}\" value=\"{}\"/>", quoted(value)));
+    }
+
+    /// An object and all in it. The tree is as deep as there are levels of caches, some ten.
+    fn piece(&mut self, piece: &Piece<'a>) {
+        let sets = self.sets(piece);
+        let what = self.what(piece.what);
+        self.index += 1;
+        self.line(&format!(
+            "<object {what} {sets} gp_index=\"{}\"{}>",
+            self.index,
+            extra(piece.what)
+        ));
+        self.depth += 1;
+        self.infos(piece.what);
+        for node in &piece.nodes {
+            self.node(node);
+        }
+        for &child in &piece.children {
+            self.piece(&self.nest.pieces[child]);
+        }
+        self.depth -= 1;
+        self.line("</object>");
+    }
+
+    /// Type and number.
+    fn what(&self, what: What<'_>) -> String {
+        match what {
+            What::Machine => "type=\"Machine\" os_index=\"0\"".to_owned(),
+            What::Package(package) => format!("type=\"Package\" os_index=\"{}\"", package.id),
+            What::Group | What::Domain(_) => "type=\"Group\"".to_owned(),
+            What::Cache(cache) if cache.kind == CacheKind::Instruction => {
+                format!("type=\"L{}iCache\"", cache.level)
+            }
+            What::Cache(cache) => format!("type=\"L{}Cache\"", cache.level),
+            What::DomainCache(domain) => {
+                format!("type=\"L{}Cache\"", domain.cache_level.unwrap_or_default())
+            }
+            What::Core(core) => format!("type=\"Core\" os_index=\"{}\"", core.id),
+            What::Cpu(cpu) => format!("type=\"PU\" os_index=\"{cpu}\""),
+        }
+    }
+
+    fn sets(&self, piece: &Piece<'_>) -> String {
+        if !matches!(piece.what, What::Machine) {
+            let homes = piece.cpus.iter().filter_map(|cpu| self.node_of.get(&cpu.0).copied());
+            return sets(&piece.cpus, &piece.cpus, &homes.collect(), None);
+        }
+        let machine = self.machine();
+        let nodes: NodeSet = machine.nodes.iter().map(|node| node.id).collect();
+        let cpus = piece.cpus.union(&machine.hidden.cpus);
+        sets(&piece.cpus, &cpus, &nodes, Some(&nodes.union(&machine.hidden.nodes)))
+    }
+
+    fn infos(&mut self, what: What<'_>) {
+        match what {
+            What::Machine => self.machine_infos(),
+            What::Package(Package { model: Some(model), .. }) => {
+                self.info("CPUModel", model);
+                if escape(model) != *model || model.is_empty() {
+                    self.info("atoll.model", &escape(model));
+                }
+            }
+            What::DomainCache(_) => self.info("atoll.domain", "cache"),
+            What::Domain(domain) => self.info("atoll.domain", &domain_fields(domain)),
+            _ => {}
+        }
+    }
+
+    fn machine_infos(&mut self) {
+        let machine = self.machine();
+        self.info("HostName", &machine.name);
+        self.info("atoll.name", &escape(&machine.name));
+        self.info("atoll.sources", &sources(machine));
+        self.info("atoll.page_size", &machine.page_size.0.to_string());
+        if let Some(size) = machine.huge_page_size {
+            self.info("atoll.huge_page_size", &size.0.to_string());
+        }
+        if !machine.hidden.cpus.is_empty() {
+            self.info("atoll.hidden_cpus", &machine.hidden.cpus.to_string());
+        }
+        if !machine.hidden.nodes.is_empty() {
+            self.info("atoll.hidden_nodes", &machine.hidden.nodes.to_string());
+        }
+        if let Some(limit) = &machine.limits.memory {
+            self.info("atoll.memory_limit", &infos::write_memory_limit(limit));
+        }
+        if let Some(limit) = &machine.limits.cpu_time {
+            self.info("atoll.cpu_limit", &infos::write_cpu_limit(limit));
+        }
+        if let [row] = &machine.distances[..] {
+            self.info("atoll.distance", &row.first().copied().unwrap_or_default().to_string());
+        }
+        self.lists();
+    }
+
+    fn lists(&mut self) {
+        for package in &self.nest.loose_packages {
+            self.info("atoll.package", &package_fields(package));
+        }
+        for cache in &self.nest.loose_caches {
+            self.info("atoll.cache", &infos::write_cache(cache));
+        }
+        for link in &self.machine().links {
+            self.info("atoll.link", &infos::write_link(link));
+        }
+        for fact in &self.knowledge.facts {
+            self.info("atoll.fact", &facts::write(fact));
+        }
+    }
+
+    fn node(&mut self, node: &Node) {
+        self.index += 1;
+        self.node_index.insert(node.id, self.index);
+        let sets = sets(&node.cpus, &node.cpus, &NodeSet::from_iter([node.id]), None);
+        self.line(&format!(
+            "<object type=\"NUMANode\" os_index=\"{}\" {sets} gp_index=\"{}\" local_memory=\"{}\">",
+            node.id, self.index, node.memory.0
+        ));
+        self.depth += 1;
+        self.pages(node);
+        if node.memory_free != node.memory {
+            self.info("atoll.memory_free", &node.memory_free.0.to_string());
+        }
+        if node.cpus.is_empty() {
+            self.info("atoll.cpus", "none");
+        }
+        for pages in &node.huge_pages {
+            self.info("atoll.huge_pages", &infos::write_huge_pages(pages));
+        }
+        self.depth -= 1;
+        self.line("</object>");
+    }
+
+    /// Pages of each size: the pools, and base pages for the rest.
+    fn pages(&mut self, node: &Node) {
+        let base = self.machine().page_size.0;
+        let pools = node.huge_pages.iter().filter(|pool| pool.size.0 > 0 && pool.size.0 != base);
+        let pools: Vec<(u64, u64)> = pools.map(|pool| (pool.size.0, pool.total)).collect();
+        let huge = pools.iter().map(|(size, count)| size.saturating_mul(*count));
+        let huge = huge.fold(0u64, u64::saturating_add);
+        if let Some(count) = node.memory.0.saturating_sub(huge).checked_div(base) {
+            self.line(&format!("<page_type size=\"{base}\" count=\"{count}\"/>"));
+        }
+        for (size, count) in pools {
+            self.line(&format!("<page_type size=\"{size}\" count=\"{count}\"/>"));
+        }
+    }
+
+    /// SLIT distances; hwloc has no matrix of one node.
+    fn distances(&mut self) {
+        let machine = self.machine();
+        let count = machine.nodes.len();
+        if count < 2 {
+            return;
+        }
+        // Kind: 4 for latency, 1 from the system or 2 from the user.
+        let kind = if machine.distances_source == Source::Discovered { 5 } else { 6 };
+        self.line(&format!(
+            "<distances2 type=\"NUMANode\" nbobjs=\"{count}\" kind=\"{kind}\" \
+             name=\"NUMALatency\" indexing=\"os\">"
+        ));
+        self.depth += 1;
+        let ids: Vec<u32> = machine.nodes.iter().map(|node| node.id.0).collect();
+        self.numbers("indexes", &ids);
+        self.numbers("u64values", &machine.distances.concat());
+        self.depth -= 1;
+        self.line("</distances2>");
+    }
+
+    fn numbers(&mut self, name: &str, numbers: &[u32]) {
+        for numbers in numbers.chunks(VALUES_PER_ELEMENT) {
+            let list =
+                numbers.iter().fold(String::new(), |list, number| format!("{list}{number} "));
+            self.line(&format!("<{name} length=\"{}\">{list}</{name}>", list.len()));
+        }
+    }
+
+    fn attributes(&mut self) {
+        for attribute in ATTRIBUTES.iter().take(3) {
+            let values: Vec<String> = self.paths(attribute);
+            if values.is_empty() {
+                continue;
+            }
+            let (name, flags) = (attribute.name, attribute.flags);
+            self.line(&format!("<memattr name=\"{name}\" flags=\"{flags}\">"));
+            self.depth += 1;
+            for value in values {
+                self.line(&value);
+            }
+            self.depth -= 1;
+            self.line("</memattr>");
+        }
+    }
+
+    /// Values of an attribute: for each path the most trusted fact without conditions.
+    fn paths(&self, attribute: &Attribute) -> Vec<String> {
+        let mut best: Vec<(NodeId, NodeId, &Fact)> = Vec::new();
+        for fact in &self.knowledge.facts {
+            if let Subject::Path { from, to } = fact.subject
+                && fact.quantity == attribute.quantity
+                && fact.conditions == Default::default()
+            {
+                best.push((from, to, fact));
+            }
+        }
+        best.sort_by_key(|&(from, to, fact)| (to, from, fact.source));
+        best.dedup_by_key(|&mut (from, to, _)| (to, from));
+        best.into_iter()
+            .filter_map(|(from, to, fact)| self.value(attribute, from, to, fact))
+            .collect()
+    }
+
+    fn value(
+        &self,
+        attribute: &Attribute,
+        from: NodeId,
+        to: NodeId,
+        fact: &Fact,
+    ) -> Option<String> {
+        let initiator = &self.machine().node(from)?.cpus;
+        let (target, value) = (self.node_index.get(&to)?, attribute.value_of(fact));
+        (!initiator.is_empty()).then(|| {
+            format!(
+                "<memattr_value target_obj_type=\"NUMANode\" target_obj_gp_index=\"{target}\" \
+                 value=\"{value}\" initiator_cpuset=\"{}\"/>",
+                mask::write(initiator)
+            )
+        })
+    }
+}
+
+/// The sets of an object; the machine also has those that are allowed.
+fn sets(cpus: &CpuSet, complete: &CpuSet, nodes: &NodeSet, machine: Option<&NodeSet>) -> String {
+    let (cpus, nodes) = (mask::write(cpus), mask::write(nodes));
+    let complete_nodes = machine.map_or_else(|| nodes.clone(), mask::write);
+    let complete = mask::write(complete);
+    let mut text = format!("cpuset=\"{cpus}\" complete_cpuset=\"{complete}\"");
+    if machine.is_some() {
+        let _ = write!(text, " allowed_cpuset=\"{cpus}\"");
+    }
+    let _ = write!(text, " nodeset=\"{nodes}\" complete_nodeset=\"{complete_nodes}\"");
+    if machine.is_some() {
+        let _ = write!(text, " allowed_nodeset=\"{nodes}\"");
+    }
+    text
+}
+
+/// Attributes that only some types have.
+fn extra(what: What<'_>) -> String {
+    let attributes = |level: u32, size: u64, line: u64, ways: i64, kind: u32| {
+        format!(
+            " cache_size=\"{size}\" depth=\"{level}\" cache_linesize=\"{line}\" \
+             cache_associativity=\"{ways}\" cache_type=\"{kind}\""
+        )
+    };
+    match what {
+        // hwloc's kind of a group that holds a node, and of one that the user wants kept.
+        What::Group => " kind=\"1001\" subkind=\"0\"".to_owned(),
+        What::Domain(_) => " kind=\"0\" subkind=\"0\" dont_merge=\"1\"".to_owned(),
+        What::DomainCache(domain) => {
+            let size = domain.cache.unwrap_or_default().0;
+            attributes(domain.cache_level.unwrap_or_default(), size, 0, 0, 0)
+        }
+        What::Cache(cache) => {
+            let ways = match cache.ways {
+                None => 0,
+                Some(0) => -1,
+                Some(ways) => i64::from(ways),
+            };
+            let kind = match cache.kind {
+                CacheKind::Unified => 0,
+                CacheKind::Data => 1,
+                CacheKind::Instruction => 2,
+            };
+            let size = cache.size.unwrap_or_default().0;
+            attributes(cache.level, size, cache.line.unwrap_or_default().0, ways, kind)
+        }
+        _ => String::new(),
+    }
+}
+
+fn sources(machine: &Machine) -> String {
+    [
+        ("structure", machine.source),
+        ("memory", machine.memory_source),
+        ("caches", machine.caches_source),
+        ("distances", machine.distances_source),
+        ("links", machine.links_source),
+        ("pages", machine.pages_source),
+    ]
+    .map(|(name, source)| format!("{name}={}", source.name()))
+    .join(" ")
+}
+
+fn domain_fields(domain: &Domain) -> String {
+    let level = domain.cache_level.map(|level| format!("level={level}"));
+    let size = domain.cache.map(|size| format!("size={}", size.0));
+    level.into_iter().chain(size).collect::<Vec<_>>().join(" ")
+}
+
+fn package_fields(package: &Package) -> String {
+    let model = package
+        .model
+        .as_ref()
+        .map_or_else(String::new, |model| format!(" model={}", escape(model)));
+    format!("id={} cpus={}{model}", package.id, package.cpus)
+}
+
+/// Text for an attribute's value. Characters that XML 1.0 cannot hold are left out.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => quoted.push_str("&amp;"),
+            '<' => quoted.push_str("&lt;"),
+            '>' => quoted.push_str("&gt;"),
+            '"' => quoted.push_str("&quot;"),
+            '\t' | '\n' | '\r' => drop(write!(quoted, "&#{};", u32::from(character))),
+            '\0'..='\x1f' | '\u{fffe}' | '\u{ffff}' => {}
+            _ => quoted.push(character),
+        }
+    }
+    quoted
+}

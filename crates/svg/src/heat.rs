@@ -1,0 +1,193 @@
+//! A matrix over nodes as a heat map, with its figures in the cells where they can be read.
+
+use std::collections::BTreeMap;
+
+use crate::canvas::{Area, Panel, Size, Type};
+use crate::palette::{self, Ramp};
+
+const TITLE: Type = Type::plain(13.0, palette::INK).bold();
+const SMALL: Type = Type::plain(10.0, palette::FAINT);
+/// Room above the cells: title, credit, column heads.
+const TOP: f64 = 58.0;
+const LEGEND: f64 = 34.0;
+const LEGEND_STEPS: u32 = 24;
+/// Shades of cells without figures.
+const SHADES: u32 = 12;
+/// With more nodes than this cells have no figures.
+const FIGURES_MAX: usize = 32;
+/// With more nodes than this the values are counted instead.
+const CELLS_MAX: usize = 96;
+const COUNTED_MAX: usize = 8;
+
+/// What a heat map shows.
+pub struct Heat<'a> {
+    /// What it shows.
+    pub title: String,
+    /// Where it comes from.
+    pub credit: String,
+    /// The nodes.
+    pub heads: &'a [u32],
+    /// A row for each node; none where nothing is known.
+    pub cells: &'a [Vec<Option<f64>>],
+    /// Its colours.
+    pub ramp: Ramp,
+    /// What the lightest and the darkest colour stand for; none for the least and greatest value.
+    pub range: Option<(f64, f64)>,
+    /// Text of a figure.
+    pub figure: fn(f64) -> String,
+}
+
+/// Size of a cell and of the type in it, by the number of nodes.
+fn cell(nodes: usize) -> (Size, f64) {
+    match nodes {
+        0..=4 => (Size { w: 58.0, h: 38.0 }, 13.0),
+        5..=8 => (Size { w: 42.0, h: 30.0 }, 11.5),
+        9..=16 => (Size { w: 31.0, h: 22.0 }, 9.5),
+        17..=FIGURES_MAX => (Size { w: 23.0, h: 17.0 }, 7.5),
+        _ => (Size { w: 6.0, h: 6.0 }, 0.0),
+    }
+}
+
+/// The heat map, or the values counted where nobody could see them.
+pub fn heat(heat: &Heat<'_>) -> Panel {
+    if heat.heads.len() > CELLS_MAX {
+        return counted(heat);
+    }
+    let nodes = heat.heads.len();
+    let (cell, size) = cell(nodes);
+    let side = head_width(heat.heads);
+    let w = (side + nodes as f64 * cell.w).max(TITLE.width(&heat.title)).max(190.0);
+    let mut panel = Panel::new(Size { w, h: TOP + nodes as f64 * cell.h + LEGEND });
+    head(&mut panel, heat, w);
+    let origin = (side, TOP);
+    if nodes <= FIGURES_MAX {
+        heads(&mut panel, heat.heads, origin, cell, size);
+        figures(&mut panel, heat, origin, cell, size);
+    } else {
+        panel.text((side, TOP - 6.0), w, SMALL, "nodes in rising order");
+        shades(&mut panel, heat, origin, cell);
+    }
+    legend(&mut panel, heat, (side, TOP + nodes as f64 * cell.h + 10.0));
+    panel
+}
+
+fn head(panel: &mut Panel, heat: &Heat<'_>, width: f64) {
+    panel.text((0.0, 14.0), width, TITLE, &heat.title);
+    panel.text((0.0, 29.0), width, SMALL, &heat.credit);
+}
+
+fn head_width(heads: &[u32]) -> f64 {
+    let widest = heads.iter().map(|head| SMALL.width(&head.to_string())).fold(0.0, f64::max);
+    (widest + 8.0).max(SMALL.width("node") + 6.0)
+}
+
+fn heads(panel: &mut Panel, heads: &[u32], (x, y): (f64, f64), cell: Size, size: f64) {
+    let how = Type::plain(size.clamp(7.5, 10.0), palette::FAINT).centred();
+    panel.text((0.0, y - 6.0), x, SMALL, "node");
+    for (head, i) in heads.iter().zip(0u32..) {
+        let text = head.to_string();
+        let i = f64::from(i) + 0.5;
+        panel.text((x + i * cell.w, y - 6.0), cell.w, how, &text);
+        panel.text((x / 2.0 - 2.0, y + i * cell.h + size * 0.36), x, how, &text);
+    }
+}
+
+/// What the lightest and the darkest colour stand for.
+fn range(heat: &Heat<'_>) -> (f64, f64) {
+    let values = || heat.cells.iter().flatten().copied().flatten();
+    let (least, most) = (f64::INFINITY, f64::NEG_INFINITY);
+    heat.range.unwrap_or_else(|| (values().fold(least, f64::min), values().fold(most, f64::max)))
+}
+
+fn share(value: f64, (least, most): (f64, f64)) -> f64 {
+    if most > least { (value - least) / (most - least) } else { 0.0 }
+}
+
+/// Every cell with its place.
+fn placed<'a>(
+    heat: &'a Heat<'_>,
+    (x, y): (f64, f64),
+    cell: Size,
+) -> impl Iterator<Item = (Area, Option<f64>)> + 'a {
+    heat.cells.iter().zip(0u32..).flat_map(move |(row, i)| {
+        row.iter().zip(0u32..).map(move |(value, j)| {
+            let (x, y) = (x + f64::from(j) * cell.w, y + f64::from(i) * cell.h);
+            (Area { x, y, w: cell.w, h: cell.h }, *value)
+        })
+    })
+}
+
+fn figures(panel: &mut Panel, heat: &Heat<'_>, origin: (f64, f64), cell: Size, size: f64) {
+    let range = range(heat);
+    for (area, value) in placed(heat, origin, cell) {
+        let inner = Area { w: area.w - 1.5, h: area.h - 1.5, ..area };
+        let Some(value) = value else {
+            panel.rect(inner, palette::UNKNOWN, None, 2.0);
+            continue;
+        };
+        let share = share(value, range);
+        panel.rect(inner, &heat.ramp.at(share), None, 2.0);
+        let how = Type::plain(size, Ramp::ink(share)).centred();
+        let point = (inner.x + inner.w / 2.0, inner.y + inner.h / 2.0 + size * 0.36);
+        panel.text(point, area.w * 1.2, how, &(heat.figure)(value));
+    }
+}
+
+/// Cells as one shape for each shade; neighbours of one shade in a row melt into one.
+fn shades(panel: &mut Panel, heat: &Heat<'_>, origin: (f64, f64), cell: Size) {
+    let range = range(heat);
+    let mut shapes: BTreeMap<u32, Vec<Area>> = BTreeMap::new();
+    let known = placed(heat, origin, cell).filter_map(|(area, value)| Some((area, value?)));
+    for (area, value) in known {
+        let shade = (share(value, range) * f64::from(SHADES)).round() as u32;
+        let areas = shapes.entry(shade).or_default();
+        match areas.last_mut() {
+            Some(last) if last.y == area.y && last.x + last.w == area.x => last.w += area.w,
+            _ => areas.push(area),
+        }
+    }
+    for (shade, areas) in shapes {
+        panel.rects(areas, &heat.ramp.at(f64::from(shade) / f64::from(SHADES)), None);
+    }
+}
+
+fn legend(panel: &mut Panel, heat: &Heat<'_>, (x, y): (f64, f64)) {
+    let range = range(heat);
+    let (least, most) = ((heat.figure)(range.0), (heat.figure)(range.1));
+    let mut x = x;
+    if least != most {
+        panel.text((x, y + 9.0), 80.0, SMALL, &least);
+        x += SMALL.width(&least) + 5.0;
+        for step in 0..LEGEND_STEPS {
+            let share = f64::from(step) / f64::from(LEGEND_STEPS - 1);
+            panel.rect(Area { x, y, w: 3.2, h: 10.0 }, &heat.ramp.at(share), None, 0.0);
+            x += 3.0;
+        }
+        x += 6.0;
+    }
+    panel.text((x, y + 9.0), 80.0, SMALL, &most);
+}
+
+/// How often each value stands in a matrix that is too large to be drawn.
+fn counted(heat: &Heat<'_>) -> Panel {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for value in heat.cells.iter().flatten().copied().flatten() {
+        *counts.entry((heat.figure)(value)).or_default() += 1;
+    }
+    let mut lines: Vec<(String, usize)> = counts.into_iter().collect();
+    lines.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let (shown, rest) = lines.split_at(lines.len().min(COUNTED_MAX));
+    let h = 44.0 + 16.0 * (shown.len() + usize::from(!rest.is_empty())) as f64;
+    let mut panel = Panel::new(Size { w: TITLE.width(&heat.title).max(190.0), h });
+    let w = panel.size.w;
+    head(&mut panel, heat, w);
+    let mut texts: Vec<String> =
+        shown.iter().map(|(value, count)| format!("{value} for {count} pairs")).collect();
+    if !rest.is_empty() {
+        texts.push(format!("{} values more", rest.len()));
+    }
+    for (text, i) in texts.iter().zip(0u32..) {
+        panel.text((0.0, 52.0 + 16.0 * f64::from(i)), w, SMALL, text);
+    }
+    panel
+}

@@ -1,0 +1,15 @@
+//! SVG pictures: valid XML without scripts, references or embedded fonts, on white.
+//!
+//! | Module | What it has |
+//! |---|---|
+//! | [`canvas`] | shapes and escaped text on panels, which are put together |
+//! | [`heat`] | a matrix as a heat map |
+//! | [`palette`] | colours that people with any kind of colour vision tell apart |
+//!
+//! It is a crate of its own because several crates draw, and none of them should know the others for it.
+
+#![forbid(unsafe_code)]
+
+pub mod canvas;
+pub mod heat;
+pub mod palette;
