@@ -5,6 +5,8 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU8, AtomicU64};
 
+use atoll_sys::SplitMix64;
+
 /// Bytes of a line, and words in it.
 pub(crate) const LINE: usize = 64;
 const LINE_WORDS: usize = LINE / size_of::<u64>();
@@ -16,11 +18,8 @@ pub(crate) struct Random(u64);
 impl Random {
     /// The generator of a thread; threads of other numbers have other places.
     pub(crate) fn new(seed: u64, thread: u64) -> Self {
-        // SplitMix64's output function (Steele, Lea, Flood 2014), so that near seeds lie far apart.
-        let mut z = seed ^ thread.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        Self(z ^ (z >> 31))
+        // Near seeds lie far apart.
+        Self(SplitMix64::new(SplitMix64::new(seed).next() ^ thread).next())
     }
 
     /// A number below `end`; 0 where that is 0.

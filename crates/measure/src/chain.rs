@@ -1,9 +1,10 @@
 //! A chain through all cache lines of a buffer in random order: each line tells the next, so that no
 //! processor reads ahead and every read waits for the one before.
 
+use atoll_sys::SplitMix64;
+
 use crate::StepError;
 use crate::options::Options;
-use crate::random::SplitMix;
 
 /// Bytes of a line. Where lines are longer (128 on POWER), two links share one, and half a chain's
 /// reads of a line may hit what the other half brought; the order is random, so they hardly do.
@@ -26,9 +27,9 @@ pub(crate) fn link(bytes: &mut [u8], options: &Options) -> Result<(), StepError>
     for (i, line) in lines.iter_mut().enumerate() {
         set_next(line, i);
     }
-    let mut random = SplitMix::new(options.seed);
+    let mut random = SplitMix64::new(options.seed);
     for i in (1..lines.len()).rev() {
-        let j = random.below(i);
+        let j = random.below(i as u64) as usize;
         let (a, b) = (next(&lines[i]), next(&lines[j]));
         set_next(&mut lines[i], b);
         set_next(&mut lines[j], a);

@@ -157,7 +157,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::random::SplitMix;
+    use atoll_sys::SplitMix64;
 
     /// A machine of one domain with so many cores.
     fn machine(cores: u32) -> Machine {
@@ -174,7 +174,7 @@ mod tests {
 
     /// The same for a pair each time, up to `share` more or less.
     fn noise(seed: u64, a: u32, b: u32, share: f64) -> f64 {
-        let unit = SplitMix::new(seed ^ u64::from(a) << 32 ^ u64::from(b)).below(1 << 20) as f64;
+        let unit = SplitMix64::new(seed ^ u64::from(a) << 32 ^ u64::from(b)).below(1 << 20) as f64;
         1.0 + share * (unit / f64::from(1 << 19) - 1.0)
     }
 

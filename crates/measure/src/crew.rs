@@ -14,26 +14,17 @@ use std::time::{Duration, Instant};
 
 use atoll_placement::{Kernel, verify_thread};
 use atoll_topology::{CpuId, CpuSet};
+use crossbeam_utils::CachePadded;
 
 use crate::StepError;
-use crate::options::Options;
+use crate::options::{Options, STARVED};
 use crate::stream::Job;
 
 /// Longest time between two looks at the cancel flag.
 const NAP: Duration = Duration::from_millis(10);
 
-/// A repetition lasts longer than its window while a thread's side has done nothing at all (more
-/// threads than cpus, a busy machine), up to this time.
-pub(crate) const STARVED: Duration = Duration::from_secs(2);
-
 /// Blocks between two looks at the clock, which costs as much as a small part of a block.
 const BLOCKS_A_LOOK: u64 = 1024;
-
-/// A value in cache lines of its own (two: processors fetch pairs), so that writing it disturbs
-/// nobody.
-#[derive(Debug, Default)]
-#[repr(align(128))]
-pub(crate) struct Alone<T>(pub(crate) T);
 
 /// A thread to be.
 #[derive(Debug)]
@@ -46,18 +37,18 @@ pub(crate) struct Worker<'a> {
 
 /// Bytes that each thread has worked on.
 #[derive(Debug)]
-pub(crate) struct Counters(Vec<Alone<AtomicU64>>);
+pub(crate) struct Counters(Vec<CachePadded<AtomicU64>>);
 
 impl Counters {
     fn of(threads: usize) -> Self {
-        Self((0..threads).map(|_| Alone::default()).collect())
+        Self((0..threads).map(|_| CachePadded::default()).collect())
     }
 
     /// Bytes done by the first `flow` threads, and by the others.
     pub(crate) fn read(&self, flow: usize) -> (u64, u64) {
         // Relaxed: counts only; a block more or less does not matter.
-        let sum = |counters: &[Alone<AtomicU64>]| {
-            counters.iter().map(|counter| counter.0.load(Ordering::Relaxed)).sum()
+        let sum = |counters: &[CachePadded<AtomicU64>]| {
+            counters.iter().map(|counter| counter.load(Ordering::Relaxed)).sum()
         };
         let (flow, others) = self.0.split_at(flow.min(self.0.len()));
         (sum(flow), sum(others))
@@ -71,11 +62,11 @@ impl Counters {
     }
 }
 
-struct StopOnDrop<'a>(&'a Alone<AtomicBool>);
+struct StopOnDrop<'a>(&'a AtomicBool);
 
 impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
-        self.0.0.store(true, Ordering::Relaxed);
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 
@@ -89,14 +80,14 @@ pub(crate) fn with_crew<T>(
     lead: impl FnOnce(&Counters) -> Result<T, StepError>,
 ) -> Result<T, StepError> {
     let counters = Counters::of(workers.len());
-    let stop = Alone(AtomicBool::new(false));
+    let stop = CachePadded::new(AtomicBool::new(false));
     let expected = workers.len();
     let end = Instant::now() + life;
     thread::scope(|scope| {
         let _stopper = StopOnDrop(&stop);
         let (ready, reports) = mpsc::channel();
         for (worker, counter) in workers.into_iter().zip(&counters.0) {
-            let (ready, stop) = (ready.clone(), &stop.0);
+            let (ready, stop) = (ready.clone(), &*stop);
             let name = format!("measure-{}", worker.cpu);
             thread::Builder::new().name(name).spawn_scoped(scope, move || {
                 let bound = bind(kernel, worker.cpu);
@@ -104,7 +95,7 @@ pub(crate) fn with_crew<T>(
                 let _ = ready.send(bound);
                 drop(ready);
                 if is_bound {
-                    work(worker, &counter.0, stop, end);
+                    work(worker, counter, stop, end);
                 }
             })?;
         }

@@ -20,7 +20,6 @@ mod options;
 mod pages;
 mod parts;
 mod plan;
-mod random;
 mod run;
 mod samples;
 mod seats;

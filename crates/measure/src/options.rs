@@ -9,7 +9,10 @@ use std::time::Duration;
 use atoll_topology::Bytes;
 
 use crate::MeasureError;
-use crate::crew::STARVED;
+
+/// A repetition lasts longer than its window while a thread's side has done nothing at all (more
+/// threads than cpus, a busy machine), up to this time.
+pub(crate) const STARVED: Duration = Duration::from_secs(2);
 
 /// Smallest buffer: below it, slices of many threads would not hold a block each.
 pub const BUFFER_MIN: Bytes = Bytes(1 << 20);

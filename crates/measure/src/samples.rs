@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use atoll_topology::{Conditions, Fact, Quantity, Source, Spread, Subject};
+use atoll_topology::{Conditions, Fact, Quantity, Source, Spread, Subject, quantile};
 
 /// Repetitions in rising order; at least one.
 #[derive(Clone, Debug)]
@@ -20,11 +20,7 @@ impl Samples {
 
     /// The middle one; of an even number, the mean of the two in the middle.
     pub(crate) fn median(&self) -> f64 {
-        let middle = self.0.len() / 2;
-        match self.0.len() % 2 {
-            1 => self.0[middle],
-            _ => f64::midpoint(self.0[middle - 1], self.0[middle]),
-        }
+        quantile(&self.0, 0.5).expect("there is one at least")
     }
 
     pub(crate) fn min(&self) -> f64 {

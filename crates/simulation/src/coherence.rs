@@ -13,12 +13,12 @@
 //!
 //! A line that a cache gives up is taken from its cores, and written to memory when it is M.
 
+use crossbeam_utils::CachePadded;
 use parking_lot::Mutex;
 
 use crate::Setup;
 use crate::core::Core;
 use crate::counters::{Block, ByNode, Cell, Single};
-use crate::cpu::Apart;
 use crate::layout::{Domain, Requester};
 use crate::llc::{Cut, Held, Holders, Llc, State, Stripe, Whereabouts};
 use crate::ram::{Line, Node, Ram};
@@ -28,7 +28,7 @@ pub(crate) struct Coherence<'a> {
     pub(crate) setup: &'a Setup,
     pub(crate) ram: &'a Ram,
     pub(crate) llc: &'a Llc,
-    pub(crate) cores: &'a [Apart<Mutex<Core>>],
+    pub(crate) cores: &'a [CachePadded<Mutex<Core>>],
     pub(crate) domains: &'a [Domain],
     pub(crate) block: &'a Block,
 }
@@ -210,7 +210,7 @@ impl Coherence<'_> {
             return;
         }
         for core in self.domains[domain].holders(who).filter(|core| Some(*core) != but) {
-            what(&mut self.cores[core].0.lock(), line);
+            what(&mut self.cores[core].lock(), line);
         }
     }
 }

@@ -17,10 +17,6 @@ pub(crate) const TICK: u32 = 256;
 /// this many ticks, and no longer.
 const TICKS_TO_CLEAR: u32 = 64;
 
-/// Alone in its cache lines, so that cpus do not disturb each other.
-#[repr(align(128))]
-pub(crate) struct Apart<T>(pub(crate) T);
-
 /// What a marker said of the cpu's next access.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Mark {

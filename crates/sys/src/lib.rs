@@ -1,12 +1,14 @@
 //! Linux as Atoll needs it: [system calls](CallError) that no crate wraps well (memory policy, page
 //! homes, mappings, thread affinity), [`Root`], which reads sysfs, procfs and cgroupfs under a root
-//! that can be moved, and [`WholeFile`], which replaces a file as a whole or not at all.
+//! that can be moved, and [`WholeFile`], which replaces a file as a whole or not at all. [`SplitMix64`] is
+//! the random numbers of whatever needs no better.
 //!
 //! Raw integers go in, typed errors come out; nodes, cpus and policies get their meaning above. It is
 //! a crate of its own because it holds nearly all unsafe code and the only raw calls of the project,
 //! so that both can be read and audited in one place.
 
 mod calls;
+mod random;
 mod root;
 mod tree;
 mod whole;
@@ -21,6 +23,7 @@ pub use calls::{
     sched_setaffinity, set_mempolicy, set_mempolicy_balancing, set_signal_mask, signal,
     signal_name, thread_cpu_time, tie_to_parent, touch_pages, wait_signal,
 };
+pub use random::SplitMix64;
 pub use root::{DIRECTORY_ENTRIES_MAX, FILE_BYTES_MAX, Root, RootError};
 pub use tree::{TREE_ENTRIES_MAX, TREE_NAME_BYTES_MAX, Tree, TreeError};
 pub use whole::{WholeFile, place_all, write_whole};

@@ -16,9 +16,10 @@ use std::time::{Duration, Instant};
 
 use atoll_placement::Kernel;
 use atoll_topology::{Conditions, CpuId, Fact, Machine, Quantity, Subject};
+use crossbeam_utils::CachePadded;
 
 use crate::StepError;
-use crate::crew::{Alone, bind};
+use crate::crew::bind;
 use crate::options::Options;
 use crate::samples::Samples;
 
@@ -105,16 +106,16 @@ pub(crate) fn facts(times: &Times) -> Vec<Fact> {
 /// The word that goes to and fro.
 #[derive(Debug, Default)]
 struct Ball {
-    turn: Alone<AtomicU32>,
+    turn: CachePadded<AtomicU32>,
     /// Set by whoever ends first: the other ends too.
-    over: Alone<AtomicBool>,
+    over: CachePadded<AtomicBool>,
 }
 
 struct OverOnDrop<'a>(&'a Ball);
 
 impl Drop for OverOnDrop<'_> {
     fn drop(&mut self) {
-        self.0.over.0.store(true, Ordering::Relaxed);
+        self.0.over.store(true, Ordering::Relaxed);
     }
 }
 
@@ -124,13 +125,13 @@ impl Ball {
         let swap = || {
             // Release and acquire as a real handover of data would have them.
             let (ok, err) = (Ordering::AcqRel, Ordering::Relaxed);
-            self.turn.0.compare_exchange(mine, theirs, ok, err).is_ok()
+            self.turn.compare_exchange(mine, theirs, ok, err).is_ok()
         };
         loop {
             if (0..SPINS).any(|_| swap()) {
                 return true;
             }
-            if self.over.0.load(Ordering::Relaxed) {
+            if self.over.load(Ordering::Relaxed) {
                 return false;
             }
             thread::yield_now();

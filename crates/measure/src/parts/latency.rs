@@ -11,8 +11,8 @@ use atoll_topology::{Conditions, Fact, Quantity};
 
 use super::PathContext;
 use crate::chain::{self, Lines};
-use crate::crew::{Counters, STARVED, on_cpu, rate};
-use crate::options::Options;
+use crate::crew::{Counters, on_cpu, rate};
+use crate::options::{Options, STARVED};
 use crate::samples::Samples;
 use crate::{StepError, seats};
 

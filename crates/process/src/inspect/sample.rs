@@ -10,10 +10,10 @@
 
 use std::collections::BTreeMap;
 
-use atoll_sys::Root;
+use atoll_sys::{Root, SplitMix64};
 use atoll_topology::NodeId;
 
-use super::draw::{Draw, Random};
+use super::draw::Draw;
 use super::homes::{PageHomes, PagesError};
 use super::maps::{Kind, Mapping, Maps, SegmentId};
 use super::memory::{Memory, MemoryOptions, Method};
@@ -55,7 +55,7 @@ pub(super) fn read(
     let sizes = [status.anonymous, status.files, status.shared, status.huge];
     let mut memory = Memory::new(Method::Totals, status.swapped);
     let spaces = address_space(root, pid, page_size, &mut memory)?;
-    let mut random = Random(options.seed);
+    let mut random = SplitMix64::new(options.seed);
     let mut seen: [Seen; GROUPS] = Default::default();
     for round in 0..ROUNDS_MAX {
         let factor = 4_u64.pow(round);
@@ -127,13 +127,13 @@ struct Drawn {
 }
 
 impl Drawn {
-    fn new(pages: u64, strips: u64, random: &mut Random) -> Self {
+    fn new(pages: u64, strips: u64, random: &mut SplitMix64) -> Self {
         let mut draw = Draw::new(pages, strips);
         let next = draw.next(random);
         Self { draw, next, passed: 0 }
     }
 
-    fn advance(&mut self, random: &mut Random) {
+    fn advance(&mut self, random: &mut SplitMix64) {
         self.next = self.draw.next(random);
     }
 }
@@ -149,7 +149,7 @@ fn look(
     page_size: u64,
     spaces: &[u64; GROUPS],
     wanted: &[u64; GROUPS],
-    random: &mut Random,
+    random: &mut SplitMix64,
     seen: &mut [Seen; GROUPS],
 ) -> Result<(), Unread> {
     let mut draws: [Drawn; GROUPS] =

@@ -11,9 +11,10 @@
 
 use std::collections::BTreeMap;
 
+use atoll_sys::SplitMix64;
 use atoll_topology::NodeId;
 
-use super::draw::{Draw, Random};
+use super::draw::Draw;
 use super::homes::{PageHomes, PagesError};
 use super::memory::{Memory, MemoryOptions, Method, NodeBytes, add};
 use super::segment::{Key, Segment, View};
@@ -176,7 +177,8 @@ impl Object<'_> {
         if self.parts.iter().any(|(_, segment)| !segment.is_whole) {
             return Err(missing("fewer mappings: one process maps it in too many places"));
         }
-        let (mut draw, mut random) = (Draw::new(self.ranges.pages, self.drawn), Random(seed));
+        let (mut draw, mut random) =
+            (Draw::new(self.ranges.pages, self.drawn), SplitMix64::new(seed));
         let mut found = BTreeMap::new();
         loop {
             let next = || draw.next(&mut random).map(|page| self.ranges.offset(page));

@@ -9,7 +9,7 @@ use super::{Access, Simulation};
 use crate::coherence::{Coherence, Found, Request};
 use crate::core::{Core, Level, Use, Want};
 use crate::counters::{Block, Cell, Single};
-use crate::cpu::{Apart, Cpu, Mark};
+use crate::cpu::{Cpu, Mark};
 use crate::llc::State;
 use crate::ram::{Line, PAGE, Place};
 
@@ -69,7 +69,7 @@ impl Simulation {
             is_store: what.is_store,
         };
         let found = self.coherence(block).request(&mut stripe, request);
-        let mut core = self.cores[cpu.who.core].0.lock();
+        let mut core = self.cores[cpu.who.core].lock();
         if let Found::Elsewhere { lost: Some(line) } = found {
             core.invalidate(line);
         }
@@ -83,7 +83,7 @@ impl Simulation {
     /// Looks into the core's own caches.
     #[inline]
     fn private(&self, cpu: &Cpu, what: Use, place: Place, block: &Block) -> Result<(), Want> {
-        let mut core = self.cores[cpu.who.core].0.lock();
+        let mut core = self.cores[cpu.who.core].lock();
         if !core.translate(what.page) {
             block.single(Single::DtlbMisses, 1);
         }
@@ -104,7 +104,7 @@ impl Simulation {
     /// afterwards, under the same locks, see the new tag.
     fn tag(&self, place: Place, tag: u8) {
         if self.tags.set(place.linear, tag) != tag {
-            for Apart(core) in &self.cores {
+            for core in &self.cores {
                 core.lock().forget_all();
             }
         }

@@ -6,12 +6,13 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
 use atoll_marker::Marker;
+use crossbeam_utils::CachePadded;
 use parking_lot::Mutex;
 
 use crate::calibration::{Ranges, Witnesses};
 use crate::core::Core;
 use crate::counters::{Cell, Layout as Counters, Ledger, Single, TAGS};
-use crate::cpu::{Apart, Cpu, Mark, TICK};
+use crate::cpu::{Cpu, Mark, TICK};
 use crate::filter::Filter;
 use crate::layout::{Domain, Layout};
 use crate::llc::Llc;
@@ -31,8 +32,8 @@ pub struct Simulation {
     line_shift: u32,
     /// What counts now.
     ledger: AtomicUsize,
-    cpus: Vec<Apart<Cpu>>,
-    cores: Vec<Apart<Mutex<Core>>>,
+    cpus: Vec<CachePadded<Cpu>>,
+    cores: Vec<CachePadded<Mutex<Core>>>,
     domains: Vec<Domain>,
     llc: Llc,
     counters: Counters,
@@ -68,9 +69,11 @@ impl Simulation {
             setup.cpus.iter().map(|_| Arc::new(Filter::new(setup.line))).collect();
         let core = |cpus: &Vec<usize>| {
             let filters = cpus.iter().map(|cpu| Arc::clone(&filters[*cpu])).collect();
-            Apart(Mutex::new(Core::new(&setup, filters)))
+            CachePadded::new(Mutex::new(Core::new(&setup, filters)))
         };
-        let cpu = |(who, filter): (_, &Arc<_>)| Apart(Cpu::new(who, Arc::clone(filter), counters));
+        let cpu = |(who, filter): (_, &Arc<_>)| {
+            CachePadded::new(Cpu::new(who, Arc::clone(filter), counters))
+        };
         Ok(Self {
             line_shift: setup.line.trailing_zeros(),
             ledger: AtomicUsize::new(Ledger::VOID.0),
@@ -104,7 +107,7 @@ impl Simulation {
         is_store: bool,
         block_address: impl FnOnce() -> Option<u64>,
     ) {
-        let Some(Apart(cpu)) = self.cpus.get(cpu) else { return };
+        let Some(cpu) = self.cpus.get(cpu) else { return };
         let ends = (address & (self.setup.line - 1)) + u64::from(bytes);
         let just_used = cpu.filter.get(address >> self.line_shift, is_store);
         match just_used {
@@ -124,7 +127,7 @@ impl Simulation {
     /// A cpu has executed instructions of user space.
     #[inline]
     pub fn instructions(&self, cpu: usize, count: u64) {
-        if let Some(Apart(cpu)) = self.cpus.get(cpu) {
+        if let Some(cpu) = self.cpus.get(cpu) {
             cpu.blocks.of(self.ledger()).single(Single::Instructions, count);
         }
     }
@@ -136,7 +139,7 @@ impl Simulation {
     /// At [`Marker::Ready`], when the witnesses have not told where each node's memory is. Nothing is
     /// ever counted then.
     pub fn marker(&self, cpu: usize, marker: Marker) -> Result<(), CalibrationError> {
-        let Some(Apart(cpu)) = self.cpus.get(cpu) else { return Ok(()) };
+        let Some(cpu) = self.cpus.get(cpu) else { return Ok(()) };
         match marker {
             Marker::Open(region) => self.change(|regions| regions.open(region)),
             Marker::Close(region) => self.change(|regions| regions.close(region)),
@@ -208,7 +211,7 @@ impl Simulation {
 
     fn summary(&self, ledgers: &[Ledger]) -> Summary {
         let mut summary = Summary::new(self.counters, self.cpus.len());
-        for (number, Apart(cpu)) in self.cpus.iter().enumerate() {
+        for (number, cpu) in self.cpus.iter().enumerate() {
             for block in ledgers.iter().filter_map(|ledger| cpu.blocks.used(*ledger)) {
                 summary.add(number, cpu.who.node, block);
             }
