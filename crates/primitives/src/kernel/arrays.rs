@@ -1,5 +1,4 @@
-//! Arrow arrays copied into memory with a home: only the rows that an array shows, not all that its
-//! buffers hold.
+//! Arrow arrays copied into memory with a home.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -9,7 +8,7 @@ use arrow_array::{Array, ArrayRef, make_array};
 use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer, NullBuffer};
 use arrow_data::ArrayData;
 use arrow_schema::DataType;
-use atoll_placement::{Arena, NodeBuffer};
+use atoll_placement::{Arena, NodeBuffer, PlacementError};
 use atoll_topology::{Bytes, NodeId};
 
 use super::copy;
@@ -18,21 +17,42 @@ use crate::PrimitiveError;
 /// Alignment of every buffer: a cache line, which is also what Arrow recommends.
 const ALIGNMENT: usize = 64;
 
-/// The same arrays in one buffer on a node, written past the caches of who copies; and its size.
+/// What the arrays show in one buffer on a node, written past the caches of who copies; and its size.
 pub(crate) fn placed(
     arrays: &[ArrayRef],
     arena: &Arena,
     home: NodeId,
 ) -> Result<(Vec<ArrayRef>, Bytes), PrimitiveError> {
     let cut: Vec<ArrayData> = arrays.iter().map(cut_array).collect();
-    let bytes: usize = cut.iter().map(bytes).sum();
-    let mut memory = arena.allocate(Some(home), bytes.max(ALIGNMENT))?;
+    let (arrays, _) = copied(&cut, arena, Some(home), copy::past_caches)?;
+    Ok((arrays, Bytes(cut.iter().map(bytes).sum::<usize>() as u64)))
+}
+
+/// Copies arrays with all that their buffers hold into one buffer on a node, or under the task's own policy.
+/// Each Arrow buffer is one of its own over its part of that memory: a slice of a large one would be
+/// charged with the whole of it.
+pub fn place_arrays(
+    arrays: &[ArrayData],
+    arena: &Arena,
+    home: Option<NodeId>,
+) -> Result<(Vec<ArrayRef>, Arc<NodeBuffer>), PlacementError> {
+    copied(arrays, arena, home, |from, to| to.copy_from_slice(from))
+}
+
+fn copied(
+    arrays: &[ArrayData],
+    arena: &Arena,
+    home: Option<NodeId>,
+    copy: fn(&[u8], &mut [u8]),
+) -> Result<(Vec<ArrayRef>, Arc<NodeBuffer>), PlacementError> {
+    let bytes: usize = arrays.iter().map(bytes).sum();
+    let mut memory = arena.allocate(home, bytes.max(ALIGNMENT))?;
     let mut end = 0;
-    cut.iter().for_each(|data| write(data, memory.as_mut_slice(), &mut end));
+    arrays.iter().for_each(|data| write(data, memory.as_mut_slice(), &mut end, copy));
     let memory = Arc::new(memory);
     let mut start = 0;
-    let arrays = cut.iter().map(|data| make_array(over(data, &memory, &mut start))).collect();
-    Ok((arrays, Bytes(bytes as u64)))
+    let arrays = arrays.iter().map(|data| make_array(over(data, &memory, &mut start))).collect();
+    Ok((arrays, memory))
 }
 
 fn cut_array(array: &ArrayRef) -> ArrayData {
@@ -122,16 +142,16 @@ fn bytes(data: &ArrayData) -> usize {
 }
 
 /// Writes the buffers of an array one after another.
-fn write(data: &ArrayData, memory: &mut [u8], end: &mut usize) {
+fn write(data: &ArrayData, memory: &mut [u8], end: &mut usize, copy: fn(&[u8], &mut [u8])) {
     let mut put = |bytes: &[u8]| {
-        copy::past_caches(bytes, &mut memory[*end..*end + bytes.len()]);
+        copy(bytes, &mut memory[*end..*end + bytes.len()]);
         *end += aligned(bytes.len());
     };
     if let Some(nulls) = data.nulls() {
         put(&nulls.inner().sliced().as_slice()[..data.len().div_ceil(8)]);
     }
     data.buffers().iter().for_each(|buffer| put(buffer));
-    data.child_data().iter().for_each(|child| write(child, memory, end));
+    data.child_data().iter().for_each(|child| write(child, memory, end, copy));
 }
 
 /// The array over the buffers that were written.
@@ -158,7 +178,7 @@ fn over(data: &ArrayData, memory: &Arc<NodeBuffer>, start: &mut usize) -> ArrayD
 fn buffer(memory: &Arc<NodeBuffer>, offset: usize, len: usize) -> Buffer {
     let bytes = &memory.as_slice()[offset..offset + len];
     // SAFETY: the range lies within the memory, which the buffer keeps alive through the clone of
-    // its Arc, and which nobody writes again: `placed` gave up the only mutable reference.
+    // its Arc, and which nobody writes again: `copied` gave up the only mutable reference.
     unsafe {
         Buffer::from_custom_allocation(NonNull::from(bytes).cast(), len, Arc::clone(memory) as _)
     }
