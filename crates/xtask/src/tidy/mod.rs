@@ -11,6 +11,7 @@
 //! - `unsafe_fence`: where `unsafe` may stand
 //! - `lint_reasons`: a lint is silenced with a reason or not at all
 //! - `dead_files`: sources that no `mod` reaches, and stray test binaries
+//! - `module_layout`: a module with files of its own is a folder with a `mod.rs`
 //! - `file_size`: long sources, large blobs
 //! - `words`: unfinished work, and words that belong to one machine only
 //! - `links`: relative links in documents
@@ -34,6 +35,7 @@ mod links;
 mod lint_reasons;
 mod manifest;
 mod markdown;
+mod module_layout;
 mod rust_code;
 #[cfg(test)]
 mod tests;
@@ -120,6 +122,7 @@ pub fn checks() -> Vec<Box<dyn Check>> {
         Box::new(unsafe_fence::UnsafeFence),
         Box::new(lint_reasons::LintReasons),
         Box::new(dead_files::DeadFiles),
+        Box::new(module_layout::ModuleLayout),
         Box::new(file_size::FileSize),
         Box::new(words::Words),
         Box::new(links::Links),

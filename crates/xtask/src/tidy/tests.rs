@@ -287,6 +287,21 @@ fn links_lead_to_files_and_folders_of_the_repository() {
 }
 
 #[test]
+fn a_module_with_files_of_its_own_is_a_folder() {
+    assert_found(
+        "module_layout",
+        &[
+            ("crates/low/src/lib.rs", "mod a;\nmod b;\n"),
+            ("crates/low/src/a.rs", "mod inner;\n"),
+            ("crates/low/src/a/inner.rs", ""),
+            ("crates/low/src/b/mod.rs", "mod inner;\n"),
+            ("crates/low/src/b/inner.rs", ""),
+        ],
+        &["crates/low/src/a.rs a module beside"],
+    );
+}
+
+#[test]
 fn crate_docs_want_a_doc_and_a_description() {
     let good =
         "[package]\nname = \"atoll-top\"\ndescription = \"what the crate is for, in one line\"\n";

@@ -1,0 +1,27 @@
+//! One way to lay out a module with files of its own.
+
+use super::{Check, Finding, Tree};
+
+pub(crate) struct ModuleLayout;
+
+impl Check for ModuleLayout {
+    fn name(&self) -> &'static str {
+        "module_layout"
+    }
+
+    fn run(&self, tree: &Tree) -> Vec<Finding> {
+        let paths = || tree.rust_files().map(|(file, _)| file.path.as_str());
+        let folder = |path: &str| path.strip_suffix(".rs").map(|module| format!("{module}/"));
+        let beside = |path: &&str| {
+            folder(path).is_some_and(|folder| paths().any(|other| other.starts_with(&folder)))
+        };
+        let found = paths().filter(beside).map(|path| Finding {
+            path: path.to_owned(),
+            line: None,
+            what: "a module beside the folder of its files".into(),
+            instead: format!("{}mod.rs", folder(path).unwrap_or_default()),
+            because: "with one way everywhere a reader opens the right file at once",
+        });
+        found.collect()
+    }
+}
