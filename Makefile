@@ -14,7 +14,7 @@ share = $(root)/share
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
-tools: ## set up, and build atoll-tools and the lab's counter: a minute or two, without the SQL engine
+tools: ## set up, and build atoll-tools and the lab's counter, without the SQL engine: some three minutes
 	@scripts/setup.sh tools
 	@cargo build --locked --release -p atoll-tools -p atoll-plugin
 	@echo "built $(atoll)-tools"
