@@ -22,6 +22,11 @@ impl Headroom {
         Self::Within(0)
     }
 
+    /// Whether totals cannot wrap whatever the values are.
+    pub(super) fn is_ample(&self) -> bool {
+        matches!(self, Self::Ample)
+    }
+
     /// Whether no total can wrap while these values are added. Once that cannot be said, it is
     /// never said again.
     pub(super) fn admits<N: Summand>(&mut self, values: &[N]) -> bool {

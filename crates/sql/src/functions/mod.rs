@@ -13,6 +13,8 @@
 //! | `headroom` | whether values can be added without looking for wraps |
 //! | `target` | the type a total must fit, and its check |
 //! | `groups` | one total per group |
+//! | `accumulator`, `grouped` | what DataFusion calls for one group, and for many |
+//! | `finish`, `mean` | from totals to results: sums, averages |
 //! | `distinct` | totals over distinct values, also in a moving window frame |
 //! | `sum`, `avg` | the two functions |
 //! | `extreme` | `min` and `max` |
@@ -22,13 +24,31 @@
 //!
 //! Sums and averages of floats and averages of integers are DataFusion's own.
 
+/// Evaluates to `$exact` with `$native` bound to the Arrow type that stands beside the first pattern of which
+/// `$data_type` is, or to `$builtin`.
+macro_rules! by_native_type {
+    ($data_type:expr, $native:ident, $exact:expr, $builtin:expr, [$(($pattern:pat, $type:ty)),*]) => {
+        match $data_type {
+            $($pattern => {
+                type $native = $type;
+                $exact
+            })*
+            _ => $builtin,
+        }
+    };
+}
+
+mod accumulator;
 mod any_value;
 mod avg;
 mod distinct;
 mod extreme;
+mod finish;
+mod grouped;
 mod groups;
 mod growing;
 mod headroom;
+mod mean;
 mod nested_extreme;
 mod overflow;
 mod sum;

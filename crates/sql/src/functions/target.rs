@@ -71,7 +71,7 @@ impl<N: Summand> Target<N> {
 
 /// Whether totals of `argument` summed as `result` travel with their wraps.
 pub(super) fn carries_wraps(argument: &DataType, result: &DataType) -> bool {
-    matches!(headroom(argument, result), Headroom::Within(_))
+    !headroom(argument, result).is_ample()
 }
 
 /// The headroom of totals of `argument` summed as `result`, before there are any.

@@ -2,108 +2,54 @@
 
 use std::sync::Arc;
 
-use atoll_placement::Kernel;
 use atoll_runtime::Runtime;
-use atoll_topology::{Machine, Node};
-use datafusion::arrow::array::{ArrayRef, StringArray, UInt32Array, UInt64Array};
-use datafusion::arrow::datatypes::DataType::{UInt32, UInt64, Utf8};
+use atoll_topology::{Cpu, Machine, Node};
 
-use super::{SystemTable, table};
+use super::column::Columns;
+use super::{SystemTable, now};
 
 /// One row a node; free memory as of now.
 pub(super) fn nodes(runtime: Runtime) -> SystemTable {
-    table(
-        "nodes",
-        &[
-            ("node", UInt32, false),
-            ("package", UInt32, true),
-            ("cpus", Utf8, false),
-            ("cpu_count", UInt32, false),
-            ("worker_count", UInt32, false),
-            ("memory_bytes", UInt64, false),
-            ("memory_free_bytes", UInt64, true),
-        ],
-        Box::new(move |_| {
-            let runtime = runtime.clone();
-            Box::pin(async move { Ok(node_values(&runtime)) })
-        }),
-    )
-}
-
-fn node_values(runtime: &Runtime) -> Vec<ArrayRef> {
-    let nodes = || runtime.machine().nodes.iter();
-    let kernel: &Arc<dyn Kernel> = runtime.kernel();
-    let workers = |node: &Node| {
-        runtime.workers().iter().filter(|worker| worker.node == node.id).count() as u32
+    let (workers, kernel) = (runtime.clone(), Arc::clone(runtime.kernel()));
+    let workers = move |node: &Node| {
+        workers.workers().iter().filter(|worker| worker.node == node.id).count() as u32
     };
-    let free = |node: &Node| kernel.node_free(node.id).ok().map(|bytes| bytes.0);
-    vec![
-        Arc::new(nodes().map(|node| Some(node.id.0)).collect::<UInt32Array>()),
-        Arc::new(nodes().map(|node| node.package.map(|p| p.0)).collect::<UInt32Array>()),
-        Arc::new(nodes().map(|node| Some(node.cpus.to_string())).collect::<StringArray>()),
-        Arc::new(nodes().map(|node| Some(node.cpus.len() as u32)).collect::<UInt32Array>()),
-        Arc::new(nodes().map(|node| Some(workers(node))).collect::<UInt32Array>()),
-        Arc::new(nodes().map(|node| Some(node.memory.0)).collect::<UInt64Array>()),
-        Arc::new(nodes().map(free).collect::<UInt64Array>()),
-    ]
+    Columns::<Node>::new()
+        .column("node", |node| node.id.0)
+        .column("package", |node| node.package.map(|package| package.0))
+        .column("cpus", |node| node.cpus.to_string())
+        .column("cpu_count", |node| node.cpus.len() as u32)
+        .column("worker_count", workers)
+        .column("memory_bytes", |node| node.memory.0)
+        .column("memory_free_bytes", move |node| Some(kernel.node_free(node.id).ok()?.0))
+        .table("nodes", move |_| now(runtime.machine().nodes.clone()))
 }
 
 /// One row a cpu, with everything it lies in.
 pub(super) fn cpus(machine: Arc<Machine>) -> SystemTable {
-    table(
-        "cpus",
-        &[
-            ("cpu", UInt32, false),
-            ("core", UInt32, false),
-            ("domain", UInt32, false),
-            ("node", UInt32, false),
-            ("package", UInt32, false),
-        ],
-        Box::new(move |_| {
-            let column = |number: fn(&atoll_topology::Cpu) -> u32| -> ArrayRef {
-                Arc::new(UInt32Array::from_iter_values(machine.cpus.iter().map(number)))
-            };
-            let values = vec![
-                column(|cpu| cpu.id.0),
-                column(|cpu| cpu.core.0),
-                column(|cpu| cpu.domain.0),
-                column(|cpu| cpu.node.0),
-                column(|cpu| cpu.package.0),
-            ];
-            Box::pin(async move { Ok(values) })
-        }),
-    )
+    Columns::<Cpu>::new()
+        .column("cpu", |cpu| cpu.id.0)
+        .column("core", |cpu| cpu.core.0)
+        .column("domain", |cpu| cpu.domain.0)
+        .column("node", |cpu| cpu.node.0)
+        .column("package", |cpu| cpu.package.0)
+        .table("cpus", move |_| now(machine.cpus.clone()))
 }
 
 /// One row a pair of nodes.
 pub(super) fn distances(machine: Arc<Machine>) -> SystemTable {
-    table(
-        "distances",
-        &[
-            ("from_node", UInt32, false),
-            ("to_node", UInt32, false),
-            ("distance", UInt32, false),
-            ("source", Utf8, false),
-        ],
-        Box::new(move |_| {
-            let values = distance_values(&machine);
-            Box::pin(async move { Ok(values) })
-        }),
-    )
+    let source = machine.distances_source.name();
+    Columns::<(u32, u32, u32)>::new()
+        .column("from_node", |pair| pair.0)
+        .column("to_node", |pair| pair.1)
+        .column("distance", |pair| pair.2)
+        .column("source", move |_| source)
+        .table("distances", move |_| now(pairs(&machine)))
 }
 
-fn distance_values(machine: &Machine) -> Vec<ArrayRef> {
-    let pairs: Vec<(u32, u32, u32)> = machine
-        .nodes
-        .iter()
-        .flat_map(|from| machine.nodes.iter().map(move |to| (from.id, to.id)))
-        .filter_map(|(from, to)| Some((from.0, to.0, machine.distance(from, to)?)))
-        .collect();
-    let source = machine.distances_source.name();
-    vec![
-        Arc::new(UInt32Array::from_iter_values(pairs.iter().map(|pair| pair.0))),
-        Arc::new(UInt32Array::from_iter_values(pairs.iter().map(|pair| pair.1))),
-        Arc::new(UInt32Array::from_iter_values(pairs.iter().map(|pair| pair.2))),
-        Arc::new(StringArray::from_iter_values(pairs.iter().map(|_| source))),
-    ]
+/// Two nodes and their distance.
+fn pairs(machine: &Machine) -> Vec<(u32, u32, u32)> {
+    let nodes = || machine.nodes.iter().map(|node| node.id);
+    let pairs = nodes().flat_map(|from| nodes().map(move |to| (from, to)));
+    pairs.filter_map(|(from, to)| Some((from.0, to.0, machine.distance(from, to)?))).collect()
 }

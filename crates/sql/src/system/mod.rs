@@ -3,6 +3,7 @@
 //! Each is computed anew for every query that names it, from the machine, the pools, the tables and
 //! what the kernel says at that moment; they are joined like any others.
 
+mod column;
 mod knowledge;
 mod machine;
 mod storage;
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use atoll_topology::Knowledge;
 use datafusion::arrow::array::{ArrayRef, RecordBatch};
-use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::{Session as SessionTrait, TableProvider};
 use datafusion::common::{ResolvedTableReference, Result};
 use datafusion::datasource::memory::MemorySourceConfig;
@@ -28,11 +29,8 @@ use crate::catalog::CATALOG;
 /// The schema of the system tables.
 const SYSTEM: &str = "atoll";
 
-/// Columns of a system table: name, type, whether a value may be missing.
-type Columns = &'static [(&'static str, DataType, bool)];
-
-/// The values of a system table, computed now.
-type Values = Pin<Box<dyn Future<Output = Result<Vec<ArrayRef>>> + Send>>;
+/// The rows of a system table, or its columns, computed now.
+type Rows<R> = Pin<Box<dyn Future<Output = Result<Vec<R>>> + Send>>;
 
 /// A table of the schema `atoll`.
 struct SystemTable {
@@ -42,7 +40,7 @@ struct SystemTable {
 }
 
 /// What computes a system table, from the names of the statement that reads it.
-type Source = Box<dyn Fn(&dyn SessionTrait) -> Values + Send + Sync>;
+type Source = Box<dyn Fn(&dyn SessionTrait) -> Rows<ArrayRef> + Send + Sync>;
 
 impl fmt::Debug for SystemTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -74,9 +72,9 @@ impl TableProvider for SystemTable {
     }
 }
 
-fn table(name: &'static str, columns: Columns, source: Source) -> SystemTable {
-    let fields = columns.iter().map(|(name, kind, null)| Field::new(*name, kind.clone(), *null));
-    SystemTable { name, schema: Arc::new(Schema::new(fields.collect::<Vec<_>>())), source }
+/// Rows that need not be waited for.
+fn now<R: Send + 'static>(rows: impl IntoIterator<Item = R>) -> Rows<R> {
+    Box::pin(std::future::ready(Ok(rows.into_iter().collect())))
 }
 
 /// Registers the schema `atoll` and its tables in the session's catalog.
@@ -97,5 +95,5 @@ pub(crate) fn register(session: &Session, knowledge: &Arc<Knowledge>) -> Result<
     add(knowledge::bandwidth(Arc::clone(knowledge)))?;
     add(knowledge::links(Arc::clone(knowledge)))?;
     add(workers::workers(runtime.clone()))?;
-    storage::tables(runtime.clone()).into_iter().try_for_each(add)
+    storage::all(runtime.clone()).into_iter().try_for_each(add)
 }

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use atoll_placement::verify_pages;
 use atoll_runtime::Runtime;
 use atoll_topology::NodeId;
-use datafusion::arrow::array::{ArrayRef, BooleanArray, StringArray, UInt32Array, UInt64Array};
-use datafusion::arrow::datatypes::DataType::{Boolean, UInt32, UInt64, Utf8};
 use datafusion::catalog::CatalogProviderList;
 use datafusion::common::{DataFusionError, Result};
 
-use super::{SystemTable, table};
+use super::SystemTable;
+use super::column::Columns;
 use crate::catalog::CATALOG;
 use crate::session::placed_tables;
 use crate::table::PlacedTable;
+use crate::table::snapshot::Snapshot;
 
 /// The names that a statement sees, and with them the tables and their rows.
 type Names = Arc<dyn CatalogProviderList>;
@@ -27,115 +27,109 @@ async fn placed(names: Names) -> Result<Vec<(String, PlacedTable)>> {
 }
 
 /// The tables about tables.
-pub(super) fn tables(runtime: Runtime) -> Vec<SystemTable> {
-    vec![
-        table(
-            "tables",
-            &[
-                ("table", Utf8, false),
-                ("rows", UInt64, false),
-                ("chunks", UInt64, false),
-                ("columns", UInt64, false),
-                ("memory_bytes", UInt64, false),
-                ("placement", Utf8, false),
-                ("sorted_by", Utf8, true),
-            ],
-            Box::new(|session| {
-                let names = session.catalog_list();
-                Box::pin(async move { Ok(table_values(&placed(names).await?)) })
-            }),
-        ),
-        table(
-            "columns",
-            &[
-                ("table", Utf8, false),
-                ("column", Utf8, false),
-                ("type", Utf8, false),
-                ("encodings", Utf8, false),
-                ("bytes", UInt64, false),
-                ("nulls", UInt64, false),
-            ],
-            Box::new(|session| {
-                let names = session.catalog_list();
-                Box::pin(async move { Ok(column_values(&placed(names).await?)) })
-            }),
-        ),
-        table(
-            "pages",
-            &[
-                ("table", Utf8, false),
-                ("wanted_node", UInt32, true),
-                ("found_node", UInt32, true),
-                ("pages", UInt64, false),
-                ("bytes", UInt64, false),
-                ("sampled", Boolean, false),
-            ],
-            Box::new(move |session| {
-                let (names, runtime) = (session.catalog_list(), runtime.clone());
-                Box::pin(async move { page_values(&placed(names).await?, &runtime) })
-            }),
-        ),
-    ]
+pub(super) fn all(runtime: Runtime) -> [SystemTable; 3] {
+    [tables(), columns(), pages(runtime)]
 }
 
-fn table_values(tables: &[(String, PlacedTable)]) -> Vec<ArrayRef> {
-    let snapshots: Vec<_> = tables.iter().map(|(_, table)| table.snapshot()).collect();
-    let count = |number: &dyn Fn(usize) -> usize| -> ArrayRef {
-        Arc::new(UInt64Array::from_iter_values((0..tables.len()).map(|t| number(t) as u64)))
-    };
-    let sorted_by = snapshots.iter().map(|snapshot| {
-        let names = snapshot.rising.iter().map(|c| snapshot.schema.field(*c).name().as_str());
-        let names: Vec<&str> = names.collect();
-        (!names.is_empty()).then(|| names.join(", "))
-    });
-    vec![
-        Arc::new(StringArray::from_iter_values(tables.iter().map(|(name, _)| name))),
-        count(&|t| snapshots[t].rows),
-        count(&|t| snapshots[t].chunks.len()),
-        count(&|t| snapshots[t].schema.fields().len()),
-        count(&|t| snapshots[t].memory_bytes()),
-        Arc::new(StringArray::from_iter_values(
-            tables.iter().map(|(_, table)| table.strategy().to_string()),
-        )),
-        Arc::new(sorted_by.collect::<StringArray>()),
-    ]
+fn tables() -> SystemTable {
+    Columns::<(String, PlacedTable, Arc<Snapshot>)>::new()
+        .column("table", |(name, _, _)| name.clone())
+        .column("rows", |(_, _, snapshot)| snapshot.rows as u64)
+        .column("chunks", |(_, _, snapshot)| snapshot.chunks.len() as u64)
+        .column("columns", |(_, _, snapshot)| snapshot.schema.fields().len() as u64)
+        .column("memory_bytes", |(_, _, snapshot)| snapshot.memory_bytes() as u64)
+        .column("placement", |(_, table, _)| table.strategy().to_string())
+        .column("sorted_by", |(_, _, snapshot)| sorted_by(snapshot))
+        .table("tables", |session| {
+            let names = session.catalog_list();
+            Box::pin(async move {
+                let tables = placed(names).await?.into_iter();
+                let read = |(name, table): (String, PlacedTable)| {
+                    let snapshot = table.snapshot();
+                    (name, table, snapshot)
+                };
+                Ok(tables.map(read).collect())
+            })
+        })
 }
 
-fn column_values(tables: &[(String, PlacedTable)]) -> Vec<ArrayRef> {
-    let (mut of_table, mut names, mut types, mut encodings) = (vec![], vec![], vec![], vec![]);
-    let (mut bytes, mut nulls) = (vec![], vec![]);
-    for (name, table) in tables {
-        let snapshot = table.snapshot();
-        for (column, field) in snapshot.schema.fields().iter().enumerate() {
-            let stats = || snapshot.chunks.iter().map(|chunk| &chunk.stats[column]);
-            let mut seen: Vec<&str> = stats().map(|stats| stats.encoding.as_str()).collect();
-            seen.sort_unstable();
-            seen.dedup();
-            of_table.push(name.clone());
-            names.push(field.name().clone());
-            types.push(field.data_type().to_string());
-            encodings.push(seen.join(", "));
-            bytes.push(stats().map(|stats| stats.bytes as u64).sum::<u64>());
-            nulls.push(stats().map(|stats| stats.nulls as u64).sum::<u64>());
+fn sorted_by(snapshot: &Snapshot) -> Option<String> {
+    let names = snapshot.rising.iter().map(|at| snapshot.schema.field(*at).name().as_str());
+    let names: Vec<&str> = names.collect();
+    (!names.is_empty()).then(|| names.join(", "))
+}
+
+/// A column of a table.
+struct StoredColumn {
+    table: String,
+    name: String,
+    data_type: String,
+    encodings: String,
+    bytes: u64,
+    nulls: u64,
+}
+
+fn columns() -> SystemTable {
+    Columns::<StoredColumn>::new()
+        .column("table", |column| column.table.clone())
+        .column("column", |column| column.name.clone())
+        .column("type", |column| column.data_type.clone())
+        .column("encodings", |column| column.encodings.clone())
+        .column("bytes", |column| column.bytes)
+        .column("nulls", |column| column.nulls)
+        .table("columns", |session| {
+            let names = session.catalog_list();
+            Box::pin(async move { Ok(placed(names).await?.iter().flat_map(columns_of).collect()) })
+        })
+}
+
+fn columns_of((table, placed): &(String, PlacedTable)) -> Vec<StoredColumn> {
+    let snapshot = placed.snapshot();
+    let column = |(at, field): (usize, &datafusion::arrow::datatypes::FieldRef)| {
+        let stats = || snapshot.chunks.iter().map(|chunk| &chunk.stats[at]);
+        let mut encodings: Vec<&str> = stats().map(|stats| stats.encoding.as_str()).collect();
+        encodings.sort_unstable();
+        encodings.dedup();
+        StoredColumn {
+            table: table.clone(),
+            name: field.name().clone(),
+            data_type: field.data_type().to_string(),
+            encodings: encodings.join(", "),
+            bytes: stats().map(|stats| stats.bytes as u64).sum(),
+            nulls: stats().map(|stats| stats.nulls as u64).sum(),
         }
-    }
-    vec![
-        Arc::new(StringArray::from(of_table)),
-        Arc::new(StringArray::from(names)),
-        Arc::new(StringArray::from(types)),
-        Arc::new(StringArray::from(encodings)),
-        Arc::new(UInt64Array::from(bytes)),
-        Arc::new(UInt64Array::from(nulls)),
-    ]
+    };
+    snapshot.schema.fields().iter().enumerate().map(column).collect()
 }
 
-/// Table, node wanted, node found, pages, whether sampled.
-type PagesRow = (String, Option<u32>, Option<u32>, u64, bool);
+/// Pages of a table that were wanted on one node and are on another, or on the same.
+struct FoundPages {
+    table: String,
+    wanted: Option<NodeId>,
+    found: Option<NodeId>,
+    pages: u64,
+    bytes: u64,
+    sampled: bool,
+}
+
+fn pages(runtime: Runtime) -> SystemTable {
+    Columns::<FoundPages>::new()
+        .column("table", |row| row.table.clone())
+        .column("wanted_node", |row| row.wanted.map(|node| node.0))
+        .column("found_node", |row| row.found.map(|node| node.0))
+        .column("pages", |row| row.pages)
+        .column("bytes", |row| row.bytes)
+        .column("sampled", |row| row.sampled)
+        .table("pages", move |session| {
+            let (names, runtime) = (session.catalog_list(), runtime.clone());
+            Box::pin(async move { found_pages(&placed(names).await?, &runtime) })
+        })
+}
 
 /// Asks the kernel where every page of every chunk is. Pages without a home yet have none found.
-fn page_values(tables: &[(String, PlacedTable)], runtime: &Runtime) -> Result<Vec<ArrayRef>> {
+fn found_pages(tables: &[(String, PlacedTable)], runtime: &Runtime) -> Result<Vec<FoundPages>> {
     let page_size = runtime.kernel().page_size() as u64;
-    let mut rows: Vec<PagesRow> = Vec::new();
+    let mut rows = Vec::new();
     for (name, table) in tables {
         let snapshot = table.snapshot();
         let mut by_wanted: BTreeMap<Option<NodeId>, Vec<_>> = BTreeMap::new();
@@ -145,21 +139,19 @@ fn page_values(tables: &[(String, PlacedTable)], runtime: &Runtime) -> Result<Ve
         for (wanted, ranges) in by_wanted {
             let report = verify_pages(runtime.kernel().as_ref(), &ranges)
                 .map_err(|error| DataFusionError::Execution(error.to_string()))?;
-            let wanted = wanted.map(|node| node.0);
-            for (found, pages) in report.by_node() {
-                rows.push((name.clone(), wanted, Some(found.0), pages, report.sampled));
-            }
+            let row = |found, pages| FoundPages {
+                table: name.clone(),
+                wanted,
+                found,
+                pages,
+                bytes: pages * page_size,
+                sampled: report.sampled,
+            };
+            rows.extend(report.by_node().into_iter().map(|(found, pages)| row(Some(found), pages)));
             if report.untouched > 0 {
-                rows.push((name.clone(), wanted, None, report.untouched, report.sampled));
+                rows.push(row(None, report.untouched));
             }
         }
     }
-    Ok(vec![
-        Arc::new(StringArray::from_iter_values(rows.iter().map(|row| &row.0))),
-        Arc::new(rows.iter().map(|row| row.1).collect::<UInt32Array>()),
-        Arc::new(rows.iter().map(|row| row.2).collect::<UInt32Array>()),
-        Arc::new(UInt64Array::from_iter_values(rows.iter().map(|row| row.3))),
-        Arc::new(UInt64Array::from_iter_values(rows.iter().map(|row| row.3 * page_size))),
-        Arc::new(rows.iter().map(|row| Some(row.4)).collect::<BooleanArray>()),
-    ])
+    Ok(rows)
 }

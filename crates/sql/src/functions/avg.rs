@@ -4,11 +4,8 @@
 //! durations are made of exact totals. An average of decimals has the type and the rounding of a
 //! quotient: half away from zero, with 16 digits behind the point where there is room for them.
 
-mod accumulator;
-mod grouped;
-mod mean;
-
 use atoll_primitives::aggregate::quotient_type;
+use datafusion::arrow::array::ArrowPrimitiveType;
 use datafusion::arrow::datatypes::{
     DECIMAL128_MAX_PRECISION, DataType, Decimal128Type, Decimal256Type, DurationMicrosecondType,
     DurationMillisecondType, DurationNanosecondType, DurationSecondType, Field, FieldRef, TimeUnit,
@@ -21,9 +18,10 @@ use datafusion::logical_expr::{
     Accumulator, AggregateUDFImpl, Documentation, GroupsAccumulator, ReversedUDAF, Signature,
 };
 
-use accumulator::{DistinctAvg, RunningAvg};
-use grouped::GroupedAvg;
-use mean::Mean;
+use super::accumulator::{RunningDistinct, RunningTotal};
+use super::grouped::GroupedTotals;
+use super::headroom::Headroom;
+use super::mean::Mean;
 
 /// `avg` over numbers and durations that never wraps.
 #[derive(Debug, Default, PartialEq, Eq, Hash)]
@@ -35,23 +33,20 @@ pub struct CheckedAvg {
 /// for a type of which DataFusion's averages do not wrap.
 macro_rules! by_type {
     ($data_type:expr, $native:ident => $exact:expr, else $builtin:expr) => {
-        by_type!(@ $data_type, $native, $exact, $builtin, [
-            (DataType::Decimal128(..), Decimal128Type),
-            (DataType::Decimal256(..), Decimal256Type),
-            (DataType::Duration(TimeUnit::Second), DurationSecondType),
-            (DataType::Duration(TimeUnit::Millisecond), DurationMillisecondType),
-            (DataType::Duration(TimeUnit::Microsecond), DurationMicrosecondType),
-            (DataType::Duration(TimeUnit::Nanosecond), DurationNanosecondType)
-        ])
-    };
-    (@ $data_type:expr, $native:ident, $exact:expr, $builtin:expr, [$(($pattern:pat, $type:ty)),*]) => {
-        match $data_type {
-            $($pattern => {
-                type $native = $type;
-                $exact
-            })*
-            _ => $builtin,
-        }
+        by_native_type!(
+            $data_type,
+            $native,
+            $exact,
+            $builtin,
+            [
+                (DataType::Decimal128(..), Decimal128Type),
+                (DataType::Decimal256(..), Decimal256Type),
+                (DataType::Duration(TimeUnit::Second), DurationSecondType),
+                (DataType::Duration(TimeUnit::Millisecond), DurationMillisecondType),
+                (DataType::Duration(TimeUnit::Microsecond), DurationMicrosecondType),
+                (DataType::Duration(TimeUnit::Nanosecond), DurationNanosecondType)
+            ]
+        )
     };
 }
 
@@ -79,11 +74,11 @@ impl AggregateUDFImpl for CheckedAvg {
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         let argument = args.expr_fields[0].data_type();
         by_type!(argument, Native => {
-            let mean = Mean::new(args.name, argument, args.return_type());
+            let mean = Mean::<<Native as ArrowPrimitiveType>::Native>::new(args.name, argument, args.return_type());
             if args.is_distinct {
-                return Ok(Box::new(DistinctAvg::<Native>::new(mean)));
+                return Ok(Box::new(RunningDistinct::<Native, _>::new(mean)));
             }
-            Ok(Box::new(RunningAvg::<Native>::new(mean)))
+            Ok(Box::new(RunningTotal::<Native, _>::new(mean, Headroom::unused())))
         }, else self.builtin.accumulator(args))
     }
 
@@ -118,8 +113,8 @@ impl AggregateUDFImpl for CheckedAvg {
     ) -> Result<Box<dyn GroupsAccumulator>> {
         let argument = args.expr_fields[0].data_type();
         by_type!(argument, Native => {
-            let mean = Mean::new(args.name, argument, args.return_type());
-            Ok(Box::new(GroupedAvg::<Native>::new(mean)))
+            let mean = Mean::<<Native as ArrowPrimitiveType>::Native>::new(args.name, argument, args.return_type());
+            Ok(Box::new(GroupedTotals::<Native, _>::new(mean, Headroom::unused())))
         }, else self.builtin.create_groups_accumulator(args))
     }
 

@@ -4,11 +4,9 @@
 //! `sum(x + 1)` to `sum(x) + 1 * count(x)` is left out, because SQL's `+` and `*` on BIGINT wrap
 //! where the sum would have failed.
 
-mod accumulator;
-mod grouped;
-
 use std::sync::Arc;
 
+use datafusion::arrow::array::{ArrowPrimitiveType, PrimitiveArray};
 use datafusion::arrow::datatypes::{
     DataType, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type,
     DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType, DurationSecondType,
@@ -25,9 +23,12 @@ use datafusion::logical_expr::{
     Signature, StatisticsArgs,
 };
 
+use super::accumulator::{RunningDistinct, RunningTotal};
+use super::finish::Finish;
+use super::grouped::GroupedTotals;
+use super::groups::Emitted;
 use super::target::{Target, carries_wraps, headroom};
-use accumulator::{DistinctSum, RunningSum};
-use grouped::GroupedSum;
+use super::total::{Summand, Total};
 
 /// `sum` over integers, decimals, durations and intervals that never wraps; floats are DataFusion's.
 #[derive(Debug, Default, PartialEq, Eq, Hash)]
@@ -39,31 +40,51 @@ pub struct CheckedSum {
 /// type whose sums do not wrap.
 macro_rules! by_type {
     ($data_type:expr, $native:ident => $exact:expr, else $builtin:expr) => {
-        by_type!(@ $data_type, $native, $exact, $builtin, [
-            (DataType::Int64, Int64Type),
-            (DataType::UInt64, UInt64Type),
-            (DataType::Decimal32(..), Decimal32Type),
-            (DataType::Decimal64(..), Decimal64Type),
-            (DataType::Decimal128(..), Decimal128Type),
-            (DataType::Decimal256(..), Decimal256Type),
-            (DataType::Duration(TimeUnit::Second), DurationSecondType),
-            (DataType::Duration(TimeUnit::Millisecond), DurationMillisecondType),
-            (DataType::Duration(TimeUnit::Microsecond), DurationMicrosecondType),
-            (DataType::Duration(TimeUnit::Nanosecond), DurationNanosecondType),
-            (DataType::Interval(IntervalUnit::YearMonth), IntervalYearMonthType),
-            (DataType::Interval(IntervalUnit::DayTime), IntervalDayTimeType),
-            (DataType::Interval(IntervalUnit::MonthDayNano), IntervalMonthDayNanoType)
-        ])
+        by_native_type!(
+            $data_type,
+            $native,
+            $exact,
+            $builtin,
+            [
+                (DataType::Int64, Int64Type),
+                (DataType::UInt64, UInt64Type),
+                (DataType::Decimal32(..), Decimal32Type),
+                (DataType::Decimal64(..), Decimal64Type),
+                (DataType::Decimal128(..), Decimal128Type),
+                (DataType::Decimal256(..), Decimal256Type),
+                (DataType::Duration(TimeUnit::Second), DurationSecondType),
+                (DataType::Duration(TimeUnit::Millisecond), DurationMillisecondType),
+                (DataType::Duration(TimeUnit::Microsecond), DurationMicrosecondType),
+                (DataType::Duration(TimeUnit::Nanosecond), DurationNanosecondType),
+                (DataType::Interval(IntervalUnit::YearMonth), IntervalYearMonthType),
+                (DataType::Interval(IntervalUnit::DayTime), IntervalDayTimeType),
+                (DataType::Interval(IntervalUnit::MonthDayNano), IntervalMonthDayNanoType)
+            ]
+        )
     };
-    (@ $data_type:expr, $native:ident, $exact:expr, $builtin:expr, [$(($pattern:pat, $type:ty)),*]) => {
-        match $data_type {
-            $($pattern => {
-                type $native = $type;
-                $exact
-            })*
-            _ => $builtin,
-        }
-    };
+}
+
+/// A sum is the total itself.
+impl<T: ArrowPrimitiveType<Native: Summand>> Finish<T> for Target<T::Native> {
+    const COUNTS: bool = false;
+
+    fn total_type(&self) -> &DataType {
+        self.data_type()
+    }
+
+    fn target(&self) -> &Target<T::Native> {
+        self
+    }
+
+    fn finish(&self, total: Total<T::Native>, count: u64) -> Result<Option<T::Native>> {
+        let sum = self.check(total)?;
+        Ok((count > 0).then_some(sum))
+    }
+
+    fn finish_all(&self, totals: Emitted<T::Native>, _counts: &[u64]) -> Result<PrimitiveArray<T>> {
+        self.check_all(&totals.lows, &totals.wraps)?;
+        Ok(totals.into_columns::<T>(self.data_type()).0)
+    }
 }
 
 impl AggregateUDFImpl for CheckedSum {
@@ -82,12 +103,12 @@ impl AggregateUDFImpl for CheckedSum {
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         let result = args.return_type();
         by_type!(result, Native => {
-            let target = Target::new(args.name, result);
+            let target = Target::<<Native as ArrowPrimitiveType>::Native>::new(args.name, result);
             if args.is_distinct {
-                return Ok(Box::new(DistinctSum::<Native>::new(target)));
+                return Ok(Box::new(RunningDistinct::<Native, _>::new(target)));
             }
             let headroom = headroom(args.expr_fields[0].data_type(), result);
-            Ok(Box::new(RunningSum::<Native>::new(target, headroom)))
+            Ok(Box::new(RunningTotal::<Native, _>::new(target, headroom)))
         }, else self.builtin.accumulator(args))
     }
 
@@ -120,7 +141,8 @@ impl AggregateUDFImpl for CheckedSum {
         let result = args.return_type();
         by_type!(result, Native => {
             let headroom = headroom(args.expr_fields[0].data_type(), result);
-            Ok(Box::new(GroupedSum::<Native>::new(Target::new(args.name, result), headroom)))
+            let target = Target::<<Native as ArrowPrimitiveType>::Native>::new(args.name, result);
+            Ok(Box::new(GroupedTotals::<Native, _>::new(target, headroom)))
         }, else self.builtin.create_groups_accumulator(args))
     }
 

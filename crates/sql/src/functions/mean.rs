@@ -1,10 +1,13 @@
 //! From a total and a count to an average of the result type.
 
+use datafusion::arrow::array::{ArrowPrimitiveType, PrimitiveArray};
 use datafusion::arrow::datatypes::{ArrowNativeType, DataType, i256};
 use datafusion::error::Result;
 
-use super::super::target::Target;
-use super::super::total::{Summand, Total};
+use super::finish::Finish;
+use super::groups::Emitted;
+use super::target::Target;
+use super::total::{Summand, Total};
 
 /// A value that can be averaged.
 pub(super) trait Averaged: Summand {
@@ -85,23 +88,38 @@ impl<N: Averaged> Mean<N> {
         }
     }
 
-    /// The argument's type.
-    pub(super) fn argument(&self) -> &DataType {
-        &self.argument
-    }
-
-    /// The result type.
-    pub(super) fn result(&self) -> &DataType {
-        self.target.data_type()
-    }
-
     /// The average, null if there are no values.
-    pub(super) fn of(&self, total: Total<N>, count: u64) -> Result<Option<N>> {
+    fn of(&self, total: Total<N>, count: u64) -> Result<Option<N>> {
         if count == 0 {
             return Ok(None);
         }
         let low = N::average(total, count, self.scale).ok_or_else(|| self.target.overflow())?;
         self.target.check(Total { low, wraps: 0 }).map(Some)
+    }
+}
+
+impl<T: ArrowPrimitiveType<Native: Averaged>> Finish<T> for Mean<T::Native> {
+    const COUNTS: bool = true;
+
+    fn total_type(&self) -> &DataType {
+        &self.argument
+    }
+
+    fn target(&self) -> &Target<T::Native> {
+        &self.target
+    }
+
+    fn finish(&self, total: Total<T::Native>, count: u64) -> Result<Option<T::Native>> {
+        self.of(total, count)
+    }
+
+    fn finish_all(&self, totals: Emitted<T::Native>, counts: &[u64]) -> Result<PrimitiveArray<T>> {
+        let total = |group| Total {
+            low: totals.lows[group],
+            wraps: totals.wraps.get(group).copied().unwrap_or(0),
+        };
+        let groups = counts.iter().enumerate();
+        groups.map(|(group, &count)| self.of(total(group), count)).collect()
     }
 }
 

@@ -1,0 +1,109 @@
+//! The columns of a system table: what they are called, and how they are read off a row.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use datafusion::arrow::array::{
+    ArrayRef, BooleanArray, Float64Array, StringArray, TimestampMicrosecondArray, UInt32Array,
+    UInt64Array,
+};
+use datafusion::arrow::datatypes::{DataType, Field, Schema, TimeUnit};
+use datafusion::catalog::Session as SessionTrait;
+
+use super::{Rows, SystemTable};
+
+/// A value of a row, whose type is that of its column.
+pub(super) trait Cell: Sized {
+    /// The column's type.
+    const TYPE: DataType;
+    /// Whether a value may be missing.
+    const NULLABLE: bool;
+
+    /// The column of these values.
+    fn array(values: impl Iterator<Item = Self>) -> ArrayRef;
+}
+
+macro_rules! cells {
+    ($($value:ty: $data_type:ident, $array:ty;)*) => {$(
+        impl Cell for $value {
+            const TYPE: DataType = DataType::$data_type;
+            const NULLABLE: bool = false;
+
+            fn array(values: impl Iterator<Item = Self>) -> ArrayRef {
+                Arc::new(values.map(Some).collect::<$array>())
+            }
+        }
+
+        impl Cell for Option<$value> {
+            const TYPE: DataType = DataType::$data_type;
+            const NULLABLE: bool = true;
+
+            fn array(values: impl Iterator<Item = Self>) -> ArrayRef {
+                Arc::new(values.collect::<$array>())
+            }
+        }
+    )*};
+}
+
+cells! {
+    bool: Boolean, BooleanArray;
+    u32: UInt32, UInt32Array;
+    u64: UInt64, UInt64Array;
+    f64: Float64, Float64Array;
+    String: Utf8, StringArray;
+    &'static str: Utf8, StringArray;
+}
+
+impl Cell for Option<SystemTime> {
+    const TYPE: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
+    const NULLABLE: bool = true;
+
+    fn array(values: impl Iterator<Item = Self>) -> ArrayRef {
+        let micros =
+            |at: SystemTime| i64::try_from(at.duration_since(UNIX_EPOCH).ok()?.as_micros()).ok();
+        let values = values.map(|at| at.and_then(micros));
+        Arc::new(values.collect::<TimestampMicrosecondArray>())
+    }
+}
+
+/// A system table with rows of type `R` that is being described.
+pub(super) struct Columns<R> {
+    fields: Vec<Field>,
+    values: Vec<Box<dyn Fn(&[R]) -> ArrayRef + Send + Sync>>,
+}
+
+impl<R: Send + 'static> Columns<R> {
+    /// No columns yet.
+    pub(super) fn new() -> Self {
+        Self { fields: vec![], values: vec![] }
+    }
+
+    /// The next column.
+    pub(super) fn column<V: Cell>(
+        mut self,
+        name: &str,
+        value: impl Fn(&R) -> V + Send + Sync + 'static,
+    ) -> Self {
+        self.fields.push(Field::new(name, V::TYPE, V::NULLABLE));
+        self.values.push(Box::new(move |rows| V::array(rows.iter().map(&value))));
+        self
+    }
+
+    /// The table, whose rows are those of the moment at which a statement reads it.
+    pub(super) fn table(
+        self,
+        name: &'static str,
+        rows: impl Fn(&dyn SessionTrait) -> Rows<R> + Send + Sync + 'static,
+    ) -> SystemTable {
+        let values = Arc::new(self.values);
+        let source = move |session: &dyn SessionTrait| -> Rows<ArrayRef> {
+            let (rows, values) = (rows(session), Arc::clone(&values));
+            Box::pin(async move {
+                let rows = rows.await?;
+                Ok(values.iter().map(|values| values(&rows)).collect())
+            })
+        };
+        let schema = Arc::new(Schema::new(self.fields));
+        SystemTable { name, schema, source: Box::new(source) }
+    }
+}
