@@ -7,20 +7,24 @@
 
 mod arithmetic;
 mod catalog;
+mod compact;
 mod error;
-pub mod exchange;
+mod exchange;
 mod files;
 mod float;
 pub mod functions;
 mod group;
 mod join;
 mod lab;
+mod memory;
+mod operator;
 mod parse;
 mod rewrite;
 mod rules;
 mod sample;
 mod scan;
 mod session;
+mod settings;
 mod system;
 mod table;
 mod task;
@@ -33,6 +37,6 @@ pub use datafusion::arrow;
 pub use error::{Place, SqlError};
 pub use group::GroupExec;
 pub use session::{
-    AggregateMethod, AtollOptions, JoinMethod, Progress, QueryResult, Session, SessionOptions,
-    Splitter, Statement, split_statements,
+    Progress, QueryResult, Session, SessionOptions, Splitter, Statement, split_statements,
 };
+pub use settings::{AggregateMethod, AtollOptions, JoinMethod};

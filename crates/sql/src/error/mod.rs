@@ -4,7 +4,7 @@ mod wording;
 
 use std::fmt;
 
-use datafusion::common::utils::datafusion_strsim::normalized_levenshtein;
+use atoll_topology::nearest_name;
 use datafusion::common::{DataFusionError, Span};
 use datafusion::sql::sqlparser::tokenizer::Location;
 
@@ -102,18 +102,11 @@ impl SqlError {
     /// Adds the table whose name is nearest to one that was not found.
     pub(crate) fn with_near_names(mut self, session: &Session) -> Self {
         let Some(missing) = self.context.missing_table.take() else { return self };
-        let wanted = missing.rsplit('.').next().unwrap_or(&missing).to_lowercase();
+        let wanted = last_part(&missing);
         let names = session.table_names();
-        let near = names
-            .iter()
-            .map(|name| {
-                let last = name.rsplit('.').next().unwrap_or(name);
-                (normalized_levenshtein(last, &wanted), name)
-            })
-            .filter(|(likeness, _)| *likeness >= 0.5)
-            .max_by(|a, b| a.0.total_cmp(&b.0));
-        match near {
-            Some((_, name)) => self.helps.push(format!("Did you mean '{name}'?")),
+        let near = nearest_name(wanted, names.iter().map(|name| last_part(name)));
+        match near.and_then(|near| names.iter().find(|name| last_part(name) == near)) {
+            Some(name) => self.helps.push(format!("Did you mean '{name}'?")),
             None if names.is_empty() => self.helps.push(
                 "there are no tables yet; CREATE TABLE t AS SELECT * FROM 'file.parquet' makes one"
                     .to_owned(),
@@ -138,13 +131,16 @@ fn advice(error: &DataFusionError) -> Option<&'static str> {
 fn near_field(message: &str) -> Option<String> {
     let (wanted, rest) = message.strip_prefix("No field named ")?.split_once('.')?;
     let valid = rest.split_once("Valid fields are ")?.1.trim_end_matches('.');
-    let last = |name: &str| name.rsplit('.').next().unwrap_or(name).replace('"', "");
-    let wanted = last(wanted.trim()).to_lowercase();
-    let (likeness, near) = valid
-        .split(", ")
-        .map(|name| (normalized_levenshtein(&last(name), &wanted), name))
-        .max_by(|a, b| a.0.total_cmp(&b.0))?;
-    (likeness >= 0.5).then(|| format!("Did you mean '{}'?", last(near)))
+    let names: Vec<String> =
+        valid.split(", ").map(|name| last_part(name).replace('"', "")).collect();
+    let wanted = last_part(wanted.trim()).replace('"', "");
+    let near = nearest_name(&wanted, names.iter().map(String::as_str))?;
+    Some(format!("Did you mean '{near}'?"))
+}
+
+/// A name without the schema or table before it.
+fn last_part(name: &str) -> &str {
+    name.rsplit('.').next().unwrap_or(name)
 }
 
 fn missing_table(message: &str) -> Option<String> {

@@ -5,27 +5,24 @@ use std::sync::Arc;
 
 use atoll_runtime::Runtime;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{Statistics, internal_err};
-use datafusion::error::Result;
+use datafusion::common::{Result, internal_err};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::coop::cooperative;
-use datafusion::physical_plan::execution_plan::CardinalityEffect;
 use datafusion::physical_plan::filter_pushdown::{
-    ChildPushdownResult, FilterDescription, FilterPushdownPhase, FilterPushdownPropagation,
+    ChildPushdownResult, FilterPushdownPhase, FilterPushdownPropagation,
 };
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::{
-    ChildStats, DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, Partitioning,
-    PlanProperties, ReplaceChildrenOptions, StatisticsArgs,
+    DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, Partitioning,
+    ReplaceChildrenOptions,
 };
 use parking_lot::Mutex;
 
 use super::homes::Homes;
 use super::progress::{Output, Progress};
 use super::run::RunPlan;
+use crate::operator::delegate_to;
 
 /// Maps N input partitions to M output partitions, on a machine with several nodes.
 ///
@@ -55,38 +52,24 @@ use super::run::RunPlan;
 /// Like a RepartitionExec it runs once: each output can be taken once. To run it again (a recursive
 /// query does), reset it or give it new children.
 #[derive(Debug)]
-pub struct ExchangeExec {
+pub(crate) struct ExchangeExec {
     /// The operator it stands for; never executed.
     repartition: RepartitionExec,
-    runtime: Arc<Runtime>,
+    runtime: Runtime,
     metrics: ExecutionPlanMetricsSet,
     progress: Arc<Mutex<Progress>>,
 }
 
 impl ExchangeExec {
-    /// Splits `input` by hash, range or round-robin. The order of the input is kept only if it has
-    /// one partition.
-    pub fn try_new(
-        input: Arc<dyn ExecutionPlan>,
-        partitioning: Partitioning,
-        runtime: Arc<Runtime>,
-    ) -> Result<Self> {
-        if matches!(partitioning, Partitioning::UnknownPartitioning(_)) {
-            return internal_err!("an exchange cannot split by {partitioning}");
-        }
-        let repartition = RepartitionExec::try_new(input, partitioning)?;
-        Ok(Self::standing_for(repartition, runtime))
-    }
-
     /// The exchange that stands for a RepartitionExec, if one can: one that preserves order merges
-    /// its inputs per output, and is left alone.
-    pub fn in_place_of(repartition: &RepartitionExec, runtime: &Arc<Runtime>) -> Option<Self> {
+    /// its inputs per output, and is left alone, as is one that does not say how it splits.
+    pub(crate) fn in_place_of(repartition: &RepartitionExec, runtime: &Runtime) -> Option<Self> {
         let splits = !matches!(repartition.partitioning(), Partitioning::UnknownPartitioning(_));
         (splits && !repartition.preserve_order())
             .then(|| Self::standing_for(repartition.clone(), runtime.clone()))
     }
 
-    fn standing_for(repartition: RepartitionExec, runtime: Arc<Runtime>) -> Self {
+    fn standing_for(repartition: RepartitionExec, runtime: Runtime) -> Self {
         Self {
             repartition,
             runtime,
@@ -96,7 +79,7 @@ impl ExchangeExec {
     }
 
     /// The homes of the output partitions.
-    pub fn homes(&self) -> Homes {
+    pub(crate) fn homes(&self) -> Homes {
         Homes::of(&self.runtime, self.repartition.partitioning().partition_count())
     }
 
@@ -141,20 +124,17 @@ impl ExecutionPlan for ExchangeExec {
         "ExchangeExec"
     }
 
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.repartition.properties()
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        self.repartition.children()
-    }
-
-    fn apply_expressions(
-        &self,
-        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        self.repartition.apply_expressions(f)
-    }
+    delegate_to!(
+        repartition: properties,
+        children,
+        benefits_from_input_partitioning,
+        maintains_input_order,
+        apply_expressions,
+        with_new_children,
+        statistics,
+        cardinality_effect,
+        gather_filters_for_pushdown,
+    );
 
     fn replace_children(
         self: Arc<Self>,
@@ -166,22 +146,6 @@ impl ExecutionPlan for ExchangeExec {
             return internal_err!("a RepartitionExec became a {}", replaced.name());
         };
         Ok(Arc::new(Self::standing_for(repartition.clone(), self.runtime.clone())))
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let recompute = datafusion::physical_plan::ChildrenPropertiesMode::Recompute;
-        self.replace_children(children, ReplaceChildrenOptions::new(recompute))
-    }
-
-    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
-        self.repartition.benefits_from_input_partitioning()
-    }
-
-    fn maintains_input_order(&self) -> Vec<bool> {
-        self.repartition.maintains_input_order()
     }
 
     fn execute(
@@ -196,31 +160,6 @@ impl ExecutionPlan for ExchangeExec {
 
     fn metrics(&self) -> Option<MetricsSet> {
         Some(self.metrics.clone_inner())
-    }
-
-    fn child_stats_requests(&self, partition: Option<usize>) -> Vec<ChildStats> {
-        self.repartition.child_stats_requests(partition)
-    }
-
-    fn statistics_from_inputs(
-        &self,
-        input_stats: &[Arc<Statistics>],
-        args: &StatisticsArgs,
-    ) -> Result<Arc<Statistics>> {
-        self.repartition.statistics_from_inputs(input_stats, args)
-    }
-
-    fn cardinality_effect(&self) -> CardinalityEffect {
-        self.repartition.cardinality_effect()
-    }
-
-    fn gather_filters_for_pushdown(
-        &self,
-        phase: FilterPushdownPhase,
-        parent_filters: Vec<Arc<dyn PhysicalExpr>>,
-        config: &ConfigOptions,
-    ) -> Result<FilterDescription> {
-        self.repartition.gather_filters_for_pushdown(phase, parent_filters, config)
     }
 
     fn handle_child_pushdown_result(

@@ -35,9 +35,10 @@ fn by_hash(outputs: usize) -> Partitioning {
 fn exchange(
     source: &Source,
     partitioning: Partitioning,
-    runtime: &Arc<Runtime>,
+    runtime: &Runtime,
 ) -> Arc<dyn ExecutionPlan> {
-    Arc::new(ExchangeExec::try_new(source.plan(), partitioning, runtime.clone()).unwrap())
+    let theirs = RepartitionExec::try_new(source.plan(), partitioning).unwrap();
+    Arc::new(ExchangeExec::in_place_of(&theirs, runtime).unwrap())
 }
 
 fn execute(
@@ -281,8 +282,7 @@ fn the_plan_sees_the_properties_of_datafusions_exchange() {
     let ours = ExchangeExec::in_place_of(&theirs, &runtime).unwrap();
     assert!(Arc::ptr_eq(ours.properties(), theirs.properties()));
     assert_eq!(ours.maintains_input_order(), theirs.maintains_input_order());
-    assert!(
-        ExchangeExec::try_new(source.plan(), Partitioning::UnknownPartitioning(3), runtime.clone())
-            .is_err()
-    );
+    let unknown = Partitioning::UnknownPartitioning(3);
+    let theirs = RepartitionExec::try_new(source.plan(), unknown).unwrap();
+    assert!(ExchangeExec::in_place_of(&theirs, &runtime).is_none());
 }

@@ -1,7 +1,6 @@
 //! One partition, fed to its consumer by a task at the partition's home.
 
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use atoll_runtime::Runtime;
@@ -22,7 +21,7 @@ const BATCHES_AHEAD: usize = 2;
 
 /// The stream of one partition, polled at its home.
 pub(super) struct AtHome {
-    runtime: Arc<Runtime>,
+    runtime: Runtime,
     partition: usize,
     schema: SchemaRef,
     feed: Feed,
@@ -53,7 +52,7 @@ enum Message {
 impl AtHome {
     /// Passes the stream of a partition on; its first poll spawns the task.
     pub(super) fn new(
-        runtime: Arc<Runtime>,
+        runtime: Runtime,
         partition: usize,
         stream: SendableRecordBatchStream,
         metrics: BaselineMetrics,

@@ -6,22 +6,22 @@ use atoll_runtime::{Runtime, WorkerId};
 use atoll_topology::NodeId;
 
 /// The worker that runs this partition of every plan. Beyond the last worker they start again.
-pub fn worker_of(partition: usize) -> WorkerId {
+pub(crate) fn worker_of(partition: usize) -> WorkerId {
     WorkerId(partition as u32)
 }
 
 /// The home of this partition of every plan.
-pub fn home_of(runtime: &Runtime, partition: usize) -> NodeId {
+pub(crate) fn home_of(runtime: &Runtime, partition: usize) -> NodeId {
     runtime.node_of(worker_of(partition))
 }
 
 /// The homes of an operator's partitions, in the order of the partitions.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Homes(pub Vec<NodeId>);
+pub(crate) struct Homes(pub(crate) Vec<NodeId>);
 
 impl Homes {
     /// The homes of `partitions` partitions.
-    pub fn of(runtime: &Runtime, partitions: usize) -> Self {
+    pub(crate) fn of(runtime: &Runtime, partitions: usize) -> Self {
         Self((0..partitions).map(|partition| home_of(runtime, partition)).collect())
     }
 }

@@ -5,11 +5,10 @@
 //! partitions, because what is spawned goes to the spawner's runtime. So, on a machine with more
 //! than one pool,
 //!
-//! - [`ExchangeExec`] takes the place of DataFusion's `RepartitionExec`: each input partition is
+//! - [`ExchangeExec`](exec::ExchangeExec) takes the place of DataFusion's `RepartitionExec`: each input partition is
 //!   polled and split at its own home, and only the split rows travel;
-//! - [`HomeExec`] stands under every other operator that gathers partitions, and on top of the plan;
-//! - [`PlaceOnHomes`] is the optimizer rule that plans both, and [`physical_rules`] the list of rules
-//!   with it in its place.
+//! - [`HomeExec`](home::HomeExec) stands under every other operator that gathers partitions, and on top of the plan;
+//! - [`PlaceOnHomes`] is the optimizer rule that plans both.
 //!
 //! On a machine with one pool none of them is planned.
 
@@ -30,9 +29,7 @@ mod rule_tests;
 mod run;
 mod split;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 
-pub use exec::ExchangeExec;
-pub use home::HomeExec;
-pub use homes::{Homes, home_of, worker_of};
-pub use rule::{PlaceOnHomes, Rules, physical_rules};
+pub(crate) use homes::{Homes, home_of, worker_of};
+pub(crate) use rule::PlaceOnHomes;

@@ -1,4 +1,4 @@
-//! The rule that keeps every partition's pipeline at its home, and the list it belongs in.
+//! The rule that keeps every partition's pipeline at its home.
 
 use std::sync::Arc;
 
@@ -7,7 +7,6 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::error::Result;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
-use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::analyze::AnalyzeExec;
 use datafusion::physical_plan::buffer::BufferExec;
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
@@ -18,24 +17,8 @@ use datafusion::physical_plan::union::UnionExec;
 use datafusion::physical_plan::{Distribution, ExecutionPlan, ExecutionPlanProperties};
 
 use super::exec::ExchangeExec;
-use super::home::HomeExec;
+use super::home::{AtHomes, HomeExec};
 use super::homes::home_of;
-
-/// A list of physical optimizer rules.
-pub type Rules = Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>;
-
-/// The rule that a plan's dynamic filters are made by. It must see the final plan, and only the
-/// check of the plan comes after it.
-const FILTERS_LAST: &str = "FilterPushdown(Post)";
-
-/// DataFusion's rules with [`PlaceOnHomes`] among them: after all that move partitions about and
-/// right before the dynamic filters.
-pub fn physical_rules(runtime: &Arc<Runtime>) -> Rules {
-    let mut rules = PhysicalOptimizer::new().rules;
-    let last = rules.iter().rposition(|rule| rule.name() == FILTERS_LAST);
-    rules.insert(last.unwrap_or(rules.len()), Arc::new(PlaceOnHomes::new(runtime.clone())));
-    rules
-}
 
 /// Has every partition of every operator polled at its home.
 ///
@@ -44,13 +27,13 @@ pub fn physical_rules(runtime: &Arc<Runtime>) -> Rules {
 /// work to itself, and the input gets a [`HomeExec`]; the exception is a RepartitionExec, which
 /// becomes an [`ExchangeExec`]. The plan's own partitions are polled by the client, and get one too.
 #[derive(Debug)]
-pub struct PlaceOnHomes {
-    runtime: Arc<Runtime>,
+pub(crate) struct PlaceOnHomes {
+    runtime: Runtime,
 }
 
 impl PlaceOnHomes {
     /// The rule for these pools. With one pool it does nothing.
-    pub fn new(runtime: Arc<Runtime>) -> Self {
+    pub(crate) fn new(runtime: Runtime) -> Self {
         Self { runtime }
     }
 
@@ -74,7 +57,7 @@ impl PlaceOnHomes {
     }
 
     fn at_home(&self, plan: &Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
-        Arc::new(HomeExec::new(plan.clone(), self.runtime.clone()))
+        HomeExec::plan(plan, AtHomes(self.runtime.clone()))
     }
 
     /// Whether a child's partitions would be polled elsewhere than at their homes.

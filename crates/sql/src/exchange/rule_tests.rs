@@ -16,8 +16,9 @@ use datafusion::physical_plan::{ExecutionPlan, displayable};
 use datafusion::prelude::{SessionConfig, SessionContext};
 
 use super::homes::home_of;
-use super::rule::physical_rules;
+use super::rule::PlaceOnHomes;
 use super::testing::{Source, one_node, random_partitions, schema, sorted_rows, two_nodes};
+use crate::rules::RuleList;
 
 /// Queries whose plans have every way of gathering partitions.
 const QUERIES: [&str; 12] = [
@@ -73,11 +74,13 @@ struct Tables {
 }
 
 impl Tables {
-    fn new(runtime: &Arc<Runtime>, placed: bool) -> Self {
+    fn new(runtime: &Runtime, placed: bool) -> Self {
         let config = SessionConfig::new().with_target_partitions(4).with_batch_size(128);
         let mut state = SessionStateBuilder::new().with_default_features().with_config(config);
         if placed {
-            state = state.with_physical_optimizer_rules(physical_rules(runtime));
+            let places = Arc::new(PlaceOnHomes::new(runtime.clone()));
+            let rules = RuleList::new().datafusion_through("EnsureCooperative").ours([places]);
+            state = state.with_physical_optimizer_rules(rules.datafusion_rest());
         }
         let context = SessionContext::new_with_state(state.build());
         let mut sources = vec![];
@@ -153,14 +156,4 @@ async fn on_one_pool_plans_stay_datafusions() {
         let plan = Tables::new(&runtime, true).plan(query).await;
         assert_eq!(plan, Tables::new(&runtime, false).plan(query).await);
     }
-}
-
-/// If DataFusion adds rules after the dynamic filters, the place of ours has to be thought about.
-#[test]
-fn the_rule_comes_right_before_the_dynamic_filters_which_only_the_check_follows() {
-    let rules = physical_rules(&two_nodes());
-    let names: Vec<&str> = rules.iter().map(|rule| rule.name()).collect();
-    let tail = ["EnsureCooperative", "PlaceOnHomes", "FilterPushdown(Post)", "SanityCheckPlan"];
-    assert_eq!(names[names.len() - 4..], tail, "{names:?}");
-    assert_eq!(names.iter().filter(|name| **name == "PlaceOnHomes").count(), 1);
 }

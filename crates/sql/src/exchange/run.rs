@@ -26,7 +26,7 @@ use crate::task::BoundTask;
 /// All that a run needs besides its input streams.
 pub(super) struct RunPlan {
     /// The pools.
-    pub(super) runtime: Arc<Runtime>,
+    pub(super) runtime: Runtime,
     /// How rows are split.
     pub(super) partitioning: Partitioning,
     /// The schema of the rows.

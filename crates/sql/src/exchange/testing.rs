@@ -27,20 +27,20 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
 /// Pools of two nodes with two workers each: partitions 0 and 1 are at home on the first node.
-pub(super) fn two_nodes() -> Arc<Runtime> {
+pub(crate) fn two_nodes() -> Runtime {
     pools(machines::two_nodes())
 }
 
 /// One pool of four workers.
-pub(super) fn one_node() -> Arc<Runtime> {
+pub(super) fn one_node() -> Runtime {
     pools(machines::one_node())
 }
 
-fn pools(machine: Machine) -> Arc<Runtime> {
+fn pools(machine: Machine) -> Runtime {
     let machine = Arc::new(machine);
     let kernel = Arc::new(SimulatedKernel::new(machine.clone()));
     let options = RuntimeOptions { threads: Some(4), ..RuntimeOptions::default() };
-    Arc::new(Runtime::start(machine, kernel, options).expect("the fake machine has 4 cpus"))
+    Runtime::start(machine, kernel, options).expect("the fake machine has 4 cpus")
 }
 
 /// How a partition of a [`Source`] ends.
@@ -65,7 +65,7 @@ pub(super) struct Source(Arc<Inner>);
 
 #[derive(Clone)]
 struct Inner {
-    runtime: Arc<Runtime>,
+    runtime: Runtime,
     partitions: Vec<Vec<RecordBatch>>,
     endings: Vec<Ending>,
     polls: Arc<Mutex<Vec<Polled>>>,
@@ -76,7 +76,7 @@ struct Inner {
 
 impl Source {
     /// Partitions that end after their batches.
-    pub(super) fn new(runtime: &Arc<Runtime>, partitions: Vec<Vec<RecordBatch>>) -> Self {
+    pub(super) fn new(runtime: &Runtime, partitions: Vec<Vec<RecordBatch>>) -> Self {
         let properties = PlanProperties::new(
             EquivalenceProperties::new(schema()),
             Partitioning::UnknownPartitioning(partitions.len()),

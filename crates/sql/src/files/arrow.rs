@@ -1,6 +1,5 @@
 //! Arrow files. DataFusion (55.2) makes one column of two that have one name.
 
-use std::collections::{HashMap, HashSet};
 use std::io::{Seek, SeekFrom};
 use std::sync::Arc;
 
@@ -8,43 +7,19 @@ use async_trait::async_trait;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::ipc::reader::{FileReader, StreamReader};
 use datafusion::catalog::Session;
-use datafusion::common::{GetExt, Result, Statistics, exec_err};
-use datafusion::datasource::file_format::arrow::ArrowFormatFactory;
-use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
-use datafusion::datasource::file_format::{FileFormat, FileFormatFactory};
-use datafusion::datasource::physical_plan::{FileScanConfig, FileSinkConfig, FileSource};
-use datafusion::datasource::table_schema::TableSchema;
+use datafusion::common::Result;
+use datafusion::datasource::file_format::FileFormat;
 use datafusion::object_store::{GetResultPayload, ObjectMeta, ObjectStore, ObjectStoreExt};
-use datafusion::physical_expr::LexRequirement;
-use datafusion::physical_plan::ExecutionPlan;
 
-/// Makes [`CarefulArrow`].
-#[derive(Debug, Default)]
-pub(super) struct CarefulArrowFactory(ArrowFormatFactory);
-
-impl GetExt for CarefulArrowFactory {
-    fn get_ext(&self) -> String {
-        self.0.get_ext()
-    }
-}
-
-impl FileFormatFactory for CarefulArrowFactory {
-    fn create(
-        &self,
-        state: &dyn Session,
-        options: &HashMap<String, String>,
-    ) -> Result<Arc<dyn FileFormat>> {
-        Ok(Arc::new(CarefulArrow(self.0.create(state, options)?)))
-    }
-
-    fn default(&self) -> Arc<dyn FileFormat> {
-        Arc::new(CarefulArrow(FileFormatFactory::default(&self.0)))
-    }
-}
+use super::amended::{AmendedFormat, Amendment, refuse_equal_names};
 
 /// DataFusion's format with a look at the names of columns.
+pub(super) fn amended(format: Arc<dyn FileFormat>) -> Arc<dyn FileFormat> {
+    Arc::new(AmendedFormat { format, amendment: CheckedNames })
+}
+
 #[derive(Debug)]
-struct CarefulArrow(Arc<dyn FileFormat>);
+struct CheckedNames;
 
 /// The schema that a local file begins or ends with; none of what is no Arrow file, which is for the
 /// reading to tell.
@@ -60,69 +35,20 @@ async fn schema_of(store: &dyn ObjectStore, object: &ObjectMeta) -> Result<Optio
 }
 
 #[async_trait]
-impl FileFormat for CarefulArrow {
-    fn get_ext(&self) -> String {
-        self.0.get_ext()
-    }
-
-    fn get_ext_with_compression(&self, compression: &FileCompressionType) -> Result<String> {
-        self.0.get_ext_with_compression(compression)
-    }
-
-    fn compression_type(&self) -> Option<FileCompressionType> {
-        self.0.compression_type()
-    }
-
+impl Amendment for CheckedNames {
     async fn infer_schema(
         &self,
+        format: &dyn FileFormat,
         state: &dyn Session,
         store: &Arc<dyn ObjectStore>,
         objects: &[ObjectMeta],
     ) -> Result<SchemaRef> {
+        let advice = "write the file with another name for one of them";
         for object in objects {
-            let Some(schema) = schema_of(store.as_ref(), object).await? else { continue };
-            let mut seen = HashSet::new();
-            if let Some(twice) = schema.fields().iter().find(|field| !seen.insert(field.name())) {
-                return exec_err!(
-                    "/{} has two columns named \"{}\", which SQL cannot tell apart; write the file \
-                     with another name for one of them",
-                    object.location,
-                    twice.name()
-                );
+            if let Some(schema) = schema_of(store.as_ref(), object).await? {
+                refuse_equal_names(&schema, object, advice)?;
             }
         }
-        self.0.infer_schema(state, store, objects).await
-    }
-
-    async fn infer_stats(
-        &self,
-        state: &dyn Session,
-        store: &Arc<dyn ObjectStore>,
-        table_schema: SchemaRef,
-        object: &ObjectMeta,
-    ) -> Result<Statistics> {
-        self.0.infer_stats(state, store, table_schema, object).await
-    }
-
-    async fn create_physical_plan(
-        &self,
-        state: &dyn Session,
-        config: FileScanConfig,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        self.0.create_physical_plan(state, config).await
-    }
-
-    async fn create_writer_physical_plan(
-        &self,
-        input: Arc<dyn ExecutionPlan>,
-        state: &dyn Session,
-        config: FileSinkConfig,
-        order: Option<LexRequirement>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        self.0.create_writer_physical_plan(input, state, config, order).await
-    }
-
-    fn file_source(&self, table_schema: TableSchema) -> Arc<dyn FileSource> {
-        self.0.file_source(table_schema)
+        format.infer_schema(state, store, objects).await
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! | module | what it sees to |
 //! |---|---|
+//! | `amended` | a format of DataFusion's of which something is amended |
 //! | `parquet` | intervals, timestamps, NULLs and names of columns are as the file has them |
 //! | `arrow` | two columns of one name are refused |
 //! | `csv` | types keep what is written, errors name file, line and column |
@@ -9,6 +10,7 @@
 //! | `whole` | COPY replaces files as a whole or leaves them as they were |
 //! | `spill` | spill files are gone with the process, whatever ends it |
 
+mod amended;
 mod arrow;
 mod csv;
 mod json;
@@ -18,7 +20,13 @@ pub(crate) mod whole;
 
 use std::sync::Arc;
 
+use amended::{Amend, AmendedFactory};
 use datafusion::common::Result;
+use datafusion::datasource::file_format::FileFormatFactory;
+use datafusion::datasource::file_format::arrow::ArrowFormatFactory;
+use datafusion::datasource::file_format::csv::CsvFormatFactory;
+use datafusion::datasource::file_format::json::JsonFormatFactory;
+use datafusion::datasource::file_format::parquet::ParquetFormatFactory;
 use datafusion::execution::SessionState;
 
 /// Rows that types are inferred from, as in DuckDB.
@@ -26,10 +34,20 @@ const SAMPLE_ROWS: usize = 20_480;
 
 /// Has a session read files by our formats.
 pub(crate) fn register(state: &mut SessionState) -> Result<()> {
-    state.register_file_format(Arc::new(parquet::AmendedParquetFactory::default()), true)?;
-    state.register_file_format(Arc::new(arrow::CarefulArrowFactory::default()), true)?;
-    state.register_file_format(Arc::new(csv::CarefulCsvFactory::default()), true)?;
-    ["json", "ndjson"].into_iter().try_for_each(|ending| {
-        state.register_file_format(Arc::new(json::JsonLinesFactory { ending }), true)
-    })
+    let formats: [Arc<dyn FileFormatFactory>; 5] = [
+        amended("parquet", ParquetFormatFactory::new(), parquet::amended_format),
+        amended("arrow", ArrowFormatFactory::new(), arrow::amended),
+        amended("csv", CsvFormatFactory::new(), csv::amended),
+        amended("json", JsonFormatFactory::new(), json::amended),
+        amended("ndjson", JsonFormatFactory::new(), json::amended),
+    ];
+    formats.into_iter().try_for_each(|format| state.register_file_format(format, true))
+}
+
+fn amended<F: FileFormatFactory>(
+    ending: &'static str,
+    factory: F,
+    amend: Amend,
+) -> Arc<dyn FileFormatFactory> {
+    Arc::new(AmendedFactory { ending, factory, amend })
 }

@@ -34,7 +34,7 @@ use super::grouped;
 use super::query::GroupQuery;
 use super::rule::{is_grouped, is_partitioned};
 use crate::exchange::Homes;
-use crate::session::AggregateMethod;
+use crate::settings::AggregateMethod;
 
 /// How rows of one group come together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, InputOrd
 
 use super::exec::GroupExec;
 use super::query::GroupQuery;
-use crate::session::{AggregateMethod, AtollOptions};
+use crate::settings::{AggregateMethod, AtollOptions};
 
 /// Puts a [`GroupExec`] in the place of aggregations that the primitives have.
 ///

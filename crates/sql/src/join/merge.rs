@@ -3,17 +3,15 @@
 use std::fmt;
 use std::sync::Arc;
 
-use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{Result, Statistics, internal_err};
+use datafusion::common::{Result, internal_err};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::{OrderingRequirements, PhysicalExpr};
 use datafusion::physical_plan::joins::SortMergeJoinExec;
 use datafusion::physical_plan::metrics::MetricsSet;
-use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
 use datafusion::physical_plan::{
-    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan,
-    InputDistributionRequirements, PlanProperties, ReplaceChildrenOptions,
+    DisplayAs, DisplayFormatType, ExecutionPlan, ReplaceChildrenOptions,
 };
+
+use crate::operator::delegate_to;
 
 /// DataFusion's sort-merge join, closed to rules that take it apart.
 ///
@@ -43,30 +41,17 @@ impl ExecutionPlan for MergeJoinExec {
         "SortMergeJoinExec"
     }
 
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.join.properties()
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        self.join.children()
-    }
-
-    fn input_distribution_requirements(&self) -> InputDistributionRequirements {
-        self.join.input_distribution_requirements()
-    }
-
     // It says nothing of the orders that the join maintains: for an operator that it does not know,
     // the rule that moves sorts counts columns as if both sides were returned.
-    fn required_input_ordering(&self) -> Vec<Option<OrderingRequirements>> {
-        self.join.required_input_ordering()
-    }
-
-    fn apply_expressions(
-        &self,
-        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        self.join.apply_expressions(f)
-    }
+    delegate_to!(
+        join: properties,
+        children,
+        input_distribution_requirements,
+        required_input_ordering,
+        apply_expressions,
+        with_new_children,
+        statistics,
+    );
 
     fn replace_children(
         self: Arc<Self>,
@@ -80,14 +65,6 @@ impl ExecutionPlan for MergeJoinExec {
         }
     }
 
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let recompute = ChildrenPropertiesMode::Recompute;
-        self.replace_children(children, ReplaceChildrenOptions::new(recompute))
-    }
-
     fn execute(
         &self,
         partition: usize,
@@ -98,17 +75,5 @@ impl ExecutionPlan for MergeJoinExec {
 
     fn metrics(&self) -> Option<MetricsSet> {
         self.join.metrics()
-    }
-
-    fn child_stats_requests(&self, partition: Option<usize>) -> Vec<ChildStats> {
-        self.join.child_stats_requests(partition)
-    }
-
-    fn statistics_from_inputs(
-        &self,
-        input_stats: &[Arc<Statistics>],
-        args: &StatisticsArgs,
-    ) -> Result<Arc<Statistics>> {
-        self.join.statistics_from_inputs(input_stats, args)
     }
 }

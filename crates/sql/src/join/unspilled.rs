@@ -3,18 +3,16 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{Result, Statistics};
+use datafusion::common::Result;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::{OrderingRequirements, PhysicalExpr};
-use datafusion::physical_plan::metrics::MetricsSet;
-use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
+use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::{
-    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan,
-    InputDistributionRequirements, PlanProperties, ReplaceChildrenOptions,
+    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, ReplaceChildrenOptions,
 };
+
+use crate::operator::{PassThrough, PassThroughExec, changed_context, delegate_to};
 
 /// A nested-loop join whose build side stays in memory, or the query fails.
 ///
@@ -39,9 +37,8 @@ impl UnspilledLoopExec {
         if let Some(running) = self.running.get() {
             return Ok(running);
         }
-        let children = self.join.children().into_iter().map(|child| {
-            Arc::new(InContext { plan: Arc::clone(child), context: Arc::clone(context) }) as _
-        });
+        let inner = |child| InContextExec::plan(child, InContext(Arc::clone(context)));
+        let children = self.join.children().into_iter().map(inner);
         let running = Arc::clone(&self.join).replace_children(
             children.collect(),
             ReplaceChildrenOptions::new(ChildrenPropertiesMode::Keep),
@@ -56,16 +53,7 @@ fn without_disk(context: &TaskContext) -> Result<Arc<TaskContext>> {
     let runtime = RuntimeEnvBuilder::from_runtime_env(&context.runtime_env())
         .with_disk_manager_builder(disk)
         .build_arc()?;
-    Ok(Arc::new(TaskContext::new(
-        context.task_id(),
-        context.session_id(),
-        context.session_config().clone(),
-        context.scalar_functions().clone(),
-        context.higher_order_functions().clone(),
-        context.aggregate_functions().clone(),
-        context.window_functions().clone(),
-        runtime,
-    )))
+    Ok(changed_context(context, context.session_config().clone(), runtime))
 }
 
 impl DisplayAs for UnspilledLoopExec {
@@ -79,32 +67,16 @@ impl ExecutionPlan for UnspilledLoopExec {
         "NestedLoopJoinExec"
     }
 
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.join.properties()
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        self.join.children()
-    }
-
-    fn input_distribution_requirements(&self) -> InputDistributionRequirements {
-        self.join.input_distribution_requirements()
-    }
-
-    fn required_input_ordering(&self) -> Vec<Option<OrderingRequirements>> {
-        self.join.required_input_ordering()
-    }
-
-    fn maintains_input_order(&self) -> Vec<bool> {
-        self.join.maintains_input_order()
-    }
-
-    fn apply_expressions(
-        &self,
-        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        self.join.apply_expressions(f)
-    }
+    delegate_to!(
+        join: properties,
+        children,
+        input_distribution_requirements,
+        required_input_ordering,
+        maintains_input_order,
+        apply_expressions,
+        with_new_children,
+        statistics,
+    );
 
     fn replace_children(
         self: Arc<Self>,
@@ -113,14 +85,6 @@ impl ExecutionPlan for UnspilledLoopExec {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let join = Arc::clone(&self.join).replace_children(children, options)?;
         Ok(Arc::new(Self::new(join)))
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let recompute = ChildrenPropertiesMode::Recompute;
-        self.replace_children(children, ReplaceChildrenOptions::new(recompute))
     }
 
     fn execute(
@@ -134,71 +98,24 @@ impl ExecutionPlan for UnspilledLoopExec {
     fn metrics(&self) -> Option<MetricsSet> {
         self.running.get().unwrap_or(&self.join).metrics()
     }
-
-    fn child_stats_requests(&self, partition: Option<usize>) -> Vec<ChildStats> {
-        self.join.child_stats_requests(partition)
-    }
-
-    fn statistics_from_inputs(
-        &self,
-        input_stats: &[Arc<Statistics>],
-        args: &StatisticsArgs,
-    ) -> Result<Arc<Statistics>> {
-        self.join.statistics_from_inputs(input_stats, args)
-    }
 }
 
 /// A plan that runs in a context of its own, whatever it is given.
-#[derive(Debug)]
-struct InContext {
-    plan: Arc<dyn ExecutionPlan>,
-    context: Arc<TaskContext>,
-}
+type InContextExec = PassThroughExec<InContext>;
 
-impl DisplayAs for InContext {
-    fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.plan.fmt_as(format, f)
-    }
-}
+#[derive(Clone, Debug)]
+struct InContext(Arc<TaskContext>);
 
-impl ExecutionPlan for InContext {
-    fn name(&self) -> &'static str {
-        "InContext"
-    }
+impl PassThrough for InContext {
+    const NAME: &'static str = "InContextExec";
 
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.plan.properties()
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.plan]
-    }
-
-    fn apply_expressions(
+    fn execute(
         &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let plan = children.into_iter().next().unwrap_or_else(|| Arc::clone(&self.plan));
-        Ok(Arc::new(Self { plan, context: Arc::clone(&self.context) }))
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let recompute = ChildrenPropertiesMode::Recompute;
-        self.replace_children(children, ReplaceChildrenOptions::new(recompute))
-    }
-
-    fn execute(&self, partition: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        self.plan.execute(partition, Arc::clone(&self.context))
+        input: &Arc<dyn ExecutionPlan>,
+        partition: usize,
+        _: Arc<TaskContext>,
+        _: &ExecutionPlanMetricsSet,
+    ) -> Result<SendableRecordBatchStream> {
+        input.execute(partition, Arc::clone(&self.0))
     }
 }

@@ -17,7 +17,7 @@ use datafusion::logical_expr::{Expr, Filter, Join, LogicalPlan, LogicalPlanBuild
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
-use crate::session::{AtollOptions, JoinMethod};
+use crate::settings::{AtollOptions, JoinMethod};
 
 use super::membership::{Asked, Marked, has_subquery, mistakes_null, of_one_row};
 

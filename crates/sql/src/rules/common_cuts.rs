@@ -17,41 +17,27 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{Partitioning, PhysicalExpr, RangePartitioning};
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::joins::{HashJoinExec, PartitionMode};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 
 use super::polled_probes::waits_for_siblings;
+use crate::operator::OperatorRule;
 use crate::scan::{ScanExec, whole_number};
 
 /// Gives joined tables common cuts; see the module.
 #[derive(Debug)]
 pub(crate) struct CommonCuts;
 
-impl PhysicalOptimizerRule for CommonCuts {
-    fn optimize(
+impl OperatorRule for CommonCuts {
+    const NAME: &'static str = "CommonCuts";
+
+    fn rewrite(
         &self,
-        plan: Arc<dyn ExecutionPlan>,
-        _config: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        plan.transform_up(|plan| {
-            let Some(join) = plan.downcast_ref::<HashJoinExec>() else {
-                return Ok(Transformed::no(plan));
-            };
-            Ok(match common(join)? {
-                Some(join) => Transformed::yes(join),
-                None => Transformed::no(plan),
-            })
-        })
-        .data()
-    }
-
-    fn name(&self) -> &str {
-        "CommonCuts"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
+        plan: &Arc<dyn ExecutionPlan>,
+        _: &ConfigOptions,
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        let Some(join) = plan.downcast_ref::<HashJoinExec>() else { return Ok(None) };
+        common(join)
     }
 }
 

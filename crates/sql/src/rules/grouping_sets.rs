@@ -7,51 +7,35 @@
 //! partitions, and a sort above is left out. In one step (`AggregateMode::Single`) groups are ended too
 //! early as well: the order that is tracked is that of the set that comes last in a batch.
 
-use std::fmt;
 use std::sync::Arc;
 
+use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
-use datafusion::common::{Result, Statistics, internal_err};
-use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_expr::{EquivalenceProperties, Partitioning};
 use datafusion::physical_plan::aggregates::AggregateExec;
-use datafusion::physical_plan::execution_plan::{CardinalityEffect, replace_children_if_necessary};
-use datafusion::physical_plan::filter_pushdown::{FilterDescription, FilterPushdownPhase};
-use datafusion::physical_plan::{
-    ChildStats, DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties,
-    PlanProperties, StatisticsArgs,
-};
+use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, PlanProperties};
+
+use crate::operator::{OperatorRule, PassThrough, PassThroughExec};
 
 /// Puts [`UntoldExec`]s below and above grouping sets; see the module.
 #[derive(Debug)]
 pub(crate) struct GroupingSets;
 
-impl PhysicalOptimizerRule for GroupingSets {
-    fn optimize(
+impl OperatorRule for GroupingSets {
+    const NAME: &'static str = "GroupingSets";
+
+    fn rewrite(
         &self,
-        plan: Arc<dyn ExecutionPlan>,
-        _config: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        plan.transform_up(|plan| {
-            let Some(input) = plan.downcast_ref::<AggregateExec>().and_then(grouping_sets_input)
-            else {
-                return Ok(Transformed::no(plan));
-            };
-            let below = UntoldExec::of(Arc::clone(input));
-            let sets = replace_children_if_necessary(plan, vec![below])?;
-            Ok(Transformed::yes(UntoldExec::of(sets)))
-        })
-        .data()
-    }
-
-    fn name(&self) -> &str {
-        "GroupingSets"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
+        plan: &Arc<dyn ExecutionPlan>,
+        _: &ConfigOptions,
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        let Some(input) = plan.downcast_ref::<AggregateExec>().and_then(grouping_sets_input) else {
+            return Ok(None);
+        };
+        let below = UntoldExec::plan(input, Untold);
+        let sets = replace_children_if_necessary(Arc::clone(plan), vec![below])?;
+        Ok(Some(UntoldExec::plan(&sets, Untold)))
     }
 }
 
@@ -62,95 +46,20 @@ fn grouping_sets_input(aggregate: &AggregateExec) -> Option<&Arc<dyn ExecutionPl
 }
 
 /// Passes rows on and tells nothing of them.
-#[derive(Debug)]
-struct UntoldExec {
-    input: Arc<dyn ExecutionPlan>,
-    properties: Arc<PlanProperties>,
-}
+type UntoldExec = PassThroughExec<Untold>;
 
-impl UntoldExec {
-    fn of(input: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
+#[derive(Clone, Copy, Debug)]
+struct Untold;
+
+impl PassThrough for Untold {
+    const NAME: &'static str = "UntoldExec";
+    const KEEPS_ORDER: bool = false;
+
+    fn properties(&self, input: &Arc<dyn ExecutionPlan>) -> Arc<PlanProperties> {
         let partitions = input.output_partitioning().partition_count();
         let properties = PlanProperties::clone(input.properties())
             .with_eq_properties(EquivalenceProperties::new(input.schema()))
             .with_partitioning(Partitioning::UnknownPartitioning(partitions));
-        Arc::new(Self { input, properties: Arc::new(properties) })
-    }
-}
-
-impl DisplayAs for UntoldExec {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("UntoldExec")
-    }
-}
-
-impl ExecutionPlan for UntoldExec {
-    fn name(&self) -> &'static str {
-        "UntoldExec"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        mut children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        match (children.pop(), children.is_empty()) {
-            (Some(input), true) => Ok(Self::of(input)),
-            _ => internal_err!("UntoldExec has one child"),
-        }
-    }
-
-    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
-        vec![false]
-    }
-
-    fn execute(
-        &self,
-        partition: usize,
-        context: Arc<TaskContext>,
-    ) -> Result<SendableRecordBatchStream> {
-        self.input.execute(partition, context)
-    }
-
-    fn child_stats_requests(&self, partition: Option<usize>) -> Vec<ChildStats> {
-        vec![ChildStats::At(partition)]
-    }
-
-    fn statistics_from_inputs(
-        &self,
-        input_stats: &[Arc<Statistics>],
-        _: &StatisticsArgs,
-    ) -> Result<Arc<Statistics>> {
-        match input_stats {
-            [input] => Ok(Arc::clone(input)),
-            _ => internal_err!("UntoldExec has one child"),
-        }
-    }
-
-    fn cardinality_effect(&self) -> CardinalityEffect {
-        CardinalityEffect::Equal
-    }
-
-    fn gather_filters_for_pushdown(
-        &self,
-        _: FilterPushdownPhase,
-        parent_filters: Vec<Arc<dyn PhysicalExpr>>,
-        _: &ConfigOptions,
-    ) -> Result<FilterDescription> {
-        FilterDescription::from_children(parent_filters, &self.children())
+        Arc::new(properties)
     }
 }

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::limit::LocalLimitExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
+
+use crate::operator::OperatorRule;
 
 /// All heaps of a query may take this share of the limit together.
 const LIMIT_SHARE: usize = 4;
@@ -43,32 +43,20 @@ impl LargeLimit {
     }
 }
 
-impl PhysicalOptimizerRule for LargeLimit {
-    fn optimize(
+impl OperatorRule for LargeLimit {
+    const NAME: &'static str = "LargeLimit";
+
+    fn rewrite(
         &self,
-        plan: Arc<dyn ExecutionPlan>,
-        _config: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        plan.transform_up(|plan| {
-            let sort = plan.downcast_ref::<SortExec>();
-            let Some((sort, rows)) = sort.and_then(|sort| Some((sort, sort.fetch()?))) else {
-                return Ok(Transformed::no(plan));
-            };
-            if self.fits(sort, rows) {
-                return Ok(Transformed::no(plan));
-            }
-            let sorted = Arc::new(sort.with_fetch(None));
-            Ok(Transformed::yes(Arc::new(LocalLimitExec::new(sorted, rows)) as _))
-        })
-        .data()
-    }
-
-    fn name(&self) -> &str {
-        "LargeLimit"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
+        plan: &Arc<dyn ExecutionPlan>,
+        _: &ConfigOptions,
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        let Some(sort) = plan.downcast_ref::<SortExec>() else { return Ok(None) };
+        let Some(rows) = sort.fetch().filter(|&rows| !self.fits(sort, rows)) else {
+            return Ok(None);
+        };
+        let sorted = Arc::new(sort.with_fetch(None));
+        Ok(Some(Arc::new(LocalLimitExec::new(sorted, rows))))
     }
 }
 

@@ -6,12 +6,11 @@ use std::sync::Arc;
 use datafusion::arrow::compute::SortOptions;
 use datafusion::arrow::datatypes::{DataType, Schema};
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{JoinSide, JoinType, Result};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::projection::ProjectionExpr;
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::joins::utils::JoinFilter;
 use datafusion::physical_plan::joins::{HashJoinExec, SortMergeJoinExec};
@@ -19,7 +18,8 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 
 use crate::join::{MergeJoinExec, MergeKey};
-use crate::session::{AtollOptions, JoinMethod};
+use crate::operator::OperatorRule;
+use crate::settings::{AtollOptions, JoinMethod};
 
 /// A hash table takes its rows and about as much again for buckets and chains; other operators
 /// want memory too. A build side beyond this share of the limit is sorted.
@@ -45,32 +45,21 @@ impl MergeJoin {
     }
 }
 
-impl PhysicalOptimizerRule for MergeJoin {
-    fn optimize(
+impl OperatorRule for MergeJoin {
+    const NAME: &'static str = "MergeJoin";
+
+    fn rewrite(
         &self,
-        plan: Arc<dyn ExecutionPlan>,
+        plan: &Arc<dyn ExecutionPlan>,
         config: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        let Some(join) = plan.downcast_ref::<HashJoinExec>() else { return Ok(None) };
         let method = config.extensions.get::<AtollOptions>().map(|options| options.join);
         let always = method == Some(JoinMethod::Merge);
-        plan.transform_up(|plan| {
-            let Some(join) = plan.downcast_ref::<HashJoinExec>() else {
-                return Ok(Transformed::no(plan));
-            };
-            if !can_merge(join)? || (!always && self.fits(join.left())?) {
-                return Ok(Transformed::no(plan));
-            }
-            merge_join(join).map(Transformed::yes)
-        })
-        .data()
-    }
-
-    fn name(&self) -> &str {
-        "MergeJoin"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
+        if !can_merge(join)? || (!always && self.fits(join.left())?) {
+            return Ok(None);
+        }
+        merge_join(join).map(Some)
     }
 }
 

@@ -40,7 +40,7 @@ impl PhysicalOptimizerRule for NamedFilters {
             let names = once(&plan.schema());
             Ok(match names.len() == plan.schema().fields().len() {
                 true => Transformed::no(plan),
-                false => Transformed::yes(Arc::new(FenceExec::open_for(names, plan)) as _),
+                false => Transformed::yes(FenceExec::open_for(names, &plan)),
             })
         })?;
         let sunk = self.sinking.optimize(fenced.data, config)?;

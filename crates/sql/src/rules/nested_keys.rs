@@ -10,43 +10,32 @@ use std::sync::Arc;
 
 use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::physical_expr::expressions::{DynamicFilterPhysicalExpr, lit};
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::joins::HashJoinExec;
+
+use crate::operator::OperatorRule;
 
 /// Spares joins by nested keys their filters; see the module.
 #[derive(Debug)]
 pub(crate) struct NestedKeys;
 
-impl PhysicalOptimizerRule for NestedKeys {
-    fn optimize(
+impl OperatorRule for NestedKeys {
+    const NAME: &'static str = "NestedKeys";
+
+    fn rewrite(
         &self,
-        plan: Arc<dyn ExecutionPlan>,
-        _config: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        plan.transform_up(|plan| {
-            let Some(join) = plan.downcast_ref::<HashJoinExec>() else {
-                return Ok(Transformed::no(plan));
-            };
-            if !has_nested_key(join)? {
-                return Ok(Transformed::no(plan));
-            }
-            let keys = join.on().iter().map(|(_, right)| Arc::clone(right)).collect();
-            let taken_by_none = Arc::new(DynamicFilterPhysicalExpr::new(keys, lit(true)));
-            let join = join.builder().build()?.with_dynamic_filter_expr(taken_by_none)?;
-            Ok(Transformed::yes(Arc::new(join) as _))
-        })
-        .data()
-    }
-
-    fn name(&self) -> &str {
-        "NestedKeys"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
+        plan: &Arc<dyn ExecutionPlan>,
+        _: &ConfigOptions,
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        let Some(join) = plan.downcast_ref::<HashJoinExec>() else { return Ok(None) };
+        if !has_nested_key(join)? {
+            return Ok(None);
+        }
+        let keys = join.on().iter().map(|(_, right)| Arc::clone(right)).collect();
+        let taken_by_none = Arc::new(DynamicFilterPhysicalExpr::new(keys, lit(true)));
+        let join = join.builder().build()?.with_dynamic_filter_expr(taken_by_none)?;
+        Ok(Some(Arc::new(join)))
     }
 }
 

@@ -10,48 +10,37 @@ use std::sync::Arc;
 
 use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::physical_expr::Partitioning;
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
 use datafusion::physical_plan::joins::{HashJoinExec, PartitionMode};
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 
+use crate::operator::OperatorRule;
+
 /// Puts exchanges where a join would wait; see the module.
 #[derive(Debug)]
 pub(crate) struct PolledProbes;
 
-impl PhysicalOptimizerRule for PolledProbes {
-    fn optimize(
+impl OperatorRule for PolledProbes {
+    const NAME: &'static str = "PolledProbes";
+
+    fn rewrite(
         &self,
-        plan: Arc<dyn ExecutionPlan>,
-        _config: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        plan.transform_up(|plan| {
-            let Some(join) = plan.downcast_ref::<HashJoinExec>().filter(|join| may_stall(join))
-            else {
-                return Ok(Transformed::no(plan));
-            };
-            let keys = join.on().iter().map(|(_, key)| Arc::clone(key)).collect();
-            let partitions = join.right().output_partitioning().partition_count();
-            let exchange = RepartitionExec::try_new(
-                Arc::clone(join.right()),
-                Partitioning::Hash(keys, partitions),
-            )?;
-            let children = vec![Arc::clone(join.left()), Arc::new(exchange) as _];
-            replace_children_if_necessary(plan, children).map(Transformed::yes)
-        })
-        .data()
-    }
-
-    fn name(&self) -> &str {
-        "PolledProbes"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
+        plan: &Arc<dyn ExecutionPlan>,
+        _: &ConfigOptions,
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        let join = plan.downcast_ref::<HashJoinExec>().filter(|join| may_stall(join));
+        let Some(join) = join else { return Ok(None) };
+        let keys = join.on().iter().map(|(_, key)| Arc::clone(key)).collect();
+        let partitions = join.right().output_partitioning().partition_count();
+        let exchange = RepartitionExec::try_new(
+            Arc::clone(join.right()),
+            Partitioning::Hash(keys, partitions),
+        )?;
+        let children = vec![Arc::clone(join.left()), Arc::new(exchange) as _];
+        replace_children_if_necessary(Arc::clone(plan), children).map(Some)
     }
 }
 

@@ -7,10 +7,8 @@
 use std::sync::Arc;
 
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{JoinType, Result};
 use datafusion::datasource::source::DataSourceExec;
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::filter::FilterExec;
@@ -20,43 +18,33 @@ use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, Partitioning};
 
 use crate::join::UnspilledLoopExec;
+use crate::operator::OperatorRule;
 use crate::scan::ScanExec;
-use crate::session::{AtollOptions, JoinMethod};
+use crate::settings::{AtollOptions, JoinMethod};
 
 /// Keeps nested-loop joins from spilling; see the module.
 #[derive(Debug)]
 pub(crate) struct UnspilledLoops;
 
-impl PhysicalOptimizerRule for UnspilledLoops {
-    fn optimize(
+impl OperatorRule for UnspilledLoops {
+    const NAME: &'static str = "UnspilledLoops";
+
+    fn rewrite(
         &self,
-        plan: Arc<dyn ExecutionPlan>,
+        plan: &Arc<dyn ExecutionPlan>,
         config: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        let Some(join) = plan.downcast_ref::<NestedLoopJoinExec>() else { return Ok(None) };
+        if *join.join_type() == JoinType::Inner && runs_twice(join.left()) {
+            return Ok(None);
+        }
         let method = config.extensions.get::<AtollOptions>().map(|options| options.join);
         let spills = method == Some(JoinMethod::Merge);
-        plan.transform_up(|plan| {
-            let Some(join) = plan.downcast_ref::<NestedLoopJoinExec>() else {
-                return Ok(Transformed::no(plan));
-            };
-            if *join.join_type() == JoinType::Inner && runs_twice(join.left()) {
-                return Ok(Transformed::no(plan));
-            }
-            let spilling = if spills { spilling(join)? } else { None };
-            Ok(Transformed::yes(match spilling {
-                Some(join) => join,
-                None => Arc::new(UnspilledLoopExec::new(plan)),
-            }))
-        })
-        .data()
-    }
-
-    fn name(&self) -> &str {
-        "UnspilledLoops"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
+        let spilling = if spills { spilling(join)? } else { None };
+        Ok(Some(match spilling {
+            Some(join) => join,
+            None => Arc::new(UnspilledLoopExec::new(Arc::clone(plan))),
+        }))
     }
 }
 

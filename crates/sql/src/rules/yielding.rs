@@ -8,39 +8,29 @@ use std::sync::Arc;
 
 use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::joins::{CrossJoinExec, HashJoinExec, NestedLoopJoinExec};
 
 use crate::join::{MergeJoinExec, UnspilledLoopExec};
+use crate::operator::OperatorRule;
 
 /// Has joins yield; see the module.
 #[derive(Debug)]
 pub(crate) struct YieldingJoins;
 
-impl PhysicalOptimizerRule for YieldingJoins {
-    fn optimize(
+impl OperatorRule for YieldingJoins {
+    const NAME: &'static str = "YieldingJoins";
+
+    fn rewrite(
         &self,
-        plan: Arc<dyn ExecutionPlan>,
-        _config: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        plan.transform_up(|plan| {
-            Ok(match multiplies(&plan) {
-                true => Transformed::yes(Arc::new(CooperativeExec::new(plan)) as _),
-                false => Transformed::no(plan),
-            })
-        })
-        .data()
-    }
-
-    fn name(&self) -> &str {
-        "YieldingJoins"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
+        plan: &Arc<dyn ExecutionPlan>,
+        _: &ConfigOptions,
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        if !multiplies(plan) {
+            return Ok(None);
+        }
+        Ok(Some(Arc::new(CooperativeExec::new(Arc::clone(plan)))))
     }
 }
 

@@ -131,7 +131,7 @@ impl ExtensionPlanner for Planner {
                  order each time; CREATE TABLE … AS makes one"
             );
         }
-        Ok(Some(Arc::new(SampleExec::new(Arc::clone(input), sample.draw))))
+        Ok(Some(SampleExec::plan(input, sample.draw)))
     }
 }
 

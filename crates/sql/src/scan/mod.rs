@@ -46,7 +46,7 @@ use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
-use crate::session::memory::Gauge;
+use crate::memory::Gauge;
 use crate::table::snapshot::Snapshot;
 use assign::{Cuts, Piece};
 

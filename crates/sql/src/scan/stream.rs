@@ -17,7 +17,7 @@ use futures::Stream;
 use super::ScanExec;
 use super::assign::{Cuts, Piece};
 use super::filter::Filter;
-use crate::session::memory::Gauge;
+use crate::memory::Gauge;
 use crate::table::chunk::{BLOCK_ROWS, Chunk};
 use crate::table::column::Selection;
 use crate::table::snapshot::Snapshot;

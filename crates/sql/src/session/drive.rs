@@ -12,11 +12,11 @@ use futures::StreamExt;
 use tokio::sync::mpsc;
 
 use super::AtollOptions;
-use super::options::{AggregateMethod, JoinMethod};
 use super::planner::plan_physical;
 use super::progress::Progress;
 use crate::lab;
 use crate::rules;
+use crate::settings::{AggregateMethod, JoinMethod};
 
 /// How long the second plan of a query waits for the memory of the first: its tasks end where they
 /// yield next, which a worker that is busy with a large batch may take a while to reach.

@@ -18,12 +18,12 @@ use tokio::task::JoinHandle;
 use super::Session;
 use super::aside::aside;
 use super::drive::Query;
-use super::options::parse_placement;
 use super::planner::{Planner, cancel_token, plan_physical};
 use super::progress::Progress;
 use super::statement::{not_null, parse};
 use crate::error::SqlError;
 use crate::parse::{on_deep_stack, stack_for};
+use crate::settings::parse_placement;
 use crate::task::BoundTask;
 use crate::timezone;
 

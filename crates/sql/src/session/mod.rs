@@ -8,10 +8,7 @@ mod drive;
 mod execute;
 mod homonyms;
 mod integers;
-pub(crate) mod memory;
-pub(crate) mod options;
 mod planner;
-mod pool;
 mod prepared;
 mod progress;
 mod split;
@@ -40,7 +37,6 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 use futures::future::BoxFuture;
 
 pub use execute::QueryResult;
-pub use options::{AggregateMethod, AtollOptions, JoinMethod};
 pub use progress::Progress;
 pub use split::{Splitter, Statement, split_statements};
 
@@ -48,14 +44,14 @@ use crate::arithmetic::{CheckedArithmetic, PlanDivision};
 use crate::catalog::{CATALOG, Catalogs, SCHEMA};
 use crate::files::spill::Spill;
 use crate::float::CanonicalFloats;
+use crate::memory::{self, Gauge, PoolBudget, SharedPool};
 use crate::rewrite::{CountedCopies, NamedQuantified};
 use crate::sample::{SamplePlanner, SampledRelations};
+use crate::settings::AtollOptions;
 use crate::table::PlacedTable;
 use crate::table::writer::Destination;
 use crate::timezone::{self, SessionTimeZone};
 use crate::volatile::VolatileFilters;
-use memory::{Gauge, PoolBudget};
-use pool::SharedPool;
 use prepared::PreparedStatements;
 
 /// How a session is set up.

@@ -19,6 +19,8 @@ use datafusion::arrow::datatypes::{
 };
 use datafusion::common::{Result, internal_err};
 
+use crate::compact::compact_array;
+
 /// One column of one block.
 #[derive(Clone, Debug)]
 pub(crate) enum Column {
@@ -150,12 +152,8 @@ fn select(array: &ArrayRef, wanted: &Selection) -> Result<ArrayRef> {
         Selection::Range { offset, len } => Ok(array.slice(*offset, *len)),
         Selection::Rows(rows) => {
             let taken = take(array, rows, None)?;
-            if rows.len() * COMPACT_SHARE < array.len()
-                && let Some(views) = taken.as_string_view_opt()
-            {
-                return Ok(Arc::new(views.gc()));
-            }
-            Ok(taken)
+            let few = rows.len() * COMPACT_SHARE < array.len();
+            Ok(if few { compact_array(&taken) } else { taken })
         }
         Selection::Mask(mask) => Ok(mask.predicate.filter(array)?),
     }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
-    Array, ArrayRef, ArrowPrimitiveType, AsArray, BinaryViewArray, PrimitiveArray, StringViewArray,
-    UInt8Array, UInt16Array,
+    Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray, StringViewArray, UInt8Array,
+    UInt16Array,
 };
 use datafusion::arrow::compute::{cast, concat, max, min};
 use datafusion::arrow::datatypes::{
@@ -16,6 +16,7 @@ use datafusion::arrow::datatypes::{
 use datafusion::common::{HashMap, Result};
 
 use super::column::Column;
+use crate::compact::compact_array;
 use crate::float::canonical;
 
 /// Most distinct strings for which a chunk keeps a dictionary: codes stay within 16 bits, and the
@@ -84,23 +85,13 @@ pub(crate) fn encode(
         let column = |codes: ArrayRef| Column::Dictionary { codes, values: Arc::clone(&values) };
         return Ok(blocks(&codes, block_rows).map(column).collect());
     }
-    Ok(blocks(&whole, block_rows).map(|block| Column::Plain(compact(block))).collect())
+    // Reading one block keeps the text of no other alive.
+    Ok(blocks(&whole, block_rows).map(|block| Column::Plain(compact_array(&block))).collect())
 }
 
 fn blocks(whole: &ArrayRef, block_rows: usize) -> impl Iterator<Item = ArrayRef> {
     let rows = whole.len();
     (0..rows).step_by(block_rows).map(move |start| whole.slice(start, block_rows.min(rows - start)))
-}
-
-/// Gives each block of strings text of its own, so that reading one block keeps no other alive.
-fn compact(block: ArrayRef) -> ArrayRef {
-    if let Some(strings) = block.as_any().downcast_ref::<StringViewArray>() {
-        return Arc::new(strings.gc());
-    }
-    match block.as_any().downcast_ref::<BinaryViewArray>() {
-        Some(bytes) => Arc::new(bytes.gc()),
-        None => block,
-    }
 }
 
 /// Whole numbers in fewer bits, when the values allow it.

@@ -9,59 +9,33 @@ mod interval;
 mod metadata;
 mod reader;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::Session;
-use datafusion::common::{GetExt, Result, Statistics};
-use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
-use datafusion::datasource::file_format::parquet::ParquetFormatFactory;
-use datafusion::datasource::file_format::{FileFormat, FileFormatFactory, FileMeta};
+use datafusion::common::{Result, Statistics};
+use datafusion::datasource::file_format::FileFormat;
 use datafusion::datasource::physical_plan::parquet::metadata::DFParquetMetadata;
-use datafusion::datasource::physical_plan::{
-    FileScanConfig, FileScanConfigBuilder, FileSinkConfig, FileSource, ParquetSource,
-};
+use datafusion::datasource::physical_plan::{FileScanConfig, FileScanConfigBuilder, ParquetSource};
 use datafusion::datasource::source::DataSourceExec;
-use datafusion::datasource::table_schema::TableSchema;
 use datafusion::object_store::{ObjectMeta, ObjectStore};
 use datafusion::parquet::file::metadata::ParquetMetaData;
-use datafusion::physical_expr::{LexOrdering, LexRequirement};
 use datafusion::physical_plan::ExecutionPlan;
 use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 
+use super::amended::{AmendedFormat, Amendment};
 use interval::IntervalAdapterFactory;
 use metadata::amended;
 use reader::AmendedReaderFactory;
 
-/// Makes [`AmendedParquet`].
-#[derive(Debug, Default)]
-pub(crate) struct AmendedParquetFactory(ParquetFormatFactory);
-
-impl GetExt for AmendedParquetFactory {
-    fn get_ext(&self) -> String {
-        self.0.get_ext()
-    }
-}
-
-impl FileFormatFactory for AmendedParquetFactory {
-    fn create(
-        &self,
-        state: &dyn Session,
-        options: &HashMap<String, String>,
-    ) -> Result<Arc<dyn FileFormat>> {
-        Ok(Arc::new(AmendedParquet(self.0.create(state, options)?)))
-    }
-
-    fn default(&self) -> Arc<dyn FileFormat> {
-        Arc::new(AmendedParquet(FileFormatFactory::default(&self.0)))
-    }
-}
-
 /// DataFusion's format over amended metadata.
+pub(super) fn amended_format(format: Arc<dyn FileFormat>) -> Arc<dyn FileFormat> {
+    Arc::new(AmendedFormat { format, amendment: AmendedMetadata })
+}
+
 #[derive(Debug)]
-struct AmendedParquet(Arc<dyn FileFormat>);
+struct AmendedMetadata;
 
 /// The metadata of a file, from DataFusion's cache where it has it.
 async fn fetch(
@@ -78,21 +52,10 @@ async fn fetch(
 }
 
 #[async_trait]
-impl FileFormat for AmendedParquet {
-    fn get_ext(&self) -> String {
-        self.0.get_ext()
-    }
-
-    fn get_ext_with_compression(&self, compression: &FileCompressionType) -> Result<String> {
-        self.0.get_ext_with_compression(compression)
-    }
-
-    fn compression_type(&self) -> Option<FileCompressionType> {
-        self.0.compression_type()
-    }
-
+impl Amendment for AmendedMetadata {
     async fn infer_schema(
         &self,
+        format: &dyn FileFormat,
         state: &dyn Session,
         store: &Arc<dyn ObjectStore>,
         objects: &[ObjectMeta],
@@ -102,11 +65,12 @@ impl FileFormat for AmendedParquet {
         let fetched: Vec<_> =
             objects.iter().map(|object| fetch(state, store, object).boxed()).collect();
         stream::iter(fetched).buffer_unordered(at_once).try_for_each(|_| async { Ok(()) }).await?;
-        Ok(interval::with_months(&self.0.infer_schema(state, store, objects).await?))
+        Ok(interval::with_months(&format.infer_schema(state, store, objects).await?))
     }
 
     async fn infer_stats(
         &self,
+        _: &dyn FileFormat,
         state: &dyn Session,
         store: &Arc<dyn ObjectStore>,
         table_schema: SchemaRef,
@@ -118,34 +82,13 @@ impl FileFormat for AmendedParquet {
         Ok(interval::without_bounds(statistics, &table_schema))
     }
 
-    async fn infer_ordering(
-        &self,
-        state: &dyn Session,
-        store: &Arc<dyn ObjectStore>,
-        table_schema: SchemaRef,
-        object: &ObjectMeta,
-    ) -> Result<Option<LexOrdering>> {
-        self.0.infer_ordering(state, store, table_schema, object).await
-    }
-
-    async fn infer_stats_and_ordering(
-        &self,
-        state: &dyn Session,
-        store: &Arc<dyn ObjectStore>,
-        table_schema: SchemaRef,
-        object: &ObjectMeta,
-    ) -> Result<FileMeta> {
-        let statistics = self.infer_stats(state, store, table_schema.clone(), object).await?;
-        let ordering = self.infer_ordering(state, store, table_schema, object).await?;
-        Ok(FileMeta::new(statistics).with_ordering(ordering))
-    }
-
     async fn create_physical_plan(
         &self,
+        format: &dyn FileFormat,
         state: &dyn Session,
         config: FileScanConfig,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let plan = self.0.create_physical_plan(state, config).await?;
+        let plan = format.create_physical_plan(state, config).await?;
         let Some((config, source)) = plan
             .downcast_ref::<DataSourceExec>()
             .and_then(|exec| exec.downcast_to_file_source::<ParquetSource>())
@@ -163,19 +106,5 @@ impl FileFormat for AmendedParquet {
             .with_expr_adapter(Some(Arc::new(adapter)))
             .build();
         Ok(DataSourceExec::from_data_source(config))
-    }
-
-    async fn create_writer_physical_plan(
-        &self,
-        input: Arc<dyn ExecutionPlan>,
-        state: &dyn Session,
-        config: FileSinkConfig,
-        order: Option<LexRequirement>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        self.0.create_writer_physical_plan(input, state, config, order).await
-    }
-
-    fn file_source(&self, table_schema: TableSchema) -> Arc<dyn FileSource> {
-        self.0.file_source(table_schema)
     }
 }

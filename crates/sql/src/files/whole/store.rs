@@ -26,6 +26,8 @@ use futures::stream::BoxStream;
 use parking_lot::Mutex;
 use url::Url;
 
+use crate::operator::changed_context;
+
 /// The files of one statement.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Staging(Arc<Mutex<State>>);
@@ -47,16 +49,7 @@ impl Staging {
         let registry = Arc::new(StagedRegistry { below, staging: self.clone() });
         let environment =
             RuntimeEnv { object_store_registry: registry, ..RuntimeEnv::clone(&environment) };
-        Arc::new(TaskContext::new(
-            context.task_id(),
-            context.session_id(),
-            context.session_config().clone(),
-            context.scalar_functions().clone(),
-            context.higher_order_functions().clone(),
-            context.aggregate_functions().clone(),
-            context.window_functions().clone(),
-            Arc::new(environment),
-        ))
+        changed_context(context, context.session_config().clone(), Arc::new(environment))
     }
 
     /// Puts all files in their places.

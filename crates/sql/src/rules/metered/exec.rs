@@ -1,27 +1,22 @@
 //! The operator through which rows pass that would otherwise not be accounted for.
 
-use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions};
+use datafusion::arrow::array::{Array, AsArray, RecordBatch};
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
-use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::Result;
 use datafusion::common::utils::memory::get_record_batch_memory_size;
-use datafusion::common::{Result, Statistics, internal_err};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryReservation};
 use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_plan::execution_plan::CardinalityEffect;
-use datafusion::physical_plan::filter_pushdown::{FilterDescription, FilterPushdownPhase};
-use datafusion::physical_plan::{
-    ChildStats, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, StatisticsArgs,
-};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use futures::{Stream, StreamExt};
 
-use crate::session::memory::Gauge;
+use crate::compact::compact_batch;
+use crate::memory::Gauge;
+use crate::operator::{PassThrough, PassThroughExec};
 
 /// Copies of its input that a window operator keeps: the batches, and all of them in one.
 const WINDOW_COPIES: usize = 2;
@@ -42,122 +37,38 @@ pub(super) enum Duty {
 }
 
 /// Hands batches on, and ends with an error where memory is short.
-#[derive(Debug)]
-pub(crate) struct MeteredExec {
-    input: Arc<dyn ExecutionPlan>,
-    duty: Duty,
-}
+pub(super) type MeteredExec = PassThroughExec<Duty>;
 
-impl MeteredExec {
-    /// The rows of `input`, with this done for them.
-    pub(super) fn new(input: Arc<dyn ExecutionPlan>, duty: Duty) -> Self {
-        Self { input, duty }
-    }
-}
+impl PassThrough for Duty {
+    const NAME: &'static str = "MeteredExec";
 
-impl DisplayAs for MeteredExec {
-    fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match format {
-            DisplayFormatType::Default | DisplayFormatType::Verbose => {
-                write!(f, "MeteredExec: {:?}", self.duty)
-            }
-            DisplayFormatType::TreeRender => writeln!(f, "{:?}", self.duty),
-        }
-    }
-}
-
-impl ExecutionPlan for MeteredExec {
-    fn name(&self) -> &'static str {
-        "MeteredExec"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.input.properties()
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
-
-    fn apply_expressions(
-        &self,
-        _f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        mut children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        match (children.pop(), children.is_empty()) {
-            (Some(input), true) => Ok(Arc::new(Self::new(input, self.duty))),
-            _ => internal_err!("MeteredExec has one child"),
-        }
-    }
-
-    fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
-    }
-
-    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
-        vec![false]
+    fn details(&self, _: &Arc<dyn ExecutionPlan>) -> String {
+        format!("{self:?}")
     }
 
     fn execute(
         &self,
+        input: &Arc<dyn ExecutionPlan>,
         partition: usize,
         context: Arc<TaskContext>,
+        _: &ExecutionPlanMetricsSet,
     ) -> Result<SendableRecordBatchStream> {
-        let input = self.input.execute(partition, Arc::clone(&context))?;
+        let rows = input.execute(partition, Arc::clone(&context))?;
         let pool = context.memory_pool();
-        let work = match self.duty {
-            Duty::Source => Work::Check(self.input.name().to_owned(), Gauge::of(&context)),
-            Duty::Kept => {
+        let work = match self {
+            Self::Source => Work::Check(input.name().to_owned(), Gauge::of(&context)),
+            Self::Kept => {
                 let kept = MemoryConsumer::new(format!("WindowAggExec[{partition}]"));
                 Work::Reserve(kept.register(pool))
             }
-            Duty::Sorted => Work::Compact(match pool.memory_limit() {
+            Self::Sorted => Work::Compact(match pool.memory_limit() {
                 MemoryLimit::Finite(limit) => {
-                    limit / SORTED_SHARE / self.properties().partitioning.partition_count().max(1)
+                    limit / SORTED_SHARE / input.properties().partitioning.partition_count().max(1)
                 }
                 _ => usize::MAX,
             }),
         };
-        Ok(Box::pin(Meter { input, work }))
-    }
-
-    fn child_stats_requests(&self, partition: Option<usize>) -> Vec<ChildStats> {
-        vec![ChildStats::At(partition)]
-    }
-
-    fn statistics_from_inputs(
-        &self,
-        input_stats: &[Arc<Statistics>],
-        _args: &StatisticsArgs,
-    ) -> Result<Arc<Statistics>> {
-        match input_stats {
-            [input] => Ok(input.clone()),
-            _ => internal_err!("MeteredExec has one child"),
-        }
-    }
-
-    fn supports_limit_pushdown(&self) -> bool {
-        true
-    }
-
-    fn cardinality_effect(&self) -> CardinalityEffect {
-        CardinalityEffect::Equal
-    }
-
-    /// All of them pass; without this, dynamic filters would end here.
-    fn gather_filters_for_pushdown(
-        &self,
-        _phase: FilterPushdownPhase,
-        parent_filters: Vec<Arc<dyn PhysicalExpr>>,
-        _config: &ConfigOptions,
-    ) -> Result<FilterDescription> {
-        FilterDescription::from_children(parent_filters, &self.children())
+        Ok(Box::pin(Meter { input: rows, work }))
     }
 }
 
@@ -231,16 +142,7 @@ fn compacted(batch: RecordBatch, most: usize) -> Result<RecordBatch> {
     if get_record_batch_memory_size(&batch) <= most {
         return Ok(batch);
     }
-    let copied = |array: &ArrayRef| -> ArrayRef {
-        match array.data_type() {
-            DataType::Utf8View => Arc::new(array.as_string_view().gc()),
-            DataType::BinaryView => Arc::new(array.as_binary_view().gc()),
-            _ => Arc::clone(array),
-        }
-    };
-    let columns = batch.columns().iter().map(copied).collect();
-    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    Ok(RecordBatch::try_new_with_options(batch.schema(), columns, &options)?)
+    compact_batch(&batch)
 }
 
 #[cfg(test)]

@@ -15,8 +15,6 @@ use std::sync::Arc;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
@@ -24,6 +22,7 @@ use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::windows::WindowAggExec;
 
+use crate::operator::OperatorRule;
 use crate::scan::ScanExec;
 use exec::{Duty, MeteredExec};
 
@@ -31,40 +30,28 @@ use exec::{Duty, MeteredExec};
 #[derive(Debug)]
 pub(crate) struct Metered;
 
-impl PhysicalOptimizerRule for Metered {
-    fn optimize(
+impl OperatorRule for Metered {
+    const NAME: &'static str = "Metered";
+
+    fn rewrite(
         &self,
-        plan: Arc<dyn ExecutionPlan>,
-        _config: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        plan.transform_up(|plan| {
-            if plan.is::<WindowAggExec>() {
-                let kept = |input: &Arc<dyn ExecutionPlan>| metered(Arc::clone(input), Duty::Kept);
-                let inputs = plan.children().into_iter().map(kept).collect();
-                return replace_children_if_necessary(plan, inputs).map(Transformed::yes);
-            }
-            Ok(if is_source(&plan) {
-                Transformed::yes(metered(plan, Duty::Source))
-            } else if sorts_texts(&plan) {
-                Transformed::yes(metered(plan, Duty::Sorted))
-            } else {
-                Transformed::no(plan)
-            })
+        plan: &Arc<dyn ExecutionPlan>,
+        _: &ConfigOptions,
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        if plan.is::<WindowAggExec>() {
+            let inputs =
+                plan.children().into_iter().map(|input| MeteredExec::plan(input, Duty::Kept));
+            let inputs = inputs.collect();
+            return replace_children_if_necessary(Arc::clone(plan), inputs).map(Some);
+        }
+        Ok(if is_source(plan) {
+            Some(MeteredExec::plan(plan, Duty::Source))
+        } else if sorts_texts(plan) {
+            Some(MeteredExec::plan(plan, Duty::Sorted))
+        } else {
+            None
         })
-        .data()
     }
-
-    fn name(&self) -> &str {
-        "Metered"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
-    }
-}
-
-fn metered(plan: Arc<dyn ExecutionPlan>, duty: Duty) -> Arc<dyn ExecutionPlan> {
-    Arc::new(MeteredExec::new(plan, duty))
 }
 
 /// Whether any number of rows comes from this plan, other than from Atoll's own scans.

@@ -25,7 +25,7 @@ use datafusion::execution::memory_pool::{
 };
 use parking_lot::Mutex;
 
-use super::memory::Gauge;
+use super::Gauge;
 
 /// DataFusion's name for the merges of external sorts.
 const MERGE: &str = "ExternalSorterMerge";

@@ -8,6 +8,8 @@
 //! more. Operators that can spill do so then, others end with an error; scans ask too, since whatever
 //! grows without a reservation grows by their rows.
 
+mod pool;
+
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,8 +23,7 @@ use datafusion::execution::memory_pool::{
 };
 use parking_lot::Mutex;
 
-#[cfg(doc)]
-use super::pool::SharedPool;
+pub(crate) use pool::SharedPool;
 
 /// Beyond the limit by this share and these bytes more: batches on their way between operators, and
 /// what estimates are off by.
@@ -136,7 +137,6 @@ mod tests {
     use std::sync::atomic::AtomicU64;
 
     use super::*;
-    use crate::session::pool::SharedPool;
 
     const LIMIT: usize = 128 << 20;
 

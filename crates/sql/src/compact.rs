@@ -1,0 +1,24 @@
+//! Strings in buffers of their own: a few views otherwise keep alive, and are charged with, all text of the
+//! batches that they were taken from.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions};
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::Result;
+
+/// The array with text of its own.
+pub(crate) fn compact_array(array: &ArrayRef) -> ArrayRef {
+    match array.data_type() {
+        DataType::Utf8View => Arc::new(array.as_string_view().gc()),
+        DataType::BinaryView => Arc::new(array.as_binary_view().gc()),
+        _ => Arc::clone(array),
+    }
+}
+
+/// The batch with text of its own.
+pub(crate) fn compact_batch(batch: &RecordBatch) -> Result<RecordBatch> {
+    let columns = batch.columns().iter().map(compact_array).collect();
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    Ok(RecordBatch::try_new_with_options(batch.schema(), columns, &options)?)
+}

@@ -1,0 +1,170 @@
+//! A format of DataFusion's of which something is amended.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::arrow::datatypes::{Schema, SchemaRef};
+use datafusion::catalog::Session;
+use datafusion::common::{GetExt, Result, Statistics, exec_err};
+use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
+use datafusion::datasource::file_format::{FileFormat, FileFormatFactory};
+use datafusion::datasource::physical_plan::{FileScanConfig, FileSinkConfig, FileSource};
+use datafusion::datasource::table_schema::TableSchema;
+use datafusion::object_store::{ObjectMeta, ObjectStore};
+use datafusion::physical_expr::{LexOrdering, LexRequirement};
+use datafusion::physical_plan::ExecutionPlan;
+
+/// What is done otherwise than by DataFusion's format.
+#[async_trait]
+pub(super) trait Amendment: fmt::Debug + Send + Sync + 'static {
+    /// The columns of the files.
+    async fn infer_schema(
+        &self,
+        format: &dyn FileFormat,
+        state: &dyn Session,
+        store: &Arc<dyn ObjectStore>,
+        objects: &[ObjectMeta],
+    ) -> Result<SchemaRef>;
+
+    /// What is known of a file's rows.
+    async fn infer_stats(
+        &self,
+        format: &dyn FileFormat,
+        state: &dyn Session,
+        store: &Arc<dyn ObjectStore>,
+        table_schema: SchemaRef,
+        object: &ObjectMeta,
+    ) -> Result<Statistics> {
+        format.infer_stats(state, store, table_schema, object).await
+    }
+
+    /// The scan of the files.
+    async fn create_physical_plan(
+        &self,
+        format: &dyn FileFormat,
+        state: &dyn Session,
+        config: FileScanConfig,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        format.create_physical_plan(state, config).await
+    }
+}
+
+/// DataFusion's format with its amendment.
+#[derive(Debug)]
+pub(super) struct AmendedFormat<A> {
+    pub(super) format: Arc<dyn FileFormat>,
+    pub(super) amendment: A,
+}
+
+/// Makes a format from DataFusion's.
+pub(super) type Amend = fn(Arc<dyn FileFormat>) -> Arc<dyn FileFormat>;
+
+/// Makes amended formats for files with an ending.
+#[derive(Debug)]
+pub(super) struct AmendedFactory<F> {
+    pub(super) ending: &'static str,
+    pub(super) factory: F,
+    pub(super) amend: Amend,
+}
+
+impl<F: FileFormatFactory> GetExt for AmendedFactory<F> {
+    fn get_ext(&self) -> String {
+        self.ending.to_owned()
+    }
+}
+
+impl<F: FileFormatFactory> FileFormatFactory for AmendedFactory<F> {
+    fn create(
+        &self,
+        state: &dyn Session,
+        options: &HashMap<String, String>,
+    ) -> Result<Arc<dyn FileFormat>> {
+        self.factory.create(state, options).map(self.amend)
+    }
+
+    fn default(&self) -> Arc<dyn FileFormat> {
+        (self.amend)(FileFormatFactory::default(&self.factory))
+    }
+}
+
+#[async_trait]
+impl<A: Amendment> FileFormat for AmendedFormat<A> {
+    fn get_ext(&self) -> String {
+        self.format.get_ext()
+    }
+
+    fn get_ext_with_compression(&self, compression: &FileCompressionType) -> Result<String> {
+        self.format.get_ext_with_compression(compression)
+    }
+
+    fn compression_type(&self) -> Option<FileCompressionType> {
+        self.format.compression_type()
+    }
+
+    async fn infer_schema(
+        &self,
+        state: &dyn Session,
+        store: &Arc<dyn ObjectStore>,
+        objects: &[ObjectMeta],
+    ) -> Result<SchemaRef> {
+        self.amendment.infer_schema(&*self.format, state, store, objects).await
+    }
+
+    async fn infer_stats(
+        &self,
+        state: &dyn Session,
+        store: &Arc<dyn ObjectStore>,
+        table_schema: SchemaRef,
+        object: &ObjectMeta,
+    ) -> Result<Statistics> {
+        self.amendment.infer_stats(&*self.format, state, store, table_schema, object).await
+    }
+
+    async fn infer_ordering(
+        &self,
+        state: &dyn Session,
+        store: &Arc<dyn ObjectStore>,
+        table_schema: SchemaRef,
+        object: &ObjectMeta,
+    ) -> Result<Option<LexOrdering>> {
+        self.format.infer_ordering(state, store, table_schema, object).await
+    }
+
+    async fn create_physical_plan(
+        &self,
+        state: &dyn Session,
+        config: FileScanConfig,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        self.amendment.create_physical_plan(&*self.format, state, config).await
+    }
+
+    async fn create_writer_physical_plan(
+        &self,
+        input: Arc<dyn ExecutionPlan>,
+        state: &dyn Session,
+        config: FileSinkConfig,
+        order: Option<LexRequirement>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        self.format.create_writer_physical_plan(input, state, config, order).await
+    }
+
+    fn file_source(&self, table_schema: TableSchema) -> Arc<dyn FileSource> {
+        self.format.file_source(table_schema)
+    }
+}
+
+/// Fails where two columns have one name, of which DataFusion makes one column; `advice` tells how to
+/// rename one.
+pub(super) fn refuse_equal_names(schema: &Schema, object: &ObjectMeta, advice: &str) -> Result<()> {
+    let mut seen = HashSet::new();
+    match schema.fields().iter().find(|field| !seen.insert(field.name())) {
+        Some(twice) => exec_err!(
+            "/{} has two columns named \"{}\", which SQL cannot tell apart; {advice}",
+            object.location,
+            twice.name()
+        ),
+        None => Ok(()),
+    }
+}
