@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use crate::skips::{self, SkipFile};
-use crate::{cargo, one_build, portable, target_directory, tidy};
+use crate::{cargo, loom, one_build, portable, target_directory, tidy};
 
 /// What a stage runs.
 enum Work {
@@ -22,6 +22,8 @@ enum Work {
     OneBuild,
     /// The primitives' tests again, with the loops of processors without AVX2.
     Portable,
+    /// Concurrent pieces in every order of their threads.
+    Loom,
     /// What the lab's tests need: a kernel image.
     LabSetup,
     /// All tests, with those that are skipped counted.
@@ -34,7 +36,7 @@ struct Stage {
 }
 
 /// Cheap stages first, so that a slip is told in seconds.
-const STAGES: [Stage; 9] = [
+const STAGES: [Stage; 10] = [
     Stage { name: "format", work: Work::Cargo(&["fmt", "--all", "--check"]) },
     Stage { name: "tidy", work: Work::Tidy },
     Stage { name: "one build", work: Work::OneBuild },
@@ -42,6 +44,7 @@ const STAGES: [Stage; 9] = [
         name: "licences",
         work: Work::OptionalCargo(&["deny", "check", "licenses", "bans", "sources"]),
     },
+    Stage { name: "loom", work: Work::Loom },
     Stage {
         name: "clippy",
         work: Work::Cargo(&[
@@ -121,6 +124,7 @@ fn describe(stage: &Stage) -> String {
         Work::Portable => {
             format!("{}: tests of the primitives with ATOLL_KERNELS=portable", stage.name)
         }
+        Work::Loom => format!("{}: cargo xtask loom", stage.name),
         Work::LabSetup => format!("{}: atoll-tools lab setup", stage.name),
         Work::OneBuild => format!("{}: features of builds and tests agree", stage.name),
     }
@@ -143,6 +147,7 @@ fn perform(work: &Work, root: &Path, may_skip: &[String]) -> Result<Outcome> {
         }
         Work::OneBuild => one_build::check(root).map(|()| Outcome::Passed),
         Work::Portable => portable::run(root, &TESTS).map(|()| Outcome::Passed),
+        Work::Loom => loom::run(root).map(|()| Outcome::Passed),
         Work::LabSetup => set_up_lab(root),
         Work::Tests => run_tests(root, may_skip),
     }

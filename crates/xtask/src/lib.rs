@@ -1,6 +1,6 @@
 //! The project's chores: [`tidy`], the rules of the house that no compiler checks; [`one_build`],
 //! the same features in builds and tests; [`sanitize`], unsafe code under AddressSanitizer;
-//! [`differential`], random queries against DuckDB; [`skips`], tests that did not run; and [`ci`], all stages of `make test` in one place.
+//! [`loom`], concurrent pieces in every order of their threads; [`differential`], random queries against DuckDB; [`skips`], tests that did not run; and [`ci`], all stages of `make test` in one place.
 //!
 //! A crate of its own because it must build in seconds and run before anything else does: it knows
 //! `std` and `anyhow`, no crate of Atoll and nothing of DataFusion.
@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 mod cargo;
 pub mod ci;
 pub mod differential;
+pub mod loom;
 pub mod one_build;
 mod portable;
 pub mod sanitize;

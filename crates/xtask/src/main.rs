@@ -3,18 +3,19 @@
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use atoll_xtask::{ci, differential, one_build, repository_root, sanitize, tidy};
+use atoll_xtask::{ci, differential, loom, one_build, repository_root, sanitize, tidy};
 
 const HELP: &str = "\
 cargo xtask <chore>
 
   tidy          check the rules of the house (layers, dependencies, banned calls, dead files, links)
   one-build     check that builds and tests compile each dependency with the same features
+  loom          the exchange's gate and the steps' queues in every order of their threads
   sanitize      tests of crates with unsafe code under AddressSanitizer (minutes; not among what ci
                 runs)
   differential  random queries under many settings, against DuckDB (--help tells its flags;
                 --minutes 10; not among what ci runs)
-  ci            everything `make test` checks: format, tidy, one-build, licences, clippy, the
+  ci            everything `make test` checks: format, tidy, one-build, licences, loom, clippy, the
                 portable kernels, tests;
                 --may-skip NEED,… accepts tests that are skipped for want of it
   help          this text
@@ -39,6 +40,7 @@ fn chore(arguments: &[String]) -> Result<ExitCode> {
             ci::run(&repository_root(), &may_skip(rest)?).map(|()| ExitCode::SUCCESS)
         }
         ["one-build"] => one_build::check(&repository_root()).map(|()| ExitCode::SUCCESS),
+        ["loom"] => loom::run(&repository_root()).map(|()| ExitCode::SUCCESS),
         ["sanitize"] => sanitize::run(&repository_root()).map(|()| ExitCode::SUCCESS),
         ["differential", rest @ ..] => differential::run(&repository_root(), rest),
         ["help" | "--help" | "-h"] => {

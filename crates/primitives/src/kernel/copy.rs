@@ -18,17 +18,22 @@ pub(crate) fn past_caches(from: &[u8], to: &mut [u8]) {
     let body = from.len() / LINE * LINE;
     let (from_body, from_tail) = from.split_at(body);
     let (to_body, to_tail) = to.split_at_mut(body);
-    match stream::is_used() {
-        true => lines(from_body, to_body),
-        false => to_body.copy_from_slice(from_body),
-    }
+    lines(from_body, to_body);
     to_tail.copy_from_slice(from_tail);
     stream::fence();
 }
 
 /// Copies whole lines to the start of a line.
-#[cfg(target_feature = "avx2")]
 fn lines(from: &[u8], to: &mut [u8]) {
+    #[cfg(target_feature = "avx2")]
+    if stream::is_used() {
+        return streamed_lines(from, to);
+    }
+    to.copy_from_slice(from);
+}
+
+#[cfg(target_feature = "avx2")]
+fn streamed_lines(from: &[u8], to: &mut [u8]) {
     use std::arch::x86_64::{_mm256_loadu_si256, _mm256_stream_si256};
     let (from, _) = from.as_chunks::<LINE>();
     let (to, _) = to.as_chunks_mut::<LINE>();
@@ -44,12 +49,6 @@ fn lines(from: &[u8], to: &mut [u8]) {
             _mm256_stream_si256(to.add(32).cast(), high);
         }
     }
-}
-
-/// As [`stream::is_used`] never says here.
-#[cfg(not(target_feature = "avx2"))]
-fn lines(from: &[u8], to: &mut [u8]) {
-    to.copy_from_slice(from);
 }
 
 #[cfg(test)]

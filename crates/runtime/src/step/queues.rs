@@ -1,4 +1,7 @@
 //! What waits to run, and who takes it.
+//!
+//! `cargo xtask loom` runs this file in every order that threads may take (loom/src/queues_models.rs),
+//! so it names nothing but std and the lock.
 
 use std::collections::VecDeque;
 

@@ -19,26 +19,27 @@
 //!
 //! A failure of one producer is the failure of all outputs: it overtakes the batches in the queues,
 //! reaches each output once, and producers that still send are refused.
+//!
+//! `cargo xtask loom` runs this file in every order that threads may take (loom/src/gate_models.rs), so
+//! it names nothing but std and the lock.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use datafusion::error::{DataFusionError, Result};
 use parking_lot::Mutex;
 
 /// The output is gone, or the exchange has failed: stop sending to it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Closed;
 
-/// Queues of `T`, one per output, behind a common gate.
+/// Queues of `T`, one per output, behind a common gate; `E` is the failure of a producer.
 #[derive(Debug)]
-pub(super) struct Gate<T> {
-    state: Mutex<State<T>>,
+pub(super) struct Gate<T, E> {
+    state: Mutex<State<T, E>>,
 }
 
 #[derive(Debug)]
-struct State<T> {
+struct State<T, E> {
     queues: Vec<Queue<T>>,
     /// Queues that are open and empty; at 0 the gate is closed.
     empty: usize,
@@ -46,7 +47,7 @@ struct State<T> {
     waiting: Vec<Option<Waker>>,
     /// Producers that have not ended.
     producing: usize,
-    failure: Option<Arc<DataFusionError>>,
+    failure: Option<E>,
 }
 
 #[derive(Debug)]
@@ -59,7 +60,7 @@ struct Queue<T> {
     told: bool,
 }
 
-impl<T> Gate<T> {
+impl<T, E: Clone> Gate<T, E> {
     /// Empty queues for this many outputs, to be filled by this many producers.
     pub(super) fn new(producers: usize, outputs: usize) -> Self {
         let queue = || Queue { items: VecDeque::new(), open: true, waker: None, told: false };
@@ -102,11 +103,11 @@ impl<T> Gate<T> {
         &self,
         output: usize,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<T>>> {
+    ) -> Poll<Option<Result<T, E>>> {
         let mut state = self.state.lock();
         if let Some(failure) = state.failure.clone() {
             let told = std::mem::replace(&mut state.queues[output].told, true);
-            return Poll::Ready((!told).then(|| Err(DataFusionError::from(&failure))));
+            return Poll::Ready((!told).then_some(Err(failure)));
         }
         let Some(item) = state.queues[output].items.pop_front() else {
             if state.producing == 0 {
@@ -151,10 +152,10 @@ impl<T> Gate<T> {
     }
 
     /// One producer has failed, and with it the exchange. The first failure counts.
-    pub(super) fn fail(&self, error: DataFusionError) {
+    pub(super) fn fail(&self, error: E) {
         let wakers = {
             let mut state = self.state.lock();
-            state.failure.get_or_insert_with(|| Arc::new(error));
+            state.failure.get_or_insert(error);
             let mut wakers = state.take_outputs();
             wakers.extend(state.take_waiting());
             wakers
@@ -163,7 +164,7 @@ impl<T> Gate<T> {
     }
 }
 
-impl<T> State<T> {
+impl<T, E> State<T, E> {
     /// Puts the item in; returns the output if it waits for it.
     fn push(&mut self, output: usize, item: Option<T>) -> Option<Waker> {
         let queue = &mut self.queues[output];
@@ -195,70 +196,4 @@ impl<T> State<T> {
 
 fn wake(wakers: impl IntoIterator<Item = Waker>) {
     wakers.into_iter().for_each(Waker::wake);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    use datafusion::common::exec_datafusion_err;
-    use futures::task::noop_waker;
-
-    fn send(gate: &Gate<u8>, output: usize, item: u8) -> Poll<Result<(), Closed>> {
-        let waker = noop_waker();
-        gate.poll_send(0, output, &mut Some(item), &mut Context::from_waker(&waker))
-    }
-
-    fn receive(gate: &Gate<u8>, output: usize) -> Poll<Option<Result<u8, String>>> {
-        let waker = noop_waker();
-        gate.poll_receive(output, &mut Context::from_waker(&waker))
-            .map(|item| item.map(|item| item.map_err(|error| error.to_string())))
-    }
-
-    #[test]
-    fn the_gate_closes_when_no_queue_is_empty_and_opens_when_one_is() {
-        let gate = Gate::new(1, 2);
-        assert_eq!(send(&gate, 0, 1), Poll::Ready(Ok(())));
-        assert_eq!(send(&gate, 0, 2), Poll::Ready(Ok(())));
-        assert_eq!(send(&gate, 1, 3), Poll::Ready(Ok(())));
-        assert_eq!(send(&gate, 1, 4), Poll::Pending);
-        assert_eq!(receive(&gate, 0), Poll::Ready(Some(Ok(1))));
-        assert_eq!(send(&gate, 1, 4), Poll::Pending);
-        assert_eq!(receive(&gate, 0), Poll::Ready(Some(Ok(2))));
-        assert_eq!(send(&gate, 1, 4), Poll::Ready(Ok(())));
-    }
-
-    #[test]
-    fn an_output_that_is_gone_neither_holds_the_gate_open_nor_takes_anything() {
-        let gate = Gate::new(1, 2);
-        gate.close(1);
-        gate.close(1);
-        assert_eq!(send(&gate, 1, 1), Poll::Ready(Err(Closed)));
-        assert_eq!(send(&gate, 0, 1), Poll::Ready(Ok(())));
-        assert_eq!(send(&gate, 0, 2), Poll::Pending);
-    }
-
-    #[test]
-    fn an_output_ends_when_all_producers_have_and_its_queue_is_empty() {
-        let gate = Gate::new(2, 1);
-        assert_eq!(send(&gate, 0, 1), Poll::Ready(Ok(())));
-        gate.end();
-        gate.end();
-        assert_eq!(receive(&gate, 0), Poll::Ready(Some(Ok(1))));
-        assert_eq!(receive(&gate, 0), Poll::Ready(None));
-    }
-
-    #[test]
-    fn a_failure_overtakes_batches_and_reaches_each_output_once() {
-        let gate = Gate::new(2, 2);
-        assert_eq!(send(&gate, 0, 1), Poll::Ready(Ok(())));
-        gate.fail(exec_datafusion_err!("first"));
-        gate.fail(exec_datafusion_err!("second"));
-        for output in 0..2 {
-            let Poll::Ready(Some(Err(message))) = receive(&gate, output) else { panic!() };
-            assert!(message.contains("first"), "{message}");
-            assert_eq!(receive(&gate, output), Poll::Ready(None));
-        }
-        assert_eq!(send(&gate, 0, 2), Poll::Ready(Err(Closed)));
-    }
 }

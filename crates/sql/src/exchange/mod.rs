@@ -18,6 +18,8 @@ mod exec;
 mod exec_tests;
 mod feed;
 mod gate;
+#[cfg(test)]
+mod gate_tests;
 mod home;
 mod homes;
 mod outlet;

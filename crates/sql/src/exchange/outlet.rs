@@ -11,7 +11,7 @@ use std::task::{Context, Poll, ready};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::internal_datafusion_err;
-use datafusion::error::Result;
+use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::SpillManager;
@@ -20,6 +20,10 @@ use datafusion::physical_plan::spill::spill_pool::{self, SpillPoolSink};
 use futures::StreamExt;
 
 use super::bytes::batch_bytes;
+use super::gate::Gate;
+
+/// What the inputs and the outputs of an exchange share; every output gets the same failure.
+pub(super) type ExchangeGate = Gate<Waiting, Arc<DataFusionError>>;
 
 /// A batch on its way to an output.
 pub(super) enum Waiting {

@@ -14,8 +14,8 @@ use datafusion::physical_plan::spill::spill_pool::SpillPoolSink;
 use futures::StreamExt;
 
 use super::bytes::SentBytes;
-use super::gate::{Closed, Gate};
-use super::outlet::{Outlet, Waiting};
+use super::gate::Closed;
+use super::outlet::{ExchangeGate, Outlet};
 use super::split::Gathering;
 use crate::task::unpanicked;
 
@@ -24,7 +24,7 @@ pub(super) struct Producer {
     /// The number of the input partition.
     pub(super) input: usize,
     /// The queues of the outputs.
-    pub(super) gate: Arc<Gate<Waiting>>,
+    pub(super) gate: Arc<ExchangeGate>,
     /// The memory and spill files of the outputs.
     pub(super) outlets: Arc<Vec<Outlet>>,
     /// The pieces held back on this node; none where pieces are sent on at once.
@@ -58,7 +58,7 @@ impl ProducerTimes {
 /// Tells the outputs if the loop ends in any other way than by coming to its end: when its runtime
 /// shuts down, tasks are dropped where they stand.
 struct Ending {
-    gate: Arc<Gate<Waiting>>,
+    gate: Arc<ExchangeGate>,
     input: usize,
     ended: bool,
 }
@@ -67,9 +67,9 @@ impl Drop for Ending {
     fn drop(&mut self) {
         if !self.ended {
             let input = self.input;
-            self.gate.fail(exec_datafusion_err!(
+            self.gate.fail(Arc::new(exec_datafusion_err!(
                 "input partition {input} of an exchange was stopped before its end"
-            ));
+            )));
         }
     }
 }
@@ -86,7 +86,7 @@ impl Producer {
         let mut ending = Ending { gate: gate.clone(), input: self.input, ended: false };
         match unpanicked("a worker", self.produce(stream, partitioning, inputs)).await {
             Ok(()) => gate.end(),
-            Err(error) => gate.fail(error),
+            Err(error) => gate.fail(Arc::new(error)),
         }
         ending.ended = true;
     }

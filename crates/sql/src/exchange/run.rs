@@ -9,7 +9,7 @@ use atoll_runtime::Runtime;
 use atoll_topology::NodeId;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
-use datafusion::error::Result;
+use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::Partitioning;
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
@@ -18,7 +18,7 @@ use futures::Stream;
 use super::bytes::SentBytes;
 use super::gate::Gate;
 use super::homes::{Homes, home_of, worker_of};
-use super::outlet::{Outlet, Respill, Waiting};
+use super::outlet::{ExchangeGate, Outlet, Respill, Waiting};
 use super::producer::{Producer, ProducerTimes};
 use super::split::Gathering;
 use crate::task::BoundTask;
@@ -61,7 +61,7 @@ impl RunPlan {
     fn spawn(
         &self,
         streams: Vec<SendableRecordBatchStream>,
-        gate: &Arc<Gate<Waiting>>,
+        gate: &Arc<ExchangeGate>,
         outlets: &Arc<Vec<Outlet>>,
     ) -> Vec<BoundTask<()>> {
         let inputs = streams.len();
@@ -103,7 +103,7 @@ impl RunPlan {
 
 /// The rows of one output, in whichever task polls it.
 pub(super) struct Receiver {
-    gate: Arc<Gate<Waiting>>,
+    gate: Arc<ExchangeGate>,
     output: usize,
     respill: Respill,
     schema: SchemaRef,
@@ -127,7 +127,7 @@ impl Receiver {
                 Some(Ok(Waiting::Spilled { producer, reader })) => {
                     self.respill.expect(producer, reader);
                 }
-                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                Some(Err(error)) => return Poll::Ready(Some(Err(DataFusionError::from(&error)))),
                 None => return Poll::Ready(None),
             }
         }

@@ -33,7 +33,7 @@ const fn print(call: &'static str) -> Ban {
     Ban { call, place: Place::Libraries, except: &["/build.rs"], instead, because }
 }
 
-const BANS: [Ban; 9] = [
+const BANS: [Ban; 10] = [
     print("println!"),
     print("print!"),
     print("eprintln!"),
@@ -51,6 +51,13 @@ const BANS: [Ban; 9] = [
         except: &[],
         instead: "join the thread, or wait on a channel or a condition that the code under test sets",
         because: "a sleep is too short on a busy machine and too long on every other",
+    },
+    Ban {
+        call: "eprintln!(\"skipped",
+        place: Place::Tests,
+        except: &[],
+        instead: "atoll_testkit::skip with what the test needs",
+        because: "the harness hides what a passing test prints: nobody would see that it did not run",
     },
     Ban {
         call: "Command::new(\"numactl\"",
