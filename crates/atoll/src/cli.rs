@@ -24,6 +24,9 @@ pub(crate) enum Command {
     /// The commands that need no SQL engine
     #[command(flatten)]
     Tools(atoll_tools::Command),
+    /// Measure Atoll beside other engines, and what this machine's memory costs
+    #[command(after_help = atoll_bench::EXAMPLES)]
+    Bench(atoll_bench::BenchArgs),
     /// SQL over files and in-memory tables: a shell, or scripts with -c, -f and stdin
     #[command(after_help = "\
 Examples:

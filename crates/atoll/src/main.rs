@@ -1,5 +1,5 @@
-//! The `atoll` binary: `sql` is a shell and runs scripts, `demo` shows all of it at once, and the
-//! commands of `tools` are there too.
+//! The `atoll` binary: `sql` is a shell and runs scripts, `bench` measures, `demo` shows all of it at
+//! once, and the commands of `tools` are there too.
 //!
 //! It owns what only a command has: flags, terminals, exit codes, and results as text. It is a crate
 //! of its own so that no library prints, reads the command line or ends the process.
@@ -41,6 +41,7 @@ fn main() -> ExitCode {
 fn run(cli: &Cli, matches: &ArgMatches) -> Result<(), Ends> {
     match &cli.command {
         Command::Tools(command) => atoll_tools::run(command, Cli::command),
+        Command::Bench(args) => args.run(),
         Command::Sql(args) => {
             let scripts = matches.subcommand().map(|(_, matches)| args.scripts_in_order(matches));
             on_this_thread(shell::run(args, scripts.unwrap_or_default()))

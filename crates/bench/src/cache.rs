@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 ///
 /// # Errors
 /// Where neither variable is set: there is no place to keep anything.
-pub fn directory() -> Result<PathBuf> {
+pub(crate) fn directory() -> Result<PathBuf> {
     place(|name| std::env::var_os(name))
 }
 

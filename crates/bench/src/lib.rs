@@ -1,23 +1,109 @@
-//! Benchmarks: Atoll against other engines, paired in one run, with the conditions of every number.
+//! `atoll bench`: Atoll beside other engines, paired in one run, with the conditions of every number.
 //!
-//! This crate owns the scenarios, the rival engines and the reports. It is a crate of its own so
-//! that a rival never becomes a dependency of the product. [`tpch`] compares whole queries, each
-//! engine in a process of its own ([`worker`]); [`differential`] compares the answers of random ones;
-//! [`runtime`] compares the pools with plain tokio.
+//! It owns the scenarios, the rival engines, the results and their comparison. It is a crate of its own
+//! because plain DataFusion is one of the rivals, and because what measures stands above what is
+//! measured.
+//!
+//! | Module | Owns |
+//! |---|---|
+//! | [`tpch`] | whole queries, each engine in a process of its own ([`worker`]) |
+//! | [`primitives`] | aggregation, join, sort and partitioning of columns |
+//! | [`runtime`] | the pools beside plain tokio |
+//! | [`compare`] | two results, with confidence |
+//! | [`rivals`] | DuckDB, Polars and DataFusion as processes |
+//! | [`answers`] | whether two engines gave the same result |
+//! | `flags`, `table`, `cache` | what all of them need |
 
-pub mod cache;
+#![forbid(unsafe_code)]
+
+pub mod answers;
+mod cache;
 mod compare;
-pub mod differential;
-mod manifest;
+mod flags;
 mod memory;
-mod process;
-mod python;
-pub mod runtime;
-mod scan;
-mod spread;
-pub mod tpch;
+mod primitives;
+pub mod rivals;
+mod runtime;
+mod table;
+mod tpch;
 pub mod worker;
 
-pub use manifest::Manifest;
-pub use scan::Bandwidth;
-pub use spread::Spread;
+use std::io;
+
+use atoll_tools::bench::Benchmark;
+use atoll_tools::exit::Ends;
+use clap::{Args, Subcommand};
+
+/// What `--help` shows.
+pub const EXAMPLES: &str = "\
+Examples:
+  atoll bench tpch                             22 queries, beside DuckDB and plain DataFusion
+  atoll bench aggregate --groups 2^10,2^20     sums by key, beside DuckDB, Polars and DataFusion
+  atoll bench memory                           what remote memory costs on this machine
+  atoll bench tpch --json -o monday.json
+  atoll bench compare monday.json friday.json  what became slower; exit code 5 where anything did
+
+All have --runs, --warmup, --threads, --seed, --json and -o where they mean something; results have one
+JSON form. Measure on an idle machine.";
+
+/// Arguments of `atoll bench`.
+#[derive(Args, Debug)]
+pub struct BenchArgs {
+    #[command(subcommand)]
+    scenario: Scenario,
+}
+
+/// The benchmarks.
+#[derive(Debug, Subcommand)]
+enum Scenario {
+    /// TPC-H, beside DuckDB and plain DataFusion
+    #[command(after_help = tpch::EXAMPLES)]
+    Tpch(Box<tpch::TpchArgs>),
+    /// Sums by key, beside DuckDB, Polars and DataFusion
+    #[command(after_help = primitives::aggregate::EXAMPLES)]
+    Aggregate(Box<primitives::aggregate::AggregateArgs>),
+    /// Join on equal keys, beside DuckDB, Polars and DataFusion
+    #[command(after_help = primitives::join::EXAMPLES)]
+    Join(Box<primitives::join::JoinArgs>),
+    /// Sort, beside DuckDB, Polars, DataFusion and the standard library
+    #[command(after_help = primitives::sort::EXAMPLES)]
+    Sort(Box<primitives::sort::SortArgs>),
+    /// Radix partitioning, beside what memory allows
+    #[command(after_help = primitives::partition::EXAMPLES)]
+    Partition(Box<primitives::partition::PartitionArgs>),
+    /// What bound pools cost: Atoll's runtime beside plain tokio
+    #[command(after_help = runtime::EXAMPLES)]
+    Runtime(Box<runtime::RuntimeArgs>),
+    /// Those that need neither SQL nor another engine
+    #[command(flatten)]
+    Tools(Benchmark),
+    /// Two results, and what became slower
+    #[command(after_help = compare::EXAMPLES)]
+    Compare(compare::CompareArgs),
+    /// An engine in a process of its own, driven by lines of JSON
+    #[command(hide = true)]
+    Worker(worker::WorkerArgs),
+}
+
+impl BenchArgs {
+    /// Runs the benchmark.
+    ///
+    /// # Errors
+    /// How the process ends.
+    pub fn run(&self) -> Result<(), Ends> {
+        match &self.scenario {
+            Scenario::Tpch(args) => tpch::run(args),
+            Scenario::Aggregate(args) => primitives::aggregate::run(args),
+            Scenario::Join(args) => primitives::join::run(args),
+            Scenario::Sort(args) => primitives::sort::run(args),
+            Scenario::Partition(args) => primitives::partition::run(args),
+            Scenario::Runtime(args) => runtime::run(args),
+            Scenario::Tools(benchmark) => benchmark.run(),
+            Scenario::Compare(args) => compare::run(args),
+            Scenario::Worker(args) => {
+                let host = worker::this_machine;
+                Ok(worker::run(args, host, io::stdin().lock(), &mut io::stdout().lock())?)
+            }
+        }
+    }
+}

@@ -12,71 +12,119 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use atoll_placement::{Arena, Kernel, LiveKernel, NodeBuffer};
-use atoll_runtime::{Cancelled, Runtime, RuntimeOptions, Task, WorkerId};
+use atoll_runtime::{Cancelled, Runtime, RuntimeOptions, Task, TaskContext, WorkerId};
+use atoll_tools::bench::{Document, Form, Manifest, Measurement, Summary, json};
+use atoll_tools::bytes;
+use atoll_tools::exit::Ends;
 use atoll_topology::{Bytes, Machine};
+use clap::Args;
+use serde::Serialize;
+use serde_json::json as object;
 
-use crate::Spread;
-use crate::scan::{SCAN_BLOCK, pieces, read, sum};
+use crate::flags::RunArgs;
+use crate::table::table;
 
 /// Turns of the loop that a small task consists of; about a microsecond.
 const TASK_TURNS: u64 = 1000;
+/// Bytes between two looks at the cancel token: some 25 µs of reading.
+const SCAN_BLOCK: usize = 256 << 10;
+/// Bytes that one task reads.
+const SCAN_PIECE: usize = 4 << 20;
+
+/// What `--help` shows.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  atoll bench runtime
+  atoll bench runtime --runs 31 --tasks 20000 --json
+
+Both run in one process with as many threads each, in turn; ratios are taken pair by pair.";
+
+/// Arguments of `atoll bench runtime`.
+#[derive(Args, Debug)]
+pub(crate) struct RuntimeArgs {
+    /// Threads of each runtime [default: one for each cpu]
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    /// Small tasks in each measurement
+    #[arg(long, value_name = "N", default_value_t = 20_000)]
+    tasks: usize,
+    /// Memory that the scan reads
+    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = bytes::parse)]
+    scan: Bytes,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+/// Measures, and writes what came out.
+pub(crate) fn run(args: &RuntimeArgs) -> Result<(), Ends> {
+    let outputs = args.run.output.outputs(false)?;
+    let options = Options {
+        threads: args.threads,
+        runs: args.run.runs as usize,
+        warmup: args.run.warmup as usize,
+        tasks: args.tasks,
+        scan: args.scan,
+    };
+    let (manifest, comparison) = compare(&options)?;
+    outputs.write(|form| match form {
+        Form::Json => json(&Document {
+            benchmark: "runtime",
+            manifest: &manifest,
+            measurements: comparison.measurements(),
+            details: &comparison,
+        }),
+        _ => Ok(format!("# bench runtime\n\n{manifest}{comparison}")),
+    })
+}
 
 /// How much is measured.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
+#[derive(Clone, Debug)]
+struct Options {
     /// Threads of each runtime; one per usable cpu unless set.
-    pub threads: Option<usize>,
-    /// Pairs measured, after one that is thrown away.
-    pub pairs: usize,
-    /// Small tasks in each measurement.
-    pub tasks: usize,
-    /// Memory that the scan reads.
-    pub scan: Bytes,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self { threads: None, pairs: 31, tasks: 20_000, scan: Bytes(256 << 20) }
-    }
-}
-
-/// What was found, with its conditions.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Comparison {
-    /// Name of the machine.
-    pub machine: String,
-    /// Nodes with workers.
-    pub nodes: usize,
-    /// Threads of each runtime.
-    pub threads: usize,
-    /// Atoll's workers whose binding the kernel confirmed.
-    pub threads_bound: usize,
+    threads: Option<usize>,
     /// Pairs measured.
-    pub pairs: usize,
+    runs: usize,
+    /// Pairs before them.
+    warmup: usize,
+    /// Small tasks in each measurement.
+    tasks: usize,
+    /// Memory that the scan reads.
+    scan: Bytes,
+}
+
+/// What was found.
+#[derive(Clone, Debug, Serialize)]
+struct Comparison {
+    /// Threads of each runtime.
+    threads: usize,
+    /// Atoll's workers whose binding the kernel confirmed.
+    threads_bound: usize,
     /// Bytes scanned, of them local to their reader as counted by Atoll's step.
-    pub scanned: (Bytes, Bytes),
-    /// One row per kind of work.
-    pub rows: Vec<Row>,
+    scanned: (Bytes, Bytes),
+    /// One for each kind of work.
+    rows: Vec<Row>,
 }
 
 /// Times of one kind of work, each per unit.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Row {
+#[derive(Clone, Debug, Serialize)]
+struct Row {
     /// What was done.
-    pub work: &'static str,
+    work: &'static str,
     /// What a time is of: `ns/task` or `ms/scan`.
-    pub unit: &'static str,
-    /// Atoll's times.
-    pub atoll: Spread,
-    /// tokio's times.
-    pub tokio: Spread,
+    unit: &'static str,
+    atoll: Summary,
+    tokio: Summary,
     /// Atoll's time over tokio's, pair by pair: below 1 Atoll is faster.
-    pub ratio: Spread,
+    ratio: Summary,
+    /// Times of both, pair by pair.
+    #[serde(skip)]
+    samples: Vec<(f64, f64)>,
 }
 
 /// Measures both on the machine this process runs on.
-pub fn compare(options: &Options) -> anyhow::Result<Comparison> {
-    let machine = Arc::new(Machine::discover().context("cannot tell what this machine is")?);
+fn compare(options: &Options) -> anyhow::Result<(Manifest, Comparison)> {
+    let machine = Arc::new(Machine::discover().context("this machine cannot be described")?);
+    let mut manifest = Manifest::of(&machine, options.runs as u32, options.warmup as u32, 0);
     let kernel: Arc<dyn Kernel> = Arc::new(LiveKernel::new());
     let asked = RuntimeOptions { threads: options.threads, ..RuntimeOptions::default() };
     let atoll = Runtime::start(machine.clone(), kernel.clone(), asked)?;
@@ -86,40 +134,34 @@ pub fn compare(options: &Options) -> anyhow::Result<Comparison> {
         .build()
         .context("cannot start tokio's threads")?;
     let pieces = pieces(&atoll, &Arena::new(machine, kernel, None), options.scan)?;
-    let pairs = options.pairs;
     let rows = vec![
         row(
             "spawn and join",
             per_task(options),
-            pairs,
+            options,
             || spawn_atoll(&atoll, options),
             || spawn_tokio(&tokio, options),
         )?,
         row(
             "step",
             per_task(options),
-            pairs,
+            options,
             || step_atoll(&atoll, options),
             || spawn_tokio(&tokio, options),
         )?,
         row(
             "scan",
             ("ms/scan", 1e3),
-            pairs,
+            options,
             || Ok(read(&atoll, &pieces)?.0),
             || scan_tokio(&tokio, &pieces),
         )?,
     ];
-    let bytes = read(&atoll, &pieces)?.1;
-    Ok(Comparison {
-        machine: atoll.machine().name.clone(),
-        nodes: atoll.pools().len(),
-        threads: atoll.worker_count(),
-        threads_bound: atoll.workers().iter().filter(|worker| worker.binding.is_bound()).count(),
-        pairs,
-        scanned: bytes,
-        rows,
-    })
+    let scanned = read(&atoll, &pieces)?.1;
+    manifest.end([]);
+    let threads_bound = atoll.workers().iter().filter(|worker| worker.binding.is_bound()).count();
+    let comparison = Comparison { threads: atoll.worker_count(), threads_bound, scanned, rows };
+    Ok((manifest, comparison))
 }
 
 /// Unit of the rows of small tasks, and what makes it of seconds.
@@ -131,29 +173,33 @@ fn per_task(options: &Options) -> (&'static str, f64) {
 fn row(
     work: &'static str,
     (unit, scale): (&'static str, f64),
-    pairs: usize,
+    options: &Options,
     mut atoll: impl FnMut() -> anyhow::Result<Duration>,
     mut tokio: impl FnMut() -> anyhow::Result<Duration>,
 ) -> anyhow::Result<Row> {
-    let mut times = Vec::with_capacity(pairs);
-    for pair in 0..=pairs {
-        let time = if pair % 2 == 0 {
+    let mut samples = Vec::with_capacity(options.runs);
+    for pair in 0..options.warmup + options.runs {
+        let (of_atoll, of_tokio) = if pair % 2 == 0 {
             let first = atoll()?;
             (first, tokio()?)
         } else {
             let first = tokio()?;
             (atoll()?, first)
         };
-        times.push(time);
+        if pair >= options.warmup {
+            samples.push((of_atoll.as_secs_f64() * scale, of_tokio.as_secs_f64() * scale));
+        }
     }
-    let seconds: Vec<(f64, f64)> =
-        times[1..].iter().map(|(a, t)| (a.as_secs_f64(), t.as_secs_f64())).collect();
+    let of = |value: fn(&(f64, f64)) -> f64| {
+        Summary::of(samples.iter().map(value)).context("--runs is at least 1")
+    };
     Ok(Row {
         work,
         unit,
-        atoll: Spread::of(seconds.iter().map(|(atoll, _)| atoll * scale).collect()),
-        tokio: Spread::of(seconds.iter().map(|(_, tokio)| tokio * scale).collect()),
-        ratio: Spread::of(seconds.iter().map(|(atoll, tokio)| atoll / tokio).collect()),
+        atoll: of(|pair| pair.0)?,
+        tokio: of(|pair| pair.1)?,
+        ratio: of(|pair| pair.0 / pair.1)?,
+        samples,
     })
 }
 
@@ -213,30 +259,89 @@ fn scan_tokio(
     })
 }
 
+/// Memory to read, dealt to the nodes in turn and filled on them.
+fn pieces(runtime: &Runtime, arena: &Arena, bytes: Bytes) -> anyhow::Result<Vec<Arc<NodeBuffer>>> {
+    let count = (bytes.0 as usize).div_ceil(SCAN_PIECE);
+    let tasks = (0..count).map(|number| {
+        let arena = arena.clone();
+        let node = runtime.pools()[number % runtime.pools().len()].node();
+        Task::on_node(node, async move |_| {
+            let mut piece = arena.allocate(Some(node), SCAN_PIECE)?;
+            piece.as_mut_slice().fill(number as u8);
+            Ok::<_, anyhow::Error>(Arc::new(piece))
+        })
+    });
+    let outcome = runtime.block_on(runtime.step("fill", tasks.collect()).run());
+    outcome.result.map_err(|error| anyhow::anyhow!("cannot fill the memory to read: {error:#}"))
+}
+
+/// Sum of a block, as 64-bit numbers.
+fn sum(block: &[u8]) -> u64 {
+    let (words, _) = block.as_chunks::<8>();
+    words.iter().fold(0, |sum, word| sum.wrapping_add(u64::from_ne_bytes(*word)))
+}
+
+/// Time of reading all pieces, and the bytes: all, and those local to their reader.
+fn read(
+    runtime: &Runtime,
+    pieces: &[Arc<NodeBuffer>],
+) -> anyhow::Result<(Duration, (Bytes, Bytes))> {
+    let started = Instant::now();
+    let tasks = pieces.iter().map(|piece| {
+        let piece = piece.clone();
+        let home = piece.home().or(piece.wanted()).unwrap_or_default();
+        Task::on_node(home, async move |context: TaskContext| read_piece(&context, &piece))
+    });
+    let outcome = runtime.block_on(runtime.step("scan", tasks.collect()).run());
+    black_box(outcome.result?);
+    let bytes = &outcome.report.bytes;
+    Ok((started.elapsed(), (bytes.total(), bytes.local())))
+}
+
+fn read_piece(context: &TaskContext, piece: &NodeBuffer) -> Result<u64, Cancelled> {
+    let mut total = 0u64;
+    for block in piece.as_slice().chunks(SCAN_BLOCK) {
+        context.check()?;
+        total = total.wrapping_add(sum(block));
+        if let Some(home) = piece.home() {
+            context.count_read(home, Bytes(block.len() as u64));
+        }
+    }
+    Ok(total)
+}
+
+impl Comparison {
+    /// For `bench compare`.
+    fn measurements(&self) -> Vec<Measurement> {
+        let of = |row: &Row| {
+            let case = object!({ "work": row.work, "threads": self.threads });
+            let times = |name: &str, of: fn(&(f64, f64)) -> f64| {
+                Measurement::times(&case, name, row.unit, row.samples.iter().map(of).collect())
+            };
+            [times("atoll", |pair| pair.0), times("tokio", |pair| pair.1)]
+        };
+        self.rows.iter().flat_map(of).collect()
+    }
+}
+
 impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { machine, nodes, threads, threads_bound, pairs, scanned, .. } = self;
-        writeln!(
-            f,
-            "{machine}: {nodes} nodes, {threads} threads each ({threads_bound} of Atoll's bound), \
-             {pairs} pairs, median (quartiles)"
-        )?;
-        writeln!(f, "scan: {} read, {} of it local to its reader", scanned.0, scanned.1)?;
-        let head = ["work", "unit", "Atoll", "tokio", "Atoll / tokio"];
-        writeln!(
-            f,
-            "{:<15} {:<8} {:>24} {:>24} {:>20}",
-            head[0], head[1], head[2], head[3], head[4]
-        )?;
-        for Row { work, unit, atoll, tokio, ratio } in &self.rows {
-            let (atoll, tokio) = (format!("{atoll:.1}"), format!("{tokio:.1}"));
-            writeln!(
-                f,
-                "{work:<15} {unit:<8} {atoll:>24} {tokio:>24} {:>20}",
-                format!("{ratio:.3}")
-            )?;
-        }
-        Ok(())
+        let Self { threads, threads_bound, scanned, .. } = self;
+        writeln!(f, "- {threads} threads each, {threads_bound} of Atoll's bound")?;
+        writeln!(f, "- scan: {} read, {} of it local to its reader\n", scanned.0, scanned.1)?;
+        let head = ["work", "unit", "atoll", "tokio", "atoll / tokio"].map(str::to_owned);
+        let row = |row: &Row| {
+            let Row { work, unit, atoll, tokio, ratio, .. } = row;
+            vec![
+                (*work).to_owned(),
+                (*unit).to_owned(),
+                format!("{atoll:.1}"),
+                format!("{tokio:.1}"),
+                format!("{ratio:.3}"),
+            ]
+        };
+        let rows: Vec<Vec<String>> = self.rows.iter().map(row).collect();
+        f.write_str(&table(&head, &rows))
     }
 }
 
@@ -247,14 +352,17 @@ mod tests {
 
     #[test]
     fn a_tiny_comparison_measures_every_kind_of_work_and_prints_it_with_units() {
-        let options = Options { threads: None, pairs: 3, tasks: 50, scan: Bytes(3 << 20) };
-        let found = compare(&options).expect("a comparison");
+        let options =
+            Options { threads: None, runs: 3, warmup: 1, tasks: 50, scan: Bytes(3 << 20) };
+        let (_, found) = compare(&options).expect("a comparison");
         assert_eq!(found.rows.len(), 3);
         for row in &found.rows {
             assert!(row.atoll.median > 0.0 && row.tokio.median > 0.0, "{row:?}");
         }
+        let measurements = found.measurements();
+        assert_eq!((measurements.len(), measurements[0].samples.len()), (6, 3));
         let text = found.to_string();
-        for word in ["ns/task", "ms/scan", "Atoll / tokio", "3 pairs"] {
+        for word in ["ns/task", "ms/scan", "atoll / tokio"] {
             assert!(text.contains(word), "{text}");
         }
     }

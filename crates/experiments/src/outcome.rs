@@ -30,6 +30,8 @@ pub struct Outcome {
     /// Time of an access in ns, over all threads, migrations and waits for each other included; none
     /// where the run failed.
     pub ns: Option<Figure>,
+    /// The same of each repetition.
+    pub runs_ns: Vec<f64>,
     /// Where the arrays were at the end.
     pub achieved: Achieved,
     /// The last-level cache, where the processor has counters of it.

@@ -16,6 +16,8 @@ pub enum Exit {
     Placement,
     /// This machine or this kernel does not have what was asked for.
     NotHere,
+    /// `bench compare` found something slower.
+    Slower,
     /// The guest was stopped after its time (`--timeout`), as timeout(1) says it.
     TimedOut,
     /// Atoll itself could not do its part.
@@ -39,6 +41,7 @@ impl Exit {
             Self::Usage => 2,
             Self::Placement => 3,
             Self::NotHere => 4,
+            Self::Slower => 5,
             Self::TimedOut => 124,
             Self::Own => 125,
             Self::CannotRun => 126,
@@ -63,6 +66,7 @@ Exit codes:
   2    the command line cannot be understood
   3    a placement was refused or could not be verified
   4    this machine or kernel does not have what was asked for
+  5    a comparison found something slower (`bench compare`)
   124  the guest was stopped after its time (`lab`)
   125  Atoll itself failed: machine not readable, no threads, a file not readable
   126  the program to run cannot be run

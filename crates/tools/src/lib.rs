@@ -17,12 +17,13 @@ pub mod terminal;
 pub mod topo;
 pub mod tune;
 pub mod whereabouts;
+pub mod workload;
 
 use clap::Subcommand;
 
 use exit::Ends;
 
-/// The commands.
+/// The commands, but for `bench`, which has more benchmarks in `atoll` than here.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Show the machine: packages, nodes, domains, cores, memory and distances
@@ -34,9 +35,6 @@ pub enum Command {
     /// Show where a process lives: its threads, its memory, its policies
     #[command(after_help = whereabouts::EXAMPLES)]
     Where(whereabouts::Args),
-    /// Measure what memory costs on this machine, and the primitives beside other engines
-    #[command(after_help = bench::EXAMPLES)]
-    Bench(bench::Args),
     /// Fit the primitives to this machine and keep the result
     #[command(after_help = tune::EXAMPLES)]
     Tune(tune::Args),
@@ -57,7 +55,6 @@ pub fn run(command: &Command, whole: impl FnOnce() -> clap::Command) -> Result<(
         Command::Topo(args) => topo::run(args),
         Command::Run(args) => run::run(args),
         Command::Where(args) => whereabouts::run(args),
-        Command::Bench(args) => bench::run(args),
         Command::Tune(args) => tune::run(args),
         Command::Lab(args) => lab::run(args),
         Command::Completions(args) => manual::completions(args, whole()),

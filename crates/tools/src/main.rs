@@ -5,8 +5,8 @@
 use std::process::ExitCode;
 
 use atoll_tools::exit::{self, Exit};
-use atoll_tools::{Command, terminal};
-use clap::{CommandFactory, Parser};
+use atoll_tools::{Command, bench, terminal};
+use clap::{CommandFactory, Parser, Subcommand};
 
 /// Atoll's tools for a NUMA machine: know it, place programs on it, see where they live.
 #[derive(Debug, Parser)]
@@ -14,12 +14,27 @@ use clap::{CommandFactory, Parser};
 struct Cli {
     /// What to do
     #[command(subcommand)]
-    command: Command,
+    command: ToolsCommand,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+enum ToolsCommand {
+    /// Those that `atoll` has too
+    #[command(flatten)]
+    Shared(Command),
+    /// Measure what memory costs on this machine
+    #[command(after_help = bench::EXAMPLES)]
+    Bench(bench::Args),
 }
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let Err(ends) = atoll_tools::run(&cli.command, Cli::command) else { return Exit::Done.into() };
+    let ran = match &cli.command {
+        ToolsCommand::Shared(command) => atoll_tools::run(command, Cli::command),
+        ToolsCommand::Bench(args) => args.run(),
+    };
+    let Err(ends) = ran else { return Exit::Done.into() };
     if let Some(message) = &ends.message {
         terminal::say_error(message);
     }

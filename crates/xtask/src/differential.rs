@@ -1,5 +1,5 @@
 //! `cargo xtask differential`: random queries, answered by Atoll under many settings and by DuckDB.
-//! The comparison itself is in `bench`; this builds it and passes its arguments on.
+//! The comparison itself is in `crates/differential`; this builds it and passes its arguments on.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -15,13 +15,12 @@ use crate::{cargo, target_directory};
 pub fn run(root: &Path, arguments: &[&str]) -> Result<ExitCode> {
     let status = cargo()
         .current_dir(root)
-        .args(["build", "--locked", "--release", "--package", "atoll-bench"])
+        .args(["build", "--locked", "--release", "--package", "atoll-differential"])
         .status()
         .context("cargo did not start")?;
-    ensure!(status.success(), "atoll-bench cannot be built");
-    let program = target_directory(root).join("release/atoll-bench");
+    ensure!(status.success(), "atoll-differential cannot be built");
+    let program = target_directory(root).join("release/atoll-differential");
     let status = Command::new(&program)
-        .arg("differential")
         .args(arguments)
         .status()
         .with_context(|| format!("{} cannot be started", program.display()))?;

@@ -1,5 +1,6 @@
 //! The built binary, run as a user runs it.
 //!
+//! - `bench`: every scenario at a tiny size, rivals that misbehave, and comparisons of results.
 //! - `topo`, `help`: what they print can be read, by programs too.
 //! - `modes`: every output mode over values that are awkward to write, and in bulk.
 //! - `scripts`: `-c`, `-f`, stdin and files: order, errors with their lines, exit codes, streams.
@@ -11,6 +12,7 @@
 //! - `shell`: the interactive shell, on a pseudo-terminal.
 //! - `demo`: all parts at a small scale, with the facts that prove them.
 
+mod bench;
 mod commands;
 mod demo;
 mod ends;

@@ -20,6 +20,12 @@ impl Ran {
         self.out
     }
 
+    /// Its stdout as a JSON document, after success.
+    #[track_caller]
+    pub(crate) fn json(self) -> serde_json::Value {
+        serde_json::from_str(&self.done()).expect("one JSON document")
+    }
+
     /// Its stderr, after the end with a code.
     #[track_caller]
     pub(crate) fn failed(self, code: i32) -> String {
@@ -36,6 +42,7 @@ pub(crate) fn command(home: &Path) -> Command {
     for name in settings.filter(|name| name.to_string_lossy().starts_with("ATOLL_")) {
         command.env_remove(name);
     }
+    command.env_remove("XDG_CACHE_HOME").env_remove("XDG_DATA_HOME");
     command.env("HOME", home).env_remove("NO_COLOR").current_dir(home);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command

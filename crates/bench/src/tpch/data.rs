@@ -64,14 +64,14 @@ pub(super) fn is_complete(directory: &Path, scale_factor: f64) -> Result<bool> {
     let description = match fs::read_to_string(&file) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => bail!(
-            "{} is neither empty nor made by atoll-bench (it has no {DESCRIPTION}); name another \
+            "{} is neither empty nor made by atoll bench tpch (it has no {DESCRIPTION}); name another \
              directory with --data",
             directory.display()
         ),
         Err(error) => return Err(error).with_context(|| format!("cannot read {}", file.display())),
     };
     let found: Description = serde_json::from_str(&description)
-        .with_context(|| format!("{} is not as atoll-bench writes it", file.display()))?;
+        .with_context(|| format!("{} is not as atoll bench tpch writes it", file.display()))?;
     ensure!(
         found.scale_factor == scale_factor,
         "{} holds scale factor {}, not {scale_factor}; name another directory with --data",
@@ -154,7 +154,7 @@ mod tests {
         let error = is_complete(&data, 10.0).expect_err("another scale factor").to_string();
         assert!(error.contains("holds scale factor 1, not 10"), "{error}");
         let error = is_complete(place.path(), 1.0).expect_err("not ours").to_string();
-        assert!(error.contains("neither empty nor made by atoll-bench"), "{error}");
+        assert!(error.contains("neither empty nor made by atoll bench tpch"), "{error}");
     }
 
     #[test]

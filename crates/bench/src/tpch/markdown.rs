@@ -2,16 +2,27 @@
 
 use std::fmt::{self, Write};
 
+use atoll_tools::bench::Manifest;
 use atoll_topology::Bytes;
 
 use super::report::{Measured, Query, Report, ScanReached};
+use crate::table::table;
 
-impl fmt::Display for Report {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Report {
+    /// All of it.
+    pub(super) fn to_markdown(&self, manifest: &Manifest) -> String {
+        let mut text = String::new();
+        // Writing to a string cannot fail.
+        let _ = self.write(&mut text, manifest);
+        text
+    }
+
+    fn write(&self, f: &mut String, manifest: &Manifest) -> fmt::Result {
         let engines = self.engines.iter().map(|engine| engine.loaded.engine.as_str());
         let engines = engines.collect::<Vec<_>>().join(", ");
         let scale_factor = self.settings.scale_factor;
         writeln!(f, "# TPC-H at scale factor {scale_factor}: {engines}\n")?;
+        write!(f, "{manifest}")?;
         self.conditions(f)?;
         self.times(f)?;
         self.loads(f)?;
@@ -21,21 +32,13 @@ impl fmt::Display for Report {
         }
         Ok(())
     }
-}
 
-impl Report {
-    fn conditions(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.manifest.to_markdown())?;
-        let settings = &self.settings;
-        let parameters = match settings.fresh_seed {
-            Some(seed) => format!("fresh parameters every round (seed {seed})"),
-            None => "parameters of the validation run".to_owned(),
+    fn conditions(&self, f: &mut String) -> fmt::Result {
+        let parameters = match self.settings.fresh_parameters {
+            true => "fresh parameters every round",
+            false => "parameters of the validation run",
         };
-        writeln!(
-            f,
-            "- {} threads each, {} rounds after {} warm-up, engines in turn, {parameters}",
-            settings.threads, settings.runs, settings.warmup
-        )?;
+        writeln!(f, "- {} threads each, {parameters}", self.settings.threads)?;
         for Measured { loaded, .. } in &self.engines {
             if let Some(placement) = &loaded.placement {
                 writeln!(
@@ -66,7 +69,7 @@ impl Report {
         self.engines.iter().skip(1).map(|engine| engine.loaded.engine.as_str())
     }
 
-    fn times(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn times(&self, f: &mut String) -> fmt::Result {
         writeln!(f, "\n## Queries: median ms (half the spread between the quartiles)\n")?;
         let mut head = vec!["query".to_owned()];
         head.extend(self.engines.iter().map(|engine| format!("{} ms", engine.loaded.engine)));
@@ -127,7 +130,7 @@ impl Report {
         Some(row)
     }
 
-    fn loads(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn loads(&self, f: &mut String) -> fmt::Result {
         writeln!(f, "\n## Load and memory\n")?;
         let head = [
             "engine",
@@ -166,45 +169,21 @@ fn load_row(engine: &Measured, atoll: Option<&Measured>) -> Vec<String> {
     ]
 }
 
-/// A table whose columns are also in line for those who read the source; the first is text, the
-/// others are numbers.
-fn table(head: &[String], rows: &[Vec<String>]) -> String {
-    let width = |column: usize| {
-        let cells = rows.iter().map(|row| &row[column]).chain([&head[column]]);
-        cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
-    };
-    let widths: Vec<usize> = (0..head.len()).map(width).collect();
-    let mut text = String::new();
-    let mut line = |cells: &[String]| {
-        for (column, (cell, width)) in cells.iter().zip(&widths).enumerate() {
-            // Writing to a string cannot fail.
-            let _ = match column {
-                0 => write!(text, "| {cell:<width$} |"),
-                _ => write!(text, " {cell:>width$} |"),
-            };
-        }
-        text.push('\n');
-    };
-    line(head);
-    let rule = widths.iter().enumerate().map(|(column, width)| match column {
-        0 => "-".repeat(*width),
-        _ => format!("{}:", "-".repeat(width.saturating_sub(1))),
-    });
-    line(&rule.collect::<Vec<_>>());
-    rows.iter().for_each(|row| line(row));
-    text
-}
-
 #[cfg(test)]
 mod tests {
+    use atoll_tools::bench::Manifest;
+    use atoll_topology::Machine;
+
     use super::super::report::tests::report;
 
     #[test]
     fn a_report_is_complete_and_its_tables_are_in_line() {
-        let text = report().to_string();
+        let machine = Machine::synthetic("node:1 core:2 pu:1").expect("a machine");
+        let text = report().to_markdown(&Manifest::of(&machine, 1, 0, 1));
         for part in [
             "# TPC-H at scale factor 1: atoll, rival",
-            "2 threads each, 1 rounds after 0 warm-up",
+            "- runs: 1 after 0 to warm up",
+            "2 threads each, parameters of the validation run",
             "20.0 GB/s",
             "| Q6             | 10.0 (±0.0) | 40.0 (±0.0) |          0.25 |",
             "25 %",

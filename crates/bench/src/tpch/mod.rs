@@ -13,63 +13,146 @@
 pub(crate) mod data;
 mod markdown;
 mod parameters;
-pub mod report;
+mod report;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
+use atoll_primitives::Tuning;
 use atoll_sql::tpch::QUERIES;
+use atoll_tools::bench::{Document, Form, Manifest, json};
+use atoll_tools::exit::{Ends, Exit};
+use atoll_tools::terminal;
+use atoll_tools::workload::Rig;
 use atoll_topology::{Bytes, Machine};
-use clap::ValueEnum;
+use clap::{Args, ValueHint};
 
-use crate::compare::{self, RowOrder};
-use crate::process::Engine;
-use crate::python;
+use crate::answers::{self, RowOrder};
+use crate::cache;
+use crate::flags::ContestArgs;
+use crate::primitives::bandwidth::Meter;
+use crate::rivals::{self, Rival, SqlEngine};
 use crate::worker::EngineKind;
 use crate::worker::protocol::{Answer, Loaded};
-use crate::{Manifest, scan};
-use report::{Measured, QueryRuns, Report, Settings};
+use report::{Bandwidth, Measured, QueryRuns, Report, Settings};
+
+/// What `--help` shows.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  atoll bench tpch
+  atoll bench tpch --queries 1,6,18 --rivals datafusion --runs 11
+  atoll bench tpch --fresh-parameters --seed 7 -o report.json -o report.md
+
+Each engine is a process of its own that loads the same Parquet files; queries alternate between them,
+and results are compared value by value. It ends with 1 where a query fails or results differ.";
 
 /// Queries whose time is that of their scan.
 const SCAN_BOUND: [u8; 2] = [1, 6];
+/// Passes over the memory when its bandwidth is measured.
+const BANDWIDTH_PASSES: usize = 9;
+/// Engines that run TPC-H here.
+const RIVALS: [Rival; 2] = [Rival::Duckdb, Rival::Datafusion];
 
-/// What Atoll is compared with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Rival {
-    /// DuckDB, from its Python package.
-    Duckdb,
-    /// DataFusion as it comes.
-    Datafusion,
+/// Arguments of `atoll bench tpch`.
+#[derive(Args, Debug)]
+pub(crate) struct TpchArgs {
+    /// Scale factor; 1 is some six million order lines
+    #[arg(long, value_name = "SCALE", default_value_t = 1.0)]
+    scale_factor: f64,
+    /// Threads of each engine [default: one for each cpu]
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    /// Queries by number, such as 1,6,18 [default: all 22]
+    #[arg(long, value_name = "LIST", value_delimiter = ',',
+          value_parser = clap::value_parser!(u8).range(1..=22))]
+    queries: Vec<u8>,
+    /// Parameters drawn anew for every round, as TPC-H prescribes; the same for all engines
+    #[arg(long)]
+    fresh_parameters: bool,
+    /// Directory of the Parquet files, made if it is not there [default: one in the cache directory]
+    #[arg(long, value_name = "DIRECTORY", value_hint = ValueHint::DirPath)]
+    data: Option<PathBuf>,
+    #[command(flatten)]
+    contest: ContestArgs,
+}
+
+/// Measures, and writes what came out.
+pub(crate) fn run(args: &TpchArgs) -> Result<(), Ends> {
+    let outputs = args.contest.run.output.outputs(false)?;
+    if args.contest.seed.is_some() && !args.fresh_parameters {
+        return Err(Ends::with(Exit::Usage, "--seed is that of --fresh-parameters"));
+    }
+    let options = Options::of(args)?;
+    let (manifest, report) = measure(&options, &mut |what| terminal::say(what))?;
+    outputs.write(|form| match form {
+        Form::Json => json(&Document {
+            benchmark: "tpch",
+            manifest: &manifest,
+            measurements: report.measurements(),
+            details: &report,
+        }),
+        _ => Ok(report.to_markdown(&manifest)),
+    })?;
+    report.problems.iter().for_each(terminal::say_error);
+    match report.problems.is_empty() {
+        true => Ok(()),
+        false => Err(Ends::quietly(Exit::Statement)),
+    }
 }
 
 /// What is measured, and how.
 #[derive(Clone, Debug)]
-pub struct Options {
+struct Options {
     /// This program, which is started again for each engine.
-    pub program: PathBuf,
-    /// Where the rivals' programs are kept.
-    pub cache: PathBuf,
-    /// Where the data is or goes; a directory in the cache unless given.
-    pub data: Option<PathBuf>,
-    /// Scale factor; 1 is some six million order lines.
-    pub scale_factor: f64,
+    program: PathBuf,
+    /// Where the data is or goes.
+    data: PathBuf,
+    scale_factor: f64,
     /// Threads of each engine; one for each usable cpu unless given.
-    pub threads: Option<usize>,
+    threads: Option<usize>,
     /// Rounds measured.
-    pub runs: usize,
+    runs: u32,
     /// Rounds before them.
-    pub warmup: usize,
-    /// Numbers of the queries.
-    pub queries: Vec<u8>,
-    /// What Atoll is compared with.
-    pub rivals: Vec<Rival>,
+    warmup: u32,
+    queries: Vec<u8>,
+    rivals: Vec<Rival>,
+    python: Option<PathBuf>,
     /// How long a load or a query may take.
-    pub patience: Duration,
-    /// Seed of fresh parameters for every round; those of the validation run unless given.
-    pub fresh_seed: Option<u64>,
+    patience: Duration,
+    seed: u64,
+    /// Whether every round has parameters of its own, or all those of the validation run.
+    is_fresh: bool,
+}
+
+impl Options {
+    fn of(args: &TpchArgs) -> Result<Self, Ends> {
+        let contest = &args.contest;
+        let data = match &args.data {
+            Some(directory) => directory.clone(),
+            None => data::directory_default(&cache::directory()?, args.scale_factor),
+        };
+        let queries = match args.queries.is_empty() {
+            true => (1..=22).collect(),
+            false => args.queries.clone(),
+        };
+        Ok(Self {
+            program: std::env::current_exe().context("the path of this program is unknown")?,
+            data,
+            scale_factor: args.scale_factor,
+            threads: args.threads,
+            runs: contest.run.runs,
+            warmup: contest.run.warmup,
+            queries,
+            rivals: contest.rivals(&RIVALS)?,
+            python: contest.python.clone(),
+            patience: contest.patience(),
+            seed: contest.seed(),
+            is_fresh: args.fresh_parameters,
+        })
+    }
 }
 
 /// Measures.
@@ -77,21 +160,18 @@ pub struct Options {
 /// # Errors
 /// When an engine cannot be started, loaded or reached. Queries that fail and results that differ
 /// are no error here but problems in the report.
-pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report> {
-    ensure!(options.runs > 0, "--runs is at least 1");
-    let mut numbers = options.queries.iter();
-    ensure!(numbers.all(|n| (1..=22).contains(n)), "TPC-H's queries are numbered 1 to 22");
+fn measure(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<(Manifest, Report)> {
     let machine = Arc::new(Machine::discover().context("this machine cannot be described")?);
-    let mut manifest = Manifest::of(&machine);
+    let mut manifest = Manifest::of(&machine, options.runs, options.warmup, options.seed);
     let threads = options.threads.unwrap_or(machine.cpus.len());
     progress("measuring the bandwidth of memory");
-    let bandwidth = scan::bandwidth(&machine, threads)?;
-    let (directory, generated) = prepare_data(options, threads, progress)?;
-    let file_bytes = Bytes(data::warm(&directory)?);
-    let mut engines = start(options, threads, &directory, progress)?;
+    let bandwidth = bandwidth(&machine, threads)?;
+    let generated = prepare_data(options, threads, progress)?;
+    let file_bytes = Bytes(data::warm(&options.data)?);
+    let mut engines = start(options, threads, progress)?;
     let mut queries = Vec::with_capacity(options.queries.len());
     for number in &options.queries {
-        let runs = measure(&mut engines, *number, options)?;
+        let runs = measure_query(&mut engines, *number, options)?;
         progress(&runs.progress());
         queries.push(runs);
     }
@@ -100,50 +180,59 @@ pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report> 
         let loaded = engine.loaded.clone();
         measured.push(Measured { peak_rss_bytes: engine.finish()?, loaded });
     }
-    manifest.end();
+    manifest.end(measured.iter().map(|it| (it.loaded.engine.clone(), it.loaded.version.clone())));
     let settings = Settings {
         scale_factor: options.scale_factor,
         threads,
-        runs: options.runs,
-        warmup: options.warmup,
-        fresh_seed: options.fresh_seed,
+        fresh_parameters: options.is_fresh,
         file_bytes,
     };
-    Ok(Report::new(manifest, settings, bandwidth, generated, measured, queries))
+    Ok((manifest, Report::new(settings, bandwidth, generated, measured, queries)))
 }
 
-/// The directory of the data, written if it is not there; and what Atoll's own generator took.
+/// How fast memory can be read by as many bound threads, each reading its own node.
+fn bandwidth(machine: &Arc<Machine>, threads: usize) -> Result<Bandwidth> {
+    let rig = Rig::start(machine, threads, &Tuning::default())?;
+    let meter = Meter::of(&rig)?;
+    Ok(Bandwidth {
+        threads: rig.threads,
+        buffer_bytes: Bytes(meter.bytes() as u64),
+        passes: BANDWIDTH_PASSES,
+        bytes_per_second: meter.fastest_read(BANDWIDTH_PASSES)? * 1e9,
+    })
+}
+
+/// Has the data written if it is not there; what Atoll's own generator took.
 fn prepare_data(
     options: &Options,
     threads: usize,
     progress: &mut dyn FnMut(&str),
-) -> Result<(PathBuf, Loaded)> {
-    let scale_factor = options.scale_factor;
-    let directory = options.data.clone();
-    let directory =
-        directory.unwrap_or_else(|| data::directory_default(&options.cache, scale_factor));
+) -> Result<Loaded> {
+    let (directory, scale_factor) = (&options.data, options.scale_factor);
     let generate = |into: Option<&Path>| {
         let mut command = worker(options, EngineKind::Generator, threads, into);
         command.arg("--scale-factor").arg(scale_factor.to_string());
-        Engine::start(EngineKind::Generator.name(), &mut command, options.patience)?.wait()
+        SqlEngine::start(EngineKind::Generator.name(), &mut command, options.patience)?.wait()
     };
-    if data::is_complete(&directory, scale_factor)? {
+    if data::is_complete(directory, scale_factor)? {
         progress("generating the data with Atoll's own generator, to time it");
-        return Ok((directory, generate(None)?));
+        return generate(None);
     }
     progress(&format!("generating the data, and writing it to {}", directory.display()));
     let mut generated = None;
-    data::make(&directory, scale_factor, |partial| {
+    data::make(directory, scale_factor, |partial| {
         generated = Some(generate(Some(partial))?);
         Ok(())
     })?;
-    Ok((directory, generated.context("the generator did not run")?))
+    generated.context("the generator did not run")
 }
 
 /// The command that makes this program an engine.
 fn worker(options: &Options, kind: EngineKind, threads: usize, data: Option<&Path>) -> Command {
     let mut command = Command::new(&options.program);
-    command.args(["worker", "--engine", kind.name(), "--threads"]).arg(threads.to_string());
+    command
+        .args(["bench", "worker", "--engine", kind.name(), "--threads"])
+        .arg(threads.to_string());
     if let Some(data) = data {
         command.arg("--data").arg(data);
     }
@@ -154,22 +243,20 @@ fn worker(options: &Options, kind: EngineKind, threads: usize, data: Option<&Pat
 fn start(
     options: &Options,
     threads: usize,
-    data: &Path,
     progress: &mut dyn FnMut(&str),
-) -> Result<Vec<Engine>> {
+) -> Result<Vec<SqlEngine>> {
+    let data = options.data.as_path();
     let mut commands = vec![("atoll", worker(options, EngineKind::Atoll, threads, Some(data)))];
     for rival in &options.rivals {
         commands.push(match rival {
-            Rival::Duckdb => ("duckdb", duckdb(options, threads, data, progress)?),
-            Rival::Datafusion => {
-                ("datafusion", worker(options, EngineKind::Datafusion, threads, Some(data)))
-            }
+            Rival::Duckdb => ("duckdb", duckdb(options, threads, progress)?),
+            _ => ("datafusion", worker(options, EngineKind::Datafusion, threads, Some(data))),
         });
     }
     let mut engines = Vec::with_capacity(commands.len());
     for (name, mut command) in commands {
         progress(&format!("{name}: loading"));
-        let engine = Engine::start(name, &mut command, options.patience)?;
+        let engine = SqlEngine::start(name, &mut command, options.patience)?;
         let Loaded { version, load_ms, rss_bytes, .. } = &engine.loaded;
         let resident = Bytes(*rss_bytes);
         progress(&format!("{name} {version}: loaded in {load_ms:.0} ms, {resident} resident"));
@@ -178,26 +265,22 @@ fn start(
     Ok(engines)
 }
 
-fn duckdb(
-    options: &Options,
-    threads: usize,
-    data: &Path,
-    progress: &mut dyn FnMut(&str),
-) -> Result<Command> {
-    let rival = python::prepare(&options.cache, progress)?;
-    let mut command = Command::new(rival.python);
-    command.arg(rival.script).arg("--threads").arg(threads.to_string()).arg("--data").arg(data);
+fn duckdb(options: &Options, threads: usize, progress: &mut dyn FnMut(&str)) -> Result<Command> {
+    let python = rivals::python(options.python.as_deref(), progress)?;
+    let mut command = Command::new(python);
+    command.args(["-c", rivals::DUCKDB_SCRIPT, "--threads", &threads.to_string(), "--data"]);
+    command.arg(&options.data);
     Ok(command)
 }
 
 /// Runs one query in rounds, all engines in turn in each. The first problem ends it.
-fn measure(engines: &mut [Engine], number: u8, options: &Options) -> Result<QueryRuns> {
+fn measure_query(engines: &mut [SqlEngine], number: u8, options: &Options) -> Result<QueryRuns> {
     let mut runs = QueryRuns::new(number, engines.iter().map(|engine| engine.name().to_owned()));
     let validation = QUERIES[usize::from(number) - 1];
     for round in 0..options.warmup + options.runs {
-        let sql = match options.fresh_seed {
-            Some(seed) => parameters::fresh(number, validation, seed, round)?,
-            None => validation.to_owned(),
+        let sql = match options.is_fresh {
+            true => parameters::fresh(number, validation, options.seed, round as usize)?,
+            false => validation.to_owned(),
         };
         let mut answers = Vec::with_capacity(engines.len());
         for engine in engines.iter_mut() {
@@ -218,7 +301,7 @@ fn measure(engines: &mut [Engine], number: u8, options: &Options) -> Result<Quer
         }
     }
     // Fresh parameters read different rows in every round: one round's bytes fit no median.
-    if SCAN_BOUND.contains(&number) && options.fresh_seed.is_none() {
+    if SCAN_BOUND.contains(&number) && !options.is_fresh {
         runs.scanned_bytes = engines[0].scanned_bytes(number, validation)?;
     }
     Ok(runs)
@@ -230,9 +313,9 @@ fn order(query: u8) -> RowOrder {
 }
 
 /// Compares every rival's answer with Atoll's.
-fn compare_all(engines: &[Engine], answers: &[Answer], runs: &mut QueryRuns) {
+fn compare_all(engines: &[SqlEngine], answers: &[Answer], runs: &mut QueryRuns) {
     for (engine, answer) in engines.iter().zip(answers).skip(1) {
-        if let Some(difference) = compare::difference(&answers[0], answer, order(answer.query)) {
+        if let Some(difference) = answers::difference(&answers[0], answer, order(answer.query)) {
             let (atoll, rival) = (engines[0].name(), engine.name());
             runs.problem(format!("{atoll} and {rival} differ: {difference}"));
         }

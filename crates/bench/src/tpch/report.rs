@@ -1,123 +1,131 @@
 //! What was found: times, ratios, memory, and the conditions.
 
+use atoll_tools::bench::{Measurement, Summary};
 use atoll_topology::Bytes;
 use serde::Serialize;
+use serde_json::json;
 
 use crate::worker::protocol::Loaded;
-use crate::{Bandwidth, Manifest, Spread};
 
-/// All of it; `--json` prints this. The first engine is Atoll.
+/// What is told beside the measurements. The first engine is Atoll.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Report {
-    /// Machine, kernel, date.
-    pub manifest: Manifest,
+pub(crate) struct Report {
     /// How it was measured.
-    pub settings: Settings,
+    pub(crate) settings: Settings,
     /// How fast this machine reads memory with as many threads.
-    pub bandwidth: Bandwidth,
+    pub(crate) bandwidth: Bandwidth,
     /// Atoll's own generator: the same tables without files.
-    pub generated: Loaded,
+    pub(crate) generated: Loaded,
     /// Load and memory of each engine.
-    pub engines: Vec<Measured>,
+    pub(crate) engines: Vec<Measured>,
     /// Times of each query.
-    pub queries: Vec<Query>,
+    pub(crate) queries: Vec<Query>,
     /// Sums and means over the queries that all engines answered.
-    pub totals: Vec<Total>,
+    pub(crate) totals: Vec<Total>,
     /// Queries in the totals.
-    pub totals_queries: usize,
+    pub(crate) totals_queries: usize,
     /// Queries that failed and results that differ; empty where all is well.
-    pub problems: Vec<String>,
+    pub(crate) problems: Vec<String>,
+}
+
+/// How fast memory can be read by as many threads, each reading its own node.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(crate) struct Bandwidth {
+    /// Threads that read.
+    pub(crate) threads: usize,
+    /// Memory that they read in each pass.
+    pub(crate) buffer_bytes: Bytes,
+    /// Passes; the fastest counts, since everything else on the machine only slows it down.
+    pub(crate) passes: usize,
+    /// Bytes per second in the fastest pass.
+    pub(crate) bytes_per_second: f64,
 }
 
 /// How it was measured.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Settings {
+pub(crate) struct Settings {
     /// Scale factor of TPC-H.
-    pub scale_factor: f64,
+    pub(crate) scale_factor: f64,
     /// Threads of each engine.
-    pub threads: usize,
-    /// Rounds measured.
-    pub runs: usize,
-    /// Rounds before them.
-    pub warmup: usize,
-    /// Seed of fresh parameters; none where the parameters are those of the validation run.
-    pub fresh_seed: Option<u64>,
+    pub(crate) threads: usize,
+    /// Whether every round has parameters of its own; else they are those of the validation run.
+    pub(crate) fresh_parameters: bool,
     /// Size of the Parquet files.
-    pub file_bytes: Bytes,
+    pub(crate) file_bytes: Bytes,
 }
 
 /// Load and memory of an engine.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Measured {
+pub(crate) struct Measured {
     /// What it said after the load.
-    pub loaded: Loaded,
+    pub(crate) loaded: Loaded,
     /// Highest resident memory of its process, load and queries included.
-    pub peak_rss_bytes: u64,
+    pub(crate) peak_rss_bytes: u64,
 }
 
 impl Measured {
     /// Memory that the tables took: resident after the load, without what was before.
-    pub fn tables_bytes(&self) -> u64 {
+    pub(crate) fn tables_bytes(&self) -> u64 {
         self.loaded.rss_bytes.saturating_sub(self.loaded.rss_before_load_bytes)
     }
 }
 
 /// A query's times.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Query {
+pub(crate) struct Query {
     /// 1 to 22.
-    pub query: u8,
+    pub(crate) query: u8,
     /// Rows of the last round's result.
-    pub rows: usize,
+    pub(crate) rows: usize,
     /// One for each engine, in their order; empty where the query has a problem.
-    pub times: Vec<Times>,
+    pub(crate) times: Vec<Times>,
     /// What its scans reached, where it is known.
-    pub scan: Option<ScanReached>,
+    pub(crate) scan: Option<ScanReached>,
 }
 
 /// An engine's times for a query.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Times {
+pub(crate) struct Times {
     /// The engine.
-    pub engine: String,
+    pub(crate) engine: String,
     /// Every measured round, in milliseconds.
-    pub samples_ms: Vec<f64>,
+    #[serde(skip)]
+    pub(crate) samples_ms: Vec<f64>,
     /// Median and quartiles, in milliseconds.
-    pub ms: Spread,
+    pub(crate) ms: Summary,
     /// Atoll's median over this engine's: below 1 Atoll is faster.
-    pub atoll_ratio: f64,
+    pub(crate) atoll_ratio: f64,
 }
 
 /// What the scans of a query reached.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct ScanReached {
+pub(crate) struct ScanReached {
     /// Bytes that the scans read, as they are stored.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
     /// Bytes over the median time.
-    pub bytes_per_second: f64,
+    pub(crate) bytes_per_second: f64,
     /// Of the bandwidth measured in the same run.
-    pub bandwidth_share: f64,
+    pub(crate) bandwidth_share: f64,
 }
 
 /// An engine's sums over the queries that all engines answered.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Total {
+pub(crate) struct Total {
     /// The engine.
-    pub engine: String,
+    pub(crate) engine: String,
     /// Sum of the medians, in milliseconds.
-    pub total_ms: f64,
+    pub(crate) total_ms: f64,
     /// Geometric mean of the medians, in milliseconds.
-    pub geometric_mean_ms: f64,
+    pub(crate) geometric_mean_ms: f64,
     /// Atoll's total over this engine's.
-    pub atoll_ratio: f64,
+    pub(crate) atoll_ratio: f64,
     /// Geometric mean of the queries' ratios, Atoll over this engine.
-    pub atoll_ratio_geometric_mean: f64,
+    pub(crate) atoll_ratio_geometric_mean: f64,
 }
 
 impl Report {
     /// Puts together what was measured.
     pub(super) fn new(
-        manifest: Manifest,
         settings: Settings,
         bandwidth: Bandwidth,
         generated: Loaded,
@@ -134,17 +142,25 @@ impl Report {
         let names = engines.iter().map(|engine| engine.loaded.engine.as_str()).enumerate();
         let totals = names.filter_map(|(at, name)| total(name, at, &answered)).collect();
         let totals_queries = answered.len();
-        Self {
-            manifest,
-            settings,
-            bandwidth,
-            generated,
-            engines,
-            totals,
-            totals_queries,
-            queries,
-            problems,
-        }
+        Self { settings, bandwidth, generated, engines, totals, totals_queries, queries, problems }
+    }
+}
+
+impl Report {
+    /// For `bench compare`.
+    pub(super) fn measurements(&self) -> Vec<Measurement> {
+        let Settings { scale_factor, threads, fresh_parameters, .. } = self.settings;
+        let of_query = |query: &Query| {
+            let case = json!({
+                "query": query.query, "scale_factor": scale_factor, "threads": threads,
+                "fresh_parameters": fresh_parameters,
+            });
+            let of = |times: &Times| {
+                Measurement::times(&case, &times.engine, "ms", times.samples_ms.clone())
+            };
+            query.times.iter().map(of).collect::<Vec<_>>()
+        };
+        self.queries.iter().flat_map(of_query).collect()
     }
 }
 
@@ -199,7 +215,8 @@ impl QueryRuns {
             return format!("Q{}: {problem}", self.query);
         }
         let times = self.engines.iter().zip(&self.samples).map(|(engine, samples)| {
-            format!("{engine} {:.1} ms", Spread::of(samples.clone()).median)
+            let median = Summary::of(samples.iter().copied()).map_or(0.0, |all| all.median);
+            format!("{engine} {median:.1} ms")
         });
         format!("Q{}: {}", self.query, times.collect::<Vec<_>>().join(", "))
     }
@@ -209,13 +226,17 @@ impl QueryRuns {
         if !problems.is_empty() {
             return Query { query, rows, times: Vec::new(), scan: None };
         }
-        let spreads: Vec<Spread> = samples.iter().cloned().map(Spread::of).collect();
-        let atoll = spreads[0].median;
+        let summaries: Option<Vec<Summary>> =
+            samples.iter().map(|samples| Summary::of(samples.iter().copied())).collect();
+        let Some(summaries) = summaries.filter(|all| !all.is_empty()) else {
+            return Query { query, rows, times: Vec::new(), scan: None };
+        };
+        let atoll = summaries[0].median;
         let scan = scanned_bytes.map(|bytes| {
             let bytes_per_second = bytes as f64 / (atoll / 1e3);
             ScanReached { bytes, bytes_per_second, bandwidth_share: bytes_per_second / bandwidth }
         });
-        let times = engines.into_iter().zip(samples).zip(spreads);
+        let times = engines.into_iter().zip(samples).zip(summaries);
         let times = times.map(|((engine, samples_ms), ms)| Times {
             engine,
             samples_ms,
@@ -228,13 +249,10 @@ impl QueryRuns {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use atoll_topology::Machine;
-
     use super::*;
 
     /// A report of two engines: Q6 is answered in 10 and 40 ms, Q1 in 10 and 10, Q9 fails.
     pub(in crate::tpch) fn report() -> Report {
-        let machine = Machine::synthetic("node:1 core:2 pu:1").expect("a machine");
         let runs = |query, atoll, rival| {
             let names = ["atoll", "rival"].into_iter().map(str::to_owned);
             let mut runs = QueryRuns::new(query, names);
@@ -247,9 +265,7 @@ pub(super) mod tests {
         let settings = Settings {
             scale_factor: 1.0,
             threads: 2,
-            runs: 1,
-            warmup: 0,
-            fresh_seed: None,
+            fresh_parameters: false,
             file_bytes: Bytes(0),
         };
         let bandwidth = Bandwidth {
@@ -260,7 +276,6 @@ pub(super) mod tests {
         };
         let engines = vec![measured("atoll", 500.0, 3 << 30), measured("rival", 1000.0, 2 << 30)];
         Report::new(
-            Manifest::of(&machine),
             settings,
             bandwidth,
             measured("generator", 2000.0, 1).loaded,

@@ -2,19 +2,16 @@
 
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
-use atoll_placement::{Kernel, LiveKernel};
+use anyhow::{Context, Result};
 use atoll_runtime::{Runtime, RuntimeOptions, WorkerId};
 use atoll_sql::{Session, SessionOptions};
-use atoll_testkit::kernel::SimulatedKernel;
-use atoll_testkit::machines;
-use atoll_topology::{Bytes, Machine};
+use atoll_topology::Bytes;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::error::DataFusionError;
 use datafusion::physical_plan::{ExecutionPlan, collect};
 
 use super::protocol::Placement;
-use super::{Engine, Options, values};
+use super::{Engine, Host, WorkerArgs, values};
 use crate::tpch::data;
 
 /// Name of the operators that read tables in placed memory.
@@ -36,9 +33,8 @@ pub(super) struct Atoll {
 }
 
 impl Atoll {
-    /// A session with that many workers and no table, on this machine unless a fake one is named.
-    pub(super) fn start(options: &Options) -> Result<Self> {
-        let (machine, kernel) = machine(options.machine.as_deref())?;
+    /// A session with that many workers and no table.
+    pub(super) fn start(options: &WorkerArgs, (machine, kernel): Host) -> Result<Self> {
         let threads =
             RuntimeOptions { threads: Some(options.threads), ..RuntimeOptions::default() };
         let runtime = Runtime::start(machine, kernel, threads)?;
@@ -51,8 +47,8 @@ impl Atoll {
     }
 
     /// Loads the tables from their files, where there are any.
-    pub(super) fn load(options: &Options) -> Result<Self> {
-        let atoll = Self::start(options)?;
+    pub(super) fn load(options: &WorkerArgs, host: Host) -> Result<Self> {
+        let atoll = Self::start(options, host)?;
         let Some(directory) = &options.data else { return Ok(atoll) };
         for (table, file) in data::files(directory) {
             let file = file.replace('\'', "''");
@@ -66,25 +62,6 @@ impl Atoll {
     pub(super) fn session(&self) -> &Session {
         &self.session
     }
-}
-
-/// A machine and its kernel.
-fn machine(name: Option<&str>) -> Result<(Arc<Machine>, Arc<dyn Kernel>)> {
-    let Some(name) = name else {
-        let machine = Machine::discover().context("this machine cannot be described")?;
-        return Ok((Arc::new(machine), Arc::new(LiveKernel::new())));
-    };
-    let machine = Arc::new(match name {
-        "two_nodes" => machines::two_nodes(),
-        "sub_numa_clusters" => machines::sub_numa_clusters(),
-        "eight_uneven_nodes" => machines::eight_uneven_nodes(),
-        other => bail!(
-            "unknown machine '{other}'; expected one of two_nodes, sub_numa_clusters, \
-             eight_uneven_nodes"
-        ),
-    });
-    let kernel = Arc::new(SimulatedKernel::new(Arc::clone(&machine)));
-    Ok((machine, kernel))
 }
 
 impl Engine for Atoll {

@@ -10,15 +10,15 @@ use atoll_sql::tpch;
 
 use super::atoll::Atoll;
 use super::protocol::Loaded;
-use super::{Engine, EngineKind, Options, milliseconds_since, reply};
+use super::{Engine, EngineKind, Host, WorkerArgs, milliseconds_since, reply};
 use crate::memory;
 use crate::tpch::data;
 
 /// Generates, reports, and writes the files if asked to.
-pub(super) fn run(options: &Options, output: &mut impl Write) -> Result<()> {
+pub(super) fn run(options: &WorkerArgs, host: Host, output: &mut impl Write) -> Result<()> {
     let rss_before_load_bytes = memory::of_this_process("VmRSS")?;
     let started = Instant::now();
-    let atoll = Atoll::start(options)?;
+    let atoll = Atoll::start(options, host)?;
     let session = atoll.session();
     let mut done = |_: &tpch::Loaded| {};
     let load = tpch::load(session, options.scale_factor, &mut done);

@@ -11,10 +11,13 @@ mod values;
 
 use std::io::{BufRead, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 
 use ::datafusion::arrow::array::RecordBatch;
 use anyhow::{Context, Result, bail};
+use atoll_placement::{Kernel, LiveKernel};
+use atoll_topology::Machine;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
@@ -45,7 +48,7 @@ impl EngineKind {
 
 /// Arguments of the worker.
 #[derive(Args, Clone, Debug)]
-pub struct Options {
+pub struct WorkerArgs {
     /// What to be
     #[arg(long, value_enum)]
     pub engine: EngineKind,
@@ -56,9 +59,6 @@ pub struct Options {
     /// without tables where none is given
     #[arg(long)]
     pub data: Option<PathBuf>,
-    /// Shape of a fake machine for Atoll to run on, its kernel simulated; else this machine
-    #[arg(long)]
-    pub machine: Option<String>,
     /// Bytes of memory that Atoll may use; unlimited unless given
     #[arg(long)]
     pub memory_limit: Option<u64>,
@@ -87,16 +87,35 @@ trait Engine {
     fn placement(&self) -> Result<Option<Placement>>;
 }
 
-/// Loads, reports, answers until asked to quit or until the input ends, reports the peak.
+/// A machine, and the kernel that places memory and threads on it.
+pub type Host = (Arc<Machine>, Arc<dyn Kernel>);
+
+/// This machine.
 ///
 /// # Errors
-/// When the load fails, which is also reported, or when nobody listens.
-pub fn run(options: &Options, input: impl BufRead, output: &mut impl Write) -> Result<()> {
-    let directory = || options.data.as_deref().context("--data is missing: where the files are");
+/// When it cannot be described.
+pub fn this_machine() -> Result<Host> {
+    let machine = Machine::discover().context("this machine cannot be described")?;
+    Ok((Arc::new(machine), Arc::new(LiveKernel::new())))
+}
+
+/// Loads, reports, answers until asked to quit or until the input ends, reports the peak. Atoll runs on
+/// `host`.
+///
+/// # Errors
+/// When the load fails, which is also reported, or when the output is closed.
+pub fn run(
+    options: &WorkerArgs,
+    host: impl FnOnce() -> Result<Host>,
+    input: impl BufRead,
+    output: &mut impl Write,
+) -> Result<()> {
+    let directory =
+        || options.data.as_deref().context("--data is missing: the directory of the files");
     match options.engine {
-        EngineKind::Generator => generator::run(options, output),
+        EngineKind::Generator => generator::run(options, host()?, output),
         EngineKind::Atoll => {
-            let load = || atoll::Atoll::load(options);
+            let load = || atoll::Atoll::load(options, host()?);
             serve(options.engine, load, input, output)
         }
         EngineKind::Datafusion => {
@@ -187,13 +206,11 @@ fn milliseconds_since(started: Instant) -> f64 {
 /// One line, at once.
 fn reply(output: &mut impl Write, message: &impl Serialize) -> Result<()> {
     let line = serde_json::to_string(message).context("a reply cannot be written as JSON")?;
-    writeln!(output, "{line}").and_then(|()| output.flush()).context("nobody reads the replies")
+    writeln!(output, "{line}").and_then(|()| output.flush()).context("the output is closed")
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use ::datafusion::arrow::array::Int64Array;
     use anyhow::bail;
 

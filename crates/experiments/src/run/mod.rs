@@ -217,17 +217,19 @@ fn failed(arm: &Arm, error: &ExperimentError) -> Outcome {
 fn outcome(arm: &Arm, accesses: u64, groups: &[GroupRun]) -> Outcome {
     let threads = || groups.iter().flat_map(|group| &group.threads);
     let repetitions = threads().map(|thread| thread.repetitions.len()).min().unwrap_or(0);
-    let figures = (0..repetitions).map(|i| {
+    let figure = |i: usize| {
         let nanos: u64 = threads().map(|thread| thread.repetitions[i].nanos()).sum();
         nanos as f64 / (accesses as f64 * arm.threads() as f64).max(1.0)
-    });
+    };
+    let runs_ns: Vec<f64> = (0..repetitions).map(figure).collect();
     let every = || threads().flat_map(|thread| &thread.repetitions);
     let mut achieved = Achieved::default();
     groups.iter().for_each(|group| achieved.add(&group.achieved));
     Outcome {
         arm: arm.clone(),
         accesses,
-        ns: Figure::of(figures.collect()),
+        ns: Figure::of(runs_ns.clone()),
+        runs_ns,
         achieved,
         cache: cache(every().flat_map(|repetition| &repetition.slices)),
         cache_missing: threads().find_map(|thread| thread.cache_missing.clone()),

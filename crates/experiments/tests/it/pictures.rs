@@ -71,6 +71,7 @@ fn results(experiments: &[u8], ns: f64) -> Results {
         arm,
         accesses: 1000,
         ns: Some(Figure { median: ns, min: ns / 2.0, max: ns * 2.0 }),
+        runs_ns: vec![ns / 2.0, ns, ns * 2.0],
         achieved: Achieved::default(),
         cache: Some(Cache { loads: 10, misses: 1 }),
         cache_missing: None,

@@ -2,26 +2,27 @@
 
 use std::collections::BTreeSet;
 use std::io::{self, Read};
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context;
 use atoll_experiments::{
-    Arm, Arrangement, By, Conditions, Custom, Kind, Manifest, Operation, Options, Plan, PlanError,
-    Program, Results, Which, plan, plot, table,
+    Arm, Arrangement, By, Conditions, Custom, Kind, Operation, Options, Plan, PlanError, Program,
+    Results, Which, plan, plot, table,
 };
 use atoll_placement::{Kernel, LiveKernel, Strategy};
 use atoll_sys::{Root, block_signals};
 use atoll_topology::{Bytes, Machine};
-use clap::{ValueEnum, ValueHint};
+use clap::ValueEnum;
+use serde_json::json as object;
 
-use super::form::{Form, document, put};
+use super::manifest::is_lab;
 use super::reproduce::{Paper, Reproduction, reproduce};
+use super::{Document, Form, Manifest, Measurement, OutputArgs, json, put};
 use crate::exit::{Ends, Exit};
 use crate::{bytes, terminal};
 
 /// What `--help` shows.
-pub(super) const EXAMPLES: &str = "\
+pub(crate) const EXAMPLES: &str = "\
 Examples:
   atoll bench memory                              the paper's four experiments on this machine
   atoll bench memory --experiment 1,2 --json
@@ -40,9 +41,9 @@ const PART_MAX: u64 = 64 << 20;
 
 /// Arguments.
 #[derive(clap::Args, Debug)]
-pub(super) struct Args {
+pub struct Args {
     /// Boot the paper's machine in the lab, and print its figures beside ours
-    #[arg(long, value_name = "PAPER", conflicts_with_all = ["experiment", "own", "migrations", "by", "kind", "accesses", "repetitions", "scale", "turn", "slices", "seed"])]
+    #[arg(long, value_name = "PAPER", conflicts_with_all = ["experiment", "own", "migrations", "by", "kind", "accesses", "runs", "scale", "turn", "slices", "seed"])]
     reproduce: Option<Paper>,
     /// Experiments of the paper: 1 remote memory, 2 migration of a thread, 3 migration into others'
     /// caches, 4 caches shared by groups, or all [default: all]
@@ -63,9 +64,9 @@ pub(super) struct Args {
     /// Accesses of each thread, or four numbers, one for each experiment [default: what takes 0.3 s]
     #[arg(long, value_name = "N", value_delimiter = ',')]
     accesses: Vec<u64>,
-    /// Repetitions of each arm; the median counts
-    #[arg(long, value_name = "N", default_value_t = 3)]
-    repetitions: u32,
+    /// Runs of each arm; the median counts
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    runs: u32,
     /// Divide the arrays' sizes by this, as a machine's caches were divided
     #[arg(long, value_name = "K", default_value_t = 1)]
     scale: u32,
@@ -80,15 +81,8 @@ pub(super) struct Args {
     /// Seed of the random places
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// How the results are written [default: by the suffix of --output, else text]
-    #[arg(long, value_name = "FORMAT", value_enum)]
-    of: Option<Form>,
-    /// The same as --of json
-    #[arg(long, conflicts_with = "of")]
-    json: bool,
-    /// File to write them to instead of stdout
-    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 /// The flags of a run of one's own.
@@ -157,12 +151,6 @@ fn experiment(text: &str) -> Result<BTreeSet<u8>, String> {
 }
 
 impl Args {
-    /// Told before anything is run: a run takes minutes.
-    fn form(&self) -> Result<Form, Ends> {
-        let form = if self.json { Some(Form::Json) } else { self.of };
-        Form::asked_for(form, self.output.as_deref())
-    }
-
     fn which(&self) -> Which {
         match self.custom.is_asked_for()
             || (self.experiment.is_empty() && !self.migrations.is_empty())
@@ -176,7 +164,7 @@ impl Args {
     fn options(&self) -> Options {
         Options {
             scale: self.scale,
-            repetitions: self.repetitions,
+            repetitions: self.runs,
             accesses: self.accesses.clone(),
             slices: self.slices,
             turn: self.turn.unwrap_or(if is_lab() { TURN_LAB } else { 0 }),
@@ -238,40 +226,56 @@ fn or<T>(values: Vec<T>, otherwise: T) -> Vec<T> {
 /// Accesses between two waits in the lab, where two cpus may have to stand for sixteen.
 const TURN_LAB: u64 = 1024;
 
-/// Whether this is a guest of the lab, whose init says so.
-fn is_lab() -> bool {
-    std::env::var_os("ATOLL_LAB").is_some()
-}
-
 /// Plans, runs, prints.
 pub(super) fn run(args: &Args) -> Result<(), Ends> {
-    let form = args.form()?;
+    let outputs = args.output.outputs(true)?;
     if let Some(paper) = args.reproduce {
-        return show(args, form, &reproduce(paper)?);
+        let mut manifest = Manifest::here(1, 0, args.seed)?;
+        let reproduction = reproduce(paper)?;
+        manifest.end([]);
+        return outputs.write(|form| show(&reproduction, &manifest, form));
     }
     let machine = this_machine()?;
     let options = args.options();
     let plan = plan(&machine, &args.which(), &options).map_err(not_planned)?;
+    let mut manifest = Manifest::of(&machine, args.runs, 0, args.seed);
     let results = measured(&machine, plan, &options)?;
-    let text = match form {
-        Form::Text => table(&results),
-        Form::Json => document(&results)?,
-        Form::Svg => plot::results(&results),
-    };
-    put(args.output.as_ref(), &text)?;
+    manifest.end([]);
+    outputs.write(|form| match form {
+        Form::Text => Ok(table(&results)),
+        Form::Json => json(&Document {
+            benchmark: "memory",
+            manifest: &manifest,
+            measurements: measurements(&results),
+            details: &results,
+        }),
+        Form::Svg => Ok(plot::results(&results)),
+    })?;
     match results.arms.iter().all(|arm| arm.failure.is_some()) {
         true => Err(Ends::with(Exit::Placement, "no arm could be run")),
         false => Ok(()),
     }
 }
 
-fn show(args: &Args, form: Form, reproduction: &Reproduction) -> Result<(), Ends> {
-    let text = match form {
-        Form::Text => reproduction.text(),
-        Form::Json => document(reproduction)?,
-        Form::Svg => reproduction.svg(),
+fn measurements(results: &Results) -> Vec<Measurement> {
+    let of = |arm: &atoll_experiments::Outcome| {
+        let case = object!({ "experiment": arm.arm.experiment, "arm": arm.arm.title() });
+        Measurement::times(&case, "atoll", "ns", arm.runs_ns.clone())
     };
-    put(args.output.as_ref(), &text)
+    results.arms.iter().map(of).collect()
+}
+
+fn show(reproduction: &Reproduction, manifest: &Manifest, form: Form) -> Result<String, Ends> {
+    match form {
+        Form::Text => Ok(reproduction.text()),
+        Form::Json => json(&Document {
+            benchmark: "memory --reproduce",
+            manifest,
+            measurements: Vec::new(),
+            details: reproduction,
+        }),
+        Form::Svg => Ok(reproduction.svg()),
+    }
 }
 
 /// What the process may use of this machine.
@@ -296,7 +300,7 @@ fn measured(machine: &Arc<Machine>, plan: Plan, options: &Options) -> Result<Res
     let arms = atoll_experiments::run(&conditions, &plan, options, &mut |index, arm: &Arm| {
         terminal::say(format_args!("{:>2}/{count}  {}", index + 1, arm.title()));
     });
-    let manifest = Manifest::of(machine, &Root::live(), options, is_lab());
+    let manifest = atoll_experiments::Manifest::of(machine, &Root::live(), options, is_lab());
     Ok(Results { manifest, arms, rows: plan.rows, notes: plan.notes })
 }
 
@@ -309,7 +313,7 @@ fn program() -> Result<Program, Ends> {
 
 /// Arguments of a process of a run.
 #[derive(clap::Args, Debug)]
-pub(super) struct PartArgs {
+pub struct PartArgs {
     /// Descriptor of the words that the processes share
     descriptor: i32,
 }

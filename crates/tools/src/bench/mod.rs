@@ -1,18 +1,31 @@
-//! `bench`: benchmarks that need no SQL engine.
+//! `bench`: the benchmarks that need neither SQL nor another engine, so that a guest of the lab can run
+//! them, and what all benchmarks share.
+//!
+//! | File | Owns |
+//! |---|---|
+//! | `memory`, `reproduce` | Kiefer's experiments |
+//! | `shuffle` | shuffles, and their simulation |
+//! | `output` | where results go, and in which form |
+//! | `document` | the JSON form of all results |
+//! | `manifest` | conditions |
+//! | `summary` | what some runs come to |
 
-pub(crate) mod aggregate;
-pub(crate) mod form;
-pub(crate) mod join;
+mod document;
+mod manifest;
 mod memory;
-pub(crate) mod partition;
+mod output;
 mod reproduce;
-pub(crate) mod rivals;
 mod shuffle;
-mod sort;
+mod summary;
 
 use clap::Subcommand;
 
 use crate::exit::Ends;
+
+pub use document::{Better, Document, Measurement};
+pub use manifest::Manifest;
+pub use output::{Form, OutputArgs, Outputs, json, put};
+pub use summary::Summary;
 
 /// What `--help` shows.
 pub const EXAMPLES: &str = memory::EXAMPLES;
@@ -26,22 +39,10 @@ pub struct Args {
 
 /// The benchmarks.
 #[derive(Debug, Subcommand)]
-enum Benchmark {
+pub enum Benchmark {
     /// What remote memory, migrating threads and shared caches cost (Kiefer 2013, section 3)
     #[command(after_help = memory::EXAMPLES)]
     Memory(Box<memory::Args>),
-    /// Sums by key, beside DuckDB, Polars and DataFusion
-    #[command(after_help = aggregate::EXAMPLES)]
-    Aggregate(Box<aggregate::Args>),
-    /// Join on equal keys, beside DuckDB, Polars and DataFusion
-    #[command(after_help = join::EXAMPLES)]
-    Join(Box<join::Args>),
-    /// Sort, beside DuckDB, Polars, DataFusion and the standard library
-    #[command(after_help = sort::EXAMPLES)]
-    Sort(Box<sort::Args>),
-    /// Radix partitioning, beside what memory allows
-    #[command(after_help = partition::EXAMPLES)]
-    Partition(Box<partition::Args>),
     /// Shuffles: pieces that every worker holds for every other (Li 2013, sections 3 and 4.1)
     #[command(after_help = shuffle::EXAMPLES)]
     Shuffle(Box<shuffle::Args>),
@@ -50,15 +51,26 @@ enum Benchmark {
     Part(memory::PartArgs),
 }
 
-/// Runs it.
-pub(crate) fn run(args: &Args) -> Result<(), Ends> {
-    match &args.benchmark {
-        Benchmark::Memory(memory) => memory::run(memory),
-        Benchmark::Aggregate(aggregate) => aggregate::run(aggregate),
-        Benchmark::Join(join) => join::run(join),
-        Benchmark::Sort(sort) => sort::run(sort),
-        Benchmark::Partition(partition) => partition::run(partition),
-        Benchmark::Shuffle(shuffle) => shuffle::run(shuffle),
-        Benchmark::Part(part) => memory::part(part),
+impl Args {
+    /// Runs the benchmark.
+    ///
+    /// # Errors
+    /// How the process ends.
+    pub fn run(&self) -> Result<(), Ends> {
+        self.benchmark.run()
+    }
+}
+
+impl Benchmark {
+    /// Runs it.
+    ///
+    /// # Errors
+    /// How the process ends.
+    pub fn run(&self) -> Result<(), Ends> {
+        match self {
+            Self::Memory(memory) => memory::run(memory),
+            Self::Shuffle(shuffle) => shuffle::run(shuffle),
+            Self::Part(part) => memory::part(part),
+        }
     }
 }

@@ -15,7 +15,7 @@ use atoll_model::{Assumption, Assumptions, Costs, Estimate, Figure};
 use atoll_simulation::{Counting, Region, Report, Setup};
 use atoll_topology::Knowledge;
 use clap::ValueEnum;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::exit::{Ends, Exit};
 
@@ -151,6 +151,12 @@ fn assumptions() -> Assumptions {
     }
 }
 
+/// What is read of the benchmark's document.
+#[derive(Deserialize)]
+struct Printed {
+    details: Results,
+}
+
 fn in_lab(guest: Guest, guests: &Guests) -> Result<(atoll_lab::Outcome, Results), Ends> {
     let scale = guests.scale.to_string();
     let words = [
@@ -159,7 +165,7 @@ fn in_lab(guest: Guest, guests: &Guests) -> Result<(atoll_lab::Outcome, Results)
         "--experiment",
         guests.experiments,
         "--json",
-        "--repetitions",
+        "--runs",
         "1",
         "--scale",
         &scale,
@@ -181,8 +187,9 @@ fn in_lab(guest: Guest, guests: &Guests) -> Result<(atoll_lab::Outcome, Results)
         let message = format!("the benchmark failed in the lab with code {}", outcome.code);
         return Err(Ends::with(Exit::Own, message));
     }
-    let results = serde_json::from_slice(&out).context("the lab's output is no result");
-    Ok((outcome, results?))
+    let document: Printed =
+        serde_json::from_slice(&out).context("the lab's output is not the benchmark's JSON")?;
+    Ok((outcome, document.details))
 }
 
 fn not_run(error: LabError) -> Ends {

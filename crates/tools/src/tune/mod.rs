@@ -11,11 +11,10 @@ use atoll_formats::store;
 use atoll_primitives::Tuning;
 use atoll_topology::Fact;
 
-use crate::bench::rivals::args::count;
-use crate::bench::rivals::rig::Rig;
 use crate::exit::Ends;
 use crate::terminal;
 use crate::topo::live;
+use crate::workload::{Rig, count};
 use report::Report;
 use work::Works;
 
@@ -73,7 +72,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Ends> {
         false => Some(keep(&tuned)?),
     };
     let report = Report { rows: args.rows, threads, untuned, tuned, gains, kept };
-    crate::bench::form::put(None, &report.written(args.json)?)
+    crate::bench::put(None, &report.written(args.json)?)
 }
 
 /// Keeps it; the file.

@@ -6,9 +6,9 @@ use atoll_primitives::Tuning;
 use serde_json::{Value, json};
 
 use super::work::{Gain, overall};
-use crate::bench::form::document;
-use crate::bench::rivals::args::shown;
+use crate::bench;
 use crate::exit::Ends;
+use crate::workload::shown;
 
 /// All of it.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl Report {
     /// As it was asked for.
     pub(super) fn written(&self, json: bool) -> Result<String, Ends> {
         match json {
-            true => document(&self.json()),
+            true => bench::json(&self.json()),
             false => Ok(self.text()),
         }
     }
@@ -80,10 +80,9 @@ impl Report {
             "tuned"
         );
         for Gain { work, before, after, ratio } in &self.gains {
-            let (median, least, most) = (ratio.median, ratio.least, ratio.most);
             _ = writeln!(
                 text,
-                "{:<24}{:>12.4}{:>12.4}  {median:.3} ({least:.3}–{most:.3})",
+                "{:<24}{:>12.4}{:>12.4}  {ratio:.3}",
                 work.name(),
                 before.median,
                 after.median,

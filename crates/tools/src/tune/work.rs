@@ -5,12 +5,10 @@ use atoll_primitives::Tuning;
 use atoll_primitives::aggregate::Variant;
 use atoll_primitives::partition::FanOut;
 
-use crate::bench::rivals::columns::Table;
-use crate::bench::rivals::draw::{Draw, Permutation, scramble};
-use crate::bench::rivals::paired::timed;
-use crate::bench::rivals::report::Spread;
-use crate::bench::rivals::rig::Rig;
-use crate::bench::{aggregate, join, partition};
+use crate::bench::Summary;
+use crate::workload::{
+    ColumnTable, Draw, Permutation, Rig, join_sums, partition, scramble, sums, timed,
+};
 
 /// Groups of the aggregations: tables near the workers, and far too many for that.
 const GROUPS: [u64; 2] = [1 << 12, 1 << 20];
@@ -53,10 +51,10 @@ impl Work {
 #[derive(Clone, Debug)]
 pub(super) struct Gain {
     pub(super) work: Work,
-    pub(super) before: Spread,
-    pub(super) after: Spread,
+    pub(super) before: Summary,
+    pub(super) after: Summary,
     /// Time before by time after, pair by pair.
-    pub(super) ratio: Spread,
+    pub(super) ratio: Summary,
 }
 
 /// The rows, ready.
@@ -64,8 +62,8 @@ pub(super) struct Gain {
 pub(super) struct Works<'a> {
     rig: &'a Rig,
     /// Sparse keys in few and in many groups.
-    grouped: [Table; 2],
-    build: Table,
+    grouped: [ColumnTable; 2],
+    build: ColumnTable,
 }
 
 impl<'a> Works<'a> {
@@ -76,14 +74,14 @@ impl<'a> Works<'a> {
     pub(super) fn prepare(rig: &'a Rig, rows: u64, seed: u64) -> Result<Self> {
         let key = move |number: u64| scramble(number ^ scramble(seed)) as i64;
         let grouped = |groups: u64| {
-            Table::make(rig, rows, move |row| {
+            ColumnTable::make(rig, rows, move |row| {
                 let mut draw = Draw::of(seed, 0, row);
                 (key(draw.below(groups)), draw.value())
             })
         };
         let build = (rows / PROBES).clamp(1, GROUPS[1]);
         let order = Permutation::of(seed, build);
-        let build = Table::make(rig, build, move |row| {
+        let build = ColumnTable::make(rig, build, move |row| {
             (key(order.at(row)), Draw::of(seed, 1, row).value())
         })?;
         Ok(Self { rig, grouped: [grouped(GROUPS[0])?, grouped(GROUPS[1])?], build })
@@ -95,10 +93,10 @@ impl<'a> Works<'a> {
         let [few, many] = &self.grouped;
         let fan_out = FanOut::of_bits(PARTITIONS_BITS);
         match work {
-            Work::Partition => timed(|| partition::partition(&rig, many, fan_out)).map(|it| it.0),
-            Work::FewGroups => timed(|| aggregate::sums(&rig, few, Variant::Auto)).map(|it| it.0),
-            Work::ManyGroups => timed(|| aggregate::sums(&rig, many, Variant::Auto)).map(|it| it.0),
-            Work::Join => timed(|| join::sums(&rig, &self.build, many)).map(|it| it.0),
+            Work::Partition => timed(|| partition(&rig, many, fan_out)).map(|it| it.0),
+            Work::FewGroups => timed(|| sums(&rig, few, Variant::Auto)).map(|it| it.0),
+            Work::ManyGroups => timed(|| sums(&rig, many, Variant::Auto)).map(|it| it.0),
+            Work::Join => timed(|| join_sums(&rig, &self.build, many)).map(|it| it.0),
         }
     }
 
@@ -118,17 +116,17 @@ impl<'a> Works<'a> {
             befores.push(self.run(work, before)?);
             afters.push(self.run(work, after)?);
         }
-        let spread = |seconds: &[f64]| {
-            let spread = Spread::of(seconds.iter().copied());
-            spread.ok_or_else(|| anyhow::anyhow!("nothing was run"))
+        let summary = |seconds: &[f64]| {
+            let summary = Summary::of(seconds.iter().copied());
+            summary.ok_or_else(|| anyhow::anyhow!("nothing was run"))
         };
         let ratios: Vec<f64> =
             befores.iter().zip(&afters).map(|(before, after)| before / after).collect();
         Ok(Gain {
             work,
-            before: spread(&befores)?,
-            after: spread(&afters)?,
-            ratio: spread(&ratios)?,
+            before: summary(&befores)?,
+            after: summary(&afters)?,
+            ratio: summary(&ratios)?,
         })
     }
 }

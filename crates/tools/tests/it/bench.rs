@@ -2,7 +2,7 @@
 
 use crate::support::tools;
 
-const TINY: [&str; 6] = ["--accesses", "2000", "--repetitions", "2", "--slices", "5"];
+const TINY: [&str; 6] = ["--accesses", "2000", "--runs", "2", "--slices", "5"];
 
 fn bench(arguments: &[&str]) -> crate::support::Ran {
     tools(&[&["bench", "memory"], arguments, &TINY[..]].concat())
@@ -11,7 +11,10 @@ fn bench(arguments: &[&str]) -> crate::support::Ran {
 #[test]
 fn one_json_document_holds_conditions_arms_and_rows() {
     let run = bench(&["--size", "64KiB,128KiB", "--operation", "read,write", "--json"]).json();
-    assert_eq!(run["manifest"]["repetitions"], 2);
+    assert_eq!((&run["benchmark"], &run["manifest"]["runs"]), (&"memory".into(), &2.into()));
+    let samples = run["measurements"][0]["samples"].as_array().unwrap();
+    assert_eq!(samples.len(), 2);
+    let run = &run["details"];
     let arms = run["arms"].as_array().unwrap();
     assert_eq!(arms.len(), 4);
     for (index, arm) in arms.iter().enumerate() {
@@ -28,7 +31,7 @@ fn one_json_document_holds_conditions_arms_and_rows() {
 fn groups_can_be_processes_of_their_own() {
     let flags = ["--groups", "2", "--threads", "2", "--size", "64KiB", "--processes", "--json"];
     let run = bench(&flags).json();
-    let arm = &run["arms"][0];
+    let arm = &run["details"]["arms"][0];
     assert!(arm["failure"].is_null(), "{arm}");
     assert_eq!(arm["arm"]["processes"], true);
     assert!(arm["ns"]["median"].as_f64().unwrap() > 0.0);

@@ -4,7 +4,6 @@ mod bench;
 mod lab;
 mod postgres;
 mod report;
-mod rivals;
 mod run;
 mod shuffle;
 mod support;

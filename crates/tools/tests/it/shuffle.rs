@@ -12,7 +12,8 @@ fn bench(arguments: &[&str]) -> Ran {
 
 fn simulated(machine: &str, arguments: &[&str]) -> Value {
     let flags = ["--simulate", "--machine", machine, "--json"];
-    bench(&[&flags, arguments].concat()).json()
+    let document = bench(&[&flags, arguments].concat()).json();
+    document["details"].clone()
 }
 
 fn rows(document: &Value, list: &str) -> Vec<Value> {
@@ -22,14 +23,14 @@ fn rows(document: &Value, list: &str) -> Vec<Value> {
 #[test]
 fn every_variant_of_every_number_of_threads_has_a_row() {
     let document = bench(&[&["--threads", "1,3", "--json"], &TINY[..]].concat()).json();
-    let rows = rows(&document, "rows");
+    let rows = rows(&document["details"], "rows");
     assert_eq!(rows.len(), 2 * 3 * 3 * 2);
     for row in &rows {
         let bandwidth = &row["bandwidth"];
-        assert_eq!(bandwidth["runs"].as_array().map(Vec::len), Some(2));
+        assert_eq!(bandwidth["runs"], 2);
         let figure = |name: &str| bandwidth[name].as_f64().expect("a number");
-        assert!(0.0 < figure("min") && figure("min") <= figure("mean"), "{row}");
-        assert!(figure("mean") <= figure("max"), "{row}");
+        assert!(0.0 < figure("least") && figure("least") <= figure("median"), "{row}");
+        assert!(figure("median") <= figure("most"), "{row}");
         let reference = if row["moved"] == "pushed" { "copy" } else { "read" };
         assert_eq!(row["reference"], reference);
         assert!(row["share"].as_f64().is_some_and(|share| share > 0.0), "{row}");
@@ -38,15 +39,19 @@ fn every_variant_of_every_number_of_threads_has_a_row() {
             assert_eq!(row["convoys"], 0.0, "{row}");
         }
     }
-    let conditions = &document["conditions"];
-    assert_eq!((&conditions["bytes"], &conditions["runs"]), (&262_144.into(), &2.into()));
+    let measured = document["measurements"].as_array().expect("a list");
+    assert_eq!(measured.len(), rows.len());
+    assert_eq!(measured[0]["samples"].as_array().map(Vec::len), Some(2));
+    assert_eq!((&measured[0]["unit"], &measured[0]["better"]), (&"GB/s".into(), &"more".into()));
+    let bytes = &document["details"]["bytes"];
+    assert_eq!((bytes, &document["manifest"]["runs"]), (&262_144.into(), &2.into()));
 }
 
 #[test]
 fn flags_choose_the_variants_and_the_table_has_a_line_for_each() {
     let flags = ["--order", "ring,naive,ring", "--moved", "pulled", "--coordination", "tight"];
     let out = bench(&[&flags[..], &["--threads", "2"], &TINY[..]].concat()).done();
-    let lines = out.lines().filter(|line| line.contains("pulled")).collect::<Vec<_>>();
+    let lines = out.lines().filter(|line| line.contains("  pulled  ")).collect::<Vec<_>>();
     assert_eq!(lines.len(), 2, "{out}");
     assert!(lines[0].contains("naive") && lines[1].contains("ring"), "{out}");
     assert!(lines.iter().all(|line| line.contains("% read")), "{out}");

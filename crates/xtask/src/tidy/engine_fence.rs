@@ -13,7 +13,7 @@ const INSIDE: [(&str, &str); 5] = [
         "works on the columns of any engine where they lie; Arrow alone, without an engine",
     ),
     ("capi", "puts Arrow arrays over the columns of programs in C"),
-    ("tools", "measures the primitives on columns of its own"),
+    ("tools", "runs the primitives on columns of its own"),
 ];
 
 pub(crate) struct EngineFence;

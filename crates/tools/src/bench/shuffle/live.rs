@@ -7,13 +7,15 @@ use atoll_placement::{Arena, Kernel, LiveKernel};
 use atoll_primitives::Context;
 use atoll_primitives::shuffle::{Inbox, Integers, Moved, Schedule, Shuffle, ShuffleReport};
 use atoll_runtime::{Runtime, RuntimeOptions, THREADS_MAX, WorkerId};
-use atoll_sys::Root;
 use atoll_topology::{Bytes, Machine};
 use serde::Serialize;
+use serde_json::json;
 
 use super::chart::Curve;
 use super::references::{self, References};
 use super::{Args, variants};
+use crate::bench::manifest::is_lab;
+use crate::bench::{Manifest, Measurement, Summary};
 use crate::exit::Ends;
 use crate::terminal;
 
@@ -25,25 +27,11 @@ const TAG: u8 = 1;
 /// A run of `bench shuffle`.
 #[derive(Debug, Serialize)]
 pub(super) struct Results {
-    pub(super) conditions: Conditions,
-    pub(super) rows: Vec<Row>,
-}
-
-/// Without which the figures cannot be compared. What could not be read is none.
-#[derive(Debug, Serialize)]
-pub(super) struct Conditions {
-    pub(super) atoll: &'static str,
-    pub(super) machine: String,
-    pub(super) models: Vec<String>,
-    pub(super) nodes: usize,
-    pub(super) cpus: usize,
-    pub(super) kernel: Option<String>,
+    #[serde(skip)]
+    pub(super) manifest: Manifest,
     /// Size of all pieces together.
     pub(super) bytes: Bytes,
-    pub(super) runs: u32,
-    pub(super) seed: u64,
-    /// Whether it is the lab, where times are the emulator's and say nothing.
-    pub(super) is_lab: bool,
+    pub(super) rows: Vec<Row>,
 }
 
 /// A shuffle of so many threads.
@@ -54,11 +42,14 @@ pub(super) struct Row {
     pub(super) moved: &'static str,
     pub(super) coordination: &'static str,
     /// GB/s of the runs.
-    pub(super) bandwidth: Spread,
+    pub(super) bandwidth: Summary,
+    /// GB/s of each run.
+    #[serde(skip)]
+    samples: Vec<f64>,
     /// What the same workers do in the same runs: `read` what they hold, or `copy` it with memcpy.
     pub(super) reference: &'static str,
     /// GB/s of that.
-    pub(super) reference_bandwidth: Option<Spread>,
+    pub(super) reference_bandwidth: Option<Summary>,
     /// Median of the runs' shares of it.
     pub(super) share: Option<f64>,
     /// Share of the bytes that was read on the node where they lie.
@@ -71,27 +62,6 @@ pub(super) struct Row {
     pub(super) regions: Vec<u8>,
 }
 
-/// Mean, least and most.
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct Spread {
-    pub(super) mean: f64,
-    pub(super) min: f64,
-    pub(super) max: f64,
-    pub(super) runs: Vec<f64>,
-}
-
-impl Spread {
-    /// Of at least one run.
-    fn of(runs: Vec<f64>) -> Self {
-        Self {
-            mean: runs.iter().sum::<f64>() / runs.len() as f64,
-            min: runs.iter().copied().fold(f64::INFINITY, f64::min),
-            max: runs.iter().copied().fold(0.0, f64::max),
-            runs,
-        }
-    }
-}
-
 /// Runs everything that was asked for.
 pub(super) fn measure(args: &Args) -> Result<Results, Ends> {
     let machine = Machine::discover().context("this machine cannot be described")?;
@@ -100,38 +70,14 @@ pub(super) fn measure(args: &Args) -> Result<Results, Ends> {
         true => vec![machine.cpus.len().clamp(1, THREADS_MAX)],
         false => args.threads.iter().map(|threads| usize::from(*threads)).collect(),
     };
+    let mut manifest = Manifest::of(&machine, args.runs, args.warmup, args.seed);
     let mut rows = Vec::new();
     for threads in threads {
         terminal::say(format_args!("{threads} threads"));
         rows.extend(Bench::start(&machine, threads, args)?.rows(args, rows.len())?);
     }
-    Ok(Results { conditions: Conditions::of(&machine, args), rows })
-}
-
-impl Conditions {
-    fn of(machine: &Machine, args: &Args) -> Self {
-        let mut models: Vec<String> =
-            machine.packages.iter().filter_map(|package| package.model.clone()).collect();
-        models.dedup();
-        let release = Root::live().read_text("/proc/sys/kernel/osrelease").ok();
-        Self {
-            atoll: env!("CARGO_PKG_VERSION"),
-            machine: machine.name.clone(),
-            models,
-            nodes: machine.nodes.len(),
-            cpus: machine.cpus.len(),
-            kernel: release.map(|release| release.trim().to_owned()),
-            bytes: args.bytes,
-            runs: args.runs,
-            seed: args.seed,
-            is_lab: is_lab(),
-        }
-    }
-}
-
-/// Whether this is a guest of the lab, whose init says so.
-fn is_lab() -> bool {
-    std::env::var_os("ATOLL_LAB").is_some()
+    manifest.end([]);
+    Ok(Results { manifest, bytes: args.bytes, rows })
 }
 
 /// Workers, their pieces, and what they should come to.
@@ -174,7 +120,8 @@ impl Bench {
             shuffles.iter().map(|shuffle| Schedule::of(self.context.runtime(), *shuffle)).collect();
         let mut runs: Vec<Runs> = Vec::new();
         for (at, schedule) in schedules.iter().enumerate() {
-            runs.push(Runs { regions: self.first(schedule, before + at)?, ..Runs::default() });
+            let regions = self.first(schedule, before + at, args.warmup)?;
+            runs.push(Runs { regions, ..Runs::default() });
         }
         for _ in 0..args.runs {
             let reads = self.references.as_ref().map(References::read).transpose()?;
@@ -186,19 +133,20 @@ impl Bench {
             }
         }
         let placed = self.placed(&schedules[0]);
-        Ok(shuffles
-            .iter()
-            .zip(runs)
-            .map(|(shuffle, runs)| runs.row(*shuffle, placed, self))
-            .collect())
+        let rows = shuffles.iter().zip(runs);
+        let rows = rows.map(|(shuffle, runs)| runs.row(*shuffle, placed, self));
+        rows.collect::<Option<_>>().context("--runs is at least 1")
     }
 
-    /// A run that warms up, checks the means and, in the lab, marks every step.
-    fn first(&self, schedule: &Schedule, number: usize) -> Result<Vec<u8>> {
+    /// What comes before the runs that count: those that warm up and, in the lab, one that marks every
+    /// step.
+    fn first(&self, schedule: &Schedule, number: usize, warmup: u32) -> Result<Vec<u8>> {
         if is_lab() && schedule.shuffle().moved != Moved::Pushed {
             return self.counted(schedule, number);
         }
-        self.shuffle(schedule)?;
+        for _ in 0..warmup {
+            self.shuffle(schedule)?;
+        }
         Ok(Vec::new())
     }
 
@@ -272,32 +220,44 @@ impl Runs {
         self.convoys += report.convoys;
     }
 
-    fn row(self, shuffle: Shuffle, placed: usize, bench: &Bench) -> Row {
-        let mut shares: Vec<f64> =
-            self.bandwidths.iter().zip(&self.references).map(|(ours, all)| ours / all).collect();
-        shares.sort_by(f64::total_cmp);
+    fn row(self, shuffle: Shuffle, placed: usize, bench: &Bench) -> Option<Row> {
+        let shares = self.bandwidths.iter().zip(&self.references).map(|(ours, all)| ours / all);
         let is_pushed = shuffle.moved == Moved::Pushed;
-        Row {
+        Some(Row {
             threads: bench.integers.workers(),
             order: shuffle.order.name(),
             moved: shuffle.moved.name(),
             coordination: variants::coordination(shuffle),
             convoys: self.convoys as f64 / self.bandwidths.len() as f64,
-            bandwidth: Spread::of(self.bandwidths),
+            bandwidth: Summary::of(self.bandwidths.iter().copied())?,
             reference: if is_pushed { "copy" } else { "read" },
-            reference_bandwidth: (!self.references.is_empty()).then(|| Spread::of(self.references)),
-            share: (!shares.is_empty()).then(|| shares[shares.len() / 2]),
+            share: Summary::of(shares).map(|shares| shares.median),
+            reference_bandwidth: Summary::of(self.references),
+            samples: self.bandwidths,
             local: self.local,
             placed,
             regions: self.regions,
-        }
+        })
     }
 }
 
 impl Results {
     /// What was run on what.
     pub(super) fn title(&self) -> String {
-        format!("Shuffle of {} of integers on {}", self.conditions.bytes, self.conditions.machine)
+        format!("Shuffle of {} of integers on {}", self.bytes, self.manifest.machine)
+    }
+
+    /// For `bench compare`.
+    pub(super) fn measurements(&self) -> Vec<Measurement> {
+        let of = |row: &Row| {
+            let Row { threads, order, moved, coordination, .. } = row;
+            let case = json!({
+                "bytes": self.bytes, "threads": threads, "order": order, "moved": moved,
+                "coordination": coordination,
+            });
+            Measurement::rates(&case, "atoll", "GB/s", row.samples.clone())
+        };
+        self.rows.iter().map(of).collect()
     }
 
     /// Bandwidth by threads of each variant.
@@ -305,7 +265,7 @@ impl Results {
         let mut curves: Vec<Curve> = Vec::new();
         for row in &self.rows {
             let name = format!("{}, {}, {}", row.order, row.moved, row.coordination);
-            Curve::add(&mut curves, name, (row.threads as f64, row.bandwidth.mean));
+            Curve::add(&mut curves, name, (row.threads as f64, row.bandwidth.median));
         }
         curves
     }

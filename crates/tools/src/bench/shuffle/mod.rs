@@ -8,19 +8,16 @@ mod references;
 mod text;
 mod variants;
 
-use std::path::PathBuf;
-
 use atoll_runtime::THREADS_MAX;
 use atoll_topology::Bytes;
-use clap::ValueHint;
 
-use super::form::{Form, document, put};
+use super::{Document, Form, Manifest, OutputArgs, json};
 use crate::bytes;
 use crate::exit::{Ends, Exit};
 use variants::{CoordinationName, MovedName, OrderName};
 
 /// What `--help` shows.
-pub(super) const EXAMPLES: &str = "\
+pub(crate) const EXAMPLES: &str = "\
 Examples:
   atoll bench shuffle                                      every shuffle, one thread on each cpu
   atoll bench shuffle --order naive,ring --moved pulled --threads 1,2,4,8 -o figure7.svg
@@ -35,7 +32,7 @@ read, or for pushed pieces copy with memcpy, in the same run.";
 
 /// Arguments.
 #[derive(clap::Args, Debug)]
-pub(super) struct Args {
+pub struct Args {
     /// In which order each worker takes its turns [default: all]
     #[arg(long, value_name = "ORDER", value_delimiter = ',')]
     order: Vec<OrderName>,
@@ -51,9 +48,12 @@ pub(super) struct Args {
     /// Size of all pieces together
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = bytes::parse, conflicts_with = "simulate")]
     bytes: Bytes,
-    /// Runs of each; their mean, least and most are told
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000), conflicts_with = "simulate")]
+    /// Runs of each, in turn; the median counts
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000), conflicts_with = "simulate")]
     runs: u32,
+    /// Runs of each before them, which do not count
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "simulate")]
+    warmup: u32,
     /// Seed of the integers and of random orders
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -63,46 +63,38 @@ pub(super) struct Args {
     /// The machine to simulate: a name of 'atoll lab list', or a file
     #[arg(short, long, value_name = "MACHINE", requires = "simulate")]
     machine: Option<String>,
-    /// How the results are written [default: by the suffix of --output, else text]
-    #[arg(long, value_name = "FORMAT", value_enum)]
-    of: Option<Form>,
-    /// The same as --of json
-    #[arg(long, conflicts_with = "of")]
-    json: bool,
-    /// File to write them to instead of stdout
-    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    output: Option<PathBuf>,
-}
-
-impl Args {
-    fn form(&self) -> Result<Form, Ends> {
-        let form = if self.json { Some(Form::Json) } else { self.of };
-        Form::asked_for(form, self.output.as_deref())
-    }
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 /// Runs or simulates, and prints.
 pub(super) fn run(args: &Args) -> Result<(), Ends> {
-    let form = args.form()?;
-    let text = match &args.machine {
-        Some(machine) => {
-            let prediction = predict::predict(machine, args)?;
-            match form {
-                Form::Text => text::prediction(&prediction),
-                Form::Json => document(&prediction)?,
-                Form::Svg => chart::by_threads(&prediction.title(), &prediction.curves()),
-            }
-        }
-        None => {
-            let results = live::measure(args)?;
-            match form {
-                Form::Text => text::results(&results),
-                Form::Json => document(&results)?,
-                Form::Svg => chart::by_threads(&results.title(), &results.curves()),
-            }
-        }
-    };
-    put(args.output.as_ref(), &text)
+    let outputs = args.output.outputs(true)?;
+    if let Some(machine) = &args.machine {
+        let prediction = predict::predict(machine, args)?;
+        let manifest = Manifest::here(0, 0, args.seed)?;
+        return outputs.write(|form| match form {
+            Form::Text => Ok(text::prediction(&prediction)),
+            Form::Json => json(&Document {
+                benchmark: "shuffle --simulate",
+                manifest: &manifest,
+                measurements: Vec::new(),
+                details: &prediction,
+            }),
+            Form::Svg => Ok(chart::by_threads(&prediction.title(), &prediction.curves())),
+        });
+    }
+    let results = live::measure(args)?;
+    outputs.write(|form| match form {
+        Form::Text => Ok(text::results(&results)),
+        Form::Json => json(&Document {
+            benchmark: "shuffle",
+            manifest: &results.manifest,
+            measurements: results.measurements(),
+            details: &results,
+        }),
+        Form::Svg => Ok(chart::by_threads(&results.title(), &results.curves())),
+    })
 }
 
 fn not_here(error: impl std::fmt::Display) -> Ends {

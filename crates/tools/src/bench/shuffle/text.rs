@@ -5,41 +5,28 @@ use super::predict::Prediction;
 
 /// A run.
 pub(super) fn results(results: &Results) -> String {
-    let conditions = &results.conditions;
-    let kernel = conditions.kernel.as_deref().unwrap_or("not known");
-    let mut text = format!(
-        "{}\nnodes: {}, cpus: {}, {}; kernel {kernel}; runs: {}, seed {}\n",
-        results.title(),
-        conditions.nodes,
-        conditions.cpus,
-        conditions.models.join(", "),
-        conditions.runs,
-        conditions.seed,
-    );
-    if conditions.is_lab {
-        text.push_str("in the lab: bandwidths are the emulator's and say nothing\n");
-    }
+    let mut text = format!("{}\n\n{}", results.title(), results.manifest);
     text.push_str(
-        "\nthreads  order   moved    steps   mean GB/s    min    max  share of             local  convoys\n",
+        "\nthreads  order   moved    steps   median GB/s  least   most  share of             local  convoys\n",
     );
     results.rows.iter().for_each(|row| text.push_str(&line(row)));
     text
 }
 
 fn line(row: &Row) -> String {
-    let all = row.reference_bandwidth.as_ref().map_or(0.0, |all| all.mean);
+    let all = row.reference_bandwidth.as_ref().map_or(0.0, |all| all.median);
     let share = row.share.map_or("-".to_owned(), |share| {
         format!("{:>5.1} % {} {all:.1}", share * 100.0, row.reference)
     });
     format!(
-        "{:>7}  {:<6}  {:<7}  {:<5}  {:>10.2}  {:>5.2}  {:>5.2}  {share:<18} {:>5.1} %  {:>7.1}\n",
+        "{:>7}  {:<6}  {:<7}  {:<5}  {:>11.2}  {:>5.2}  {:>5.2}  {share:<18} {:>5.1} %  {:>7.1}\n",
         row.threads,
         row.order,
         row.moved,
         row.coordination,
-        row.bandwidth.mean,
-        row.bandwidth.min,
-        row.bandwidth.max,
+        row.bandwidth.median,
+        row.bandwidth.least,
+        row.bandwidth.most,
         row.local * 100.0,
         row.convoys,
     )

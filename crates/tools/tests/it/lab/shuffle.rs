@@ -29,7 +29,7 @@ const PIECE: u64 = 4 << 20;
 
 /// What was counted in the steps of a shuffle.
 fn steps<'a>(document: &Value, record: &'a Value, order: &str, moved: &str) -> Vec<&'a Value> {
-    let rows = document["rows"].as_array().expect("rows");
+    let rows = document["details"]["rows"].as_array().expect("rows");
     let row = rows.iter().find(|row| row["order"] == order && row["moved"] == moved);
     let regions = row.expect("a row for each shuffle")["regions"].as_array().expect("regions");
     assert_eq!(regions.len(), 4, "a region for each step");
@@ -93,7 +93,7 @@ fn the_ring_loads_all_nodes_alike_in_each_step_and_naive_one_and_migration_stays
         }
     }
     let local = |order: &str, moved: &str| {
-        let rows = document["rows"].as_array().expect("rows");
+        let rows = document["details"]["rows"].as_array().expect("rows");
         let row = rows.iter().find(|row| row["order"] == order && row["moved"] == moved);
         row.and_then(|row| row["local"].as_f64()).expect("a share")
     };

@@ -1,0 +1,64 @@
+//! `bench compare`: its exit codes, its forms, and results that cannot be compared.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::support::{Ran, atoll_in};
+
+const PARTITION: [&str; 6] = ["bench", "partition", "--rows", "3000", "--runs", "6"];
+
+/// A result of `bench partition` in a file, its times multiplied.
+fn result(home: &Path, name: &str, factor: f64) {
+    let run = atoll_in(home, &[&PARTITION[..], &["--json"]].concat(), "");
+    let mut document: Value = run.json();
+    let times = [1.0, 1.01, 0.99, 1.02, 0.98, 1.03].map(|time| time * factor);
+    document["measurements"][0]["samples"] = json!(times);
+    std::fs::write(home.join(name), document.to_string()).unwrap();
+}
+
+fn compare(home: &Path, arguments: &[&str]) -> Ran {
+    atoll_in(home, &[&["bench", "compare"], arguments].concat(), "")
+}
+
+#[test]
+fn what_became_slower_is_marked_and_ends_with_its_own_code() {
+    let home = tempfile::tempdir().unwrap();
+    result(home.path(), "a.json", 1.0);
+    result(home.path(), "b.json", 1.3);
+    let ran = compare(home.path(), &["a.json", "b.json"]);
+    assert!(ran.out.contains("SLOWER") && ran.out.contains("1.3"), "{}", ran.out);
+    assert!(ran.failed(5).contains("1 of Atoll's measurements became slower"));
+    let faster = compare(home.path(), &["b.json", "a.json"]).done();
+    assert!(faster.contains("faster"), "{faster}");
+    let same = compare(home.path(), &["a.json", "b.json", "--threshold", "50%", "--json"]).json();
+    assert_eq!(same["rows"][0]["verdict"], "same");
+    assert_eq!(
+        same["rows"][0]["case"],
+        "rows 3000, fan_out 1024, threads ".to_owned()
+            + &same["rows"][0]["case"].as_str().unwrap().rsplit(' ').next().unwrap()
+    );
+}
+
+#[test]
+fn results_that_cannot_be_compared_are_told() {
+    let home = tempfile::tempdir().unwrap();
+    result(home.path(), "a.json", 1.0);
+    std::fs::write(home.path().join("none.json"), "{}").unwrap();
+    let text = std::fs::read_to_string(home.path().join("a.json")).unwrap();
+    let other = text.replacen("\"partition\"", "\"sort\"", 1);
+    std::fs::write(home.path().join("sort.json"), other).unwrap();
+    for (files, code, told) in [
+        (["a.json", "none.json"], 125, "none.json is not a result of atoll bench"),
+        (["missing.json", "a.json"], 125, "missing.json"),
+        (["a.json", "sort.json"], 2, "different benchmarks"),
+    ] {
+        let message = compare(home.path(), &files).failed(code);
+        assert!(message.contains(told), "{message}");
+    }
+    assert!(
+        compare(home.path(), &["a.json", "a.json", "--confidence", "100%"])
+            .failed(2)
+            .contains("99.99%")
+    );
+}

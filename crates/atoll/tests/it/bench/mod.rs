@@ -1,0 +1,5 @@
+//! `bench`, all of it with few rows: what it prints is complete, and every result is right.
+
+mod compare;
+mod primitives;
+mod tpch;

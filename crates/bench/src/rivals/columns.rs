@@ -1,0 +1,114 @@
+//! An engine that runs one query over columns of 64-bit integers: a process of Python, which
+//! `rivals/engines.py` of this crate is.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Result, anyhow};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::Rival;
+use super::files::Files;
+use super::process::Process;
+use crate::primitives::check::Check;
+
+const SCRIPT: &str = include_str!("../../rivals/engines.py");
+
+/// What a rival is asked to do; `ways` of `engines.py` has the queries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Operation {
+    Aggregate,
+    Join,
+    Sort,
+}
+
+/// A rival's process.
+#[derive(Debug)]
+pub(crate) struct ColumnEngine {
+    pub(crate) rival: Rival,
+    pub(crate) version: String,
+    process: Process,
+}
+
+/// What it says first.
+#[derive(Deserialize)]
+struct Started {
+    engine: String,
+    version: String,
+}
+
+#[derive(Deserialize)]
+struct Loaded {
+    loaded: bool,
+}
+
+#[derive(Deserialize)]
+struct Warm {
+    way: String,
+}
+
+/// What came of a run.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub(crate) struct Ran {
+    pub(crate) seconds: f64,
+    #[serde(flatten)]
+    pub(crate) check: Check,
+}
+
+impl ColumnEngine {
+    /// Starts the engine with so many threads and no data.
+    ///
+    /// # Errors
+    /// When it does not start, does not answer within `patience`, or is not the engine asked for.
+    pub(crate) fn start(
+        rival: Rival,
+        python: &Path,
+        threads: usize,
+        patience: Duration,
+    ) -> Result<Self> {
+        let mut command = Command::new(python);
+        command.args(["-c", SCRIPT, rival.name(), &threads.to_string()]);
+        let mut process = Process::start(rival.name(), &mut command, patience)?;
+        let started = process.receive::<Started>()?.map_err(|error| {
+            anyhow!("{rival} does not start with {}: {error}", python.display())
+        })?;
+        if started.engine != rival.name() {
+            return Err(anyhow!("{} was started, not {rival}", started.engine));
+        }
+        Ok(Self { rival, version: started.version, process })
+    }
+
+    /// Loads tables into its memory; the engine's words where it cannot.
+    pub(crate) fn load(&mut self, files: &Files) -> Result<Result<(), String>> {
+        let reply = self.process.ask::<Loaded>(&json!({ "load": files.paths() }))?;
+        Ok(reply.and_then(|Loaded { loaded }| loaded.then_some(()).ok_or("not loaded".to_owned())))
+    }
+
+    /// Runs the query in each of the engine's ways, `runs` times and once at least; which one was the
+    /// fastest, where there are several.
+    pub(crate) fn warm(
+        &mut self,
+        operation: Operation,
+        runs: u32,
+    ) -> Result<Result<String, String>> {
+        let reply = self.process.ask::<Warm>(&json!({ "warm": operation, "runs": runs }))?;
+        Ok(reply.map(|warm| warm.way))
+    }
+
+    /// Runs the query once.
+    ///
+    /// # Errors
+    /// Also for a time that no run takes.
+    pub(crate) fn run(&mut self, operation: Operation) -> Result<Result<Ran, String>> {
+        let ran = self.process.ask::<Ran>(&json!({ "run": operation }))?;
+        match ran {
+            Ok(ran) if !(ran.seconds.is_finite() && ran.seconds > 0.0) => {
+                Err(anyhow!("{} says that a run took {} s", self.rival, ran.seconds))
+            }
+            ran => Ok(ran),
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! A process that answers one line of JSON for each that it is given.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::worker::protocol::Failed;
+
+/// Longest line that a process may say, the result of a query: a line without end must not fill memory.
+const LINE_BYTES_MAX: u64 = 64 << 20;
+
+/// A running process. Dropping it ends it.
+#[derive(Debug)]
+pub(super) struct Process {
+    name: String,
+    child: Child,
+    requests: ChildStdin,
+    /// Lines, read by a thread of their own so that waiting for one can end.
+    replies: Receiver<io::Result<String>>,
+    patience: Duration,
+}
+
+impl Process {
+    /// Starts it. No reply may take longer than `patience`: a process that hangs is an error.
+    pub(super) fn start(name: &str, command: &mut Command, patience: Duration) -> Result<Self> {
+        let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let mut child =
+            started.with_context(|| format!("cannot start {:?}", command.get_program()))?;
+        let (requests, replies) = (child.stdin.take(), child.stdout.take());
+        let (Some(requests), Some(replies)) = (requests, replies) else {
+            bail!("{name} has no standard input or output");
+        };
+        let (sender, lines) = mpsc::channel();
+        thread::spawn(move || {
+            let mut replies = BufReader::new(replies);
+            // Ends with the process's output, or when the receiver is dropped.
+            while let Some(line) = line(&mut replies).transpose() {
+                if sender.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        Ok(Self { name: name.to_owned(), child, requests, replies: lines, patience })
+    }
+
+    /// Sends a request and waits for the reply: what was asked for, or the process's own words why
+    /// not.
+    ///
+    /// # Errors
+    /// When it is gone, hangs, or does not keep to the protocol.
+    pub(super) fn ask<T: DeserializeOwned>(
+        &mut self,
+        request: &impl Serialize,
+    ) -> Result<Result<T, String>> {
+        let line = serde_json::to_string(request)?;
+        let sent = writeln!(self.requests, "{line}").and_then(|()| self.requests.flush());
+        sent.with_context(|| format!("{} takes no more requests", self.name))?;
+        self.receive()
+    }
+
+    /// Waits until a process that takes no more requests ends.
+    ///
+    /// # Errors
+    /// When it does not end well.
+    pub(super) fn wait(&mut self) -> Result<()> {
+        let status = self.child.wait().with_context(|| format!("{} is lost", self.name))?;
+        ensure!(status.success(), "{} ended with {status}", self.name);
+        Ok(())
+    }
+
+    /// Waits for a reply that needs no request.
+    ///
+    /// # Errors
+    /// As [`ask`](Self::ask).
+    pub(super) fn receive<T: DeserializeOwned>(&mut self) -> Result<Result<T, String>> {
+        let name = &self.name;
+        let line = match self.replies.recv_timeout(self.patience) {
+            Ok(line) => line.with_context(|| format!("cannot read what {name} says"))?,
+            Err(RecvTimeoutError::Disconnected) => {
+                bail!("{name} ended without a reply; its messages are above")
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                bail!("{name} did not reply within {} s", self.patience.as_secs_f64())
+            }
+        };
+        if let Ok(Failed { error }) = serde_json::from_str(&line) {
+            return Ok(Err(error));
+        }
+        let reply = serde_json::from_str(&line);
+        reply.map(Ok).map_err(|error| {
+            anyhow!("{name} replied {line:.200}, which is not in the protocol: {error}")
+        })
+    }
+}
+
+/// The next line; none at the end.
+fn line(from: &mut impl BufRead) -> io::Result<Option<String>> {
+    let mut line = String::new();
+    match from.take(LINE_BYTES_MAX).read_line(&mut line)? {
+        0 => Ok(None),
+        read if read as u64 == LINE_BYTES_MAX => {
+            Err(io::Error::other("a line of more than 64 MiB"))
+        }
+        _ => Ok(Some(line.trim_end().to_owned())),
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if !matches!(self.child.try_wait(), Ok(Some(_))) {
+            // It may end by itself at the same moment.
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    fn shell(script: &str, patience: Duration) -> Process {
+        Process::start("sh", Command::new("sh").args(["-c", script]), patience).expect("it starts")
+    }
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn requests_and_replies_are_lines() {
+        let script = r#"read a; echo "[$a]"; read b; echo '{"error": "no"}'"#;
+        let mut process = shell(script, LONG);
+        assert_eq!(process.ask::<Value>(&7).unwrap(), Ok(serde_json::json!([7])));
+        assert_eq!(process.ask::<Value>(&8).unwrap(), Err("no".to_owned()));
+    }
+
+    #[test]
+    fn a_process_that_goes_away_hangs_or_talks_nonsense_is_an_error_with_its_name() {
+        let error = shell("exit 3", LONG).receive::<Value>().unwrap_err().to_string();
+        assert!(error.contains("sh ended without a reply"), "{error}");
+        let short = Duration::from_millis(50);
+        let error = shell("read never", short).receive::<Value>().unwrap_err().to_string();
+        assert_eq!(error, "sh did not reply within 0.05 s");
+        let error = shell("echo hello", LONG).receive::<Value>().unwrap_err().to_string();
+        assert!(error.contains("sh replied hello"), "{error}");
+        let flood = "tr '\\0' x < /dev/zero";
+        let error = format!("{:#}", shell(flood, LONG).receive::<Value>().unwrap_err());
+        assert!(error.contains("64 MiB"), "{error}");
+    }
+}

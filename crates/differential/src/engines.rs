@@ -1,0 +1,116 @@
+//! The engines' processes: started when they are needed, and again when one is lost.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::Result;
+
+use crate::setting::{ProcessSetting, Setting};
+use atoll_bench::rivals::{self, SqlEngine};
+use atoll_bench::worker::protocol::Answer;
+
+/// What came of a query.
+#[derive(Clone, Debug)]
+pub(crate) enum Outcome {
+    Rows(Answer),
+    /// The engine's message.
+    Error(String),
+    /// The process ended or did not answer.
+    Lost(String),
+}
+
+/// Which engine answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum EngineKey {
+    Duckdb,
+    Atoll(ProcessSetting),
+}
+
+/// Processes by what they were started with.
+pub(crate) struct Engines {
+    program: PathBuf,
+    /// The Python that has DuckDB.
+    python: PathBuf,
+    patience: Duration,
+    running: HashMap<EngineKey, Running>,
+}
+
+struct Running {
+    engine: SqlEngine,
+    /// What made its tables; none when that failed halfway.
+    setup: Option<Vec<String>>,
+}
+
+/// Processes that may wait at a time: each has its threads and its tables.
+const RUNNING_MAX: usize = 12;
+
+impl Engines {
+    pub(crate) fn new(program: PathBuf, python: PathBuf, patience: Duration) -> Self {
+        Self { program, python, patience, running: HashMap::new() }
+    }
+
+    /// DuckDB's answer over the tables that `setup` makes.
+    pub(crate) fn duckdb(&mut self, setup: &[String], sql: &str) -> Outcome {
+        self.ask(EngineKey::Duckdb, setup.to_vec(), sql)
+    }
+
+    /// Atoll's answer under a setting.
+    pub(crate) fn atoll(&mut self, setting: &Setting, setup: &[String], sql: &str) -> Outcome {
+        let statements = setting.statements().into_iter().chain(setup.iter().cloned());
+        self.ask(EngineKey::Atoll(setting.process), statements.collect(), sql)
+    }
+
+    fn ask(&mut self, key: EngineKey, setup: Vec<String>, sql: &str) -> Outcome {
+        let outcome = self.try_ask(key, setup, sql);
+        outcome.unwrap_or_else(|error| {
+            self.running.remove(&key);
+            Outcome::Lost(format!("{error:#}"))
+        })
+    }
+
+    fn try_ask(&mut self, key: EngineKey, setup: Vec<String>, sql: &str) -> Result<Outcome> {
+        if !self.running.contains_key(&key) {
+            if self.running.len() >= RUNNING_MAX {
+                self.running.retain(|key, _| *key == EngineKey::Duckdb);
+            }
+            let engine = SqlEngine::start(key.name(), &mut self.command(key), self.patience)?;
+            self.running.insert(key, Running { engine, setup: None });
+        }
+        let Some(running) = self.running.get_mut(&key) else {
+            return Ok(Outcome::Lost("not started".to_owned()));
+        };
+        if running.setup.as_ref() != Some(&setup) {
+            running.setup = None;
+            if let Err(error) = running.engine.reset(&setup)? {
+                return Ok(Outcome::Error(format!("while making the tables: {error}")));
+            }
+            running.setup = Some(setup);
+        }
+        Ok(match running.engine.ask(0, sql)? {
+            Ok(answer) => Outcome::Rows(answer),
+            Err(error) => Outcome::Error(error),
+        })
+    }
+
+    fn command(&self, key: EngineKey) -> Command {
+        match key {
+            EngineKey::Atoll(setting) => setting.command(&self.program),
+            EngineKey::Duckdb => {
+                let mut command = Command::new(&self.python);
+                command.args(["-c", rivals::DUCKDB_SCRIPT, "--threads", "1"]);
+                command
+            }
+        }
+    }
+}
+
+impl EngineKey {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Duckdb => "duckdb",
+            Self::Atoll(_) => "atoll",
+        }
+    }
+}

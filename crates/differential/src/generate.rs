@@ -1,0 +1,405 @@
+//! Random queries over random tables: joins, sub-queries, groupings, windows, set operations, orders.
+
+use rand::Rng;
+use rand::rngs::StdRng;
+use rand::seq::IndexedRandom;
+
+use crate::data::{Class, TestTable};
+use crate::expression::{Scope, ScopedColumn};
+use crate::query::{Joined, Query, Select, Source};
+
+const JOINS: [&str; 6] = ["JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "CROSS JOIN"];
+const SETS: [&str; 6] =
+    ["UNION", "UNION ALL", "INTERSECT", "INTERSECT ALL", "EXCEPT", "EXCEPT ALL"];
+/// Rows of a large table are not returned one by one.
+const LIMIT_MAX: usize = 40;
+
+/// A random query over the tables.
+pub(crate) fn query(tables: &[TestTable], random: &mut StdRng) -> Query {
+    let mut generator = Generator { tables, random, aliases: 0, large: false };
+    match generator.random.random_range(0..10) {
+        0 | 1 => generator.set_operation(),
+        2..=4 => generator.grouped(),
+        5 => generator.windowed(),
+        _ => generator.plain(),
+    }
+}
+
+struct Generator<'a> {
+    tables: &'a [TestTable],
+    random: &'a mut StdRng,
+    aliases: usize,
+    /// Whether a large table is among the sources.
+    large: bool,
+}
+
+/// Sources with the columns that they bring, and the columns that tell their rows apart.
+struct Sources {
+    from: Vec<Joined>,
+    scope: Scope,
+    ids: Vec<String>,
+}
+
+impl Generator<'_> {
+    fn chance(&mut self, probability: f64) -> bool {
+        self.random.random_bool(probability)
+    }
+
+    fn alias(&mut self) -> String {
+        self.aliases += 1;
+        format!("a{}", self.aliases)
+    }
+
+    /// A table that is not large where another large one is in already.
+    fn table(&mut self) -> &TestTable {
+        let large = self.large;
+        let tables: Vec<&TestTable> =
+            self.tables.iter().filter(|t| !(large && t.is_large())).collect();
+        let table = tables.choose(self.random).copied().unwrap_or(&self.tables[0]);
+        self.large |= table.is_large();
+        table
+    }
+
+    /// One source, its columns and its id.
+    fn source(&mut self) -> (Source, String, Vec<ScopedColumn>, Option<String>) {
+        if self.chance(0.15) {
+            let (select, columns) = self.derived();
+            let alias = self.alias();
+            let columns = (0..).zip(columns).map(|(at, column)| ScopedColumn {
+                sql: format!("{alias}.o{at}"),
+                data_type: column.data_type,
+            });
+            let columns = columns.collect();
+            return (Source::Derived(Box::new(select)), alias, columns, None);
+        }
+        let table = self.table();
+        let (name, columns) = (table.name.clone(), table.columns.clone());
+        let alias = self.alias();
+        let columns = columns.iter().map(|column| ScopedColumn {
+            sql: format!("{alias}.{}", column.name),
+            data_type: column.data_type,
+        });
+        let id = format!("{alias}.id");
+        let columns = columns.collect();
+        (Source::Table(name), alias, columns, Some(id))
+    }
+
+    /// A derived table: grouped, or a choice of rows.
+    fn derived(&mut self) -> (Select, Vec<ScopedColumn>) {
+        let large = self.large;
+        let (source, alias, columns, _) = {
+            let table = self.table();
+            let (name, columns) = (table.name.clone(), table.columns.clone());
+            let alias = self.alias();
+            let scoped = columns.iter().map(|column| ScopedColumn {
+                sql: format!("{alias}.{}", column.name),
+                data_type: column.data_type,
+            });
+            let scoped: Vec<_> = scoped.collect();
+            (Source::Table(name), alias, scoped, ())
+        };
+        let scope = Scope(columns);
+        let from = vec![Joined { kind: "", source, alias, on: Vec::new() }];
+        if self.chance(0.5) {
+            let key = scope.any(self.random).clone();
+            let aggregate = scope.aggregate(self.random);
+            let items = vec![key.sql.clone(), aggregate.sql.clone()];
+            self.large = large;
+            let keys = vec![key.sql.clone()];
+            return (Select { items, from, keys, ..Select::default() }, vec![key, aggregate]);
+        }
+        let columns: Vec<ScopedColumn> = (0..2).map(|_| scope.value(self.random)).collect();
+        let items = columns.iter().map(|column| column.sql.clone()).collect();
+        let filters = vec![scope.condition(1, self.random)];
+        let distinct = self.chance(0.4);
+        (Select { distinct, items, from, filters, ..Select::default() }, columns)
+    }
+
+    fn sources(&mut self, joins: usize) -> Sources {
+        let (source, alias, columns, id) = self.source();
+        let mut ids: Vec<String> = id.into_iter().collect();
+        let mut from = vec![Joined { kind: "", source, alias, on: Vec::new() }];
+        let mut scope = Scope(columns);
+        for _ in 0..joins {
+            let (source, alias, columns, id) = self.source();
+            let mut kind = *JOINS.choose(self.random).unwrap_or(&"JOIN");
+            let right = Scope(columns);
+            let on = self.join_conditions(&scope, &right);
+            if on.is_empty() {
+                kind = "CROSS JOIN";
+            }
+            scope.0.extend(right.0);
+            let on = if kind == "CROSS JOIN" { Vec::new() } else { on };
+            if kind == "CROSS JOIN" && self.large {
+                break;
+            }
+            from.push(Joined { kind, source, alias, on });
+            ids.extend(id);
+        }
+        // What a join that was given up brought is not in scope.
+        let aliases: Vec<String> = from.iter().map(|joined| format!("{}.", joined.alias)).collect();
+        scope.0.retain(|column| aliases.iter().any(|alias| column.sql.starts_with(alias.as_str())));
+        Sources { from, scope, ids }
+    }
+
+    /// Equal columns of both sides, and now and then a condition on both.
+    fn join_conditions(&mut self, left: &Scope, right: &Scope) -> Vec<String> {
+        let mut on = Vec::new();
+        for _ in 0..self.random.random_range(1..3) {
+            let column = right.any(self.random).clone();
+            let Some(other) = left.of(column.data_type.class(), self.random) else { continue };
+            let sign = match self.random.random_range(0..12) {
+                0 => "IS NOT DISTINCT FROM",
+                1 if !self.large && column.data_type.class() != Class::List => "<",
+                _ => "=",
+            };
+            on.push(format!("{} {sign} {}", other.sql, column.sql));
+        }
+        if !on.is_empty() && self.chance(0.25) {
+            let both = Scope(left.0.iter().chain(&right.0).cloned().collect());
+            on.push(both.condition(1, self.random));
+        }
+        on
+    }
+
+    fn joins(&mut self) -> usize {
+        *[0, 0, 1, 1, 2].choose(self.random).unwrap_or(&0)
+    }
+
+    fn filters(&mut self, scope: &Scope) -> Vec<String> {
+        let mut filters = Vec::new();
+        for _ in 0..self.random.random_range(0..3) {
+            filters.push(match self.random.random_range(0..5) {
+                0 => self.subquery_condition(scope),
+                _ => scope.condition(2, self.random),
+            });
+        }
+        filters
+    }
+
+    /// EXISTS, IN and comparisons with sub-queries, under OR as well.
+    fn subquery_condition(&mut self, outer: &Scope) -> String {
+        let table = self.table();
+        let (name, columns) = (table.name.clone(), table.columns.clone());
+        let alias = self.alias();
+        let inner = Scope(
+            columns
+                .iter()
+                .map(|column| ScopedColumn {
+                    sql: format!("{alias}.{}", column.name),
+                    data_type: column.data_type,
+                })
+                .collect(),
+        );
+        let filter = inner.condition(1, self.random);
+        let column = outer.any(self.random).clone();
+        let class = column.data_type.class();
+        let Some(other) = inner.of(class, self.random).map(|other| other.sql.clone()) else {
+            return format!("EXISTS (SELECT 1 FROM {name} {alias} WHERE {filter})");
+        };
+        let sql = &column.sql;
+        let not = if self.chance(0.5) { "NOT " } else { "" };
+        let condition = match self.random.random_range(0..4) {
+            0 => format!("{sql} {not}IN (SELECT {other} FROM {name} {alias} WHERE {filter})"),
+            1 => format!(
+                "{not}EXISTS (SELECT 1 FROM {name} {alias} WHERE {other} = {sql} AND {filter})"
+            ),
+            2 if class != Class::List && class != Class::Bool => {
+                format!("{sql} >= (SELECT min({other}) FROM {name} {alias} WHERE {filter})")
+            }
+            _ => format!("{sql} {not}IN (SELECT {other} FROM {name} {alias})"),
+        };
+        match self.random.random_range(0..4) {
+            0 => format!("({condition} OR {})", outer.condition(0, self.random)),
+            _ => condition,
+        }
+    }
+
+    fn plain(&mut self) -> Query {
+        let joins = self.joins();
+        let Sources { from, scope, ids } = self.sources(joins);
+        let filters = self.filters(&scope);
+        let count = self.random.random_range(1..5);
+        let mut items: Vec<String> = (0..count).map(|_| scope.value(self.random).sql).collect();
+        let whole = ids.len() == from.len();
+        let mut select = Select { filters, ..Select::default() };
+        if self.large || (whole && self.chance(0.4)) {
+            // Ordered by something, and by all ids, which tells every two rows apart.
+            let keys = (0..2).map(|_| scope.any(self.random)).collect::<Vec<_>>();
+            let keys = keys.into_iter().filter(|key| key.data_type.class() != Class::List);
+            let keys: Vec<String> = keys.map(|key| key.sql.clone()).collect();
+            select.order = keys.iter().chain(&ids).map(|key| self.order(key)).collect();
+            select.ordered = whole;
+            let (limit, offset) = (1..=LIMIT_MAX, 0..6);
+            let limit = (self.random.random_range(limit), self.random.random_range(offset));
+            select.limit = whole.then_some(limit);
+            if !whole {
+                items = vec!["count(*)".to_owned()];
+                select.order.clear();
+            }
+        } else {
+            select.distinct = self.chance(0.2);
+        }
+        Query::Select(Box::new(Select { items, from, ..select }))
+    }
+
+    fn order(&mut self, key: &str) -> String {
+        let direction = if self.chance(0.5) { "ASC" } else { "DESC" };
+        let nulls = if self.chance(0.5) { "FIRST" } else { "LAST" };
+        format!("{key} {direction} NULLS {nulls}")
+    }
+
+    fn grouped(&mut self) -> Query {
+        let joins = self.joins();
+        let Sources { from, scope, .. } = self.sources(joins);
+        let filters = self.filters(&scope);
+        let mut keys: Vec<ScopedColumn> = Vec::new();
+        for _ in 0..self.random.random_range(0..4) {
+            let key = scope.any(self.random);
+            if keys.iter().all(|other| other.sql != key.sql) {
+                keys.push(key.clone());
+            }
+        }
+        let grouping = match self.random.random_range(0..10) {
+            0 => "ROLLUP",
+            1 => "CUBE",
+            2 => "GROUPING SETS",
+            _ => "",
+        };
+        let count = self.random.random_range(1..5);
+        let aggregates: Vec<ScopedColumn> =
+            (0..count).map(|_| scope.aggregate(self.random)).collect();
+        let mut having = Vec::new();
+        if self.chance(0.25) {
+            having.push(Scope(aggregates.clone()).condition(1, self.random));
+        }
+        let keys: Vec<String> = keys.into_iter().map(|key| key.sql).collect();
+        let aggregates = aggregates.into_iter().map(|aggregate| aggregate.sql);
+        let mut select = Select { from, filters, grouping, having, ..Select::default() };
+        select.items = keys.iter().cloned().chain(aggregates).collect();
+        if self.large {
+            select.order = keys.iter().map(|key| self.order(key)).collect();
+            select.ordered = grouping.is_empty();
+            select.limit = (grouping.is_empty() && !keys.is_empty()).then_some((LIMIT_MAX, 0));
+        }
+        select.keys = keys;
+        Query::Select(Box::new(select))
+    }
+
+    /// Window functions over rows that an id orders without ties.
+    fn windowed(&mut self) -> Query {
+        let table = self.table();
+        let (name, columns) = (table.name.clone(), table.columns.clone());
+        let alias = self.alias();
+        let scoped = columns.iter().map(|column| ScopedColumn {
+            sql: format!("{alias}.{}", column.name),
+            data_type: column.data_type,
+        });
+        let scope = Scope(scoped.collect());
+        let from = vec![Joined {
+            kind: "",
+            source: Source::Table(name),
+            alias: alias.clone(),
+            on: vec![],
+        }];
+        let mut items = vec![format!("{alias}.id")];
+        for _ in 0..self.random.random_range(1..4) {
+            items.push(self.window(&scope, &alias));
+        }
+        let mut select = Select { items, from, ..Select::default() };
+        if self.large {
+            select.order = vec![format!("{alias}.id ASC")];
+            select.ordered = true;
+            select.limit = Some((LIMIT_MAX, 1000));
+        } else {
+            select.filters = self.filters(&scope);
+        }
+        Query::Select(Box::new(select))
+    }
+
+    fn window(&mut self, scope: &Scope, alias: &str) -> String {
+        let column = scope.any(self.random).sql.clone();
+        let (partition, key) = (scope.any(self.random).clone(), scope.any(self.random).clone());
+        let order = match key.data_type.class() {
+            Class::List => format!("{alias}.id"),
+            _ => format!("{}, {alias}.id", self.order(&key.sql)),
+        };
+        let partition = match self.chance(0.7) {
+            true => format!("PARTITION BY {} ", partition.sql),
+            false => String::new(),
+        };
+        let frame = *[
+            "",
+            " ROWS BETWEEN 2 PRECEDING AND CURRENT ROW",
+            " ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING",
+            " ROWS BETWEEN 1 FOLLOWING AND 3 FOLLOWING",
+        ]
+        .choose(self.random)
+        .unwrap_or(&"");
+        let (call, frame) = match self.random.random_range(0..9) {
+            0 => ("row_number()".to_owned(), ""),
+            1 => ("rank()".to_owned(), ""),
+            2 => ("dense_rank()".to_owned(), ""),
+            3 => (format!("lag({column}, 1)"), ""),
+            4 => (format!("lead({column}, 2)"), ""),
+            5 => (format!("count({column})"), frame),
+            6 => (format!("first_value({column})"), frame),
+            7 => (format!("last_value({column})"), frame),
+            _ => {
+                let aggregate = match scope.of(Class::Int, self.random) {
+                    Some(column) => format!("sum(CAST({} AS BIGINT))", column.sql),
+                    None => "count(*)".to_owned(),
+                };
+                (aggregate, frame)
+            }
+        };
+        // Ranks are over the key alone, so that there are ties.
+        let order = match call.contains("rank()") && key.data_type.class() != Class::List {
+            true => self.order(&key.sql),
+            false => order,
+        };
+        format!("{call} OVER ({partition}ORDER BY {order}{frame})")
+    }
+
+    /// Two selects whose columns have the same types.
+    fn set_operation(&mut self) -> Query {
+        let operation = *SETS.choose(self.random).unwrap_or(&"UNION");
+        let left = self.sources(0);
+        let right = self.sources(0);
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        for _ in 0..self.random.random_range(1..4) {
+            let column = left.scope.any(self.random).clone();
+            let same = |other: &&ScopedColumn| other.data_type.sql() == column.data_type.sql();
+            let matching: Vec<_> = right.scope.0.iter().filter(same).collect();
+            if let Some(other) = matching.choose(self.random) {
+                ours.push(column.sql.clone());
+                theirs.push(other.sql.clone());
+            }
+        }
+        if ours.is_empty() {
+            let id = |scope: &Scope| format!("count({})", scope.0[0].sql);
+            (ours, theirs) = (vec![id(&left.scope)], vec![id(&right.scope)]);
+        }
+        let filters = [self.set_filter(&left.scope), self.set_filter(&right.scope)];
+        let [left_filters, right_filters] = filters;
+        let select =
+            |items, from, filters| Box::new(Select { items, from, filters, ..Select::default() });
+        Query::Set {
+            operation,
+            left: select(ours, left.from, left_filters),
+            right: select(theirs, right.from, right_filters),
+        }
+    }
+
+    /// Few rows of a large table, some of the others.
+    fn set_filter(&mut self, scope: &Scope) -> Vec<String> {
+        let mut filters = Vec::new();
+        if self.chance(0.5) {
+            filters.push(scope.condition(1, self.random));
+        }
+        if let Some(id) = scope.0.iter().find(|column| column.sql.ends_with(".id")) {
+            filters.push(format!("{} < 500", id.sql));
+        }
+        filters
+    }
+}

@@ -1,0 +1,119 @@
+//! Where the results of a benchmark go, and in which form: the flags that all of them have.
+
+use std::ffi::OsStr;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use atoll_sys::write_whole;
+use clap::{ValueEnum, ValueHint};
+
+use crate::exit::{Ends, Exit};
+
+/// The forms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Form {
+    /// Tables for people, in Markdown
+    Text,
+    /// One JSON document
+    Json,
+    /// A picture
+    Svg,
+}
+
+/// The flags.
+#[derive(clap::Args, Debug)]
+pub struct OutputArgs {
+    /// How the results are written [default: by the suffix of --output, else text]
+    #[arg(long, value_name = "FORMAT", value_enum)]
+    of: Option<Form>,
+    /// The same as --of json
+    #[arg(long, conflicts_with = "of")]
+    json: bool,
+    /// File to write to instead of stdout, ending in .txt, .md, .json or .svg; may be repeated
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    output: Vec<PathBuf>,
+}
+
+/// Where the results go.
+#[derive(Debug)]
+pub struct Outputs(Vec<(Form, Option<PathBuf>)>);
+
+impl OutputArgs {
+    /// Where the results go, told before anything is run: a run takes minutes.
+    ///
+    /// # Errors
+    /// For a file whose suffix names no form, and for a picture unless `has_picture`.
+    pub fn outputs(&self, has_picture: bool) -> Result<Outputs, Ends> {
+        let form = if self.json { Some(Form::Json) } else { self.of };
+        let of_file = |file: &PathBuf| {
+            Ok::<_, Ends>((form.map_or_else(|| Form::of_file(file), Ok)?, Some(file.clone())))
+        };
+        let mut outputs = self.output.iter().map(of_file).collect::<Result<Vec<_>, _>>()?;
+        if outputs.is_empty() {
+            outputs.push((form.unwrap_or(Form::Text), None));
+        }
+        match has_picture || outputs.iter().all(|(form, _)| *form != Form::Svg) {
+            true => Ok(Outputs(outputs)),
+            false => {
+                let message = "this benchmark draws no picture; use .txt, .md or .json";
+                Err(Ends::with(Exit::Usage, message))
+            }
+        }
+    }
+}
+
+impl Outputs {
+    /// Writes the results everywhere; `make` is given the form.
+    ///
+    /// # Errors
+    /// Those of `make`, and of writing.
+    pub fn write(&self, make: impl Fn(Form) -> Result<String, Ends>) -> Result<(), Ends> {
+        let write = |(form, file): &(Form, Option<PathBuf>)| put(file.as_deref(), &make(*form)?);
+        self.0.iter().try_for_each(write)
+    }
+}
+
+impl Form {
+    fn of_file(file: &Path) -> Result<Self, Ends> {
+        match file.extension().and_then(OsStr::to_str) {
+            Some("txt" | "md") => Ok(Self::Text),
+            Some("json") => Ok(Self::Json),
+            Some("svg") => Ok(Self::Svg),
+            _ => {
+                let message = format_args!(
+                    "cannot infer the output format of {}; use .txt, .md, .json or .svg, or --of",
+                    file.display()
+                );
+                Err(Ends::with(Exit::Usage, message))
+            }
+        }
+    }
+}
+
+/// A value as a JSON document.
+///
+/// # Errors
+/// When it has no JSON.
+pub fn json(value: &impl serde::Serialize) -> Result<String, Ends> {
+    let text = serde_json::to_string_pretty(value).map_err(anyhow::Error::from)?;
+    Ok(format!("{text}\n"))
+}
+
+/// Writes to the file, or to stdout.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn put(file: Option<&Path>, text: &str) -> Result<(), Ends> {
+    match file {
+        Some(file) => {
+            write_whole(file, text).with_context(|| file.display().to_string())?;
+        }
+        None => {
+            let mut out = io::stdout().lock();
+            out.write_all(text.as_bytes())?;
+            out.flush()?;
+        }
+    }
+    Ok(())
+}
