@@ -3,14 +3,14 @@ use crate::support::atoll;
 #[test]
 fn help_tells_the_commands_and_the_exit_codes() {
     let text = atoll(&["--help"]).done();
-    for word in ["topo", "run", "where", "sql", "demo", "Exit codes", "125", "130"] {
+    for word in ["topo", "run", "where", "bench", "sql", "demo", "Exit codes", "125", "130"] {
         assert!(text.contains(word), "{word} is missing in {text}");
     }
 }
 
 #[test]
 fn every_command_shows_examples() {
-    for command in ["topo", "run", "where", "sql", "demo"] {
+    for command in ["topo", "run", "where", "bench", "sql", "demo"] {
         let text = atoll(&[command, "--help"]).done();
         assert!(text.contains("Examples:") && text.contains(&format!("atoll {command}")), "{text}");
     }

@@ -54,8 +54,8 @@ pub(crate) struct CompareArgs {
 
 /// Reads `95%` or `0.95`.
 fn share(text: &str) -> Option<f64> {
-    let (number, unit) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 0.01));
-    Some(number.trim().parse::<f64>().ok()? * unit)
+    let (number, unit) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
+    Some(number.trim().parse::<f64>().ok()? / unit)
 }
 
 fn confidence(text: &str) -> Result<f64, String> {

@@ -12,7 +12,7 @@ use atoll_tools::workload::{
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
-use super::bandwidth::Bound;
+use super::bandwidth::{Bound, Meter};
 use super::check::{Check, mixed};
 use super::contest::{self, Contest, Outcome, Own, Settings};
 use super::report::Case;
@@ -65,6 +65,7 @@ pub(crate) fn run(args: &AggregateArgs) -> Result<(), Ends> {
     let seed = sweep.settings.seed;
     for threads in sweep.threads.clone() {
         let rig = sweep.rig(threads)?;
+        let meter = Meter::of(&rig)?;
         for rows in &args.rows {
             let of_keys = |keys: &Keys| {
                 let keys = *keys;
@@ -76,7 +77,7 @@ pub(crate) fn run(args: &AggregateArgs) -> Result<(), Ends> {
                 })
             };
             for data in args.keys.iter().flat_map(of_keys) {
-                let case = case(&rig, &sweep.settings, data, args)?;
+                let case = case(&meter, &sweep.settings, data, args)?;
                 sweep.add(case);
             }
         }
@@ -84,7 +85,13 @@ pub(crate) fn run(args: &AggregateArgs) -> Result<(), Ends> {
     sweep.end()
 }
 
-fn case(rig: &Rig, settings: &Settings, data: Data, args: &AggregateArgs) -> Result<Option<Case>> {
+fn case(
+    meter: &Meter<'_>,
+    settings: &Settings,
+    data: Data,
+    args: &AggregateArgs,
+) -> Result<Option<Case>> {
+    let rig = meter.rig;
     let table = data.table(rig)?;
     let sql_table = args.sql.then(|| SqlTable::load(rig, &table)).transpose()?;
     let mut all: Vec<Own<'_>> =
@@ -98,7 +105,7 @@ fn case(rig: &Rig, settings: &Settings, data: Data, args: &AggregateArgs) -> Res
         ours: all,
         here: Vec::new(),
     };
-    let measured = contest::run(rig, settings, contest)?;
+    let measured = contest::run(meter, settings, contest)?;
     Ok(Case::of(data.labels(rig.threads), (Bound::Read, table.bytes()), &measured))
 }
 

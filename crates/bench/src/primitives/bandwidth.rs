@@ -25,7 +25,8 @@ type Pair = Mutex<[NodeBuffer; 2]>;
 /// Measures both.
 #[derive(Debug)]
 pub(crate) struct Meter<'a> {
-    rig: &'a Rig,
+    /// The workers.
+    pub(crate) rig: &'a Rig,
     memory: Arc<Vec<Pair>>,
     share: usize,
 }

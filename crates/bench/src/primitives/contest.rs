@@ -98,10 +98,15 @@ pub(crate) struct Measured {
 /// # Errors
 /// When a result is wrong, Atoll fails, or a rival's process does not keep to the protocol. A
 /// rival that says that it cannot do it is no error: its words are in the result.
-pub(crate) fn run(rig: &Rig, settings: &Settings, contest: Contest<'_>) -> Result<Measured> {
+pub(crate) fn run(
+    meter: &Meter<'_>,
+    settings: &Settings,
+    contest: Contest<'_>,
+) -> Result<Measured> {
+    let rig = meter.rig;
     let Contest { title, query, expected, ours, here } = contest;
     let mut rounds = Rounds {
-        meter: Meter::of(rig)?,
+        meter,
         title,
         expected,
         measured: Measured {
@@ -129,7 +134,7 @@ pub(crate) fn run(rig: &Rig, settings: &Settings, contest: Contest<'_>) -> Resul
 
 /// A contest under way.
 struct Rounds<'a> {
-    meter: Meter<'a>,
+    meter: &'a Meter<'a>,
     title: String,
     expected: Check,
     ours: Vec<Own<'a>>,

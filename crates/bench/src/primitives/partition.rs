@@ -8,7 +8,7 @@ use atoll_tools::workload::{ColumnTable, Draw, Rig, count, partition, timed};
 use clap::Args;
 use serde_json::json;
 
-use super::bandwidth::Bound;
+use super::bandwidth::{Bound, Meter};
 use super::check::Check;
 use super::contest::{self, Contest, Outcome, Own, Settings};
 use super::report::Case;
@@ -51,10 +51,11 @@ pub(crate) fn run(args: &PartitionArgs) -> Result<(), Ends> {
     let mut sweep = Sweep::start("partition", &args.shared, &[])?;
     for threads in sweep.threads.clone() {
         let rig = sweep.rig(threads)?;
+        let meter = Meter::of(&rig)?;
         for rows in &args.rows {
             let table = data(&rig, *rows, sweep.settings.seed)?;
             for fan_out in &args.fan_out {
-                let case = case(&rig, &sweep.settings, &table, *fan_out)?;
+                let case = case(&meter, &sweep.settings, &table, *fan_out)?;
                 sweep.add(case);
             }
         }
@@ -70,11 +71,12 @@ fn data(rig: &Rig, rows: u64, seed: u64) -> Result<ColumnTable> {
 }
 
 fn case(
-    rig: &Rig,
+    meter: &Meter<'_>,
     settings: &Settings,
     table: &ColumnTable,
     fan_out: FanOut,
 ) -> Result<Option<Case>> {
+    let rig = meter.rig;
     let expected = Check::of_rows(table.rows());
     let run = || {
         let (seconds, pieces) = timed(|| partition(rig, table, fan_out))?;
@@ -85,7 +87,7 @@ fn case(
     let title = format!("{} rows to {} partitions", table.len, fan_out.partitions());
     let ours = vec![Own { name: "scatter".to_owned(), run: Box::new(run) }];
     let contest = Contest { title, query: None, expected, ours, here: Vec::new() };
-    let measured = contest::run(rig, settings, contest)?;
+    let measured = contest::run(meter, settings, contest)?;
     let labels = json!({
         "rows": table.len, "fan_out": fan_out.partitions(), "threads": rig.threads,
     });

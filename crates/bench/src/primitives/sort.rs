@@ -18,7 +18,7 @@ use atoll_tools::workload::{
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
-use super::bandwidth::Bound;
+use super::bandwidth::{Bound, Meter};
 use super::check::Check;
 use super::contest::{self, Contest, Outcome, Own, Settings};
 use super::report::Case;
@@ -56,9 +56,10 @@ pub(crate) fn run(args: &SortArgs) -> Result<(), Ends> {
     let mut sweep = Sweep::start("sort", &args.shared, Rival::value_variants())?;
     for threads in sweep.threads.clone() {
         let rig = sweep.rig(threads)?;
+        let meter = Meter::of(&rig)?;
         for rows in &args.rows {
             for keys in &args.keys {
-                let case = case(&rig, &sweep.settings, (*rows, *keys))?;
+                let case = case(&meter, &sweep.settings, (*rows, *keys))?;
                 sweep.add(case);
             }
         }
@@ -66,7 +67,8 @@ pub(crate) fn run(args: &SortArgs) -> Result<(), Ends> {
     sweep.end()
 }
 
-fn case(rig: &Rig, settings: &Settings, (rows, keys): (u64, Keys)) -> Result<Option<Case>> {
+fn case(meter: &Meter<'_>, settings: &Settings, (rows, keys): (u64, Keys)) -> Result<Option<Case>> {
+    let rig = meter.rig;
     let table = table(rig, rows, keys, settings.seed)?;
     let expected = Check::of_rows(table.rows());
     let contest = Contest {
@@ -76,7 +78,7 @@ fn case(rig: &Rig, settings: &Settings, (rows, keys): (u64, Keys)) -> Result<Opt
         ours: vec![ours(rig, &table)],
         here: vec![standard(&table)],
     };
-    let measured = contest::run(rig, settings, contest)?;
+    let measured = contest::run(meter, settings, contest)?;
     let labels = json!({ "rows": rows, "keys": keys.to_string(), "threads": rig.threads });
     Ok(Case::of(labels, (Bound::Copy, table.bytes()), &measured))
 }

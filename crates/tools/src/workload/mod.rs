@@ -37,7 +37,8 @@ pub fn timed<T>(run: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<(f64,
 /// # Errors
 /// For any other text, and beyond [`ROWS_MAX`].
 pub fn count(text: &str) -> Result<u64, String> {
-    let wrong = || format!("invalid number of rows or groups '{text}'; write 2^20 or 1000000");
+    let wrong =
+        || format!("invalid number of rows or groups '{text}'; write it as 2^20 or 1000000");
     let number = match text.split_once('^') {
         Some(("2", power)) => {
             let power = power.parse().map_err(|_| wrong())?;

@@ -33,11 +33,8 @@ fn what_became_slower_is_marked_and_ends_with_its_own_code() {
     assert!(faster.contains("faster"), "{faster}");
     let same = compare(home.path(), &["a.json", "b.json", "--threshold", "50%", "--json"]).json();
     assert_eq!(same["rows"][0]["verdict"], "same");
-    assert_eq!(
-        same["rows"][0]["case"],
-        "rows 3000, fan_out 1024, threads ".to_owned()
-            + &same["rows"][0]["case"].as_str().unwrap().rsplit(' ').next().unwrap()
-    );
+    let case = same["rows"][0]["case"].as_str().unwrap();
+    assert!(case.starts_with("rows 3000, fan_out 1024, threads "), "{case}");
 }
 
 #[test]

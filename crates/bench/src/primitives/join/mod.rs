@@ -6,10 +6,10 @@ mod ours;
 
 use anyhow::Result;
 use atoll_tools::exit::{Ends, Exit};
-use atoll_tools::workload::{Keys, Rig, count};
+use atoll_tools::workload::{Keys, count};
 use clap::{Args, ValueEnum};
 
-use super::bandwidth::Bound;
+use super::bandwidth::{Bound, Meter};
 use super::contest::{self, Contest, Settings};
 use super::report::Case;
 use super::sweep::Sweep;
@@ -86,8 +86,9 @@ pub(crate) fn run(args: &JoinArgs) -> Result<(), Ends> {
     let mut sweep = Sweep::start("join", &args.shared, Rival::value_variants())?;
     for threads in sweep.threads.clone() {
         let rig = sweep.rig(threads)?;
+        let meter = Meter::of(&rig)?;
         for data in &all {
-            let case = case(&rig, &sweep.settings, *data, &args.algorithm)?;
+            let case = case(&meter, &sweep.settings, *data, &args.algorithm)?;
             sweep.add(case);
         }
     }
@@ -119,11 +120,12 @@ impl JoinArgs {
 }
 
 fn case(
-    rig: &Rig,
+    meter: &Meter<'_>,
     settings: &Settings,
     data: Data,
     algorithms: &[Algorithm],
 ) -> Result<Option<Case>> {
+    let rig = meter.rig;
     let sides = data.sides(rig)?;
     let contest = Contest {
         title: data.to_string(),
@@ -132,7 +134,7 @@ fn case(
         ours: algorithms.iter().map(|algorithm| ours::own(rig, &sides, *algorithm)).collect(),
         here: Vec::new(),
     };
-    let measured = contest::run(rig, settings, contest)?;
+    let measured = contest::run(meter, settings, contest)?;
     let Sides { build, probe, .. } = &sides;
     let bytes = build.bytes() + probe.bytes();
     Ok(Case::of(data.labels(rig.threads), (Bound::Read, bytes), &measured))
