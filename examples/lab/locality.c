@@ -35,7 +35,7 @@ static long number(const char *text, long limit)
     long value = strtol(text, &end, 10);
 
     if (end == text || *end != '\0' || value < 0 || value >= limit) {
-        fprintf(stderr, "locality: %s is no number from 0 to %ld\n", text, limit - 1);
+        fprintf(stderr, "locality: invalid number %s; expected 0 to %ld\n", text, limit - 1);
         exit(USAGE);
     }
     return value;

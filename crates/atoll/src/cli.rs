@@ -42,7 +42,7 @@ Examples:
 Results go to stdout; messages, times and errors go to stderr. '.help' in the shell lists its
 commands; scripts know them too. ~/.atollrc is run at the start of an interactive shell.")]
     Sql(SqlArgs),
-    /// Show all of it: the machine, TPC-H loaded, its 22 queries, and where data and threads were
+    /// Demonstrate the engine: the machine, TPC-H, its 22 queries, and where data and threads were
     #[command(after_help = "\
 Examples:
   atoll demo
@@ -94,13 +94,13 @@ pub(crate) struct SqlArgs {
     /// Load TPC-H at this scale factor; 1 is some six million order lines
     #[arg(long, value_name = "SCALE")]
     pub(crate) tpch: Option<f64>,
-    /// How results are written
+    /// Output format of results
     #[arg(long, value_name = "MODE", value_enum, default_value = "box")]
     pub(crate) mode: Mode,
     /// The same as --mode json
     #[arg(long, conflicts_with = "mode")]
     pub(crate) json: bool,
-    /// How the engine is set up
+    /// Engine options
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
 }
@@ -114,7 +114,7 @@ pub(crate) struct DemoArgs {
     /// One JSON document with the same facts
     #[arg(long)]
     pub(crate) json: bool,
-    /// How the engine is set up
+    /// Engine options
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
 }

@@ -54,7 +54,7 @@ fn run(cli: &Cli, matches: &ArgMatches) -> Result<(), Ends> {
 fn on_this_thread(work: impl Future<Output = Result<(), Ends>>) -> Result<(), Ends> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let result = runtime.block_on(work);
-    // A thread may still wait for a line of stdin; nobody waits for it.
+    // A thread may still be blocked reading a line of stdin; it is not joined.
     runtime.shutdown_background();
     result
 }

@@ -27,11 +27,11 @@ extern "C" {
 
 #define ATOLL_OK        0
 #define ATOLL_INVALID   1 /* an argument: null, out of range, misaligned, overlapping, of the wrong length */
-#define ATOLL_TYPE      2 /* a type that the function does not take */
+#define ATOLL_TYPE      2 /* a type that the function does not support */
 #define ATOLL_OVERFLOW  3 /* a sum or mean that its type does not hold */
 #define ATOLL_MEMORY    4 /* the memory limit, or the machine, does not hold what is needed */
 #define ATOLL_CANCELLED 5 /* atoll_cancel */
-#define ATOLL_STOPPED   6 /* an atoll_block_fn returned something else than 0 */
+#define ATOLL_STOPPED   6 /* an atoll_block_fn returned a value other than 0 */
 #define ATOLL_SYSTEM    7 /* the machine could not be discovered, or threads not be started */
 #define ATOLL_DEFECT    8 /* a defect of the library; please report it */
 
@@ -132,7 +132,7 @@ void atoll_free_result(atoll_result *result);
 #define ATOLL_AVG        5 /* FLOAT64, or a decimal of 4 digits more behind the point */
 
 /* Ways to aggregate: Li et al. 2013, section 4.3, and tables of each worker's own. */
-#define ATOLL_AUTO         0 /* whichever is expected to be fastest */
+#define ATOLL_AUTO         0 /* the variant that is expected to be fastest */
 #define ATOLL_LOCAL        1
 #define ATOLL_NAIVE        2
 #define ATOLL_RING         3
@@ -145,7 +145,7 @@ typedef struct atoll_function {
 } atoll_function;
 
 typedef struct atoll_aggregation {
-    const atoll_part *parts; /* one at least */
+    const atoll_part *parts; /* at least one */
     size_t part_count;
     const uint32_t *keys;    /* positions of the key columns; none: all rows are one group */
     size_t key_count;
@@ -180,7 +180,7 @@ typedef struct atoll_side {
     const atoll_part *parts;
     size_t part_count;
     const uint32_t *keys; /* positions of the key columns, of the same types on both sides */
-    size_t key_count;     /* one at least */
+    size_t key_count;     /* at least one */
     int32_t payload;      /* what is delivered of a row: the bits of this column (8 bytes, without nulls;
                              keys that fit 8 bytes together), or ATOLL_ROW_NUMBERS: rows are counted from
                              0 through all parts */
@@ -188,7 +188,7 @@ typedef struct atoll_side {
 
 /* Takes `rows` payloads of one worker. `left` or `right` is NULL for rows of the other side that are
  * delivered alone: by outer, semi and anti joins. Workers call at the same time, each with its own number
- * below atoll_threads. The payloads may be read until the function returns. Returning something else than
+ * below atoll_threads. The payloads may be read until the function returns. Returning a value other than
  * 0 ends the join. It must neither throw nor jump out, and make no call in a context but atoll_cancel. */
 typedef int (*atoll_block_fn)(void *user, uint32_t worker, const uint64_t *left, const uint64_t *right,
                               size_t rows);
@@ -218,7 +218,7 @@ uint32_t atoll_piece_u64(uint64_t key, uint32_t bits);
 #define ATOLL_DESCENDING 1
 #define ATOLL_STABLE     2 /* rows of equal keys keep their order */
 
-/* Sorts rows by their key; floats by IEEE 754's total order. `flags` is a sum of the above. One of
+/* Sorts rows by their key; floats by IEEE 754's total order. `flags` combines the above. One of
  * `keys_out` and `payloads_out` may be NULL where it is not wanted. */
 int atoll_sort_u64(atoll_context *context, const uint64_t *keys, const uint64_t *payloads, size_t rows,
                    uint32_t flags, uint64_t *keys_out, uint64_t *payloads_out);

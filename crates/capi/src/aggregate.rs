@@ -50,7 +50,8 @@ impl Function {
         let function = functions.get(self.function as usize).copied().ok_or_else(|| {
             let number = self.function;
             Failure::invalid(format!(
-                "{number} is no function; it is one of ATOLL_COUNT_ROWS (0) to 5"
+                "unknown aggregate function {number}; expected ATOLL_COUNT_ROWS (0) to ATOLL_AVG \
+                 (5)"
             ))
         })?;
         Ok(Aggregate { function, column: self.column as usize })
@@ -59,7 +60,10 @@ impl Function {
 
 fn variant(number: u32) -> Result<Variant, Failure> {
     Variant::ALL.get(number as usize).copied().ok_or_else(|| {
-        Failure::invalid(format!("{number} is no variant; it is one of ATOLL_AUTO (0) to 5"))
+        Failure::invalid(format!(
+            "unknown aggregation variant {number}; expected ATOLL_AUTO (0) \
+                                  to ATOLL_MIGRATE_COPY (5)"
+        ))
     })
 }
 

@@ -72,7 +72,7 @@ impl Column {
             }
             DECIMAL128 => {
                 let digits = self.precision;
-                let text = format!("{digits} digits for a decimal; give a precision from 1 to 38");
+                let text = format!("invalid decimal precision {digits}; expected 1 to 38");
                 return Err(Failure::invalid(text));
             }
             BOOL => DataType::Boolean,
@@ -81,7 +81,10 @@ impl Column {
             number => match fixed {
                 Some((_, data_type)) => data_type.clone(),
                 None => {
-                    let text = format!("{number} is no type; it is one of ATOLL_INT8 (1) to 14");
+                    let text = format!(
+                        "unknown column type {number}; expected ATOLL_INT8 (1) to \
+                                        ATOLL_BINARY (14)"
+                    );
                     return Err(Failure::new(Code::Type, text));
                 }
             },
@@ -133,7 +136,7 @@ impl Column {
             return Err(Failure::invalid(text));
         }
         if values.is_null() && size > 0 {
-            let text = format!("values: a null pointer, for {} values", self.length);
+            let text = format!("values: null pointer for {} values", self.length);
             return Err(Failure::invalid(text));
         }
         // SAFETY: the caller's promise, here and below.
@@ -150,7 +153,7 @@ impl Column {
 }
 
 fn too_long(length: usize) -> Failure {
-    Failure::invalid(format!("values: {length} of them do not fit memory"))
+    Failure::invalid(format!("values: {length} values exceed the address space"))
 }
 
 /// # Safety
@@ -183,8 +186,7 @@ impl Kept {
             other => match FIXED.iter().find(|(_, data_type)| data_type == other) {
                 Some((number, _)) => (*number, 0, 0),
                 None => {
-                    let text =
-                        format!("a result of type {other} has no form in C; please report it");
+                    let text = format!("unsupported result type {other}; please report it");
                     return Err(Failure::new(Code::Defect, text));
                 }
             },

@@ -71,10 +71,10 @@ pub(crate) unsafe fn of_call(
 /// A context that the caller names.
 ///
 /// # Safety
-/// Null, or what `atoll_open` gave and `atoll_close` has not taken.
+/// Null, or a context from `atoll_open` that is not closed.
 unsafe fn named<'a>(context: *const Context) -> Result<&'a Context, Failure> {
     if context.is_null() {
-        return Err(Failure::invalid("context: a null pointer; open one with atoll_open"));
+        return Err(Failure::invalid("context: null pointer; open one with atoll_open"));
     }
     // SAFETY: as the caller promises.
     unsafe { foreign::one("context", context) }

@@ -43,7 +43,7 @@ pub(crate) fn check<T>(what: &str, at: *const T, len: usize) -> Result<(), Failu
         return Ok(());
     }
     if at.is_null() {
-        return Err(Failure::invalid(format!("{what}: a null pointer, for {len} of them")));
+        return Err(Failure::invalid(format!("{what}: null pointer for {len} elements")));
     }
     if !at.addr().is_multiple_of(align_of::<T>()) {
         let (at, to) = (at.addr(), align_of::<T>());
@@ -51,7 +51,7 @@ pub(crate) fn check<T>(what: &str, at: *const T, len: usize) -> Result<(), Failu
     }
     let bytes = len.checked_mul(size_of::<T>()).filter(|bytes| *bytes <= isize::MAX as usize);
     if bytes.and_then(|bytes| at.addr().checked_add(bytes)).is_none() {
-        return Err(Failure::invalid(format!("{what}: {len} of them do not fit memory")));
+        return Err(Failure::invalid(format!("{what}: {len} elements exceed the address space")));
     }
     Ok(())
 }
@@ -96,7 +96,7 @@ impl<T: Copy> Room<T> {
     /// Room for so many values.
     ///
     /// # Safety
-    /// Where the pointer is neither null nor misaligned, it points to room for so many values that nobody
+    /// Where the pointer is neither null nor misaligned, it points to room for so many values that no other thread
     /// else reads or writes for the time of the call, and that is not used afterwards.
     pub(crate) unsafe fn new(what: &str, start: *mut T, len: usize) -> Result<Self, Failure> {
         check(what, start.cast_const(), len)?;
@@ -138,7 +138,7 @@ pub(crate) fn apart(
     for (number, (name, output)) in outputs.iter().enumerate() {
         for (other, range) in outputs[number + 1..].iter().chain(inputs) {
             if output.start.max(range.start) < output.end.min(range.end) {
-                let text = format!("{name} and {other} overlap; give buffers of their own");
+                let text = format!("{name} and {other} overlap; pass separate buffers");
                 return Err(Failure::invalid(text));
             }
         }

@@ -56,8 +56,11 @@ unsafe fn side(machine: &Machine, name: &str, side: *const Side) -> Result<JoinI
         Ok(column) => Payload::Column(column),
         Err(_) if given.payload == ROW_NUMBERS => Payload::Row,
         Err(_) => {
-            let text =
-                format!("{name}: payload {} is no column, nor ATOLL_ROW_NUMBERS", given.payload);
+            let text = format!(
+                "{name}: invalid payload {}; expected the number of a column or \
+                         ATOLL_ROW_NUMBERS",
+                given.payload
+            );
             return Err(Failure::invalid(text));
         }
     };
@@ -75,7 +78,10 @@ unsafe fn input(
 ) -> Result<(JoinInput, JoinInput, JoinKind), Failure> {
     let machine = context.runtime().machine();
     let kind = JoinKind::ALL.get(kind as usize).copied().ok_or_else(|| {
-        Failure::invalid(format!("{kind} is no kind of join; it is one of ATOLL_INNER (0) to 7"))
+        Failure::invalid(format!(
+            "unknown join kind {kind}; expected ATOLL_INNER (0) to \
+                                  ATOLL_RIGHT_ANTI (7)"
+        ))
     })?;
     // SAFETY: the caller's promise, here and below.
     let left = unsafe { side(machine, "left", left)? };
@@ -143,7 +149,7 @@ pub unsafe extern "C" fn atoll_join_blocks(
     guard(|| {
         // SAFETY: the caller's promise, here and below.
         let context = unsafe { context::of_call(context)? };
-        let take = take.ok_or_else(|| Failure::invalid("take: a null pointer; give a function"))?;
+        let take = take.ok_or_else(|| Failure::invalid("take: null pointer; pass a function"))?;
         // SAFETY: the same.
         let (left, right, kind) = unsafe { input(&context, (left, right), kind)? };
         let stopped = Arc::new(AtomicBool::new(false));
@@ -154,7 +160,7 @@ pub unsafe extern "C" fn atoll_join_blocks(
         let joined = hash_join(&context, &left, &right, kind, consumer);
         match context::wait(&context, joined) {
             Err(_) if stopped.load(Ordering::Relaxed) => {
-                let text = "ended by the atoll_block_fn, which returned something else than 0";
+                let text = "stopped: the atoll_block_fn returned a value other than 0";
                 Err(Failure::new(Code::Stopped, text))
             }
             done => done.map(drop),

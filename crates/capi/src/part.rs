@@ -38,7 +38,7 @@ pub(crate) unsafe fn parts(
     // SAFETY: the caller's promise, here and below.
     let given = unsafe { foreign::slice("parts", parts, count)? };
     if given.is_empty() {
-        return Err(Failure::invalid("no parts; give one at least, which may be empty"));
+        return Err(Failure::invalid("no parts; pass at least one, which may be empty"));
     }
     let mut made: Vec<Part> = Vec::with_capacity(given.len());
     for (number, part) in given.iter().enumerate() {
@@ -101,7 +101,7 @@ fn node(machine: &Machine, node: i32) -> Result<NodeId, Failure> {
     found.map(|node| node.id).ok_or_else(|| {
         let nodes: Vec<String> = machine.nodes.iter().map(|node| node.id.to_string()).collect();
         let nodes = nodes.join(", ");
-        let text = format!("there is no node {node}; give one of {nodes}, or ATOLL_NO_HOME");
+        let text = format!("node {node} does not exist; expected one of {nodes}, or ATOLL_NO_HOME");
         Failure::invalid(text)
     })
 }

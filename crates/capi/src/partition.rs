@@ -26,9 +26,10 @@ fn fan_out(bits: u32) -> Result<FanOut, Failure> {
     let most = FanOut::BITS_MAX;
     match bits <= most {
         true => Ok(FanOut::of_bits(bits)),
-        false => {
-            Err(Failure::invalid(format!("2^{bits} pieces; give at most 2^{most} in one call")))
-        }
+        false => Err(Failure::invalid(format!(
+            "2^{bits} pieces are too many; at most 2^{most} in one \
+                                          call"
+        ))),
     }
 }
 
@@ -135,7 +136,7 @@ pub unsafe extern "C" fn atoll_partition_u64(
         let lent =
             unsafe { foreign::lend_numbers(foreign::slice("payloads", payloads, payload_rows)?) };
         let payloads = (!payloads.is_null()).then_some(lent);
-        // SAFETY: the same, and nobody else's by the check below, before anything is written.
+        // SAFETY: the same, and exclusive by the check below, before anything is written.
         let rooms = unsafe {
             (Room::new("keys_out", keys_out, rows)?, Room::new("payloads_out", payloads_out, rows)?)
         };

@@ -42,7 +42,7 @@ impl Rows {
 
     fn column(&self, block: usize, column: u32) -> Result<Column, Failure> {
         let beyond = |what: &str, number: usize, count: usize| {
-            Failure::invalid(format!("{what} {number} of a result that has {count} of them"))
+            Failure::invalid(format!("{what} {number} is out of range; the result has {count}"))
         };
         let found = self.blocks.get(block).ok_or(beyond("block", block, self.blocks.len()))?;
         let columns = &found.columns;

@@ -30,14 +30,16 @@ pub unsafe extern "C" fn atoll_shuffle(
         let orders = [Order::Naive, Order::Random(SEED), Order::Ring];
         let order = orders.get(order as usize).copied().ok_or_else(|| {
             Failure::invalid(format!(
-                "{order} is no order; it is one of ATOLL_ORDER_NAIVE (0) to 2"
+                "unknown shuffle order {order}; expected ATOLL_ORDER_NAIVE (0) to \
+                 ATOLL_ORDER_RING (2)"
             ))
         })?;
         let workers = context.runtime().worker_count();
         if piece_count != workers * workers {
             let expected = workers * workers;
             let text = format!(
-                "{piece_count} pieces; give {expected}, one of each of {workers} workers for each"
+                "wrong number of pieces {piece_count}; expected {expected}, one from each of the \
+                 {workers} workers to each"
             );
             return Err(Failure::invalid(text));
         }

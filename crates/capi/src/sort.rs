@@ -65,8 +65,11 @@ impl<K: Copy + Send + 'static> Sort<K> {
 
     fn by(&self) -> Result<SortBy, Failure> {
         if self.flags & !(DESCENDING | STABLE) != 0 {
-            let text =
-                format!("flags {:#x}; give a sum of ATOLL_DESCENDING and ATOLL_STABLE", self.flags);
+            let text = format!(
+                "unknown flags {:#x}; expected a combination of ATOLL_DESCENDING and \
+                         ATOLL_STABLE",
+                self.flags
+            );
             return Err(Failure::invalid(text));
         }
         let descending = self.flags & DESCENDING != 0;
@@ -77,7 +80,7 @@ impl<K: Copy + Send + 'static> Sort<K> {
     fn check(&self) -> Result<(), Failure> {
         if self.keys_out.is_null() && self.payloads_out.is_null() && self.rows > 0 {
             return Err(Failure::invalid(
-                "keys_out and payloads_out: null pointers; give one of them",
+                "keys_out and payloads_out are both null pointers; pass at least one",
             ));
         }
         let rows = |is_null: bool| if is_null { 0 } else { self.rows };

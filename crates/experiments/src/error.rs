@@ -21,7 +21,7 @@ pub enum PlanError {
 #[derive(Debug, thiserror::Error)]
 pub enum ExperimentError {
     /// The array could not be had.
-    #[error("no memory for an array: {0}")]
+    #[error("cannot allocate an array: {0}")]
     Memory(#[from] PlacementError),
     /// A thread could not be bound, or the kernel does not tell where something is.
     #[error(transparent)]
@@ -29,8 +29,8 @@ pub enum ExperimentError {
     /// A call of the meeting or of a policy failed.
     #[error(transparent)]
     Call(#[from] CallError),
-    /// Another thread or process failed, or nobody waits any more.
-    #[error("called off because another thread or process of the run failed")]
+    /// Another thread or process failed, or the waiter has gone.
+    #[error("stopped because another thread or process of the run failed")]
     CalledOff,
     /// A process of the run ended before its time.
     #[error("the process of group {group} failed: {reason}")]
@@ -49,7 +49,7 @@ pub enum ExperimentError {
         error: std::io::Error,
     },
     /// The plan that a process was given makes no sense.
-    #[error("this part of a run cannot be run: {0}; only `atoll bench memory` itself starts parts")]
+    #[error("invalid part of a run: {0}; only `atoll bench memory` itself starts parts")]
     Part(String),
     /// A thread could not be started.
     #[error("a thread could not be started: {0}")]

@@ -94,11 +94,12 @@ impl Manifest {
             self.kind.name(),
         );
         if self.scale > 1 {
-            text.push_str(&format!("arrays are divided by {}\n", self.scale));
+            text.push_str(&format!("array sizes are divided by {}\n", self.scale));
         }
         if self.is_lab {
             text.push_str(
-                "in the lab: times are the emulator's and say nothing; the report of the lab counts\n",
+                "in the lab: times are the emulator's and mean nothing; read the counts in the \
+                 lab's report\n",
             );
         }
         text

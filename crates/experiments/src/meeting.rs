@@ -1,8 +1,8 @@
 //! A barrier between the threads of several processes.
 //!
 //! Three words in shared memory: who has arrived, how many meetings there were, whether it is called
-//! off. The last to arrive begins the next meeting and wakes the others; whoever fails calls it off,
-//! and all who wait or come later are told, so that nobody waits for a thread that is gone.
+//! off. The last to arrive begins the next meeting and wakes the others; a member that fails cancels it,
+//! and all who wait or come later are told, so that no thread waits for one that is gone.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_is_a_round_ahead() {
+    fn no_member_is_a_round_ahead() {
         const THREADS: usize = 4;
         let shared = SharedWords::create(WORDS).unwrap();
         let meeting = Meeting::new(&shared, 0, THREADS).unwrap();

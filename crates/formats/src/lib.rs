@@ -24,8 +24,8 @@ pub mod xml;
 
 pub use open::{OpenError, open, parse, read, read_from, shipped};
 
-/// Longest text of a machine file, 16 MiB: core-to-core figures of 1,024 cpus fit, and reading what is
-/// no machine file ends soon.
+/// Longest text of a machine file, 16 MiB: core-to-core figures of 1,024 cpus fit, and reading
+/// another file ends soon.
 pub const TEXT_MAX: usize = 16 << 20;
 
 /// Most cpus that the caches of a file name together: a machine full of cpus with 16 caches over each.

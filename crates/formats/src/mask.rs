@@ -10,7 +10,7 @@ pub(super) const EXPECTED: &str = "a mask such as 0x0000ffff,0xffffffff";
 /// Most words of a mask: numbers up to [`SET_NUMBER_MAX`].
 const WORDS_MAX: usize = (SET_NUMBER_MAX as usize + 1) / 32;
 
-/// The set that a mask stands for; none where it is no mask. Leading words of zeros are allowed, as
+/// The set that a mask stands for; none if it is not a mask. Leading words of zeros are allowed, as
 /// the kernel writes them for cpus that could be added.
 pub(super) fn parse<T: From<u32> + Into<u32> + Copy>(text: &str) -> Option<IdSet<T>> {
     let mut set = IdSet::new();

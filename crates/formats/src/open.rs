@@ -37,7 +37,7 @@ const SHIPPED: &[(&str, &str)] = shipped![
 pub enum OpenError {
     /// Neither a shipped machine nor a file.
     #[error(
-        "no machine '{name}'{}; give a file or one of {}",
+        "unknown machine '{name}'{}; expected a file or one of {}",
         near.map(|near| format!(", did you mean '{near}'?")).unwrap_or_default(),
         names().join(", ")
     )]

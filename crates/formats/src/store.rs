@@ -29,12 +29,11 @@ const LOCK: &str = ".lock";
 #[non_exhaustive]
 pub enum StoreError {
     /// No variable of the environment says where.
-    #[error("nowhere to keep measured figures; set ATOLL_DATA to a directory, or HOME")]
+    #[error("no directory for measured figures; set ATOLL_DATA to a directory, or HOME")]
     NoDirectory,
     /// The file is not what [`save`] wrote.
     #[error(
-        "measured figures cannot be read: {source}; mend that place, or remove the file and \
-         measure again"
+        "cannot read measured figures: {source}; correct the file, or remove it and measure again"
     )]
     Damaged {
         /// What is wrong, with the file and line.
@@ -170,7 +169,7 @@ fn failed(path: &Path, doing: &'static str) -> impl FnOnce(io::Error) -> StoreEr
 fn read(path: &Path) -> Result<Option<String>, StoreError> {
     match fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        // Opening a pipe would wait for whoever writes to it.
+        // Opening a pipe would wait for a writer.
         Ok(metadata) if !metadata.is_file() => return Err(damaged(path, "not a regular file")),
         _ => {}
     }

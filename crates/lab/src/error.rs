@@ -65,8 +65,8 @@ pub enum LabError {
     },
     /// More is packed than the guest's low memory holds.
     #[error(
-        "{} MiB of files are too many for a guest, which unpacks them in memory: at most {} MiB; \
-         leave some of --with out",
+        "{} MiB of files are too many for a guest, which unpacks them in memory; at most {} MiB, \
+         so leave out some of --with",
         bytes >> 20,
         limit >> 20
     )]
@@ -127,7 +127,7 @@ pub enum LabError {
     #[error("output cannot be written: {0}")]
     Output(#[source] io::Error),
     /// A shell needs a terminal.
-    #[error("standard input and output are no terminal; 'lab run' needs none")]
+    #[error("standard input or output is not a terminal; use 'lab run', which needs none")]
     NoTerminal,
     /// The emulator cannot be watched.
     #[error("the emulator cannot be watched: {0}")]

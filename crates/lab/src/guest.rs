@@ -28,13 +28,13 @@ const FRAME: u64 = (1 << 55) - 1;
 #[non_exhaustive]
 pub enum CalibrateError {
     /// sysfs does not say which nodes there are.
-    #[error("which nodes have memory: {0}")]
+    #[error("cannot tell which nodes have memory: {0}")]
     Nodes(#[from] RootError),
-    /// What sysfs says is no list.
-    #[error("which nodes have memory: {NODES_WITH_MEMORY}: {0}")]
+    /// The list of sysfs is malformed.
+    #[error("cannot tell which nodes have memory: {NODES_WITH_MEMORY}: {0}")]
     List(#[from] SetError),
     /// The counter has no marker for a node of this number.
-    #[error("node {0} has a number above {last}, the counter's last", last = atoll_marker::NODES - 1)]
+    #[error("node number {0} is too large; the counter supports numbers up to {last}", last = atoll_marker::NODES - 1)]
     Number(NodeId),
     /// The kernel refused a call.
     #[error(transparent)]

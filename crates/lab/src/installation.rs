@@ -18,23 +18,23 @@ const ADVICE: &str = "run 'atoll lab setup', which says what it fetches and how 
 #[non_exhaustive]
 pub enum Missing {
     /// The emulator.
-    #[error("there is no {QEMU} on PATH; {ADVICE}")]
+    #[error("{QEMU} was not found on PATH; {ADVICE}")]
     Qemu,
     /// A kernel.
     #[error(
-        "there is no Linux kernel to boot; {ADVICE}, or give one with --kernel or $ATOLL_KERNEL"
+        "no Linux kernel to boot was found; {ADVICE}, or give one with --kernel or $ATOLL_KERNEL"
     )]
     Kernel,
     /// The kernel that was named.
     #[error("the kernel {} cannot be read; give another with --kernel or $ATOLL_KERNEL", .0.display())]
     KernelFile(PathBuf),
     /// A busybox without libraries.
-    #[error("there is no statically linked busybox; {ADVICE}")]
+    #[error("no statically linked busybox was found; {ADVICE}")]
     Busybox,
     /// The plugin.
     #[error(
-        "there is no {PLUGIN} beside this program, in ../lib/atoll or as $ATOLL_PLUGIN; build it \
-         (cargo build --release -p atoll-plugin), or count nothing (--count off)"
+        "{PLUGIN} was not found beside this program, in ../lib/atoll or through $ATOLL_PLUGIN; \
+         build it (cargo build --release -p atoll-plugin), or use --count off"
     )]
     Plugin,
 }

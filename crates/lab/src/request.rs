@@ -9,7 +9,7 @@ use atoll_simulation::{Counting, Report};
 
 use crate::Guest;
 
-/// Longest run where nobody says otherwise.
+/// Longest run by default.
 const TIMEOUT: Duration = Duration::from_secs(600);
 
 /// A program and the machine to run it on.

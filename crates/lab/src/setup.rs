@@ -21,7 +21,8 @@ const BUSYBOX_PACKAGE: &str = "busybox-static";
 pub enum FetchError {
     /// No Debian tools here.
     #[error(
-        "'{tool}' is not here: this is no Debian or Ubuntu; install QEMU with your system's packages \
+        "'{tool}' was not found: this is not Debian or Ubuntu; install QEMU with your system's \
+         package manager \
          and give a kernel with --kernel or $ATOLL_KERNEL"
     )]
     NotDebian {
@@ -29,7 +30,7 @@ pub enum FetchError {
         tool: &'static str,
     },
     /// Only root may install packages.
-    #[error("installing {package} takes root: {command}")]
+    #[error("installing {package} requires root: {command}")]
     NotRoot {
         /// The package.
         package: &'static str,
@@ -37,7 +38,7 @@ pub enum FetchError {
         command: String,
     },
     /// The package index does not have it.
-    #[error("apt knows no package {package}; run 'apt-get update' as root, then this again")]
+    #[error("package {package} was not found; run 'apt-get update' as root, then this again")]
     Unknown {
         /// The package.
         package: String,

@@ -28,7 +28,7 @@ pub(crate) fn create(parent: &Path) -> Result<TempDir, LabError> {
     if directory.path().as_os_str().len() > PATH_BYTES_MAX {
         return Err(LabError::Unusable {
             what: directory.path().display().to_string(),
-            reason: "is too long a path for a socket; set TMPDIR to a shorter directory".into(),
+            reason: "path is too long for a socket; set TMPDIR to a shorter directory".into(),
         });
     }
     Ok(directory)

@@ -1,4 +1,4 @@
-//! Domains that nobody tells of: groups of cpus that hand lines to each other clearly faster than to
+//! Domains that the kernel does not report: groups of cpus that hand lines to each other clearly faster than to
 //! others, found by single linkage.
 //!
 //! Cpus are joined nearest first (Kruskal's minimum spanning tree); the times of the joins rise from

@@ -41,7 +41,7 @@ fn header(line: &str) -> Option<(usize, usize)> {
 
 fn kilobytes(line: &str, field: &str) -> Option<u64> {
     let number = line.strip_prefix(field)?.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?;
-    // Far above any address space: what is larger is no size.
+    // Far above any address space: larger values are not sizes.
     (number < 1 << 50).then_some(number)
 }
 

@@ -114,7 +114,7 @@ fn clocks<'a>(
     };
     let mut unused = Ledger::default();
     let mut ledgered = |node: &atoll_topology::Node| {
-        // Nobody waits on a node without cpus: its figures are behind nothing.
+        // No thread waits on a node without cpus: its figures have no effect.
         let ledger = if node.cpus.is_empty() { &mut unused } else { &mut *ledger };
         match clock(node) {
             Some(fact) => ledger.fact("clock frequency", "GHz", fact),

@@ -16,7 +16,7 @@ pub struct Flows {
 /// What the cpus of a node did. Lists are by node.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NodeFlow {
-    /// Cpus that worked side by side; less than 1 counts as 1, and so does what is no number.
+    /// Cpus that worked side by side; less than 1 counts as 1, and so does NaN.
     pub busy_cpus: f64,
     /// Instructions.
     pub instructions: u64,
@@ -59,8 +59,8 @@ pub struct LinkFlow {
 /// Counts that are not of the machine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "there are {found} counts of {what} and the machine has {expected}; \
-     take the counts and the machine of one run"
+    "{found} counts of {what} for a machine with {expected}; use the counts and the machine of \
+     the same run"
 )]
 pub struct FlowsError {
     /// What was counted.

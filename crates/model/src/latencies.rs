@@ -28,7 +28,7 @@ pub(crate) fn latencies<'a>(
     let mut rows = Vec::with_capacity(machine.nodes.len());
     let mut unused = Ledger::default();
     for (i, from) in machine.nodes.iter().enumerate() {
-        // Nobody waits on a node without cpus: its figures are behind nothing.
+        // No thread waits on a node without cpus: its figures have no effect.
         let ledger = if from.cpus.is_empty() { &mut unused } else { &mut *ledger };
         let own = facts.get(&(from.id, from.id)).map(|fact| ledger.fact(LOCAL, "ns", fact));
         let own = own.unwrap_or_else(|| ledger.assumed(LOCAL, "ns", &assumptions.latency_local));

@@ -100,7 +100,7 @@ impl NodeBuffer {
         unsafe { std::slice::from_raw_parts(self.memory.start().as_ptr(), self.len) }
     }
 
-    /// The bytes, to be written while nobody else has the buffer.
+    /// The bytes, to be written while no other reference to the buffer exists.
     pub fn as_mut_slice(&mut self) -> &mut [u8] {
         // SAFETY: as above, and `&mut self` excludes every other reference.
         unsafe { std::slice::from_raw_parts_mut(self.memory.start().as_ptr(), self.len) }

@@ -46,7 +46,10 @@ pub enum KernelError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlacementError {
     /// The machine has no such node, or the process may not use it.
-    #[error("there is no node {node} to place memory on; nodes here: {known}")]
+    #[error(
+        "cannot place memory on node {node}, which does not exist; nodes of this machine: \
+             {known}"
+    )]
     UnknownNode {
         /// The node asked for.
         node: NodeId,

@@ -39,7 +39,7 @@ impl Mapping {
     /// # Safety
     /// The range is mapped for reading and writing until [`Kernel::unmap`], and every copy of the
     /// mapping stays with the one who owns the memory: the bytes of what is handed to
-    /// [`Kernel::populate`] are referred to by nobody else meanwhile.
+    /// [`Kernel::populate`] are not referred to from elsewhere meanwhile.
     pub unsafe fn from_raw(start: NonNull<u8>, len: usize) -> Self {
         Self { start, len }
     }

@@ -68,7 +68,7 @@ impl Counter {
     ) -> Result<&'static Self, String> {
         let setup = read_setup(&setup_path(arguments)?)?;
         if !info.is_system {
-            return Err("counts in whole emulated machines only; use qemu-system-x86_64".into());
+            return Err("user-mode emulation is not supported; use qemu-system-x86_64".into());
         }
         let cpus = setup.cpus.len();
         if [info.cpus, info.cpus_max].iter().any(|count| usize::try_from(*count) != Ok(cpus)) {
@@ -119,11 +119,15 @@ fn setup_path<'a>(arguments: impl Iterator<Item = &'a [u8]>) -> Result<PathBuf, 
             Some(name) => path = Some(PathBuf::from(OsStr::from_bytes(name))),
             None => {
                 let argument = String::from_utf8_lossy(argument);
-                return Err(format!("{argument}: not an argument; there is setup=PATH only"));
+                return Err(format!("unknown argument {argument}; expected setup=PATH"));
             }
         }
     }
-    path.ok_or_else(|| "say setup=PATH, the set-up that `atoll lab` writes".into())
+    path.ok_or_else(|| {
+        "argument setup=PATH is missing: the set-up file that `atoll lab` \
+                        writes"
+            .into()
+    })
 }
 
 fn read_setup(path: &Path) -> Result<Setup, String> {

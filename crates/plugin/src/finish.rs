@@ -20,7 +20,7 @@ extern "C" fn ended(_: PluginId, counter: *mut c_void) {
     write(unsafe { &*counter.cast::<Counter>() });
 }
 
-/// Writes the report; whoever waits for the file sees all of it or none.
+/// Writes the report; a reader of the file sees all of it or none.
 pub(crate) fn write(counter: &Counter) {
     if let Err(error) = try_write(counter) {
         say(&format!("{}: the report is lost: {error}", counter.report.display()));

@@ -73,8 +73,8 @@ unsafe extern "C" fn qemu_plugin_install(
     }
 }
 
-/// Tells whoever reads QEMU's standard error.
+/// Writes to QEMU's standard error.
 fn say(message: &str) {
-    // Nobody is left to tell where standard error is closed.
+    // Where standard error is closed the message is lost.
     let _ = writeln!(std::io::stderr(), "libatoll_plugin: {message}");
 }

@@ -34,7 +34,7 @@ pub enum PrimitiveError {
         expected: String,
     },
     /// A type that a primitive does not take.
-    #[error("{what} does not take {data_type}; cast it to one of: {supported}")]
+    #[error("{what} does not support {data_type}; cast it to one of: {supported}")]
     Type {
         /// The primitive and its argument.
         what: &'static str,

@@ -6,7 +6,7 @@ use atoll_topology::NodeId;
 /// Rows and the node whose memory holds them. Cloning shares the buffers.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// Home of the rows; none where nobody knows, and then any worker reads them.
+    /// Home of the rows; none if unknown, and then any worker reads them.
     pub home: Option<NodeId>,
     /// The rows, read where they lie.
     pub rows: RecordBatch,

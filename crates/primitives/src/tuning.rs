@@ -85,7 +85,7 @@ impl Tuning {
         }
     }
 
-    /// It as facts of the machine as a whole, without a time: whoever keeps them knows it.
+    /// It as facts of the machine as a whole, without a time: it is known to the store.
     pub fn facts(&self) -> Vec<Fact> {
         let figures = [
             (Quantity::BlockRows, self.block_rows),

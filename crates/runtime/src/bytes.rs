@@ -70,7 +70,7 @@ impl ByteMatrix {
         Bytes(self.cells.iter().copied().fold(0, u64::saturating_add) - self.local().0)
     }
 
-    /// Bytes whose reader or home is no node of the machine.
+    /// Bytes whose reader or home is not a node of the machine.
     pub fn unknown(&self) -> Bytes {
         Bytes(self.unknown)
     }

@@ -15,7 +15,7 @@ pub struct Cancelled;
 pub struct CancelToken(CancellationToken);
 
 impl CancelToken {
-    /// A token nobody has cancelled.
+    /// A token that is not cancelled.
     pub fn new() -> Self {
         Self::default()
     }

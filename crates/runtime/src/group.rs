@@ -174,7 +174,7 @@ impl GroupStart<'_> {
 ///
 /// tokio starts workers and blocking threads alike, and which of them takes up a worker's loop is
 /// settled later; only a worker parks. So every thread binds itself when it starts, and the first n
-/// to park, which nobody can give work before [`GroupStart::start`] has heard of them, are the n
+/// to park, which cannot be given work before [`GroupStart::start`] has heard of them, are the n
 /// workers.
 struct ThreadHooks {
     runtime: u64,
@@ -206,7 +206,7 @@ impl ThreadHooks {
         let binding = Binding::achieve(&*self.kernel, cpus);
         self.sit(Some(id), &binding);
         let (node, domain, cpus) = (self.plan.node, self.plan.domain, cpus.clone());
-        // Nobody listens any more when the start has failed at another worker.
+        // The receiver is gone when the start has failed at another worker.
         let _ = self.told.send(Worker { id, node, domain, cpus, thread: thread_number(), binding });
     }
 

@@ -151,7 +151,7 @@ impl Runtime {
     }
 
     /// Node the calling thread runs on: its pool's where its binding was verified, otherwise the
-    /// one of the cpu the kernel says it is on now. None where nobody knows.
+    /// one of the cpu the kernel says it is on now. None if unknown.
     pub fn current_node(&self) -> Option<NodeId> {
         let seat = Seat::here(self.0.number);
         match seat {

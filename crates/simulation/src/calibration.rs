@@ -53,9 +53,9 @@ impl Witnesses {
     ) -> Result<(), String> {
         let node = setup.nodes.iter().position(|node| node.id.0 == u32::from(id));
         let node =
-            node.map(Node).ok_or(format!("a page is on node {id}, which the set-up has not"))?;
+            node.map(Node).ok_or(format!("a page is on node {id}, which is not in the set-up"))?;
         let page = physical / PAGE * PAGE;
-        let place = ram.place(page).ok_or(format!("a page is at {page:#x}, where no RAM is"))?;
+        let place = ram.place(page).ok_or(format!("a page is at {page:#x}, which is not RAM"))?;
         if place.node != node {
             let other = setup.nodes[place.node.0].id;
             return Err(format!("the page at {page:#x} is on node {id}, expected on node {other}"));
@@ -88,7 +88,7 @@ impl Witnesses {
             if size == 0 {
                 continue;
             }
-            let base = self.bases[i].ok_or(format!("no page of node {id} was heard of"))?;
+            let base = self.bases[i].ok_or(format!("no page of node {id} was reported"))?;
             let end = base.checked_add(size).ok_or(format!("node {id} is at {base:#x}"))?;
             ranges.push(Range { base, end, node, start: ram.start(node) });
         }

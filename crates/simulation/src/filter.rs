@@ -3,7 +3,7 @@
 //! A slot holds a virtual line, and only while three things are so: the line is the one used last in
 //! its set of the core's first-level cache, its page is the one used last in its set of the core's
 //! DTLB, and the cell of its page is the one written there. A hit is therefore a hit in both, changes
-//! the order in neither, and needs to be counted only. Whoever ends one of the three clears the slot:
+//! the order in neither, and needs to be counted only. The event that ends one of the three clears the slot:
 //! slots are filled and cleared under the core's lock, and read by the cpu without one.
 //!
 //! The slot of a line is given by the bits that a line has in its page, which are the same in its

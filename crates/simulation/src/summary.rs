@@ -37,7 +37,7 @@ impl Summary {
         self.cpus[cpu] += block.add_to(&mut self.by_node[node.0]);
     }
 
-    /// All counts but for the numbers of tagged pages, which are no counts.
+    /// All counts but for the numbers of tagged pages, which are not counts.
     pub(crate) fn traffic(&self, tagged: &[Vec<u64>]) -> Traffic {
         Traffic {
             instructions: self.single(Single::Instructions),

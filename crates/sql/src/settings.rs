@@ -91,7 +91,12 @@ impl ExtensionOptions for AtollOptions {
                 self.join = match value.to_ascii_lowercase().as_str() {
                     "auto" => JoinMethod::Auto,
                     "merge" => JoinMethod::Merge,
-                    _ => return config_err!("atoll.join is 'auto' or 'merge', not '{value}'"),
+                    _ => {
+                        return config_err!(
+                            "invalid value '{value}' for atoll.join; expected \
+                                             auto or merge"
+                        );
+                    }
                 }
             }
             "aggregate" => {
@@ -101,16 +106,16 @@ impl ExtensionOptions for AtollOptions {
                     Some(method) => method,
                     None => {
                         return config_err!(
-                            "atoll.aggregate is 'auto', 'local', 'ring', 'migrate' or 'off', \
-                             not '{value}'"
+                            "invalid value '{value}' for atoll.aggregate; expected auto, local, \
+                             ring, migrate or off"
                         );
                     }
                 };
             }
             _ => {
                 return config_err!(
-                    "there is no setting atoll.{key}; the settings are atoll.aggregate, atoll.join \
-                     and atoll.placement"
+                    "unknown setting atoll.{key}; expected atoll.aggregate, atoll.join or \
+                     atoll.placement"
                 );
             }
         }

@@ -1,4 +1,4 @@
-//! Tasks that end with whoever waits for them, and whose panics are errors.
+//! Tasks that end with their waiter, and whose panics are errors.
 
 use std::any::Any;
 use std::future::Future;

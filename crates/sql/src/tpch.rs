@@ -96,7 +96,7 @@ fn part(table: &str, scale: f64, part: i32, parts: i32) -> Result<Part> {
             LineItemArrow::new(LineItemGenerator::new(scale, part, parts))
                 .with_batch_size(BATCH_ROWS),
         ),
-        other => return exec_err!("'{other}' is not a TPC-H table"),
+        other => return exec_err!("unknown TPC-H table '{other}'"),
     })
 }
 
@@ -117,7 +117,10 @@ pub fn load<'a>(
 ) -> BoxFuture<'a, Result<()>> {
     Box::pin(async move {
         if !(scale > 0.0 && scale <= 100_000.0) {
-            return exec_err!("a TPC-H scale factor lies above 0 and up to 100000, not {scale}");
+            return exec_err!(
+                "invalid TPC-H scale factor {scale}; expected a number above 0 and \
+                              up to 100000"
+            );
         }
         for table in TABLES {
             done(&load_table(session, table, scale).await?);

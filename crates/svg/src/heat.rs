@@ -48,7 +48,7 @@ fn cell(nodes: usize) -> (Size, f64) {
     }
 }
 
-/// The heat map, or the values counted where nobody could see them.
+/// The heat map, or a summary of the values if it would be too small to read.
 pub fn heat(heat: &Heat<'_>) -> Panel {
     if heat.heads.len() > CELLS_MAX {
         return counted(heat);

@@ -79,7 +79,7 @@ impl Tree {
         self.entries.get(key(name))?.as_deref()
     }
 
-    /// Names of a directory's entries in alphabetical order; none where it is no directory.
+    /// Names of a directory's entries in alphabetical order; none where it is not a directory.
     pub(crate) fn list(&self, name: &str) -> Option<BTreeSet<String>> {
         let directory = key(name);
         let mut children = BTreeSet::new();

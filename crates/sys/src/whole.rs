@@ -147,7 +147,7 @@ impl Drop for WholeFile {
 fn resolve(path: &Path) -> io::Result<Option<PathBuf>> {
     let mut path = path.to_owned();
     for _ in 0..LINKS_MAX {
-        // What is no link, or not there at all, is the place.
+        // A path that is not a link, or does not exist, is the target.
         let Ok(to) = fs::read_link(&path) else { return Ok(Some(path)) };
         if fs::canonicalize(parent(&path))?.starts_with("/proc") {
             return Ok(None);

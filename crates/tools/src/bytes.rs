@@ -9,12 +9,16 @@ pub fn parse(text: &str) -> anyhow::Result<Bytes> {
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
-    let expected =
-        || format!("'{text}' is not an amount of memory; write it as 8GiB, 512MB or bytes");
+    let expected = || {
+        format!(
+            "invalid amount of memory '{text}'; expected a size such as 8GiB or 512MB, or \
+                    bytes"
+        )
+    };
     let number: f64 = number.parse().with_context(expected)?;
     let bytes = number * factor(unit.trim()).with_context(expected)?;
     if !(1.0..u64::MAX as f64).contains(&bytes) {
-        bail!("'{text}' is no amount of memory that a machine has");
+        bail!("amount of memory '{text}' is too large");
     }
     Ok(Bytes(bytes as u64))
 }

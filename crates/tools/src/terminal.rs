@@ -22,7 +22,7 @@ pub fn colors(is_terminal: bool) -> bool {
     is_terminal && !is_set("NO_COLOR") && !is_dumb
 }
 
-/// Writes a line to stderr. Where nobody can read it there is nobody to tell.
+/// Writes a line to stderr. A failure to write is ignored.
 pub fn say(line: impl std::fmt::Display) {
     let _ = writeln!(stderr(), "{line}");
 }

@@ -95,7 +95,7 @@ pub struct Parts {
     pub huge_page_size: Option<Bytes>,
 }
 
-/// Distances when nobody tells: every other node is equally far.
+/// Distances when they are unknown: every other node is equally far.
 pub fn distances_assumed(nodes: usize) -> Vec<Vec<u32>> {
     let row = |from| {
         (0..nodes).map(|to| if from == to { DISTANCE_LOCAL } else { DISTANCE_REMOTE }).collect()

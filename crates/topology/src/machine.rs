@@ -72,7 +72,7 @@ pub struct Machine {
     /// Caches of every level that the cpus see, ordered by level, kind and smallest cpu; empty where
     /// they are unknown. The last-level caches are also the [`domains`](Self::domains)'.
     pub caches: Vec<Cache>,
-    /// Interconnect links between nodes, ordered by id; empty where nobody tells.
+    /// Interconnect links between nodes, ordered by id; empty if unknown.
     pub links: Vec<Link>,
     /// Where the links come from.
     pub links_source: Source,
@@ -167,7 +167,7 @@ pub struct HugePages {
     pub size: Bytes,
     /// Pages in the pool.
     pub total: u64,
-    /// Pages nobody has reserved.
+    /// Pages that are not reserved.
     pub free: u64,
 }
 

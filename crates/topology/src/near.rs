@@ -1,6 +1,6 @@
 //! Which known name a mistyped one probably means.
 
-/// Longest name that is compared; a longer one is no slip of the fingers.
+/// Longest name that is compared; a longer one is not a typing error.
 const LENGTH_MAX: usize = 64;
 
 /// The nearest of the names, if it is near enough to be meant: at most a third of the letters differ, and

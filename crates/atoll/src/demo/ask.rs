@@ -12,7 +12,12 @@ pub(super) async fn rows<T: DeserializeOwned>(
     query: &str,
 ) -> anyhow::Result<Vec<T>> {
     let text = written(session, query, Mode::Ndjson).await?;
-    let parse = |line: &str| serde_json::from_str(line).context("a row is not as expected");
+    let parse = |line: &str| {
+        serde_json::from_str(line).context(
+            "unexpected columns in the result \
+                                                                 of a query of the demo",
+        )
+    };
     text.lines().map(parse).collect()
 }
 

@@ -36,7 +36,7 @@ fn judged(pages: Vec<PageRow>, workers: Vec<WorkerRow>, mut problems: Vec<String
         problems.push(format!("{elsewhere} pages are on another node than wanted"));
     }
     if at_home + elsewhere + free == 0 && problems.is_empty() {
-        problems.push("the kernel knows of no page of the tables".to_owned());
+        problems.push("the kernel reports no pages for the tables".to_owned());
     }
     let unbound = workers.iter().filter(|worker| !worker.bound);
     problems.extend(unbound.map(|worker| format!("worker {}: {}", worker.worker, worker.binding)));

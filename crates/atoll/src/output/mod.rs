@@ -44,11 +44,11 @@ pub(crate) enum Mode {
     Csv,
     /// One JSON array of objects
     Json,
-    /// One JSON object a line
+    /// One JSON object per line
     Ndjson,
     /// A Markdown table
     Markdown,
-    /// One value a line
+    /// One value per line
     Line,
 }
 

@@ -86,7 +86,7 @@ impl Shell {
         if let Some(history) = &history
             && let Err(error) = editor.save_history(history)
         {
-            terminal::say(format_args!("{} is not written: {error}", history.display()));
+            terminal::say(format_args!("cannot write {}: {error}", history.display()));
         }
         done
     }
@@ -143,7 +143,7 @@ fn greet(engine: &Engine) {
     let plural = |n: usize| if n == 1 { "" } else { "s" };
     terminal::say(format_args!(
         "Atoll {}: {nodes} node{}, {workers} worker{}, at most {} of memory. .help lists the \
-         commands, Ctrl-D leaves.",
+         commands, Ctrl-D exits.",
         env!("CARGO_PKG_VERSION"),
         plural(nodes),
         plural(workers),

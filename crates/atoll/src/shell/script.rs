@@ -38,7 +38,8 @@ impl Shell {
         let name = path.display().to_string();
         if self.depth == DEPTH_MAX {
             return Err(Stop::failed(format!(
-                "{name} is not read: {DEPTH_MAX} scripts are being read already; does it read itself?"
+                "cannot read {name}: scripts are nested deeper than {DEPTH_MAX}; does it read \
+                 itself?"
             )));
         }
         let file = File::open(path)
@@ -113,5 +114,5 @@ impl Shell {
 }
 
 fn unreadable(error: &std::io::Error) -> Stop {
-    Stop::failed(format!("the script cannot be read on from here: {error}"))
+    Stop::failed(format!("cannot read the rest of the script: {error}"))
 }

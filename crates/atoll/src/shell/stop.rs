@@ -13,7 +13,7 @@ pub(super) enum Stop {
     Failed(Failure),
     /// Ctrl-C.
     Interrupted,
-    /// `.quit`, or nobody reads the results any more.
+    /// `.quit`, or the reader of the results has gone.
     Left,
 }
 

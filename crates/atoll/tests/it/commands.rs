@@ -31,7 +31,7 @@ fn an_unknown_command_is_told_the_near_name_and_its_line() {
     let error = atoll_with(&["sql"], "SELECT 1;\n.tabels\n").failed(1);
     assert_eq!(
         error.lines().last().unwrap(),
-        "error: stdin:2: there is no command .tabels; did you mean .tables?"
+        "error: stdin:2: unknown command .tabels; did you mean .tables?"
     );
     let error = atoll_with(&["sql"], ".mode cvs").failed(1);
     assert!(error.contains("did you mean csv?"), "{error}");

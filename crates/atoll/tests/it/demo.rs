@@ -1,7 +1,7 @@
 use crate::support::{Ran, atoll};
 
 /// The demo ends well, or says that the kernel let placement not be verified: containers may forbid
-/// it, which is no fault of the demo.
+/// it, which is not the demo's fault.
 #[track_caller]
 fn text(ran: Ran) -> String {
     match ran.code {

@@ -34,7 +34,7 @@ impl Ran {
     }
 }
 
-/// The binary with an empty home and none of the settings of whoever runs the tests.
+/// The binary with an empty home and none of the user's settings.
 pub(crate) fn command(home: &Path) -> Command {
     atoll_testkit::default_signals();
     let mut command = Command::new(env!("CARGO_BIN_EXE_atoll"));

@@ -45,11 +45,11 @@ pub(crate) struct AggregateArgs {
     /// Groups that keys are drawn from
     #[arg(long, value_name = "N", value_delimiter = ',', default_value = "2^10,2^15,2^20,2^24", value_parser = count)]
     groups: Vec<u64>,
-    /// How keys are spread over the groups
+    /// Distribution of the keys over the groups
     #[arg(long, value_name = "HOW", value_delimiter = ',', default_value = "dense", value_enum)]
     keys: Vec<Keys>,
-    /// How Atoll does it: auto, local, naive, ring, migrate, migrate-copy (Li et al. 2013, section 4.3);
-    /// several are compared
+    /// Atoll's aggregation variants: auto, local, naive, ring, migrate, migrate-copy (Li et al. 2013,
+    /// section 4.3)
     #[arg(long, value_name = "HOW", value_delimiter = ',', default_value = "auto")]
     variant: Vec<Variant>,
     /// Also by SQL, from a table in placed memory

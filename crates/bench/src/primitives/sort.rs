@@ -44,7 +44,7 @@ pub(crate) struct SortArgs {
     /// Rows of key and value
     #[arg(long, value_name = "N", value_delimiter = ',', default_value = "2^26", value_parser = count)]
     rows: Vec<u64>,
-    /// How keys are spread, over as many as there are rows
+    /// Distribution of the keys, over as many keys as rows
     #[arg(long, value_name = "HOW", value_delimiter = ',', default_value = "sparse", value_enum)]
     keys: Vec<Keys>,
     #[command(flatten)]

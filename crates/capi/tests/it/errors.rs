@@ -62,7 +62,7 @@ fn a_machine_has_no_more_threads_than_the_kernel_counts() {
     assert_error(done(code), INVALID, "1048576 threads were asked for; give a number from 1 to");
     assert!(context.is_null());
     // SAFETY: null is refused.
-    assert_error(done(unsafe { atoll_open(1, null_mut()) }), INVALID, "context: a null pointer");
+    assert_error(done(unsafe { atoll_open(1, null_mut()) }), INVALID, "context: null pointer");
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn null_is_no_context_and_no_result() {
         assert_error(found(call), INVALID, "open one with atoll_open");
         let mut column = fixed::<i64>(INT64, &[]);
         let code = atoll_result_column(null(), 0, 0, &raw mut column);
-        assert_error(done(code), INVALID, "result: a null pointer");
+        assert_error(done(code), INVALID, "result: null pointer");
     }
 }
 
@@ -95,27 +95,27 @@ fn null_and_misaligned_pointers_are_told_by_name() {
     let good = fixed(INT64, &values);
     let odd = good.values.cast::<u8>().wrapping_add(1).cast::<c_void>();
     let cases = [
-        (Column { values: null(), ..good }, "column 0, values: a null pointer"),
+        (Column { values: null(), ..good }, "column 0, values: null pointer"),
         (Column { length: 2, values: odd, ..good }, "is not a multiple of 8"),
-        (Column { length: usize::MAX / 4, ..good }, "do not fit memory"),
+        (Column { length: usize::MAX / 4, ..good }, "exceed the address space"),
     ];
     for (column, says) in cases {
         assert_error(sum(&context, &[column]), INVALID, says);
     }
     // SAFETY: null is refused.
     let to_null = unsafe { atoll_aggregate_sum_i64(context.0, null(), null(), 0, null_mut()) };
-    assert_error(done(to_null), INVALID, "result: a null pointer");
+    assert_error(done(to_null), INVALID, "result: null pointer");
     // SAFETY: the same.
     let none = found(|to| unsafe { atoll_aggregate(context.0, null(), to) });
-    assert_error(none, INVALID, "aggregation: a null pointer");
+    assert_error(none, INVALID, "aggregation: null pointer");
     let nowhere = Aggregation { keys: null(), ..aggregation(&[], &[0], &[]) };
-    assert_error(aggregate(&context, &nowhere), INVALID, "keys: a null pointer");
+    assert_error(aggregate(&context, &nowhere), INVALID, "keys: null pointer");
     let nowhere =
         Aggregation { functions: null(), function_count: 2, ..aggregation(&[], &[], &[]) };
-    assert_error(aggregate(&context, &nowhere), INVALID, "functions: a null pointer");
+    assert_error(aggregate(&context, &nowhere), INVALID, "functions: null pointer");
     let nowhere = [RowsPart { home: -1, column_count: 1, columns: null() }];
     let nowhere = aggregation(&nowhere, &[0], &[]);
-    assert_error(aggregate(&context, &nowhere), INVALID, "part 0, columns: a null pointer");
+    assert_error(aggregate(&context, &nowhere), INVALID, "part 0, columns: null pointer");
     assert_error(aggregate(&context, &aggregation(&[], &[0], &[])), INVALID, "no parts");
 }
 
@@ -125,11 +125,16 @@ fn types_positions_and_homes_that_are_not_there() {
     let values = [1_i64, 2, 3];
     let good = fixed(INT64, &values);
     for number in [0, 15, u32::MAX] {
-        assert_error(sum(&context, &[Column { data_type: number, ..good }]), TYPE, "is no type");
+        assert_error(
+            sum(&context, &[Column { data_type: number, ..good }]),
+            TYPE,
+            "unknown \
+                                                                                    column type",
+        );
     }
     for precision in [0, 39] {
         let decimal = Column { data_type: DECIMAL128, precision, length: 1, ..good };
-        assert_error(sum(&context, &[decimal]), INVALID, "give a precision from 1 to 38");
+        assert_error(sum(&context, &[decimal]), INVALID, "invalid decimal precision");
     }
     let columns = [good];
     let parts = [part(&columns)];
@@ -137,8 +142,12 @@ fn types_positions_and_homes_that_are_not_there() {
     let query = aggregation(&parts, &key, &none);
     let unknown = [Function { function: 6, column: 0 }];
     let unknown = Aggregation { functions: unknown.as_ptr(), ..query };
-    assert_error(aggregate(&context, &unknown), INVALID, "6 is no function");
-    assert_error(aggregate(&context, &Aggregation { variant: 6, ..query }), INVALID, "no variant");
+    assert_error(aggregate(&context, &unknown), INVALID, "unknown aggregate function 6");
+    assert_error(
+        aggregate(&context, &Aggregation { variant: 6, ..query }),
+        INVALID,
+        "unknown aggregation variant 6",
+    );
     let far = aggregation(&parts, &[1], &none);
     assert_error(aggregate(&context, &far), INVALID, "position of a column: 1 given, below 1");
     let far = [Function { function: 2, column: 7 }];
@@ -147,10 +156,10 @@ fn types_positions_and_homes_that_are_not_there() {
     for home in [-2, 70_000] {
         let away = [RowsPart { home, ..parts[0] }];
         let away = aggregation(&away, &key, &none);
-        assert_error(aggregate(&context, &away), INVALID, "there is no node");
+        assert_error(aggregate(&context, &away), INVALID, "does not exist; expected one of");
     }
     let text = texts("ab", &[0, 1, 2]);
-    assert_error(sum(&context, &[text]), TYPE, "sum does not take Utf8");
+    assert_error(sum(&context, &[text]), TYPE, "sum does not support Utf8");
 }
 
 #[test]
@@ -184,11 +193,7 @@ fn texts_are_checked_before_they_are_read() {
     let column = Column { bytes: 3, ..texts("abc", &[0, 1, 2, 3]) };
     let column = Column { values: broken.as_ptr().cast(), ..column };
     assert_error(sum(&context, &[column]), INVALID, "UTF8");
-    assert_error(
-        sum(&context, &[Column { offsets: null(), ..column }]),
-        INVALID,
-        "offsets: a null",
-    );
+    assert_error(sum(&context, &[Column { offsets: null(), ..column }]), INVALID, "offsets: null");
     assert_error(sum(&context, &[Column { length: usize::MAX, ..column }]), INVALID, "fit memory");
     assert_eq!(column.data_type, UTF8);
 }
@@ -249,25 +254,21 @@ fn sides_that_cannot_be_joined() {
         // SAFETY: what they point to lives, as far as it is there.
         found(|to| unsafe { atoll_join(context.0, left, right, kind, to) })
     };
-    assert_error(join(&good, &good, 8), INVALID, "8 is no kind of join");
+    assert_error(join(&good, &good, 8), INVALID, "unknown join kind 8");
     assert_error(join(&good, &side(&parts, &[1], -1), 0), INVALID, "cast one of them");
     assert_error(join(&good, &side(&parts, &[], -1), 0), INVALID, "as many on both sides");
     assert_error(join(&good, &side(&parts, &[9], -1), 0), INVALID, "position 9");
-    assert_error(
-        join(&good, &side(&parts, &[0], -2), 0),
-        INVALID,
-        "right: payload -2 is no column",
-    );
+    assert_error(join(&good, &side(&parts, &[0], -2), 0), INVALID, "right: invalid payload -2");
     assert_error(join(&good, &side(&parts, &[0], 5), 0), INVALID, "");
     assert_error(join(&side(&parts, &[0], 1), &good, 0), TYPE, "");
     assert_error(join(&side(&[], &[0], -1), &good, 0), INVALID, "left, no parts");
     // SAFETY: null is refused.
     let none = found(|to| unsafe { atoll_join(context.0, null(), &raw const good, 0, to) });
-    assert_error(none, INVALID, "left: a null pointer");
+    assert_error(none, INVALID, "left: null pointer");
     let both = &raw const good;
     // SAFETY: the same.
     let code = unsafe { atoll_join_blocks(context.0, both, both, 0, None, null_mut()) };
-    assert_error(done(code), INVALID, "take: a null pointer");
+    assert_error(done(code), INVALID, "take: null pointer");
 }
 
 unsafe extern "C" fn stop(_: *mut c_void, _: u32, _: *const u64, _: *const u64, _: usize) -> c_int {
@@ -302,7 +303,7 @@ fn a_callback_ends_its_join_and_cannot_call_back_in() {
         let user = context.0.cast();
         // SAFETY: made of slices that live.
         let code = unsafe { atoll_join_blocks(context.0, both, both, 0, Some(take), user) };
-        assert_error(done(code), STOPPED, "ended by the atoll_block_fn");
+        assert_error(done(code), STOPPED, "stopped: the atoll_block_fn");
     }
 }
 
@@ -319,7 +320,7 @@ fn output_buffers_may_overlap_nothing() {
         // SAFETY: ten rows each; that they overlap is refused.
         done(unsafe { atoll_sort_u64(context.0, keys, null(), 10, 0, out, payloads_out) })
     };
-    assert_error(sort(0, 9, 20), INVALID, "keys_out and keys overlap; give buffers of their own");
+    assert_error(sort(0, 9, 20), INVALID, "keys_out and keys overlap; pass separate buffers");
     assert_error(sort(0, 10, 19), INVALID, "keys_out and payloads_out overlap");
     assert_error(sort(5, 20, 0), INVALID, "payloads_out and keys overlap");
     sort(0, 10, 20).unwrap();
@@ -332,8 +333,8 @@ fn output_buffers_may_overlap_nothing() {
     };
     assert_error(partition(6, to_starts, 1), INVALID, "keys_out and payloads overlap");
     assert_error(partition(10, place(31).cast(), 1), INVALID, "payloads_out and starts overlap");
-    assert_error(partition(10, to_starts, 15), INVALID, "give at most 2^14");
-    assert_error(partition(10, null_mut(), 1), INVALID, "starts: a null pointer");
+    assert_error(partition(10, to_starts, 15), INVALID, "at most 2^14");
+    assert_error(partition(10, null_mut(), 1), INVALID, "starts: null pointer");
     partition(10, to_starts, 1).unwrap();
 }
 
@@ -347,9 +348,14 @@ fn sorts_that_are_asked_for_nothing_or_too_much() {
     let sort = |from, flags, out| unsafe {
         done(atoll_sort_u64(context.0, from, null(), 2, flags, out, null_mut()))
     };
-    assert_error(sort(from, 4, out), INVALID, "give a sum of ATOLL_DESCENDING and ATOLL_STABLE");
-    assert_error(sort(from, 0, null_mut()), INVALID, "give one of them");
-    assert_error(sort(null(), 0, out), INVALID, "keys, values: a null pointer");
+    assert_error(
+        sort(from, 4, out),
+        INVALID,
+        "expected a combination of ATOLL_DESCENDING and \
+                                               ATOLL_STABLE",
+    );
+    assert_error(sort(from, 0, null_mut()), INVALID, "pass at least one");
+    assert_error(sort(null(), 0, out), INVALID, "keys, values: null pointer");
 }
 
 #[test]
@@ -364,8 +370,8 @@ fn columns_of_results_are_counted_from_zero() {
         // SAFETY: a result, and room for a column.
         done(unsafe { atoll_result_column(result.0, block, number, &raw mut column) })
     };
-    assert_error(get(9, 0), INVALID, "block 9 of a result that has 1 of them");
-    assert_error(get(0, 2), INVALID, "column 2 of a result that has 2 of them");
+    assert_error(get(9, 0), INVALID, "block 9 is out of range; the result has 1");
+    assert_error(get(0, 2), INVALID, "column 2 is out of range; the result has 2");
     get(0, 1).unwrap();
 }
 

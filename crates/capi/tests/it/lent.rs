@@ -164,7 +164,7 @@ pub(crate) fn texts(bytes: &str, offsets: &[i32]) -> Column {
     }
 }
 
-/// A part of columns whose home nobody knows.
+/// A part of columns with unknown home.
 pub(crate) fn part(columns: &[Column]) -> RowsPart {
     RowsPart { home: -1, column_count: columns.len() as u32, columns: columns.as_ptr() }
 }

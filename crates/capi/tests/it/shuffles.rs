@@ -47,5 +47,12 @@ fn another_number_of_pieces_than_workers_times_workers_is_an_error() {
     // SAFETY: nothing to point to.
     let call = |to| unsafe { atoll_shuffle(context.0, null(), 3, 0, to) };
     let (code, text) = found(call).unwrap_err();
-    assert_eq!((code, text.as_str()), (1, "3 pieces; give 4, one of each of 2 workers for each"));
+    assert_eq!(
+        (code, text.as_str()),
+        (
+            1,
+            "wrong number of pieces 3; expected 4, one from each of \
+                                           the 2 workers to each"
+        )
+    );
 }

@@ -14,7 +14,10 @@ pub(super) fn plan(draft: &mut Draft<'_>) -> Result<(), PlanError> {
             Some(by) => format!("two {}", by.plural()),
             None => "two nodes or two domains".to_owned(),
         };
-        draft.note(format!("experiment 4: caches shared and not shared take {what}; {LAB}"));
+        draft.note(format!(
+            "experiment 4: comparing shared and unshared caches needs {what}; \
+                            {LAB}"
+        ));
         return Ok(());
     }
     if by == By::Domain {

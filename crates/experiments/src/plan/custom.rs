@@ -22,7 +22,7 @@ pub(super) fn plan(draft: &mut Draft<'_>, custom: &Custom) -> Result<(), PlanErr
     let places = draft.places(By::Node);
     let by = draft.options.by.unwrap_or(By::Node).plural();
     if places.len() < 2 && custom.migrations.iter().any(|count| *count > 0) {
-        let message = format!("migration takes two {by}; {LAB}");
+        let message = format!("migration needs two {by}; {LAB}");
         return Err(PlanError::NotHere(message));
     }
     let (groups, threads) = (custom.groups as usize, custom.threads as usize);
@@ -95,7 +95,7 @@ pub(super) fn groups(
     Placed(strategy): Placed,
 ) -> Result<Vec<Group>, PlanError> {
     if places.len() == 0 {
-        let message = "no cpu of this machine may be used; check the cpuset";
+        let message = "this process may use no cpu of this machine; check the cpuset";
         return Err(PlanError::NotHere(message.to_owned()));
     }
     let mut taken = vec![0; places.len()];

@@ -30,7 +30,7 @@ fn rows(draft: &mut Draft<'_>, experiment: u8, threads: usize) -> Result<(), Pla
     let groups = groups(draft, &places, threads)?;
     let can_migrate = places.len() > 1;
     if !can_migrate {
-        draft.note(format!("experiment {experiment}: migration takes two nodes; {LAB}"));
+        draft.note(format!("experiment {experiment}: migration needs two nodes; {LAB}"));
     }
     for size in [SMALL, LARGE] {
         for operation in draft.operations() {

@@ -73,7 +73,7 @@ pub fn plan(machine: &Machine, which: &Which, options: &Options) -> Result<Plan,
     match which {
         Which::Experiments(numbers) => {
             if let Some(number) = numbers.iter().find(|number| !(1..=4).contains(*number)) {
-                let message = format!("there is no experiment {number}; the paper has 1 to 4");
+                let message = format!("unknown experiment {number}; expected 1 to 4");
                 return Err(PlanError::Options(message));
             }
             for number in numbers {
@@ -184,14 +184,12 @@ impl Draft<'_> {
         if self.plan.arms.is_empty() {
             let notes = self.plan.notes;
             return Err(PlanError::NotHere(match notes.is_empty() {
-                true => "nothing to run: no experiment, operation or size was named".to_owned(),
+                true => "nothing to run: no experiment, operation or size was given".to_owned(),
                 false => notes.join("\n"),
             }));
         }
         if self.plan.arms.len() > REGIONS {
-            self.note(format!(
-                "the lab tells {REGIONS} arms apart; those after them are counted under none"
-            ));
+            self.note(format!("the lab tells {REGIONS} arms apart; later ones are not counted"));
         }
         Ok(self.plan)
     }

@@ -15,7 +15,7 @@ pub(super) fn plan(draft: &mut Draft<'_>) -> Result<(), PlanError> {
     });
     let start = start.unwrap_or(0);
     let Some(place) = places.0.get(start) else {
-        let message = "experiment 1: no cpu of this machine may be used; check the cpuset";
+        let message = "experiment 1: this process may use no cpu of this machine; check the cpuset";
         return Err(PlanError::NotHere(message.to_owned()));
     };
     let way = places.way(start, 0);
@@ -23,7 +23,7 @@ pub(super) fn plan(draft: &mut Draft<'_>) -> Result<(), PlanError> {
     let farthest = home(draft, Strategy::Farthest, place.node)?;
     let mut variants = vec![variant("local", local, &way)];
     if farthest == local {
-        draft.note(format!("experiment 1: remote memory takes two nodes with memory; {LAB}"));
+        draft.note(format!("experiment 1: remote memory needs two nodes with memory; {LAB}"));
     } else {
         variants.push(variant("remote", farthest, &way));
     }

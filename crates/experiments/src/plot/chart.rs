@@ -1,4 +1,4 @@
-//! Scales, frames, curves and dots. Values that are no numbers, or beyond all measure, are left out.
+//! Scales, frames, curves and dots. Values that are not numbers, or beyond all measure, are left out.
 
 use atoll_svg::canvas::{Area, Panel, Type};
 use atoll_svg::palette;
@@ -13,7 +13,7 @@ pub(super) const DOT: f64 = 3.6;
 const SURFACE: &str = "#f8f9fb";
 /// Marks that a scale has, about.
 const MARKS: f64 = 4.0;
-/// Values beyond are no measurements, and less apart they are the same.
+/// Values beyond are not measurements, and less apart they are the same.
 const VALUE_MAX: f64 = 1e15;
 const SPAN_MIN: f64 = 1e-6;
 
@@ -105,7 +105,7 @@ impl Chart {
         panel.text((x + w / 2.0, y + h + 31.0), w, SMALL.centred(), below);
     }
 
-    /// Where a pair of values lies; none where one is no number.
+    /// Where a pair of values lies; none where one is not a number.
     pub(super) fn place(&self, (x, y): (f64, f64)) -> Option<(f64, f64)> {
         let (across, up) = (self.x.scale.share(known(x)?), self.y.scale.share(known(y)?));
         let Area { x, y, w, h } = self.area;

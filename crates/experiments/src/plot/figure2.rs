@@ -117,7 +117,8 @@ fn published_time(comparison: &Comparison) -> Option<(f64, f64)> {
 fn length(comparison: &Comparison) -> Option<Panel> {
     let reload = comparison.figures.reload.as_ref()?;
     let text = format!(
-        "The hit rate with migrations hangs on the length of the run, which is a choice: here a thread \
+        "The hit rate with migrations depends on the length of the run, which is a choice: here a \
+         thread \
          makes {:.0} accesses for each line of its array, in the paper {:.0}; in a run as long as that \
          {} migrations would leave {:.1} % of the accesses hits.",
         reload.accesses_per_line,

@@ -136,7 +136,8 @@ fn push_residuals(text: &mut String, comparison: &Comparison) {
 fn push_reload(text: &mut String, reload: &Reload) {
     let _ = writeln!(
         text,
-        "  Hit rates and times with migrations hang on the length of the run, which is a choice and was made\n  \
+        "  Hit rates and times with migrations depend on the length of the run, which is a choice \
+         and was made\n  \
          with the published 78 % in view, so that it proves nothing that our share comes near to it.\n  \
          Here a thread makes {:.0} accesses for each line of its array, in the paper {:.0} (four billion in\n  \
          all): migrations weigh {:.1} times as much here. Each reloads {:.2} of the array; in a run as long as\n  \

@@ -19,7 +19,7 @@ pub(crate) struct GroupRun {
     pub(crate) achieved: Achieved,
 }
 
-/// Runs a group to its end; when it fails, nobody waits for it.
+/// Runs a group to its end; when it fails, the others do not wait for it.
 pub(crate) fn run(
     machine: &Arc<Machine>,
     kernel: &Arc<dyn Kernel>,
@@ -39,7 +39,7 @@ fn run_all(
     part: &Part,
     meetings: Meetings<'_>,
 ) -> Result<GroupRun, ExperimentError> {
-    let none = || ExperimentError::Part(format!("there is no group {}", part.group));
+    let none = || ExperimentError::Part(format!("unknown group {}", part.group));
     let group = part.arm.groups.get(part.group).ok_or_else(none)?;
     let cpu = group.threads.first().and_then(|way| way.at(0));
     let cpu = cpu.ok_or_else(|| ExperimentError::Part("no thread has a cpu".to_owned()))?;

@@ -108,7 +108,7 @@ fn answer(group: usize, child: &mut Child) -> Result<GroupRun, ExperimentError> 
 /// Runs the part that stdin holds as a process of a run, and returns the answer for stdout.
 ///
 /// # Errors
-/// Those of the run; [`ExperimentError::Part`] for what is no part.
+/// Those of the run; [`ExperimentError::Part`] for an unknown part.
 pub fn serve(
     machine: &Arc<Machine>,
     kernel: &Arc<dyn Kernel>,

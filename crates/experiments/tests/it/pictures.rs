@@ -1,4 +1,4 @@
-//! Pictures: well-formed, complete, and without anything that is no number.
+//! Pictures: well-formed, complete, and without values that are not numbers.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use quick_xml::events::Event;
 
 use super::reproduction::{all, counted};
 
-/// The texts of a picture; fails where it is no well-formed XML, or draws what is no number.
+/// The texts of a picture; fails where it is not well-formed XML, or draws what is not a number.
 fn texts(svg: &str) -> Vec<String> {
     let mut reader = quick_xml::Reader::from_str(svg);
     let (mut texts, mut depth) = (vec![String::new()], 0);

@@ -235,7 +235,7 @@ fn numbers_without_meaning_are_refused_with_what_is_wrong() {
     };
     let all = || experiments(&[1]);
     let default = Options::default;
-    assert!(refused(experiments(&[5]), default()).contains("no experiment 5"));
+    assert!(refused(experiments(&[5]), default()).contains("unknown experiment 5"));
     for options in [
         Options { scale: 0, ..default() },
         Options { repetitions: 0, ..default() },

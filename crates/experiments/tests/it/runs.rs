@@ -94,7 +94,7 @@ fn memory_that_cannot_be_had_ends_the_run_of_all_groups_with_the_reason() {
     let plan = plan(&machine, &Which::Custom(custom()), &small()).unwrap();
     let outcomes = ran(&machine, kernel, &plan, &small());
     let failure = outcomes[0].failure.as_ref().unwrap();
-    assert!(failure.starts_with("no memory for an array"), "{failure}");
+    assert!(failure.starts_with("cannot allocate an array"), "{failure}");
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn a_part_that_is_none_is_an_error() {
     let shared = SharedWords::create(1).unwrap();
     for text in ["", "{}", "[1", "null"] {
         let error = serve(&machine, &kernel, shared.descriptor(), text).unwrap_err();
-        assert!(error.to_string().contains("cannot be run"), "{error}");
+        assert!(error.to_string().contains("invalid part of a run"), "{error}");
     }
     let plan = plan(&machine, &Which::Custom(Custom { migrations: vec![0], ..custom() }), &small());
     let part = serde_json::json!({
@@ -187,7 +187,7 @@ fn a_part_that_is_none_is_an_error() {
     assert!(serve(&machine, &kernel, shared.descriptor(), &part.to_string()).is_err());
     let shared = SharedWords::create(1024).unwrap();
     let error = serve(&machine, &kernel, shared.descriptor(), &part.to_string()).unwrap_err();
-    assert!(error.to_string().contains("no group 99"), "{error}");
+    assert!(error.to_string().contains("unknown group 99"), "{error}");
 }
 
 #[test]

@@ -243,7 +243,7 @@ impl Facts<'_> {
         Ok(())
     }
 
-    /// Refuses a subject that the machine has not. What is hidden from the process may be known.
+    /// Refuses a subject that the machine does not have. What is hidden from the process may be known.
     fn known(&self, item: &Item<'_>, subject: Subject) -> Result<(), FormatError> {
         self.machine
             .has_or_hides(subject)

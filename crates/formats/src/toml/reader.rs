@@ -13,7 +13,7 @@ use atoll_topology::{Bytes, IdSet, Source, nearest_name};
 /// Largest size, of memory or of a cache, and largest count: beyond any machine, and far from where
 /// sums overflow.
 const NUMBER_MAX: u64 = 1 << 60;
-/// Longest text; nobody's model name or origin is longer, and texts are copied.
+/// Longest text; model names and origins are shorter, and texts are copied.
 const TEXT_MAX: usize = 1024;
 
 /// The file's name and text, from which every error takes its line.
@@ -129,7 +129,7 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// A text of any length, which nobody keeps.
+    /// A text of any length, which is not kept.
     pub(super) fn prose(self) -> Result<&'a str, FormatError> {
         match self.value.get_ref() {
             DeValue::String(text) => Ok(text),

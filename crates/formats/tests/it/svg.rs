@@ -7,7 +7,7 @@ use atoll_topology::{
 use proptest::prelude::*;
 use quick_xml::events::Event;
 
-/// The texts of a picture; fails where it is no well-formed XML.
+/// The texts of a picture; fails where it is not well-formed XML.
 fn texts(svg: &str) -> Vec<String> {
     let mut reader = quick_xml::Reader::from_str(svg);
     let (mut texts, mut depth) = (vec![String::new()], 0);

@@ -41,7 +41,7 @@ impl Port {
 
     /// Ends a wait for a QEMU that never connected: connects in its place and hangs up.
     pub(super) fn wake(&self) {
-        // Refused only where nobody waits.
+        // Refused only if the receiver is gone.
         let _ = UnixStream::connect(&self.path);
     }
 

@@ -1,4 +1,4 @@
-//! Modelled caches out of declared ones; what nobody declares is assumed, and said.
+//! Modelled caches out of declared ones; undeclared ones are assumed, which is reported.
 
 use atoll_simulation::{CacheShape, TlbShape};
 use atoll_topology::{Bytes, Cache, CacheKind, Core, CpuSet, Domain, Machine};
@@ -58,7 +58,7 @@ impl From<&Cache> for Known {
     }
 }
 
-/// Sets and ways; a size that nobody tells is assumed before it is divided.
+/// Sets and ways; an unknown size is assumed before it is divided.
 fn shape(
     known: Option<Known>,
     assumed: Bytes,
@@ -72,7 +72,7 @@ fn shape(
         notes.push(format!("the size of the {name} is not declared; {assumed} assumed"));
         Bytes(assumed.0 / u64::from(divisor))
     });
-    // 0 says fully associative, which for a cache of this size stands for a hash nobody publishes.
+    // 0 says fully associative, which for a cache of this size stands for an unpublished hash.
     let ways = known.and_then(|known| known.ways).filter(|&ways| ways > 0).unwrap_or(ways);
     let sets = (size.0 / line / u64::from(ways)).clamp(1, u32::MAX.into());
     CacheShape { sets: sets as u32, ways }

@@ -10,12 +10,12 @@ use atoll_topology::{
 
 use super::{DescribeError, MIB, Shape};
 
-/// Most cpus of a guest whose size nobody asked for: two of them share a core of a laptop's eight, and
+/// Most cpus of a guest whose size was not requested: two of them share a core of a laptop's eight, and
 /// the kernel still boots in seconds on two.
 const CPUS_MAX: u32 = 16;
 /// Most nodes of QEMU (`MAX_NODES`).
 const NODES_MAX: u64 = 128;
-/// Memory of all nodes where nobody asked for some: the kernel sets up pages of more in seconds.
+/// Memory of all nodes by default: the kernel sets up pages of more in seconds.
 const MEMORY: u64 = 4096 * MIB;
 const NODE_MEMORY: std::ops::RangeInclusive<u64> = 128 * MIB..=512 * MIB;
 /// Nodes begin at multiples of this.
@@ -106,7 +106,7 @@ fn kept_cpus<'a>(machine: &'a Machine, shape: &Shape) -> Vec<&'a Cpu> {
     kept
 }
 
-/// Cpus of a node where nobody asked: as many as leave [`CPUS_MAX`] in all, at least one.
+/// Cpus of a node by default: as many as leave [`CPUS_MAX`] in all, at least one.
 fn quota(machine: &Machine, threads_max: usize) -> u32 {
     let usable = |node: &Node| -> u32 {
         let cores = cores_of(machine, node);
@@ -207,7 +207,7 @@ impl Numbers {
         moved.sort();
         let words: Vec<String> = moved.iter().map(|(old, new)| format!("{old} is {new}")).collect();
         if !words.is_empty() {
-            notes.push(format!("the kernel numbers nodes anew: {}", words.join(", ")));
+            notes.push(format!("the kernel renumbers the nodes: {}", words.join(", ")));
         }
     }
 

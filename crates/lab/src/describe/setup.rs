@@ -27,7 +27,7 @@ pub(super) fn setup(guest: &Guest, counting: Counting, report: PathBuf) -> Setup
     }
 }
 
-/// The seat of every vCPU. A hole never runs: it gets a core of its own that nobody else has.
+/// The seat of every vCPU. A hole never runs: it gets a core of its own that no other vCPU has.
 fn seats(guest: &Guest) -> Vec<Seat> {
     let machine = &guest.knowledge.machine;
     let mut next = machine.cores.len() as u32;

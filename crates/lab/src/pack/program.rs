@@ -44,10 +44,10 @@ pub(super) fn pack(program: &Path, directory: &Path, tree: &mut Tree) -> Result<
         reason: reason.to_owned(),
     };
     if !program.is_file() {
-        return Err(cannot("it is no file"));
+        return Err(cannot("not a regular file"));
     }
     if !is_runnable(program) {
-        return Err(cannot("it may not be executed (chmod +x)"));
+        return Err(cannot("not executable (chmod +x)"));
     }
     let mut next = program.to_owned();
     for _ in 0..SCRIPTS_MAX {
@@ -56,14 +56,17 @@ pub(super) fn pack(program: &Path, directory: &Path, tree: &mut Tree) -> Result<
         let Some((interpreter, argument)) = interpreter(&line) else { return Ok(()) };
         next = directory.join(&interpreter);
         if !next.is_file() {
-            return Err(cannot(&format!("its interpreter {} is not here", interpreter.display())));
+            return Err(cannot(&format!(
+                "its interpreter {} was not found",
+                interpreter.display()
+            )));
         }
         if let Some(name) = argument.filter(|_| interpreter.ends_with("env")) {
             tree.add_with_libraries(&next)?;
             next = find(&name, directory)?;
         }
     }
-    Err(cannot("scripts that run scripts go too deep"))
+    Err(cannot("interpreters that are scripts are nested too deeply"))
 }
 
 fn first_line(path: &Path) -> Option<Vec<u8>> {

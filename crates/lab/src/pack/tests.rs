@@ -163,7 +163,7 @@ fn a_directory_is_packed_whole_and_links_that_lead_nowhere_are_told() {
     tree.add_all(&base.join("data")).unwrap();
     assert!(tree.contains(&base.join("data/a/b").join(&odd)));
     assert_eq!(tree.notes.len(), 1, "{:?}", tree.notes);
-    assert!(tree.notes[0].contains("dead leads nowhere"));
+    assert!(tree.notes[0].contains("dead: dangling symbolic link"));
 }
 
 #[test]

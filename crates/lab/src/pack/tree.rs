@@ -109,7 +109,8 @@ impl Tree {
                 } else if kind.is_file() {
                     self.add_with_libraries(&inner.path())?;
                 } else {
-                    self.notes.push(format!("{} is left out: no file", inner.path().display()));
+                    self.notes
+                        .push(format!("{}: not a regular file, left out", inner.path().display()));
                 }
             }
         }
@@ -124,7 +125,7 @@ impl Tree {
                     self.notes.push(error.to_string());
                 }
             }
-            _ => self.notes.push(format!("{} leads nowhere and is left out", path.display())),
+            _ => self.notes.push(format!("{}: dangling symbolic link, left out", path.display())),
         }
     }
 
@@ -190,7 +191,7 @@ impl Tree {
         if self.entries.len() > ENTRIES_MAX {
             return Err(LabError::Unusable {
                 what: format!("more than {ENTRIES_MAX} files"),
-                reason: "are too many to pack; leave some of --with out".to_owned(),
+                reason: "are too many to pack; leave out some of --with".to_owned(),
             });
         }
         Ok(())

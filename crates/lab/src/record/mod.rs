@@ -84,8 +84,11 @@ pub enum RecordError {
         /// What the system says.
         source: io::Error,
     },
-    /// The file is no record.
-    #[error("{file} is no record of a run: {what}; give one that `atoll lab run --report` wrote")]
+    /// The file is not a record.
+    #[error(
+        "{file} is not a record of a run: {what}; give one that `atoll lab run --report` \
+             wrote"
+    )]
     Malformed {
         /// The file.
         file: String,

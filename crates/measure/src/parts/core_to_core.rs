@@ -107,7 +107,7 @@ pub(crate) fn facts(times: &Times) -> Vec<Fact> {
 #[derive(Debug, Default)]
 struct Ball {
     turn: CachePadded<AtomicU32>,
-    /// Set by whoever ends first: the other ends too.
+    /// Set by the thread that ends first: the other ends too.
     over: CachePadded<AtomicBool>,
 }
 

@@ -14,7 +14,7 @@ use crate::support::{World, brief, noted, of};
 fn paths(facts: &[&Fact]) -> BTreeSet<(NodeId, NodeId)> {
     let path = |fact: &&Fact| match fact.subject {
         Subject::Path { from, to } => (from, to),
-        other => panic!("{other} is no path"),
+        other => panic!("{other} is not a path"),
     };
     facts.iter().map(path).collect()
 }

@@ -47,13 +47,13 @@ pub enum SimulationError {
         node: NodeId,
     },
     /// A number of bytes that is none.
-    #[error("{bytes} is no number of bytes")]
+    #[error("invalid number of bytes {bytes}")]
     Bytes {
         /// The number.
         bytes: f64,
     },
     /// A measurement that no machine makes.
-    #[error("{what} was measured to be {value} GB/s; {expected}")]
+    #[error("{what} was measured as {value} GB/s; expected {expected}")]
     Observed {
         /// Of what.
         what: &'static str,
@@ -72,10 +72,10 @@ pub enum SimulationError {
 /// with the least squared relative deviations of the two measurements of all nodes at once, simulated
 /// on this machine.
 pub fn calibrate(knowledge: &Knowledge, seen: &Observed) -> Result<Protocol, SimulationError> {
-    check("a link's raw bandwidth", seen.link_raw, seen.link, "it is more than that of its data")?;
-    check("a link's bandwidth", seen.link, seen.link_shared, "it is more than that of a flow")?;
-    check("remote bandwidth", seen.all_remote, 0.0, "it is more than nothing")?;
-    check("local bandwidth", seen.all_local, 0.0, "it is more than nothing")?;
+    check("a link's raw bandwidth", seen.link_raw, seen.link, "more than that of its data")?;
+    check("a link's bandwidth", seen.link, seen.link_shared, "more than that of a flow")?;
+    check("remote bandwidth", seen.all_remote, 0.0, "more than 0")?;
+    check("local bandwidth", seen.all_local, 0.0, "more than 0")?;
     let header = LINE * (seen.link_raw / seen.link - 1.0);
     let meeting = (2.0 * seen.link_shared / seen.link).min(1.0);
     let with = |snoop| Protocol { header, snoop, meeting };

@@ -14,7 +14,7 @@ pub struct Protocol {
     /// Sent along with each line of data.
     pub header: f64,
     /// Of a snoop, and of its reply: sent by the reader to each other node, and by each of these to
-    /// the home. Zero where nobody is asked, as under a directory.
+    /// the home. Zero where no node is asked, as under a directory.
     pub snoop: f64,
     /// Share of its bandwidth that a controller or link keeps for each further node whose data meets
     /// there: 1 where nothing is lost.
@@ -80,7 +80,7 @@ pub(super) struct Usage {
     pub(super) at: usize,
     /// Bytes in all, by which flows are compared.
     pub(super) bytes: f64,
-    /// Least time, when nobody else is there, ns.
+    /// Least time, when the resource is idle, ns.
     pub(super) least: f64,
 }
 

@@ -12,7 +12,7 @@
 //! several nodes meet) is fitted by [`calibrate`] to what was measured of single flows and of all
 //! nodes at once; no figure of what is then predicted goes into it.
 //!
-//! It knows nothing of shuffles: whoever has a schedule makes work of it.
+//! It knows nothing of shuffles: the owner of a schedule turns it into work.
 
 mod calibrate;
 mod interconnect;

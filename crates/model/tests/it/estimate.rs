@@ -129,7 +129,7 @@ fn counts_of_another_machine_are_refused() {
     let refused = |flows| Estimate::of(&costs, &flows).unwrap_err();
     let links = refused(nothing(4, 5));
     assert_eq!(links, FlowsError { what: "links", found: 5, expected: 6 });
-    assert!(links.to_string().contains("of one run"), "{links}");
+    assert!(links.to_string().contains("of the same run"), "{links}");
     assert_eq!(refused(nothing(5, 6)).what, "nodes");
     let mut uneven = nothing(4, 6);
     uneven.nodes[3].dirty.pop();

@@ -49,7 +49,7 @@ fn threads_share_a_controller_and_a_link_is_no_wider_than_it_is() {
     let machine = Interconnect::of(&nehalem(), PLAIN).unwrap();
     assert_near(bandwidth(&machine, &[(12, read(0, 0, 1e6))]), 24.7, 1e-9);
     assert_near(bandwidth(&machine, &[(12, read(0, 1, 1e6))]), 10.9, 1e-9);
-    // Two links into node 0 and its own controller at once: nobody is in anybody's way.
+    // Two links into node 0 and its own controller at once: they do not slow each other down.
     let three = [(12, read(0, 0, 1e9)), (12, read(0, 1, 1e9)), (12, read(0, 2, 1e9))];
     let alone = 24.7_f64.min(8.0 * 64.0 * 10.0 / 150.0);
     assert!(bandwidth(&machine, &three) <= alone + 2.0 * 10.9);

@@ -23,7 +23,7 @@ pub enum FallbackReason {
     PolicyRefused,
     /// `mbind` failed; the calling thread touched the pages first.
     PolicyFailed,
-    /// Pages could not be touched ahead; whoever touches them first decides where no policy does.
+    /// Pages could not be touched ahead; without a policy the first thread that touches them decides.
     NotPopulated,
     /// The kernel put pages on another node than asked.
     Elsewhere,

@@ -109,8 +109,8 @@ impl Inner {
         Placed { memory: block.memory, block: PoolBlock { node, slot, class, pages }, home }
     }
 
-    /// Whether the node has room for one more block, after giving back what the pool keeps unused
-    /// when it has not.
+    /// Whether the node has room for one more block, if necessary after giving back what the
+    /// pool keeps unused.
     fn admits(&self, pool: &Pool, class: Class) -> Result<bool, PlacementError> {
         let asked = class.block_len as u64;
         if pool.use_allowance(asked) {

@@ -73,7 +73,7 @@ fn invalid_policy(mode: PolicyMode, nodes: &NodeSet, allowed: Option<NodeSet>) -
             KernelError::Refused { call, reason }
         }
         (PolicyMode::WeightedInterleave, _) => {
-            let reason = "EINVAL: weighted interleave came with Linux 6.9".to_owned();
+            let reason = "EINVAL: weighted interleave requires Linux 6.9".to_owned();
             KernelError::Unsupported { call, reason }
         }
         _ => failed(call, format!("EINVAL: mode {mode:?} over nodes '{nodes}' is not valid here")),

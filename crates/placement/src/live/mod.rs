@@ -85,7 +85,7 @@ impl Kernel for LiveKernel {
 
     unsafe fn unmap(&self, mapping: Mapping) {
         // SAFETY: the caller vouches for the mapping. The call fails only when splitting a mapping
-        // exceeds vm.max_map_count; the memory then stays mapped, which harms nobody.
+        // exceeds vm.max_map_count; the memory then stays mapped, which is harmless.
         let _ = unsafe { sys::munmap(mapping.start(), mapping.len()) };
     }
 

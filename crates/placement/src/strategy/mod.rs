@@ -60,7 +60,7 @@ pub enum Strategy {
     /// --weighted-interleave`).
     WeightedInterleave,
     /// Threads of each part on its node, one copy of the data on every node with memory: for small
-    /// tables that everybody reads.
+    /// tables that all nodes read.
     Replicate,
 }
 
@@ -79,7 +79,7 @@ pub enum ChunkHome {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StrategyError {
     /// A node that the machine does not have.
-    #[error("there is no node {node}; nodes of this machine: {known}")]
+    #[error("node {node} does not exist; nodes of this machine: {known}")]
     UnknownNode {
         /// The node asked for.
         node: NodeId,

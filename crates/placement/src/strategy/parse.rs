@@ -26,7 +26,7 @@ const FORMS: [&str; 11] = [
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StrategyParseError {
     /// No strategy has this name.
-    #[error("'{text}' is not a placement strategy{}; expected one of {}",
+    #[error("unknown placement strategy '{text}'{}; expected one of {}",
         near.map(|near| format!("; did you mean '{near}'?")).unwrap_or_default(), FORMS.join(", "))]
     UnknownName {
         /// The text as given.
@@ -35,7 +35,7 @@ pub enum StrategyParseError {
         near: Option<&'static str>,
     },
     /// The name is known, its number is missing, superfluous or out of range.
-    #[error("'{text}' is not a placement strategy: {reason}; expected {form}")]
+    #[error("invalid placement strategy '{text}': {reason}; expected {form}")]
     BadNumber {
         /// The text as given.
         text: String,

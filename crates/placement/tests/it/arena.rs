@@ -241,7 +241,7 @@ fn an_exceeded_budget_is_an_error_before_anything_is_mapped() {
 fn a_node_that_is_not_there_is_an_error_that_lists_those_that_are() {
     let world = World::new(machines::eight_uneven_nodes());
     let error = world.arena.allocate(Some(NodeId(3)), 1).unwrap_err();
-    assert!(error.to_string().contains("no node 3"), "{error}");
+    assert!(error.to_string().contains("node 3, which does not exist"), "{error}");
     assert!(error.to_string().contains("0-2,4-8"), "{error}");
 }
 

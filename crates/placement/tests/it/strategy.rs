@@ -80,7 +80,7 @@ fn farthest_homes_of_equal_distance_do_not_pile_up_on_one_node() {
 }
 
 #[test]
-fn chunks_over_several_nodes_are_dealt_out_in_turn_whoever_loads_them() {
+fn chunks_over_several_nodes_are_dealt_out_in_turn_regardless_of_the_loader() {
     let uneven = machines::eight_uneven_nodes();
     for worker in [0, 6] {
         for strategy in ["interleave", "spread"] {
@@ -196,7 +196,7 @@ fn a_node_that_is_not_there_is_an_error_that_lists_those_that_are() {
         assert_eq!(strategy.home_of(&machine, node), Err(expected), "{strategy}");
     }
     let error = Strategy::Preferred(NodeId(9)).chunk_home(&machine, NodeId(0), 0).unwrap_err();
-    assert!(error.to_string().contains("there is no node 9; nodes of this machine: 0-2,4-8"));
+    assert!(error.to_string().contains("node 9 does not exist; nodes of this machine: 0-2,4-8"));
 }
 
 #[test]

@@ -21,7 +21,7 @@ const PARTITIONED_ROWS_MIN: usize = 1 << 16;
 const SIMULATED_ROWS_MIN: usize = 1 << 20;
 /// Most workers that are simulated: a choice takes milliseconds.
 const SIMULATED_WORKERS_MAX: usize = 256;
-/// Size of a node's last-level caches where nobody knows it.
+/// Size of a node's last-level caches where it is unknown.
 const CACHE_ASSUMED: Bytes = Bytes(32 << 20);
 /// A key of which so many rows are is its worker's alone when workers migrate.
 const HOT_SHARE_MAX: f64 = 0.5;
@@ -56,7 +56,7 @@ pub struct Place<'a> {
     pub knowledge: &'a Knowledge,
     /// Node of each worker.
     pub workers: Vec<NodeId>,
-    /// Its coherence: [`DIRECTORY`] where nobody knows.
+    /// Its coherence: [`DIRECTORY`] where unknown.
     pub protocol: Protocol,
 }
 

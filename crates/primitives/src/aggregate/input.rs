@@ -94,7 +94,7 @@ impl Input {
         Ok(Self { parts, queues, rows, row_bytes: used.map(width).sum() })
     }
 
-    /// The next rows for a worker on this node: its node's own first, then those whose home nobody
+    /// The next rows for a worker on this node: its node's own first, then those whose home is not
     /// knows, then any.
     pub(super) fn take(&self, node: NodeId) -> Option<Morsel> {
         let own = [Some(node), None].into_iter();

@@ -37,7 +37,7 @@
 //! let years = Int64Array::from(vec![2012, 2013, 2012]);
 //! let sales = Int64Array::from(vec![Some(5), None, Some(7)]);
 //! let rows = RecordBatch::try_new(schema.clone(), vec![Arc::new(years), Arc::new(sales)])?;
-//! // Of the rows that lie on each node one part or more; here nobody knows where they lie.
+//! // Of the rows that lie on each node one part or more; here their homes are unknown.
 //! let parts = [Part::new(None, rows)];
 //!
 //! let sum = Aggregate { function: Function::Sum, column: 1 };

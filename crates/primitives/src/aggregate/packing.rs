@@ -58,7 +58,7 @@ struct Field {
     text: u32,
 }
 
-/// Least and largest value that a nullable 64-bit column is taken to have where nobody tells: null
+/// Least and largest value that a nullable 64-bit column is taken to have where it is unknown: null
 /// needs a code too. Other values are outside.
 const LIKELY: Range = Range { min: -(1 << 62), max: (1 << 62) - 1 };
 
@@ -87,7 +87,7 @@ impl Packing {
     }
 
     /// Packs columns of rows that are still to come, any of which may be null and outside of what is
-    /// known: strings are taken to be short, and where nobody tells a range, numbers to be in a
+    /// known: strings are taken to be short, and where the range is unknown, numbers to be in a
     /// likely one. None where even such columns do not fit 64 bits.
     pub(super) fn expecting(columns: &[(DataType, bool, Option<Range>)]) -> Option<Self> {
         let is_text = |data_type: &DataType| *data_type == DataType::Utf8View;

@@ -3,7 +3,7 @@
 //!
 //! A piece's table stays in the second-level cache while the piece is read, so an output turns to all
 //! inputs for each piece. Pieces are taken from one list by all outputs, the largest first, so that they
-//! end together; a piece that is far too large is read in parts, and whoever is last joins them.
+//! end together; a piece that is far too large is read in parts, and the last reader joins them.
 
 use atoll_topology::NodeId;
 

@@ -50,7 +50,7 @@ impl FromStr for Variant {
     fn from_str(name: &str) -> Result<Self, String> {
         Self::ALL.into_iter().find(|variant| variant.name() == name).ok_or_else(|| {
             let names = Self::ALL.map(Self::name).join(", ");
-            format!("'{name}' is no way to aggregate; it is one of: {names}")
+            format!("unknown aggregation variant '{name}'; expected one of {names}")
         })
     }
 }

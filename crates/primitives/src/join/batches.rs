@@ -18,7 +18,7 @@ const BATCH_ROWS: usize = 8192;
 /// the general allocator.
 ///
 /// # Errors
-/// As [`hash_join`]; [`PrimitiveError::Shape`] for a side without parts, whose columns nobody knows.
+/// As [`hash_join`]; [`PrimitiveError::Shape`] for a side without parts, whose columns are unknown.
 ///
 /// ```
 /// # use std::sync::Arc;

@@ -178,7 +178,7 @@ fn over(data: &ArrayData, memory: &Arc<NodeBuffer>, start: &mut usize) -> ArrayD
 fn buffer(memory: &Arc<NodeBuffer>, offset: usize, len: usize) -> Buffer {
     let bytes = &memory.as_slice()[offset..offset + len];
     // SAFETY: the range lies within the memory, which the buffer keeps alive through the clone of
-    // its Arc, and which nobody writes again: `copied` gave up the only mutable reference.
+    // its Arc, and which is not written again: `copied` gave up the only mutable reference.
     unsafe {
         Buffer::from_custom_allocation(NonNull::from(bytes).cast(), len, Arc::clone(memory) as _)
     }

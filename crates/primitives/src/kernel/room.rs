@@ -160,7 +160,7 @@ impl<T: Plain> Room<T> {
                 let memory = Arc::new(memory);
                 let start = NonNull::from(memory.as_slice()).cast::<u8>();
                 // SAFETY: the first `bytes` of the memory are initialised, the buffer keeps the memory
-                // alive through its Arc, and nobody can write to it any more.
+                // alive through its Arc, and it can no longer be written.
                 unsafe { Buffer::from_custom_allocation(start, bytes, memory) }
             }
         }

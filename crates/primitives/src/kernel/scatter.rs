@@ -2,7 +2,7 @@
 //! whole cache lines of them go out as streaming stores (Balkesen, Teubner, Alonso, Özsu: "Main-memory
 //! hash joins on multi-core CPUs", ICDE 2013, section 5; Polychroniou and Ross, SIGMOD 2014).
 //!
-//! Rows go to chains of blocks, so that nobody counts them beforehand.
+//! Rows go to chains of blocks, so that they need not be counted beforehand.
 
 use std::ptr;
 
@@ -14,7 +14,7 @@ use crate::partition::{Block, FanOut, Pieces};
 
 /// Size of the last and largest blocks of a chain, bytes; a chain's blocks double up to it.
 const BLOCK_BYTES_MAX: usize = 16 << 10;
-/// Size of a slab from which blocks are cut, bytes, where nobody tells how many rows will come. Slabs
+/// Size of a slab from which blocks are cut, bytes, where the number of rows is unknown. Slabs
 /// double.
 const SLAB_BYTES_MIN: usize = 64 << 10;
 /// Largest slab, bytes.
@@ -48,7 +48,7 @@ struct Head {
     end: *mut u64,
 }
 
-// SAFETY: the pointers go to slabs that the same scatter owns; nobody else has them.
+// SAFETY: the pointers go to slabs that the same scatter owns exclusively.
 unsafe impl<const W: usize> Send for Scatter<W> {}
 
 /// Memory for blocks, on one node.

@@ -38,7 +38,7 @@ pub(super) unsafe fn copy(from: *const u64, to: *mut u64, words: usize, is_used:
     unsafe { std::ptr::copy_nonoverlapping(from, to, words) };
 }
 
-/// Makes streaming stores visible to whoever is told of them afterwards.
+/// Makes streaming stores visible to threads that are told of them afterwards.
 #[inline]
 pub(super) fn fence() {
     #[cfg(target_feature = "sse2")]

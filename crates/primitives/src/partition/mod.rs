@@ -2,7 +2,7 @@
 //! itself.
 //!
 //! One worker partitions with a [`Partitioner`]; [`partition`] runs one on each worker over columns
-//! that lie where they lie. Rows keep their order inside a piece. Nobody counts the rows of a piece
+//! that lie where they lie. Rows keep their order inside a piece. The rows of a piece are not counted
 //! beforehand: pieces are chains of blocks.
 
 mod fan_out;

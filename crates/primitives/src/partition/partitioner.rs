@@ -35,7 +35,7 @@ pub struct Partitioner<const W: usize>(Scatter<W>, FanOut);
 
 impl<const W: usize> Partitioner<W> {
     /// A partitioner whose pieces lie on a node; without one, where the calling thread's memory comes
-    /// from. `rows` is how many rows are expected, 0 where nobody knows.
+    /// from. `rows` is how many rows are expected, 0 if unknown.
     ///
     /// # Errors
     /// [`PrimitiveError::Memory`].

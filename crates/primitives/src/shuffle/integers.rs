@@ -77,7 +77,7 @@ impl Integers {
         Bytes(self.counts.iter().map(|count| 8 * *count as u64).sum())
     }
 
-    /// Home of what a worker holds, as found; none where nobody knows.
+    /// Home of what a worker holds, as found; none if unknown.
     pub fn home(&self, source: WorkerId) -> Option<NodeId> {
         self.held[source.index()].home()
     }

@@ -18,7 +18,7 @@ pub struct Shuffled<S> {
 pub struct ShuffleReport {
     /// From its start to the end of its last visit.
     pub time: Duration,
-    /// One report for each step; a single one for all where nobody waits (loose).
+    /// One report for each step; a single one for all without waiting (loose).
     pub steps: Vec<StepReport>,
     /// In a loose migration the arrivals of a thread at a place where another one still was.
     pub convoys: u64,

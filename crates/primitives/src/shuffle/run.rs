@@ -37,7 +37,7 @@ impl Schedule {
     /// [`TaskContext::count_read`]; it runs on the node of [`Visit::place`].
     ///
     /// Each worker's visits come one after another, in the order of the steps. Tight: a step starts
-    /// when the one before has ended. Loose: nobody waits. When threads move, it is the state that
+    /// when the one before has ended. Loose: no waiting. When threads move, it is the state that
     /// goes from place to place.
     ///
     /// # Errors

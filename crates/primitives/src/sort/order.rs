@@ -103,7 +103,7 @@ impl OrderedColumn {
             Self::Signed64(column) => {
                 words.extend(column[rows].iter().map(|value| integer_word(*value)));
             }
-            // Precision 18 fits 64 bits; what does not is no value of that type.
+            // Precision 18 fits 64 bits; what does not is not a value of that type.
             Self::Signed128(column) => {
                 words.extend(column[rows].iter().map(|value| integer_word(*value as i64)));
             }

@@ -9,9 +9,7 @@ use atoll_sys::{CallError, RootError};
 #[non_exhaustive]
 pub enum InspectError {
     /// No such process, or no longer.
-    #[error(
-        "no process {pid}: it has ended, or was never there (numbers differ between containers)"
-    )]
+    #[error("process {pid} does not exist: it has ended, or the number is from another container")]
     NoProcess {
         /// Its number.
         pid: u32,
@@ -26,13 +24,13 @@ pub enum InspectError {
         name: String,
     },
     /// A control group without processes.
-    #[error("control group {path} has no process in it or below it that is visible here")]
+    #[error("no visible process in control group {path} or below it")]
     EmptyGroup {
         /// Its directory.
         path: String,
     },
     /// No such control group.
-    #[error("no control group {path}: looked for a cgroup.procs in {looked}")]
+    #[error("control group {path} was not found: no cgroup.procs in {looked}")]
     NoGroup {
         /// As named.
         path: String,

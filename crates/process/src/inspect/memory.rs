@@ -268,7 +268,7 @@ pub(super) fn end_or(unread: Unread, root: &Root, pid: u32) -> InspectError {
     }
 }
 
-/// The sums that everybody may read. With one node in the machine they are on it.
+/// The sums that every user may read. With one node in the machine they are on it.
 fn totals(
     status: &status::Status,
     nodes: &NodeMap,

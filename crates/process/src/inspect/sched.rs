@@ -39,7 +39,7 @@ pub(super) fn read(root: &Root, directory: &str) -> Sched {
     Sched {
         migrations: field(&text, "se.nr_migrations").and_then(|value| value.parse().ok()),
         pages_migrated: field(&text, "numa_pages_migrated").and_then(|value| value.parse().ok()),
-        // -1 is no opinion.
+        // -1 is unset.
         node_preferred: field(&text, "numa_preferred_nid").and_then(|value| value.parse().ok()),
     }
 }

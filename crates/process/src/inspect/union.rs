@@ -2,8 +2,8 @@
 //! table.
 //!
 //! A page is known by its offset in the object, since processes may map it at different addresses.
-//! The homes of all offsets are asked for through the process that has most of the object, of those
-//! that it has not through the next, and so on. Where that takes too many questions, offsets are
+//! The homes of all offsets are asked for through the process that has most of the object, those
+//! that it does not map through the next, and so on. Where that takes too many questions, offsets are
 //! drawn, the same for all processes, and what is found of them is scaled up.
 //!
 //! What no page table holds is not seen: pages that only processes touched which have ended, or that
@@ -221,8 +221,8 @@ impl Object<'_> {
     }
 }
 
-/// Asks a process for those of the offsets, in rising order, that it maps here; leaves those that it
-/// has not.
+/// Asks a process for those of the offsets, in rising order, that it maps here; leaves the
+/// others.
 fn ask(
     homes: &dyn PageHomes,
     pid: u32,

@@ -131,12 +131,8 @@ pub(super) fn of_nodes(machine: &Machine, set: &ResolvedSet<NodeId>, give: Give)
 
 fn of_missing_nodes(missing: &NodeSet, all: &NodeSet, give: Give) -> Obstacle {
     let (those, here) = (nodes_text(missing), nodes_text(all));
-    let are = by_number(missing, "is", "are");
-    let purpose = match give {
-        Give::Cpus => "run on",
-        Give::Memory => "take memory from",
-    };
-    let message = format!("there {are} no {those} to {purpose}; this machine has {here}");
+    let does = by_number(missing, "does", "do");
+    let message = format!("{those} {does} not exist; this machine has {here}");
     obstacle(give.call(), Cause::NoSuchNode, message)
 }
 
@@ -149,8 +145,8 @@ fn of_empty_nodes(machine: &Machine, empty: &NodeSet, give: Give) -> Obstacle {
         Give::Cpus if !machine.hidden.cpus.is_empty() => {
             let message = format!(
                 "{those} {have} none of the cpus that this process may use ({allowed}: its \
-                 affinity mask or cpuset); --all asks for others all the same, which helps where \
-                 it is the mask"
+                 affinity mask or cpuset); --all asks for others anyway, which helps against an \
+                 affinity mask"
             );
             obstacle(give.call(), Cause::NotAllowed, message)
         }
@@ -169,8 +165,8 @@ pub(super) fn of_outside_nodes(machine: &Machine, outside: &NodeSet, give: Give)
         Give::Memory => "Mems_allowed_list",
     };
     let message = format!(
-        "{those} {are} outside of what this process may use ({}: its cpuset, {list} in \
-         /proc/self/status); widen the cpuset",
+        "{those} {are} outside the cpuset of this process ({}: {list} in /proc/self/status); \
+         widen the cpuset",
         nodes_text(&give.nodes(machine))
     );
     obstacle(give.call(), Cause::NotAllowed, message)
@@ -184,14 +180,14 @@ pub(super) fn of_cpus(
     let allowed: CpuSet = machine.cpus.iter().map(|cpu| cpu.id).collect();
     let mut found = Vec::new();
     if !set.missing.is_empty() {
-        let (those, are) = (cpus_text(&set.missing), by_number(&set.missing, "is", "are"));
-        let message = format!("there {are} no {those} online; here: {allowed}");
+        let (those, does) = (cpus_text(&set.missing), by_number(&set.missing, "does", "do"));
+        let message = format!("{those} {does} not exist here; this process may use {allowed}");
         found.push(obstacle(AFFINITY, Cause::NoSuchCpu, message));
     }
     if !set.forbidden.is_empty() {
         let message = format!(
-            "{} {} outside of what this process may use ({allowed}: its affinity mask or cpuset); \
-             --all asks for it all the same, which helps where it is the mask",
+            "{} {} outside the affinity mask or cpuset of this process ({allowed}); --all asks \
+             for it anyway, which helps against an affinity mask",
             cpus_text(&set.forbidden),
             by_number(&set.forbidden, "is", "are")
         );
@@ -208,7 +204,7 @@ pub(super) fn of_affinity(error: CallError, cpus: &CpuSet) -> Obstacle {
         }
         (CallErrorKind::Refused, _) => (Cause::Forbidden, SECCOMP),
         (CallErrorKind::Unsupported, _) => (Cause::KernelTooOld, "a sandbox hides the call"),
-        _ => (Cause::Other, "the kernel says no more"),
+        _ => (Cause::Other, "the kernel gives no reason"),
     };
     let errno = error.errno_name();
     let message = format!("binding threads to {} was refused: {errno}: {reason}", cpus_text(cpus));
@@ -222,7 +218,7 @@ const SECCOMP: &str = "a seccomp filter forbids the call or a capability is miss
 pub(super) fn of_policy(error: CallError, policy: &MemoryPolicy) -> Obstacle {
     let (cause, reason) = match (error.kind(), error.errno_name()) {
         (_, "EINVAL") => match since(policy) {
-            Some(linux) => (Cause::KernelTooOld, format!("it came with Linux {linux}")),
+            Some(linux) => (Cause::KernelTooOld, format!("it requires Linux {linux}")),
             None => (
                 Cause::NotAllowed,
                 format!(
@@ -237,7 +233,7 @@ pub(super) fn of_policy(error: CallError, policy: &MemoryPolicy) -> Obstacle {
             "the kernel is built without NUMA (CONFIG_NUMA), or a sandbox hides the call"
                 .to_owned(),
         ),
-        _ => (Cause::Other, "the kernel says no more".to_owned()),
+        _ => (Cause::Other, "the kernel gives no reason".to_owned()),
     };
     let errno = error.errno_name();
     let message = format!("memory policy {policy} was refused: {errno}: {reason}");

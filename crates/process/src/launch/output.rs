@@ -94,7 +94,7 @@ fn copy_in_thread(
     let _ = thread::Builder::new().name(format!("output-{instance}")).spawn(copy);
 }
 
-/// Copies line by line until the end. When nobody reads any more it goes on reading, so that the
+/// Copies line by line until the end. When the reader is gone it goes on reading, so that the
 /// program does not stand still.
 fn copy_marked(from: impl Read, to: &SharedWrite, mark: &str) {
     let mut from = BufReader::new(from);

@@ -56,7 +56,7 @@ pub enum PlanError {
     Strategy(#[from] StrategyError),
     /// Copies on every node are made by the program that holds the data.
     #[error(
-        "replicate cannot be done to another program: only the program itself can keep a copy of \
+        "replicate is not supported for other programs: only a program itself can keep a copy of \
          its data on every node; try aligned with --instances nodes, or interleave"
     )]
     Replicate,

@@ -49,7 +49,10 @@ pub enum Instances {
 
 /// Why a text does not say which instances.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("'{text:.40}' is no number of instances; expected 1 to {INSTANCES_MAX}, nodes or domains")]
+#[error(
+    "invalid number of instances '{text:.40}'; expected 1 to {INSTANCES_MAX}, nodes or \
+         domains"
+)]
 pub struct InstancesError {
     /// The text as given.
     pub text: String,

@@ -83,7 +83,7 @@ pub struct InstanceOutcome {
     pub ended: EndedChild,
     /// Time from its start to its end.
     pub elapsed: Duration,
-    /// Where its pages were; `None` where nobody looked.
+    /// Where its pages were; `None` if not looked up.
     pub sampled: Option<Sampled>,
 }
 
@@ -377,7 +377,7 @@ mod tests {
         let [regular, cost] = [100, 60].map(Duration::from_millis);
         let at = |seconds| pause(regular, Duration::from_secs(seconds), cost);
         assert_eq!(at(0), cost * 9);
-        assert_eq!(at(3), Duration::from_secs(3), "the next look is no later than twice the time");
+        assert_eq!(at(3), Duration::from_secs(3), "at most twice the time");
         assert_eq!(at(3600), cost * 99);
         assert_eq!(pause(regular, Duration::from_secs(3), Duration::ZERO), regular);
     }

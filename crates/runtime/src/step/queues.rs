@@ -18,7 +18,7 @@ pub(super) struct Queues<J> {
 
 struct Queue<J> {
     jobs: VecDeque<J>,
-    /// Runners of the group that have not come yet. Each finds a job that nobody has stolen.
+    /// Runners of the group that have not come yet. Each finds a job that was not stolen.
     awaited: usize,
 }
 

@@ -10,7 +10,7 @@ use crate::{CancelToken, Runtime};
 pub enum Coordination {
     /// A step starts when the one before has ended, so all workers are in the same step.
     Tight,
-    /// Nobody waits: each worker goes through its own tasks in the order of the steps, as fast as it
+    /// No waiting: each worker goes through its own tasks in the order of the steps, as fast as it
     /// can. Tasks of different workers, and all that are addressed to a node, may overlap.
     Loose,
 }

@@ -2,7 +2,7 @@
 
 use crate::Runtime;
 
-/// How far from where it was dealt a waiting task may be taken. Whoever steals takes its own
+/// How far from where it was dealt a waiting task may be taken. A thief takes its own
 /// domain's tasks first, then those of its node, then by distance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Steal {

@@ -47,7 +47,12 @@ impl Setup {
         in_range("nodes", self.nodes.len(), NODES)?;
         let page = |bytes: u64| bytes.is_multiple_of(PAGE);
         for (i, node) in self.nodes.iter().enumerate() {
-            require(page(node.memory.0), || format!("nodes[{i}].memory is no multiple of {PAGE}"))?;
+            require(page(node.memory.0), || {
+                format!(
+                    "nodes[{i}].memory is not a multiple of \
+                                                     {PAGE}"
+                )
+            })?;
             let before = i.checked_sub(1).and_then(|i| self.nodes.get(i));
             require(before.is_none_or(|before| before.id < node.id), || {
                 format!("nodes[{i}].id does not follow the one before it")
@@ -99,14 +104,14 @@ impl Setup {
     fn check_routes(&self) -> Result<(), SetupError> {
         require(self.links <= LINKS, || format!("links is more than {LINKS}"))?;
         let nodes = self.nodes.len();
-        require(self.routes.len() == nodes, || format!("routes has not {nodes} rows"))?;
+        require(self.routes.len() == nodes, || format!("routes must have {nodes} rows"))?;
         for (i, row) in self.routes.iter().enumerate() {
-            require(row.len() == nodes, || format!("routes[{i}] has not {nodes} entries"))?;
+            require(row.len() == nodes, || format!("routes[{i}] must have {nodes} entries"))?;
             for (j, route) in row.iter().enumerate() {
                 let known = route.iter().all(|crossing| crossing.link.index() < self.links);
                 require(known, || format!("routes[{i}][{j}] crosses a link that does not exist"))?;
                 require(route.len() < nodes && (i != j || route.is_empty()), || {
-                    format!("routes[{i}][{j}] goes in circles")
+                    format!("routes[{i}][{j}] contains a cycle")
                 })?;
             }
         }

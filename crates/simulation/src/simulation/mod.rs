@@ -93,7 +93,7 @@ impl Simulation {
     }
 
     /// A cpu loads or stores `bytes` at a virtual `address`. To be called by one thread at a time for
-    /// each cpu; cpus that the set-up has not are ignored.
+    /// each cpu; cpus that are not in the set-up are ignored.
     ///
     /// `block_address` translates: it is called at most once, and may say that the address is none
     /// of RAM, which is not counted. An access that goes on in another page than it starts in counts

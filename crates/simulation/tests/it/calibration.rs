@@ -106,7 +106,7 @@ fn overlapping_nodes_are_refused() {
 fn a_node_of_which_nothing_was_heard_is_refused() {
     let guest = Guest::uncalibrated(holed());
     (0..3).for_each(|node| witness(&guest, node, guest.start(node)));
-    assert_eq!(failure(&guest), "no page of node 3 was heard of");
+    assert_eq!(failure(&guest), "no page of node 3 was reported");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Set-ups and accesses that nobody means well: an error or nothing, never a panic.
+//! Malformed set-ups and accesses: an error or nothing, never a panic.
 
 use atoll_marker::Marker;
 use atoll_simulation::{CacheShape, Crossing, Setup, Simulation};

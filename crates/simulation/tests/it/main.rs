@@ -5,7 +5,7 @@
 //! - `calibration`: contradicting witnesses are refused, and then nothing counts.
 //! - `threads`: conservation laws hold when all cpus run at once.
 //! - `kiefer`: hit rates and states of the published experiment.
-//! - `hostile`: set-ups and accesses that nobody means well.
+//! - `hostile`: malformed set-ups and accesses.
 
 mod calibration;
 mod hostile;

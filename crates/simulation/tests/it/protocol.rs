@@ -75,7 +75,7 @@ fn a_written_line_read_elsewhere_is_written_to_memory_and_shared() {
     guest.store(cpu(0), line);
     let total = report(&guest).total;
     assert_eq!((total.caches[0].upgrades, total.caches[0].llc_hits.shared), (1, 1));
-    // And the reader has lost it: nobody wrote to memory this time.
+    // And the reader has lost it: nothing was written to memory this time.
     guest.store(cpu(1), line);
     let total = report(&guest).total;
     assert_eq!(total.caches[1].sources.dirty, [2, 0, 0, 0]);
@@ -127,7 +127,7 @@ fn storing_to_what_one_has_just_loaded_alone_is_a_private_hit() {
     // It is modified all the same.
     guest.load(cpu(0) + 1, 0);
     assert_eq!(report(&guest).total.caches[0].llc_hits.modified, 1);
-    // And with a second reader the next store is no private one.
+    // And with a second reader the next store is not a private one.
     guest.store(cpu(0), 0);
     assert_eq!(report(&guest).total.caches[0].llc_hits.modified, 2);
 }

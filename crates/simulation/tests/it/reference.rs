@@ -315,7 +315,7 @@ impl Reference {
         }
     }
 
-    /// A line that the domain has not.
+    /// A line that the domain does not hold.
     fn elsewhere(&mut self, cpu: usize, line: u64, home: usize, tag: usize, is_store: bool) {
         let seat = self.setup.cpus[cpu];
         let (from, domain, bytes) = (seat.node, seat.domain.index(), self.setup.line);

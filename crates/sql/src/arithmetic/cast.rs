@@ -53,7 +53,7 @@ impl CheckedCast {
                 sql_name(&self.to),
                 match &self.to {
                     DataType::Timestamp(_, Some(time_zone)) => {
-                        format!("no time, or more than one, reads so in {time_zone}")
+                        format!("this local time is skipped or ambiguous in {time_zone}")
                     }
                     _ => "the value is out of range".to_owned(),
                 }

@@ -285,7 +285,7 @@ fn arrows(
         Operation::Multiply => numeric::mul(left, right),
         Operation::Divide => numeric::div(left, right),
         Operation::ShiftLeft | Operation::ShiftRight | Operation::Negate => {
-            Err(ArrowError::InvalidArgumentError(format!("no {operation} of this type")))
+            Err(ArrowError::InvalidArgumentError(format!("{operation} does not support this type")))
         }
     }
 }

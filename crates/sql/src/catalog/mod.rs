@@ -53,7 +53,7 @@ impl Names {
 fn no_schema(catalog: &str, schema: &str) -> DataFusionError {
     match catalog {
         CATALOG => {
-            exec_datafusion_err!("schema '{schema}' does not exist; CREATE SCHEMA makes one")
+            exec_datafusion_err!("schema '{schema}' does not exist; create it with CREATE SCHEMA")
         }
         _ => exec_datafusion_err!("schema '{catalog}.{schema}' does not exist"),
     }

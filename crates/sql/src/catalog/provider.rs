@@ -81,8 +81,8 @@ impl CatalogProvider for Catalog {
             let first = schemas.get(name).and_then(|tables| tables.keys().next());
             if let (Some(first), false) = (first, cascade) {
                 return exec_err!(
-                    "schema '{name}' is not empty: it holds '{first}'; DROP SCHEMA {name} CASCADE \
-                     drops what it holds too"
+                    "schema '{name}' is not empty: it holds '{first}'; use DROP SCHEMA {name} \
+                     CASCADE to drop its tables and views too"
                 );
             }
             Ok(schemas.remove(name))

@@ -73,6 +73,6 @@ impl TableProvider for View {
         _: &[Expr],
         _: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        plan_err!("views can be read in statements that a session runs, and nowhere else")
+        plan_err!("views can only be read by statements that a session runs")
     }
 }

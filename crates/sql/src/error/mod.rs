@@ -108,7 +108,8 @@ impl SqlError {
         match near.and_then(|near| names.iter().find(|name| last_part(name) == near)) {
             Some(name) => self.helps.push(format!("Did you mean '{name}'?")),
             None if names.is_empty() => self.helps.push(
-                "there are no tables yet; CREATE TABLE t AS SELECT * FROM 'file.parquet' makes one"
+                "no table exists yet; create one with CREATE TABLE t AS SELECT * FROM \
+                 'file.parquet'"
                     .to_owned(),
             ),
             None => {}

@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use super::homes::worker_of;
 use crate::task::{BoundTask, unpanicked};
 
-/// Batches that a partition may be ahead of whoever gathers it: one is read while the next is made.
+/// Batches that a partition may be ahead of its reader: one is read while the next is made.
 const BATCHES_AHEAD: usize = 2;
 
 /// The stream of one partition, polled at its home.
@@ -92,10 +92,10 @@ fn cut_off(partition: usize) -> DataFusionError {
     exec_datafusion_err!("the worker of partition {partition} was stopped before the query ended")
 }
 
-/// Sends all of `stream`, until it ends or nobody listens.
+/// Sends all of `stream`, until it ends or the receiver is gone.
 async fn forward(stream: SendableRecordBatchStream, sender: mpsc::Sender<Message>) {
     let ended = unpanicked("a worker", forward_batches(stream, &sender)).await;
-    // Nobody listening is the normal end of a query with a limit.
+    // A closed receiver is the normal end of a query with a limit.
     drop(sender.send(Message::End(ended)).await);
 }
 

@@ -31,7 +31,7 @@ enum Stage {
     Idle,
     /// Outputs have been asked for, none has been polled.
     Ready(Vec<SendableRecordBatchStream>),
-    /// An output has been polled. Holds the receivers of those that have not.
+    /// An output has been polled. Holds the receivers of the others.
     Running(Vec<Option<Receiver>>),
 }
 
@@ -80,7 +80,7 @@ impl Progress {
         })
     }
 
-    /// Nobody will poll this output.
+    /// This output will not be polled any more.
     fn give_up(&mut self, output: usize) {
         match &mut self.stage {
             Stage::Running(receivers) => drop(receivers.get_mut(output).and_then(Option::take)),

@@ -21,8 +21,8 @@ pub(super) fn amended(format: Arc<dyn FileFormat>) -> Arc<dyn FileFormat> {
 #[derive(Debug)]
 struct CheckedNames;
 
-/// The schema that a local file begins or ends with; none of what is no Arrow file, which is for the
-/// reading to tell.
+/// The schema that a local file begins or ends with; none if it is not an Arrow
+/// file, which the reader reports.
 async fn schema_of(store: &dyn ObjectStore, object: &ObjectMeta) -> Result<Option<SchemaRef>> {
     let GetResultPayload::File(mut file, _) = store.get(&object.location).await?.payload else {
         return Ok(None);

@@ -118,7 +118,7 @@ impl GroupExec {
         self.whole.input()
     }
 
-    /// Workers and memory, with the token that is raised when nobody waits for the query any more.
+    /// Workers and memory, with the token that is raised when the query's result was dropped.
     fn primitives(&self, context: &TaskContext) -> PrimitiveContext {
         let primitives = self.primitives.clone();
         match context.session_config().get_extension::<CancelToken>() {

@@ -43,7 +43,7 @@ impl UnspilledLoopExec {
             children.collect(),
             ReplaceChildrenOptions::new(ChildrenPropertiesMode::Keep),
         )?;
-        // Partitions share the build side: whoever comes second takes the first one's.
+        // Partitions share the build side: the second partition takes the first one's.
         Ok(self.running.get_or_init(|| running))
     }
 }

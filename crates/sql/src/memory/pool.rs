@@ -140,7 +140,8 @@ impl MemoryPool for SharedPool {
         if additional > available {
             let (wanted, limit) = (Bytes(additional as u64), Bytes(self.limit as u64));
             return Err(resources_datafusion_err!(
-                "{} has {} and needs {wanted} more, and {} are available of the memory limit of {limit}",
+                "{} has {} and needs {wanted} more, and {} of the memory limit of {limit} are \
+                 available",
                 consumer.name(),
                 Bytes(reservation.size() as u64),
                 Bytes(available as u64)

@@ -38,7 +38,7 @@ pub(crate) fn parse(sql: &str, state: &SessionState) -> Result<Parsed> {
         .parse_statements()
         .map_err(|error| named(error, &dialect, limit))?;
     let (Some(mut statement), None) = (statements.pop_front(), statements.pop_front()) else {
-        return plan_err!("one statement at a time is expected");
+        return plan_err!("expected a single statement");
     };
     clauses::apply(&mut statement, state)?;
     Ok(statement)

@@ -128,7 +128,7 @@ impl ExtensionPlanner for Planner {
         if sample.draw.seed.is_some() && !is_in_order(input) {
             return plan_err!(
                 "REPEATABLE is not supported here: only stored tables give their rows in the same \
-                 order each time; CREATE TABLE … AS makes one"
+                 order each time; create one with CREATE TABLE … AS"
             );
         }
         Ok(Some(SampleExec::plan(input, sample.draw)))

@@ -70,7 +70,7 @@ impl Size {
         }
         let percent: f64 = size(quantity)?;
         if !(0.0..=100.0).contains(&percent) {
-            return plan_err!("a sample is 0 to 100 percent of a table, not {percent}");
+            return plan_err!("invalid sample size of {percent} percent; expected 0 to 100");
         }
         let unit = match sample.name {
             Some(TableSampleMethod::System | TableSampleMethod::Block) => Unit::Batch,
@@ -107,7 +107,7 @@ fn any_rows(input: LogicalPlan, rows: usize) -> Result<LogicalPlan> {
 fn size<T: std::str::FromStr>(quantity: &TableSampleQuantity) -> Result<T> {
     match &quantity.value {
         Ast::Value(value) => number(value),
-        other => plan_err!("the size of a sample is a number, not {other}"),
+        other => plan_err!("invalid sample size {other}; expected a number"),
     }
 }
 
@@ -117,6 +117,6 @@ fn number<T: std::str::FromStr>(value: &ValueWithSpan) -> Result<T> {
         _ => "",
     };
     text.parse().map_err(|_| {
-        plan_datafusion_err!("the size and the seed of a sample are numbers, not {value}")
+        plan_datafusion_err!("invalid size or seed of a sample {value}; expected a number")
     })
 }

@@ -183,7 +183,7 @@ impl ScanStream {
     }
 }
 
-/// Memory whose home nobody could tell counts as remote: nothing is claimed that was not seen.
+/// Memory with unknown home counts as remote: nothing is claimed that was not seen.
 fn is_local(reader: Option<NodeId>, home: Option<NodeId>) -> bool {
     matches!((reader, home), (Some(reader), Some(home)) if reader == home)
 }

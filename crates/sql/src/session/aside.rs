@@ -1,7 +1,7 @@
 //! Planning beside the caller, who may go away meanwhile.
 //!
 //! Planning does not yield: a thread that plans sees no Ctrl-C. It has a thread of its own here, which
-//! goes on to the next point where it would wait when nobody wants the result any more. A panic in it
+//! goes on to the next point where it would wait when the result was dropped. A panic in it
 //! is an error, as on the workers.
 
 use std::future::Future;
@@ -26,7 +26,7 @@ pub(super) async fn aside<T: Send + 'static>(
                 done = unpanicked("the planner", work) => done,
                 () = sender.closed() => return,
             };
-            // Nobody may want it any more.
+            // The receiver may be gone.
             let _ = sender.send(done);
         });
     });

@@ -1,4 +1,4 @@
-//! A query whose result nobody waits for any more ends, primitives in the midst of a step included.
+//! A query whose result was dropped ends, primitives in the midst of a step included.
 
 use std::sync::Arc;
 

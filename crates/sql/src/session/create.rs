@@ -115,7 +115,7 @@ impl Session {
         rule.check(before.as_ref())?;
         let kind = create.file_type.to_uppercase();
         let factory = planner.state.table_factories().get(&kind).ok_or_else(|| {
-            exec_datafusion_err!("unknown type of files '{}' in STORED AS", create.file_type)
+            exec_datafusion_err!("unknown file format '{}' in STORED AS", create.file_type)
         })?;
         self.forget_files(name)?;
         let table = factory.create(&planner.state, &create).await?;
@@ -156,11 +156,11 @@ impl Replacement<'_> {
         match (current == *kind, current) {
             (true, _) if *or_replace => Ok(()),
             (_, TableType::View) => match or_replace {
-                true => exec_err!("'{name}' is a view; DROP VIEW {name} removes it"),
+                true => exec_err!("'{name}' is a view; remove it with DROP VIEW {name}"),
                 false => exec_err!("View '{name}' already exists"),
             },
             _ => match or_replace {
-                true => exec_err!("'{name}' is a table; DROP TABLE {name} removes it"),
+                true => exec_err!("'{name}' is a table; remove it with DROP TABLE {name}"),
                 false => exec_err!("Table '{name}' already exists"),
             },
         }

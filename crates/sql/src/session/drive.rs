@@ -55,7 +55,7 @@ impl Query {
             _ => Some(error),
         };
         if let Some(error) = error {
-            // The client may have gone; then nobody is left to tell.
+            // The client may be gone; then the error is dropped.
             let _ = sender.send(Err(error)).await;
         }
     }

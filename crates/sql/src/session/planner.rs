@@ -50,7 +50,7 @@ impl Session {
     }
 }
 
-/// What is raised when nobody waits for the statement any more: every plan's context has it.
+/// The token that is raised when the statement's result was dropped: every plan's context has it.
 pub(super) fn cancel_token(state: &SessionState) -> CancelToken {
     let token = state.config().get_extension::<CancelToken>();
     token.map(|token| token.as_ref().clone()).unwrap_or_default()

@@ -32,7 +32,7 @@ impl PreparedStatements {
         check(prepare)?;
         match self.0.lock().entry(prepare.name.clone()) {
             Entry::Occupied(_) => exec_err!(
-                "Prepared statement '{0}' already exists; DEALLOCATE {0} removes it",
+                "Prepared statement '{0}' already exists; remove it with DEALLOCATE {0}",
                 prepare.name
             ),
             Entry::Vacant(vacant) => {
@@ -105,7 +105,10 @@ impl PreparedStatements {
 
 fn check(prepare: &Prepare) -> Result<()> {
     if matches!(*prepare.input, LogicalPlan::Statement(_)) {
-        return plan_err!("PREPARE takes a query, INSERT, COPY, or a statement that makes a table");
+        return plan_err!(
+            "PREPARE expects a query, INSERT, COPY, or a statement that creates a \
+                          table"
+        );
     }
     let (types, named) = (prepare.fields.len(), prepare.input.get_parameter_names()?.len());
     if types > 0 && types != named {

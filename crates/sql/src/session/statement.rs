@@ -39,7 +39,7 @@ fn take_placement(statement: &mut Parsed) -> Result<Option<String>> {
                 placement = Some(text_of(value)?);
             }
             other => {
-                return plan_err!("'{other}' is not a table option; the one there is: placement");
+                return plan_err!("unknown table option '{other}'; expected placement");
             }
         }
     }
@@ -77,7 +77,7 @@ fn text_of(value: &Expr) -> Result<String> {
         Expr::Value(value) => match &value.value {
             Value::SingleQuotedString(text) | Value::DoubleQuotedString(text) => Ok(text.clone()),
             other => Err(DataFusionError::Plan(format!(
-                "placement is a name in quotes such as 'aligned', not {other}"
+                "invalid value {other} for placement; expected a quoted name such as 'aligned'"
             ))),
         },
         other => Ok(other.to_string()),

@@ -148,7 +148,7 @@ impl ChunkWriter {
     }
 
     /// Whose workers scan a chunk: under strategies that bind threads the node that loaded it, or,
-    /// where only a subset of the nodes has threads, the one that holds it; else anybody's.
+    /// where only a subset of the nodes has threads, the one that holds it; else any.
     fn owner(&self, home: ChunkHome) -> Result<Option<NodeId>> {
         let Destination { machine, strategy, .. } = &self.destination;
         let bound = strategy.home_of(machine, self.node).map_err(no_home)?.cpus.is_some();

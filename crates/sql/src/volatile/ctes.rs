@@ -17,8 +17,9 @@ pub(crate) fn check_ctes(statement: &Parsed, is_volatile: &dyn Fn(&str) -> bool)
     match check.twice {
         None => Ok(()),
         Some((name, times)) => not_impl_err!(
-            "WITH {name} calls a volatile function such as random(), and {times} places name it: each \
-             would call it anew; make a table of it first, with CREATE TABLE {name} AS"
+            "WITH {name} calls a volatile function such as random(), and is used in {times} \
+             places, each of which would call it again; create a table from it first, with CREATE \
+             TABLE {name} AS"
         ),
     }
 }

@@ -145,7 +145,7 @@ fn a_place_that_cannot_be_written_is_named() {
     std::fs::write(&file, "").expect("the file can be written");
     let below = file.join("t.csv");
     let sql = format!("COPY (SELECT 1 AS v) TO '{}'", below.display());
-    let error = run(&session, &sql).expect_err("a file is no directory").to_string();
+    let error = run(&session, &sql).expect_err("a file is not a directory").to_string();
     assert!(error.contains("file/t.csv cannot be written"), "{error}");
 }
 

@@ -120,7 +120,7 @@ fn a_query_ends_where_more_is_allocated_than_it_reserves() {
         let error = error(&session, sql);
         assert!(error.contains("memory") && error.contains("64.0 MiB"), "{sql}\n{error}");
     }
-    // Metadata and statements that return little go on, or nobody could drop a table.
+    // Metadata and statements that return little go on, or no table could be dropped.
     rows(&session, "SELECT 1");
     HEAP.store(0, Ordering::Relaxed);
     rows(&session, queries[3]);

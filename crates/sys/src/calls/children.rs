@@ -74,7 +74,7 @@ pub fn kill_group(group: i32, signal: i32) -> Result<(), CallError> {
     kill(group, -1, signal)
 }
 
-/// Numbers below 2 mean everybody, the own group, or init: never what a caller here wants.
+/// Numbers below 2 mean all processes, the own group, or init: never what a caller here wants.
 fn kill(number: i32, sign: i32, signal: i32) -> Result<(), CallError> {
     if number < 2 {
         return Err(CallError { call: "kill", errno: libc::EINVAL });
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn everybody_and_init_are_never_sent_a_signal() {
+    fn all_processes_and_init_are_never_sent_a_signal() {
         for number in [i32::MIN, -1, 0, 1] {
             assert_eq!(kill_process(number, 0).unwrap_err().errno_name(), "EINVAL");
             assert_eq!(kill_group(number, 0).unwrap_err().errno_name(), "EINVAL");

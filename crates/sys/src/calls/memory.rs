@@ -71,7 +71,7 @@ fn madvise(start: usize, len: usize, advice: i32, call: &'static str) -> Result<
 /// kernels without [`madvise_populate_write`].
 ///
 /// # Safety
-/// The range is mapped for reading and writing, and nobody else reads or writes it meanwhile.
+/// The range is mapped for reading and writing, and not read or written elsewhere meanwhile.
 pub unsafe fn touch_pages(start: NonNull<u8>, len: usize) {
     // Steps of a page from an unaligned start can step over the last page: touch the last byte too.
     for offset in (0..len).step_by(page_size()).chain(len.checked_sub(1)) {

@@ -101,7 +101,7 @@ impl PerfCounter {
         if fd < 0 {
             return Err(CallError::last("perf_event_open"));
         }
-        // SAFETY: the descriptor was just made and belongs to nobody else.
+        // SAFETY: the descriptor was just made and is owned here alone.
         Ok(Self { file: unsafe { OwnedFd::from_raw_fd(fd) } })
     }
 

@@ -24,12 +24,12 @@ impl SharedWords {
     /// So many words, all zero. Children inherit the descriptor over `exec`.
     #[doc(alias = "memfd_create")]
     pub fn create(count: usize) -> Result<Self, CallError> {
-        // SAFETY: the name is a C string of its own; the call makes a descriptor nobody else has.
+        // SAFETY: the name is a C string of its own; the call makes a new descriptor.
         let fd = unsafe { libc::memfd_create(c"atoll".as_ptr(), 0) };
         if fd < 0 {
             return Err(CallError::last("memfd_create"));
         }
-        // SAFETY: the descriptor was just made and belongs to nobody else.
+        // SAFETY: the descriptor was just made and is owned here alone.
         let file = unsafe { OwnedFd::from_raw_fd(fd) };
         let len = i64::try_from(count.saturating_mul(size_of::<AtomicU32>())).unwrap_or(i64::MAX);
         // SAFETY: plain integers.
@@ -41,13 +41,13 @@ impl SharedWords {
 
     /// The words behind a descriptor that was inherited; `EINVAL` where the file is shorter.
     pub fn inherited(fd: RawFd, count: usize) -> Result<Self, CallError> {
-        // SAFETY: plain integers; the copy is a descriptor of our own, so closing it harms nobody
+        // SAFETY: plain integers; the copy is a descriptor of our own, so closing it is harmless
         // whatever the number was.
         let copy = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 0) };
         if copy < 0 {
             return Err(CallError::last("fcntl(F_DUPFD_CLOEXEC)"));
         }
-        // SAFETY: the descriptor was just made and belongs to nobody else.
+        // SAFETY: the descriptor was just made and is owned here alone.
         let file = unsafe { OwnedFd::from_raw_fd(copy) };
         // SAFETY: plain integers; asks for the file's end.
         let len = unsafe { libc::lseek(copy, 0, libc::SEEK_END) };

@@ -73,7 +73,7 @@ impl std::fmt::Debug for SignalMask {
 pub struct TakenSignal {
     /// Its number.
     pub number: i32,
-    /// Whether a process sent it (`kill`); the terminal's keys and the kernel are nobody.
+    /// Whether a process sent it (`kill`); the terminal's keys and the kernel do not count.
     pub is_sent: bool,
 }
 

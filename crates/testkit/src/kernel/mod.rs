@@ -39,7 +39,7 @@ enum Denial {
 ///   what is free: a preferred node that is full hands on to the next by distance, a bound one is
 ///   out of memory. File cache is given up when nothing else is free, as Linux does.
 /// - Threads are free until bound; each has one cpu, dealt out in turn among those it may use.
-/// - A write to a page that nobody populated is invisible to it: such a page gets its home when it is
+/// - A write to a page that was not populated is invisible to it: such a page gets its home when it is
 ///   first looked up, as if the thread that mapped it had touched it.
 #[derive(Debug)]
 pub struct SimulatedKernel {

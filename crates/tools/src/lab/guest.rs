@@ -14,7 +14,7 @@ pub(super) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Tell the counter which memory is which node's
+    /// Tell the counter which memory belongs to which node
     Calibrate,
 }
 

@@ -36,7 +36,7 @@ pub(super) struct Machine {
 /// What the guest is given besides.
 #[derive(clap::Args, Debug)]
 pub(super) struct Contents {
-    /// Pack a file or directory too, with the libraries it needs; it has the same path in the guest
+    /// Also pack a file or directory, with the libraries it needs; its path in the guest is the same
     #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath, help_heading = CONTENTS)]
     with: Vec<PathBuf>,
     /// Set a variable of the program's environment, or pass on the one of this name
@@ -48,13 +48,13 @@ pub(super) struct Contents {
     /// Kernel to boot [default: $ATOLL_KERNEL, else what 'lab setup' fetched, else one of /boot]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = CONTENTS)]
     kernel: Option<PathBuf>,
-    /// More words for the kernel's command line
+    /// Additional options for the kernel's command line
     #[arg(long, value_name = "WORDS", allow_hyphen_values = true, help_heading = CONTENTS)]
     append: Vec<String>,
 }
 
-const SIZE: &str = "How much of the machine";
-const CONTENTS: &str = "What is on it";
+const SIZE: &str = "Size of the guest";
+const CONTENTS: &str = "Contents of the guest";
 
 /// On or off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

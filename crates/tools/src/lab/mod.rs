@@ -35,7 +35,7 @@ enum Command {
     /// Boot a machine, run a program on it, count what it does to memory, and power off
     #[command(after_help = run::EXAMPLES)]
     Run(Box<run::Args>),
-    /// Boot a machine and give a prompt on it
+    /// Boot a machine and open a shell on it
     Shell(Box<shell::Args>),
     /// List the machines that ship, as the lab boots them
     List(list::Args),
@@ -45,10 +45,10 @@ enum Command {
     /// Show what was counted in a run, as text, JSON or a picture
     #[command(after_help = report::EXAMPLES)]
     Report(report::Args),
-    /// Set two runs side by side
+    /// Compare two runs
     #[command(after_help = compare::EXAMPLES)]
     Compare(compare::Args),
-    /// What the lab runs inside a guest
+    /// Commands that the lab runs inside a guest
     #[command(hide = true)]
     Guest(guest::Args),
 }

@@ -28,7 +28,7 @@ pub(super) struct Args {
     /// File that 'lab run --report' wrote
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     file: PathBuf,
-    /// How it is written [default: by the suffix of --output, else text]
+    /// Output format [default: by the suffix of --output, else text]
     #[arg(long, value_name = "FORMAT", value_enum)]
     of: Option<Form>,
     /// File to write it to
@@ -37,10 +37,10 @@ pub(super) struct Args {
     /// Only what was counted in this region
     #[arg(long, value_name = "NUMBER")]
     region: Option<u8>,
-    /// Estimate with so many accesses of a cpu in flight, instead of the figure of the run
+    /// Number of accesses in flight per cpu for the estimate [default: as in the run]
     #[arg(long, value_name = "N")]
     in_flight: Option<f64>,
-    /// Estimate with so many cpus of each node working side by side, instead of as counted
+    /// Number of busy cpus per node for the estimate [default: as counted]
     #[arg(long, value_name = "N")]
     busy_cpus: Option<f64>,
 }
@@ -48,7 +48,7 @@ pub(super) struct Args {
 /// The forms of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Form {
-    /// Tables for people
+    /// Text tables
     Text,
     /// All of it, for 'lab report' and 'lab compare'
     Json,
@@ -98,7 +98,13 @@ pub(super) fn run(args: &Args) -> Result<(), Ends> {
 pub(super) fn form_of(file: &Path) -> Result<Form, Ends> {
     Form::of_file(file).ok_or_else(|| {
         let file = file.display();
-        Ends::with(Exit::Usage, format_args!("what is {file} to be? End it in .txt, .json or .svg"))
+        Ends::with(
+            Exit::Usage,
+            format_args!(
+                "cannot infer the output format of {file}; use .txt, \
+                                              .json or .svg"
+            ),
+        )
     })
 }
 

@@ -49,10 +49,10 @@ pub(super) struct Args {
     /// Stop after this time
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = crate::run::time)]
     timeout: Duration,
-    /// Print what QEMU would be told of the machine; boot nothing
+    /// Print QEMU's arguments for the machine; boot nothing
     #[arg(long)]
     dry_run: bool,
-    /// The program and its arguments; everything from here on is its own
+    /// The program and its arguments
     #[arg(value_name = "CMD", required = true, trailing_var_arg = true)]
     #[arg(allow_hyphen_values = true)]
     command: Vec<OsString>,

@@ -14,7 +14,7 @@ use crate::terminal;
 pub(super) const EXAMPLES: &str = "\
 QEMU is installed by apt-get, which takes root. The kernel and busybox are Debian packages, downloaded
 and unpacked into $ATOLL_DATA/lab, $XDG_DATA_HOME/atoll/lab or ~/.local/share/atoll/lab; nothing else of
-the system is touched. Elsewhere than on Debian and Ubuntu install QEMU with the system's own packages
+the system is touched. On other systems install QEMU with the system's own packages
 and give a kernel with --kernel or $ATOLL_KERNEL.";
 
 /// Arguments.
@@ -91,7 +91,7 @@ fn verdict(installation: &Installation, is_dry: bool) -> Result<(), Ends> {
         Err(missing) if is_dry => {
             let place = data_directory().map(|place| place.display().to_string());
             let place = place.unwrap_or_else(|error| error.to_string());
-            let hint = format!("{missing} (without --dry-run it is fetched, into {place})");
+            let hint = format!("{missing} (fetched into {place} without --dry-run)");
             Err(Ends::with(Exit::NotHere, anyhow::anyhow!(hint)))
         }
         Err(missing) => Err(Ends::with(Exit::NotHere, missing)),

@@ -9,7 +9,7 @@ use super::machine::{Contents, Machine, ends};
 use crate::exit::{Ends, Exit};
 use crate::terminal;
 
-/// Nobody times a prompt; a machine that is forgotten ends after a day.
+/// An interactive shell has no timeout; a forgotten machine ends after a day.
 const TIMEOUT: Duration = Duration::from_secs(86_400);
 
 /// Arguments.

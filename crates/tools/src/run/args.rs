@@ -37,11 +37,11 @@ pub struct Args {
     #[arg(short = 'w', long, value_name = "NODES", group = "policy", help_heading = NUMACTL)]
     weighted_interleave: Option<SetSpec>,
 
-    /// Take memory from this node while it has some
+    /// Prefer memory of this node, others when it is full
     #[arg(short = 'p', long, value_name = "NODE", group = "policy", help_heading = NUMACTL)]
     preferred: Option<SetSpec>,
 
-    /// Take memory from these nodes while they have some (Linux 5.15)
+    /// Prefer memory of these nodes, others when they are full (Linux 5.15)
     #[arg(short = 'P', long, value_name = "NODES", group = "policy", help_heading = NUMACTL)]
     preferred_many: Option<SetSpec>,
 
@@ -62,8 +62,9 @@ pub struct Args {
     #[arg(long, value_name = "STRATEGY", group = "policy", help_heading = BEYOND)]
     placement: Option<Strategy>,
 
-    /// Start so many at once, or one for each of the `nodes` or `domains`; aligned unless told
-    /// otherwise. {i}, {node}, {domain} and {cpus} stand for each one's own in ARGS and --env
+    /// Number of instances to start, or one for each of the `nodes` or `domains`; aligned by
+    /// default. {i}, {node}, {domain} and {cpus} are replaced by each instance's values in ARGS and
+    /// --env
     #[arg(long, value_name = "N|nodes|domains", help_heading = BEYOND)]
     instances: Option<Instances>,
 
@@ -75,20 +76,20 @@ pub struct Args {
     #[arg(long, value_name = "DIR", help_heading = BEYOND)]
     logs: Option<PathBuf>,
 
-    /// When instances are stopped, kill after this time those that have not ended
+    /// After stopping instances, kill those still running after this time
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
     #[arg(help_heading = BEYOND)]
     grace: Duration,
 
-    /// Say what will be asked of the kernel and what stands in its way; start nothing
+    /// Show what will be asked of the kernel and which obstacles there are; start nothing
     #[arg(long, help_heading = BEYOND)]
     dry_run: bool,
 
-    /// Start nothing when a part of the placement is refused or in danger
+    /// Start nothing if any part of the placement is refused or at risk
     #[arg(long, help_heading = BEYOND)]
     strict: bool,
 
-    /// Say afterwards what was achieved: pages by node, migrations, faults [to stderr, or to FILE]
+    /// Report what was achieved: pages by node, migrations, faults [to stderr, or to FILE]
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     #[arg(help_heading = BEYOND)]
     report: Option<Option<PathBuf>>,
@@ -97,12 +98,12 @@ pub struct Args {
     #[arg(long, help_heading = BEYOND)]
     json: bool,
 
-    /// The program and its arguments; everything from here on is its own
+    /// The program and its arguments
     #[arg(value_name = "CMD", required = true, trailing_var_arg = true)]
     command: Vec<OsString>,
 }
 
-const NUMACTL: &str = "As numactl has them (NODES and CPUS: 0-3,8  +0-1  !0  all  same)";
+const NUMACTL: &str = "As in numactl (NODES and CPUS: 0-3,8  +0-1  !0  all  same)";
 const BEYOND: &str = "Beyond numactl";
 
 /// Where the report goes.

@@ -80,7 +80,7 @@ impl<'a> Report<'a> {
             instance.write(out)?;
         }
         for obstacle in self.obstacles {
-            writeln!(out, "in the way: {obstacle}")?;
+            writeln!(out, "obstacle: {obstacle}")?;
         }
         let counter = |name| self.machine_counters.get(name);
         if let Some(migrated) = counter("pgmigrate_success") {

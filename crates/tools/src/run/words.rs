@@ -31,14 +31,14 @@ pub(super) fn dry_run(
         writeln!(out, "note: {note}")?;
     }
     for obstacle in found {
-        writeln!(out, "in the way: {obstacle}")?;
+        writeln!(out, "obstacle: {obstacle}")?;
     }
     match (found.is_empty(), plan.is_empty()) {
         (true, false) => {
-            writeln!(out, "nothing in the way: a thread asked the kernel, and it agreed")
+            writeln!(out, "no obstacles: a thread asked the kernel, and it accepted")
         }
         (true, true) => writeln!(out, "nothing is asked of the kernel"),
-        _ => writeln!(out, "what is in the way is left out; with --strict nothing is started"),
+        _ => writeln!(out, "refused settings are left out; with --strict nothing is started"),
     }
 }
 

@@ -39,7 +39,7 @@ pub(super) struct NearestArgs {
 /// Arguments of `best-cores`.
 #[derive(clap::Args, Debug)]
 pub(super) struct BestCoresArgs {
-    /// How many cores
+    /// Number of cores
     #[arg(value_name = "N", value_parser = at_least_one)]
     count: usize,
     /// Where the pages are: a node, or nodes with numbers of pages such as 0=3000,1=1000
@@ -81,14 +81,13 @@ fn at_least_one(text: &str) -> Result<usize, String> {
 }
 
 fn quantity(text: &str) -> Result<Quantity, String> {
-    Quantity::named(text).ok_or_else(|| {
-        format!("the quantities are {}", Quantity::ALL.map(Quantity::name).join(", "))
-    })
+    Quantity::named(text)
+        .ok_or_else(|| format!("expected one of {}", Quantity::ALL.map(Quantity::name).join(", ")))
 }
 
 fn source(text: &str) -> Result<Source, String> {
     Source::named(text)
-        .ok_or_else(|| format!("the sources are {}", Source::ALL.map(Source::name).join(", ")))
+        .ok_or_else(|| format!("expected one of {}", Source::ALL.map(Source::name).join(", ")))
 }
 
 /// All that is known, as text or JSON.
@@ -215,14 +214,14 @@ pub(super) fn route(args: &RouteArgs, known: &Knowledge, json: bool) -> Result<S
         if known.machine.node(node).is_none() {
             let nodes: atoll_topology::NodeSet =
                 known.machine.nodes.iter().map(|node| node.id).collect();
-            let message = format!("there is no node {node}; the nodes are {nodes}");
+            let message = format!("node {node} does not exist; expected one of {nodes}");
             return Err(Ends::with(Exit::NotHere, message));
         }
     }
     let Some(route) = known.route(from, to) else {
         let message = format!(
-            "no route from node {from} to node {to}: machine '{}' does not tell its links; name \
-             them in a machine file ('topo --of toml' writes one)",
+            "no route from node {from} to node {to}: machine '{}' declares no links; declare them \
+             in a machine file ('topo --of toml' writes one)",
             known.machine.name
         );
         return Err(Ends::with(Exit::NotHere, message));
@@ -281,7 +280,7 @@ fn free(spec: Option<&SetSpec>, known: &Knowledge) -> Result<CpuSet, Ends> {
     match wanted.missing.is_empty() {
         true => Ok(wanted.usable),
         false => {
-            let message = format!("there are no cpus {}; the cpus are {all}", wanted.missing);
+            let message = format!("cpus {} do not exist; expected cpus of {all}", wanted.missing);
             Err(Ends::with(Exit::NotHere, message))
         }
     }

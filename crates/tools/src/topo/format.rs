@@ -19,7 +19,7 @@ const DUMP_NAME: &str = "dump";
 /// The formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Format {
-    /// A tree for people
+    /// A text tree
     Tree,
     /// Boxes in plain text
     Ascii,
@@ -33,9 +33,9 @@ pub(super) enum Format {
     Toml,
     /// What numactl -H prints, up to 2.0.18
     Numactl,
-    /// The same with the wider columns of 2.0.19
+    /// What numactl -H prints from 2.0.19 on (wider columns)
     NumactlWide,
-    /// The kernel's own files in one, to be sent with a report
+    /// The kernel's files about the machine in one, to be sent with a report
     Dump,
 }
 
@@ -98,8 +98,8 @@ pub(super) fn files_of<'a>(chosen: &'a Chosen, what: &str) -> Result<&'a Root, E
         Ends::with(
             Exit::NotHere,
             format_args!(
-                "{what} is made of the kernel's files, and machine '{name}' is only described; \
-                 leave out --machine and --synthetic, or give a dump file"
+                "{what} needs the kernel's files, which the description of machine '{name}' does \
+                 not include; leave out --machine and --synthetic, or give a dump file"
             ),
         )
     };

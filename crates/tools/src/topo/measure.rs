@@ -58,7 +58,7 @@ pub(super) struct Args {
 
 fn part(text: &str) -> Result<Part, String> {
     Part::named(text)
-        .ok_or_else(|| format!("the parts are {}", Part::ALL.map(Part::name).join(", ")))
+        .ok_or_else(|| format!("expected one of {}", Part::ALL.map(Part::name).join(", ")))
 }
 
 impl Args {
@@ -135,7 +135,7 @@ fn until_interrupted(machine: &Arc<Machine>, options: &Options) -> Result<Report
     })
 }
 
-/// A bar on stderr; nothing where that is no terminal.
+/// A bar on stderr; nothing if that is not a terminal.
 fn bar() -> ProgressBar {
     let bar = ProgressBar::new(1);
     let style = ProgressStyle::with_template("{elapsed:>4} {bar:30} {pos}/{len} {msg}");

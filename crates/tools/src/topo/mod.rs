@@ -58,7 +58,7 @@ pub struct Args {
     /// One JSON document
     #[arg(long, global = true)]
     json: bool,
-    /// How the machine is written [default: by the suffix of --output, else tree]
+    /// Output format [default: by the suffix of --output, else tree]
     #[arg(long, value_name = "FORMAT", value_enum)]
     of: Option<Format>,
     /// File to write it to
@@ -75,7 +75,7 @@ enum Question {
     /// Measure latency, bandwidth and core-to-core time of this machine, and keep the figures
     #[command(after_help = measure::EXAMPLES)]
     Measure(measure::Args),
-    /// Tell what is odd about the machine for a database, why, and the command that changes it
+    /// Check the machine for what slows down a database: why, and the command that changes it
     Check,
     /// List all that is known, each figure with its source and age
     Facts(ask::FactsArgs),
@@ -143,8 +143,8 @@ fn format(args: &Args) -> Result<Format, Ends> {
         (None, None) => Ok(Format::Tree),
         (None, Some(file)) => Format::of_file(file).ok_or_else(|| {
             let message = format!(
-                "{}: no format has this suffix; end the name in .svg, .txt, .xml, .toml, .json or \
-                 .dump, or say --of FORMAT",
+                "cannot infer the output format of {}; use .svg, .txt, .xml, .toml, .json or \
+                 .dump, or --of FORMAT",
                 file.display()
             );
             Ends::with(Exit::Usage, message)
@@ -156,7 +156,7 @@ fn odd(chosen: &Chosen, json: bool) -> Result<String, Ends> {
     let findings = check::check(&chosen.known, files_of(chosen, "a check")?);
     Ok(match (json, findings.is_empty()) {
         (true, _) => format!("{:#}\n", serde_json::json!(findings)),
-        (false, true) => "Nothing odd was found.\n".to_owned(),
+        (false, true) => "No findings.\n".to_owned(),
         (false, false) => check::text(&findings),
     })
 }

@@ -17,7 +17,7 @@ const HWLOC_XMLFILE: &str = "HWLOC_XMLFILE";
 /// The flags that choose a machine.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Which {
-    /// Another machine than this one: a TOML, hwloc XML or dump file, the text of numactl -H, '-' for
+    /// Another machine than this: a TOML, hwloc XML or dump file, the text of numactl -H, '-' for
     /// stdin, or a name that 'topo machines' lists [default: $HWLOC_XMLFILE, else this machine]
     #[arg(short, long, value_name = "FILE|NAME", global = true, conflicts_with = "synthetic")]
     machine: Option<String>,
@@ -61,7 +61,7 @@ impl Which {
 /// This machine with what was measured of it. Where the environment names no place for figures, none
 /// were kept, and there is nothing to warn of.
 pub fn live() -> Result<Knowledge, Ends> {
-    let live = atoll_formats::store::live().context("this machine cannot be described")?;
+    let live = atoll_formats::store::live().context("cannot discover this machine")?;
     if let Some(warning) = live.warning.filter(|it| !matches!(it, StoreError::NoDirectory)) {
         terminal::say(format_args!("warning: {warning}"));
     }

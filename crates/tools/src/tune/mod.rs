@@ -35,7 +35,7 @@ const ROWS_ENOUGH: u64 = 1 << 20;
 /// Arguments.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// Rows that are worked on
+    /// Number of rows
     #[arg(long, value_name = "N", default_value = "2^22", value_parser = count)]
     rows: u64,
     /// Workers [default: one for each cpu]
@@ -59,7 +59,7 @@ pub struct Args {
 pub(crate) fn run(args: &Args) -> Result<(), Ends> {
     if args.rows < ROWS_ENOUGH {
         let rows = args.rows;
-        terminal::say(format_args!("warning: {rows} rows are few: what is found is mostly noise"));
+        terminal::say(format_args!("warning: {rows} rows are few: the results are mostly noise"));
     }
     let machine = Arc::new(live()?.machine);
     let threads = args.threads.map_or(machine.cpus.len().max(1), usize::from);

@@ -89,9 +89,9 @@ impl Report {
             );
         }
         text.push_str(&match self.tuned == self.untuned {
-            true => {
-                "\nNo other value is faster: the sizes stay, and the ratios are noise.\n".to_owned()
-            }
+            true => "\nNo other value is faster: the sizes are kept, and the ratios are \
+                 noise.\n"
+                .to_owned(),
             false => format!("\nAll together {:.3} times faster.\n", overall(&self.gains)),
         });
         _ = writeln!(text, "Measured with {} workers.", self.threads);

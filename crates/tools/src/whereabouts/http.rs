@@ -91,10 +91,10 @@ fn respond(head: &str, page: impl FnOnce() -> String) -> (&'static str, String) 
     match words.as_slice() {
         ["GET", path, version] if version.starts_with("HTTP/1.") => match path.split('?').next() {
             Some("/metrics") => ("200 OK", page()),
-            _ => ("404 Not Found", "only /metrics is here\n".to_owned()),
+            _ => ("404 Not Found", "not found; the path is /metrics\n".to_owned()),
         },
         [_, _, version] if version.starts_with("HTTP/") => {
-            ("405 Method Not Allowed", "only GET is answered\n".to_owned())
+            ("405 Method Not Allowed", "method not allowed; use GET\n".to_owned())
         }
         _ => ("400 Bad Request", String::new()),
     }

@@ -21,7 +21,7 @@ const FRESH: Duration = Duration::from_secs(1);
 /// Serves until a signal or the end of the last process.
 pub(super) fn serve(args: &Args, port: u16) -> Result<(), Ends> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
-        .with_context(|| format!("127.0.0.1:{port} cannot be listened on; choose another port"))?;
+        .with_context(|| format!("cannot listen on 127.0.0.1:{port}; choose another port"))?;
     let mut session = Session::open(args, Some(FRESH))?;
     session.prime()?;
     let address = listener.local_addr()?;

@@ -54,11 +54,11 @@ const WATCH_SECONDS_MIN: f64 = 0.1;
 /// Arguments.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// Numbers or names of processes; a name is that of `ps -o comm` or the program's file name
+    /// Ids or names of processes; a name is that of `ps -o comm` or the program's file name
     #[arg(value_name = "PID|NAME", required_unless_present = "cgroup")]
     #[arg(value_parser = NonEmptyStringValueParser::new())]
     targets: Vec<String>,
-    /// All processes of a control group and of those below it
+    /// All processes of a control group and its descendants
     #[arg(long, value_name = "PATH", value_parser = NonEmptyStringValueParser::new())]
     cgroup: Vec<String>,
     /// Also all processes that descend from these
@@ -70,7 +70,7 @@ pub struct Args {
     /// Count every page, however large the process (some 0.3 s for 64 GB)
     #[arg(long)]
     exact: bool,
-    /// Look only so many pages up, also where all could be counted [default: 16384 above 4 GiB]
+    /// Sample this many pages, even if all could be counted [default: 16384 above 4 GiB]
     #[arg(long, value_name = "PAGES", conflicts_with = "exact",
           value_parser = clap::value_parser!(u64).range(256..=16_777_216))]
     sample: Option<u64>,
@@ -80,21 +80,21 @@ pub struct Args {
     /// One JSON document
     #[arg(long, conflicts_with_all = ["jsonl", "watch", "metrics"])]
     json: bool,
-    /// One JSON document a line, for each look
+    /// One JSON document per line and look
     #[arg(long, conflicts_with = "metrics")]
     jsonl: bool,
-    /// Look again every so many seconds [default: 2]; costs at most 1 % of a cpu after the first look
+    /// Repeat every so many seconds [default: 2]; uses at most 1 % of a cpu after the first look
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "2",
           value_parser = watch_seconds, conflicts_with = "metrics")]
     watch: Option<Duration>,
-    /// End after so many looks
+    /// Stop after so many looks
     #[arg(long, value_name = "LOOKS", requires = "watch",
           value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
     /// Serve Prometheus metrics on 127.0.0.1 at this port
     #[arg(long, value_name = "PORT")]
     metrics: Option<u16>,
-    /// Read proc and sys below this directory: those of another container, or copied
+    /// Read /proc and /sys below this directory: those of another container, or a copy
     #[arg(long, value_name = "DIRECTORY")]
     root: Option<PathBuf>,
 }
@@ -151,7 +151,7 @@ fn once(args: &Args) -> Result<(), Ends> {
     let look = session.look(args.over)?;
     session.tell_ended(&look);
     if look.snapshot.processes.is_empty() {
-        return Err(Ends::with(Exit::Statement, "every process ended while it was looked at"));
+        return Err(Ends::with(Exit::Statement, "every process ended during the inspection"));
     }
     let mut out = io::stdout().lock();
     if args.json {

@@ -56,7 +56,7 @@ impl Session {
             true => Machine::discover(),
             false => Machine::discover_at(&root, &Allowed::everything()),
         };
-        let machine = machine.context("this machine cannot be described")?;
+        let machine = machine.context("cannot discover this machine")?;
         let nodes = NodeMap::read(&root, &machine);
         let targets = args.meant();
         let found = found(&root, &targets, args.children).map_err(ends)?;
@@ -108,7 +108,7 @@ impl Session {
         Ok(Look { snapshot, warnings, over, cost: self.cost() })
     }
 
-    /// Processes that came since the last search. What a target no longer names is no error here:
+    /// Processes that came since the last search. A target that no longer exists is not an error here:
     /// the look itself tells what ended.
     fn search(&mut self, at: Duration) {
         self.searched = at;

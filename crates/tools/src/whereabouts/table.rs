@@ -1,4 +1,4 @@
-//! Tables for people: columns as wide as their widest cell.
+//! Text tables: columns as wide as their widest cell.
 
 /// How a column stands.
 #[derive(Clone, Copy, PartialEq, Eq)]

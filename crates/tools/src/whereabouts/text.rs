@@ -22,7 +22,7 @@ const NODE_COLUMNS: usize = 8;
 const CPUS_LENGTH: usize = 20;
 /// Age from which on figures on memory say it.
 const AGE_SHOWN: Duration = Duration::from_millis(100);
-/// Columns where stdout is no terminal.
+/// Columns where stdout is not a terminal.
 const WIDTH: usize = 100;
 
 /// The page. `is_whole` lists every thread and process; `width` is that of the terminal.

@@ -54,7 +54,7 @@ fn flags_that_have_no_meaning_are_told() {
         (&["--scale", "0"], "between 1 and 4096"),
         (&["--placement", "everywhere"], "expected one of default, aligned"),
         (&["--placement", "replicate"], "'replicate'"),
-        (&["--reproduce", "nobody"], "kiefer"),
+        (&["--reproduce", "unknown"], "kiefer"),
     ] {
         let message = bench(flags).failed(2);
         assert!(message.contains(words), "{flags:?}: {message}");

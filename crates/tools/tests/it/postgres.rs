@@ -96,7 +96,7 @@ impl Server {
             let read = log.read_line(&mut line).expect("the server's log");
             assert!(read > 0, "the server ended before it was ready");
         }
-        // Its log goes on; nobody reads it, and a full pipe would stop it.
+        // Its log is drained, because a full pipe would stop it.
         std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
         let pid = fs::read_to_string(directory.join("data/postmaster.pid")).expect("a pid file");
         let pid = pid.lines().next().and_then(|pid| pid.parse().ok()).expect("a pid");

@@ -67,8 +67,8 @@ fn what_cannot_be_shown_is_refused_with_what_to_do() {
     };
     assert!(refused(2, &["a.json", "--region", "3"]).contains("it has 2"));
     assert!(refused(2, &["a.json", "--in-flight", "0"]).contains("give a number from 1"));
-    assert!(refused(2, &["a.json", "-o", "a.png"]).contains("End it in .txt, .json or .svg"));
-    assert!(refused(125, &["b.json"]).contains("b.json is no record of a run"));
+    assert!(refused(2, &["a.json", "-o", "a.png"]).contains("use .txt, .json or .svg"));
+    assert!(refused(125, &["b.json"]).contains("b.json is not a record of a run"));
     assert!(refused(125, &["none.json"]).contains("cannot read none.json"));
 }
 

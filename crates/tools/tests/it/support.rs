@@ -1,4 +1,4 @@
-//! Running the binary with a store of its own and none of the settings of whoever runs the tests.
+//! Running the binary with a store of its own and none of the user's settings.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

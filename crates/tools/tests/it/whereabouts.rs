@@ -63,7 +63,7 @@ fn a_process_that_is_not_there_is_an_answer_with_a_code_of_its_own() {
     for target in ["4194999", "no such name"] {
         let output = output(&[target]);
         assert_eq!(output.status.code(), Some(1), "{output:?}");
-        assert!(String::from_utf8_lossy(&output.stderr).contains("error: no process"));
+        assert!(String::from_utf8_lossy(&output.stderr).contains("does not exist"));
     }
     let output = output(&["1", "--watch", "0"]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");

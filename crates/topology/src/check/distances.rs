@@ -31,7 +31,7 @@ fn reading(from: NodeId, to: NodeId, distance: u32) -> Reading {
 
 fn assumed(machine: &Machine) -> Option<Finding> {
     let unknown = machine.distances_source == Source::Assumed && machine.nodes.len() > 2;
-    let what = "Nobody tells how far the nodes are from each other";
+    let what = "The distances between the nodes are unknown";
     let why =
         "Every remote node then counts as equally far, and the nearest one is chosen at random.";
     unknown.then(|| {
@@ -43,7 +43,7 @@ fn assumed(machine: &Machine) -> Option<Finding> {
 
 fn unreachable(machine: &Machine) -> Option<Finding> {
     let (from, to, distance) = pairs(machine).find(|&(.., d)| d >= UNREACHABLE)?;
-    let what = format!("Node {to} is unreachable from node {from}, says the firmware");
+    let what = format!("The firmware reports node {to} as unreachable from node {from}");
     let why = "The kernel does not fall back to such a node when memory runs short, and schedules \
                no thread across.";
     let finding = Finding::warning("node_unreachable", what, why);

@@ -44,7 +44,7 @@ fn stalls(enabled: Reading, defrag: Reading) -> Finding {
     .command(format!("echo defer+madvise > {DEFRAG}"))
 }
 
-/// A pool of explicit huge pages that nodes with cpus have and others have not.
+/// A pool of explicit huge pages that nodes with cpus have and others lack.
 fn pool(scene: &Scene<'_>) -> Option<Finding> {
     let nodes: Vec<&Node> =
         scene.machine().nodes_with_memory().filter(|node| !node.cpus.is_empty()).collect();

@@ -102,12 +102,12 @@ impl<'a> Scene<'a> {
 
     /// A note for each file that is there and tells nothing.
     pub(super) fn unreadable(self) -> Vec<Finding> {
-        let why = "What it would tell about this machine stays unknown.";
+        let why = "What it reports about this machine is unknown.";
         self.unreadable
             .into_inner()
             .into_iter()
             .map(|(file, reason)| {
-                let what = format!("Cannot tell what {file} says");
+                let what = format!("Cannot use {file}");
                 Finding::note("unknown", what, why).from([Reading { file, value: reason }])
             })
             .collect()

@@ -10,7 +10,7 @@ use super::read;
 use crate::discover::DiscoverError;
 use crate::{CpuSet, NodeId, NodeSet};
 
-/// Cpus and nodes a process may use; `None` is no bound.
+/// Cpus and nodes a process may use; `None` is unlimited.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Allowed {
     /// Cpus it may run on; may name cpus that are not online.
@@ -26,7 +26,7 @@ impl Allowed {
     }
 
     /// What `/proc/self/status` under `root` grants. A line that is not there, as on kernels built
-    /// without cpusets, is no bound.
+    /// without cpusets, is unlimited.
     #[doc(alias = "sched_getaffinity")]
     pub fn of_process(root: &Root) -> Result<Self, DiscoverError> {
         const STATUS: &str = "/proc/self/status";

@@ -5,7 +5,7 @@
 //! `cpu.cfs_quota_us`; a machine may have both. Cpusets need no reading here: they show in
 //! `/proc/self/status`. A container may see its group under another name than its mount does, or no
 //! mount at all, or files it may not read: then what is seen from the mount's top counts, and
-//! nothing seen is no limit.
+//! nothing seen is unlimited.
 
 use atoll_sys::{Root, RootError};
 
@@ -169,7 +169,7 @@ impl<'a> Mount<'a> {
     }
 }
 
-/// Cpus' worth of time that a quota and its period grant; the inner none is no limit, the outer one
+/// Cpus' worth of time that a quota and its period grant; the inner none is unlimited, the outer one
 /// a text that cannot be read.
 fn quota(text: &str) -> Option<Option<f64>> {
     let (quota, period) = text.split_once(char::is_whitespace)?;

@@ -49,7 +49,7 @@ impl Knowledge {
     /// 2. the smallest mean cost of an access, Σ over cores and pages of cost(core's node, page's
     ///    node) ÷ (cores × pages), with costs as [`CostBasis`] says;
     /// 3. the most cores in one domain, then the most in a second, and so on: few domains, whole
-    ///    where possible, so that threads share last-level caches with each other and nobody else;
+    ///    where possible, so that threads share last-level caches with each other only;
     /// 4. the fewest free cores left over in the domains it takes free cores from;
     /// 5. domains, and in them cores, of the smallest ids.
     pub fn best_cores(

@@ -24,7 +24,10 @@ pub enum CostBasis {
 #[non_exhaustive]
 pub enum QuestionError {
     /// Data on a node that is not in the machine.
-    #[error("there is no node {node} that this process may use; its nodes are {nodes}")]
+    #[error(
+        "node {node} does not exist or may not be used by this process; expected one of \
+             {nodes}"
+    )]
     UnknownNode {
         /// The node.
         node: NodeId,
@@ -32,7 +35,7 @@ pub enum QuestionError {
         nodes: NodeSet,
     },
     /// Not so many cores are free.
-    #[error("{asked} cores asked for, {free} are free; ask for fewer, or free some")]
+    #[error("{asked} cores requested, {free} free; request fewer, or free some")]
     TooFewCores {
         /// Cores asked for.
         asked: usize,

@@ -1,4 +1,4 @@
-//! Links where nobody declares them.
+//! Links where none are declared.
 
 use crate::{Link, LinkId, Machine, NodeId};
 

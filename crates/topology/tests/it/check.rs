@@ -260,7 +260,7 @@ fn limits_of_control_groups_are_found() {
     assert_eq!(found[0].command.as_deref(), Some("echo max > /sys/fs/cgroup/atoll/memory.max"));
     assert_eq!(found[1].command.as_deref(), Some("echo max > /sys/fs/cgroup/atoll/cpu.max"));
     let quiet = two().with("sys/fs/cgroup/atoll/cpu.max", "3200000 100000\n");
-    assert_eq!(names(&findings(&quiet)), [""; 0], "more than all cpus is no limit");
+    assert_eq!(names(&findings(&quiet)), [""; 0], "more than all cpus is not a limit");
 }
 
 #[test]
@@ -307,7 +307,7 @@ fn domains_that_only_measurements_show_are_found() {
     assert!(found[0].what.contains("cpus {0-1} {2-3}"), "{}", found[0].what);
     assert_eq!(names(&measured(|a, b| 40.0 + f64::from(a + b))), [""; 0], "no gap");
     let one_slow = |a, b| if (a, b) == (0, 3) || (a, b) == (3, 0) { 90.0 } else { 25.0 };
-    assert_eq!(names(&measured(one_slow)), [""; 0], "one slow pair is no domain");
+    assert_eq!(names(&measured(one_slow)), [""; 0], "one slow pair is not a domain");
 }
 
 #[test]

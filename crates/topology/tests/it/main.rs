@@ -12,7 +12,7 @@
 //! - `live`: the machine that runs the tests is what `/proc` says it is;
 //! - `hmat`: what firmware tells of memory, caches of all levels and huge pages are read as written;
 //! - `knowledge`: of several facts the right one is believed, and facts read well;
-//! - `routes`: a route is the best of all ways, and assumed links are no more than they claim;
+//! - `routes`: a route is the best of all ways, and assumed links are not more than they claim;
 //! - `questions`: answers are as good as the best of all possible ones;
 //! - `check`: every check fires on its oddity and is silent without it.
 

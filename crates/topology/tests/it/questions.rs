@@ -275,7 +275,7 @@ fn data_on_a_node_that_is_not_there_is_an_error_that_names_it() {
     let error = knowledge.best_cores(1, &page(3), &free).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "there is no node 3 that this process may use; its nodes are 0,8,252-255"
+        "node 3 does not exist or may not be used by this process; expected one of 0,8,252-255"
     );
     assert!(knowledge.nearest(&page(3), 1, &free).is_err());
 }
@@ -284,7 +284,7 @@ fn data_on_a_node_that_is_not_there_is_an_error_that_names_it() {
 fn more_cores_than_are_free_are_refused_with_both_numbers() {
     let knowledge = Knowledge::of(machines::one_node());
     let error = knowledge.best_cores(3, &page(0), &set("1-2")).unwrap_err();
-    assert_eq!(error.to_string(), "3 cores asked for, 2 are free; ask for fewer, or free some");
+    assert_eq!(error.to_string(), "3 cores requested, 2 free; request fewer, or free some");
 }
 
 #[test]

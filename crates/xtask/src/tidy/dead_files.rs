@@ -47,7 +47,7 @@ fn of_crate(tree: &Tree, folder: &str) -> Vec<Finding> {
         line: None,
         what: "no `mod` reaches this file".into(),
         instead: "declare it, or remove it".into(),
-        because: "nobody compiles it, so it only looks like code",
+        because: "it is never compiled, so it only looks like code",
     });
     stray.chain(dead).collect()
 }

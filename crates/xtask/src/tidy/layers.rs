@@ -87,7 +87,7 @@ fn read_row<'a>(line: usize, cells: &[&'a str]) -> Result<(&'a str, Row), String
         "dev" => None,
         number => Some(number.parse().map_err(|_| format!("'{number}' is not a layer"))?),
     };
-    let imports = read_imports(imports).ok_or(format!("'{imports}' is no rule for imports"))?;
+    let imports = read_imports(imports).ok_or(format!("invalid import rule '{imports}'"))?;
     Ok((name.trim_matches('`'), Row { line, layer, imports }))
 }
 
@@ -128,7 +128,7 @@ fn unlisted(crates: &BTreeMap<&str, Manifest>, rows: &Rows<'_>) -> Vec<Finding> 
 fn absent(crates: &BTreeMap<&str, Manifest>, rows: &Rows<'_>) -> Vec<Finding> {
     let rows = rows.iter().filter(|(name, _)| !crates.contains_key(**name));
     rows.map(|(name, row)| {
-        let what = format!("there is no crate '{name}'");
+        let what = format!("crate '{name}' does not exist");
         finding(DOCUMENT, Some(row.line), what, "the table lists the crates of today".into())
     })
     .collect()
@@ -144,7 +144,7 @@ fn missing_imports(manifest: &Manifest, folders: &BTreeMap<String, &str>) -> Vec
     let own = manifest.dependencies().filter(|entry| entry.name().starts_with("atoll"));
     own.filter(|entry| !folders.contains_key(entry.name()))
         .map(|entry| {
-            let what = format!("imports '{}', which is no crate of the workspace", entry.name());
+            let what = format!("imports '{}', which is not a crate of the workspace", entry.name());
             finding(&manifest.path, Some(entry.line), what, "name a package of crates/".into())
         })
         .collect()

@@ -14,6 +14,7 @@
 //! - `module_layout`: a module with files of its own is a folder with a `mod.rs`
 //! - `file_size`: long sources, large blobs
 //! - `words`: unfinished work, and words that belong to one machine only
+//! - `plain_english`: phrases to be rewritten
 //! - `links`: relative links in documents
 //! - `crate_docs`: what a crate says of itself
 //!
@@ -36,6 +37,7 @@ mod lint_reasons;
 mod manifest;
 mod markdown;
 mod module_layout;
+mod plain_english;
 mod rust_code;
 #[cfg(test)]
 mod tests;
@@ -125,6 +127,7 @@ pub fn checks() -> Vec<Box<dyn Check>> {
         Box::new(module_layout::ModuleLayout),
         Box::new(file_size::FileSize),
         Box::new(words::Words),
+        Box::new(plain_english::PlainEnglish),
         Box::new(links::Links),
         Box::new(crate_docs::CrateDocs),
     ]

@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
+use super::plain_english::PERSONS;
 use super::words::{FOLDERS, HOSTS, UNFINISHED};
 use super::{Tree, checks, layers};
 
@@ -101,7 +102,11 @@ fn layers_want_a_table_of_exactly_the_crates_there_are() {
     assert_found(
         "layers",
         &[("ARCHITECTURE.md", &table), LOW],
-        &["ARCHITECTURE.md:6 there is no crate 'gone'", "ARCHITECTURE.md:7 'up' is no rule"],
+        &[
+            "ARCHITECTURE.md:6 crate 'gone' does not exist",
+            "ARCHITECTURE.md:7 invalid import rule \
+           'up'",
+        ],
     );
 }
 
@@ -278,6 +283,32 @@ fn words_of_one_machine_are_found_in_any_text() {
         let text = format!("https://{host}/x\n");
         assert_found("words", &[("a.sh", &text), ("Cargo.lock", &text)], &["a.sh:1 '"]);
     }
+}
+
+#[test]
+fn plain_english_finds_phrases_across_lines_and_leaves_good_ones() {
+    for person in PERSONS {
+        let text = format!("fine\n/// The home, which {person} knows.\n");
+        assert_found(
+            "plain_english",
+            &[("a.rs", &text), ("b.slt", &text)],
+            &[&format!("a.rs:2 '{person}'")],
+        );
+    }
+    let no = "no";
+    let denied =
+        format!("bail!(\"'{{name}}' is {no} type\");\n// where a row is\n// {no} number\n");
+    let lacks = format!("nodes that the set-up has {}, and others\n", "not");
+    let good = "there is no room; it is no longer here; has not ended; it is. No row follows\n";
+    assert_found(
+        "plain_english",
+        &[("a.rs", &denied), ("b.md", &lacks), ("c.md", good)],
+        &[
+            &format!("a.rs:1 'is {no} type'"),
+            &format!("a.rs:2 'is {no} number'"),
+            "b.md:1 'has not' at the end",
+        ],
+    );
 }
 
 #[test]

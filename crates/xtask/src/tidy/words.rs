@@ -63,7 +63,7 @@ fn unfinished(file: &File, text: &str, word: &str) -> Vec<Finding> {
         find_words(text, word),
         format!("'{word}'"),
         "finish it, or write an issue and say in the document what does not work",
-        "a mark in the code is read by nobody who could act on it",
+        "a mark in the code reaches no one who could act on it",
     )
 }
 
@@ -79,7 +79,7 @@ fn machine_path(file: &File, text: &str, folder: &str) -> Vec<Finding> {
         places.filter(starts_path).collect(),
         format!("'{folder}…', a path of one machine"),
         "a path from the root of the repository, $HOME, or a temporary directory",
-        "it exists on nobody else's machine",
+        "it exists on no other machine",
     )
 }
 

@@ -52,7 +52,7 @@ pub(super) static COMMANDS: [Command; 12] = [
         "End a script at its first error; off: go on after errors",
         Kind::Bail,
     ),
-    command(&["echo"], "on|off", "Tell each statement before it runs", Kind::Echo),
+    command(&["echo"], "on|off", "Print each statement before it runs", Kind::Echo),
     command(
         &["explain"],
         "on|off|analyze",
@@ -68,7 +68,7 @@ pub(super) static COMMANDS: [Command; 12] = [
         "Write results to a file; without one, to stdout again",
         Kind::Output,
     ),
-    command(&["quit", "exit", "q"], "", "Leave (Ctrl-D does too)", Kind::Quit),
+    command(&["quit", "exit", "q"], "", "Exit (as Ctrl-D does)", Kind::Quit),
     command(&["read", "i"], "FILE", "Run a script", Kind::Read),
     command(
         &["schema", "d"],
@@ -77,7 +77,7 @@ pub(super) static COMMANDS: [Command; 12] = [
         Kind::Schema,
     ),
     command(&["tables", "dt"], "", "List tables and views", Kind::Tables),
-    command(&["timer", "timing"], "on|off", "Tell the time each statement takes", Kind::Timer),
+    command(&["timer", "timing"], "on|off", "Print the time each statement takes", Kind::Timer),
 ];
 
 impl Shell {
@@ -96,7 +96,7 @@ impl Shell {
             Kind::Output => self.output(argument),
             Kind::Quit => Err(Stop::Left),
             Kind::Read if argument.is_empty() => {
-                Err(Stop::failed(".read needs the name of a file"))
+                Err(Stop::failed(".read expects the name of a file"))
             }
             Kind::Read => self.run_file(Path::new(argument)).await,
             Kind::Schema if !argument.is_empty() => self.columns_of(argument).await,
@@ -124,7 +124,7 @@ fn find(name: &str) -> Result<&'static Command, Stop> {
             Some(near) => format!("did you mean .{near}?"),
             None => ".help lists the commands".to_owned(),
         };
-        Stop::failed(format!("there is no command .{name}; {help}"))
+        Stop::failed(format!("unknown command .{name}; {help}"))
     })
 }
 
@@ -164,11 +164,11 @@ mod tests {
     fn an_unknown_command_is_told_the_near_name() {
         assert_eq!(
             message(find("tabels").err().unwrap()),
-            "there is no command .tabels; did you mean .tables?"
+            "unknown command .tabels; did you mean .tables?"
         );
         assert_eq!(
             message(find("frobnicate").err().unwrap()),
-            "there is no command .frobnicate; .help lists the commands"
+            "unknown command .frobnicate; .help lists the commands"
         );
     }
 

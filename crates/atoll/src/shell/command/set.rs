@@ -15,7 +15,10 @@ pub(super) fn switch(value: &mut bool, command: &Command, argument: &str) -> Res
         "off" | "false" | "0" => false,
         "" => !*value,
         other => {
-            return Err(Stop::failed(format!("'{other}' is neither; it is {}", usage(command))));
+            return Err(Stop::failed(format!(
+                "expected on or off, found '{other}'; usage: {}",
+                usage(command)
+            )));
         }
     };
     Ok(())
@@ -27,7 +30,10 @@ pub(super) fn explain(settings: &mut Settings, argument: &str) -> Result<(), Sto
         "off" => Explain::Off,
         "analyze" => Explain::Analyze,
         other => {
-            return Err(Stop::failed(format!(".explain is on, off or analyze, not '{other}'")));
+            return Err(Stop::failed(format!(
+                "invalid argument '{other}' for .explain; expected \
+                                             on, off or analyze"
+            )));
         }
     };
     Ok(())
@@ -42,16 +48,19 @@ pub(super) fn mode(settings: &mut Settings, argument: &str) -> Result<(), Stop> 
         let names = Mode::NAMES.join(", ");
         let help = nearest_name(argument, Mode::NAMES)
             .map_or_else(|| format!("modes: {names}"), |near| format!("did you mean {near}?"));
-        Stop::failed(format!("there is no mode '{argument}'; {help}"))
+        Stop::failed(format!("unknown mode '{argument}'; {help}"))
     };
     settings.mode = Mode::named(argument).ok_or_else(unknown)?;
     Ok(())
 }
 
 pub(super) fn rows_max(settings: &mut Settings, argument: &str) -> Result<(), Stop> {
-    let rows: usize = argument
-        .parse()
-        .map_err(|_| Stop::failed(format!(".maxrows is a number, 0 for all, not '{argument}'")))?;
+    let rows: usize = argument.parse().map_err(|_| {
+        Stop::failed(format!(
+            "invalid argument '{argument}' for .maxrows; expected a \
+                                           number, 0 for all rows"
+        ))
+    })?;
     settings.rows_max = (rows > 0).then_some(rows);
     Ok(())
 }

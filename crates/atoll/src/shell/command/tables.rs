@@ -40,9 +40,9 @@ impl Shell {
         let names = texts(&self.session, &names).await?;
         let help = match nearest_name(name, names.iter().map(String::as_str)) {
             Some(near) => format!("did you mean {near}?"),
-            None => ".tables lists those there are".to_owned(),
+            None => ".tables lists the tables".to_owned(),
         };
-        Ok(Stop::failed(format!("there is no table {table}; {help}")))
+        Ok(Stop::failed(format!("table {table} does not exist; {help}")))
     }
 
     /// Runs a query of our own, which is neither explained nor told.

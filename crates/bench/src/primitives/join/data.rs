@@ -66,7 +66,7 @@ impl Universe {
         }
     }
 
-    /// The number of the key there; none where it is no key of the smaller table.
+    /// The number of the key there; none if it is not a key of the smaller table.
     fn number(self, place: u64) -> Option<u64> {
         let number = match self.order {
             Order::Mixed(permutation) => permutation.back(place),

@@ -44,13 +44,13 @@ pub(crate) struct JoinArgs {
     /// Rows of the smaller table with the same key
     #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1", value_parser = count)]
     duplicates: Vec<u64>,
-    /// Share of the rows of the larger table that match, as keys are drawn: 10% or 0.1
+    /// Share of the rows of the larger table that match: 10% or 0.1
     #[arg(long, value_name = "SHARE", value_delimiter = ',', default_value = "100%", value_parser = share)]
     matches: Vec<f64>,
-    /// How keys are spread: zipf and hot are about the larger table
+    /// Distribution of the keys; zipf and hot apply to the larger table
     #[arg(long, value_name = "HOW", value_delimiter = ',', default_value = "dense", value_enum)]
     keys: Vec<Keys>,
-    /// How Atoll does it; several are compared
+    /// Atoll's join algorithms
     #[arg(long, value_name = "HOW", value_delimiter = ',', default_value = "radix", value_enum)]
     algorithm: Vec<Algorithm>,
     #[command(flatten)]

@@ -80,7 +80,7 @@ impl Reading<'_> {
         Ok(caches)
     }
 
-    /// Packages of cpus that are no objects of the tree; their models go into `models`.
+    /// Packages of cpus that are not objects of the tree; their models go into `models`.
     pub(super) fn loose_packages(
         &self,
         models: &mut BTreeMap<PackageId, String>,

@@ -165,7 +165,7 @@ impl<'a> Reading<'a> {
         self.hide_absent_nodes()
     }
 
-    /// Nodes of usable cpus that are no objects: their memory is not allowed.
+    /// Nodes of usable cpus that are not objects: their memory is not allowed.
     fn hide_absent_nodes(&mut self) -> Result<(), FormatError> {
         let homes = self.cpus.keys().map(|cpu| self.home[cpu]);
         let absent: BTreeSet<NodeId> =
@@ -180,7 +180,7 @@ impl<'a> Reading<'a> {
     }
 
     /// The first node in a PU's own nodeset; where that is empty, a node whose memory is not allowed
-    /// and which therefore is no object of the file.
+    /// and which therefore is not an object of the file.
     fn home_of(object: &Object<'_>) -> Option<NodeId> {
         let first = |text: &Option<String>| mask::parse(text.as_deref()?)?.first();
         first(&object.nodeset).or_else(|| first(&object.complete_nodeset))

@@ -75,7 +75,8 @@ pub(super) fn bounds(record: &Record) -> String {
     row(format!("independent, {} in flight", trimmed(estimate.in_flight)), &estimate.independent);
     row("dependent".to_owned(), &estimate.dependent);
     format!(
-        "Estimated time of the run: a model's bounds, no measurement. Pipes are controllers and links; one\n\
+        "Estimated time of the run: a model's bounds, not a measurement. Pipes are controllers \
+         and links; one\n\
          by one is for a program that never does two things at a time\n{}",
         table.text()
     )

@@ -49,7 +49,7 @@ enum Sink {
     Encoded(Box<EncodedTables>),
 }
 
-/// An input that has ended. It may still hold its rows: it ended before anybody had decided.
+/// An input that has ended. It may still hold its rows: it ended before the decision.
 #[derive(Debug)]
 pub struct Ended(Collector);
 

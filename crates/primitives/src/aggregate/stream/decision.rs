@@ -67,7 +67,7 @@ pub(super) enum Dealing {
     /// By the high bits of their hash.
     Hash(FanOut),
     /// By range: `pieces` pieces of `2^shift` words each, from `min` on. Behind them come as many by
-    /// hash, for the words that are outside although nobody expected them.
+    /// hash, for the words that are unexpectedly outside.
     Range { min: u64, shift: u32, pieces: FanOut },
 }
 

@@ -10,7 +10,7 @@
 //!    for all (`decision`): a table for each input where few groups are expected, records by piece where
 //!    many are. Keys are packed into words as long as they fit; one that does not makes all inputs encode
 //!    their keys.
-//! 2. When all inputs have ended, [`Stage::settle`] decides where nobody has yet, and each [`Ended`]
+//! 2. When all inputs have ended, [`Stage::settle`] decides unless it was decided before, and each [`Ended`]
 //!    input is finished on its node.
 //! 3. Each of the [`Outputs`] reads what was [`Gathered`] along the order of its variant.
 //!

@@ -45,7 +45,7 @@ impl<C: Matches> Hands<C> {
         work(&mut Hand { consumer: &mut consumer, hands: self })
     }
 
-    /// The consumers, once nobody else has them.
+    /// The consumers, once no other reference exists.
     pub(super) fn into_consumers(hands: Arc<Self>) -> Result<Vec<C>, PrimitiveError> {
         let hands = Arc::into_inner(hands).ok_or_else(|| PrimitiveError::Panicked {
             step: "join".into(),

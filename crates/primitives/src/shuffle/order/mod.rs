@@ -13,7 +13,7 @@ pub(super) use ring::{Circle, Ring};
 /// In which order each worker takes its turns with all others, itself included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// From the first to the last worker, everybody alike: all are at one worker's memory at a time
+    /// Every worker from the first to the last: all are at one worker's memory at a time
     /// (section 3.1.1).
     Naive,
     /// Each worker in a random order of its own, drawn from this seed (section 4.1.1).

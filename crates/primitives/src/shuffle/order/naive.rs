@@ -2,7 +2,7 @@
 
 use super::Turns;
 
-/// Everybody from the first worker to the last: the two nested loops of section 3.1.1.
+/// Every worker from the first to the last: the two nested loops of section 3.1.1.
 #[derive(Debug)]
 pub(super) struct Naive;
 

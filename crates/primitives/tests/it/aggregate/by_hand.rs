@@ -49,7 +49,7 @@ fn assert_same(rows: &[RecordBatch], batches: &[RecordBatch], what: &str) {
 }
 
 /// Inputs end with one row, with none, and with many; the first rows of the one that has many
-/// decide, whoever comes first.
+/// decide, in any order.
 #[test]
 fn an_input_that_ends_early_decides_nothing() {
     let context = two_workers();

@@ -12,7 +12,7 @@ use atoll_topology::Bytes;
 #[derive(Debug)]
 pub(super) struct Meeting {
     workers: usize,
-    /// Threads that have asked; the one that made the meeting is no worker.
+    /// Threads that have asked; the one that made the meeting is not a worker.
     came: Mutex<HashSet<ThreadId>>,
     all: Condvar,
 }

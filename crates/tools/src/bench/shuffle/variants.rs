@@ -7,21 +7,21 @@ use super::Args;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum OrderName {
-    /// From the first to the last, everybody alike
+    /// Every worker from the first to the last
     Naive,
-    /// Each in a random order of its own
+    /// Each worker in its own random order
     Random,
-    /// Round a circle, each at another place
+    /// Round a ring, each worker from a different position
     Ring,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum MovedName {
-    /// Pieces, read where they lie
+    /// Pieces, read by the worker that gets them
     Pulled,
-    /// Pieces, written where they are meant to be
+    /// Pieces, written by the worker that has them
     Pushed,
-    /// Threads, to the pieces
+    /// Threads, which migrate to the pieces
     Threads,
 }
 
@@ -29,7 +29,7 @@ pub(super) enum MovedName {
 pub(super) enum CoordinationName {
     /// A step starts when the one before has ended
     Tight,
-    /// Nobody waits
+    /// No waiting between steps
     Loose,
 }
 

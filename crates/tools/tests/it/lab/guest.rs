@@ -18,7 +18,7 @@ pub(super) fn scripts() -> PathBuf {
     PathBuf::from(crate_root).join("tests/lab")
 }
 
-/// `atoll-tools lab` with the data directory of whoever runs the tests, where the kernel image is.
+/// `atoll-tools lab` with the user's data directory, where the kernel image is.
 fn lab(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_atoll-tools"));
     command.arg("lab").args(arguments).stdin(Stdio::null());
