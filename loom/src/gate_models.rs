@@ -16,7 +16,7 @@ pub(super) const MODELS: [Model; 5] = [
     ("two producers share a gate and both end", two_producers),
     ("an output that is gone sets a waiting producer free", an_output_goes),
     ("a failure reaches every output once, and a waiting producer", a_failure),
-    ("an output that reads nothing until another has ended holds nobody up", one_after_another),
+    ("an output that reads nothing until another has ended delays no other", one_after_another),
 ];
 
 fn send(gate: &Letters, producer: usize, output: usize, item: u8) -> Result<(), Closed> {

@@ -12,7 +12,7 @@ use clap::{Args, ValueEnum, ValueHint};
 
 use crate::rivals::Rival;
 
-/// Bytes, for each byte of data, that everybody at work takes at most: data, files, partitions and
+/// Bytes, for each byte of data, that all engines together take at most: data, files, partitions and
 /// result of Atoll; and data, working memory and result of each rival.
 const PEAK: (u64, u64) = (4, 3);
 

@@ -174,7 +174,7 @@ impl Comparison {
         let rows: Vec<Vec<String>> = self.rows.iter().map(Row::cells).collect();
         let mut text = format!(
             "# bench compare {}\n\nMedians; above 1 is slower; intervals hold with {} % confidence; up \
-             to {} % is no change.\n\n{}",
+             to {} % is not a change.\n\n{}",
             self.benchmark,
             percent(self.confidence),
             percent(self.threshold),

@@ -97,7 +97,7 @@ pub(crate) struct Measured {
 ///
 /// # Errors
 /// When a result is wrong, Atoll fails, or a rival's process does not keep to the protocol. A
-/// rival that says that it cannot do it is no error: its words are in the result.
+/// rival that cannot run a case is not an error: its words are in the result.
 pub(crate) fn run(
     meter: &Meter<'_>,
     settings: &Settings,

@@ -159,7 +159,7 @@ impl Options {
 ///
 /// # Errors
 /// When an engine cannot be started, loaded or reached. Queries that fail and results that differ
-/// are no error here but problems in the report.
+/// are not errors here but problems in the report.
 fn measure(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<(Manifest, Report)> {
     let machine = Arc::new(Machine::discover().context("this machine cannot be described")?);
     let mut manifest = Manifest::of(&machine, options.runs, options.warmup, options.seed);

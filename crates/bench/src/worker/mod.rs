@@ -271,7 +271,11 @@ mod tests {
         let lines = lines("{\"query\": 1, \"sql\": \"bad\"}\nnonsense\n\n");
         assert_eq!(lines[1], serde_json::json!({"error": "no such table: bad"}));
         assert!(lines[2]["error"].as_str().is_some_and(|text| text.contains("not a request")));
-        assert_eq!(lines.len(), 5, "an empty line is no request either, and the peak comes last");
+        assert_eq!(
+            lines.len(),
+            5,
+            "an empty line is not a request either, and the peak comes last"
+        );
     }
 
     #[test]

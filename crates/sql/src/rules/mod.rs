@@ -8,7 +8,7 @@
 //! | [`CommonCuts`] | same cut points for tables joined by the key they are sorted by | before exchanges are planned |
 //! | [`GroupingSets`] | nothing is told of rows below and above grouping sets | before exchanges are planned |
 //! | `GroupByPrimitive` | GROUP BY through the primitives | before exchanges are planned |
-//! | [`PolledProbes`] | an exchange where a join would wait for a sibling that nobody polls | after exchanges are planned |
+//! | [`PolledProbes`] | an exchange where a join would wait for a sibling that is not polled | after exchanges are planned |
 //! | [`GatheredBatches`] | sorts and build sides gather small batches first | after sorts are planned |
 //! | [`LargeLimit`] | an external sort where the heap of a LIMIT would be large | after limits are pushed down |
 //! | [`Metered`] | reservations for operators that keep rows without | after large limits are sorted |
