@@ -43,8 +43,8 @@ Examples:
   atoll bench tpch --json -o monday.json
   atoll bench compare monday.json friday.json  what became slower; exit code 5 where anything did
 
-All have --runs, --warmup, --threads, --seed, --json and -o where they mean something; results have one
-JSON form. Measure on an idle machine.";
+All have --runs, --warmup, --threads, --seed, --json and -o where they mean something;
+results have one JSON form. Measure on an idle machine.";
 
 /// Arguments of `atoll bench`.
 #[derive(Args, Debug)]

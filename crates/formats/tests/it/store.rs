@@ -113,7 +113,7 @@ fn a_damaged_file_is_named_with_its_line_and_is_not_overwritten() {
         let message = error.to_string();
         let line = text.lines().count() + 2;
         assert!(message.contains(&format!("{}:{line}", path.display())), "{message}");
-        assert!(message.contains("remove the file"), "{message}");
+        assert!(message.contains("correct the file, or remove it"), "{message}");
     }
     assert!(fs::read_to_string(&path).unwrap().ends_with("nonsense = \""));
 }

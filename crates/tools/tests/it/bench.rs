@@ -42,7 +42,7 @@ fn groups_can_be_processes_of_their_own() {
 #[test]
 fn a_part_without_its_run_is_an_error_of_our_own() {
     let message = tools(&["bench", "part", "9999"]).failed(125);
-    assert!(message.contains("cannot be run"), "{message}");
+    assert!(message.contains("invalid part of a run"), "{message}");
 }
 
 #[test]

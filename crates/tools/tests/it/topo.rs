@@ -241,7 +241,7 @@ fn names_from_a_file_do_not_steer_the_terminal() {
 
 #[test]
 fn what_the_machine_does_not_have_ends_in_4_and_no_cores_at_all_in_2() {
-    assert!(tools(&["topo", "nearest", "99"]).failed(4).contains("no node 99"));
+    assert!(tools(&["topo", "nearest", "99"]).failed(4).contains("node 99 does not exist"));
     assert!(tools(&["topo", "nearest", "0", "--cores", "99999"]).failed(4).contains("99999 cores"));
     assert!(tools(&["topo", "best-cores", "99999"]).failed(4).contains("99999 cores"));
     assert!(tools(&["topo", "best-cores", "0"]).failed(2).contains("from 1 on"));

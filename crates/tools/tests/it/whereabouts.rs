@@ -60,10 +60,11 @@ fn the_first_lines_for_people_are_the_nodes() {
 
 #[test]
 fn a_process_that_is_not_there_is_an_answer_with_a_code_of_its_own() {
-    for target in ["4194999", "no such name"] {
+    let said = ["process 4194999 does not exist", "no process is named 'no such name'"];
+    for (target, said) in ["4194999", "no such name"].into_iter().zip(said) {
         let output = output(&[target]);
         assert_eq!(output.status.code(), Some(1), "{output:?}");
-        assert!(String::from_utf8_lossy(&output.stderr).contains("does not exist"));
+        assert!(String::from_utf8_lossy(&output.stderr).contains(said), "{output:?}");
     }
     let output = output(&["1", "--watch", "0"]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
