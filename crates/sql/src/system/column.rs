@@ -66,10 +66,13 @@ impl Cell for Option<SystemTime> {
     }
 }
 
+/// The values of a column for rows of type `R`.
+type ColumnOf<R> = Box<dyn Fn(&[R]) -> ArrayRef + Send + Sync>;
+
 /// A system table with rows of type `R` that is being described.
 pub(super) struct Columns<R> {
     fields: Vec<Field>,
-    values: Vec<Box<dyn Fn(&[R]) -> ArrayRef + Send + Sync>>,
+    values: Vec<ColumnOf<R>>,
 }
 
 impl<R: Send + 'static> Columns<R> {
