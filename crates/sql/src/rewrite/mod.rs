@@ -6,8 +6,10 @@
 //! | [`NamedQuantified`] | ANY and ALL over a table that the query around reads too | behind the coercion of types |
 //! | [`NestedOrder`] | lists, structs and maps compared in the order in which they are sorted | first |
 //! | [`EmbeddedSubqueries`] | IN and EXISTS inside of expressions, with NULL as SQL has it | before subqueries become joins |
+//! | `Contradictions` | filters that no row passes, as an empty relation | where filters sink |
 //! | [`ComputedKeys`] | sort keys that are computed, as columns | last among the logical rules that DataFusion has |
 
+mod contradictions;
 mod copies;
 mod keys;
 mod membership;
@@ -19,6 +21,7 @@ use std::sync::Arc;
 
 use datafusion::optimizer::{Optimizer, OptimizerRule};
 
+use contradictions::Contradictions;
 pub(crate) use copies::CountedCopies;
 pub(crate) use keys::ComputedKeys;
 pub(crate) use nested_order::NestedOrder;
@@ -28,11 +31,17 @@ pub(crate) use subqueries::EmbeddedSubqueries;
 /// DataFusion's rule that makes joins of subqueries.
 const DECORRELATE: &str = "decorrelate_predicate_subquery";
 
+/// DataFusion's rule that has filters sink.
+const SINK_FILTERS: &str = "push_down_filter";
+
 /// DataFusion's logical rules with ours among them.
 pub(crate) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let mut rules = Optimizer::new().rules;
     let at = rules.iter().position(|rule| rule.name() == DECORRELATE).unwrap_or(0);
     rules.insert(at, Arc::new(EmbeddedSubqueries));
+    for rule in rules.iter_mut().filter(|rule| rule.name() == SINK_FILTERS) {
+        *rule = Arc::new(Contradictions::before(Arc::clone(rule)));
+    }
     rules.push(Arc::new(ComputedKeys));
     rules.insert(0, Arc::new(NestedOrder));
     rules
@@ -43,8 +52,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_rule_before_which_ours_stands_is_in_datafusions_list() {
+    fn the_rules_before_which_ours_stand_are_in_datafusions_list() {
         let rules = Optimizer::new().rules;
         assert_eq!(rules.iter().filter(|rule| rule.name() == DECORRELATE).count(), 1);
+        assert!(rules.iter().any(|rule| rule.name() == SINK_FILTERS));
     }
 }
