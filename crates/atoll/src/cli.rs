@@ -15,12 +15,12 @@ use crate::output::Mode;
 pub(crate) struct Cli {
     /// What to do
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: AtollCommand,
 }
 
 /// The subcommands.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum AtollCommand {
     /// The commands that need no SQL engine
     #[command(flatten)]
     Tools(atoll_tools::Command),
@@ -162,7 +162,7 @@ mod tests {
     fn scripts_run_in_the_order_given() {
         let line = ["atoll", "sql", "-f", "a.sql", "-c", "b", "-f", "c.sql", "--command", "d"];
         let matches = Cli::command().get_matches_from(line);
-        let Command::Sql(sql) = Cli::from_arg_matches(&matches).unwrap().command else {
+        let AtollCommand::Sql(sql) = Cli::from_arg_matches(&matches).unwrap().command else {
             panic!("sql was given");
         };
         let (_, matches) = matches.subcommand().unwrap();

@@ -6,7 +6,7 @@ use anyhow::Context;
 use atoll_placement::{LiveKernel, heap_allocated};
 use atoll_runtime::{Runtime, RuntimeError, RuntimeOptions};
 use atoll_sql::{Session, SessionOptions};
-use atoll_tools::exit::{Ends, Exit};
+use atoll_tools::exit::{CommandError, Exit};
 use atoll_topology::Bytes;
 
 use crate::cli::EngineArgs;
@@ -22,7 +22,7 @@ pub(crate) struct Engine {
 
 impl Engine {
     /// Discovers the machine, starts the pools, and opens a session on them.
-    pub(crate) fn start(args: &EngineArgs) -> Result<Self, Ends> {
+    pub(crate) fn start(args: &EngineArgs) -> Result<Self, CommandError> {
         // Discovery reads the bounds of this thread, so it comes before any thread is bound.
         let known = atoll_tools::topo::live()?;
         let machine = Arc::new(known.machine);
@@ -48,10 +48,10 @@ impl Engine {
     }
 }
 
-fn not_started(error: RuntimeError) -> Ends {
+fn not_started(error: RuntimeError) -> CommandError {
     let exit = match error {
         RuntimeError::NotBound { .. } => Exit::Placement,
         _ => Exit::Own,
     };
-    Ends::with(exit, error)
+    CommandError::with(exit, error)
 }

@@ -17,11 +17,11 @@ mod shell;
 use std::process::ExitCode;
 
 use atoll_placement::CountedHeap;
-use atoll_tools::exit::{Ends, Exit};
+use atoll_tools::exit::{CommandError, Exit};
 use atoll_tools::terminal;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
-use cli::{Cli, Command};
+use cli::{AtollCommand, Cli};
 
 /// Tables have memory of their own; everything else is allocated here, and by many threads. It is
 /// counted, for the memory limit.
@@ -38,20 +38,22 @@ fn main() -> ExitCode {
     ends.exit.into()
 }
 
-fn run(cli: &Cli, matches: &ArgMatches) -> Result<(), Ends> {
+fn run(cli: &Cli, matches: &ArgMatches) -> Result<(), CommandError> {
     match &cli.command {
-        Command::Tools(command) => atoll_tools::run(command, Cli::command),
-        Command::Bench(args) => args.run(),
-        Command::Sql(args) => {
+        AtollCommand::Tools(command) => atoll_tools::run(command, Cli::command),
+        AtollCommand::Bench(args) => args.run(),
+        AtollCommand::Sql(args) => {
             let scripts = matches.subcommand().map(|(_, matches)| args.scripts_in_order(matches));
             on_this_thread(shell::run(args, scripts.unwrap_or_default()))
         }
-        Command::Demo(args) => on_this_thread(demo::run(args)),
+        AtollCommand::Demo(args) => on_this_thread(demo::run(args)),
     }
 }
 
 /// Runs what waits for queries, files and signals; the queries themselves run on the pools.
-fn on_this_thread(work: impl Future<Output = Result<(), Ends>>) -> Result<(), Ends> {
+fn on_this_thread(
+    work: impl Future<Output = Result<(), CommandError>>,
+) -> Result<(), CommandError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let result = runtime.block_on(work);
     // A thread may still be blocked reading a line of stdin; it is not joined.

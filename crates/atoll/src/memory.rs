@@ -23,14 +23,14 @@ fn limit(machine: &Machine, available: Option<Bytes>) -> Bytes {
 
 /// What this process takes, as the kernel counts it.
 #[derive(Clone, Copy, Debug, serde::Serialize)]
-pub(crate) struct Resident {
+pub(crate) struct ResidentMemory {
     /// In memory now (`VmRSS`).
     pub(crate) now_bytes: Bytes,
     /// At most so far (`VmHWM`).
     pub(crate) peak_bytes: Bytes,
 }
 
-impl Resident {
+impl ResidentMemory {
     /// Reads `/proc/self/status`; none where procfs is not mounted.
     pub(crate) fn of_process() -> Option<Self> {
         let status = fs::read_to_string("/proc/self/status").ok()?;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use atoll_sql::Progress;
+use atoll_sql::ScanProgress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// A query shorter than this shows no bar.
@@ -24,12 +24,12 @@ impl QueryBar {
     }
 
     /// To be called once each [`TICK`].
-    pub(crate) fn tick(&mut self, progress: Option<&Progress>) {
+    pub(crate) fn tick(&mut self, progress: Option<&ScanProgress>) {
         self.ticks += 1;
         if !self.is_wanted || TICK * self.ticks < DELAY {
             return;
         }
-        let (read, total) = progress.map_or((0, 0), Progress::rows);
+        let (read, total) = progress.map_or((0, 0), ScanProgress::rows);
         let elapsed = TICK * self.ticks;
         let bar = self.bar.get_or_insert_with(|| rows_bar().with_elapsed(elapsed));
         if total > 0 {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use atoll_runtime::THREADS_MAX;
 use atoll_tools::bench::OutputArgs;
-use atoll_tools::exit::{Ends, Exit};
+use atoll_tools::exit::{CommandError, Exit};
 use atoll_tools::workload::Rig;
 use atoll_topology::Machine;
 use clap::{Args, ValueEnum, ValueHint};
@@ -107,8 +107,8 @@ impl ContestArgs {
     ///
     /// # Errors
     /// For one that is not among `able`.
-    pub(crate) fn rivals(&self, able: &[Rival]) -> Result<Vec<Rival>, Ends> {
-        let usage = |message: String| Ends::with(Exit::Usage, message);
+    pub(crate) fn rivals(&self, able: &[Rival]) -> Result<Vec<Rival>, CommandError> {
+        let usage = |message: String| CommandError::with(Exit::Usage, message);
         if self.rivals.len() > 1 && self.rivals.contains(&RivalName::None) {
             return Err(usage("--rivals takes names or 'none', not both".to_owned()));
         }

@@ -6,10 +6,10 @@
 //!
 //! | Module | Owns |
 //! |---|---|
-//! | [`tpch`] | whole queries, each engine in a process of its own ([`worker`]) |
-//! | [`primitives`] | aggregation, join, sort and partitioning of columns |
-//! | [`runtime`] | the pools beside plain tokio |
-//! | [`compare`] | two results, with confidence |
+//! | `tpch` | whole queries, each engine in a process of its own ([`worker`]) |
+//! | `primitives` | aggregation, join, sort and partitioning of columns |
+//! | `runtime` | the pools beside plain tokio |
+//! | `compare` | two results, with confidence |
 //! | [`rivals`] | DuckDB, Polars and DataFusion as processes |
 //! | [`answers`] | whether two engines gave the same result |
 //! | `flags`, `table`, `cache` | what all of them need |
@@ -31,7 +31,7 @@ pub mod worker;
 use std::io;
 
 use atoll_tools::bench::Benchmark;
-use atoll_tools::exit::Ends;
+use atoll_tools::exit::CommandError;
 use clap::{Args, Subcommand};
 
 /// What `--help` shows.
@@ -90,7 +90,7 @@ impl BenchArgs {
     ///
     /// # Errors
     /// How the process ends.
-    pub fn run(&self) -> Result<(), Ends> {
+    pub fn run(&self) -> Result<(), CommandError> {
         match &self.scenario {
             Scenario::Tpch(args) => tpch::run(args),
             Scenario::Aggregate(args) => primitives::aggregate::run(args),

@@ -15,7 +15,7 @@ use atoll_placement::{Arena, Kernel, LiveKernel, NodeBuffer};
 use atoll_runtime::{Cancelled, Runtime, RuntimeOptions, Task, TaskContext, WorkerId};
 use atoll_tools::bench::{Document, Form, Manifest, Measurement, Summary, json};
 use atoll_tools::bytes;
-use atoll_tools::exit::Ends;
+use atoll_tools::exit::CommandError;
 use atoll_topology::{Bytes, Machine};
 use clap::Args;
 use serde::Serialize;
@@ -56,9 +56,9 @@ pub(crate) struct RuntimeArgs {
 }
 
 /// Measures, and writes what came out.
-pub(crate) fn run(args: &RuntimeArgs) -> Result<(), Ends> {
+pub(crate) fn run(args: &RuntimeArgs) -> Result<(), CommandError> {
     let outputs = args.run.output.outputs(false)?;
-    let options = Options {
+    let options = ContestOptions {
         threads: args.threads,
         runs: args.run.runs as usize,
         warmup: args.run.warmup as usize,
@@ -79,7 +79,7 @@ pub(crate) fn run(args: &RuntimeArgs) -> Result<(), Ends> {
 
 /// How much is measured.
 #[derive(Clone, Debug)]
-struct Options {
+struct ContestOptions {
     /// Threads of each runtime; one per usable cpu unless set.
     threads: Option<usize>,
     /// Pairs measured.
@@ -94,7 +94,7 @@ struct Options {
 
 /// What was found.
 #[derive(Clone, Debug, Serialize)]
-struct Comparison {
+struct RuntimeComparison {
     /// Threads of each runtime.
     threads: usize,
     /// Atoll's workers whose binding the kernel confirmed.
@@ -102,12 +102,12 @@ struct Comparison {
     /// Bytes scanned, of them local to their reader as counted by Atoll's step.
     scanned: (Bytes, Bytes),
     /// One for each kind of work.
-    rows: Vec<Row>,
+    rows: Vec<RuntimeRow>,
 }
 
 /// Times of one kind of work, each per unit.
 #[derive(Clone, Debug, Serialize)]
-struct Row {
+struct RuntimeRow {
     /// What was done.
     work: &'static str,
     /// What a time is of: `ns/task` or `ms/scan`.
@@ -122,7 +122,7 @@ struct Row {
 }
 
 /// Measures both on the machine this process runs on.
-fn compare(options: &Options) -> anyhow::Result<(Manifest, Comparison)> {
+fn compare(options: &ContestOptions) -> anyhow::Result<(Manifest, RuntimeComparison)> {
     let machine = Arc::new(Machine::discover().context("this machine cannot be described")?);
     let mut manifest = Manifest::of(&machine, options.runs as u32, options.warmup as u32, 0);
     let kernel: Arc<dyn Kernel> = Arc::new(LiveKernel::new());
@@ -160,12 +160,13 @@ fn compare(options: &Options) -> anyhow::Result<(Manifest, Comparison)> {
     let scanned = read(&atoll, &pieces)?.1;
     manifest.end([]);
     let threads_bound = atoll.workers().iter().filter(|worker| worker.binding.is_bound()).count();
-    let comparison = Comparison { threads: atoll.worker_count(), threads_bound, scanned, rows };
+    let comparison =
+        RuntimeComparison { threads: atoll.worker_count(), threads_bound, scanned, rows };
     Ok((manifest, comparison))
 }
 
 /// Unit of the rows of small tasks, and what makes it of seconds.
-fn per_task(options: &Options) -> (&'static str, f64) {
+fn per_task(options: &ContestOptions) -> (&'static str, f64) {
     ("ns/task", 1e9 / options.tasks.max(1) as f64)
 }
 
@@ -173,10 +174,10 @@ fn per_task(options: &Options) -> (&'static str, f64) {
 fn row(
     work: &'static str,
     (unit, scale): (&'static str, f64),
-    options: &Options,
+    options: &ContestOptions,
     mut atoll: impl FnMut() -> anyhow::Result<Duration>,
     mut tokio: impl FnMut() -> anyhow::Result<Duration>,
-) -> anyhow::Result<Row> {
+) -> anyhow::Result<RuntimeRow> {
     let mut samples = Vec::with_capacity(options.runs);
     for pair in 0..options.warmup + options.runs {
         let (of_atoll, of_tokio) = if pair % 2 == 0 {
@@ -193,7 +194,7 @@ fn row(
     let of = |value: fn(&(f64, f64)) -> f64| {
         Summary::of(samples.iter().map(value)).context("--runs is at least 1")
     };
-    Ok(Row {
+    Ok(RuntimeRow {
         work,
         unit,
         atoll: of(|pair| pair.0)?,
@@ -208,7 +209,7 @@ fn small(number: usize) -> u64 {
     (0..TASK_TURNS).fold(number as u64, |value, turn| black_box(value.wrapping_mul(31) ^ turn))
 }
 
-fn spawn_atoll(runtime: &Runtime, options: &Options) -> anyhow::Result<Duration> {
+fn spawn_atoll(runtime: &Runtime, options: &ContestOptions) -> anyhow::Result<Duration> {
     let started = Instant::now();
     runtime.block_on(async {
         let tasks: Vec<_> = (0..options.tasks)
@@ -221,7 +222,10 @@ fn spawn_atoll(runtime: &Runtime, options: &Options) -> anyhow::Result<Duration>
     })
 }
 
-fn spawn_tokio(runtime: &tokio::runtime::Runtime, options: &Options) -> anyhow::Result<Duration> {
+fn spawn_tokio(
+    runtime: &tokio::runtime::Runtime,
+    options: &ContestOptions,
+) -> anyhow::Result<Duration> {
     let started = Instant::now();
     runtime.block_on(async {
         let tasks: Vec<_> =
@@ -233,7 +237,7 @@ fn spawn_tokio(runtime: &tokio::runtime::Runtime, options: &Options) -> anyhow::
     })
 }
 
-fn step_atoll(runtime: &Runtime, options: &Options) -> anyhow::Result<Duration> {
+fn step_atoll(runtime: &Runtime, options: &ContestOptions) -> anyhow::Result<Duration> {
     let started = Instant::now();
     let tasks = (0..options.tasks).map(|number| {
         Task::on_worker(WorkerId(number as u32), async move |_| Ok::<_, Cancelled>(small(number)))
@@ -310,10 +314,10 @@ fn read_piece(context: &TaskContext, piece: &NodeBuffer) -> Result<u64, Cancelle
     Ok(total)
 }
 
-impl Comparison {
+impl RuntimeComparison {
     /// For `bench compare`.
     fn measurements(&self) -> Vec<Measurement> {
-        let of = |row: &Row| {
+        let of = |row: &RuntimeRow| {
             let case = object!({ "work": row.work, "threads": self.threads });
             let times = |name: &str, of: fn(&(f64, f64)) -> f64| {
                 Measurement::times(&case, name, row.unit, row.samples.iter().map(of).collect())
@@ -324,14 +328,14 @@ impl Comparison {
     }
 }
 
-impl fmt::Display for Comparison {
+impl fmt::Display for RuntimeComparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { threads, threads_bound, scanned, .. } = self;
         writeln!(f, "- {threads} threads each, {threads_bound} of Atoll's bound")?;
         writeln!(f, "- scan: {} read, {} of it local to its reader\n", scanned.0, scanned.1)?;
         let head = ["work", "unit", "atoll", "tokio", "atoll / tokio"].map(str::to_owned);
-        let row = |row: &Row| {
-            let Row { work, unit, atoll, tokio, ratio, .. } = row;
+        let row = |row: &RuntimeRow| {
+            let RuntimeRow { work, unit, atoll, tokio, ratio, .. } = row;
             vec![
                 (*work).to_owned(),
                 (*unit).to_owned(),
@@ -347,13 +351,13 @@ impl fmt::Display for Comparison {
 
 #[cfg(test)]
 mod tests {
-    use super::{Options, compare};
+    use super::{ContestOptions, compare};
     use atoll_topology::Bytes;
 
     #[test]
     fn a_tiny_comparison_measures_every_kind_of_work_and_prints_it_with_units() {
         let options =
-            Options { threads: None, runs: 3, warmup: 1, tasks: 50, scan: Bytes(3 << 20) };
+            ContestOptions { threads: None, runs: 3, warmup: 1, tasks: 50, scan: Bytes(3 << 20) };
         let (_, found) = compare(&options).expect("a comparison");
         assert_eq!(found.rows.len(), 3);
         for row in &found.rows {

@@ -8,10 +8,10 @@ use atoll_primitives::aggregate::{Aggregate, Query, Variant, aggregate};
 
 use crate::column::{Column, INT64};
 use crate::context::{self, Context};
-use crate::failure::Failure;
+use crate::failure::CallFailure;
 use crate::foreign;
 use crate::part::{RowsPart, parts, positions};
-use crate::result::{Block, Rows, giving};
+use crate::result::{ResultBlock, Rows, giving};
 
 /// `atoll_function`.
 #[derive(Clone, Copy, Debug)]
@@ -44,12 +44,12 @@ pub struct Aggregation {
 }
 
 impl Function {
-    fn aggregate(self) -> Result<Aggregate, Failure> {
+    fn aggregate(self) -> Result<Aggregate, CallFailure> {
         use atoll_primitives::aggregate::Function as F;
         let functions = [F::CountRows, F::Count, F::Sum, F::Min, F::Max, F::Avg];
         let function = functions.get(self.function as usize).copied().ok_or_else(|| {
             let number = self.function;
-            Failure::invalid(format!(
+            CallFailure::invalid(format!(
                 "unknown aggregate function {number}; expected ATOLL_COUNT_ROWS (0) to ATOLL_AVG \
                  (5)"
             ))
@@ -58,9 +58,9 @@ impl Function {
     }
 }
 
-fn variant(number: u32) -> Result<Variant, Failure> {
+fn variant(number: u32) -> Result<Variant, CallFailure> {
     Variant::ALL.get(number as usize).copied().ok_or_else(|| {
-        Failure::invalid(format!(
+        CallFailure::invalid(format!(
             "unknown aggregation variant {number}; expected ATOLL_AUTO (0) \
                                   to ATOLL_MIGRATE_COPY (5)"
         ))
@@ -72,9 +72,10 @@ fn run(
     query: &Query,
     (parts, schema): (&[Part], &Schema),
     variant: Variant,
-) -> Result<Rows, Failure> {
+) -> Result<Rows, CallFailure> {
     let outcome = context::wait(context, aggregate(context, query, schema, parts, variant))?;
-    let blocks: Result<Vec<Block>, Failure> = outcome.batches.iter().map(Block::of).collect();
+    let blocks: Result<Vec<ResultBlock>, CallFailure> =
+        outcome.batches.iter().map(ResultBlock::of).collect();
     Ok(Rows::new(blocks?, outcome.schema.fields().len(), &outcome.reason))
 }
 
@@ -98,7 +99,8 @@ pub unsafe extern "C" fn atoll_aggregate(
         // SAFETY: the same.
         let functions =
             unsafe { foreign::slice("functions", given.functions, given.function_count)? };
-        let aggregates: Result<_, Failure> = functions.iter().map(|it| it.aggregate()).collect();
+        let aggregates: Result<_, CallFailure> =
+            functions.iter().map(|it| it.aggregate()).collect();
         let query = Query { keys, aggregates: aggregates? };
         let variant = variant(given.variant)?;
         let machine = context.runtime().machine();

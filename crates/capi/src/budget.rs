@@ -7,12 +7,12 @@ use atoll_topology::Bytes;
 
 /// What a context's calls and results may hold together.
 #[derive(Debug)]
-pub(crate) struct Limit {
+pub(crate) struct ContextBudget {
     limit: AtomicU64,
     used: AtomicU64,
 }
 
-impl Limit {
+impl ContextBudget {
     /// No limit.
     pub(crate) fn none() -> Self {
         Self { limit: AtomicU64::new(u64::MAX), used: AtomicU64::new(0) }
@@ -29,7 +29,7 @@ impl Limit {
     }
 }
 
-impl Budget for Limit {
+impl Budget for ContextBudget {
     fn try_grow(&self, bytes: Bytes) -> Result<(), BudgetExceeded> {
         let limit = self.limit.load(Ordering::Relaxed);
         let grown = |used: u64| used.checked_add(bytes.0).filter(|sum| *sum <= limit);

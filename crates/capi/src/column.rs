@@ -10,7 +10,7 @@ use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_data::ArrayData;
 use arrow_schema::DataType;
 
-use crate::failure::{Code, Failure};
+use crate::failure::{CallFailure, Code};
 use crate::foreign;
 
 /// `atoll_column`.
@@ -64,7 +64,7 @@ impl Column {
         Self { data_type, precision: 0, scale: 0, length, values, validity, offsets, bytes: 0 }
     }
 
-    fn arrow_type(&self) -> Result<DataType, Failure> {
+    fn arrow_type(&self) -> Result<DataType, CallFailure> {
         let fixed = FIXED.iter().find(|(number, _)| *number == self.data_type);
         Ok(match self.data_type {
             DECIMAL128 if (1..=38).contains(&self.precision) => {
@@ -73,7 +73,7 @@ impl Column {
             DECIMAL128 => {
                 let digits = self.precision;
                 let text = format!("invalid decimal precision {digits}; expected 1 to 38");
-                return Err(Failure::invalid(text));
+                return Err(CallFailure::invalid(text));
             }
             BOOL => DataType::Boolean,
             UTF8 => DataType::Utf8,
@@ -85,7 +85,7 @@ impl Column {
                         "unknown column type {number}; expected ATOLL_INT8 (1) to \
                                         ATOLL_BINARY (14)"
                     );
-                    return Err(Failure::new(Code::Type, text));
+                    return Err(CallFailure::new(Code::Type, text));
                 }
             },
         })
@@ -96,7 +96,7 @@ impl Column {
     /// # Safety
     /// Pointers that are neither null nor misaligned point to what atoll.h says, alive and unchanged for as
     /// long as the array is read.
-    pub(crate) unsafe fn array(&self) -> Result<ArrayRef, Failure> {
+    pub(crate) unsafe fn array(&self) -> Result<ArrayRef, CallFailure> {
         let data_type = self.arrow_type()?;
         // SAFETY: the caller's promise, here and below.
         let buffers = unsafe { self.buffers(&data_type)? };
@@ -112,7 +112,7 @@ impl Column {
         });
         let data = ArrayData::builder(data_type).len(self.length).nulls(nulls).buffers(buffers);
         // Looks at offsets and UTF-8, so that no later reader can be led astray.
-        let data = data.build().map_err(Failure::invalid)?;
+        let data = data.build().map_err(CallFailure::invalid)?;
         Ok(make_array(data))
     }
 
@@ -120,7 +120,10 @@ impl Column {
     ///
     /// # Safety
     /// As [`array`](Self::array).
-    unsafe fn buffers(&self, data_type: &DataType) -> Result<Vec<arrow_buffer::Buffer>, Failure> {
+    unsafe fn buffers(
+        &self,
+        data_type: &DataType,
+    ) -> Result<Vec<arrow_buffer::Buffer>, CallFailure> {
         let values = self.values.cast::<u8>();
         let (texts, align, size) = match data_type {
             DataType::Utf8 | DataType::Binary => (true, 1, self.bytes),
@@ -133,11 +136,11 @@ impl Column {
         if !values.addr().is_multiple_of(align) {
             let at = values.addr();
             let text = format!("values: address {at:#x} is not a multiple of {align}");
-            return Err(Failure::invalid(text));
+            return Err(CallFailure::invalid(text));
         }
         if values.is_null() && size > 0 {
             let text = format!("values: null pointer for {} values", self.length);
-            return Err(Failure::invalid(text));
+            return Err(CallFailure::invalid(text));
         }
         // SAFETY: the caller's promise, here and below.
         let lent = unsafe { foreign::lend(bytes("values", values, size)?) };
@@ -152,31 +155,31 @@ impl Column {
     }
 }
 
-fn too_long(length: usize) -> Failure {
-    Failure::invalid(format!("values: {length} values exceed the address space"))
+fn too_long(length: usize) -> CallFailure {
+    CallFailure::invalid(format!("values: {length} values exceed the address space"))
 }
 
 /// # Safety
 /// As [`foreign::slice`].
-unsafe fn bytes<'a>(what: &str, at: *const u8, len: usize) -> Result<&'a [u8], Failure> {
+unsafe fn bytes<'a>(what: &str, at: *const u8, len: usize) -> Result<&'a [u8], CallFailure> {
     // SAFETY: the caller's promise.
     unsafe { foreign::slice(what, at, len) }
 }
 
 /// A column of a result, with what keeps its memory.
-pub(crate) struct Kept {
+pub(crate) struct HeldColumn {
     pub(crate) column: Column,
     _memory: Arc<dyn Any + Send + Sync>,
 }
 
-impl Kept {
+impl HeldColumn {
     /// A column over memory that is kept.
     pub(crate) fn new(column: Column, memory: Arc<dyn Any + Send + Sync>) -> Self {
         Self { column, _memory: memory }
     }
 
     /// An array's column.
-    pub(crate) fn of(array: &ArrayRef) -> Result<Self, Failure> {
+    pub(crate) fn of(array: &ArrayRef) -> Result<Self, CallFailure> {
         let data = plain(array.to_data());
         let (data_type, precision, scale) = match data.data_type() {
             DataType::Decimal128(precision, scale) => (DECIMAL128, *precision, *scale),
@@ -187,7 +190,7 @@ impl Kept {
                 Some((number, _)) => (*number, 0, 0),
                 None => {
                     let text = format!("unsupported result type {other}; please report it");
-                    return Err(Failure::new(Code::Defect, text));
+                    return Err(CallFailure::new(Code::Defect, text));
                 }
             },
         };

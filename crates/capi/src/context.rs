@@ -8,23 +8,23 @@ use atoll_placement::{Arena, Kernel, LiveKernel};
 use atoll_primitives::{PrimitiveError, Tuning};
 use atoll_runtime::{CancelToken, Runtime, RuntimeOptions};
 
-use crate::budget::Limit;
-use crate::failure::{Code, Failure, guard, not_in_callback};
+use crate::budget::ContextBudget;
+use crate::failure::{CallFailure, Code, guard, not_in_callback};
 use crate::foreign;
 
 /// `atoll_context`.
 #[derive(Debug)]
 pub struct Context {
     context: atoll_primitives::Context,
-    limit: Arc<Limit>,
+    limit: Arc<ContextBudget>,
     /// Parent of the tokens of the calls under way.
     calls: Mutex<CancelToken>,
 }
 
 impl Context {
-    fn open(threads: u32) -> Result<Self, Failure> {
+    fn open(threads: u32) -> Result<Self, CallFailure> {
         let known =
-            atoll_formats::store::live().map_err(|error| Failure::new(Code::System, error))?;
+            atoll_formats::store::live().map_err(|error| CallFailure::new(Code::System, error))?;
         let knowledge = Arc::new(known.knowledge);
         let tuning = Tuning::of(&knowledge);
         let machine = Arc::new(knowledge.machine.clone());
@@ -34,9 +34,9 @@ impl Context {
         let runtime = Runtime::start(Arc::clone(&machine), Arc::clone(&kernel), options);
         let runtime = runtime.map_err(|error| {
             let asked = matches!(error, atoll_runtime::RuntimeError::Threads { .. });
-            Failure::new(if asked { Code::Invalid } else { Code::System }, error)
+            CallFailure::new(if asked { Code::Invalid } else { Code::System }, error)
         })?;
-        let limit = Arc::new(Limit::none());
+        let limit = Arc::new(ContextBudget::none());
         let arena = Arena::new(machine, kernel, Some(Arc::clone(&limit) as _));
         let context = atoll_primitives::Context::new(runtime, arena)
             .with_tuning(tuning)
@@ -45,7 +45,7 @@ impl Context {
     }
 
     /// What a call gives to its primitives: the same workers and memory, a cancel token of its own.
-    fn of_call(&self) -> Result<atoll_primitives::Context, Failure> {
+    fn of_call(&self) -> Result<atoll_primitives::Context, CallFailure> {
         not_in_callback()?;
         let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(self.context.clone().with_cancel(calls.child()))
@@ -63,7 +63,7 @@ impl Context {
 /// As [`named`].
 pub(crate) unsafe fn of_call(
     context: *const Context,
-) -> Result<atoll_primitives::Context, Failure> {
+) -> Result<atoll_primitives::Context, CallFailure> {
     // SAFETY: as the caller promises.
     unsafe { named(context) }?.of_call()
 }
@@ -72,9 +72,9 @@ pub(crate) unsafe fn of_call(
 ///
 /// # Safety
 /// Null, or a context from `atoll_open` that is not closed.
-unsafe fn named<'a>(context: *const Context) -> Result<&'a Context, Failure> {
+unsafe fn named<'a>(context: *const Context) -> Result<&'a Context, CallFailure> {
     if context.is_null() {
-        return Err(Failure::invalid("context: null pointer; open one with atoll_open"));
+        return Err(CallFailure::invalid("context: null pointer; open one with atoll_open"));
     }
     // SAFETY: as the caller promises.
     unsafe { foreign::one("context", context) }
@@ -84,7 +84,7 @@ unsafe fn named<'a>(context: *const Context) -> Result<&'a Context, Failure> {
 pub(crate) fn wait<T>(
     context: &atoll_primitives::Context,
     primitive: impl Future<Output = Result<T, PrimitiveError>>,
-) -> Result<T, Failure> {
+) -> Result<T, CallFailure> {
     Ok(context.runtime().block_on(primitive)?)
 }
 

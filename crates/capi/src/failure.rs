@@ -33,12 +33,12 @@ pub enum Code {
 
 /// Why a call failed.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub(crate) struct CallFailure {
     pub(crate) code: Code,
     pub(crate) text: String,
 }
 
-impl Failure {
+impl CallFailure {
     /// A failure for a reason.
     pub(crate) fn new(code: Code, text: impl ToString) -> Self {
         Self { code, text: text.to_string() }
@@ -50,7 +50,7 @@ impl Failure {
     }
 }
 
-impl From<PrimitiveError> for Failure {
+impl From<PrimitiveError> for CallFailure {
     fn from(error: PrimitiveError) -> Self {
         let code = match &error {
             PrimitiveError::Memory(_) => Code::Memory,
@@ -73,13 +73,13 @@ thread_local! {
 }
 
 /// Does the work of a function; the code to be returned.
-pub(crate) fn guard(work: impl FnOnce() -> Result<(), Failure>) -> c_int {
+pub(crate) fn guard(work: impl FnOnce() -> Result<(), CallFailure>) -> c_int {
     let failure = match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(())) => return Code::Ok as c_int,
         Ok(Err(failure)) => failure,
         Err(panic) => {
             let text = format!("a panic: {}; please report it", said(panic.as_ref()));
-            Failure::new(Code::Defect, text)
+            CallFailure::new(Code::Defect, text)
         }
     };
     TEXT.set(c_text(&failure.text));
@@ -95,10 +95,10 @@ pub(crate) fn calling_back<T>(call: impl FnOnce() -> T) -> T {
 }
 
 /// Refuses to wait for workers where one of them is calling.
-pub(crate) fn not_in_callback() -> Result<(), Failure> {
+pub(crate) fn not_in_callback() -> Result<(), CallFailure> {
     match IN_CALLBACK.get() {
         false => Ok(()),
-        true => Err(Failure::invalid(
+        true => Err(CallFailure::invalid(
             "called from an atoll_block_fn; keep what it is given and go on when the join has \
              returned",
         )),

@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use arrow_buffer::{ArrowNativeType, Buffer, ScalarBuffer, ToByteSlice};
 
-use crate::failure::Failure;
+use crate::failure::CallFailure;
 
 /// A pointer to one struct of the caller.
 ///
 /// # Safety
 /// Where it is neither null nor misaligned, it points to such a struct, for the time of the call.
-pub(crate) unsafe fn one<'a, T>(what: &str, at: *const T) -> Result<&'a T, Failure> {
+pub(crate) unsafe fn one<'a, T>(what: &str, at: *const T) -> Result<&'a T, CallFailure> {
     // SAFETY: as the caller promises.
     let values = unsafe { slice(what, at, 1) }?;
     Ok(&values[0])
@@ -28,7 +28,7 @@ pub(crate) unsafe fn slice<'a, T>(
     what: &str,
     at: *const T,
     len: usize,
-) -> Result<&'a [T], Failure> {
+) -> Result<&'a [T], CallFailure> {
     check(what, at, len)?;
     if len == 0 {
         return Ok(&[]);
@@ -38,20 +38,24 @@ pub(crate) unsafe fn slice<'a, T>(
 }
 
 /// Whether a pointer may point to so many values.
-pub(crate) fn check<T>(what: &str, at: *const T, len: usize) -> Result<(), Failure> {
+pub(crate) fn check<T>(what: &str, at: *const T, len: usize) -> Result<(), CallFailure> {
     if len == 0 {
         return Ok(());
     }
     if at.is_null() {
-        return Err(Failure::invalid(format!("{what}: null pointer for {len} elements")));
+        return Err(CallFailure::invalid(format!("{what}: null pointer for {len} elements")));
     }
     if !at.addr().is_multiple_of(align_of::<T>()) {
         let (at, to) = (at.addr(), align_of::<T>());
-        return Err(Failure::invalid(format!("{what}: address {at:#x} is not a multiple of {to}")));
+        return Err(CallFailure::invalid(format!(
+            "{what}: address {at:#x} is not a multiple of {to}"
+        )));
     }
     let bytes = len.checked_mul(size_of::<T>()).filter(|bytes| *bytes <= isize::MAX as usize);
     if bytes.and_then(|bytes| at.addr().checked_add(bytes)).is_none() {
-        return Err(Failure::invalid(format!("{what}: {len} elements exceed the address space")));
+        return Err(CallFailure::invalid(format!(
+            "{what}: {len} elements exceed the address space"
+        )));
     }
     Ok(())
 }
@@ -84,21 +88,21 @@ pub(crate) unsafe fn lend_numbers<T: ArrowNativeType>(numbers: &[T]) -> ScalarBu
 
 /// Room of the caller that a result is written to, by this thread or by workers.
 #[derive(Debug)]
-pub(crate) struct Room<T> {
+pub(crate) struct CallerBuffer<T> {
     start: *mut T,
     len: usize,
 }
 
 // SAFETY: it is the only one to point to its values, as `&mut [T]` is.
-unsafe impl<T: Send> Send for Room<T> {}
+unsafe impl<T: Send> Send for CallerBuffer<T> {}
 
-impl<T: Copy> Room<T> {
+impl<T: Copy> CallerBuffer<T> {
     /// Room for so many values.
     ///
     /// # Safety
     /// Where the pointer is neither null nor misaligned, it points to room for so many values that no other thread
     /// else reads or writes for the time of the call, and that is not used afterwards.
-    pub(crate) unsafe fn new(what: &str, start: *mut T, len: usize) -> Result<Self, Failure> {
+    pub(crate) unsafe fn new(what: &str, start: *mut T, len: usize) -> Result<Self, CallFailure> {
         check(what, start.cast_const(), len)?;
         Ok(Self { start: if len == 0 { NonNull::dangling().as_ptr() } else { start }, len })
     }
@@ -134,12 +138,12 @@ pub(crate) fn addresses<T>(start: *const T, len: usize) -> Range<usize> {
 pub(crate) fn apart(
     outputs: &[(&str, Range<usize>)],
     inputs: &[(&str, Range<usize>)],
-) -> Result<(), Failure> {
+) -> Result<(), CallFailure> {
     for (number, (name, output)) in outputs.iter().enumerate() {
         for (other, range) in outputs[number + 1..].iter().chain(inputs) {
             if output.start.max(range.start) < output.end.min(range.end) {
                 let text = format!("{name} and {other} overlap; pass separate buffers");
-                return Err(Failure::invalid(text));
+                return Err(CallFailure::invalid(text));
             }
         }
     }

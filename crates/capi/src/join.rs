@@ -10,12 +10,12 @@ use atoll_primitives::join::{JoinInput, JoinKind, JoinReport, Matches, Payload, 
 use atoll_runtime::{Cancelled, WorkerId};
 use atoll_topology::{Machine, NodeId};
 
-use crate::column::{Column, Kept, UINT64};
+use crate::column::{Column, HeldColumn, UINT64};
 use crate::context::{self, Context};
-use crate::failure::{Code, Failure, calling_back, guard};
+use crate::failure::{CallFailure, Code, calling_back, guard};
 use crate::foreign;
 use crate::part::{self, RowsPart, parts, positions};
-use crate::result::{Block, Rows, giving};
+use crate::result::{ResultBlock, Rows, giving};
 
 /// `atoll_side`.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +43,7 @@ const ROW_NUMBERS: i32 = -1;
 ///
 /// # Safety
 /// As atoll.h says of sides, for the time of the call.
-unsafe fn side(machine: &Machine, name: &str, side: *const Side) -> Result<JoinInput, Failure> {
+unsafe fn side(machine: &Machine, name: &str, side: *const Side) -> Result<JoinInput, CallFailure> {
     // SAFETY: the caller's promise, here and below.
     let given = unsafe { foreign::one(name, side)? };
     // SAFETY: the same.
@@ -61,7 +61,7 @@ unsafe fn side(machine: &Machine, name: &str, side: *const Side) -> Result<JoinI
                          ATOLL_ROW_NUMBERS",
                 given.payload
             );
-            return Err(Failure::invalid(text));
+            return Err(CallFailure::invalid(text));
         }
     };
     Ok(JoinInput { parts, on, payload })
@@ -75,10 +75,10 @@ unsafe fn input(
     context: &atoll_primitives::Context,
     (left, right): (*const Side, *const Side),
     kind: u32,
-) -> Result<(JoinInput, JoinInput, JoinKind), Failure> {
+) -> Result<(JoinInput, JoinInput, JoinKind), CallFailure> {
     let machine = context.runtime().machine();
     let kind = JoinKind::ALL.get(kind as usize).copied().ok_or_else(|| {
-        Failure::invalid(format!(
+        CallFailure::invalid(format!(
             "unknown join kind {kind}; expected ATOLL_INNER (0) to \
                                   ATOLL_RIGHT_ANTI (7)"
         ))
@@ -149,7 +149,8 @@ pub unsafe extern "C" fn atoll_join_blocks(
     guard(|| {
         // SAFETY: the caller's promise, here and below.
         let context = unsafe { context::of_call(context)? };
-        let take = take.ok_or_else(|| Failure::invalid("take: null pointer; pass a function"))?;
+        let take =
+            take.ok_or_else(|| CallFailure::invalid("take: null pointer; pass a function"))?;
         // SAFETY: the same.
         let (left, right, kind) = unsafe { input(&context, (left, right), kind)? };
         let stopped = Arc::new(AtomicBool::new(false));
@@ -161,7 +162,7 @@ pub unsafe extern "C" fn atoll_join_blocks(
         match context::wait(&context, joined) {
             Err(_) if stopped.load(Ordering::Relaxed) => {
                 let text = "stopped: the atoll_block_fn returned a value other than 0";
-                Err(Failure::new(Code::Stopped, text))
+                Err(CallFailure::new(Code::Stopped, text))
             }
             done => done.map(drop),
         }
@@ -214,16 +215,16 @@ impl Filling {
         self.rows += left.or(right).map_or(0, <[u64]>::len);
     }
 
-    fn block(self) -> Block {
+    fn block(self) -> ResultBlock {
         let rows = self.rows;
         let column = |memory: Option<NodeBuffer>| match memory {
-            None => Kept::new(Column::fixed(UINT64, std::ptr::null(), rows), Arc::new(())),
+            None => HeldColumn::new(Column::fixed(UINT64, std::ptr::null(), rows), Arc::new(())),
             Some(memory) => {
                 let column = Column::fixed(UINT64, memory.as_ptr().cast(), rows);
-                Kept::new(column, Arc::new(memory))
+                HeldColumn::new(column, Arc::new(memory))
             }
         };
-        Block::new(rows, vec![column(self.left), column(self.right)])
+        ResultBlock::new(rows, vec![column(self.left), column(self.right)])
     }
 }
 

@@ -8,7 +8,7 @@ use atoll_primitives::Part;
 use atoll_topology::{Machine, NodeId};
 
 use crate::column::Column;
-use crate::failure::{Code, Failure};
+use crate::failure::{CallFailure, Code};
 use crate::foreign;
 
 /// `atoll_part`.
@@ -34,11 +34,11 @@ pub(crate) unsafe fn parts(
     machine: &Machine,
     parts: *const RowsPart,
     count: usize,
-) -> Result<(Vec<Part>, SchemaRef), Failure> {
+) -> Result<(Vec<Part>, SchemaRef), CallFailure> {
     // SAFETY: the caller's promise, here and below.
     let given = unsafe { foreign::slice("parts", parts, count)? };
     if given.is_empty() {
-        return Err(Failure::invalid("no parts; pass at least one, which may be empty"));
+        return Err(CallFailure::invalid("no parts; pass at least one, which may be empty"));
     }
     let mut made: Vec<Part> = Vec::with_capacity(given.len());
     for (number, part) in given.iter().enumerate() {
@@ -52,7 +52,11 @@ pub(crate) unsafe fn parts(
 
 /// # Safety
 /// As [`parts`].
-unsafe fn part(machine: &Machine, part: &RowsPart, first: Option<&Part>) -> Result<Part, Failure> {
+unsafe fn part(
+    machine: &Machine,
+    part: &RowsPart,
+    first: Option<&Part>,
+) -> Result<Part, CallFailure> {
     let home = match part.home {
         NO_HOME => None,
         node => Some(self::node(machine, node)?),
@@ -69,7 +73,7 @@ unsafe fn part(machine: &Machine, part: &RowsPart, first: Option<&Part>) -> Resu
     if let Some(odd) = columns.iter().position(|column| column.len() != rows) {
         let found = columns[odd].len();
         let text = format!("column {odd} has {found} values, and column 0 has {rows}");
-        return Err(Failure::invalid(text));
+        return Err(CallFailure::invalid(text));
     }
     let types = || columns.iter().map(|column| column.data_type());
     let schema = match first {
@@ -81,14 +85,14 @@ unsafe fn part(machine: &Machine, part: &RowsPart, first: Option<&Part>) -> Resu
             let found: Vec<&DataType> = types().collect();
             if expected != found {
                 let text = format!("columns of types {found:?}; the first part has {expected:?}");
-                return Err(Failure::invalid(text));
+                return Err(CallFailure::invalid(text));
             }
             schema
         }
     };
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
     let rows = RecordBatch::try_new_with_options(schema, columns, &options);
-    Ok(Part::new(home, rows.map_err(|error| Failure::new(Code::Defect, error))?))
+    Ok(Part::new(home, rows.map_err(|error| CallFailure::new(Code::Defect, error))?))
 }
 
 fn schema<'a>(types: impl Iterator<Item = &'a DataType>) -> SchemaRef {
@@ -96,13 +100,13 @@ fn schema<'a>(types: impl Iterator<Item = &'a DataType>) -> SchemaRef {
     Arc::new(Schema::new(types.enumerate().map(field).collect::<Vec<_>>()))
 }
 
-fn node(machine: &Machine, node: i32) -> Result<NodeId, Failure> {
+fn node(machine: &Machine, node: i32) -> Result<NodeId, CallFailure> {
     let found = u32::try_from(node).ok().and_then(|node| machine.node(NodeId(node)));
     found.map(|node| node.id).ok_or_else(|| {
         let nodes: Vec<String> = machine.nodes.iter().map(|node| node.id.to_string()).collect();
         let nodes = nodes.join(", ");
         let text = format!("node {node} does not exist; expected one of {nodes}, or ATOLL_NO_HOME");
-        Failure::invalid(text)
+        CallFailure::invalid(text)
     })
 }
 
@@ -114,13 +118,13 @@ pub(crate) unsafe fn positions(
     what: &str,
     at: *const u32,
     count: usize,
-) -> Result<Vec<usize>, Failure> {
+) -> Result<Vec<usize>, CallFailure> {
     // SAFETY: the caller's promise.
     let positions = unsafe { foreign::slice(what, at, count)? };
     Ok(positions.iter().map(|position| *position as usize).collect())
 }
 
 /// The same failure, with where it is.
-pub(crate) fn at(place: &str, failure: Failure) -> Failure {
-    Failure { text: format!("{place}, {}", failure.text), ..failure }
+pub(crate) fn at(place: &str, failure: CallFailure) -> CallFailure {
+    CallFailure { text: format!("{place}, {}", failure.text), ..failure }
 }

@@ -9,24 +9,24 @@ use atoll_primitives::{PrimitiveError, TaskFn, hash};
 use atoll_runtime::{TaskContext, WorkerId};
 
 use crate::context::{self, Context};
-use crate::failure::{Failure, guard};
-use crate::foreign::{self, Room, addresses, apart};
+use crate::failure::{CallFailure, guard};
+use crate::foreign::{self, CallerBuffer, addresses, apart};
 
 /// Tasks for each worker when pieces are written out: enough that all end together.
 const TASKS_PER_WORKER: usize = 8;
 
 /// Rows to be dealt, in the caller's memory.
-struct Input {
+struct PartitionInput {
     keys: ScalarBuffer<u64>,
     payloads: Option<ScalarBuffer<u64>>,
     fan_out: FanOut,
 }
 
-fn fan_out(bits: u32) -> Result<FanOut, Failure> {
+fn fan_out(bits: u32) -> Result<FanOut, CallFailure> {
     let most = FanOut::BITS_MAX;
     match bits <= most {
         true => Ok(FanOut::of_bits(bits)),
-        false => Err(Failure::invalid(format!(
+        false => Err(CallFailure::invalid(format!(
             "2^{bits} pieces are too many; at most 2^{most} in one \
                                           call"
         ))),
@@ -36,7 +36,7 @@ fn fan_out(bits: u32) -> Result<FanOut, Failure> {
 /// Deals rows to pieces, each worker an equal share of them, in their order.
 async fn deal(
     context: &atoll_primitives::Context,
-    input: Input,
+    input: PartitionInput,
 ) -> Result<Vec<Pieces<2>>, PrimitiveError> {
     let (own, workers) = (context.clone(), context.runtime().worker_count());
     let deal = move |worker: WorkerId, task: &TaskContext| {
@@ -72,7 +72,7 @@ async fn write_out(
     context: &atoll_primitives::Context,
     pieces: Vec<Pieces<2>>,
     starts: &[usize],
-    (mut keys, mut payloads): (Room<u64>, Room<u64>),
+    (mut keys, mut payloads): (CallerBuffer<u64>, CallerBuffer<u64>),
 ) -> Result<(), PrimitiveError> {
     let pieces = Arc::new(pieces);
     let partitions = starts.len() - 1;
@@ -138,13 +138,17 @@ pub unsafe extern "C" fn atoll_partition_u64(
         let payloads = (!payloads.is_null()).then_some(lent);
         // SAFETY: the same, and exclusive by the check below, before anything is written.
         let rooms = unsafe {
-            (Room::new("keys_out", keys_out, rows)?, Room::new("payloads_out", payloads_out, rows)?)
+            (
+                CallerBuffer::new("keys_out", keys_out, rows)?,
+                CallerBuffer::new("payloads_out", payloads_out, rows)?,
+            )
         };
         // SAFETY: the same.
-        let mut starts = unsafe { Room::new("starts", starts, places)? };
+        let mut starts = unsafe { CallerBuffer::new("starts", starts, places)? };
         apart(&outputs, &inputs)?;
 
-        let pieces = context::wait(&context, deal(&context, Input { keys, payloads, fan_out }))?;
+        let pieces =
+            context::wait(&context, deal(&context, PartitionInput { keys, payloads, fan_out }))?;
         let mut found = vec![0; places];
         for piece in 0..fan_out.partitions() {
             let rows: usize = pieces.iter().map(|pieces| pieces.rows(piece)).sum();

@@ -4,45 +4,46 @@ use std::ffi::{CString, c_char, c_int};
 
 use arrow_array::RecordBatch;
 
-use crate::column::{Column, Kept};
-use crate::failure::{Failure, c_text, guard};
+use crate::column::{Column, HeldColumn};
+use crate::failure::{CallFailure, c_text, guard};
 use crate::foreign;
 
 /// `atoll_result`.
 pub struct Rows {
-    blocks: Vec<Block>,
+    blocks: Vec<ResultBlock>,
     columns: u32,
     reason: CString,
 }
 
 /// Some rows of a result.
-pub(crate) struct Block {
+pub(crate) struct ResultBlock {
     rows: usize,
-    columns: Vec<Kept>,
+    columns: Vec<HeldColumn>,
 }
 
-impl Block {
+impl ResultBlock {
     /// Rows of these columns.
-    pub(crate) fn new(rows: usize, columns: Vec<Kept>) -> Self {
+    pub(crate) fn new(rows: usize, columns: Vec<HeldColumn>) -> Self {
         Self { rows, columns }
     }
 
     /// A batch's rows.
-    pub(crate) fn of(batch: &RecordBatch) -> Result<Self, Failure> {
-        let columns: Result<Vec<Kept>, Failure> = batch.columns().iter().map(Kept::of).collect();
+    pub(crate) fn of(batch: &RecordBatch) -> Result<Self, CallFailure> {
+        let columns: Result<Vec<HeldColumn>, CallFailure> =
+            batch.columns().iter().map(HeldColumn::of).collect();
         Ok(Self::new(batch.num_rows(), columns?))
     }
 }
 
 impl Rows {
     /// A result of blocks that have so many columns each.
-    pub(crate) fn new(blocks: Vec<Block>, columns: usize, reason: &str) -> Self {
+    pub(crate) fn new(blocks: Vec<ResultBlock>, columns: usize, reason: &str) -> Self {
         Self { blocks, columns: columns as u32, reason: c_text(reason) }
     }
 
-    fn column(&self, block: usize, column: u32) -> Result<Column, Failure> {
+    fn column(&self, block: usize, column: u32) -> Result<Column, CallFailure> {
         let beyond = |what: &str, number: usize, count: usize| {
-            Failure::invalid(format!("{what} {number} is out of range; the result has {count}"))
+            CallFailure::invalid(format!("{what} {number} is out of range; the result has {count}"))
         };
         let found = self.blocks.get(block).ok_or(beyond("block", block, self.blocks.len()))?;
         let columns = &found.columns;
@@ -64,7 +65,7 @@ impl std::fmt::Debug for Rows {
 /// Where it is neither null nor misaligned, it points to room for a pointer.
 pub(crate) unsafe fn giving(
     to: *mut *mut Rows,
-    work: impl FnOnce() -> Result<Rows, Failure>,
+    work: impl FnOnce() -> Result<Rows, CallFailure>,
 ) -> c_int {
     guard(|| {
         foreign::check("result", to.cast_const(), 1)?;

@@ -5,9 +5,9 @@ use std::ffi::c_int;
 use atoll_primitives::shuffle::{Coordination, Moved, Order, Schedule, Shuffle, batches};
 
 use crate::context::{self, Context};
-use crate::failure::Failure;
+use crate::failure::CallFailure;
 use crate::part::{RowsPart, parts};
-use crate::result::{Block, Rows, giving};
+use crate::result::{ResultBlock, Rows, giving};
 
 /// Seed of `ATOLL_ORDER_RANDOM`.
 const SEED: u64 = 1;
@@ -29,7 +29,7 @@ pub unsafe extern "C" fn atoll_shuffle(
         let context = unsafe { context::of_call(context)? };
         let orders = [Order::Naive, Order::Random(SEED), Order::Ring];
         let order = orders.get(order as usize).copied().ok_or_else(|| {
-            Failure::invalid(format!(
+            CallFailure::invalid(format!(
                 "unknown shuffle order {order}; expected ATOLL_ORDER_NAIVE (0) to \
                  ATOLL_ORDER_RING (2)"
             ))
@@ -41,7 +41,7 @@ pub unsafe extern "C" fn atoll_shuffle(
                 "wrong number of pieces {piece_count}; expected {expected}, one from each of the \
                  {workers} workers to each"
             );
-            return Err(Failure::invalid(text));
+            return Err(CallFailure::invalid(text));
         }
         // SAFETY: the same.
         let (parts, schema) = unsafe { parts(context.runtime().machine(), pieces, piece_count)? };
@@ -50,8 +50,8 @@ pub unsafe extern "C" fn atoll_shuffle(
         let shuffle = Shuffle { order, moved: Moved::Pushed, coordination: Coordination::Loose };
         let schedule = Schedule::of(context.runtime(), shuffle);
         let (got, _) = context::wait(&context, batches(&context, &schedule, by_source))?;
-        let blocks = got.iter().flatten().map(|part| Block::of(&part.rows));
-        let blocks: Result<Vec<Block>, Failure> = blocks.collect();
+        let blocks = got.iter().flatten().map(|part| ResultBlock::of(&part.rows));
+        let blocks: Result<Vec<ResultBlock>, CallFailure> = blocks.collect();
         Ok(Rows::new(blocks?, schema.fields().len(), &shuffle.to_string()))
     };
     // SAFETY: the same.

@@ -5,14 +5,14 @@ use std::ffi::{c_int, c_void};
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_buffer::ScalarBuffer;
 use arrow_schema::{Field, Schema};
-use atoll_primitives::sort::{Run, SortBy, sort};
+use atoll_primitives::sort::{SortBy, SortedRun, sort};
 use atoll_primitives::{Part, PrimitiveError, TaskFn};
 use atoll_runtime::TaskContext;
 
 use crate::column::{Column, INT64, UINT64};
 use crate::context::{self, Context};
-use crate::failure::{Code, Failure, guard};
-use crate::foreign::{self, Room, addresses, apart};
+use crate::failure::{CallFailure, Code, guard};
+use crate::foreign::{self, CallerBuffer, addresses, apart};
 
 /// `ATOLL_DESCENDING`.
 const DESCENDING: u32 = 1;
@@ -39,7 +39,7 @@ impl<K: Copy + Send + 'static> Sort<K> {
     ///
     /// # Safety
     /// As atoll.h says.
-    unsafe fn run(self, context: *const Context) -> Result<(), Failure> {
+    unsafe fn run(self, context: *const Context) -> Result<(), CallFailure> {
         // SAFETY: the caller's promise, here and below.
         let context = unsafe { context::of_call(context)? };
         let by = self.by()?;
@@ -58,28 +58,28 @@ impl<K: Copy + Send + 'static> Sort<K> {
         let payloads_out = unsafe { self.room("payloads_out", self.payloads_out)? };
 
         let sorted = context::wait(&context, sort(&context, &[part], by))?;
-        let out = Output { keys: keys_out, payloads: payloads_out };
+        let out = SortOutput { keys: keys_out, payloads: payloads_out };
         let word = move |word: u64| (self.key)(if by.descending { !word } else { word });
         context::wait(&context, out.write(&context, sorted.runs, payloads, word))
     }
 
-    fn by(&self) -> Result<SortBy, Failure> {
+    fn by(&self) -> Result<SortBy, CallFailure> {
         if self.flags & !(DESCENDING | STABLE) != 0 {
             let text = format!(
                 "unknown flags {:#x}; expected a combination of ATOLL_DESCENDING and \
                          ATOLL_STABLE",
                 self.flags
             );
-            return Err(Failure::invalid(text));
+            return Err(CallFailure::invalid(text));
         }
         let descending = self.flags & DESCENDING != 0;
         Ok(SortBy { descending, stable: self.flags & STABLE != 0, ..SortBy::column(0) })
     }
 
     /// Refuses outputs that overlap something, and to sort for nothing.
-    fn check(&self) -> Result<(), Failure> {
+    fn check(&self) -> Result<(), CallFailure> {
         if self.keys_out.is_null() && self.payloads_out.is_null() && self.rows > 0 {
-            return Err(Failure::invalid(
+            return Err(CallFailure::invalid(
                 "keys_out and payloads_out are both null pointers; pass at least one",
             ));
         }
@@ -96,15 +96,19 @@ impl<K: Copy + Send + 'static> Sort<K> {
     }
 
     /// # Safety
-    /// As [`Room::new`].
-    unsafe fn room<T: Copy>(&self, what: &str, at: *mut T) -> Result<Option<Room<T>>, Failure> {
+    /// As [`CallerBuffer::new`].
+    unsafe fn room<T: Copy>(
+        &self,
+        what: &str,
+        at: *mut T,
+    ) -> Result<Option<CallerBuffer<T>>, CallFailure> {
         // SAFETY: as the caller promises.
-        (!at.is_null()).then(|| unsafe { Room::new(what, at, self.rows) }).transpose()
+        (!at.is_null()).then(|| unsafe { CallerBuffer::new(what, at, self.rows) }).transpose()
     }
 
     /// # Safety
     /// As [`Column::array`].
-    unsafe fn part(&self) -> Result<Part, Failure> {
+    unsafe fn part(&self) -> Result<Part, CallFailure> {
         let column = Column::fixed(self.data_type, self.keys.cast::<c_void>(), self.rows);
         // SAFETY: as the caller promises.
         let keys = unsafe { column.array() };
@@ -112,22 +116,22 @@ impl<K: Copy + Send + 'static> Sort<K> {
         let schema = Schema::new(vec![Field::new("key", keys.data_type().clone(), false)]);
         let options = RecordBatchOptions::new().with_row_count(Some(self.rows));
         let rows = RecordBatch::try_new_with_options(schema.into(), vec![keys], &options);
-        Ok(Part::new(None, rows.map_err(|error| Failure::new(Code::Defect, error))?))
+        Ok(Part::new(None, rows.map_err(|error| CallFailure::new(Code::Defect, error))?))
     }
 }
 
 /// Where a sorted input goes.
-struct Output<K> {
-    keys: Option<Room<K>>,
-    payloads: Option<Room<u64>>,
+struct SortOutput<K> {
+    keys: Option<CallerBuffer<K>>,
+    payloads: Option<CallerBuffer<u64>>,
 }
 
-impl<K: Copy + Send + 'static> Output<K> {
+impl<K: Copy + Send + 'static> SortOutput<K> {
     /// Writes runs one after another, each by a task on its node.
     async fn write(
         self,
         context: &atoll_primitives::Context,
-        runs: Vec<Run>,
+        runs: Vec<SortedRun>,
         payloads: Option<ScalarBuffer<u64>>,
         key: impl Fn(u64) -> K + Clone + Send + 'static,
     ) -> Result<(), PrimitiveError> {

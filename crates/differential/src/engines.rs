@@ -13,7 +13,7 @@ use atoll_bench::worker::protocol::Answer;
 
 /// What came of a query.
 #[derive(Clone, Debug)]
-pub(crate) enum Outcome {
+pub(crate) enum EngineOutcome {
     Rows(Answer),
     /// The engine's message.
     Error(String),
@@ -34,10 +34,10 @@ pub(crate) struct Engines {
     /// The Python that has DuckDB.
     python: PathBuf,
     patience: Duration,
-    running: HashMap<EngineKey, Running>,
+    running: HashMap<EngineKey, RunningEngine>,
 }
 
-struct Running {
+struct RunningEngine {
     engine: SqlEngine,
     /// What made its tables; none when that failed halfway.
     setup: Option<Vec<String>>,
@@ -52,45 +52,50 @@ impl Engines {
     }
 
     /// DuckDB's answer over the tables that `setup` makes.
-    pub(crate) fn duckdb(&mut self, setup: &[String], sql: &str) -> Outcome {
+    pub(crate) fn duckdb(&mut self, setup: &[String], sql: &str) -> EngineOutcome {
         self.ask(EngineKey::Duckdb, setup.to_vec(), sql)
     }
 
     /// Atoll's answer under a setting.
-    pub(crate) fn atoll(&mut self, setting: &Setting, setup: &[String], sql: &str) -> Outcome {
+    pub(crate) fn atoll(
+        &mut self,
+        setting: &Setting,
+        setup: &[String],
+        sql: &str,
+    ) -> EngineOutcome {
         let statements = setting.statements().into_iter().chain(setup.iter().cloned());
         self.ask(EngineKey::Atoll(setting.process), statements.collect(), sql)
     }
 
-    fn ask(&mut self, key: EngineKey, setup: Vec<String>, sql: &str) -> Outcome {
+    fn ask(&mut self, key: EngineKey, setup: Vec<String>, sql: &str) -> EngineOutcome {
         let outcome = self.try_ask(key, setup, sql);
         outcome.unwrap_or_else(|error| {
             self.running.remove(&key);
-            Outcome::Lost(format!("{error:#}"))
+            EngineOutcome::Lost(format!("{error:#}"))
         })
     }
 
-    fn try_ask(&mut self, key: EngineKey, setup: Vec<String>, sql: &str) -> Result<Outcome> {
+    fn try_ask(&mut self, key: EngineKey, setup: Vec<String>, sql: &str) -> Result<EngineOutcome> {
         if !self.running.contains_key(&key) {
             if self.running.len() >= RUNNING_MAX {
                 self.running.retain(|key, _| *key == EngineKey::Duckdb);
             }
             let engine = SqlEngine::start(key.name(), &mut self.command(key), self.patience)?;
-            self.running.insert(key, Running { engine, setup: None });
+            self.running.insert(key, RunningEngine { engine, setup: None });
         }
         let Some(running) = self.running.get_mut(&key) else {
-            return Ok(Outcome::Lost("not started".to_owned()));
+            return Ok(EngineOutcome::Lost("not started".to_owned()));
         };
         if running.setup.as_ref() != Some(&setup) {
             running.setup = None;
             if let Err(error) = running.engine.reset(&setup)? {
-                return Ok(Outcome::Error(format!("while making the tables: {error}")));
+                return Ok(EngineOutcome::Error(format!("while making the tables: {error}")));
             }
             running.setup = Some(setup);
         }
         Ok(match running.engine.ask(0, sql)? {
-            Ok(answer) => Outcome::Rows(answer),
-            Err(error) => Outcome::Error(error),
+            Ok(answer) => EngineOutcome::Rows(answer),
+            Err(error) => EngineOutcome::Error(error),
         })
     }
 

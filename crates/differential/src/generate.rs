@@ -6,7 +6,7 @@ use rand::seq::IndexedRandom;
 
 use crate::data::{Class, TestTable};
 use crate::expression::{Scope, ScopedColumn};
-use crate::query::{Joined, Query, Select, Source};
+use crate::query::{Joined, RandomQuery, Select, Source};
 
 const JOINS: [&str; 6] = ["JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "CROSS JOIN"];
 const SETS: [&str; 6] =
@@ -15,7 +15,7 @@ const SETS: [&str; 6] =
 const LIMIT_MAX: usize = 40;
 
 /// A random query over the tables.
-pub(crate) fn query(tables: &[TestTable], random: &mut StdRng) -> Query {
+pub(crate) fn query(tables: &[TestTable], random: &mut StdRng) -> RandomQuery {
     let mut generator = Generator { tables, random, aliases: 0, large: false };
     match generator.random.random_range(0..10) {
         0 | 1 => generator.set_operation(),
@@ -215,7 +215,7 @@ impl Generator<'_> {
         }
     }
 
-    fn plain(&mut self) -> Query {
+    fn plain(&mut self) -> RandomQuery {
         let joins = self.joins();
         let Sources { from, scope, ids } = self.sources(joins);
         let filters = self.filters(&scope);
@@ -240,7 +240,7 @@ impl Generator<'_> {
         } else {
             select.distinct = self.chance(0.2);
         }
-        Query::Select(Box::new(Select { items, from, ..select }))
+        RandomQuery::Select(Box::new(Select { items, from, ..select }))
     }
 
     fn order(&mut self, key: &str) -> String {
@@ -249,7 +249,7 @@ impl Generator<'_> {
         format!("{key} {direction} NULLS {nulls}")
     }
 
-    fn grouped(&mut self) -> Query {
+    fn grouped(&mut self) -> RandomQuery {
         let joins = self.joins();
         let Sources { from, scope, .. } = self.sources(joins);
         let filters = self.filters(&scope);
@@ -283,11 +283,11 @@ impl Generator<'_> {
             select.limit = (grouping.is_empty() && !keys.is_empty()).then_some((LIMIT_MAX, 0));
         }
         select.keys = keys;
-        Query::Select(Box::new(select))
+        RandomQuery::Select(Box::new(select))
     }
 
     /// Window functions over rows that an id orders without ties.
-    fn windowed(&mut self) -> Query {
+    fn windowed(&mut self) -> RandomQuery {
         let table = self.table();
         let (name, columns) = (table.name.clone(), table.columns.clone());
         let alias = self.alias();
@@ -314,7 +314,7 @@ impl Generator<'_> {
         } else {
             select.filters = self.filters(&scope);
         }
-        Query::Select(Box::new(select))
+        RandomQuery::Select(Box::new(select))
     }
 
     fn window(&mut self, scope: &Scope, alias: &str) -> String {
@@ -362,7 +362,7 @@ impl Generator<'_> {
     }
 
     /// Two selects whose columns have the same types.
-    fn set_operation(&mut self) -> Query {
+    fn set_operation(&mut self) -> RandomQuery {
         let operation = *SETS.choose(self.random).unwrap_or(&"UNION");
         let left = self.sources(0);
         let right = self.sources(0);
@@ -384,7 +384,7 @@ impl Generator<'_> {
         let [left_filters, right_filters] = filters;
         let select =
             |items, from, filters| Box::new(Select { items, from, filters, ..Select::default() });
-        Query::Set {
+        RandomQuery::Set {
             operation,
             left: select(ours, left.from, left_filters),
             right: select(theirs, right.from, right_filters),

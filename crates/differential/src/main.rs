@@ -110,9 +110,9 @@ struct CompareArgs {
 }
 
 impl CompareArgs {
-    fn options(&self) -> Result<run::Options> {
+    fn options(&self) -> Result<run::DifferentialOptions> {
         let default = if self.minutes.is_some() { u64::MAX } else { 20 };
-        Ok(run::Options {
+        Ok(run::DifferentialOptions {
             program: std::env::current_exe().context("the path of this program is unknown")?,
             python: self.python.clone(),
             seed: self.seed,

@@ -6,7 +6,7 @@ use atoll_bench::answers::RowOrder;
 
 /// A query.
 #[derive(Clone, Debug)]
-pub(crate) enum Query {
+pub(crate) enum RandomQuery {
     /// A SELECT.
     Select(Box<Select>),
     /// Two of them in a set operation; its name has ALL where it counts copies.
@@ -50,7 +50,7 @@ pub(crate) enum Source {
     Derived(Box<Select>),
 }
 
-impl Query {
+impl RandomQuery {
     /// Whether the order of its rows means something.
     pub(crate) fn row_order(&self) -> RowOrder {
         match self {
@@ -149,7 +149,7 @@ impl Select {
     }
 }
 
-impl fmt::Display for Query {
+impl fmt::Display for RandomQuery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Select(select) => select.fmt(f),
@@ -246,7 +246,7 @@ mod tests {
             filters: vec!["p".into()],
             ..Select::default()
         };
-        let whole = Query::Select(Box::new(select));
+        let whole = RandomQuery::Select(Box::new(select));
         let length = whole.to_string().len();
         let smaller = whole.smaller();
         assert_eq!(smaller.len(), 7);

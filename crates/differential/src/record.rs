@@ -1,8 +1,8 @@
 //! Queries and their answers as a file of the SQL logic tests, for tests that have no DuckDB at hand.
 
-use crate::engines::{Engines, Outcome};
+use crate::engines::{EngineOutcome, Engines};
 use crate::generate;
-use crate::run::Options;
+use crate::run::DifferentialOptions;
 use crate::run::tables;
 use crate::setting::Setting;
 use crate::shrink::Case;
@@ -14,7 +14,7 @@ use atoll_bench::worker::protocol::{Answer, Kind};
 const ROWS_MAX: usize = 12;
 
 /// The first lines of the file.
-pub(crate) fn header(options: &Options) -> String {
+pub(crate) fn header(options: &DifferentialOptions) -> String {
     format!(
         "# Random queries on which Atoll and DuckDB agree. Made by\n\
          # cargo xtask differential --record FILE --seed {} --seeds {} --queries {}\n\n",
@@ -49,7 +49,7 @@ fn answered(case: &Case, engines: &mut Engines) -> Option<String> {
     let reference = engines.atoll(&Setting::reference(), &setup, &sql);
     let same = verdict(&duckdb, &reference, order, false) == Verdict::Same;
     match reference {
-        Outcome::Rows(answer)
+        EngineOutcome::Rows(answer)
             if same
                 && !is_written_otherwise(&answer)
                 && (1..=ROWS_MAX).contains(&answer.values.len()) =>

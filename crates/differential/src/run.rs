@@ -21,7 +21,7 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
 use crate::data::TestTable;
-use crate::engines::{Engines, Outcome};
+use crate::engines::{EngineOutcome, Engines};
 use crate::setting::Setting;
 use crate::shrink::{Case, shrink};
 use crate::verdict::{Verdict, verdict};
@@ -29,7 +29,7 @@ use crate::{generate, record};
 
 /// What is compared.
 #[derive(Clone, Debug)]
-pub(crate) struct Options {
+pub(crate) struct DifferentialOptions {
     /// This program, which is started again for each setting.
     pub(crate) program: PathBuf,
     /// A Python with DuckDB; a virtual environment in the cache unless given.
@@ -52,7 +52,7 @@ pub(crate) struct Options {
 
 /// What came of it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Report {
+pub(crate) struct DifferentialReport {
     /// Seeds whose queries were run.
     pub(crate) seeds: u64,
     /// Queries.
@@ -82,12 +82,15 @@ pub(crate) struct Finding {
 ///
 /// # Errors
 /// When DuckDB cannot be had or a script cannot be written. Differences are findings in the report.
-pub(crate) fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report> {
+pub(crate) fn run(
+    options: &DifferentialOptions,
+    progress: &mut dyn FnMut(&str),
+) -> Result<DifferentialReport> {
     let mut engines = start(options, progress)?;
     std::fs::create_dir_all(&options.out)
         .with_context(|| format!("cannot make the directory {}", options.out.display()))?;
     let started = Instant::now();
-    let mut report = Report::default();
+    let mut report = DifferentialReport::default();
     for seed in (options.seed..).take(usize::try_from(options.seeds).unwrap_or(usize::MAX)) {
         if options.time.is_some_and(|time| started.elapsed() >= time) {
             break;
@@ -105,7 +108,10 @@ pub(crate) fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<R
 ///
 /// # Errors
 /// As [`run`].
-pub(crate) fn record(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<String> {
+pub(crate) fn record(
+    options: &DifferentialOptions,
+    progress: &mut dyn FnMut(&str),
+) -> Result<String> {
     let mut engines = start(options, progress)?;
     let mut text = record::header(options);
     for seed in options.seed..options.seed + options.seeds {
@@ -114,7 +120,7 @@ pub(crate) fn record(options: &Options, progress: &mut dyn FnMut(&str)) -> Resul
     Ok(text)
 }
 
-fn start(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Engines> {
+fn start(options: &DifferentialOptions, progress: &mut dyn FnMut(&str)) -> Result<Engines> {
     ensure!(options.queries > 0, "--queries is at least 1");
     let python = atoll_bench::rivals::python(options.python.as_deref(), progress)?;
     Ok(Engines::new(options.program.clone(), python, options.patience))
@@ -131,9 +137,9 @@ pub(crate) fn tables(seed: u64) -> (Vec<TestTable>, StdRng) {
 
 fn run_seed(
     seed: u64,
-    options: &Options,
+    options: &DifferentialOptions,
     engines: &mut Engines,
-    report: &mut Report,
+    report: &mut DifferentialReport,
     progress: &mut dyn FnMut(&str),
 ) -> Result<()> {
     let (tables, mut random) = tables(seed);
@@ -170,7 +176,7 @@ fn findings(
     case: &Case,
     settings: &[Setting],
     engines: &mut Engines,
-    report: &mut Report,
+    report: &mut DifferentialReport,
 ) -> Vec<Failure> {
     let (setup, sql, order) = (case.setup(), case.query.to_string(), case.query.row_order());
     let duckdb = engines.duckdb(&setup, &sql);
@@ -206,7 +212,11 @@ const TRIALS_MAX: usize = 400;
 const LOST_TRIALS_MAX: usize = 10;
 
 /// The outcome that is right, and the one under a setting.
-fn outcomes(case: &Case, setting: Option<&Setting>, engines: &mut Engines) -> (Outcome, Outcome) {
+fn outcomes(
+    case: &Case,
+    setting: Option<&Setting>,
+    engines: &mut Engines,
+) -> (EngineOutcome, EngineOutcome) {
     let (setup, sql) = (case.setup(), case.query.to_string());
     let reference = engines.atoll(&Setting::reference(), &setup, &sql);
     match setting {
@@ -254,7 +264,7 @@ fn one_line(text: &str) -> String {
 }
 
 /// An outcome on one line.
-struct Shown<'a>(&'a Outcome);
+struct Shown<'a>(&'a EngineOutcome);
 
 /// Rows shown of an outcome.
 const ROWS_SHOWN: usize = 8;
@@ -262,8 +272,8 @@ const ROWS_SHOWN: usize = 8;
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Outcome::Lost(what) | Outcome::Error(what) => f.write_str(&one_line(what)),
-            Outcome::Rows(answer) => {
+            EngineOutcome::Lost(what) | EngineOutcome::Error(what) => f.write_str(&one_line(what)),
+            EngineOutcome::Rows(answer) => {
                 write!(f, "{} rows", answer.values.len())?;
                 for row in answer.values.iter().take(ROWS_SHOWN) {
                     let values = row.iter().map(|value| value.as_deref().unwrap_or("NULL"));
@@ -276,7 +286,7 @@ impl fmt::Display for Shown<'_> {
     }
 }
 
-impl Report {
+impl DifferentialReport {
     /// All counts on one line.
     fn line(&self) -> String {
         let refused: u64 = self.refused.values().sum();
@@ -292,7 +302,7 @@ impl Report {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for DifferentialReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.line())?;
         for (message, times) in &self.refused {

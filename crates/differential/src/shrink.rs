@@ -1,13 +1,13 @@
 //! A smaller case that fails alike: fewer rows, fewer parts of the query, fewer columns.
 
 use crate::data::TestTable;
-use crate::query::Query;
+use crate::query::RandomQuery;
 
 /// Tables and a query over them.
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
     pub(crate) tables: Vec<TestTable>,
-    pub(crate) query: Query,
+    pub(crate) query: RandomQuery,
 }
 
 impl Case {
@@ -129,7 +129,7 @@ mod tests {
             filters: vec!["p".into(), "q".into()],
             ..Select::default()
         };
-        let query = Query::Select(Box::new(select));
+        let query = RandomQuery::Select(Box::new(select));
         let case = Case { tables: vec![table("t"), table("u")], query };
         let small = shrink(case, 400, |case| {
             let has =

@@ -1,6 +1,6 @@
 //! What two outcomes of one query mean.
 
-use crate::engines::Outcome;
+use crate::engines::EngineOutcome;
 use atoll_bench::answers::{RowOrder, difference};
 
 /// What came of a comparison.
@@ -28,20 +28,26 @@ const SHORTAGES: [&str; 3] = ["Resources exhausted", "memory limit", "Failed to 
 /// Compares Atoll's outcome with one that it should equal. Under a tight limit Atoll may run out of
 /// memory.
 pub(crate) fn verdict(
-    expected: &Outcome,
-    found: &Outcome,
+    expected: &EngineOutcome,
+    found: &EngineOutcome,
     order: RowOrder,
     tight: bool,
 ) -> Verdict {
     match (expected, found) {
-        (_, Outcome::Lost(what)) => differs("lost", what),
-        (_, Outcome::Error(error)) if contains(error, &OWN_FAULTS) => differs("fault", error),
-        (_, Outcome::Error(error)) if tight && contains(error, &SHORTAGES) => refused(error),
-        (Outcome::Lost(_) | Outcome::Error(_), Outcome::Error(_)) => Verdict::Same,
-        (Outcome::Lost(_) | Outcome::Error(_), Outcome::Rows(_)) => Verdict::Unanswered,
-        (Outcome::Rows(_), Outcome::Error(error)) if contains(error, &BY_DESIGN) => refused(error),
-        (Outcome::Rows(_), Outcome::Error(error)) => differs("error", error),
-        (Outcome::Rows(expected), Outcome::Rows(found)) => {
+        (_, EngineOutcome::Lost(what)) => differs("lost", what),
+        (_, EngineOutcome::Error(error)) if contains(error, &OWN_FAULTS) => differs("fault", error),
+        (_, EngineOutcome::Error(error)) if tight && contains(error, &SHORTAGES) => refused(error),
+        (EngineOutcome::Lost(_) | EngineOutcome::Error(_), EngineOutcome::Error(_)) => {
+            Verdict::Same
+        }
+        (EngineOutcome::Lost(_) | EngineOutcome::Error(_), EngineOutcome::Rows(_)) => {
+            Verdict::Unanswered
+        }
+        (EngineOutcome::Rows(_), EngineOutcome::Error(error)) if contains(error, &BY_DESIGN) => {
+            refused(error)
+        }
+        (EngineOutcome::Rows(_), EngineOutcome::Error(error)) => differs("error", error),
+        (EngineOutcome::Rows(expected), EngineOutcome::Rows(found)) => {
             match difference(expected, found, order) {
                 Some(what) => differs("rows", &what),
                 None => Verdict::Same,
@@ -68,12 +74,12 @@ mod tests {
     use super::*;
     use atoll_bench::worker::protocol::{Answer, Kind};
 
-    fn rows(values: &[&str]) -> Outcome {
+    fn rows(values: &[&str]) -> EngineOutcome {
         let values = values.iter().map(|value| vec![Some((*value).to_owned())]).collect();
-        Outcome::Rows(Answer { query: 0, ms: 1.0, columns: vec![Kind::Integer], values })
+        EngineOutcome::Rows(Answer { query: 0, ms: 1.0, columns: vec![Kind::Integer], values })
     }
 
-    fn kind(expected: &Outcome, found: &Outcome, tight: bool) -> &'static str {
+    fn kind(expected: &EngineOutcome, found: &EngineOutcome, tight: bool) -> &'static str {
         match verdict(expected, found, RowOrder::Any, tight) {
             Verdict::Same => "same",
             Verdict::Unanswered => "unanswered",
@@ -84,7 +90,7 @@ mod tests {
 
     #[test]
     fn faults_are_told_from_refusals() {
-        let error = |text: &str| Outcome::Error(text.to_owned());
+        let error = |text: &str| EngineOutcome::Error(text.to_owned());
         let two = rows(&["1", "2"]);
         assert_eq!(kind(&two, &rows(&["2", "1"]), false), "same");
         assert_eq!(kind(&two, &rows(&["2"]), false), "rows");
@@ -96,6 +102,6 @@ mod tests {
         assert_eq!(kind(&refused, &error("type error"), false), "same");
         assert_eq!(kind(&refused, &two, false), "unanswered");
         assert_eq!(kind(&refused, &error("Internal error: x"), false), "fault");
-        assert_eq!(kind(&two, &Outcome::Lost("gone".to_owned()), true), "lost");
+        assert_eq!(kind(&two, &EngineOutcome::Lost("gone".to_owned()), true), "lost");
     }
 }

@@ -13,9 +13,9 @@ const LINE_WORDS: usize = LINE / size_of::<u64>();
 
 /// A linear congruential generator (Knuth's MMIX): two instructions, of which the high bits are used.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Random(u64);
+pub(crate) struct AccessSequence(u64);
 
-impl Random {
+impl AccessSequence {
     /// The generator of a thread; threads of other numbers have other places.
     pub(crate) fn new(seed: u64, thread: u64) -> Self {
         // Near seeds lie far apart.
@@ -33,7 +33,7 @@ impl Random {
 
 /// Reads so many random bytes; their sum, so that no read can be left out.
 #[inline(never)]
-pub(crate) fn read(array: &[AtomicU8], random: &mut Random, accesses: u64) -> u64 {
+pub(crate) fn read(array: &[AtomicU8], random: &mut AccessSequence, accesses: u64) -> u64 {
     let (mut at, mut sum) = (*random, 0_u64);
     for _ in 0..accesses {
         if let Some(byte) = array.get(at.below(array.len())) {
@@ -46,7 +46,7 @@ pub(crate) fn read(array: &[AtomicU8], random: &mut Random, accesses: u64) -> u6
 
 /// Writes so many random bytes.
 #[inline(never)]
-pub(crate) fn write(array: &[AtomicU8], random: &mut Random, accesses: u64) {
+pub(crate) fn write(array: &[AtomicU8], random: &mut AccessSequence, accesses: u64) {
     let mut at = *random;
     for _ in 0..accesses {
         if let Some(byte) = array.get(at.below(array.len())) {
@@ -66,7 +66,7 @@ pub(crate) fn chase(array: &[AtomicU64], mut at: usize, accesses: u64) -> usize 
 }
 
 /// Links the array's whole lines into one cycle by Sattolo's algorithm (1986).
-pub(crate) fn link(array: &[AtomicU64], random: &mut Random) {
+pub(crate) fn link(array: &[AtomicU64], random: &mut AccessSequence) {
     let lines = array.len() / LINE_WORDS;
     let word = |line: usize| &array[line * LINE_WORDS];
     for line in 0..lines {
@@ -105,7 +105,7 @@ mod tests {
     fn writes_reach_every_byte_of_arrays_of_any_size_and_reads_see_them() {
         for len in [1, 3, 100, 4096, 5000] {
             let array = bytes(len);
-            let mut random = Random::new(1, 0);
+            let mut random = AccessSequence::new(1, 0);
             write(&array, &mut random, 20 * len as u64 + 200);
             let written = array.iter().filter(|byte| byte.load(Relaxed) == 1).count();
             assert_eq!(written, len);
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn places_are_within_the_array_and_evenly_spread() {
         for end in [1, 3, 4096, 1_000_003] {
-            let mut random = Random::new(7, 3);
+            let mut random = AccessSequence::new(7, 3);
             let mut quarters = [0_u32; 4];
             for _ in 0..40_000 {
                 let at = random.below(end);
@@ -129,16 +129,16 @@ mod tests {
 
     #[test]
     fn an_array_without_bytes_is_left_alone() {
-        assert_eq!(read(&[], &mut Random::new(1, 1), 10), 0);
-        write(&[], &mut Random::new(1, 1), 10);
+        assert_eq!(read(&[], &mut AccessSequence::new(1, 1), 10), 0);
+        write(&[], &mut AccessSequence::new(1, 1), 10);
         assert_eq!(chase(&[], 0, 10), 0);
-        link(&[], &mut Random::new(1, 1));
+        link(&[], &mut AccessSequence::new(1, 1));
     }
 
     #[test]
     fn two_threads_have_places_of_their_own_and_a_seed_gives_the_same_again() {
         let places = |seed, thread| {
-            let mut random = Random::new(seed, thread);
+            let mut random = AccessSequence::new(seed, thread);
             (0..100).map(|_| random.below(1 << 20)).collect::<Vec<_>>()
         };
         assert_eq!(places(1, 2), places(1, 2));
@@ -150,7 +150,7 @@ mod tests {
     fn a_chain_visits_every_line_before_it_returns() {
         for lines in [1, 2, 3, 1000] {
             let array: Vec<AtomicU64> = (0..lines * 8 + 5).map(|_| AtomicU64::new(99)).collect();
-            link(&array, &mut Random::new(3, 0));
+            link(&array, &mut AccessSequence::new(3, 0));
             let mut seen = vec![false; lines];
             let mut at = 0;
             for _ in 0..lines {

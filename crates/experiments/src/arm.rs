@@ -75,9 +75,9 @@ pub enum Home {
 /// goes on to the next with every migration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Way(pub Vec<CpuId>);
+pub struct CpuRoute(pub Vec<CpuId>);
 
-impl Way {
+impl CpuRoute {
     /// The cpu after so many migrations; none for a way without cpus.
     pub fn at(&self, migrations: u64) -> Option<CpuId> {
         let len = u64::try_from(self.0.len()).ok().filter(|len| *len > 0)?;
@@ -91,7 +91,7 @@ pub struct Group {
     /// Where the array lies.
     pub home: Home,
     /// A way for each thread.
-    pub threads: Vec<Way>,
+    pub threads: Vec<CpuRoute>,
 }
 
 /// One run of the benchmark.

@@ -8,7 +8,7 @@ use atoll_sys::{PerfCounter, PerfEvent};
 
 /// Counters of the thread that opened them.
 #[derive(Debug)]
-pub(crate) struct Counters {
+pub(crate) struct CacheCounters {
     llc: Result<[PerfCounter; 2], String>,
     migrations: Option<PerfCounter>,
     switches: Option<PerfCounter>,
@@ -16,14 +16,14 @@ pub(crate) struct Counters {
 
 /// What they show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Reading {
+pub(crate) struct CounterReading {
     pub(crate) llc_loads: Option<u64>,
     pub(crate) llc_misses: Option<u64>,
     pub(crate) migrations: Option<u64>,
     pub(crate) switches: Option<u64>,
 }
 
-impl Counters {
+impl CacheCounters {
     pub(crate) fn open() -> Self {
         let open = PerfCounter::open;
         let llc = open(PerfEvent::LlcLoads)
@@ -44,10 +44,10 @@ impl Counters {
         self.llc.is_ok()
     }
 
-    pub(crate) fn read(&self) -> Reading {
+    pub(crate) fn read(&self) -> CounterReading {
         let one = |counter: &PerfCounter| counter.read().ok();
         let llc = self.llc.as_ref().ok();
-        Reading {
+        CounterReading {
             llc_loads: llc.and_then(|[loads, _]| one(loads)),
             llc_misses: llc.and_then(|[_, misses]| one(misses)),
             migrations: self.migrations.as_ref().and_then(one),
@@ -56,7 +56,7 @@ impl Counters {
     }
 }
 
-impl Reading {
+impl CounterReading {
     /// What was counted since then.
     pub(crate) fn since(self, before: Self) -> Self {
         let less = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));

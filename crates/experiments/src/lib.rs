@@ -42,11 +42,11 @@ mod run;
 mod schedule;
 mod text;
 
-pub use arm::{Arm, Group, Home, Kind, Operation, Way};
+pub use arm::{Arm, CpuRoute, Group, Home, Kind, Operation};
 pub use error::{ExperimentError, PlanError};
-pub use manifest::Manifest;
-pub use options::{ACCESSES_MAX, Arrangement, By, Custom, Options, SCALE_MAX};
-pub use outcome::{Achieved, Cache, Figure, Outcome, Results, Slice};
-pub use plan::{Plan, Row, Which, plan};
+pub use manifest::ExperimentManifest;
+pub use options::{ACCESSES_MAX, Arrangement, By, Custom, ExperimentOptions, SCALE_MAX};
+pub use outcome::{Achieved, ArmOutcome, Cache, ExperimentResults, Figure, Slice};
+pub use plan::{Plan, PlanRow, Which, plan};
 pub use run::{Conditions, Part, Program, run, serve};
 pub use text::table;

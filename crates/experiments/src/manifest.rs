@@ -4,11 +4,11 @@ use atoll_sys::Root;
 use atoll_topology::{Bytes, Machine};
 use serde::{Deserialize, Serialize};
 
-use crate::Options;
+use crate::ExperimentOptions;
 
 /// Conditions. What could not be read is none.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Manifest {
+pub struct ExperimentManifest {
     /// Version of Atoll.
     pub atoll: String,
     /// Name of the machine.
@@ -44,9 +44,9 @@ pub struct Manifest {
     pub kind: crate::Kind,
 }
 
-impl Manifest {
+impl ExperimentManifest {
     /// Of this process.
-    pub fn of(machine: &Machine, root: &Root, options: &Options, is_lab: bool) -> Self {
+    pub fn of(machine: &Machine, root: &Root, options: &ExperimentOptions, is_lab: bool) -> Self {
         let line = |file: &str| {
             let text = root.read_text(file).ok()?;
             Some(text.lines().next()?.trim().to_owned())

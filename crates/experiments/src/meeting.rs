@@ -21,12 +21,12 @@ const SLEEP: Duration = Duration::from_millis(200);
 
 /// A place where so many threads wait for each other.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Meeting<'a> {
+pub(crate) struct ProcessBarrier<'a> {
     words: &'a [AtomicU32],
     members: u32,
 }
 
-impl<'a> Meeting<'a> {
+impl<'a> ProcessBarrier<'a> {
     /// Meeting number `number` of those in the shared words.
     pub(crate) fn new(
         shared: &'a SharedWords,
@@ -109,7 +109,7 @@ mod tests {
     fn no_member_is_a_round_ahead() {
         const THREADS: usize = 4;
         let shared = SharedWords::create(WORDS).unwrap();
-        let meeting = Meeting::new(&shared, 0, THREADS).unwrap();
+        let meeting = ProcessBarrier::new(&shared, 0, THREADS).unwrap();
         let rounds: [AtomicUsize; THREADS] = Default::default();
         std::thread::scope(|scope| {
             for own in &rounds {
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn a_meeting_that_is_called_off_keeps_nobody() {
         let shared = SharedWords::create(WORDS).unwrap();
-        let meeting = Meeting::new(&shared, 0, 2).unwrap();
+        let meeting = ProcessBarrier::new(&shared, 0, 2).unwrap();
         std::thread::scope(|scope| {
             let waits = scope.spawn(move || meeting.wait());
             meeting.call_off();
@@ -142,10 +142,10 @@ mod tests {
     #[test]
     fn who_waits_looks_whether_the_others_live() {
         let shared = SharedWords::create(WORDS).unwrap();
-        let meeting = Meeting::new(&shared, 0, 2).unwrap();
+        let meeting = ProcessBarrier::new(&shared, 0, 2).unwrap();
         let mut gone = || Err(ExperimentError::Part("gone".to_owned()));
         let error = meeting.wait_watching(&mut gone).unwrap_err();
         assert!(error.to_string().contains("gone"), "{error}");
-        assert!(Meeting::new(&shared, 1, 2).is_err());
+        assert!(ProcessBarrier::new(&shared, 1, 2).is_err());
     }
 }

@@ -80,7 +80,7 @@ pub struct Custom {
 
 /// How runs are made.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Options {
+pub struct ExperimentOptions {
     /// Divides the size of every array.
     pub scale: u32,
     /// Repetitions of each arm; the median counts.
@@ -104,7 +104,7 @@ pub struct Options {
     pub seed: u64,
 }
 
-impl Default for Options {
+impl Default for ExperimentOptions {
     fn default() -> Self {
         Self {
             scale: 1,
@@ -120,7 +120,7 @@ impl Default for Options {
     }
 }
 
-impl Options {
+impl ExperimentOptions {
     /// # Errors
     /// [`PlanError::Options`] for numbers out of bounds.
     pub fn check(&self) -> Result<(), PlanError> {
@@ -139,7 +139,7 @@ impl Options {
     }
 }
 
-impl Options {
+impl ExperimentOptions {
     /// Accesses of each thread in an experiment; none where the machine's speed decides.
     pub(crate) fn accesses_of(&self, experiment: u8) -> Option<u64> {
         let own = usize::from(experiment.saturating_sub(1)) % self.accesses.len().max(1);

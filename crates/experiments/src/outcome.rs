@@ -5,24 +5,24 @@ use std::collections::BTreeMap;
 use atoll_topology::NodeId;
 use serde::{Deserialize, Serialize};
 
-use crate::{Arm, Manifest, Row};
+use crate::{Arm, ExperimentManifest, PlanRow};
 
 /// All that a run of the benchmark tells.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Results {
+pub struct ExperimentResults {
     /// Conditions.
-    pub manifest: Manifest,
+    pub manifest: ExperimentManifest,
     /// Arms, in the order of the run.
-    pub arms: Vec<Outcome>,
+    pub arms: Vec<ArmOutcome>,
     /// Which arms belong together.
-    pub rows: Vec<Row>,
+    pub rows: Vec<PlanRow>,
     /// What could not be run, and other things to know.
     pub notes: Vec<String>,
 }
 
 /// What came out of an arm.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Outcome {
+pub struct ArmOutcome {
     /// What was run.
     pub arm: Arm,
     /// Accesses of each thread in a repetition.

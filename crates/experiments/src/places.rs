@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use atoll_topology::{CpuId, CpuSet, Machine, NodeId};
 
-use crate::{By, Way};
+use crate::{By, CpuRoute};
 
 /// A node or domain with cpus.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct Locality {
     /// The node it is or lies in.
     pub(crate) node: NodeId,
     /// Its cpus, one of every core before the second of any.
@@ -17,11 +17,11 @@ pub(crate) struct Place {
 
 /// All places of a machine, in the order of their numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Places(pub(crate) Vec<Place>);
+pub(crate) struct Localities(pub(crate) Vec<Locality>);
 
-impl Places {
+impl Localities {
     pub(crate) fn of(machine: &Machine, by: By) -> Self {
-        let place = |node, cpus: &CpuSet| Place { node, seats: seats(machine, cpus) };
+        let place = |node, cpus: &CpuSet| Locality { node, seats: seats(machine, cpus) };
         Self(match by {
             By::Node => machine.nodes_with_cpus().map(|node| place(node.id, &node.cpus)).collect(),
             By::Domain => machine
@@ -39,12 +39,14 @@ impl Places {
 
     /// The way that starts at seat `row` of a place and goes round all places. Where a place has
     /// fewer seats, threads share them.
-    pub(crate) fn way(&self, start: usize, row: usize) -> Way {
+    pub(crate) fn way(&self, start: usize, row: usize) -> CpuRoute {
         let round = self.0.iter().cycle().skip(start).take(self.len());
-        Way(round
-            .filter_map(|place| place.seats.get(row % place.seats.len().max(1)))
-            .copied()
-            .collect())
+        CpuRoute(
+            round
+                .filter_map(|place| place.seats.get(row % place.seats.len().max(1)))
+                .copied()
+                .collect(),
+        )
     }
 
     /// Whether a place has fewer seats than so many threads.

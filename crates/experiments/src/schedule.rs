@@ -16,7 +16,7 @@ pub(crate) struct Stretch {
 
 /// How a run is cut.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Schedule {
+pub(crate) struct RunSchedule {
     /// Accesses in all.
     pub(crate) accesses: u64,
     /// Moves; the run is cut into one part more.
@@ -27,7 +27,7 @@ pub(crate) struct Schedule {
     pub(crate) turn: u64,
 }
 
-impl Schedule {
+impl RunSchedule {
     /// The stretches; their accesses add up to those of the run.
     pub(crate) fn stretches(self) -> impl Iterator<Item = Stretch> {
         let mut done = 0;
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     fn stretches(accesses: u64, migrations: u64, slices: u64, turn: u64) -> Vec<Stretch> {
-        Schedule { accesses, migrations, slices, turn }.stretches().collect()
+        RunSchedule { accesses, migrations, slices, turn }.stretches().collect()
     }
 
     #[test]

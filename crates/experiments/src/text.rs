@@ -3,10 +3,10 @@
 use std::fmt::Write;
 
 use crate::plan::size_text;
-use crate::{Outcome, Results, Row};
+use crate::{ArmOutcome, ExperimentResults, PlanRow};
 
 /// The table, then notes; at most 100 columns wide.
-pub fn table(results: &Results) -> String {
+pub fn table(results: &ExperimentResults) -> String {
     let mut text = results.manifest.text();
     for row in &results.rows {
         push_row(&mut text, results, row);
@@ -21,9 +21,9 @@ pub fn table(results: &Results) -> String {
     text
 }
 
-fn push_row(text: &mut String, results: &Results, row: &Row) {
+fn push_row(text: &mut String, results: &ExperimentResults, row: &PlanRow) {
     let baseline = results.arms.get(row.baseline);
-    let arms: Vec<&Outcome> = std::iter::once(&row.baseline)
+    let arms: Vec<&ArmOutcome> = std::iter::once(&row.baseline)
         .chain(&row.contrasts)
         .filter_map(|index| results.arms.get(*index))
         .collect();
@@ -52,7 +52,7 @@ fn push_row(text: &mut String, results: &Results, row: &Row) {
     }
 }
 
-fn push_arm(text: &mut String, arm: &Outcome, baseline: Option<&Outcome>) {
+fn push_arm(text: &mut String, arm: &ArmOutcome, baseline: Option<&ArmOutcome>) {
     if let Some(failure) = &arm.failure {
         let _ = writeln!(text, "  {:<44} failed: {failure}", arm.arm.setting);
         return;
@@ -81,7 +81,7 @@ fn percent(share: Option<f64>) -> String {
 }
 
 /// Why there are no hit rates, once.
-fn push_counters(text: &mut String, results: &Results) {
+fn push_counters(text: &mut String, results: &ExperimentResults) {
     if let Some(reason) = results.arms.iter().find_map(|arm| arm.cache_missing.as_ref()) {
         let _ = writeln!(
             text,

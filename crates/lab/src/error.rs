@@ -8,7 +8,7 @@ use std::time::Duration;
 use atoll_simulation::SetupError;
 use atoll_sys::CallError;
 
-use crate::{DescribeError, Missing};
+use crate::{DescribeError, MissingTool};
 
 /// Why a run did not come to its end.
 #[derive(Debug, thiserror::Error)]
@@ -19,7 +19,7 @@ pub enum LabError {
     Describe(#[from] DescribeError),
     /// Something that the lab needs is not on this machine.
     #[error(transparent)]
-    Missing(#[from] Missing),
+    Missing(#[from] MissingTool),
     /// There is no such program to pack.
     #[error("{}: no such program; give its path, or add its directory to PATH", program.display())]
     NotFound {

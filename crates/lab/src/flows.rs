@@ -1,7 +1,7 @@
 //! From counts to what the cost model takes.
 
 use atoll_model::{ControllerFlow, Flows, LinkFlow, NodeFlow};
-use atoll_simulation::{Caches, Setup, Traffic};
+use atoll_simulation::{CacheCounts, Setup, Traffic};
 
 /// The counts of a run, or of one of its regions, as the cost model takes them.
 ///
@@ -25,7 +25,7 @@ pub fn flows(setup: &Setup, traffic: &Traffic) -> Flows {
     }
 }
 
-fn node(setup: &Setup, traffic: &Traffic, at: usize, caches: &Caches) -> NodeFlow {
+fn node(setup: &Setup, traffic: &Traffic, at: usize, caches: &CacheCounts) -> NodeFlow {
     let states = caches.llc_hits;
     let clean = sum([states.exclusive, states.shared, states.forward]);
     NodeFlow {

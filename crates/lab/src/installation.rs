@@ -16,7 +16,7 @@ const ADVICE: &str = "run 'atoll lab setup', which says what it fetches and how 
 /// Something that the lab needs is not on this machine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Missing {
+pub enum MissingTool {
     /// The emulator.
     #[error("{QEMU} was not found on PATH; {ADVICE}")]
     Qemu,
@@ -76,27 +76,27 @@ impl Installation {
     }
 
     /// The emulator.
-    pub fn qemu(&self) -> Result<&Path, Missing> {
-        self.qemu.as_deref().ok_or(Missing::Qemu)
+    pub fn qemu(&self) -> Result<&Path, MissingTool> {
+        self.qemu.as_deref().ok_or(MissingTool::Qemu)
     }
 
     /// The kernel.
-    pub fn kernel(&self) -> Result<&Path, Missing> {
+    pub fn kernel(&self) -> Result<&Path, MissingTool> {
         let missing = || match &self.kernel_unreadable {
-            Some(path) => Missing::KernelFile(path.clone()),
-            None => Missing::Kernel,
+            Some(path) => MissingTool::KernelFile(path.clone()),
+            None => MissingTool::Kernel,
         };
         self.kernel.as_deref().ok_or_else(missing)
     }
 
     /// The busybox.
-    pub fn busybox(&self) -> Result<&Path, Missing> {
-        self.busybox.as_deref().ok_or(Missing::Busybox)
+    pub fn busybox(&self) -> Result<&Path, MissingTool> {
+        self.busybox.as_deref().ok_or(MissingTool::Busybox)
     }
 
     /// The plugin.
-    pub fn plugin(&self) -> Result<&Path, Missing> {
-        self.plugin.as_deref().ok_or(Missing::Plugin)
+    pub fn plugin(&self) -> Result<&Path, MissingTool> {
+        self.plugin.as_deref().ok_or(MissingTool::Plugin)
     }
 
     /// What the emulator says of its version, such as `7.2.22`.

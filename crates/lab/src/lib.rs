@@ -24,8 +24,8 @@ pub mod view;
 mod workplace;
 
 pub use boot::run;
-pub use describe::{DescribeError, Guest, Shape};
+pub use describe::{DescribeError, Guest, GuestShape};
 pub use error::LabError;
 pub use flows::flows;
-pub use installation::{Installation, Missing, data_directory};
-pub use request::{Outcome, Request, Streams};
+pub use installation::{Installation, MissingTool, data_directory};
+pub use request::{RunOutcome, RunRequest, Streams};

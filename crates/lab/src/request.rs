@@ -14,7 +14,7 @@ const TIMEOUT: Duration = Duration::from_secs(600);
 
 /// A program and the machine to run it on.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct RunRequest {
     /// The machine.
     pub guest: Guest,
     /// The program, as a path or a name on `$PATH`, and its arguments. Empty for a shell on this
@@ -40,7 +40,7 @@ pub struct Request {
     pub timeout: Duration,
 }
 
-impl Request {
+impl RunRequest {
     /// A program in this process's directory, for ten minutes at most, with nothing counted.
     pub fn new(guest: Guest, command: Vec<OsString>) -> Self {
         Self {
@@ -69,7 +69,7 @@ pub struct Streams<'a> {
 
 /// What came of a run.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct RunOutcome {
     /// The program's exit code; 128 + the signal where one ended it.
     pub code: u8,
     /// What was counted, where something was.

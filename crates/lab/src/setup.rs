@@ -58,9 +58,9 @@ pub enum FetchError {
 
 /// A part of the lab.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct Requirement {
     /// What it is.
-    pub kind: PartKind,
+    pub kind: RequirementKind,
     /// Where it is; none where it is missing.
     pub found: Option<PathBuf>,
     /// The Debian package that has it, and its size in bytes as downloaded where apt knows it; none
@@ -70,7 +70,7 @@ pub struct Part {
 
 /// Which part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PartKind {
+pub enum RequirementKind {
     /// The emulator.
     Qemu,
     /// The guest's kernel.
@@ -81,7 +81,7 @@ pub enum PartKind {
     Plugin,
 }
 
-impl PartKind {
+impl RequirementKind {
     /// Its name for people.
     pub fn name(self) -> &'static str {
         match self {
@@ -94,23 +94,23 @@ impl PartKind {
 }
 
 /// Every part, found or missing. Packages are asked for only where something is missing.
-pub fn parts(installation: &Installation) -> Vec<Part> {
+pub fn parts(installation: &Installation) -> Vec<Requirement> {
     let part = |kind, found: &Option<PathBuf>, package: &str| {
         let package = (!package.is_empty() && found.is_none()).then(|| described(kind, package));
-        Part { kind, found: found.clone(), package }
+        Requirement { kind, found: found.clone(), package }
     };
     vec![
-        part(PartKind::Qemu, &installation.qemu, QEMU_PACKAGE),
-        part(PartKind::Kernel, &installation.kernel, KERNEL_PACKAGE),
-        part(PartKind::Busybox, &installation.busybox, BUSYBOX_PACKAGE),
-        part(PartKind::Plugin, &installation.plugin, ""),
+        part(RequirementKind::Qemu, &installation.qemu, QEMU_PACKAGE),
+        part(RequirementKind::Kernel, &installation.kernel, KERNEL_PACKAGE),
+        part(RequirementKind::Busybox, &installation.busybox, BUSYBOX_PACKAGE),
+        part(RequirementKind::Plugin, &installation.plugin, ""),
     ]
 }
 
 /// A package with its size; of the kernel the package that the named one stands for.
-fn described(kind: PartKind, package: &str) -> (String, Option<u64>) {
+fn described(kind: RequirementKind, package: &str) -> (String, Option<u64>) {
     let name = match kind {
-        PartKind::Kernel => kernel_package().unwrap_or_else(|_| package.to_owned()),
+        RequirementKind::Kernel => kernel_package().unwrap_or_else(|_| package.to_owned()),
         _ => package.to_owned(),
     };
     let size =
@@ -119,12 +119,12 @@ fn described(kind: PartKind, package: &str) -> (String, Option<u64>) {
 }
 
 /// Gets a missing part; what the commands say goes to `log`.
-pub fn fetch(kind: PartKind, log: &mut dyn Write) -> Result<(), FetchError> {
+pub fn fetch(kind: RequirementKind, log: &mut dyn Write) -> Result<(), FetchError> {
     match kind {
-        PartKind::Qemu => install(log),
-        PartKind::Kernel => unpack(&kernel_package()?, "kernel", log),
-        PartKind::Busybox => unpack(BUSYBOX_PACKAGE, "busybox", log),
-        PartKind::Plugin => Ok(()),
+        RequirementKind::Qemu => install(log),
+        RequirementKind::Kernel => unpack(&kernel_package()?, "kernel", log),
+        RequirementKind::Busybox => unpack(BUSYBOX_PACKAGE, "busybox", log),
+        RequirementKind::Plugin => Ok(()),
     }
 }
 

@@ -12,9 +12,9 @@ use atoll_placement::{
 };
 use atoll_topology::{Bytes, Machine, Node, NodeId};
 
-use crate::options::{BUFFER_MIN, Options, Part};
-use crate::plan::{Step, Turn};
-use crate::{StepError, chain, crew, pages, seats};
+use crate::options::{BUFFER_MIN, MeasureOptions, MeasurementKind};
+use crate::plan::{MeasureStep, Turn};
+use crate::{MeasureStepError, chain, crew, pages, seats};
 
 /// A buffer is so many times the caches in front of it.
 const TIMES_CACHE: u64 = 4;
@@ -29,7 +29,7 @@ const PAGES_AFTER: u64 = 4096;
 
 /// Lengths of a node's buffers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Sizes {
+pub(crate) struct BufferSizes {
     pub(crate) chain: Option<Bytes>,
     pub(crate) stream: Option<Bytes>,
 }
@@ -45,17 +45,26 @@ pub(crate) struct Buffers {
     kernel: Arc<dyn Kernel>,
 }
 
-impl Sizes {
+impl BufferSizes {
     /// What the steps need, were memory no concern.
-    pub(crate) fn wanted(machine: &Machine, options: &Options, steps: &[Step]) -> Self {
-        let needs = |parts: &[Part]| steps.iter().any(|step| parts.contains(&step.part));
+    pub(crate) fn wanted(
+        machine: &Machine,
+        options: &MeasureOptions,
+        steps: &[MeasureStep],
+    ) -> Self {
+        let needs = |parts: &[MeasurementKind]| steps.iter().any(|step| parts.contains(&step.part));
         let length = |cache: u64| {
             let enough = cache.saturating_mul(TIMES_CACHE).max(BUFFER_DEFAULT);
             options.buffer.unwrap_or(Bytes(enough))
         };
-        let chain = needs(&[Part::Latency, Part::Loaded]).then(|| length(cache_of_cpu(machine)));
-        let stream = needs(&[Part::Bandwidth, Part::Loaded, Part::CrossTraffic])
-            .then(|| length(cache_of_readers(machine, steps)));
+        let chain = needs(&[MeasurementKind::Latency, MeasurementKind::Loaded])
+            .then(|| length(cache_of_cpu(machine)));
+        let stream = needs(&[
+            MeasurementKind::Bandwidth,
+            MeasurementKind::Loaded,
+            MeasurementKind::CrossTraffic,
+        ])
+        .then(|| length(cache_of_readers(machine, steps)));
         Self { chain, stream }
     }
 
@@ -92,13 +101,13 @@ fn cache_of_cpu(machine: &Machine) -> u64 {
 }
 
 /// The most last-level cache that readers have together: of one node, and under cross traffic of all.
-fn cache_of_readers(machine: &Machine, steps: &[Step]) -> u64 {
+fn cache_of_readers(machine: &Machine, steps: &[MeasureStep]) -> u64 {
     let of_node = |node: &Node| {
         let caches = machine.domains_of(node.id).filter_map(|domain| domain.cache);
         caches.fold(0_u64, |sum, cache| sum.saturating_add(cache.0))
     };
     let nodes = machine.nodes.iter().map(of_node);
-    match steps.iter().any(|step| step.part == Part::CrossTraffic) {
+    match steps.iter().any(|step| step.part == MeasurementKind::CrossTraffic) {
         true => nodes.fold(0, u64::saturating_add),
         false => nodes.max().unwrap_or(0),
     }
@@ -109,12 +118,12 @@ impl Buffers {
     pub(crate) fn allocate(
         machine: &Arc<Machine>,
         kernel: &Arc<dyn Kernel>,
-        options: &Options,
+        options: &MeasureOptions,
         turn: &Turn,
         notes: &mut Vec<String>,
     ) -> Result<Self, String> {
         let sizes = fitting(machine, kernel.as_ref(), options, turn, notes)?;
-        let describe = |error: StepError| format!("node {}: {error}", turn.node);
+        let describe = |error: MeasureStepError| format!("node {}: {error}", turn.node);
         let arena = Arena::with_options(
             machine.clone(),
             kernel.clone(),
@@ -192,12 +201,12 @@ fn beside_memory<T: Send>(
     machine: &Machine,
     kernel: &dyn Kernel,
     node: NodeId,
-    task: impl Fn() -> Result<T, StepError> + Sync + Send,
-) -> Result<T, StepError> {
+    task: impl Fn() -> Result<T, MeasureStepError> + Sync + Send,
+) -> Result<T, MeasureStepError> {
     let cpu = machine.nearest_with_cpus(node).and_then(|near| seats::for_latency(machine, near));
     match cpu.map(|cpu| crew::on_cpu(kernel, cpu, &task)) {
         Some(Ok(done)) => Ok(done),
-        Some(Err(error @ StepError::Placement(_))) => Err(error),
+        Some(Err(error @ MeasureStepError::Placement(_))) => Err(error),
         _ => task(),
     }
 }
@@ -206,17 +215,17 @@ fn beside_memory<T: Send>(
 fn fitting(
     machine: &Machine,
     kernel: &dyn Kernel,
-    options: &Options,
+    options: &MeasureOptions,
     turn: &Turn,
     notes: &mut Vec<String>,
-) -> Result<Sizes, String> {
+) -> Result<BufferSizes, String> {
     let node = turn.node;
     let known = machine.node(node).map_or(Bytes(0), |node| node.memory_free);
     let mut free = kernel.node_free(node).unwrap_or(known);
     if let Some(limit) = &machine.limits.memory {
         free = free.min(limit.bytes);
     }
-    let wanted = Sizes::wanted(machine, options, &turn.steps);
+    let wanted = BufferSizes::wanted(machine, options, &turn.steps);
     let caches = (cache_of_cpu(machine), cache_of_readers(machine, &turn.steps));
     let room = Bytes(free.0 / FREE_SHARE);
     let sizes = wanted.within(room, caches).ok_or_else(|| {
@@ -249,8 +258,8 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    fn sizes(chain: u64, stream: u64) -> Sizes {
-        Sizes { chain: Some(Bytes(chain * MIB)), stream: Some(Bytes(stream * MIB)) }
+    fn sizes(chain: u64, stream: u64) -> BufferSizes {
+        BufferSizes { chain: Some(Bytes(chain * MIB)), stream: Some(Bytes(stream * MIB)) }
     }
 
     #[test]
@@ -260,20 +269,24 @@ mod tests {
         assert_eq!(within(192), Some(sizes(64, 128)));
         assert_eq!(within(96), Some(sizes(32, 64)));
         assert_eq!(within(95), None);
-        assert_eq!(Sizes::default().within(Bytes(0), caches), Some(Sizes::default()));
+        assert_eq!(BufferSizes::default().within(Bytes(0), caches), Some(BufferSizes::default()));
     }
 
     #[test]
     fn buffers_are_four_times_the_caches_of_those_who_read() {
         let machine = atoll_testkit::machines::two_nodes();
-        let steps = |part| [Step { part, from: NodeId(0), to: NodeId(1) }];
-        let wanted = |part, options: &Options| Sizes::wanted(&machine, options, &steps(part));
-        let options = Options::quick();
-        assert_eq!(wanted(Part::Latency, &options).chain, Some(Bytes(64 * MIB)));
-        assert_eq!(wanted(Part::Latency, &options).stream, None);
-        assert_eq!(wanted(Part::Bandwidth, &options).stream, Some(Bytes(4 * 32 * MIB)));
-        assert_eq!(wanted(Part::CrossTraffic, &options).stream, Some(Bytes(4 * 64 * MIB)));
-        let options = Options { buffer: Some(Bytes(5 * MIB)), ..options };
-        assert_eq!(wanted(Part::Loaded, &options), sizes(5, 5));
+        let steps = |part| [MeasureStep { part, from: NodeId(0), to: NodeId(1) }];
+        let wanted =
+            |part, options: &MeasureOptions| BufferSizes::wanted(&machine, options, &steps(part));
+        let options = MeasureOptions::quick();
+        assert_eq!(wanted(MeasurementKind::Latency, &options).chain, Some(Bytes(64 * MIB)));
+        assert_eq!(wanted(MeasurementKind::Latency, &options).stream, None);
+        assert_eq!(wanted(MeasurementKind::Bandwidth, &options).stream, Some(Bytes(4 * 32 * MIB)));
+        assert_eq!(
+            wanted(MeasurementKind::CrossTraffic, &options).stream,
+            Some(Bytes(4 * 64 * MIB))
+        );
+        let options = MeasureOptions { buffer: Some(Bytes(5 * MIB)), ..options };
+        assert_eq!(wanted(MeasurementKind::Loaded, &options), sizes(5, 5));
     }
 }

@@ -3,8 +3,8 @@
 
 use atoll_sys::SplitMix64;
 
-use crate::StepError;
-use crate::options::Options;
+use crate::MeasureStepError;
+use crate::options::MeasureOptions;
 
 /// Bytes of a line. Where lines are longer (128 on POWER), two links share one, and half a chain's
 /// reads of a line may hit what the other half brought; the order is random, so they hardly do.
@@ -14,16 +14,16 @@ pub(crate) const LINE: usize = 64;
 const SWAPS_UNWATCHED: usize = 1 << 16;
 
 /// Lines of a buffer, each with the index of the next in its first eight bytes.
-pub(crate) type Lines = [[u8; LINE]];
+pub(crate) type LineChain = [[u8; LINE]];
 
 /// The whole lines of these bytes.
-pub(crate) fn lines(bytes: &[u8]) -> &Lines {
+pub(crate) fn lines(bytes: &[u8]) -> &LineChain {
     bytes.as_chunks().0
 }
 
 /// Links the lines into a single cycle by Sattolo's algorithm (1986), in place.
-pub(crate) fn link(bytes: &mut [u8], options: &Options) -> Result<(), StepError> {
-    let lines: &mut Lines = bytes.as_chunks_mut().0;
+pub(crate) fn link(bytes: &mut [u8], options: &MeasureOptions) -> Result<(), MeasureStepError> {
+    let lines: &mut LineChain = bytes.as_chunks_mut().0;
     for (i, line) in lines.iter_mut().enumerate() {
         set_next(line, i);
     }
@@ -34,7 +34,7 @@ pub(crate) fn link(bytes: &mut [u8], options: &Options) -> Result<(), StepError>
         set_next(&mut lines[i], b);
         set_next(&mut lines[j], a);
         if i.is_multiple_of(SWAPS_UNWATCHED) && options.is_cancelled() {
-            return Err(StepError::Cancelled);
+            return Err(MeasureStepError::Cancelled);
         }
     }
     Ok(())
@@ -42,7 +42,7 @@ pub(crate) fn link(bytes: &mut [u8], options: &Options) -> Result<(), StepError>
 
 /// Follows the chain from line `at` for so many reads; the line reached.
 #[inline(never)]
-pub(crate) fn walk(lines: &Lines, mut at: usize, reads: usize) -> usize {
+pub(crate) fn walk(lines: &LineChain, mut at: usize, reads: usize) -> usize {
     for _ in 0..reads {
         at = next(&lines[at]);
     }
@@ -66,7 +66,7 @@ mod tests {
 
     fn linked(count: usize, seed: u64) -> Vec<u8> {
         let mut bytes = vec![0; count * LINE + 7];
-        link(&mut bytes, &Options { seed, ..Options::quick() }).unwrap();
+        link(&mut bytes, &MeasureOptions { seed, ..MeasureOptions::quick() }).unwrap();
         bytes
     }
 
@@ -101,9 +101,9 @@ mod tests {
 
     #[test]
     fn linking_ends_when_it_is_called_off() {
-        let options = Options::quick();
+        let options = MeasureOptions::quick();
         options.cancel.store(true, Ordering::Relaxed);
         let mut bytes = vec![0; (SWAPS_UNWATCHED + 2) * LINE];
-        assert!(matches!(link(&mut bytes, &options), Err(StepError::Cancelled)));
+        assert!(matches!(link(&mut bytes, &options), Err(MeasureStepError::Cancelled)));
     }
 }

@@ -16,9 +16,9 @@ use atoll_placement::{Kernel, verify_thread};
 use atoll_topology::{CpuId, CpuSet};
 use crossbeam_utils::CachePadded;
 
-use crate::StepError;
-use crate::options::{Options, STARVED};
-use crate::stream::Job;
+use crate::MeasureStepError;
+use crate::options::{MeasureOptions, STARVED};
+use crate::stream::ThreadJob;
 
 /// Longest time between two looks at the cancel flag.
 const NAP: Duration = Duration::from_millis(10);
@@ -28,9 +28,9 @@ const BLOCKS_A_LOOK: u64 = 1024;
 
 /// A thread to be.
 #[derive(Debug)]
-pub(crate) struct Worker<'a> {
+pub(crate) struct WorkerSpec<'a> {
     pub(crate) cpu: CpuId,
-    pub(crate) job: Job<'a>,
+    pub(crate) job: ThreadJob<'a>,
     /// Time between two blocks.
     pub(crate) pause: Duration,
 }
@@ -62,9 +62,9 @@ impl Counters {
     }
 }
 
-struct StopOnDrop<'a>(&'a AtomicBool);
+struct StopThreadsOnDrop<'a>(&'a AtomicBool);
 
-impl Drop for StopOnDrop<'_> {
+impl Drop for StopThreadsOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -76,15 +76,15 @@ impl Drop for StopOnDrop<'_> {
 pub(crate) fn with_crew<T>(
     kernel: &dyn Kernel,
     life: Duration,
-    workers: Vec<Worker<'_>>,
-    lead: impl FnOnce(&Counters) -> Result<T, StepError>,
-) -> Result<T, StepError> {
+    workers: Vec<WorkerSpec<'_>>,
+    lead: impl FnOnce(&Counters) -> Result<T, MeasureStepError>,
+) -> Result<T, MeasureStepError> {
     let counters = Counters::of(workers.len());
     let stop = CachePadded::new(AtomicBool::new(false));
     let expected = workers.len();
     let end = Instant::now() + life;
     thread::scope(|scope| {
-        let _stopper = StopOnDrop(&stop);
+        let _stopper = StopThreadsOnDrop(&stop);
         let (ready, reports) = mpsc::channel();
         for (worker, counter) in workers.into_iter().zip(&counters.0) {
             let (ready, stop) = (ready.clone(), &*stop);
@@ -100,15 +100,15 @@ pub(crate) fn with_crew<T>(
             })?;
         }
         drop(ready);
-        let reports = reports.into_iter().collect::<Result<Vec<()>, StepError>>()?;
+        let reports = reports.into_iter().collect::<Result<Vec<()>, MeasureStepError>>()?;
         if reports.len() < expected {
-            return Err(StepError::Ended);
+            return Err(MeasureStepError::Ended);
         }
         lead(&counters)
     })
 }
 
-fn work(mut worker: Worker<'_>, counter: &AtomicU64, stop: &AtomicBool, end: Instant) {
+fn work(mut worker: WorkerSpec<'_>, counter: &AtomicU64, stop: &AtomicBool, end: Instant) {
     let (mut total, mut blocks) = (0, 0_u64);
     worker.job.run(worker.pause, |bytes| {
         total += bytes as u64;
@@ -123,20 +123,20 @@ fn work(mut worker: Worker<'_>, counter: &AtomicU64, stop: &AtomicBool, end: Ins
 pub(crate) fn on_cpu<T: Send>(
     kernel: &dyn Kernel,
     cpu: CpuId,
-    task: impl FnOnce() -> Result<T, StepError> + Send,
-) -> Result<T, StepError> {
+    task: impl FnOnce() -> Result<T, MeasureStepError> + Send,
+) -> Result<T, MeasureStepError> {
     thread::scope(|scope| {
         let name = format!("measure-{cpu}");
         let thread = thread::Builder::new().name(name).spawn_scoped(scope, || {
             bind(kernel, cpu)?;
             task()
         })?;
-        thread.join().unwrap_or(Err(StepError::Ended))
+        thread.join().unwrap_or(Err(MeasureStepError::Ended))
     })
 }
 
 /// Binds the calling thread to one cpu and checks that it runs there.
-pub(crate) fn bind(kernel: &dyn Kernel, cpu: CpuId) -> Result<(), StepError> {
+pub(crate) fn bind(kernel: &dyn Kernel, cpu: CpuId) -> Result<(), MeasureStepError> {
     let wanted = CpuSet::from_iter([cpu]);
     kernel.bind_thread(&wanted)?;
     let report = verify_thread(kernel, &wanted)?;
@@ -144,15 +144,15 @@ pub(crate) fn bind(kernel: &dyn Kernel, cpu: CpuId) -> Result<(), StepError> {
         return Ok(());
     }
     let (current, allowed) = (report.current, report.allowed);
-    Err(StepError::NotBound { wanted: cpu, current, allowed })
+    Err(MeasureStepError::NotBound { wanted: cpu, current, allowed })
 }
 
 /// GB/s of the first `flow` threads and of the others, in each repetition.
 pub(crate) fn rates(
     counters: &Counters,
     flow: usize,
-    options: &Options,
-) -> Result<Vec<(f64, f64)>, StepError> {
+    options: &MeasureOptions,
+) -> Result<Vec<(f64, f64)>, MeasureStepError> {
     nap(options.warm_up, options)?;
     let mut before = (counters.read(flow), Instant::now());
     let mut rates = Vec::new();
@@ -175,11 +175,11 @@ pub(crate) fn rate(bytes: u64, time: Duration) -> f64 {
 }
 
 /// Sleeps unless and until called off.
-fn nap(time: Duration, options: &Options) -> Result<(), StepError> {
+fn nap(time: Duration, options: &MeasureOptions) -> Result<(), MeasureStepError> {
     let end = Instant::now() + time;
     loop {
         if options.is_cancelled() {
-            return Err(StepError::Cancelled);
+            return Err(MeasureStepError::Cancelled);
         }
         let left = end.saturating_duration_since(Instant::now());
         if left.is_zero() {
@@ -198,10 +198,13 @@ mod tests {
 
     use super::*;
 
-    fn readers(bytes: &[u8], cpus: &[u32]) -> Vec<Worker<'static>> {
+    fn readers(bytes: &[u8], cpus: &[u32]) -> Vec<WorkerSpec<'static>> {
         let bytes: &'static [u8] = bytes.to_vec().leak();
-        let worker =
-            |cpu: &u32| Worker { cpu: CpuId(*cpu), job: Job::Read(bytes), pause: Duration::ZERO };
+        let worker = |cpu: &u32| WorkerSpec {
+            cpu: CpuId(*cpu),
+            job: ThreadJob::Read(bytes),
+            pause: Duration::ZERO,
+        };
         cpus.iter().map(worker).collect()
     }
 
@@ -229,7 +232,7 @@ mod tests {
         let bytes = [1; 1 << 16];
         let (counter, stop) = (AtomicU64::new(0), AtomicBool::new(false));
         let cpu = CpuId(0);
-        let worker = Worker { cpu, job: Job::Read(&bytes), pause: Duration::ZERO };
+        let worker = WorkerSpec { cpu, job: ThreadJob::Read(&bytes), pause: Duration::ZERO };
         work(worker, &counter, &stop, Instant::now());
         assert!(counter.into_inner() > 0);
     }
@@ -238,14 +241,14 @@ mod tests {
     fn one_thread_that_cannot_be_bound_is_an_error_and_all_threads_end() {
         let workers = readers(&[1; 1 << 16], &[0, 99, 1]);
         let result = with_crew(&kernel(), LONG, workers, |_| Ok(()));
-        assert!(matches!(result, Err(StepError::Kernel(_))), "{result:?}");
+        assert!(matches!(result, Err(MeasureStepError::Kernel(_))), "{result:?}");
     }
 
     #[test]
     fn an_error_of_the_lead_ends_the_threads_too() {
         let workers = readers(&[1; 1 << 16], &[0, 1, 2, 3]);
         let result: Result<(), _> =
-            with_crew(&kernel(), LONG, workers, |_| Err(StepError::Starved));
-        assert!(matches!(result, Err(StepError::Starved)));
+            with_crew(&kernel(), LONG, workers, |_| Err(MeasureStepError::Starved));
+        assert!(matches!(result, Err(MeasureStepError::Starved)));
     }
 }

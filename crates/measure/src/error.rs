@@ -28,7 +28,7 @@ pub enum MeasureError {
 
 /// Why one step gives no figure; it becomes a note, and the next step is tried.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum StepError {
+pub(crate) enum MeasureStepError {
     /// Called off.
     #[error("called off")]
     Cancelled,

@@ -5,7 +5,7 @@
 //! because it must be compiled and run apart from everything that could disturb it, and because
 //! `topology` knows a machine without touching it.
 //!
-//! [`measure`] does what its [`Options`] say and returns a [`Report`]: facts, and notes on what could
+//! [`measure`] does what its [`MeasureOptions`] say and returns a [`MeasureReport`]: facts, and notes on what could
 //! not be measured. A figure is only of memory that is proved to lie on its node, read by threads
 //! that are proved to run on their cpus; whatever stands in the way becomes a note.
 
@@ -26,6 +26,6 @@ mod seats;
 mod stream;
 
 pub use error::MeasureError;
-pub(crate) use error::StepError;
-pub use options::{BUFFER_MIN, Options, Part, REPETITIONS_MAX, WINDOW_MAX};
-pub use run::{Progress, Report, estimate, measure};
+pub(crate) use error::MeasureStepError;
+pub use options::{BUFFER_MIN, MeasureOptions, MeasurementKind, REPETITIONS_MAX, WINDOW_MAX};
+pub use run::{MeasureProgress, MeasureReport, estimate, measure};

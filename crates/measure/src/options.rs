@@ -25,7 +25,7 @@ pub const WINDOW_MAX: Duration = Duration::from_secs(60);
 
 /// A kind of measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Part {
+pub enum MeasurementKind {
     /// Dependent random reads on every idle path.
     Latency,
     /// Reading, writing and copying on every path, by number of threads.
@@ -38,7 +38,7 @@ pub enum Part {
     CoreToCore,
 }
 
-impl Part {
+impl MeasurementKind {
     /// Every part, in the order in which they are measured.
     pub const ALL: [Self; 5] =
         [Self::Latency, Self::Bandwidth, Self::Loaded, Self::CrossTraffic, Self::CoreToCore];
@@ -60,17 +60,17 @@ impl Part {
     }
 }
 
-impl fmt::Display for Part {
+impl fmt::Display for MeasurementKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
 }
 
-/// What to measure and for how long. Start from [`Options::full`] or [`Options::quick`].
+/// What to measure and for how long. Start from [`MeasureOptions::full`] or [`MeasureOptions::quick`].
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct MeasureOptions {
     /// What to measure.
-    pub parts: BTreeSet<Part>,
+    pub parts: BTreeSet<MeasurementKind>,
     /// Whether every number of threads (1, 2, 4, …), load and path is visited; otherwise one thread
     /// and all, three loads, and of the paths of a loaded or crossed node the local and the farthest.
     pub thorough: bool,
@@ -92,11 +92,11 @@ pub struct Options {
     pub cancel: Arc<AtomicBool>,
 }
 
-impl Options {
+impl MeasureOptions {
     /// Everything, with five repetitions of 100 ms.
     pub fn full() -> Self {
         Self {
-            parts: Part::ALL.into(),
+            parts: MeasurementKind::ALL.into(),
             thorough: true,
             buffer: None,
             repetitions: 5,
@@ -139,7 +139,7 @@ impl Options {
     pub(crate) fn check(&self) -> Result<(), MeasureError> {
         let fail = |what: String| Err(MeasureError::Options { what });
         if self.parts.is_empty() {
-            let parts = Part::ALL.map(Part::name).join(", ");
+            let parts = MeasurementKind::ALL.map(MeasurementKind::name).join(", ");
             return fail(format!("no part is chosen; choose among {parts}"));
         }
         if !(1..=REPETITIONS_MAX).contains(&self.repetitions) {

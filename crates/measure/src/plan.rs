@@ -8,8 +8,8 @@ use std::time::Duration;
 use atoll_topology::{CpuId, Machine, Node, NodeId};
 
 use crate::MeasureError;
-use crate::buffers::Sizes;
-use crate::options::{Options, Part};
+use crate::buffers::BufferSizes;
+use crate::options::{MeasureOptions, MeasurementKind};
 use crate::parts::{bandwidth, core_to_core, loaded};
 
 /// Time to place and touch memory: 0.3 s a GB, as measured in base pages.
@@ -19,8 +19,8 @@ const LINK_NS_A_LINE: f64 = 150.0;
 
 /// One measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Step {
-    pub(crate) part: Part,
+pub(crate) struct MeasureStep {
+    pub(crate) part: MeasurementKind,
     pub(crate) from: NodeId,
     pub(crate) to: NodeId,
 }
@@ -29,12 +29,12 @@ pub(crate) struct Step {
 #[derive(Clone, Debug)]
 pub(crate) struct Turn {
     pub(crate) node: NodeId,
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<MeasureStep>,
 }
 
 /// All that is to be done.
 #[derive(Clone, Debug)]
-pub(crate) struct Plan {
+pub(crate) struct MeasurePlan {
     pub(crate) turns: Vec<Turn>,
     /// Cpus of which all pairs bounce a line.
     pub(crate) pair_cpus: Vec<CpuId>,
@@ -44,7 +44,7 @@ pub(crate) struct Plan {
 
 /// A buffer that no node could hold is a slip of the pen; one that a node is too full for is noted
 /// when it is that node's turn.
-fn check_buffer(machine: &Machine, options: &Options) -> Result<(), MeasureError> {
+fn check_buffer(machine: &Machine, options: &MeasureOptions) -> Result<(), MeasureError> {
     let largest = machine.nodes.iter().map(|node| node.memory).max().unwrap_or_default();
     match options.buffer.filter(|buffer| *buffer > largest) {
         Some(buffer) => Err(MeasureError::Options {
@@ -54,14 +54,14 @@ fn check_buffer(machine: &Machine, options: &Options) -> Result<(), MeasureError
     }
 }
 
-impl Plan {
-    pub(crate) fn new(machine: &Machine, options: &Options) -> Result<Self, MeasureError> {
+impl MeasurePlan {
+    pub(crate) fn new(machine: &Machine, options: &MeasureOptions) -> Result<Self, MeasureError> {
         options.check()?;
         let name = || machine.name.clone();
         if machine.nodes_with_cpus().next().is_none() {
             return Err(MeasureError::NoCpus { machine: name() });
         }
-        let on_memory = options.parts.iter().any(|part| *part != Part::CoreToCore);
+        let on_memory = options.parts.iter().any(|part| *part != MeasurementKind::CoreToCore);
         if on_memory && machine.nodes_with_memory().next().is_none() {
             return Err(MeasureError::NoMemory { machine: name() });
         }
@@ -76,7 +76,7 @@ impl Plan {
                 turns.push(Turn { node: node.id, steps });
             }
         }
-        if options.parts.contains(&Part::CoreToCore) {
+        if options.parts.contains(&MeasurementKind::CoreToCore) {
             pair_cpus = core_to_core::cpus(machine, options, &mut notes);
         }
         Ok(Self { turns, pair_cpus, notes })
@@ -90,7 +90,7 @@ impl Plan {
     }
 
     /// Time for all of it.
-    pub(crate) fn time(&self, machine: &Machine, options: &Options) -> Duration {
+    pub(crate) fn time(&self, machine: &Machine, options: &MeasureOptions) -> Duration {
         let turns = self.turns.iter().map(|turn| turn.time(machine, options));
         turns.sum::<Duration>() + core_to_core::time(core_to_core::pairs(self.pair_cpus.len()))
     }
@@ -98,51 +98,54 @@ impl Plan {
 
 impl Turn {
     /// Time for the steps and their memory.
-    pub(crate) fn time(&self, machine: &Machine, options: &Options) -> Duration {
+    pub(crate) fn time(&self, machine: &Machine, options: &MeasureOptions) -> Duration {
         let steps = self.steps.iter().map(|step| step.time(machine, options));
         self.prepare_time(machine, options) + steps.sum::<Duration>()
     }
 
     /// Time to place, touch and link the memory.
-    pub(crate) fn prepare_time(&self, machine: &Machine, options: &Options) -> Duration {
-        let sizes = Sizes::wanted(machine, options, &self.steps);
+    pub(crate) fn prepare_time(&self, machine: &Machine, options: &MeasureOptions) -> Duration {
+        let sizes = BufferSizes::wanted(machine, options, &self.steps);
         let touch = sizes.total().0 as f64 * TOUCH_NS_A_BYTE;
         let link = sizes.chain.map_or(0.0, |chain| chain.0 as f64 / 64.0 * LINK_NS_A_LINE);
         Duration::from_nanos((touch + link) as u64)
     }
 }
 
-impl Step {
+impl MeasureStep {
     /// Time for all its figures.
-    pub(crate) fn time(&self, machine: &Machine, options: &Options) -> Duration {
+    pub(crate) fn time(&self, machine: &Machine, options: &MeasureOptions) -> Duration {
         let cpus = machine.node(self.from).map_or(0, |node| node.cpus.len());
         let runs = match self.part {
-            Part::Bandwidth => bandwidth::runs(cpus, options.thorough),
-            Part::Loaded => loaded::pauses(options.thorough).len() as u32,
-            Part::Latency | Part::CrossTraffic | Part::CoreToCore => 1,
+            MeasurementKind::Bandwidth => bandwidth::runs(cpus, options.thorough),
+            MeasurementKind::Loaded => loaded::pauses(options.thorough).len() as u32,
+            MeasurementKind::Latency
+            | MeasurementKind::CrossTraffic
+            | MeasurementKind::CoreToCore => 1,
         };
         options.run_time() * runs
     }
 }
 
 /// Steps that read a node's memory, part by part; latency first, while the chain is whole.
-fn steps_to(machine: &Machine, options: &Options, to: &Node) -> Vec<Step> {
+fn steps_to(machine: &Machine, options: &MeasureOptions, to: &Node) -> Vec<MeasureStep> {
     let mut steps = Vec::new();
-    for part in options.parts.iter().filter(|part| **part != Part::CoreToCore) {
+    for part in options.parts.iter().filter(|part| **part != MeasurementKind::CoreToCore) {
         for from in machine.nodes_with_cpus().filter(|from| is_possible(machine, *part, from)) {
-            let every = options.thorough || matches!(part, Part::Latency | Part::Bandwidth);
+            let every = options.thorough
+                || matches!(part, MeasurementKind::Latency | MeasurementKind::Bandwidth);
             if every || is_telling(machine, from, to) {
-                steps.push(Step { part: *part, from: from.id, to: to.id });
+                steps.push(MeasureStep { part: *part, from: from.id, to: to.id });
             }
         }
     }
     steps
 }
 
-fn is_possible(machine: &Machine, part: Part, from: &Node) -> bool {
+fn is_possible(machine: &Machine, part: MeasurementKind, from: &Node) -> bool {
     match part {
-        Part::Loaded => from.cpus.len() > 1,
-        Part::CrossTraffic => machine.nodes_with_cpus().count() > 1,
+        MeasurementKind::Loaded => from.cpus.len() > 1,
+        MeasurementKind::CrossTraffic => machine.nodes_with_cpus().count() > 1,
         _ => true,
     }
 }
@@ -156,7 +159,7 @@ fn is_telling(machine: &Machine, from: &Node, to: &Node) -> bool {
 }
 
 /// What is known to be missing or bounded before anything is measured.
-fn general_notes(machine: &Machine, options: &Options) -> Vec<String> {
+fn general_notes(machine: &Machine, options: &MeasureOptions) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(limit) = &machine.limits.cpu_time {
         let (cpus, file) = (limit.cpus, &limit.file);
@@ -170,7 +173,7 @@ fn general_notes(machine: &Machine, options: &Options) -> Vec<String> {
             "built without optimisation: bandwidths are the program's, not the machine's".into(),
         );
     }
-    for part in [Part::Loaded, Part::CrossTraffic] {
+    for part in [MeasurementKind::Loaded, MeasurementKind::CrossTraffic] {
         let missing: Vec<String> = machine
             .nodes_with_cpus()
             .filter(|from| options.parts.contains(&part) && !is_possible(machine, part, from))
@@ -180,7 +183,7 @@ fn general_notes(machine: &Machine, options: &Options) -> Vec<String> {
             let (nodes, need) = (
                 missing.join(","),
                 match part {
-                    Part::Loaded => "a second cpu on the node",
+                    MeasurementKind::Loaded => "a second cpu on the node",
                     _ => "a second node with cpus",
                 },
             );
@@ -188,7 +191,12 @@ fn general_notes(machine: &Machine, options: &Options) -> Vec<String> {
         }
     }
     notes.extend(
-        options.parts.iter().any(|part| *part != Part::CoreToCore).then(|| bare(machine)).flatten(),
+        options
+            .parts
+            .iter()
+            .any(|part| *part != MeasurementKind::CoreToCore)
+            .then(|| bare(machine))
+            .flatten(),
     );
     notes
 }
@@ -217,14 +225,17 @@ mod tests {
 
     use super::*;
 
-    fn plan(machine: &Machine, options: &Options) -> Plan {
-        Plan::new(machine, options).unwrap()
+    fn plan(machine: &Machine, options: &MeasureOptions) -> MeasurePlan {
+        MeasurePlan::new(machine, options).unwrap()
     }
 
     #[test]
     fn every_path_from_cpus_to_memory_is_measured_once() {
         for machine in machines::all() {
-            let options = Options { parts: [Part::Latency].into(), ..Options::quick() };
+            let options = MeasureOptions {
+                parts: [MeasurementKind::Latency].into(),
+                ..MeasureOptions::quick()
+            };
             let plan = plan(&machine, &options);
             let mut paths: Vec<_> = plan
                 .turns
@@ -242,21 +253,21 @@ mod tests {
     #[test]
     fn loaded_paths_are_the_nearest_and_the_farthest_unless_all_are_wanted() {
         let machine = machines::four_nodes();
-        let steps = |options: Options| {
-            let parts = [Part::CrossTraffic].into();
-            plan(&machine, &Options { parts, ..options }).steps()
+        let steps = |options: MeasureOptions| {
+            let parts = [MeasurementKind::CrossTraffic].into();
+            plan(&machine, &MeasureOptions { parts, ..options }).steps()
         };
-        assert_eq!((steps(Options::quick()), steps(Options::full())), (8, 16));
+        assert_eq!((steps(MeasureOptions::quick()), steps(MeasureOptions::full())), (8, 16));
     }
 
     #[test]
     fn what_a_machine_cannot_show_is_said() {
-        let notes = plan(&machines::one_node(), &Options::full()).notes.join("\n");
+        let notes = plan(&machines::one_node(), &MeasureOptions::full()).notes.join("\n");
         assert!(
             notes.contains("cross-traffic from node 0: needs a second node with cpus"),
             "{notes}"
         );
-        let notes = plan(&machines::eight_uneven_nodes(), &Options::full()).notes.join("\n");
+        let notes = plan(&machines::eight_uneven_nodes(), &MeasureOptions::full()).notes.join("\n");
         assert!(notes.contains("loaded from node 4: needs a second cpu"), "{notes}");
         assert!(
             notes.contains("node 5 has no cpus: only read from; node 6 has no memory"),
@@ -267,8 +278,8 @@ mod tests {
     #[test]
     fn a_brief_measurement_is_estimated_shorter_than_a_full_one() {
         for machine in machines::all() {
-            let time = |options: &Options| plan(&machine, options).time(&machine, options);
-            assert!(time(&Options::quick()) < time(&Options::full()));
+            let time = |options: &MeasureOptions| plan(&machine, options).time(&machine, options);
+            assert!(time(&MeasureOptions::quick()) < time(&MeasureOptions::full()));
         }
     }
 }

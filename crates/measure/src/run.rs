@@ -7,17 +7,17 @@ use atoll_placement::Kernel;
 use atoll_topology::{CpuId, CpuSet, Fact, Machine};
 
 use crate::buffers::Buffers;
-use crate::options::{Options, Part};
+use crate::options::{MeasureOptions, MeasurementKind};
 use crate::parts::{PathContext, bandwidth, core_to_core, cross_traffic, latency, loaded};
-use crate::plan::{Plan, Step, Turn};
-use crate::{MeasureError, StepError, cluster};
+use crate::plan::{MeasurePlan, MeasureStep, Turn};
+use crate::{MeasureError, MeasureStepError, cluster};
 
 /// Failed pairs of cpus that are named; the others are counted.
 const PAIRS_NAMED: usize = 3;
 
 /// What came out.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Report {
+pub struct MeasureReport {
     /// Figures, in the order in which they were measured.
     pub facts: Vec<Fact>,
     /// What could not be measured and why, and what to know of the figures.
@@ -31,7 +31,7 @@ pub struct Report {
 
 /// How far it is.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Progress {
+pub struct MeasureProgress {
     /// What comes next: `latency 0-1`, `memory of node 0`; `done` at the end.
     pub next: String,
     /// Steps done.
@@ -47,8 +47,8 @@ pub struct Progress {
 ///
 /// # Errors
 /// Those of [`measure`].
-pub fn estimate(machine: &Machine, options: &Options) -> Result<Duration, MeasureError> {
-    Ok(Plan::new(machine, options)?.time(machine, options))
+pub fn estimate(machine: &Machine, options: &MeasureOptions) -> Result<Duration, MeasureError> {
+    Ok(MeasurePlan::new(machine, options)?.time(machine, options))
 }
 
 /// Measures the machine on which this kernel places memory and threads. The figures hold only for
@@ -65,14 +65,14 @@ pub fn estimate(machine: &Machine, options: &Options) -> Result<Duration, Measur
 pub fn measure(
     machine: &Arc<Machine>,
     kernel: &Arc<dyn Kernel>,
-    options: &Options,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<Report, MeasureError> {
-    let plan = Plan::new(machine, options)?;
-    let report = Report { notes: plan.notes.clone(), ..Report::default() };
+    options: &MeasureOptions,
+    progress: &mut dyn FnMut(MeasureProgress),
+) -> Result<MeasureReport, MeasureError> {
+    let plan = MeasurePlan::new(machine, options)?;
+    let report = MeasureReport { notes: plan.notes.clone(), ..MeasureReport::default() };
     let (total, planned) = (plan.steps(), plan.time(machine, options));
     let (start, planned_done) = (Instant::now(), Duration::ZERO);
-    let mut run = Run {
+    let mut run = Measurement {
         machine,
         kernel,
         options,
@@ -91,12 +91,12 @@ pub fn measure(
 }
 
 /// A measurement under way.
-struct Run<'a> {
+struct Measurement<'a> {
     machine: &'a Arc<Machine>,
     kernel: &'a Arc<dyn Kernel>,
-    options: &'a Options,
-    report: Report,
-    progress: &'a mut dyn FnMut(Progress),
+    options: &'a MeasureOptions,
+    report: MeasureReport,
+    progress: &'a mut dyn FnMut(MeasureProgress),
     done: usize,
     total: usize,
     start: Instant,
@@ -107,10 +107,10 @@ struct Run<'a> {
 }
 
 /// Called off.
-struct Cancelled;
+struct MeasureCancelled;
 
-impl Run<'_> {
-    fn all(&mut self, plan: &Plan) -> Result<(), Cancelled> {
+impl Measurement<'_> {
+    fn all(&mut self, plan: &MeasurePlan) -> Result<(), MeasureCancelled> {
         for turn in &plan.turns {
             self.turn(turn)?;
         }
@@ -120,7 +120,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn turn(&mut self, turn: &Turn) -> Result<(), Cancelled> {
+    fn turn(&mut self, turn: &Turn) -> Result<(), MeasureCancelled> {
         self.tell(format!("memory of node {}", turn.node));
         let notes = &mut self.report.notes;
         let allocated = Buffers::allocate(self.machine, self.kernel, self.options, turn, notes);
@@ -142,7 +142,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn step(&mut self, step: &Step, buffers: &mut Buffers) -> Result<(), Cancelled> {
+    fn step(&mut self, step: &MeasureStep, buffers: &mut Buffers) -> Result<(), MeasureCancelled> {
         let name = format!("{} {}-{}", step.part, step.from, step.to);
         self.tell(name.clone());
         let measured = self.facts(step, buffers);
@@ -158,27 +158,31 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn facts(&self, step: &Step, buffers: &mut Buffers) -> Result<Vec<Fact>, StepError> {
+    fn facts(
+        &self,
+        step: &MeasureStep,
+        buffers: &mut Buffers,
+    ) -> Result<Vec<Fact>, MeasureStepError> {
         let Some(from) = self.machine.node(step.from) else { return Ok(Vec::new()) };
         let (machine, kernel, options) = (self.machine, self.kernel.as_ref(), self.options);
         let context = PathContext { machine, kernel, options, from, to: step.to };
         let chain = buffers.chain.as_ref().map_or(&[][..], |chain| chain.as_slice());
         let stream = buffers.stream.as_mut().map_or(&mut [][..], |stream| stream.as_mut_slice());
         match step.part {
-            Part::Latency => latency::measure(context, chain),
-            Part::Bandwidth => bandwidth::measure(context, stream),
-            Part::Loaded => loaded::measure(context, chain, stream),
-            Part::CrossTraffic => cross_traffic::measure(context, stream),
-            Part::CoreToCore => Ok(Vec::new()),
+            MeasurementKind::Latency => latency::measure(context, chain),
+            MeasurementKind::Bandwidth => bandwidth::measure(context, stream),
+            MeasurementKind::Loaded => loaded::measure(context, chain, stream),
+            MeasurementKind::CrossTraffic => cross_traffic::measure(context, stream),
+            MeasurementKind::CoreToCore => Ok(Vec::new()),
         }
     }
 
     /// Core-to-core, a step for each cpu with all after it.
-    fn pairs(&mut self, cpus: &[CpuId]) -> Result<(), Cancelled> {
-        let (mut times, mut failures) = (core_to_core::Times::new(), Vec::new());
+    fn pairs(&mut self, cpus: &[CpuId]) -> Result<(), MeasureCancelled> {
+        let (mut times, mut failures) = (core_to_core::HandoverTimes::new(), Vec::new());
         for (i, cpu) in cpus.iter().enumerate().take(cpus.len().saturating_sub(1)) {
             let others = &cpus[i + 1..];
-            self.tell(format!("{} from cpu {cpu}", Part::CoreToCore));
+            self.tell(format!("{} from cpu {cpu}", MeasurementKind::CoreToCore));
             let (kernel, row) = (self.kernel.as_ref(), (*cpu, others));
             match core_to_core::measure_row(kernel, self.options, row, &mut times) {
                 Ok(failed) => failures.extend(failed),
@@ -203,8 +207,8 @@ impl Run<'_> {
         }
     }
 
-    fn check_cancelled(&self) -> Result<(), Cancelled> {
-        if self.options.is_cancelled() { Err(Cancelled) } else { Ok(()) }
+    fn check_cancelled(&self) -> Result<(), MeasureCancelled> {
+        if self.options.is_cancelled() { Err(MeasureCancelled) } else { Ok(()) }
     }
 
     /// Counts steps as done, whose time was estimated as this.
@@ -216,7 +220,7 @@ impl Run<'_> {
     fn tell(&mut self, next: String) {
         let (done, total) = (self.done, self.total);
         let left = left(self.planned, self.planned_done, self.start.elapsed());
-        (self.progress)(Progress { next, done, total, left });
+        (self.progress)(MeasureProgress { next, done, total, left });
     }
 }
 

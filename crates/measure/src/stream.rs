@@ -17,7 +17,7 @@ const PATTERN: [u64; 8] = [0x0102_0304_0506_0708; 8];
 
 /// What a thread does, and with which memory.
 #[derive(Debug)]
-pub(crate) enum Job<'a> {
+pub(crate) enum ThreadJob<'a> {
     /// Adds up all words.
     Read(&'a [u8]),
     /// Fills all lines.
@@ -31,7 +31,7 @@ pub(crate) enum Job<'a> {
     },
 }
 
-impl Job<'_> {
+impl ThreadJob<'_> {
     /// Works block by block, round and round, waiting for `pause` after each, until `done` says so
     /// of the bytes worked on.
     pub(crate) fn run(&mut self, pause: Duration, mut done: impl FnMut(usize) -> bool) {
@@ -118,7 +118,7 @@ mod tests {
     }
 
     /// Bytes worked on in `blocks` blocks.
-    fn run(mut job: Job<'_>, blocks: usize) -> usize {
+    fn run(mut job: ThreadJob<'_>, blocks: usize) -> usize {
         let (mut bytes, mut left) = (0, blocks);
         job.run(Duration::ZERO, |done| {
             bytes += done;
@@ -132,15 +132,15 @@ mod tests {
     fn writing_and_copying_reach_every_byte_and_start_again_at_the_end() {
         let mut from = vec![0_u8; 2 * BLOCK + 128];
         let mut to = vec![0_u8; from.len()];
-        assert_eq!(run(Job::Write(&mut from), 4), from.len() + BLOCK);
+        assert_eq!(run(ThreadJob::Write(&mut from), 4), from.len() + BLOCK);
         assert!(from.iter().all(|byte| *byte != 0));
-        assert_eq!(run(Job::Copy { from: &from, to: &mut to }, 3), from.len());
+        assert_eq!(run(ThreadJob::Copy { from: &from, to: &mut to }, 3), from.len());
         assert_eq!(from, to);
-        assert_eq!(run(Job::Read(&to), 6), 2 * from.len());
+        assert_eq!(run(ThreadJob::Read(&to), 6), 2 * from.len());
     }
 
     #[test]
     fn a_job_without_memory_ends_at_once() {
-        assert_eq!(run(Job::Read(&[]), usize::MAX), 0);
+        assert_eq!(run(ThreadJob::Read(&[]), usize::MAX), 0);
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64};
 
 use atoll_topology::{Bytes, NodeId};
 
-use crate::arena::{Inner, PoolBlock};
+use crate::arena::{ArenaShared, PoolBlock};
 use crate::{Budget, BudgetExceeded, Mapping, PageRange, PlacementError};
 
 /// Bytes that lie on a known node. Their address is stable until the buffer is dropped, is a
@@ -22,7 +22,7 @@ pub struct NodeBuffer {
     wanted: Option<NodeId>,
     home: Option<NodeId>,
     origin: Origin,
-    arena: Arc<Inner>,
+    arena: Arc<ArenaShared>,
     /// Given back when the buffer is dropped.
     _charge: Charge,
 }
@@ -56,7 +56,7 @@ impl NodeBuffer {
         len: usize,
         (wanted, home): (Option<NodeId>, Option<NodeId>),
         origin: Origin,
-        arena: Arc<Inner>,
+        arena: Arc<ArenaShared>,
         charge: Charge,
     ) -> Self {
         Self { memory, len, wanted, home, origin, arena, _charge: charge }

@@ -27,7 +27,7 @@ pub use error::{KernelError, PlacementError};
 pub use heap::{CountedHeap, heap_allocated};
 pub use kernel::{Kernel, Mapping, Policy};
 pub use live::LiveKernel;
-pub use strategy::{ChunkHome, Homes, Memory, Strategy, StrategyError, StrategyParseError};
+pub use strategy::{ChunkHome, Homes, MemoryHome, Strategy, StrategyError, StrategyParseError};
 pub use verify::{
     PAGES_SEEN_MAX, PageRange, PagesReport, ThreadReport, verify_pages, verify_pages_sampled,
     verify_thread,

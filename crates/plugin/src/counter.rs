@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use atoll_marker::Marker;
 use atoll_simulation::{Setup, Simulation};
 
-use crate::qemu::{self, Info};
+use crate::qemu::{self, InstallInfo};
 use crate::{finish, say};
 
 /// The one counter of the process: QEMU loads a plugin once.
@@ -27,19 +27,19 @@ pub(crate) struct Counter {
     pub(crate) report: PathBuf,
     /// Version of QEMU's interface.
     pub(crate) api: c_int,
-    /// For each kind of access [`Kind::pack`]ed, 0 where QEMU was not asked yet: asking it takes two
+    /// For each kind of access [`AccessKind::pack`]ed, 0 where QEMU was not asked yet: asking it takes two
     /// calls, as long as the rest of an access that hits.
     kinds: Box<[AtomicU8]>,
 }
 
 /// What an access is.
 #[derive(Clone, Copy)]
-struct Kind {
+struct AccessKind {
     size_shift: u8,
     is_store: bool,
 }
 
-impl Kind {
+impl AccessKind {
     /// In one byte that is not 0.
     fn pack(self) -> u8 {
         0x80 | u8::from(self.is_store) << 6 | self.size_shift & 0x3f
@@ -63,7 +63,7 @@ impl Kind {
 impl Counter {
     /// The counter for the set-up that the arguments name.
     pub(crate) fn install<'a>(
-        info: &Info,
+        info: &InstallInfo,
         arguments: impl Iterator<Item = &'a [u8]>,
     ) -> Result<&'static Self, String> {
         let setup = read_setup(&setup_path(arguments)?)?;
@@ -91,7 +91,7 @@ impl Counter {
     }
 
     #[inline]
-    fn accessed(&self, cpu: c_uint, access: u32, address: u64) -> Kind {
+    fn accessed(&self, cpu: c_uint, access: u32, address: u64) -> AccessKind {
         let kind = self.kind(access);
         let place = || block_address(access, address);
         self.simulation.access(cpu as usize, address, 1 << kind.size_shift, kind.is_store, place);
@@ -99,15 +99,15 @@ impl Counter {
     }
 
     #[inline]
-    fn kind(&self, access: u32) -> Kind {
-        let Some(slot) = self.kinds.get(access as usize) else { return Kind::ask(access) };
+    fn kind(&self, access: u32) -> AccessKind {
+        let Some(slot) = self.kinds.get(access as usize) else { return AccessKind::ask(access) };
         match slot.load(Ordering::Relaxed) {
             0 => {
-                let kind = Kind::ask(access);
+                let kind = AccessKind::ask(access);
                 slot.store(kind.pack(), Ordering::Relaxed);
                 kind
             }
-            packed => Kind::unpack(packed),
+            packed => AccessKind::unpack(packed),
         }
     }
 }

@@ -11,14 +11,14 @@
 
 /// The access by which a run of an instruction can be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Access {
+pub(crate) enum SoleAccess {
     Load,
     Store,
 }
 
 /// The one load, or one store, that an x86-64 instruction makes whenever it runs. Read-modify-write
 /// makes one load, and a store besides.
-pub(crate) fn one_access(instruction: &[u8]) -> Option<Access> {
+pub(crate) fn one_access(instruction: &[u8]) -> Option<SoleAccess> {
     let rest = match instruction {
         // REX, and the prefix of 16-bit operands with and without it.
         [0x40..=0x4f, rest @ ..] => rest,
@@ -27,21 +27,23 @@ pub(crate) fn one_access(instruction: &[u8]) -> Option<Access> {
     };
     match *rest {
         // push and pop of a register, push of a number, call, ret.
-        [0x50..=0x57 | 0x68 | 0x6a | 0xe8, ..] => Some(Access::Store),
-        [0x58..=0x5f | 0xc3, ..] => Some(Access::Load),
+        [0x50..=0x57 | 0x68 | 0x6a | 0xe8, ..] => Some(SoleAccess::Store),
+        [0x58..=0x5f | 0xc3, ..] => Some(SoleAccess::Load),
         // mov to memory, of a register or a number.
-        [0x88 | 0x89, modrm, ..] if is_memory(modrm) => Some(Access::Store),
-        [0xc6 | 0xc7, modrm, ..] if is_memory(modrm) && modrm & 0x38 == 0 => Some(Access::Store),
+        [0x88 | 0x89, modrm, ..] if is_memory(modrm) => Some(SoleAccess::Store),
+        [0xc6 | 0xc7, modrm, ..] if is_memory(modrm) && modrm & 0x38 == 0 => {
+            Some(SoleAccess::Store)
+        }
         // mov from memory; movzx and movsx; movsxd.
-        [0x8a | 0x8b | 0x63, modrm, ..] if is_memory(modrm) => Some(Access::Load),
-        [0x0f, 0xb6 | 0xb7 | 0xbe | 0xbf, modrm, ..] if is_memory(modrm) => Some(Access::Load),
+        [0x8a | 0x8b | 0x63, modrm, ..] if is_memory(modrm) => Some(SoleAccess::Load),
+        [0x0f, 0xb6 | 0xb7 | 0xbe | 0xbf, modrm, ..] if is_memory(modrm) => Some(SoleAccess::Load),
         // add, or, and, sub, xor, cmp between a register and memory; test; with a number.
         [opcode @ 0x00..=0x3b, modrm, ..] if opcode & 7 < 4 && is_memory(modrm) => {
-            (!takes_carry(opcode)).then_some(Access::Load)
+            (!takes_carry(opcode)).then_some(SoleAccess::Load)
         }
-        [0x84 | 0x85, modrm, ..] if is_memory(modrm) => Some(Access::Load),
+        [0x84 | 0x85, modrm, ..] if is_memory(modrm) => Some(SoleAccess::Load),
         [0x80 | 0x81 | 0x83, modrm, ..] if is_memory(modrm) => {
-            (!takes_carry(modrm)).then_some(Access::Load)
+            (!takes_carry(modrm)).then_some(SoleAccess::Load)
         }
         _ => None,
     }

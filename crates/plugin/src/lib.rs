@@ -26,7 +26,7 @@ use std::io::Write;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use counter::Counter;
-use qemu::{Info, PluginId};
+use qemu::{InstallInfo, PluginId};
 
 /// Version of QEMU's interface that the plugin is for; [`choose_version`] raises it.
 #[unsafe(export_name = "qemu_plugin_version")]
@@ -51,7 +51,7 @@ static CHOOSE_VERSION: extern "C" fn() = choose_version;
 #[unsafe(no_mangle)]
 unsafe extern "C" fn qemu_plugin_install(
     id: PluginId,
-    info: *const Info,
+    info: *const InstallInfo,
     count: c_int,
     arguments: *const *const c_char,
 ) -> c_int {

@@ -9,11 +9,11 @@ pub(crate) type PluginId = u64;
 
 /// A block of instructions being translated; lives during the callback.
 #[repr(C)]
-pub(crate) struct Block {
+pub(crate) struct TranslationBlock {
     _opaque: [u8; 0],
 }
 
-/// An instruction of a [`Block`]; lives as long.
+/// An instruction of a [`TranslationBlock`]; lives as long.
 #[repr(C)]
 pub(crate) struct Instruction {
     _opaque: [u8; 0],
@@ -27,7 +27,7 @@ pub(crate) struct HardwareAddress {
 
 /// What QEMU says of itself to [`qemu_plugin_install`](crate::qemu_plugin_install).
 #[repr(C)]
-pub(crate) struct Info {
+pub(crate) struct InstallInfo {
     target_name: *const c_char,
     pub(crate) api_min: c_int,
     pub(crate) api: c_int,
@@ -42,7 +42,7 @@ pub(crate) const NO_REGISTERS: c_int = 0;
 pub(crate) const LOADS_AND_STORES: c_int = 3;
 
 /// A block is being translated.
-pub(crate) type TranslationCallback = extern "C" fn(PluginId, *mut Block);
+pub(crate) type TranslationCallback = extern "C" fn(PluginId, *mut TranslationBlock);
 /// An instruction or block is about to run: number of the vCPU, what was given when registering.
 pub(crate) type RunCallback = extern "C" fn(c_uint, *mut c_void);
 /// An access was made: number of the vCPU, kind of access, virtual address, what was given.
@@ -61,7 +61,7 @@ unsafe extern "C" {
         data: *mut c_void,
     );
     pub(crate) fn qemu_plugin_register_vcpu_tb_exec_cb(
-        block: *mut Block,
+        block: *mut TranslationBlock,
         callback: RunCallback,
         flags: c_int,
         data: *mut c_void,
@@ -79,9 +79,12 @@ unsafe extern "C" {
         kinds: c_int,
         data: *mut c_void,
     );
-    pub(crate) fn qemu_plugin_tb_n_insns(block: *const Block) -> usize;
-    pub(crate) fn qemu_plugin_tb_vaddr(block: *const Block) -> u64;
-    pub(crate) fn qemu_plugin_tb_get_insn(block: *const Block, index: usize) -> *mut Instruction;
+    pub(crate) fn qemu_plugin_tb_n_insns(block: *const TranslationBlock) -> usize;
+    pub(crate) fn qemu_plugin_tb_vaddr(block: *const TranslationBlock) -> u64;
+    pub(crate) fn qemu_plugin_tb_get_insn(
+        block: *const TranslationBlock,
+        index: usize,
+    ) -> *mut Instruction;
     pub(crate) fn qemu_plugin_insn_size(instruction: *const Instruction) -> usize;
     /// Until API 2 takes the instruction only and returns a pointer to its bytes; from 3 on copies
     /// them and returns how many. The two further arguments do no harm to the old form.
@@ -117,12 +120,12 @@ const INSTRUCTION_MAX: usize = 15;
 
 /// The bytes of an instruction.
 #[derive(Default)]
-pub(crate) struct Bytes {
+pub(crate) struct InstructionBytes {
     bytes: [u8; INSTRUCTION_MAX],
     len: usize,
 }
 
-impl std::ops::Deref for Bytes {
+impl std::ops::Deref for InstructionBytes {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
@@ -134,9 +137,9 @@ impl std::ops::Deref for Bytes {
 ///
 /// # Safety
 /// The instruction is one of the block being translated.
-pub(crate) unsafe fn bytes(instruction: *const Instruction, api: c_int) -> Bytes {
+pub(crate) unsafe fn bytes(instruction: *const Instruction, api: c_int) -> InstructionBytes {
     const API_COPIES: c_int = 3;
-    let mut bytes = Bytes::default();
+    let mut bytes = InstructionBytes::default();
     // SAFETY: the instruction lives, as the caller says.
     let len = unsafe { qemu_plugin_insn_size(instruction) };
     let Some(room) = bytes.bytes.get_mut(..len) else { return bytes };

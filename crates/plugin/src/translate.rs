@@ -6,8 +6,8 @@ use std::ptr;
 use atoll_marker::Marker;
 
 use crate::counter::{self, Counter};
-use crate::decode::{Access, one_access};
-use crate::qemu::{self, AccessCallback, Block, Instruction, PluginId};
+use crate::decode::{SoleAccess, one_access};
+use crate::qemu::{self, AccessCallback, Instruction, PluginId, TranslationBlock};
 
 /// From now on blocks get their callbacks.
 pub(crate) fn register(id: PluginId) {
@@ -16,7 +16,7 @@ pub(crate) fn register(id: PluginId) {
 }
 
 /// A block is translated: those of user space are told about. The kernel's are left alone.
-extern "C" fn translated(_: PluginId, block: *mut Block) {
+extern "C" fn translated(_: PluginId, block: *mut TranslationBlock) {
     let Some(counter) = Counter::get() else { return };
     // SAFETY: QEMU's block lives during this call; its instructions are numbered from 0.
     unsafe {
@@ -67,8 +67,8 @@ unsafe fn instrument(
     }
     let access = if uncounted.is_some() { one_access(&bytes) } else { None };
     let (callback, count): (AccessCallback, _) = match access {
-        Some(Access::Load) => (counter::accessed_and_entered_by_load, uncounted.take()),
-        Some(Access::Store) => (counter::accessed_and_entered_by_store, uncounted.take()),
+        Some(SoleAccess::Load) => (counter::accessed_and_entered_by_load, uncounted.take()),
+        Some(SoleAccess::Store) => (counter::accessed_and_entered_by_store, uncounted.take()),
         None => (counter::accessed, None),
     };
     let data: *mut c_void = ptr::without_provenance_mut(count.unwrap_or(0));

@@ -66,12 +66,12 @@ impl Chunks {
 
 /// Numbers from 0 to a count, each taken once.
 #[derive(Debug)]
-pub(crate) struct Numbers {
+pub(crate) struct NumberQueue {
     count: usize,
     taken: AtomicUsize,
 }
 
-impl Numbers {
+impl NumberQueue {
     /// Those below a count.
     pub(crate) fn below(count: usize) -> Self {
         Self { count, taken: AtomicUsize::new(0) }

@@ -14,7 +14,7 @@ use atoll_placement::Kernel;
 use atoll_topology::{CpuSet, DomainId, NodeId};
 
 use crate::layout::GroupPlan;
-use crate::seat::Seat;
+use crate::seat::WorkerSeat;
 use crate::step::panic_message;
 use crate::worker::thread_number;
 use crate::{Binding, RuntimeError, Worker, WorkerId};
@@ -29,7 +29,7 @@ const REPORT_WAIT: Duration = Duration::from_secs(60);
 
 /// The workers of one domain. Tasks spawned on its handle stay on its threads.
 #[derive(Debug)]
-pub struct Group {
+pub struct WorkerGroup {
     node: NodeId,
     domain: DomainId,
     cpus: CpuSet,
@@ -38,7 +38,7 @@ pub struct Group {
     threads: Threads,
 }
 
-impl Group {
+impl WorkerGroup {
     /// Node of its pool.
     pub fn node(&self) -> NodeId {
         self.node
@@ -104,12 +104,12 @@ pub(crate) struct GroupStart<'a> {
 
 impl GroupStart<'_> {
     /// Starts the threads and waits until each has bound itself and told what came of it.
-    pub(crate) fn start(self) -> Result<Group, RuntimeError> {
+    pub(crate) fn start(self) -> Result<WorkerGroup, RuntimeError> {
         let (told, reports) = channel();
         let (builder, threads) = self.build(told)?;
         let workers = self.collect(&reports)?;
         let GroupPlan { node, domain, cpus, .. } = self.plan;
-        Ok(Group { node, domain, cpus, builder, workers, threads })
+        Ok(WorkerGroup { node, domain, cpus, builder, workers, threads })
     }
 
     fn build(&self, told: Sender<Worker>) -> Result<(Binding, Threads), RuntimeError> {
@@ -193,7 +193,7 @@ impl ThreadHooks {
     }
 
     fn park(&self) {
-        let seat = Seat::here(self.runtime);
+        let seat = WorkerSeat::here(self.runtime);
         if seat.is_some_and(|seat| seat.worker.is_none()) {
             let place = self.seated.fetch_add(1, Ordering::Relaxed);
             if let Some(cpus) = self.plan.seats.get(place) {
@@ -212,6 +212,6 @@ impl ThreadHooks {
 
     fn sit(&self, worker: Option<WorkerId>, binding: &Binding) {
         let bound = binding.is_bound();
-        Seat { runtime: self.runtime, group: self.group, worker, bound }.take();
+        WorkerSeat { runtime: self.runtime, group: self.group, worker, bound }.take();
     }
 }

@@ -1,6 +1,6 @@
 //! Workers that stay on their node, and the steps that run on them.
 //!
-//! A [`Runtime`] has one [`Pool`] per node with cpus; a pool has one [`Group`] per domain; a group
+//! A [`Runtime`] has one [`Pool`] per node with cpus; a pool has one [`WorkerGroup`] per domain; a group
 //! is one tokio runtime whose threads are bound to the domain's cpus before their first allocation.
 //! Work is sent to where its data is: a pipeline with [`Runtime::spawn_on`], bulk work as the tasks
 //! of a [`Step`], each addressed to a node or a worker. Inside a node tasks may be stolen, own
@@ -56,7 +56,7 @@ pub mod protocol {}
 pub use bytes::{ByteCounters, ByteMatrix};
 pub use cancel::{CancelOnDrop, CancelToken, Cancelled};
 pub use error::RuntimeError;
-pub use group::Group;
+pub use group::WorkerGroup;
 pub use options::{Pin, RuntimeOptions, THREADS_MAX};
 pub use pool::Pool;
 pub use runtime::Runtime;

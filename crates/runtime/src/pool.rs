@@ -4,20 +4,20 @@ use std::sync::Arc;
 
 use atoll_topology::NodeId;
 
-use crate::{Group, Worker};
+use crate::{Worker, WorkerGroup};
 
 /// The workers of one node, in one group per domain.
 #[derive(Debug)]
 pub struct Pool {
     node: NodeId,
-    groups: Vec<Arc<Group>>,
+    groups: Vec<Arc<WorkerGroup>>,
     /// Groups (position in the runtime) in the order in which tasks for the node are dealt.
     deal: Vec<usize>,
 }
 
 impl Pool {
     /// A pool of these groups, which follow one another in the runtime from `first` on.
-    pub(crate) fn new(node: NodeId, groups: Vec<Arc<Group>>, first: usize) -> Self {
+    pub(crate) fn new(node: NodeId, groups: Vec<Arc<WorkerGroup>>, first: usize) -> Self {
         let sizes: Vec<usize> = groups.iter().map(|group| group.workers().len()).collect();
         Self { node, groups, deal: deal(&sizes, first) }
     }
@@ -28,7 +28,7 @@ impl Pool {
     }
 
     /// Its groups, ordered by domain. The first one's handle serves who only has a node.
-    pub fn groups(&self) -> impl ExactSizeIterator<Item = &Group> {
+    pub fn groups(&self) -> impl ExactSizeIterator<Item = &WorkerGroup> {
         self.groups.iter().map(|group| &**group)
     }
 

@@ -11,9 +11,9 @@ use tokio::task::JoinHandle;
 
 use crate::group::GroupStart;
 use crate::layout::{self, GroupPlan};
-use crate::seat::Seat;
+use crate::seat::WorkerSeat;
 use crate::step::{Coordination, Sequence, Step, Task};
-use crate::{Group, Pool, RuntimeError, RuntimeOptions, Worker, WorkerId};
+use crate::{Pool, RuntimeError, RuntimeOptions, Worker, WorkerGroup, WorkerId};
 
 /// Numbers the runtimes of a process, so that a thread knows which one it belongs to.
 static RUNTIMES: AtomicU64 = AtomicU64::new(0);
@@ -24,15 +24,15 @@ static RUNTIMES: AtomicU64 = AtomicU64::new(0);
 /// next await, threads end after that. Dropping never waits and never panics, be it inside another
 /// runtime or on a worker of its own. A future that holds a clone keeps the pools alive.
 #[derive(Clone, Debug)]
-pub struct Runtime(Arc<Inner>);
+pub struct Runtime(Arc<RuntimeInner>);
 
 #[derive(Debug)]
-struct Inner {
+struct RuntimeInner {
     number: u64,
     machine: Arc<Machine>,
     kernel: Arc<dyn Kernel>,
     pools: Vec<Pool>,
-    groups: Vec<Arc<Group>>,
+    groups: Vec<Arc<WorkerGroup>>,
     /// Group (position) of each worker.
     group_of: Vec<usize>,
 }
@@ -53,7 +53,7 @@ impl Runtime {
         let group_of = groups.iter().enumerate();
         let group_of = group_of.flat_map(|(at, group)| vec![at; group.workers().len()]).collect();
         let pools = pools(&groups);
-        Ok(Runtime(Arc::new(Inner { number, machine, kernel, pools, groups, group_of })))
+        Ok(Runtime(Arc::new(RuntimeInner { number, machine, kernel, pools, groups, group_of })))
     }
 
     /// The machine it runs on.
@@ -147,13 +147,13 @@ impl Runtime {
     /// Worker that the calling thread is; none on a thread outside of the pools and on one that
     /// serves `spawn_blocking`.
     pub fn current_worker(&self) -> Option<WorkerId> {
-        Seat::here(self.0.number)?.worker
+        WorkerSeat::here(self.0.number)?.worker
     }
 
     /// Node the calling thread runs on: its pool's where its binding was verified, otherwise the
     /// one of the cpu the kernel says it is on now. None if unknown.
     pub fn current_node(&self) -> Option<NodeId> {
-        let seat = Seat::here(self.0.number);
+        let seat = WorkerSeat::here(self.0.number);
         match seat {
             Some(seat) if seat.bound => Some(self.group(seat.group).node()),
             _ => self.cpu_node().or(seat.map(|seat| self.group(seat.group).node())),
@@ -165,11 +165,11 @@ impl Runtime {
         self.machine().cpu(cpu).map(|cpu| cpu.node)
     }
 
-    pub(crate) fn groups(&self) -> &[Arc<Group>] {
+    pub(crate) fn groups(&self) -> &[Arc<WorkerGroup>] {
         &self.0.groups
     }
 
-    pub(crate) fn group(&self, group: usize) -> &Group {
+    pub(crate) fn group(&self, group: usize) -> &WorkerGroup {
         &self.0.groups[group]
     }
 
@@ -184,7 +184,7 @@ fn start_groups(
     plans: Vec<GroupPlan>,
     kernel: &Arc<dyn Kernel>,
     options: &RuntimeOptions,
-) -> Result<Vec<Arc<Group>>, RuntimeError> {
+) -> Result<Vec<Arc<WorkerGroup>>, RuntimeError> {
     let mut groups = Vec::with_capacity(plans.len());
     let mut first = 0;
     for (group, plan) in plans.into_iter().enumerate() {
@@ -201,7 +201,7 @@ fn start_groups(
     Ok(groups)
 }
 
-fn check_bound(group: &Group) -> Result<(), RuntimeError> {
+fn check_bound(group: &WorkerGroup) -> Result<(), RuntimeError> {
     match group.workers().iter().find(|worker| !worker.binding.is_bound()) {
         None => Ok(()),
         Some(Worker { id, node, domain, cpus, binding, .. }) => Err(RuntimeError::NotBound {
@@ -214,7 +214,7 @@ fn check_bound(group: &Group) -> Result<(), RuntimeError> {
     }
 }
 
-fn pools(groups: &[Arc<Group>]) -> Vec<Pool> {
+fn pools(groups: &[Arc<WorkerGroup>]) -> Vec<Pool> {
     let mut first = 0;
     let mut pools = Vec::new();
     for groups in groups.chunk_by(|a, b| a.node() == b.node()) {

@@ -6,7 +6,7 @@ use crate::WorkerId;
 
 /// Place of a thread in its runtime.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Seat {
+pub(crate) struct WorkerSeat {
     /// The runtime, by [`Runtime`](crate::Runtime)'s number in this process.
     pub(crate) runtime: u64,
     /// Position of its group in the runtime.
@@ -18,12 +18,12 @@ pub(crate) struct Seat {
 }
 
 thread_local! {
-    static SEAT: Cell<Option<Seat>> = const { Cell::new(None) };
+    static SEAT: Cell<Option<WorkerSeat>> = const { Cell::new(None) };
 }
 
-impl Seat {
+impl WorkerSeat {
     /// Seat of the calling thread in the runtime of that number.
-    pub(crate) fn here(runtime: u64) -> Option<Seat> {
+    pub(crate) fn here(runtime: u64) -> Option<WorkerSeat> {
         SEAT.get().filter(|seat| seat.runtime == runtime)
     }
 

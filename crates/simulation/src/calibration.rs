@@ -7,7 +7,7 @@
 //! in which the set-up says that the nodes' pieces follow each other.
 
 use crate::Setup;
-use crate::ram::{Node, PAGE, Place, Ram};
+use crate::ram::{NodeIndex, PAGE, Ram, RamAddress};
 
 /// Why nothing is counted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -52,8 +52,9 @@ impl Witnesses {
         block: Option<u64>,
     ) -> Result<(), String> {
         let node = setup.nodes.iter().position(|node| node.id.0 == u32::from(id));
-        let node =
-            node.map(Node).ok_or(format!("a page is on node {id}, which is not in the set-up"))?;
+        let node = node
+            .map(NodeIndex)
+            .ok_or(format!("a page is on node {id}, which is not in the set-up"))?;
         let page = physical / PAGE * PAGE;
         let place = ram.place(page).ok_or(format!("a page is at {page:#x}, which is not RAM"))?;
         if place.node != node {
@@ -84,7 +85,7 @@ impl Witnesses {
     fn disjoint_ranges(&self, setup: &Setup, ram: &Ram) -> Result<Ranges, String> {
         let mut ranges = Vec::new();
         for (i, described) in setup.nodes.iter().enumerate() {
-            let (node, id, size) = (Node(i), described.id, described.memory.0);
+            let (node, id, size) = (NodeIndex(i), described.id, described.memory.0);
             if size == 0 {
                 continue;
             }
@@ -110,7 +111,7 @@ impl Witnesses {
 struct Range {
     base: u64,
     end: u64,
-    node: Node,
+    node: NodeIndex,
     /// Linear address of `base`.
     start: u64,
 }
@@ -120,9 +121,9 @@ pub(crate) struct Ranges(Vec<Range>);
 
 impl Ranges {
     /// Place of a block address; none outside the nodes' memory.
-    pub(crate) fn place(&self, block: u64) -> Option<Place> {
+    pub(crate) fn place(&self, block: u64) -> Option<RamAddress> {
         let range = &self.0[self.0.partition_point(|range| range.base <= block).checked_sub(1)?];
         let linear = block - range.base + range.start;
-        (block < range.end).then_some(Place { node: range.node, linear })
+        (block < range.end).then_some(RamAddress { node: range.node, linear })
     }
 }

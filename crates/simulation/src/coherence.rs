@@ -17,66 +17,66 @@ use crossbeam_utils::CachePadded;
 use parking_lot::Mutex;
 
 use crate::Setup;
-use crate::core::Core;
-use crate::counters::{Block, ByNode, Cell, Single};
-use crate::layout::{Domain, Requester};
-use crate::llc::{Cut, Held, Holders, Llc, State, Stripe, Whereabouts};
-use crate::ram::{Line, Node, Ram};
+use crate::core::SimulatedCore;
+use crate::counters::{ByNode, CounterBlock, CounterCell, Single};
+use crate::layout::{Requester, SimulatedDomain};
+use crate::llc::{CutLine, HeldLine, Holders, LineState, Llc, Sharers, Stripe};
+use crate::ram::{LineNumber, NodeIndex, Ram};
 
 /// The memory system behind the private caches, and where its traffic is charged.
 pub(crate) struct Coherence<'a> {
     pub(crate) setup: &'a Setup,
     pub(crate) ram: &'a Ram,
     pub(crate) llc: &'a Llc,
-    pub(crate) cores: &'a [CachePadded<Mutex<Core>>],
-    pub(crate) domains: &'a [Domain],
-    pub(crate) block: &'a Block,
+    pub(crate) cores: &'a [CachePadded<Mutex<SimulatedCore>>],
+    pub(crate) domains: &'a [SimulatedDomain],
+    pub(crate) block: &'a CounterBlock,
 }
 
 /// What a core asks for.
 #[derive(Clone, Copy)]
-pub(crate) struct Request {
+pub(crate) struct LineRequest {
     pub(crate) from: Requester,
-    pub(crate) line: Line,
+    pub(crate) line: LineNumber,
     /// The same, as [`Llc::cut`] gives it.
-    pub(crate) cut: Cut,
+    pub(crate) cut: CutLine,
     /// Node of the line.
-    pub(crate) home: Node,
-    pub(crate) cell: Cell,
+    pub(crate) home: NodeIndex,
+    pub(crate) cell: CounterCell,
     pub(crate) is_store: bool,
 }
 
 /// Where a line was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum LineSource {
     /// In the core's domain, in this state, and whether no other core had it.
-    Here { state: State, alone: bool },
+    Here { state: LineState, alone: bool },
     /// In no cache of the domain. To make room its cache gave up another line, which the core may
     /// have and has to lose as well.
-    Elsewhere { lost: Option<Line> },
+    Elsewhere { lost: Option<LineNumber> },
 }
 
 /// Who supplies a line.
 #[derive(Clone, Copy)]
 enum Supplier {
     Memory { shared: bool },
-    Clean(Node),
-    Dirty(Node),
+    Clean(NodeIndex),
+    Dirty(NodeIndex),
 }
 
 impl Coherence<'_> {
     /// Makes a line usable for a core: its domain's cache has it afterwards, for a store modified.
-    pub(crate) fn request(&self, stripe: &mut Stripe, request: Request) -> Found {
+    pub(crate) fn request(&self, stripe: &mut Stripe, request: LineRequest) -> LineSource {
         if let Some(found) = self.hit(stripe, request) {
             return found;
         }
         let supplier = self.supplier(stripe, request);
         self.charge(supplier, request);
-        Found::Elsewhere { lost: self.insert(stripe, supplier, request) }
+        LineSource::Elsewhere { lost: self.insert(stripe, supplier, request) }
     }
 
-    fn hit(&self, stripe: &mut Stripe, request: Request) -> Option<Found> {
-        let Request { from, line, is_store, .. } = request;
+    fn hit(&self, stripe: &mut Stripe, request: LineRequest) -> Option<LineSource> {
+        let LineRequest { from, line, is_store, .. } = request;
         let (mut set, tag) = self.llc.set(stripe, from.domain, request.cut)?;
         let at = set.find(tag)?;
         set.promote(at);
@@ -85,40 +85,42 @@ impl Coherence<'_> {
         let others = self.domains[from.domain].others(held.holders, from.me);
         let told = (from.domain, others);
         if is_store {
-            set.put(0, Held { tag, state: State::Modified, holders: from.me });
-            self.tell(told, Some(from.core), line, Core::invalidate);
-            if matches!(state, State::Shared | State::Forward) {
+            set.put(0, HeldLine { tag, state: LineState::Modified, holders: from.me });
+            self.tell(told, Some(from.core), line, SimulatedCore::invalidate);
+            if matches!(state, LineState::Shared | LineState::Forward) {
                 self.block.single(Single::Upgrades, 1);
                 self.supplier(stripe, request);
             }
         } else {
-            set.put(0, Held { holders: held.holders.with(from.me), ..held });
-            if state == State::Modified {
-                self.tell(told, Some(from.core), line, Core::downgrade);
+            set.put(0, HeldLine { holders: held.holders.with(from.me), ..held });
+            if state == LineState::Modified {
+                self.tell(told, Some(from.core), line, SimulatedCore::downgrade);
             }
         }
-        Some(Found::Here { state, alone: others == Holders::NONE })
+        Some(LineSource::Here { state, alone: others == Holders::NONE })
     }
 
     /// Finds who has a line, changes the states in the other domains as the request demands, and
     /// keeps account of the domains that have it afterwards.
-    fn supplier(&self, stripe: &mut Stripe, request: Request) -> Supplier {
+    fn supplier(&self, stripe: &mut Stripe, request: LineRequest) -> Supplier {
         let mut supplier = Supplier::Memory { shared: false };
         let (own, cut) = (request.from.domain, request.cut);
         let before = self.llc.whereabouts(stripe, cut);
         for domain in before.search(self.domains.len()).filter(|domain| *domain != own) {
             let node = self.domains[domain].node;
             match (self.give(stripe, domain, request), supplier) {
-                (Some(State::Modified), _) => supplier = Supplier::Dirty(node),
-                (Some(State::Exclusive | State::Forward), _) => supplier = Supplier::Clean(node),
-                (Some(State::Shared), Supplier::Memory { .. }) => {
+                (Some(LineState::Modified), _) => supplier = Supplier::Dirty(node),
+                (Some(LineState::Exclusive | LineState::Forward), _) => {
+                    supplier = Supplier::Clean(node)
+                }
+                (Some(LineState::Shared), Supplier::Memory { .. }) => {
                     supplier = Supplier::Memory { shared: true };
                 }
                 _ => {}
             }
         }
         let nowhere = request.is_store || matches!(supplier, Supplier::Memory { shared: false });
-        let after = if nowhere { Whereabouts::only(own) } else { before.and(own) };
+        let after = if nowhere { Sharers::only(own) } else { before.and(own) };
         if after != before {
             self.llc.set_whereabouts(stripe, cut, after);
         }
@@ -126,18 +128,18 @@ impl Coherence<'_> {
     }
 
     /// State in which a domain has a line; it shares it for a load, and loses it for a store.
-    fn give(&self, stripe: &mut Stripe, domain: usize, request: Request) -> Option<State> {
+    fn give(&self, stripe: &mut Stripe, domain: usize, request: LineRequest) -> Option<LineState> {
         let line = request.line;
         let (mut set, tag) = self.llc.set(stripe, domain, request.cut)?;
         let at = set.find(tag)?;
         let held = set.get(at, tag);
         if request.is_store {
             set.remove(at);
-            self.tell((domain, held.holders), None, line, Core::invalidate);
+            self.tell((domain, held.holders), None, line, SimulatedCore::invalidate);
         } else {
-            set.put(at, Held { state: State::Shared, ..held });
-            if held.state == State::Modified {
-                self.tell((domain, held.holders), None, line, Core::downgrade);
+            set.put(at, HeldLine { state: LineState::Shared, ..held });
+            if held.state == LineState::Modified {
+                self.tell((domain, held.holders), None, line, SimulatedCore::downgrade);
                 self.write_back(domain, request.home);
             }
         }
@@ -145,7 +147,7 @@ impl Coherence<'_> {
     }
 
     /// Counts a miss and what it moves.
-    fn charge(&self, supplier: Supplier, request: Request) {
+    fn charge(&self, supplier: Supplier, request: LineRequest) {
         let to = request.from.node;
         self.block.single(Single::LlcMisses, 1);
         self.block.missed(request.cell);
@@ -163,33 +165,38 @@ impl Coherence<'_> {
 
     /// Puts a line into the domain's cache. The line that it displaces is taken from the cores that
     /// have it, but for the one that asks: it is returned then.
-    fn insert(&self, stripe: &mut Stripe, supplier: Supplier, request: Request) -> Option<Line> {
-        let Request { from, is_store, .. } = request;
+    fn insert(
+        &self,
+        stripe: &mut Stripe,
+        supplier: Supplier,
+        request: LineRequest,
+    ) -> Option<LineNumber> {
+        let LineRequest { from, is_store, .. } = request;
         let state = match supplier {
-            _ if is_store => State::Modified,
-            Supplier::Memory { shared: false } => State::Exclusive,
-            _ => State::Forward,
+            _ if is_store => LineState::Modified,
+            Supplier::Memory { shared: false } => LineState::Exclusive,
+            _ => LineState::Forward,
         };
         self.llc.prepare(stripe);
         let (mut set, tag) = self.llc.set(stripe, from.domain, request.cut)?;
-        let out = set.insert(Held { tag, state, holders: from.me })?;
+        let out = set.insert(HeldLine { tag, state, holders: from.me })?;
         let line = self.llc.line(from.domain, out.tag, request.cut);
         let others = self.domains[from.domain].others(out.holders, from.me);
-        self.tell((from.domain, others), Some(from.core), line, Core::invalidate);
-        if out.state == State::Modified {
+        self.tell((from.domain, others), Some(from.core), line, SimulatedCore::invalidate);
+        if out.state == LineState::Modified {
             self.write_back(from.domain, self.ram.node(line.0 * self.setup.line));
         }
         out.holders.meets(from.me).then_some(line)
     }
 
-    fn write_back(&self, domain: usize, home: Node) {
+    fn write_back(&self, domain: usize, home: NodeIndex) {
         self.block.single(Single::Writebacks, 1);
         self.block.by_node(ByNode::Written, home, self.setup.line);
         self.send(self.domains[domain].node, home);
     }
 
     /// Charges the links on the way of a line.
-    fn send(&self, from: Node, to: Node) {
+    fn send(&self, from: NodeIndex, to: NodeIndex) {
         if from == to {
             return;
         }
@@ -203,8 +210,8 @@ impl Coherence<'_> {
         &self,
         (domain, who): (usize, Holders),
         but: Option<usize>,
-        line: Line,
-        what: fn(&mut Core, Line),
+        line: LineNumber,
+        what: fn(&mut SimulatedCore, LineNumber),
     ) {
         if who == Holders::NONE {
             return;

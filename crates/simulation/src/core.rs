@@ -6,10 +6,10 @@
 
 use std::sync::Arc;
 
-use crate::counters::Cell;
-use crate::filter::Filter;
-use crate::lru::{Entry, Modulus, Sets, find, insert, promote, remove};
-use crate::ram::Line;
+use crate::counters::CounterCell;
+use crate::filter::AccessFilter;
+use crate::lru::{Modulus, SetEntry, Sets, find, insert, promote, remove};
+use crate::ram::LineNumber;
 use crate::{CacheShape, Setup};
 
 /// A level of private cache.
@@ -33,12 +33,12 @@ pub(crate) enum Want {
 struct Copied(u64);
 
 impl Copied {
-    fn new(line: Line, writable: bool) -> Self {
+    fn new(line: LineNumber, writable: bool) -> Self {
         Self((line.0 + 1) << 1 | u64::from(writable))
     }
 
-    fn line(self) -> Option<Line> {
-        (self.0 >> 1).checked_sub(1).map(Line)
+    fn line(self) -> Option<LineNumber> {
+        (self.0 >> 1).checked_sub(1).map(LineNumber)
     }
 
     fn writable(self) -> bool {
@@ -46,7 +46,7 @@ impl Copied {
     }
 }
 
-impl Entry for Copied {
+impl SetEntry for Copied {
     type Key = u64;
 
     fn has(self, key: u64) -> bool {
@@ -54,12 +54,12 @@ impl Entry for Copied {
     }
 }
 
-struct Cache {
+struct PrivateCache {
     sets: Sets<Copied>,
     modulus: Modulus,
 }
 
-impl Cache {
+impl PrivateCache {
     fn new(shape: CacheShape) -> Self {
         Self {
             sets: Sets::new(shape.sets as usize, shape.ways),
@@ -67,19 +67,19 @@ impl Cache {
         }
     }
 
-    fn set(&mut self, line: Line) -> &mut [Copied] {
+    fn set(&mut self, line: LineNumber) -> &mut [Copied] {
         self.sets.set(self.modulus.of(line.0))
     }
 
     /// Allows or forbids writing a copy that may be here.
-    fn allow(&mut self, line: Line, writable: bool) {
+    fn allow(&mut self, line: LineNumber, writable: bool) {
         let set = self.set(line);
         if let Some(at) = find(set, line.0) {
             set[at] = Copied::new(line, writable);
         }
     }
 
-    fn drop(&mut self, line: Line) {
+    fn drop(&mut self, line: LineNumber) {
         let set = self.set(line);
         if let Some(at) = find(set, line.0) {
             remove(set, at);
@@ -91,7 +91,7 @@ impl Cache {
 #[derive(Clone, Copy, Default)]
 struct Translation(u64);
 
-impl Entry for Translation {
+impl SetEntry for Translation {
     type Key = u64;
 
     fn has(self, key: u64) -> bool {
@@ -115,24 +115,24 @@ pub(crate) struct Use {
     /// Virtual page and line.
     pub(crate) page: u64,
     pub(crate) virtual_line: u64,
-    pub(crate) line: Line,
+    pub(crate) line: LineNumber,
     pub(crate) is_store: bool,
 }
 
 /// Private caches, DTLB and filters of a core's cpus.
-pub(crate) struct Core {
-    l1: Cache,
-    l2: Option<Cache>,
+pub(crate) struct SimulatedCore {
+    l1: PrivateCache,
+    l2: Option<PrivateCache>,
     dtlb: Dtlb,
-    filters: Vec<Arc<Filter>>,
+    filters: Vec<Arc<AccessFilter>>,
 }
 
-impl Core {
-    pub(crate) fn new(setup: &Setup, filters: Vec<Arc<Filter>>) -> Self {
+impl SimulatedCore {
+    pub(crate) fn new(setup: &Setup, filters: Vec<Arc<AccessFilter>>) -> Self {
         let sets = setup.dtlb.sets as usize;
         Self {
-            l1: Cache::new(setup.l1),
-            l2: setup.l2.map(Cache::new),
+            l1: PrivateCache::new(setup.l1),
+            l2: setup.l2.map(PrivateCache::new),
             dtlb: Dtlb {
                 sets: Sets::new(sets, setup.dtlb.ways),
                 modulus: Modulus::new(setup.dtlb.sets.into()),
@@ -216,7 +216,7 @@ impl Core {
     }
 
     /// Remembers a line just used in the filter of the cpu.
-    pub(crate) fn remember(&mut self, what: Use, cell: Cell) {
+    pub(crate) fn remember(&mut self, what: Use, cell: CounterCell) {
         let number = self.dtlb.modulus.of(what.page);
         let copy = self.l1.set(what.line)[0];
         let last = self.dtlb.sets.set(number)[0].has(what.page) && copy.has(what.line.0);
@@ -230,7 +230,7 @@ impl Core {
     }
 
     /// Loses a line to another core's store, or because the last-level cache gives it up.
-    pub(crate) fn invalidate(&mut self, line: Line) {
+    pub(crate) fn invalidate(&mut self, line: LineNumber) {
         self.l1.drop(line);
         if let Some(l2) = &mut self.l2 {
             l2.drop(line);
@@ -239,7 +239,7 @@ impl Core {
     }
 
     /// May no longer write a line, because another core reads it.
-    pub(crate) fn downgrade(&mut self, line: Line) {
+    pub(crate) fn downgrade(&mut self, line: LineNumber) {
         self.allow(line, false);
         self.forget(line);
     }
@@ -251,14 +251,14 @@ impl Core {
         }
     }
 
-    fn allow(&mut self, line: Line, writable: bool) {
+    fn allow(&mut self, line: LineNumber, writable: bool) {
         self.l1.allow(line, writable);
         if let Some(l2) = &mut self.l2 {
             l2.allow(line, writable);
         }
     }
 
-    fn promote_first(&mut self, line: Line, at: usize) {
+    fn promote_first(&mut self, line: LineNumber, at: usize) {
         if at > 0 {
             let set = self.l1.set(line);
             let last = set[0].line();
@@ -267,7 +267,7 @@ impl Core {
         }
     }
 
-    fn insert_first(&mut self, copy: Copied, line: Line) {
+    fn insert_first(&mut self, copy: Copied, line: LineNumber) {
         let set = self.l1.set(line);
         let last = set[0].line();
         insert(set, copy);
@@ -275,13 +275,13 @@ impl Core {
     }
 
     /// The line used last in a set of the first level is another one now.
-    fn forget_last(&self, last: Option<Line>) {
+    fn forget_last(&self, last: Option<LineNumber>) {
         if let Some(last) = last {
             self.forget(last);
         }
     }
 
-    fn forget(&self, line: Line) {
+    fn forget(&self, line: LineNumber) {
         for filter in &self.filters {
             filter.forget(line);
         }

@@ -6,7 +6,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crate::ram::Node;
+use crate::ram::NodeIndex;
 
 /// Tags, with 0 for none.
 pub(crate) const TAGS: usize = atoll_marker::TAGS as usize;
@@ -47,32 +47,32 @@ pub(crate) const OF_CELL: usize = 4;
 
 /// Accesses are counted by cell: node and tag of the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Cell(pub(crate) usize);
+pub(crate) struct CounterCell(pub(crate) usize);
 
 /// Where each counter of a block is: single counts, counts by node, bytes of the links' two
 /// directions, missed lines by cell, and at last accesses by cell.
 #[derive(Clone, Copy)]
-pub(crate) struct Layout {
+pub(crate) struct CounterLayout {
     pub(crate) nodes: usize,
     pub(crate) links: usize,
 }
 
-impl Layout {
-    pub(crate) fn cell(self, node: Node, tag: u8) -> Cell {
-        Cell(usize::from(tag) * self.nodes + node.0)
+impl CounterLayout {
+    pub(crate) fn cell(self, node: NodeIndex, tag: u8) -> CounterCell {
+        CounterCell(usize::from(tag) * self.nodes + node.0)
     }
 
     /// The first of the four counters of a cell's accesses.
     #[inline]
-    pub(crate) fn accesses(self, cell: Cell) -> usize {
-        self.missed(Cell(self.cells())) + cell.0 * OF_CELL
+    pub(crate) fn accesses(self, cell: CounterCell) -> usize {
+        self.missed(CounterCell(self.cells())) + cell.0 * OF_CELL
     }
 
-    pub(crate) fn missed(self, cell: Cell) -> usize {
+    pub(crate) fn missed(self, cell: CounterCell) -> usize {
         self.link(self.links, true) + cell.0
     }
 
-    pub(crate) fn by_node(self, what: ByNode, node: Node) -> usize {
+    pub(crate) fn by_node(self, what: ByNode, node: NodeIndex) -> usize {
         SINGLES + what as usize * self.nodes + node.0
     }
 
@@ -89,27 +89,27 @@ impl Layout {
     }
 
     fn len(self) -> usize {
-        self.accesses(Cell(self.cells()))
+        self.accesses(CounterCell(self.cells()))
     }
 }
 
 /// Counters of a cpu in a region.
-pub(crate) struct Block {
-    layout: Layout,
+pub(crate) struct CounterBlock {
+    layout: CounterLayout,
     counters: Box<[AtomicU64]>,
     /// Where the accesses begin.
     accesses: usize,
 }
 
-impl Block {
-    fn new(layout: Layout) -> Self {
+impl CounterBlock {
+    fn new(layout: CounterLayout) -> Self {
         let counters = (0..layout.len()).map(|_| AtomicU64::new(0)).collect();
-        Self { layout, counters, accesses: layout.accesses(Cell(0)) }
+        Self { layout, counters, accesses: layout.accesses(CounterCell(0)) }
     }
 
     /// Counts an access.
     #[inline]
-    pub(crate) fn access(&self, cell: Cell, is_store: bool, bytes: u32) {
+    pub(crate) fn access(&self, cell: CounterCell, is_store: bool, bytes: u32) {
         let at = self.accesses + cell.0 * OF_CELL + 2 * usize::from(is_store);
         if let Some([count, sum]) = self.counters.get(at..at + 2) {
             bump(count, 1);
@@ -122,7 +122,7 @@ impl Block {
         self.add(self.layout.single(what), count);
     }
 
-    pub(crate) fn by_node(&self, what: ByNode, node: Node, count: u64) {
+    pub(crate) fn by_node(&self, what: ByNode, node: NodeIndex, count: u64) {
         self.add(self.layout.by_node(what, node), count);
     }
 
@@ -131,7 +131,7 @@ impl Block {
     }
 
     /// Counts a line that no cache of the domain had.
-    pub(crate) fn missed(&self, cell: Cell) {
+    pub(crate) fn missed(&self, cell: CounterCell) {
         self.add(self.layout.missed(cell), 1);
     }
 
@@ -141,7 +141,7 @@ impl Block {
     }
 
     /// Adds these counts to a sum of blocks; the accesses among them.
-    pub(crate) fn add_to(&self, sums: &mut Sums) -> u64 {
+    pub(crate) fn add_to(&self, sums: &mut CounterSums) -> u64 {
         for (total, counter) in sums.0.iter_mut().zip(&self.counters) {
             *total = total.wrapping_add(counter.load(Relaxed));
         }
@@ -156,10 +156,10 @@ fn bump(counter: &AtomicU64, by: u64) {
 
 /// Sum of blocks of one layout.
 #[derive(Clone)]
-pub(crate) struct Sums(Vec<u64>);
+pub(crate) struct CounterSums(Vec<u64>);
 
-impl Sums {
-    pub(crate) fn zero(layout: Layout) -> Self {
+impl CounterSums {
+    pub(crate) fn zero(layout: CounterLayout) -> Self {
         Self(vec![0; layout.len()])
     }
 
@@ -176,9 +176,9 @@ impl Sums {
 
 /// What is counted where: the regions by number, then these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ledger(pub(crate) usize);
+pub(crate) struct CountLedger(pub(crate) usize);
 
-impl Ledger {
+impl CountLedger {
     /// What counts outside all regions.
     pub(crate) const OUTSIDE: Self = Self(atoll_marker::REGIONS as usize);
     /// What does not count: the caches see it, no report does.
@@ -191,23 +191,23 @@ impl Ledger {
 }
 
 /// Blocks of a cpu by ledger, each made when it is first needed.
-pub(crate) struct Blocks {
-    layout: Layout,
-    blocks: Box<[OnceLock<Block>]>,
+pub(crate) struct CounterBlocks {
+    layout: CounterLayout,
+    blocks: Box<[OnceLock<CounterBlock>]>,
 }
 
-impl Blocks {
-    pub(crate) fn new(layout: Layout) -> Self {
-        Self { layout, blocks: (0..=Ledger::VOID.0).map(|_| OnceLock::new()).collect() }
+impl CounterBlocks {
+    pub(crate) fn new(layout: CounterLayout) -> Self {
+        Self { layout, blocks: (0..=CountLedger::VOID.0).map(|_| OnceLock::new()).collect() }
     }
 
     #[inline]
-    pub(crate) fn of(&self, ledger: Ledger) -> &Block {
-        self.blocks[ledger.0].get_or_init(|| Block::new(self.layout))
+    pub(crate) fn of(&self, ledger: CountLedger) -> &CounterBlock {
+        self.blocks[ledger.0].get_or_init(|| CounterBlock::new(self.layout))
     }
 
     /// The block, where one was needed.
-    pub(crate) fn used(&self, ledger: Ledger) -> Option<&Block> {
+    pub(crate) fn used(&self, ledger: CountLedger) -> Option<&CounterBlock> {
         self.blocks[ledger.0].get()
     }
 }

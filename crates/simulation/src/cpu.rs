@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 use parking_lot::Mutex;
 
-use crate::counters::{Blocks, Layout};
-use crate::filter::Filter;
+use crate::counters::{CounterBlocks, CounterLayout};
+use crate::filter::AccessFilter;
 use crate::layout::Requester;
 
 /// Accesses of a cpu between two looks at the series.
@@ -25,10 +25,10 @@ pub(crate) enum Mark {
 }
 
 /// A cpu.
-pub(crate) struct Cpu {
+pub(crate) struct SimulatedCpu {
     pub(crate) who: Requester,
-    pub(crate) filter: Arc<Filter>,
-    pub(crate) blocks: Blocks,
+    pub(crate) filter: Arc<AccessFilter>,
+    pub(crate) blocks: CounterBlocks,
     /// Accesses to the next clearing of the filter.
     left: AtomicU32,
     is_marked: AtomicBool,
@@ -37,12 +37,12 @@ pub(crate) struct Cpu {
     said: Mutex<u64>,
 }
 
-impl Cpu {
-    pub(crate) fn new(who: Requester, filter: Arc<Filter>, counters: Layout) -> Self {
+impl SimulatedCpu {
+    pub(crate) fn new(who: Requester, filter: Arc<AccessFilter>, counters: CounterLayout) -> Self {
         Self {
             who,
             filter,
-            blocks: Blocks::new(counters),
+            blocks: CounterBlocks::new(counters),
             left: AtomicU32::new(TICK * TICKS_TO_CLEAR),
             is_marked: AtomicBool::new(false),
             mark: Mutex::new(None),

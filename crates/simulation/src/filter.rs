@@ -11,8 +11,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crate::counters::Cell;
-use crate::ram::{Line, PAGE};
+use crate::counters::CounterCell;
+use crate::ram::{LineNumber, PAGE};
 
 /// Slots at most: one for each bit of a word.
 const SLOTS: usize = 64;
@@ -27,12 +27,12 @@ const USED: u64 = 1 << (CELL_BITS + 1);
 const LINE_SHIFT: u32 = CELL_BITS + 2;
 
 /// Lines just used by a cpu.
-pub(crate) struct Filter {
+pub(crate) struct AccessFilter {
     slots: [AtomicU64; SLOTS],
     mask: usize,
 }
 
-impl Filter {
+impl AccessFilter {
     pub(crate) fn new(line: u64) -> Self {
         let slots = ((PAGE / line) as usize).min(SLOTS);
         Self { slots: std::array::from_fn(|_| AtomicU64::new(0)), mask: slots - 1 }
@@ -45,14 +45,15 @@ impl Filter {
 
     /// Cell of the page of a virtual line that may be accessed without further ado.
     #[inline]
-    pub(crate) fn get(&self, line: u64, is_store: bool) -> Option<Cell> {
+    pub(crate) fn get(&self, line: u64, is_store: bool) -> Option<CounterCell> {
         let entry = self.slots[self.slot(line)].load(Relaxed);
         let same = entry >> (LINE_SHIFT - 1) == line << 1 | 1;
-        (same && (!is_store || entry & WRITABLE != 0)).then_some(Cell((entry & CELL) as usize))
+        (same && (!is_store || entry & WRITABLE != 0))
+            .then_some(CounterCell((entry & CELL) as usize))
     }
 
     /// Remembers a virtual line; the number of its slot, none for lines at addresses that do not fit.
-    pub(crate) fn put(&self, line: u64, writable: bool, cell: Cell) -> Option<usize> {
+    pub(crate) fn put(&self, line: u64, writable: bool, cell: CounterCell) -> Option<usize> {
         if line >> (u64::BITS - LINE_SHIFT) != 0 {
             return None;
         }
@@ -63,7 +64,7 @@ impl Filter {
     }
 
     /// Forgets what is in the slot of a line of RAM.
-    pub(crate) fn forget(&self, line: Line) {
+    pub(crate) fn forget(&self, line: LineNumber) {
         self.forget_slot(self.slot(line.0));
     }
 

@@ -6,12 +6,12 @@ use atoll_topology::CoreId;
 
 use crate::Setup;
 use crate::llc::Holders;
-use crate::ram::Node;
+use crate::ram::NodeIndex;
 
 /// Who makes an access.
 #[derive(Clone, Copy)]
 pub(crate) struct Requester {
-    pub(crate) node: Node,
+    pub(crate) node: NodeIndex,
     pub(crate) domain: usize,
     /// Among all cores of the machine.
     pub(crate) core: usize,
@@ -22,13 +22,13 @@ pub(crate) struct Requester {
 }
 
 /// Cores that share a last-level cache.
-pub(crate) struct Domain {
+pub(crate) struct SimulatedDomain {
     /// Node of its first cpu, from which its lines are sent.
-    pub(crate) node: Node,
+    pub(crate) node: NodeIndex,
     pub(crate) cores: Vec<usize>,
 }
 
-impl Domain {
+impl SimulatedDomain {
     /// Holders but for one core; where cores share bits, all of them.
     pub(crate) fn others(&self, holders: Holders, me: Holders) -> Holders {
         if self.cores.len() <= Holders::BITS { holders.without(me) } else { holders }
@@ -42,16 +42,16 @@ impl Domain {
 }
 
 /// Place of every cpu, and what is made of them.
-pub(crate) struct Layout {
+pub(crate) struct CpuLayout {
     pub(crate) cpus: Vec<Requester>,
-    pub(crate) domains: Vec<Domain>,
+    pub(crate) domains: Vec<SimulatedDomain>,
     /// Cpus of each core.
     pub(crate) cores: Vec<Vec<usize>>,
 }
 
-impl Layout {
+impl CpuLayout {
     pub(crate) fn new(setup: &Setup) -> Self {
-        let domain = || Domain { node: Node(0), cores: vec![] };
+        let domain = || SimulatedDomain { node: NodeIndex(0), cores: vec![] };
         let mut layout = Self {
             cpus: vec![],
             domains: setup.llc.iter().map(|_| domain()).collect(),
@@ -67,8 +67,8 @@ impl Layout {
         layout
     }
 
-    fn add_core(&mut self, seat: &crate::Seat) -> Requester {
-        let (node, core) = (Node(seat.node), self.cores.len());
+    fn add_core(&mut self, seat: &crate::CpuSeat) -> Requester {
+        let (node, core) = (NodeIndex(seat.node), self.cores.len());
         let domain = &mut self.domains[seat.domain.index()];
         if domain.cores.is_empty() {
             domain.node = node;

@@ -57,11 +57,11 @@ mod tags;
 pub use calibration::CalibrationError;
 
 pub use report::{
-    Caches, Calibration, Controller, LevelCounts, LinkTraffic, NodeCounts, REPORT_VERSION, Region,
-    Report, Series, Slice, Sources, StateCounts, TagCounts, Traffic,
+    CacheCounts, Calibration, Controller, LevelCounts, LinkTraffic, NodeCounts, REPORT_VERSION,
+    Region, Report, RunSeries, RunSlice, StateCounts, SupplierCounts, TagCounts, Traffic,
 };
 pub use setup::{
-    CacheShape, Counting, Crossing, NodeMemory, SETUP_VERSION, Seat, Setup, SetupError, TlbShape,
+    CacheShape, Counting, CpuSeat, Crossing, NodeMemory, SETUP_VERSION, Setup, SetupError, TlbShape,
 };
 pub use simulation::Simulation;
 

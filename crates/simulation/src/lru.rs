@@ -1,7 +1,7 @@
 //! Sets of entries in the order of their use, the last used first; empty entries come last.
 
 /// An entry of a set: a key and what is kept with it.
-pub(crate) trait Entry: Copy + Default {
+pub(crate) trait SetEntry: Copy + Default {
     /// What entries of a set differ in.
     type Key: Copy;
 
@@ -15,7 +15,7 @@ pub(crate) struct Sets<E> {
     ways: usize,
 }
 
-impl<E: Entry> Sets<E> {
+impl<E: SetEntry> Sets<E> {
     /// `sets` empty sets of `ways` entries.
     pub(crate) fn new(sets: usize, ways: u32) -> Self {
         let ways = ways as usize;
@@ -33,7 +33,7 @@ const STEP: usize = 4;
 
 /// Where a key is.
 #[inline]
-pub(crate) fn find<E: Entry>(set: &[E], key: E::Key) -> Option<usize> {
+pub(crate) fn find<E: SetEntry>(set: &[E], key: E::Key) -> Option<usize> {
     let (steps, rest) = set.as_chunks::<STEP>();
     let step = steps.iter().position(|step| step.iter().fold(false, |any, e| any | e.has(key)));
     let (start, among) = match step {
@@ -44,14 +44,14 @@ pub(crate) fn find<E: Entry>(set: &[E], key: E::Key) -> Option<usize> {
 }
 
 /// Makes an entry the one used last.
-pub(crate) fn promote<E: Entry>(set: &mut [E], position: usize) {
+pub(crate) fn promote<E: SetEntry>(set: &mut [E], position: usize) {
     let entry = set[position];
     set.copy_within(..position, 1);
     set[0] = entry;
 }
 
 /// Puts in a new entry as the one used last; the one not used for longest falls out.
-pub(crate) fn insert<E: Entry>(set: &mut [E], entry: E) -> E {
+pub(crate) fn insert<E: SetEntry>(set: &mut [E], entry: E) -> E {
     let last = set.len() - 1;
     let out = set[last];
     set.copy_within(..last, 1);
@@ -60,7 +60,7 @@ pub(crate) fn insert<E: Entry>(set: &mut [E], entry: E) -> E {
 }
 
 /// Takes an entry out.
-pub(crate) fn remove<E: Entry>(set: &mut [E], position: usize) -> E {
+pub(crate) fn remove<E: SetEntry>(set: &mut [E], position: usize) -> E {
     let out = set[position];
     set.copy_within(position + 1.., position);
     set[set.len() - 1] = E::default();

@@ -14,16 +14,16 @@ const HIGH: u64 = 1 << 32;
 
 /// Position of a node in [`Setup::nodes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Node(pub(crate) usize);
+pub(crate) struct NodeIndex(pub(crate) usize);
 
 /// Number of a line of RAM, by linear address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Line(pub(crate) u64);
+pub(crate) struct LineNumber(pub(crate) u64);
 
 /// Place of a byte of RAM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
-    pub(crate) node: Node,
+pub(crate) struct RamAddress {
+    pub(crate) node: NodeIndex,
     /// Linear address.
     pub(crate) linear: u64,
 }
@@ -51,22 +51,22 @@ impl Ram {
     }
 
     /// Node of a linear address below [`Ram::size`].
-    pub(crate) fn node(&self, linear: u64) -> Node {
-        Node(self.ends.partition_point(|end| *end <= linear))
+    pub(crate) fn node(&self, linear: u64) -> NodeIndex {
+        NodeIndex(self.ends.partition_point(|end| *end <= linear))
     }
 
     /// Linear address of a node's first byte.
-    pub(crate) fn start(&self, node: Node) -> u64 {
+    pub(crate) fn start(&self, node: NodeIndex) -> u64 {
         node.0.checked_sub(1).map_or(0, |before| self.ends[before])
     }
 
     /// Place of a guest-physical address; none in the hole and behind the end.
-    pub(crate) fn place(&self, physical: u64) -> Option<Place> {
+    pub(crate) fn place(&self, physical: u64) -> Option<RamAddress> {
         let linear = match physical {
             low if low < self.low => low,
             hole if hole < HIGH => return None,
             high => high - HIGH + self.low,
         };
-        (linear < self.size()).then(|| Place { node: self.node(linear), linear })
+        (linear < self.size()).then(|| RamAddress { node: self.node(linear), linear })
     }
 }

@@ -22,7 +22,7 @@ pub struct Report {
     /// were opened.
     pub regions: Vec<Region>,
     /// How it came about.
-    pub series: Series,
+    pub series: RunSeries,
 }
 
 /// Whether host addresses of the guest's RAM could be told apart by node.
@@ -45,7 +45,7 @@ pub struct Region {
     pub traffic: Traffic,
     /// How it came about.
     #[serde(default)]
-    pub series: Series,
+    pub series: RunSeries,
 }
 
 /// A set of counts.
@@ -68,7 +68,7 @@ pub struct Traffic {
     #[serde(default)]
     pub cpus: Vec<u64>,
     /// What the caches did, by node of the cpu.
-    pub caches: Vec<Caches>,
+    pub caches: Vec<CacheCounts>,
     /// Bytes through each memory controller, by node.
     pub controllers: Vec<Controller>,
     /// Bytes over each link, by number.
@@ -82,7 +82,7 @@ pub type NodeCounts = Vec<u64>;
 
 /// What the caches of one node's cpus did.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Caches {
+pub struct CacheCounts {
     /// Hits in the private caches, by level.
     pub private: LevelCounts,
     /// Hits in the domain's last-level cache by the state in which the line was found.
@@ -92,7 +92,7 @@ pub struct Caches {
     /// Stores that found their line in the domain but had to take it from other caches' holders.
     pub upgrades: u64,
     /// Who supplied the lines missed.
-    pub sources: Sources,
+    pub sources: SupplierCounts,
     /// Dirty lines written back to memory: evicted, or read by another domain.
     pub writebacks: u64,
     /// Translations missing in the DTLB.
@@ -123,7 +123,7 @@ pub struct StateCounts {
 
 /// Lines by who supplied them: by node, of the memory or of the supplying domain.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Sources {
+pub struct SupplierCounts {
     /// From memory of each node.
     pub memory: NodeCounts,
     /// From a clean line in another domain's cache.
@@ -165,17 +165,17 @@ pub struct TagCounts {
 
 /// Counts over the run. The emulator has no clock worth reading: its axis is counted accesses.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Series {
+pub struct RunSeries {
     /// Accesses in each slice but the last, give or take a few hundred for each cpu.
     /// Doubles when slices get too many.
     pub accesses_per_slice: u64,
     /// The slices.
-    pub slices: Vec<Slice>,
+    pub slices: Vec<RunSlice>,
 }
 
 /// A slice of the run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Slice {
+pub struct RunSlice {
     /// Region open at its end; none where none was.
     pub region: Option<u8>,
     /// Accesses in it.

@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crate::report::{Series, Slice};
+use crate::report::{RunSeries, RunSlice};
 
 /// Slices at most.
 const SLICES: usize = 256;
@@ -15,18 +15,18 @@ const SLICES: usize = 256;
 const SHORTEST: u64 = 1024;
 
 /// What has been counted up to some moment, as one slice from the beginning.
-pub(crate) type Sum = Slice;
+pub(crate) type Sum = RunSlice;
 
 /// A series being recorded.
 pub(crate) struct Recorder {
-    series: Series,
+    series: RunSeries,
     /// What the slices so far add up to.
     sum: Sum,
 }
 
 impl Recorder {
     pub(crate) fn new() -> Self {
-        let series = Series { accesses_per_slice: SHORTEST, slices: vec![] };
+        let series = RunSeries { accesses_per_slice: SHORTEST, slices: vec![] };
         Self { series, sum: Sum::default() }
     }
 
@@ -41,7 +41,7 @@ impl Recorder {
     }
 
     /// The series with what has been counted since the last cut.
-    pub(crate) fn finish(&self, now: &Sum) -> Series {
+    pub(crate) fn finish(&self, now: &Sum) -> RunSeries {
         let mut series = self.series.clone();
         let rest = difference(now, &self.sum);
         if rest.accesses > 0 {
@@ -83,14 +83,14 @@ impl Clock {
         }
     }
 
-    pub(crate) fn finish(&self, sum: impl FnOnce() -> Sum) -> Series {
+    pub(crate) fn finish(&self, sum: impl FnOnce() -> Sum) -> RunSeries {
         let recorder = self.recorder.lock();
         recorder.finish(&sum())
     }
 }
 
-fn difference(now: &Sum, before: &Sum) -> Slice {
-    Slice {
+fn difference(now: &Sum, before: &Sum) -> RunSlice {
+    RunSlice {
         region: now.region,
         accesses: now.accesses.wrapping_sub(before.accesses),
         llc_hits: each(&now.llc_hits, &before.llc_hits, u64::wrapping_sub),
@@ -100,9 +100,9 @@ fn difference(now: &Sum, before: &Sum) -> Slice {
     }
 }
 
-fn merge(pair: &[Slice]) -> Slice {
+fn merge(pair: &[RunSlice]) -> RunSlice {
     let [one, other] = pair else { return pair.first().cloned().unwrap_or_default() };
-    Slice {
+    RunSlice {
         region: other.region,
         accesses: one.accesses + other.accesses,
         llc_hits: each(&one.llc_hits, &other.llc_hits, u64::wrapping_add),

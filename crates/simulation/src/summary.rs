@@ -1,23 +1,25 @@
 //! From counters to the figures of a report.
 
-use crate::counters::{Block, ByNode, Cell, Layout, Single, Sums, TAGS};
-use crate::ram::Node;
+use crate::counters::{
+    ByNode, CounterBlock, CounterCell, CounterLayout, CounterSums, Single, TAGS,
+};
+use crate::ram::NodeIndex;
 use crate::report::{
-    Caches, Controller, LevelCounts, LinkTraffic, NodeCounts, Slice, Sources, StateCounts,
-    TagCounts, Traffic,
+    CacheCounts, Controller, LevelCounts, LinkTraffic, NodeCounts, RunSlice, StateCounts,
+    SupplierCounts, TagCounts, Traffic,
 };
 
 /// Counts summed over the cpus of each node.
 pub(crate) struct Summary {
-    layout: Layout,
-    by_node: Vec<Sums>,
+    layout: CounterLayout,
+    by_node: Vec<CounterSums>,
     /// Accesses of each cpu.
     cpus: Vec<u64>,
 }
 
 /// What of a cell is summed.
 #[derive(Clone, Copy)]
-enum Access {
+enum AccessSelection {
     Loads,
     LoadBytes,
     Stores,
@@ -27,13 +29,13 @@ enum Access {
 
 impl Summary {
     /// Of no counts of so many cpus.
-    pub(crate) fn new(layout: Layout, cpus: usize) -> Self {
-        let by_node = vec![Sums::zero(layout); layout.nodes];
+    pub(crate) fn new(layout: CounterLayout, cpus: usize) -> Self {
+        let by_node = vec![CounterSums::zero(layout); layout.nodes];
         Self { layout, by_node, cpus: vec![0; cpus] }
     }
 
     /// Adds counts of a cpu on a node.
-    pub(crate) fn add(&mut self, cpu: usize, node: Node, block: &Block) {
+    pub(crate) fn add(&mut self, cpu: usize, node: NodeIndex, block: &CounterBlock) {
         self.cpus[cpu] += block.add_to(&mut self.by_node[node.0]);
     }
 
@@ -41,11 +43,11 @@ impl Summary {
     pub(crate) fn traffic(&self, tagged: &[Vec<u64>]) -> Traffic {
         Traffic {
             instructions: self.single(Single::Instructions),
-            loads: self.matrix(Access::Loads, 0..TAGS),
-            stores: self.matrix(Access::Stores, 0..TAGS),
-            load_bytes: self.matrix(Access::LoadBytes, 0..TAGS),
-            store_bytes: self.matrix(Access::StoreBytes, 0..TAGS),
-            lines: self.matrix(Access::MissedLines, 0..TAGS),
+            loads: self.matrix(AccessSelection::Loads, 0..TAGS),
+            stores: self.matrix(AccessSelection::Stores, 0..TAGS),
+            load_bytes: self.matrix(AccessSelection::LoadBytes, 0..TAGS),
+            store_bytes: self.matrix(AccessSelection::StoreBytes, 0..TAGS),
+            lines: self.matrix(AccessSelection::MissedLines, 0..TAGS),
             cpus: self.cpus.clone(),
             caches: self.by_node.iter().map(|sums| self.caches(sums)).collect(),
             controllers: self.controllers(),
@@ -55,12 +57,12 @@ impl Summary {
     }
 
     /// Everything so far as one slice of a series.
-    pub(crate) fn slice(&self, region: Option<u8>) -> Slice {
-        let hits = |sums: &Sums| {
+    pub(crate) fn slice(&self, region: Option<u8>) -> RunSlice {
+        let hits = |sums: &CounterSums| {
             let states = self.states(sums);
             states.modified + states.exclusive + states.shared + states.forward
         };
-        Slice {
+        RunSlice {
             region,
             accesses: self.by_node.iter().map(|sums| self.accesses(sums)).sum(),
             llc_hits: self.by_node.iter().map(hits).collect(),
@@ -70,24 +72,24 @@ impl Summary {
         }
     }
 
-    fn accesses(&self, sums: &Sums) -> u64 {
-        let cells = (0..self.layout.cells()).map(|cell| self.layout.accesses(Cell(cell)));
-        cells.map(|at| sums.at(at) + sums.at(at + Access::Stores as usize)).sum()
+    fn accesses(&self, sums: &CounterSums) -> u64 {
+        let cells = (0..self.layout.cells()).map(|cell| self.layout.accesses(CounterCell(cell)));
+        cells.map(|at| sums.at(at) + sums.at(at + AccessSelection::Stores as usize)).sum()
     }
 
     /// Sums over tags by (node of the cpu, node of the page).
-    fn matrix(&self, what: Access, tags: std::ops::Range<usize>) -> Vec<Vec<u64>> {
-        let entry = |sums: &Sums, node: usize| -> u64 {
-            let cells = tags.clone().map(|tag| Cell(tag * self.layout.nodes + node));
+    fn matrix(&self, what: AccessSelection, tags: std::ops::Range<usize>) -> Vec<Vec<u64>> {
+        let entry = |sums: &CounterSums, node: usize| -> u64 {
+            let cells = tags.clone().map(|tag| CounterCell(tag * self.layout.nodes + node));
             cells.map(|cell| sums.at(self.place(what, cell))).sum()
         };
         let row = |sums| (0..self.layout.nodes).map(|node| entry(sums, node)).collect();
         self.by_node.iter().map(row).collect()
     }
 
-    fn place(&self, what: Access, cell: Cell) -> usize {
+    fn place(&self, what: AccessSelection, cell: CounterCell) -> usize {
         match what {
-            Access::MissedLines => self.layout.missed(cell),
+            AccessSelection::MissedLines => self.layout.missed(cell),
             _ => self.layout.accesses(cell) + what as usize,
         }
     }
@@ -96,7 +98,7 @@ impl Summary {
         self.by_node.iter().map(|sums| sums.at(self.layout.single(what))).collect()
     }
 
-    fn caches(&self, sums: &Sums) -> Caches {
+    fn caches(&self, sums: &CounterSums) -> CacheCounts {
         let count = |what| sums.at(self.layout.single(what));
         let llc_hits = self.states(sums);
         let lookups = self.accesses(sums) + count(Single::FurtherLines);
@@ -110,12 +112,12 @@ impl Summary {
         ];
         // All lookups that went no further; while counting goes on, a cpu may be between the two.
         let l1 = lookups.saturating_sub(beyond_l1.iter().sum());
-        Caches {
+        CacheCounts {
             private: LevelCounts { l1, l2: count(Single::PrivateL2) },
             llc_hits,
             llc_misses: count(Single::LlcMisses),
             upgrades: count(Single::Upgrades),
-            sources: Sources {
+            sources: SupplierCounts {
                 memory: self.row(sums, ByNode::FromMemory),
                 clean: self.row(sums, ByNode::FromClean),
                 dirty: self.row(sums, ByNode::FromDirty),
@@ -125,7 +127,7 @@ impl Summary {
         }
     }
 
-    fn states(&self, sums: &Sums) -> StateCounts {
+    fn states(&self, sums: &CounterSums) -> StateCounts {
         let count = |what| sums.at(self.layout.single(what));
         StateCounts {
             modified: count(Single::Modified),
@@ -135,13 +137,13 @@ impl Summary {
         }
     }
 
-    fn row(&self, sums: &Sums, what: ByNode) -> NodeCounts {
-        let at = |node| sums.at(self.layout.by_node(what, Node(node)));
+    fn row(&self, sums: &CounterSums, what: ByNode) -> NodeCounts {
+        let at = |node| sums.at(self.layout.by_node(what, NodeIndex(node)));
         (0..self.layout.nodes).map(at).collect()
     }
 
-    fn machine(&self) -> Sums {
-        let mut machine = Sums::zero(self.layout);
+    fn machine(&self) -> CounterSums {
+        let mut machine = CounterSums::zero(self.layout);
         self.by_node.iter().for_each(|sums| machine.add(sums));
         machine
     }
@@ -163,8 +165,8 @@ impl Summary {
     /// Counts of a tag; none where no page has it and no access met it.
     fn tag(&self, tag: usize, pages: &[u64]) -> Option<TagCounts> {
         let tags = tag..tag + 1;
-        let loads = self.matrix(Access::Loads, tags.clone());
-        let stores = self.matrix(Access::Stores, tags.clone());
+        let loads = self.matrix(AccessSelection::Loads, tags.clone());
+        let stores = self.matrix(AccessSelection::Stores, tags.clone());
         let both = |(loads, stores): (Vec<u64>, Vec<u64>)| -> Vec<u64> {
             loads.iter().zip(stores).map(|(loads, stores)| loads + stores).collect()
         };
@@ -172,7 +174,7 @@ impl Summary {
             tag: u8::try_from(tag).ok()?,
             pages: pages.to_vec(),
             accesses: loads.into_iter().zip(stores).map(both).collect(),
-            lines: self.matrix(Access::MissedLines, tags),
+            lines: self.matrix(AccessSelection::MissedLines, tags),
         };
         let met = counts.accesses.iter().flatten().chain(&counts.pages).any(|count| *count > 0);
         met.then_some(counts)

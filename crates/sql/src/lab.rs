@@ -16,9 +16,9 @@ fn number() -> Option<u8> {
 }
 
 /// A query under way: the region is open until this is dropped.
-pub(crate) struct Query(());
+pub(crate) struct QueryRegion(());
 
-impl Query {
+impl QueryRegion {
     /// Opens the region.
     pub(crate) fn begins() -> Self {
         number().inspect(|number| atoll_marker::open(*number));
@@ -26,7 +26,7 @@ impl Query {
     }
 }
 
-impl Drop for Query {
+impl Drop for QueryRegion {
     fn drop(&mut self) {
         number().inspect(|number| atoll_marker::close(*number));
     }

@@ -34,9 +34,9 @@ mod volatile;
 
 pub use datafusion;
 pub use datafusion::arrow;
-pub use error::{Place, SqlError};
+pub use error::{SourcePosition, SqlError};
 pub use group::GroupExec;
 pub use session::{
-    Progress, QueryResult, Session, SessionOptions, Splitter, Statement, split_statements,
+    QueryResult, ScanProgress, Session, SessionOptions, Splitter, Statement, split_statements,
 };
 pub use settings::{AggregateMethod, AtollOptions, JoinMethod};

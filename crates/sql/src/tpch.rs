@@ -58,7 +58,7 @@ pub const TABLES: [&str; 8] =
 
 /// A table that is loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Loaded {
+pub struct LoadedTpchTable {
     /// Its name.
     pub table: &'static str,
     /// Its rows.
@@ -68,9 +68,9 @@ pub struct Loaded {
 }
 
 /// The rows of one part of a table.
-type Part = Box<dyn RecordBatchReader + Send>;
+type GeneratedPart = Box<dyn RecordBatchReader + Send>;
 
-fn part(table: &str, scale: f64, part: i32, parts: i32) -> Result<Part> {
+fn part(table: &str, scale: f64, part: i32, parts: i32) -> Result<GeneratedPart> {
     Ok(match table {
         "region" => Box::new(RegionArrow::new(RegionGenerator::new(scale, part, parts))),
         "nation" => Box::new(NationArrow::new(NationGenerator::new(scale, part, parts))),
@@ -100,7 +100,7 @@ fn part(table: &str, scale: f64, part: i32, parts: i32) -> Result<Part> {
     })
 }
 
-fn reader(part: impl RecordBatchReader + Send + 'static) -> Part {
+fn reader(part: impl RecordBatchReader + Send + 'static) -> GeneratedPart {
     Box::new(part)
 }
 
@@ -113,7 +113,7 @@ fn reader(part: impl RecordBatchReader + Send + 'static) -> Part {
 pub fn load<'a>(
     session: &'a Session,
     scale: f64,
-    done: &'a mut (dyn FnMut(&Loaded) + Send),
+    done: &'a mut (dyn FnMut(&LoadedTpchTable) + Send),
 ) -> BoxFuture<'a, Result<()>> {
     Box::pin(async move {
         if !(scale > 0.0 && scale <= 100_000.0) {
@@ -129,7 +129,7 @@ pub fn load<'a>(
     })
 }
 
-async fn load_table(session: &Session, table: &'static str, scale: f64) -> Result<Loaded> {
+async fn load_table(session: &Session, table: &'static str, scale: f64) -> Result<LoadedTpchTable> {
     let runtime = session.runtime();
     let small = matches!(table, "region" | "nation") || scale < PARALLEL_SCALE;
     let parts = if small { 1 } else { runtime.worker_count() };
@@ -158,5 +158,5 @@ async fn load_table(session: &Session, table: &'static str, scale: f64) -> Resul
     let placed = placed.with(chunks);
     let snapshot = placed.snapshot();
     session.register(placed)?;
-    Ok(Loaded { table, rows: snapshot.rows, bytes: snapshot.memory_bytes() })
+    Ok(LoadedTpchTable { table, rows: snapshot.rows, bytes: snapshot.memory_bytes() })
 }

@@ -12,7 +12,7 @@ const ROUNDING: f64 = 0.01;
 
 /// Width and height, px.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Size {
+pub struct CanvasSize {
     /// Width.
     pub w: f64,
     /// Height.
@@ -85,13 +85,13 @@ impl Type {
 #[derive(Default)]
 pub struct Panel {
     /// Its size.
-    pub size: Size,
+    pub size: CanvasSize,
     body: String,
 }
 
 impl Panel {
     /// An empty part.
-    pub fn new(size: Size) -> Self {
+    pub fn new(size: CanvasSize) -> Self {
         Self { size, body: String::new() }
     }
 
@@ -196,7 +196,7 @@ impl Panel {
 
     /// The whole picture as a file.
     pub fn into_file(self, title: &str) -> String {
-        let Size { w, h } = self.size;
+        let CanvasSize { w, h } = self.size;
         let (w, h) = (w.ceil(), h.ceil());
         let mut file = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
         let _ = write!(

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::canvas::{Area, Panel, Size, Type};
+use crate::canvas::{Area, CanvasSize, Panel, Type};
 use crate::palette::{self, Ramp};
 
 const TITLE: Type = Type::plain(13.0, palette::INK).bold();
@@ -38,13 +38,13 @@ pub struct Heat<'a> {
 }
 
 /// Size of a cell and of the type in it, by the number of nodes.
-fn cell(nodes: usize) -> (Size, f64) {
+fn cell(nodes: usize) -> (CanvasSize, f64) {
     match nodes {
-        0..=4 => (Size { w: 58.0, h: 38.0 }, 13.0),
-        5..=8 => (Size { w: 42.0, h: 30.0 }, 11.5),
-        9..=16 => (Size { w: 31.0, h: 22.0 }, 9.5),
-        17..=FIGURES_MAX => (Size { w: 23.0, h: 17.0 }, 7.5),
-        _ => (Size { w: 6.0, h: 6.0 }, 0.0),
+        0..=4 => (CanvasSize { w: 58.0, h: 38.0 }, 13.0),
+        5..=8 => (CanvasSize { w: 42.0, h: 30.0 }, 11.5),
+        9..=16 => (CanvasSize { w: 31.0, h: 22.0 }, 9.5),
+        17..=FIGURES_MAX => (CanvasSize { w: 23.0, h: 17.0 }, 7.5),
+        _ => (CanvasSize { w: 6.0, h: 6.0 }, 0.0),
     }
 }
 
@@ -57,7 +57,7 @@ pub fn heat(heat: &Heat<'_>) -> Panel {
     let (cell, size) = cell(nodes);
     let side = head_width(heat.heads);
     let w = (side + nodes as f64 * cell.w).max(TITLE.width(&heat.title)).max(190.0);
-    let mut panel = Panel::new(Size { w, h: TOP + nodes as f64 * cell.h + LEGEND });
+    let mut panel = Panel::new(CanvasSize { w, h: TOP + nodes as f64 * cell.h + LEGEND });
     head(&mut panel, heat, w);
     let origin = (side, TOP);
     if nodes <= FIGURES_MAX {
@@ -81,7 +81,7 @@ fn head_width(heads: &[u32]) -> f64 {
     (widest + 8.0).max(SMALL.width("node") + 6.0)
 }
 
-fn heads(panel: &mut Panel, heads: &[u32], (x, y): (f64, f64), cell: Size, size: f64) {
+fn heads(panel: &mut Panel, heads: &[u32], (x, y): (f64, f64), cell: CanvasSize, size: f64) {
     let how = Type::plain(size.clamp(7.5, 10.0), palette::FAINT).centred();
     panel.text((0.0, y - 6.0), x, SMALL, "node");
     for (head, i) in heads.iter().zip(0u32..) {
@@ -107,7 +107,7 @@ fn share(value: f64, (least, most): (f64, f64)) -> f64 {
 fn placed<'a>(
     heat: &'a Heat<'_>,
     (x, y): (f64, f64),
-    cell: Size,
+    cell: CanvasSize,
 ) -> impl Iterator<Item = (Area, Option<f64>)> + 'a {
     heat.cells.iter().zip(0u32..).flat_map(move |(row, i)| {
         row.iter().zip(0u32..).map(move |(value, j)| {
@@ -117,7 +117,7 @@ fn placed<'a>(
     })
 }
 
-fn figures(panel: &mut Panel, heat: &Heat<'_>, origin: (f64, f64), cell: Size, size: f64) {
+fn figures(panel: &mut Panel, heat: &Heat<'_>, origin: (f64, f64), cell: CanvasSize, size: f64) {
     let range = range(heat);
     for (area, value) in placed(heat, origin, cell) {
         let inner = Area { w: area.w - 1.5, h: area.h - 1.5, ..area };
@@ -134,7 +134,7 @@ fn figures(panel: &mut Panel, heat: &Heat<'_>, origin: (f64, f64), cell: Size, s
 }
 
 /// Cells as one shape for each shade; neighbours of one shade in a row melt into one.
-fn shades(panel: &mut Panel, heat: &Heat<'_>, origin: (f64, f64), cell: Size) {
+fn shades(panel: &mut Panel, heat: &Heat<'_>, origin: (f64, f64), cell: CanvasSize) {
     let range = range(heat);
     let mut shapes: BTreeMap<u32, Vec<Area>> = BTreeMap::new();
     let known = placed(heat, origin, cell).filter_map(|(area, value)| Some((area, value?)));
@@ -178,7 +178,7 @@ fn counted(heat: &Heat<'_>) -> Panel {
     lines.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     let (shown, rest) = lines.split_at(lines.len().min(COUNTED_MAX));
     let h = 44.0 + 16.0 * (shown.len() + usize::from(!rest.is_empty())) as f64;
-    let mut panel = Panel::new(Size { w: TITLE.width(&heat.title).max(190.0), h });
+    let mut panel = Panel::new(CanvasSize { w: TITLE.width(&heat.title).max(190.0), h });
     let w = panel.size.w;
     head(&mut panel, heat, w);
     let mut texts: Vec<String> =

@@ -25,5 +25,5 @@ pub use calls::{
 };
 pub use random::SplitMix64;
 pub use root::{DIRECTORY_ENTRIES_MAX, FILE_BYTES_MAX, Root, RootError};
-pub use tree::{TREE_ENTRIES_MAX, TREE_NAME_BYTES_MAX, Tree, TreeError};
+pub use tree::{MemoryTree, TREE_ENTRIES_MAX, TREE_NAME_BYTES_MAX, TreeError};
 pub use whole::{WholeFile, place_all, write_whole};

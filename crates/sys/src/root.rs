@@ -1,5 +1,5 @@
 //! Reading sysfs, procfs and cgroupfs under a root that can be moved: `/` for the live machine, any
-//! directory for a tree copied from another machine or written by a test, or a [`Tree`] in memory.
+//! directory for a tree copied from another machine or written by a test, or a [`MemoryTree`] in memory.
 //!
 //! What is read may be hostile (a copied tree is user input), so every read is bounded and no name
 //! may climb out of the root with `..`. Symbolic links are followed as the kernel follows them.
@@ -9,7 +9,7 @@ use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use crate::Tree;
+use crate::MemoryTree;
 
 /// Largest file read: `/proc/cpuinfo` of a machine with 8192 cpus is some 12 MiB.
 pub const FILE_BYTES_MAX: u64 = 16 << 20;
@@ -83,7 +83,7 @@ impl RootError {
 pub struct Root {
     base: PathBuf,
     /// What is read instead of the file system; `base` then only names it in messages.
-    tree: Option<Arc<Tree>>,
+    tree: Option<Arc<MemoryTree>>,
 }
 
 impl Root {
@@ -98,7 +98,7 @@ impl Root {
     }
 
     /// A tree in memory. `name` stands for its root in messages, such as the file it came from.
-    pub fn of_tree(name: impl Into<PathBuf>, tree: Tree) -> Self {
+    pub fn of_tree(name: impl Into<PathBuf>, tree: MemoryTree) -> Self {
         Self { base: name.into(), tree: Some(Arc::new(tree)) }
     }
 
@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn a_tree_in_memory_reads_as_one_on_disk_and_its_errors_name_it() {
-        let mut tree = Tree::default();
+        let mut tree = MemoryTree::default();
         tree.add_file("/proc/stat", Arc::from(*b"cpu 1\n")).unwrap();
         let root = Root::of_tree("odd.dump", tree);
         assert!(!root.is_live());

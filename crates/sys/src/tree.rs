@@ -6,13 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
-/// Most files and directories a [`Tree`] holds: a machine of 8192 cpus has some 50 for each.
+/// Most files and directories a [`MemoryTree`] holds: a machine of 8192 cpus has some 50 for each.
 pub const TREE_ENTRIES_MAX: usize = 1 << 20;
 
-/// Most bytes of all names in a [`Tree`] together.
+/// Most bytes of all names in a [`MemoryTree`] together.
 pub const TREE_NAME_BYTES_MAX: usize = 64 << 20;
 
-/// Why a name was not added to a [`Tree`].
+/// Why a name was not added to a [`MemoryTree`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TreeError {
@@ -32,13 +32,13 @@ pub enum TreeError {
 
 /// Files and directories by their absolute names. Equal contents can be shared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tree {
+pub struct MemoryTree {
     /// By name without the leading slash; none for a directory. Directories above a file are implied.
     entries: BTreeMap<String, Option<Arc<[u8]>>>,
     name_bytes: usize,
 }
 
-impl Tree {
+impl MemoryTree {
     /// Adds a file; directories above it need not be added.
     pub fn add_file(&mut self, name: &str, contents: Arc<[u8]>) -> Result<(), TreeError> {
         self.add(name, Some(contents))
@@ -123,15 +123,15 @@ fn inside(directory: &str, child: &str) -> String {
 mod tests {
     use super::*;
 
-    fn tree(files: &[&str]) -> Tree {
-        let mut tree = Tree::default();
+    fn tree(files: &[&str]) -> MemoryTree {
+        let mut tree = MemoryTree::default();
         for name in files {
             tree.add_file(name, Arc::from(name.as_bytes())).unwrap();
         }
         tree
     }
 
-    fn list(tree: &Tree, name: &str) -> Option<Vec<String>> {
+    fn list(tree: &MemoryTree, name: &str) -> Option<Vec<String>> {
         tree.list(name).map(|names| names.into_iter().collect())
     }
 
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn a_name_that_is_no_path_from_the_root_downward_is_refused() {
-        let mut tree = Tree::default();
+        let mut tree = MemoryTree::default();
         for name in ["", "/", "a", "/a//b", "/a/", "/../a", "/a/./b", "/a\0"] {
             assert_eq!(tree.add_directory(name), Err(TreeError::Name), "{name:?}");
         }
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn names_are_bounded_in_all() {
-        let mut tree = Tree::default();
+        let mut tree = MemoryTree::default();
         let long = "x".repeat(1 << 20);
         let added = (0..).map(|n| tree.add_directory(&format!("/{n}{long}"))).find(Result::is_err);
         assert_eq!(added, Some(Err(TreeError::NamesTooLong)));

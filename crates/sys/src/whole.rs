@@ -25,12 +25,12 @@ const MODE: u32 = 0o666;
 #[derive(Debug)]
 pub struct WholeFile {
     file: File,
-    place: Option<Place>,
+    place: Option<SavePath>,
 }
 
 /// Where it will be.
 #[derive(Debug)]
-struct Place {
+struct SavePath {
     target: PathBuf,
     /// The name it has until then, where it has one.
     temporary: Option<PathBuf>,
@@ -73,7 +73,7 @@ impl WholeFile {
             Err(error) => return Err(error),
         };
         let (file, temporary) = open(directory(&target))?;
-        let file = Self { file, place: Some(Place { target, temporary, made: Vec::new() }) };
+        let file = Self { file, place: Some(SavePath { target, temporary, made: Vec::new() }) };
         if let Some(old) = old {
             take_over(&old, &file.file)?;
         }
@@ -331,7 +331,8 @@ mod tests {
         let start = || {
             let (file, path) =
                 with_free_name(directory.path(), |path| File::create_new(path)).unwrap();
-            let place = Place { target: target.clone(), temporary: Some(path), made: Vec::new() };
+            let place =
+                SavePath { target: target.clone(), temporary: Some(path), made: Vec::new() };
             WholeFile { file, place: Some(place) }
         };
         drop(start());

@@ -184,7 +184,7 @@ pub fn all() -> Vec<Machine> {
 /// a process that may use all of it (`hidden` and links are not part of what is written). Memory and
 /// caches are written in KiB, as the kernel does, and the caches are those of [`caches_written`].
 pub fn write_sysfs(machine: &Machine, directory: &Path) -> io::Result<()> {
-    let tree = Tree { directory };
+    let tree = FakeTree { directory };
     write_process(machine, &tree)?;
     write_cpus(machine, &tree)?;
     write_nodes(machine, &tree)?;
@@ -206,7 +206,7 @@ pub fn write_knowledge(knowledge: &Knowledge, directory: &Path) -> io::Result<()
         if let (Source::Discovered, Subject::Path { from, .. }) = (fact.source, fact.subject)
             && let Some((initiators, _)) = fact.origin.rsplit_once('/')
         {
-            let tree = Tree { directory };
+            let tree = FakeTree { directory };
             tree.write(&fact.origin, (fact.value / unit).round())?;
             tree.write(&format!("{initiators}/node{from}/online"), 1)?;
         }
@@ -217,15 +217,15 @@ pub fn write_knowledge(knowledge: &Knowledge, directory: &Path) -> io::Result<()
 /// Writes what the process may use on a machine written before: its `/proc/self/status`.
 pub fn write_allowed(cpus: &CpuSet, nodes: &NodeSet, directory: &Path) -> io::Result<()> {
     let status = format!("Name:\tatoll\nCpus_allowed_list:\t{cpus}\nMems_allowed_list:\t{nodes}");
-    Tree { directory }.write("proc/self/status", status)
+    FakeTree { directory }.write("proc/self/status", status)
 }
 
 /// The directory that stands for `/`.
-struct Tree<'a> {
+struct FakeTree<'a> {
     directory: &'a Path,
 }
 
-impl Tree<'_> {
+impl FakeTree<'_> {
     /// Writes a file of one line or more and the directories above it.
     fn write(&self, name: &str, text: impl std::fmt::Display) -> io::Result<()> {
         self.write_bytes(name, format!("{text}\n").as_bytes())
@@ -238,7 +238,7 @@ impl Tree<'_> {
     }
 }
 
-fn write_process(machine: &Machine, tree: &Tree<'_>) -> io::Result<()> {
+fn write_process(machine: &Machine, tree: &FakeTree<'_>) -> io::Result<()> {
     let cpus = machine.cpus.iter().map(|cpu| cpu.id).collect();
     let nodes = machine.nodes_with_memory().map(|node| node.id).collect();
     write_allowed(&cpus, &nodes, tree.directory)?;
@@ -270,7 +270,7 @@ fn cpuinfo(machine: &Machine) -> String {
     text
 }
 
-fn write_cpus(machine: &Machine, tree: &Tree<'_>) -> io::Result<()> {
+fn write_cpus(machine: &Machine, tree: &FakeTree<'_>) -> io::Result<()> {
     let online: CpuSet = machine.cpus.iter().map(|cpu| cpu.id).collect();
     for name in ["online", "possible", "present"] {
         tree.write(&format!("sys/devices/system/cpu/{name}"), &online)?;
@@ -281,7 +281,7 @@ fn write_cpus(machine: &Machine, tree: &Tree<'_>) -> io::Result<()> {
     write_caches(machine, tree)
 }
 
-fn write_topology(machine: &Machine, cpu: &Cpu, tree: &Tree<'_>) -> io::Result<()> {
+fn write_topology(machine: &Machine, cpu: &Cpu, tree: &FakeTree<'_>) -> io::Result<()> {
     let directory = format!("sys/devices/system/cpu/cpu{}/topology", cpu.id);
     let core = &machine.cores[cpu.core.index()];
     tree.write(&format!("{directory}/physical_package_id"), cpu.package)?;
@@ -311,7 +311,7 @@ pub fn caches_written(machine: &Machine) -> Vec<Cache> {
     data.chain(instruction).chain(last).collect()
 }
 
-fn write_caches(machine: &Machine, tree: &Tree<'_>) -> io::Result<()> {
+fn write_caches(machine: &Machine, tree: &FakeTree<'_>) -> io::Result<()> {
     let mut indexes = BTreeMap::new();
     for cache in caches_written(machine) {
         for cpu in cache.cpus.iter() {
@@ -324,7 +324,7 @@ fn write_caches(machine: &Machine, tree: &Tree<'_>) -> io::Result<()> {
     Ok(())
 }
 
-fn write_cache(cache: &Cache, directory: &str, tree: &Tree<'_>) -> io::Result<()> {
+fn write_cache(cache: &Cache, directory: &str, tree: &FakeTree<'_>) -> io::Result<()> {
     let kind = match cache.kind {
         CacheKind::Data => "Data",
         CacheKind::Instruction => "Instruction",
@@ -345,7 +345,7 @@ fn write_cache(cache: &Cache, directory: &str, tree: &Tree<'_>) -> io::Result<()
     Ok(())
 }
 
-fn write_nodes(machine: &Machine, tree: &Tree<'_>) -> io::Result<()> {
+fn write_nodes(machine: &Machine, tree: &FakeTree<'_>) -> io::Result<()> {
     let online: NodeSet = machine.nodes.iter().map(|node| node.id).collect();
     for name in ["online", "possible"] {
         tree.write(&format!("sys/devices/system/node/{name}"), &online)?;
@@ -365,7 +365,7 @@ fn write_nodes(machine: &Machine, tree: &Tree<'_>) -> io::Result<()> {
     Ok(())
 }
 
-fn write_huge_pages(node: &Node, tree: &Tree<'_>) -> io::Result<()> {
+fn write_huge_pages(node: &Node, tree: &FakeTree<'_>) -> io::Result<()> {
     for pool in &node.huge_pages {
         let kib = pool.size.0 >> 10;
         let node = node.id;
@@ -377,7 +377,7 @@ fn write_huge_pages(node: &Node, tree: &Tree<'_>) -> io::Result<()> {
 }
 
 /// Limits as control groups of version 2 show them.
-fn write_limits(limits: &Limits, tree: &Tree<'_>) -> io::Result<()> {
+fn write_limits(limits: &Limits, tree: &FakeTree<'_>) -> io::Result<()> {
     const PERIOD: f64 = 100_000.0;
     tree.write("proc/self/cgroup", "0::/atoll")?;
     tree.write("proc/self/mountinfo", "31 24 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw")?;

@@ -76,14 +76,14 @@ Exit codes:
 
 /// An error with the code that the process ends with.
 #[derive(Debug)]
-pub struct Ends {
+pub struct CommandError {
     /// The code.
     pub exit: Exit,
     /// What to say; nothing where it was said or need not be.
     pub message: Option<String>,
 }
 
-impl Ends {
+impl CommandError {
     /// Ends with a message.
     pub fn with(exit: Exit, message: impl fmt::Display) -> Self {
         Self { exit, message: Some(message.to_string()) }
@@ -96,7 +96,7 @@ impl Ends {
 }
 
 /// Unforeseen errors are our own, except that a reader who went away (`| head`) is none.
-impl From<anyhow::Error> for Ends {
+impl From<anyhow::Error> for CommandError {
     fn from(error: anyhow::Error) -> Self {
         let is_closed_pipe = error.chain().any(|cause| {
             let io = cause.downcast_ref::<std::io::Error>();
@@ -122,7 +122,7 @@ fn told_once(error: &anyhow::Error) -> String {
     text
 }
 
-impl From<std::io::Error> for Ends {
+impl From<std::io::Error> for CommandError {
     fn from(error: std::io::Error) -> Self {
         anyhow::Error::from(error).into()
     }
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn a_cause_is_told_once() {
         let full = || Error::other("the disk is full");
-        let message = |error: anyhow::Error| Ends::from(error).message.unwrap();
+        let message = |error: anyhow::Error| CommandError::from(error).message.unwrap();
         let named = anyhow::Error::from(full()).context("x.svg");
         assert_eq!(message(named), "x.svg: the disk is full");
         let worded = anyhow::Error::from(full()).context("x.svg: the disk is full; free some");
@@ -149,8 +149,8 @@ mod tests {
     #[test]
     fn a_reader_that_went_away_is_no_failure() {
         let closed: Result<(), Error> = Err(ErrorKind::BrokenPipe.into());
-        let ends = Ends::from(closed.context("writing a result").unwrap_err());
+        let ends = CommandError::from(closed.context("writing a result").unwrap_err());
         assert_eq!((ends.exit, ends.message), (Exit::Done, None));
-        assert_eq!(Ends::from(Error::from(ErrorKind::StorageFull)).exit, Exit::Own);
+        assert_eq!(CommandError::from(Error::from(ErrorKind::StorageFull)).exit, Exit::Own);
     }
 }

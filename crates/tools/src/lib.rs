@@ -21,7 +21,7 @@ pub mod workload;
 
 use clap::Subcommand;
 
-use exit::Ends;
+use exit::CommandError;
 
 /// The commands, but for `bench`, which has more benchmarks in `atoll` than here.
 #[derive(Debug, Subcommand)]
@@ -50,7 +50,7 @@ pub enum Command {
 }
 
 /// Runs a command; `whole` is the command line of the binary, for its manual.
-pub fn run(command: &Command, whole: impl FnOnce() -> clap::Command) -> Result<(), Ends> {
+pub fn run(command: &Command, whole: impl FnOnce() -> clap::Command) -> Result<(), CommandError> {
     match command {
         Command::Topo(args) => topo::run(args),
         Command::Run(args) => run::run(args),

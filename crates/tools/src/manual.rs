@@ -8,7 +8,7 @@ use anyhow::Context;
 use clap::ValueHint;
 use clap_complete::Shell;
 
-use crate::exit::Ends;
+use crate::exit::CommandError;
 
 /// Arguments of `completions`.
 #[derive(clap::Args, Debug)]
@@ -27,7 +27,10 @@ pub struct ManArgs {
 }
 
 /// Prints the completions of `command` for a shell.
-pub(crate) fn completions(args: &CompletionsArgs, mut command: clap::Command) -> Result<(), Ends> {
+pub(crate) fn completions(
+    args: &CompletionsArgs,
+    mut command: clap::Command,
+) -> Result<(), CommandError> {
     let name = command.get_name().to_owned();
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut command, name, &mut text);
@@ -36,7 +39,7 @@ pub(crate) fn completions(args: &CompletionsArgs, mut command: clap::Command) ->
 }
 
 /// Writes a page for `command` and one for each of its subcommands, however deep.
-pub(crate) fn man(args: &ManArgs, command: clap::Command) -> Result<(), Ends> {
+pub(crate) fn man(args: &ManArgs, command: clap::Command) -> Result<(), CommandError> {
     let directory = &args.directory;
     fs::create_dir_all(directory)
         .and_then(|()| clap_mangen::generate_to(command.disable_help_subcommand(true), directory))

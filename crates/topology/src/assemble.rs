@@ -58,7 +58,7 @@ pub struct NodePart {
 /// All that is known before cpus are grouped. Order of the lists does not matter, except that
 /// distances stand in the order of the nodes by id.
 #[derive(Debug)]
-pub struct Parts {
+pub struct MachineParts {
     /// The name of the machine.
     pub name: String,
     /// Where the structure comes from.
@@ -104,7 +104,7 @@ pub fn distances_assumed(nodes: usize) -> Vec<Vec<u32>> {
 }
 
 /// Groups the parts into a machine.
-pub fn machine(mut parts: Parts) -> Machine {
+pub fn machine(mut parts: MachineParts) -> Machine {
     parts.cpus.sort_unstable_by_key(|cpu| cpu.id);
     parts.nodes.sort_unstable_by_key(|node| node.id);
     parts.caches.sort_by_key(|cache| (cache.level, cache.kind, cache.cpus.first()));

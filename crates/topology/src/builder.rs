@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::assemble::{self, CachePart, CpuPart, NodePart, Parts};
+use crate::assemble::{self, CachePart, CpuPart, MachineParts, NodePart};
 use crate::{Bytes, CpuId, Hidden, Limits, Machine, NodeId, PackageId, SET_NUMBER_MAX, Source};
 
 /// Most nodes of a described machine: four times what any Linux build has (`NODES_SHIFT` is at
@@ -154,7 +154,7 @@ pub struct MachineBuilder {
 }
 
 /// Place of a cpu: node (index), domain within it, core within that, thread within that.
-type Place = (usize, u32, u32, u32);
+type CpuPosition = (usize, u32, u32, u32);
 
 impl MachineBuilder {
     /// A machine without nodes.
@@ -198,7 +198,7 @@ impl MachineBuilder {
         let assumed = self.distances.is_none();
         let packages: BTreeSet<PackageId> = cpus.iter().map(|cpu| cpu.package).collect();
         let models = |model: &String| packages.iter().map(|&id| (id, model.clone())).collect();
-        Ok(assemble::machine(Parts {
+        Ok(assemble::machine(MachineParts {
             source: Source::Synthetic,
             nodes: self.nodes.iter().map(NodeShape::part).collect(),
             cpus,
@@ -249,7 +249,7 @@ impl MachineBuilder {
     }
 
     /// Places of all cpus in the order of their numbers.
-    fn places(&self) -> Vec<Place> {
+    fn places(&self) -> Vec<CpuPosition> {
         let mut places = Vec::new();
         let with_cpus = self.nodes.iter().enumerate().filter(|(_, node)| node.cpu_count() > 0);
         for (index, node) in with_cpus {

@@ -11,7 +11,7 @@ use crate::skips::{self, SkipFile};
 use crate::{cargo, loom, one_build, portable, target_directory, tidy};
 
 /// What a stage runs.
-enum Work {
+enum StageWork {
     /// `cargo` with these arguments, from the root of the repository.
     Cargo(&'static [&'static str]),
     /// The same, through a cargo subcommand that need not be installed.
@@ -32,22 +32,22 @@ enum Work {
 
 struct Stage {
     name: &'static str,
-    work: Work,
+    work: StageWork,
 }
 
 /// Cheap stages first, so that a slip is told in seconds.
 const STAGES: [Stage; 10] = [
-    Stage { name: "format", work: Work::Cargo(&["fmt", "--all", "--check"]) },
-    Stage { name: "tidy", work: Work::Tidy },
-    Stage { name: "one build", work: Work::OneBuild },
+    Stage { name: "format", work: StageWork::Cargo(&["fmt", "--all", "--check"]) },
+    Stage { name: "tidy", work: StageWork::Tidy },
+    Stage { name: "one build", work: StageWork::OneBuild },
     Stage {
         name: "licences",
-        work: Work::OptionalCargo(&["deny", "check", "licenses", "bans", "sources"]),
+        work: StageWork::OptionalCargo(&["deny", "check", "licenses", "bans", "sources"]),
     },
-    Stage { name: "loom", work: Work::Loom },
+    Stage { name: "loom", work: StageWork::Loom },
     Stage {
         name: "clippy",
-        work: Work::Cargo(&[
+        work: StageWork::Cargo(&[
             "clippy",
             "--release",
             "--workspace",
@@ -58,16 +58,16 @@ const STAGES: [Stage; 10] = [
         ]),
     },
     // The lab's tests load the plugin, which no test links: it has to be there before they run.
-    Stage { name: "build", work: Work::Cargo(&["build", "--release", "--workspace"]) },
-    Stage { name: "lab", work: Work::LabSetup },
-    Stage { name: "tests", work: Work::Tests },
-    Stage { name: "portable kernels", work: Work::Portable },
+    Stage { name: "build", work: StageWork::Cargo(&["build", "--release", "--workspace"]) },
+    Stage { name: "lab", work: StageWork::LabSetup },
+    Stage { name: "tests", work: StageWork::Tests },
+    Stage { name: "portable kernels", work: StageWork::Portable },
 ];
 
 const TESTS: [&str; 3] = ["test", "--release", "--workspace"];
 
 /// How a stage that did not fail ended.
-enum Outcome {
+enum StageOutcome {
     Passed,
     /// Passed, with this to be told in the summary.
     Noted(String),
@@ -90,15 +90,15 @@ pub fn run(root: &Path, may_skip: &[String]) -> Result<()> {
             .with_context(|| format!("stage '{}' failed; later stages did not run", stage.name))?;
         let time = seconds(stage_start.elapsed());
         summary.push(match outcome {
-            Outcome::Passed => {
+            StageOutcome::Passed => {
                 announce(&format!("[{}/{}] passed in {time}", number + 1, STAGES.len()))?;
                 format!("{} {time}", stage.name)
             }
-            Outcome::Noted(note) => {
+            StageOutcome::Noted(note) => {
                 announce(&format!("[{}/{}] passed in {time}, {note}", number + 1, STAGES.len()))?;
                 format!("{} {time} ({note})", stage.name)
             }
-            Outcome::Skipped(reason) => {
+            StageOutcome::Skipped(reason) => {
                 announce(&format!("[{}/{}] skipped: {reason}", number + 1, STAGES.len()))?;
                 format!("{} skipped", stage.name)
             }
@@ -116,45 +116,45 @@ fn announce(line: &str) -> Result<()> {
 
 fn describe(stage: &Stage) -> String {
     match stage.work {
-        Work::Cargo(arguments) | Work::OptionalCargo(arguments) => {
+        StageWork::Cargo(arguments) | StageWork::OptionalCargo(arguments) => {
             format!("{}: cargo {}", stage.name, arguments.join(" "))
         }
-        Work::Tests => format!("{}: cargo {}", stage.name, TESTS.join(" ")),
-        Work::Tidy => format!("{}: cargo xtask tidy", stage.name),
-        Work::Portable => {
+        StageWork::Tests => format!("{}: cargo {}", stage.name, TESTS.join(" ")),
+        StageWork::Tidy => format!("{}: cargo xtask tidy", stage.name),
+        StageWork::Portable => {
             format!("{}: tests of the primitives with ATOLL_KERNELS=portable", stage.name)
         }
-        Work::Loom => format!("{}: cargo xtask loom", stage.name),
-        Work::LabSetup => format!("{}: atoll-tools lab setup", stage.name),
-        Work::OneBuild => format!("{}: features of builds and tests agree", stage.name),
+        StageWork::Loom => format!("{}: cargo xtask loom", stage.name),
+        StageWork::LabSetup => format!("{}: atoll-tools lab setup", stage.name),
+        StageWork::OneBuild => format!("{}: features of builds and tests agree", stage.name),
     }
 }
 
-fn perform(work: &Work, root: &Path, may_skip: &[String]) -> Result<Outcome> {
+fn perform(work: &StageWork, root: &Path, may_skip: &[String]) -> Result<StageOutcome> {
     match work {
-        Work::Cargo(arguments) => run_cargo(arguments, root).map(|()| Outcome::Passed),
-        Work::OptionalCargo(arguments) if is_installed(arguments[0]) => {
-            run_cargo(arguments, root).map(|()| Outcome::Passed)
+        StageWork::Cargo(arguments) => run_cargo(arguments, root).map(|()| StageOutcome::Passed),
+        StageWork::OptionalCargo(arguments) if is_installed(arguments[0]) => {
+            run_cargo(arguments, root).map(|()| StageOutcome::Passed)
         }
-        Work::OptionalCargo(arguments) => Ok(Outcome::Skipped(format!(
+        StageWork::OptionalCargo(arguments) => Ok(StageOutcome::Skipped(format!(
             "cargo-{0} is not installed (cargo install cargo-{0} --locked)",
             arguments[0]
         ))),
-        Work::Tidy => {
+        StageWork::Tidy => {
             let report = tidy::run(root)?;
             println!("{report}");
-            if report.is_clean() { Ok(Outcome::Passed) } else { bail!("the tree is not tidy") }
+            if report.is_clean() { Ok(StageOutcome::Passed) } else { bail!("the tree is not tidy") }
         }
-        Work::OneBuild => one_build::check(root).map(|()| Outcome::Passed),
-        Work::Portable => portable::run(root, &TESTS).map(|()| Outcome::Passed),
-        Work::Loom => loom::run(root).map(|()| Outcome::Passed),
-        Work::LabSetup => set_up_lab(root),
-        Work::Tests => run_tests(root, may_skip),
+        StageWork::OneBuild => one_build::check(root).map(|()| StageOutcome::Passed),
+        StageWork::Portable => portable::run(root, &TESTS).map(|()| StageOutcome::Passed),
+        StageWork::Loom => loom::run(root).map(|()| StageOutcome::Passed),
+        StageWork::LabSetup => set_up_lab(root),
+        StageWork::Tests => run_tests(root, may_skip),
     }
 }
 
 /// Runs all tests; a failure too when one was skipped that should have run.
-fn run_tests(root: &Path, may_skip: &[String]) -> Result<Outcome> {
+fn run_tests(root: &Path, may_skip: &[String]) -> Result<StageOutcome> {
     let file = SkipFile::create(&target_directory(root))?;
     run_cargo_with(cargo().env(skips::VARIABLE, file.path()), &TESTS, root)?;
     let skips = file.read()?;
@@ -162,20 +162,20 @@ fn run_tests(root: &Path, may_skip: &[String]) -> Result<Outcome> {
         announce(&skips.to_string())?;
     }
     skips.check(may_skip)?;
-    Ok(Outcome::Noted(format!("{} skipped", skips.len())))
+    Ok(StageOutcome::Noted(format!("{} skipped", skips.len())))
 }
 
 /// Fetches what is missing for the lab. Where that cannot be, its tests say that they are skipped.
-fn set_up_lab(root: &Path) -> Result<Outcome> {
+fn set_up_lab(root: &Path) -> Result<StageOutcome> {
     let tools = target_directory(root).join("release/atoll-tools");
     let status = Command::new(&tools)
         .args(["lab", "setup"])
         .status()
         .with_context(|| format!("{} cannot be started", tools.display()))?;
     Ok(if status.success() {
-        Outcome::Passed
+        StageOutcome::Passed
     } else {
-        Outcome::Skipped("the lab cannot be set up here; its tests will be skipped".to_owned())
+        StageOutcome::Skipped("the lab cannot be set up here; its tests will be skipped".to_owned())
     })
 }
 

@@ -4,7 +4,7 @@ use anyhow::Context;
 use atoll_sql::Session;
 use serde::de::DeserializeOwned;
 
-use crate::output::{Layout, Mode};
+use crate::output::{DrawLayout, Mode};
 
 /// The rows of a query.
 pub(super) async fn rows<T: DeserializeOwned>(
@@ -30,7 +30,7 @@ pub(super) async fn number(session: &Session, query: &str) -> Option<u64> {
 /// The result of a query as text.
 pub(super) async fn written(session: &Session, query: &str, mode: Mode) -> anyhow::Result<String> {
     let mut result = session.run(query).await?;
-    let mut rows = mode.rows(Layout::default());
+    let mut rows = mode.rows(DrawLayout::default());
     let mut out = Vec::new();
     rows.start(&result.schema().clone(), &mut out)?;
     while let Some(batch) = result.next().await? {

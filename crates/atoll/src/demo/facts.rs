@@ -3,24 +3,24 @@
 use atoll_topology::Bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::memory::Resident;
+use crate::memory::ResidentMemory;
 
 /// All of it.
 #[derive(Debug, Serialize)]
-pub(super) struct Facts {
-    pub(super) settings: Settings,
+pub(super) struct DemoFacts {
+    pub(super) settings: DemoSettings,
     /// As `atoll topo --json` prints it.
     pub(super) machine: serde_json::Value,
     pub(super) load: Load,
-    pub(super) placement: Placement,
-    pub(super) queries: Vec<Query>,
-    pub(super) plan: Plan,
-    pub(super) memory: Memory,
+    pub(super) placement: PlacementFacts,
+    pub(super) queries: Vec<QueryFacts>,
+    pub(super) plan: PlanFacts,
+    pub(super) memory: MemoryFacts,
     /// From the start of the process's work to the last part.
     pub(super) total_seconds: f64,
 }
 
-impl Facts {
+impl DemoFacts {
     /// One document.
     pub(super) fn to_json(&self) -> serde_json::Result<String> {
         serde_json::to_string_pretty(self)
@@ -29,7 +29,7 @@ impl Facts {
 
 /// What was asked for.
 #[derive(Debug, Serialize)]
-pub(super) struct Settings {
+pub(super) struct DemoSettings {
     /// Version.
     pub(super) atoll: &'static str,
     pub(super) scale_factor: f64,
@@ -59,7 +59,7 @@ pub(super) struct LoadedTable {
 
 /// Where tables and threads are, as read back from the kernel.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Placement {
+pub(super) struct PlacementFacts {
     /// Rows of `atoll.pages`.
     pub(super) pages: Vec<PageRow>,
     /// Rows of `atoll.workers`.
@@ -106,7 +106,7 @@ pub(super) struct WorkerRow {
 
 /// A query of TPC-H, run once and not warmed up: from its text to its last row.
 #[derive(Debug, Serialize)]
-pub(super) struct Query {
+pub(super) struct QueryFacts {
     pub(super) number: usize,
     pub(super) milliseconds: f64,
     pub(super) rows: usize,
@@ -115,7 +115,7 @@ pub(super) struct Query {
 
 /// A query's plan with what happened when it ran.
 #[derive(Debug, Serialize)]
-pub(super) struct Plan {
+pub(super) struct PlanFacts {
     pub(super) query: usize,
     pub(super) text: String,
     pub(super) error: Option<String>,
@@ -123,11 +123,11 @@ pub(super) struct Plan {
 
 /// Memory in the end.
 #[derive(Debug, Serialize)]
-pub(super) struct Memory {
+pub(super) struct MemoryFacts {
     /// Of the tables.
     pub(super) tables_bytes: u64,
     /// Of the process; none where procfs is not mounted.
-    pub(super) process: Option<Resident>,
+    pub(super) process: Option<ResidentMemory>,
     /// Limit of tables and queries.
     pub(super) limit_bytes: Bytes,
 }

@@ -19,15 +19,15 @@ use atoll_sql::Session;
 
 use crate::cli::DemoArgs;
 use crate::engine::Engine;
-use crate::memory::Resident;
-use atoll_tools::exit::{Ends, Exit};
-use facts::{Facts, Memory, Settings};
+use crate::memory::ResidentMemory;
+use atoll_tools::exit::{CommandError, Exit};
+use facts::{DemoFacts, DemoSettings, MemoryFacts};
 
 /// Query whose plan is shown: a join of two large tables, both of whose scans filter.
 const EXPLAINED: usize = 12;
 
 /// Runs the demo.
-pub(crate) async fn run(args: &DemoArgs) -> Result<(), Ends> {
+pub(crate) async fn run(args: &DemoArgs) -> Result<(), CommandError> {
     let started = Instant::now();
     let has_progress = !args.engine.no_progress && stderr().is_terminal();
     let engine = Engine::start(&args.engine)?;
@@ -57,7 +57,8 @@ pub(crate) async fn run(args: &DemoArgs) -> Result<(), Ends> {
     teller.tell(&text::total(total_seconds))?;
 
     let machine = render::json(session.machine());
-    let facts = Facts { settings, machine, load, placement, queries, plan, memory, total_seconds };
+    let facts =
+        DemoFacts { settings, machine, load, placement, queries, plan, memory, total_seconds };
     if args.json {
         writeln!(io::stdout(), "{}", facts.to_json().map_err(anyhow::Error::from)?)?;
     }
@@ -80,8 +81,8 @@ impl Teller {
     }
 }
 
-fn settings(args: &DemoArgs, engine: &Engine) -> Settings {
-    Settings {
+fn settings(args: &DemoArgs, engine: &Engine) -> DemoSettings {
+    DemoSettings {
         atoll: env!("CARGO_PKG_VERSION"),
         scale_factor: args.scale_factor,
         placement: engine.session.placement().to_string(),
@@ -91,17 +92,17 @@ fn settings(args: &DemoArgs, engine: &Engine) -> Settings {
     }
 }
 
-async fn memory(session: &Session, loaded: u64, limit: atoll_topology::Bytes) -> Memory {
+async fn memory(session: &Session, loaded: u64, limit: atoll_topology::Bytes) -> MemoryFacts {
     let tables = ask::number(session, "SELECT sum(memory_bytes) FROM atoll.tables").await;
-    Memory {
+    MemoryFacts {
         tables_bytes: tables.unwrap_or(loaded),
-        process: Resident::of_process(),
+        process: ResidentMemory::of_process(),
         limit_bytes: limit,
     }
 }
 
 /// The end that the facts call for: a query that failed before a placement that was not achieved.
-fn judge(facts: &Facts) -> Result<(), Ends> {
+fn judge(facts: &DemoFacts) -> Result<(), CommandError> {
     let failed: Vec<String> = facts
         .queries
         .iter()
@@ -109,14 +110,17 @@ fn judge(facts: &Facts) -> Result<(), Ends> {
         .map(|query| format!("Q{}", query.number))
         .collect();
     if !failed.is_empty() {
-        return Err(Ends::with(Exit::Statement, format!("failed: {}", failed.join(", "))));
+        return Err(CommandError::with(Exit::Statement, format!("failed: {}", failed.join(", "))));
     }
     if let Some(error) = &facts.plan.error {
-        return Err(Ends::with(Exit::Statement, format!("EXPLAIN ANALYZE failed: {error}")));
+        return Err(CommandError::with(
+            Exit::Statement,
+            format!("EXPLAIN ANALYZE failed: {error}"),
+        ));
     }
     match facts.placement.problems.as_slice() {
         [] => Ok(()),
-        problems => Err(Ends::with(
+        problems => Err(CommandError::with(
             Exit::Placement,
             format!("placement was not achieved: {}", problems.join("; ")),
         )),

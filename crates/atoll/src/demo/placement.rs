@@ -3,13 +3,13 @@
 use atoll_sql::Session;
 
 use super::ask;
-use super::facts::{PageRow, Placement, WorkerRow};
+use super::facts::{PageRow, PlacementFacts, WorkerRow};
 
 const PAGES: &str = "SELECT * FROM atoll.pages ORDER BY \"table\", wanted_node, found_node";
 const WORKERS: &str = "SELECT * FROM atoll.workers ORDER BY worker";
 
 /// Reads placement back. What cannot be read is a problem like any other.
-pub(super) async fn verify(session: &Session) -> Placement {
+pub(super) async fn verify(session: &Session) -> PlacementFacts {
     let mut problems = Vec::new();
     let pages = ask::rows(session, PAGES).await;
     let pages: Vec<PageRow> = pages.unwrap_or_else(|error| {
@@ -24,7 +24,11 @@ pub(super) async fn verify(session: &Session) -> Placement {
     judged(pages, workers, problems)
 }
 
-fn judged(pages: Vec<PageRow>, workers: Vec<WorkerRow>, mut problems: Vec<String>) -> Placement {
+fn judged(
+    pages: Vec<PageRow>,
+    workers: Vec<WorkerRow>,
+    mut problems: Vec<String>,
+) -> PlacementFacts {
     let count = |chosen: fn(&PageRow) -> bool| -> u64 {
         pages.iter().filter(|row| chosen(row)).map(|row| row.pages).sum()
     };
@@ -40,7 +44,7 @@ fn judged(pages: Vec<PageRow>, workers: Vec<WorkerRow>, mut problems: Vec<String
     }
     let unbound = workers.iter().filter(|worker| !worker.bound);
     problems.extend(unbound.map(|worker| format!("worker {}: {}", worker.worker, worker.binding)));
-    Placement {
+    PlacementFacts {
         pages,
         workers,
         pages_at_home: at_home,

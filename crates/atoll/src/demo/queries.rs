@@ -5,11 +5,11 @@ use std::time::Instant;
 use atoll_sql::{Session, SqlError, split_statements, tpch};
 
 use super::ask;
-use super::facts::{Plan, Query};
+use super::facts::{PlanFacts, QueryFacts};
 use crate::output::Mode;
 
 /// Runs a query once, and throws its rows away.
-pub(super) async fn run(session: &Session, number: usize) -> Query {
+pub(super) async fn run(session: &Session, number: usize) -> QueryFacts {
     let started = Instant::now();
     let counted = count(session, tpch::QUERIES[number - 1]).await;
     let milliseconds = started.elapsed().as_secs_f64() * 1e3;
@@ -17,7 +17,7 @@ pub(super) async fn run(session: &Session, number: usize) -> Query {
         Ok(rows) => (rows, None),
         Err(error) => (0, Some(error.to_string())),
     };
-    Query { number, milliseconds, rows, error }
+    QueryFacts { number, milliseconds, rows, error }
 }
 
 /// Rows of the text's last statement.
@@ -34,11 +34,13 @@ async fn count(session: &Session, text: &str) -> Result<usize, SqlError> {
 }
 
 /// Runs a query with EXPLAIN ANALYZE.
-pub(super) async fn explain(session: &Session, number: usize) -> Plan {
+pub(super) async fn explain(session: &Session, number: usize) -> PlanFacts {
     let text = tpch::QUERIES[number - 1].trim().trim_end_matches(';');
     let explained = format!("EXPLAIN ANALYZE {text}");
     match ask::written(session, &explained, Mode::Box).await {
-        Ok(text) => Plan { query: number, text, error: None },
-        Err(error) => Plan { query: number, text: String::new(), error: Some(error.to_string()) },
+        Ok(text) => PlanFacts { query: number, text, error: None },
+        Err(error) => {
+            PlanFacts { query: number, text: String::new(), error: Some(error.to_string()) }
+        }
     }
 }

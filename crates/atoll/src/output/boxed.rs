@@ -1,9 +1,9 @@
 //! `box`: drawn with lines.
 
-use super::Layout;
-use super::grid::{Grid, Lines, Rule};
+use super::DrawLayout;
+use super::grid::{Grid, GridLines, Rule};
 
-const LINES: Lines = Lines {
+const LINES: GridLines = GridLines {
     top: Rule { left: "┌─", line: "─", cross: "─┬─", right: "─┐" },
     middle: Rule { left: "├─", line: "─", cross: "─┼─", right: "─┤" },
     bottom: Rule { left: "└─", line: "─", cross: "─┴─", right: "─┘" },
@@ -12,14 +12,14 @@ const LINES: Lines = Lines {
     cut: '…',
 };
 
-pub(super) fn rows(layout: Layout) -> Grid {
+pub(super) fn rows(layout: DrawLayout) -> Grid {
     Grid::new(&LINES, layout)
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::testing::{awkward, empty, numbers, texts, written, written_in};
-    use super::super::{Layout, Mode};
+    use super::super::{DrawLayout, Mode};
 
     #[test]
     fn a_box_aligns_numbers_right_and_counts_wide_characters_twice() {
@@ -48,7 +48,7 @@ mod tests {
 
     #[test]
     fn a_long_result_shows_its_first_and_last_rows() {
-        let layout = Layout { rows_max: Some(5), ..Layout::default() };
+        let layout = DrawLayout { rows_max: Some(5), ..DrawLayout::default() };
         for batch in [1, 3, 1000] {
             let (text, notes) = written_in(Mode::Box, layout, &numbers(1000, batch));
             let cells: Vec<&str> =
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn wide_values_are_cut_to_the_terminal_and_a_note_says_so() {
-        let layout = Layout { width: Some(20), ..Layout::default() };
+        let layout = DrawLayout { width: Some(20), ..DrawLayout::default() };
         let (text, notes) = written_in(Mode::Box, layout, &texts(&["東京東京東京東京東京", "b"]));
         assert!(text.lines().all(|line| line.chars().count() <= 20));
         assert!(text.contains("│ 東京東京東京東… │") || text.contains("│ 東京東京東京東…  │"));
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn columns_beyond_the_terminal_are_left_out_and_a_note_says_so() {
-        let layout = Layout { width: Some(30), ..Layout::default() };
+        let layout = DrawLayout { width: Some(30), ..DrawLayout::default() };
         let (text, notes) = written_in(Mode::Box, layout, &awkward());
         assert!(text.lines().all(|line| line.chars().count() <= 30), "{text}");
         assert!(notes.contains(&"3 of 4 columns shown; .mode line shows all".to_owned()));
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn null_is_dimmed_where_there_are_colours() {
-        let layout = Layout { color: true, ..Layout::default() };
+        let layout = DrawLayout { color: true, ..DrawLayout::default() };
         let (text, _) = written_in(Mode::Box, layout, &awkward());
         assert!(text.contains("│ \x1b[2mNULL\x1b[0m        │"), "{text}");
     }

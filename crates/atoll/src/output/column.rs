@@ -21,12 +21,12 @@ pub(super) const SQL: FormatOptions<'static> = FormatOptions::new()
 pub(super) const ISO: FormatOptions<'static> = FormatOptions::new();
 
 /// One column of a batch.
-pub(super) struct Column<'a> {
+pub(super) struct OutputColumn<'a> {
     formatter: ArrayFormatter<'a>,
     nulls: Option<NullBuffer>,
 }
 
-impl<'a> Column<'a> {
+impl<'a> OutputColumn<'a> {
     pub(super) fn new(array: &'a dyn Array, options: &FormatOptions<'a>) -> io::Result<Self> {
         let formatter = ArrayFormatter::try_new(array, options).map_err(unwritable)?;
         Ok(Self { formatter, nulls: array.logical_nulls() })
@@ -52,8 +52,8 @@ impl<'a> Column<'a> {
 }
 
 /// The columns of a batch as text, as SQL writes values.
-pub(super) fn columns(arrays: &[ArrayRef]) -> io::Result<Vec<Column<'_>>> {
-    arrays.iter().map(|array| Column::new(array.as_ref(), &SQL)).collect()
+pub(super) fn columns(arrays: &[ArrayRef]) -> io::Result<Vec<OutputColumn<'_>>> {
+    arrays.iter().map(|array| OutputColumn::new(array.as_ref(), &SQL)).collect()
 }
 
 /// The columns of a batch, dictionaries and runs replaced by their values.

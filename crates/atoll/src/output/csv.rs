@@ -6,12 +6,12 @@ use std::io::{self, Write};
 use atoll_sql::arrow::array::RecordBatch;
 use atoll_sql::arrow::datatypes::Schema;
 
-use super::Rows;
+use super::ResultWriter;
 use super::column::{columns, plain};
 
 pub(super) struct Csv;
 
-impl Rows for Csv {
+impl ResultWriter for Csv {
     fn start(&mut self, schema: &Schema, out: &mut dyn Write) -> io::Result<()> {
         let mut line = String::new();
         for (i, field) in schema.fields().iter().enumerate() {

@@ -8,14 +8,14 @@ use atoll_sql::arrow::array::RecordBatch;
 use atoll_sql::arrow::datatypes::Schema;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::column::{Column, columns, plain};
-use super::{Layout, Rows};
+use super::column::{OutputColumn, columns, plain};
+use super::{DrawLayout, ResultWriter};
 
 /// A column is not cut below this width; rather, columns are left out.
 const WIDTH_MIN: usize = 8;
 
 /// The characters a grid is drawn with.
-pub(super) struct Lines {
+pub(super) struct GridLines {
     pub(super) top: Rule,
     pub(super) middle: Rule,
     pub(super) bottom: Rule,
@@ -35,23 +35,23 @@ pub(super) struct Rule {
 }
 
 /// A value as lines of text; none for NULL.
-type Cell = Option<Vec<String>>;
+type GridCell = Option<Vec<String>>;
 
 /// Collects the rows that are shown, and draws them at the end.
 pub(super) struct Grid {
-    lines: &'static Lines,
-    layout: Layout,
-    heads: Vec<Cell>,
+    lines: &'static GridLines,
+    layout: DrawLayout,
+    heads: Vec<GridCell>,
     is_number: Vec<bool>,
     is_plan: bool,
-    first: Vec<Vec<Cell>>,
+    first: Vec<Vec<GridCell>>,
     /// The latest rows, once `first` is full.
-    last: VecDeque<Vec<Cell>>,
+    last: VecDeque<Vec<GridCell>>,
     rows: usize,
 }
 
 impl Grid {
-    pub(super) fn new(lines: &'static Lines, layout: Layout) -> Self {
+    pub(super) fn new(lines: &'static GridLines, layout: DrawLayout) -> Self {
         Self {
             lines,
             layout,
@@ -76,12 +76,12 @@ impl Grid {
         self.rows - self.first.len() - self.last.len()
     }
 
-    fn shown(&self) -> impl Iterator<Item = &Vec<Cell>> {
+    fn shown(&self) -> impl Iterator<Item = &Vec<GridCell>> {
         self.first.iter().chain(&self.last)
     }
 }
 
-impl Rows for Grid {
+impl ResultWriter for Grid {
     fn start(&mut self, schema: &Schema, _out: &mut dyn Write) -> io::Result<()> {
         let fields = schema.fields();
         self.heads = fields.iter().map(|field| Some(cell_lines(field.name()))).collect();
@@ -160,7 +160,7 @@ impl Grid {
     }
 }
 
-fn cells(columns: &[Column<'_>], row: usize) -> Vec<Cell> {
+fn cells(columns: &[OutputColumn<'_>], row: usize) -> Vec<GridCell> {
     columns.iter().map(|column| column.text(row).map(|text| cell_lines(&text))).collect()
 }
 
@@ -184,7 +184,7 @@ fn printable(line: &str) -> String {
     printable
 }
 
-fn width(cell: &Cell) -> usize {
+fn width(cell: &GridCell) -> usize {
     match cell {
         Some(lines) => lines.iter().map(|line| line.width()).max().unwrap_or(0),
         None => "NULL".len(),
@@ -238,7 +238,7 @@ impl Drawing<'_> {
         writeln!(out, "{}{}{}", rule.left, parts.join(rule.cross), rule.right)
     }
 
-    fn row(&self, row: &[Cell], out: &mut dyn Write) -> io::Result<()> {
+    fn row(&self, row: &[GridCell], out: &mut dyn Write) -> io::Result<()> {
         let shown = &row[..self.widths.len()];
         let height = shown.iter().flatten().map(Vec::len).max().unwrap_or(1).max(1);
         let bar = self.grid.lines.bar;
@@ -251,7 +251,7 @@ impl Drawing<'_> {
     }
 
     /// One line of a cell, as wide as its column.
-    fn cell(&self, column: usize, cell: &Cell, line: usize) -> String {
+    fn cell(&self, column: usize, cell: &GridCell, line: usize) -> String {
         let text = match cell {
             Some(lines) => lines.get(line).map_or("", String::as_str),
             None if line == 0 => "NULL",

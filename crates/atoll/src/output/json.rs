@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use atoll_sql::arrow::array::RecordBatch;
 use atoll_sql::arrow::datatypes::Schema;
 
-use super::Rows;
+use super::ResultWriter;
 use super::json_value::Objects;
 
 #[derive(Default)]
@@ -14,7 +14,7 @@ pub(super) struct Json {
     started: bool,
 }
 
-impl Rows for Json {
+impl ResultWriter for Json {
     fn start(&mut self, schema: &Schema, out: &mut dyn Write) -> io::Result<()> {
         self.objects = Objects::new(schema);
         out.write_all(b"[")

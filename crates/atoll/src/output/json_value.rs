@@ -6,7 +6,7 @@ use atoll_sql::arrow::array::types::{Float16Type, Float32Type, Float64Type};
 use atoll_sql::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use atoll_sql::arrow::datatypes::{DataType, Schema};
 
-use super::column::{Column, ISO, plain};
+use super::column::{ISO, OutputColumn, plain};
 
 /// Objects with the columns' names as keys, in their order.
 #[derive(Default)]
@@ -34,8 +34,8 @@ impl Objects {
         out: &mut dyn Write,
     ) -> io::Result<()> {
         let arrays = plain(batch)?;
-        let values: Vec<Value<'_>> =
-            arrays.iter().map(Value::new).collect::<io::Result<Vec<_>>>()?;
+        let values: Vec<JsonColumn<'_>> =
+            arrays.iter().map(JsonColumn::new).collect::<io::Result<Vec<_>>>()?;
         let mut line = String::new();
         for row in 0..batch.num_rows() {
             line.clear();
@@ -59,7 +59,7 @@ fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-fn push_object(keys: &[String], values: &[Value<'_>], row: usize, line: &mut String) {
+fn push_object(keys: &[String], values: &[JsonColumn<'_>], row: usize, line: &mut String) {
     line.push('{');
     for (i, (key, value)) in keys.iter().zip(values).enumerate() {
         if i > 0 {
@@ -72,38 +72,38 @@ fn push_object(keys: &[String], values: &[Value<'_>], row: usize, line: &mut Str
 }
 
 /// A column, and how its values are written.
-struct Value<'a> {
+struct JsonColumn<'a> {
     array: &'a dyn Array,
-    column: Column<'a>,
-    kind: Kind<'a>,
+    column: OutputColumn<'a>,
+    kind: JsonKind<'a>,
 }
 
-enum Kind<'a> {
+enum JsonKind<'a> {
     /// Digits, `true` and `false`: written as they are.
     Bare,
     /// Numbers that JSON may lack.
     Float,
     Text,
-    List(Box<Value<'a>>),
+    List(Box<JsonColumn<'a>>),
     Struct {
         keys: Vec<String>,
-        values: Vec<Value<'a>>,
+        values: Vec<JsonColumn<'a>>,
     },
 }
 
-impl<'a> Value<'a> {
+impl<'a> JsonColumn<'a> {
     fn new(array: &'a ArrayRef) -> io::Result<Self> {
         let kind = match array.data_type() {
-            DataType::Float16 | DataType::Float32 | DataType::Float64 => Kind::Float,
-            DataType::Boolean => Kind::Bare,
-            kind if kind.is_numeric() => Kind::Bare,
-            DataType::List(_) => Kind::list(array.as_list::<i32>().values())?,
-            DataType::LargeList(_) => Kind::list(array.as_list::<i64>().values())?,
-            DataType::FixedSizeList(_, _) => Kind::list(array.as_fixed_size_list().values())?,
-            DataType::Struct(_) => Kind::fields(array)?,
-            _ => Kind::Text,
+            DataType::Float16 | DataType::Float32 | DataType::Float64 => JsonKind::Float,
+            DataType::Boolean => JsonKind::Bare,
+            kind if kind.is_numeric() => JsonKind::Bare,
+            DataType::List(_) => JsonKind::list(array.as_list::<i32>().values())?,
+            DataType::LargeList(_) => JsonKind::list(array.as_list::<i64>().values())?,
+            DataType::FixedSizeList(_, _) => JsonKind::list(array.as_fixed_size_list().values())?,
+            DataType::Struct(_) => JsonKind::fields(array)?,
+            _ => JsonKind::Text,
         };
-        Ok(Self { array: array.as_ref(), column: Column::new(array.as_ref(), &ISO)?, kind })
+        Ok(Self { array: array.as_ref(), column: OutputColumn::new(array.as_ref(), &ISO)?, kind })
     }
 
     fn push(&self, row: usize, line: &mut String) {
@@ -111,13 +111,13 @@ impl<'a> Value<'a> {
             return line.push_str("null");
         }
         match &self.kind {
-            Kind::Bare => self.column.push(row, line),
-            Kind::Float => self.push_float(row, line),
-            Kind::Text => {
+            JsonKind::Bare => self.column.push(row, line),
+            JsonKind::Float => self.push_float(row, line),
+            JsonKind::Text => {
                 line.push_str(&quoted(&self.column.text(row).unwrap_or_default()));
             }
-            Kind::List(items) => self.push_list(items, row, line),
-            Kind::Struct { keys, values } => push_object(keys, values, row, line),
+            JsonKind::List(items) => self.push_list(items, row, line),
+            JsonKind::Struct { keys, values } => push_object(keys, values, row, line),
         }
     }
 
@@ -135,7 +135,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    fn push_list(&self, items: &Value<'_>, row: usize, line: &mut String) {
+    fn push_list(&self, items: &JsonColumn<'_>, row: usize, line: &mut String) {
         line.push('[');
         let range = self.items_of(row);
         let first = range.start;
@@ -168,9 +168,9 @@ impl<'a> Value<'a> {
     }
 }
 
-impl<'a> Kind<'a> {
+impl<'a> JsonKind<'a> {
     fn list(items: &'a ArrayRef) -> io::Result<Self> {
-        Ok(Self::List(Box::new(Value::new(items)?)))
+        Ok(Self::List(Box::new(JsonColumn::new(items)?)))
     }
 
     fn fields(array: &'a ArrayRef) -> io::Result<Self> {
@@ -178,7 +178,7 @@ impl<'a> Kind<'a> {
         let names = fields.column_names();
         Ok(Self::Struct {
             keys: names.iter().map(|name| quoted(name) + ":").collect(),
-            values: fields.columns().iter().map(Value::new).collect::<io::Result<_>>()?,
+            values: fields.columns().iter().map(JsonColumn::new).collect::<io::Result<_>>()?,
         })
     }
 }

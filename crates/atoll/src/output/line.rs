@@ -6,7 +6,7 @@ use atoll_sql::arrow::array::RecordBatch;
 use atoll_sql::arrow::datatypes::Schema;
 use unicode_width::UnicodeWidthStr;
 
-use super::Rows;
+use super::ResultWriter;
 use super::column::{columns, plain};
 
 /// Names are right-aligned to the longest, and to this at least.
@@ -19,7 +19,7 @@ pub(super) struct Line {
     rows: usize,
 }
 
-impl Rows for Line {
+impl ResultWriter for Line {
     fn start(&mut self, schema: &Schema, _out: &mut dyn Write) -> io::Result<()> {
         let names = schema.fields().iter().map(|field| field.name());
         let width = names.clone().map(|name| name.width()).max().unwrap_or(0).max(NAME_WIDTH_MIN);

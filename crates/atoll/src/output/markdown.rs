@@ -5,12 +5,12 @@ use std::io::{self, Write};
 use atoll_sql::arrow::array::RecordBatch;
 use atoll_sql::arrow::datatypes::Schema;
 
-use super::Rows;
+use super::ResultWriter;
 use super::column::{columns, plain};
 
 pub(super) struct Markdown;
 
-impl Rows for Markdown {
+impl ResultWriter for Markdown {
     fn start(&mut self, schema: &Schema, out: &mut dyn Write) -> io::Result<()> {
         let fields = schema.fields();
         let names: Vec<String> = fields.iter().map(|field| escaped(field.name())).collect();

@@ -1,4 +1,4 @@
-//! Results as text: one mode a file, all behind [`Rows`].
+//! Results as text: one mode a file, all behind [`ResultWriter`].
 //!
 //! | Mode | Form | NULL | Memory |
 //! |---|---|---|---|
@@ -73,7 +73,7 @@ impl Mode {
     }
 
     /// A writer for one result.
-    pub(crate) fn rows(self, layout: Layout) -> Box<dyn Rows> {
+    pub(crate) fn rows(self, layout: DrawLayout) -> Box<dyn ResultWriter> {
         match self {
             Self::Box => Box::new(boxed::rows(layout)),
             Self::Table => Box::new(table::rows(layout)),
@@ -88,7 +88,7 @@ impl Mode {
 
 /// What a drawn result has to fit in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Layout {
+pub(crate) struct DrawLayout {
     /// Columns of the terminal; none to cut nothing.
     pub(crate) width: Option<usize>,
     /// Rows shown at most; none for all.
@@ -100,7 +100,7 @@ pub(crate) struct Layout {
 /// Writes one result. The contract: `start` once, `batch` for each batch in order, `finish` once; an
 /// error ends it, and is the stream's own (`BrokenPipe` when the reader went away) or says which
 /// values cannot be written.
-pub(crate) trait Rows {
+pub(crate) trait ResultWriter {
     /// What comes before the first row.
     fn start(&mut self, schema: &Schema, out: &mut dyn Write) -> io::Result<()>;
 

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use atoll_sql::arrow::array::RecordBatch;
 use atoll_sql::arrow::datatypes::Schema;
 
-use super::Rows;
+use super::ResultWriter;
 use super::json_value::Objects;
 
 #[derive(Default)]
@@ -13,7 +13,7 @@ pub(super) struct Ndjson {
     objects: Objects,
 }
 
-impl Rows for Ndjson {
+impl ResultWriter for Ndjson {
     fn start(&mut self, schema: &Schema, _out: &mut dyn Write) -> io::Result<()> {
         self.objects = Objects::new(schema);
         Ok(())

@@ -1,13 +1,14 @@
 //! `table`: drawn with ASCII characters only.
 
-use super::Layout;
-use super::grid::{Grid, Lines, Rule};
+use super::DrawLayout;
+use super::grid::{Grid, GridLines, Rule};
 
 const RULE: Rule = Rule { left: "+-", line: "-", cross: "-+-", right: "-+" };
 
-const LINES: Lines = Lines { top: RULE, middle: RULE, bottom: RULE, bar: "|", more: ".", cut: '~' };
+const LINES: GridLines =
+    GridLines { top: RULE, middle: RULE, bottom: RULE, bar: "|", more: ".", cut: '~' };
 
-pub(super) fn rows(layout: Layout) -> Grid {
+pub(super) fn rows(layout: DrawLayout) -> Grid {
     Grid::new(&LINES, layout)
 }
 

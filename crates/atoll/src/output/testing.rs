@@ -10,17 +10,17 @@ use atoll_sql::arrow::array::{
 use atoll_sql::arrow::buffer::NullBuffer;
 use atoll_sql::arrow::datatypes::{DataType, Field, Fields, Schema};
 
-use super::{Layout, Mode};
+use super::{DrawLayout, Mode};
 
 /// The text of batches in a mode, without limits.
 pub(super) fn written(mode: Mode, batches: &[RecordBatch]) -> String {
-    written_in(mode, Layout::default(), batches).0
+    written_in(mode, DrawLayout::default(), batches).0
 }
 
 /// The text in a layout, and the notes.
 pub(super) fn written_in(
     mode: Mode,
-    layout: Layout,
+    layout: DrawLayout,
     batches: &[RecordBatch],
 ) -> (String, Vec<String>) {
     let mut rows = mode.rows(layout);

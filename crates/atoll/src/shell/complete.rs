@@ -9,9 +9,9 @@ use super::highlight::KEYWORDS;
 
 /// Words that can be completed in statements.
 #[derive(Debug, Default)]
-pub(super) struct Names(BTreeSet<String>);
+pub(super) struct CompletionNames(BTreeSet<String>);
 
-impl Names {
+impl CompletionNames {
     /// Tables and columns of a session, from its catalog: no query is run.
     pub(super) async fn of(session: &Session) -> Self {
         let mut names = BTreeSet::new();
@@ -68,8 +68,8 @@ fn keywords(word: &str) -> impl Iterator<Item = String> {
 mod tests {
     use super::*;
 
-    fn names() -> Names {
-        Names(["orders", "o_orderkey", "atoll.nodes"].map(str::to_owned).into())
+    fn names() -> CompletionNames {
+        CompletionNames(["orders", "o_orderkey", "atoll.nodes"].map(str::to_owned).into())
     }
 
     #[test]

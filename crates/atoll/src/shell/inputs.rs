@@ -4,7 +4,7 @@ use atoll_sql::{Session, Splitter, SqlError, split_statements};
 
 /// Something to carry out, with the line of its source on which it starts, from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Input {
+pub(super) enum ShellInput {
     Statement {
         text: String,
         line: u64,
@@ -16,7 +16,7 @@ pub(super) enum Input {
     },
 }
 
-impl Input {
+impl ShellInput {
     pub(super) fn line(&self) -> u64 {
         match self {
             Self::Statement { line, .. } | Self::Command { line, .. } => *line,
@@ -24,7 +24,7 @@ impl Input {
     }
 }
 
-impl From<atoll_sql::Statement> for Input {
+impl From<atoll_sql::Statement> for ShellInput {
     fn from(statement: atoll_sql::Statement) -> Self {
         Self::Statement { text: statement.text, line: statement.line }
     }
@@ -49,23 +49,23 @@ impl Inputs {
     ///
     /// # Errors
     /// For text that cannot be cut into statements; it is dropped.
-    pub(super) fn line(&mut self, line: &str) -> Result<Vec<Input>, SqlError> {
+    pub(super) fn line(&mut self, line: &str) -> Result<Vec<ShellInput>, SqlError> {
         self.lines += 1;
         if is_command(line) && self.splitter.is_idle() {
             self.splitter.skip_line();
             let text = line.trim().to_owned();
-            return Ok(vec![Input::Command { text, line: self.lines }]);
+            return Ok(vec![ShellInput::Command { text, line: self.lines }]);
         }
         let statements = self.splitter.push(&format!("{line}\n"))?;
-        Ok(statements.into_iter().map(Input::from).collect())
+        Ok(statements.into_iter().map(ShellInput::from).collect())
     }
 
     /// The statement that the source's end ends.
     ///
     /// # Errors
     /// As [`Inputs::line`].
-    pub(super) fn finish(self) -> Result<Option<Input>, SqlError> {
-        Ok(self.splitter.finish()?.map(Input::from))
+    pub(super) fn finish(self) -> Result<Option<ShellInput>, SqlError> {
+        Ok(self.splitter.finish()?.map(ShellInput::from))
     }
 }
 
@@ -95,16 +95,16 @@ fn is_unfinished(error: &SqlError) -> bool {
 mod tests {
     use super::*;
 
-    fn inputs(script: &str) -> Vec<Input> {
+    fn inputs(script: &str) -> Vec<ShellInput> {
         let mut inputs = Inputs::default();
-        let mut found: Vec<Input> =
+        let mut found: Vec<ShellInput> =
             script.lines().flat_map(|line| inputs.line(line).unwrap()).collect();
         found.extend(inputs.finish().unwrap());
         found
     }
 
-    fn statement(text: &str, line: u64) -> Input {
-        Input::Statement { text: text.to_owned(), line }
+    fn statement(text: &str, line: u64) -> ShellInput {
+        ShellInput::Statement { text: text.to_owned(), line }
     }
 
     #[test]
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn commands_stand_between_statements_only() {
-        let command = |text: &str, line| Input::Command { text: text.to_owned(), line };
+        let command = |text: &str, line| ShellInput::Command { text: text.to_owned(), line };
         assert_eq!(
             inputs("-- first\n .mode csv \nSELECT '\n.mode box\n';\n\\q\n"),
             [command(".mode csv", 2), statement("SELECT '\n.mode box\n'", 3), command("\\q", 6)]

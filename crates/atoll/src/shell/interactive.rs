@@ -12,7 +12,7 @@ use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{Behavior, ColorMode, CompletionType, Config, Context, Editor, Helper, Hinter};
 
 use super::Shell;
-use super::complete::Names;
+use super::complete::CompletionNames;
 use super::highlight::highlighted;
 use super::inputs::{Inputs, is_command, is_whole};
 use super::stop::Stop;
@@ -24,7 +24,7 @@ const PROMPT: &str = "atoll> ";
 /// What the line editor asks while a person types.
 #[derive(Default, Helper, Hinter)]
 struct Typing {
-    names: Names,
+    names: CompletionNames,
     files: FilenameCompleter,
 }
 
@@ -94,7 +94,7 @@ impl Shell {
     async fn answer(&mut self, editor: &mut Editor<Typing, FileHistory>) -> Result<(), Stop> {
         loop {
             if let Some(typing) = editor.helper_mut() {
-                typing.names = Names::of(&self.session).await;
+                typing.names = CompletionNames::of(&self.session).await;
             }
             match editor.readline(PROMPT) {
                 Ok(text) => {

@@ -4,7 +4,7 @@ use std::future::{Future, ready};
 use std::io;
 use std::pin::pin;
 
-use atoll_sql::Progress;
+use atoll_sql::ScanProgress;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, interval_at};
 
@@ -39,7 +39,7 @@ impl Interrupts {
     pub(super) async fn unless<T>(
         &mut self,
         bar: &mut QueryBar,
-        progress: Option<&Progress>,
+        progress: Option<&ScanProgress>,
         work: impl Future<Output = T>,
     ) -> Result<T, Stop> {
         let mut work = pin!(work);

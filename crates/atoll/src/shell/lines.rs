@@ -9,9 +9,9 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 const AHEAD: usize = 64;
 
 /// The lines of a script, without their ends.
-pub(super) struct Lines(Receiver<io::Result<String>>);
+pub(super) struct ScriptLines(Receiver<io::Result<String>>);
 
-impl Lines {
+impl ScriptLines {
     /// The lines of a stream. The thread ends with the stream, or after the next line once this is
     /// dropped.
     pub(super) fn of(stream: impl Read + Send + 'static) -> Self {

@@ -27,18 +27,18 @@ use atoll_sql::Session;
 
 use crate::cli::{Script, SqlArgs};
 use crate::engine::Engine;
-use atoll_tools::exit::{Ends, Exit};
+use atoll_tools::exit::{CommandError, Exit};
 use interrupt::Interrupts;
-use lines::Lines;
-use settings::Settings;
+use lines::ScriptLines;
+use settings::ShellSettings;
 use stop::Stop;
-use target::Target;
+use target::OutputTarget;
 
 /// A session with the state of its shell.
 struct Shell {
     session: Session,
-    settings: Settings,
-    target: Target,
+    settings: ShellSettings,
+    target: OutputTarget,
     interrupts: Interrupts,
     /// Scripts that `.read` is in.
     depth: usize,
@@ -47,33 +47,33 @@ struct Shell {
 }
 
 /// Runs the command.
-pub(crate) async fn run(args: &SqlArgs, scripts: Vec<Script>) -> Result<(), Ends> {
+pub(crate) async fn run(args: &SqlArgs, scripts: Vec<Script>) -> Result<(), CommandError> {
     let views = views::statements(&args.files)?;
     let engine = Engine::start(&args.engine)?;
     let is_interactive = scripts.is_empty() && stdin().is_terminal();
     let has_progress = !args.engine.no_progress && stderr().is_terminal();
     let mut shell = Shell {
         session: engine.session.clone(),
-        settings: Settings::new(args.mode(), is_interactive, has_progress),
-        target: Target::stdout(),
+        settings: ShellSettings::new(args.mode(), is_interactive, has_progress),
+        target: OutputTarget::stdout(),
         interrupts: Interrupts::listen()?,
         depth: 0,
         has_failed: false,
     };
     if let Some(scale) = args.tpch {
-        shell.load_tpch(scale).await.map_err(Ends::from)?;
+        shell.load_tpch(scale).await.map_err(CommandError::from)?;
     }
     for view in &views {
-        shell.create_view(view).await.map_err(Ends::from)?;
+        shell.create_view(view).await.map_err(CommandError::from)?;
     }
     let done = match (is_interactive, scripts.is_empty()) {
         (true, _) => shell.converse(&engine).await,
-        (false, true) => shell.run_lines("stdin", Lines::of(stdin())).await,
+        (false, true) => shell.run_lines("stdin", ScriptLines::of(stdin())).await,
         (false, false) => shell.run_scripts(scripts).await,
     };
     match done {
         Ok(()) | Err(Stop::Left) if shell.has_failed && !is_interactive => {
-            Err(Ends::quietly(Exit::Statement))
+            Err(CommandError::quietly(Exit::Statement))
         }
         Ok(()) | Err(Stop::Left) => Ok(()),
         Err(stop) => Err(stop.into()),

@@ -5,8 +5,8 @@ use std::io::{Cursor, stdin};
 use std::path::Path;
 
 use super::Shell;
-use super::inputs::{Input, Inputs};
-use super::lines::Lines;
+use super::inputs::{Inputs, ShellInput};
+use super::lines::ScriptLines;
 use super::stop::Stop;
 use crate::cli::Script;
 use atoll_tools::terminal;
@@ -19,9 +19,11 @@ impl Shell {
     pub(super) async fn run_scripts(&mut self, scripts: Vec<Script>) -> Result<(), Stop> {
         for script in scripts {
             match script {
-                Script::Text(text) => self.run_lines("-c", Lines::of(Cursor::new(text))).await?,
+                Script::Text(text) => {
+                    self.run_lines("-c", ScriptLines::of(Cursor::new(text))).await?
+                }
                 Script::File(path) if path.as_os_str() == "-" => {
-                    self.run_lines("stdin", Lines::of(stdin())).await?;
+                    self.run_lines("stdin", ScriptLines::of(stdin())).await?;
                 }
                 Script::File(path) => {
                     if let Err(stop) = self.run_file(&path).await {
@@ -45,13 +47,17 @@ impl Shell {
         let file = File::open(path)
             .map_err(|error| Stop::failed(format!("{name} cannot be read: {error}")))?;
         self.depth += 1;
-        let done = Box::pin(self.run_lines(&name, Lines::of(file))).await;
+        let done = Box::pin(self.run_lines(&name, ScriptLines::of(file))).await;
         self.depth -= 1;
         done
     }
 
     /// Runs the lines of a source; failures name it.
-    pub(super) async fn run_lines(&mut self, source: &str, mut lines: Lines) -> Result<(), Stop> {
+    pub(super) async fn run_lines(
+        &mut self,
+        source: &str,
+        mut lines: ScriptLines,
+    ) -> Result<(), Stop> {
         let mut inputs = Inputs::of(&self.session);
         let mut number = 0;
         while let Some(line) = self.next_line(&mut lines).await? {
@@ -82,7 +88,7 @@ impl Shell {
 
     async fn next_line(
         &mut self,
-        lines: &mut Lines,
+        lines: &mut ScriptLines,
     ) -> Result<Option<std::io::Result<String>>, Stop> {
         tokio::select! {
             biased;
@@ -94,7 +100,7 @@ impl Shell {
     async fn run_inputs(
         &mut self,
         source: &str,
-        inputs: impl IntoIterator<Item = Input>,
+        inputs: impl IntoIterator<Item = ShellInput>,
     ) -> Result<(), Stop> {
         for input in inputs {
             if let Err(stop) = self.run_input(&input).await {
@@ -105,10 +111,10 @@ impl Shell {
     }
 
     /// Runs one statement or command.
-    pub(super) async fn run_input(&mut self, input: &Input) -> Result<(), Stop> {
+    pub(super) async fn run_input(&mut self, input: &ShellInput) -> Result<(), Stop> {
         match input {
-            Input::Statement { text, line } => self.run_statement(text, *line).await,
-            Input::Command { text, .. } => self.run_command(text).await,
+            ShellInput::Statement { text, line } => self.run_statement(text, *line).await,
+            ShellInput::Command { text, .. } => self.run_command(text).await,
         }
     }
 }

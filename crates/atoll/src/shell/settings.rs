@@ -18,7 +18,7 @@ pub(super) enum Explain {
 
 /// How statements are run and shown.
 #[derive(Clone, Debug)]
-pub(super) struct Settings {
+pub(super) struct ShellSettings {
     pub(super) mode: Mode,
     /// Whether the time of each statement is told.
     pub(super) timer: bool,
@@ -33,7 +33,7 @@ pub(super) struct Settings {
     pub(super) bail: bool,
 }
 
-impl Settings {
+impl ShellSettings {
     /// People are told times, and are spared long results; scripts get what they asked for.
     pub(super) fn new(mode: Mode, is_interactive: bool, progress: bool) -> Self {
         Self {
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn queries_are_explained_and_other_statements_are_not() {
-        let mut settings = Settings::new(Mode::Box, false, false);
+        let mut settings = ShellSettings::new(Mode::Box, false, false);
         assert_eq!(settings.explained("SELECT 1"), ("SELECT 1".to_owned(), 0));
         settings.explain = Explain::Analyze;
         assert_eq!(settings.explained("SELECT 1"), ("EXPLAIN ANALYZE\nSELECT 1".to_owned(), 1));

@@ -4,13 +4,13 @@ use std::io;
 
 use atoll_sql::SqlError;
 
-use atoll_tools::exit::{Ends, Exit};
+use atoll_tools::exit::{CommandError, Exit};
 
 /// Why a statement, a command or a script ended early.
 #[derive(Debug)]
 pub(super) enum Stop {
     /// It failed.
-    Failed(Failure),
+    Failed(StatementFailure),
     /// Ctrl-C.
     Interrupted,
     /// `.quit`, or the reader of the results has gone.
@@ -19,7 +19,7 @@ pub(super) enum Stop {
 
 /// What went wrong, and where.
 #[derive(Debug)]
-pub(super) struct Failure {
+pub(super) struct StatementFailure {
     message: String,
     /// Line of the statement on which it went wrong, from 1.
     line: u64,
@@ -30,7 +30,7 @@ pub(super) struct Failure {
 impl Stop {
     /// A failure of the statement or command as a whole.
     pub(super) fn failed(message: impl Into<String>) -> Self {
-        Self::Failed(Failure { message: message.into(), line: 1, is_located: false })
+        Self::Failed(StatementFailure { message: message.into(), line: 1, is_located: false })
     }
 
     /// A failure inside a statement that starts on line `first` of its source; `above` lines were
@@ -41,7 +41,7 @@ impl Stop {
             line = place.line.saturating_sub(above).max(1);
             place.line = line + first - 1;
         }
-        Self::Failed(Failure { message: error.to_string(), line, is_located: false })
+        Self::Failed(StatementFailure { message: error.to_string(), line, is_located: false })
     }
 
     /// The same with its place in a source, for what started on `line` there. The innermost source
@@ -51,14 +51,14 @@ impl Stop {
             Self::Failed(failure) if !failure.is_located => {
                 let line = line + failure.line - 1;
                 let message = format!("{source}:{line}: {}", failure.message);
-                Self::Failed(Failure { message, line: 1, is_located: true })
+                Self::Failed(StatementFailure { message, line: 1, is_located: true })
             }
             stop => stop,
         }
     }
 }
 
-impl Failure {
+impl StatementFailure {
     pub(super) fn message(&self) -> &str {
         &self.message
     }
@@ -74,7 +74,7 @@ impl From<io::Error> for Stop {
     }
 }
 
-impl From<Stop> for Ends {
+impl From<Stop> for CommandError {
     fn from(stop: Stop) -> Self {
         match stop {
             Stop::Failed(failure) => Self::with(Exit::Statement, failure.message),

@@ -4,16 +4,16 @@ use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write, stdout};
 use std::path::Path;
 
-use crate::output::Layout;
+use crate::output::DrawLayout;
 use atoll_tools::terminal;
 
 /// Stdout, or the file that `.output` names.
-pub(super) struct Target {
+pub(super) struct OutputTarget {
     out: Box<dyn Write>,
     is_terminal: bool,
 }
 
-impl Target {
+impl OutputTarget {
     pub(super) fn stdout() -> Self {
         // BufWriter instead of the line buffer that stdout has.
         let out = Box::new(BufWriter::with_capacity(1 << 16, stdout()));
@@ -31,10 +31,12 @@ impl Target {
     }
 
     /// What results drawn here have to fit in: files have no bounds.
-    pub(super) fn layout(&self, rows_max: Option<usize>) -> Layout {
+    pub(super) fn layout(&self, rows_max: Option<usize>) -> DrawLayout {
         match self.is_terminal {
-            true => Layout { width: terminal::width(), rows_max, color: terminal::colors(true) },
-            false => Layout { rows_max, ..Layout::default() },
+            true => {
+                DrawLayout { width: terminal::width(), rows_max, color: terminal::colors(true) }
+            }
+            false => DrawLayout { rows_max, ..DrawLayout::default() },
         }
     }
 

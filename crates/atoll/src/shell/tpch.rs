@@ -11,7 +11,7 @@ impl Shell {
     /// Loads TPC-H's tables.
     pub(super) async fn load_tpch(&mut self, scale: f64) -> Result<(), Stop> {
         let bar = LoadBar::new(tpch::TABLES.len(), self.settings.progress);
-        let mut done = |loaded: &tpch::Loaded| {
+        let mut done = |loaded: &tpch::LoadedTpchTable| {
             let size = Bytes(loaded.bytes as u64);
             bar.done(format!("{}: {} rows, {size}", loaded.table, loaded.rows));
         };

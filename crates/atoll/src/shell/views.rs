@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 
 use super::Shell;
 use super::stop::Stop;
-use atoll_tools::exit::{Ends, Exit};
+use atoll_tools::exit::{CommandError, Exit};
 
 /// Endings that say how a file is compressed, not what it is.
 const COMPRESSED: [&str; 4] = ["gz", "bz2", "xz", "zst"];
 
 /// The statements that make a view of each file. The name is in lower case, so that it is found
 /// without quotes whatever its case.
-pub(super) fn statements(files: &[PathBuf]) -> Result<Vec<String>, Ends> {
+pub(super) fn statements(files: &[PathBuf]) -> Result<Vec<String>, CommandError> {
     let mut views: BTreeMap<String, &Path> = BTreeMap::new();
     let mut statements = Vec::with_capacity(files.len());
     for file in files {
@@ -20,7 +20,7 @@ pub(super) fn statements(files: &[PathBuf]) -> Result<Vec<String>, Ends> {
         let name = name(file);
         if let Some(other) = views.insert(name.clone(), file) {
             let (other, file) = (other.display(), file.display());
-            return Err(Ends::with(
+            return Err(CommandError::with(
                 Exit::Own,
                 format!("{other} and {file} would both be the view '{name}'; rename one of them"),
             ));
@@ -30,15 +30,17 @@ pub(super) fn statements(files: &[PathBuf]) -> Result<Vec<String>, Ends> {
     Ok(statements)
 }
 
-fn check(file: &Path) -> Result<(), Ends> {
+fn check(file: &Path) -> Result<(), CommandError> {
     let shown = file.display();
     if file.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("sql")) {
         let message = format!("{shown} is a script, not data; run it with -f {shown}");
-        return Err(Ends::with(Exit::Own, message));
+        return Err(CommandError::with(Exit::Own, message));
     }
     match file.metadata() {
         Ok(_) => Ok(()),
-        Err(error) => Err(Ends::with(Exit::Own, format!("{shown} cannot be read: {error}"))),
+        Err(error) => {
+            Err(CommandError::with(Exit::Own, format!("{shown} cannot be read: {error}")))
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use atoll_tools::bench::{Better, Form, Manifest, Measurement, OutputArgs, json};
-use atoll_tools::exit::{Ends, Exit};
+use atoll_tools::exit::{CommandError, Exit};
 use atoll_tools::terminal;
 use clap::{Args, ValueHint};
 use serde::{Deserialize, Serialize};
@@ -78,18 +78,18 @@ struct Read {
 
 /// Everything that both results have.
 #[derive(Debug, Serialize)]
-struct Comparison {
+struct ResultComparison {
     benchmark: String,
     confidence: f64,
     threshold: f64,
     /// What is not alike in the conditions, and what only one of them has.
     notes: Vec<String>,
-    rows: Vec<Row>,
+    rows: Vec<ComparisonRow>,
 }
 
 /// A measurement in both.
 #[derive(Debug, Serialize)]
-struct Row {
+struct ComparisonRow {
     case: String,
     subject: String,
     unit: String,
@@ -113,16 +113,16 @@ enum Verdict {
 }
 
 /// Reads both, and writes what changed.
-pub(crate) fn run(args: &CompareArgs) -> Result<(), Ends> {
+pub(crate) fn run(args: &CompareArgs) -> Result<(), CommandError> {
     let outputs = args.output.outputs(false)?;
     let [a, b] = [read(&args.a)?, read(&args.b)?];
     if a.benchmark != b.benchmark {
         let message = format_args!("{} and {} are different benchmarks", a.benchmark, b.benchmark);
-        return Err(Ends::with(Exit::Usage, message));
+        return Err(CommandError::with(Exit::Usage, message));
     }
-    let comparison = Comparison::of(&a, &b, args.confidence, args.threshold);
+    let comparison = ResultComparison::of(&a, &b, args.confidence, args.threshold);
     if comparison.rows.is_empty() {
-        return Err(Ends::with(Exit::Usage, "the results have no measurement in common"));
+        return Err(CommandError::with(Exit::Usage, "the results have no measurement in common"));
     }
     outputs.write(|form| match form {
         Form::Json => json(&comparison),
@@ -132,25 +132,25 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Ends> {
         0 => Ok(()),
         count => {
             terminal::say(format_args!("{count} of Atoll's measurements became slower"));
-            Err(Ends::quietly(Exit::Slower))
+            Err(CommandError::quietly(Exit::Slower))
         }
     }
 }
 
-fn read(file: &Path) -> Result<Read, Ends> {
+fn read(file: &Path) -> Result<Read, CommandError> {
     let named = || file.display().to_string();
     let text = std::fs::read_to_string(file).with_context(named)?;
     let read = serde_json::from_str(&text);
     Ok(read.with_context(|| format!("{} is not a result of atoll bench --json", named()))?)
 }
 
-impl Comparison {
+impl ResultComparison {
     fn of(a: &Read, b: &Read, confidence: f64, threshold: f64) -> Self {
         let mut notes = conditions(&a.manifest, &b.manifest);
         let mut rows = Vec::new();
         for before in &a.measurements {
             let after = b.measurements.iter().find(|after| is_same(before, after));
-            match after.and_then(|after| Row::of(before, after, confidence, threshold)) {
+            match after.and_then(|after| ComparisonRow::of(before, after, confidence, threshold)) {
                 Some(row) => rows.push(row),
                 None => notes.push(format!("only in A: {}", name(before))),
             }
@@ -171,7 +171,7 @@ impl Comparison {
     fn text(&self) -> String {
         let head = ["case", "who", "unit", "A", "B", "B / A", "interval", "verdict"];
         let head = head.map(str::to_owned);
-        let rows: Vec<Vec<String>> = self.rows.iter().map(Row::cells).collect();
+        let rows: Vec<Vec<String>> = self.rows.iter().map(ComparisonRow::cells).collect();
         let mut text = format!(
             "# bench compare {}\n\nMedians; above 1 is slower; intervals hold with {} % confidence; up \
              to {} % is not a change.\n\n{}",
@@ -232,7 +232,7 @@ fn conditions(a: &Manifest, b: &Manifest) -> Vec<String> {
     .collect()
 }
 
-impl Row {
+impl ComparisonRow {
     /// None where one of them has no run.
     fn of(before: &Measurement, after: &Measurement, sure: f64, threshold: f64) -> Option<Self> {
         let (old, new) = match before.better {
@@ -315,13 +315,13 @@ mod tests {
         let double = TIMES.map(|time| 2.0 * time);
         let a = result(&[("atoll", TIMES), ("duckdb", TIMES), ("old", TIMES)], double);
         let b = result(&[("atoll", double), ("duckdb", TIMES), ("new", TIMES)], TIMES);
-        let comparison = Comparison::of(&a, &b, 0.95, 0.05);
+        let comparison = ResultComparison::of(&a, &b, 0.95, 0.05);
         let verdicts: Vec<Verdict> = comparison.rows.iter().map(|row| row.verdict).collect();
         assert_eq!(verdicts, [Verdict::Slower, Verdict::Same, Verdict::Slower]);
         assert!((comparison.rows[0].change.ratio - 2.0).abs() < 0.05, "{comparison:?}");
         assert_eq!(comparison.slower(), 2);
         assert_eq!(comparison.notes, ["only in A: query 1: old", "only in B: query 1: new"]);
-        let back = Comparison::of(&b, &a, 0.95, 0.05);
+        let back = ResultComparison::of(&b, &a, 0.95, 0.05);
         assert_eq!((back.slower(), back.rows[0].verdict), (0, Verdict::Faster));
         let text = comparison.text();
         assert!(text.contains("SLOWER") && text.contains("95 % confidence"), "{text}");
@@ -332,7 +332,7 @@ mod tests {
         let double = TIMES.map(|time| 2.0 * time);
         let a = result(&[("duckdb", TIMES)], TIMES);
         let b = result(&[("duckdb", double)], TIMES);
-        let comparison = Comparison::of(&a, &b, 0.95, 0.05);
+        let comparison = ResultComparison::of(&a, &b, 0.95, 0.05);
         assert_eq!((comparison.rows[0].verdict, comparison.slower()), (Verdict::Slower, 0));
     }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::Result;
 use atoll_primitives::aggregate::Variant;
-use atoll_tools::exit::Ends;
+use atoll_tools::exit::CommandError;
 use atoll_tools::workload::{
     ColumnTable, Draw, Keys, Permutation, Rig, Zipf, count, rows_of, scramble, shown, sums, timed,
 };
@@ -14,13 +14,13 @@ use serde_json::{Value, json};
 
 use super::bandwidth::{Bound, Meter};
 use super::check::{Check, mixed};
-use super::contest::{self, Contest, Outcome, Own, Settings};
+use super::contest::{self, Contest, ContestOutcome, ContestSettings, Own};
 use super::report::Case;
 use super::sql::{SqlTable, integers};
 use super::sweep::Sweep;
 use crate::flags::PrimitiveArgs;
 use crate::rivals::Rival;
-use crate::rivals::columns::Operation;
+use crate::rivals::columns::RivalOperation;
 
 /// What `--help` shows.
 pub(crate) const EXAMPLES: &str = "\
@@ -60,7 +60,7 @@ pub(crate) struct AggregateArgs {
 }
 
 /// Runs it.
-pub(crate) fn run(args: &AggregateArgs) -> Result<(), Ends> {
+pub(crate) fn run(args: &AggregateArgs) -> Result<(), CommandError> {
     let mut sweep = Sweep::start("aggregate", &args.shared, Rival::value_variants())?;
     let seed = sweep.settings.seed;
     for threads in sweep.threads.clone() {
@@ -87,7 +87,7 @@ pub(crate) fn run(args: &AggregateArgs) -> Result<(), Ends> {
 
 fn case(
     meter: &Meter<'_>,
-    settings: &Settings,
+    settings: &ContestSettings,
     data: Data,
     args: &AggregateArgs,
 ) -> Result<Option<Case>> {
@@ -100,7 +100,7 @@ fn case(
     let Data { rows, groups, keys, .. } = data;
     let contest = Contest {
         title: format!("{} rows in {} groups by {keys} keys", shown(rows), shown(groups)),
-        query: Some((Operation::Aggregate, vec![("t", &table)])),
+        query: Some((RivalOperation::Aggregate, vec![("t", &table)])),
         expected: data.expected(rig)?,
         ours: all,
         here: Vec::new(),
@@ -115,7 +115,7 @@ fn ours<'a>(rig: &'a Rig, table: &'a ColumnTable, variant: Variant) -> Own<'a> {
         let check = Check::of_rows(outcome.batches.iter().flat_map(rows_of));
         let note = format!("{}: {}", outcome.variant, outcome.reason);
         let phases = outcome.phases.iter().map(|it| (it.name.clone(), it.time.as_secs_f64()));
-        Ok(Outcome { seconds, check, note: Some(note), phases: phases.collect() })
+        Ok(ContestOutcome { seconds, check, note: Some(note), phases: phases.collect() })
     };
     Own { name: variant.to_string(), run: Box::new(run) }
 }
@@ -128,7 +128,7 @@ fn by_sql(table: &SqlTable) -> Own<'_> {
         for batch in &batches {
             check = check.and(Check::of_rows(rows_of(&integers(batch)?)));
         }
-        Ok(Outcome { seconds, check, ..Outcome::default() })
+        Ok(ContestOutcome { seconds, check, ..ContestOutcome::default() })
     };
     Own { name: "sql".to_owned(), run: Box::new(run) }
 }

@@ -10,13 +10,13 @@ use atoll_tools::workload::{ColumnTable, Rig};
 use super::bandwidth::{Bandwidth, Meter};
 use super::check::Check;
 use crate::flags::Resident;
-use crate::rivals::columns::{ColumnEngine, Operation};
+use crate::rivals::columns::{ColumnEngine, RivalOperation};
 use crate::rivals::files::Files;
 use crate::rivals::{self, Rival};
 
 /// How runs are made.
 #[derive(Clone, Debug)]
-pub(crate) struct Settings {
+pub(crate) struct ContestSettings {
     pub(crate) rivals: Vec<Rival>,
     /// Pairs with each rival.
     pub(crate) runs: u32,
@@ -32,7 +32,7 @@ pub(crate) struct Settings {
 
 /// What a run of Atoll gave.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Outcome {
+pub(crate) struct ContestOutcome {
     pub(crate) seconds: f64,
     pub(crate) check: Check,
     /// What it says of itself: the variant chosen, and why.
@@ -42,7 +42,7 @@ pub(crate) struct Outcome {
 }
 
 /// A run of something in this process.
-pub(crate) type Run<'a> = Box<dyn FnMut() -> Result<Outcome> + 'a>;
+pub(crate) type Run<'a> = Box<dyn FnMut() -> Result<ContestOutcome> + 'a>;
 
 /// Something in this process that takes part: a variant of Atoll, or what the standard library has.
 pub(crate) struct Own<'a> {
@@ -55,7 +55,7 @@ pub(crate) struct Contest<'a> {
     /// For messages: `2^20 groups of dense keys, 2 threads`.
     pub(crate) title: String,
     /// The rivals' query and their tables; none where no rival can do it.
-    pub(crate) query: Option<(Operation, Vec<(&'static str, &'a ColumnTable)>)>,
+    pub(crate) query: Option<(RivalOperation, Vec<(&'static str, &'a ColumnTable)>)>,
     /// What all engines have to find.
     pub(crate) expected: Check,
     /// Variants of Atoll.
@@ -69,7 +69,7 @@ pub(crate) struct Contest<'a> {
 pub(crate) struct OurRuns {
     pub(crate) name: String,
     /// Position of the rival that ran right after it, and what the run gave.
-    pub(crate) runs: Vec<(Option<usize>, Outcome)>,
+    pub(crate) runs: Vec<(Option<usize>, ContestOutcome)>,
 }
 
 /// Runs of one rival.
@@ -87,7 +87,7 @@ pub(crate) struct RivalRuns {
 
 /// All runs.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Measured {
+pub(crate) struct ContestRuns {
     pub(crate) ours: Vec<OurRuns>,
     pub(crate) rivals: Vec<RivalRuns>,
     pub(crate) bandwidths: Vec<Bandwidth>,
@@ -100,18 +100,18 @@ pub(crate) struct Measured {
 /// rival that cannot run a case is not an error: its words are in the result.
 pub(crate) fn run(
     meter: &Meter<'_>,
-    settings: &Settings,
+    settings: &ContestSettings,
     contest: Contest<'_>,
-) -> Result<Measured> {
+) -> Result<ContestRuns> {
     let rig = meter.rig;
     let Contest { title, query, expected, ours, here } = contest;
     let mut rounds = Rounds {
         meter,
         title,
         expected,
-        measured: Measured {
+        measured: ContestRuns {
             ours: ours.iter().map(|own| OurRuns { name: own.name.clone(), runs: vec![] }).collect(),
-            ..Measured::default()
+            ..ContestRuns::default()
         },
         ours,
     };
@@ -138,13 +138,13 @@ struct Rounds<'a> {
     title: String,
     expected: Check,
     ours: Vec<Own<'a>>,
-    measured: Measured,
+    measured: ContestRuns,
 }
 
 /// What runs right after Atoll.
 enum Opponent<'a> {
     Here(Own<'a>),
-    Process(ColumnEngine, Operation),
+    Process(ColumnEngine, RivalOperation),
 }
 
 /// An opponent and its position among the rivals.
@@ -231,9 +231,9 @@ impl<'a> Rounds<'a> {
     fn start(
         &mut self,
         rig: &Rig,
-        settings: &Settings,
+        settings: &ContestSettings,
         rivals: &[Rival],
-        (operation, tables): (Operation, &[(&'static str, &ColumnTable)]),
+        (operation, tables): (RivalOperation, &[(&'static str, &ColumnTable)]),
     ) -> Result<Vec<Entered<'static>>> {
         let say = &mut |what: &str| terminal::say(what);
         let python = rivals::python(settings.python.as_deref(), say)?;

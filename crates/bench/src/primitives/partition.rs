@@ -3,14 +3,14 @@
 use anyhow::Result;
 use atoll_primitives::hash;
 use atoll_primitives::partition::{FanOut, Pieces};
-use atoll_tools::exit::Ends;
+use atoll_tools::exit::CommandError;
 use atoll_tools::workload::{ColumnTable, Draw, Rig, count, partition, timed};
 use clap::Args;
 use serde_json::json;
 
 use super::bandwidth::{Bound, Meter};
 use super::check::Check;
-use super::contest::{self, Contest, Outcome, Own, Settings};
+use super::contest::{self, Contest, ContestOutcome, ContestSettings, Own};
 use super::report::Case;
 use super::sweep::Sweep;
 use crate::flags::PrimitiveArgs;
@@ -47,7 +47,7 @@ fn fan_out(text: &str) -> Result<FanOut, String> {
 }
 
 /// Runs it.
-pub(crate) fn run(args: &PartitionArgs) -> Result<(), Ends> {
+pub(crate) fn run(args: &PartitionArgs) -> Result<(), CommandError> {
     let mut sweep = Sweep::start("partition", &args.shared, &[])?;
     for threads in sweep.threads.clone() {
         let rig = sweep.rig(threads)?;
@@ -72,7 +72,7 @@ fn data(rig: &Rig, rows: u64, seed: u64) -> Result<ColumnTable> {
 
 fn case(
     meter: &Meter<'_>,
-    settings: &Settings,
+    settings: &ContestSettings,
     table: &ColumnTable,
     fan_out: FanOut,
 ) -> Result<Option<Case>> {
@@ -82,7 +82,7 @@ fn case(
         let (seconds, pieces) = timed(|| partition(rig, table, fan_out))?;
         let check = pieces.iter().map(check_pieces).collect::<Result<Vec<_>>>()?;
         let check = check.into_iter().fold(Check::default(), Check::and);
-        Ok(Outcome { seconds, check, ..Outcome::default() })
+        Ok(ContestOutcome { seconds, check, ..ContestOutcome::default() })
     };
     let title = format!("{} rows to {} partitions", table.len, fan_out.partitions());
     let ours = vec![Own { name: "scatter".to_owned(), run: Box::new(run) }];

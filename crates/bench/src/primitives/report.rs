@@ -7,12 +7,12 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::bandwidth::{Bandwidth, Bound};
-use super::contest::{Measured, OurRuns, RivalRuns};
+use super::contest::{ContestRuns, OurRuns, RivalRuns};
 use super::text;
 
 /// What a benchmark tells beside its measurements.
 #[derive(Debug, Serialize)]
-pub(crate) struct Report {
+pub(crate) struct ContestReport {
     /// Sizes that the primitives were run with.
     pub(crate) tuning: String,
     pub(crate) cases: Vec<Case>,
@@ -92,7 +92,7 @@ impl Case {
     pub(crate) fn of(
         settings: Value,
         (bound, bytes): (Bound, u64),
-        measured: &Measured,
+        measured: &ContestRuns,
     ) -> Option<Self> {
         let median = |rate: fn(&Bandwidth) -> f64| {
             Summary::of(measured.bandwidths.iter().map(rate)).map(|summary| summary.median)
@@ -183,7 +183,7 @@ impl fmt::Display for Case {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for ContestReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "- {}\n", self.tuning)?;
         f.write_str(&text::text(&self.cases))
@@ -193,17 +193,19 @@ impl fmt::Display for Report {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::primitives::contest::Outcome;
+    use crate::primitives::contest::ContestOutcome;
 
-    fn measured() -> Measured {
-        let run = |beside, seconds| (Some(beside), Outcome { seconds, ..Outcome::default() });
+    fn measured() -> ContestRuns {
+        let run = |beside, seconds| {
+            (Some(beside), ContestOutcome { seconds, ..ContestOutcome::default() })
+        };
         let runs = vec![run(0, 1.0), run(1, 2.0), run(0, 1.0), run(1, 1.0)];
         let rival = |name: &str, seconds: [f64; 2]| RivalRuns {
             name: name.to_owned(),
             seconds: seconds.to_vec(),
             ..RivalRuns::default()
         };
-        Measured {
+        ContestRuns {
             ours: vec![OurRuns { name: "auto".to_owned(), runs }],
             rivals: vec![rival("slow", [9.0, 8.0]), rival("fast", [4.0, 4.0])],
             bandwidths: vec![Bandwidth { read: 10.0, copy: 5.0 }],
@@ -225,9 +227,9 @@ mod tests {
 
     #[test]
     fn without_rivals_there_is_no_ratio() {
-        let alone = Measured { rivals: Vec::new(), ..measured() };
+        let alone = ContestRuns { rivals: Vec::new(), ..measured() };
         let case = Case::of(Value::Null, (Bound::Copy, 1), &alone).unwrap();
         assert!(case.ours[0].ratio.is_none());
-        assert!(Case::of(Value::Null, (Bound::Copy, 1), &Measured::default()).is_none());
+        assert!(Case::of(Value::Null, (Bound::Copy, 1), &ContestRuns::default()).is_none());
     }
 }

@@ -8,10 +8,10 @@ use anyhow::Result;
 use arrow_array::Int64Array;
 use arrow_array::cast::AsArray;
 use atoll_placement::NodeBuffer;
-use atoll_primitives::sort::{Run, SortBy, sort};
+use atoll_primitives::sort::{SortBy, SortedRun, sort};
 use atoll_primitives::{Part, PrimitiveError};
 use atoll_runtime::StepReport;
-use atoll_tools::exit::Ends;
+use atoll_tools::exit::CommandError;
 use atoll_tools::workload::{
     ColumnTable, Draw, Keys, PART_ROWS, Permutation, Rig, Zipf, count, scramble, shown, timed,
 };
@@ -20,12 +20,12 @@ use serde_json::json;
 
 use super::bandwidth::{Bound, Meter};
 use super::check::Check;
-use super::contest::{self, Contest, Outcome, Own, Settings};
+use super::contest::{self, Contest, ContestOutcome, ContestSettings, Own};
 use super::report::Case;
 use super::sweep::Sweep;
 use crate::flags::PrimitiveArgs;
 use crate::rivals::Rival;
-use crate::rivals::columns::Operation;
+use crate::rivals::columns::RivalOperation;
 
 /// What `--help` shows.
 pub(crate) const EXAMPLES: &str = "\
@@ -52,7 +52,7 @@ pub(crate) struct SortArgs {
 }
 
 /// Runs it.
-pub(crate) fn run(args: &SortArgs) -> Result<(), Ends> {
+pub(crate) fn run(args: &SortArgs) -> Result<(), CommandError> {
     let mut sweep = Sweep::start("sort", &args.shared, Rival::value_variants())?;
     for threads in sweep.threads.clone() {
         let rig = sweep.rig(threads)?;
@@ -67,13 +67,17 @@ pub(crate) fn run(args: &SortArgs) -> Result<(), Ends> {
     sweep.end()
 }
 
-fn case(meter: &Meter<'_>, settings: &Settings, (rows, keys): (u64, Keys)) -> Result<Option<Case>> {
+fn case(
+    meter: &Meter<'_>,
+    settings: &ContestSettings,
+    (rows, keys): (u64, Keys),
+) -> Result<Option<Case>> {
     let rig = meter.rig;
     let table = table(rig, rows, keys, settings.seed)?;
     let expected = Check::of_rows(table.rows());
     let contest = Contest {
         title: format!("{} rows of {keys} keys", shown(rows)),
-        query: Some((Operation::Sort, vec![("t", &table)])),
+        query: Some((RivalOperation::Sort, vec![("t", &table)])),
         expected,
         ours: vec![ours(rig, &table)],
         here: vec![standard(&table)],
@@ -108,7 +112,7 @@ fn ours<'a>(rig: &'a Rig, table: &'a ColumnTable) -> Own<'a> {
         let rows: Vec<(i64, i64)> = rows.collect();
         let phases = steps.iter().map(|step| (step.name.clone(), step.time.as_secs_f64()));
         let phases = phases.collect();
-        Ok(Outcome { seconds, check: check(&rows)?, phases, ..Outcome::default() })
+        Ok(ContestOutcome { seconds, check: check(&rows)?, phases, ..ContestOutcome::default() })
     };
     Own { name: "sort".to_owned(), run: Box::new(run) }
 }
@@ -144,7 +148,7 @@ fn sorted(rig: &Rig, table: &ColumnTable) -> Result<(Vec<Columns>, Vec<StepRepor
 /// Columns of a run, on its node.
 fn columns(
     context: &atoll_primitives::Context,
-    run: &Run,
+    run: &SortedRun,
     values: &Values,
 ) -> Result<Columns, PrimitiveError> {
     let column = || context.arena().allocate(run.home(), 8 * run.rows().len());
@@ -200,7 +204,7 @@ fn standard(table: &ColumnTable) -> Own<'_> {
             rows.sort_unstable_by_key(|(key, _)| *key);
             Ok(())
         })?;
-        Ok(Outcome { seconds, check: check(&rows)?, ..Outcome::default() })
+        Ok(ContestOutcome { seconds, check: check(&rows)?, ..ContestOutcome::default() })
     };
     Own { name: "std".to_owned(), run: Box::new(run) }
 }

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use anyhow::Result;
 use atoll_primitives::Tuning;
 use atoll_tools::bench::{Document, Form, Manifest, Outputs, json};
-use atoll_tools::exit::Ends;
+use atoll_tools::exit::CommandError;
 use atoll_tools::terminal;
 use atoll_tools::topo::live;
 use atoll_tools::workload::Rig;
 use atoll_topology::Machine;
 
-use super::contest::Settings;
-use super::report::{Case, Report};
+use super::contest::ContestSettings;
+use super::report::{Case, ContestReport};
 use crate::flags::PrimitiveArgs;
 use crate::rivals::Rival;
 
@@ -24,9 +24,9 @@ pub(crate) struct Sweep {
     tuning: Tuning,
     outputs: Outputs,
     manifest: Manifest,
-    report: Report,
+    report: ContestReport,
     /// How runs are made.
-    pub(crate) settings: Settings,
+    pub(crate) settings: ContestSettings,
     /// Numbers of threads to run with.
     pub(crate) threads: Vec<usize>,
 }
@@ -40,10 +40,10 @@ impl Sweep {
         benchmark: &'static str,
         args: &PrimitiveArgs,
         able: &[Rival],
-    ) -> Result<Self, Ends> {
+    ) -> Result<Self, CommandError> {
         let contest = &args.contest;
         let outputs = contest.run.output.outputs(false)?;
-        let settings = Settings {
+        let settings = ContestSettings {
             rivals: contest.rivals(able)?,
             runs: contest.run.runs,
             warmup: contest.run.warmup,
@@ -55,10 +55,10 @@ impl Sweep {
         let known = live()?;
         let tuning = Tuning::of(&known);
         let machine = Arc::new(known.machine);
-        let Settings { runs, warmup, seed, .. } = settings;
+        let ContestSettings { runs, warmup, seed, .. } = settings;
         let manifest = Manifest::of(&machine, runs, warmup, seed);
         let threads = args.threads(&machine);
-        let report = Report { tuning: format!("{tuning:?}"), cases: Vec::new() };
+        let report = ContestReport { tuning: format!("{tuning:?}"), cases: Vec::new() };
         Ok(Self { benchmark, machine, tuning, outputs, manifest, report, settings, threads })
     }
 
@@ -82,7 +82,7 @@ impl Sweep {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub(crate) fn end(mut self) -> Result<(), Ends> {
+    pub(crate) fn end(mut self) -> Result<(), CommandError> {
         if self.threads.len() > 1 {
             speed_ups(&mut self.report.cases);
         }

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::Rival;
 use super::files::Files;
-use super::process::Process;
+use super::process::RivalProcess;
 use crate::primitives::check::Check;
 
 const SCRIPT: &str = include_str!("../../rivals/engines.py");
@@ -19,7 +19,7 @@ const SCRIPT: &str = include_str!("../../rivals/engines.py");
 /// What a rival is asked to do; `ways` of `engines.py` has the queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Operation {
+pub(crate) enum RivalOperation {
     Aggregate,
     Join,
     Sort,
@@ -30,7 +30,7 @@ pub(crate) enum Operation {
 pub(crate) struct ColumnEngine {
     pub(crate) rival: Rival,
     pub(crate) version: String,
-    process: Process,
+    process: RivalProcess,
 }
 
 /// What it says first.
@@ -52,7 +52,7 @@ struct Warm {
 
 /// What came of a run.
 #[derive(Clone, Copy, Debug, Deserialize)]
-pub(crate) struct Ran {
+pub(crate) struct RivalRan {
     pub(crate) seconds: f64,
     #[serde(flatten)]
     pub(crate) check: Check,
@@ -71,7 +71,7 @@ impl ColumnEngine {
     ) -> Result<Self> {
         let mut command = Command::new(python);
         command.args(["-c", SCRIPT, rival.name(), &threads.to_string()]);
-        let mut process = Process::start(rival.name(), &mut command, patience)?;
+        let mut process = RivalProcess::start(rival.name(), &mut command, patience)?;
         let started = process.receive::<Started>()?.map_err(|error| {
             anyhow!("{rival} does not start with {}: {error}", python.display())
         })?;
@@ -91,7 +91,7 @@ impl ColumnEngine {
     /// fastest, where there are several.
     pub(crate) fn warm(
         &mut self,
-        operation: Operation,
+        operation: RivalOperation,
         runs: u32,
     ) -> Result<Result<String, String>> {
         let reply = self.process.ask::<Warm>(&json!({ "warm": operation, "runs": runs }))?;
@@ -102,8 +102,8 @@ impl ColumnEngine {
     ///
     /// # Errors
     /// Also for a time that no run takes.
-    pub(crate) fn run(&mut self, operation: Operation) -> Result<Result<Ran, String>> {
-        let ran = self.process.ask::<Ran>(&json!({ "run": operation }))?;
+    pub(crate) fn run(&mut self, operation: RivalOperation) -> Result<Result<RivalRan, String>> {
+        let ran = self.process.ask::<RivalRan>(&json!({ "run": operation }))?;
         match ran {
             Ok(ran) if !(ran.seconds.is_finite() && ran.seconds > 0.0) => {
                 Err(anyhow!("{} says that a run took {} s", self.rival, ran.seconds))

@@ -17,7 +17,7 @@ const LINE_BYTES_MAX: u64 = 64 << 20;
 
 /// A running process. Dropping it ends it.
 #[derive(Debug)]
-pub(super) struct Process {
+pub(super) struct RivalProcess {
     name: String,
     child: Child,
     requests: ChildStdin,
@@ -26,7 +26,7 @@ pub(super) struct Process {
     patience: Duration,
 }
 
-impl Process {
+impl RivalProcess {
     /// Starts it. No reply may take longer than `patience`: a process that hangs is an error.
     pub(super) fn start(name: &str, command: &mut Command, patience: Duration) -> Result<Self> {
         let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
@@ -111,7 +111,7 @@ fn line(from: &mut impl BufRead) -> io::Result<Option<String>> {
     }
 }
 
-impl Drop for Process {
+impl Drop for RivalProcess {
     fn drop(&mut self) {
         if !matches!(self.child.try_wait(), Ok(Some(_))) {
             // It may end by itself at the same moment.
@@ -127,8 +127,9 @@ mod tests {
 
     use super::*;
 
-    fn shell(script: &str, patience: Duration) -> Process {
-        Process::start("sh", Command::new("sh").args(["-c", script]), patience).expect("it starts")
+    fn shell(script: &str, patience: Duration) -> RivalProcess {
+        RivalProcess::start("sh", Command::new("sh").args(["-c", script]), patience)
+            .expect("it starts")
     }
 
     const LONG: Duration = Duration::from_secs(60);

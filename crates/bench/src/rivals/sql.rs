@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 
-use super::process::Process;
+use super::process::RivalProcess;
 use crate::worker::protocol::{Answer, Last, Loaded, Request, Scanned, WasReset};
 
 /// A process that has loaded its tables and waits for requests. Dropping it ends it.
@@ -14,7 +14,7 @@ use crate::worker::protocol::{Answer, Last, Loaded, Request, Scanned, WasReset};
 pub struct SqlEngine {
     /// What it said after the load.
     pub loaded: Loaded,
-    process: Process,
+    process: RivalProcess,
 }
 
 impl SqlEngine {
@@ -24,7 +24,7 @@ impl SqlEngine {
     /// # Errors
     /// When it does not start, hangs, or cannot load its tables.
     pub fn start(name: &str, command: &mut Command, patience: Duration) -> Result<Self> {
-        let mut process = Process::start(name, command, patience)?;
+        let mut process = RivalProcess::start(name, command, patience)?;
         let loaded = process.receive()?.map_err(|error| anyhow!("{name}: {error}"))?;
         Ok(Self { loaded, process })
     }

@@ -5,10 +5,10 @@ use std::fmt::{self, Write};
 use atoll_tools::bench::Manifest;
 use atoll_topology::Bytes;
 
-use super::report::{Measured, Query, Report, ScanReached};
+use super::report::{EngineMeasured, QueryTimes, ScanReached, TpchReport};
 use crate::table::table;
 
-impl Report {
+impl TpchReport {
     /// All of it.
     pub(super) fn to_markdown(&self, manifest: &Manifest) -> String {
         let mut text = String::new();
@@ -39,7 +39,7 @@ impl Report {
             false => "parameters of the validation run",
         };
         writeln!(f, "- {} threads each, {parameters}", self.settings.threads)?;
-        for Measured { loaded, .. } in &self.engines {
+        for EngineMeasured { loaded, .. } in &self.engines {
             if let Some(placement) = &loaded.placement {
                 writeln!(
                     f,
@@ -91,7 +91,7 @@ impl Report {
         Ok(())
     }
 
-    fn query(&self, query: &Query) -> Vec<String> {
+    fn query(&self, query: &QueryTimes) -> Vec<String> {
         let mut row = vec![format!("Q{}", query.query)];
         if query.times.is_empty() {
             row.extend(self.engines.iter().map(|_| "FAILED".to_owned()));
@@ -154,8 +154,8 @@ impl Report {
     }
 }
 
-fn load_row(engine: &Measured, atoll: Option<&Measured>) -> Vec<String> {
-    let ratio = |of: fn(&Measured) -> f64| {
+fn load_row(engine: &EngineMeasured, atoll: Option<&EngineMeasured>) -> Vec<String> {
+    let ratio = |of: fn(&EngineMeasured) -> f64| {
         atoll.map_or(String::new(), |atoll| format!("{:.2}", of(atoll) / of(engine)))
     };
     vec![

@@ -24,7 +24,7 @@ use anyhow::{Context, Result};
 use atoll_primitives::Tuning;
 use atoll_sql::tpch::QUERIES;
 use atoll_tools::bench::{Document, Form, Manifest, json};
-use atoll_tools::exit::{Ends, Exit};
+use atoll_tools::exit::{CommandError, Exit};
 use atoll_tools::terminal;
 use atoll_tools::workload::Rig;
 use atoll_topology::{Bytes, Machine};
@@ -37,7 +37,7 @@ use crate::primitives::bandwidth::Meter;
 use crate::rivals::{self, Rival, SqlEngine};
 use crate::worker::EngineKind;
 use crate::worker::protocol::{Answer, Loaded};
-use report::{Bandwidth, Measured, QueryRuns, Report, Settings};
+use report::{Bandwidth, EngineMeasured, QueryRuns, TpchReport, TpchSettings};
 
 /// What `--help` shows.
 pub(crate) const EXAMPLES: &str = "\
@@ -80,12 +80,12 @@ pub(crate) struct TpchArgs {
 }
 
 /// Measures, and writes what came out.
-pub(crate) fn run(args: &TpchArgs) -> Result<(), Ends> {
+pub(crate) fn run(args: &TpchArgs) -> Result<(), CommandError> {
     let outputs = args.contest.run.output.outputs(false)?;
     if args.contest.seed.is_some() && !args.fresh_parameters {
-        return Err(Ends::with(Exit::Usage, "--seed is that of --fresh-parameters"));
+        return Err(CommandError::with(Exit::Usage, "--seed is that of --fresh-parameters"));
     }
-    let options = Options::of(args)?;
+    let options = TpchOptions::of(args)?;
     let (manifest, report) = measure(&options, &mut |what| terminal::say(what))?;
     outputs.write(|form| match form {
         Form::Json => json(&Document {
@@ -99,13 +99,13 @@ pub(crate) fn run(args: &TpchArgs) -> Result<(), Ends> {
     report.problems.iter().for_each(terminal::say_error);
     match report.problems.is_empty() {
         true => Ok(()),
-        false => Err(Ends::quietly(Exit::Statement)),
+        false => Err(CommandError::quietly(Exit::Statement)),
     }
 }
 
 /// What is measured, and how.
 #[derive(Clone, Debug)]
-struct Options {
+struct TpchOptions {
     /// This program, which is started again for each engine.
     program: PathBuf,
     /// Where the data is or goes.
@@ -127,8 +127,8 @@ struct Options {
     is_fresh: bool,
 }
 
-impl Options {
-    fn of(args: &TpchArgs) -> Result<Self, Ends> {
+impl TpchOptions {
+    fn of(args: &TpchArgs) -> Result<Self, CommandError> {
         let contest = &args.contest;
         let data = match &args.data {
             Some(directory) => directory.clone(),
@@ -160,7 +160,10 @@ impl Options {
 /// # Errors
 /// When an engine cannot be started, loaded or reached. Queries that fail and results that differ
 /// are not errors here but problems in the report.
-fn measure(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<(Manifest, Report)> {
+fn measure(
+    options: &TpchOptions,
+    progress: &mut dyn FnMut(&str),
+) -> Result<(Manifest, TpchReport)> {
     let machine = Arc::new(Machine::discover().context("this machine cannot be described")?);
     let mut manifest = Manifest::of(&machine, options.runs, options.warmup, options.seed);
     let threads = options.threads.unwrap_or(machine.cpus.len());
@@ -178,16 +181,16 @@ fn measure(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<(Manifes
     let mut measured = Vec::with_capacity(engines.len());
     for engine in engines {
         let loaded = engine.loaded.clone();
-        measured.push(Measured { peak_rss_bytes: engine.finish()?, loaded });
+        measured.push(EngineMeasured { peak_rss_bytes: engine.finish()?, loaded });
     }
     manifest.end(measured.iter().map(|it| (it.loaded.engine.clone(), it.loaded.version.clone())));
-    let settings = Settings {
+    let settings = TpchSettings {
         scale_factor: options.scale_factor,
         threads,
         fresh_parameters: options.is_fresh,
         file_bytes,
     };
-    Ok((manifest, Report::new(settings, bandwidth, generated, measured, queries)))
+    Ok((manifest, TpchReport::new(settings, bandwidth, generated, measured, queries)))
 }
 
 /// How fast memory can be read by as many bound threads, each reading its own node.
@@ -204,7 +207,7 @@ fn bandwidth(machine: &Arc<Machine>, threads: usize) -> Result<Bandwidth> {
 
 /// Has the data written if it is not there; what Atoll's own generator took.
 fn prepare_data(
-    options: &Options,
+    options: &TpchOptions,
     threads: usize,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Loaded> {
@@ -228,7 +231,7 @@ fn prepare_data(
 }
 
 /// The command that makes this program an engine.
-fn worker(options: &Options, kind: EngineKind, threads: usize, data: Option<&Path>) -> Command {
+fn worker(options: &TpchOptions, kind: EngineKind, threads: usize, data: Option<&Path>) -> Command {
     let mut command = Command::new(&options.program);
     command
         .args(["bench", "worker", "--engine", kind.name(), "--threads"])
@@ -241,7 +244,7 @@ fn worker(options: &Options, kind: EngineKind, threads: usize, data: Option<&Pat
 
 /// Starts the engines, one after the other; Atoll is the first.
 fn start(
-    options: &Options,
+    options: &TpchOptions,
     threads: usize,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Vec<SqlEngine>> {
@@ -265,7 +268,11 @@ fn start(
     Ok(engines)
 }
 
-fn duckdb(options: &Options, threads: usize, progress: &mut dyn FnMut(&str)) -> Result<Command> {
+fn duckdb(
+    options: &TpchOptions,
+    threads: usize,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Command> {
     let python = rivals::python(options.python.as_deref(), progress)?;
     let mut command = Command::new(python);
     command.args(["-c", rivals::DUCKDB_SCRIPT, "--threads", &threads.to_string(), "--data"]);
@@ -274,7 +281,11 @@ fn duckdb(options: &Options, threads: usize, progress: &mut dyn FnMut(&str)) -> 
 }
 
 /// Runs one query in rounds, all engines in turn in each. The first problem ends it.
-fn measure_query(engines: &mut [SqlEngine], number: u8, options: &Options) -> Result<QueryRuns> {
+fn measure_query(
+    engines: &mut [SqlEngine],
+    number: u8,
+    options: &TpchOptions,
+) -> Result<QueryRuns> {
     let mut runs = QueryRuns::new(number, engines.iter().map(|engine| engine.name().to_owned()));
     let validation = QUERIES[usize::from(number) - 1];
     for round in 0..options.warmup + options.runs {

@@ -9,17 +9,17 @@ use crate::worker::protocol::Loaded;
 
 /// What is told beside the measurements. The first engine is Atoll.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct Report {
+pub(crate) struct TpchReport {
     /// How it was measured.
-    pub(crate) settings: Settings,
+    pub(crate) settings: TpchSettings,
     /// How fast this machine reads memory with as many threads.
     pub(crate) bandwidth: Bandwidth,
     /// Atoll's own generator: the same tables without files.
     pub(crate) generated: Loaded,
     /// Load and memory of each engine.
-    pub(crate) engines: Vec<Measured>,
+    pub(crate) engines: Vec<EngineMeasured>,
     /// Times of each query.
-    pub(crate) queries: Vec<Query>,
+    pub(crate) queries: Vec<QueryTimes>,
     /// Sums and means over the queries that all engines answered.
     pub(crate) totals: Vec<Total>,
     /// Queries in the totals.
@@ -43,7 +43,7 @@ pub(crate) struct Bandwidth {
 
 /// How it was measured.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct Settings {
+pub(crate) struct TpchSettings {
     /// Scale factor of TPC-H.
     pub(crate) scale_factor: f64,
     /// Threads of each engine.
@@ -56,14 +56,14 @@ pub(crate) struct Settings {
 
 /// Load and memory of an engine.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct Measured {
+pub(crate) struct EngineMeasured {
     /// What it said after the load.
     pub(crate) loaded: Loaded,
     /// Highest resident memory of its process, load and queries included.
     pub(crate) peak_rss_bytes: u64,
 }
 
-impl Measured {
+impl EngineMeasured {
     /// Memory that the tables took: resident after the load, without what was before.
     pub(crate) fn tables_bytes(&self) -> u64 {
         self.loaded.rss_bytes.saturating_sub(self.loaded.rss_before_load_bytes)
@@ -72,7 +72,7 @@ impl Measured {
 
 /// A query's times.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct Query {
+pub(crate) struct QueryTimes {
     /// 1 to 22.
     pub(crate) query: u8,
     /// Rows of the last round's result.
@@ -123,22 +123,22 @@ pub(crate) struct Total {
     pub(crate) atoll_ratio_geometric_mean: f64,
 }
 
-impl Report {
+impl TpchReport {
     /// Puts together what was measured.
     pub(super) fn new(
-        settings: Settings,
+        settings: TpchSettings,
         bandwidth: Bandwidth,
         generated: Loaded,
-        engines: Vec<Measured>,
+        engines: Vec<EngineMeasured>,
         runs: Vec<QueryRuns>,
     ) -> Self {
         let problems = runs
             .iter()
             .flat_map(|runs| runs.problems.iter().map(|it| format!("Q{}: {it}", runs.query)))
             .collect();
-        let queries: Vec<Query> =
+        let queries: Vec<QueryTimes> =
             runs.into_iter().map(|runs| runs.summary(bandwidth.bytes_per_second)).collect();
-        let answered: Vec<&Query> = queries.iter().filter(|it| !it.times.is_empty()).collect();
+        let answered: Vec<&QueryTimes> = queries.iter().filter(|it| !it.times.is_empty()).collect();
         let names = engines.iter().map(|engine| engine.loaded.engine.as_str()).enumerate();
         let totals = names.filter_map(|(at, name)| total(name, at, &answered)).collect();
         let totals_queries = answered.len();
@@ -146,11 +146,11 @@ impl Report {
     }
 }
 
-impl Report {
+impl TpchReport {
     /// For `bench compare`.
     pub(super) fn measurements(&self) -> Vec<Measurement> {
-        let Settings { scale_factor, threads, fresh_parameters, .. } = self.settings;
-        let of_query = |query: &Query| {
+        let TpchSettings { scale_factor, threads, fresh_parameters, .. } = self.settings;
+        let of_query = |query: &QueryTimes| {
             let case = json!({
                 "query": query.query, "scale_factor": scale_factor, "threads": threads,
                 "fresh_parameters": fresh_parameters,
@@ -165,10 +165,10 @@ impl Report {
 }
 
 /// The totals of the engine at a place in the order; none where no query was answered.
-fn total(name: &str, at: usize, answered: &[&Query]) -> Option<Total> {
-    let median = |query: &&Query, at: usize| query.times[at].ms.median;
+fn total(name: &str, at: usize, answered: &[&QueryTimes]) -> Option<Total> {
+    let median = |query: &&QueryTimes, at: usize| query.times[at].ms.median;
     let sum = |at: usize| answered.iter().map(|query| median(query, at)).sum::<f64>();
-    let mean = |of: &dyn Fn(&&Query) -> f64| {
+    let mean = |of: &dyn Fn(&&QueryTimes) -> f64| {
         let logarithms: f64 = answered.iter().map(|query| of(query).ln()).sum();
         (logarithms / answered.len() as f64).exp()
     };
@@ -221,15 +221,15 @@ impl QueryRuns {
         format!("Q{}: {}", self.query, times.collect::<Vec<_>>().join(", "))
     }
 
-    fn summary(self, bandwidth: f64) -> Query {
+    fn summary(self, bandwidth: f64) -> QueryTimes {
         let Self { query, rows, engines, samples, scanned_bytes, problems } = self;
         if !problems.is_empty() {
-            return Query { query, rows, times: Vec::new(), scan: None };
+            return QueryTimes { query, rows, times: Vec::new(), scan: None };
         }
         let summaries: Option<Vec<Summary>> =
             samples.iter().map(|samples| Summary::of(samples.iter().copied())).collect();
         let Some(summaries) = summaries.filter(|all| !all.is_empty()) else {
-            return Query { query, rows, times: Vec::new(), scan: None };
+            return QueryTimes { query, rows, times: Vec::new(), scan: None };
         };
         let atoll = summaries[0].median;
         let scan = scanned_bytes.map(|bytes| {
@@ -243,7 +243,7 @@ impl QueryRuns {
             ms,
             atoll_ratio: atoll / ms.median,
         });
-        Query { query, rows, times: times.collect(), scan }
+        QueryTimes { query, rows, times: times.collect(), scan }
     }
 }
 
@@ -252,7 +252,7 @@ pub(super) mod tests {
     use super::*;
 
     /// A report of two engines: Q6 is answered in 10 and 40 ms, Q1 in 10 and 10, Q9 fails.
-    pub(in crate::tpch) fn report() -> Report {
+    pub(in crate::tpch) fn report() -> TpchReport {
         let runs = |query, atoll, rival| {
             let names = ["atoll", "rival"].into_iter().map(str::to_owned);
             let mut runs = QueryRuns::new(query, names);
@@ -262,7 +262,7 @@ pub(super) mod tests {
         let (mut six, mut nine) = (runs(6, 10.0, 40.0), runs(9, 1.0, 1.0));
         six.scanned_bytes = Some(50_000_000);
         nine.problem("atoll and rival differ: 1 rows against 2".to_owned());
-        let settings = Settings {
+        let settings = TpchSettings {
             scale_factor: 1.0,
             threads: 2,
             fresh_parameters: false,
@@ -275,7 +275,7 @@ pub(super) mod tests {
             bytes_per_second: 20e9,
         };
         let engines = vec![measured("atoll", 500.0, 3 << 30), measured("rival", 1000.0, 2 << 30)];
-        Report::new(
+        TpchReport::new(
             settings,
             bandwidth,
             measured("generator", 2000.0, 1).loaded,
@@ -284,7 +284,7 @@ pub(super) mod tests {
         )
     }
 
-    fn measured(engine: &str, load_ms: f64, rss_bytes: u64) -> Measured {
+    fn measured(engine: &str, load_ms: f64, rss_bytes: u64) -> EngineMeasured {
         let loaded = Loaded {
             engine: engine.to_owned(),
             version: "1.2".to_owned(),
@@ -294,7 +294,7 @@ pub(super) mod tests {
             peak_rss_bytes: rss_bytes,
             placement: None,
         };
-        Measured { loaded, peak_rss_bytes: 4 << 30 }
+        EngineMeasured { loaded, peak_rss_bytes: 4 << 30 }
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub(super) fn run(options: &WorkerArgs, host: Host, output: &mut impl Write) -> 
     let started = Instant::now();
     let atoll = Atoll::start(options, host)?;
     let session = atoll.session();
-    let mut done = |_: &tpch::Loaded| {};
+    let mut done = |_: &tpch::LoadedTpchTable| {};
     let load = tpch::load(session, options.scale_factor, &mut done);
     session.runtime().block_on(load).context("TPC-H cannot be generated")?;
     let loaded = Loaded {

@@ -1,14 +1,14 @@
 //! Experiment 4: as many processes as nodes or domains, each with as many threads, which share an
 //! array: all on one place, or dealt out over all.
 
-use super::{Draft, LAB, LARGE, SMALL, Subject, Variant, custom};
-use crate::places::Places;
+use super::{ArmVariant, Draft, LAB, LARGE, RowSubject, SMALL, custom};
+use crate::places::Localities;
 use crate::{Arrangement, By, PlanError};
 
 pub(super) fn plan(draft: &mut Draft<'_>) -> Result<(), PlanError> {
     let is_single = draft.places(By::Node).len() < 2;
     let by = draft.options.by.unwrap_or(if is_single { By::Domain } else { By::Node });
-    let places = Places::of(draft.machine, by);
+    let places = Localities::of(draft.machine, by);
     if places.len() < 2 {
         let what = match draft.options.by {
             Some(by) => format!("two {}", by.plural()),
@@ -38,11 +38,11 @@ pub(super) fn plan(draft: &mut Draft<'_>) -> Result<(), PlanError> {
                 let deal = custom::Deal { groups: count, threads: count, arrangement };
                 let groups = custom::groups(draft, &places, &deal, Default::default())?;
                 let setting = arrangement.name().to_owned();
-                variants.push(Variant { setting, groups, migrations: 0 });
+                variants.push(ArmVariant { setting, groups, migrations: 0 });
             }
             let who = format!("{count} groups");
             let subject =
-                Subject { experiment: 4, who, operation: *operation, size, processes: true };
+                RowSubject { experiment: 4, who, operation: *operation, size, processes: true };
             draft.row(&subject, variants);
         }
     }

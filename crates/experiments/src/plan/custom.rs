@@ -1,11 +1,11 @@
 //! Runs with any number of groups, threads, migrations, under any placement.
 
-use atoll_placement::{Memory, Policy, Strategy};
+use atoll_placement::{MemoryHome, Policy, Strategy};
 use atoll_topology::NodeId;
 
 use super::migration::migrations;
-use super::{Draft, LAB, Subject, Variant};
-use crate::places::Places;
+use super::{ArmVariant, Draft, LAB, RowSubject};
+use crate::places::Localities;
 use crate::{Arrangement, By, Custom, Group, Home, PlanError};
 
 /// How threads are dealt out.
@@ -30,9 +30,9 @@ pub(super) fn plan(draft: &mut Draft<'_>, custom: &Custom) -> Result<(), PlanErr
     for arrangement in &custom.arrangements {
         for placement in &custom.placements {
             let deal = Deal { groups, threads, arrangement: *arrangement };
-            let dealt = self::groups(draft, &places, &deal, Placed(*placement))?;
+            let dealt = self::groups(draft, &places, &deal, GroupPlacement(*placement))?;
             for count in &custom.migrations {
-                cases.push(Variant {
+                cases.push(ArmVariant {
                     setting: setting(custom, *arrangement, *placement, *count),
                     groups: dealt.clone(),
                     migrations: *count,
@@ -42,7 +42,7 @@ pub(super) fn plan(draft: &mut Draft<'_>, custom: &Custom) -> Result<(), PlanErr
     }
     for size in &custom.sizes {
         for operation in &custom.operations {
-            let subject = Subject {
+            let subject = RowSubject {
                 experiment: 0,
                 who: who(custom),
                 operation: *operation,
@@ -78,9 +78,9 @@ fn setting(custom: &Custom, arrangement: Arrangement, placement: Strategy, count
 
 /// Where memory lies, seen from the node of a group; by default there.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Placed(Strategy);
+pub(super) struct GroupPlacement(Strategy);
 
-impl Default for Placed {
+impl Default for GroupPlacement {
     fn default() -> Self {
         Self(Strategy::Aligned)
     }
@@ -90,9 +90,9 @@ impl Default for Placed {
 /// t-th runs on place t. Every thread has a seat of its own while there are some.
 pub(super) fn groups(
     draft: &Draft<'_>,
-    places: &Places,
+    places: &Localities,
     deal: &Deal,
-    Placed(strategy): Placed,
+    GroupPlacement(strategy): GroupPlacement,
 ) -> Result<Vec<Group>, PlanError> {
     if places.len() == 0 {
         let message = "this process may use no cpu of this machine; check the cpuset";
@@ -118,14 +118,16 @@ pub(super) fn groups(
 
 fn home(draft: &Draft<'_>, strategy: Strategy, node: NodeId) -> Result<Home, PlanError> {
     Ok(match strategy.home_of(draft.machine, node)?.memory {
-        Memory::Once(Policy::Preferred(home)) => Home::On(home),
-        Memory::Once(Policy::Bind(nodes) | Policy::Interleave(nodes)) => {
+        MemoryHome::Once(Policy::Preferred(home)) => Home::On(home),
+        MemoryHome::Once(Policy::Bind(nodes) | Policy::Interleave(nodes)) => {
             Home::Over(nodes.iter().collect())
         }
-        Memory::Once(Policy::WeightedInterleave(nodes)) => Home::Weighted(nodes.iter().collect()),
-        Memory::Once(Policy::Local) => Home::Local,
-        Memory::Once(Policy::Default) => Home::Inherited,
-        Memory::CopyPerNode(_) => {
+        MemoryHome::Once(Policy::WeightedInterleave(nodes)) => {
+            Home::Weighted(nodes.iter().collect())
+        }
+        MemoryHome::Once(Policy::Local) => Home::Local,
+        MemoryHome::Once(Policy::Default) => Home::Inherited,
+        MemoryHome::CopyPerNode(_) => {
             return Err(PlanError::Options(format!(
                 "an array has one home; '{strategy}' gives many"
             )));

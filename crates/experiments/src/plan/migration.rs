@@ -7,8 +7,8 @@
 
 use atoll_placement::Strategy;
 
-use super::{Draft, LAB, LARGE, SMALL, Subject, Variant, remote};
-use crate::places::Places;
+use super::{ArmVariant, Draft, LAB, LARGE, RowSubject, SMALL, remote};
+use crate::places::Localities;
 use crate::{By, Group, Home, Operation, PlanError};
 
 /// Migrations that table 1 compares.
@@ -43,8 +43,8 @@ fn rows(draft: &mut Draft<'_>, experiment: u8, threads: usize) -> Result<(), Pla
             let counts = counts.into_iter().filter(|count| can_migrate || *count == 0);
             let who = if threads > 1 { format!("{threads} threads") } else { String::new() };
             let subject =
-                Subject { experiment, who, operation: *operation, size, processes: false };
-            let variants = counts.map(|count| Variant {
+                RowSubject { experiment, who, operation: *operation, size, processes: false };
+            let variants = counts.map(|count| ArmVariant {
                 setting: migrations(count),
                 groups: groups.clone(),
                 migrations: count,
@@ -56,8 +56,8 @@ fn rows(draft: &mut Draft<'_>, experiment: u8, threads: usize) -> Result<(), Pla
 }
 
 /// A group of one thread for each of the first places, its array on the node it starts on.
-fn groups(draft: &Draft<'_>, places: &Places, threads: usize) -> Result<Vec<Group>, PlanError> {
-    let group = |(i, place): (usize, &crate::places::Place)| {
+fn groups(draft: &Draft<'_>, places: &Localities, threads: usize) -> Result<Vec<Group>, PlanError> {
+    let group = |(i, place): (usize, &crate::places::Locality)| {
         let home = remote::home(draft, Strategy::Aligned, place.node)?;
         Ok(Group { home: Home::On(home), threads: vec![places.way(i, 0)] })
     };

@@ -18,8 +18,8 @@ use atoll_topology::{Bytes, Machine};
 use serde::{Deserialize, Serialize};
 
 use crate::options::DEPENDENT_WRITES;
-use crate::places::Places;
-use crate::{Arm, By, Custom, Group, Kind, Operation, Options, PlanError};
+use crate::places::Localities;
+use crate::{Arm, By, Custom, ExperimentOptions, Group, Kind, Operation, PlanError};
 
 /// What is to be run.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,7 +32,7 @@ pub enum Which {
 
 /// Arms to be compared.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Row {
+pub struct PlanRow {
     /// Number of the experiment; 0 for a custom run.
     pub experiment: u8,
     /// What all of them do.
@@ -49,7 +49,7 @@ pub struct Plan {
     /// In the order of the run.
     pub arms: Vec<Arm>,
     /// Which belong together.
-    pub rows: Vec<Row>,
+    pub rows: Vec<PlanRow>,
     /// What cannot be run here, and other things to know.
     pub notes: Vec<String>,
 }
@@ -67,7 +67,11 @@ const LAB: &str = "try it in the lab: atoll lab run --machine westmere-ex-4 -- a
 /// # Errors
 /// [`PlanError::Options`] for numbers out of bounds, [`PlanError::NotHere`] when nothing of it can be
 /// run on this machine.
-pub fn plan(machine: &Machine, which: &Which, options: &Options) -> Result<Plan, PlanError> {
+pub fn plan(
+    machine: &Machine,
+    which: &Which,
+    options: &ExperimentOptions,
+) -> Result<Plan, PlanError> {
     options.check()?;
     let mut draft = Draft { machine, options, plan: Plan::default() };
     match which {
@@ -88,13 +92,13 @@ pub fn plan(machine: &Machine, which: &Which, options: &Options) -> Result<Plan,
 /// A plan being made.
 struct Draft<'a> {
     machine: &'a Machine,
-    options: &'a Options,
+    options: &'a ExperimentOptions,
     plan: Plan,
 }
 
 /// What arms of a row have in common.
 #[derive(Clone, Debug)]
-struct Subject {
+struct RowSubject {
     experiment: u8,
     /// `4 threads`, `4 groups`; nothing for a single thread.
     who: String,
@@ -105,7 +109,7 @@ struct Subject {
 
 /// What an arm has of its own.
 #[derive(Clone, Debug)]
-struct Variant {
+struct ArmVariant {
     setting: String,
     groups: Vec<Group>,
     migrations: u32,
@@ -132,8 +136,8 @@ impl Draft<'_> {
         }
     }
 
-    fn places(&self, by: By) -> Places {
-        Places::of(self.machine, self.options.by.unwrap_or(by))
+    fn places(&self, by: By) -> Localities {
+        Localities::of(self.machine, self.options.by.unwrap_or(by))
     }
 
     fn note(&mut self, note: String) {
@@ -143,7 +147,7 @@ impl Draft<'_> {
     }
 
     /// Adds a row: the first variant is the baseline.
-    fn row(&mut self, subject: &Subject, variants: Vec<Variant>) {
+    fn row(&mut self, subject: &RowSubject, variants: Vec<ArmVariant>) {
         let first = self.plan.arms.len();
         let name = name(subject);
         for variant in variants {
@@ -152,13 +156,13 @@ impl Draft<'_> {
         let contrasts = (first + 1..self.plan.arms.len()).collect();
         if self.plan.arms.len() > first {
             let experiment = subject.experiment;
-            self.plan.rows.push(Row { experiment, name, baseline: first, contrasts });
+            self.plan.rows.push(PlanRow { experiment, name, baseline: first, contrasts });
         }
     }
 
-    fn arm(&mut self, subject: &Subject, name: String, variant: Variant) {
-        let Subject { experiment, operation, size, processes, .. } = *subject;
-        let Variant { setting, groups, migrations } = variant;
+    fn arm(&mut self, subject: &RowSubject, name: String, variant: ArmVariant) {
+        let RowSubject { experiment, operation, size, processes, .. } = *subject;
+        let ArmVariant { setting, groups, migrations } = variant;
         let index = self.plan.arms.len();
         let region = u8::try_from(index).ok().filter(|_| index < REGIONS);
         let size_run = Bytes((size.0 / u64::from(self.options.scale)).max(1));
@@ -203,8 +207,8 @@ fn shares_cache(machine: &Machine, groups: &[Group]) -> bool {
     domains.into_iter().any(|domain| !met.insert(domain))
 }
 
-fn name(subject: &Subject) -> String {
-    let Subject { who, operation, size, .. } = subject;
+fn name(subject: &RowSubject) -> String {
+    let RowSubject { who, operation, size, .. } = subject;
     match who.is_empty() {
         true => format!("{operation} {}", size_text(*size)),
         false => format!("{who} {operation} {}", size_text(*size)),

@@ -1,11 +1,11 @@
 //! Experiment 1: one thread and an array larger than the cache, in local memory or in that of the
 //! farthest node.
 
-use atoll_placement::{Memory, Policy, Strategy};
+use atoll_placement::{MemoryHome, Policy, Strategy};
 use atoll_topology::NodeId;
 
-use super::{Draft, LAB, LARGE, Subject, Variant};
-use crate::{By, Group, Home, PlanError, Way};
+use super::{ArmVariant, Draft, LAB, LARGE, RowSubject};
+use crate::{By, CpuRoute, Group, Home, PlanError};
 
 pub(super) fn plan(draft: &mut Draft<'_>) -> Result<(), PlanError> {
     let places = draft.places(By::Node);
@@ -28,7 +28,7 @@ pub(super) fn plan(draft: &mut Draft<'_>) -> Result<(), PlanError> {
         variants.push(variant("remote", farthest, &way));
     }
     for operation in draft.operations() {
-        let subject = Subject {
+        let subject = RowSubject {
             experiment: 1,
             who: String::new(),
             operation: *operation,
@@ -47,12 +47,12 @@ pub(super) fn home(
     node: NodeId,
 ) -> Result<NodeId, PlanError> {
     match strategy.home_of(draft.machine, node)?.memory {
-        Memory::Once(Policy::Preferred(home)) => Ok(home),
+        MemoryHome::Once(Policy::Preferred(home)) => Ok(home),
         _ => Ok(node),
     }
 }
 
-fn variant(word: &str, node: NodeId, way: &Way) -> Variant {
+fn variant(word: &str, node: NodeId, way: &CpuRoute) -> ArmVariant {
     let group = Group { home: Home::On(node), threads: vec![way.clone()] };
-    Variant { setting: format!("{word} (node {node})"), groups: vec![group], migrations: 0 }
+    ArmVariant { setting: format!("{word} (node {node})"), groups: vec![group], migrations: 0 }
 }

@@ -1,14 +1,14 @@
 //! The arms of each row: the median as a bar, from the least to the most as a stroke, the figures in
 //! words, and beside them the series.
 
-use atoll_svg::canvas::{Area, Panel, Size};
+use atoll_svg::canvas::{Area, CanvasSize, Panel};
 use atoll_svg::palette;
 
 use super::WIDTH;
-use super::chart::{SMALL, Scale, TITLE, figure, known, to_the_left};
-use super::series::{SERIES_H, Series, looks, rates, times};
+use super::chart::{AxisScale, SMALL, TITLE, figure, known, to_the_left};
+use super::series::{SERIES_H, SlicePlot, looks, rates, times};
 use crate::plan::size_text;
-use crate::{Figure, Outcome, Results, Row};
+use crate::{ArmOutcome, ExperimentResults, Figure, PlanRow};
 
 const TOP: f64 = 22.0;
 const LINE: f64 = 24.0;
@@ -24,19 +24,19 @@ const FIGURES: f64 = 142.0;
 const BESIDE: f64 = 14.0;
 
 /// A strip for each row that has arms.
-pub(super) fn arms(results: &Results) -> Vec<Panel> {
+pub(super) fn arms(results: &ExperimentResults) -> Vec<Panel> {
     let most = results.arms.iter().filter_map(|arm| arm.ns).map(|ns| ns.max);
-    let scale = Scale::over(0.0, most);
+    let scale = AxisScale::over(0.0, most);
     results.rows.iter().filter_map(|row| strip(results, row, scale)).collect()
 }
 
-fn strip(results: &Results, row: &Row, scale: Scale) -> Option<Panel> {
+fn strip(results: &ExperimentResults, row: &PlanRow, scale: AxisScale) -> Option<Panel> {
     let indexes = std::iter::once(&row.baseline).chain(&row.contrasts);
-    let arms: Vec<&Outcome> = indexes.filter_map(|index| results.arms.get(*index)).collect();
+    let arms: Vec<&ArmOutcome> = indexes.filter_map(|index| results.arms.get(*index)).collect();
     let first = arms.first()?;
     let (lines, series) = (lines(&arms, scale), series(&arms));
     let h = series.first().map_or(0.0, |_| SERIES_H).max(lines.size.h);
-    let mut panel = Panel::new(Size { w: WIDTH, h: TOP + h });
+    let mut panel = Panel::new(CanvasSize { w: WIDTH, h: TOP + h });
     panel.text((0.0, 12.0), WIDTH, TITLE, &title(row, first));
     panel.put(0.0, TOP, &lines);
     let left = lines.size.w + BESIDE;
@@ -48,12 +48,12 @@ fn strip(results: &Results, row: &Row, scale: Scale) -> Option<Panel> {
 }
 
 /// A line for each arm, and one that tells how many of them the series show, if not all.
-fn lines(arms: &[&Outcome], scale: Scale) -> Panel {
+fn lines(arms: &[&ArmOutcome], scale: AxisScale) -> Panel {
     let looks = looks(arms);
     let drawn = looks.iter().flatten().count();
     let is_cut = drawn > 0 && drawn < arms.len();
     let h = (arms.len() + usize::from(is_cut)) as f64 * LINE;
-    let mut panel = Panel::new(Size { w: LOOK + NAME + BARS + FIGURES, h });
+    let mut panel = Panel::new(CanvasSize { w: LOOK + NAME + BARS + FIGURES, h });
     for ((arm, look), i) in arms.iter().zip(looks).zip(0u32..) {
         let y = f64::from(i) * LINE;
         if let Some((colour, dashes)) = look {
@@ -69,11 +69,11 @@ fn lines(arms: &[&Outcome], scale: Scale) -> Panel {
 }
 
 /// The series of times and, where there are counters, of hit rates.
-fn series(arms: &[&Outcome]) -> Vec<Series> {
+fn series(arms: &[&ArmOutcome]) -> Vec<SlicePlot> {
     [times(arms), rates(arms)].into_iter().flatten().collect()
 }
 
-fn title(row: &Row, first: &Outcome) -> String {
+fn title(row: &PlanRow, first: &ArmOutcome) -> String {
     let name = match row.experiment {
         0 => row.name.clone(),
         number => format!("Experiment {number}: {}", row.name),
@@ -84,7 +84,7 @@ fn title(row: &Row, first: &Outcome) -> String {
     }
 }
 
-fn draw(panel: &mut Panel, arm: &Outcome, scale: Scale, y: f64) {
+fn draw(panel: &mut Panel, arm: &ArmOutcome, scale: AxisScale, y: f64) {
     let base = y + BASE;
     panel.text((LOOK, base), NAME - 8.0, SMALL, &arm.arm.setting);
     let x = LOOK + NAME;

@@ -24,13 +24,13 @@ pub(super) fn known(value: f64) -> Option<f64> {
 
 /// A scale between two figures with round marks.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Scale {
+pub(super) struct AxisScale {
     least: f64,
     most: f64,
     step: f64,
 }
 
-impl Scale {
+impl AxisScale {
     /// Shares, from 0 to 1.
     pub(super) const SHARE: Self = Self { least: 0.0, most: 1.0, step: 0.25 };
 
@@ -75,7 +75,7 @@ fn round_up(value: f64) -> f64 {
 /// How an axis is written: its scale, and the text of a mark.
 #[derive(Clone, Copy)]
 pub(super) struct Axis {
-    pub(super) scale: Scale,
+    pub(super) scale: AxisScale,
     pub(super) figure: fn(f64) -> String,
 }
 

@@ -1,12 +1,12 @@
 //! Figure 2: hit rates of the last-level caches over time, and by the number of migrations beside the
 //! time they cost.
 
-use atoll_svg::canvas::{Area, Panel, Size};
+use atoll_svg::canvas::{Area, CanvasSize, Panel};
 use atoll_svg::palette;
 
-use super::chart::{Axis, Chart, SMALL, Scale, TITLE, figure, key, percent};
+use super::chart::{Axis, AxisScale, Chart, SMALL, TITLE, figure, key, percent};
 use super::{GAP, WIDTH, small_print};
-use crate::reproduce::Comparison;
+use crate::reproduce::PublishedComparison;
 
 const TOP: f64 = 24.0;
 const PLOT: f64 = 150.0;
@@ -19,12 +19,12 @@ const RIGHT: f64 = 14.0;
 const NARROW: f64 = 290.0;
 
 /// Figure 2a, and the two parts of figure 2b beside it; none without curves.
-pub(super) fn figure2(comparison: &Comparison) -> Vec<Panel> {
+pub(super) fn figure2(comparison: &PublishedComparison) -> Vec<Panel> {
     if comparison.figures.by_migrations.is_empty() {
         return Vec::new();
     }
     let wide = WIDTH - 2.0 * (NARROW + GAP);
-    let mut panel = Panel::new(Size { w: WIDTH, h: TOP + PLOT + BOTTOM });
+    let mut panel = Panel::new(CanvasSize { w: WIDTH, h: TOP + PLOT + BOTTOM });
     panel.put(0.0, 0.0, &over_time(comparison, wide));
     panel.put(wide + GAP, 0.0, &hit_rates(comparison));
     panel.put(wide + NARROW + 2.0 * GAP, 0.0, &times(comparison));
@@ -33,18 +33,18 @@ pub(super) fn figure2(comparison: &Comparison) -> Vec<Panel> {
 
 /// A part with its title, and the frame's place in it.
 fn part(title: &str, width: f64) -> (Panel, Area) {
-    let mut panel = Panel::new(Size { w: width, h: TOP + PLOT + BOTTOM });
+    let mut panel = Panel::new(CanvasSize { w: width, h: TOP + PLOT + BOTTOM });
     panel.text((0.0, 12.0), width, TITLE, title);
     (panel, Area { x: LEFT, y: TOP, w: width - LEFT - RIGHT, h: PLOT })
 }
 
-fn over_time(comparison: &Comparison, width: f64) -> Panel {
+fn over_time(comparison: &PublishedComparison, width: f64) -> Panel {
     let (mut panel, area) = part("Figure 2a: hit rate over the run", width);
     let curves = &comparison.figures.over_time;
     let ends = curves.iter().filter_map(|curve| curve.points.last());
     let end = ends.map(|point| point.accesses as f64 / 1e6).fold(0.0, f64::max);
-    let x = Axis { scale: Scale::between(0.0, end), figure };
-    let chart = Chart { area, x, y: Axis { scale: Scale::SHARE, figure: percent } };
+    let x = Axis { scale: AxisScale::between(0.0, end), figure };
+    let chart = Chart { area, x, y: Axis { scale: AxisScale::SHARE, figure: percent } };
     chart.frame(&mut panel, "million accesses counted");
     let mut left = 0.0;
     for (curve, look) in curves.iter().zip(palette::STROKES) {
@@ -60,14 +60,14 @@ fn over_time(comparison: &Comparison, width: f64) -> Panel {
 }
 
 /// The axis of both parts of figure 2b.
-fn migrations(comparison: &Comparison) -> Axis {
+fn migrations(comparison: &PublishedComparison) -> Axis {
     let counts = comparison.figures.by_migrations.iter().map(|it| f64::from(it.migrations));
-    Axis { scale: Scale::over(0.0, counts), figure }
+    Axis { scale: AxisScale::over(0.0, counts), figure }
 }
 
-fn hit_rates(comparison: &Comparison) -> Panel {
+fn hit_rates(comparison: &PublishedComparison) -> Panel {
     let (mut panel, area) = part("Figure 2b: hit rate", NARROW);
-    let y = Axis { scale: Scale::SHARE, figure: percent };
+    let y = Axis { scale: AxisScale::SHARE, figure: percent };
     let chart = Chart { area, x: migrations(comparison), y };
     chart.frame(&mut panel, "migrations of each thread");
     let all = &comparison.figures.by_migrations;
@@ -88,7 +88,7 @@ fn hit_rates(comparison: &Comparison) -> Panel {
     panel
 }
 
-fn times(comparison: &Comparison) -> Panel {
+fn times(comparison: &PublishedComparison) -> Panel {
     let (mut panel, area) = part("Figure 2b: relative time", NARROW);
     let points = || {
         let all = comparison.figures.by_migrations.iter();
@@ -96,7 +96,7 @@ fn times(comparison: &Comparison) -> Panel {
     };
     let published = published_time(comparison);
     let times = points().chain(published).map(|(_, time)| time);
-    let y = Axis { scale: Scale::over(0.0, times), figure };
+    let y = Axis { scale: AxisScale::over(0.0, times), figure };
     let chart = Chart { area, x: migrations(comparison), y };
     chart.frame(&mut panel, "migrations of each thread");
     chart.curve(&mut panel, points().map(|(x, y)| (x, Some(y))), (palette::CELL_EDGE, ""));
@@ -107,14 +107,14 @@ fn times(comparison: &Comparison) -> Panel {
 }
 
 /// The one relative time that the paper gives as a figure: that of table 1.
-fn published_time(comparison: &Comparison) -> Option<(f64, f64)> {
+fn published_time(comparison: &PublishedComparison) -> Option<(f64, f64)> {
     let row = comparison.rows.iter().find(|row| row.experiment == 3 && row.name == "read 16MB")?;
     let count = row.settings[1].strip_suffix(" migrations")?.parse::<u32>().ok()?;
     Some((f64::from(count), row.ratio_published))
 }
 
 /// What the hit rates of figure 2b hang on.
-fn length(comparison: &Comparison) -> Option<Panel> {
+fn length(comparison: &PublishedComparison) -> Option<Panel> {
     let reload = comparison.figures.reload.as_ref()?;
     let text = format!(
         "The hit rate with migrations depends on the length of the run, which is a choice: here a \

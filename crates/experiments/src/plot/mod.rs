@@ -15,11 +15,11 @@ mod figure2;
 mod series;
 mod table1;
 
-use atoll_svg::canvas::{Panel, Size, Type};
+use atoll_svg::canvas::{CanvasSize, Panel, Type};
 use atoll_svg::palette;
 
-use crate::Results;
-use crate::reproduce::Comparison;
+use crate::ExperimentResults;
+use crate::reproduce::PublishedComparison;
 
 const MARGIN: f64 = 26.0;
 /// Width between the margins.
@@ -31,7 +31,7 @@ const HEADING: Type = Type::plain(19.0, palette::INK).bold();
 const PLAIN: Type = Type::plain(12.0, palette::FAINT);
 
 /// A run: ns per access by arm with least and most, beside it the series.
-pub fn results(results: &Results) -> String {
+pub fn results(results: &ExperimentResults) -> String {
     let mut panels = arms::arms(results);
     let mut notes = results.notes.clone();
     if panels.is_empty() {
@@ -46,7 +46,7 @@ pub fn results(results: &Results) -> String {
 
 /// A comparison with the paper: figure 2, then the ratios of table 1. The title says whose figures
 /// these are, the lines below it under which conditions ours came about.
-pub fn reproduction(title: &str, conditions: &str, comparison: &Comparison) -> String {
+pub fn reproduction(title: &str, conditions: &str, comparison: &PublishedComparison) -> String {
     let panels: Vec<Panel> =
         figure2::figure2(comparison).into_iter().chain(table1::table1(&comparison.rows)).collect();
     match panels.is_empty() {
@@ -60,7 +60,7 @@ fn page(title: &str, text: &str, panels: &[Panel]) -> String {
     let head = small_print(&text.lines().map(str::to_owned).collect::<Vec<_>>());
     let top = MARGIN + 26.0 + head.size.h + GAP;
     let h = top + panels.iter().map(|panel| panel.size.h + GAP).sum::<f64>();
-    let mut picture = Panel::new(Size { w: WIDTH + 2.0 * MARGIN, h });
+    let mut picture = Panel::new(CanvasSize { w: WIDTH + 2.0 * MARGIN, h });
     picture.text((MARGIN, MARGIN + 14.0), WIDTH, HEADING, title);
     picture.put(MARGIN, MARGIN + 24.0, &head);
     let mut y = top;
@@ -74,7 +74,7 @@ fn page(title: &str, text: &str, panels: &[Panel]) -> String {
 /// Lines of text, wrapped.
 fn small_print(lines: &[String]) -> Panel {
     let lines: Vec<String> = lines.iter().flat_map(|line| wrapped(line)).collect();
-    let mut panel = Panel::new(Size { w: WIDTH, h: lines.len() as f64 * LINE });
+    let mut panel = Panel::new(CanvasSize { w: WIDTH, h: lines.len() as f64 * LINE });
     for (line, i) in lines.iter().zip(1u32..) {
         panel.text((0.0, f64::from(i) * LINE - 4.0), WIDTH, PLAIN, line);
     }

@@ -1,10 +1,10 @@
 //! Arms over the length of a run.
 
-use atoll_svg::canvas::{Area, Panel, Size};
+use atoll_svg::canvas::{Area, CanvasSize, Panel};
 use atoll_svg::palette;
 
-use super::chart::{Axis, Chart, SMALL, Scale, figure, known, percent};
-use crate::{Outcome, Slice};
+use super::chart::{Axis, AxisScale, Chart, SMALL, figure, known, percent};
+use crate::{ArmOutcome, Slice};
 
 /// Height of a series with its marks.
 pub(super) const SERIES_H: f64 = 128.0;
@@ -19,7 +19,7 @@ const MEDIANS_MAX: f64 = 3.0;
 type Look = (&'static str, &'static str);
 
 /// What is drawn of each slice.
-pub(super) struct Series {
+pub(super) struct SlicePlot {
     title: String,
     value: fn(&Slice) -> Option<f64>,
     y: Axis,
@@ -27,46 +27,46 @@ pub(super) struct Series {
 
 /// How the arms' strokes look; none for arms without a series, and for those beyond the looks that can
 /// be told apart.
-pub(super) fn looks(arms: &[&Outcome]) -> Vec<Option<Look>> {
+pub(super) fn looks(arms: &[&ArmOutcome]) -> Vec<Option<Look>> {
     let mut left = palette::STROKES.into_iter();
     arms.iter().map(|arm| if arm.series.is_empty() { None } else { left.next() }).collect()
 }
 
 /// Times; none where there are none.
-pub(super) fn times(arms: &[&Outcome]) -> Option<Series> {
+pub(super) fn times(arms: &[&ArmOutcome]) -> Option<SlicePlot> {
     let value = |slice: &Slice| known(slice.ns);
     let mut all: Vec<f64> = slices(arms).filter_map(value).collect();
     all.sort_by(f64::total_cmp);
     let (median, most) = (*all.get(all.len() / 2)?, *all.last()?);
     let end = most.min(MEDIANS_MAX * median);
-    let scale = Scale::over(0.0, std::iter::once(end));
+    let scale = AxisScale::over(0.0, std::iter::once(end));
     let title = match scale.is_exceeded_by(most) {
         false => "over the run".to_owned(),
         true => format!("peaks cut, up to {}", figure(most)),
     };
-    Some(Series { title, value, y: Axis { scale, figure } })
+    Some(SlicePlot { title, value, y: Axis { scale, figure } })
 }
 
 /// Hit rates; none where there are none.
-pub(super) fn rates(arms: &[&Outcome]) -> Option<Series> {
+pub(super) fn rates(arms: &[&ArmOutcome]) -> Option<SlicePlot> {
     let value = |slice: &Slice| slice.hit_rate.and_then(known);
     slices(arms).find_map(value)?;
     let title = "hit rate over the run".to_owned();
-    Some(Series { title, value, y: Axis { scale: Scale::SHARE, figure: percent } })
+    Some(SlicePlot { title, value, y: Axis { scale: AxisScale::SHARE, figure: percent } })
 }
 
 /// The slices of the arms that have a look.
-fn slices<'a>(arms: &[&'a Outcome]) -> impl Iterator<Item = &'a Slice> {
+fn slices<'a>(arms: &[&'a ArmOutcome]) -> impl Iterator<Item = &'a Slice> {
     let drawn = arms.iter().zip(looks(arms)).filter(|(_, look)| look.is_some());
     drawn.flat_map(|(arm, _)| &arm.series).collect::<Vec<_>>().into_iter()
 }
 
-impl Series {
-    pub(super) fn panel(&self, arms: &[&Outcome], width: f64) -> Panel {
-        let mut panel = Panel::new(Size { w: width, h: SERIES_H });
+impl SlicePlot {
+    pub(super) fn panel(&self, arms: &[&ArmOutcome], width: f64) -> Panel {
+        let mut panel = Panel::new(CanvasSize { w: width, h: SERIES_H });
         let (w, h) = (width - LEFT - RIGHT, SERIES_H - TOP - BOTTOM);
         let area = Area { x: LEFT, y: TOP, w, h };
-        let x = Axis { scale: Scale::SHARE, figure: percent };
+        let x = Axis { scale: AxisScale::SHARE, figure: percent };
         let chart = Chart { area, x, y: self.y };
         chart.frame(&mut panel, "of the accesses");
         panel.text((LEFT, TOP - 4.0), w, SMALL, &self.title);

@@ -1,10 +1,10 @@
 //! Table 1: what the contrast takes by the baseline, published and ours.
 
-use atoll_svg::canvas::{Area, Panel, Size};
+use atoll_svg::canvas::{Area, CanvasSize, Panel};
 use atoll_svg::palette;
 
 use super::WIDTH;
-use super::chart::{Axis, Chart, DOT, OURS, SMALL, Scale, TITLE, figure, key, known};
+use super::chart::{Axis, AxisScale, Chart, DOT, OURS, SMALL, TITLE, figure, key, known};
 use crate::reproduce::ComparedRow;
 
 const LINE: f64 = 21.0;
@@ -20,7 +20,7 @@ pub(super) fn table1(rows: &[ComparedRow]) -> Option<Panel> {
         return None;
     }
     let h = rows.len() as f64 * LINE;
-    let mut panel = Panel::new(Size { w: WIDTH, h: TOP + h + BOTTOM });
+    let mut panel = Panel::new(CanvasSize { w: WIDTH, h: TOP + h + BOTTOM });
     panel.text((0.0, 12.0), WIDTH, TITLE, "Table 1: time of the contrast by that of the baseline");
     key(
         &mut panel,
@@ -44,8 +44,8 @@ fn chart(rows: &[ComparedRow], area: Area) -> Chart {
     let ratios = || rows.iter().flat_map(|row| [row.ratio_published, row.ratio, row.ratio_lower]);
     let least = ratios().filter_map(known).fold(1.0, f64::min);
     let least = (least * 10.0).floor() / 10.0;
-    let x = Axis { scale: Scale::over(least, ratios()), figure };
-    let y = Axis { scale: Scale::between(0.0, rows.len() as f64), figure: |_| String::new() };
+    let x = Axis { scale: AxisScale::over(least, ratios()), figure };
+    let y = Axis { scale: AxisScale::between(0.0, rows.len() as f64), figure: |_| String::new() };
     Chart { area, x, y }
 }
 

@@ -13,7 +13,7 @@ const MB: u64 = 1 << 20;
 
 /// All of table 1, figure 2 and the figures of the text.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Comparison {
+pub struct PublishedComparison {
     /// What was solved.
     pub calibration: Calibration,
     /// Table 1.
@@ -85,7 +85,7 @@ impl<'a> Arms<'a> {
     }
 }
 
-impl Comparison {
+impl PublishedComparison {
     /// Compares counts with the published figures.
     ///
     /// # Errors

@@ -23,7 +23,7 @@ mod figures;
 mod text;
 
 pub use calibration::{Calibration, CalibrationError, Time};
-pub use comparison::{ComparedRow, Comparison, Rate};
+pub use comparison::{ComparedRow, PublishedComparison, Rate};
 pub use counted::{Counted, Point};
 pub use figures::{ByMigrations, Figures, OverTime, Reload};
 pub use text::text;

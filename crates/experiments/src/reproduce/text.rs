@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::figures::{Figures, Reload};
-use super::{ComparedRow, Comparison, Point};
+use super::{ComparedRow, Point, PublishedComparison};
 
 /// Columns of a curve.
 const CURVE: usize = 60;
@@ -11,7 +11,7 @@ const CURVE: usize = 60;
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// Table 1, the shares and figure 2, each with the published beside ours.
-pub fn text(comparison: &Comparison) -> String {
+pub fn text(comparison: &PublishedComparison) -> String {
     let mut text = String::new();
     push_table(&mut text, comparison);
     push_rates(&mut text, comparison);
@@ -20,7 +20,7 @@ pub fn text(comparison: &Comparison) -> String {
     text
 }
 
-fn push_table(text: &mut String, comparison: &Comparison) {
+fn push_table(text: &mut String, comparison: &PublishedComparison) {
     let calibration = comparison.calibration;
     let _ = writeln!(
         text,
@@ -59,7 +59,7 @@ fn push_row(text: &mut String, row: &ComparedRow) {
     );
 }
 
-fn push_rates(text: &mut String, comparison: &Comparison) {
+fn push_rates(text: &mut String, comparison: &PublishedComparison) {
     let _ = writeln!(
         text,
         "\n{:<34} {:>9}  {:>7}  {:>10}",
@@ -106,7 +106,7 @@ fn sparkline(points: &[Point]) -> String {
 }
 
 /// What the model does not have, in figures.
-fn push_residuals(text: &mut String, comparison: &Comparison) {
+fn push_residuals(text: &mut String, comparison: &PublishedComparison) {
     let migrating = comparison.rows.iter().filter(|row| matches!(row.experiment, 2 | 3));
     let rows: Vec<&ComparedRow> = migrating.collect();
     if rows.is_empty() {

@@ -7,8 +7,8 @@ use atoll_topology::Machine;
 use serde::{Deserialize, Serialize};
 
 use super::thread::{Array, Runner, ThreadRun};
-use super::{Meetings, Part, all_or_cause};
-use crate::access::{Random, link};
+use super::{Part, RunBarriers, all_or_cause};
+use crate::access::{AccessSequence, link};
 use crate::outcome::Achieved;
 use crate::{ExperimentError, Group, Kind, array};
 
@@ -24,7 +24,7 @@ pub(crate) fn run(
     machine: &Arc<Machine>,
     kernel: &Arc<dyn Kernel>,
     part: &Part,
-    meetings: Meetings<'_>,
+    meetings: RunBarriers<'_>,
 ) -> Result<GroupRun, ExperimentError> {
     let ran = run_all(machine, kernel, part, meetings);
     if ran.is_err() {
@@ -37,7 +37,7 @@ fn run_all(
     machine: &Arc<Machine>,
     kernel: &Arc<dyn Kernel>,
     part: &Part,
-    meetings: Meetings<'_>,
+    meetings: RunBarriers<'_>,
 ) -> Result<GroupRun, ExperimentError> {
     let none = || ExperimentError::Part(format!("unknown group {}", part.group));
     let group = part.arm.groups.get(part.group).ok_or_else(none)?;
@@ -53,14 +53,14 @@ fn run_threads(
     kernel: &dyn Kernel,
     part: &Part,
     group: &Group,
-    meetings: Meetings<'_>,
+    meetings: RunBarriers<'_>,
     memory: &mut NodeBuffer,
 ) -> Result<Vec<ThreadRun>, ExperimentError> {
     let array = match part.arm.kind {
         Kind::Independent => Array::Bytes(memory.as_atomic_bytes()),
         Kind::Dependent => {
             let words = memory.as_atomic_words();
-            link(words, &mut Random::new(part.seed, 0));
+            link(words, &mut AccessSequence::new(part.seed, 0));
             Array::Chain(words)
         }
     };

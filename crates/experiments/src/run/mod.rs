@@ -22,9 +22,9 @@ use atoll_sys::SharedWords;
 use atoll_topology::Machine;
 use serde::{Deserialize, Serialize};
 
-use crate::meeting::{Meeting, WORDS};
-use crate::outcome::{Achieved, Cache, Figure, Outcome, Slice};
-use crate::{Arm, ExperimentError, Options, Plan};
+use crate::meeting::{ProcessBarrier, WORDS};
+use crate::outcome::{Achieved, ArmOutcome, Cache, Figure, Slice};
+use crate::{Arm, ExperimentError, ExperimentOptions, Plan};
 use group::GroupRun;
 use process::Processes;
 use thread::{Repetition, SliceRun};
@@ -63,19 +63,19 @@ pub struct Part {
 
 /// The two meetings of a run.
 #[derive(Clone, Copy, Debug)]
-struct Meetings<'a> {
+struct RunBarriers<'a> {
     /// All threads and the coordinator.
-    all: Meeting<'a>,
+    all: ProcessBarrier<'a>,
     /// The threads.
-    threads: Meeting<'a>,
+    threads: ProcessBarrier<'a>,
 }
 
-impl<'a> Meetings<'a> {
+impl<'a> RunBarriers<'a> {
     const WORDS: usize = 2 * WORDS;
 
     fn new(shared: &'a SharedWords, arm: &Arm) -> Result<Self, ExperimentError> {
-        let all = Meeting::new(shared, 0, arm.threads() + 1)?;
-        Ok(Self { all, threads: Meeting::new(shared, 1, arm.threads())? })
+        let all = ProcessBarrier::new(shared, 0, arm.threads() + 1)?;
+        Ok(Self { all, threads: ProcessBarrier::new(shared, 1, arm.threads())? })
     }
 
     fn call_off(&self) {
@@ -89,9 +89,9 @@ impl<'a> Meetings<'a> {
 pub fn run(
     conditions: &Conditions<'_>,
     plan: &Plan,
-    options: &Options,
+    options: &ExperimentOptions,
     progress: &mut dyn FnMut(usize, &Arm),
-) -> Vec<Outcome> {
+) -> Vec<ArmOutcome> {
     let mut paces = pace::Paces::default();
     let mut outcomes = Vec::new();
     for (index, arm) in plan.arms.iter().enumerate() {
@@ -112,7 +112,7 @@ pub fn run(
     outcomes
 }
 
-fn part(arm: &Arm, options: &Options, accesses: u64) -> Part {
+fn part(arm: &Arm, options: &ExperimentOptions, accesses: u64) -> Part {
     Part {
         arm: arm.clone(),
         group: 0,
@@ -125,8 +125,8 @@ fn part(arm: &Arm, options: &Options, accesses: u64) -> Part {
 }
 
 fn run_arm(conditions: &Conditions<'_>, part: &Part) -> Result<Vec<GroupRun>, ExperimentError> {
-    let shared = SharedWords::create(Meetings::WORDS)?;
-    let meetings = Meetings::new(&shared, &part.arm)?;
+    let shared = SharedWords::create(RunBarriers::WORDS)?;
+    let meetings = RunBarriers::new(&shared, &part.arm)?;
     match conditions.program {
         Some(program) if part.arm.processes => {
             let mut processes = Processes::start(program, part, &shared)?;
@@ -145,7 +145,7 @@ fn run_arm(conditions: &Conditions<'_>, part: &Part) -> Result<Vec<GroupRun>, Ex
 fn in_this_process(
     conditions: &Conditions<'_>,
     part: &Part,
-    meetings: Meetings<'_>,
+    meetings: RunBarriers<'_>,
 ) -> Result<Vec<GroupRun>, ExperimentError> {
     std::thread::scope(|scope| {
         let mut groups = Vec::new();
@@ -192,7 +192,7 @@ fn all_or_cause<T>(
 /// Opens the arm's region around what is timed in each repetition.
 fn coordinate(
     part: &Part,
-    meetings: Meetings<'_>,
+    meetings: RunBarriers<'_>,
     watch: &mut dyn FnMut() -> Result<(), ExperimentError>,
 ) -> Result<(), ExperimentError> {
     for _ in 0..part.repetitions {
@@ -209,12 +209,12 @@ fn coordinate(
     Ok(())
 }
 
-fn failed(arm: &Arm, error: &ExperimentError) -> Outcome {
+fn failed(arm: &Arm, error: &ExperimentError) -> ArmOutcome {
     let failure = Some(error.to_string());
-    Outcome { failure, ..outcome(arm, 0, &[]) }
+    ArmOutcome { failure, ..outcome(arm, 0, &[]) }
 }
 
-fn outcome(arm: &Arm, accesses: u64, groups: &[GroupRun]) -> Outcome {
+fn outcome(arm: &Arm, accesses: u64, groups: &[GroupRun]) -> ArmOutcome {
     let threads = || groups.iter().flat_map(|group| &group.threads);
     let repetitions = threads().map(|thread| thread.repetitions.len()).min().unwrap_or(0);
     let figure = |i: usize| {
@@ -225,7 +225,7 @@ fn outcome(arm: &Arm, accesses: u64, groups: &[GroupRun]) -> Outcome {
     let every = || threads().flat_map(|thread| &thread.repetitions);
     let mut achieved = Achieved::default();
     groups.iter().for_each(|group| achieved.add(&group.achieved));
-    Outcome {
+    ArmOutcome {
         arm: arm.clone(),
         accesses,
         ns: Figure::of(runs_ns.clone()),

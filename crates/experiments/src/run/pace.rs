@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use atoll_topology::Bytes;
 
 use super::Conditions;
-use crate::access::{Random, read, touch};
+use crate::access::{AccessSequence, read, touch};
 use crate::{Arm, ExperimentError, Home, Kind, array};
 
 /// Time of a repetition where nothing disturbs it.
@@ -53,7 +53,7 @@ fn trial(conditions: &Conditions<'_>, arm: &Arm) -> Result<u64, ExperimentError>
     let mut memory = array::allocate(machine, kernel, &Home::Local, arm.size_run, cpu)?;
     let bytes = memory.as_atomic_bytes();
     std::hint::black_box(touch(bytes, false));
-    let mut random = Random::new(0, 0);
+    let mut random = AccessSequence::new(0, 0);
     let (start, mut done) = (Instant::now(), 0_u64);
     while start.elapsed() < TRIAL {
         std::hint::black_box(read(bytes, &mut random, BATCH));

@@ -10,7 +10,7 @@ use atoll_sys::{SharedWords, SignalMask, signal, tie_to_parent};
 use atoll_topology::Machine;
 
 use super::group::{self, GroupRun};
-use super::{Meetings, Part, all_or_cause};
+use super::{Part, RunBarriers, all_or_cause};
 use crate::ExperimentError;
 
 /// Most of a process's answer that is read: a thousand slices of a thousand threads.
@@ -117,8 +117,8 @@ pub fn serve(
 ) -> Result<String, ExperimentError> {
     let wrong = |error: serde_json::Error| ExperimentError::Part(error.to_string());
     let part: Part = serde_json::from_str(part).map_err(wrong)?;
-    let shared = SharedWords::inherited(descriptor, Meetings::WORDS)?;
-    let meetings = Meetings::new(&shared, &part.arm)?;
+    let shared = SharedWords::inherited(descriptor, RunBarriers::WORDS)?;
+    let meetings = RunBarriers::new(&shared, &part.arm)?;
     let ran = group::run(machine, kernel, &part, meetings)?;
     serde_json::to_string(&ran).map_err(wrong)
 }

@@ -7,11 +7,11 @@ use atoll_placement::Kernel;
 use atoll_topology::CpuSet;
 use serde::{Deserialize, Serialize};
 
-use super::{Meetings, Part};
-use crate::access::{LINE, Random, chase, read, touch, write};
-use crate::counters::{Counters, Reading};
-use crate::schedule::Schedule;
-use crate::{ExperimentError, Operation, Way};
+use super::{Part, RunBarriers};
+use crate::access::{AccessSequence, LINE, chase, read, touch, write};
+use crate::counters::{CacheCounters, CounterReading};
+use crate::schedule::RunSchedule;
+use crate::{CpuRoute, ExperimentError, Operation};
 
 /// Random accesses of the warm-up for each line of the array, so that the caches hold what they hold
 /// in the long run.
@@ -61,9 +61,9 @@ pub(crate) enum Array<'a> {
 pub(crate) struct Runner<'a> {
     pub(crate) kernel: &'a dyn Kernel,
     pub(crate) part: &'a Part,
-    pub(crate) meetings: Meetings<'a>,
+    pub(crate) meetings: RunBarriers<'a>,
     pub(crate) array: Array<'a>,
-    pub(crate) way: &'a Way,
+    pub(crate) way: &'a CpuRoute,
     /// Among all threads of the arm.
     pub(crate) number: usize,
 }
@@ -71,15 +71,15 @@ pub(crate) struct Runner<'a> {
 /// Where a thread stands in its array.
 #[derive(Clone, Copy, Debug)]
 struct Position {
-    random: Random,
+    random: AccessSequence,
     line: usize,
 }
 
 impl Runner<'_> {
     pub(crate) fn run(&self) -> Result<ThreadRun, ExperimentError> {
-        let random = Random::new(self.part.seed, self.number as u64);
+        let random = AccessSequence::new(self.part.seed, self.number as u64);
         let mut position = Position { random, line: 0 };
-        let counters = Counters::open();
+        let counters = CacheCounters::open();
         let cache_missing = counters.missing().map(str::to_owned);
         let repetitions =
             (0..self.part.repetitions).map(|_| self.repetition(&counters, &mut position));
@@ -88,7 +88,7 @@ impl Runner<'_> {
 
     fn repetition(
         &self,
-        counters: &Counters,
+        counters: &CacheCounters,
         position: &mut Position,
     ) -> Result<Repetition, ExperimentError> {
         self.go_to(0)?;
@@ -108,7 +108,7 @@ impl Runner<'_> {
             std::hint::black_box(touch(bytes, self.part.arm.operation == Operation::Write));
         }
         let accesses = (self.lines() * WARM_PER_LINE).clamp(1, self.part.accesses.max(1));
-        let schedule = Schedule { accesses, migrations: 0, slices: 1, turn: self.turn() };
+        let schedule = RunSchedule { accesses, migrations: 0, slices: 1, turn: self.turn() };
         for stretch in schedule.stretches() {
             self.access(position, stretch.accesses);
             if stretch.meets {
@@ -121,8 +121,8 @@ impl Runner<'_> {
     /// What is measured.
     fn timed(
         &self,
-        counters: &Counters,
-        before: Reading,
+        counters: &CacheCounters,
+        before: CounterReading,
         position: &mut Position,
     ) -> Result<Vec<SliceRun>, ExperimentError> {
         let schedule = self.schedule();
@@ -155,9 +155,9 @@ impl Runner<'_> {
         Ok(slices)
     }
 
-    fn schedule(&self) -> Schedule {
+    fn schedule(&self) -> RunSchedule {
         let Part { accesses, slices, arm, .. } = self.part;
-        Schedule {
+        RunSchedule {
             accesses: *accesses,
             migrations: u64::from(arm.migrations),
             slices: u64::from(*slices),

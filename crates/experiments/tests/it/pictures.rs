@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use atoll_experiments::published::Published;
-use atoll_experiments::reproduce::{Calibration, Comparison, Figures};
+use atoll_experiments::reproduce::{Calibration, Figures, PublishedComparison};
 use atoll_experiments::{
-    Achieved, Cache, Figure, Manifest, Operation, Options, Outcome, Results, Slice, Which, plan,
-    plot,
+    Achieved, ArmOutcome, Cache, ExperimentManifest, ExperimentOptions, ExperimentResults, Figure,
+    Operation, Slice, Which, plan, plot,
 };
 use atoll_sys::Root;
 use atoll_testkit::machines;
@@ -53,21 +53,21 @@ fn rings(svg: &str) -> usize {
         .count()
 }
 
-fn compared() -> Comparison {
+fn compared() -> PublishedComparison {
     let mut arms = all();
     arms.push(counted(3, Operation::Read, 16, "3 migrations", 21.0));
     arms.push(counted(3, Operation::Read, 16, "200 migrations", 30.0));
-    Comparison::of(&arms, Published::kiefer_2013()).unwrap()
+    PublishedComparison::of(&arms, Published::kiefer_2013()).unwrap()
 }
 
 /// Results of experiments on four nodes, each time so many ns, with three slices for each arm.
-fn results(experiments: &[u8], ns: f64) -> Results {
+fn results(experiments: &[u8], ns: f64) -> ExperimentResults {
     let machine = machines::four_nodes();
-    let options = Options { repetitions: 3, ..Options::default() };
+    let options = ExperimentOptions { repetitions: 3, ..ExperimentOptions::default() };
     let which = Which::Experiments(experiments.iter().copied().collect::<BTreeSet<u8>>());
     let plan = plan(&machine, &which, &options).unwrap();
     let slice = |ns, hit_rate| Slice { ns, hit_rate };
-    let outcome = |arm| Outcome {
+    let outcome = |arm| ArmOutcome {
         arm,
         accesses: 1000,
         ns: Some(Figure { median: ns, min: ns / 2.0, max: ns * 2.0 }),
@@ -80,8 +80,8 @@ fn results(experiments: &[u8], ns: f64) -> Results {
         series: vec![slice(ns, Some(0.9)), slice(ns, None), slice(ns, Some(0.7))],
         failure: None,
     };
-    Results {
-        manifest: Manifest::of(&machine, &Root::live(), &options, false),
+    ExperimentResults {
+        manifest: ExperimentManifest::of(&machine, &Root::live(), &options, false),
         arms: plan.arms.into_iter().map(outcome).collect(),
         rows: plan.rows,
         notes: plan.notes,
@@ -129,10 +129,10 @@ fn a_hit_rate_is_drawn_at_its_height() {
 #[test]
 fn what_was_not_compared_is_left_out_and_nothing_at_all_is_told() {
     let arms: Vec<_> = all().into_iter().filter(|it| it.arm.experiment == 2).collect();
-    let comparison = Comparison::of(&arms, Published::kiefer_2013()).unwrap();
+    let comparison = PublishedComparison::of(&arms, Published::kiefer_2013()).unwrap();
     let shown = texts(&plot::reproduction("", "", &comparison));
     assert!(has(&shown, "Table 1") && !has(&shown, "Figure 2"), "{shown:?}");
-    let nothing = Comparison {
+    let nothing = PublishedComparison {
         calibration: Calibration { fixed_ns: 0.0, in_flight: 0.0 },
         rows: Vec::new(),
         rates: Vec::new(),

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use atoll_experiments::{
-    Arm, Arrangement, By, Custom, Home, Kind, Operation, Options, Plan, PlanError, Which, plan,
+    Arm, Arrangement, By, Custom, ExperimentOptions, Home, Kind, Operation, Plan, PlanError, Which,
+    plan,
 };
 use atoll_placement::Strategy;
 use atoll_testkit::machines;
@@ -14,7 +15,7 @@ fn experiments(numbers: &[u8]) -> Which {
 }
 
 fn planned(machine: &Machine, number: u8) -> Plan {
-    plan(machine, &experiments(&[number]), &Options::default()).unwrap()
+    plan(machine, &experiments(&[number]), &ExperimentOptions::default()).unwrap()
 }
 
 fn custom() -> Custom {
@@ -32,14 +33,15 @@ fn custom() -> Custom {
 
 /// Nodes of the cpus at the start of an arm's threads, by group.
 fn nodes(machine: &Machine, arm: &Arm) -> Vec<Vec<u32>> {
-    let node = |way: &atoll_experiments::Way| machine.cpu(way.at(0).unwrap()).unwrap().node.0;
+    let node = |way: &atoll_experiments::CpuRoute| machine.cpu(way.at(0).unwrap()).unwrap().node.0;
     arm.groups.iter().map(|group| group.threads.iter().map(node).collect()).collect()
 }
 
 #[test]
 fn every_plan_uses_only_cpus_and_nodes_that_there_are() {
     for machine in machines::all() {
-        let plan = plan(&machine, &experiments(&[1, 2, 3, 4]), &Options::default()).unwrap();
+        let plan =
+            plan(&machine, &experiments(&[1, 2, 3, 4]), &ExperimentOptions::default()).unwrap();
         for arm in &plan.arms {
             for group in &arm.groups {
                 assert!(!group.threads.is_empty());
@@ -55,7 +57,8 @@ fn every_plan_uses_only_cpus_and_nodes_that_there_are() {
 #[test]
 fn every_arm_has_a_region_of_its_own_and_a_row() {
     for machine in machines::all() {
-        let plan = plan(&machine, &experiments(&[1, 2, 3, 4]), &Options::default()).unwrap();
+        let plan =
+            plan(&machine, &experiments(&[1, 2, 3, 4]), &ExperimentOptions::default()).unwrap();
         let regions: BTreeSet<u8> = plan.arms.iter().filter_map(|arm| arm.region).collect();
         assert_eq!(regions.len(), plan.arms.len().min(64), "{}", machine.name);
         let mut rows: Vec<usize> = plan.rows.iter().map(|row| row.baseline).collect();
@@ -151,7 +154,7 @@ fn experiment_4_puts_groups_on_their_node_or_one_thread_of_each_on_every_node() 
 #[test]
 fn one_node_runs_what_it_can_and_says_what_takes_two() {
     let machine = machines::one_node();
-    let plan = plan(&machine, &experiments(&[1, 2, 3]), &Options::default()).unwrap();
+    let plan = plan(&machine, &experiments(&[1, 2, 3]), &ExperimentOptions::default()).unwrap();
     assert!(plan.arms.iter().all(|arm| arm.migrations == 0 && !arm.setting.contains("remote")));
     let notes = plan.notes.join("\n");
     for part in ["experiment 1: remote", "experiment 2: migration", "experiment 3", "atoll lab run"]
@@ -174,17 +177,17 @@ fn experiment_4_runs_between_the_domains_of_a_single_node() {
 #[test]
 fn what_cannot_be_run_at_all_is_an_error_that_names_the_lab() {
     let machine = Machine::synthetic("node:1(memory=1GiB) core:2 pu:1").unwrap();
-    let error = plan(&machine, &experiments(&[4]), &Options::default()).unwrap_err();
+    let error = plan(&machine, &experiments(&[4]), &ExperimentOptions::default()).unwrap_err();
     assert!(matches!(&error, PlanError::NotHere(message) if message.contains("atoll lab run")));
     let moved = Custom { migrations: vec![1], ..custom() };
-    let error = plan(&machine, &Which::Custom(moved), &Options::default()).unwrap_err();
+    let error = plan(&machine, &Which::Custom(moved), &ExperimentOptions::default()).unwrap_err();
     assert!(matches!(&error, PlanError::NotHere(message) if message.contains("two nodes")));
 }
 
 #[test]
 fn the_scale_divides_arrays_and_never_to_nothing() {
     let machine = machines::two_nodes();
-    let options = Options { scale: 16, ..Options::default() };
+    let options = ExperimentOptions { scale: 16, ..ExperimentOptions::default() };
     let plan16 = plan(&machine, &experiments(&[1]), &options).unwrap();
     assert_eq!(plan16.arms[0].size_run, Bytes(8 << 20));
     let tiny = Custom { sizes: vec![Bytes(3)], ..custom() };
@@ -205,7 +208,7 @@ fn a_custom_run_has_an_arm_for_every_combination() {
         placements: vec![Strategy::Aligned, Strategy::Interleave, Strategy::Default],
         processes: true,
     };
-    let plan = plan(&machine, &Which::Custom(wide), &Options::default()).unwrap();
+    let plan = plan(&machine, &Which::Custom(wide), &ExperimentOptions::default()).unwrap();
     assert_eq!(plan.arms.len(), 2 * 2 * 2 * 2 * 3);
     assert_eq!(plan.rows.len(), 4);
     let titles: BTreeSet<String> = plan.arms.iter().map(Arm::title).collect();
@@ -218,9 +221,10 @@ fn a_custom_run_has_an_arm_for_every_combination() {
 fn threads_are_dealt_out_by_domain_when_asked() {
     let machine = machines::two_nodes();
     let spread = Custom { threads: 4, arrangements: vec![Arrangement::RoundRobin], ..custom() };
-    let options = Options { by: Some(By::Domain), ..Options::default() };
+    let options = ExperimentOptions { by: Some(By::Domain), ..ExperimentOptions::default() };
     let plan = plan(&machine, &Which::Custom(spread), &options).unwrap();
-    let domain = |way: &atoll_experiments::Way| machine.cpu(way.at(0).unwrap()).unwrap().domain.0;
+    let domain =
+        |way: &atoll_experiments::CpuRoute| machine.cpu(way.at(0).unwrap()).unwrap().domain.0;
     let domains: Vec<u32> = plan.arms[0].groups[0].threads.iter().map(domain).collect();
     assert_eq!(domains, [0, 1, 2, 3]);
 }
@@ -228,22 +232,22 @@ fn threads_are_dealt_out_by_domain_when_asked() {
 #[test]
 fn numbers_without_meaning_are_refused_with_what_is_wrong() {
     let machine = machines::two_nodes();
-    let refused = |which: Which, options: Options| {
+    let refused = |which: Which, options: ExperimentOptions| {
         let error = plan(&machine, &which, &options).unwrap_err();
         assert!(matches!(error, PlanError::Options(_)), "{error}");
         error.to_string()
     };
     let all = || experiments(&[1]);
-    let default = Options::default;
+    let default = ExperimentOptions::default;
     assert!(refused(experiments(&[5]), default()).contains("unknown experiment 5"));
     for options in [
-        Options { scale: 0, ..default() },
-        Options { repetitions: 0, ..default() },
-        Options { repetitions: u32::MAX, ..default() },
-        Options { slices: u32::MAX, ..default() },
-        Options { accesses: vec![u64::MAX], ..default() },
-        Options { accesses: vec![1, 2], ..default() },
-        Options { migrations: Some(vec![u32::MAX]), ..default() },
+        ExperimentOptions { scale: 0, ..default() },
+        ExperimentOptions { repetitions: 0, ..default() },
+        ExperimentOptions { repetitions: u32::MAX, ..default() },
+        ExperimentOptions { slices: u32::MAX, ..default() },
+        ExperimentOptions { accesses: vec![u64::MAX], ..default() },
+        ExperimentOptions { accesses: vec![1, 2], ..default() },
+        ExperimentOptions { migrations: Some(vec![u32::MAX]), ..default() },
     ] {
         refused(all(), options);
     }
@@ -257,13 +261,13 @@ fn numbers_without_meaning_are_refused_with_what_is_wrong() {
         refused(Which::Custom(custom), default());
     }
     let writes = Custom { operations: vec![Operation::Write], ..custom() };
-    let dependent = Options { kind: Kind::Dependent, ..default() };
+    let dependent = ExperimentOptions { kind: Kind::Dependent, ..default() };
     assert!(refused(Which::Custom(writes), dependent).contains("reads"));
 }
 
 #[test]
 fn dependent_experiments_are_those_that_read() {
-    let options = Options { kind: Kind::Dependent, ..Options::default() };
+    let options = ExperimentOptions { kind: Kind::Dependent, ..ExperimentOptions::default() };
     let plan = plan(&machines::two_nodes(), &experiments(&[1, 2, 3, 4]), &options).unwrap();
     assert!(plan.arms.iter().all(|arm| arm.operation == Operation::Read));
     assert!(plan.notes.iter().any(|note| note.contains("a store has nothing")));
@@ -274,6 +278,6 @@ fn a_nest_of_nodes_without_memory_or_cpus_is_planned_all_the_same() {
     let machine = machines::sparse_nodes();
     let far =
         Custom { groups: 2, placements: vec![Strategy::Farthest, Strategy::Ahead(1)], ..custom() };
-    let plan = plan(&machine, &Which::Custom(far), &Options::default()).unwrap();
+    let plan = plan(&machine, &Which::Custom(far), &ExperimentOptions::default()).unwrap();
     assert_eq!(plan.arms.len(), 2);
 }

@@ -1,8 +1,8 @@
 //! The paper's figures, and the arithmetic that sets ours beside them.
 
 use atoll_experiments::published::Published;
-use atoll_experiments::reproduce::{Calibration, Comparison, Counted, Point, text};
-use atoll_experiments::{Arm, Group, Home, Kind, Operation, Way};
+use atoll_experiments::reproduce::{Calibration, Counted, Point, PublishedComparison, text};
+use atoll_experiments::{Arm, CpuRoute, Group, Home, Kind, Operation};
 use atoll_topology::{Bytes, CpuId, NodeId};
 
 const MB: u64 = 1 << 20;
@@ -15,7 +15,7 @@ pub(super) fn counted(
     setting: &str,
     wait: f64,
 ) -> Counted {
-    let way = Way(vec![CpuId(0)]);
+    let way = CpuRoute(vec![CpuId(0)]);
     let group = Group { home: Home::On(NodeId(0)), threads: vec![way] };
     let migrations = setting.split(' ').next().and_then(|count| count.parse().ok()).unwrap_or(0);
     Counted {
@@ -93,7 +93,7 @@ fn what_no_parameters_explain_is_an_error() {
         let solved = Calibration::solve((&arm(small), 11.0), (&arm(large), 31.0));
         assert!(solved.is_err(), "{small} {large}: {solved:?}");
     }
-    assert!(Comparison::of(&[], Published::kiefer_2013()).is_err());
+    assert!(PublishedComparison::of(&[], Published::kiefer_2013()).is_err());
 }
 
 #[test]
@@ -104,14 +104,14 @@ fn threads_that_meet_at_one_controller_wait_for_each_other_and_alone_nobody_does
     let time = calibration.time(&arm);
     assert_eq!((time.lower, time.upper), (15.0, 15.0));
     // Four threads: 250 accesses each, so the controller serves 16 ns an access, 12 of them others'.
-    arm.arm.groups[0].threads = vec![Way(vec![CpuId(0)]); 4];
+    arm.arm.groups[0].threads = vec![CpuRoute(vec![CpuId(0)]); 4];
     let time = calibration.time(&arm);
     assert_eq!((time.lower, time.upper), (16.0, 27.0));
 }
 
 #[test]
 fn every_row_is_compared_and_only_two_baselines_are_fitted() {
-    let comparison = Comparison::of(&all(), Published::kiefer_2013()).unwrap();
+    let comparison = PublishedComparison::of(&all(), Published::kiefer_2013()).unwrap();
     assert_eq!(comparison.rows.len(), 14);
     let fitted: Vec<_> = comparison.rows.iter().filter(|row| row.is_calibrated).collect();
     assert_eq!(fitted.len(), 2);
@@ -128,7 +128,7 @@ fn every_row_is_compared_and_only_two_baselines_are_fitted() {
 fn shares_are_set_beside_the_published_ones() {
     let mut arms = all();
     arms.push(counted(3, Operation::Read, 16, "200 migrations", 30.0));
-    let comparison = Comparison::of(&arms, Published::kiefer_2013()).unwrap();
+    let comparison = PublishedComparison::of(&arms, Published::kiefer_2013()).unwrap();
     assert_eq!(comparison.rates.len(), 6);
     let ours: Vec<f64> = comparison.rates.iter().map(|rate| rate.ours.unwrap()).collect();
     let expected = [80.0, 80.0, 80.0, 80.0, 87.5, 12.5];
@@ -143,7 +143,7 @@ fn the_cost_of_a_migration_is_told_for_the_papers_own_length_of_a_run() {
     most.accesses = 4_096_000;
     most.misses = 4_096_000 * 3 / 10;
     arms.push(most);
-    let comparison = Comparison::of(&arms, Published::kiefer_2013()).unwrap();
+    let comparison = PublishedComparison::of(&arms, Published::kiefer_2013()).unwrap();
     let reload = comparison.figures.reload.clone().unwrap();
     assert_eq!(reload.migrations, 200);
     assert!((reload.accesses_per_line - 1000.0).abs() < 1e-9);
@@ -160,7 +160,7 @@ fn the_cost_of_a_migration_is_told_for_the_papers_own_length_of_a_run() {
 #[test]
 fn arms_that_were_not_run_leave_their_rows_out() {
     let arms: Vec<Counted> = all().into_iter().filter(|it| it.arm.experiment == 2).collect();
-    let comparison = Comparison::of(&arms, Published::kiefer_2013()).unwrap();
+    let comparison = PublishedComparison::of(&arms, Published::kiefer_2013()).unwrap();
     assert_eq!(comparison.rows.len(), 4);
     assert!(comparison.rates.iter().all(|rate| rate.ours.is_none()));
     assert!(comparison.figures.reload.is_none());

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use atoll_experiments::{
-    Arrangement, Conditions, Custom, Kind, Manifest, Operation, Options, Outcome, Plan, Program,
-    Results, Which, plan, run, serve, table,
+    ArmOutcome, Arrangement, Conditions, Custom, ExperimentManifest, ExperimentOptions,
+    ExperimentResults, Kind, Operation, Plan, Program, Which, plan, run, serve, table,
 };
 use atoll_placement::{Kernel, LiveKernel, Strategy};
 use atoll_sys::{Root, SharedWords, block_signals};
@@ -12,8 +12,14 @@ use atoll_testkit::kernel::SimulatedKernel;
 use atoll_testkit::machines;
 use atoll_topology::{Bytes, Machine};
 
-fn small() -> Options {
-    Options { accesses: vec![5000], repetitions: 2, slices: 10, scale: 1024, ..Options::default() }
+fn small() -> ExperimentOptions {
+    ExperimentOptions {
+        accesses: vec![5000],
+        repetitions: 2,
+        slices: 10,
+        scale: 1024,
+        ..ExperimentOptions::default()
+    }
 }
 
 fn custom() -> Custom {
@@ -38,8 +44,8 @@ fn ran(
     machine: &Arc<Machine>,
     kernel: Arc<dyn Kernel>,
     plan: &Plan,
-    options: &Options,
-) -> Vec<Outcome> {
+    options: &ExperimentOptions,
+) -> Vec<ArmOutcome> {
     let conditions = Conditions { machine, kernel: &kernel, program: None };
     run(&conditions, plan, options, &mut |_, _| {})
 }
@@ -48,7 +54,7 @@ fn ran(
 fn all_experiments_run_on_a_machine_of_four_nodes_and_the_pages_are_where_they_were_wanted() {
     let (machine, kernel) = simulated(machines::four_nodes());
     let which = Which::Experiments((1..=4).collect());
-    let options = Options { accesses: vec![500], turn: 100, repetitions: 1, ..small() };
+    let options = ExperimentOptions { accesses: vec![500], turn: 100, repetitions: 1, ..small() };
     let plan = plan(&machine, &which, &options).unwrap();
     let mut heard = Vec::new();
     let kernel: Arc<dyn Kernel> = kernel;
@@ -68,7 +74,7 @@ fn all_experiments_run_on_a_machine_of_four_nodes_and_the_pages_are_where_they_w
 fn every_thread_is_bound_at_its_start_and_after_every_migration() {
     let (machine, kernel) = simulated(machines::two_nodes());
     let which = Which::Custom(custom());
-    let options = Options { repetitions: 3, ..small() };
+    let options = ExperimentOptions { repetitions: 3, ..small() };
     let plan = plan(&machine, &which, &options).unwrap();
     let outcomes = ran(&machine, kernel.clone(), &plan, &options);
     assert_eq!(outcomes[0].failure, None);
@@ -121,7 +127,7 @@ fn this_machine_runs_both_kinds_of_accesses_under_every_placement() {
     ];
     for kind in [Kind::Independent, Kind::Dependent] {
         let any = Custom { migrations: vec![0], placements: placements.to_vec(), ..custom() };
-        let options = Options { kind, ..small() };
+        let options = ExperimentOptions { kind, ..small() };
         let plan = plan(&machine, &Which::Custom(any), &options).unwrap();
         for outcome in ran(&machine, kernel.clone(), &plan, &options) {
             // Containers forbid policies; then the reason is told.
@@ -137,7 +143,7 @@ fn this_machine_runs_both_kinds_of_accesses_under_every_placement() {
 fn accesses_are_chosen_by_the_machines_speed_where_none_are_given() {
     let (machine, kernel) = simulated(machines::one_node());
     let one = Custom { groups: 1, threads: 1, migrations: vec![0], ..custom() };
-    let options = Options { accesses: Vec::new(), repetitions: 1, ..small() };
+    let options = ExperimentOptions { accesses: Vec::new(), repetitions: 1, ..small() };
     let plan = plan(&machine, &Which::Custom(one), &options).unwrap();
     let outcomes = ran(&machine, kernel, &plan, &options);
     assert!(outcomes[0].accesses >= 10_000);
@@ -149,9 +155,9 @@ fn the_table_tells_conditions_times_ratios_and_what_is_missing() {
     let which = Which::Experiments([1].into());
     let plan = plan(&machine, &which, &small()).unwrap();
     let arms = ran(&machine, kernel, &plan, &small());
-    let manifest = Manifest::of(&machine, &Root::live(), &small(), true);
+    let manifest = ExperimentManifest::of(&machine, &Root::live(), &small(), true);
     let notes = vec!["a note".to_owned()];
-    let results = Results { manifest, arms, rows: plan.rows, notes };
+    let results = ExperimentResults { manifest, arms, rows: plan.rows, notes };
     let text = table(&results);
     for part in ["four_nodes", "Experiment 1: read 128 MiB", "remote (node 3)", "100.0 %", "a note"]
     {
@@ -161,8 +167,8 @@ fn the_table_tells_conditions_times_ratios_and_what_is_missing() {
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
     let json = serde_json::to_string(&results).unwrap();
     // Times may differ in the last digit of sixteen; all else is the same.
-    let back: Results = serde_json::from_str(&json).unwrap();
-    let arms = |results: &Results| -> Vec<_> {
+    let back: ExperimentResults = serde_json::from_str(&json).unwrap();
+    let arms = |results: &ExperimentResults| -> Vec<_> {
         results.arms.iter().map(|it| (it.arm.clone(), it.achieved.clone(), it.accesses)).collect()
     };
     assert_eq!(arms(&back), arms(&results));

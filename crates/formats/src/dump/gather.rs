@@ -6,7 +6,7 @@ use atoll_sys::{Root, RootError};
 
 use super::files::{DIRECTORIES, FILES, GROUP};
 use super::reduce::reduce;
-use super::write::{Found, write};
+use super::write::{DumpEntry, write};
 use atoll_topology::SET_NUMBER_MAX;
 use atoll_topology::group_directories;
 
@@ -23,11 +23,11 @@ pub fn gather(root: &Root, name: &str) -> String {
     }
     for directory in DIRECTORIES {
         let places = matching(root, directory).into_iter();
-        found.push(places.map(|place| (place, Found::Directory)).collect());
+        found.push(places.map(|place| (place, DumpEntry::Directory)).collect());
     }
     for directory in groups(root) {
         for file in GROUP {
-            let place = Place { path: format!("{directory}/{file}"), number: None };
+            let place = DumpPath { path: format!("{directory}/{file}"), number: None };
             found.push(read_all(root, [place].into_iter(), name));
         }
     }
@@ -36,7 +36,7 @@ pub fn gather(root: &Root, name: &str) -> String {
 
 /// A file or directory that is there, and where in its path the first number of its pattern stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct DumpPath {
     pub(super) path: String,
     /// Where the number begins, and the number.
     pub(super) number: Option<(usize, u32)>,
@@ -47,23 +47,27 @@ fn groups(root: &Root) -> BTreeSet<String> {
     group_directories(root).unwrap_or_default().into_iter().collect()
 }
 
-fn read_all(root: &Root, places: impl Iterator<Item = Place>, name: &str) -> Vec<(Place, Found)> {
+fn read_all(
+    root: &Root,
+    places: impl Iterator<Item = DumpPath>,
+    name: &str,
+) -> Vec<(DumpPath, DumpEntry)> {
     places.filter_map(|place| read(root, &place.path, name).map(|found| (place, found))).collect()
 }
 
-fn read(root: &Root, path: &str, name: &str) -> Option<Found> {
+fn read(root: &Root, path: &str, name: &str) -> Option<DumpEntry> {
     match root.read_bytes(path) {
-        Ok(contents) => Some(Found::File(reduce(path, contents, name))),
+        Ok(contents) => Some(DumpEntry::File(reduce(path, contents, name))),
         Err(RootError::NotFound { .. }) => None,
-        Err(RootError::Denied { .. }) => Some(Found::Refused("reading it is not permitted")),
+        Err(RootError::Denied { .. }) => Some(DumpEntry::Refused("reading it is not permitted")),
         // Attributes that do not apply (a speed of a link that is down) fail when read.
-        Err(_) => Some(Found::Refused("reading it failed")),
+        Err(_) => Some(DumpEntry::Refused("reading it failed")),
     }
 }
 
 /// What matches a pattern, numbers in their order.
-fn matching(root: &Root, pattern: &str) -> Vec<Place> {
-    let mut places = vec![Place { path: String::new(), number: None }];
+fn matching(root: &Root, pattern: &str) -> Vec<DumpPath> {
+    let mut places = vec![DumpPath { path: String::new(), number: None }];
     for part in pattern.trim_start_matches('/').split('/') {
         places = places.iter().flat_map(|place| step(root, place, part)).collect();
     }
@@ -72,8 +76,8 @@ fn matching(root: &Root, pattern: &str) -> Vec<Place> {
 
 /// The entries of a place that match one part of a pattern; a part without `#` and `*` is taken as
 /// it is, there or not.
-fn step(root: &Root, place: &Place, part: &str) -> Vec<Place> {
-    let below = |name: &str, number: Option<(usize, u32)>| Place {
+fn step(root: &Root, place: &DumpPath, part: &str) -> Vec<DumpPath> {
+    let below = |name: &str, number: Option<(usize, u32)>| DumpPath {
         path: format!("{}/{name}", place.path),
         number: place.number.or(number),
     };

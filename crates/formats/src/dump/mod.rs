@@ -1,5 +1,6 @@
 //! A machine's sysfs and procfs in one text file: [`gather`] writes it, [`open`] reads it as a
-//! [`Root`], so that a machine can be looked at where it is not: in a bug report, in a test.
+//! [`Root`](atoll_sys::Root), so that a machine can be looked at where it is not: in a bug report, in
+//! a test.
 //!
 //! ```text
 //! atoll-dump 1

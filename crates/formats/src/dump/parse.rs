@@ -3,7 +3,7 @@
 use std::iter::Peekable;
 use std::sync::Arc;
 
-use atoll_sys::{FILE_BYTES_MAX, Root, Tree, TreeError};
+use atoll_sys::{FILE_BYTES_MAX, MemoryTree, Root, TreeError};
 
 use super::{FIRST_LINE, LAST_LINE};
 use crate::FormatError;
@@ -16,7 +16,7 @@ const NAME: &str =
 /// The machine of a dump; `file` is the name of the dump in messages.
 pub fn open(text: &str, file: &str) -> Result<Root, FormatError> {
     let mut parser =
-        Parser { file, lines: text.lines().enumerate().peekable(), tree: Tree::default() };
+        Parser { file, lines: text.lines().enumerate().peekable(), tree: MemoryTree::default() };
     parser.first_line()?;
     parser.statements()?;
     Ok(Root::of_tree(file, parser.tree))
@@ -25,7 +25,7 @@ pub fn open(text: &str, file: &str) -> Result<Root, FormatError> {
 struct Parser<'a, I: Iterator<Item = (usize, &'a str)>> {
     file: &'a str,
     lines: Peekable<I>,
-    tree: Tree,
+    tree: MemoryTree,
 }
 
 impl<'a, I: Iterator<Item = (usize, &'a str)>> Parser<'a, I> {

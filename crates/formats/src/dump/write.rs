@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use super::gather::Place;
+use super::gather::DumpPath;
 use super::{FIRST_LINE, LAST_LINE};
 use atoll_topology::{CpuId, CpuSet};
 
@@ -14,7 +14,7 @@ const HEADING: &str = "\
 
 /// What is at a place.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Found {
+pub(super) enum DumpEntry {
     File(Vec<u8>),
     Directory,
     /// A file that could not be read, and why.
@@ -22,7 +22,7 @@ pub(super) enum Found {
 }
 
 /// The dump: one group of places for each kind of file, each group in order.
-pub(super) fn write(groups: &[Vec<(Place, Found)>]) -> String {
+pub(super) fn write(groups: &[Vec<(DumpPath, DumpEntry)>]) -> String {
     let mut text = format!("{FIRST_LINE}\n{HEADING}");
     for group in groups {
         for (path, found) in merged(group) {
@@ -35,9 +35,9 @@ pub(super) fn write(groups: &[Vec<(Place, Found)>]) -> String {
 }
 
 /// Names with braces where places differ in their number only, ordered by their first number.
-fn merged(group: &[(Place, Found)]) -> Vec<(String, &Found)> {
-    let mut order: Vec<(&str, &str, &Found, CpuSet)> = Vec::new();
-    let mut seen: HashMap<(&str, &str, &Found), usize> = HashMap::new();
+fn merged(group: &[(DumpPath, DumpEntry)]) -> Vec<(String, &DumpEntry)> {
+    let mut order: Vec<(&str, &str, &DumpEntry, CpuSet)> = Vec::new();
+    let mut seen: HashMap<(&str, &str, &DumpEntry), usize> = HashMap::new();
     for (place, found) in group {
         let (before, number, behind) = split(place);
         let index = *seen.entry((before, behind, found)).or_insert(order.len());
@@ -58,7 +58,7 @@ fn merged(group: &[(Place, Found)]) -> Vec<(String, &Found)> {
 }
 
 /// A path around its number.
-fn split(place: &Place) -> (&str, Option<u32>, &str) {
+fn split(place: &DumpPath) -> (&str, Option<u32>, &str) {
     match place.number {
         None => (&place.path, None, ""),
         Some((start, number)) => {
@@ -68,11 +68,11 @@ fn split(place: &Place) -> (&str, Option<u32>, &str) {
     }
 }
 
-fn line(text: &mut String, path: &str, found: &Found) {
+fn line(text: &mut String, path: &str, found: &DumpEntry) {
     let _ = match found {
-        Found::Directory => writeln!(text, "{path} dir"),
-        Found::Refused(reason) => writeln!(text, "# {path}: {reason}"),
-        Found::File(contents) => match plain(contents) {
+        DumpEntry::Directory => writeln!(text, "{path} dir"),
+        DumpEntry::Refused(reason) => writeln!(text, "# {path}: {reason}"),
+        DumpEntry::File(contents) => match plain(contents) {
             None => writeln!(text, "{path} hex{}", hex(contents)),
             Some(lines) => match lines.strip_suffix('\n') {
                 Some("") => writeln!(text, "{path} ="),

@@ -6,7 +6,7 @@
 
 use atoll_sys::{CallErrorKind, Root, get_mempolicy};
 
-use super::{Columns, NodeLines, text};
+use super::{DistanceWidth, NodeLines, text};
 use crate::mask;
 use atoll_topology::{Bytes, CpuSet, DiscoverError, NodeId, SET_NUMBER_MAX};
 
@@ -25,7 +25,7 @@ pub enum HardwareError {
 }
 
 /// What `numactl -H` prints on the machine whose sysfs lies under `root`.
-pub fn hardware(root: &Root, columns: Columns) -> Result<String, HardwareError> {
+pub fn hardware(root: &Root, columns: DistanceWidth) -> Result<String, HardwareError> {
     if !is_available(root, columns) {
         return Err(HardwareError::NoNuma);
     }
@@ -38,13 +38,13 @@ pub fn hardware(root: &Root, columns: Columns) -> Result<String, HardwareError> 
 /// Whether numactl finds NUMA: it asks the kernel for the policy of the thread. On a live kernel that
 /// knows the call and hides the directory numactl prints an empty list, and so do we; in a copied tree
 /// the directory is all there is to go by. From 2.0.19 on a container that forbids the call counts.
-fn is_available(root: &Root, columns: Columns) -> bool {
+fn is_available(root: &Root, columns: DistanceWidth) -> bool {
     if !root.is_live() {
         return root.exists(DIRECTORY);
     }
     match get_mempolicy().map_err(|error| error.kind()) {
         Err(CallErrorKind::Unsupported) => false,
-        Err(CallErrorKind::Refused) => columns == Columns::Narrow,
+        Err(CallErrorKind::Refused) => columns == DistanceWidth::Narrow,
         _ => true,
     }
 }

@@ -24,7 +24,7 @@ pub const NO_NUMA: &str = "No NUMA available on this system";
 
 /// Width of the columns of distances, which changed once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Columns {
+pub enum DistanceWidth {
     /// Up to numactl 2.0.18: three characters.
     #[default]
     Narrow,
@@ -43,7 +43,7 @@ struct NodeLines {
 }
 
 /// A described machine as `numactl -H` would print it.
-pub fn write(machine: &Machine, columns: Columns) -> String {
+pub fn write(machine: &Machine, columns: DistanceWidth) -> String {
     let nodes: Vec<NodeLines> = machine
         .nodes
         .iter()
@@ -58,7 +58,7 @@ pub fn write(machine: &Machine, columns: Columns) -> String {
 }
 
 /// The text; `distances` has a row and a column for each node.
-fn text(nodes: &[NodeLines], distances: &[Vec<u32>], columns: Columns) -> String {
+fn text(nodes: &[NodeLines], distances: &[Vec<u32>], columns: DistanceWidth) -> String {
     let ids: NodeSet = nodes.iter().map(|node| node.id).collect();
     let mut text = format!("available: {} nodes ({ids})\n", nodes.len());
     for node in nodes {
@@ -86,7 +86,7 @@ fn megabytes(memory: Option<Bytes>) -> String {
 fn write_distances(
     nodes: &[NodeLines],
     distances: &[Vec<u32>],
-    columns: Columns,
+    columns: DistanceWidth,
     text: &mut String,
 ) {
     if distances.last().and_then(|row| row.first()).is_none_or(|&distance| distance == 0) {
@@ -94,8 +94,8 @@ fn write_distances(
         return;
     }
     let (corner, width) = match columns {
-        Columns::Narrow => ("node ", 3),
-        Columns::Wide => ("node  ", 4),
+        DistanceWidth::Narrow => ("node ", 3),
+        DistanceWidth::Wide => ("node  ", 4),
     };
     // printf's `% 3d`: a blank before the number, whatever its width.
     let number = |number: u32| format!("{:>width$}", format!(" {number}"));

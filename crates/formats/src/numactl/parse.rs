@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::NO_NUMA;
 use crate::FormatError;
-use atoll_topology::assemble::{self, CachePart, CpuPart, NodePart, Parts};
+use atoll_topology::assemble::{self, CachePart, CpuPart, MachineParts, NodePart};
 use atoll_topology::{
     Bytes, CPUS_MAX, CpuId, CpuSet, Hidden, Knowledge, Limits, NODES_MAX, NodeId, PackageId,
     SET_NUMBER_MAX, Source,
@@ -21,7 +21,7 @@ const END: &str = "the end of the text";
 
 /// Reads what `numactl -H` prints, also with `--cpu-compress`; `file` is the name for messages.
 pub fn parse(text: &str, file: &str) -> Result<Knowledge, FormatError> {
-    let mut lines = Lines { file, lines: text.lines().zip(1..), line: 0 };
+    let mut lines = RemainingLines { file, lines: text.lines().zip(1..), line: 0 };
     lines.header()?;
     let mut nodes = BTreeMap::new();
     let distances = loop {
@@ -53,13 +53,13 @@ impl Lot {
 }
 
 /// The lines that are left, and where we are.
-struct Lines<'a, I> {
+struct RemainingLines<'a, I> {
     file: &'a str,
     lines: I,
     line: usize,
 }
 
-impl<'a, I: Iterator<Item = (&'a str, usize)>> Lines<'a, I> {
+impl<'a, I: Iterator<Item = (&'a str, usize)>> RemainingLines<'a, I> {
     /// The next line that is not blank, without the blanks around it.
     fn next(&mut self) -> Option<&'a str> {
         for (text, line) in self.lines.by_ref() {
@@ -195,7 +195,7 @@ impl<'a, I: Iterator<Item = (&'a str, usize)>> Lines<'a, I> {
             None => assemble::distances_assumed(kept.iter().filter(|&&kept| kept).count()),
         };
         let cpus = self.cpu_parts(&nodes)?;
-        Ok(Knowledge::of(assemble::machine(Parts {
+        Ok(Knowledge::of(assemble::machine(MachineParts {
             name: self.name(),
             source: Source::Declared,
             nodes: nodes.iter().filter(|(_, lot)| !lot.is_empty()).map(node_part).collect(),

@@ -3,7 +3,7 @@
 //! A block is drawn as wide as what it holds; blocks that stand side by side go into the next row when
 //! the line is full. A core is a pair of brackets around its cpus.
 
-use super::blocks::{Block, blocks, summary};
+use super::blocks::{DiagramBox, blocks, summary};
 use atoll_topology::Knowledge;
 
 /// Columns that a picture may take.
@@ -18,7 +18,7 @@ const WIDTHS_ALIKE: usize = 6;
 const ROWS_MAX: usize = 40;
 
 /// Lines of equal width.
-struct Lines {
+struct TextLines {
     width: usize,
     lines: Vec<String>,
 }
@@ -30,7 +30,8 @@ pub fn ascii(knowledge: &Knowledge) -> String {
     let machine = &knowledge.machine;
     let blocks = blocks(machine);
     let listed = machine.cpus.len() <= CPUS_LISTED_MAX;
-    let boxes: Vec<Lines> = blocks.iter().map(|block| framed(block, COLUMNS_MAX, listed)).collect();
+    let boxes: Vec<TextLines> =
+        blocks.iter().map(|block| framed(block, COLUMNS_MAX, listed)).collect();
     let picture = in_rows(boxes, COLUMNS_MAX);
     let mut text = format!("{}\n{}\n", plain(&machine.name), summary(machine));
     for line in &picture.lines {
@@ -40,7 +41,7 @@ pub fn ascii(knowledge: &Knowledge) -> String {
     text
 }
 
-fn framed(block: &Block, columns: usize, listed: bool) -> Lines {
+fn framed(block: &DiagramBox, columns: usize, listed: bool) -> TextLines {
     let inner = columns.saturating_sub(FRAME);
     let mut texts = vec![plain(&block.title)];
     texts.push(plain(&block.detail));
@@ -57,11 +58,11 @@ fn framed(block: &Block, columns: usize, listed: bool) -> Lines {
     frame(title, &lines, width)
 }
 
-fn frame(title: &str, content: &[String], width: usize) -> Lines {
+fn frame(title: &str, content: &[String], width: usize) -> TextLines {
     let mut lines = vec![format!("┌ {title} {}┐", "─".repeat(width - columns_of(title)))];
     lines.extend(content.iter().map(|line| format!("│ {} │", padded(line, width))));
     lines.push(format!("└{}┘", "─".repeat(width + 2)));
-    Lines { width: width + FRAME, lines }
+    TextLines { width: width + FRAME, lines }
 }
 
 /// `[0 1] [2 3]`, in as many lines as it takes.
@@ -80,7 +81,7 @@ fn cells(cells: &[Vec<u32>], columns: usize) -> Vec<String> {
 }
 
 /// Blocks side by side, in rows: blocks about as wide as each other in columns, others as they fit.
-fn in_rows(blocks: Vec<Lines>, columns: usize) -> Lines {
+fn in_rows(blocks: Vec<TextLines>, columns: usize) -> TextLines {
     let widest = blocks.iter().map(|block| block.width).max().unwrap_or(0);
     let narrowest = blocks.iter().map(|block| block.width).min().unwrap_or(0);
     let alike = widest - narrowest <= WIDTHS_ALIKE;
@@ -93,18 +94,18 @@ fn in_rows(blocks: Vec<Lines>, columns: usize) -> Lines {
         lines.push(format!("and {left} more"));
     }
     let width = lines.iter().map(|line| columns_of(line)).max().unwrap_or(0);
-    Lines { width, lines }
+    TextLines { width, lines }
 }
 
 /// Rows of as many blocks each as fill the last one best.
-fn balanced(blocks: &[Lines], columns: usize, widest: usize) -> Vec<&[Lines]> {
+fn balanced(blocks: &[TextLines], columns: usize, widest: usize) -> Vec<&[TextLines]> {
     let in_row = ((columns + 1) / (widest + 1)).max(1);
     let rows = blocks.len().div_ceil(in_row).max(1);
     blocks.chunks(blocks.len().div_ceil(rows).max(1)).collect()
 }
 
 /// Rows filled one after the other.
-fn fitting(blocks: &[Lines], columns: usize) -> Vec<&[Lines]> {
+fn fitting(blocks: &[TextLines], columns: usize) -> Vec<&[TextLines]> {
     let mut rows = Vec::new();
     let (mut first, mut width) = (0, 0);
     for (index, block) in blocks.iter().enumerate() {
@@ -118,7 +119,7 @@ fn fitting(blocks: &[Lines], columns: usize) -> Vec<&[Lines]> {
     rows
 }
 
-fn side_by_side(row: &[Lines], each: usize) -> Vec<String> {
+fn side_by_side(row: &[TextLines], each: usize) -> Vec<String> {
     let height = row.iter().map(|block| block.lines.len()).max().unwrap_or(0);
     let line = |i: usize| {
         let parts = row.iter().map(|block| {

@@ -22,7 +22,7 @@ const SMALL_CACHES_MAX: usize = 50;
 
 /// What a block stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum BoxKind {
     Package,
     Node,
     MemoryNode,
@@ -30,8 +30,8 @@ pub(super) enum Kind {
 }
 
 /// A box of the picture.
-pub(super) struct Block {
-    pub(super) kind: Kind,
+pub(super) struct DiagramBox {
+    pub(super) kind: BoxKind,
     pub(super) title: String,
     /// What stands below the title; may be empty.
     pub(super) detail: String,
@@ -39,20 +39,20 @@ pub(super) struct Block {
     pub(super) memory: Option<(String, f64)>,
     /// A domain's last-level cache.
     pub(super) cache: Option<String>,
-    pub(super) below: Vec<Block>,
+    pub(super) below: Vec<DiagramBox>,
     /// Numbers in each cell: the cpus of a core, or a node of a group.
     pub(super) cells: Vec<Vec<u32>>,
 }
 
-impl Block {
-    fn new(kind: Kind, title: impl Into<String>) -> Self {
+impl DiagramBox {
+    fn new(kind: BoxKind, title: impl Into<String>) -> Self {
         let (detail, below, cells) = (String::new(), Vec::new(), Vec::new());
         Self { kind, title: title.into(), detail, memory: None, cache: None, below, cells }
     }
 }
 
 /// The machine's parts by what they lie in.
-struct Parts<'a> {
+struct PartsByOwner<'a> {
     machine: &'a Machine,
     domains: BTreeMap<NodeId, Vec<&'a Domain>>,
     cores: BTreeMap<DomainId, Vec<&'a Core>>,
@@ -60,8 +60,8 @@ struct Parts<'a> {
 }
 
 /// The outermost blocks of the machine.
-pub(super) fn blocks(machine: &Machine) -> Vec<Block> {
-    let parts = Parts::of(machine);
+pub(super) fn blocks(machine: &Machine) -> Vec<DiagramBox> {
+    let parts = PartsByOwner::of(machine);
     if machine.nodes.len() > NODES_DRAWN_MAX {
         return parts.groups();
     }
@@ -75,7 +75,7 @@ pub(super) fn blocks(machine: &Machine) -> Vec<Block> {
     packages.chain(others.map(|node| parts.node(node))).collect()
 }
 
-impl<'a> Parts<'a> {
+impl<'a> PartsByOwner<'a> {
     fn of(machine: &'a Machine) -> Self {
         let mut parts = Self {
             machine,
@@ -98,20 +98,20 @@ impl<'a> Parts<'a> {
     }
 
     /// None for a package without a node of its own: its node says which packages it covers.
-    fn package(&self, package: &Package) -> Option<Block> {
+    fn package(&self, package: &Package) -> Option<DiagramBox> {
         let nodes = self.machine.nodes.iter().filter(|node| node.package == Some(package.id));
-        let below: Vec<Block> = nodes.map(|node| self.node(node)).collect();
+        let below: Vec<DiagramBox> = nodes.map(|node| self.node(node)).collect();
         if below.is_empty() {
             return None;
         }
-        let mut block = Block::new(Kind::Package, format!("package {}", package.id));
+        let mut block = DiagramBox::new(BoxKind::Package, format!("package {}", package.id));
         block.detail = package.model.clone().unwrap_or_default();
-        Some(Block { below, ..block })
+        Some(DiagramBox { below, ..block })
     }
 
-    fn node(&self, node: &Node) -> Block {
-        let kind = if node.cpus.is_empty() { Kind::MemoryNode } else { Kind::Node };
-        let mut block = Block::new(kind, format!("node {}", node.id));
+    fn node(&self, node: &Node) -> DiagramBox {
+        let kind = if node.cpus.is_empty() { BoxKind::MemoryNode } else { BoxKind::Node };
+        let mut block = DiagramBox::new(kind, format!("node {}", node.id));
         block.detail = self.node_detail(node);
         block.memory = Some(self.memory(node));
         let domains = self.domains_of(node.id);
@@ -157,8 +157,8 @@ impl<'a> Parts<'a> {
         }
     }
 
-    fn domain(&self, domain: &Domain) -> Block {
-        let mut block = Block::new(Kind::Domain, format!("domain {}", domain.id));
+    fn domain(&self, domain: &Domain) -> DiagramBox {
+        let mut block = DiagramBox::new(BoxKind::Domain, format!("domain {}", domain.id));
         block.cache = Some(cache(domain.cache_level, domain.cache));
         block.cells = self.cells(domain.id);
         block.detail = self.small_caches(&[domain]);
@@ -166,8 +166,8 @@ impl<'a> Parts<'a> {
     }
 
     /// `17 domains`, with the cores of all.
-    fn domains_as_one(&self, domains: &[&Domain]) -> Block {
-        let mut block = Block::new(Kind::Domain, count(domains.len(), "domain"));
+    fn domains_as_one(&self, domains: &[&Domain]) -> DiagramBox {
+        let mut block = DiagramBox::new(BoxKind::Domain, count(domains.len(), "domain"));
         let kinds: BTreeSet<_> = domains.iter().map(|d| (d.cache_level, d.cache)).collect();
         block.cache = Some(match kinds.first() {
             Some(&(level, size)) if kinds.len() == 1 => {
@@ -213,7 +213,7 @@ impl<'a> Parts<'a> {
     }
 
     /// Nodes that differ in nothing but their number, as one block each.
-    fn groups(&self) -> Vec<Block> {
+    fn groups(&self) -> Vec<DiagramBox> {
         let mut groups: Vec<(String, Vec<&Node>)> = Vec::new();
         let mut places: BTreeMap<String, usize> = BTreeMap::new();
         for node in &self.machine.nodes {
@@ -249,11 +249,11 @@ impl<'a> Parts<'a> {
     }
 }
 
-fn group(shape: String, nodes: &[&Node]) -> Block {
+fn group(shape: String, nodes: &[&Node]) -> DiagramBox {
     let ids: NodeSet = nodes.iter().map(|node| node.id).collect();
     let memory_only = nodes.iter().all(|node| node.cpus.is_empty());
-    let kind = if memory_only { Kind::MemoryNode } else { Kind::Node };
-    let mut block = Block::new(kind, list("node", &ids));
+    let kind = if memory_only { BoxKind::MemoryNode } else { BoxKind::Node };
+    let mut block = DiagramBox::new(kind, list("node", &ids));
     block.detail = if nodes.len() > 1 { format!("{} × {shape}", nodes.len()) } else { shape };
     block.cells = ids.iter().map(|id| vec![id.0]).collect();
     block

@@ -18,7 +18,7 @@ const PATH_QUANTITIES: [Quantity; 5] = [
 const ORIGINS_NAMED_MAX: usize = 2;
 
 /// A quantity of all paths, and where its figures come from.
-pub(super) struct Figures {
+pub(super) struct PathFigures {
     pub(super) matrix: Matrix,
     pub(super) credit: Credit,
 }
@@ -65,19 +65,19 @@ impl Credit {
 }
 
 /// A matrix for each quantity of which a fact tells something.
-pub(super) fn matrices(knowledge: &Knowledge) -> Vec<Figures> {
+pub(super) fn matrices(knowledge: &Knowledge) -> Vec<PathFigures> {
     let quantities = PATH_QUANTITIES.into_iter();
     quantities.filter_map(|quantity| figures(knowledge, quantity)).collect()
 }
 
-fn figures(knowledge: &Knowledge, quantity: Quantity) -> Option<Figures> {
+fn figures(knowledge: &Knowledge, quantity: Quantity) -> Option<PathFigures> {
     let matrix = knowledge.matrix(quantity);
     let least_trusted = matrix.source?;
     let used = knowledge.facts.iter().filter(|fact| {
         let of_paths = matches!(fact.subject, Subject::Path { .. });
         of_paths && fact.quantity == quantity && fact.source <= least_trusted
     });
-    Some(Figures { credit: Credit::of(used), matrix })
+    Some(PathFigures { credit: Credit::of(used), matrix })
 }
 
 /// What facts tell of a link.

@@ -1,6 +1,6 @@
 //! The sections of figures: links, and matrices of what facts tell of the paths between nodes.
 
-use super::facts::{self, Credit, Figures, figure};
+use super::facts::{self, Credit, PathFigures, figure};
 use super::matrix::matrix_of;
 use super::words::{count, source};
 use atoll_topology::Knowledge;
@@ -34,8 +34,8 @@ pub(super) fn matrices(knowledge: &Knowledge) -> Vec<String> {
     facts::matrices(knowledge).iter().map(section).collect()
 }
 
-fn section(figures: &Figures) -> String {
-    let Figures { matrix, credit } = figures;
+fn section(figures: &PathFigures) -> String {
+    let PathFigures { matrix, credit } = figures;
     let sources = format!("({})", credit.sources());
     let title = facts::title(matrix.quantity);
     let head = format!("{title} {sources}, from row to column{}\n", origins(credit));

@@ -1,6 +1,6 @@
 //! What stands beside the nodes: distances, pages, and what the process may not use.
 
-use super::reader::{Item, Table};
+use super::reader::{Item, TomlTable};
 use crate::FormatError;
 use atoll_topology::assemble;
 use atoll_topology::{Bytes, CpuSet, CpuTimeLimit, Hidden, Limits, MemoryLimit, NodeSet};
@@ -8,7 +8,7 @@ use atoll_topology::{HUGE_PAGE_SIZE, PAGE_SIZE};
 
 /// The matrix in the order of the nodes by id, and whether the file has one.
 pub(super) fn distances(
-    top: &Table<'_>,
+    top: &TomlTable<'_>,
     nodes: usize,
 ) -> Result<(Vec<Vec<u32>>, bool), FormatError> {
     let Some(item) = top.get("distances") else {
@@ -34,7 +34,7 @@ pub(super) fn distances(
 }
 
 /// Sizes of pages, and whether the file has them.
-pub(super) fn pages(top: &Table<'_>) -> Result<(Bytes, Option<Bytes>, bool), FormatError> {
+pub(super) fn pages(top: &TomlTable<'_>) -> Result<(Bytes, Option<Bytes>, bool), FormatError> {
     let Some(item) = top.get("pages") else {
         return Ok((PAGE_SIZE, Some(HUGE_PAGE_SIZE), false));
     };
@@ -50,7 +50,7 @@ pub(super) fn pages(top: &Table<'_>) -> Result<(Bytes, Option<Bytes>, bool), For
 }
 
 /// Cpus and nodes that are there and not allowed.
-pub(super) fn hidden(top: &Table<'_>) -> Result<Hidden, FormatError> {
+pub(super) fn hidden(top: &TomlTable<'_>) -> Result<Hidden, FormatError> {
     let Some(item) = top.get("hidden") else { return Ok(Hidden::default()) };
     let table = item.table()?;
     table.keys(&["cpus", "nodes"])?;
@@ -61,7 +61,7 @@ pub(super) fn hidden(top: &Table<'_>) -> Result<Hidden, FormatError> {
 }
 
 /// What control groups grant.
-pub(super) fn limits(top: &Table<'_>) -> Result<Limits, FormatError> {
+pub(super) fn limits(top: &TomlTable<'_>) -> Result<Limits, FormatError> {
     let Some(item) = top.get("limits") else { return Ok(Limits::default()) };
     let table = item.table()?;
     table.keys(&["memory", "cpu_time"])?;

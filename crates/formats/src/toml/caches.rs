@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::cpus::{DomainPart, Packages};
-use super::reader::{Item, Table};
+use super::reader::{Item, TomlTable};
 use crate::{FormatError, NAMED_CPUS_MAX};
 use atoll_topology::{Cache, CacheKind, CpuSet, NodeId, NodeSet};
 
@@ -15,7 +15,7 @@ const ENTRIES_MAX: usize = 4_096;
 /// The caches, and whether the file tells of any. The largest level that is per domain becomes the
 /// last level of domains that name none.
 pub(super) fn read(
-    top: &Table<'_>,
+    top: &TomlTable<'_>,
     domains: &mut [DomainPart],
     packages: &Packages,
 ) -> Result<(Vec<Cache>, bool), FormatError> {
@@ -43,7 +43,7 @@ pub(super) fn read(
 }
 
 /// The cache without its cpus.
-fn shape(table: &Table<'_>) -> Result<Cache, FormatError> {
+fn shape(table: &TomlTable<'_>) -> Result<Cache, FormatError> {
     Ok(Cache {
         level: table.need("level", "1 for the level nearest to the core")?.number(u32::MAX)?,
         kind: table.get("kind").map_or(Ok(CacheKind::Unified), kind)?,
@@ -63,7 +63,11 @@ fn kind(item: Item<'_>) -> Result<CacheKind, FormatError> {
     }
 }
 
-fn listed(item: Item<'_>, table: &Table<'_>, named_max: usize) -> Result<Vec<CpuSet>, FormatError> {
+fn listed(
+    item: Item<'_>,
+    table: &TomlTable<'_>,
+    named_max: usize,
+) -> Result<Vec<CpuSet>, FormatError> {
     if let Some(other) = table.get("per").or(table.get("nodes")) {
         return Err(other.wrong("'cpus' alone, or 'per' without 'cpus'"));
     }
@@ -82,7 +86,7 @@ fn listed(item: Item<'_>, table: &Table<'_>, named_max: usize) -> Result<Vec<Cpu
 
 /// The cpus of each cache that an entry with `per` stands for.
 fn counted(
-    table: &Table<'_>,
+    table: &TomlTable<'_>,
     cache: &Cache,
     domains: &mut [DomainPart],
     packages: &Packages,

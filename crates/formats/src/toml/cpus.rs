@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::reader::Table;
+use super::reader::TomlTable;
 use super::structure::NodeEntry;
 use crate::FormatError;
 use atoll_topology::assemble::{CachePart, CpuPart};
@@ -34,7 +34,7 @@ impl Packages {
 
 /// The packages of all nodes and cpus.
 pub(super) fn packages(
-    top: &Table<'_>,
+    top: &TomlTable<'_>,
     entries: &[NodeEntry<'_>],
 ) -> Result<Packages, FormatError> {
     let mut of_node = BTreeMap::new();
@@ -56,7 +56,7 @@ pub(super) fn packages(
 }
 
 /// Numbers that a `[[package]]` stands for: any single number, or a set.
-pub(super) fn package_ids(table: &Table<'_>) -> Result<Vec<PackageId>, FormatError> {
+pub(super) fn package_ids(table: &TomlTable<'_>) -> Result<Vec<PackageId>, FormatError> {
     let item = table.need("id", "the package's number, or a set such as \"0-3\"")?;
     match item.is_text() {
         true => Ok(item.set()?.iter().collect()),
@@ -65,7 +65,7 @@ pub(super) fn package_ids(table: &Table<'_>) -> Result<Vec<PackageId>, FormatErr
 }
 
 /// Model names.
-pub(super) fn models(top: &Table<'_>) -> Result<BTreeMap<PackageId, String>, FormatError> {
+pub(super) fn models(top: &TomlTable<'_>) -> Result<BTreeMap<PackageId, String>, FormatError> {
     let mut models = BTreeMap::new();
     for table in top.tables("package")? {
         let ids = package_ids(&table)?;
@@ -82,7 +82,7 @@ pub(super) fn models(top: &Table<'_>) -> Result<BTreeMap<PackageId, String>, For
 
 /// All domains, either counted or listed.
 pub(super) fn domains(
-    top: &Table<'_>,
+    top: &TomlTable<'_>,
     entries: &[NodeEntry<'_>],
 ) -> Result<Vec<DomainPart>, FormatError> {
     let numbering = numbering(top)?;
@@ -102,7 +102,7 @@ pub(super) fn domains(
     }
 }
 
-fn numbering(top: &Table<'_>) -> Result<Numbering, FormatError> {
+fn numbering(top: &TomlTable<'_>) -> Result<Numbering, FormatError> {
     let Some(item) = top.get("numbering") else { return Ok(Numbering::CoreByCore) };
     match item.text()? {
         "core-by-core" => Ok(Numbering::CoreByCore),
@@ -131,7 +131,7 @@ fn listed_domains(entries: &[NodeEntry<'_>]) -> Result<Vec<DomainPart>, FormatEr
 
 fn listed_domain(
     node: NodeId,
-    table: &Table<'_>,
+    table: &TomlTable<'_>,
     used: &mut BTreeSet<CpuId>,
 ) -> Result<DomainPart, FormatError> {
     table.keys(&["level", "cache", "cores"])?;
@@ -162,13 +162,13 @@ fn listed_domain(
 }
 
 /// Whether a node's cpus are given by counts, of which those of domains and threads may be left out.
-pub(super) fn is_counted(table: &Table<'_>) -> bool {
+pub(super) fn is_counted(table: &TomlTable<'_>) -> bool {
     ["domains", "cores", "threads"].iter().any(|key| table.get(key).is_some())
 }
 
 /// Domains of nodes given by counts, their cpus numbered over all nodes by id.
 fn counted_domains(
-    top: &Table<'_>,
+    top: &TomlTable<'_>,
     entries: &[NodeEntry<'_>],
     numbering: Numbering,
 ) -> Result<Vec<DomainPart>, FormatError> {
@@ -207,7 +207,7 @@ fn counted_domains(
 
 /// The cpus of all domains.
 pub(super) fn cpu_parts(
-    top: &Table<'_>,
+    top: &TomlTable<'_>,
     domains: &[DomainPart],
     packages: &Packages,
 ) -> Result<Vec<CpuPart>, FormatError> {

@@ -3,7 +3,7 @@
 
 use std::time::SystemTime;
 
-use super::reader::{Item, Table};
+use super::reader::{Item, TomlTable};
 use super::structure::Origins;
 use super::{Defaults, cpus, links};
 use crate::FormatError;
@@ -32,12 +32,12 @@ const MEMORY_MAX: usize = 256 << 20;
 
 /// All facts of the file.
 pub(super) fn facts(
-    top: &Table<'_>,
+    top: &TomlTable<'_>,
     defaults: &Defaults<'_>,
     machine: &Machine,
     origins: &Origins<'_>,
 ) -> Result<Vec<Fact>, FormatError> {
-    let mut facts = Facts { machine, list: Vec::new(), memory: 0 };
+    let mut facts = FigureEntries { machine, list: Vec::new(), memory: 0 };
     facts.structure(top, origins)?;
     facts.packages(top, defaults)?;
     facts.links(top, defaults)?;
@@ -64,7 +64,7 @@ struct Common<'a> {
 
 impl<'a> Common<'a> {
     fn read(
-        table: &Table<'a>,
+        table: &TomlTable<'a>,
         quantity: Quantity,
         defaults: &Defaults<'a>,
     ) -> Result<Self, FormatError> {
@@ -92,15 +92,15 @@ impl<'a> Common<'a> {
     }
 }
 
-struct Facts<'a> {
+struct FigureEntries<'a> {
     machine: &'a Machine,
     list: Vec<Fact>,
     /// Memory that they take.
     memory: usize,
 }
 
-impl Facts<'_> {
-    fn add(&mut self, table: &Table<'_>, fact: Fact) -> Result<(), FormatError> {
+impl FigureEntries<'_> {
+    fn add(&mut self, table: &TomlTable<'_>, fact: Fact) -> Result<(), FormatError> {
         self.memory += size_of::<Fact>() + fact.origin.len();
         if self.memory > MEMORY_MAX {
             let found = format!("more than {} facts", self.list.len());
@@ -112,7 +112,7 @@ impl Facts<'_> {
     }
 
     /// Memory, last-level caches and distances, where the file names their origin.
-    fn structure(&mut self, top: &Table<'_>, origins: &Origins<'_>) -> Result<(), FormatError> {
+    fn structure(&mut self, top: &TomlTable<'_>, origins: &Origins<'_>) -> Result<(), FormatError> {
         let machine = self.machine;
         if let (source, Some(origin)) = origins.memory {
             for node in machine.nodes.iter().filter(|node| node.memory.0 > 0) {
@@ -140,7 +140,11 @@ impl Facts<'_> {
         Ok(())
     }
 
-    fn packages(&mut self, top: &Table<'_>, defaults: &Defaults<'_>) -> Result<(), FormatError> {
+    fn packages(
+        &mut self,
+        top: &TomlTable<'_>,
+        defaults: &Defaults<'_>,
+    ) -> Result<(), FormatError> {
         for table in top.tables("package")? {
             let Some(item) = table.get("frequency") else { continue };
             for id in cpus::package_ids(&table)? {
@@ -152,7 +156,7 @@ impl Facts<'_> {
         Ok(())
     }
 
-    fn links(&mut self, top: &Table<'_>, defaults: &Defaults<'_>) -> Result<(), FormatError> {
+    fn links(&mut self, top: &TomlTable<'_>, defaults: &Defaults<'_>) -> Result<(), FormatError> {
         let mut first = 0;
         for table in top.tables("link")? {
             let defaults = defaults.within(&table)?;
@@ -171,7 +175,7 @@ impl Facts<'_> {
     /// A figure that stands as a key of what it is about: a number, or a table with more.
     fn figure<'a>(
         &mut self,
-        table: &Table<'a>,
+        table: &TomlTable<'a>,
         item: Item<'a>,
         subject: Subject,
         quantity: Quantity,
@@ -193,7 +197,7 @@ impl Facts<'_> {
 
     fn section<'a>(
         &mut self,
-        table: &Table<'a>,
+        table: &TomlTable<'a>,
         quantity: Option<Quantity>,
         defaults: &Defaults<'a>,
     ) -> Result<(), FormatError> {
@@ -224,7 +228,11 @@ impl Facts<'_> {
         }
     }
 
-    fn single<'a>(&mut self, table: &Table<'a>, common: &Common<'a>) -> Result<(), FormatError> {
+    fn single<'a>(
+        &mut self,
+        table: &TomlTable<'a>,
+        common: &Common<'a>,
+    ) -> Result<(), FormatError> {
         let item = table.need("subject", "what the figure is about, such as \"path 0-1\"")?;
         let value = value(table.need("value", "the figure")?, common.quantity)?;
         let spread = spread(table)?;
@@ -254,7 +262,7 @@ impl Facts<'_> {
     /// Rows (from) of columns (to) in the order of the nodes, or of the cpus, by id.
     fn matrix<'a>(
         &mut self,
-        table: &Table<'a>,
+        table: &TomlTable<'a>,
         item: Item<'a>,
         common: &Common<'a>,
     ) -> Result<(), FormatError> {
@@ -335,7 +343,7 @@ fn named(item: Item<'_>) -> Result<Quantity, FormatError> {
 }
 
 /// Smallest, largest and number of repetitions: all three or none.
-fn spread(table: &Table<'_>) -> Result<Option<Spread>, FormatError> {
+fn spread(table: &TomlTable<'_>) -> Result<Option<Spread>, FormatError> {
     let any = table.get("min").or(table.get("max")).or(table.get("runs"));
     if any.is_none() {
         return Ok(None);

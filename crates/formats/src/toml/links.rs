@@ -1,6 +1,6 @@
 //! Interconnect links: `[[link]]`, each for one pair of nodes or for several that are alike.
 
-use super::reader::{Item, Table};
+use super::reader::{Item, TomlTable};
 use crate::FormatError;
 use atoll_topology::{Link, LinkId, NodeId, Quantity};
 
@@ -8,7 +8,7 @@ use atoll_topology::{Link, LinkId, NodeId, Quantity};
 const LINKS_MAX: usize = 65_536;
 
 /// The links in the order of the file, which is that of their numbers.
-pub(super) fn read(top: &Table<'_>, nodes: &[NodeId]) -> Result<Vec<Link>, FormatError> {
+pub(super) fn read(top: &TomlTable<'_>, nodes: &[NodeId]) -> Result<Vec<Link>, FormatError> {
     let mut links = Vec::new();
     for table in top.tables("link")? {
         let figures = Quantity::ALL.map(Quantity::name);
@@ -27,16 +27,16 @@ pub(super) fn read(top: &Table<'_>, nodes: &[NodeId]) -> Result<Vec<Link>, Forma
 }
 
 /// Number of links that an entry stands for.
-pub(super) fn count(table: &Table<'_>) -> Result<usize, FormatError> {
+pub(super) fn count(table: &TomlTable<'_>) -> Result<usize, FormatError> {
     let item = nodes_of(table)?;
     Ok(if item.is_nested() { item.items("pairs")?.len() } else { 1 })
 }
 
-fn nodes_of<'a>(table: &Table<'a>) -> Result<Item<'a>, FormatError> {
+fn nodes_of<'a>(table: &TomlTable<'a>) -> Result<Item<'a>, FormatError> {
     table.need("nodes", "two nodes such as [0, 1], or pairs such as [[0, 1], [1, 2]]")
 }
 
-fn pairs(table: &Table<'_>, nodes: &[NodeId]) -> Result<Vec<(NodeId, NodeId)>, FormatError> {
+fn pairs(table: &TomlTable<'_>, nodes: &[NodeId]) -> Result<Vec<(NodeId, NodeId)>, FormatError> {
     let item = nodes_of(table)?;
     match item.is_nested() {
         true => item.items("pairs")?.map(|item| pair(item, nodes)).collect(),

@@ -39,7 +39,7 @@ use ::toml::de::DeTable;
 
 use crate::{FormatError, TEXT_MAX};
 use atoll_topology::{Knowledge, Source};
-use reader::{Document, Table};
+use reader::{TomlDocument, TomlTable};
 
 pub use write::write;
 
@@ -87,16 +87,16 @@ pub fn description(text: &str, file: &str) -> Result<Option<String>, FormatError
     with_top(text, file, |top| prose(&top).map(|prose| prose.map(str::to_owned)))
 }
 
-fn prose<'a>(top: &Table<'a>) -> Result<Option<&'a str>, FormatError> {
+fn prose<'a>(top: &TomlTable<'a>) -> Result<Option<&'a str>, FormatError> {
     top.get("description").map(|item| item.prose()).transpose()
 }
 
 fn with_top<T>(
     text: &str,
     file: &str,
-    read: impl FnOnce(Table<'_>) -> Result<T, FormatError>,
+    read: impl FnOnce(TomlTable<'_>) -> Result<T, FormatError>,
 ) -> Result<T, FormatError> {
-    let document = Document { file, text };
+    let document = TomlDocument { file, text };
     if text.len() > TEXT_MAX {
         let found = format!("{} bytes", text.len());
         return Err(document.fail(0, found, format!("at most {TEXT_MAX} bytes")));
@@ -106,7 +106,7 @@ fn with_top<T>(
         let found = error.message().lines().collect::<Vec<_>>().join(", ");
         document.fail(at, found, "a TOML document")
     })?;
-    read(Table::top(document, &table))
+    read(TomlTable::top(document, &table))
 }
 
 /// Source and origin of what names none itself.
@@ -117,13 +117,13 @@ struct Defaults<'a> {
 }
 
 impl<'a> Defaults<'a> {
-    fn read(top: &Table<'a>) -> Result<Self, FormatError> {
+    fn read(top: &TomlTable<'a>) -> Result<Self, FormatError> {
         prose(top)?;
         Self { source: Source::Assumed, origin: top.document.file }.within(top)
     }
 
     /// The same inside a table that may name its own.
-    fn within(self, table: &Table<'a>) -> Result<Self, FormatError> {
+    fn within(self, table: &TomlTable<'a>) -> Result<Self, FormatError> {
         Ok(Self {
             source: table.get("source").map_or(Ok(self.source), |item| item.source())?,
             origin: table.get("origin").map_or(Ok(self.origin), |item| item.text())?,

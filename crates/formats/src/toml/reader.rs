@@ -18,12 +18,12 @@ const TEXT_MAX: usize = 1024;
 
 /// The file's name and text, from which every error takes its line.
 #[derive(Clone, Copy)]
-pub(super) struct Document<'a> {
+pub(super) struct TomlDocument<'a> {
     pub(super) file: &'a str,
     pub(super) text: &'a str,
 }
 
-impl Document<'_> {
+impl TomlDocument<'_> {
     /// An error at a byte of the text.
     pub(super) fn fail(
         &self,
@@ -44,8 +44,8 @@ impl Document<'_> {
 
 /// A table of the document.
 #[derive(Clone, Copy)]
-pub(super) struct Table<'a> {
-    pub(super) document: Document<'a>,
+pub(super) struct TomlTable<'a> {
+    pub(super) document: TomlDocument<'a>,
     /// Byte at which it starts.
     pub(super) at: usize,
     /// Its name in messages, such as `[[node]]`.
@@ -53,9 +53,9 @@ pub(super) struct Table<'a> {
     entries: &'a DeTable<'a>,
 }
 
-impl<'a> Table<'a> {
+impl<'a> TomlTable<'a> {
     /// The document's outermost table.
-    pub(super) fn top(document: Document<'a>, table: &'a Spanned<DeTable<'a>>) -> Self {
+    pub(super) fn top(document: TomlDocument<'a>, table: &'a Spanned<DeTable<'a>>) -> Self {
         Self { document, at: 0, name: "the file", entries: table.get_ref() }
     }
 
@@ -93,7 +93,7 @@ impl<'a> Table<'a> {
     }
 
     /// The tables of that key, in order: none, one (`[key]`) or several (`[[key]]`).
-    pub(super) fn tables(&self, key: &'static str) -> Result<Vec<Table<'a>>, FormatError> {
+    pub(super) fn tables(&self, key: &'static str) -> Result<Vec<TomlTable<'a>>, FormatError> {
         match self.get(key) {
             None => Ok(Vec::new()),
             Some(item) if matches!(item.value.get_ref(), DeValue::Table(_)) => {
@@ -107,7 +107,7 @@ impl<'a> Table<'a> {
 /// A value of the document and its key.
 #[derive(Clone, Copy)]
 pub(super) struct Item<'a> {
-    document: Document<'a>,
+    document: TomlDocument<'a>,
     key: &'static str,
     value: &'a Spanned<DeValue<'a>>,
 }
@@ -227,9 +227,9 @@ impl<'a> Item<'a> {
         time.ok_or_else(|| self.wrong("a time such as 2026-11-21T23:30:00Z, or seconds since 1970"))
     }
 
-    pub(super) fn table(self) -> Result<Table<'a>, FormatError> {
+    pub(super) fn table(self) -> Result<TomlTable<'a>, FormatError> {
         match self.value.get_ref() {
-            DeValue::Table(entries) => Ok(Table {
+            DeValue::Table(entries) => Ok(TomlTable {
                 document: self.document,
                 at: self.value.span().start,
                 name: self.key,

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::reader::{Item, Table};
+use super::reader::{Item, TomlTable};
 use super::{Defaults, beside, caches, cpus, links};
 use crate::FormatError;
-use atoll_topology::assemble::{self, NodePart, Parts};
+use atoll_topology::assemble::{self, MachineParts, NodePart};
 use atoll_topology::{Bytes, HugePages, Machine, NODES_MAX, NodeId, NodeSet, PackageId, Source};
 
 const NODE: [&str; 9] = [
@@ -34,14 +34,14 @@ pub(super) struct Origins<'a> {
 
 /// A `[[node]]`, which may stand for several alike.
 pub(super) struct NodeEntry<'a> {
-    pub(super) table: Table<'a>,
+    pub(super) table: TomlTable<'a>,
     pub(super) ids: NodeSet,
     pub(super) package: Option<PackageId>,
 }
 
 /// The machine, and where its figures come from.
 pub(super) fn machine<'a>(
-    top: &Table<'a>,
+    top: &TomlTable<'a>,
     defaults: &Defaults<'a>,
 ) -> Result<(Machine, Origins<'a>), FormatError> {
     let origins = origins(top, defaults)?;
@@ -60,7 +60,7 @@ pub(super) fn machine<'a>(
     let links = links::read(top, &ids)?;
     let (page_size, huge_page_size, pages_known) = beside::pages(top)?;
     let otherwise_assumed = |source, known| if known { source } else { Source::Assumed };
-    let machine = assemble::machine(Parts {
+    let machine = assemble::machine(MachineParts {
         name: top.need("name", "the machine's name")?.text()?.to_owned(),
         source: origins.structure,
         cpus,
@@ -86,7 +86,7 @@ pub(super) fn machine<'a>(
     Ok((machine, origins))
 }
 
-fn origins<'a>(top: &Table<'a>, defaults: &Defaults<'a>) -> Result<Origins<'a>, FormatError> {
+fn origins<'a>(top: &TomlTable<'a>, defaults: &Defaults<'a>) -> Result<Origins<'a>, FormatError> {
     const KEYS: [&str; 6] = ["structure", "memory", "caches", "links", "distances", "pages"];
     let table = top.get("sources").map(Item::table).transpose()?;
     if let Some(table) = table {
@@ -116,7 +116,7 @@ fn origins<'a>(top: &Table<'a>, defaults: &Defaults<'a>) -> Result<Origins<'a>, 
 }
 
 /// The `[[node]]` entries; together at most [`NODES_MAX`] nodes of different numbers.
-fn entries<'a>(top: &Table<'a>) -> Result<Vec<NodeEntry<'a>>, FormatError> {
+fn entries<'a>(top: &TomlTable<'a>) -> Result<Vec<NodeEntry<'a>>, FormatError> {
     let mut all = BTreeSet::new();
     let mut entries = Vec::new();
     for table in top.tables("node")? {

@@ -2,13 +2,13 @@
 //! infos. What Atoll has no use for (devices, `support`, `cpukind`, user data) is passed over.
 
 use super::facts::ATTRIBUTES;
-use super::scan::{Element, Place, Scanner, Token};
+use super::scan::{Element, Scanner, Token, XmlPosition};
 use crate::FormatError;
 use atoll_topology::{CacheKind, SET_NUMBER_MAX};
 
 /// What an object is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ObjectKind {
     Machine,
     Package,
     Node,
@@ -24,8 +24,8 @@ pub(super) enum Kind {
 
 /// An `<object>`.
 #[derive(Debug)]
-pub(super) struct Object<'a> {
-    pub(super) kind: Kind,
+pub(super) struct XmlObject<'a> {
+    pub(super) kind: ObjectKind,
     /// Index of the object around it.
     pub(super) parent: Option<usize>,
     pub(super) os_index: Option<u32>,
@@ -41,18 +41,18 @@ pub(super) struct Object<'a> {
     pub(super) memory: u64,
     /// `<page_type>`: size and count.
     pub(super) pages: Vec<(u64, u64)>,
-    pub(super) infos: Vec<Info<'a>>,
+    pub(super) infos: Vec<XmlInfo<'a>>,
     /// Whether an info marks it as a domain.
     pub(super) is_domain: bool,
-    pub(super) place: Place<'a>,
+    pub(super) place: XmlPosition<'a>,
 }
 
 /// An `<info>`.
 #[derive(Debug)]
-pub(super) struct Info<'a> {
+pub(super) struct XmlInfo<'a> {
     pub(super) name: String,
     pub(super) value: String,
-    pub(super) place: Place<'a>,
+    pub(super) place: XmlPosition<'a>,
 }
 
 /// A `<distances2>` between objects of one type.
@@ -68,7 +68,7 @@ pub(super) struct Distances<'a> {
     pub(super) count: usize,
     pub(super) indexes: String,
     pub(super) values: String,
-    pub(super) place: Place<'a>,
+    pub(super) place: XmlPosition<'a>,
 }
 
 /// A `<memattr_value>`.
@@ -82,21 +82,21 @@ pub(super) struct AttributeValue<'a> {
     /// The mask as written.
     pub(super) initiator_cpuset: Option<String>,
     pub(super) initiator_gp_index: Option<u64>,
-    pub(super) place: Place<'a>,
+    pub(super) place: XmlPosition<'a>,
 }
 
 /// A topology file.
 #[derive(Debug)]
-pub(super) struct Document<'a> {
+pub(super) struct XmlDocument<'a> {
     pub(super) file: &'a str,
     /// The first is the machine; an object stands after the one around it.
-    pub(super) objects: Vec<Object<'a>>,
+    pub(super) objects: Vec<XmlObject<'a>>,
     pub(super) allowed_cpuset: Option<String>,
     pub(super) allowed_nodeset: Option<String>,
     pub(super) distances: Vec<Distances<'a>>,
     pub(super) attributes: Vec<AttributeValue<'a>>,
     /// Infos of the file as a whole, where version 3 has those of the machine.
-    pub(super) infos: Vec<Info<'a>>,
+    pub(super) infos: Vec<XmlInfo<'a>>,
 }
 
 /// The element that the reader is in.
@@ -111,7 +111,7 @@ enum Inside {
     Ignored,
 }
 
-impl<'a> Document<'a> {
+impl<'a> XmlDocument<'a> {
     /// Reads a file.
     pub(super) fn parse(text: &'a str, file: &'a str) -> Result<Self, FormatError> {
         let mut scanner = Scanner::new(text, file);
@@ -205,9 +205,9 @@ impl<'a> Document<'a> {
         parent: Option<usize>,
     ) -> Result<Inside, FormatError> {
         let kind = kind(element)?;
-        let numbered = matches!(kind, Kind::Node | Kind::Pu);
+        let numbered = matches!(kind, ObjectKind::Node | ObjectKind::Pu);
         let index_max = if numbered { SET_NUMBER_MAX } else { u32::MAX };
-        self.objects.push(Object {
+        self.objects.push(XmlObject {
             kind,
             parent,
             os_index: element.number("os_index", index_max.into())?.map(|index| index as u32),
@@ -278,22 +278,22 @@ fn topology(element: &Element<'_>) -> Result<Inside, FormatError> {
     }
 }
 
-fn info<'a>(element: &Element<'a>, infos: &mut Vec<Info<'a>>) -> Result<Inside, FormatError> {
+fn info<'a>(element: &Element<'a>, infos: &mut Vec<XmlInfo<'a>>) -> Result<Inside, FormatError> {
     let name = element.need("name")?.to_owned();
-    infos.push(Info { name, value: element.need("value")?.to_owned(), place: element.place });
+    infos.push(XmlInfo { name, value: element.need("value")?.to_owned(), place: element.place });
     Ok(Inside::Ignored)
 }
 
-fn kind(element: &Element<'_>) -> Result<Kind, FormatError> {
+fn kind(element: &Element<'_>) -> Result<ObjectKind, FormatError> {
     Ok(match element.need("type")? {
-        "Machine" => Kind::Machine,
-        "Package" => Kind::Package,
-        "NUMANode" => Kind::Node,
-        "Core" => Kind::Core,
-        "PU" => Kind::Pu,
+        "Machine" => ObjectKind::Machine,
+        "Package" => ObjectKind::Package,
+        "NUMANode" => ObjectKind::Node,
+        "Core" => ObjectKind::Core,
+        "PU" => ObjectKind::Pu,
         other => match cache_level(other) {
-            Some(level) => Kind::Cache { level, kind: cache_kind(other, element)? },
-            None => Kind::Other,
+            Some(level) => ObjectKind::Cache { level, kind: cache_kind(other, element)? },
+            None => ObjectKind::Other,
         },
     })
 }

@@ -4,9 +4,9 @@
 use std::fmt::Write;
 use std::time::{Duration, SystemTime};
 
-use super::document::{AttributeValue, Info};
+use super::document::{AttributeValue, XmlInfo};
 use super::infos::{self, Fields};
-use super::scan::Place;
+use super::scan::XmlPosition;
 use crate::FormatError;
 use atoll_topology::{Conditions, Fact, Quantity, Source, Spread, Subject};
 
@@ -66,7 +66,7 @@ pub(super) fn write(fact: &Fact) -> String {
 }
 
 /// Reads what [`write`] wrote.
-pub(super) fn read(info: &Info<'_>) -> Result<Fact, FormatError> {
+pub(super) fn read(info: &XmlInfo<'_>) -> Result<Fact, FormatError> {
     let place = info.place;
     let expected = "a fact such as 'path 0-1 latency value=131.5 source=measured origin=…'";
     let fail = || place.fail_at(&info.value, expected);
@@ -93,7 +93,7 @@ fn read_spread(fields: &Fields<'_>) -> Result<Option<Spread>, FormatError> {
     Ok(Some(Spread { min: end("min")?, max: end("max")?, runs }))
 }
 
-fn read_at(fields: &Fields<'_>, place: Place<'_>) -> Result<Option<SystemTime>, FormatError> {
+fn read_at(fields: &Fields<'_>, place: XmlPosition<'_>) -> Result<Option<SystemTime>, FormatError> {
     let Some(text) = fields.text("at") else { return Ok(None) };
     let expected = "seconds since 1970 such as 1763767881.000000000";
     read_time(text).map(Some).ok_or_else(|| place.fail_at(text, expected))

@@ -5,15 +5,15 @@
 use std::fmt::Write;
 use std::str::FromStr;
 
-use super::document::Info;
-use super::scan::Place;
+use super::document::XmlInfo;
+use super::scan::XmlPosition;
 use crate::FormatError;
 use atoll_topology::{Cache, CacheKind, CpuTimeLimit, HugePages, Link, LinkId, MemoryLimit};
 
 /// Fields of an info. Keys are few, so a list finds them fast enough.
 pub(super) struct Fields<'a> {
     fields: Vec<(&'a str, &'a str)>,
-    place: Place<'a>,
+    place: XmlPosition<'a>,
 }
 
 /// Most fields of an info: a fact has 10.
@@ -21,11 +21,15 @@ const FIELDS_MAX: usize = 16;
 
 impl<'a> Fields<'a> {
     /// Reads fields; the one named `tail` goes on to the end of the text.
-    pub(super) fn parse(info: &'a Info<'a>, tail: &str) -> Result<Self, FormatError> {
+    pub(super) fn parse(info: &'a XmlInfo<'a>, tail: &str) -> Result<Self, FormatError> {
         Self::of(&info.value, tail, info.place)
     }
 
-    pub(super) fn of(text: &'a str, tail: &str, place: Place<'a>) -> Result<Self, FormatError> {
+    pub(super) fn of(
+        text: &'a str,
+        tail: &str,
+        place: XmlPosition<'a>,
+    ) -> Result<Self, FormatError> {
         let mut fields = Vec::new();
         let mut rest = text;
         while !rest.is_empty() {
@@ -119,7 +123,7 @@ pub(super) fn write_cache(cache: &Cache) -> String {
     text + &format!(" cpus={}", cache.cpus)
 }
 
-pub(super) fn read_cache(info: &Info<'_>) -> Result<Cache, FormatError> {
+pub(super) fn read_cache(info: &XmlInfo<'_>) -> Result<Cache, FormatError> {
     let fields = Fields::parse(info, "cpus")?;
     let kinds = [CacheKind::Data, CacheKind::Instruction, CacheKind::Unified];
     let kind = kinds.into_iter().find(|&kind| fields.text("kind") == Some(kind_name(kind)));
@@ -145,7 +149,7 @@ pub(super) fn write_link(link: &Link) -> String {
     format!("a={} b={} kind={}", link.a, link.b, escape(&link.kind))
 }
 
-pub(super) fn read_link(info: &Info<'_>, id: LinkId) -> Result<Link, FormatError> {
+pub(super) fn read_link(info: &XmlInfo<'_>, id: LinkId) -> Result<Link, FormatError> {
     let fields = Fields::parse(info, "kind")?;
     let node = |key| Ok(atoll_topology::NodeId(fields.need_parsed(key)?));
     Ok(Link { id, a: node("a")?, b: node("b")?, kind: fields.free_text("kind")? })
@@ -155,7 +159,7 @@ pub(super) fn write_memory_limit(limit: &MemoryLimit) -> String {
     format!("bytes={} file={}", limit.bytes.0, escape(&limit.file))
 }
 
-pub(super) fn read_memory_limit(info: &Info<'_>) -> Result<MemoryLimit, FormatError> {
+pub(super) fn read_memory_limit(info: &XmlInfo<'_>) -> Result<MemoryLimit, FormatError> {
     let fields = Fields::parse(info, "file")?;
     let bytes = atoll_topology::Bytes(fields.need_parsed("bytes")?);
     Ok(MemoryLimit { bytes, file: fields.free_text("file")? })
@@ -165,7 +169,7 @@ pub(super) fn write_cpu_limit(limit: &CpuTimeLimit) -> String {
     format!("cpus={:?} file={}", limit.cpus, escape(&limit.file))
 }
 
-pub(super) fn read_cpu_limit(info: &Info<'_>) -> Result<CpuTimeLimit, FormatError> {
+pub(super) fn read_cpu_limit(info: &XmlInfo<'_>) -> Result<CpuTimeLimit, FormatError> {
     let fields = Fields::parse(info, "file")?;
     let cpus = fields.finite("cpus")?;
     Ok(CpuTimeLimit { cpus: fields.parsed("cpus", cpus)?, file: fields.free_text("file")? })
@@ -175,7 +179,7 @@ pub(super) fn write_huge_pages(pages: &HugePages) -> String {
     format!("size={} total={} free={}", pages.size.0, pages.total, pages.free)
 }
 
-pub(super) fn read_huge_pages(info: &Info<'_>) -> Result<HugePages, FormatError> {
+pub(super) fn read_huge_pages(info: &XmlInfo<'_>) -> Result<HugePages, FormatError> {
     let fields = Fields::parse(info, "")?;
     Ok(HugePages {
         size: atoll_topology::Bytes(fields.need_parsed("size")?),

@@ -27,11 +27,11 @@ mod write;
 use crate::FormatError;
 use atoll_topology::Knowledge;
 
-use document::Document;
+use document::XmlDocument;
 
 pub use write::write;
 
 /// Reads what `lstopo --of xml` of hwloc 2 or later writes; `file` is the name for messages.
 pub fn parse(text: &str, file: &str) -> Result<Knowledge, FormatError> {
-    read::knowledge(&Document::parse(text, file)?)
+    read::knowledge(&XmlDocument::parse(text, file)?)
 }

@@ -28,7 +28,7 @@ pub(super) enum What<'a> {
 
 /// An object of the tree.
 #[derive(Debug)]
-pub(super) struct Piece<'a> {
+pub(super) struct TreeObject<'a> {
     pub(super) what: What<'a>,
     pub(super) cpus: CpuSet,
     /// Indexes of the objects in it, ordered by smallest cpu.
@@ -41,7 +41,7 @@ pub(super) struct Piece<'a> {
 #[derive(Debug)]
 pub(super) struct Nest<'a> {
     /// The first is the machine.
-    pub(super) pieces: Vec<Piece<'a>>,
+    pub(super) pieces: Vec<TreeObject<'a>>,
     pub(super) loose_packages: Vec<&'a Package>,
     pub(super) loose_caches: Vec<&'a Cache>,
 }
@@ -199,7 +199,7 @@ fn is_plain(cache: &Cache) -> bool {
 }
 
 /// Hangs the sets into one another and the nodes into them.
-fn tree<'a>(machine: &'a Machine, mut sets: Vec<(What<'a>, CpuSet)>) -> Vec<Piece<'a>> {
+fn tree<'a>(machine: &'a Machine, mut sets: Vec<(What<'a>, CpuSet)>) -> Vec<TreeObject<'a>> {
     let all: CpuSet = machine.cpus.iter().map(|cpu| cpu.id).collect();
     let packages: Vec<CpuSet> = sets
         .iter()
@@ -229,12 +229,12 @@ fn tree<'a>(machine: &'a Machine, mut sets: Vec<(What<'a>, CpuSet)>) -> Vec<Piec
     pieces
 }
 
-fn piece(what: What<'_>, cpus: CpuSet) -> Piece<'_> {
-    Piece { what, cpus, children: Vec::new(), nodes: Vec::new() }
+fn piece(what: What<'_>, cpus: CpuSet) -> TreeObject<'_> {
+    TreeObject { what, cpus, children: Vec::new(), nodes: Vec::new() }
 }
 
 /// Memory of a node hangs at the package or group that has its cpus, or else at the machine.
-fn hang_nodes<'a>(machine: &'a Machine, pieces: &mut [Piece<'a>]) {
+fn hang_nodes<'a>(machine: &'a Machine, pieces: &mut [TreeObject<'a>]) {
     let holders: HashMap<Option<CpuId>, usize> = pieces
         .iter()
         .enumerate()

@@ -16,13 +16,13 @@ const ATTRIBUTES_MAX: usize = 64;
 
 /// Where something stands.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place<'a> {
+pub(super) struct XmlPosition<'a> {
     pub(super) file: &'a str,
     /// From 1.
     pub(super) line: usize,
 }
 
-impl Place<'_> {
+impl XmlPosition<'_> {
     /// An error here.
     pub(super) fn fail(self, found: impl Into<String>, expected: impl Into<String>) -> FormatError {
         FormatError {
@@ -44,7 +44,7 @@ impl Place<'_> {
 pub(super) struct Element<'a> {
     pub(super) name: String,
     attributes: Vec<(String, String)>,
-    pub(super) place: Place<'a>,
+    pub(super) place: XmlPosition<'a>,
 }
 
 impl Element<'_> {
@@ -87,7 +87,7 @@ pub(super) enum Token<'a> {
 pub(super) struct Scanner<'a> {
     reader: Reader<&'a [u8]>,
     text: &'a str,
-    place: Place<'a>,
+    place: XmlPosition<'a>,
     /// Byte up to which lines are counted.
     counted: usize,
     depth: usize,
@@ -98,11 +98,18 @@ impl<'a> Scanner<'a> {
     pub(super) fn new(text: &'a str, file: &'a str) -> Self {
         let mut reader = Reader::from_str(text);
         reader.config_mut().expand_empty_elements = true;
-        Self { reader, text, place: Place { file, line: 1 }, counted: 0, depth: 0, elements: 0 }
+        Self {
+            reader,
+            text,
+            place: XmlPosition { file, line: 1 },
+            counted: 0,
+            depth: 0,
+            elements: 0,
+        }
     }
 
     /// Where the scanner stands.
-    pub(super) fn place(&self) -> Place<'a> {
+    pub(super) fn place(&self) -> XmlPosition<'a> {
         self.place
     }
 

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::facts::{self, ATTRIBUTES, Attribute};
 use super::infos::{self, escape};
-use super::nest::{Nest, Piece, What};
+use super::nest::{Nest, TreeObject, What};
 use crate::mask;
 use atoll_topology::{
     CacheKind, CpuSet, Domain, Fact, Knowledge, Machine, Node, NodeId, NodeSet, Package, Source,
@@ -18,7 +18,7 @@ const VALUES_PER_ELEMENT: usize = 10;
 /// Writes hwloc XML that [`parse`](super::parse) turns into the same knowledge.
 pub fn write(knowledge: &Knowledge) -> String {
     let nest = Nest::of(&knowledge.machine);
-    let mut writer = Writer {
+    let mut writer = XmlWriter {
         knowledge,
         nest: &nest,
         text: String::new(),
@@ -36,7 +36,7 @@ pub fn write(knowledge: &Knowledge) -> String {
     writer.text
 }
 
-struct Writer<'a> {
+struct XmlWriter<'a> {
     knowledge: &'a Knowledge,
     nest: &'a Nest<'a>,
     text: String,
@@ -49,7 +49,7 @@ struct Writer<'a> {
     node_of: HashMap<u32, NodeId>,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> XmlWriter<'a> {
     fn machine(&self) -> &'a Machine {
         &self.knowledge.machine
     }
@@ -67,7 +67,7 @@ impl<'a> Writer<'a> {
     }
 
     /// An object and all in it. The tree is as deep as there are levels of caches, some ten.
-    fn piece(&mut self, piece: &Piece<'a>) {
+    fn piece(&mut self, piece: &TreeObject<'a>) {
         let sets = self.sets(piece);
         let what = self.what(piece.what);
         self.index += 1;
@@ -106,7 +106,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn sets(&self, piece: &Piece<'_>) -> String {
+    fn sets(&self, piece: &TreeObject<'_>) -> String {
         if !matches!(piece.what, What::Machine) {
             let homes = piece.cpus.iter().filter_map(|cpu| self.node_of.get(&cpu.0).copied());
             return sets(&piece.cpus, &piece.cpus, &homes.collect(), None);

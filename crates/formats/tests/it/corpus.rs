@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-use atoll_formats::numactl::{self, Columns};
+use atoll_formats::numactl::{self, DistanceWidth};
 use atoll_formats::xml;
 use atoll_formats::{dump, render};
 use atoll_sys::Root;
@@ -110,7 +110,7 @@ fn assert_whole(shape: &str, machine: &Machine) {
 #[test]
 fn numactl_s_text_is_what_numactl_printed_on_that_kernel() {
     for shape in shapes("numactl") {
-        let shown = numactl::hardware(&root(&shape), Columns::Narrow);
+        let shown = numactl::hardware(&root(&shape), DistanceWidth::Narrow);
         assert_eq!(shown.unwrap(), text(&shape, "numactl"), "{shape}");
     }
 }

@@ -121,7 +121,7 @@ fn mutated_toml_is_read_or_refused() {
 
 #[test]
 fn mutated_numactl_text_is_read_or_refused() {
-    let columns = [numactl::Columns::Narrow, numactl::Columns::Wide];
+    let columns = [numactl::DistanceWidth::Narrow, numactl::DistanceWidth::Wide];
     let texts: Vec<String> = knowledge()
         .iter()
         .flat_map(|known| columns.map(|columns| numactl::write(&known.machine, columns)))

@@ -1,6 +1,6 @@
 use std::process::Command;
 
-use atoll_formats::numactl::{self, Columns, HardwareError, NO_NUMA};
+use atoll_formats::numactl::{self, DistanceWidth, HardwareError, NO_NUMA};
 use atoll_sys::Root;
 use atoll_testkit::{Need, machines, skip};
 use atoll_topology::{Bytes, CpuSet, Machine, Source};
@@ -12,7 +12,7 @@ const MIB: u64 = 1 << 20;
 #[test]
 fn a_described_machine_is_printed_as_numactl_prints_it() {
     assert_eq!(
-        numactl::write(&machines::sparse_nodes(), Columns::Narrow),
+        numactl::write(&machines::sparse_nodes(), DistanceWidth::Narrow),
         "available: 6 nodes (0,8,252-255)\n\
          node 0 cpus: 0 1 2 3 4 5 6 7\nnode 0 size: 8192 MB\nnode 0 free: 8192 MB\n\
          node 8 cpus: 8 9 10 11 12 13 14 15\nnode 8 size: 8192 MB\nnode 8 free: 8192 MB\n\
@@ -33,7 +33,7 @@ fn a_described_machine_is_printed_as_numactl_prints_it() {
 
 #[test]
 fn later_releases_of_numactl_have_wider_columns() {
-    let text = numactl::write(&machines::two_nodes(), Columns::Wide);
+    let text = numactl::write(&machines::two_nodes(), DistanceWidth::Wide);
     let matrix = text.split_once("node distances:\n").unwrap().1;
     assert_eq!(matrix, "node     0    1 \n   0:   10   21 \n   1:   21   10 \n");
 }
@@ -41,7 +41,7 @@ fn later_releases_of_numactl_have_wider_columns() {
 #[test]
 fn what_is_written_is_read_again() {
     for machine in machines::all() {
-        for columns in [Columns::Narrow, Columns::Wide] {
+        for columns in [DistanceWidth::Narrow, DistanceWidth::Wide] {
             let read = numactl::parse(&numactl::write(&machine, columns), "four.txt").unwrap();
             let read = read.machine;
             let cpus = |machine: &Machine| -> Vec<_> {
@@ -63,8 +63,8 @@ fn what_is_written_is_read_again() {
 #[test]
 fn a_tree_is_printed_as_its_machine() {
     for machine in machines::all() {
-        let printed = numactl::hardware(&Tree::of(&machine).root(), Columns::Narrow).unwrap();
-        assert_eq!(printed, numactl::write(&machine, Columns::Narrow));
+        let printed = numactl::hardware(&Tree::of(&machine).root(), DistanceWidth::Narrow).unwrap();
+        assert_eq!(printed, numactl::write(&machine, DistanceWidth::Narrow));
     }
 }
 
@@ -75,7 +75,7 @@ fn a_tree_shows_what_the_machine_leaves_out() {
         .with(&format!("{NODE}/node4/meminfo"), "Node 4 MemTotal: 0 kB\nNode 4 MemFree: 0 kB\n")
         .with(&format!("{NODE}/node1/cpumap"), "8000ff00\n")
         .without(&format!("{NODE}/node1/meminfo"));
-    let printed = numactl::hardware(&tree.root(), Columns::Narrow).unwrap();
+    let printed = numactl::hardware(&tree.root(), DistanceWidth::Narrow).unwrap();
     assert!(printed.starts_with("available: 3 nodes (0-1,4)\n"), "{printed}");
     assert!(printed.contains("node 4 cpus:\nnode 4 size: 0 MB\nnode 4 free: 0 MB\n"), "{printed}");
     assert!(printed.contains("node 1 cpus: 8 9 10 11 12 13 14 15 31\n"), "{printed}");
@@ -89,7 +89,7 @@ fn a_tree_without_distances_says_so_and_is_read() {
     let tree = Tree::of(&machines::two_nodes())
         .without(&format!("{NODE}/node0/distance"))
         .without(&format!("{NODE}/node1/distance"));
-    let printed = numactl::hardware(&tree.root(), Columns::Narrow).unwrap();
+    let printed = numactl::hardware(&tree.root(), DistanceWidth::Narrow).unwrap();
     assert!(printed.ends_with("\nNo distance information available.\n"), "{printed}");
     let machine = numactl::parse(&printed, "-").unwrap().machine;
     assert_eq!(machine.distances, [[10, 20], [20, 10]]);
@@ -98,7 +98,7 @@ fn a_tree_without_distances_says_so_and_is_read() {
 
 #[test]
 fn a_kernel_without_numa_is_told_in_numactls_words() {
-    let error = numactl::hardware(&Tree::bare().root(), Columns::Narrow).unwrap_err();
+    let error = numactl::hardware(&Tree::bare().root(), DistanceWidth::Narrow).unwrap_err();
     assert!(matches!(error, HardwareError::NoNuma));
     assert_eq!(error.to_string(), "No NUMA available on this system");
     let error = numactl::parse(NO_NUMA, "-").unwrap_err().to_string();
@@ -109,7 +109,8 @@ fn a_kernel_without_numa_is_told_in_numactls_words() {
 fn a_file_of_the_kernel_that_cannot_be_understood_is_named() {
     for (name, text) in [("node0/cpumap", "0-3"), ("node99999999/cpumap", "0")] {
         let tree = Tree::of(&machines::one_node()).with(&format!("{NODE}/{name}"), text);
-        let error = numactl::hardware(&tree.root(), Columns::Narrow).expect_err(name).to_string();
+        let error =
+            numactl::hardware(&tree.root(), DistanceWidth::Narrow).expect_err(name).to_string();
         assert!(error.contains("/sys/devices/system/node"), "{error}");
     }
 }
@@ -126,8 +127,8 @@ fn shell(line: &str) -> Option<String> {
 }
 
 /// The columns of the installed numactl, told by how it prints the one node that every machine has.
-fn columns(text: &str) -> Columns {
-    if text.contains("\nnode    ") { Columns::Wide } else { Columns::Narrow }
+fn columns(text: &str) -> DistanceWidth {
+    if text.contains("\nnode    ") { DistanceWidth::Wide } else { DistanceWidth::Narrow }
 }
 
 /// Without the free memory, which changes from call to call.

@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use atoll_sys::{SignalMask, signal, tie_to_parent};
 
 use crate::pack::Packed;
-use crate::{Guest, Installation, LabError, Request};
+use crate::{Guest, Installation, LabError, RunRequest};
 
 /// How much of a log's end is shown.
 const TAIL_BYTES: u64 = 2048;
@@ -23,7 +23,7 @@ const TAIL_LINES: usize = 12;
 const KERNEL_ARGUMENTS: &str = "console=ttyS0 quiet panic=-1 no_timer_check skew_tick=1 highres=off rdinit=/atoll/init rootfstype=ramfs";
 
 /// The files of a run, all in its private directory.
-pub(super) struct Files {
+pub(super) struct RunFiles {
     pub(super) out: PathBuf,
     pub(super) err: PathBuf,
     pub(super) control: PathBuf,
@@ -34,7 +34,7 @@ pub(super) struct Files {
     qemu: PathBuf,
 }
 
-impl Files {
+impl RunFiles {
     pub(super) fn of(directory: &Path) -> Self {
         let file = |name| directory.join(name);
         Self {
@@ -81,10 +81,10 @@ fn tail(path: &Path) -> String {
 
 /// What is booted.
 pub(super) struct Boot<'a> {
-    pub(super) request: &'a Request,
+    pub(super) request: &'a RunRequest,
     pub(super) guest: &'a Guest,
     pub(super) installation: &'a Installation,
-    pub(super) files: &'a Files,
+    pub(super) files: &'a RunFiles,
 }
 
 impl Boot<'_> {
@@ -101,7 +101,7 @@ impl Boot<'_> {
         .map(OsString::from)
         .to_vec();
         words.extend(self.guest.qemu_arguments());
-        let Files { console, out, err, control, .. } = self.files;
+        let RunFiles { console, out, err, control, .. } = self.files;
         add_port(&mut words, "console", option("file,path", console));
         let shell = OsString::from("stdio,signal=off");
         add_port(&mut words, "out", if is_shell { shell } else { option("socket,path", out) });

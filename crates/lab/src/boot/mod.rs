@@ -19,10 +19,10 @@ use atoll_simulation::{Counting, Report};
 use atoll_sys::{SignalMask, block_signals, default_signal, set_signal_mask, signal, wait_signal};
 
 use crate::pack::{self, Packed};
-use crate::{Guest, Installation, LabError, Outcome, Request, Streams, workplace};
-use emulator::{Boot, Emulator, Files};
-use ports::{Port, Progress};
-use terminal::Terminal;
+use crate::{Guest, Installation, LabError, RunOutcome, RunRequest, Streams, workplace};
+use emulator::{Boot, Emulator, RunFiles};
+use ports::{BootProgress, Port};
+use terminal::GuestTerminal;
 
 /// Signals that ask for the end, and the one that tells of it.
 const SIGNALS: [i32; 5] = [signal::INT, signal::TERM, signal::HUP, signal::QUIT, signal::CHLD];
@@ -32,7 +32,7 @@ const TICK: Duration = Duration::from_millis(50);
 const REPORT_BYTES_MAX: u64 = 1 << 30;
 
 /// Runs a program in the lab and waits for its end, or for the time-out, or for a signal.
-pub fn run(request: &Request, streams: Streams<'_>) -> Result<Outcome, LabError> {
+pub fn run(request: &RunRequest, streams: Streams<'_>) -> Result<RunOutcome, LabError> {
     let installation = Installation::find(request.kernel.as_deref());
     installation.qemu()?;
     installation.kernel()?;
@@ -40,15 +40,15 @@ pub fn run(request: &Request, streams: Streams<'_>) -> Result<Outcome, LabError>
         installation.plugin()?;
     }
     let terminal = match request.command.is_empty() {
-        true => Some(Terminal::own().ok_or(LabError::NoTerminal)?),
+        true => Some(GuestTerminal::own().ok_or(LabError::NoTerminal)?),
         false => None,
     };
     let signals = Blocked::new()?;
     let directory = workplace::create(&workplace::parent())?;
-    let words = terminal.as_ref().map(Terminal::words);
+    let words = terminal.as_ref().map(GuestTerminal::words);
     let packed = pack::pack(request, &installation, words.as_deref(), directory.path())?;
     let guest = request.guest.clone().with_room_for(packed.files);
-    let files = Files::of(directory.path());
+    let files = RunFiles::of(directory.path());
     if let Some(counting) = request.counting {
         write_setup(&guest, counting, &files)?;
     }
@@ -60,7 +60,7 @@ pub fn run(request: &Request, streams: Streams<'_>) -> Result<Outcome, LabError>
     };
     let progress = run.progress;
     let notes = packed.notes;
-    Ok(Outcome {
+    Ok(RunOutcome {
         code: progress.code.unwrap_or_default(),
         report,
         boot: progress.started.map_or(run.wall, |started| started - run.start),
@@ -93,7 +93,7 @@ impl Drop for Blocked {
 
 /// A run that came to its end.
 struct Ended {
-    progress: Progress,
+    progress: BootProgress,
     start: Instant,
     wall: Duration,
 }
@@ -108,7 +108,7 @@ fn supervise(
     let files = boot.files;
     let ports = [Port::bind(&files.out)?, Port::bind(&files.err)?, Port::bind(&files.control)?];
     let failed = Mutex::new(None);
-    let progress = Mutex::new(Progress::default());
+    let progress = Mutex::new(BootProgress::default());
     let start = Instant::now();
     let ended = thread::scope(|scope| {
         let mut emulator = Emulator::start(boot, packed, is_shell, mask)?;
@@ -148,7 +148,7 @@ fn supervise(
     Ok(Ended { progress, start, wall })
 }
 
-fn timed_out(boot: &Boot<'_>, progress: &Progress, standing: String) -> LabError {
+fn timed_out(boot: &Boot<'_>, progress: &BootProgress, standing: String) -> LabError {
     let console = match progress.started {
         Some(_) => String::new(),
         None => boot.files.console_tail(),
@@ -188,14 +188,14 @@ fn wait(
     }
 }
 
-fn write_setup(guest: &Guest, counting: Counting, files: &Files) -> Result<(), LabError> {
+fn write_setup(guest: &Guest, counting: Counting, files: &RunFiles) -> Result<(), LabError> {
     let setup = guest.setup(counting, files.report.clone());
     let text = serde_json::to_vec(&setup).map_err(std::io::Error::from);
     let written = text.and_then(|text| std::fs::write(&files.setup, text));
     written.map_err(LabError::file(&files.setup, "writing what the plugin is told"))
 }
 
-fn read_report(path: &Path, files: &Files) -> Result<Report, LabError> {
+fn read_report(path: &Path, files: &RunFiles) -> Result<Report, LabError> {
     let failed = |reason: String| LabError::Report { reason, qemu: files.qemu_tail() };
     let size =
         path.metadata().map_err(|error| failed(format!("the plugin wrote no report: {error}")))?;

@@ -21,7 +21,7 @@ pub(super) struct Port {
 
 /// How far the guest is.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Progress {
+pub(super) struct BootProgress {
     /// When the program was started.
     pub(super) started: Option<Instant>,
     /// The kernel's release.
@@ -54,7 +54,7 @@ impl Port {
     }
 
     /// Reads the lines of the control port until QEMU hangs up.
-    pub(super) fn follow(&self, progress: &Mutex<Progress>) {
+    pub(super) fn follow(&self, progress: &Mutex<BootProgress>) {
         let Ok((stream, _)) = self.listener.accept() else { return };
         let mut lines = BufReader::new(stream);
         let mut line = Vec::new();
@@ -85,7 +85,7 @@ fn copy(mut from: UnixStream, to: &mut (dyn Write + Send)) -> io::Result<()> {
     }
 }
 
-impl Progress {
+impl BootProgress {
     fn learn(&mut self, line: &str) {
         let line = line.trim_end();
         match line.split_once(' ').unwrap_or((line, "")) {
@@ -106,11 +106,11 @@ mod tests {
 
     #[test]
     fn control_lines_tell_how_far_things_are_and_others_tell_nothing() {
-        let mut progress = Progress::default();
+        let mut progress = BootProgress::default();
         for line in ["", "\n", "code", "code 256", "code -1", "hello", "code x"] {
             progress.learn(line);
         }
-        assert_eq!(progress, Progress::default());
+        assert_eq!(progress, BootProgress::default());
         for line in ["start 6.1.0\r\n", "code 7\n"] {
             progress.learn(line);
         }

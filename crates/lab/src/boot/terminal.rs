@@ -6,11 +6,11 @@ use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetat
 
 /// This process's terminal; gets back its settings when dropped, as QEMU, which makes it raw, may be
 /// killed before it does so itself.
-pub(super) struct Terminal {
+pub(super) struct GuestTerminal {
     before: Termios,
 }
 
-impl Terminal {
+impl GuestTerminal {
     /// None unless standard input and output are both a terminal.
     pub(super) fn own() -> Option<Self> {
         if !(stdin().is_terminal() && stdout().is_terminal()) {
@@ -28,7 +28,7 @@ impl Terminal {
     }
 }
 
-impl Drop for Terminal {
+impl Drop for GuestTerminal {
     fn drop(&mut self) {
         // A terminal that is gone has no settings to get back.
         let _ = tcsetattr(stdin(), OptionalActions::Now, &self.before);

@@ -2,7 +2,7 @@
 
 use atoll_topology::{Machine, Node};
 
-use super::sockets::{Place, Sockets};
+use super::sockets::{Sockets, VcpuSlot};
 use super::{Guest, LOW_MEMORY, MIB, hmat, position};
 
 /// Without `erms` and `fsrm`, which would have `rep movsb` counted byte by byte; Intel's, because
@@ -16,7 +16,7 @@ pub(super) fn arguments(guest: &Guest) -> Vec<String> {
     let hmat = hmat::entries(&guest.knowledge);
     let hmat_word = if hmat.is_empty() { "off" } else { "on" };
     let low = LOW_MEMORY.0;
-    let mut words = Words::default();
+    let mut words = QemuArguments::default();
     words.pair("-machine", format!("q35,hmat={hmat_word},max-ram-below-4g={low}"));
     words.pair("-cpu", CPU.to_owned());
     words.pair("-smp", smp(guest));
@@ -33,9 +33,9 @@ pub(super) fn arguments(guest: &Guest) -> Vec<String> {
 }
 
 #[derive(Default)]
-struct Words(Vec<String>);
+struct QemuArguments(Vec<String>);
 
-impl Words {
+impl QemuArguments {
     fn pair(&mut self, flag: &str, value: String) {
         self.0.extend([flag.to_owned(), value]);
     }
@@ -56,7 +56,7 @@ fn smp(guest: &Guest) -> String {
     )
 }
 
-fn add_node(node: &Node, machine: &Machine, has_hmat: bool, words: &mut Words) {
+fn add_node(node: &Node, machine: &Machine, has_hmat: bool, words: &mut QemuArguments) {
     let id = position(node.id);
     let mut value = format!("node,nodeid={id}");
     if node.memory.0 > 0 {
@@ -71,7 +71,7 @@ fn add_node(node: &Node, machine: &Machine, has_hmat: bool, words: &mut Words) {
     words.pair("-numa", value);
 }
 
-fn add_cpus(guest: &Guest, words: &mut Words) {
+fn add_cpus(guest: &Guest, words: &mut QemuArguments) {
     let sockets = &guest.sockets;
     for place in &sockets.places {
         let (node, seat) = (position(place.node), seat(place, sockets));
@@ -87,13 +87,13 @@ fn add_cpus(guest: &Guest, words: &mut Words) {
 }
 
 /// QEMU knows of no die where a socket has only one.
-fn seat(place: &Place, sockets: &Sockets) -> String {
-    let Place { socket, die, core, thread, .. } = place;
+fn seat(place: &VcpuSlot, sockets: &Sockets) -> String {
+    let VcpuSlot { socket, die, core, thread, .. } = place;
     let die = if sockets.dies > 1 { format!(",die-id={die}") } else { String::new() };
     format!("socket-id={socket}{die},core-id={core},thread-id={thread}")
 }
 
-fn add_distances(machine: &Machine, words: &mut Words) {
+fn add_distances(machine: &Machine, words: &mut QemuArguments) {
     for (from, row) in machine.distances.iter().enumerate() {
         for (to, distance) in row.iter().enumerate().filter(|(to, _)| *to != from) {
             words.pair("-numa", format!("dist,src={from},dst={to},val={distance}"));
@@ -101,7 +101,7 @@ fn add_distances(machine: &Machine, words: &mut Words) {
     }
 }
 
-fn add_entry(entry: &hmat::Entry, words: &mut Words) {
+fn add_entry(entry: &hmat::HmatEntry, words: &mut QemuArguments) {
     let path = format!(
         "hmat-lb,initiator={},target={},hierarchy=memory",
         position(entry.from),

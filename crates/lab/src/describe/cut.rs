@@ -8,7 +8,7 @@ use atoll_topology::{
     links_assumed,
 };
 
-use super::{DescribeError, MIB, Shape};
+use super::{DescribeError, GuestShape, MIB};
 
 /// Most cpus of a guest whose size was not requested: two of them share a core of a laptop's eight, and
 /// the kernel still boots in seconds on two.
@@ -29,13 +29,13 @@ const REMOTE_DISTANCE: std::ops::RangeInclusive<u32> = 11..=254;
 const LOCAL_DISTANCE: u32 = 10;
 
 /// A cut machine and what was cut.
-pub(super) struct Cut {
+pub(super) struct CutMachine {
     pub(super) knowledge: Knowledge,
     pub(super) notes: Vec<String>,
 }
 
 /// Old numbers to new ones.
-struct Numbers {
+struct Renumbering {
     nodes: HashMap<NodeId, NodeId>,
     packages: HashMap<PackageId, PackageId>,
     domains: HashMap<DomainId, DomainId>,
@@ -43,13 +43,13 @@ struct Numbers {
     cpus: HashMap<CpuId, CpuId>,
 }
 
-pub(super) fn cut(known: &Knowledge, shape: &Shape) -> Result<Cut, DescribeError> {
+pub(super) fn cut(known: &Knowledge, shape: &GuestShape) -> Result<CutMachine, DescribeError> {
     let machine = &known.machine;
     check(machine)?;
     let mut notes = Vec::new();
     let kept = kept_cpus(machine, shape);
     note_cpus(machine, &kept, &mut notes);
-    let numbers = Numbers::of(machine, &kept);
+    let numbers = Renumbering::of(machine, &kept);
     numbers.note(&mut notes);
     let mut small = numbers.machine(machine, &kept);
     cut_memory(machine, &mut small, &numbers, shape, &mut notes);
@@ -66,7 +66,7 @@ pub(super) fn cut(known: &Knowledge, shape: &Shape) -> Result<Cut, DescribeError
         notes.push(format!("pages of {PAGE} instead of {}", machine.page_size));
     }
     let facts = known.facts.iter().filter_map(|fact| numbers.fact(fact)).collect();
-    Ok(Cut { knowledge: Knowledge { machine: small, facts }, notes })
+    Ok(CutMachine { knowledge: Knowledge { machine: small, facts }, notes })
 }
 
 fn check(machine: &Machine) -> Result<(), DescribeError> {
@@ -89,7 +89,7 @@ fn check(machine: &Machine) -> Result<(), DescribeError> {
 
 /// The cpus that stay, in the order of their new numbers: by package, node, domain and core. Packages
 /// stand in the order of their first nodes.
-fn kept_cpus<'a>(machine: &'a Machine, shape: &Shape) -> Vec<&'a Cpu> {
+fn kept_cpus<'a>(machine: &'a Machine, shape: &GuestShape) -> Vec<&'a Cpu> {
     let threads_max = shape.threads_per_core.unwrap_or(u32::MAX).max(1) as usize;
     let quota = shape.cpus_per_node.unwrap_or_else(|| quota(machine, threads_max)).max(1) as usize;
     let mut package_order: BTreeMap<PackageId, NodeId> = BTreeMap::new();
@@ -189,7 +189,7 @@ fn dense<T: Copy + Eq + std::hash::Hash + From<u32>>(
     numbers
 }
 
-impl Numbers {
+impl Renumbering {
     fn of(machine: &Machine, kept: &[&Cpu]) -> Self {
         let without_cpus = machine.nodes.iter().filter(|node| node.cpus.is_empty());
         let nodes = kept.iter().map(|cpu| cpu.node).chain(without_cpus.map(|node| node.id));
@@ -335,8 +335,8 @@ impl Numbers {
 fn cut_memory(
     machine: &Machine,
     small: &mut Machine,
-    numbers: &Numbers,
-    shape: &Shape,
+    numbers: &Renumbering,
+    shape: &GuestShape,
     notes: &mut Vec<String>,
 ) {
     let count = machine.nodes_with_memory().count() as u64;

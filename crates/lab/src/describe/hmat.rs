@@ -7,7 +7,7 @@ const BANDWIDTH_STEP: u64 = 64 << 20;
 const LATENCY_MAX: f64 = 65_000.0;
 
 /// A path's figures as QEMU takes them: ns, and bytes a second where known.
-pub(super) struct Entry {
+pub(super) struct HmatEntry {
     pub(super) from: NodeId,
     pub(super) to: NodeId,
     pub(super) latency: u64,
@@ -16,11 +16,11 @@ pub(super) struct Entry {
 
 /// The entries, from every node with cpus to every node with memory; none where a latency is unknown.
 /// Bandwidths are there for all paths or for none.
-pub(super) fn entries(known: &Knowledge) -> Vec<Entry> {
+pub(super) fn entries(known: &Knowledge) -> Vec<HmatEntry> {
     let machine = &known.machine;
     let targets = || machine.nodes_with_memory().map(|node| node.id);
     let paths = machine.nodes_with_cpus().flat_map(|node| targets().map(move |to| (node.id, to)));
-    let entries: Option<Vec<Entry>> = paths.map(|(from, to)| entry(known, from, to)).collect();
+    let entries: Option<Vec<HmatEntry>> = paths.map(|(from, to)| entry(known, from, to)).collect();
     let mut entries = entries.unwrap_or_default();
     if entries.iter().any(|entry| entry.bandwidth.is_none()) {
         entries.iter_mut().for_each(|entry| entry.bandwidth = None);
@@ -28,14 +28,14 @@ pub(super) fn entries(known: &Knowledge) -> Vec<Entry> {
     entries
 }
 
-fn entry(known: &Knowledge, from: NodeId, to: NodeId) -> Option<Entry> {
+fn entry(known: &Knowledge, from: NodeId, to: NodeId) -> Option<HmatEntry> {
     let latency = known.latency(from, to)?.value.round();
     if !(1.0..=LATENCY_MAX).contains(&latency) {
         return None;
     }
     let bandwidth = known.bandwidth(from, to, Quantity::ReadBandwidth, None);
     let bandwidth = bandwidth.map(|fact| steps(fact.value)).filter(|&bandwidth| bandwidth > 0);
-    Some(Entry { from, to, latency: latency as u64, bandwidth })
+    Some(HmatEntry { from, to, latency: latency as u64, bandwidth })
 }
 
 /// GB/s to bytes a second in whole steps.

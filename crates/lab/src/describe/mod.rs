@@ -34,7 +34,7 @@ const MIB: u64 = 1 << 20;
 
 /// How large a guest is to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct GuestShape {
     /// Most cpus of a node; without it, so many that all nodes together have 16, at least one each.
     pub cpus_per_node: Option<u32>,
     /// Most cpus of a core: 1 leaves simultaneous multithreading out.
@@ -46,7 +46,7 @@ pub struct Shape {
     pub cache_divisor: u32,
 }
 
-impl Default for Shape {
+impl Default for GuestShape {
     fn default() -> Self {
         Self {
             cpus_per_node: None,
@@ -99,8 +99,8 @@ pub struct Guest {
 
 impl Guest {
     /// Cuts a machine.
-    pub fn of(knowledge: &Knowledge, shape: &Shape) -> Result<Self, DescribeError> {
-        let cut::Cut { knowledge, mut notes } = cut::cut(knowledge, shape)?;
+    pub fn of(knowledge: &Knowledge, shape: &GuestShape) -> Result<Self, DescribeError> {
+        let cut::CutMachine { knowledge, mut notes } = cut::cut(knowledge, shape)?;
         let sockets = Sockets::of(&knowledge.machine, &mut notes)?;
         let cache_divisor = shape.cache_divisor.max(1);
         let model = caches::Model::of(&knowledge.machine, cache_divisor, &mut notes);

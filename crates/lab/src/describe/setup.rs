@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use atoll_simulation::{Counting, Crossing, NodeMemory, SETUP_VERSION, Seat, Setup};
+use atoll_simulation::{Counting, CpuSeat, Crossing, NodeMemory, SETUP_VERSION, Setup};
 use atoll_topology::{CoreId, DomainId, Knowledge, NodeId};
 
 use super::{Guest, LOW_MEMORY, position};
@@ -28,17 +28,17 @@ pub(super) fn setup(guest: &Guest, counting: Counting, report: PathBuf) -> Setup
 }
 
 /// The seat of every vCPU. A hole never runs: it gets a core of its own that no other vCPU has.
-fn seats(guest: &Guest) -> Vec<Seat> {
+fn seats(guest: &Guest) -> Vec<CpuSeat> {
     let machine = &guest.knowledge.machine;
     let mut next = machine.cores.len() as u32;
     let mut hole = |node: NodeId| {
         let core = CoreId(next);
         next += 1;
         let domain = machine.domains_of(node).next().map_or(DomainId(0), |domain| domain.id);
-        Seat { node: position(node), domain, core }
+        CpuSeat { node: position(node), domain, core }
     };
-    let seat = |place: &super::sockets::Place| match place.cpu.and_then(|cpu| machine.cpu(cpu)) {
-        Some(cpu) => Seat { node: position(cpu.node), domain: cpu.domain, core: cpu.core },
+    let seat = |place: &super::sockets::VcpuSlot| match place.cpu.and_then(|cpu| machine.cpu(cpu)) {
+        Some(cpu) => CpuSeat { node: position(cpu.node), domain: cpu.domain, core: cpu.core },
         None => hole(place.node),
     };
     guest.sockets.places.iter().map(seat).collect()

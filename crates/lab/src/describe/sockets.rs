@@ -22,12 +22,12 @@ pub(super) struct Sockets {
     pub(super) cores: u32,
     pub(super) threads: u32,
     /// Every place in the order of vCPU numbers.
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<VcpuSlot>,
 }
 
 /// A place for a cpu.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct VcpuSlot {
     pub(super) socket: u32,
     pub(super) die: u32,
     pub(super) core: u32,
@@ -39,7 +39,7 @@ pub(super) struct Place {
 }
 
 /// Socket, die, core, thread.
-type Seat = [u32; 4];
+type VcpuSeat = [u32; 4];
 
 impl Sockets {
     pub(super) fn of(machine: &Machine, notes: &mut Vec<String>) -> Result<Self, DescribeError> {
@@ -62,9 +62,9 @@ impl Sockets {
         Ok(Self::around(machine, &flat))
     }
 
-    fn around(machine: &Machine, seats: &[Seat]) -> Self {
+    fn around(machine: &Machine, seats: &[VcpuSeat]) -> Self {
         let [sockets, dies, cores, threads] = shape(seats);
-        let taken: HashMap<Seat, usize> =
+        let taken: HashMap<VcpuSeat, usize> =
             seats.iter().enumerate().map(|(cpu, &seat)| (seat, cpu)).collect();
         let mut node = machine.cpus[0].node;
         let mut places = Vec::new();
@@ -72,7 +72,7 @@ impl Sockets {
             let cpu = taken.get(&seat).map(|&cpu| &machine.cpus[cpu]);
             node = cpu.map_or(node, |cpu| cpu.node);
             let [socket, die, core, thread] = seat;
-            places.push(Place { socket, die, core, thread, node, cpu: cpu.map(|cpu| cpu.id) });
+            places.push(VcpuSlot { socket, die, core, thread, node, cpu: cpu.map(|cpu| cpu.id) });
         }
         Self { sockets, dies, cores, threads, places }
     }
@@ -85,8 +85,8 @@ impl Sockets {
 
 /// The seat of every cpu; cpus are numbered by package, domain and core already. Flat seats have a core for
 /// every cpu and one die a socket.
-fn seats(machine: &Machine, is_flat: bool) -> Vec<Seat> {
-    let mut seats: Vec<Seat> = Vec::new();
+fn seats(machine: &Machine, is_flat: bool) -> Vec<VcpuSeat> {
+    let mut seats: Vec<VcpuSeat> = Vec::new();
     for (index, cpu) in machine.cpus.iter().enumerate() {
         let before = index.checked_sub(1).map(|before| (&machine.cpus[before], seats[before]));
         seats.push(match before {
@@ -102,7 +102,7 @@ fn seats(machine: &Machine, is_flat: bool) -> Vec<Seat> {
 }
 
 /// The smallest shape with room for all seats.
-fn shape(seats: &[Seat]) -> Seat {
+fn shape(seats: &[VcpuSeat]) -> VcpuSeat {
     let mut shape = [1; 4];
     for seat in seats {
         for (size, place) in shape.iter_mut().zip(seat) {
@@ -113,13 +113,13 @@ fn shape(seats: &[Seat]) -> Seat {
 }
 
 /// An APIC id has a field of bits for each level.
-fn apic_id_max([sockets, dies, cores, threads]: Seat) -> u64 {
+fn apic_id_max([sockets, dies, cores, threads]: VcpuSeat) -> u64 {
     let bits = |count: u32| u32::BITS - (count - 1).leading_zeros();
     let fields = [(sockets, 0), (dies, bits(dies)), (cores, bits(cores)), (threads, bits(threads))];
     fields.into_iter().fold(0, |id, (count, bits)| (id << bits) + u64::from(count - 1))
 }
 
-fn all_seats([sockets, dies, cores, threads]: Seat) -> impl Iterator<Item = Seat> {
+fn all_seats([sockets, dies, cores, threads]: VcpuSeat) -> impl Iterator<Item = VcpuSeat> {
     let places = u64::from(sockets) * u64::from(dies) * u64::from(cores) * u64::from(threads);
     (0..places as u32).map(move |place| {
         let (rest, thread) = (place / threads, place % threads);

@@ -27,8 +27,8 @@ use std::path::{Path, PathBuf};
 
 use atoll_topology::Bytes;
 
-use crate::{Installation, LabError, Request};
-use tree::Tree;
+use crate::{Installation, LabError, RunRequest};
+use tree::PackTree;
 
 /// Archive and contents are in low memory at the same time for a while.
 const BYTES_MAX: u64 = 1400 << 20;
@@ -59,12 +59,12 @@ pub(crate) struct Packed {
 /// Packs what a request needs into a file of that directory. `terminal` is what `stty` is told of the
 /// terminal of a shell.
 pub(crate) fn pack(
-    request: &Request,
+    request: &RunRequest,
     installation: &Installation,
     terminal: Option<&str>,
     directory: &Path,
 ) -> Result<Packed, LabError> {
-    let mut tree = Tree::default();
+    let mut tree = PackTree::default();
     add_own(request, installation, terminal, &mut tree)?;
     for path in COMMON.map(Path::new).into_iter().filter(|path| path.exists()) {
         tree.add(path)?;
@@ -88,10 +88,10 @@ pub(crate) fn pack(
 
 /// What the guest's first process needs.
 fn add_own(
-    request: &Request,
+    request: &RunRequest,
     installation: &Installation,
     terminal: Option<&str>,
-    tree: &mut Tree,
+    tree: &mut PackTree,
 ) -> Result<(), LabError> {
     let own = |name: &str| Path::new(OWN).join(name);
     tree.add_text(&own("busybox"), 0o755, read(installation.busybox()?)?);
@@ -130,7 +130,7 @@ fn agent() -> std::io::Result<PathBuf> {
 }
 
 /// The program, with those of its arguments that name files.
-fn add_command(request: &Request, tree: &mut Tree) -> Result<(), LabError> {
+fn add_command(request: &RunRequest, tree: &mut PackTree) -> Result<(), LabError> {
     let path = Path::new(OWN).join("command");
     let Some((name, arguments)) = request.command.split_first() else {
         let shell = [OsStr::new("/atoll/bin/sh"), OsStr::new("-l")];
@@ -171,7 +171,7 @@ fn is_kernels_own(file: &Path) -> bool {
 }
 
 /// Something at `/bin/sh`, which `system` and scripts ask for: this machine's own where it has one.
-fn add_shell(tree: &mut Tree) {
+fn add_shell(tree: &mut PackTree) {
     let shell = Path::new("/bin/sh");
     if shell.is_file() && tree.add_with_libraries(shell).is_ok() {
         return;

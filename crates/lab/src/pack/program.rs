@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::tree::Tree;
+use super::tree::PackTree;
 use crate::LabError;
 
 /// Longest first line that Linux reads (`BINPRM_BUF_SIZE`).
@@ -38,7 +38,7 @@ fn is_runnable(path: &Path) -> bool {
 }
 
 /// Packs a program with its libraries, or a script with what runs it.
-pub(super) fn pack(program: &Path, directory: &Path, tree: &mut Tree) -> Result<(), LabError> {
+pub(super) fn pack(program: &Path, directory: &Path, tree: &mut PackTree) -> Result<(), LabError> {
     let cannot = |reason: &str| LabError::CannotRun {
         program: program.as_os_str().to_owned(),
         reason: reason.to_owned(),

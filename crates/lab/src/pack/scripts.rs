@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-use crate::{LabError, Request};
+use crate::{LabError, RunRequest};
 
 /// The first process.
 pub(super) const INIT: &str = include_str!("init.sh");
@@ -18,7 +18,7 @@ const ENVIRONMENT: [(&str, &str); 6] = [
 ];
 
 /// What has to succeed before the program may start.
-pub(super) fn prepare(request: &Request) -> Vec<u8> {
+pub(super) fn prepare(request: &RunRequest) -> Vec<u8> {
     let mut text = "set -e\n".to_owned();
     if let Some(is_on) = request.balancing {
         text += &format!("echo {} >/proc/sys/kernel/numa_balancing\n", u8::from(is_on));
@@ -30,7 +30,7 @@ pub(super) fn prepare(request: &Request) -> Vec<u8> {
 }
 
 /// Starts the program in its directory with its environment.
-pub(super) fn command(request: &Request, words: &[&OsStr]) -> Result<Vec<u8>, LabError> {
+pub(super) fn command(request: &RunRequest, words: &[&OsStr]) -> Result<Vec<u8>, LabError> {
     let mut text = b"ulimit -l unlimited\ncd ".to_vec();
     text.extend(quoted(request.directory.as_os_str())?);
     text.extend(b" || exit 125\nexec env -i");

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::cpio::{Archive, Rights};
-use super::tree::Tree;
+use super::tree::PackTree;
 use super::{Packed, libraries, pack, program, scripts};
-use crate::{Guest, Installation, LabError, Request, Shape};
+use crate::{Guest, GuestShape, Installation, LabError, RunRequest};
 
 const RIGHTS: Rights = Rights { mode: 0o640, user: 7, group: 9 };
 
@@ -47,15 +47,15 @@ fn has(entries: &[(Vec<u8>, Entry)], path: &Path) -> bool {
     entries.iter().any(|(entry, _)| entry == name)
 }
 
-fn request(command: &[&OsStr], directory: &Path) -> Request {
+fn request(command: &[&OsStr], directory: &Path) -> RunRequest {
     let known = atoll_formats::open("intel-2").unwrap();
-    let guest = Guest::of(&known, &Shape::default()).unwrap();
+    let guest = Guest::of(&known, &GuestShape::default()).unwrap();
     let command = command.iter().map(|&word| word.to_owned()).collect();
-    Request { directory: directory.to_owned(), ..Request::new(guest, command) }
+    RunRequest { directory: directory.to_owned(), ..RunRequest::new(guest, command) }
 }
 
 /// Packs with any file in the place of busybox.
-fn packed(request: &Request) -> Result<(Entries, Packed), LabError> {
+fn packed(request: &RunRequest) -> Result<(Entries, Packed), LabError> {
     let busybox = Some(PathBuf::from("/etc/passwd"));
     let installation = Installation { busybox, ..Installation::default() };
     let directory = tempfile::tempdir().unwrap();
@@ -140,7 +140,7 @@ fn links_stay_links_and_what_they_lead_to_is_packed_once() {
     fs::write(base.join("real/file"), "x").unwrap();
     symlink("real", base.join("folder")).unwrap();
     symlink("../folder/file", base.join("real/again")).unwrap();
-    let mut tree = Tree::default();
+    let mut tree = PackTree::default();
     assert_eq!(tree.add(&base.join("folder/again")).unwrap(), base.join("real/file"));
     for path in ["folder", "real", "real/again", "real/file"] {
         assert!(tree.contains(&base.join(path)), "{path}");
@@ -159,7 +159,7 @@ fn a_directory_is_packed_whole_and_links_that_lead_nowhere_are_told() {
     fs::create_dir_all(base.join("data/a/b")).unwrap();
     fs::write(base.join("data/a/b").join(&odd), "x").unwrap();
     symlink("/no/such/file", base.join("data/dead")).unwrap();
-    let mut tree = Tree::default();
+    let mut tree = PackTree::default();
     tree.add_all(&base.join("data")).unwrap();
     assert!(tree.contains(&base.join("data/a/b").join(&odd)));
     assert_eq!(tree.notes.len(), 1, "{:?}", tree.notes);

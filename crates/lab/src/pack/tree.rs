@@ -23,8 +23,8 @@ const KERNELS_OWN: [&str; 3] = ["/proc", "/sys", "/dev"];
 
 /// What is packed.
 #[derive(Debug, Default)]
-pub(super) struct Tree {
-    entries: BTreeMap<PathBuf, Entry>,
+pub(super) struct PackTree {
+    entries: BTreeMap<PathBuf, PackEntry>,
     /// Files whose libraries are in already.
     linked: BTreeSet<PathBuf>,
     /// What is worth knowing: links that lead nowhere, files that are none.
@@ -32,7 +32,7 @@ pub(super) struct Tree {
 }
 
 #[derive(Debug)]
-enum Entry {
+enum PackEntry {
     Directory(Rights),
     Link(OsString),
     /// A file here, and its size.
@@ -40,7 +40,7 @@ enum Entry {
     Text(Rights, Vec<u8>),
 }
 
-impl Tree {
+impl PackTree {
     /// Adds a file or directory (not what is in it) with all that is on the way to it; where it is in
     /// the end. The path is absolute.
     pub(super) fn add(&mut self, path: &Path) -> Result<PathBuf, LabError> {
@@ -65,7 +65,7 @@ impl Tree {
                     here = PathBuf::from("/");
                 }
                 rest.extend(parts(&target));
-                self.insert(next, Entry::Link(target.into_os_string()))?;
+                self.insert(next, PackEntry::Link(target.into_os_string()))?;
             } else {
                 let entry = entry(&metadata).ok_or_else(|| {
                     failed(io::Error::other("neither a file nor a directory; leave it out"))
@@ -133,20 +133,20 @@ impl Tree {
     pub(super) fn add_text(&mut self, path: &Path, mode: u32, text: Vec<u8>) {
         let rights = Rights { mode, ..Rights::default() };
         self.add_parents(path);
-        self.entries.insert(path.to_owned(), Entry::Text(rights, text));
+        self.entries.insert(path.to_owned(), PackEntry::Text(rights, text));
     }
 
     /// Adds a link at a path that need not exist here.
     pub(super) fn add_new_link(&mut self, path: &Path, target: &Path) {
         self.add_parents(path);
-        self.entries.insert(path.to_owned(), Entry::Link(target.into()));
+        self.entries.insert(path.to_owned(), PackEntry::Link(target.into()));
     }
 
     /// Directories that are not in it yet.
     fn add_parents(&mut self, path: &Path) {
         let rights = Rights { mode: 0o755, ..Rights::default() };
         for parent in path.ancestors().skip(1).filter(|parent| parent.parent().is_some()) {
-            self.entries.entry(parent.to_owned()).or_insert(Entry::Directory(rights));
+            self.entries.entry(parent.to_owned()).or_insert(PackEntry::Directory(rights));
         }
     }
 
@@ -161,12 +161,12 @@ impl Tree {
         let mut archive = Archive::new(out);
         for (path, entry) in &self.entries {
             let written = match entry {
-                Entry::Directory(rights) => archive.directory(path, *rights),
-                Entry::Link(target) => archive.link(path, target),
-                Entry::Text(rights, text) => {
+                PackEntry::Directory(rights) => archive.directory(path, *rights),
+                PackEntry::Link(target) => archive.link(path, target),
+                PackEntry::Text(rights, text) => {
                     archive.file(path, *rights, text.len() as u64, &mut text.as_slice())
                 }
-                Entry::File(rights, bytes) => {
+                PackEntry::File(rights, bytes) => {
                     let mut file = File::open(path).map_err(LabError::file(path, "packing"))?;
                     archive.file(path, *rights, *bytes, &mut file)
                 }
@@ -178,15 +178,15 @@ impl Tree {
 
     /// Bytes of all files.
     pub(super) fn bytes(&self) -> u64 {
-        let size = |entry: &Entry| match entry {
-            Entry::File(_, bytes) => *bytes,
-            Entry::Text(_, text) => text.len() as u64,
-            Entry::Directory(_) | Entry::Link(_) => 0,
+        let size = |entry: &PackEntry| match entry {
+            PackEntry::File(_, bytes) => *bytes,
+            PackEntry::Text(_, text) => text.len() as u64,
+            PackEntry::Directory(_) | PackEntry::Link(_) => 0,
         };
         self.entries.values().map(size).fold(0, u64::saturating_add)
     }
 
-    fn insert(&mut self, path: PathBuf, entry: Entry) -> Result<(), LabError> {
+    fn insert(&mut self, path: PathBuf, entry: PackEntry) -> Result<(), LabError> {
         self.entries.insert(path, entry);
         if self.entries.len() > ENTRIES_MAX {
             return Err(LabError::Unusable {
@@ -208,10 +208,10 @@ fn parts(path: &Path) -> Vec<OsString> {
     path.components().rev().filter_map(part).collect()
 }
 
-fn entry(metadata: &Metadata) -> Option<Entry> {
+fn entry(metadata: &Metadata) -> Option<PackEntry> {
     let rights = Rights { mode: metadata.mode(), user: metadata.uid(), group: metadata.gid() };
     if metadata.is_dir() {
-        return Some(Entry::Directory(rights));
+        return Some(PackEntry::Directory(rights));
     }
-    metadata.is_file().then_some(Entry::File(rights, metadata.len()))
+    metadata.is_file().then_some(PackEntry::File(rights, metadata.len()))
 }

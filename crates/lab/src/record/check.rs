@@ -1,24 +1,25 @@
 //! Whether a record that was read is whole: views index by node and link without asking again.
 
 use atoll_model::Estimate;
-use atoll_simulation::{Report, Slice, TagCounts, Traffic};
+use atoll_simulation::{Report, RunSlice, TagCounts, Traffic};
 
-use super::Record;
+use super::RunRecord;
 
 /// Sizes that all lists of a report have.
 #[derive(Clone, Copy)]
-struct Sizes {
+struct ListSizes {
     nodes: usize,
     links: usize,
     cpus: usize,
 }
 
-impl Record {
+impl RunRecord {
     /// What is wrong with it, in words.
     pub(super) fn check(&self) -> Result<(), String> {
         let setup = &self.report.setup;
         setup.check().map_err(|error| format!("its set-up is wrong: {}", error.0))?;
-        let sizes = Sizes { nodes: setup.nodes.len(), links: setup.links, cpus: setup.cpus.len() };
+        let sizes =
+            ListSizes { nodes: setup.nodes.len(), links: setup.links, cpus: setup.cpus.len() };
         let known = self.known().map_err(|error| error.to_string())?;
         let nodes = known.machine.nodes.iter().map(|node| node.id);
         let alike = nodes.eq(setup.nodes.iter().map(|node| node.id));
@@ -33,13 +34,13 @@ impl Record {
     }
 }
 
-fn estimate(estimate: &Estimate, sizes: Sizes) -> Result<(), String> {
+fn estimate(estimate: &Estimate, sizes: ListSizes) -> Result<(), String> {
     same("nodes of an estimate", estimate.nodes.len(), sizes.nodes)?;
     same("controllers of an estimate", estimate.controllers.len(), sizes.nodes)?;
     same("directions of an estimate", estimate.links.len(), 2 * sizes.links)
 }
 
-fn report(report: &Report, sizes: Sizes) -> Result<(), String> {
+fn report(report: &Report, sizes: ListSizes) -> Result<(), String> {
     let regions = report.regions.iter().map(|region| &region.traffic);
     std::iter::once(&report.total).chain(regions).try_for_each(|it| traffic(it, sizes))?;
     let series = report.regions.iter().map(|region| &region.series);
@@ -47,7 +48,7 @@ fn report(report: &Report, sizes: Sizes) -> Result<(), String> {
     slices.into_iter().try_for_each(|it| slice(it, sizes))
 }
 
-fn traffic(traffic: &Traffic, sizes: Sizes) -> Result<(), String> {
+fn traffic(traffic: &Traffic, sizes: ListSizes) -> Result<(), String> {
     same("instructions", traffic.instructions.len(), sizes.nodes)?;
     for (name, rows) in [
         ("loads", &traffic.loads),
@@ -73,20 +74,20 @@ fn traffic(traffic: &Traffic, sizes: Sizes) -> Result<(), String> {
     traffic.tags.iter().try_for_each(|it| tag(it, sizes))
 }
 
-fn tag(tag: &TagCounts, sizes: Sizes) -> Result<(), String> {
+fn tag(tag: &TagCounts, sizes: ListSizes) -> Result<(), String> {
     same("pages of a tag", tag.pages.len(), sizes.nodes)?;
     matrix("accesses of a tag", &tag.accesses, sizes)?;
     matrix("lines of a tag", &tag.lines, sizes)
 }
 
-fn slice(slice: &Slice, sizes: Sizes) -> Result<(), String> {
+fn slice(slice: &RunSlice, sizes: ListSizes) -> Result<(), String> {
     same("llc_hits of a slice", slice.llc_hits.len(), sizes.nodes)?;
     same("llc_misses of a slice", slice.llc_misses.len(), sizes.nodes)?;
     same("controllers of a slice", slice.controllers.len(), sizes.nodes)?;
     same("links of a slice", slice.links.len(), sizes.links)
 }
 
-fn matrix(name: &str, rows: &[Vec<u64>], sizes: Sizes) -> Result<(), String> {
+fn matrix(name: &str, rows: &[Vec<u64>], sizes: ListSizes) -> Result<(), String> {
     same(name, rows.len(), sizes.nodes)?;
     rows.iter().try_for_each(|row| same(name, row.len(), sizes.nodes))
 }

@@ -12,22 +12,22 @@ use atoll_topology::Knowledge;
 use serde::{Deserialize, Serialize};
 
 use crate::flows::flows;
-use crate::{Outcome, Request};
+use crate::{RunOutcome, RunRequest};
 
-/// Version of [`Record`]'s JSON.
+/// Version of [`RunRecord`]'s JSON.
 pub const RECORD_VERSION: u32 = 1;
 /// Longest record that is read: 64 nodes, 64 regions and a long series fit.
 const LENGTH_MAX: u64 = 256 << 20;
 
 /// A counted run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Record {
+pub struct RunRecord {
     /// [`RECORD_VERSION`].
     pub version: u32,
     /// Version of Atoll that wrote it.
     pub atoll: String,
     /// What was run and how.
-    pub run: Run,
+    pub run: RunDescription,
     /// The machine as it was booted, as a machine file.
     pub machine: String,
     /// What was counted.
@@ -40,7 +40,7 @@ pub struct Record {
 
 /// What was run, where and how.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Run {
+pub struct RunDescription {
     /// Program and arguments.
     pub command: Vec<String>,
     /// Name of the machine.
@@ -120,17 +120,17 @@ struct Versioned {
     version: u32,
 }
 
-impl Record {
+impl RunRecord {
     /// The record of a run; none where nothing was counted.
     pub fn of(
-        request: &Request,
-        outcome: &Outcome,
+        request: &RunRequest,
+        outcome: &RunOutcome,
         assumptions: &Assumptions,
     ) -> Result<Option<Self>, RecordError> {
         let Some(report) = outcome.report.clone() else { return Ok(None) };
         let known = outcome.guest.knowledge();
         let words = request.command.iter().map(|word| word.to_string_lossy().into_owned());
-        let run = Run {
+        let run = RunDescription {
             command: words.collect(),
             machine: known.machine.name.clone(),
             notes: outcome.guest.notes().iter().chain(&outcome.notes).cloned().collect(),
@@ -147,7 +147,7 @@ impl Record {
 
     /// A record, with the time that its machine would take.
     pub fn new(
-        run: Run,
+        run: RunDescription,
         known: &Knowledge,
         report: Report,
         assumptions: &Assumptions,

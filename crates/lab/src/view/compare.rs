@@ -9,28 +9,28 @@ use serde::Serialize;
 use super::counts::{
     accesses, controller_bytes, hit_rate, link_bytes, local_share, lookups, sum, total,
 };
-use super::table::Table;
+use super::table::TextTable;
 use super::words::{self, NOTHING, count, digits, line, percent};
-use crate::record::Record;
+use crate::record::RunRecord;
 
 /// Two runs, measure by measure.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Comparison {
+pub struct RunComparison {
     /// In what the runs differ besides their counts.
     pub remarks: Vec<String>,
     /// The measures.
-    pub lines: Vec<Line>,
+    pub lines: Vec<MeasureLine>,
 }
 
 /// A measure of both runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Line {
+pub struct MeasureLine {
     /// Region; none for the whole run.
     pub region: Option<u8>,
     /// What is measured.
     pub name: String,
     /// Its unit.
-    pub unit: Unit,
+    pub unit: MeasureUnit,
     /// In the first run; none where it has none.
     pub a: Option<f64>,
     /// In the second run.
@@ -42,7 +42,7 @@ pub struct Line {
 /// Units of measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Unit {
+pub enum MeasureUnit {
     /// A number of events.
     Count,
     /// From 0 to 1.
@@ -54,12 +54,12 @@ pub enum Unit {
 }
 
 /// Name, unit and value of a measure.
-type Measure = (String, Unit, Option<f64>);
+type Measure = (String, MeasureUnit, Option<f64>);
 
-impl Comparison {
+impl RunComparison {
     /// Compares two records; regions of one number are taken for the same.
-    pub fn of(a: &Record, b: &Record) -> Self {
-        let numbers = |record: &Record| -> BTreeSet<u8> {
+    pub fn of(a: &RunRecord, b: &RunRecord) -> Self {
+        let numbers = |record: &RunRecord| -> BTreeSet<u8> {
             record.report.regions.iter().map(|region| region.number).collect()
         };
         let mut lines = side_by_side(None, &measures(Some(a)), &measures(Some(b)));
@@ -76,7 +76,7 @@ impl Comparison {
         let mut text = format!("A: {a}\nB: {b}\n");
         text.extend(self.remarks.iter().map(|remark| format!("  {remark}\n")));
         for group in self.lines.chunk_by(|a, b| a.region == b.region) {
-            let mut table = Table::new(["", "A", "B", "B/A"]);
+            let mut table = TextTable::new(["", "A", "B", "B/A"]);
             for line in group {
                 let ratio = line.ratio.map_or(NOTHING.to_owned(), digits);
                 let [a, b] = [line.a, line.b].map(|value| line.unit.text(value));
@@ -89,7 +89,7 @@ impl Comparison {
     }
 }
 
-impl Unit {
+impl MeasureUnit {
     fn text(self, value: Option<f64>) -> String {
         let Some(value) = value else { return NOTHING.to_owned() };
         match self {
@@ -102,7 +102,7 @@ impl Unit {
 }
 
 /// Measures of both by name, in the order of the first; those that only the second has come last.
-fn side_by_side(region: Option<u8>, a: &[Measure], b: &[Measure]) -> Vec<Line> {
+fn side_by_side(region: Option<u8>, a: &[Measure], b: &[Measure]) -> Vec<MeasureLine> {
     let names: BTreeSet<&str> = a.iter().map(|(name, ..)| name.as_str()).collect();
     let more = b.iter().filter(|(name, ..)| !names.contains(name.as_str()));
     let value = |list: &[Measure], name: &str| {
@@ -111,18 +111,18 @@ fn side_by_side(region: Option<u8>, a: &[Measure], b: &[Measure]) -> Vec<Line> {
     let line = |(name, unit, _): &Measure| {
         let (a, b) = (value(a, name), value(b, name));
         let ratio = a.zip(b).filter(|(a, _)| *a > 0.0).map(|(a, b)| b / a);
-        Line { region, name: name.clone(), unit: *unit, a, b, ratio }
+        MeasureLine { region, name: name.clone(), unit: *unit, a, b, ratio }
     };
     a.iter().chain(more).map(line).collect()
 }
 
 /// The measures of a run; none where there is no such run.
-fn measures(record: Option<&Record>) -> Vec<Measure> {
+fn measures(record: Option<&RunRecord>) -> Vec<Measure> {
     let Some(record) = record else { return Vec::new() };
     let traffic = &record.report.total;
     let mut list = counted(traffic);
     let of = |what: &str, name: String, bytes: u64| {
-        (format!("{what} {name}"), Unit::Bytes, Some(bytes as f64))
+        (format!("{what} {name}"), MeasureUnit::Bytes, Some(bytes as f64))
     };
     let nodes = record.report.setup.nodes.iter().map(|node| node.id.to_string());
     let controllers = nodes.zip(controller_bytes(traffic));
@@ -138,7 +138,7 @@ fn measures(record: Option<&Record>) -> Vec<Measure> {
         ("the same of dependent accesses, at least", estimate.dependent.lower),
         ("the same of dependent accesses, at most", estimate.dependent.upper),
     ] {
-        list.push((name.to_owned(), Unit::Nanos, Some(time.0)));
+        list.push((name.to_owned(), MeasureUnit::Nanos, Some(time.0)));
     }
     list
 }
@@ -146,7 +146,7 @@ fn measures(record: Option<&Record>) -> Vec<Measure> {
 fn counted(traffic: &Traffic) -> Vec<Measure> {
     let accesses = accesses(traffic);
     let (hits, misses) = lookups(traffic);
-    let of = |part: fn(&atoll_simulation::Caches) -> u64| -> u64 {
+    let of = |part: fn(&atoll_simulation::CacheCounts) -> u64| -> u64 {
         traffic.caches.iter().map(part).fold(0, u64::saturating_add)
     };
     let counts = [
@@ -167,13 +167,14 @@ fn counted(traffic: &Traffic) -> Vec<Measure> {
         ("local last-level misses", local_share(&traffic.lines)),
         ("last-level hit rate", hit_rate(traffic)),
     ];
-    let counts = counts.map(|(name, count)| (name.to_owned(), Unit::Count, Some(count as f64)));
-    let shares = shares.map(|(name, share)| (name.to_owned(), Unit::Share, share));
+    let counts =
+        counts.map(|(name, count)| (name.to_owned(), MeasureUnit::Count, Some(count as f64)));
+    let shares = shares.map(|(name, share)| (name.to_owned(), MeasureUnit::Share, share));
     shares.into_iter().chain(counts).collect()
 }
 
 /// In what the runs differ, so that counts may for that reason.
-fn remarks(a: &Record, b: &Record) -> Vec<String> {
+fn remarks(a: &RunRecord, b: &RunRecord) -> Vec<String> {
     let (run_a, run_b) = (&a.run, &b.run);
     let (setup_a, setup_b) = (&a.report.setup, &b.report.setup);
     let mut remarks = Vec::new();

@@ -1,6 +1,6 @@
 //! Sums and shares of counts. Sums stop at the largest number: a record may say anything.
 
-use atoll_simulation::{Caches, StateCounts, Traffic};
+use atoll_simulation::{CacheCounts, StateCounts, Traffic};
 
 /// Loads and stores by (node of the cpu, home).
 pub(super) fn accesses(traffic: &Traffic) -> Vec<Vec<u64>> {
@@ -35,7 +35,7 @@ pub(super) fn local_share(rows: &[Vec<u64>]) -> Option<f64> {
 }
 
 /// Hits of a last-level cache.
-pub(super) fn hits(caches: &Caches) -> u64 {
+pub(super) fn hits(caches: &CacheCounts) -> u64 {
     let StateCounts { modified, exclusive, shared, forward } = caches.llc_hits;
     sum(&[modified, exclusive, shared, forward])
 }

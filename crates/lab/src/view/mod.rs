@@ -18,6 +18,6 @@ mod table;
 mod text;
 mod words;
 
-pub use compare::{Comparison, Line, Unit};
+pub use compare::{MeasureLine, MeasureUnit, RunComparison};
 pub use svg::{svg, svg_pair};
 pub use text::text;

@@ -4,10 +4,10 @@ use atoll_simulation::Counting;
 
 use super::counts::{accesses, total};
 use super::words::line;
-use crate::record::Record;
+use crate::record::RunRecord;
 
 /// Why nothing was counted; none where something was.
-pub(super) fn why_nothing(record: &Record) -> Option<String> {
+pub(super) fn why_nothing(record: &RunRecord) -> Option<String> {
     let report = &record.report;
     if let Some(failure) = &report.calibration.failure {
         let failure = line(failure);

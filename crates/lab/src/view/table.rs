@@ -6,12 +6,12 @@ const INDENT: &str = "  ";
 const GAP: usize = 2;
 
 /// Rows under heads; the first column is aligned left, all others right.
-pub(super) struct Table {
+pub(super) struct TextTable {
     heads: Vec<String>,
     rows: Vec<Vec<String>>,
 }
 
-impl Table {
+impl TextTable {
     /// An empty table.
     pub(super) fn new<H: Into<String>>(heads: impl IntoIterator<Item = H>) -> Self {
         Self { heads: heads.into_iter().map(Into::into).collect(), rows: Vec::new() }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use atoll_lab::{DescribeError, Guest, Shape};
+use atoll_lab::{DescribeError, Guest, GuestShape};
 use atoll_simulation::{Counting, Setup};
 use atoll_testkit::machines;
 use atoll_topology::{
@@ -122,7 +122,7 @@ fn check_setup(guest: &Guest, setup: &Setup) {
 #[test]
 fn every_machine_is_a_guest_of_at_most_sixteen_cpus_or_one_a_node() {
     for known in all() {
-        let guest = Guest::of(&known, &Shape::default()).unwrap();
+        let guest = Guest::of(&known, &GuestShape::default()).unwrap();
         check(&known, &guest);
         let cut = &guest.knowledge().machine;
         assert!(cut.cpus.len() <= 16.max(cut.nodes.len()), "{}", cut.name);
@@ -134,29 +134,29 @@ fn every_machine_is_a_guest_of_at_most_sixteen_cpus_or_one_a_node() {
 fn a_guest_is_as_large_as_asked_for_and_says_what_was_cut() {
     let known = atoll_formats::open("symas-8").unwrap();
     let memory_per_node = Some(Bytes(1 << 30));
-    let shape = Shape { cpus_per_node: Some(3), memory_per_node, ..Shape::default() };
+    let shape = GuestShape { cpus_per_node: Some(3), memory_per_node, ..GuestShape::default() };
     let guest = Guest::of(&known, &shape).unwrap();
     let cut = &guest.knowledge().machine;
     assert_eq!(cut.cpus.len(), 24);
     assert_eq!(cut.memory(), Bytes(8 << 30));
     assert_eq!(guest.notes()[0], "3 of 8 cpus a node");
     assert_eq!(guest.notes()[1], "1.0 GiB of 64.0 GiB memory a node");
-    let whole = Shape { cpus_per_node: Some(100), ..Shape::default() };
+    let whole = GuestShape { cpus_per_node: Some(100), ..GuestShape::default() };
     assert_eq!(Guest::of(&known, &whole).unwrap().knowledge().machine.cpus.len(), 64);
 }
 
 #[test]
 fn whole_cores_stay_and_threads_can_be_left_out() {
     let known = atoll_formats::open("westmere-ex-4").unwrap();
-    let cores = |shape: &Shape| {
+    let cores = |shape: &GuestShape| {
         let guest = Guest::of(&known, shape).unwrap();
         let machine = &guest.knowledge().machine;
         (machine.cores.len(), machine.cpus.len())
     };
-    let four = Shape { cpus_per_node: Some(4), ..Shape::default() };
+    let four = GuestShape { cpus_per_node: Some(4), ..GuestShape::default() };
     assert_eq!(cores(&four), (8, 16));
-    assert_eq!(cores(&Shape { threads_per_core: Some(1), ..four.clone() }), (16, 16));
-    assert_eq!(cores(&Shape { cpus_per_node: Some(1), ..four }), (4, 4));
+    assert_eq!(cores(&GuestShape { threads_per_core: Some(1), ..four.clone() }), (16, 16));
+    assert_eq!(cores(&GuestShape { cpus_per_node: Some(1), ..four }), (4, 4));
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn cut_cores_come_from_every_domain_in_turn() {
     let builder = MachineBuilder::new("wide");
     let node = NodeShape::with_cpus(NodeId(0), 4, 8, 1).memory(Bytes(1 << 30));
     let known = Knowledge::of(builder.node(node).build().unwrap());
-    let shape = Shape { cpus_per_node: Some(4), ..Shape::default() };
+    let shape = GuestShape { cpus_per_node: Some(4), ..GuestShape::default() };
     let guest = Guest::of(&known, &shape).unwrap();
     assert_eq!(guest.knowledge().machine.domains.len(), 4);
     assert_eq!(fields(&values(&guest, "-smp")[0])["dies"], "4");
@@ -173,7 +173,7 @@ fn cut_cores_come_from_every_domain_in_turn() {
 #[test]
 fn an_uneven_machine_keeps_its_shape_with_holes() {
     let known = Knowledge::of(machines::eight_uneven_nodes());
-    let guest = Guest::of(&known, &Shape::default()).unwrap();
+    let guest = Guest::of(&known, &GuestShape::default()).unwrap();
     let cut = &guest.knowledge().machine;
     assert_eq!(cut.packages.len(), known.machine.packages.len());
     assert!(!values(&guest, "-device").is_empty());
@@ -188,7 +188,7 @@ fn an_uneven_machine_keeps_its_shape_with_holes() {
 fn divided_caches_have_fewer_sets_and_as_many_ways() {
     let known = atoll_formats::open("westmere-ex-4").unwrap();
     let setup = |cache_divisor| {
-        let shape = Shape { cache_divisor, ..Shape::default() };
+        let shape = GuestShape { cache_divisor, ..GuestShape::default() };
         Guest::of(&known, &shape).unwrap().setup(Counting::Region, PathBuf::new())
     };
     let (whole, small) = (setup(1), setup(16));
@@ -204,7 +204,7 @@ fn divided_caches_have_fewer_sets_and_as_many_ways() {
 #[test]
 fn latencies_of_all_paths_become_a_firmware_table() {
     let with = |name: &str| {
-        let guest = Guest::of(&atoll_formats::open(name).unwrap(), &Shape::default()).unwrap();
+        let guest = Guest::of(&atoll_formats::open(name).unwrap(), &GuestShape::default()).unwrap();
         (values(&guest, "-machine")[0].contains("hmat=on"), values(&guest, "-numa"))
     };
     let (is_on, options) = with("cxl-2");
@@ -223,18 +223,19 @@ fn latencies_of_all_paths_become_a_firmware_table() {
 fn what_cannot_be_emulated_is_refused_with_advice() {
     let mut without_memory = machines::one_node();
     without_memory.nodes[0].memory = Bytes(0);
-    let refused =
-        |machine: Machine, shape: &Shape| Guest::of(&Knowledge::of(machine), shape).unwrap_err();
-    let error = refused(without_memory, &Shape::default());
+    let refused = |machine: Machine, shape: &GuestShape| {
+        Guest::of(&Knowledge::of(machine), shape).unwrap_err()
+    };
+    let error = refused(without_memory, &GuestShape::default());
     assert!(matches!(error, DescribeError::Without { what: "memory", .. }));
     let many = (0..200).fold(MachineBuilder::new("many"), |builder, id| {
         builder.node(NodeShape::with_cpus(NodeId(id), 1, 1, 1).memory(Bytes(1 << 30)))
     });
-    let error = refused(many.build().unwrap(), &Shape::default());
+    let error = refused(many.build().unwrap(), &GuestShape::default());
     assert!(matches!(error, DescribeError::TooMany { what: "nodes", .. }));
     let wide = MachineBuilder::new("wide")
         .node(NodeShape::with_cpus(NodeId(0), 1, 300, 1).memory(Bytes(1 << 30)));
-    let all = Shape { cpus_per_node: Some(300), ..Shape::default() };
+    let all = GuestShape { cpus_per_node: Some(300), ..GuestShape::default() };
     assert!(refused(wide.build().unwrap(), &all).to_string().contains("--cpus"));
 }
 
@@ -269,7 +270,7 @@ proptest! {
         memory_per_node in prop::option::of((1u64..1 << 34).prop_map(Bytes)),
         cache_divisor in 0u32..100,
     ) {
-        let shape = Shape { cpus_per_node, threads_per_core, memory_per_node, cache_divisor };
+        let shape = GuestShape { cpus_per_node, threads_per_core, memory_per_node, cache_divisor };
         let known = Knowledge::of(machine);
         if let Ok(guest) = Guest::of(&known, &shape) {
             check(&known, &guest);

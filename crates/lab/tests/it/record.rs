@@ -1,6 +1,6 @@
 //! Records that are written are read; everything else is refused with words.
 
-use atoll_lab::record::{Record, RecordError};
+use atoll_lab::record::{RecordError, RunRecord};
 use atoll_lab::{flows, view};
 use atoll_model::{Assumption, Assumptions};
 use atoll_simulation::Counting;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::sample::{Sample, busy};
 
-fn two_nodes() -> Record {
+fn two_nodes() -> RunRecord {
     busy(&Knowledge::of(machines::two_nodes()))
 }
 
@@ -23,7 +23,7 @@ fn a_record_that_is_written_is_read_again() {
     for machine in machines::all() {
         let record = busy(&Knowledge::of(machine));
         std::fs::write(&file, record.json()).unwrap();
-        let read = Record::read(&file).unwrap();
+        let read = RunRecord::read(&file).unwrap();
         assert_eq!(view::text(&read), view::text(&record));
         assert_eq!(read.report, record.report);
         assert_eq!(read.known().unwrap(), record.known().unwrap());
@@ -32,22 +32,22 @@ fn a_record_that_is_written_is_read_again() {
 
 #[test]
 fn what_is_no_record_is_refused_with_what_to_do() {
-    let missing = Record::read("/nowhere/run.json".as_ref()).unwrap_err();
+    let missing = RunRecord::read("/nowhere/run.json".as_ref()).unwrap_err();
     assert!(matches!(missing, RecordError::Read { .. }));
     assert!(missing.to_string().contains("/nowhere/run.json: No such file"), "{missing}");
     for text in ["", "{}", "[]", "null", "\u{0}", "{\"version\":1}", "{\"version\":-1}", "1e999"] {
-        let error = Record::parse(text, "run.json").unwrap_err();
+        let error = RunRecord::parse(text, "run.json").unwrap_err();
         assert!(matches!(error, RecordError::Malformed { .. }), "{text}: {error}");
         assert!(error.to_string().contains("atoll lab run --report"), "{error}");
     }
     let nested = "[".repeat(100_000);
-    assert!(Record::parse(&nested, "run.json").is_err());
+    assert!(RunRecord::parse(&nested, "run.json").is_err());
 }
 
 #[test]
 fn a_record_of_another_version_is_refused_by_its_version() {
     let other = json!({"version": 7, "anything": []}).to_string();
-    let error = Record::parse(&other, "run.json").unwrap_err();
+    let error = RunRecord::parse(&other, "run.json").unwrap_err();
     assert!(matches!(error, RecordError::Version { found: 7, .. }), "{error}");
 }
 
@@ -67,12 +67,12 @@ fn lists_of_other_sizes_than_the_set_up_says_are_refused_by_name() {
     ] {
         let mut cut = whole.clone();
         cut.pointer_mut(place).and_then(Value::as_array_mut).unwrap().pop().unwrap();
-        let error = Record::parse(&cut.to_string(), "run.json").unwrap_err().to_string();
+        let error = RunRecord::parse(&cut.to_string(), "run.json").unwrap_err().to_string();
         assert!(error.contains(name), "{place}: {error}");
     }
     let mut other = whole.clone();
     other["machine"] = json!(atoll_formats::toml::write(&Knowledge::of(machines::one_node())));
-    let error = Record::parse(&other.to_string(), "run.json").unwrap_err().to_string();
+    let error = RunRecord::parse(&other.to_string(), "run.json").unwrap_err().to_string();
     assert!(error.contains("other nodes"), "{error}");
 }
 
@@ -113,10 +113,10 @@ proptest! {
         let (whole, places) = &*WHOLE;
         let mut changed = whole.clone();
         *changed.pointer_mut(&places[at.index(places.len())]).unwrap() = value;
-        if let Ok(record) = Record::parse(&changed.to_string(), "run.json") {
+        if let Ok(record) = RunRecord::parse(&changed.to_string(), "run.json") {
             view::text(&record);
             view::svg(&record);
-            view::Comparison::of(&record, &record).text(["a", "b"]);
+            view::RunComparison::of(&record, &record).text(["a", "b"]);
             record.assuming(&Assumptions::default()).ok();
         }
     }
@@ -131,7 +131,7 @@ fn a_region_alone_has_its_counts_its_slices_and_its_time() {
     assert!(region.report.series.slices.iter().all(|slice| slice.region == Some(4)));
     assert!(region.estimate.independent.lower.0 < record.estimate.independent.lower.0);
     assert_eq!(region.estimate.figures, record.estimate.figures);
-    assert!(Record::parse(&region.json(), "run.json").is_ok());
+    assert!(RunRecord::parse(&region.json(), "run.json").is_ok());
     assert_eq!(record.of_region(2), None);
 }
 

@@ -1,7 +1,7 @@
 //! Records of runs that were never made: a machine's simulation, fed by hand.
 
-use atoll_lab::record::{Record, Run};
-use atoll_lab::{Guest, Shape};
+use atoll_lab::record::{RunDescription, RunRecord};
+use atoll_lab::{Guest, GuestShape};
 use atoll_marker::Marker;
 use atoll_model::Assumptions;
 use atoll_simulation::{Counting, Setup, Simulation};
@@ -23,7 +23,7 @@ const LINE: u64 = 64;
 impl Sample {
     /// The machine, cut as the lab cuts it, with caches an eighth of their size.
     pub(crate) fn of(known: &Knowledge, counting: Counting) -> Self {
-        let shape = Shape { cache_divisor: 8, ..Shape::default() };
+        let shape = GuestShape { cache_divisor: 8, ..GuestShape::default() };
         let guest = Guest::of(known, &shape).unwrap();
         let setup = guest.setup(counting, "/tmp/report".into());
         let simulation = Simulation::new(setup.clone()).unwrap();
@@ -75,8 +75,8 @@ impl Sample {
     }
 
     /// The record of all that.
-    pub(crate) fn record(&self) -> Record {
-        let run = Run {
+    pub(crate) fn record(&self) -> RunRecord {
+        let run = RunDescription {
             command: ["scan", "--table", "orders <&>"].map(str::to_owned).to_vec(),
             machine: self.known.machine.name.clone(),
             notes: vec!["256 MiB of 64 GiB a node".to_owned()],
@@ -89,13 +89,13 @@ impl Sample {
             kernel_release: "6.1.0-40-cloud-amd64".to_owned(),
         };
         let report = self.simulation.report();
-        Record::new(run, &self.known, report, &Assumptions::default()).unwrap()
+        RunRecord::new(run, &self.known, report, &Assumptions::default()).unwrap()
     }
 }
 
 /// Every node's cpus access their own memory most and every other node's some, in two regions, and
 /// tagged pages.
-pub(crate) fn busy(known: &Knowledge) -> Record {
+pub(crate) fn busy(known: &Knowledge) -> RunRecord {
     let mut sample = Sample::of(known, Counting::User).calibrate();
     let with_cpus: Vec<usize> = (0..sample.setup.nodes.len())
         .filter(|node| sample.setup.cpus.iter().any(|seat| seat.node == *node))

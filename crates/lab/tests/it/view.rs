@@ -1,7 +1,7 @@
 //! What people see of a record.
 
-use atoll_lab::record::Record;
-use atoll_lab::view::{self, Comparison, Unit};
+use atoll_lab::record::RunRecord;
+use atoll_lab::view::{self, MeasureUnit, RunComparison};
 use atoll_marker::Marker;
 use atoll_simulation::Counting;
 use atoll_testkit::machines;
@@ -111,7 +111,7 @@ fn what_cannot_be_divided_is_a_dash_and_idle_nodes_are_named_in_one_line() {
 fn a_run_in_which_nothing_was_counted_says_why() {
     let sample = Sample::of(&two_nodes(), Counting::Region).calibrate();
     let record = sample.record();
-    let told = |record: &Record, why: &str| {
+    let told = |record: &RunRecord, why: &str| {
         let text = view::text(record);
         assert!(text.contains(why) && !text.contains("Figures"), "{text}");
         for svg in [view::svg(record), view::svg_pair([("a", record), ("b", record)])] {
@@ -137,7 +137,7 @@ fn letters_that_steer_a_terminal_are_not_shown() {
     record.run.qemu_version = evil.to_owned();
     record.estimate.figures[0].origin = evil.to_owned();
     record.estimate.figures[0].name = evil.to_owned();
-    let comparison = Comparison::of(&record, &busy(&two_nodes()));
+    let comparison = RunComparison::of(&record, &busy(&two_nodes()));
     for text in [view::text(&record), view::svg(&record), comparison.text([evil, "b"])] {
         assert!(text.contains("[31mred"), "{text}");
         assert!(!text.contains(['\u{1b}', '\u{7}']), "{text:?}");
@@ -147,7 +147,7 @@ fn letters_that_steer_a_terminal_are_not_shown() {
 #[test]
 fn a_run_compared_with_itself_has_ratios_of_one_and_nothing_to_remark() {
     let record = busy(&atoll_formats::open("westmere-ex-4").unwrap());
-    let comparison = Comparison::of(&record, &record);
+    let comparison = RunComparison::of(&record, &record);
     assert_eq!(comparison.remarks, [""; 0]);
     assert!(comparison.lines.len() > 60, "total and two regions");
     for line in &comparison.lines {
@@ -169,17 +169,20 @@ fn runs_on_different_machines_are_compared_where_they_can_be_and_said_to_differ(
     let (a, mut b) = (record("westmere-ex-4", 40), record("intel-2", 60));
     b.run.balancing = Some(true);
     b.run.code = 3;
-    let comparison = Comparison::of(&a, &b);
+    let comparison = RunComparison::of(&a, &b);
     let said = comparison.remarks.join("; ");
     for what in ["different machines: westmere-ex-4 and intel-2", "balancing", "codes 0 and 3"] {
         assert!(said.contains(what), "{said}");
     }
     let line = |region, name: &str| {
-        let of = |line: &&view::Line| line.region == region && line.name == name;
+        let of = |line: &&view::MeasureLine| line.region == region && line.name == name;
         comparison.lines.iter().find(of).unwrap_or_else(|| panic!("{name}"))
     };
     let all = line(None, "accesses");
-    assert_eq!((all.a, all.b, all.ratio, all.unit), (Some(40.), Some(60.), Some(1.5), Unit::Count));
+    assert_eq!(
+        (all.a, all.b, all.ratio, all.unit),
+        (Some(40.), Some(60.), Some(1.5), MeasureUnit::Count)
+    );
     assert_eq!(line(None, "local accesses").a, Some(0.0));
     assert_eq!(line(None, "link 5 from 2 to 3").b, None);
     assert_eq!((line(Some(40), "accesses").a, line(Some(40), "accesses").b), (Some(40.), None));

@@ -10,10 +10,10 @@ use std::time::Duration;
 use atoll_topology::{Conditions, CpuId, Fact, Quantity};
 
 use super::PathContext;
-use crate::crew::{Worker, rates, with_crew};
+use crate::crew::{WorkerSpec, rates, with_crew};
 use crate::samples::{Samples, figure};
-use crate::stream::Job;
-use crate::{StepError, seats};
+use crate::stream::ThreadJob;
+use crate::{MeasureStepError, seats};
 
 /// A path is saturated at this share of its largest bandwidth.
 const SATURATED: f64 = 0.95;
@@ -23,13 +23,13 @@ const SHARE_UNIT: usize = 4096;
 
 /// What threads do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Access {
+enum AccessDirection {
     Read,
     Write,
     Copy,
 }
 
-impl Access {
+impl AccessDirection {
     const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Copy];
 
     fn quantity(self) -> Quantity {
@@ -45,20 +45,23 @@ impl Access {
 pub(crate) fn runs(cpus: usize, thorough: bool) -> u32 {
     let counts = seats::counts(cpus, thorough);
     let halvings = counts.windows(2).map(|pair| (pair[1] - pair[0]).ilog2()).max().unwrap_or(0);
-    (Access::ALL.len() * counts.len()) as u32 + halvings
+    (AccessDirection::ALL.len() * counts.len()) as u32 + halvings
 }
 
 /// Bandwidths of the path and its number of saturating threads, facts.
-pub(crate) fn measure(context: PathContext<'_>, stream: &mut [u8]) -> Result<Vec<Fact>, StepError> {
+pub(crate) fn measure(
+    context: PathContext<'_>,
+    stream: &mut [u8],
+) -> Result<Vec<Fact>, MeasureStepError> {
     let cpus = seats::in_order(context.machine, context.from);
     let mut facts = Vec::new();
-    for access in Access::ALL {
+    for access in AccessDirection::ALL {
         let mut at = |threads| run(context, access, &cpus[..threads], stream);
         let mut curve = Vec::new();
         for threads in seats::counts(cpus.len(), context.options.thorough) {
             curve.push((threads, at(threads)?));
         }
-        if access == Access::Read {
+        if access == AccessDirection::Read {
             let least = saturate(&mut curve, at)?;
             facts.push(figure(context.subject(), Quantity::SaturationThreads, least as f64));
         }
@@ -74,8 +77,8 @@ pub(crate) fn measure(context: PathContext<'_>, stream: &mut [u8]) -> Result<Vec
 /// threads and not empty; counts tried on the way are added to it.
 fn saturate(
     curve: &mut Vec<(usize, Samples)>,
-    mut at: impl FnMut(usize) -> Result<Samples, StepError>,
-) -> Result<usize, StepError> {
+    mut at: impl FnMut(usize) -> Result<Samples, MeasureStepError>,
+) -> Result<usize, MeasureStepError> {
     let largest = curve.iter().map(|point| point.1.median()).fold(0.0, f64::max);
     let reaches = |samples: &Samples| samples.median() >= SATURATED * largest;
     let first = curve.iter().position(|point| reaches(&point.1)).unwrap_or(0);
@@ -97,12 +100,12 @@ fn saturate(
 
 fn run(
     context: PathContext<'_>,
-    access: Access,
+    access: AccessDirection,
     cpus: &[CpuId],
     stream: &mut [u8],
-) -> Result<Samples, StepError> {
+) -> Result<Samples, MeasureStepError> {
     let shares = stream.chunks_mut(share(stream.len(), cpus.len())).take(cpus.len());
-    let workers = cpus.iter().zip(shares).map(|(cpu, share)| Worker {
+    let workers = cpus.iter().zip(shares).map(|(cpu, share)| WorkerSpec {
         cpu: *cpu,
         job: job(access, share),
         pause: Duration::ZERO,
@@ -112,7 +115,7 @@ fn run(
             rates(counters, usize::MAX, context.options)
         })?;
     let rates = measured.into_iter().map(|rate| rate.0).collect();
-    Samples::new(rates).ok_or(StepError::Starved)
+    Samples::new(rates).ok_or(MeasureStepError::Starved)
 }
 
 /// Length of one of `threads` shares of `len` bytes.
@@ -121,13 +124,13 @@ pub(crate) fn share(len: usize, threads: usize) -> usize {
     if share > SHARE_UNIT { share / SHARE_UNIT * SHARE_UNIT } else { share.max(1) }
 }
 
-fn job(access: Access, share: &mut [u8]) -> Job<'_> {
+fn job(access: AccessDirection, share: &mut [u8]) -> ThreadJob<'_> {
     match access {
-        Access::Read => Job::Read(share),
-        Access::Write => Job::Write(share),
-        Access::Copy => {
+        AccessDirection::Read => ThreadJob::Read(share),
+        AccessDirection::Write => ThreadJob::Write(share),
+        AccessDirection::Copy => {
             let (from, to) = share.split_at_mut(share.len() / 2);
-            Job::Copy { from, to: &mut to[..from.len()] }
+            ThreadJob::Copy { from, to: &mut to[..from.len()] }
         }
     }
 }

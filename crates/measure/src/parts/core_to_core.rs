@@ -18,9 +18,9 @@ use atoll_placement::Kernel;
 use atoll_topology::{Conditions, CpuId, Fact, Machine, Quantity, Subject};
 use crossbeam_utils::CachePadded;
 
-use crate::StepError;
+use crate::MeasureStepError;
 use crate::crew::bind;
-use crate::options::Options;
+use crate::options::MeasureOptions;
 use crate::samples::Samples;
 
 /// Rounds of one batch, fewer where they take long: some 0.1 ms.
@@ -40,7 +40,11 @@ const SPINS: u32 = 1 << 14;
 
 /// Cpus of which all pairs are measured: all, one of each core, or evenly spaced ones of those,
 /// whichever has no more pairs than wanted. What is left out is noted.
-pub(crate) fn cpus(machine: &Machine, options: &Options, notes: &mut Vec<String>) -> Vec<CpuId> {
+pub(crate) fn cpus(
+    machine: &Machine,
+    options: &MeasureOptions,
+    notes: &mut Vec<String>,
+) -> Vec<CpuId> {
     let all: Vec<CpuId> = machine.cpus.iter().map(|cpu| cpu.id).collect();
     if all.len() < 2 {
         notes.push("core-to-core: needs two cpus".into());
@@ -74,20 +78,20 @@ pub(crate) fn time(pairs: u64) -> Duration {
 }
 
 /// Handover times by pair, smaller cpu first.
-pub(crate) type Times = BTreeMap<(CpuId, CpuId), Samples>;
+pub(crate) type HandoverTimes = BTreeMap<(CpuId, CpuId), Samples>;
 
 /// Adds the handover times between one cpu and each of those after it; what failed, in words.
 pub(crate) fn measure_row(
     kernel: &dyn Kernel,
-    options: &Options,
+    options: &MeasureOptions,
     (a, others): (CpuId, &[CpuId]),
-    times: &mut Times,
-) -> Result<Vec<String>, StepError> {
+    times: &mut HandoverTimes,
+) -> Result<Vec<String>, MeasureStepError> {
     let mut failures = Vec::new();
     for b in others {
         match pair(kernel, options, a, *b) {
             Ok(samples) => drop(times.insert((a, *b), samples)),
-            Err(StepError::Cancelled) => return Err(StepError::Cancelled),
+            Err(MeasureStepError::Cancelled) => return Err(MeasureStepError::Cancelled),
             Err(error) => failures.push(format!("core-to-core {a}-{b}: {error}")),
         }
     }
@@ -95,7 +99,7 @@ pub(crate) fn measure_row(
 }
 
 /// The facts of handover times.
-pub(crate) fn facts(times: &Times) -> Vec<Fact> {
+pub(crate) fn facts(times: &HandoverTimes) -> Vec<Fact> {
     let fact = |((from, to), samples): (&(CpuId, CpuId), &Samples)| {
         let subject = Subject::CpuPair { from: *from, to: *to };
         samples.fact(subject, Quantity::CoreToCore, Conditions::default())
@@ -139,7 +143,12 @@ impl Ball {
     }
 }
 
-fn pair(kernel: &dyn Kernel, options: &Options, a: CpuId, b: CpuId) -> Result<Samples, StepError> {
+fn pair(
+    kernel: &dyn Kernel,
+    options: &MeasureOptions,
+    a: CpuId,
+    b: CpuId,
+) -> Result<Samples, MeasureStepError> {
     let ball = Ball::default();
     thread::scope(|scope| {
         let _over = OverOnDrop(&ball);
@@ -155,14 +164,14 @@ fn pair(kernel: &dyn Kernel, options: &Options, a: CpuId, b: CpuId) -> Result<Sa
             bind(kernel, a)?;
             serve(&ball, options)
         })?;
-        let served = serving.join().unwrap_or(Err(StepError::Ended));
-        answering.join().unwrap_or(Err(StepError::Ended))?;
+        let served = serving.join().unwrap_or(Err(MeasureStepError::Ended));
+        answering.join().unwrap_or(Err(MeasureStepError::Ended))?;
         served
     })
 }
 
 /// ns one way, batch by batch; the first batch runs warm and tells how many rounds the others have.
-fn serve(ball: &Ball, options: &Options) -> Result<Samples, StepError> {
+fn serve(ball: &Ball, options: &MeasureOptions) -> Result<Samples, MeasureStepError> {
     let start = Instant::now();
     let rounds = warm_up(ball);
     let mut times = Vec::new();
@@ -173,13 +182,13 @@ fn serve(ball: &Ball, options: &Options) -> Result<Samples, StepError> {
         }
         times.push(before.elapsed().as_nanos() as f64 / f64::from(2 * rounds));
         if options.is_cancelled() {
-            return Err(StepError::Cancelled);
+            return Err(MeasureStepError::Cancelled);
         }
     }
     if times.len() < BATCHES_MIN {
-        return Err(StepError::Starved);
+        return Err(MeasureStepError::Starved);
     }
-    Samples::new(times).ok_or(StepError::Starved)
+    Samples::new(times).ok_or(MeasureStepError::Starved)
 }
 
 /// Plays a batch, or for [`BATCH_TIME_MAX`] where cpus are busy with other work; rounds done, one at
@@ -201,7 +210,7 @@ mod tests {
         let machine = machines::two_nodes();
         let chosen = |pairs_max| {
             let mut notes = Vec::new();
-            let options = Options { pairs_max, ..Options::quick() };
+            let options = MeasureOptions { pairs_max, ..MeasureOptions::quick() };
             let cpus = cpus(&machine, &options, &mut notes);
             (cpus.iter().map(|cpu| cpu.0).collect::<Vec<_>>(), notes.len())
         };

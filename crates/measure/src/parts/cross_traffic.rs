@@ -6,30 +6,33 @@ use std::time::Duration;
 use atoll_topology::{Conditions, CpuId, Fact, Quantity};
 
 use super::{PathContext, bandwidth};
-use crate::crew::{Worker, rates, with_crew};
+use crate::crew::{WorkerSpec, rates, with_crew};
 use crate::samples::Samples;
-use crate::stream::Job;
-use crate::{StepError, seats};
+use crate::stream::ThreadJob;
+use crate::{MeasureStepError, seats};
 
 /// Bandwidth of the flow, a fact: its threads and what the others draw are its conditions.
-pub(crate) fn measure(context: PathContext<'_>, stream: &[u8]) -> Result<Vec<Fact>, StepError> {
+pub(crate) fn measure(
+    context: PathContext<'_>,
+    stream: &[u8],
+) -> Result<Vec<Fact>, MeasureStepError> {
     let PathContext { machine, kernel, options, from, .. } = context;
     let flow = seats::in_order(machine, from);
     let others = machine.nodes_with_cpus().filter(|node| node.id != from.id);
     let others = others.flat_map(|node| seats::in_order(machine, node));
     let cpus: Vec<CpuId> = flow.iter().copied().chain(others).collect();
     let shares = stream.chunks(bandwidth::share(stream.len(), cpus.len()));
-    let workers = cpus.iter().zip(shares).map(|(cpu, share)| Worker {
+    let workers = cpus.iter().zip(shares).map(|(cpu, share)| WorkerSpec {
         cpu: *cpu,
-        job: Job::Read(share),
+        job: ThreadJob::Read(share),
         pause: Duration::ZERO,
     });
     let measured = with_crew(kernel, options.run_time_max(), workers.collect(), |counters| {
         rates(counters, flow.len(), options)
     })?;
     let (flows, loads): (Vec<f64>, Vec<f64>) = measured.into_iter().unzip();
-    let rate = Samples::new(flows).ok_or(StepError::Starved)?;
-    let load = Samples::new(loads).ok_or(StepError::Starved)?.median();
+    let rate = Samples::new(flows).ok_or(MeasureStepError::Starved)?;
+    let load = Samples::new(loads).ok_or(MeasureStepError::Starved)?.median();
     let conditions = Conditions { threads: Some(flow.len() as u32), load: Some(load) };
     Ok(vec![rate.fact(context.subject(), Quantity::CrossTrafficBandwidth, conditions)])
 }

@@ -10,32 +10,35 @@ use std::time::{Duration, Instant};
 use atoll_topology::{Conditions, Fact, Quantity};
 
 use super::PathContext;
-use crate::chain::{self, Lines};
+use crate::chain::{self, LineChain};
 use crate::crew::{Counters, on_cpu, rate};
-use crate::options::{Options, STARVED};
+use crate::options::{MeasureOptions, STARVED};
 use crate::samples::Samples;
-use crate::{StepError, seats};
+use crate::{MeasureStepError, seats};
 
 /// Reads between two looks at the clock: some 0.1 ms.
 const BATCH: usize = 1024;
 
 /// Latency of the path, a fact.
-pub(crate) fn measure(context: PathContext<'_>, chain: &[u8]) -> Result<Vec<Fact>, StepError> {
-    let cpu = seats::for_latency(context.machine, context.from).ok_or(StepError::Starved)?;
+pub(crate) fn measure(
+    context: PathContext<'_>,
+    chain: &[u8],
+) -> Result<Vec<Fact>, MeasureStepError> {
+    let cpu = seats::for_latency(context.machine, context.from).ok_or(MeasureStepError::Starved)?;
     let lines = chain::lines(chain);
     let walked = on_cpu(context.kernel, cpu, || walks(lines, context.options, None))?;
     let latencies = walked.into_iter().map(|walk| walk.0).collect();
-    let samples = Samples::new(latencies).ok_or(StepError::Starved)?;
+    let samples = Samples::new(latencies).ok_or(MeasureStepError::Starved)?;
     Ok(vec![samples.fact(context.subject(), Quantity::Latency, Conditions::default())])
 }
 
 /// Latency of a read in ns, and GB/s done meanwhile by the threads of the counters, in each
 /// repetition. Runs on the calling thread.
 pub(crate) fn walks(
-    lines: &Lines,
-    options: &Options,
+    lines: &LineChain,
+    options: &MeasureOptions,
     load: Option<&Counters>,
-) -> Result<Vec<(f64, f64)>, StepError> {
+) -> Result<Vec<(f64, f64)>, MeasureStepError> {
     let loaded = || load.map_or((0, 0), |counters| counters.read(usize::MAX));
     let idle = |before| load.is_some_and(|counters| counters.is_idle(usize::MAX, before));
     let (mut at, _) = walk_for(lines, 0, options.warm_up, options)?;
@@ -50,7 +53,7 @@ pub(crate) fn walks(
         }
         let (time, bytes) = (before.0.elapsed(), loaded().0 - before.1.0);
         at = end;
-        let latency = Samples::new(batches).ok_or(StepError::Starved)?.median();
+        let latency = Samples::new(batches).ok_or(MeasureStepError::Starved)?.median();
         walks.push((latency, rate(bytes, time)));
     }
     Ok(walks)
@@ -58,11 +61,11 @@ pub(crate) fn walks(
 
 /// Follows the chain for a time; the line reached and the ns of a read in each batch, one at least.
 fn walk_for(
-    lines: &Lines,
+    lines: &LineChain,
     mut at: usize,
     time: Duration,
-    options: &Options,
-) -> Result<(usize, Vec<f64>), StepError> {
+    options: &MeasureOptions,
+) -> Result<(usize, Vec<f64>), MeasureStepError> {
     let start = Instant::now();
     let mut batches = Vec::new();
     let mut before = start;
@@ -72,7 +75,7 @@ fn walk_for(
         batches.push((now - before).as_nanos() as f64 / BATCH as f64);
         before = now;
         if options.is_cancelled() {
-            return Err(StepError::Cancelled);
+            return Err(MeasureStepError::Cancelled);
         }
         if now - start >= time {
             return Ok((at, batches));

@@ -6,10 +6,10 @@ use std::time::Duration;
 use atoll_topology::{Conditions, Fact, Quantity};
 
 use super::{PathContext, bandwidth, latency};
-use crate::crew::{Worker, on_cpu, with_crew};
+use crate::crew::{WorkerSpec, on_cpu, with_crew};
 use crate::samples::Samples;
-use crate::stream::Job;
-use crate::{StepError, chain, seats};
+use crate::stream::ThreadJob;
+use crate::{MeasureStepError, chain, seats};
 
 /// Waits of a load thread between two blocks of 8 KiB, longest first: from some 1 GB/s a thread to
 /// all it can read.
@@ -30,7 +30,7 @@ pub(crate) fn measure(
     context: PathContext<'_>,
     chain: &[u8],
     stream: &[u8],
-) -> Result<Vec<Fact>, StepError> {
+) -> Result<Vec<Fact>, MeasureStepError> {
     let pauses = pauses(context.options.thorough);
     pauses.into_iter().map(|pause| under(context, chain, stream, pause)).collect()
 }
@@ -40,22 +40,22 @@ fn under(
     chain: &[u8],
     stream: &[u8],
     pause: Duration,
-) -> Result<Fact, StepError> {
+) -> Result<Fact, MeasureStepError> {
     let PathContext { machine, kernel, options, from, .. } = context;
-    let cpu = seats::for_latency(machine, from).ok_or(StepError::Starved)?;
+    let cpu = seats::for_latency(machine, from).ok_or(MeasureStepError::Starved)?;
     let cpus = seats::beside(machine, from, cpu);
     let shares = stream.chunks(bandwidth::share(stream.len(), cpus.len()));
-    let workers = cpus.iter().zip(shares).map(|(cpu, share)| Worker {
+    let workers = cpus.iter().zip(shares).map(|(cpu, share)| WorkerSpec {
         cpu: *cpu,
-        job: Job::Read(share),
+        job: ThreadJob::Read(share),
         pause,
     });
     let walked = with_crew(kernel, options.run_time_max(), workers.collect(), |load| {
         on_cpu(kernel, cpu, || latency::walks(chain::lines(chain), options, Some(load)))
     })?;
     let (latencies, loads): (Vec<f64>, Vec<f64>) = walked.into_iter().unzip();
-    let latency = Samples::new(latencies).ok_or(StepError::Starved)?;
-    let load = Samples::new(loads).ok_or(StepError::Starved)?.median();
+    let latency = Samples::new(latencies).ok_or(MeasureStepError::Starved)?;
+    let load = Samples::new(loads).ok_or(MeasureStepError::Starved)?.median();
     let conditions = Conditions { threads: None, load: Some(load) };
     Ok(latency.fact(context.subject(), Quantity::LoadedLatency, conditions))
 }

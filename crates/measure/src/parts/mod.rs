@@ -9,14 +9,14 @@ pub(crate) mod loaded;
 use atoll_placement::Kernel;
 use atoll_topology::{Machine, Node, NodeId, Subject};
 
-use crate::options::Options;
+use crate::options::MeasureOptions;
 
 /// What every measurement of a path needs to know.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PathContext<'a> {
     pub(crate) machine: &'a Machine,
     pub(crate) kernel: &'a dyn Kernel,
-    pub(crate) options: &'a Options,
+    pub(crate) options: &'a MeasureOptions,
     /// The node of the cpus that read.
     pub(crate) from: &'a Node,
     /// The home of the memory.

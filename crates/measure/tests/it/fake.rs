@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use atoll_measure::{Options, Part, Report, estimate, measure};
+use atoll_measure::{MeasureOptions, MeasureReport, MeasurementKind, estimate, measure};
 use atoll_placement::Kernel;
 use atoll_testkit::machines;
 use atoll_topology::{Fact, Machine, NodeId, Quantity, Source, Subject};
@@ -25,7 +25,7 @@ fn all_paths(machine: &Machine) -> BTreeSet<(NodeId, NodeId)> {
     machine.nodes_with_cpus().flat_map(|from| to(from.id)).collect()
 }
 
-fn assert_well_formed(report: &Report) {
+fn assert_well_formed(report: &MeasureReport) {
     let mut seen = BTreeSet::new();
     for fact in &report.facts {
         assert!(fact.value.is_finite() && fact.value > 0.0, "{fact:?}");
@@ -43,7 +43,7 @@ fn assert_well_formed(report: &Report) {
 fn every_path_of_every_machine_has_a_latency() {
     for machine in machines::all() {
         let world = World::new(machine);
-        let report = world.measure(&brief(&[Part::Latency]));
+        let report = world.measure(&brief(&[MeasurementKind::Latency]));
         assert_well_formed(&report);
         let facts = of(&report, Quantity::Latency);
         assert_eq!(paths(&facts), all_paths(&world.machine), "{:?}", report.notes);
@@ -55,7 +55,8 @@ fn every_path_of_every_machine_has_a_latency() {
 #[test]
 fn every_path_has_bandwidths_by_threads_and_the_threads_that_saturate_it() {
     let world = World::new(machines::four_nodes());
-    let report = world.measure(&Options { thorough: true, ..brief(&[Part::Bandwidth]) });
+    let report =
+        world.measure(&MeasureOptions { thorough: true, ..brief(&[MeasurementKind::Bandwidth]) });
     assert_well_formed(&report);
     for quantity in [Quantity::ReadBandwidth, Quantity::WriteBandwidth, Quantity::CopyBandwidth] {
         let facts = of(&report, quantity);
@@ -75,7 +76,7 @@ fn every_path_has_bandwidths_by_threads_and_the_threads_that_saturate_it() {
 #[test]
 fn loads_and_cross_traffic_are_conditions_of_their_facts() {
     let world = World::new(machines::two_nodes());
-    let report = world.measure(&brief(&[Part::Loaded, Part::CrossTraffic]));
+    let report = world.measure(&brief(&[MeasurementKind::Loaded, MeasurementKind::CrossTraffic]));
     assert_well_formed(&report);
     let loaded = of(&report, Quantity::LoadedLatency);
     assert_eq!(loaded.len(), 4 * 4, "{:?}", report.notes);
@@ -88,7 +89,7 @@ fn loads_and_cross_traffic_are_conditions_of_their_facts() {
 #[test]
 fn cpus_are_paired_up_to_the_bound_with_the_smaller_first() {
     let world = World::new(machines::four_nodes());
-    let report = world.measure(&brief(&[Part::CoreToCore]));
+    let report = world.measure(&brief(&[MeasurementKind::CoreToCore]));
     assert_well_formed(&report);
     let pairs: Vec<_> = report.facts.iter().map(|fact| fact.subject.to_string()).collect();
     // 3 of 16 cpus: no more than 3 pairs.
@@ -100,7 +101,7 @@ fn cpus_are_paired_up_to_the_bound_with_the_smaller_first() {
 fn progress_counts_every_step_once_and_ends_at_the_total() {
     let world = World::new(machines::eight_uneven_nodes());
     let kernel: Arc<dyn Kernel> = world.kernel.clone();
-    let options = brief(&[Part::Latency]);
+    let options = brief(&[MeasurementKind::Latency]);
     let mut told = Vec::new();
     measure(&world.machine, &kernel, &options, &mut |progress| told.push(progress)).unwrap();
     assert!(told.is_sorted_by_key(|progress| progress.done));
@@ -114,6 +115,6 @@ fn progress_counts_every_step_once_and_ends_at_the_total() {
 fn the_calling_thread_stays_free() {
     let world = World::new(machines::two_nodes());
     let before = world.kernel.thread_cpus().unwrap();
-    world.measure(&brief(&Part::ALL));
+    world.measure(&brief(&MeasurementKind::ALL));
     assert_eq!(world.kernel.thread_cpus().unwrap(), before);
 }

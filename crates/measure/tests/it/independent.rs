@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-use atoll_measure::{BUFFER_MIN, Options, Part, measure};
+use atoll_measure::{BUFFER_MIN, MeasureOptions, MeasurementKind, measure};
 use atoll_placement::{Kernel, LiveKernel};
 use atoll_testkit::{Need, skip};
 use atoll_topology::{Machine, Quantity};
@@ -40,7 +40,7 @@ fn the_independent_program_and_the_library_both_give_figures() {
     let machine = Arc::new(Machine::discover().unwrap());
     let Some(output) = independent(machine.cpus[0].id.0) else { return };
     let kernel: Arc<dyn Kernel> = Arc::new(LiveKernel::new());
-    let options: Options = brief(&[Part::Latency, Part::Bandwidth]);
+    let options: MeasureOptions = brief(&[MeasurementKind::Latency, MeasurementKind::Bandwidth]);
     let report = measure(&machine, &kernel, &options, &mut |_| ()).unwrap();
     for (name, quantity) in
         [("latency_ns", Quantity::Latency), ("read_gb_s", Quantity::ReadBandwidth)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use atoll_measure::{Part, measure};
+use atoll_measure::{MeasurementKind, measure};
 use atoll_placement::{Kernel, LiveKernel};
 use atoll_topology::{Machine, Quantity};
 
@@ -12,7 +12,8 @@ use crate::support::{brief, of};
 fn the_live_machine_has_latency_bandwidth_and_handover_times() {
     let machine = Arc::new(Machine::discover().unwrap());
     let kernel: Arc<dyn Kernel> = Arc::new(LiveKernel::new());
-    let options = brief(&[Part::Latency, Part::Bandwidth, Part::CoreToCore]);
+    let options =
+        brief(&[MeasurementKind::Latency, MeasurementKind::Bandwidth, MeasurementKind::CoreToCore]);
     let report = measure(&machine, &kernel, &options, &mut |_| ()).unwrap();
     for (quantity, most) in [
         (Quantity::Latency, 1e5),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use atoll_measure::{MeasureError, Options, Part, estimate, measure};
+use atoll_measure::{MeasureError, MeasureOptions, MeasurementKind, estimate, measure};
 use atoll_placement::Kernel;
 use atoll_testkit::machines;
 use atoll_topology::{
@@ -17,7 +17,7 @@ use crate::support::{World, brief, noted, of};
 fn a_full_node_is_noted_and_the_others_are_measured() {
     let world = World::new(machines::two_nodes());
     world.kernel.set_free(NodeId(1), Bytes(3 << 20));
-    let report = world.measure(&brief(&[Part::Latency, Part::Bandwidth]));
+    let report = world.measure(&brief(&[MeasurementKind::Latency, MeasurementKind::Bandwidth]));
     assert!(noted(&report, "node 1: 3.0 MiB free"), "{:?}", report.notes);
     assert_eq!(of(&report, Quantity::Latency).len(), 2);
     assert_eq!(world.kernel.node_free(NodeId(1)), Ok(Bytes(3 << 20)));
@@ -30,7 +30,7 @@ fn memory_that_is_found_elsewhere_gives_no_figure() {
     world.kernel.refuse("mbind");
     world.kernel.bind_thread(&world.machine.node(NodeId(2)).unwrap().cpus).unwrap();
     world.kernel.refuse("sched_setaffinity");
-    let report = world.measure(&brief(&[Part::Latency]));
+    let report = world.measure(&brief(&[MeasurementKind::Latency]));
     assert_eq!(report.facts, []);
     for node in [0, 1, 3] {
         assert!(noted(
@@ -45,7 +45,7 @@ fn memory_that_is_found_elsewhere_gives_no_figure() {
 fn where_mbind_is_refused_the_first_touch_places_memory() {
     let world = World::new(machines::two_nodes());
     world.kernel.refuse("mbind");
-    let report = world.measure(&brief(&[Part::Latency]));
+    let report = world.measure(&brief(&[MeasurementKind::Latency]));
     assert_eq!(of(&report, Quantity::Latency).len(), 4, "{:?}", report.notes);
 }
 
@@ -54,7 +54,7 @@ fn memory_whose_place_is_unknown_gives_no_figure_unless_there_is_one_place_only(
     let latencies = |machine| {
         let world = World::new(machine);
         world.kernel.refuse("move_pages");
-        let report = world.measure(&brief(&[Part::Latency]));
+        let report = world.measure(&brief(&[MeasurementKind::Latency]));
         let noted = noted(&report, "cannot tell where memory is: move_pages was refused");
         (report.facts.len(), noted)
     };
@@ -67,7 +67,7 @@ fn every_refused_call_leaves_a_report_and_no_memory_behind() {
     for call in atoll_testkit::kernel::CALLS {
         let world = World::new(machines::two_nodes());
         world.kernel.refuse(call);
-        world.measure(&brief(&Part::ALL));
+        world.measure(&brief(&MeasurementKind::ALL));
         assert_eq!(world.kernel.mapped().0, 0, "{call}");
     }
 }
@@ -76,8 +76,9 @@ fn every_refused_call_leaves_a_report_and_no_memory_behind() {
 fn a_measurement_called_off_ends_early_and_keeps_what_it_has() {
     let world = World::new(machines::two_nodes());
     let kernel: Arc<dyn Kernel> = world.kernel.clone();
-    let options = Options { window: Duration::from_secs(60), ..brief(&Part::ALL) };
-    let first = Options { window: Duration::from_millis(1), ..options.clone() };
+    let options =
+        MeasureOptions { window: Duration::from_secs(60), ..brief(&MeasurementKind::ALL) };
+    let first = MeasureOptions { window: Duration::from_millis(1), ..options.clone() };
     let mut steps = 0;
     let report = measure(&world.machine, &kernel, &first, &mut |_| {
         steps += 1;
@@ -98,25 +99,31 @@ fn the_limits_of_the_control_group_bound_memory_and_are_noted_for_time() {
     let limit = CpuTimeLimit { cpus: 1.5, file: "cpu.max".into() };
     machine.limits.cpu_time = Some(limit);
     machine.limits.memory = Some(MemoryLimit { bytes: Bytes(1 << 20), file: "memory.max".into() });
-    let report = World::new(machine).measure(&brief(&[Part::Latency]));
+    let report = World::new(machine).measure(&brief(&[MeasurementKind::Latency]));
     assert!(noted(&report, "cpu.max grants 1.5 cpus"), "{:?}", report.notes);
     assert!(noted(&report, "node 0: 1.0 MiB free"), "{:?}", report.notes);
 }
 
-fn error(machine: Machine, options: &Options) -> MeasureError {
+fn error(machine: Machine, options: &MeasureOptions) -> MeasureError {
     estimate(&machine, options).unwrap_err()
 }
 
 #[test]
 fn options_out_of_bounds_are_told_with_their_bounds() {
-    let quick = Options::quick;
+    let quick = MeasureOptions::quick;
     for (options, what) in [
-        (Options { parts: [].into(), ..quick() }, "no part is chosen; choose among latency, "),
-        (Options { repetitions: 0, ..quick() }, "0 repetitions; choose 1 to 1000"),
-        (Options { repetitions: u32::MAX, ..quick() }, "choose 1 to 1000"),
-        (Options { window: Duration::ZERO, ..quick() }, "a window of 0ns"),
-        (Options { warm_up: Duration::MAX, ..quick() }, "up to 60s"),
-        (Options { buffer: Some(Bytes(9)), ..quick() }, "a buffer of 9 B; choose 1.0 MiB or more"),
+        (
+            MeasureOptions { parts: [].into(), ..quick() },
+            "no part is chosen; choose among latency, ",
+        ),
+        (MeasureOptions { repetitions: 0, ..quick() }, "0 repetitions; choose 1 to 1000"),
+        (MeasureOptions { repetitions: u32::MAX, ..quick() }, "choose 1 to 1000"),
+        (MeasureOptions { window: Duration::ZERO, ..quick() }, "a window of 0ns"),
+        (MeasureOptions { warm_up: Duration::MAX, ..quick() }, "up to 60s"),
+        (
+            MeasureOptions { buffer: Some(Bytes(9)), ..quick() },
+            "a buffer of 9 B; choose 1.0 MiB or more",
+        ),
     ] {
         let error = error(machines::one_node(), &options).to_string();
         assert!(error.contains(what), "{error}");
@@ -126,7 +133,8 @@ fn options_out_of_bounds_are_told_with_their_bounds() {
 #[test]
 fn a_buffer_as_large_as_the_node_is_noted_and_a_larger_one_refused() {
     const MEMORY: u64 = 32 << 20;
-    let sized = |bytes| Options { buffer: Some(Bytes(bytes)), ..brief(&Part::ALL[..4]) };
+    let sized =
+        |bytes| MeasureOptions { buffer: Some(Bytes(bytes)), ..brief(&MeasurementKind::ALL[..4]) };
     let node = NodeShape::with_cpus(NodeId(0), 1, 2, 1).memory(Bytes(MEMORY));
     let small = MachineBuilder::new("small").node(node).build().unwrap();
     for bytes in [MEMORY + 1, u64::MAX] {
@@ -150,14 +158,14 @@ fn machines_without_cpus_or_memory_are_errors() {
     let built = |node| MachineBuilder::new("bare").node(node).build();
     let memory_only = built(NodeShape::memory_only(NodeId(0), Bytes(1 << 30)));
     if let Ok(machine) = memory_only {
-        let error = error(machine, &Options::quick());
+        let error = error(machine, &MeasureOptions::quick());
         assert!(matches!(error, MeasureError::NoCpus { .. }), "{error}");
     }
     let cpus_only = built(NodeShape::with_cpus(NodeId(0), 1, 1, 1).memory(Bytes(0)));
     if let Ok(machine) = cpus_only {
-        let error = error(machine.clone(), &Options::quick());
+        let error = error(machine.clone(), &MeasureOptions::quick());
         assert!(matches!(error, MeasureError::NoMemory { .. }), "{error}");
-        let report = World::new(machine).measure(&brief(&[Part::CoreToCore]));
+        let report = World::new(machine).measure(&brief(&[MeasurementKind::CoreToCore]));
         assert!(noted(&report, "core-to-core: needs two cpus"));
     }
 }

@@ -3,7 +3,7 @@
 use atoll_topology::{Knowledge, NodeId};
 
 use super::interconnect::LINE;
-use super::{Access, Interconnect, Kind, Protocol, Waiting, Work};
+use super::{Access, AccessKind, Interconnect, Protocol, Waiting, Work};
 use crate::AssumptionError;
 
 /// Rounds of narrowing a fitted value down: each leaves 0.618 of the interval, in all 10⁻⁹ of it.
@@ -129,7 +129,7 @@ impl Interconnect {
     ) -> Result<f64, SimulationError> {
         let nodes: Vec<NodeId> = knowledge.machine.nodes_with_cpus().map(|node| node.id).collect();
         let work = |at: NodeId, home: NodeId, bytes| Work {
-            accesses: vec![Access { at, home, bytes, kind: Kind::Read }],
+            accesses: vec![Access { at, home, bytes, kind: AccessKind::Read }],
             own: 0.0,
         };
         let others = |at: NodeId| nodes.iter().copied().filter(move |home| *home != at);

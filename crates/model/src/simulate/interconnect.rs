@@ -23,7 +23,7 @@ pub struct Protocol {
 
 /// Whether lines are read or written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum AccessKind {
     /// They come from the home.
     Read,
     /// They go there, whole, without being read before.
@@ -40,7 +40,7 @@ pub struct Access {
     /// How many.
     pub bytes: f64,
     /// What it does.
-    pub kind: Kind,
+    pub kind: AccessKind,
 }
 
 /// What a thread does in a step: all accesses side by side, at the same pace.
@@ -143,8 +143,8 @@ impl Interconnect {
         used[home] += access.bytes;
         data.push(home);
         let way = match access.kind {
-            Kind::Read => &self.routes[home][at],
-            Kind::Write => &self.routes[at][home],
+            AccessKind::Read => &self.routes[home][at],
+            AccessKind::Write => &self.routes[at][home],
         };
         for direction in way {
             used[*direction] += access.bytes * (1.0 + self.protocol.header / LINE);

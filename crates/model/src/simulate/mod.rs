@@ -21,6 +21,6 @@ mod share;
 mod state;
 
 pub use calibrate::{Observed, SimulationError, calibrate};
-pub use interconnect::{Access, Interconnect, Kind, Protocol, Work};
-pub use run::{Outcome, Waiting};
-pub use state::{State, StateCosts};
+pub use interconnect::{Access, AccessKind, Interconnect, Protocol, Work};
+pub use run::{SimulationOutcome, Waiting};
+pub use state::{StateCosts, ThreadState};

@@ -18,14 +18,14 @@ pub enum Waiting {
 
 /// What a simulation came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Outcome {
+pub struct SimulationOutcome {
     /// Time until the last thread is through, ns.
     pub time: f64,
     /// Bytes read and written, in all.
     pub bytes: f64,
 }
 
-impl Outcome {
+impl SimulationOutcome {
     /// Bytes in a nanosecond, which are GB/s; zero where nothing was done.
     pub fn bandwidth(&self) -> f64 {
         if self.time > 0.0 { self.bytes / self.time } else { 0.0 }
@@ -33,7 +33,7 @@ impl Outcome {
 }
 
 /// A thread under way.
-struct Thread {
+struct SimulatedThread {
     /// What its steps take, the next one last.
     ahead: Vec<Usage>,
     /// Share of the current one that is left to do.
@@ -42,21 +42,25 @@ struct Thread {
 
 impl Interconnect {
     /// Runs the steps of all threads: `threads` has one list of [`Work`] for each, a step each.
-    pub fn run(&self, threads: &[Vec<Work>], waiting: Waiting) -> Result<Outcome, SimulationError> {
+    pub fn run(
+        &self,
+        threads: &[Vec<Work>],
+        waiting: Waiting,
+    ) -> Result<SimulationOutcome, SimulationError> {
         let mut under_way = Vec::with_capacity(threads.len());
         for steps in threads {
             let ahead = steps.iter().rev().map(|work| self.usage(work));
             let ahead = ahead.collect::<Result<Vec<_>, _>>()?;
-            under_way.push(Thread { ahead, left: 1.0 });
+            under_way.push(SimulatedThread { ahead, left: 1.0 });
         }
         let bytes = under_way.iter().flat_map(|it| &it.ahead).map(|usage| usage.bytes).sum();
         let mut time = 0.0;
         loop {
             let step = under_way.iter().map(|it| it.ahead.len()).max().unwrap_or(0);
             if step == 0 {
-                return Ok(Outcome { time, bytes });
+                return Ok(SimulationOutcome { time, bytes });
             }
-            let is_running = |it: &Thread| match waiting {
+            let is_running = |it: &SimulatedThread| match waiting {
                 Waiting::Tight => it.ahead.len() == step,
                 Waiting::Loose => !it.ahead.is_empty(),
             };
@@ -65,7 +69,11 @@ impl Interconnect {
     }
 
     /// Goes on until the first of the running threads is through with its step; tells the time.
-    fn advance(&self, threads: &mut [Thread], is_running: impl Fn(&Thread) -> bool) -> f64 {
+    fn advance(
+        &self,
+        threads: &mut [SimulatedThread],
+        is_running: impl Fn(&SimulatedThread) -> bool,
+    ) -> f64 {
         let running: Vec<usize> =
             (0..threads.len()).filter(|at| is_running(&threads[*at])).collect();
         let current: Vec<&Usage> =

@@ -4,12 +4,12 @@
 use atoll_topology::{CacheKind, Knowledge, NodeId};
 
 use super::interconnect::LINE;
-use super::{Access, Kind, SimulationError};
+use super::{Access, AccessKind, SimulationError};
 use crate::{Assumptions, Costs};
 
 /// State of each of a node's threads.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct State {
+pub struct ThreadState {
     /// Its size, bytes.
     pub bytes: f64,
     /// Random accesses to it in a step, each of which changes what it finds.
@@ -48,41 +48,41 @@ impl StateCosts {
 
     /// Accesses that miss all caches when the state has been there before: it is as likely in them as
     /// they are large beside it and its neighbours.
-    fn missed(&self, state: &State) -> f64 {
+    fn missed(&self, state: &ThreadState) -> f64 {
         state.accesses * (1.0 - share(self.llc, state.bytes * state.threads))
     }
 
     /// ns of what the last-level cache serves.
-    fn waits(&self, state: &State) -> f64 {
+    fn waits(&self, state: &ThreadState) -> f64 {
         let from_llc = 1.0 - share(self.l2, state.bytes);
         state.accesses * from_llc * self.llc_hit / self.in_flight
     }
 
     /// Lines that a step touches at all, of a state that is not in the caches when it starts.
-    fn touched(&self, state: &State) -> f64 {
+    fn touched(&self, state: &ThreadState) -> f64 {
         let lines = (state.bytes / LINE).max(1.0);
         lines * (1.0 - (1.0 - 1.0 / lines).powf(state.accesses))
     }
 
     /// Accesses to memory by a thread that stays with its state, and ns beside them.
-    pub fn stays(&self, state: &State, node: NodeId) -> (Vec<Access>, f64) {
+    pub fn stays(&self, state: &ThreadState, node: NodeId) -> (Vec<Access>, f64) {
         (changed(node, node, self.missed(state)), self.waits(state))
     }
 
     /// The same of a thread that works at a node other than its state's home (or there): on arrival
     /// nothing of the state is in that node's caches.
-    pub fn moves(&self, state: &State, at: NodeId, home: NodeId) -> (Vec<Access>, f64) {
+    pub fn moves(&self, state: &ThreadState, at: NodeId, home: NodeId) -> (Vec<Access>, f64) {
         let cold = self.touched(state);
         let again = (state.accesses - cold).max(0.0);
-        let missed = self.missed(&State { accesses: again, ..*state });
+        let missed = self.missed(&ThreadState { accesses: again, ..*state });
         (changed(at, home, cold + missed), self.waits(state))
     }
 
     /// The same of a thread that first copies its state from where it was.
-    pub fn copies(&self, state: &State, at: NodeId, before: NodeId) -> (Vec<Access>, f64) {
+    pub fn copies(&self, state: &ThreadState, at: NodeId, before: NodeId) -> (Vec<Access>, f64) {
         let (mut accesses, waits) = self.stays(state, at);
         let copy = |home, kind| Access { at, home, bytes: state.bytes, kind };
-        accesses.extend([copy(before, Kind::Read), copy(at, Kind::Write)]);
+        accesses.extend([copy(before, AccessKind::Read), copy(at, AccessKind::Write)]);
         (accesses, waits)
     }
 }
@@ -95,5 +95,5 @@ fn share(cache: f64, size: f64) -> f64 {
 /// Lines that are read and, when they leave the cache, written back.
 fn changed(at: NodeId, home: NodeId, lines: f64) -> Vec<Access> {
     let access = |kind| Access { at, home, bytes: lines * LINE, kind };
-    if lines > 0.0 { vec![access(Kind::Read), access(Kind::Write)] } else { Vec::new() }
+    if lines > 0.0 { vec![access(AccessKind::Read), access(AccessKind::Write)] } else { Vec::new() }
 }

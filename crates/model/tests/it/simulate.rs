@@ -1,8 +1,8 @@
 //! Flow-level simulation against hand-made cases, and the paper's four-socket machine.
 
 use atoll_model::simulate::{
-    Access, Interconnect, Kind, Observed, Protocol, SimulationError, State, StateCosts, Waiting,
-    Work, calibrate,
+    Access, AccessKind, Interconnect, Observed, Protocol, SimulationError, StateCosts, ThreadState,
+    Waiting, Work, calibrate,
 };
 use atoll_topology::{Knowledge, NodeId};
 
@@ -24,7 +24,7 @@ fn nehalem() -> Knowledge {
 }
 
 fn access(at: u32, home: u32, bytes: f64) -> Access {
-    Access { at: NodeId(at), home: NodeId(home), bytes, kind: Kind::Read }
+    Access { at: NodeId(at), home: NodeId(home), bytes, kind: AccessKind::Read }
 }
 
 fn read(at: u32, home: u32, bytes: f64) -> Work {
@@ -129,7 +129,7 @@ fn section_2_predicts_the_bars_of_figure_6_within_a_tenth() {
 #[test]
 fn a_state_that_outgrows_the_caches_costs_a_thread_away_from_it_more() {
     let costs = StateCosts::of(&nehalem()).unwrap();
-    let state = |bytes| State { bytes, accesses: 1e6, threads: 8.0 };
+    let state = |bytes| ThreadState { bytes, accesses: 1e6, threads: 8.0 };
     let sum = |accesses: &[Access]| accesses.iter().map(|it| it.bytes).sum::<f64>();
     let small = state(256.0 * 1024.0);
     assert_eq!(costs.stays(&small, NodeId(0)), (vec![], 0.0));

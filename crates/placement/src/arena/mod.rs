@@ -33,7 +33,7 @@ use crate::{Budget, Kernel, KernelError, Mapping, PlacementError};
 use class::{BUFFER_BYTES_MAX, Class};
 use fallback::Fallbacks;
 pub use fallback::{Fallback, FallbackReason};
-use pool::{Pool, Slot};
+use pool::{NodeArena, Slot};
 use region::Pages;
 
 /// Share of a node's memory that is kept in unused regions unless the options say otherwise.
@@ -52,17 +52,17 @@ pub struct ArenaOptions {
 /// Hands out memory with a home. Clones share everything.
 #[derive(Clone, Debug)]
 pub struct Arena {
-    inner: Arc<Inner>,
+    inner: Arc<ArenaShared>,
 }
 
 /// What buffers hold on to.
 #[derive(Debug)]
-pub(crate) struct Inner {
+pub(crate) struct ArenaShared {
     machine: Arc<Machine>,
     kernel: Arc<dyn Kernel>,
     budget: Option<Arc<dyn Budget>>,
     strict: bool,
-    pools: BTreeMap<NodeId, Pool>,
+    pools: BTreeMap<NodeId, NodeArena>,
     fallbacks: Fallbacks,
 }
 
@@ -96,9 +96,9 @@ impl Arena {
         let kept_max = |memory: Bytes| options.kept_max.unwrap_or(Bytes(memory.0 / KEPT_SHARE));
         let nodes = machine.nodes_with_memory();
         let pools =
-            nodes.map(|node| (node.id, Pool::new(node.id, kept_max(node.memory)))).collect();
+            nodes.map(|node| (node.id, NodeArena::new(node.id, kept_max(node.memory)))).collect();
         let (strict, fallbacks) = (options.strict, Fallbacks::default());
-        Self { inner: Arc::new(Inner { machine, kernel, budget, strict, pools, fallbacks }) }
+        Self { inner: Arc::new(ArenaShared { machine, kernel, budget, strict, pools, fallbacks }) }
     }
 
     /// Memory for `bytes` bytes on a node, touched by the calling thread; without a home, memory
@@ -194,7 +194,7 @@ impl Arena {
     }
 }
 
-impl Inner {
+impl ArenaShared {
     /// Takes a buffer's memory back.
     pub(crate) fn give(&self, memory: Mapping, origin: Origin) {
         match origin {
@@ -251,13 +251,13 @@ impl Inner {
     }
 
     /// Unmaps what a pool keeps; tells how many bytes.
-    fn drain(&self, pool: &Pool) -> u64 {
+    fn drain(&self, pool: &NodeArena) -> u64 {
         let kept = pool.drain();
         kept.into_iter().map(|mapping| (self.unmap(mapping), mapping.len() as u64).1).sum()
     }
 }
 
-impl Drop for Inner {
+impl Drop for ArenaShared {
     fn drop(&mut self) {
         for pool in self.pools.values() {
             self.drain(pool);

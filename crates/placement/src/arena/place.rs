@@ -5,9 +5,9 @@ use atoll_topology::{Bytes, NodeId, NodeSet};
 
 use super::class::Class;
 use super::fallback::{FallbackReason, policy_reason};
-use super::pool::{Block, Pool};
+use super::pool::{ArenaBlock, NodeArena};
 use super::region::Pages;
-use super::{Inner, PoolBlock};
+use super::{ArenaShared, PoolBlock};
 use crate::{KernelError, Mapping, PlacementError, Policy};
 
 /// The kernel keeps some memory of each node to itself: a node counts as full this share of its
@@ -30,7 +30,7 @@ pub(super) struct Placed {
     pub(super) home: Option<NodeId>,
 }
 
-impl Inner {
+impl ArenaShared {
     /// A block on `node`, which has a pool; when the node is full and placement is not strict, on
     /// the next by distance; when all are full, wherever the kernel finds memory by giving up
     /// caches.
@@ -68,7 +68,7 @@ impl Inner {
         }
     }
 
-    fn pool(&self, node: NodeId) -> Result<&Pool, PlacementError> {
+    fn pool(&self, node: NodeId) -> Result<&NodeArena, PlacementError> {
         let known = || self.pools.keys().copied().collect();
         self.pools.get(&node).ok_or_else(|| PlacementError::UnknownNode { node, known: known() })
     }
@@ -76,12 +76,12 @@ impl Inner {
     /// A block of this pool; none when the node is full, which only a checked call finds out.
     fn place_in(
         &self,
-        pool: &Pool,
+        pool: &NodeArena,
         class: Class,
         checked: bool,
     ) -> Result<Option<Placed>, PlacementError> {
         let taken = pool.take(class);
-        if let Some(block @ Block { pages: Pages::Touched(home), .. }) = taken {
+        if let Some(block @ ArenaBlock { pages: Pages::Touched(home), .. }) = taken {
             self.record_elsewhere(pool.node, home, block.bound);
             return Ok(Some(self.placed(pool, block, class, home)));
         }
@@ -97,21 +97,27 @@ impl Inner {
         self.touch(pool, block, class).map(Some)
     }
 
-    fn give_back(&self, pool: &Pool, block: Option<Block>, class: Class) {
+    fn give_back(&self, pool: &NodeArena, block: Option<ArenaBlock>, class: Class) {
         if let Some(block) = block {
             let (node, slot, pages) = (pool.node, block.slot, block.pages);
             self.give_block(PoolBlock { node, slot, class, pages });
         }
     }
 
-    fn placed(&self, pool: &Pool, block: Block, class: Class, home: Option<NodeId>) -> Placed {
+    fn placed(
+        &self,
+        pool: &NodeArena,
+        block: ArenaBlock,
+        class: Class,
+        home: Option<NodeId>,
+    ) -> Placed {
         let (node, slot, pages) = (pool.node, block.slot, block.pages);
         Placed { memory: block.memory, block: PoolBlock { node, slot, class, pages }, home }
     }
 
     /// Whether the node has room for one more block, if necessary after giving back what the
     /// pool keeps unused.
-    fn admits(&self, pool: &Pool, class: Class) -> Result<bool, PlacementError> {
+    fn admits(&self, pool: &NodeArena, class: Class) -> Result<bool, PlacementError> {
         let asked = class.block_len as u64;
         if pool.use_allowance(asked) {
             return Ok(true);
@@ -147,7 +153,7 @@ impl Inner {
     }
 
     /// A block of a new region under the node's policy.
-    fn grow(&self, pool: &Pool, class: Class) -> Result<Block, PlacementError> {
+    fn grow(&self, pool: &NodeArena, class: Class) -> Result<ArenaBlock, PlacementError> {
         let mapping = self.map(class.region_len())?;
         match self.set_policy(pool.node, mapping) {
             Ok(bound) => Ok(pool.add(mapping, bound, class)),
@@ -179,7 +185,12 @@ impl Inner {
     }
 
     /// Touches a fresh block and finds out its home.
-    fn touch(&self, pool: &Pool, mut block: Block, class: Class) -> Result<Placed, PlacementError> {
+    fn touch(
+        &self,
+        pool: &NodeArena,
+        mut block: ArenaBlock,
+        class: Class,
+    ) -> Result<Placed, PlacementError> {
         let home = match self.kernel.populate(block.memory) {
             Ok(()) => {
                 let home = self.find_home(pool.node, &block);
@@ -207,7 +218,7 @@ impl Inner {
 
     /// The one node on which the sampled pages of a block lie; none when they lie on several, or
     /// cannot be looked up and no policy speaks for one.
-    fn find_home(&self, node: NodeId, block: &Block) -> Option<NodeId> {
+    fn find_home(&self, node: NodeId, block: &ArenaBlock) -> Option<NodeId> {
         if self.only_node().is_some() {
             return Some(node);
         }

@@ -8,7 +8,7 @@ use atoll_topology::{Bytes, NodeId};
 use parking_lot::Mutex;
 
 use super::class::Class;
-use super::region::{FreeBlock, Pages, Region, Spare};
+use super::region::{ArenaRegion, FreeBlock, Pages, Spare};
 use crate::Mapping;
 
 /// Which block of which region.
@@ -20,7 +20,7 @@ pub(super) struct Slot {
 
 /// A block handed out.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Block {
+pub(super) struct ArenaBlock {
     pub(super) slot: Slot,
     pub(super) memory: Mapping,
     pub(super) pages: Pages,
@@ -30,16 +30,16 @@ pub(super) struct Block {
 
 /// The memory of one node.
 #[derive(Debug)]
-pub(super) struct Pool {
+pub(super) struct NodeArena {
     pub(super) node: NodeId,
     /// Most bytes kept in unused regions.
     kept_max: Bytes,
-    state: Mutex<State>,
+    state: Mutex<PoolState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    regions: HashMap<u64, Region>,
+struct PoolState {
+    regions: HashMap<u64, ArenaRegion>,
     next_region: u64,
     /// Regions with room, by class.
     open: HashMap<Class, Vec<u64>>,
@@ -50,29 +50,29 @@ struct State {
     allowance: u64,
 }
 
-impl Pool {
+impl NodeArena {
     pub(super) fn new(node: NodeId, kept_max: Bytes) -> Self {
         Self { node, kept_max, state: Mutex::default() }
     }
 
     /// A block from memory the pool has already.
-    pub(super) fn take(&self, class: Class) -> Option<Block> {
+    pub(super) fn take(&self, class: Class) -> Option<ArenaBlock> {
         let mut state = self.state.lock();
         if let Some(block) = state.take_open(class, self.node) {
             return Some(block);
         }
         let spare = state.take_kept(class.region_len())?;
-        state.insert(Region::new(spare, class), class);
+        state.insert(ArenaRegion::new(spare, class), class);
         state.take_open(class, self.node)
     }
 
     /// The first block of new memory, which is one region of the class long.
-    pub(super) fn add(&self, mapping: Mapping, bound: bool, class: Class) -> Block {
-        let mut region = Region::new(Spare { mapping, bound, touched_len: 0 }, class);
+    pub(super) fn add(&self, mapping: Mapping, bound: bool, class: Class) -> ArenaBlock {
+        let mut region = ArenaRegion::new(Spare { mapping, bound, touched_len: 0 }, class);
         let FreeBlock { index, pages } = region.take(self.node).expect("a region has a block");
         let memory = region.block(index);
         let region = self.state.lock().insert(region, class);
-        Block { slot: Slot { region, index }, memory, pages, bound }
+        ArenaBlock { slot: Slot { region, index }, memory, pages, bound }
     }
 
     /// Takes a block back. The result is memory to unmap, when it left a region unused that is not
@@ -117,8 +117,8 @@ impl Pool {
     }
 }
 
-impl State {
-    fn insert(&mut self, region: Region, class: Class) -> u64 {
+impl PoolState {
+    fn insert(&mut self, region: ArenaRegion, class: Class) -> u64 {
         let key = self.next_region;
         self.next_region += 1;
         if region.has_room() {
@@ -128,7 +128,7 @@ impl State {
         key
     }
 
-    fn take_open(&mut self, class: Class, node: NodeId) -> Option<Block> {
+    fn take_open(&mut self, class: Class, node: NodeId) -> Option<ArenaBlock> {
         let open = self.open.get_mut(&class)?;
         let key = *open.last()?;
         let region = self.regions.get_mut(&key)?;
@@ -137,7 +137,12 @@ impl State {
             open.pop();
         }
         let memory = region.block(index);
-        Some(Block { slot: Slot { region: key, index }, memory, pages, bound: region.is_bound() })
+        Some(ArenaBlock {
+            slot: Slot { region: key, index },
+            memory,
+            pages,
+            bound: region.is_bound(),
+        })
     }
 
     fn take_kept(&mut self, len: usize) -> Option<Spare> {
@@ -147,7 +152,7 @@ impl State {
     }
 
     /// Closes an unused region; what cannot be kept is returned to be unmapped.
-    fn retire(&mut self, key: u64, class: Class, pool: &Pool) -> Option<Mapping> {
+    fn retire(&mut self, key: u64, class: Class, pool: &NodeArena) -> Option<Mapping> {
         if let Some(open) = self.open.get_mut(&class) {
             open.retain(|open| *open != key);
         }

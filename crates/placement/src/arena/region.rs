@@ -33,7 +33,7 @@ pub(super) struct Spare {
 
 /// A mapping with blocks in use.
 #[derive(Debug)]
-pub(super) struct Region {
+pub(super) struct ArenaRegion {
     spare: Spare,
     class: Class,
     /// Blocks cut so far; those behind were never handed out in this region's present class.
@@ -41,7 +41,7 @@ pub(super) struct Region {
     free: Vec<FreeBlock>,
 }
 
-impl Region {
+impl ArenaRegion {
     pub(super) fn new(spare: Spare, class: Class) -> Self {
         Self { spare, class, cut: 0, free: Vec::new() }
     }

@@ -13,12 +13,12 @@ pub struct Homes {
     /// Cpus its threads are bound to; `None` leaves them free.
     pub cpus: Option<CpuSet>,
     /// Its memory.
-    pub memory: Memory,
+    pub memory: MemoryHome,
 }
 
 /// Where the memory of an instance lies.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Memory {
+pub enum MemoryHome {
     /// One copy, under this policy. A single home is given as preferred; strict placement binds.
     Once(Policy),
     /// One copy on each of these nodes.
@@ -59,7 +59,7 @@ impl Strategy {
         }
     }
 
-    fn memory_of(self, machine: &Machine, node: NodeId) -> Result<Memory, StrategyError> {
+    fn memory_of(self, machine: &Machine, node: NodeId) -> Result<MemoryHome, StrategyError> {
         known(machine, node)?;
         let all = || memory_ids(machine).map(NodeSet::from_iter);
         let policy = match self {
@@ -72,9 +72,9 @@ impl Strategy {
             Self::Interleave | Self::Spread => Policy::Interleave(all()?),
             Self::WeightedInterleave => Policy::WeightedInterleave(all()?),
             Self::Subset(k) => Policy::Interleave(NodeSet::from_iter(subset_ids(machine, k)?)),
-            Self::Replicate => return Ok(Memory::CopyPerNode(all()?)),
+            Self::Replicate => return Ok(MemoryHome::CopyPerNode(all()?)),
         };
-        Ok(Memory::Once(policy))
+        Ok(MemoryHome::Once(policy))
     }
 }
 

@@ -24,7 +24,7 @@ mod parse;
 
 use atoll_topology::{Machine, Node, NodeId, NodeSet};
 
-pub use homes::{Homes, Memory};
+pub use homes::{Homes, MemoryHome};
 pub use parse::StrategyParseError;
 
 /// A placement strategy. Read from and printed as `aligned`, `ahead(2)`, `preferred(0)`, …

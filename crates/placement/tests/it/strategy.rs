@@ -1,6 +1,6 @@
 //! A table of strategies over shapes of machines; what is not in the table holds for all of them.
 
-use atoll_placement::{ChunkHome, Homes, Memory, Policy, Strategy, StrategyError};
+use atoll_placement::{ChunkHome, Homes, MemoryHome, Policy, Strategy, StrategyError};
 use atoll_testkit::machines;
 use atoll_topology::{CpuSet, Machine, NodeId, NodeSet};
 
@@ -134,14 +134,14 @@ fn every_home_has_memory_and_every_bound_thread_has_cpus() {
     }
 }
 
-fn nodes_of(memory: &Memory) -> NodeSet {
+fn nodes_of(memory: &MemoryHome) -> NodeSet {
     match memory {
-        Memory::CopyPerNode(nodes)
-        | Memory::Once(
+        MemoryHome::CopyPerNode(nodes)
+        | MemoryHome::Once(
             Policy::Bind(nodes) | Policy::Interleave(nodes) | Policy::WeightedInterleave(nodes),
         ) => nodes.clone(),
-        Memory::Once(Policy::Preferred(node)) => NodeSet::from_iter([*node]),
-        Memory::Once(Policy::Default | Policy::Local) => NodeSet::new(),
+        MemoryHome::Once(Policy::Preferred(node)) => NodeSet::from_iter([*node]),
+        MemoryHome::Once(Policy::Default | Policy::Local) => NodeSet::new(),
     }
 }
 
@@ -165,12 +165,12 @@ fn instances_get_the_threads_and_policy_of_the_papers() {
         // Instances 1 and 5 both belong to node 1.
         for instance in [1, 5] {
             let homes = parse(strategy).home_of_instance(&machine, instance).unwrap();
-            let expected = Homes { cpus: cpus.clone(), memory: Memory::Once(policy.clone()) };
+            let expected = Homes { cpus: cpus.clone(), memory: MemoryHome::Once(policy.clone()) };
             assert_eq!(homes, expected, "{strategy}");
         }
     }
     let homes = Strategy::Replicate.home_of(&machine, NodeId(0)).unwrap();
-    assert_eq!(homes.memory, Memory::CopyPerNode(all()));
+    assert_eq!(homes.memory, MemoryHome::CopyPerNode(all()));
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn instances_skip_nodes_without_cpus_and_borrow_cpus_for_memory_nodes() {
         assert_eq!(homes.cpus, cpus(node), "instance {instance}");
     }
     let homes = Strategy::Aligned.home_of(&machine, NodeId(254)).unwrap();
-    assert_eq!(homes.memory, Memory::Once(Policy::Preferred(NodeId(254))));
+    assert_eq!(homes.memory, MemoryHome::Once(Policy::Preferred(NodeId(254))));
     assert_eq!(homes.cpus, cpus(0));
 }
 

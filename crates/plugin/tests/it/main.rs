@@ -4,10 +4,10 @@
 #[path = "../../src/decode.rs"]
 mod decode;
 
-use decode::Access::{self, Load, Store};
+use decode::SoleAccess::{self, Load, Store};
 use decode::one_access;
 
-fn assert_each(expected: Option<Access>, instructions: &[(&str, &[u8])]) {
+fn assert_each(expected: Option<SoleAccess>, instructions: &[(&str, &[u8])]) {
     for (text, bytes) in instructions {
         assert_eq!(one_access(bytes), expected, "{text}");
     }

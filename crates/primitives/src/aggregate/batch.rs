@@ -7,9 +7,9 @@ use arrow_schema::Schema;
 use atoll_runtime::TaskContext;
 use atoll_topology::{Bytes, NodeId};
 
-use super::estimate::Keys;
+use super::estimate::KeySample;
 use super::input::Input;
-use super::plan::Plan;
+use super::plan::AggregatePlan;
 use super::reader::Visit;
 use super::report::{Phase, Spent};
 use super::stream::{Collected, Collector, Ended, Expected, Gathered, Next, Outputs, Stage};
@@ -24,7 +24,7 @@ pub(super) async fn run(
     parts: &[Part],
     variant: Variant,
 ) -> Result<Outcome, PrimitiveError> {
-    let plan = Plan::new(query, schema)?;
+    let plan = AggregatePlan::new(query, schema)?;
     let input = Arc::new(Input::new(&plan, schema, parts)?);
     let mut phases = Vec::new();
     let workers = context.runtime().worker_count();
@@ -50,13 +50,14 @@ pub(super) async fn run(
     Ok(Outcome { batches, schema: plan.schema().clone(), variant, reason, phases })
 }
 
-fn expected(input: &Input, ranges: &[Option<super::Range>]) -> Expected {
+fn expected(input: &Input, ranges: &[Option<super::KeyRange>]) -> Expected {
     Expected { rows: Some(input.rows), counted: true, keys: input.keys(ranges) }
 }
 
 /// Decides by rows from everywhere, where their keys fit words.
 fn look(stage: &Stage, input: &Input) {
-    let keys = stage.packing().and_then(|packing| Some((Keys::sample(input, packing)?, packing)));
+    let keys =
+        stage.packing().and_then(|packing| Some((KeySample::sample(input, packing)?, packing)));
     if let Some((keys, packing)) = keys.filter(|_| input.rows > 0) {
         stage.decide_by(&keys, packing, input.rows);
     }

@@ -7,7 +7,8 @@
 //!   for both kinds of migration, and the fastest is taken.
 
 use atoll_model::simulate::{
-    Access, Interconnect, Kind, Protocol, SimulationError, State, StateCosts, Waiting, Work,
+    Access, AccessKind, Interconnect, Protocol, SimulationError, StateCosts, ThreadState, Waiting,
+    Work,
 };
 use atoll_runtime::WorkerId;
 use atoll_topology::{Bytes, Knowledge, Machine, NodeId, links_assumed};
@@ -51,7 +52,7 @@ pub struct Workload {
 
 /// Workers on a machine.
 #[derive(Clone, Debug)]
-pub struct Place<'a> {
+pub struct WorkerNodes<'a> {
     /// The machine and what is known of it.
     pub knowledge: &'a Knowledge,
     /// Node of each worker.
@@ -81,7 +82,7 @@ pub struct Predicted {
 }
 
 /// Chooses.
-pub fn choose(work: &Workload, place: &Place<'_>) -> Choice {
+pub fn choose(work: &Workload, place: &WorkerNodes<'_>) -> Choice {
     let nodes = nodes(&place.workers);
     let per_node = place.workers.len().div_ceil(nodes.len().max(1));
     let cache = cache(&place.knowledge.machine, nodes.first().copied());
@@ -163,7 +164,7 @@ fn tables(work: &Workload, per_node: usize, cache: Bytes) -> (Bytes, bool) {
 ///
 /// # Errors
 /// [`SimulationError`] for a machine whose links are not known and cannot be assumed.
-pub fn predict(work: &Workload, place: &Place<'_>) -> Result<Predicted, SimulationError> {
+pub fn predict(work: &Workload, place: &WorkerNodes<'_>) -> Result<Predicted, SimulationError> {
     let mut linked;
     let knowledge = match place.knowledge.machine.links.is_empty() {
         false => place.knowledge,
@@ -190,7 +191,7 @@ struct Simulated<'a> {
     interconnect: Interconnect,
     costs: StateCosts,
     work: &'a Workload,
-    place: &'a Place<'a>,
+    place: &'a WorkerNodes<'a>,
 }
 
 impl Simulated<'_> {
@@ -222,7 +223,7 @@ impl Simulated<'_> {
         let bytes = rows * self.work.row_bytes as f64;
         let own_groups = self.work.groups as f64 / workers;
         let pieces = (own_groups / self.work.piece_groups.max(1) as f64).max(1.0);
-        let state = State {
+        let state = ThreadState {
             bytes: own_groups / pieces * self.work.group_bytes as f64,
             accesses: rows / pieces,
             threads: workers / nodes(&self.place.workers).len() as f64,
@@ -232,7 +233,7 @@ impl Simulated<'_> {
             Variant::Migrate => self.costs.moves(&state, at, schedule.home(visit.actor)),
             _ => self.costs.stays(&state, at),
         };
-        let mut accesses = vec![Access { at, home, bytes, kind: Kind::Read }];
+        let mut accesses = vec![Access { at, home, bytes, kind: AccessKind::Read }];
         let all = of_state.into_iter().map(|it| Access { bytes: it.bytes * pieces, ..it });
         accesses.extend(all);
         Work { accesses, own: own * pieces }

@@ -1,7 +1,7 @@
 //! What a sample of the rows tells of their keys.
 
 use super::input::Input;
-use super::packing::{Packing, Scratch};
+use super::packing::{PackScratch, Packing};
 use crate::hash;
 
 /// Rows of a sample.
@@ -9,7 +9,7 @@ const SAMPLE_ROWS: usize = 1 << 15;
 
 /// What is estimated of an input's keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Keys {
+pub struct KeySample {
     /// Groups, at most as many as rows.
     pub groups: usize,
     /// Least and largest word of the sample, in the order of signed integers.
@@ -20,7 +20,7 @@ pub struct Keys {
     pub run_share: f64,
 }
 
-impl Keys {
+impl KeySample {
     /// Estimates from the first words of `rows`. Where keys come in runs, as those of sorted rows do,
     /// so many groups are expected as runs.
     pub(super) fn of_first(words: &[u64], rows: usize) -> Self {
@@ -48,7 +48,7 @@ impl Keys {
         let step = (input.rows / SAMPLE_ROWS).max(1);
         let mut sampled = Vec::with_capacity(input.rows / step + 1);
         let (mut repeats, mut pairs) = (0_usize, 0_usize);
-        let mut scratch = Scratch::default();
+        let mut scratch = PackScratch::default();
         let mut span: Option<(u64, u64)> = None;
         let (mut stratum, mut before) = (0, 0);
         for part in &input.parts {

@@ -7,9 +7,9 @@ use arrow_schema::Schema;
 use atoll_topology::NodeId;
 
 use super::lane;
-use super::packing::Range;
-use super::plan::Plan;
-use super::rows::Rows;
+use super::packing::KeyRange;
+use super::plan::AggregatePlan;
+use super::rows::BatchRows;
 use crate::{Part, PrimitiveError};
 
 /// Rows that a worker takes at once: enough that taking costs nothing, few enough that all workers
@@ -20,7 +20,7 @@ const MORSEL_ROWS: usize = 1 << 16;
 #[derive(Debug)]
 pub(super) struct Ready {
     pub(super) home: Option<NodeId>,
-    pub(super) rows: Rows,
+    pub(super) rows: BatchRows,
 }
 
 /// Rows of a part.
@@ -47,7 +47,7 @@ impl Ready {
     ///
     /// # Errors
     /// [`PrimitiveError::Shape`] where its columns are not those the query was made ready for.
-    pub(super) fn new(plan: &Plan, part: &Part) -> Result<Self, PrimitiveError> {
+    pub(super) fn new(plan: &AggregatePlan, part: &Part) -> Result<Self, PrimitiveError> {
         let columns = part.rows.num_columns();
         let last = plan.query.keys.iter().chain(plan.values.iter().map(|(at, _)| at)).max();
         if last.is_some_and(|last| *last >= columns) {
@@ -67,13 +67,13 @@ impl Ready {
                 });
             }
         }
-        Ok(Self { home: part.home, rows: Rows::new(plan, &part.rows)? })
+        Ok(Self { home: part.home, rows: BatchRows::new(plan, &part.rows)? })
     }
 }
 
 impl Input {
     pub(super) fn new(
-        plan: &Plan,
+        plan: &AggregatePlan,
         schema: &Schema,
         parts: &[Part],
     ) -> Result<Self, PrimitiveError> {
@@ -116,12 +116,12 @@ impl Input {
     }
 
     /// Whether all keys of all parts are numbers.
-    pub(super) fn has_numbers(&self, plan: &Plan) -> bool {
+    pub(super) fn has_numbers(&self, plan: &AggregatePlan) -> bool {
         plan.key_types.iter().all(lane::is_fixed)
     }
 
     /// What is known of each key: whether it has nulls anywhere, and its range.
-    pub(super) fn keys(&self, ranges: &[Option<Range>]) -> Vec<(bool, Option<Range>)> {
+    pub(super) fn keys(&self, ranges: &[Option<KeyRange>]) -> Vec<(bool, Option<KeyRange>)> {
         let has_nulls = |key| self.parts.iter().any(|part| part.rows.has_nulls(key));
         ranges.iter().enumerate().map(|(key, range)| (has_nulls(key), *range)).collect()
     }

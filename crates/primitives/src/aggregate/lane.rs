@@ -68,7 +68,7 @@ pub(crate) struct Lane {
 
 /// Values of a block. Integers that fit 64 bits are `Int` whatever their type.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Values<'a> {
+pub(super) enum LaneValues<'a> {
     Int(&'a [i64]),
     Wide(&'a [i128]),
     Float(&'a [f64]),
@@ -77,14 +77,14 @@ pub(super) enum Values<'a> {
 /// A block of a lane: values, 0 where null, and where it has nulls one byte for each row, 1 where
 /// there is a value.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Block<'a> {
-    pub(super) values: Values<'a>,
+pub(super) struct ValueBlock<'a> {
+    pub(super) values: LaneValues<'a>,
     pub(super) valid: Option<&'a [u8]>,
 }
 
 /// Room for a block that is not read in place.
 #[derive(Debug, Default)]
-pub(super) struct Scratch {
+pub(super) struct LaneScratch {
     pub(super) int: Vec<i64>,
     pub(super) wide: Vec<i128>,
     pub(super) float: Vec<f64>,
@@ -120,23 +120,23 @@ impl Lane {
         &'a self,
         start: usize,
         len: usize,
-        scratch: &'a mut Scratch,
-    ) -> Block<'a> {
-        let Scratch { int, wide, float, valid } = scratch;
+        scratch: &'a mut LaneScratch,
+    ) -> ValueBlock<'a> {
+        let LaneScratch { int, wide, float, valid } = scratch;
         let valid = self.valid(start, len, valid);
         let as_is = valid.is_none();
         let values = match self.physical {
-            Physical::I64 if as_is => Values::Int(self.slice(start, len)),
-            Physical::F64 if as_is => Values::Float(self.slice(start, len)),
+            Physical::I64 if as_is => LaneValues::Int(self.slice(start, len)),
+            Physical::F64 if as_is => LaneValues::Float(self.slice(start, len)),
             Physical::F32 => {
                 fill(float, self.slice::<f32>(start, len), f64::from);
                 mask_floats(float, valid);
-                Values::Float(float)
+                LaneValues::Float(float)
             }
             Physical::F64 => {
                 fill(float, self.slice::<f64>(start, len), |value| value);
                 mask_floats(float, valid);
-                Values::Float(float)
+                LaneValues::Float(float)
             }
             Physical::I128 => return self.decimals(start, len, int, wide, valid),
             Physical::U64 => {
@@ -144,19 +144,19 @@ impl Lane {
                 if words.iter().any(|word| *word > i64::MAX as u64) {
                     fill(wide, words, i128::from);
                     mask_wide(wide, valid);
-                    return Block { values: Values::Wide(wide), valid };
+                    return ValueBlock { values: LaneValues::Wide(wide), valid };
                 }
                 fill(int, words, |word| word as i64);
                 mask(int, valid);
-                Values::Int(int)
+                LaneValues::Int(int)
             }
             _ => {
                 self.widen(start, len, int);
                 mask(int, valid);
-                Values::Int(int)
+                LaneValues::Int(int)
             }
         };
-        Block { values, valid }
+        ValueBlock { values, valid }
     }
 
     /// Signed and narrow integers as 64-bit ones.
@@ -180,7 +180,7 @@ impl Lane {
         int: &'a mut Vec<i64>,
         wide: &'a mut Vec<i128>,
         valid: Option<&'a [u8]>,
-    ) -> Block<'a> {
+    ) -> ValueBlock<'a> {
         let decimals = self.slice::<i128>(start, len);
         let mut outside = 0;
         int.resize(len, 0);
@@ -190,11 +190,11 @@ impl Lane {
         }
         if outside == 0 {
             mask(int, valid);
-            return Block { values: Values::Int(int), valid };
+            return ValueBlock { values: LaneValues::Int(int), valid };
         }
         fill(wide, decimals, |value| value);
         mask_wide(wide, valid);
-        Block { values: Values::Wide(wide), valid }
+        ValueBlock { values: LaneValues::Wide(wide), valid }
     }
 
     /// 128-bit numbers of a block.
@@ -270,12 +270,12 @@ impl Lane {
 
 /// Blocks of several lanes.
 pub(super) fn blocks<'a>(
-    scratches: &'a mut Vec<Scratch>,
+    scratches: &'a mut Vec<LaneScratch>,
     lanes: &'a [Lane],
     start: usize,
     len: usize,
-) -> Vec<Block<'a>> {
-    scratches.resize_with(lanes.len().max(scratches.len()), Scratch::default);
+) -> Vec<ValueBlock<'a>> {
+    scratches.resize_with(lanes.len().max(scratches.len()), LaneScratch::default);
     let both = lanes.iter().zip(scratches.iter_mut());
     both.map(|(lane, scratch)| lane.block(start, len, scratch)).collect()
 }

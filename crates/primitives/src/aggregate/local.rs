@@ -8,8 +8,8 @@ use atoll_topology::NodeId;
 
 use super::pull::Pull;
 use super::reader::Reader;
-use super::stream::{Collected, Kept, MergedBy, Part};
-use super::table::{Shape, Table};
+use super::stream::{Collected, Kept, MergedBy, PiecePart};
+use super::table::{GroupTable, TableShape};
 use crate::PrimitiveError;
 use crate::shuffle::Order;
 
@@ -23,9 +23,9 @@ pub(super) fn reader(output: usize, home: Option<NodeId>) -> Box<dyn Reader> {
 pub(super) fn shape(
     inputs: &[Collected],
     merging: MergedBy,
-    of: Part,
+    of: PiecePart,
     groups: usize,
-) -> Option<Shape> {
+) -> Option<TableShape> {
     let mut tables = inputs.iter().filter_map(|input| match input.kept() {
         Kept::Table(table) => Some(&**table),
         Kept::Pieced(tables) => tables.first().map(|full| &full.table),
@@ -43,9 +43,9 @@ pub(super) fn shape(
 
 /// Adds to a table what an input has for a part.
 pub(super) fn merge(
-    table: &mut Table,
+    table: &mut GroupTable,
     kept: &Kept,
-    of: Part,
+    of: PiecePart,
     merging: MergedBy,
     check: &dyn Fn() -> Result<(), PrimitiveError>,
 ) -> Result<(), PrimitiveError> {

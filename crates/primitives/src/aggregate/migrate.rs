@@ -4,7 +4,7 @@
 use atoll_topology::NodeId;
 
 use super::reader::Reader;
-use super::stream::Part;
+use super::stream::PiecePart;
 use super::travel::{Luggage, Travel};
 use crate::shuffle::{Coordination, Moved, Order, Shuffle};
 
@@ -14,6 +14,10 @@ pub(super) const SHUFFLE: Shuffle =
     Shuffle { order: Order::Ring, moved: Moved::Threads, coordination: Coordination::Tight };
 
 /// An output with pieces of its own that reads what was dealt.
-pub(super) fn reader(output: usize, home: Option<NodeId>, pieces: Vec<Part>) -> Box<dyn Reader> {
+pub(super) fn reader(
+    output: usize,
+    home: Option<NodeId>,
+    pieces: Vec<PiecePart>,
+) -> Box<dyn Reader> {
     Box::new(Travel::new(Luggage::Nothing, output, home, pieces))
 }

@@ -12,7 +12,7 @@
 //! | `migrate_copy` | workers with their tables |
 //!
 //! The last four are those of Li et al. 2013, section 4.3. There is one engine, a [`Stage`], for rows that
-//! come batch by batch; [`aggregate`] has each worker be an input and an output of one. [`Runs`] is for
+//! come batch by batch; [`aggregate`] has each worker be an input and an output of one. [`SortedGroups`] is for
 //! rows that come sorted.
 //!
 //! ```
@@ -86,13 +86,13 @@ mod variant;
 use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
 
-pub use choose::{Choice, DIRECTORY, Place, Predicted, Workload, choose, predict};
-pub use estimate::Keys;
+pub use choose::{Choice, DIRECTORY, Predicted, WorkerNodes, Workload, choose, predict};
+pub use estimate::KeySample;
 pub use function::{Aggregate, Function, Query, quotient_type};
-pub use packing::Range;
+pub use packing::KeyRange;
 pub use reader::Visit;
 pub use report::{Phase, Spent};
-pub use runs::Runs;
+pub use runs::SortedGroups;
 pub use stream::{Collected, Collector, Ended, Expected, Gathered, Next, Outputs, Stage};
 pub use variant::Variant;
 

@@ -17,14 +17,14 @@ use crate::PrimitiveError;
 
 /// Least and largest value of a column, as words (sign-extended integers).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Range {
+pub struct KeyRange {
     /// Least value.
     pub min: i128,
     /// Largest value.
     pub max: i128,
 }
 
-impl Range {
+impl KeyRange {
     /// Word of the least value and distance of the largest; none where a word does not hold them.
     fn of(self, data_type: &DataType) -> Option<(u64, u128)> {
         let Self { min, max } = self;
@@ -60,7 +60,7 @@ struct Field {
 
 /// Least and largest value that a nullable 64-bit column is taken to have where it is unknown: null
 /// needs a code too. Other values are outside.
-const LIKELY: Range = Range { min: -(1 << 62), max: (1 << 62) - 1 };
+const LIKELY: KeyRange = KeyRange { min: -(1 << 62), max: (1 << 62) - 1 };
 
 /// A key that is outside of the range that was told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +69,7 @@ pub(super) struct Outside;
 impl Packing {
     /// Packs columns of these types (with whether they have nulls, and their range where it is
     /// known); none where they do not fit 64 bits.
-    pub(super) fn new(columns: &[(DataType, bool, Option<Range>)]) -> Option<Self> {
+    pub(super) fn new(columns: &[(DataType, bool, Option<KeyRange>)]) -> Option<Self> {
         let mut shift = 0;
         let mut fields = Vec::with_capacity(columns.len());
         for (data_type, nullable, range) in columns {
@@ -89,7 +89,7 @@ impl Packing {
     /// Packs columns of rows that are still to come, any of which may be null and outside of what is
     /// known: strings are taken to be short, and where the range is unknown, numbers to be in a
     /// likely one. None where even such columns do not fit 64 bits.
-    pub(super) fn expecting(columns: &[(DataType, bool, Option<Range>)]) -> Option<Self> {
+    pub(super) fn expecting(columns: &[(DataType, bool, Option<KeyRange>)]) -> Option<Self> {
         let is_text = |data_type: &DataType| *data_type == DataType::Utf8View;
         let numbers: Vec<_> = columns
             .iter()
@@ -136,7 +136,7 @@ impl Packing {
         lanes: &'a [Lane],
         start: usize,
         len: usize,
-        scratch: &'a mut Scratch,
+        scratch: &'a mut PackScratch,
     ) -> Result<&'a [u64], Outside> {
         if self.only().is_some() {
             // A null although none was to come has no code.
@@ -145,7 +145,7 @@ impl Packing {
                 Some(_) => Err(Outside),
             };
         }
-        let Scratch { packed, column, valid } = scratch;
+        let PackScratch { packed, column, valid } = scratch;
         packed.clear();
         packed.resize(len, 0);
         let mut outside = false;
@@ -172,7 +172,7 @@ impl Packing {
 
 /// Room for a block of words.
 #[derive(Debug, Default)]
-pub(super) struct Scratch {
+pub(super) struct PackScratch {
     packed: Vec<u64>,
     column: Vec<u64>,
     valid: Vec<u8>,
@@ -286,7 +286,7 @@ mod tests {
     use super::*;
     use arrow_array::{Date32Array, Int8Array, Int64Array, StringViewArray};
 
-    fn round_trip(columns: Vec<ArrayRef>, ranges: &[Option<Range>]) -> Vec<ArrayRef> {
+    fn round_trip(columns: Vec<ArrayRef>, ranges: &[Option<KeyRange>]) -> Vec<ArrayRef> {
         let described: Vec<_> = columns
             .iter()
             .zip(ranges)
@@ -294,7 +294,7 @@ mod tests {
             .collect();
         let packing = Packing::new(&described).unwrap();
         let lanes: Vec<Lane> = columns.iter().map(|array| Lane::new(array).unwrap()).collect();
-        let mut scratch = Scratch::default();
+        let mut scratch = PackScratch::default();
         let words = packing.pack(&lanes, 0, columns[0].len(), &mut scratch).unwrap().to_vec();
         packing.unpack(&words).unwrap()
     }
@@ -310,7 +310,8 @@ mod tests {
             Arc::new(Int64Array::from(vec![Some(-5), None, Some(1_000_000)])),
             Arc::new(Int64Array::from(vec![7, 7, 7])),
         ];
-        let ranges = [Some(Range { min: -5, max: 1_000_000 }), Some(Range { min: 7, max: 7 })];
+        let ranges =
+            [Some(KeyRange { min: -5, max: 1_000_000 }), Some(KeyRange { min: 7, max: 7 })];
         assert_eq!(round_trip(wide.clone(), &ranges), wide);
         let whole: Vec<ArrayRef> = vec![Arc::new(Int64Array::from(vec![i64::MIN, -1, i64::MAX]))];
         assert_eq!(round_trip(whole.clone(), &[None]), whole);
@@ -318,9 +319,9 @@ mod tests {
 
     #[test]
     fn a_value_outside_of_its_range_is_told() {
-        let range = Some(Range { min: 10, max: 20 });
+        let range = Some(KeyRange { min: 10, max: 20 });
         let packing = Packing::new(&[(DataType::Int64, false, range)]).unwrap();
-        let mut scratch = Scratch::default();
+        let mut scratch = PackScratch::default();
         for (values, outside) in [([10, 20], false), ([9, 10], true), ([20, 26], true)] {
             let lanes = [Lane::new(&Int64Array::from(values.to_vec())).unwrap()];
             assert_eq!(packing.pack(&lanes, 0, 2, &mut scratch).is_err(), outside, "{values:?}");
@@ -341,7 +342,7 @@ mod tests {
         let described = vec![(DataType::Utf8View, true, None); 2];
         let packing = Packing::expecting(&described).unwrap();
         let lanes: Vec<Lane> = columns.iter().map(|array| Lane::key(array).unwrap()).collect();
-        let mut scratch = Scratch::default();
+        let mut scratch = PackScratch::default();
         let words = packing.pack(&lanes, 0, 4, &mut scratch).unwrap().to_vec();
         assert_eq!(packing.unpack(&words).unwrap(), columns);
         let long = [Lane::key(&texts(vec![Some("abcd")])).unwrap(), lanes[0].clone()];

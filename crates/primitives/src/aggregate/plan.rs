@@ -10,19 +10,19 @@ use atoll_topology::NodeId;
 
 use super::function::column;
 use super::lane::{self, Lane};
-use super::state::{self, Kind, State};
+use super::state::{self, GroupStates, StateKind};
 use super::{Aggregate, Function, Query};
 use crate::PrimitiveError;
 
 /// A query over input of one schema.
 #[derive(Clone, Debug)]
-pub(super) struct Plan {
+pub(super) struct AggregatePlan {
     pub(super) query: Query,
     pub(super) key_types: Vec<DataType>,
     /// Columns that are read as values, and their types.
     pub(super) values: Vec<(usize, DataType)>,
     /// What is kept, and of which of `values`.
-    pub(super) states: Vec<(Kind, usize)>,
+    pub(super) states: Vec<(StateKind, usize)>,
     outputs: Vec<Output>,
     schema: SchemaRef,
 }
@@ -40,7 +40,7 @@ struct Output {
     what: String,
 }
 
-impl Plan {
+impl AggregatePlan {
     /// Makes a query ready for input of this schema.
     ///
     /// # Errors
@@ -71,7 +71,7 @@ impl Plan {
     fn output(&mut self, aggregate: Aggregate, schema: &Schema) -> Result<Output, PrimitiveError> {
         let data_type = aggregate.result_type(schema)?;
         if aggregate.function == Function::CountRows {
-            let state = self.state(Kind::Rows, usize::MAX);
+            let state = self.state(StateKind::Rows, usize::MAX);
             let what = aggregate.name(schema);
             return Ok(Output { aggregate, data_type, state, count: None, factor: 1, what });
         }
@@ -85,20 +85,21 @@ impl Plan {
             });
         }
         let value = self.value(aggregate.column, of);
-        let sum = if lane::is_float(of) { Kind::FloatSum } else { Kind::Sum };
+        let sum = if lane::is_float(of) { StateKind::FloatSum } else { StateKind::Sum };
         let kind = match aggregate.function {
-            Function::Count | Function::CountRows => Kind::Count,
+            Function::Count | Function::CountRows => StateKind::Count,
             Function::Sum | Function::Avg => sum,
             Function::Min | Function::Max => {
                 let largest = aggregate.function == Function::Max;
                 match lane::may_be_wide(of) {
-                    true => Kind::WideExtreme { largest },
-                    false => Kind::Extreme { largest },
+                    true => StateKind::WideExtreme { largest },
+                    false => StateKind::Extreme { largest },
                 }
             }
         };
         let state = self.state(kind, value);
-        let count = (aggregate.function == Function::Avg).then(|| self.state(Kind::Count, value));
+        let count =
+            (aggregate.function == Function::Avg).then(|| self.state(StateKind::Count, value));
         let what = aggregate.name(schema);
         let factor = factor(of, &data_type);
         Ok(Output { aggregate, data_type, state, count, factor, what })
@@ -113,7 +114,7 @@ impl Plan {
         })
     }
 
-    fn state(&mut self, kind: Kind, value: usize) -> usize {
+    fn state(&mut self, kind: StateKind, value: usize) -> usize {
         let known = self.states.iter().position(|state| *state == (kind, value));
         known.unwrap_or_else(|| {
             self.states.push((kind, value));
@@ -142,15 +143,15 @@ impl Plan {
         arena: &Arena,
         home: Option<NodeId>,
         expected: usize,
-    ) -> Vec<State> {
-        self.states.iter().map(|(kind, _)| State::new(*kind, arena, home, expected)).collect()
+    ) -> Vec<GroupStates> {
+        self.states.iter().map(|(kind, _)| GroupStates::new(*kind, arena, home, expected)).collect()
     }
 
     /// The result rows of the chosen groups.
     pub(super) fn batch(
         &self,
         keys: Vec<ArrayRef>,
-        states: &[State],
+        states: &[GroupStates],
         chosen: &[u32],
         (arena, home): (&Arena, Option<NodeId>),
     ) -> Result<RecordBatch, PrimitiveError> {
@@ -184,7 +185,7 @@ fn lane(array: &ArrayRef, data_type: &DataType) -> Result<Lane, PrimitiveError> 
 impl Output {
     fn column(
         &self,
-        states: &[State],
+        states: &[GroupStates],
         chosen: &[u32],
         arena: &Arena,
         home: Option<NodeId>,
@@ -201,8 +202,8 @@ impl Output {
 
     fn average(
         &self,
-        state: &State,
-        states: &[State],
+        state: &GroupStates,
+        states: &[GroupStates],
         chosen: &[u32],
         arena: &Arena,
         home: Option<NodeId>,

@@ -8,11 +8,11 @@
 use atoll_topology::NodeId;
 
 use super::local;
-use super::reader::{Groups, Reader, Step, Visit};
-use super::records::{Columns, Dealt};
+use super::reader::{Groups, ReadStep, Reader, Visit};
+use super::records::{DealtRecords, RecordColumns};
 use super::report::{Spent, Watch};
-use super::stream::{Gathered, Kept, Part};
-use super::table::Table;
+use super::stream::{Gathered, Kept, PiecePart};
+use super::table::GroupTable;
 use crate::{PrimitiveError, shuffle::Order};
 
 /// An output that reads piece by piece.
@@ -21,25 +21,25 @@ pub(super) struct Pull {
     order: Order,
     output: usize,
     home: Option<NodeId>,
-    open: Option<Open>,
-    spare: Option<Table>,
-    columns: Columns,
+    open: Option<OpenPiece>,
+    spare: Option<GroupTable>,
+    columns: RecordColumns,
     spent: Spent,
 }
 
 /// The part that is read.
 #[derive(Debug)]
-struct Open {
-    part: Part,
+struct OpenPiece {
+    part: PiecePart,
     /// Inputs that have been read.
     turn: usize,
-    table: Option<Table>,
+    table: Option<GroupTable>,
 }
 
 impl Pull {
     /// An output that turns to the inputs in this order.
     pub(super) fn new(order: Order, output: usize, home: Option<NodeId>) -> Self {
-        let (columns, spent) = (Columns::default(), Spent::default());
+        let (columns, spent) = (RecordColumns::default(), Spent::default());
         Self { order, output, home, open: None, spare: None, columns, spent }
     }
 
@@ -54,7 +54,7 @@ impl Pull {
 impl Reader for Pull {
     fn due(&mut self, gathered: &Gathered) -> Option<Visit> {
         loop {
-            let Open { part, turn, .. } = *self.open.as_ref()?;
+            let OpenPiece { part, turn, .. } = *self.open.as_ref()?;
             if turn >= gathered.inputs().len() {
                 return None;
             }
@@ -70,24 +70,24 @@ impl Reader for Pull {
         }
     }
 
-    fn next(&mut self, gathered: &Gathered) -> Result<Step, PrimitiveError> {
+    fn next(&mut self, gathered: &Gathered) -> Result<ReadStep, PrimitiveError> {
         loop {
             if let Some(visit) = self.due(gathered) {
-                return Ok(Step::Visit(visit));
+                return Ok(ReadStep::Visit(visit));
             }
-            if let Some(Open { part, table: Some(table), .. }) = self.open.take()
+            if let Some(OpenPiece { part, table: Some(table), .. }) = self.open.take()
                 && let Some(table) = gathered.join_parts(part, table)?
             {
-                return Ok(Step::Groups(Groups::Own(Box::new(table))));
+                return Ok(ReadStep::Groups(Groups::Own(Box::new(table))));
             }
             let Some(part) = gathered.take_part() else {
                 self.spare = None;
-                return Ok(Step::End);
+                return Ok(ReadStep::End);
             };
             if let Some(groups) = gathered.only_table() {
-                return Ok(Step::Groups(groups));
+                return Ok(ReadStep::Groups(groups));
             }
-            self.open = Some(Open { part, turn: 0, table: None });
+            self.open = Some(OpenPiece { part, turn: 0, table: None });
         }
     }
 
@@ -115,7 +115,7 @@ impl Reader for Pull {
         Ok(())
     }
 
-    fn reuse(&mut self, table: Table) {
+    fn reuse(&mut self, table: GroupTable) {
         self.spare = Some(table);
     }
 
@@ -125,7 +125,7 @@ impl Reader for Pull {
 }
 
 /// Bytes that an input has for a part.
-fn bytes(kept: &Kept, of: Part) -> usize {
+fn bytes(kept: &Kept, of: PiecePart) -> usize {
     match kept {
         Kept::Nothing => 0,
         Kept::Table(table) => table.memory_bytes() / of.pieces + 1,
@@ -137,15 +137,15 @@ fn bytes(kept: &Kept, of: Part) -> usize {
     }
 }
 
-impl Dealt {
+impl DealtRecords {
     /// Aggregates a part of a piece into a table; tells what that took.
     pub(super) fn update(
         &self,
-        table: &mut Table,
+        table: &mut GroupTable,
         (piece, part, parts): (usize, usize, usize),
         block_rows: usize,
         check: &dyn Fn() -> Result<(), PrimitiveError>,
-        columns: &mut Columns,
+        columns: &mut RecordColumns,
     ) -> Result<Spent, PrimitiveError> {
         let mut spent = Spent::default();
         let mut watch = Watch::start();

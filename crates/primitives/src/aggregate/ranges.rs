@@ -7,13 +7,13 @@ use atoll_runtime::TaskContext;
 use atoll_topology::Bytes;
 
 use super::input::{Input, Morsel};
-use super::lane::{Block, Scratch, Values};
-use super::packing::Range;
+use super::lane::{LaneScratch, LaneValues, ValueBlock};
+use super::packing::KeyRange;
 use super::report::Phase;
 use crate::{Context, PrimitiveError};
 
 /// Ranges by key; none where a key is a float or has no values.
-type Ranges = Vec<Option<Range>>;
+type Ranges = Vec<Option<KeyRange>>;
 
 /// The range of each key of the input.
 pub(super) async fn find(
@@ -24,7 +24,7 @@ pub(super) async fn find(
     let (shared, block_rows) = (Arc::clone(input), context.tuning().block_rows.max(1));
     let task = move |_, task: &TaskContext| {
         let mut ranges: Ranges = vec![None; keys];
-        let mut scratch = Scratch::default();
+        let mut scratch = LaneScratch::default();
         while let Some(morsel) = shared.take(task.node()) {
             task.check()?;
             extend(&shared, morsel, block_rows, &mut scratch, &mut ranges);
@@ -44,9 +44,9 @@ pub(super) async fn find(
     Ok((all, Phase::of(&report)))
 }
 
-fn both(a: Option<Range>, b: Option<Range>) -> Option<Range> {
+fn both(a: Option<KeyRange>, b: Option<KeyRange>) -> Option<KeyRange> {
     match (a, b) {
-        (Some(a), Some(b)) => Some(Range { min: a.min.min(b.min), max: a.max.max(b.max) }),
+        (Some(a), Some(b)) => Some(KeyRange { min: a.min.min(b.min), max: a.max.max(b.max) }),
         (a, b) => a.or(b),
     }
 }
@@ -55,8 +55,8 @@ fn extend(
     input: &Input,
     morsel: Morsel,
     block_rows: usize,
-    scratch: &mut Scratch,
-    ranges: &mut [Option<Range>],
+    scratch: &mut LaneScratch,
+    ranges: &mut [Option<KeyRange>],
 ) {
     let lanes = input.parts[morsel.part].rows.key_lanes();
     let end = morsel.start + morsel.len;
@@ -68,11 +68,11 @@ fn extend(
     }
 }
 
-fn of(block: Block<'_>) -> Option<Range> {
+fn of(block: ValueBlock<'_>) -> Option<KeyRange> {
     match block.values {
-        Values::Int(values) => range(values, block.valid, i64::MAX, i64::MIN),
-        Values::Wide(values) => range(values, block.valid, i128::MAX, i128::MIN),
-        Values::Float(_) => None,
+        LaneValues::Int(values) => range(values, block.valid, i64::MAX, i64::MIN),
+        LaneValues::Wide(values) => range(values, block.valid, i128::MAX, i128::MIN),
+        LaneValues::Float(_) => None,
     }
 }
 
@@ -81,7 +81,7 @@ fn range<T: Copy + Ord + Into<i128>>(
     valid: Option<&[u8]>,
     most: T,
     least: T,
-) -> Option<Range> {
+) -> Option<KeyRange> {
     let (mut min, mut max) = (most, least);
     match valid {
         None => values.iter().for_each(|value| (min, max) = (min.min(*value), max.max(*value))),
@@ -91,5 +91,5 @@ fn range<T: Copy + Ord + Into<i128>>(
             }
         }
     }
-    (min <= max).then(|| Range { min: min.into(), max: max.into() })
+    (min <= max).then(|| KeyRange { min: min.into(), max: max.into() })
 }

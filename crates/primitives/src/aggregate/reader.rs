@@ -6,7 +6,7 @@ use atoll_topology::NodeId;
 
 use super::report::Spent;
 use super::stream::Gathered;
-use super::table::Table;
+use super::table::GroupTable;
 use crate::PrimitiveError;
 
 /// A way to read what the inputs have collected: one of those of Li et al. 2013, section 4.3, or the
@@ -24,13 +24,13 @@ pub(super) trait Reader: Debug + Send {
     fn due(&mut self, gathered: &Gathered) -> Option<Visit>;
 
     /// What is to be done next.
-    fn next(&mut self, gathered: &Gathered) -> Result<Step, PrimitiveError>;
+    fn next(&mut self, gathered: &Gathered) -> Result<ReadStep, PrimitiveError>;
 
     /// Reads the input that is [`due`](Self::due).
     fn visit(&mut self, gathered: &Gathered) -> Result<(), PrimitiveError>;
 
     /// Takes back a table whose groups are out.
-    fn reuse(&mut self, _: Table) {}
+    fn reuse(&mut self, _: GroupTable) {}
 
     /// What the visits took.
     fn spent(&self) -> Spent;
@@ -38,7 +38,7 @@ pub(super) trait Reader: Debug + Send {
 
 /// What is to be done next.
 #[derive(Debug)]
-pub(super) enum Step {
+pub(super) enum ReadStep {
     Visit(Visit),
     Groups(Groups),
     End,
@@ -62,7 +62,7 @@ pub struct Visit {
 /// Groups that are complete.
 #[derive(Debug)]
 pub(super) enum Groups {
-    Own(Box<Table>),
+    Own(Box<GroupTable>),
     /// Those of an input's table.
     Input(usize),
 }

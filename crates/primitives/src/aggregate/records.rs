@@ -9,8 +9,8 @@ use std::fmt;
 use atoll_placement::{Arena, PlacementError};
 use atoll_topology::NodeId;
 
-use super::lane::{self, Block, Values};
-use super::plan::Plan;
+use super::lane::{self, LaneValues, ValueBlock};
+use super::plan::AggregatePlan;
 use crate::kernel::scatter::Scatter;
 use crate::partition::{FanOut, Pieces};
 
@@ -21,7 +21,7 @@ pub(super) const VALUES_MAX: usize = 64;
 
 /// What a value is when it comes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Slot {
+enum ValueSlot {
     Int,
     /// Two words in wide records.
     Wide,
@@ -30,20 +30,20 @@ enum Slot {
 
 /// Layout of the records of a query.
 #[derive(Clone, Debug)]
-pub(super) struct Layout {
-    slots: Vec<Slot>,
+pub(super) struct RecordLayout {
+    slots: Vec<ValueSlot>,
 }
 
-impl Layout {
+impl RecordLayout {
     /// The layout of a query; none where its records would be too long.
-    pub(super) fn new(plan: &Plan) -> Option<Self> {
-        let slots: Vec<Slot> = plan
+    pub(super) fn new(plan: &AggregatePlan) -> Option<Self> {
+        let slots: Vec<ValueSlot> = plan
             .values
             .iter()
             .map(|(_, data_type)| match data_type {
-                float if lane::is_float(float) => Slot::Float,
-                wide if lane::may_be_wide(wide) => Slot::Wide,
-                _ => Slot::Int,
+                float if lane::is_float(float) => ValueSlot::Float,
+                wide if lane::may_be_wide(wide) => ValueSlot::Wide,
+                _ => ValueSlot::Int,
             })
             .collect();
         let layout = Self { slots };
@@ -57,15 +57,19 @@ impl Layout {
     }
 
     fn wide_words(&self) -> usize {
-        2 + self.slots.iter().map(|slot| if *slot == Slot::Wide { 2 } else { 1 }).sum::<usize>()
+        2 + self
+            .slots
+            .iter()
+            .map(|slot| if *slot == ValueSlot::Wide { 2 } else { 1 })
+            .sum::<usize>()
     }
 }
 
 /// One worker's records, dealt to pieces.
-pub(super) struct Records {
-    layout: Layout,
-    narrow: Box<dyn Sink>,
-    wide: Option<Box<dyn Sink>>,
+pub(super) struct InputRecords {
+    layout: RecordLayout,
+    narrow: Box<dyn RecordScatter>,
+    wide: Option<Box<dyn RecordScatter>>,
     arena: Arena,
     home: Option<NodeId>,
     fan_out: FanOut,
@@ -74,17 +78,17 @@ pub(super) struct Records {
 }
 
 /// Records of one worker, by piece.
-pub(super) struct Dealt {
-    layout: Layout,
+pub(super) struct DealtRecords {
+    layout: RecordLayout,
     pub(super) home: Option<NodeId>,
     pieces: usize,
-    narrow: Box<dyn Store>,
-    wide: Option<Box<dyn Store>>,
+    narrow: Box<dyn RecordStore>,
+    wide: Option<Box<dyn RecordStore>>,
 }
 
-impl Records {
+impl InputRecords {
     pub(super) fn new(
-        layout: &Layout,
+        layout: &RecordLayout,
         fan_out: FanOut,
         buffer_rows: usize,
         rows: usize,
@@ -108,17 +112,18 @@ impl Records {
         &mut self,
         digits: &[u32],
         words: &[u64],
-        values: &[Block<'_>],
+        values: &[ValueBlock<'_>],
     ) -> Result<(), PlacementError> {
-        let plain =
-            |block: &Block<'_>| block.valid.is_none() && !matches!(block.values, Values::Wide(_));
+        let plain = |block: &ValueBlock<'_>| {
+            block.valid.is_none() && !matches!(block.values, LaneValues::Wide(_))
+        };
         if values.iter().all(plain) {
             let mut columns: Vec<&[u64]> = Vec::with_capacity(1 + values.len());
             columns.push(words);
             columns.extend(values.iter().map(|block| match block.values {
-                Values::Int(ints) => crate::kernel::words::of_ints(ints),
-                Values::Float(floats) => crate::kernel::words::of_floats(floats),
-                Values::Wide(_) => unreachable!("looked at above"),
+                LaneValues::Int(ints) => crate::kernel::words::of_ints(ints),
+                LaneValues::Float(floats) => crate::kernel::words::of_floats(floats),
+                LaneValues::Wide(_) => unreachable!("looked at above"),
             }));
             return self.narrow.push(digits, &columns);
         }
@@ -129,7 +134,7 @@ impl Records {
         &mut self,
         digits: &[u32],
         words: &[u64],
-        values: &[Block<'_>],
+        values: &[ValueBlock<'_>],
     ) -> Result<(), PlacementError> {
         if self.wide.is_none() {
             let (arena, count) = (&self.arena, self.layout.wide_words());
@@ -155,78 +160,78 @@ impl Records {
         self.wide.as_mut().expect("made above").push(digits, &columns)
     }
 
-    pub(super) fn finish(self) -> Result<Dealt, PlacementError> {
+    pub(super) fn finish(self) -> Result<DealtRecords, PlacementError> {
         let wide = self.wide.map(|wide| wide.finish()).transpose()?;
         let pieces = self.fan_out.partitions();
         let (layout, home, narrow) = (self.layout, self.home, self.narrow.finish()?);
-        Ok(Dealt { layout, home, pieces, narrow, wide })
+        Ok(DealtRecords { layout, home, pieces, narrow, wide })
     }
 }
 
-impl fmt::Debug for Records {
+impl fmt::Debug for InputRecords {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Records").field("home", &self.home).finish_non_exhaustive()
     }
 }
 
-impl fmt::Debug for Dealt {
+impl fmt::Debug for DealtRecords {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Dealt").field("home", &self.home).finish_non_exhaustive()
     }
 }
 
 /// The words of a value in a wide record.
-fn wide_columns(slot: Slot, block: &Block<'_>, to: &mut Vec<Vec<u64>>) {
+fn wide_columns(slot: ValueSlot, block: &ValueBlock<'_>, to: &mut Vec<Vec<u64>>) {
     match (slot, block.values) {
-        (Slot::Float, Values::Float(values)) => {
+        (ValueSlot::Float, LaneValues::Float(values)) => {
             to.push(values.iter().map(|value| value.to_bits()).collect());
         }
-        (Slot::Wide, Values::Wide(values)) => {
+        (ValueSlot::Wide, LaneValues::Wide(values)) => {
             to.push(values.iter().map(|value| *value as u64).collect());
             to.push(values.iter().map(|value| (*value >> 64) as u64).collect());
         }
-        (Slot::Wide, Values::Int(values)) => {
+        (ValueSlot::Wide, LaneValues::Int(values)) => {
             to.push(values.iter().map(|value| *value as u64).collect());
             to.push(values.iter().map(|value| (*value >> 63) as u64).collect());
         }
-        (_, Values::Int(values)) => to.push(values.iter().map(|value| *value as u64).collect()),
+        (_, LaneValues::Int(values)) => to.push(values.iter().map(|value| *value as u64).collect()),
         (slot, values) => unreachable!("a {slot:?} column gives {values:?}"),
     }
 }
 
 /// A block of records taken apart again.
 #[derive(Debug, Default)]
-pub(super) struct Columns {
+pub(super) struct RecordColumns {
     pub(super) words: Vec<u64>,
-    values: Vec<Column>,
+    values: Vec<RecordColumn>,
 }
 
 #[derive(Debug, Default)]
-struct Column {
-    scratch: lane::Scratch,
-    slot: Option<Slot>,
+struct RecordColumn {
+    scratch: lane::LaneScratch,
+    slot: Option<ValueSlot>,
     valid: bool,
 }
 
-impl Columns {
+impl RecordColumns {
     /// The values as blocks.
-    pub(super) fn blocks(&self) -> Vec<Block<'_>> {
+    pub(super) fn blocks(&self) -> Vec<ValueBlock<'_>> {
         self.values
             .iter()
-            .map(|column| Block {
+            .map(|column| ValueBlock {
                 values: match column.slot {
-                    Some(Slot::Float) => Values::Float(&column.scratch.float),
-                    Some(Slot::Wide) if column.valid => Values::Wide(&column.scratch.wide),
-                    _ => Values::Int(&column.scratch.int),
+                    Some(ValueSlot::Float) => LaneValues::Float(&column.scratch.float),
+                    Some(ValueSlot::Wide) if column.valid => LaneValues::Wide(&column.scratch.wide),
+                    _ => LaneValues::Int(&column.scratch.int),
                 },
                 valid: column.valid.then_some(&column.scratch.valid[..]),
             })
             .collect()
     }
 
-    fn clear(&mut self, layout: &Layout, wide: bool) {
+    fn clear(&mut self, layout: &RecordLayout, wide: bool) {
         self.words.clear();
-        self.values.resize_with(layout.slots.len(), Column::default);
+        self.values.resize_with(layout.slots.len(), RecordColumn::default);
         for (column, slot) in self.values.iter_mut().zip(&layout.slots) {
             column.slot = Some(*slot);
             column.valid = wide;
@@ -238,7 +243,7 @@ impl Columns {
     }
 }
 
-impl Dealt {
+impl DealtRecords {
     /// Number of pieces.
     pub(super) fn pieces(&self) -> usize {
         self.pieces
@@ -262,8 +267,8 @@ impl Dealt {
         piece: usize,
         rows: usize,
         (part, parts): (usize, usize),
-        columns: &mut Columns,
-        mut take: impl FnMut(&Columns) -> Result<(), E>,
+        columns: &mut RecordColumns,
+        mut take: impl FnMut(&RecordColumns) -> Result<(), E>,
     ) -> Result<(), E> {
         let stores = [Some((&self.narrow, false)), self.wide.as_ref().map(|wide| (wide, true))];
         for (store, wide) in stores.into_iter().flatten() {
@@ -283,33 +288,40 @@ impl Dealt {
 }
 
 /// Scatters records of any number of words.
-trait Sink: Send {
+trait RecordScatter: Send {
     fn push(&mut self, digits: &[u32], columns: &[&[u64]]) -> Result<(), PlacementError>;
-    fn finish(self: Box<Self>) -> Result<Box<dyn Store>, PlacementError>;
+    fn finish(self: Box<Self>) -> Result<Box<dyn RecordStore>, PlacementError>;
 }
 
 /// Records of any number of words, by piece.
-trait Store: Send + Sync {
+trait RecordStore: Send + Sync {
     fn rows(&self, piece: usize) -> usize;
     /// Blocks of a piece.
     fn blocks(&self, piece: usize) -> usize;
     /// Appends a block's records to columns.
-    fn take_apart(&self, piece: usize, block: usize, layout: &Layout, wide: bool, to: &mut Columns);
+    fn take_apart(
+        &self,
+        piece: usize,
+        block: usize,
+        layout: &RecordLayout,
+        wide: bool,
+        to: &mut RecordColumns,
+    );
 }
 
-impl<const W: usize> Sink for Scatter<W> {
+impl<const W: usize> RecordScatter for Scatter<W> {
     fn push(&mut self, digits: &[u32], columns: &[&[u64]]) -> Result<(), PlacementError> {
         // Records are padded with the key to a length that there is code for.
         let columns = std::array::from_fn(|at| columns.get(at).copied().unwrap_or(columns[0]));
         self.extend_columns(digits, columns)
     }
 
-    fn finish(self: Box<Self>) -> Result<Box<dyn Store>, PlacementError> {
+    fn finish(self: Box<Self>) -> Result<Box<dyn RecordStore>, PlacementError> {
         Ok(Box::new((*self).finish()?))
     }
 }
 
-impl<const W: usize> Store for Pieces<W> {
+impl<const W: usize> RecordStore for Pieces<W> {
     fn rows(&self, piece: usize) -> usize {
         Pieces::rows(self, piece)
     }
@@ -322,9 +334,9 @@ impl<const W: usize> Store for Pieces<W> {
         &self,
         piece: usize,
         block: usize,
-        layout: &Layout,
+        layout: &RecordLayout,
         wide: bool,
-        to: &mut Columns,
+        to: &mut RecordColumns,
     ) {
         let rows = self.block(piece, block);
         to.words.extend(rows.iter().map(|row| row[0]));
@@ -336,10 +348,10 @@ impl<const W: usize> Store for Pieces<W> {
                 scratch.valid.extend(rows.iter().map(|row| (row[1.min(W - 1)] >> value & 1) as u8));
             }
             match (slot, wide) {
-                (Slot::Float, _) => {
+                (ValueSlot::Float, _) => {
                     scratch.float.extend(rows.iter().map(|row| f64::from_bits(row[word])));
                 }
-                (Slot::Wide, true) => {
+                (ValueSlot::Wide, true) => {
                     let high = (at + 1).min(W - 1);
                     scratch.wide.extend(
                         rows.iter().map(|row| {
@@ -363,7 +375,7 @@ fn sink(
     fan_out: FanOut,
     buffer_rows: usize,
     rows: usize,
-) -> Result<Box<dyn Sink>, PlacementError> {
+) -> Result<Box<dyn RecordScatter>, PlacementError> {
     macro_rules! of {
         ($($words:literal),*) => {
             $(if words <= $words {

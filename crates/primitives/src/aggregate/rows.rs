@@ -6,12 +6,12 @@ use arrow_array::{Array, ArrayRef, RecordBatch};
 
 use super::keys::{Encoder, KeyColumn};
 use super::lane::Lane;
-use super::plan::Plan;
+use super::plan::AggregatePlan;
 use crate::PrimitiveError;
 
 /// Keys and values of a batch.
 #[derive(Debug)]
-pub(super) struct Rows {
+pub(super) struct BatchRows {
     pub(super) rows: usize,
     keys: Vec<ArrayRef>,
     /// Keys as numbers; none where one is neither a number nor a string of which short ones are.
@@ -22,12 +22,12 @@ pub(super) struct Rows {
     pub(super) lanes: Vec<Lane>,
 }
 
-impl Rows {
+impl BatchRows {
     /// A batch's rows.
     ///
     /// # Errors
     /// [`PrimitiveError::Shape`] where its values are not those the query was made ready for.
-    pub(super) fn new(plan: &Plan, batch: &RecordBatch) -> Result<Self, PrimitiveError> {
+    pub(super) fn new(plan: &AggregatePlan, batch: &RecordBatch) -> Result<Self, PrimitiveError> {
         let keys = plan.keys(batch);
         let key_lanes = keys.iter().map(|key| Lane::key(key)).collect();
         let (rows, lanes) = (batch.num_rows(), plan.lanes(batch)?);

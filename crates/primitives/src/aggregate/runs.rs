@@ -9,10 +9,10 @@ use atoll_topology::NodeId;
 
 use super::Query;
 use super::keys::{Encoder, KeyBlock};
-use super::lane::{self, Lane, Scratch};
-use super::packing::{self, Packing, Range};
-use super::plan::Plan;
-use super::table::{Shape, Table};
+use super::lane::{self, Lane, LaneScratch};
+use super::packing::{self, KeyRange, Packing};
+use super::plan::AggregatePlan;
+use super::table::{GroupTable, TableShape};
 use crate::{Context, PrimitiveError};
 
 /// Groups that go out together, about.
@@ -20,21 +20,21 @@ const BATCH_GROUPS: usize = 1 << 13;
 
 /// Aggregates grouped rows.
 #[derive(Debug)]
-pub struct Runs {
+pub struct SortedGroups {
     context: Context,
-    plan: Plan,
+    plan: AggregatePlan,
     packing: Packing,
     /// Once a key has come that its packing does not hold.
     encoder: Option<Encoder>,
-    table: Table,
+    table: GroupTable,
     /// The key whose run is open.
     last: Option<u64>,
-    keys: packing::Scratch,
+    keys: packing::PackScratch,
     block: KeyBlock,
-    lanes: Vec<Scratch>,
+    lanes: Vec<LaneScratch>,
 }
 
-impl Runs {
+impl SortedGroups {
     /// An aggregation of grouped rows of this schema; none where its keys are not expected to fit 64
     /// bits. `keys` tells for each key whether it may be null, and its likely range.
     ///
@@ -44,12 +44,12 @@ impl Runs {
         context: Context,
         query: &Query,
         schema: &arrow_schema::Schema,
-        keys: &[(bool, Option<Range>)],
+        keys: &[(bool, Option<KeyRange>)],
         home: Option<NodeId>,
     ) -> Result<Option<Self>, PrimitiveError> {
-        let plan = Plan::new(query, schema)?;
+        let plan = AggregatePlan::new(query, schema)?;
         let Some(packing) = packing(&plan.key_types, keys) else { return Ok(None) };
-        let table = Table::new(&plan, &Shape::Runs, 0, context.arena(), home)?;
+        let table = GroupTable::new(&plan, &TableShape::Runs, 0, context.arena(), home)?;
         Ok(Some(Self {
             context,
             plan,
@@ -57,14 +57,14 @@ impl Runs {
             encoder: None,
             table,
             last: None,
-            keys: packing::Scratch::default(),
+            keys: packing::PackScratch::default(),
             block: KeyBlock::default(),
             lanes: Vec::new(),
         }))
     }
 
     /// Whether keys of these types, with what is known of them, are expected to fit 64 bits.
-    pub fn fits(types: &[DataType], keys: &[(bool, Option<Range>)]) -> bool {
+    pub fn fits(types: &[DataType], keys: &[(bool, Option<KeyRange>)]) -> bool {
         packing(types, keys).is_some()
     }
 
@@ -167,13 +167,13 @@ impl Runs {
         Ok(ended)
     }
 
-    fn encoded_table(&self, encoder: &Encoder) -> Result<Table, PrimitiveError> {
-        let shape = Shape::Encoded(encoder.clone());
-        Ok(Table::new(&self.plan, &shape, 0, self.context.arena(), self.table.home())?)
+    fn encoded_table(&self, encoder: &Encoder) -> Result<GroupTable, PrimitiveError> {
+        let shape = TableShape::Encoded(encoder.clone());
+        Ok(GroupTable::new(&self.plan, &shape, 0, self.context.arena(), self.table.home())?)
     }
 }
 
-fn packing(types: &[DataType], keys: &[(bool, Option<Range>)]) -> Option<Packing> {
+fn packing(types: &[DataType], keys: &[(bool, Option<KeyRange>)]) -> Option<Packing> {
     let described = types.iter().zip(keys);
     let described: Vec<_> =
         described.map(|(data_type, (null, range))| (data_type.clone(), *null, *range)).collect();

@@ -9,15 +9,15 @@ use arrow_schema::DataType;
 use atoll_placement::{Arena, PlacementError};
 use atoll_topology::NodeId;
 
-use super::lane::{Block, Values};
+use super::lane::{LaneValues, ValueBlock};
 use super::total::Totals;
 use crate::PrimitiveError;
 use crate::kernel::groups::GroupIds;
-use crate::kernel::room::{Plain, Room};
+use crate::kernel::placed_vec::{PlacedVec, Plain};
 
 /// What is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Kind {
+pub(super) enum StateKind {
     /// Rows.
     Rows,
     /// Values that are not null.
@@ -34,27 +34,27 @@ pub(super) enum Kind {
 
 /// A state for each group.
 #[derive(Debug)]
-pub(super) struct State {
+pub(super) struct GroupStates {
     kept: Kept,
     seen: Seen,
 }
 
 #[derive(Debug)]
 enum Kept {
-    Rows(Room<i64>),
-    Count(Room<i64>),
+    Rows(PlacedVec<i64>),
+    Count(PlacedVec<i64>),
     Sum(Box<Totals>),
-    FloatSum(Room<f64>),
-    Extreme { values: Room<i64>, largest: bool },
-    WideExtreme { values: Room<i128>, largest: bool },
+    FloatSum(PlacedVec<f64>),
+    Extreme { values: PlacedVec<i64>, largest: bool },
+    WideExtreme { values: PlacedVec<i128>, largest: bool },
 }
 
 /// Which groups have had a value: all of them until a null comes.
 #[derive(Debug)]
 struct Seen {
-    flags: Option<Room<u8>>,
+    flags: Option<PlacedVec<u8>>,
     /// Never filled: tells where flags go when the first null comes.
-    spare: Room<u8>,
+    spare: PlacedVec<u8>,
     groups: usize,
 }
 
@@ -76,19 +76,26 @@ impl Touched<'_> {
     }
 }
 
-impl State {
-    pub(super) fn new(kind: Kind, arena: &Arena, home: Option<NodeId>, expected: usize) -> Self {
+impl GroupStates {
+    pub(super) fn new(
+        kind: StateKind,
+        arena: &Arena,
+        home: Option<NodeId>,
+        expected: usize,
+    ) -> Self {
         let kept = match kind {
-            Kind::Rows => Kept::Rows(Room::new(arena, home)),
-            Kind::Count => Kept::Count(Room::new(arena, home)),
-            Kind::Sum => Kept::Sum(Box::new(Totals::new(arena, home, expected))),
-            Kind::FloatSum => Kept::FloatSum(Room::new(arena, home)),
-            Kind::Extreme { largest } => Kept::Extreme { values: Room::new(arena, home), largest },
-            Kind::WideExtreme { largest } => {
-                Kept::WideExtreme { values: Room::new(arena, home), largest }
+            StateKind::Rows => Kept::Rows(PlacedVec::new(arena, home)),
+            StateKind::Count => Kept::Count(PlacedVec::new(arena, home)),
+            StateKind::Sum => Kept::Sum(Box::new(Totals::new(arena, home, expected))),
+            StateKind::FloatSum => Kept::FloatSum(PlacedVec::new(arena, home)),
+            StateKind::Extreme { largest } => {
+                Kept::Extreme { values: PlacedVec::new(arena, home), largest }
+            }
+            StateKind::WideExtreme { largest } => {
+                Kept::WideExtreme { values: PlacedVec::new(arena, home), largest }
             }
         };
-        let seen = Seen { flags: None, spare: Room::new(arena, home), groups: 0 };
+        let seen = Seen { flags: None, spare: PlacedVec::new(arena, home), groups: 0 };
         Self { kept, seen }
     }
 
@@ -122,7 +129,7 @@ impl State {
     pub(super) fn update(
         &mut self,
         ids: &GroupIds,
-        block: Block<'_>,
+        block: ValueBlock<'_>,
         touched: Touched<'_>,
         by: usize,
     ) -> Result<(), PlacementError> {
@@ -141,7 +148,7 @@ impl State {
                 return Ok(());
             }
             (Kept::Sum(totals), values) => totals.add(ids, values, by)?,
-            (Kept::FloatSum(sums), Values::Float(values)) => {
+            (Kept::FloatSum(sums), LaneValues::Float(values)) => {
                 ids.fold(sums.as_mut_slice(), values, by, |sum, value| sum + value);
             }
             (Kept::Extreme { values, largest }, block_values) => {
@@ -162,7 +169,7 @@ impl State {
     pub(super) fn merge(
         &mut self,
         ids: &GroupIds,
-        other: &State,
+        other: &GroupStates,
         from: &[u32],
         touched: Touched<'_>,
     ) -> Result<(), PlacementError> {
@@ -183,7 +190,7 @@ impl State {
             }
             _ => unreachable!("tables of one query keep the same states"),
         }
-        let seen = other.seen.flags.as_ref().map(Room::as_slice);
+        let seen = other.seen.flags.as_ref().map(PlacedVec::as_slice);
         let seen: Option<Vec<u8>> =
             seen.map(|seen| from.iter().map(|group| seen[*group as usize]).collect());
         self.seen.update(ids, seen.as_deref(), touched)
@@ -211,7 +218,7 @@ impl State {
             Kept::FloatSum(sums) => sums.memory_bytes(),
             Kept::WideExtreme { values, .. } => values.memory_bytes(),
         };
-        kept + self.seen.flags.as_ref().map_or(0, Room::memory_bytes)
+        kept + self.seen.flags.as_ref().map_or(0, PlacedVec::memory_bytes)
     }
 
     /// Counts of the chosen groups.
@@ -317,7 +324,7 @@ pub(super) fn gather<T: Plain>(
     home: Option<NodeId>,
     value: impl Fn(usize) -> Option<T>,
 ) -> Result<Option<Buffer>, PlacementError> {
-    let mut room = Room::new(arena, home);
+    let mut room = PlacedVec::new(arena, home);
     room.grow(chosen.len(), T::default())?;
     for (to, group) in room.as_mut_slice().iter_mut().zip(chosen) {
         match value(*group as usize) {
@@ -448,11 +455,11 @@ fn merge_extreme<T: Copy + Ord>(
 }
 
 /// Values as integers of the same order, and what changes nothing where there is no value.
-fn ordered<'a>(values: Values<'a>, valid: Option<&[u8]>, largest: bool) -> Cow<'a, [i64]> {
+fn ordered<'a>(values: LaneValues<'a>, valid: Option<&[u8]>, largest: bool) -> Cow<'a, [i64]> {
     let mut ordered = match values {
-        Values::Int(values) => Cow::Borrowed(values),
-        Values::Float(values) => values.iter().map(|value| to_order(*value)).collect(),
-        Values::Wide(values) => values.iter().map(|value| *value as i64).collect(),
+        LaneValues::Int(values) => Cow::Borrowed(values),
+        LaneValues::Float(values) => values.iter().map(|value| to_order(*value)).collect(),
+        LaneValues::Wide(values) => values.iter().map(|value| *value as i64).collect(),
     };
     if let Some(valid) = valid {
         for (value, valid) in ordered.to_mut().iter_mut().zip(valid) {
@@ -462,11 +469,11 @@ fn ordered<'a>(values: Values<'a>, valid: Option<&[u8]>, largest: bool) -> Cow<'
     ordered
 }
 
-fn wide_ordered(values: Values<'_>, valid: Option<&[u8]>, largest: bool) -> Vec<i128> {
+fn wide_ordered(values: LaneValues<'_>, valid: Option<&[u8]>, largest: bool) -> Vec<i128> {
     let mut ordered: Vec<i128> = match values {
-        Values::Wide(values) => values.to_vec(),
-        Values::Int(values) => values.iter().copied().map(i128::from).collect(),
-        Values::Float(_) => unreachable!("doubles take 64 bits"),
+        LaneValues::Wide(values) => values.to_vec(),
+        LaneValues::Int(values) => values.iter().copied().map(i128::from).collect(),
+        LaneValues::Float(_) => unreachable!("doubles take 64 bits"),
     };
     for (value, valid) in ordered.iter_mut().zip(valid.unwrap_or_default()) {
         *value = if *valid == 1 { *value } else { wide_least(largest) };

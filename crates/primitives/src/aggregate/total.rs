@@ -9,9 +9,9 @@ use arrow_buffer::i256;
 use atoll_placement::{Arena, PlacementError};
 use atoll_topology::NodeId;
 
-use super::lane::Values;
+use super::lane::LaneValues;
 use crate::kernel::groups::GroupIds;
-use crate::kernel::room::Room;
+use crate::kernel::placed_vec::PlacedVec;
 
 /// Blocks whose bound is above this go to 128 bits at once: moving the 64-bit sums is worth it only
 /// when many blocks fit between two moves.
@@ -25,15 +25,15 @@ const COPIES_BYTES: usize = 16 << 10;
 #[derive(Debug)]
 pub(super) struct Totals {
     /// Sums of 64 bits, `2^copies` for each group; what a group's sum is beyond `wide`.
-    narrow: Room<i64>,
+    narrow: PlacedVec<i64>,
     copies: u32,
     /// No 64-bit sum has a larger absolute value.
     bound: u64,
     /// Sums of 128 bits; what a group's sum is beyond `huge`.
-    wide: Option<Room<i128>>,
+    wide: Option<PlacedVec<i128>>,
     /// No 128-bit sum has a larger absolute value.
     wide_bound: u128,
-    huge: Option<Room<i256>>,
+    huge: Option<PlacedVec<i256>>,
     groups: usize,
 }
 
@@ -42,7 +42,7 @@ impl Totals {
     pub(super) fn new(arena: &Arena, home: Option<NodeId>, expected: usize) -> Self {
         let fit = COPIES_BYTES / 8 / expected.max(1);
         let copies = fit.max(1).ilog2().min(2);
-        let narrow = Room::new(arena, home);
+        let narrow = PlacedVec::new(arena, home);
         Self { narrow, copies, bound: 0, wide: None, wide_bound: 0, huge: None, groups: 0 }
     }
 
@@ -71,11 +71,11 @@ impl Totals {
     pub(super) fn add(
         &mut self,
         ids: &GroupIds,
-        values: Values<'_>,
+        values: LaneValues<'_>,
         prefetch: usize,
     ) -> Result<(), PlacementError> {
         match values {
-            Values::Int(values) => {
+            LaneValues::Int(values) => {
                 let bound = bound(values);
                 if bound > BLOCK_BOUND_MAX {
                     let wide = self.wide_within(bound.into())?;
@@ -94,7 +94,7 @@ impl Totals {
                     copies => ids.add_in_turn(self.narrow.as_mut_slice(), values, copies),
                 }
             }
-            Values::Wide(values) => match wide_bound(values) {
+            LaneValues::Wide(values) => match wide_bound(values) {
                 bound if bound > WIDE_BOUND_MAX => {
                     let huge = self.huge()?.as_mut_slice();
                     ids.fold(huge, values, prefetch, |sum, value| {
@@ -106,7 +106,7 @@ impl Totals {
                     ids.fold(wide, values, prefetch, i128::wrapping_add);
                 }
             },
-            Values::Float(_) => unreachable!("floats have sums of their own"),
+            LaneValues::Float(_) => unreachable!("floats have sums of their own"),
         }
         Ok(())
     }
@@ -167,8 +167,8 @@ impl Totals {
 
     /// Bytes of memory it holds.
     pub(super) fn memory_bytes(&self) -> usize {
-        let wide = self.wide.as_ref().map_or(0, Room::memory_bytes);
-        self.narrow.memory_bytes() + wide + self.huge.as_ref().map_or(0, Room::memory_bytes)
+        let wide = self.wide.as_ref().map_or(0, PlacedVec::memory_bytes);
+        self.narrow.memory_bytes() + wide + self.huge.as_ref().map_or(0, PlacedVec::memory_bytes)
     }
 
     /// The sums of 64 bits where there are no others: one for each group.
@@ -197,7 +197,7 @@ impl Totals {
         Ok(self.wide.as_mut().expect("made above").as_mut_slice())
     }
 
-    fn huge(&mut self) -> Result<&mut Room<i256>, PlacementError> {
+    fn huge(&mut self) -> Result<&mut PlacedVec<i256>, PlacementError> {
         if self.huge.is_none() {
             let mut huge = self.narrow.beside();
             huge.grow(self.groups, i256::ZERO)?;

@@ -3,11 +3,11 @@
 
 use atoll_topology::NodeId;
 
-use super::reader::{Groups, Reader, Step, Visit};
-use super::records::Columns;
+use super::reader::{Groups, ReadStep, Reader, Visit};
+use super::records::RecordColumns;
 use super::report::{Spent, Watch};
-use super::stream::{Gathered, Kept, Part};
-use super::table::Table;
+use super::stream::{Gathered, Kept, PiecePart};
+use super::table::GroupTable;
 use crate::PrimitiveError;
 
 /// What a thread takes along.
@@ -26,10 +26,10 @@ pub(super) struct Travel {
     /// Where its tables lie.
     home: Option<NodeId>,
     /// Pieces with their tables; none before the first row.
-    tables: Vec<(Part, Option<Table>)>,
+    tables: Vec<(PiecePart, Option<GroupTable>)>,
     /// Inputs that have been visited.
     turn: usize,
-    columns: Columns,
+    columns: RecordColumns,
     spent: Spent,
 }
 
@@ -39,10 +39,10 @@ impl Travel {
         luggage: Luggage,
         output: usize,
         home: Option<NodeId>,
-        pieces: Vec<Part>,
+        pieces: Vec<PiecePart>,
     ) -> Self {
         let tables = pieces.into_iter().map(|piece| (piece, None)).collect();
-        let (columns, spent) = (Columns::default(), Spent::default());
+        let (columns, spent) = (RecordColumns::default(), Spent::default());
         Self { luggage, output, home, tables, turn: 0, columns, spent }
     }
 
@@ -50,7 +50,7 @@ impl Travel {
     fn copied(&self, to: Option<NodeId>) -> Option<(NodeId, usize)> {
         let from = self.home.filter(|home| to.is_some_and(|to| to != *home))?;
         let tables = self.tables.iter().filter_map(|(_, table)| table.as_ref());
-        let bytes = tables.map(Table::memory_bytes).sum();
+        let bytes = tables.map(GroupTable::memory_bytes).sum();
         (self.luggage == Luggage::Tables).then_some((from, bytes))
     }
 
@@ -85,17 +85,17 @@ impl Reader for Travel {
         None
     }
 
-    fn next(&mut self, gathered: &Gathered) -> Result<Step, PrimitiveError> {
+    fn next(&mut self, gathered: &Gathered) -> Result<ReadStep, PrimitiveError> {
         if let Some(visit) = self.due(gathered) {
-            return Ok(Step::Visit(visit));
+            return Ok(ReadStep::Visit(visit));
         }
         // A table is dropped as soon as its groups are out.
         while let Some((_, table)) = self.tables.pop() {
             if let Some(table) = table {
-                return Ok(Step::Groups(Groups::Own(Box::new(table))));
+                return Ok(ReadStep::Groups(Groups::Own(Box::new(table))));
             }
         }
-        Ok(Step::End)
+        Ok(ReadStep::End)
     }
 
     fn visit(&mut self, gathered: &Gathered) -> Result<(), PrimitiveError> {

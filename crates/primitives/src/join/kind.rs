@@ -23,7 +23,7 @@ pub enum JoinKind {
 
 /// Which rows of one side are delivered alone, without a partner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Alone {
+pub(super) enum UnmatchedRows {
     None,
     Matched,
     Unmatched,
@@ -47,19 +47,19 @@ impl JoinKind {
         matches!(self, Self::Inner | Self::Left | Self::Right | Self::Full)
     }
 
-    pub(super) fn left_alone(self) -> Alone {
+    pub(super) fn left_alone(self) -> UnmatchedRows {
         match self {
-            Self::Left | Self::Full | Self::LeftAnti => Alone::Unmatched,
-            Self::LeftSemi => Alone::Matched,
-            _ => Alone::None,
+            Self::Left | Self::Full | Self::LeftAnti => UnmatchedRows::Unmatched,
+            Self::LeftSemi => UnmatchedRows::Matched,
+            _ => UnmatchedRows::None,
         }
     }
 
-    pub(super) fn right_alone(self) -> Alone {
+    pub(super) fn right_alone(self) -> UnmatchedRows {
         match self {
-            Self::Right | Self::Full | Self::RightAnti => Alone::Unmatched,
-            Self::RightSemi => Alone::Matched,
-            _ => Alone::None,
+            Self::Right | Self::Full | Self::RightAnti => UnmatchedRows::Unmatched,
+            Self::RightSemi => UnmatchedRows::Matched,
+            _ => UnmatchedRows::None,
         }
     }
 }

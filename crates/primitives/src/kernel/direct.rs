@@ -24,7 +24,7 @@ pub(crate) struct Direct {
 }
 
 /// Where a payload stands.
-trait Cell: Sync {
+trait PayloadCell: Sync {
     fn get(&self) -> u64;
     /// Puts a value where there was none; false where there was one.
     fn put(&self, value: u64) -> bool;
@@ -33,7 +33,7 @@ trait Cell: Sync {
 /// No row has this key.
 const NONE: u64 = u64::MAX;
 
-impl Cell for AtomicU64 {
+impl PayloadCell for AtomicU64 {
     #[inline(always)]
     fn get(&self) -> u64 {
         self.load(Ordering::Relaxed)
@@ -44,7 +44,7 @@ impl Cell for AtomicU64 {
     }
 }
 
-impl Cell for AtomicU32 {
+impl PayloadCell for AtomicU32 {
     #[inline(always)]
     fn get(&self) -> u64 {
         let value = self.load(Ordering::Relaxed);
@@ -94,7 +94,7 @@ impl Direct {
         }
     }
 
-    fn insert_into<C: Cell>(&self, cells: &[C], input: impl ProbeRows) -> bool {
+    fn insert_into<C: PayloadCell>(&self, cells: &[C], input: impl ProbeRows) -> bool {
         let limit = if self.wide { NONE } else { u64::from(u32::MAX) };
         let mut unique = true;
         const AHEAD: usize = 16;
@@ -111,7 +111,7 @@ impl Direct {
         unique
     }
 
-    /// As [`Table::probe`](super::table::Table::probe), for the rows of `input` from `start` on, up to
+    /// As [`JoinTable::probe`](super::table::JoinTable::probe), for the rows of `input` from `start` on, up to
     /// [`PROBE_ROWS`] of them. Those behind are prefetched, `ahead` rows ahead.
     #[inline(always)]
     pub(crate) fn probe<const PAIRS: bool, const FOUND: bool, R: ProbeRows, E>(
@@ -131,7 +131,7 @@ impl Direct {
     }
 
     #[inline(always)]
-    fn probe_cells<const PAIRS: bool, const FOUND: bool, C: Cell, R: ProbeRows, E>(
+    fn probe_cells<const PAIRS: bool, const FOUND: bool, C: PayloadCell, R: ProbeRows, E>(
         &self,
         cells: &[C],
         input: R,
@@ -192,7 +192,7 @@ impl Direct {
         })
     }
 
-    fn cells<C: Cell>(&self) -> &[C] {
+    fn cells<C: PayloadCell>(&self) -> &[C] {
         let len = self.payloads.len() / size_of::<C>();
         // SAFETY: `C` is an atomic word, whose bits are all valid, and a buffer starts at a multiple
         // of 64. Once the table is shared it is read and written through this function only.

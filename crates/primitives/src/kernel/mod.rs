@@ -5,7 +5,7 @@ pub(crate) mod arrays;
 pub(crate) mod copy;
 pub(crate) mod direct;
 pub(crate) mod groups;
-pub(crate) mod room;
+pub(crate) mod placed_vec;
 pub(crate) mod scatter;
 pub(crate) mod shared;
 pub(crate) mod stream;

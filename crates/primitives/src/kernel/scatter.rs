@@ -10,7 +10,7 @@ use atoll_placement::{Arena, NodeBuffer, PlacementError};
 use atoll_topology::NodeId;
 
 use super::{stream, words};
-use crate::partition::{Block, FanOut, Pieces};
+use crate::partition::{FanOut, PieceBlock, Pieces};
 
 /// Size of the last and largest blocks of a chain, bytes; a chain's blocks double up to it.
 const BLOCK_BYTES_MAX: usize = 16 << 10;
@@ -34,7 +34,7 @@ pub(crate) struct Scatter<const W: usize> {
     /// Where the next rows of each partition go.
     heads: Vec<Head>,
     /// Blocks of each partition, the open one last.
-    chains: Vec<Vec<Block>>,
+    chains: Vec<Vec<PieceBlock>>,
     slabs: Slabs,
     /// Whether full buffers go out as streaming stores.
     is_streaming: bool,
@@ -226,7 +226,7 @@ impl<const W: usize> Scatter<W> {
 
 impl Slabs {
     /// The next block of so many bytes, a multiple of a line, and its first byte.
-    fn cut(&mut self, bytes: usize) -> Result<(Block, *mut u8), PlacementError> {
+    fn cut(&mut self, bytes: usize) -> Result<(PieceBlock, *mut u8), PlacementError> {
         let room = self.memory.last().map_or(0, |slab| slab.len() - self.used);
         if room < bytes {
             let slab = self.arena.allocate(self.home, self.next.max(bytes))?;
@@ -235,7 +235,7 @@ impl Slabs {
             self.used = 0;
         }
         let slab = self.memory.len() - 1;
-        let block = Block { slab, offset: self.used, bytes, rows: 0 };
+        let block = PieceBlock { slab, offset: self.used, bytes, rows: 0 };
         let start = self.memory[slab].as_mut_slice()[self.used..][..bytes].as_mut_ptr();
         self.used += bytes;
         Ok((block, start))
@@ -245,7 +245,7 @@ impl Slabs {
 /// The rows of a block, out of its slab.
 pub(crate) fn block_rows<'a, const W: usize>(
     slab: &'a NodeBuffer,
-    block: &Block,
+    block: &PieceBlock,
 ) -> &'a [[u64; W]] {
     let bytes = &slab.as_slice()[block.offset..][..block.rows * W * 8];
     words::rows(bytes)

@@ -6,9 +6,9 @@ use atoll_placement::NodeBuffer;
 
 /// A buffer whose words are read and written by many, as atomics only.
 #[derive(Debug)]
-pub(crate) struct SharedWords(NodeBuffer);
+pub(crate) struct AtomicWords(NodeBuffer);
 
-impl SharedWords {
+impl AtomicWords {
     /// Takes a buffer to be shared.
     pub(crate) fn new(buffer: NodeBuffer) -> Self {
         Self(buffer)

@@ -147,7 +147,7 @@ impl OpenPairs {
 
 /// A row with candidates left: those at positions `at` to `end`.
 #[derive(Clone, Copy, Debug, Default)]
-struct Cursor {
+struct ProbeCursor {
     row: u32,
     at: u32,
     end: u32,
@@ -156,7 +156,7 @@ struct Cursor {
 /// What a worker probes with, reused from block to block.
 #[derive(Debug)]
 pub(crate) struct ProbeScratch {
-    cursors: Vec<Cursor>,
+    cursors: Vec<ProbeCursor>,
     pub(super) found: Vec<u8>,
     pub(super) pairs: Pairs,
 }
@@ -165,7 +165,7 @@ impl ProbeScratch {
     /// For blocks of up to [`PROBE_ROWS`] rows.
     pub(crate) fn new() -> Self {
         Self {
-            cursors: vec![Cursor::default(); PROBE_ROWS],
+            cursors: vec![ProbeCursor::default(); PROBE_ROWS],
             found: vec![0; PROBE_ROWS],
             pairs: Pairs::new(),
         }
@@ -187,7 +187,7 @@ impl ProbeScratch {
 
 /// Rows of (key, payload) by the hash of the key.
 #[derive(Debug)]
-pub(crate) struct Table {
+pub(crate) struct JoinTable {
     directory: NodeBuffer,
     rows: NodeBuffer,
     /// Marks of rows that have found a match, where asked for.
@@ -196,7 +196,7 @@ pub(crate) struct Table {
     len: usize,
 }
 
-impl Table {
+impl JoinTable {
     /// Most rows.
     pub(crate) const ROWS_MAX: usize = (u32::MAX / 2) as usize;
 
@@ -306,8 +306,8 @@ impl Table {
             self.prefetch_rows(input);
         }
         let found = found.as_mut_ptr();
-        let visit = |cursor: Cursor, mut pairs: OpenPairs| {
-            let Cursor { row, at, end } = cursor;
+        let visit = |cursor: ProbeCursor, mut pairs: OpenPairs| {
+            let ProbeCursor { row, at, end } = cursor;
             // SAFETY: the directory holds no `at` beyond `len`, and rows one more; cursors hold rows of
             // the input.
             let ([key, build], [probe_key, probe]) =
@@ -337,11 +337,11 @@ impl Table {
             // SAFETY: `slot <= mask`, and the directory has `mask + 2` entries.
             let (at, end) =
                 unsafe { (*directory.get_unchecked(slot), *directory.get_unchecked(slot + 1)) };
-            let cursor = Cursor { row: row as u32, at, end };
+            let cursor = ProbeCursor { row: row as u32, at, end };
             open = visit(cursor, open);
             // SAFETY: `active <= row`, which is smaller than the length of `cursors`.
             *unsafe { cursors.get_unchecked_mut(active) } =
-                Cursor { at: at.wrapping_add(1), ..cursor };
+                ProbeCursor { at: at.wrapping_add(1), ..cursor };
             active += usize::from(at.wrapping_add(1) < end);
         }
         pairs.close(open);
@@ -353,7 +353,7 @@ impl Table {
                 // SAFETY: `left <= at < active <= PROBE_ROWS`, the length of `cursors`.
                 let cursor = unsafe { *list.add(at) };
                 open = visit(cursor, open);
-                let next = Cursor { at: cursor.at + 1, ..cursor };
+                let next = ProbeCursor { at: cursor.at + 1, ..cursor };
                 // SAFETY: as above.
                 unsafe { *list.add(left) = next };
                 left += usize::from(next.at < next.end);

@@ -12,12 +12,12 @@ pub struct Pieces<const W: usize> {
     fan_out: FanOut,
     home: Option<NodeId>,
     slabs: Vec<NodeBuffer>,
-    chains: Vec<Vec<Block>>,
+    chains: Vec<Vec<PieceBlock>>,
 }
 
 /// A block of rows in a slab.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Block {
+pub(crate) struct PieceBlock {
     /// Position of its slab.
     pub(crate) slab: usize,
     /// First byte.
@@ -33,7 +33,7 @@ impl<const W: usize> Pieces<W> {
         fan_out: FanOut,
         home: Option<NodeId>,
         slabs: Vec<NodeBuffer>,
-        chains: Vec<Vec<Block>>,
+        chains: Vec<Vec<PieceBlock>>,
     ) -> Self {
         Self { fan_out, home, slabs, chains }
     }

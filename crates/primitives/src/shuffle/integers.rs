@@ -34,7 +34,7 @@ pub struct Inbox {
 
 /// A sum and how many were added up.
 #[derive(Clone, Copy, Debug, Default)]
-struct Mean {
+struct RunningMean {
     sum: u128,
     count: u64,
 }
@@ -121,7 +121,7 @@ impl Integers {
         }
         let (integers, homes) = (self.clone(), self.homes(schedule));
         let block = BLOCKS_UNCHECKED * context.tuning().block_rows.max(1);
-        let states = vec![Mean::default(); self.workers()];
+        let states = vec![RunningMean::default(); self.workers()];
         let visited = schedule.run(context, "means", states, move |mean, visit, task| {
             let piece = integers.piece(visit.source, visit.worker);
             mean.add(piece, block, task)?;
@@ -129,7 +129,7 @@ impl Integers {
             Ok(())
         });
         let Shuffled { states, report } = visited.await?;
-        Ok((states.iter().map(Mean::value).collect(), report))
+        Ok((states.iter().map(RunningMean::value).collect(), report))
     }
 
     /// Writes each piece into the inbox of whom it is meant for: a schedule that pushes has its holder
@@ -187,7 +187,7 @@ impl Inbox {
         let inbox = self.clone();
         let block = BLOCKS_UNCHECKED * context.tuning().block_rows.max(1);
         let read = move |worker: WorkerId, task: &TaskContext| {
-            let mut mean = Mean::default();
+            let mut mean = RunningMean::default();
             for source in 0..inbox.workers as u32 {
                 let piece = inbox.piece(worker, WorkerId(source));
                 mean.add(integers(&piece), block, task)?;
@@ -214,7 +214,7 @@ fn share(count: usize, parts: usize, part: usize) -> Range<usize> {
     start(part)..start(part + 1)
 }
 
-impl Mean {
+impl RunningMean {
     fn add(
         &mut self,
         piece: &[u64],

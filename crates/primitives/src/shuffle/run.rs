@@ -15,16 +15,16 @@ use super::{Moved, Schedule, ShuffleReport, Shuffled, Visit};
 use crate::{Context, PrimitiveError};
 
 /// What all tasks of a shuffle share.
-struct Run<S, V> {
+struct ShuffleRun<S, V> {
     schedule: Schedule,
     visit: V,
     /// State of each actor; none while its visit is under way.
     states: Vec<Mutex<Option<S>>>,
-    places: Places,
+    places: WorkerPlaces,
 }
 
 /// Who is where.
-struct Places {
+struct WorkerPlaces {
     /// Threads at each worker's place.
     present: Vec<AtomicU32>,
     convoys: AtomicU64,
@@ -59,8 +59,8 @@ impl Schedule {
         check("states of a shuffle", states.len(), expected)?;
         check("workers of a shuffle", context.runtime().worker_count(), expected)?;
         let states = states.into_iter().map(|state| Mutex::new(Some(state))).collect();
-        let places = Places::new(expected);
-        let run = Arc::new(Run { schedule: self.clone(), visit, states, places });
+        let places = WorkerPlaces::new(expected);
+        let run = Arc::new(ShuffleRun { schedule: self.clone(), visit, states, places });
         let start = Instant::now();
         let steps = match (self.shuffle().coordination, self.shuffle().moved) {
             (Coordination::Tight, _) => tight(context, name, &run).await?,
@@ -83,7 +83,7 @@ fn check(what: &str, found: usize, expected: usize) -> Result<(), PrimitiveError
     Err(PrimitiveError::Shape { what, found, expected })
 }
 
-impl<S, V> Run<S, V>
+impl<S, V> ShuffleRun<S, V>
 where
     V: Fn(&mut S, &Visit, &TaskContext) -> Result<(), PrimitiveError>,
 {
@@ -119,7 +119,7 @@ where
 async fn tight<S, V>(
     context: &Context,
     name: &str,
-    run: &Arc<Run<S, V>>,
+    run: &Arc<ShuffleRun<S, V>>,
 ) -> Result<Vec<StepReport>, PrimitiveError>
 where
     S: Send + 'static,
@@ -154,11 +154,11 @@ async fn one_step(
 }
 
 /// One task for each worker, which makes all of its visits.
-fn tasks<S, V, F, R>(run: &Arc<Run<S, V>>, work: F) -> Vec<Task<(), PrimitiveError>>
+fn tasks<S, V, F, R>(run: &Arc<ShuffleRun<S, V>>, work: F) -> Vec<Task<(), PrimitiveError>>
 where
     S: Send + 'static,
     V: Send + Sync + 'static,
-    F: Fn(Arc<Run<S, V>>, WorkerId, TaskContext) -> R + Copy + Send + 'static,
+    F: Fn(Arc<ShuffleRun<S, V>>, WorkerId, TaskContext) -> R + Copy + Send + 'static,
     R: Future<Output = Result<(), PrimitiveError>> + Send + 'static,
 {
     let workers = (0..run.schedule.workers() as u32).map(WorkerId);
@@ -171,7 +171,7 @@ where
 
 /// All visits of a worker, where it is.
 async fn stays<S, V>(
-    run: Arc<Run<S, V>>,
+    run: Arc<ShuffleRun<S, V>>,
     actor: WorkerId,
     context: TaskContext,
 ) -> Result<(), PrimitiveError>
@@ -190,7 +190,7 @@ where
 
 /// All visits of a worker, each at its place: the state goes there and comes back.
 async fn travels<S, V>(
-    run: Arc<Run<S, V>>,
+    run: Arc<ShuffleRun<S, V>>,
     actor: WorkerId,
     context: TaskContext,
 ) -> Result<(), PrimitiveError>
@@ -218,7 +218,7 @@ where
     Ok(())
 }
 
-impl Places {
+impl WorkerPlaces {
     fn new(workers: usize) -> Self {
         let present = (0..workers).map(|_| AtomicU32::new(0)).collect();
         Self { present, convoys: AtomicU64::new(0) }

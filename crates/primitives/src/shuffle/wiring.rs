@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use atoll_topology::{Knowledge, LinkId, Machine, NodeId, links_assumed};
 
-use super::order::{Circle, Ring, Turns};
+use super::order::{Circle, RingOrder, Turns};
 use super::{Moved, Schedule, Transfer};
 
 /// Most workers whose ring is searched for: the search counts every visit of every candidate.
@@ -169,7 +169,7 @@ pub(super) fn ring(
     let mut nodes = workers.to_vec();
     nodes.sort();
     nodes.dedup();
-    let plain = Ring::new(workers, &nodes, Circle::Turning);
+    let plain = RingOrder::new(workers, &nodes, Circle::Turning);
     let is_searched = (3..=NODES_SEARCHED_MAX).contains(&nodes.len());
     if !is_searched || workers.len() > WORKERS_SEARCHED_MAX {
         return Arc::new(plain);
@@ -189,7 +189,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    fn best(&self, plain: Ring, nodes: Vec<NodeId>) -> Ring {
+    fn best(&self, plain: RingOrder, nodes: Vec<NodeId>) -> RingOrder {
         let least = self.least();
         let mut best = (self.time(&plain), plain);
         let is_cube = self.workers.len().is_power_of_two();
@@ -204,9 +204,9 @@ impl Search<'_> {
     }
 
     /// Exchanges pairs of nodes as long as that helps.
-    fn climb(&self, mut nodes: Vec<NodeId>, circle: Circle, least: f64) -> (f64, Ring) {
+    fn climb(&self, mut nodes: Vec<NodeId>, circle: Circle, least: f64) -> (f64, RingOrder) {
         let made = |nodes: &[NodeId]| {
-            let ring = Ring::new(self.workers, nodes, circle);
+            let ring = RingOrder::new(self.workers, nodes, circle);
             (self.time(&ring), ring)
         };
         let mut best = made(&nodes);

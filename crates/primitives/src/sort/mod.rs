@@ -2,7 +2,7 @@
 //!
 //! Values of a column are sorted as words whose order as unsigned numbers is that of the values
 //! (`order.rs`). A whole input is dealt to ranges by splitters from a sample; each range is sorted by
-//! one worker and becomes a [`Run`] on its node, so that nothing has to be merged.
+//! one worker and becomes a [`SortedRun`] on its node, so that nothing has to be merged.
 
 mod order;
 mod parallel;
@@ -13,5 +13,5 @@ mod splitters;
 pub use order::{SortBy, float_word, integer_word};
 pub use parallel::{Sorted, sort};
 pub use rows::sort_rows;
-pub use run::Run;
+pub use run::SortedRun;
 pub(crate) use splitters::Splitters;

@@ -9,9 +9,9 @@ use atoll_runtime::{StepReport, TaskContext};
 use atoll_topology::{Bytes, NodeId};
 
 use super::order::OrderedColumn;
-use super::{Run, SortBy, Splitters};
+use super::{SortBy, SortedRun, Splitters};
 use crate::partition::{FanOut, Partitioner, Pieces};
-use crate::work::{Chunks, Numbers};
+use crate::work::{Chunks, NumberQueue};
 use crate::{Context, Part, PrimitiveError};
 
 /// Ranges for each worker: enough that the last one done is not waited for long.
@@ -27,7 +27,7 @@ pub struct Sorted {
     /// Runs in their order: all rows of one come before all of the next. A row's key is the word it was
     /// sorted by (0 where it is null), its payload its number: rows are counted from 0 through all
     /// parts.
-    pub runs: Vec<Run>,
+    pub runs: Vec<SortedRun>,
     /// Steps, with time and traffic.
     pub steps: Vec<StepReport>,
 }
@@ -65,7 +65,7 @@ impl Sorted {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub async fn sort(context: &Context, parts: &[Part], by: SortBy) -> Result<Sorted, PrimitiveError> {
-    let input = Arc::new(Input::new(parts, by)?);
+    let input = Arc::new(SortInput::new(parts, by)?);
     let ranges = (context.runtime().worker_count() * RANGES_PER_WORKER).min(RANGES_MAX);
     let splitters = input.splitters(ranges);
     let (pieces, dealt) = deal(context, &input, splitters).await?;
@@ -74,7 +74,7 @@ pub async fn sort(context: &Context, parts: &[Part], by: SortBy) -> Result<Sorte
 }
 
 /// The column of each part.
-struct Input {
+struct SortInput {
     parts: Vec<InputPart>,
     by: SortBy,
 }
@@ -88,7 +88,7 @@ struct InputPart {
     row_bytes: usize,
 }
 
-impl Input {
+impl SortInput {
     fn new(parts: &[Part], by: SortBy) -> Result<Self, PrimitiveError> {
         let mut first = 0;
         let parts = parts.iter().map(|part| {
@@ -137,7 +137,7 @@ impl Input {
 /// Deals rows to ranges; nulls are a range of their own, the first or the last.
 async fn deal(
     context: &Context,
-    input: &Arc<Input>,
+    input: &Arc<SortInput>,
     splitters: Splitters,
 ) -> Result<(Vec<Pieces<2>>, StepReport), PrimitiveError> {
     let parts = input.parts.iter().map(|part| (part.home, part.rows));
@@ -178,21 +178,21 @@ async fn sort_pieces(
     context: &Context,
     pieces: Vec<Pieces<2>>,
     stable: bool,
-) -> Result<(Vec<Run>, StepReport), PrimitiveError> {
+) -> Result<(Vec<SortedRun>, StepReport), PrimitiveError> {
     let count = pieces.first().map_or(0, |pieces| pieces.fan_out().partitions());
-    let (pieces, own, numbers) = (Arc::new(pieces), context.clone(), Numbers::below(count));
+    let (pieces, own, numbers) = (Arc::new(pieces), context.clone(), NumberQueue::below(count));
     let sorted = context.on_workers("sort ranges", move |_, task| {
         let mut runs = Vec::new();
         while let Some(piece) = numbers.take() {
             task.check()?;
             if pieces.iter().any(|pieces| pieces.rows(piece) > 0) {
-                runs.push((piece, Run::collect(&own, task, &pieces, piece, stable)?));
+                runs.push((piece, SortedRun::collect(&own, task, &pieces, piece, stable)?));
             }
         }
         Ok(runs)
     });
     let (runs, report) = sorted.await?;
-    let mut runs: Vec<(usize, Run)> = runs.into_iter().flatten().collect();
+    let mut runs: Vec<(usize, SortedRun)> = runs.into_iter().flatten().collect();
     runs.sort_unstable_by_key(|(piece, _)| *piece);
     Ok((runs.into_iter().map(|(_, run)| run).collect(), report))
 }

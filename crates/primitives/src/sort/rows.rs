@@ -53,7 +53,7 @@ fn sort_to<const W: usize, E>(
         if rows.len() > NEAR_ROWS {
             check()?;
         }
-        let keys = Keys::of(rows);
+        let keys = KeyTraits::of(rows);
         if !keys.sorted {
             return pass(rows, other, to_other, keys, check);
         }
@@ -65,13 +65,13 @@ fn sort_to<const W: usize, E>(
 }
 
 /// What the keys of some rows are like.
-struct Keys {
+struct KeyTraits {
     min: u64,
     max: u64,
     sorted: bool,
 }
 
-impl Keys {
+impl KeyTraits {
     fn of<const W: usize>(rows: &[[u64; W]]) -> Self {
         let mut keys = Self { min: u64::MAX, max: 0, sorted: true };
         let mut before = 0;
@@ -90,7 +90,7 @@ fn pass<const W: usize, E>(
     rows: &mut [[u64; W]],
     other: &mut [[u64; W]],
     to_other: bool,
-    keys: Keys,
+    keys: KeyTraits,
     check: &mut impl FnMut() -> Result<(), E>,
 ) -> Result<(), E> {
     // Not sorted, so that there are two keys at least, and one bit.

@@ -11,12 +11,12 @@ use crate::{Context, PrimitiveError};
 
 /// Sorted rows of a key word and a payload, in memory of one node.
 #[derive(Debug)]
-pub struct Run {
+pub struct SortedRun {
     memory: NodeBuffer,
     home: Option<NodeId>,
 }
 
-impl Run {
+impl SortedRun {
     /// Its rows, by key.
     pub fn rows(&self) -> &[[u64; 2]] {
         words::rows(self.memory.as_slice())

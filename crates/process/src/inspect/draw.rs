@@ -4,13 +4,13 @@ use atoll_sys::SplitMix64;
 
 /// Positions out of so many laid end to end: one of each of as many strips as are wanted, in rising
 /// order. As many strips as positions give every one of them.
-pub(super) struct Draw {
+pub(super) struct StripSample {
     pages: u64,
     strips: u64,
     strip: u64,
 }
 
-impl Draw {
+impl StripSample {
     pub(super) fn new(pages: u64, strips: u64) -> Self {
         Self { pages, strips: strips.min(pages), strip: 0 }
     }
@@ -35,7 +35,7 @@ mod tests {
     #[test]
     fn every_strip_gives_one_and_as_many_strips_as_positions_give_all() {
         let drawn = |pages, strips| {
-            let (mut draw, mut random) = (Draw::new(pages, strips), SplitMix64::new(7));
+            let (mut draw, mut random) = (StripSample::new(pages, strips), SplitMix64::new(7));
             std::iter::from_fn(|| draw.next(&mut random)).collect::<Vec<u64>>()
         };
         let some = drawn(1000, 10);

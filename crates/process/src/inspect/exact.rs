@@ -2,8 +2,8 @@
 
 use atoll_sys::Root;
 
-use super::maps::{Kind, Mapping, Maps};
-use super::memory::{Memory, Method};
+use super::maps::{MappingKind, Maps, ProcessMapping};
+use super::memory::{Method, ProcessMemory};
 use super::numa_maps::NumaMaps;
 use super::read::{Unread, field, text_if_readable};
 use super::snapshot::Missing;
@@ -16,8 +16,8 @@ pub(super) fn read(
     pid: u32,
     page_size: u64,
     status: &Status,
-) -> Result<(Memory, Vec<Missing>), Unread> {
-    let mut memory = Memory::new(Method::Exact, status.swapped);
+) -> Result<(ProcessMemory, Vec<Missing>), Unread> {
+    let mut memory = ProcessMemory::new(Method::Exact, status.swapped);
     let mut pages_of = NumaMaps::open(root, pid)?;
     let mut maps = Maps::open(root, pid)?;
     let mut mapping = maps.next()?;
@@ -26,10 +26,10 @@ pub(super) fn read(
             mapping = maps.next()?;
         }
         // A mapping that came between the two readings is known by its pages only.
-        let known: Option<&Mapping> =
+        let known: Option<&ProcessMapping> =
             mapping.as_ref().filter(|mapping| mapping.start <= pages.start);
         let kind = match (pages.kind, known) {
-            (Kind::HugePages, _) | (_, None) => pages.kind,
+            (MappingKind::HugePages, _) | (_, None) => pages.kind,
             (_, Some(mapping)) => mapping.kind,
         };
         let size = pages.page_size.unwrap_or(page_size);

@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 
 use atoll_sys::Root;
 
-use super::read::{Lines, Unread};
+use super::read::{FileLines, Unread};
 
 const EXPECTED: &str = "'START-END PERMISSIONS OFFSET DEVICE INODE PATH'";
 
 /// What a mapping is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum MappingKind {
     /// The heap of `brk`.
     Heap,
     /// The stack of the first thread; those of other threads are anonymous memory.
@@ -38,7 +38,7 @@ pub enum Kind {
     Unknown,
 }
 
-impl Kind {
+impl MappingKind {
     /// For people.
     pub fn words(self) -> &'static str {
         match self {
@@ -93,12 +93,12 @@ pub(super) type SegmentId = (u32, u32, u64);
 
 /// A mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Mapping {
+pub(super) struct ProcessMapping {
     pub(super) start: u64,
     pub(super) end: u64,
     /// Whether it can be read, written or executed: what cannot is reserved, and never touched.
     pub(super) usable: bool,
-    pub(super) kind: Kind,
+    pub(super) kind: MappingKind,
     /// What it is a view of; none for private memory and what may hold private copies.
     pub(super) segment: Option<SegmentId>,
     /// Where in it the mapping begins, in bytes.
@@ -107,20 +107,20 @@ pub(super) struct Mapping {
 
 /// Mappings in the order of their addresses.
 pub(super) struct Maps {
-    lines: Lines,
+    lines: FileLines,
     /// The file that was started, of which parts are mapped without the right to execute.
     program: Option<PathBuf>,
 }
 
 impl Maps {
     pub(super) fn open(root: &Root, pid: u32) -> Result<Self, Unread> {
-        let lines = Lines::open(root, &format!("/proc/{pid}/maps"))?;
+        let lines = FileLines::open(root, &format!("/proc/{pid}/maps"))?;
         let program = std::fs::read_link(root.path(&format!("/proc/{pid}/exe"))?).ok();
         Ok(Self { lines, program })
     }
 
     /// The next mapping; none behind the last.
-    pub(super) fn next(&mut self) -> Result<Option<Mapping>, Unread> {
+    pub(super) fn next(&mut self) -> Result<Option<ProcessMapping>, Unread> {
         let Some(line) = self.lines.next()? else { return Ok(None) };
         match parse(&line, self.program.as_deref()) {
             Some(mapping) => Ok(Some(mapping)),
@@ -132,7 +132,7 @@ impl Maps {
     }
 }
 
-fn parse(line: &str, program: Option<&Path>) -> Option<Mapping> {
+fn parse(line: &str, program: Option<&Path>) -> Option<ProcessMapping> {
     let mut rest = line;
     let mut word = || {
         let (word, behind) = rest.split_once(' ').unwrap_or((rest, ""));
@@ -153,8 +153,8 @@ fn parse(line: &str, program: Option<&Path>) -> Option<Mapping> {
     let keeps_no_copies = is_shared || *write != b'w';
     let kind = kind(path, is_program, is_shared);
     // A System V segment has its id as inode, and ids begin at 0.
-    let has_object = inode != 0 || kind == Kind::SharedSysv;
-    Some(Mapping {
+    let has_object = inode != 0 || kind == MappingKind::SharedSysv;
+    Some(ProcessMapping {
         start,
         end: (end >= start).then_some(end)?,
         usable: [read, write, execute].into_iter().any(|bit| *bit != b'-'),
@@ -168,37 +168,37 @@ fn hex(text: &str) -> Option<u64> {
     u64::from_str_radix(text, 16).ok()
 }
 
-fn kind(path: &str, is_program: bool, is_shared: bool) -> Kind {
+fn kind(path: &str, is_program: bool, is_shared: bool) -> MappingKind {
     match path {
-        "" if is_shared => Kind::SharedAnonymous,
-        "[heap]" => Kind::Heap,
-        "[stack]" => Kind::Stack,
-        "[vdso]" | "[vvar]" | "[vvar_vclock]" | "[vsyscall]" => Kind::Program,
-        _ if path.starts_with("[anon_shmem:") => Kind::SharedAnonymous,
-        _ if path.is_empty() || path.starts_with('[') => Kind::Anonymous,
+        "" if is_shared => MappingKind::SharedAnonymous,
+        "[heap]" => MappingKind::Heap,
+        "[stack]" => MappingKind::Stack,
+        "[vdso]" | "[vvar]" | "[vvar_vclock]" | "[vsyscall]" => MappingKind::Program,
+        _ if path.starts_with("[anon_shmem:") => MappingKind::SharedAnonymous,
+        _ if path.is_empty() || path.starts_with('[') => MappingKind::Anonymous,
         _ => file_kind(path, is_program),
     }
 }
 
 /// The kind of what has a name. Huge pages are recognised by the usual mount point: `numa_maps`
 /// marks them whatever their name.
-pub(super) fn file_kind(path: &str, is_program: bool) -> Kind {
+pub(super) fn file_kind(path: &str, is_program: bool) -> MappingKind {
     let file = path.strip_suffix(" (deleted)").unwrap_or(path);
     let name = file.rsplit('/').next().unwrap_or(file);
     if file.starts_with("/SYSV") {
-        Kind::SharedSysv
+        MappingKind::SharedSysv
     } else if file.starts_with("/dev/shm/") {
-        Kind::SharedPosix
+        MappingKind::SharedPosix
     } else if file == "/dev/zero" {
-        Kind::SharedAnonymous
+        MappingKind::SharedAnonymous
     } else if file.starts_with("/memfd:") {
-        Kind::SharedMemfd
+        MappingKind::SharedMemfd
     } else if file == "/anon_hugepage" || file.starts_with("/dev/hugepages/") {
-        Kind::HugePages
+        MappingKind::HugePages
     } else if is_program || name.ends_with(".so") || name.contains(".so.") {
-        Kind::Program
+        MappingKind::Program
     } else {
-        Kind::File
+        MappingKind::File
     }
 }
 
@@ -209,19 +209,35 @@ mod tests {
     #[test]
     fn every_kind_of_mapping_is_known_by_its_line() {
         for (line, kind, segment) in [
-            ("55f0-5600 rw-p 00000000 00:00 0                          [heap]", Kind::Heap, None),
-            ("7f00-7f10 rw-p 00000000 00:00 0", Kind::Anonymous, None),
-            ("7f00-7f10 rw-p 00000000 00:00 0    [anon:glibc: malloc]", Kind::Anonymous, None),
-            ("7f00-7f10 rw-p 00000000 00:00 0    [stack]", Kind::Stack, None),
-            ("7f00-7f10 rw-s 00000000 00:01 10   /SYSV00001 (deleted)", Kind::SharedSysv, Some(10)),
-            ("7f00-7f10 rw-s 00000000 00:01 0    /SYSV00001 (deleted)", Kind::SharedSysv, Some(0)),
-            ("7f00-7f10 rw-s 00000000 00:1a 2  /dev/shm/a b", Kind::SharedPosix, Some(2)),
-            ("7f00-7f10 rw-s 0 00:01 3 /dev/zero (deleted)", Kind::SharedAnonymous, Some(3)),
-            ("7f00-7f10 rw-s 0 00:01 4 /memfd:x (deleted)", Kind::SharedMemfd, Some(4)),
-            ("7f00-7f10 rw-p 0 00:0f 5 /anon_hugepage (deleted)", Kind::HugePages, None),
-            ("7f00-7f10 r-xp 0 fd:01 6 /usr/bin/my program", Kind::Program, Some(6)),
-            ("7f00-7f10 rw-p 0 fd:01 7 /usr/lib/libc.so.6", Kind::Program, None),
-            ("7f00-7f10 r--s 0 fd:01 8 /data/table (1).bin", Kind::File, Some(8)),
+            (
+                "55f0-5600 rw-p 00000000 00:00 0                          [heap]",
+                MappingKind::Heap,
+                None,
+            ),
+            ("7f00-7f10 rw-p 00000000 00:00 0", MappingKind::Anonymous, None),
+            (
+                "7f00-7f10 rw-p 00000000 00:00 0    [anon:glibc: malloc]",
+                MappingKind::Anonymous,
+                None,
+            ),
+            ("7f00-7f10 rw-p 00000000 00:00 0    [stack]", MappingKind::Stack, None),
+            (
+                "7f00-7f10 rw-s 00000000 00:01 10   /SYSV00001 (deleted)",
+                MappingKind::SharedSysv,
+                Some(10),
+            ),
+            (
+                "7f00-7f10 rw-s 00000000 00:01 0    /SYSV00001 (deleted)",
+                MappingKind::SharedSysv,
+                Some(0),
+            ),
+            ("7f00-7f10 rw-s 00000000 00:1a 2  /dev/shm/a b", MappingKind::SharedPosix, Some(2)),
+            ("7f00-7f10 rw-s 0 00:01 3 /dev/zero (deleted)", MappingKind::SharedAnonymous, Some(3)),
+            ("7f00-7f10 rw-s 0 00:01 4 /memfd:x (deleted)", MappingKind::SharedMemfd, Some(4)),
+            ("7f00-7f10 rw-p 0 00:0f 5 /anon_hugepage (deleted)", MappingKind::HugePages, None),
+            ("7f00-7f10 r-xp 0 fd:01 6 /usr/bin/my program", MappingKind::Program, Some(6)),
+            ("7f00-7f10 rw-p 0 fd:01 7 /usr/lib/libc.so.6", MappingKind::Program, None),
+            ("7f00-7f10 r--s 0 fd:01 8 /data/table (1).bin", MappingKind::File, Some(8)),
         ] {
             let mapping = parse(line, None).unwrap_or_else(|| panic!("{line}"));
             assert_eq!((mapping.kind, mapping.segment.map(|s| s.2)), (kind, segment), "{line}");

@@ -9,10 +9,10 @@ use atoll_sys::Root;
 use atoll_topology::NodeId;
 
 use super::homes::PageHomes;
-use super::maps::{Kind, Mapping, SegmentId};
+use super::maps::{MappingKind, ProcessMapping, SegmentId};
 use super::nodes::NodeMap;
 use super::read::Unread;
-use super::segment::{Key, Segment};
+use super::segment::{ObjectKey, Segment};
 use super::snapshot::Missing;
 use super::{InspectError, exact, sample, status};
 
@@ -83,11 +83,11 @@ pub struct PolicyUse {
 
 /// Where a process's memory is.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Memory {
+pub struct ProcessMemory {
     /// How it was read.
     pub method: Method,
     /// Resident bytes by kind and node.
-    pub by_kind: BTreeMap<Kind, NodeBytes>,
+    pub by_kind: BTreeMap<MappingKind, NodeBytes>,
     /// Policies in force; nothing where the process was sampled.
     pub policies: Option<Vec<PolicyUse>>,
     /// Bytes in transparent huge pages, where they were counted.
@@ -99,10 +99,10 @@ pub struct Memory {
     /// Bytes swapped out.
     pub swapped: u64,
     /// What of it other processes may map as well.
-    segments: BTreeMap<Key, Segment>,
+    segments: BTreeMap<ObjectKey, Segment>,
 }
 
-impl Memory {
+impl ProcessMemory {
     pub(super) fn new(method: Method, swapped: u64) -> Self {
         Self {
             method,
@@ -117,7 +117,7 @@ impl Memory {
 
     pub(super) fn add(
         &mut self,
-        kind: Kind,
+        kind: MappingKind,
         segment: Option<SegmentId>,
         node: Option<NodeId>,
         bytes: u64,
@@ -131,14 +131,14 @@ impl Memory {
 
     /// A mapping that may be a view of what other processes map as well. Comes before what is
     /// [added](Self::add) of it.
-    pub(super) fn view(&mut self, kind: Kind, mapping: &Mapping, page_size: u64) {
+    pub(super) fn view(&mut self, kind: MappingKind, mapping: &ProcessMapping, page_size: u64) {
         let Some(key) = mapping.segment.map(|id| (kind, id)) else { return };
         if self.segments.len() < SEGMENTS_MAX || self.segments.contains_key(&key) {
             self.segments.entry(key).or_insert_with(|| Segment::new(page_size)).view(mapping);
         }
     }
 
-    pub(super) fn segments(&self) -> impl Iterator<Item = (&Key, &Segment)> {
+    pub(super) fn segments(&self) -> impl Iterator<Item = (&ObjectKey, &Segment)> {
         self.segments.iter()
     }
 
@@ -187,11 +187,11 @@ pub(super) fn add_all(sum: &mut NodeBytes, other: &NodeBytes) {
 /// says, and where that says nothing for each node the most that any of them has resident, which is
 /// at least what is there of it.
 pub(super) fn together<'a>(
-    all: impl IntoIterator<Item = &'a Memory>,
-    united: &BTreeMap<Key, NodeBytes>,
-) -> BTreeMap<Kind, NodeBytes> {
-    let mut sum: BTreeMap<Kind, NodeBytes> = BTreeMap::new();
-    let mut segments: BTreeMap<Key, (usize, NodeBytes)> = BTreeMap::new();
+    all: impl IntoIterator<Item = &'a ProcessMemory>,
+    united: &BTreeMap<ObjectKey, NodeBytes>,
+) -> BTreeMap<MappingKind, NodeBytes> {
+    let mut sum: BTreeMap<MappingKind, NodeBytes> = BTreeMap::new();
+    let mut segments: BTreeMap<ObjectKey, (usize, NodeBytes)> = BTreeMap::new();
     for memory in all {
         for (kind, bytes) in &memory.by_kind {
             add_all(sum.entry(*kind).or_default(), bytes);
@@ -230,7 +230,7 @@ pub fn read(
     pid: u32,
     options: &MemoryOptions,
     missing: &mut Vec<Missing>,
-) -> Result<Memory, InspectError> {
+) -> Result<ProcessMemory, InspectError> {
     let status = status::read(root, pid).map_err(|unread| end_or(unread, root, pid))?;
     let is_small = options.is_exact || status.resident() <= options.exact_bytes_max;
     let read = match is_small {
@@ -274,7 +274,7 @@ fn totals(
     nodes: &NodeMap,
     unread: &Unread,
     missing: &mut Vec<Missing>,
-) -> Memory {
+) -> ProcessMemory {
     let only = (nodes.with_memory().len() == 1).then(|| nodes.with_memory().first()).flatten();
     match unread {
         Unread::Denied => missing.push(Missing::rights("memory by node, mappings and policies")),
@@ -284,12 +284,12 @@ fn totals(
         }),
         _ => {}
     }
-    let mut memory = Memory::new(Method::Totals, status.swapped);
+    let mut memory = ProcessMemory::new(Method::Totals, status.swapped);
     for (kind, bytes) in [
-        (Kind::Anonymous, status.anonymous),
-        (Kind::File, status.files),
-        (Kind::Shared, status.shared),
-        (Kind::HugePages, status.huge),
+        (MappingKind::Anonymous, status.anonymous),
+        (MappingKind::File, status.files),
+        (MappingKind::Shared, status.shared),
+        (MappingKind::HugePages, status.huge),
     ] {
         memory.add(kind, None, only, bytes);
     }

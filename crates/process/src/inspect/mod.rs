@@ -15,7 +15,7 @@
 //! | `sched` | `/proc/PID/task/TID/{sched,schedstat}` | time on cpus, migrations |
 //! | `threads` | all of these for each thread | [`Thread`] |
 //! | `maps`, `numa_maps` | `/proc/PID/{maps,numa_maps}` | mappings, their kinds, policies, pages |
-//! | `exact`, `sample` | every page table entry, or some pages by `move_pages` | [`Memory`] |
+//! | `exact`, `sample` | every page table entry, or some pages by `move_pages` | [`ProcessMemory`] |
 //! | `segment`, `union` | the same pages in several processes, by `move_pages` | [`Union`] |
 //! | `kernel` | `/proc/sys/kernel/numa_balancing`, `/proc/vmstat` | [`Balancing`] |
 //!
@@ -49,12 +49,12 @@ mod watcher;
 pub use error::InspectError;
 pub use homes::{LivePages, PageHomes, PagesError};
 pub use kernel::Balancing;
-pub use maps::Kind;
-pub use memory::{Memory, MemoryOptions, Method, NodeBytes, PolicyUse};
+pub use maps::MappingKind;
+pub use memory::{MemoryOptions, Method, NodeBytes, PolicyUse, ProcessMemory};
 pub use nodes::NodeMap;
 pub use skew::Warning;
 pub use snapshot::{Missing, NodeRow, Process, Snapshot};
 pub use target::{ProcessId, Target, descendants, find, identify};
 pub use threads::{Thread, ThreadReader};
 pub use union::Union;
-pub use watcher::{Options, Source, Watcher};
+pub use watcher::{ProcessSource, WatchOptions, Watcher};

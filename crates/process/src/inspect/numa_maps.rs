@@ -7,8 +7,8 @@
 use atoll_sys::Root;
 use atoll_topology::NodeId;
 
-use super::maps::{Kind, file_kind};
-use super::read::{Lines, Unread};
+use super::maps::{MappingKind, file_kind};
+use super::read::{FileLines, Unread};
 
 const EXPECTED: &str = "'ADDRESS POLICY [KEY=VALUE] …' as in numa(7)";
 /// Words behind the policy that are not `KEY=VALUE`.
@@ -29,11 +29,11 @@ const KEYS: [&str; 10] = [
 
 /// A mapping's pages.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Pages {
+pub(super) struct MappingPages {
     pub(super) start: u64,
     pub(super) policy: String,
     /// What it is for, as far as this file tells.
-    pub(super) kind: Kind,
+    pub(super) kind: MappingKind,
     /// Resident pages by node, of the mapping's own page size.
     pub(super) by_node: Vec<(NodeId, u64)>,
     /// Size of a page in bytes, where the kernel tells.
@@ -42,16 +42,16 @@ pub(super) struct Pages {
 
 /// Mappings in the order of their addresses.
 pub(super) struct NumaMaps {
-    lines: Lines,
+    lines: FileLines,
 }
 
 impl NumaMaps {
     pub(super) fn open(root: &Root, pid: u32) -> Result<Self, Unread> {
-        Ok(Self { lines: Lines::open(root, &format!("/proc/{pid}/numa_maps"))? })
+        Ok(Self { lines: FileLines::open(root, &format!("/proc/{pid}/numa_maps"))? })
     }
 
     /// The next mapping; none behind the last.
-    pub(super) fn next(&mut self) -> Result<Option<Pages>, Unread> {
+    pub(super) fn next(&mut self) -> Result<Option<MappingPages>, Unread> {
         let Some(line) = self.lines.next()? else { return Ok(None) };
         match parse(&line) {
             Some(pages) => Ok(Some(pages)),
@@ -84,12 +84,12 @@ fn node_of(key: &str) -> Option<NodeId> {
     key.strip_prefix('N')?.parse().ok().map(NodeId)
 }
 
-fn parse(line: &str) -> Option<Pages> {
+fn parse(line: &str) -> Option<MappingPages> {
     let start = u64::from_str_radix(words_of(line).next()?, 16).ok()?;
-    let mut pages = Pages {
+    let mut pages = MappingPages {
         start,
         policy: policy_in(line)?,
-        kind: Kind::Anonymous,
+        kind: MappingKind::Anonymous,
         by_node: Vec::new(),
         page_size: None,
     };
@@ -97,7 +97,7 @@ fn parse(line: &str) -> Option<Pages> {
         match word.split_once('=') {
             None => flag(&mut pages, word),
             Some(("file", path)) => {
-                if pages.kind != Kind::HugePages {
+                if pages.kind != MappingKind::HugePages {
                     pages.kind = file_kind(&path.replace("\\040", " "), false);
                 }
             }
@@ -114,11 +114,11 @@ fn parse(line: &str) -> Option<Pages> {
     Some(pages)
 }
 
-fn flag(pages: &mut Pages, word: &str) {
+fn flag(pages: &mut MappingPages, word: &str) {
     match word {
-        "heap" => pages.kind = Kind::Heap,
-        "stack" => pages.kind = Kind::Stack,
-        "huge" => pages.kind = Kind::HugePages,
+        "heap" => pages.kind = MappingKind::Heap,
+        "stack" => pages.kind = MappingKind::Stack,
+        "huge" => pages.kind = MappingKind::HugePages,
         _ => {}
     }
 }
@@ -147,7 +147,7 @@ mod tests {
                     kernelpagesize_kB=2048";
         let pages = parse(line).unwrap();
         assert_eq!(pages.by_node, [(NodeId(0), 1), (NodeId(12), 2)]);
-        assert_eq!((pages.kind, pages.page_size), (Kind::HugePages, Some(2 << 20)));
+        assert_eq!((pages.kind, pages.page_size), (MappingKind::HugePages, Some(2 << 20)));
     }
 
     #[test]

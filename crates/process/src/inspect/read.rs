@@ -79,14 +79,14 @@ pub(super) fn malformed(
 }
 
 /// The lines of a file of any length, one at a time.
-pub(super) struct Lines {
+pub(super) struct FileLines {
     path: PathBuf,
     reader: BufReader<File>,
     buffer: Vec<u8>,
     number: u64,
 }
 
-impl Lines {
+impl FileLines {
     pub(super) fn open(root: &Root, name: &str) -> Result<Self, Unread> {
         let path = root.path(name)?;
         match File::open(&path) {

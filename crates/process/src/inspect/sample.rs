@@ -13,10 +13,10 @@ use std::collections::BTreeMap;
 use atoll_sys::{Root, SplitMix64};
 use atoll_topology::NodeId;
 
-use super::draw::Draw;
+use super::draw::StripSample;
 use super::homes::{PageHomes, PagesError};
-use super::maps::{Kind, Mapping, Maps, SegmentId};
-use super::memory::{Memory, MemoryOptions, Method};
+use super::maps::{MappingKind, Maps, ProcessMapping, SegmentId};
+use super::memory::{MemoryOptions, Method, ProcessMemory};
 use super::read::Unread;
 use super::snapshot::Missing;
 use super::status::Status;
@@ -36,12 +36,12 @@ const DEVIATIONS: f64 = 1.96;
 
 /// What was found of one group.
 #[derive(Default)]
-struct Seen {
+struct GroupSample {
     looked: u64,
     resident: u64,
     /// Whether every page of it was looked at.
     is_whole: bool,
-    found: BTreeMap<(Kind, Option<SegmentId>, NodeId), u64>,
+    found: BTreeMap<(MappingKind, Option<SegmentId>, NodeId), u64>,
 }
 
 pub(super) fn read(
@@ -51,12 +51,12 @@ pub(super) fn read(
     page_size: u64,
     options: &MemoryOptions,
     status: &Status,
-) -> Result<(Memory, Vec<Missing>), Unread> {
+) -> Result<(ProcessMemory, Vec<Missing>), Unread> {
     let sizes = [status.anonymous, status.files, status.shared, status.huge];
-    let mut memory = Memory::new(Method::Totals, status.swapped);
+    let mut memory = ProcessMemory::new(Method::Totals, status.swapped);
     let spaces = address_space(root, pid, page_size, &mut memory)?;
     let mut random = SplitMix64::new(options.seed);
-    let mut seen: [Seen; GROUPS] = Default::default();
+    let mut seen: [GroupSample; GROUPS] = Default::default();
     for round in 0..ROUNDS_MAX {
         let factor = 4_u64.pow(round);
         let mut wanted = [0; GROUPS];
@@ -91,7 +91,7 @@ fn address_space(
     root: &Root,
     pid: u32,
     page_size: u64,
-    memory: &mut Memory,
+    memory: &mut ProcessMemory,
 ) -> Result<[u64; GROUPS], Unread> {
     let mut spaces = [0_u64; GROUPS];
     let mut maps = Maps::open(root, pid)?;
@@ -105,30 +105,30 @@ fn address_space(
     Ok(spaces)
 }
 
-fn pages_of(mapping: &Mapping, page_size: u64) -> u64 {
+fn pages_of(mapping: &ProcessMapping, page_size: u64) -> u64 {
     (mapping.end - mapping.start) / page_size
 }
 
-fn group_of(kind: Kind) -> usize {
+fn group_of(kind: MappingKind) -> usize {
     match kind {
-        Kind::Program | Kind::File => 1,
+        MappingKind::Program | MappingKind::File => 1,
         kind if kind.is_shared() => 2,
-        Kind::HugePages => 3,
+        MappingKind::HugePages => 3,
         _ => 0,
     }
 }
 
 /// Positions drawn from a group: its pages laid end to end.
-struct Drawn {
-    draw: Draw,
+struct DrawnPages {
+    draw: StripSample,
     next: Option<u64>,
     /// Pages of the group in the mappings passed so far.
     passed: u64,
 }
 
-impl Drawn {
+impl DrawnPages {
     fn new(pages: u64, strips: u64, random: &mut SplitMix64) -> Self {
-        let mut draw = Draw::new(pages, strips);
+        let mut draw = StripSample::new(pages, strips);
         let next = draw.next(random);
         Self { draw, next, passed: 0 }
     }
@@ -150,17 +150,17 @@ fn look(
     spaces: &[u64; GROUPS],
     wanted: &[u64; GROUPS],
     random: &mut SplitMix64,
-    seen: &mut [Seen; GROUPS],
+    seen: &mut [GroupSample; GROUPS],
 ) -> Result<(), Unread> {
-    let mut draws: [Drawn; GROUPS] =
-        std::array::from_fn(|group| Drawn::new(spaces[group], wanted[group], random));
+    let mut draws: [DrawnPages; GROUPS] =
+        std::array::from_fn(|group| DrawnPages::new(spaces[group], wanted[group], random));
     for group in 0..GROUPS {
         if wanted[group] > 0 {
             let is_whole = wanted[group] >= spaces[group];
-            seen[group] = Seen { is_whole, ..Seen::default() };
+            seen[group] = GroupSample { is_whole, ..GroupSample::default() };
         }
     }
-    let mut batch = Batch { homes, pid, addresses: Vec::new(), what: Vec::new() };
+    let mut batch = AddressBatch { homes, pid, addresses: Vec::new(), what: Vec::new() };
     let mut maps = Maps::open(root, pid)?;
     while let Some(mapping) = maps.next()? {
         if !mapping.usable {
@@ -179,26 +179,26 @@ fn look(
 }
 
 /// Addresses on their way to the kernel.
-struct Batch<'a> {
+struct AddressBatch<'a> {
     homes: &'a dyn PageHomes,
     pid: u32,
     addresses: Vec<u64>,
-    what: Vec<(Kind, Option<SegmentId>)>,
+    what: Vec<(MappingKind, Option<SegmentId>)>,
 }
 
-impl Batch<'_> {
+impl AddressBatch<'_> {
     fn push(
         &mut self,
-        mapping: &Mapping,
+        mapping: &ProcessMapping,
         address: u64,
-        seen: &mut [Seen; GROUPS],
+        seen: &mut [GroupSample; GROUPS],
     ) -> Result<(), Unread> {
         self.addresses.push(address);
         self.what.push((mapping.kind, mapping.segment));
         if self.addresses.len() < BATCH { Ok(()) } else { self.flush(seen) }
     }
 
-    fn flush(&mut self, seen: &mut [Seen; GROUPS]) -> Result<(), Unread> {
+    fn flush(&mut self, seen: &mut [GroupSample; GROUPS]) -> Result<(), Unread> {
         if self.addresses.is_empty() {
             return Ok(());
         }
@@ -220,14 +220,19 @@ impl Batch<'_> {
 }
 
 /// The kernel's sums, shared out in the proportions found.
-fn share_out(seen: &[Seen; GROUPS], sizes: &[u64; GROUPS], status: &Status, memory: &mut Memory) {
+fn share_out(
+    seen: &[GroupSample; GROUPS],
+    sizes: &[u64; GROUPS],
+    status: &Status,
+    memory: &mut ProcessMemory,
+) {
     let total = status.resident().max(1) as f64;
     let mut variance = 0.0;
-    let sum = |count: fn(&Seen) -> u64| seen.iter().map(count).sum::<u64>();
+    let sum = |count: fn(&GroupSample) -> u64| seen.iter().map(count).sum::<u64>();
     let (looked, resident) = (sum(|seen| seen.looked), sum(|seen| seen.resident));
     for (seen, bytes) in seen.iter().zip(sizes) {
         if seen.resident == 0 {
-            memory.add(Kind::Unknown, None, None, *bytes);
+            memory.add(MappingKind::Unknown, None, None, *bytes);
             continue;
         }
         for ((kind, segment, node), pages) in &seen.found {

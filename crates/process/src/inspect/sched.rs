@@ -7,7 +7,7 @@ use super::read::{field, text_if_readable};
 
 /// `schedstat`: cheap, and unchanged while a thread sleeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Run {
+pub(super) struct SchedStat {
     /// Nanoseconds on cpus.
     pub(super) nanos: u64,
     /// Times it was put on one.
@@ -25,11 +25,11 @@ pub(super) struct Sched {
     pub(super) node_preferred: Option<u32>,
 }
 
-pub(super) fn read_run(root: &Root, directory: &str) -> Option<Run> {
+pub(super) fn read_run(root: &Root, directory: &str) -> Option<SchedStat> {
     let text = text_if_readable(root, &format!("{directory}/schedstat"))?;
     let mut numbers = text.split_ascii_whitespace().map(str::parse::<u64>);
     let (nanos, _waited, turns) = (numbers.next()?, numbers.next()?, numbers.next()?);
-    Some(Run { nanos: nanos.ok()?, turns: turns.ok()? })
+    Some(SchedStat { nanos: nanos.ok()?, turns: turns.ok()? })
 }
 
 pub(super) fn read(root: &Root, directory: &str) -> Sched {

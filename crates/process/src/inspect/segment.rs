@@ -1,25 +1,25 @@
 //! An object in memory that several processes may map, as one of them sees it.
 
-use super::maps::{Kind, Mapping, SegmentId};
+use super::maps::{MappingKind, ProcessMapping, SegmentId};
 use super::memory::NodeBytes;
 
 /// Which object. The kind is part of it: the kernel numbers System V segments by themselves, on the
 /// same device as other shared memory.
-pub(super) type Key = (Kind, SegmentId);
+pub(super) type ObjectKey = (MappingKind, SegmentId);
 
 /// Most mappings of one object by one process that are kept.
 const VIEWS_MAX: usize = 1024;
 
 /// A range of an object, at an address of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct View {
+pub(super) struct MappedRange {
     pub(super) start: u64,
     /// Where it begins in the object, in bytes.
     pub(super) offset: u64,
     pub(super) length: u64,
 }
 
-impl View {
+impl MappedRange {
     pub(super) fn end(&self) -> u64 {
         self.offset.saturating_add(self.length)
     }
@@ -31,7 +31,7 @@ pub(super) struct Segment {
     /// Resident bytes.
     pub(super) bytes: NodeBytes,
     /// Where it is mapped.
-    pub(super) views: Vec<View>,
+    pub(super) views: Vec<MappedRange>,
     /// Whether that is everywhere it is mapped.
     pub(super) is_whole: bool,
     /// Bytes of a page of it, where it is not a base page.
@@ -44,15 +44,15 @@ impl Segment {
     }
 
     /// One mapping more. What goes on where the last ended is one with it.
-    pub(super) fn view(&mut self, mapping: &Mapping) {
-        let Mapping { start, offset, .. } = *mapping;
+    pub(super) fn view(&mut self, mapping: &ProcessMapping) {
+        let ProcessMapping { start, offset, .. } = *mapping;
         let length = mapping.end - start;
         let count = self.views.len();
         match self.views.last_mut() {
             Some(last) if last.start + last.length == start && last.end() == offset => {
                 last.length += length;
             }
-            _ if count < VIEWS_MAX => self.views.push(View { start, offset, length }),
+            _ if count < VIEWS_MAX => self.views.push(MappedRange { start, offset, length }),
             _ => self.is_whole = false,
         }
     }

@@ -2,7 +2,7 @@
 
 use atoll_topology::{CpuSet, NodeId, NodeSet};
 
-use super::maps::Kind;
+use super::maps::MappingKind;
 use super::memory::NodeBytes;
 use super::nodes::NodeMap;
 use super::snapshot::Snapshot;
@@ -34,13 +34,13 @@ pub fn warnings(snapshot: &Snapshot, nodes: &NodeMap) -> Vec<Warning> {
     if nodes.nodes().count() < 2 || snapshot.processes.is_empty() {
         return Vec::new();
     }
-    let view = View::new(snapshot, nodes);
+    let view = SkewInput::new(snapshot, nodes);
     let rules = [one_node, far_threads, excluded_node, cpuset, balancing];
     rules.iter().filter_map(|rule| rule(&view)).collect()
 }
 
 /// What the rules look at.
-struct View<'a> {
+struct SkewInput<'a> {
     snapshot: &'a Snapshot,
     nodes: &'a NodeMap,
     /// Nodes on which threads run.
@@ -50,8 +50,8 @@ struct View<'a> {
     bytes: u64,
 }
 
-fn is_own(kind: Kind) -> bool {
-    !matches!(kind, Kind::Program | Kind::File | Kind::Unknown)
+fn is_own(kind: MappingKind) -> bool {
+    !matches!(kind, MappingKind::Program | MappingKind::File | MappingKind::Unknown)
 }
 
 /// The node with the most of it and its share of what has a node.
@@ -62,7 +62,7 @@ fn fullest(bytes: &NodeBytes) -> Option<(NodeId, f64, u64)> {
     (total > 0).then(|| (node, most as f64 / total as f64, total))
 }
 
-impl<'a> View<'a> {
+impl<'a> SkewInput<'a> {
     fn new(snapshot: &'a Snapshot, nodes: &'a NodeMap) -> Self {
         let own = fullest(&snapshot.bytes_of(is_own));
         Self {
@@ -109,8 +109,8 @@ fn running(snapshot: &Snapshot) -> NodeSet {
 }
 
 /// Memory on one node, threads on several.
-fn one_node(view: &View<'_>) -> Option<Warning> {
-    let shared = fullest(&view.snapshot.bytes_of(Kind::is_shared))
+fn one_node(view: &SkewInput<'_>) -> Option<Warning> {
+    let shared = fullest(&view.snapshot.bytes_of(MappingKind::is_shared))
         .filter(|(_, share, bytes)| *share >= ONE_NODE && *bytes >= BYTES_MIN);
     let (what, node, share) = match (shared, view.fullest) {
         (Some((node, share, _)), _) => ("shared memory", node, share),
@@ -142,14 +142,14 @@ fn one_node(view: &View<'_>) -> Option<Warning> {
 }
 
 /// Whether nothing but the default is in force, as far as known.
-fn is_default(view: &View<'_>) -> bool {
+fn is_default(view: &SkewInput<'_>) -> bool {
     let memories = view.snapshot.processes.iter().filter_map(|process| process.memory.as_ref());
     let mut policies = memories.filter_map(|memory| memory.policies.as_ref()).flatten();
     policies.all(|policy| policy.policy == "default" || policy.policy == "local")
 }
 
 /// Threads on nodes that hold little of the memory.
-fn far_threads(view: &View<'_>) -> Option<Warning> {
+fn far_threads(view: &SkewInput<'_>) -> Option<Warning> {
     let (node, share) = view.fullest.filter(|_| view.bytes >= BYTES_MIN)?;
     let rows = || view.snapshot.nodes.iter();
     let on = rows().filter(|row| row.node.is_some_and(|node| view.running.contains(node)));
@@ -179,7 +179,7 @@ fn far_threads(view: &View<'_>) -> Option<Warning> {
 }
 
 /// An affinity that leaves out the node with the memory.
-fn excluded_node(view: &View<'_>) -> Option<Warning> {
+fn excluded_node(view: &SkewInput<'_>) -> Option<Warning> {
     let (node, share) = view.fullest.filter(|(_, share)| *share >= 0.5)?;
     let (_, cpus) = view.nodes.nodes().find(|(id, _)| *id == node)?;
     if view.bytes < BYTES_MIN || cpus.is_empty() {
@@ -210,7 +210,7 @@ fn excluded_node(view: &View<'_>) -> Option<Warning> {
 }
 
 /// A cpuset that allows memory on some nodes only.
-fn cpuset(view: &View<'_>) -> Option<Warning> {
+fn cpuset(view: &SkewInput<'_>) -> Option<Warning> {
     let all = view.nodes.with_memory();
     let process = view.snapshot.processes.iter().find(|process| {
         let allowed = process.nodes_allowed.intersection(all);
@@ -232,7 +232,7 @@ fn cpuset(view: &View<'_>) -> Option<Warning> {
 }
 
 /// Automatic balancing that moves pages placed on purpose, or is at work.
-fn balancing(view: &View<'_>) -> Option<Warning> {
+fn balancing(view: &SkewInput<'_>) -> Option<Warning> {
     let mode = view.snapshot.balancing.mode.filter(|mode| *mode != 0)?;
     if view.running.len() < 2 || view.bytes < BYTES_MIN {
         return None;

@@ -6,8 +6,8 @@ use std::time::Duration;
 use atoll_topology::{CpuSet, NodeId, NodeSet};
 
 use super::kernel::Balancing;
-use super::maps::Kind;
-use super::memory::{Memory, NodeBytes, add_all, together};
+use super::maps::MappingKind;
+use super::memory::{NodeBytes, ProcessMemory, add_all, together};
 use super::nodes::NodeMap;
 use super::target::ProcessId;
 use super::threads::Thread;
@@ -66,7 +66,7 @@ pub struct Process {
     /// Those that were read, ordered by number.
     pub threads: Vec<Thread>,
     /// Where its memory is; none where that was not asked or cannot be told.
-    pub memory: Option<Memory>,
+    pub memory: Option<ProcessMemory>,
     /// How long before this look the memory was read: reading is paced by what it costs.
     pub memory_age: Duration,
 }
@@ -79,7 +79,7 @@ pub struct Snapshot {
     /// Those that ended since the look before.
     pub ended: Vec<ProcessId>,
     /// Memory of all processes by kind and node; what they map as one counts once.
-    pub memory: BTreeMap<Kind, NodeBytes>,
+    pub memory: BTreeMap<MappingKind, NodeBytes>,
     /// How that was counted.
     pub union: Union,
     /// Every node, with what lives on it.
@@ -122,7 +122,7 @@ impl Snapshot {
     }
 
     /// Resident bytes by node, of the kinds chosen.
-    pub fn bytes_of(&self, chosen: impl Fn(Kind) -> bool) -> NodeBytes {
+    pub fn bytes_of(&self, chosen: impl Fn(MappingKind) -> bool) -> NodeBytes {
         let mut sum = NodeBytes::new();
         for (kind, bytes) in &self.memory {
             if chosen(*kind) {
@@ -148,7 +148,7 @@ impl Snapshot {
 impl Process {
     /// Every node, with what of the process lives on it.
     pub fn nodes(&self, nodes: &NodeMap) -> Vec<NodeRow> {
-        let bytes = self.memory.as_ref().map(Memory::by_node).unwrap_or_default();
+        let bytes = self.memory.as_ref().map(ProcessMemory::by_node).unwrap_or_default();
         rows(self.threads.iter(), &bytes, nodes)
     }
 

@@ -14,7 +14,7 @@ use super::nodes::NodeMap;
 use super::numa_maps::policy_in;
 use super::pace::Purse;
 use super::read::Unread;
-use super::sched::{self, Run};
+use super::sched::{self, SchedStat};
 use super::stat::{self, Stat};
 use super::status;
 
@@ -61,11 +61,11 @@ pub struct Thread {
 
 /// What is kept of a thread from look to look.
 #[derive(Debug)]
-struct Tracked {
+struct TrackedThread {
     thread: Thread,
     start: u64,
     ticks: u64,
-    run: Option<Run>,
+    run: Option<SchedStat>,
     read_at: Duration,
     kept_since: Duration,
 }
@@ -75,7 +75,7 @@ struct Tracked {
 pub struct ThreadReader {
     pid: u32,
     /// Every thread listed; nothing yet of those that were not read.
-    threads: BTreeMap<u32, Option<Tracked>>,
+    threads: BTreeMap<u32, Option<TrackedThread>>,
     /// The thread after which the next look goes on.
     last: u32,
     sets: HashMap<CpuSet, Arc<CpuSet>>,
@@ -158,9 +158,9 @@ impl ThreadReader {
         nodes: &NodeMap,
         at: Duration,
         tid: u32,
-        run: Option<Run>,
-        old: Option<Tracked>,
-    ) -> Result<Tracked, Unread> {
+        run: Option<SchedStat>,
+        old: Option<TrackedThread>,
+    ) -> Result<TrackedThread, Unread> {
         let directory = format!("/proc/{}/task/{tid}", self.pid);
         let stat = stat::read(root, &format!("{directory}/stat"))?;
         // Another thread of that number is not the old one.
@@ -172,7 +172,7 @@ impl ThreadReader {
             Some(old) => old.thread.policy.clone(),
             None => policy(root, &directory),
         };
-        Ok(Tracked {
+        Ok(TrackedThread {
             kept_since: kept.map_or(at, |old| old.kept_since),
             thread: Thread {
                 tid,
@@ -229,12 +229,12 @@ impl ThreadReader {
 
 /// Whether a thread has not run since it was read, so that nothing of it has changed but what others
 /// may have set.
-fn is_asleep(old: &Tracked, run: Option<Run>, at: Duration) -> bool {
+fn is_asleep(old: &TrackedThread, run: Option<SchedStat>, at: Duration) -> bool {
     run.is_some() && old.run == run && at.saturating_sub(old.kept_since) < KEPT
 }
 
 /// Share of a cpu between two readings, from nanoseconds where the kernel counts them.
-fn share(old: &Tracked, run: Option<Run>, stat: &Stat, at: Duration) -> Option<f64> {
+fn share(old: &TrackedThread, run: Option<SchedStat>, stat: &Stat, at: Duration) -> Option<f64> {
     let elapsed = at.saturating_sub(old.read_at).as_secs_f64();
     let used = match (old.run, run) {
         (Some(old), Some(run)) => run.nanos.saturating_sub(old.nanos) as f64 / 1e9,

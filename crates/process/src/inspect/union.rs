@@ -14,10 +14,10 @@ use std::collections::BTreeMap;
 use atoll_sys::SplitMix64;
 use atoll_topology::NodeId;
 
-use super::draw::Draw;
+use super::draw::StripSample;
 use super::homes::{PageHomes, PagesError};
-use super::memory::{Memory, MemoryOptions, Method, NodeBytes, add};
-use super::segment::{Key, Segment, View};
+use super::memory::{MemoryOptions, Method, NodeBytes, ProcessMemory, add};
+use super::segment::{MappedRange, ObjectKey, Segment};
 use super::snapshot::{Missing, Process};
 
 /// Pages looked up in one round, which bounds memory however large an object is.
@@ -62,15 +62,15 @@ pub enum Union {
 #[derive(Default)]
 pub(super) struct United {
     pub(super) how: Union,
-    pub(super) bytes: BTreeMap<Key, NodeBytes>,
+    pub(super) bytes: BTreeMap<ObjectKey, NodeBytes>,
     pub(super) missing: Vec<Missing>,
 }
 
 /// What is asked: an object with the processes that map it, those first that have most of it.
-struct Object<'a> {
-    key: Key,
+struct SharedObject<'a> {
+    key: ObjectKey,
     parts: Vec<(u32, &'a Segment)>,
-    ranges: Ranges,
+    ranges: ObjectRanges,
     drawn: u64,
 }
 
@@ -136,10 +136,10 @@ fn questions(options: &MemoryOptions, is_watched: bool) -> u64 {
 }
 
 /// What more than one process maps.
-fn objects(processes: &[Process], page_size: u64) -> Vec<Object<'_>> {
-    let mut parts: BTreeMap<Key, Vec<(u32, &Segment)>> = BTreeMap::new();
+fn objects(processes: &[Process], page_size: u64) -> Vec<SharedObject<'_>> {
+    let mut parts: BTreeMap<ObjectKey, Vec<(u32, &Segment)>> = BTreeMap::new();
     for process in processes {
-        for (key, segment) in process.memory.iter().flat_map(Memory::segments) {
+        for (key, segment) in process.memory.iter().flat_map(ProcessMemory::segments) {
             parts.entry(*key).or_default().push((process.id.pid, segment));
         }
     }
@@ -150,16 +150,17 @@ fn objects(processes: &[Process], page_size: u64) -> Vec<Object<'_>> {
         parts.sort_by_key(|(_, segment)| std::cmp::Reverse(has(segment)));
         let page = parts.iter().map(|(_, segment)| segment.page_size).max();
         let views = parts.iter().flat_map(|(_, segment)| &segment.views);
-        let ranges = Ranges::of(views, page.unwrap_or(page_size).max(page_size));
-        objects.push(Object { key, parts, ranges, drawn: 0 });
+        let ranges = ObjectRanges::of(views, page.unwrap_or(page_size).max(page_size));
+        objects.push(SharedObject { key, parts, ranges, drawn: 0 });
     }
     objects
 }
 
 /// Says how many pages of each object are looked up, such that all the questions stay within their
 /// bound: small objects whole, what they leave for the larger ones.
-fn allot(objects: &mut [Object<'_>], questions: u64) {
-    let asked = |object: &Object<'_>| object.ranges.pages.saturating_mul(object.parts.len() as u64);
+fn allot(objects: &mut [SharedObject<'_>], questions: u64) {
+    let asked =
+        |object: &SharedObject<'_>| object.ranges.pages.saturating_mul(object.parts.len() as u64);
     objects.sort_by_key(asked);
     let mut left = questions;
     let mut count = objects.len() as u64;
@@ -171,14 +172,14 @@ fn allot(objects: &mut [Object<'_>], questions: u64) {
     }
 }
 
-impl Object<'_> {
+impl SharedObject<'_> {
     /// Pages by node among those drawn.
     fn look(&self, homes: &dyn PageHomes, seed: u64) -> Result<BTreeMap<NodeId, u64>, Missing> {
         if self.parts.iter().any(|(_, segment)| !segment.is_whole) {
             return Err(missing("fewer mappings: one process maps it in too many places"));
         }
         let (mut draw, mut random) =
-            (Draw::new(self.ranges.pages, self.drawn), SplitMix64::new(seed));
+            (StripSample::new(self.ranges.pages, self.drawn), SplitMix64::new(seed));
         let mut found = BTreeMap::new();
         loop {
             let next = || draw.next(&mut random).map(|page| self.ranges.offset(page));
@@ -196,7 +197,7 @@ impl Object<'_> {
 
     /// The bytes of all pages, where the share of those drawn is the share of all.
     fn scaled(&self, found: &BTreeMap<NodeId, u64>) -> NodeBytes {
-        let Ranges { pages, page_size, .. } = self.ranges;
+        let ObjectRanges { pages, page_size, .. } = self.ranges;
         let mut bytes = NodeBytes::new();
         for (node, count) in found {
             let pages = u128::from(*count) * u128::from(pages) / u128::from(self.drawn.max(1));
@@ -226,7 +227,7 @@ impl Object<'_> {
 fn ask(
     homes: &dyn PageHomes,
     pid: u32,
-    view: &View,
+    view: &MappedRange,
     offsets: &mut Vec<u64>,
     found: &mut BTreeMap<NodeId, u64>,
 ) -> Result<(), PagesError> {
@@ -268,15 +269,15 @@ fn missing(need: &str) -> Missing {
 }
 
 /// The parts of an object that are mapped anywhere, laid end to end.
-struct Ranges {
+struct ObjectRanges {
     /// First offset in the object, and pages that come before it in the order.
     parts: Vec<(u64, u64)>,
     pages: u64,
     page_size: u64,
 }
 
-impl Ranges {
-    fn of<'a>(views: impl Iterator<Item = &'a View>, page_size: u64) -> Self {
+impl ObjectRanges {
+    fn of<'a>(views: impl Iterator<Item = &'a MappedRange>, page_size: u64) -> Self {
         let page = |offset: u64| offset / page_size;
         let mut ranges: Vec<(u64, u64)> =
             views.map(|view| (page(view.offset), view.end().div_ceil(page_size))).collect();

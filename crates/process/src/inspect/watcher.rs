@@ -8,7 +8,7 @@ use atoll_topology::Machine;
 
 use super::homes::PageHomes;
 use super::kernel::Balancing;
-use super::memory::{self, Memory, MemoryOptions, end_or};
+use super::memory::{self, MemoryOptions, ProcessMemory, end_or};
 use super::nodes::NodeMap;
 use super::pace::{Pace, Purse};
 use super::snapshot::{Missing, Process, Snapshot};
@@ -26,7 +26,7 @@ const SHARE_UNION: f64 = 0.1;
 
 /// What is read from.
 #[derive(Clone, Copy)]
-pub struct Source<'a> {
+pub struct ProcessSource<'a> {
     /// procfs and sysfs.
     pub root: &'a Root,
     /// Homes of pages.
@@ -37,7 +37,7 @@ pub struct Source<'a> {
     pub page_size: u64,
 }
 
-impl<'a> Source<'a> {
+impl<'a> ProcessSource<'a> {
     /// The parts together.
     pub fn new(
         root: &'a Root,
@@ -51,7 +51,7 @@ impl<'a> Source<'a> {
 
 /// What to look at and at what cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Options {
+pub struct WatchOptions {
     /// How memory is read.
     pub memory: MemoryOptions,
     /// Share of one cpu that looking may cost on average, and the time between two looks; no bound
@@ -60,19 +60,19 @@ pub struct Options {
 }
 
 /// What is kept of a process.
-struct Tracked {
+struct TrackedProcess {
     threads: ThreadReader,
     list: Pace,
     memory_pace: Pace,
-    memory: Option<Memory>,
+    memory: Option<ProcessMemory>,
     memory_read: Duration,
     missing: Vec<Missing>,
 }
 
 /// Looks at processes.
 pub struct Watcher {
-    options: Options,
-    processes: BTreeMap<ProcessId, Tracked>,
+    options: WatchOptions,
+    processes: BTreeMap<ProcessId, TrackedProcess>,
     /// The process after which threads are read first in the next look.
     last: Option<ProcessId>,
     united: United,
@@ -81,7 +81,7 @@ pub struct Watcher {
 
 impl Watcher {
     /// At these processes.
-    pub fn new(processes: &[ProcessId], options: Options) -> Self {
+    pub fn new(processes: &[ProcessId], options: WatchOptions) -> Self {
         let mut watcher = Self {
             options,
             processes: BTreeMap::new(),
@@ -96,7 +96,7 @@ impl Watcher {
     /// At these too.
     pub fn follow(&mut self, processes: &[ProcessId]) {
         for id in processes {
-            self.processes.entry(*id).or_insert_with(|| Tracked {
+            self.processes.entry(*id).or_insert_with(|| TrackedProcess {
                 threads: ThreadReader::new(id.pid),
                 list: Pace::default(),
                 memory_pace: Pace::default(),
@@ -114,12 +114,16 @@ impl Watcher {
 
     /// Reads every thread whatever it costs, and no memory, so that the next look knows how much they
     /// run. `at` is the time since a moment of the caller's choice, here and in [`look`](Self::look).
-    pub fn prime(&mut self, source: &Source<'_>, at: Duration) -> Result<(), InspectError> {
+    pub fn prime(&mut self, source: &ProcessSource<'_>, at: Duration) -> Result<(), InspectError> {
         self.read_threads(source, at, None).map(|_| ())
     }
 
     /// Looks. Processes that ended are in the snapshot by number, and are not looked at again.
-    pub fn look(&mut self, source: &Source<'_>, at: Duration) -> Result<Snapshot, InspectError> {
+    pub fn look(
+        &mut self,
+        source: &ProcessSource<'_>,
+        at: Duration,
+    ) -> Result<Snapshot, InspectError> {
         let budget = self.options.budget.map(|(share, every)| every.mul_f64(share * SHARE_THREADS));
         let (threads_read, mut ended) = self.read_threads(source, at, budget)?;
         let memory_share = self.share_each(SHARE_MEMORY);
@@ -152,7 +156,7 @@ impl Watcher {
     }
 
     /// Counts what several processes map as one, if it is time.
-    fn unite(&mut self, source: &Source<'_>, at: Duration, processes: &[Process]) {
+    fn unite(&mut self, source: &ProcessSource<'_>, at: Duration, processes: &[Process]) {
         if self.union_pace.is_due(at) {
             let share = self.options.budget.map(|(share, _)| share * SHARE_UNION);
             let (homes, options) = (source.homes, &self.options.memory);
@@ -170,7 +174,7 @@ impl Watcher {
 
     fn read_threads(
         &mut self,
-        source: &Source<'_>,
+        source: &ProcessSource<'_>,
         at: Duration,
         budget: Option<Duration>,
     ) -> Result<(u64, Vec<ProcessId>), InspectError> {
@@ -198,7 +202,7 @@ impl Watcher {
     /// turn it is; and those that have ended.
     fn listed(
         &mut self,
-        source: &Source<'_>,
+        source: &ProcessSource<'_>,
         at: Duration,
         share: Option<f64>,
     ) -> Result<(Vec<ProcessId>, Vec<ProcessId>), InspectError> {
@@ -227,7 +231,7 @@ impl Watcher {
     }
 }
 
-impl Tracked {
+impl TrackedProcess {
     fn list(
         &mut self,
         root: &Root,
@@ -244,7 +248,7 @@ impl Tracked {
 
     fn read_memory(
         &mut self,
-        source: &Source<'_>,
+        source: &ProcessSource<'_>,
         id: ProcessId,
         at: Duration,
         share: Option<f64>,
@@ -255,7 +259,7 @@ impl Tracked {
         }
         self.missing.clear();
         self.memory_read = at;
-        let Source { root, homes, nodes, page_size } = *source;
+        let ProcessSource { root, homes, nodes, page_size } = *source;
         let missing = &mut self.missing;
         self.memory = Some(self.memory_pace.run(at, share, || {
             memory::read(root, homes, nodes, page_size, id.pid, options, missing)
@@ -265,7 +269,7 @@ impl Tracked {
 
     fn process(
         &self,
-        source: &Source<'_>,
+        source: &ProcessSource<'_>,
         id: ProcessId,
         at: Duration,
     ) -> Result<Process, InspectError> {

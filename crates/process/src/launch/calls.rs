@@ -8,13 +8,13 @@ use atoll_sys::{Bitmap, CallError};
 use atoll_topology::{Bytes, CpuSet, Machine, NodeId};
 
 use super::obstacle::{self, Obstacle};
-use super::plan::{InstancePlan, MemoryPolicy, Plan};
+use super::plan::{InstancePlan, LaunchPlan, MemoryPolicy};
 
 /// Share of a node's memory below which it counts as nearly full: 1 / 20.
 const FULL_BELOW: u64 = 20;
 
 /// What is asked of the kernel, for the calling thread and all it starts from then on.
-pub trait Calls: Send + Sync {
+pub trait PlacementCalls: Send + Sync {
     /// `sched_setaffinity`.
     fn set_affinity(&self, cpus: &CpuSet) -> Result<(), CallError>;
 
@@ -29,7 +29,7 @@ pub trait Calls: Send + Sync {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LiveCalls;
 
-impl Calls for LiveCalls {
+impl PlacementCalls for LiveCalls {
     fn set_affinity(&self, cpus: &CpuSet) -> Result<(), CallError> {
         sys::sched_setaffinity(0, &bitmap(cpus.iter().map(u32::from)))
     }
@@ -54,7 +54,7 @@ fn bitmap(numbers: impl Iterator<Item = u32>) -> Bitmap {
 
 /// Asks the kernel for an instance's cpus and policy, for the calling thread. What is refused is
 /// returned; the rest holds.
-pub fn apply(instance: &InstancePlan, calls: &dyn Calls) -> Vec<Obstacle> {
+pub fn apply(instance: &InstancePlan, calls: &dyn PlacementCalls) -> Vec<Obstacle> {
     let affinity = instance.cpus.as_ref().and_then(|cpus| {
         let refused = calls.set_affinity(cpus).err()?;
         Some(obstacle::of_affinity(refused, cpus))
@@ -69,7 +69,7 @@ pub fn apply(instance: &InstancePlan, calls: &dyn Calls) -> Vec<Obstacle> {
 /// What stands in the way of a plan: what the plan itself found, nodes that are nearly full, and what
 /// the kernel refuses when it is asked by a thread that ends at once. Filters and capabilities cannot
 /// be known in any other way.
-pub fn probe(machine: &Machine, plan: &Plan, calls: &dyn Calls) -> Vec<Obstacle> {
+pub fn probe(machine: &Machine, plan: &LaunchPlan, calls: &dyn PlacementCalls) -> Vec<Obstacle> {
     let mut found = plan.obstacles.clone();
     let is_several = plan.instances.len() > 1;
     for instance in &plan.instances {
@@ -83,13 +83,13 @@ pub fn probe(machine: &Machine, plan: &Plan, calls: &dyn Calls) -> Vec<Obstacle>
     found
 }
 
-fn tried(instance: &InstancePlan, calls: &dyn Calls) -> Vec<Obstacle> {
+fn tried(instance: &InstancePlan, calls: &dyn PlacementCalls) -> Vec<Obstacle> {
     std::thread::scope(|scope| scope.spawn(|| apply(instance, calls)).join().unwrap_or_default())
 }
 
 /// Nodes that single-node and bound memory goes to and that have next to nothing left. Interleaved
 /// memory passes a full node over.
-fn full_nodes(machine: &Machine, plan: &Plan, calls: &dyn Calls) -> Vec<Obstacle> {
+fn full_nodes(machine: &Machine, plan: &LaunchPlan, calls: &dyn PlacementCalls) -> Vec<Obstacle> {
     use sys::PolicyMode::{Bind, Preferred, PreferredMany};
     let mut seen = HashSet::new();
     let mut found = Vec::new();

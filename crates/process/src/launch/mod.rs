@@ -6,12 +6,12 @@
 //!
 //! | Step | Where |
 //! |---|---|
-//! | what is asked for: strategy or numactl's flags, and how many instances | [`Request`] |
-//! | what that means on a machine: cpus and policy of each instance | [`Plan`] |
+//! | what is asked for: strategy or numactl's flags, and how many instances | [`LaunchRequest`] |
+//! | what that means on a machine: cpus and policy of each instance | [`LaunchPlan`] |
 //! | what stands in its way, found before or met on the way | [`Obstacle`], [`probe`] |
-//! | the calls, behind a trait that tests answer | [`Calls`], [`LiveCalls`] |
+//! | the calls, behind a trait that tests answer | [`PlacementCalls`], [`LiveCalls`] |
 //! | the program of an instance, `{i}` and the like filled in | [`Program`] |
-//! | started, watched, stopped together | [`supervise`], [`Outcome`] |
+//! | started, watched, stopped together | [`supervise`], [`LaunchOutcome`] |
 //! | where its pages were meanwhile, and what the machine counted | [`Sampled`], [`MachineCounters`] |
 
 mod calls;
@@ -27,13 +27,13 @@ mod seats;
 mod start;
 mod supervise;
 
-pub use calls::{Calls, LiveCalls, apply, probe};
+pub use calls::{LiveCalls, PlacementCalls, apply, probe};
 pub use counters::MachineCounters;
 pub use error::LaunchError;
-pub use obstacle::{Cause, Obstacle};
-pub use output::{SharedWrite, Sink};
-pub use plan::{InstancePlan, MemoryPolicy, Plan, PlanError, mode_name};
+pub use obstacle::{Obstacle, ObstacleCause};
+pub use output::{OutputSink, SharedWrite};
+pub use plan::{InstancePlan, LaunchPlan, LaunchPlanError, MemoryPolicy, mode_name};
 pub use program::{Program, replace};
-pub use request::{INSTANCES_MAX, Instances, InstancesError, MemoryFlag, Request};
+pub use request::{INSTANCES_MAX, Instances, InstancesError, LaunchRequest, MemoryFlag};
 pub use sample::{NodePages, Sampled};
-pub use supervise::{InstanceOutcome, Outcome, Supervision, supervise};
+pub use supervise::{InstanceOutcome, LaunchOutcome, Supervision, supervise};

@@ -8,7 +8,7 @@ use super::plan::{MemoryPolicy, mode_name};
 /// Why the kernel does not, or may not, do what was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Cause {
+pub enum ObstacleCause {
     /// The machine has no such node.
     NoSuchNode,
     /// The machine has no such cpu.
@@ -27,7 +27,7 @@ pub enum Cause {
     Other,
 }
 
-impl Cause {
+impl ObstacleCause {
     /// Whether the machine has no node or cpu of that name.
     pub fn is_no_such(self) -> bool {
         matches!(self, Self::NoSuchNode | Self::NoSuchCpu)
@@ -47,7 +47,7 @@ pub struct Obstacle {
     /// The system call that is refused, or that is not made because of it.
     pub call: &'static str,
     /// Why.
-    pub cause: Cause,
+    pub cause: ObstacleCause,
     /// What, why, and what would help.
     pub message: String,
 }
@@ -64,7 +64,7 @@ impl std::fmt::Display for Obstacle {
 pub(super) const AFFINITY: &str = "sched_setaffinity";
 pub(super) const POLICY: &str = "set_mempolicy";
 
-fn obstacle(call: &'static str, cause: Cause, message: String) -> Obstacle {
+fn obstacle(call: &'static str, cause: ObstacleCause, message: String) -> Obstacle {
     Obstacle { instance: None, call, cause, message }
 }
 
@@ -133,7 +133,7 @@ fn of_missing_nodes(missing: &NodeSet, all: &NodeSet, give: Give) -> Obstacle {
     let (those, here) = (nodes_text(missing), nodes_text(all));
     let does = by_number(missing, "does", "do");
     let message = format!("{those} {does} not exist; this machine has {here}");
-    obstacle(give.call(), Cause::NoSuchNode, message)
+    obstacle(give.call(), ObstacleCause::NoSuchNode, message)
 }
 
 /// Nodes that have none of what they are to give, as far as can be seen: which node a cpu outside of
@@ -148,11 +148,13 @@ fn of_empty_nodes(machine: &Machine, empty: &NodeSet, give: Give) -> Obstacle {
                  affinity mask or cpuset); --all asks for others anyway, which helps against an \
                  affinity mask"
             );
-            obstacle(give.call(), Cause::NotAllowed, message)
+            obstacle(give.call(), ObstacleCause::NotAllowed, message)
         }
-        Give::Cpus => obstacle(give.call(), Cause::NothingThere, format!("{those} {have} no cpus")),
+        Give::Cpus => {
+            obstacle(give.call(), ObstacleCause::NothingThere, format!("{those} {have} no cpus"))
+        }
         Give::Memory => {
-            obstacle(give.call(), Cause::NothingThere, format!("{those} {have} no memory"))
+            obstacle(give.call(), ObstacleCause::NothingThere, format!("{those} {have} no memory"))
         }
     }
 }
@@ -169,7 +171,7 @@ pub(super) fn of_outside_nodes(machine: &Machine, outside: &NodeSet, give: Give)
          widen the cpuset",
         nodes_text(&give.nodes(machine))
     );
-    obstacle(give.call(), Cause::NotAllowed, message)
+    obstacle(give.call(), ObstacleCause::NotAllowed, message)
 }
 
 /// What of a set of cpus cannot be used.
@@ -182,7 +184,7 @@ pub(super) fn of_cpus(
     if !set.missing.is_empty() {
         let (those, does) = (cpus_text(&set.missing), by_number(&set.missing, "does", "do"));
         let message = format!("{those} {does} not exist here; this process may use {allowed}");
-        found.push(obstacle(AFFINITY, Cause::NoSuchCpu, message));
+        found.push(obstacle(AFFINITY, ObstacleCause::NoSuchCpu, message));
     }
     if !set.forbidden.is_empty() {
         let message = format!(
@@ -191,7 +193,7 @@ pub(super) fn of_cpus(
             cpus_text(&set.forbidden),
             by_number(&set.forbidden, "is", "are")
         );
-        found.push(obstacle(AFFINITY, Cause::NotAllowed, message));
+        found.push(obstacle(AFFINITY, ObstacleCause::NotAllowed, message));
     }
     found
 }
@@ -199,12 +201,15 @@ pub(super) fn of_cpus(
 /// The kernel's answer to `sched_setaffinity`.
 pub(super) fn of_affinity(error: CallError, cpus: &CpuSet) -> Obstacle {
     let (cause, reason) = match (error.kind(), error.errno_name()) {
-        (_, "EINVAL") => {
-            (Cause::NotAllowed, "none of them is online and inside the cpuset (Cpus_allowed_list)")
+        (_, "EINVAL") => (
+            ObstacleCause::NotAllowed,
+            "none of them is online and inside the cpuset (Cpus_allowed_list)",
+        ),
+        (CallErrorKind::Refused, _) => (ObstacleCause::Forbidden, SECCOMP),
+        (CallErrorKind::Unsupported, _) => {
+            (ObstacleCause::KernelTooOld, "a sandbox hides the call")
         }
-        (CallErrorKind::Refused, _) => (Cause::Forbidden, SECCOMP),
-        (CallErrorKind::Unsupported, _) => (Cause::KernelTooOld, "a sandbox hides the call"),
-        _ => (Cause::Other, "the kernel gives no reason"),
+        _ => (ObstacleCause::Other, "the kernel gives no reason"),
     };
     let errno = error.errno_name();
     let message = format!("binding threads to {} was refused: {errno}: {reason}", cpus_text(cpus));
@@ -218,22 +223,22 @@ const SECCOMP: &str = "a seccomp filter forbids the call or a capability is miss
 pub(super) fn of_policy(error: CallError, policy: &MemoryPolicy) -> Obstacle {
     let (cause, reason) = match (error.kind(), error.errno_name()) {
         (_, "EINVAL") => match since(policy) {
-            Some(linux) => (Cause::KernelTooOld, format!("it requires Linux {linux}")),
+            Some(linux) => (ObstacleCause::KernelTooOld, format!("it requires Linux {linux}")),
             None => (
-                Cause::NotAllowed,
+                ObstacleCause::NotAllowed,
                 format!(
                     "none of {} is in Mems_allowed_list of /proc/self/status (its cpuset)",
                     nodes_text(&policy.nodes)
                 ),
             ),
         },
-        (CallErrorKind::Refused, _) => (Cause::Forbidden, SECCOMP.to_owned()),
+        (CallErrorKind::Refused, _) => (ObstacleCause::Forbidden, SECCOMP.to_owned()),
         (CallErrorKind::Unsupported, _) => (
-            Cause::KernelTooOld,
+            ObstacleCause::KernelTooOld,
             "the kernel is built without NUMA (CONFIG_NUMA), or a sandbox hides the call"
                 .to_owned(),
         ),
-        _ => (Cause::Other, "the kernel gives no reason".to_owned()),
+        _ => (ObstacleCause::Other, "the kernel gives no reason".to_owned()),
     };
     let errno = error.errno_name();
     let message = format!("memory policy {policy} was refused: {errno}: {reason}");
@@ -266,5 +271,5 @@ pub(super) fn of_full_node(
     };
     let mode = mode_name(policy.mode);
     let message = format!("node {node} is nearly full: {left} of {of} for {mode} memory; {then}");
-    obstacle(POLICY, Cause::NodeFull, message)
+    obstacle(POLICY, ObstacleCause::NodeFull, message)
 }

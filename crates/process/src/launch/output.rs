@@ -18,7 +18,7 @@ pub type SharedWrite = Arc<Mutex<dyn Write + Send>>;
 
 /// Where output goes.
 #[derive(Clone)]
-pub enum Sink {
+pub enum OutputSink {
     /// To Atoll's own stdout and stderr, untouched.
     Through,
     /// Line by line to these two, each line after `[i] `.
@@ -32,7 +32,7 @@ pub enum Sink {
     Logs(PathBuf),
 }
 
-impl std::fmt::Debug for Sink {
+impl std::fmt::Debug for OutputSink {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Through => f.write_str("Through"),
@@ -42,7 +42,7 @@ impl std::fmt::Debug for Sink {
     }
 }
 
-impl Sink {
+impl OutputSink {
     /// Sets where a program that is to start writes to.
     pub(super) fn attach(&self, command: &mut Command, instance: usize) -> Result<(), LaunchError> {
         match self {

@@ -2,17 +2,17 @@
 
 use std::fmt;
 
-use atoll_placement::{Memory, Policy, Strategy, StrategyError};
+use atoll_placement::{MemoryHome, Policy, Strategy, StrategyError};
 use atoll_sys::PolicyMode;
 use atoll_topology::{CpuSet, DomainId, Machine, NodeId, NodeSet, SetSpec};
 
 use super::obstacle::{self, Give, Obstacle};
-use super::request::{MemoryFlag, Request};
-use super::seats::{Seat, seats};
+use super::request::{LaunchRequest, MemoryFlag};
+use super::seats::{InstanceSeat, seats};
 
 /// What will be asked of the kernel.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Plan {
+pub struct LaunchPlan {
     /// Each instance; one for the program alone.
     pub instances: Vec<InstancePlan>,
     /// What was asked for and cannot be part of the plan.
@@ -50,7 +50,7 @@ pub struct MemoryPolicy {
 
 /// Why a request has no plan.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PlanError {
+pub enum LaunchPlanError {
     /// The strategy has no answer.
     #[error(transparent)]
     Strategy(#[from] StrategyError),
@@ -112,16 +112,16 @@ pub enum PlanError {
     SubsetOfNodes,
 }
 
-impl Plan {
+impl LaunchPlan {
     /// The plan of a request on a machine.
-    pub fn new(machine: &Machine, request: &Request) -> Result<Self, PlanError> {
+    pub fn new(machine: &Machine, request: &LaunchRequest) -> Result<Self, LaunchPlanError> {
         let strategy = effective(request)?;
         let request = with_same_replaced(request)?;
-        let mut planner = Planner { machine, request: &request, obstacles: Vec::new() };
+        let mut planner = LaunchPlanner { machine, request: &request, obstacles: Vec::new() };
         let strategy = strategy.map(|strategy| planner.allowed(strategy));
         let nodes = planner.cpu_nodes()?;
         if nodes.is_none() && request.cpu_nodes.is_some() && strategy.is_some() {
-            return Err(PlanError::NowhereToStart { obstacles: planner.obstacles });
+            return Err(LaunchPlanError::NowhereToStart { obstacles: planner.obstacles });
         }
         let cpus = planner.cpus()?;
         let memory = planner.memory()?;
@@ -153,11 +153,11 @@ fn listed(obstacles: &[Obstacle]) -> String {
     obstacles.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
-fn effective(request: &Request) -> Result<Option<Strategy>, PlanError> {
+fn effective(request: &LaunchRequest) -> Result<Option<Strategy>, LaunchPlanError> {
     match (request.strategy, request.instances) {
-        (Some(Strategy::Replicate), _) => Err(PlanError::Replicate),
+        (Some(Strategy::Replicate), _) => Err(LaunchPlanError::Replicate),
         (Some(Strategy::Subset(_)), _) if request.cpu_nodes.is_some() => {
-            Err(PlanError::SubsetOfNodes)
+            Err(LaunchPlanError::SubsetOfNodes)
         }
         (None, Some(_)) => Ok(Some(Strategy::Aligned)),
         (strategy, _) => Ok(strategy),
@@ -165,16 +165,16 @@ fn effective(request: &Request) -> Result<Option<Strategy>, PlanError> {
 }
 
 /// `same` is what the other flag with nodes says: there are two at most, `-N` and a policy.
-fn with_same_replaced(request: &Request) -> Result<Request, PlanError> {
+fn with_same_replaced(request: &LaunchRequest) -> Result<LaunchRequest, LaunchPlanError> {
     let mut request = request.clone();
     if request.cpus == Some(SetSpec::Same) {
-        return Err(PlanError::SameAsNothing);
+        return Err(LaunchPlanError::SameAsNothing);
     }
     let threads = request.cpu_nodes.as_mut();
     let memory = request.memory.as_mut().and_then(|memory| memory.nodes.as_mut());
     match (threads, memory) {
         (Some(SetSpec::Same), Some(SetSpec::Same) | None) | (None, Some(SetSpec::Same)) => {
-            return Err(PlanError::SameAsNothing);
+            return Err(LaunchPlanError::SameAsNothing);
         }
         (Some(to @ SetSpec::Same), Some(from)) | (Some(from), Some(to @ SetSpec::Same)) => {
             *to = from.clone();
@@ -184,13 +184,13 @@ fn with_same_replaced(request: &Request) -> Result<Request, PlanError> {
     Ok(request)
 }
 
-struct Planner<'a> {
+struct LaunchPlanner<'a> {
     machine: &'a Machine,
-    request: &'a Request,
+    request: &'a LaunchRequest,
     obstacles: Vec<Obstacle>,
 }
 
-impl Planner<'_> {
+impl LaunchPlanner<'_> {
     /// The strategy, or the default one where it prefers a node that may not be used.
     fn allowed(&mut self, strategy: Strategy) -> Strategy {
         match strategy {
@@ -208,7 +208,7 @@ impl Planner<'_> {
     }
 
     /// The nodes of `-N` that have cpus; `None` where it is not given or nothing of it is there.
-    fn cpu_nodes(&mut self) -> Result<Option<NodeSet>, PlanError> {
+    fn cpu_nodes(&mut self) -> Result<Option<NodeSet>, LaunchPlanError> {
         let Some(spec) = &self.request.cpu_nodes else { return Ok(None) };
         let allowed = self.machine.nodes_with_cpus().map(|node| node.id).collect();
         let set = spec.resolve(&allowed, &self.existing_nodes());
@@ -216,7 +216,7 @@ impl Planner<'_> {
         self.kept(spec, set.usable, found)
     }
 
-    fn cpus(&mut self) -> Result<Option<CpuSet>, PlanError> {
+    fn cpus(&mut self) -> Result<Option<CpuSet>, LaunchPlanError> {
         let Some(spec) = &self.request.cpus else { return Ok(None) };
         let allowed: CpuSet = self.machine.cpus.iter().map(|cpu| cpu.id).collect();
         let set = spec.resolve(&allowed, &allowed.union(&self.machine.hidden.cpus));
@@ -224,7 +224,7 @@ impl Planner<'_> {
         self.kept(spec, set.usable, found)
     }
 
-    fn memory(&mut self) -> Result<Option<MemoryPolicy>, PlanError> {
+    fn memory(&mut self) -> Result<Option<MemoryPolicy>, LaunchPlanError> {
         let Some(MemoryFlag { mode, nodes }) = &self.request.memory else { return Ok(None) };
         let balancing = self.request.balancing && self.is_bound();
         let policy = |nodes| MemoryPolicy { mode: *mode, nodes, balancing };
@@ -238,12 +238,12 @@ impl Planner<'_> {
         &mut self,
         mode: PolicyMode,
         spec: &SetSpec,
-    ) -> Result<Option<NodeSet>, PlanError> {
+    ) -> Result<Option<NodeSet>, LaunchPlanError> {
         let allowed: NodeSet = self.machine.nodes_with_memory().map(|node| node.id).collect();
         let set = spec.resolve(&allowed, &self.existing_nodes());
         let named = set.usable.len() + set.forbidden.len() + set.missing.len();
         if mode == PolicyMode::Preferred && named != 1 {
-            return Err(PlanError::NotOneNode { set: spec.clone() });
+            return Err(LaunchPlanError::NotOneNode { set: spec.clone() });
         }
         let found = obstacle::of_nodes(self.machine, &set, Give::Memory);
         self.kept(spec, set.usable, found)
@@ -264,17 +264,17 @@ impl Planner<'_> {
         spec: &SetSpec,
         usable: atoll_topology::IdSet<T>,
         found: Vec<Obstacle>,
-    ) -> Result<Option<atoll_topology::IdSet<T>>, PlanError>
+    ) -> Result<Option<atoll_topology::IdSet<T>>, LaunchPlanError>
     where
         T: From<u32> + Into<u32> + Copy,
     {
         if usable.is_empty() && found.is_empty() {
-            return Err(PlanError::EmptySet { set: spec.clone() });
+            return Err(LaunchPlanError::EmptySet { set: spec.clone() });
         }
         let is_missing = found.iter().any(|it| it.cause.is_no_such());
         if is_missing || usable.is_empty() && found.iter().all(|it| it.cause.is_not_here()) {
             let obstacles = found.into_iter().filter(|it| it.cause.is_not_here()).collect();
-            return Err(PlanError::NotThere { obstacles });
+            return Err(LaunchPlanError::NotThere { obstacles });
         }
         self.obstacles.extend(found);
         Ok(Some(usable).filter(|set| !set.is_empty()))
@@ -285,11 +285,11 @@ impl Planner<'_> {
 /// interleave is all parts at once: its threads are on all nodes, as its memory is.
 fn homes(
     machine: &Machine,
-    request: &Request,
+    request: &LaunchRequest,
     strategy: Option<Strategy>,
-    seat: &Seat,
+    seat: &InstanceSeat,
     nodes: Option<&NodeSet>,
-) -> Result<(Option<CpuSet>, Option<MemoryPolicy>), PlanError> {
+) -> Result<(Option<CpuSet>, Option<MemoryPolicy>), LaunchPlanError> {
     let free = || nodes.map(|nodes| cpus_of(machine, nodes));
     let Some(strategy) = strategy else { return Ok((free(), None)) };
     let homes = strategy.home_of(machine, seat.node)?;
@@ -300,8 +300,8 @@ fn homes(
         (_, None) => free(),
     };
     match homes.memory {
-        Memory::Once(policy) => Ok((cpus, memory_policy(policy))),
-        Memory::CopyPerNode(_) => Err(PlanError::Replicate),
+        MemoryHome::Once(policy) => Ok((cpus, memory_policy(policy))),
+        MemoryHome::CopyPerNode(_) => Err(LaunchPlanError::Replicate),
     }
 }
 
@@ -327,11 +327,15 @@ fn narrowed(
     bound: Option<CpuSet>,
     cpus: Option<&CpuSet>,
     instance: usize,
-) -> Result<Option<CpuSet>, PlanError> {
+) -> Result<Option<CpuSet>, LaunchPlanError> {
     let (Some(seat), Some(cpus)) = (&bound, cpus) else { return Ok(bound.or(cpus.cloned())) };
     let common = seat.intersection(cpus);
     if common.is_empty() {
-        return Err(PlanError::NoCommonCpu { cpus: cpus.clone(), instance, seat: seat.clone() });
+        return Err(LaunchPlanError::NoCommonCpu {
+            cpus: cpus.clone(),
+            instance,
+            seat: seat.clone(),
+        });
     }
     Ok(Some(common))
 }

@@ -12,7 +12,7 @@ pub const INSTANCES_MAX: u32 = 1024;
 
 /// A placement as asked for. Everything that is not given is left as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Request {
+pub struct LaunchRequest {
     /// Which instances; `None` is the program alone.
     pub instances: Option<Instances>,
     /// Where threads and memory go. Instances without a strategy are [`Strategy::Aligned`].

@@ -89,7 +89,7 @@ impl Sampler {
     /// Looks once. A process that has ended is passed over.
     pub(super) fn look(&mut self) {
         let tree = self.tree();
-        let mut tally = Tally::default();
+        let mut tally = PageTally::default();
         for pid in &tree {
             if !self.tally(*pid, &mut tally) {
                 tally.unread += 1;
@@ -148,7 +148,7 @@ impl Sampler {
     }
 
     /// Adds the pages of a process; false where they may not be read.
-    fn tally(&self, pid: i32, tally: &mut Tally) -> bool {
+    fn tally(&self, pid: i32, tally: &mut PageTally) -> bool {
         let Ok(path) = self.root.path(&format!("/proc/{pid}/numa_maps")) else { return false };
         let file = match File::open(path) {
             Ok(file) => file,
@@ -193,7 +193,7 @@ fn counter(text: &str, key: &str) -> Option<u64> {
 
 /// Pages of several processes.
 #[derive(Debug, Default)]
-struct Tally {
+struct PageTally {
     private: BTreeMap<NodeId, u64>,
     /// By file and address; of several processes the one that maps the most.
     shared: HashMap<(String, String), BTreeMap<NodeId, u64>>,
@@ -201,7 +201,7 @@ struct Tally {
     unread: usize,
 }
 
-impl Tally {
+impl PageTally {
     /// Adds a line of `numa_maps`: `ADDRESS POLICY [file=…] … N0=12 N1=3 kernelpagesize_kB=4`.
     /// Words that are not understood are passed over.
     fn add(&mut self, line: &str) {
@@ -269,7 +269,7 @@ mod tests {
     use super::*;
 
     fn pages(lines: &[&str]) -> Vec<(u32, u64)> {
-        let mut tally = Tally::default();
+        let mut tally = PageTally::default();
         lines.iter().for_each(|line| tally.add(line));
         tally.pages().into_iter().map(|it| (it.node.0, it.bytes.0 >> 10)).collect()
     }

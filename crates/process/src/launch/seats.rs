@@ -2,12 +2,12 @@
 
 use atoll_topology::{CpuSet, DomainId, Machine, NodeId, NodeSet};
 
-use super::plan::PlanError;
+use super::plan::LaunchPlanError;
 use super::request::Instances;
 
 /// The place of an instance before any strategy says what that means.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Seat {
+pub(super) struct InstanceSeat {
     pub(super) node: NodeId,
     pub(super) domain: Option<DomainId>,
     /// Cpus of the node or domain.
@@ -19,9 +19,9 @@ pub(super) fn seats(
     machine: &Machine,
     instances: Option<Instances>,
     nodes: Option<&NodeSet>,
-) -> Result<Vec<Seat>, PlanError> {
+) -> Result<Vec<InstanceSeat>, LaunchPlanError> {
     let is_in = |node: NodeId| nodes.is_none_or(|nodes| nodes.contains(node));
-    let seats: Vec<Seat> = match instances {
+    let seats: Vec<InstanceSeat> = match instances {
         Some(Instances::Domains) => {
             let domains = machine.domains.iter().filter(|domain| is_in(domain.node));
             domains.map(|it| seat(it.node, Some(it.id), &it.cpus)).collect()
@@ -32,7 +32,7 @@ pub(super) fn seats(
         }
     };
     if seats.is_empty() {
-        return Err(PlanError::NoCpus { machine: machine.name.clone() });
+        return Err(LaunchPlanError::NoCpus { machine: machine.name.clone() });
     }
     let count = match instances {
         None => 1,
@@ -42,6 +42,6 @@ pub(super) fn seats(
     Ok(seats.into_iter().cycle().take(count).collect())
 }
 
-fn seat(node: NodeId, domain: Option<DomainId>, cpus: &CpuSet) -> Seat {
-    Seat { node, domain, cpus: cpus.clone() }
+fn seat(node: NodeId, domain: Option<DomainId>, cpus: &CpuSet) -> InstanceSeat {
+    InstanceSeat { node, domain, cpus: cpus.clone() }
 }

@@ -13,10 +13,10 @@ use std::thread;
 use atoll_sys as sys;
 use atoll_sys::SignalMask;
 
-use super::calls::{Calls, apply};
+use super::calls::{PlacementCalls, apply};
 use super::error::LaunchError;
 use super::obstacle::Obstacle;
-use super::output::Sink;
+use super::output::OutputSink;
 use super::plan::InstancePlan;
 use super::program::Program;
 
@@ -24,8 +24,8 @@ use super::program::Program;
 pub(super) struct Start {
     pub(super) instance: InstancePlan,
     pub(super) program: Program,
-    pub(super) sink: Sink,
-    pub(super) calls: Arc<dyn Calls>,
+    pub(super) sink: OutputSink,
+    pub(super) calls: Arc<dyn PlacementCalls>,
     /// Refuse to start when a part of the placement is refused.
     pub(super) is_strict: bool,
     /// Whether it is the only one: it then shares Atoll's terminal and process group.
@@ -36,7 +36,7 @@ pub(super) struct Start {
 
 /// A program that runs.
 #[derive(Debug)]
-pub(super) struct Started {
+pub(super) struct StartedProgram {
     pub(super) child: Child,
     pub(super) obstacles: Vec<Obstacle>,
     /// The thread that started it ends when this is dropped.
@@ -44,7 +44,7 @@ pub(super) struct Started {
 }
 
 /// Starts an instance.
-pub(super) fn start(start: Start) -> Result<Started, LaunchError> {
+pub(super) fn start(start: Start) -> Result<StartedProgram, LaunchError> {
     let (answer, answered) = channel();
     let (hold, held) = channel();
     let instance = start.instance.index;
@@ -55,12 +55,12 @@ pub(super) fn start(start: Start) -> Result<Started, LaunchError> {
         .map_err(|source| LaunchError::NoThread { instance, source })?;
     let gone = |_| LaunchError::NoThread { instance, source: std::io::ErrorKind::Other.into() };
     let (child, obstacles) = answered.recv().map_err(gone)??;
-    Ok(Started { child, obstacles, hold })
+    Ok(StartedProgram { child, obstacles, hold })
 }
 
-type Answer = Result<(Child, Vec<Obstacle>), LaunchError>;
+type StartAnswer = Result<(Child, Vec<Obstacle>), LaunchError>;
 
-fn in_thread(start: Start, answer: &Sender<Answer>, held: &Receiver<()>) {
+fn in_thread(start: Start, answer: &Sender<StartAnswer>, held: &Receiver<()>) {
     let result = started(&start);
     let is_running = result.is_ok();
     if answer.send(result).is_ok() && is_running {
@@ -69,7 +69,7 @@ fn in_thread(start: Start, answer: &Sender<Answer>, held: &Receiver<()>) {
     }
 }
 
-fn started(start: &Start) -> Answer {
+fn started(start: &Start) -> StartAnswer {
     let mut obstacles = apply(&start.instance, start.calls.as_ref());
     for obstacle in &mut obstacles {
         obstacle.instance = (!start.is_alone).then_some(start.instance.index);

@@ -21,11 +21,11 @@ use std::time::{Duration, Instant};
 use atoll_sys as sys;
 use atoll_sys::{EndedChild, Ending, Root, SignalMask, TakenSignal, signal};
 
-use super::calls::Calls;
+use super::calls::PlacementCalls;
 use super::error::LaunchError;
 use super::obstacle::Obstacle;
-use super::output::Sink;
-use super::plan::{InstancePlan, Plan};
+use super::output::OutputSink;
+use super::plan::{InstancePlan, LaunchPlan};
 use super::program::Program;
 use super::sample::{Sampled, Sampler};
 use super::start::{Start, start};
@@ -48,7 +48,7 @@ const OUTPUT_WAIT: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct Supervision {
     /// Where output goes.
-    pub sink: Sink,
+    pub sink: OutputSink,
     /// Start nothing when a part of the placement is refused.
     pub is_strict: bool,
     /// Whether it is the program alone, in Atoll's place, and not instances.
@@ -61,7 +61,7 @@ pub struct Supervision {
 
 /// How it all went.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
+pub struct LaunchOutcome {
     /// Each instance.
     pub instances: Vec<InstanceOutcome>,
     /// The instance whose failure stopped all.
@@ -87,7 +87,7 @@ pub struct InstanceOutcome {
     pub sampled: Option<Sampled>,
 }
 
-impl Outcome {
+impl LaunchOutcome {
     /// The code to end with: that of the instance that failed first, 128 + the signal that ended it
     /// or that stopped all, 0 when none failed.
     pub fn code(&self) -> u8 {
@@ -109,12 +109,12 @@ impl Outcome {
 /// their end. `tell` hears of what is refused while others already run. To be called before the
 /// process has other threads, or these take signals that are meant for it.
 pub fn supervise(
-    plan: &Plan,
+    plan: &LaunchPlan,
     programs: Vec<Program>,
     supervision: &Supervision,
-    calls: Arc<dyn Calls>,
+    calls: Arc<dyn PlacementCalls>,
     tell: &mut dyn FnMut(&Obstacle),
-) -> Result<Outcome, LaunchError> {
+) -> Result<LaunchOutcome, LaunchError> {
     let taken = taken_signals(supervision.is_alone);
     sys::default_signal(signal::CHLD);
     let mask = sys::block_signals(&taken)?;
@@ -124,15 +124,15 @@ pub fn supervise(
 }
 
 fn watch(
-    plan: &Plan,
+    plan: &LaunchPlan,
     programs: Vec<Program>,
     supervision: &Supervision,
-    calls: &Arc<dyn Calls>,
+    calls: &Arc<dyn PlacementCalls>,
     tell: &mut dyn FnMut(&Obstacle),
     (taken, mask): (&[i32], SignalMask),
-) -> Result<Outcome, LaunchError> {
+) -> Result<LaunchOutcome, LaunchError> {
     let (done, copied) = channel();
-    let mut watch = Watch::new(supervision);
+    let mut watch = InstanceWatch::new(supervision);
     for (instance, program) in plan.instances.iter().zip(programs) {
         let start = Start {
             instance: instance.clone(),
@@ -169,7 +169,7 @@ fn taken_signals(is_alone: bool) -> Vec<i32> {
 }
 
 /// An instance that was started.
-struct Instance {
+struct RunningInstance {
     plan: InstancePlan,
     pid: i32,
     obstacles: Vec<Obstacle>,
@@ -181,9 +181,9 @@ struct Instance {
 }
 
 /// The instances and what is due.
-struct Watch<'a> {
+struct InstanceWatch<'a> {
     supervision: &'a Supervision,
-    instances: Vec<Instance>,
+    instances: Vec<RunningInstance>,
     failed: Option<usize>,
     stopped_by: Option<i32>,
     /// When those that were asked to end are killed.
@@ -202,7 +202,7 @@ fn pause(regular: Duration, elapsed: Duration, cost: Duration) -> Duration {
     regular.max(affordable).max(cost * LOOK_COST_FIRST)
 }
 
-impl<'a> Watch<'a> {
+impl<'a> InstanceWatch<'a> {
     fn new(supervision: &'a Supervision) -> Self {
         Self {
             supervision,
@@ -231,7 +231,7 @@ impl<'a> Watch<'a> {
         sink.copy(&mut started.child, plan.index, done);
         let pid = started.child.id() as i32;
         let sampler = self.supervision.is_sampled.then(|| Sampler::new(Root::live(), pid));
-        self.instances.push(Instance {
+        self.instances.push(RunningInstance {
             plan,
             pid,
             obstacles: started.obstacles,
@@ -348,8 +348,8 @@ impl<'a> Watch<'a> {
         }
     }
 
-    fn outcome(self) -> Outcome {
-        let outcome = |instance: Instance| {
+    fn outcome(self) -> LaunchOutcome {
+        let outcome = |instance: RunningInstance| {
             let (ended, elapsed) = instance.ended?;
             Some(InstanceOutcome {
                 plan: instance.plan,
@@ -360,7 +360,7 @@ impl<'a> Watch<'a> {
                 sampled: instance.sampler.map(|sampler| sampler.found()),
             })
         };
-        Outcome {
+        LaunchOutcome {
             instances: self.instances.into_iter().filter_map(outcome).collect(),
             failed: self.failed,
             stopped_by: self.stopped_by,

@@ -4,8 +4,8 @@ use std::fs;
 use std::time::Duration;
 
 use atoll_process::inspect::{
-    InspectError, Kind, MemoryOptions, Method, Options, ProcessId, Snapshot, Target, Watcher,
-    descendants, find, skew,
+    InspectError, MappingKind, MemoryOptions, Method, ProcessId, Snapshot, Target, WatchOptions,
+    Watcher, descendants, find, skew,
 };
 use atoll_testkit::machines;
 use atoll_topology::NodeId;
@@ -38,14 +38,14 @@ fn maps_of(tree: &Tree, maps: &str, numa_maps: &str) {
     tree.write(&format!("/proc/{PID}/numa_maps"), numa_maps);
 }
 
-fn look_with(tree: &Tree, options: Options) -> Result<Snapshot, InspectError> {
+fn look_with(tree: &Tree, options: WatchOptions) -> Result<Snapshot, InspectError> {
     let homes = Homes(|_| None);
     let id = ProcessId { pid: PID, start: 77 };
     Watcher::new(&[id], options).look(&tree.source(&homes), Duration::ZERO)
 }
 
 fn look(tree: &Tree) -> Snapshot {
-    look_with(tree, Options::default()).unwrap()
+    look_with(tree, WatchOptions::default()).unwrap()
 }
 
 #[test]
@@ -68,10 +68,10 @@ fn every_page_is_counted_on_its_node_under_its_kind_and_policy() {
     let memory = snapshot.processes[0].memory.as_ref().unwrap();
     assert_eq!(memory.method, Method::Exact);
     let bytes = |kind, id| memory.by_kind[&kind].get(&node(id)).copied().unwrap_or(0);
-    assert_eq!(bytes(Kind::Program, 0), 2 * 4096);
-    assert_eq!((bytes(Kind::Heap, 0), bytes(Kind::Heap, 3)), (4096, 2 * 4096));
-    assert_eq!(bytes(Kind::SharedSysv, 2), 4096);
-    assert_eq!(bytes(Kind::HugePages, 1), 4 * MIB);
+    assert_eq!(bytes(MappingKind::Program, 0), 2 * 4096);
+    assert_eq!((bytes(MappingKind::Heap, 0), bytes(MappingKind::Heap, 3)), (4096, 2 * 4096));
+    assert_eq!(bytes(MappingKind::SharedSysv, 2), 4096);
+    assert_eq!(bytes(MappingKind::HugePages, 1), 4 * MIB);
     let policies: Vec<(&str, u64)> =
         memory.policies.iter().flatten().map(|use_| (&*use_.policy, use_.mappings)).collect();
     assert_eq!(policies, [("bind:1", 1), ("default", 2), ("interleave:0-3", 1)]);
@@ -100,7 +100,7 @@ fn threads_are_on_the_nodes_of_their_cpus_with_what_the_kernel_counts() {
 fn the_use_of_cpus_is_the_time_between_two_looks() {
     let tree = two_threads();
     let homes = Homes(|_| None);
-    let mut watcher = Watcher::new(&[ProcessId { pid: PID, start: 77 }], Options::default());
+    let mut watcher = Watcher::new(&[ProcessId { pid: PID, start: 77 }], WatchOptions::default());
     watcher.prime(&tree.source(&homes), Duration::ZERO).unwrap();
     tree.thread(PID, &FakeThread { tid: 101, cpu: 13, cpus: "12-15", nanos: 500_001_000 });
     let snapshot = watcher.look(&tree.source(&homes), 2 * SECOND).unwrap();
@@ -113,7 +113,7 @@ fn the_use_of_cpus_is_the_time_between_two_looks() {
 fn threads_that_come_and_go_are_known_at_the_next_look() {
     let tree = two_threads();
     let homes = Homes(|_| None);
-    let mut watcher = Watcher::new(&[ProcessId { pid: PID, start: 77 }], Options::default());
+    let mut watcher = Watcher::new(&[ProcessId { pid: PID, start: 77 }], WatchOptions::default());
     watcher.prime(&tree.source(&homes), Duration::ZERO).unwrap();
     fs::remove_dir_all(tree.path().join("proc/100/task/101")).unwrap();
     tree.thread(PID, &FakeThread { tid: 102, cpu: 4, cpus: "0-15", nanos: 1 });
@@ -129,7 +129,7 @@ fn a_number_used_again_is_not_the_old_process() {
     let tree = two_threads();
     let homes = Homes(|_| None);
     let id = ProcessId { pid: PID, start: 77 };
-    let mut watcher = Watcher::new(&[id], Options::default());
+    let mut watcher = Watcher::new(&[id], WatchOptions::default());
     watcher.prime(&tree.source(&homes), Duration::ZERO).unwrap();
     tree.process(PID, "other", 1, 78);
     let snapshot = watcher.look(&tree.source(&homes), SECOND).unwrap();
@@ -160,7 +160,7 @@ fn a_large_sparse_process_is_sampled_within_its_bound() {
         page => (page % sparse == 0).then_some(u32::from(page / sparse % 2 == 0)),
     });
     let memory = MemoryOptions { exact_bytes_max: 0, ..MemoryOptions::default() };
-    let options = Options { memory, budget: None };
+    let options = WatchOptions { memory, budget: None };
     let mut watcher = Watcher::new(&[ProcessId { pid: PID, start: 77 }], options);
     let snapshot = watcher.look(&tree.source(&homes), Duration::ZERO).unwrap();
     let memory = snapshot.processes[0].memory.as_ref().unwrap();
@@ -170,7 +170,7 @@ fn a_large_sparse_process_is_sampled_within_its_bound() {
         let found = snapshot.nodes[id].share;
         assert!((found - share).abs() <= error, "node {id}: {found}, {share} ± {error}");
     }
-    assert_eq!(memory.by_kind[&Kind::SharedAnonymous][&node(2)], 1 << 30);
+    assert_eq!(memory.by_kind[&MappingKind::SharedAnonymous][&node(2)], 1 << 30);
     assert_eq!(memory.policies, None);
     assert!(snapshot.missing[0].need.contains("--exact"), "{:?}", snapshot.missing);
 }
@@ -181,7 +181,7 @@ fn what_may_not_be_read_is_named_with_the_right_it_takes() {
     tree.write(&format!("/proc/{PID}/maps"), "1000-9000 rw-p 0 00:00 0\n");
     tree.status(PID, "VmRSS:\t12 kB\nRssAnon:\t8 kB\nRssFile:\t4 kB\n");
     let memory = MemoryOptions { exact_bytes_max: 0, ..MemoryOptions::default() };
-    let options = Options { memory, budget: None };
+    let options = WatchOptions { memory, budget: None };
     let mut watcher = Watcher::new(&[ProcessId { pid: PID, start: 77 }], options);
     let snapshot = watcher.look(&tree.source(&Forbidden), Duration::ZERO).unwrap();
     assert_eq!((snapshot.bytes(), snapshot.nodes.last().unwrap().node), (12 * 1024, None));
@@ -202,7 +202,7 @@ fn a_malformed_file_is_named_with_its_line() {
         let tree = two_threads();
         maps_of(&tree, "1000-2000 rw-p 0 00:00 0\n", "1000 default\n2000 default\n3000 default\n");
         tree.write(&format!("/proc/{PID}/{file}"), text);
-        let error = look_with(&tree, Options::default()).unwrap_err().to_string();
+        let error = look_with(&tree, WatchOptions::default()).unwrap_err().to_string();
         assert!(error.contains(wanted), "{error}");
     }
 }
@@ -211,7 +211,7 @@ fn a_malformed_file_is_named_with_its_line() {
 fn an_endless_line_and_bytes_that_are_no_text_are_survived() {
     let tree = two_threads();
     maps_of(&tree, "", &"x".repeat(1 << 20));
-    let error = look_with(&tree, Options::default()).unwrap_err().to_string();
+    let error = look_with(&tree, WatchOptions::default()).unwrap_err().to_string();
     assert!(error.contains("a line of at most 32 KiB"), "{error}");
     maps_of(&tree, "1000-2000 rw-p 0 00:00 0\n", "");
     tree.write(&format!("/proc/{PID}/numa_maps"), b"1000 default file=/a\xff\xfe N1=1\n");

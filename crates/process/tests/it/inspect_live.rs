@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use atoll_placement::{Arena, Kernel, LiveKernel};
 use atoll_process::inspect::{
-    Kind, LivePages, MemoryOptions, Method, NodeMap, Options, Source, ThreadReader, Watcher,
-    identify, memory,
+    LivePages, MappingKind, MemoryOptions, Method, NodeMap, ProcessSource, ThreadReader,
+    WatchOptions, Watcher, identify, memory,
 };
 use atoll_sys::{Root, page_size};
 use atoll_testkit::{Need, skip};
@@ -16,10 +16,10 @@ use atoll_topology::Machine;
 
 const TOUCHED: usize = 4096;
 
-fn with_source<T>(look: impl FnOnce(&Source<'_>) -> T) -> T {
+fn with_source<T>(look: impl FnOnce(&ProcessSource<'_>) -> T) -> T {
     let (root, machine) = (Root::live(), Machine::discover().unwrap());
     let nodes = NodeMap::read(&root, &machine);
-    look(&Source::new(&root, &LivePages, &machine, &nodes))
+    look(&ProcessSource::new(&root, &LivePages, &machine, &nodes))
 }
 
 fn status_bytes(key: &str) -> u64 {
@@ -28,18 +28,18 @@ fn status_bytes(key: &str) -> u64 {
     line.trim_matches([':', '\t', ' ']).split(' ').next().unwrap().parse::<u64>().unwrap() * 1024
 }
 
-fn anonymous(source: &Source<'_>, options: &MemoryOptions) -> (u64, Method) {
-    let Source { root, homes, nodes, page_size } = *source;
+fn anonymous(source: &ProcessSource<'_>, options: &MemoryOptions) -> (u64, Method) {
+    let ProcessSource { root, homes, nodes, page_size } = *source;
     let mut missing = Vec::new();
     let pid = std::process::id();
     let memory = memory::read(root, homes, nodes, page_size, pid, options, &mut missing).unwrap();
     let bytes = |kind| memory.by_kind.get(&kind).map_or(0, |by_node| by_node.values().sum());
-    (bytes(Kind::Anonymous), memory.method)
+    (bytes(MappingKind::Anonymous), memory.method)
 }
 
 /// Anonymous bytes found before and after so much was touched, and the kernel's own sum; none where
 /// pages are not counted exactly.
-fn touch(source: &Source<'_>, length: usize) -> Option<[u64; 3]> {
+fn touch(source: &ProcessSource<'_>, length: usize) -> Option<[u64; 3]> {
     let (before, method) = anonymous(source, &MemoryOptions::default());
     if method != Method::Exact {
         return None;
@@ -106,8 +106,8 @@ fn transparent_huge_pages_are_counted_as_smaps_counts_them() {
     }
 }
 
-fn huge_by_inspect(source: &Source<'_>) -> Option<u64> {
-    let Source { root, homes, nodes, page_size } = *source;
+fn huge_by_inspect(source: &ProcessSource<'_>) -> Option<u64> {
+    let ProcessSource { root, homes, nodes, page_size } = *source;
     let (pid, options, mut missing) = (std::process::id(), MemoryOptions::default(), Vec::new());
     let memory = memory::read(root, homes, nodes, page_size, pid, &options, &mut missing);
     memory.unwrap().huge_transparent
@@ -117,7 +117,7 @@ fn huge_by_inspect(source: &Source<'_>) -> Option<u64> {
 fn a_sample_adds_up_to_the_kernels_own_sum() {
     with_source(|source| {
         let options = MemoryOptions { exact_bytes_max: 0, ..MemoryOptions::default() };
-        let Source { root, homes, nodes, page_size } = *source;
+        let ProcessSource { root, homes, nodes, page_size } = *source;
         let (pid, mut missing) = (std::process::id(), Vec::new());
         let memory =
             memory::read(root, homes, nodes, page_size, pid, &options, &mut missing).unwrap();
@@ -163,7 +163,7 @@ fn a_child_that_ends_between_two_looks_is_told() {
         Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     with_source(|source| {
         let id = identify(source.root, child.id()).unwrap();
-        let mut watcher = Watcher::new(&[id], Options::default());
+        let mut watcher = Watcher::new(&[id], WatchOptions::default());
         let first = watcher.look(source, Duration::ZERO).unwrap();
         assert_eq!((first.processes.len(), first.threads().count()), (1, 1));
         drop(child.stdin.take());

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use atoll_process::inspect::{NodeMap, PageHomes, PagesError, Source};
+use atoll_process::inspect::{NodeMap, PageHomes, PagesError, ProcessSource};
 use atoll_sys::Root;
 use atoll_topology::{Allowed, Machine, NodeId};
 
@@ -37,8 +37,8 @@ impl Tree {
         self.directory.path()
     }
 
-    pub(crate) fn source<'a>(&'a self, homes: &'a dyn PageHomes) -> Source<'a> {
-        Source::new(&self.root, homes, &self.machine, &self.nodes)
+    pub(crate) fn source<'a>(&'a self, homes: &'a dyn PageHomes) -> ProcessSource<'a> {
+        ProcessSource::new(&self.root, homes, &self.machine, &self.nodes)
     }
 
     pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) {

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use atoll_process::inspect::{
-    Kind, MemoryOptions, Options, PageHomes, PagesError, ProcessId, Snapshot, Union, Watcher,
+    MappingKind, MemoryOptions, PageHomes, PagesError, ProcessId, Snapshot, Union, WatchOptions,
+    Watcher,
 };
 use atoll_testkit::machines;
 use atoll_topology::NodeId;
@@ -95,12 +96,12 @@ impl<F: Fn(u32, u64) -> bool> Shared<F> {
 
 fn look(tree: &Tree, homes: &dyn PageHomes, memory: MemoryOptions) -> Snapshot {
     let targets = [FIRST, SECOND].map(|pid| ProcessId { pid, start: 77 });
-    let mut watcher = Watcher::new(&targets, Options { memory, budget: None });
+    let mut watcher = Watcher::new(&targets, WatchOptions { memory, budget: None });
     watcher.look(&tree.source(homes), Duration::ZERO).unwrap()
 }
 
 fn bytes(snapshot: &Snapshot, node: u32) -> u64 {
-    let shared = &snapshot.memory[&Kind::SharedAnonymous];
+    let shared = &snapshot.memory[&MappingKind::SharedAnonymous];
     shared.get(&Some(NodeId(node))).copied().unwrap_or(0)
 }
 
@@ -125,7 +126,7 @@ fn pages_that_processes_touched_at_different_addresses_are_united() {
         assert_eq!(bytes(&snapshot, node), wanted, "node {node}");
         assert!(wanted > shared.bytes(&[FIRST], node).max(shared.bytes(&[SECOND], node)));
     }
-    assert_eq!(snapshot.memory[&Kind::Anonymous][&Some(NodeId(1))], 14 * PAGE);
+    assert_eq!(snapshot.memory[&MappingKind::Anonymous][&Some(NodeId(1))], 14 * PAGE);
     // Of each process alone all that it has.
     let parts = snapshot.processes.iter().map(|process| process.memory.as_ref().unwrap());
     let parts: Vec<u64> = parts.map(|memory| memory.resident()).collect();
@@ -198,7 +199,7 @@ fn processes_that_may_not_be_looked_into_are_told_apart() {
     }
     let snapshot = look(&tree, &HomesOf(|_, _| Ok(None)), MemoryOptions::default());
     assert_eq!(snapshot.union, Union::Each);
-    assert_eq!(snapshot.memory[&Kind::Shared][&None], 2 * 8164 * 1024);
+    assert_eq!(snapshot.memory[&MappingKind::Shared][&None], 2 * 8164 * 1024);
 }
 
 #[test]
@@ -211,7 +212,8 @@ fn watching_asks_less_and_not_in_every_look() {
         Ok(shared.home_of(pid, address))
     });
     let targets = [FIRST, SECOND].map(|pid| ProcessId { pid, start: 77 });
-    let options = Options { budget: Some((1e-6, Duration::from_secs(1))), ..Options::default() };
+    let options =
+        WatchOptions { budget: Some((1e-6, Duration::from_secs(1))), ..WatchOptions::default() };
     let mut watcher = Watcher::new(&targets, options);
     let first = watcher.look(&tree.source(&homes), Duration::ZERO).unwrap();
     assert!(matches!(first.union, Union::Sampled { .. }), "{:?}", first.union);

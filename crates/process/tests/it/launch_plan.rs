@@ -2,7 +2,7 @@
 
 use atoll_placement::Strategy;
 use atoll_process::launch::{
-    InstancePlan, Instances, MemoryFlag, Plan, PlanError, Program, Request,
+    InstancePlan, Instances, LaunchPlan, LaunchPlanError, LaunchRequest, MemoryFlag, Program,
 };
 use atoll_sys::PolicyMode;
 use atoll_testkit::machines;
@@ -22,16 +22,16 @@ const STRATEGIES: [Strategy; 11] = [
     Strategy::WeightedInterleave,
 ];
 
-fn by(strategy: Strategy, instances: Option<Instances>) -> Request {
-    Request { strategy: Some(strategy), instances, ..Request::default() }
+fn by(strategy: Strategy, instances: Option<Instances>) -> LaunchRequest {
+    LaunchRequest { strategy: Some(strategy), instances, ..LaunchRequest::default() }
 }
 
 fn memory(mode: PolicyMode, nodes: &str) -> Option<MemoryFlag> {
     Some(MemoryFlag { mode, nodes: Some(nodes.parse().unwrap()) })
 }
 
-fn plan(machine: &Machine, request: &Request) -> Plan {
-    Plan::new(machine, request).unwrap_or_else(|error| panic!("{}: {error}", machine.name))
+fn plan(machine: &Machine, request: &LaunchRequest) -> LaunchPlan {
+    LaunchPlan::new(machine, request).unwrap_or_else(|error| panic!("{}: {error}", machine.name))
 }
 
 /// `cpus | policy` of an instance, `-` for what is left as it is.
@@ -41,7 +41,7 @@ fn line(instance: &InstancePlan) -> String {
     format!("{cpus} | {memory}")
 }
 
-fn lines(machine: &Machine, request: &Request) -> Vec<String> {
+fn lines(machine: &Machine, request: &LaunchRequest) -> Vec<String> {
     plan(machine, request).instances.iter().map(line).collect()
 }
 
@@ -135,7 +135,7 @@ fn kiefers_four_ways_to_place_one_instance_a_node() {
     let machine = machines::four_nodes();
     let nodes = Some(Instances::Nodes);
     assert_eq!(
-        lines(&machine, &Request { instances: nodes, ..Request::default() }),
+        lines(&machine, &LaunchRequest { instances: nodes, ..LaunchRequest::default() }),
         [
             "0-3 | preferred on node 0",
             "4-7 | preferred on node 1",
@@ -156,27 +156,29 @@ fn a_program_alone_under_interleave_runs_on_all_nodes() {
     let machine = machines::four_nodes();
     let alone = by(Strategy::Interleave, None);
     assert_eq!(lines(&machine, &alone), ["- | interleave on nodes 0-3"]);
-    let on_two = Request { cpu_nodes: Some("1-2".parse().unwrap()), ..alone };
+    let on_two = LaunchRequest { cpu_nodes: Some("1-2".parse().unwrap()), ..alone };
     assert_eq!(lines(&machine, &on_two), ["4-11 | interleave on nodes 0-3"]);
 }
 
 #[test]
 fn a_policy_flag_replaces_the_memory_of_instances_and_node_flags_choose_their_nodes() {
     let machine = machines::four_nodes();
-    let request = Request {
+    let request = LaunchRequest {
         instances: Some(Instances::Count(3)),
         memory: memory(PolicyMode::Interleave, "all"),
         cpu_nodes: Some("1-2".parse().unwrap()),
-        ..Request::default()
+        ..LaunchRequest::default()
     };
     let all = "interleave on nodes 0-3";
     assert_eq!(
         lines(&machine, &request),
         [4, 8, 4].map(|cpu| format!("{cpu}-{} | {all}", cpu + 3))
     );
-    let aligned = Request { cpu_nodes: Some("2".parse().unwrap()), ..by(Strategy::Aligned, None) };
+    let aligned =
+        LaunchRequest { cpu_nodes: Some("2".parse().unwrap()), ..by(Strategy::Aligned, None) };
     assert_eq!(lines(&machine, &aligned), ["8-11 | preferred on node 2"]);
-    let spread = Request { cpu_nodes: Some("!0".parse().unwrap()), ..by(Strategy::Spread, None) };
+    let spread =
+        LaunchRequest { cpu_nodes: Some("!0".parse().unwrap()), ..by(Strategy::Spread, None) };
     assert_eq!(lines(&machine, &spread), [format!("4-15 | {all}")]);
 }
 
@@ -185,7 +187,12 @@ fn flags_alone_mean_what_they_mean_to_numactl() {
     let machine = machines::four_nodes();
     let with = |nodes: Option<&str>, cpus: Option<&str>, memory| {
         let parse = |text: Option<&str>| text.map(|text| text.parse().unwrap());
-        Request { cpu_nodes: parse(nodes), cpus: parse(cpus), memory, ..Request::default() }
+        LaunchRequest {
+            cpu_nodes: parse(nodes),
+            cpus: parse(cpus),
+            memory,
+            ..LaunchRequest::default()
+        }
     };
     let bind = |nodes| memory(PolicyMode::Bind, nodes);
     for (request, expected) in [
@@ -199,48 +206,58 @@ fn flags_alone_mean_what_they_mean_to_numactl() {
     ] {
         assert_eq!(lines(&machine, &request), [expected], "{request:?}");
     }
-    let balanced = Request { balancing: true, ..with(None, None, bind("0")) };
+    let balanced = LaunchRequest { balancing: true, ..with(None, None, bind("0")) };
     assert_eq!(lines(&machine, &balanced), ["- | bind on node 0, balanced among them"]);
     let ignored =
-        Request { balancing: true, ..with(None, None, memory(PolicyMode::Interleave, "0")) };
+        LaunchRequest { balancing: true, ..with(None, None, memory(PolicyMode::Interleave, "0")) };
     assert_eq!(plan(&machine, &ignored).notes.len(), 1);
 }
 
 #[test]
 fn requests_without_a_meaning_are_refused_with_the_reason() {
     let machine = machines::four_nodes();
-    let refused = |request: Request| Plan::new(&machine, &request).unwrap_err();
+    let refused = |request: LaunchRequest| LaunchPlan::new(&machine, &request).unwrap_err();
     let nodes = |text: &str| Some(text.parse().unwrap());
-    let flags = Request::default;
-    assert_eq!(refused(by(Strategy::Replicate, None)), PlanError::Replicate);
-    assert_eq!(refused(by(Strategy::Replicate, Some(Instances::Nodes))), PlanError::Replicate);
+    let flags = LaunchRequest::default;
+    assert_eq!(refused(by(Strategy::Replicate, None)), LaunchPlanError::Replicate);
+    assert_eq!(
+        refused(by(Strategy::Replicate, Some(Instances::Nodes))),
+        LaunchPlanError::Replicate
+    );
     for request in [
-        Request { cpu_nodes: nodes("same"), ..flags() },
-        Request { cpus: nodes("same"), cpu_nodes: nodes("0"), ..flags() },
-        Request { memory: memory(PolicyMode::Bind, "same"), ..flags() },
-        Request { cpu_nodes: nodes("same"), memory: memory(PolicyMode::Bind, "same"), ..flags() },
+        LaunchRequest { cpu_nodes: nodes("same"), ..flags() },
+        LaunchRequest { cpus: nodes("same"), cpu_nodes: nodes("0"), ..flags() },
+        LaunchRequest { memory: memory(PolicyMode::Bind, "same"), ..flags() },
+        LaunchRequest {
+            cpu_nodes: nodes("same"),
+            memory: memory(PolicyMode::Bind, "same"),
+            ..flags()
+        },
     ] {
-        assert_eq!(refused(request), PlanError::SameAsNothing);
+        assert_eq!(refused(request), LaunchPlanError::SameAsNothing);
     }
     for nodes in ["0-1", "all", "!0"] {
-        let error = refused(Request { memory: memory(PolicyMode::Preferred, nodes), ..flags() });
-        assert!(matches!(error, PlanError::NotOneNode { .. }), "{error}");
+        let error =
+            refused(LaunchRequest { memory: memory(PolicyMode::Preferred, nodes), ..flags() });
+        assert!(matches!(error, LaunchPlanError::NotOneNode { .. }), "{error}");
     }
-    let error = refused(Request { cpu_nodes: nodes("!0-3"), ..flags() });
-    assert!(matches!(error, PlanError::EmptySet { .. }), "{error}");
-    let error = refused(Request { cpus: nodes("0"), cpu_nodes: nodes("1"), ..flags() });
-    assert!(matches!(error, PlanError::NoCommonCpu { .. }), "{error}");
-    let error = refused(Request { cpu_nodes: nodes("1"), ..by(Strategy::Subset(2), None) });
-    assert_eq!(error, PlanError::SubsetOfNodes);
+    let error = refused(LaunchRequest { cpu_nodes: nodes("!0-3"), ..flags() });
+    assert!(matches!(error, LaunchPlanError::EmptySet { .. }), "{error}");
+    let error = refused(LaunchRequest { cpus: nodes("0"), cpu_nodes: nodes("1"), ..flags() });
+    assert!(matches!(error, LaunchPlanError::NoCommonCpu { .. }), "{error}");
+    let error = refused(LaunchRequest { cpu_nodes: nodes("1"), ..by(Strategy::Subset(2), None) });
+    assert_eq!(error, LaunchPlanError::SubsetOfNodes);
     let error = refused(by(Strategy::Preferred(NodeId(9)), None));
-    assert!(matches!(error, PlanError::Strategy(_)), "{error}");
+    assert!(matches!(error, LaunchPlanError::Strategy(_)), "{error}");
 }
 
 #[test]
 fn the_values_of_an_instance_are_filled_in_and_other_braces_stay() {
     let machine = machines::two_nodes();
-    let plan =
-        plan(&machine, &Request { instances: Some(Instances::Domains), ..Request::default() });
+    let plan = plan(
+        &machine,
+        &LaunchRequest { instances: Some(Instances::Domains), ..LaunchRequest::default() },
+    );
     let program = |argument: &str| Program {
         name: "a".into(),
         arguments: vec![argument.into()],

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use atoll_topology::NodeId;
 
 use super::StepError;
-use super::task::{Target, Task, TaskBody};
+use super::task::{Task, TaskBody, TaskTarget};
 use crate::{Runtime, WorkerId};
 
 /// A step whose tasks have their groups.
@@ -52,16 +52,16 @@ struct Dealer<'a> {
 
 impl Dealer<'_> {
     /// Group and worker of a target, or the node that the machine does not have.
-    fn group(&mut self, target: Target) -> Result<(usize, Option<WorkerId>), NodeId> {
+    fn group(&mut self, target: TaskTarget) -> Result<(usize, Option<WorkerId>), NodeId> {
         match target {
-            Target::Node(node) => {
+            TaskTarget::Node(node) => {
                 let pool = self.runtime.pool_nearest(node).ok_or(node)?;
                 self.rehomed += usize::from(pool.node() != node);
                 let place = self.places.entry(pool.node()).or_default();
                 *place += 1;
                 Ok((pool.dealt(*place - 1), None))
             }
-            Target::Worker(worker) => {
+            TaskTarget::Worker(worker) => {
                 let worker = WorkerId(worker.0 % self.runtime.worker_count() as u32);
                 Ok((self.runtime.group_of(worker), Some(worker)))
             }

@@ -16,9 +16,9 @@ use tokio::task::JoinHandle;
 
 use super::address::DealtStep;
 use super::queues::Queues;
-use super::report::{StepReport, Tally};
+use super::report::{StepReport, StepTally};
 use super::steal::Steal;
-use super::task::{Shared, TaskBody, TaskContext, TaskFuture};
+use super::task::{RunnerShared, TaskBody, TaskContext, TaskFuture};
 use super::{StepError, panic_message};
 use crate::{ByteCounters, CancelToken, Runtime, WorkerId};
 
@@ -28,7 +28,7 @@ const YIELD_AFTER: Duration = Duration::from_micros(200);
 
 /// What a caller may set on a step or a sequence.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Settings {
+pub(super) struct StepSettings {
     pub(super) steal: Steal,
     pub(super) cancel: CancelToken,
 }
@@ -40,20 +40,20 @@ pub(super) struct BatchEnd<T, E> {
 }
 
 /// A task that waits.
-struct Work<T, E> {
+struct QueuedTask<T, E> {
     step: usize,
     task: usize,
     body: TaskBody<T, E>,
 }
 
 /// What a runner takes at once: a task, and those of the same worker in later steps after it.
-struct Job<T, E> {
-    first: Work<T, E>,
-    rest: Vec<Work<T, E>>,
+struct RunnerJob<T, E> {
+    first: QueuedTask<T, E>,
+    rest: Vec<QueuedTask<T, E>>,
 }
 
-struct Batch<T, E> {
-    queues: Queues<Job<T, E>>,
+struct StepBatch<T, E> {
+    queues: Queues<RunnerJob<T, E>>,
     /// The caller's token.
     outside: CancelToken,
     /// Its child, raised when a task fails.
@@ -67,25 +67,25 @@ struct Batch<T, E> {
 /// What a runner brings to the join.
 struct RunnerEnd<T, E> {
     results: Vec<(usize, usize, T)>,
-    failures: Vec<(usize, Failure<E>)>,
-    tallies: Vec<Tally>,
+    failures: Vec<(usize, TaskFailure<E>)>,
+    tallies: Vec<StepTally>,
 }
 
-struct Failure<E> {
+struct TaskFailure<E> {
     step: usize,
     task: usize,
-    cause: Cause<E>,
+    cause: FailureCause<E>,
 }
 
-enum Cause<E> {
+enum FailureCause<E> {
     Error(E),
     Panic(String),
 }
 
 /// Cancels the tasks when the future that waits for them is dropped.
-struct StopOnDrop(CancelToken);
+struct CancelTasksOnDrop(CancelToken);
 
-impl Drop for StopOnDrop {
+impl Drop for CancelTasksOnDrop {
     fn drop(&mut self) {
         self.0.cancel();
     }
@@ -94,7 +94,7 @@ impl Drop for StopOnDrop {
 /// Runs the steps' tasks, all at once, and returns when the last has ended.
 pub(super) async fn run<T, E>(
     runtime: &Runtime,
-    settings: &Settings,
+    settings: &StepSettings,
     mut steps: Vec<DealtStep<T, E>>,
 ) -> BatchEnd<T, E>
 where
@@ -104,10 +104,10 @@ where
     let sizes: Vec<usize> = steps.iter().map(|step| step.tasks.len()).collect();
     let counters = Arc::new(steps.iter().map(|_| ByteCounters::new(runtime.machine())).collect());
     let stop = settings.cancel.child();
-    let _stop_on_drop = StopOnDrop(stop.clone());
+    let _stop_on_drop = CancelTasksOnDrop(stop.clone());
     let workers: Vec<usize> = runtime.groups().iter().map(|group| group.workers().len()).collect();
     let victims = settings.steal.victims(runtime);
-    let batch = Arc::new(Batch {
+    let batch = Arc::new(StepBatch {
         queues: Queues::new(&workers, victims, jobs(&mut steps)),
         outside: settings.cancel.clone(),
         stop,
@@ -120,19 +120,19 @@ where
 }
 
 /// Makes jobs of tasks: one of each task, but one of all tasks of a worker over several steps.
-fn jobs<T, E>(steps: &mut [DealtStep<T, E>]) -> Vec<(usize, Job<T, E>)> {
+fn jobs<T, E>(steps: &mut [DealtStep<T, E>]) -> Vec<(usize, RunnerJob<T, E>)> {
     let chained = steps.len() > 1;
-    let mut jobs: Vec<(usize, Job<T, E>)> = Vec::new();
+    let mut jobs: Vec<(usize, RunnerJob<T, E>)> = Vec::new();
     let mut chains: HashMap<WorkerId, usize> = HashMap::new();
     for (step, dealt) in steps.iter_mut().enumerate() {
         for (task, dealt) in dealt.tasks.drain(..).enumerate() {
-            let work = Work { step, task, body: dealt.body };
+            let work = QueuedTask { step, task, body: dealt.body };
             let chain = dealt.worker.filter(|_| chained);
             match chain.and_then(|worker| chains.get(&worker)) {
                 Some(at) => jobs[*at].1.rest.push(work),
                 None => {
                     chains.extend(chain.map(|worker| (worker, jobs.len())));
-                    jobs.push((dealt.group, Job { first: work, rest: Vec::new() }));
+                    jobs.push((dealt.group, RunnerJob { first: work, rest: Vec::new() }));
                 }
             }
         }
@@ -142,7 +142,7 @@ fn jobs<T, E>(steps: &mut [DealtStep<T, E>]) -> Vec<(usize, Job<T, E>)> {
 
 async fn join<T, E>(
     runtime: &Runtime,
-    batch: &Arc<Batch<T, E>>,
+    batch: &Arc<StepBatch<T, E>>,
     counters: &Arc<Vec<ByteCounters>>,
 ) -> RunnerEnd<T, E>
 where
@@ -152,7 +152,7 @@ where
     let mut handles = Vec::new();
     for group in 0..runtime.groups().len() {
         for _ in 0..batch.queues.runners(group) {
-            let shared = Arc::new(Shared {
+            let shared = Arc::new(RunnerShared {
                 runtime: runtime.clone(),
                 group,
                 token: batch.stop.child(),
@@ -183,7 +183,7 @@ async fn join_all<T, E>(
     }
 }
 
-async fn runner<T, E>(batch: Arc<Batch<T, E>>, shared: Arc<Shared>) -> RunnerEnd<T, E>
+async fn runner<T, E>(batch: Arc<StepBatch<T, E>>, shared: Arc<RunnerShared>) -> RunnerEnd<T, E>
 where
     T: Send + 'static,
     E: Send + 'static,
@@ -208,13 +208,13 @@ where
 
 /// Runs a task to its end, whatever that is, and says when it came.
 async fn run_task<T, E>(
-    batch: &Batch<T, E>,
-    shared: &Arc<Shared>,
+    batch: &StepBatch<T, E>,
+    shared: &Arc<RunnerShared>,
     home: usize,
-    work: Work<T, E>,
+    work: QueuedTask<T, E>,
     end: &mut RunnerEnd<T, E>,
 ) -> Instant {
-    let Work { step, task, body } = work;
+    let QueuedTask { step, task, body } = work;
     let context = TaskContext { shared: shared.clone(), step, task };
     let start = Instant::now();
     let result = caught(move || body(context)).await;
@@ -227,10 +227,10 @@ async fn run_task<T, E>(
             tally.finished += 1;
             end.results.push((step, task, value));
         }
-        Ok(Err(error)) => batch.fail(end, step, task, Cause::Error(error)),
+        Ok(Err(error)) => batch.fail(end, step, task, FailureCause::Error(error)),
         Err(message) => {
             tally.panics += 1;
-            batch.fail(end, step, task, Cause::Panic(message));
+            batch.fail(end, step, task, FailureCause::Panic(message));
         }
     }
     ended
@@ -252,7 +252,7 @@ fn guarded<R>(call: impl FnOnce() -> R) -> Result<R, String> {
     catch_unwind(AssertUnwindSafe(call)).map_err(|panic| panic_message(&*panic))
 }
 
-impl Tally {
+impl StepTally {
     fn took(&mut self, runtime: &Runtime, home: usize, group: usize) {
         self.stolen += usize::from(home != group);
         let remote = runtime.group(home).node() != runtime.group(group).node();
@@ -260,13 +260,13 @@ impl Tally {
     }
 }
 
-impl<T, E> Batch<T, E> {
+impl<T, E> StepBatch<T, E> {
     /// Notes a failure and stops the batch. An error after the caller's cancel is the cancel's
     /// consequence, not a failure; a panic always is one.
-    fn fail(&self, end: &mut RunnerEnd<T, E>, step: usize, task: usize, cause: Cause<E>) {
-        if matches!(cause, Cause::Panic(_)) || !self.outside.is_cancelled() {
+    fn fail(&self, end: &mut RunnerEnd<T, E>, step: usize, task: usize, cause: FailureCause<E>) {
+        if matches!(cause, FailureCause::Panic(_)) || !self.outside.is_cancelled() {
             let order = self.failures.fetch_add(1, Ordering::SeqCst);
-            end.failures.push((order, Failure { step, task, cause }));
+            end.failures.push((order, TaskFailure { step, task, cause }));
         }
         self.stop.cancel();
     }
@@ -274,7 +274,7 @@ impl<T, E> Batch<T, E> {
 
 impl<T, E> RunnerEnd<T, E> {
     fn new(steps: usize) -> Self {
-        let tallies = vec![Tally::default(); steps];
+        let tallies = vec![StepTally::default(); steps];
         Self { results: Vec::new(), failures: Vec::new(), tallies }
     }
 
@@ -290,7 +290,7 @@ impl<T, E> RunnerEnd<T, E> {
 fn reports<T, E>(
     steps: &[DealtStep<T, E>],
     sizes: &[usize],
-    tallies: &[Tally],
+    tallies: &[StepTally],
     counters: &[ByteCounters],
 ) -> Vec<StepReport> {
     let seen = steps.iter().zip(sizes).zip(tallies.iter().zip(counters));
@@ -307,11 +307,11 @@ fn result<T, E>(
     sizes: &[usize],
 ) -> Result<Vec<Vec<T>>, StepError<E>> {
     let first = end.failures.into_iter().min_by_key(|(order, _)| *order);
-    if let Some((_, Failure { step, task, cause })) = first {
+    if let Some((_, TaskFailure { step, task, cause })) = first {
         let step = reports[step].name.clone();
         return Err(match cause {
-            Cause::Error(error) => StepError::Failed { step, task, error },
-            Cause::Panic(message) => StepError::Panicked { step, task, message },
+            FailureCause::Error(error) => StepError::Failed { step, task, error },
+            FailureCause::Panic(message) => StepError::Panicked { step, task, message },
         });
     }
     if let Some(report) = reports.iter().find(|report| report.tasks_finished < report.tasks) {

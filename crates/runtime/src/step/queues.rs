@@ -9,20 +9,20 @@ use parking_lot::Mutex;
 
 /// One queue per group of the runtime.
 pub(super) struct Queues<J> {
-    queues: Vec<Mutex<Queue<J>>>,
+    queues: Vec<Mutex<TaskQueue<J>>>,
     /// For each group, how many runners it needs.
     runners: Vec<usize>,
     /// For each group, whom it may steal from, nearest first.
     victims: Vec<Vec<usize>>,
 }
 
-struct Queue<J> {
+struct TaskQueue<J> {
     jobs: VecDeque<J>,
     /// Runners of the group that have not come yet. Each finds a job that was not stolen.
     awaited: usize,
 }
 
-impl<J> Queue<J> {
+impl<J> TaskQueue<J> {
     fn steal(&mut self) -> Option<J> {
         if self.jobs.len() > self.awaited { self.jobs.pop_back() } else { None }
     }
@@ -39,7 +39,7 @@ impl<J> Queues<J> {
         let sizes: Vec<usize> = waiting.iter().map(VecDeque::len).collect();
         let queues = waiting.into_iter().zip(workers).map(|(jobs, workers)| {
             let awaited = jobs.len().min(*workers);
-            Mutex::new(Queue { jobs, awaited })
+            Mutex::new(TaskQueue { jobs, awaited })
         });
         Self { queues: queues.collect(), runners: runners(&sizes, workers, &victims), victims }
     }

@@ -33,7 +33,7 @@ pub struct StepReport {
 
 /// What one runner saw of one step; merged at the join. Times count from the batch's submission.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct StepTally {
     pub(super) span: Option<(Duration, Duration)>,
     pub(super) finished: usize,
     pub(super) stolen: usize,
@@ -41,7 +41,7 @@ pub(super) struct Tally {
     pub(super) panics: usize,
 }
 
-impl Tally {
+impl StepTally {
     /// Widens the span by one task's.
     pub(super) fn ran(&mut self, start: Duration, end: Duration) {
         let (first, last) = self.span.unwrap_or((start, end));
@@ -49,7 +49,7 @@ impl Tally {
     }
 
     /// Adds another runner's.
-    pub(super) fn add(&mut self, other: &Tally) {
+    pub(super) fn add(&mut self, other: &StepTally) {
         if let Some((start, end)) = other.span {
             self.ran(start, end);
         }

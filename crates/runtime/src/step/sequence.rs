@@ -1,7 +1,7 @@
 //! Several steps, one after another.
 
 use super::address::{self, DealtStep};
-use super::batch::{self, BatchEnd, Settings};
+use super::batch::{self, BatchEnd, StepSettings};
 use super::{Steal, StepError, StepReport, Task};
 use crate::{CancelToken, Runtime};
 
@@ -22,7 +22,7 @@ pub struct Sequence<T, E> {
     runtime: Runtime,
     coordination: Coordination,
     steps: Vec<(String, Vec<Task<T, E>>)>,
-    settings: Settings,
+    settings: StepSettings,
 }
 
 /// What a sequence came to.
@@ -37,7 +37,7 @@ pub struct SequenceOutcome<T, E> {
 
 impl<T: Send + 'static, E: Send + 'static> Sequence<T, E> {
     pub(crate) fn new(runtime: Runtime, coordination: Coordination) -> Self {
-        Self { runtime, coordination, steps: Vec::new(), settings: Settings::default() }
+        Self { runtime, coordination, steps: Vec::new(), settings: StepSettings::default() }
     }
 
     /// Adds a step behind the others.
@@ -80,7 +80,7 @@ impl<T: Send + 'static, E: Send + 'static> Sequence<T, E> {
 
 async fn run_tight<T: Send + 'static, E: Send + 'static>(
     runtime: &Runtime,
-    settings: &Settings,
+    settings: &StepSettings,
     steps: Vec<DealtStep<T, E>>,
 ) -> BatchEnd<T, E> {
     let (mut results, mut reports) = (Vec::with_capacity(steps.len()), Vec::new());

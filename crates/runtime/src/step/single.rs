@@ -1,6 +1,6 @@
 //! A step by itself.
 
-use super::batch::{self, Settings};
+use super::batch::{self, StepSettings};
 use super::{Steal, StepError, StepReport, Task, address};
 use crate::{CancelToken, Runtime};
 
@@ -11,7 +11,7 @@ pub struct Step<T, E> {
     runtime: Runtime,
     name: String,
     tasks: Vec<Task<T, E>>,
-    settings: Settings,
+    settings: StepSettings,
 }
 
 /// What a step came to.
@@ -26,7 +26,7 @@ pub struct StepOutcome<T, E> {
 
 impl<T: Send + 'static, E: Send + 'static> Step<T, E> {
     pub(crate) fn new(runtime: Runtime, name: String, tasks: Vec<Task<T, E>>) -> Self {
-        Self { runtime, name, tasks, settings: Settings::default() }
+        Self { runtime, name, tasks, settings: StepSettings::default() }
     }
 
     /// How far waiting tasks may be stolen; inside their node unless set.

@@ -10,7 +10,7 @@ use crate::{ByteCounters, CancelToken, Cancelled, Runtime, WorkerId};
 
 /// Where a task is addressed to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Target {
+pub(super) enum TaskTarget {
     Node(NodeId),
     Worker(WorkerId),
 }
@@ -23,7 +23,7 @@ pub(super) type TaskBody<T, E> = Box<dyn FnOnce(TaskContext) -> TaskFuture<T, E>
 /// Tasks of one step do not wait for one another: there may be fewer workers than tasks. What must
 /// wait for others belongs into the next step.
 pub struct Task<T, E> {
-    pub(super) target: Target,
+    pub(super) target: TaskTarget,
     pub(super) body: TaskBody<T, E>,
 }
 
@@ -34,7 +34,7 @@ impl<T, E> Task<T, E> {
         F: FnOnce(TaskContext) -> R + Send + 'static,
         R: Future<Output = Result<T, E>> + Send + 'static,
     {
-        Self { target: Target::Node(node), body: Box::new(|context| Box::pin(body(context))) }
+        Self { target: TaskTarget::Node(node), body: Box::new(|context| Box::pin(body(context))) }
     }
 
     /// A task for a worker's group. Numbers beyond the last wrap around. In a loose sequence the
@@ -44,7 +44,10 @@ impl<T, E> Task<T, E> {
         F: FnOnce(TaskContext) -> R + Send + 'static,
         R: Future<Output = Result<T, E>> + Send + 'static,
     {
-        Self { target: Target::Worker(worker), body: Box::new(|context| Box::pin(body(context))) }
+        Self {
+            target: TaskTarget::Worker(worker),
+            body: Box::new(|context| Box::pin(body(context))),
+        }
     }
 }
 
@@ -56,7 +59,7 @@ impl<T, E> std::fmt::Debug for Task<T, E> {
 
 /// What the tasks of one runner share.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct RunnerShared {
     pub(super) runtime: Runtime,
     /// Group (position) the runner belongs to.
     pub(super) group: usize,
@@ -70,7 +73,7 @@ pub(super) struct Shared {
 /// What a task is told and may tell.
 #[derive(Clone, Debug)]
 pub struct TaskContext {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<RunnerShared>,
     pub(super) step: usize,
     pub(super) task: usize,
 }

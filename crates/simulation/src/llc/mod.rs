@@ -5,7 +5,7 @@
 //! `common` in every domain, and so are those of the line it displaces. A stripe has a run of
 //! neighbouring numbers, because lines that follow each other are used after each other; it has them
 //! domain by domain, because a miss seldom needs more than its own domain's set: for each line of RAM
-//! the stripe knows where it may be ([`Whereabouts`]), and other domains are searched only there.
+//! the stripe knows where it may be ([`Sharers`]), and other domains are searched only there.
 //!
 //! A set's tags lie apart from the holders that follow them: sixteen ways are searched in one line of
 //! the host's caches.
@@ -16,10 +16,10 @@ mod whereabouts;
 use parking_lot::{Mutex, MutexGuard};
 
 pub(crate) use set::Set;
-pub(crate) use whereabouts::Whereabouts;
+pub(crate) use whereabouts::Sharers;
 
 use crate::lru::Modulus;
-use crate::ram::Line;
+use crate::ram::LineNumber;
 use crate::{CacheShape, Setup};
 
 /// Stripes at most: far more than threads, so that two rarely meet.
@@ -31,7 +31,7 @@ const KNOWN: u64 = 1 << 28;
 
 /// State of a line in a domain, as in the MESIF protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum LineState {
     /// Written, in no other domain.
     Modified,
     /// Clean, in no other domain.
@@ -82,15 +82,15 @@ pub(crate) const SET_TAGS: u64 = (1 << 30) - 1;
 
 /// A line in a domain's cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Held {
+pub(crate) struct HeldLine {
     pub(crate) tag: SetTag,
-    pub(crate) state: State,
+    pub(crate) state: LineState,
     pub(crate) holders: Holders,
 }
 
 /// A line, cut into what tells its sets: its number modulo and divided by `common`.
 #[derive(Clone, Copy)]
-pub(crate) struct Cut {
+pub(crate) struct CutLine {
     low: u64,
     high: u64,
 }
@@ -102,11 +102,11 @@ pub(crate) struct Stripe {
     /// For each set its words, then its holders.
     ways: Vec<u32>,
     /// By the line's number in the stripe, as far as the highest line met or known.
-    whereabouts: Vec<Whereabouts>,
+    whereabouts: Vec<Sharers>,
 }
 
 /// How a domain's sets are spread.
-struct Spread {
+struct SetMapping {
     ways: usize,
     /// The number of sets divided by `common`.
     folds: Modulus,
@@ -116,7 +116,7 @@ struct Spread {
 
 /// The caches of all domains.
 pub(crate) struct Llc {
-    domains: Vec<Spread>,
+    domains: Vec<SetMapping>,
     stripes: Vec<Mutex<Stripe>>,
     common: Modulus,
     /// Rows of a stripe, as a power of two.
@@ -136,7 +136,7 @@ impl Llc {
             let (start, folds) = (words, u64::from(shape.sets) / common);
             let ways = shape.ways as usize;
             words += (folds * rows) as usize * 2 * ways;
-            Spread { ways, folds: Modulus::new(folds), start }
+            SetMapping { ways, folds: Modulus::new(folds), start }
         };
         Self {
             domains: setup.llc.iter().map(spread).collect(),
@@ -148,14 +148,14 @@ impl Llc {
         }
     }
 
-    pub(crate) fn cut(&self, line: Line) -> Cut {
+    pub(crate) fn cut(&self, line: LineNumber) -> CutLine {
         let (high, low) = self.common.divide(line.0);
-        Cut { low, high }
+        CutLine { low, high }
     }
 
     /// Locks the sets of a line.
     #[inline]
-    pub(crate) fn lock(&self, line: Cut) -> MutexGuard<'_, Stripe> {
+    pub(crate) fn lock(&self, line: CutLine) -> MutexGuard<'_, Stripe> {
         self.stripes[(line.low >> self.row_bits) as usize].lock()
     }
 
@@ -165,7 +165,7 @@ impl Llc {
         &self,
         stripe: &'a mut Stripe,
         domain: usize,
-        line: Cut,
+        line: CutLine,
     ) -> Option<(Set<'a>, SetTag)> {
         let spread = &self.domains[domain];
         let (tag, fold) = spread.folds.divide(line.high);
@@ -178,17 +178,17 @@ impl Llc {
 
     /// Where a line may be.
     #[inline]
-    pub(crate) fn whereabouts(&self, stripe: &Stripe, line: Cut) -> Whereabouts {
+    pub(crate) fn whereabouts(&self, stripe: &Stripe, line: CutLine) -> Sharers {
         let at = self.number(line);
-        let unknown = if at < self.known { Whereabouts::NOWHERE } else { Whereabouts::ANYWHERE };
+        let unknown = if at < self.known { Sharers::NOWHERE } else { Sharers::ANYWHERE };
         stripe.whereabouts.get(at).copied().unwrap_or(unknown)
     }
 
     #[inline]
-    pub(crate) fn set_whereabouts(&self, stripe: &mut Stripe, line: Cut, now: Whereabouts) {
+    pub(crate) fn set_whereabouts(&self, stripe: &mut Stripe, line: CutLine, now: Sharers) {
         let at = self.number(line);
         if at >= stripe.whereabouts.len() && at < self.known {
-            stripe.whereabouts.resize(at + 1, Whereabouts::NOWHERE);
+            stripe.whereabouts.resize(at + 1, Sharers::NOWHERE);
         }
         if let Some(whereabouts) = stripe.whereabouts.get_mut(at) {
             *whereabouts = now;
@@ -205,21 +205,21 @@ impl Llc {
 
     /// A line's number in its stripe.
     #[inline]
-    fn number(&self, line: Cut) -> usize {
+    fn number(&self, line: CutLine) -> usize {
         (line.high as usize) << self.row_bits | self.row(line)
     }
 
     /// Row of a line in its stripe.
     #[inline]
-    fn row(&self, line: Cut) -> usize {
+    fn row(&self, line: CutLine) -> usize {
         line.low as usize & ((1 << self.row_bits) - 1)
     }
 
     /// The line with a tag in the set of another.
-    pub(crate) fn line(&self, domain: usize, tag: SetTag, beside: Cut) -> Line {
+    pub(crate) fn line(&self, domain: usize, tag: SetTag, beside: CutLine) -> LineNumber {
         let folds = self.domains[domain].folds;
         let high = u64::from(tag.0) * folds.divisor() + folds.divide(beside.high).1;
-        Line(high * self.common.divisor() + beside.low)
+        LineNumber(high * self.common.divisor() + beside.low)
     }
 }
 

@@ -1,6 +1,6 @@
 //! A set of a last-level cache: lines in the order of their use, the last used first.
 
-use super::{Held, Holders, SetTag, State};
+use super::{HeldLine, Holders, LineState, SetTag};
 
 /// The ways of a set. A word is the tag plus one above two bits of state, and 0 where no line is; no
 /// line comes before any.
@@ -31,12 +31,12 @@ impl Set<'_> {
 
     /// The line in a way that has one.
     #[inline]
-    pub(crate) fn get(&self, at: usize, tag: SetTag) -> Held {
-        Held { tag, state: state(self.words[at]), holders: Holders(self.holders[at]) }
+    pub(crate) fn get(&self, at: usize, tag: SetTag) -> HeldLine {
+        HeldLine { tag, state: state(self.words[at]), holders: Holders(self.holders[at]) }
     }
 
     #[inline]
-    pub(crate) fn put(&mut self, at: usize, held: Held) {
+    pub(crate) fn put(&mut self, at: usize, held: HeldLine) {
         self.words[at] = (held.tag.0 + 1) << 2 | held.state as u32;
         self.holders[at] = held.holders.0;
     }
@@ -53,7 +53,7 @@ impl Set<'_> {
 
     /// Puts in a line as the one used last; the one not used for longest falls out.
     #[inline]
-    pub(crate) fn insert(&mut self, held: Held) -> Option<Held> {
+    pub(crate) fn insert(&mut self, held: HeldLine) -> Option<HeldLine> {
         let last = self.words.len() - 1;
         let tag = (self.words[last] >> 2).checked_sub(1).map(SetTag);
         let out = tag.map(|tag| self.get(last, tag));
@@ -78,11 +78,11 @@ impl Set<'_> {
     }
 }
 
-fn state(word: u32) -> State {
+fn state(word: u32) -> LineState {
     match word & 3 {
-        0 => State::Modified,
-        1 => State::Exclusive,
-        2 => State::Shared,
-        _ => State::Forward,
+        0 => LineState::Modified,
+        1 => LineState::Exclusive,
+        2 => LineState::Shared,
+        _ => LineState::Forward,
     }
 }

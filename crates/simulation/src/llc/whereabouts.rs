@@ -6,9 +6,9 @@ use std::ops::Range;
 /// have the line are among them, and some that have given it up: to take those out would mean to read
 /// the byte of each line that falls out of a cache, which is seldom near.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Whereabouts(u8);
+pub(crate) struct Sharers(u8);
 
-impl Whereabouts {
+impl Sharers {
     /// In no domain.
     pub(crate) const NOWHERE: Self = Self(0);
     /// Perhaps in every domain.

@@ -28,7 +28,7 @@ pub struct Setup {
     /// Which accesses count.
     pub counting: Counting,
     /// Place of each cpu; the index is the vCPU's number.
-    pub cpus: Vec<Seat>,
+    pub cpus: Vec<CpuSeat>,
     /// Nodes in the order of their ids; every matrix of the report has this order.
     pub nodes: Vec<NodeMemory>,
     /// Bytes of a cache line, a power of two. One size for all levels.
@@ -54,7 +54,7 @@ pub struct Setup {
 
 /// Place of a cpu.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seat {
+pub struct CpuSeat {
     /// Node, as its position in [`Setup::nodes`].
     pub node: usize,
     /// Domain.

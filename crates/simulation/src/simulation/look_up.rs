@@ -5,18 +5,18 @@
 //! caches and the stripe's lock another cpu may change both; the domains' caches decide, and what they
 //! grant is filled in before the stripe is unlocked.
 
-use super::{Access, Simulation};
-use crate::coherence::{Coherence, Found, Request};
-use crate::core::{Core, Level, Use, Want};
-use crate::counters::{Block, Cell, Single};
-use crate::cpu::{Cpu, Mark};
-use crate::llc::State;
-use crate::ram::{Line, PAGE, Place};
+use super::{MemoryAccess, Simulation};
+use crate::coherence::{Coherence, LineRequest, LineSource};
+use crate::core::{Level, SimulatedCore, Use, Want};
+use crate::counters::{CounterBlock, CounterCell, Single};
+use crate::cpu::{Mark, SimulatedCpu};
+use crate::llc::LineState;
+use crate::ram::{LineNumber, PAGE, RamAddress};
 
 impl Simulation {
     /// An access that the filter did not answer.
     #[inline(never)]
-    pub(super) fn look_up(&self, cpu: &Cpu, access: Access, block: Option<u64>) {
+    pub(super) fn look_up(&self, cpu: &SimulatedCpu, access: MemoryAccess, block: Option<u64>) {
         let mark = cpu.take_mark();
         let Some(ranges) = self.ranges.get() else {
             if let Some(Mark::Witness { node, physical }) = mark {
@@ -30,14 +30,21 @@ impl Simulation {
         }
         let page = place.linear / PAGE * PAGE;
         let linear = page + access.address % PAGE;
-        let place = Place { linear, ..place };
+        let place = RamAddress { linear, ..place };
         let cell = self.counters.cell(place.node, self.tags.get(linear));
         let ledger = self.ledger();
         self.count(cpu, ledger, cell, access.is_store, access.bytes);
         self.look_up_lines(cpu, access, place, cell, cpu.blocks.of(ledger));
     }
 
-    fn look_up_lines(&self, cpu: &Cpu, access: Access, place: Place, cell: Cell, block: &Block) {
+    fn look_up_lines(
+        &self,
+        cpu: &SimulatedCpu,
+        access: MemoryAccess,
+        place: RamAddress,
+        cell: CounterCell,
+        block: &CounterBlock,
+    ) {
         let last = place.linear + u64::from(access.bytes.max(1)) - 1;
         let last = last.min(place.linear | (PAGE - 1));
         let lines = place.linear >> self.line_shift..=last >> self.line_shift;
@@ -46,7 +53,7 @@ impl Simulation {
                 thread: cpu.who.thread,
                 page: access.address / PAGE,
                 virtual_line: (access.address >> self.line_shift) + i,
-                line: Line(line),
+                line: LineNumber(line),
                 is_store: access.is_store,
             };
             if i > 0 {
@@ -56,11 +63,18 @@ impl Simulation {
         }
     }
 
-    fn look_up_line(&self, cpu: &Cpu, what: Use, place: Place, cell: Cell, block: &Block) {
+    fn look_up_line(
+        &self,
+        cpu: &SimulatedCpu,
+        what: Use,
+        place: RamAddress,
+        cell: CounterCell,
+        block: &CounterBlock,
+    ) {
         let Err(want) = self.private(cpu, what, place, block) else { return };
         let cut = self.llc.cut(what.line);
         let mut stripe = self.llc.lock(cut);
-        let request = Request {
+        let request = LineRequest {
             from: cpu.who,
             line: what.line,
             cut,
@@ -70,7 +84,7 @@ impl Simulation {
         };
         let found = self.coherence(block).request(&mut stripe, request);
         let mut core = self.cores[cpu.who.core].lock();
-        if let Found::Elsewhere { lost: Some(line) } = found {
+        if let LineSource::Elsewhere { lost: Some(line) } = found {
             core.invalidate(line);
         }
         let before = core.fill(what, want);
@@ -82,7 +96,13 @@ impl Simulation {
 
     /// Looks into the core's own caches.
     #[inline]
-    fn private(&self, cpu: &Cpu, what: Use, place: Place, block: &Block) -> Result<(), Want> {
+    fn private(
+        &self,
+        cpu: &SimulatedCpu,
+        what: Use,
+        place: RamAddress,
+        block: &CounterBlock,
+    ) -> Result<(), Want> {
         let mut core = self.cores[cpu.who.core].lock();
         if !core.translate(what.page) {
             block.single(Single::DtlbMisses, 1);
@@ -95,14 +115,14 @@ impl Simulation {
     }
 
     /// Puts a line in the cpu's filter. The tag is read under the core's lock, see [`Self::tag`].
-    fn remember(&self, core: &mut Core, what: Use, place: Place) {
+    fn remember(&self, core: &mut SimulatedCore, what: Use, place: RamAddress) {
         let cell = self.counters.cell(place.node, self.tags.get(place.linear));
         core.remember(what, cell);
     }
 
     /// Gives a page a tag. Filters that know the page under another one are cleared; those filled
     /// afterwards, under the same locks, see the new tag.
-    fn tag(&self, place: Place, tag: u8) {
+    fn tag(&self, place: RamAddress, tag: u8) {
         if self.tags.set(place.linear, tag) != tag {
             for core in &self.cores {
                 core.lock().forget_all();
@@ -110,7 +130,7 @@ impl Simulation {
         }
     }
 
-    fn coherence<'a>(&'a self, block: &'a Block) -> Coherence<'a> {
+    fn coherence<'a>(&'a self, block: &'a CounterBlock) -> Coherence<'a> {
         Coherence {
             setup: &self.setup,
             ram: &self.ram,
@@ -124,22 +144,22 @@ impl Simulation {
 
 /// Counts a line that came from the last-level cache or further. A store to a line that the core had,
 /// and no one else in the machine, is a hit in the private cache.
-fn count_found(found: Found, before: Option<Level>, block: &Block) {
-    let Found::Here { state, alone } = found else { return };
+fn count_found(found: LineSource, before: Option<Level>, block: &CounterBlock) {
+    let LineSource::Here { state, alone } = found else { return };
     let what = match (state, before) {
-        (State::Modified | State::Exclusive, Some(level)) if alone => {
+        (LineState::Modified | LineState::Exclusive, Some(level)) if alone => {
             return count_private(level, block);
         }
-        (State::Modified, _) => Single::Modified,
-        (State::Exclusive, _) => Single::Exclusive,
-        (State::Shared, _) => Single::Shared,
-        (State::Forward, _) => Single::Forward,
+        (LineState::Modified, _) => Single::Modified,
+        (LineState::Exclusive, _) => Single::Exclusive,
+        (LineState::Shared, _) => Single::Shared,
+        (LineState::Forward, _) => Single::Forward,
     };
     block.single(what, 1);
 }
 
 /// Counts a hit in a private cache; in the first level it is what remains of all accesses.
-fn count_private(level: Level, block: &Block) {
+fn count_private(level: Level, block: &CounterBlock) {
     if level == Level::Second {
         block.single(Single::PrivateL2, 1);
     }

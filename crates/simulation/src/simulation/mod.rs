@@ -10,11 +10,11 @@ use crossbeam_utils::CachePadded;
 use parking_lot::Mutex;
 
 use crate::calibration::{Ranges, Witnesses};
-use crate::core::Core;
-use crate::counters::{Cell, Layout as Counters, Ledger, Single, TAGS};
-use crate::cpu::{Cpu, Mark, TICK};
-use crate::filter::Filter;
-use crate::layout::{Domain, Layout};
+use crate::core::SimulatedCore;
+use crate::counters::{CountLedger, CounterCell, CounterLayout as Counters, Single, TAGS};
+use crate::cpu::{Mark, SimulatedCpu, TICK};
+use crate::filter::AccessFilter;
+use crate::layout::{CpuLayout, SimulatedDomain};
 use crate::llc::Llc;
 use crate::ram::Ram;
 use crate::regions::Regions;
@@ -32,9 +32,9 @@ pub struct Simulation {
     line_shift: u32,
     /// What counts now.
     ledger: AtomicUsize,
-    cpus: Vec<CachePadded<Cpu>>,
-    cores: Vec<CachePadded<Mutex<Core>>>,
-    domains: Vec<Domain>,
+    cpus: Vec<CachePadded<SimulatedCpu>>,
+    cores: Vec<CachePadded<Mutex<SimulatedCore>>>,
+    domains: Vec<SimulatedDomain>,
     llc: Llc,
     counters: Counters,
     ram: Ram,
@@ -49,7 +49,7 @@ pub struct Simulation {
 
 /// One access.
 #[derive(Clone, Copy)]
-struct Access {
+struct MemoryAccess {
     address: u64,
     bytes: u32,
     is_store: bool,
@@ -63,20 +63,20 @@ impl Simulation {
     /// The set-up is not one of a machine ([`Setup::check`]).
     pub fn new(setup: Setup) -> Result<Self, SetupError> {
         setup.check()?;
-        let (layout, ram) = (Layout::new(&setup), Ram::new(&setup));
+        let (layout, ram) = (CpuLayout::new(&setup), Ram::new(&setup));
         let counters = Counters { nodes: setup.nodes.len(), links: setup.links };
         let filters: Vec<_> =
-            setup.cpus.iter().map(|_| Arc::new(Filter::new(setup.line))).collect();
+            setup.cpus.iter().map(|_| Arc::new(AccessFilter::new(setup.line))).collect();
         let core = |cpus: &Vec<usize>| {
             let filters = cpus.iter().map(|cpu| Arc::clone(&filters[*cpu])).collect();
-            CachePadded::new(Mutex::new(Core::new(&setup, filters)))
+            CachePadded::new(Mutex::new(SimulatedCore::new(&setup, filters)))
         };
         let cpu = |(who, filter): (_, &Arc<_>)| {
-            CachePadded::new(Cpu::new(who, Arc::clone(filter), counters))
+            CachePadded::new(SimulatedCpu::new(who, Arc::clone(filter), counters))
         };
         Ok(Self {
             line_shift: setup.line.trailing_zeros(),
-            ledger: AtomicUsize::new(Ledger::VOID.0),
+            ledger: AtomicUsize::new(CountLedger::VOID.0),
             cpus: layout.cpus.into_iter().zip(&filters).map(cpu).collect(),
             cores: layout.cores.iter().map(core).collect(),
             domains: layout.domains,
@@ -86,7 +86,7 @@ impl Simulation {
             ranges: OnceLock::new(),
             tags: Tags::new(&ram),
             regions: Mutex::new(Regions::new()),
-            clocks: (0..=Ledger::VOID.0).map(|_| Clock::new()).collect(),
+            clocks: (0..=CountLedger::VOID.0).map(|_| Clock::new()).collect(),
             ram,
             setup,
         })
@@ -114,13 +114,18 @@ impl Simulation {
             Some(cell) if ends <= self.setup.line => {
                 self.count(cpu, self.ledger(), cell, is_store, bytes)
             }
-            _ => self.translate(cpu, Access { address, bytes, is_store }, block_address),
+            _ => self.translate(cpu, MemoryAccess { address, bytes, is_store }, block_address),
         }
     }
 
     /// Apart from [`Self::access`], so that what is done for nearly all accesses saves no registers.
     #[inline(never)]
-    fn translate(&self, cpu: &Cpu, access: Access, block: impl FnOnce() -> Option<u64>) {
+    fn translate(
+        &self,
+        cpu: &SimulatedCpu,
+        access: MemoryAccess,
+        block: impl FnOnce() -> Option<u64>,
+    ) {
         self.look_up(cpu, access, block());
     }
 
@@ -155,10 +160,10 @@ impl Simulation {
     /// What has been counted so far.
     pub fn report(&self) -> Report {
         let tagged = self.tags.count(&self.ram, self.counters.nodes);
-        let all: Vec<_> = Ledger::counted().collect();
+        let all: Vec<_> = CountLedger::counted().collect();
         let regions = self.regions.lock();
         let region = |number: &u8| {
-            let ledger = Ledger(usize::from(*number));
+            let ledger = CountLedger(usize::from(*number));
             Region {
                 number: *number,
                 opened: regions.times(*number),
@@ -179,17 +184,24 @@ impl Simulation {
             },
             total: self.summary(&all).traffic(&tagged),
             regions: regions.known.iter().map(region).collect(),
-            series: self.clocks[Ledger::VOID.0].finish(|| self.sum(&all)),
+            series: self.clocks[CountLedger::VOID.0].finish(|| self.sum(&all)),
         }
     }
 
     #[inline]
-    fn ledger(&self) -> Ledger {
-        Ledger(self.ledger.load(Relaxed))
+    fn ledger(&self) -> CountLedger {
+        CountLedger(self.ledger.load(Relaxed))
     }
 
     #[inline]
-    fn count(&self, cpu: &Cpu, ledger: Ledger, cell: Cell, is_store: bool, bytes: u32) {
+    fn count(
+        &self,
+        cpu: &SimulatedCpu,
+        ledger: CountLedger,
+        cell: CounterCell,
+        is_store: bool,
+        bytes: u32,
+    ) {
         cpu.blocks.of(ledger).access(cell, is_store, bytes);
         if cpu.tick() {
             self.advance(ledger);
@@ -198,18 +210,18 @@ impl Simulation {
 
     /// A cpu has counted some accesses since it came here last.
     #[cold]
-    fn advance(&self, ledger: Ledger) {
-        if ledger == Ledger::VOID {
+    fn advance(&self, ledger: CountLedger) {
+        if ledger == CountLedger::VOID {
             return;
         }
-        let all = &self.clocks[Ledger::VOID.0];
-        all.advance(TICK.into(), || self.sum(&Ledger::counted().collect::<Vec<_>>()));
-        if ledger != Ledger::OUTSIDE {
+        let all = &self.clocks[CountLedger::VOID.0];
+        all.advance(TICK.into(), || self.sum(&CountLedger::counted().collect::<Vec<_>>()));
+        if ledger != CountLedger::OUTSIDE {
             self.clocks[ledger.0].advance(TICK.into(), || self.sum(&[ledger]));
         }
     }
 
-    fn summary(&self, ledgers: &[Ledger]) -> Summary {
+    fn summary(&self, ledgers: &[CountLedger]) -> Summary {
         let mut summary = Summary::new(self.counters, self.cpus.len());
         for (number, cpu) in self.cpus.iter().enumerate() {
             for block in ledgers.iter().filter_map(|ledger| cpu.blocks.used(*ledger)) {
@@ -219,10 +231,10 @@ impl Simulation {
         summary
     }
 
-    fn sum(&self, ledgers: &[Ledger]) -> Sum {
+    fn sum(&self, ledgers: &[CountLedger]) -> Sum {
         let region = match ledgers {
             [one] => Some(*one),
-            _ => Some(self.ledger()).filter(|ledger| ledger.0 < Ledger::OUTSIDE.0),
+            _ => Some(self.ledger()).filter(|ledger| ledger.0 < CountLedger::OUTSIDE.0),
         };
         self.summary(ledgers).slice(region.and_then(|ledger| u8::try_from(ledger.0).ok()))
     }
@@ -235,10 +247,10 @@ impl Simulation {
 
     fn choose_ledger(&self, regions: &Regions) {
         let ledger = match (regions.current(), self.setup.counting) {
-            _ if self.ranges.get().is_none() => Ledger::VOID,
-            (Some(region), _) => Ledger(region.into()),
-            (None, Counting::User) => Ledger::OUTSIDE,
-            (None, Counting::Region) => Ledger::VOID,
+            _ if self.ranges.get().is_none() => CountLedger::VOID,
+            (Some(region), _) => CountLedger(region.into()),
+            (None, Counting::User) => CountLedger::OUTSIDE,
+            (None, Counting::Region) => CountLedger::VOID,
         };
         self.ledger.store(ledger.0, Relaxed);
     }

@@ -47,7 +47,8 @@ fn run(cpu_of: fn(usize, usize) -> usize) -> Report {
 /// Share of last-level hits among lookups there, and of hits in E and in S or F among hits.
 fn rates(report: &Report) -> (f64, f64, f64) {
     let caches = &report.regions[0].traffic.caches;
-    let sum = |part: fn(&atoll_simulation::Caches) -> u64| caches.iter().map(part).sum::<u64>();
+    let sum =
+        |part: fn(&atoll_simulation::CacheCounts) -> u64| caches.iter().map(part).sum::<u64>();
     let exclusive = sum(|c| c.llc_hits.exclusive) as f64;
     let shared = sum(|c| c.llc_hits.shared + c.llc_hits.forward) as f64;
     let hits = exclusive + shared + sum(|c| c.llc_hits.modified) as f64;

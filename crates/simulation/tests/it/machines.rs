@@ -2,7 +2,7 @@
 
 use atoll_marker::Marker;
 use atoll_simulation::{
-    CacheShape, CalibrationError, Counting, Crossing, NodeMemory, SETUP_VERSION, Seat, Setup,
+    CacheShape, CalibrationError, Counting, CpuSeat, Crossing, NodeMemory, SETUP_VERSION, Setup,
     Simulation, TlbShape,
 };
 use atoll_topology::{Bytes, CoreId, DomainId, LinkId, NodeId};
@@ -24,7 +24,7 @@ pub(crate) fn machine(shape: &Shape) -> Setup {
     let cores = shape.nodes * shape.domains_per_node * shape.cores_per_domain;
     let seat = |core: usize| {
         let domain = core / shape.cores_per_domain;
-        Seat {
+        CpuSeat {
             node: domain / shape.domains_per_node,
             domain: DomainId(domain as u32),
             core: CoreId(core as u32),

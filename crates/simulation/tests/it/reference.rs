@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use atoll_simulation::{
-    CacheShape, Caches, Controller, Counting, LinkTraffic, Setup, Sources, TagCounts, Traffic,
+    CacheCounts, CacheShape, Controller, Counting, LinkTraffic, Setup, SupplierCounts, TagCounts,
+    Traffic,
 };
 
 pub(crate) const PAGE: u64 = 4096;
@@ -409,7 +410,7 @@ impl Reference {
 fn nothing(setup: &Setup) -> Traffic {
     let nodes = setup.nodes.len();
     let (row, matrix) = (vec![0; nodes], vec![vec![0; nodes]; nodes]);
-    let sources = Sources { memory: row.clone(), clean: row.clone(), dirty: row.clone() };
+    let sources = SupplierCounts { memory: row.clone(), clean: row.clone(), dirty: row.clone() };
     Traffic {
         instructions: row.clone(),
         loads: matrix.clone(),
@@ -418,7 +419,7 @@ fn nothing(setup: &Setup) -> Traffic {
         store_bytes: matrix.clone(),
         lines: matrix.clone(),
         cpus: vec![0; setup.cpus.len()],
-        caches: vec![Caches { sources, ..Caches::default() }; nodes],
+        caches: vec![CacheCounts { sources, ..CacheCounts::default() }; nodes],
         controllers: vec![Controller::default(); nodes],
         links: vec![LinkTraffic::default(); setup.links],
         tags: (0..16)

@@ -3,7 +3,7 @@
 use std::thread;
 
 use atoll_marker::Marker;
-use atoll_simulation::{Report, Slice, Traffic};
+use atoll_simulation::{Report, RunSlice, Traffic};
 
 use crate::machines::{Guest, Shape, machine};
 
@@ -38,8 +38,8 @@ fn check(traffic: &Traffic, line: u64) {
     assert_eq!(traffic.controllers.iter().map(|c| c.written).sum::<u64>(), written * line);
 }
 
-fn check_series(slices: &[Slice], traffic: &Traffic) {
-    let total = |part: fn(&Slice) -> &Vec<u64>| slices.iter().flat_map(part).sum::<u64>();
+fn check_series(slices: &[RunSlice], traffic: &Traffic) {
+    let total = |part: fn(&RunSlice) -> &Vec<u64>| slices.iter().flat_map(part).sum::<u64>();
     assert_eq!(slices.iter().map(|s| s.accesses).sum::<u64>(), traffic.cpus.iter().sum::<u64>());
     let misses = traffic.caches.iter().map(|caches| caches.llc_misses).sum::<u64>();
     assert_eq!(total(|slice| &slice.llc_misses), misses);

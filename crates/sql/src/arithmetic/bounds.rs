@@ -8,10 +8,10 @@ use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator};
 use super::operation::Arithmetic;
 
 /// Least and largest value.
-pub(super) type Range = (i128, i128);
+pub(super) type ValueRange = (i128, i128);
 
 /// The range of an integer type.
-pub(super) fn range(data_type: &DataType) -> Option<Range> {
+pub(super) fn range(data_type: &DataType) -> Option<ValueRange> {
     Some(match data_type {
         DataType::Int8 => (i8::MIN.into(), i8::MAX.into()),
         DataType::Int16 => (i16::MIN.into(), i16::MAX.into()),
@@ -48,7 +48,7 @@ pub(super) fn may_overflow(expr: &Expr, result: &DataType, schema: &DFSchema) ->
 }
 
 /// The range of an expression's exact values.
-fn exact(expr: &Expr, schema: &DFSchema, levels: u32) -> Option<Range> {
+fn exact(expr: &Expr, schema: &DFSchema, levels: u32) -> Option<ValueRange> {
     let levels = levels.checked_sub(1)?;
     match expr {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
@@ -60,7 +60,7 @@ fn exact(expr: &Expr, schema: &DFSchema, levels: u32) -> Option<Range> {
 }
 
 /// The range of an expression's values, which its type holds.
-fn within(expr: &Expr, schema: &DFSchema, levels: u32) -> Option<Range> {
+fn within(expr: &Expr, schema: &DFSchema, levels: u32) -> Option<ValueRange> {
     let data_type = range(&type_of(expr, schema).ok()?)?;
     let known = match expr {
         Expr::Literal(value, _) => constant(value),
@@ -77,7 +77,7 @@ fn within(expr: &Expr, schema: &DFSchema, levels: u32) -> Option<Range> {
     })
 }
 
-fn constant(value: &ScalarValue) -> Option<Range> {
+fn constant(value: &ScalarValue) -> Option<ValueRange> {
     let value = match value {
         ScalarValue::Int8(Some(value)) => i128::from(*value),
         ScalarValue::Int16(Some(value)) => i128::from(*value),
@@ -92,7 +92,7 @@ fn constant(value: &ScalarValue) -> Option<Range> {
     Some((value, value))
 }
 
-fn combined(op: Operator, left: Range, right: Range) -> Option<Range> {
+fn combined(op: Operator, left: ValueRange, right: ValueRange) -> Option<ValueRange> {
     Some(match op {
         Operator::Plus => (left.0.checked_add(right.0)?, left.1.checked_add(right.1)?),
         Operator::Minus => (left.0.checked_sub(right.1)?, left.1.checked_sub(right.0)?),

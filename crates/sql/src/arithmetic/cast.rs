@@ -133,21 +133,21 @@ fn may_change(from: &DataType, to: &DataType) -> bool {
 }
 
 /// Digits before and behind the point.
-struct Places {
+struct DigitCount {
     whole: i16,
     behind: i16,
 }
 
-fn places(data_type: &DataType) -> Option<Places> {
+fn places(data_type: &DataType) -> Option<DigitCount> {
     match data_type {
         DataType::Decimal32(precision, scale)
         | DataType::Decimal64(precision, scale)
         | DataType::Decimal128(precision, scale)
         | DataType::Decimal256(precision, scale) => {
             let behind = i16::from(*scale);
-            Some(Places { whole: i16::from(*precision) - behind, behind })
+            Some(DigitCount { whole: i16::from(*precision) - behind, behind })
         }
-        integer => digits(integer).map(|whole| Places { whole: whole.into(), behind: 0 }),
+        integer => digits(integer).map(|whole| DigitCount { whole: whole.into(), behind: 0 }),
     }
 }
 

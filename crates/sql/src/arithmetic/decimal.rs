@@ -43,7 +43,7 @@ pub(super) fn unchecked(
 /// One side of an operation.
 #[derive(Clone, Debug)]
 struct Operand {
-    values: Values,
+    values: DecimalValues,
     nulls: Option<NullBuffer>,
     scale: i8,
     /// Bits of magnitude of the widest value (the slots of nulls included).
@@ -53,7 +53,7 @@ struct Operand {
 }
 
 #[derive(Clone, Debug)]
-enum Values {
+enum DecimalValues {
     Rows(ScalarBuffer<i128>),
     One(i128),
 }
@@ -66,14 +66,14 @@ impl Operand {
         let array = array.as_primitive::<Decimal128Type>();
         let (values, nulls) = match constant {
             true if array.is_null(0) => return None,
-            true => (Values::One(array.value(0)), None),
-            false => (Values::Rows(array.values().clone()), array.nulls().cloned()),
+            true => (DecimalValues::One(array.value(0)), None),
+            false => (DecimalValues::Rows(array.values().clone()), array.nulls().cloned()),
         };
         // v ^ (v >> 127) has the bits of |v|, or of |v| - 1 below zero: enough for a bound.
         let magnitude = |value: &i128| (value ^ (value >> 127)) as u128;
         let widest = match &values {
-            Values::One(value) => magnitude(value),
-            Values::Rows(rows) => rows.iter().fold(0, |all, value| all | magnitude(value)),
+            DecimalValues::One(value) => magnitude(value),
+            DecimalValues::Rows(rows) => rows.iter().fold(0, |all, value| all | magnitude(value)),
         };
         let bits = u128::BITS - widest.leading_zeros();
         Some(Self { values, nulls, scale: *scale, bits, factor: 1 })
@@ -125,11 +125,11 @@ fn pairs(
     op: impl Fn(i128, i128) -> i128,
 ) -> Vec<i128> {
     match (&left.values, &right.values) {
-        (Values::Rows(l), Values::Rows(r)) => {
+        (DecimalValues::Rows(l), DecimalValues::Rows(r)) => {
             l.iter().zip(r.iter()).map(|(l, r)| op(*l, *r)).collect()
         }
-        (Values::Rows(l), Values::One(r)) => l.iter().map(|l| op(*l, *r)).collect(),
-        (Values::One(l), Values::Rows(r)) => r.iter().map(|r| op(*l, *r)).collect(),
-        (Values::One(l), Values::One(r)) => vec![op(*l, *r); rows],
+        (DecimalValues::Rows(l), DecimalValues::One(r)) => l.iter().map(|l| op(*l, *r)).collect(),
+        (DecimalValues::One(l), DecimalValues::Rows(r)) => r.iter().map(|r| op(*l, *r)).collect(),
+        (DecimalValues::One(l), DecimalValues::One(r)) => vec![op(*l, *r); rows],
     }
 }

@@ -176,7 +176,7 @@ fn typed<T: ArrowPrimitiveType<Native: Whole>>(
     right: &dyn Datum,
     rows: usize,
 ) -> Result<ArrayRef, ArrowError> {
-    let sides = Sides::<T>::new(left, right, rows);
+    let sides = Operands::<T>::new(left, right, rows);
     match operation {
         Operation::Add => sides.checked(T::Native::plus),
         Operation::Subtract | Operation::Negate => sides.checked(T::Native::minus),
@@ -188,20 +188,20 @@ fn typed<T: ArrowPrimitiveType<Native: Whole>>(
 }
 
 /// Both operands of a batch. Constants are not null.
-struct Sides<'a, T: ArrowPrimitiveType> {
-    left: Side<'a, T::Native>,
-    right: Side<'a, T::Native>,
+struct Operands<'a, T: ArrowPrimitiveType> {
+    left: OperandSide<'a, T::Native>,
+    right: OperandSide<'a, T::Native>,
     nulls: Option<NullBuffer>,
     rows: usize,
 }
 
 #[derive(Clone, Copy)]
-enum Side<'a, N> {
+enum OperandSide<'a, N> {
     Rows(&'a [N]),
     One(N),
 }
 
-impl<N: Copy> Side<'_, N> {
+impl<N: Copy> OperandSide<'_, N> {
     fn at(&self, row: usize) -> N {
         match self {
             Self::Rows(rows) => rows[row],
@@ -210,7 +210,7 @@ impl<N: Copy> Side<'_, N> {
     }
 }
 
-impl<'a, T: ArrowPrimitiveType<Native: Whole>> Sides<'a, T> {
+impl<'a, T: ArrowPrimitiveType<Native: Whole>> Operands<'a, T> {
     fn new(left: &'a dyn Datum, right: &'a dyn Datum, rows: usize) -> Self {
         let ((left, left_nulls), (right, right_nulls)) = (side::<T>(left), side::<T>(right));
         Self { left, right, nulls: NullBuffer::union(left_nulls, right_nulls), rows }
@@ -223,18 +223,18 @@ impl<'a, T: ArrowPrimitiveType<Native: Whole>> Sides<'a, T> {
     ) -> Result<ArrayRef, ArrowError> {
         let rows = self.rows;
         let (values, flags) = match (self.left, self.right) {
-            (Side::Rows(l), Side::Rows(r)) => in_blocks(rows, |range, out| {
+            (OperandSide::Rows(l), OperandSide::Rows(r)) => in_blocks(rows, |range, out| {
                 each(out.iter_mut().zip(&l[range.clone()]).zip(&r[range]), |((out, l), r)| {
                     (out, op(*l, *r))
                 })
             }),
-            (Side::Rows(l), Side::One(r)) => in_blocks(rows, |range, out| {
+            (OperandSide::Rows(l), OperandSide::One(r)) => in_blocks(rows, |range, out| {
                 each(out.iter_mut().zip(&l[range]), |(out, l)| (out, op(*l, r)))
             }),
-            (Side::One(l), Side::Rows(r)) => in_blocks(rows, |range, out| {
+            (OperandSide::One(l), OperandSide::Rows(r)) => in_blocks(rows, |range, out| {
                 each(out.iter_mut().zip(&r[range]), |(out, r)| (out, op(l, *r)))
             }),
-            (Side::One(l), Side::One(r)) => {
+            (OperandSide::One(l), OperandSide::One(r)) => {
                 let (value, flag) = op(l, r);
                 (vec![value; rows], flag)
             }
@@ -288,12 +288,14 @@ fn each<'a, N: Whole, R>(
     flags
 }
 
-fn side<T: ArrowPrimitiveType>(datum: &dyn Datum) -> (Side<'_, T::Native>, Option<&NullBuffer>) {
+fn side<T: ArrowPrimitiveType>(
+    datum: &dyn Datum,
+) -> (OperandSide<'_, T::Native>, Option<&NullBuffer>) {
     let (array, constant) = datum.get();
     let array = array.as_primitive::<T>();
     match constant {
-        true => (Side::One(array.value(0)), None),
-        false => (Side::Rows(array.values()), array.nulls()),
+        true => (OperandSide::One(array.value(0)), None),
+        false => (OperandSide::Rows(array.values()), array.nulls()),
     }
 }
 

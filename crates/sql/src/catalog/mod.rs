@@ -23,7 +23,7 @@ use datafusion::catalog::{CatalogProviderList, TableProvider, UrlTableFactory};
 use datafusion::common::{DataFusionError, ResolvedTableReference, Result, exec_datafusion_err};
 use parking_lot::RwLock;
 
-pub(crate) use view::View;
+pub(crate) use view::UnplannedView;
 
 /// The catalog of a session's own tables.
 pub(crate) const CATALOG: &str = "atoll";
@@ -32,19 +32,19 @@ pub(crate) const CATALOG: &str = "atoll";
 pub(crate) const SCHEMA: &str = "public";
 
 /// The tables of a schema by name.
-type Tables = BTreeMap<String, Arc<dyn TableProvider>>;
+type SchemaTables = BTreeMap<String, Arc<dyn TableProvider>>;
 
 /// The names of all tables at one moment: catalogs, schemas, tables. A copy shares the tables of all
 /// schemas until it changes them.
 #[derive(Clone, Default)]
-struct Names(BTreeMap<String, BTreeMap<String, Arc<Tables>>>);
+struct NameMap(BTreeMap<String, BTreeMap<String, Arc<SchemaTables>>>);
 
-impl Names {
-    fn tables(&self, catalog: &str, schema: &str) -> Option<&Arc<Tables>> {
+impl NameMap {
+    fn tables(&self, catalog: &str, schema: &str) -> Option<&Arc<SchemaTables>> {
         self.0.get(catalog)?.get(schema)
     }
 
-    fn tables_mut(&mut self, catalog: &str, schema: &str) -> Result<&mut Tables> {
+    fn tables_mut(&mut self, catalog: &str, schema: &str) -> Result<&mut SchemaTables> {
         let found = self.0.get_mut(catalog).and_then(|schemas| schemas.get_mut(schema));
         found.map(Arc::make_mut).ok_or_else(|| no_schema(catalog, schema))
     }
@@ -62,7 +62,7 @@ fn no_schema(catalog: &str, schema: &str) -> DataFusionError {
 /// All catalogs of a session, or of one statement. Clones are the same catalogs; a fork is not.
 #[derive(Clone)]
 pub(crate) struct Catalogs {
-    current: Arc<RwLock<Arc<Names>>>,
+    current: Arc<RwLock<Arc<NameMap>>>,
     /// Makes a table of a file that is named like one, where SQL may name files.
     files: Option<Arc<dyn UrlTableFactory>>,
 }
@@ -71,7 +71,7 @@ impl Catalogs {
     /// The default catalog with the default schema.
     pub(crate) fn new(files: Option<Arc<dyn UrlTableFactory>>) -> Self {
         let schemas = BTreeMap::from([(SCHEMA.to_owned(), Arc::default())]);
-        let names = Names(BTreeMap::from([(CATALOG.to_owned(), schemas)]));
+        let names = NameMap(BTreeMap::from([(CATALOG.to_owned(), schemas)]));
         Self { current: Arc::new(RwLock::new(Arc::new(names))), files }
     }
 
@@ -106,7 +106,7 @@ impl Catalogs {
         let mut views = Vec::new();
         for (catalog, schemas) in &names.0 {
             for (schema, tables) in schemas {
-                let of_views = tables.iter().filter(|(_, table)| table.is::<View>());
+                let of_views = tables.iter().filter(|(_, table)| table.is::<UnplannedView>());
                 views.extend(of_views.map(|(table, _)| ResolvedTableReference {
                     catalog: catalog.as_str().into(),
                     schema: schema.as_str().into(),
@@ -132,14 +132,14 @@ impl Catalogs {
         Ok(())
     }
 
-    fn names(&self) -> Arc<Names> {
+    fn names(&self) -> Arc<NameMap> {
         Arc::clone(&self.current.read())
     }
 
     /// Changes the names in one step, or, where `change` fails, not at all.
-    fn change<T, E>(&self, change: impl FnOnce(&mut Names) -> Result<T, E>) -> Result<T, E> {
+    fn change<T, E>(&self, change: impl FnOnce(&mut NameMap) -> Result<T, E>) -> Result<T, E> {
         let mut current = self.current.write();
-        let mut next = Names::clone(&current);
+        let mut next = NameMap::clone(&current);
         let changed = change(&mut next)?;
         let before = std::mem::replace(&mut *current, Arc::new(next));
         // A table may end with the names that held it last: not while others wait for the lock.
@@ -157,7 +157,7 @@ impl fmt::Debug for Catalogs {
 
 /// Catalogs that this does not keep alive.
 #[derive(Clone, Debug)]
-pub(crate) struct WeakCatalogs(Weak<RwLock<Arc<Names>>>);
+pub(crate) struct WeakCatalogs(Weak<RwLock<Arc<NameMap>>>);
 
 impl WeakCatalogs {
     /// The catalogs, as long as their session is there.

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, TableProvider};
 use datafusion::common::{Result, exec_err};
 
-use super::{Catalogs, Tables};
+use super::{Catalogs, SchemaTables};
 
 impl CatalogProviderList for Catalogs {
     /// Takes over the names of the schemas; their tables are always kept here.
@@ -99,11 +99,11 @@ struct Schema {
 }
 
 impl Schema {
-    fn tables(&self) -> Option<Arc<Tables>> {
+    fn tables(&self) -> Option<Arc<SchemaTables>> {
         self.all.names().tables(&self.catalog, &self.name).cloned()
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut Tables) -> Result<T>) -> Result<T> {
+    fn change<T>(&self, change: impl FnOnce(&mut SchemaTables) -> Result<T>) -> Result<T> {
         self.all.change(|names| change(names.tables_mut(&self.catalog, &self.name)?))
     }
 }

@@ -17,7 +17,7 @@ use datafusion::sql::sqlparser::ast::Statement as Ast;
 
 /// A view that is not planned yet.
 #[derive(Clone, Debug)]
-pub(crate) struct View {
+pub(crate) struct UnplannedView {
     /// The statement that made it.
     pub(crate) statement: Ast,
     /// The statement as text.
@@ -28,7 +28,7 @@ pub(crate) struct View {
     sql_parser: SqlParserOptions,
 }
 
-impl View {
+impl UnplannedView {
     /// The view that `statement` makes under these settings; `schema` has its columns as of now.
     pub(crate) fn new(
         statement: Ast,
@@ -53,7 +53,7 @@ impl View {
 }
 
 #[async_trait]
-impl TableProvider for View {
+impl TableProvider for UnplannedView {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }

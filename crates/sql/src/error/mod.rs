@@ -13,7 +13,7 @@ use wording::{Wording, wording};
 
 /// A line and a column of a statement, both from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct SourcePosition {
     /// Line, from 1.
     pub line: u64,
     /// Column in characters, from 1.
@@ -22,7 +22,7 @@ pub struct Place {
     pub width: u64,
 }
 
-impl Place {
+impl SourcePosition {
     pub(crate) fn of(location: Location) -> Self {
         Self { line: location.line, column: location.column, width: 1 }
     }
@@ -49,15 +49,15 @@ pub struct SqlError {
     /// What went wrong, in one line.
     pub message: String,
     /// Where in the statement.
-    pub place: Option<Place>,
+    pub place: Option<SourcePosition>,
     /// What to do next.
     pub helps: Vec<String>,
-    context: Box<Context>,
+    context: Box<ErrorContext>,
 }
 
 /// What an error knows beside its message.
 #[derive(Clone, Debug, Default)]
-struct Context {
+struct ErrorContext {
     /// The statement's line at the place.
     excerpt: Option<Excerpt>,
     /// The table that was not found.
@@ -74,8 +74,8 @@ impl SqlError {
         let place = diagnostic
             .as_ref()
             .and_then(|diagnostic| diagnostic.span)
-            .map(Place::of_span)
-            .or_else(|| Place::in_message(&text));
+            .map(SourcePosition::of_span)
+            .or_else(|| SourcePosition::in_message(&text));
         let mut helps: Vec<String> = diagnostic
             .iter()
             .flat_map(|diagnostic| &diagnostic.helps)
@@ -86,16 +86,19 @@ impl SqlError {
         helps.extend(help);
         helps.extend(near_field(&message));
         let missing_table = missing_table(&message);
-        let context = Box::new(Context { excerpt: excerpt(sql, place), missing_table });
+        let context = Box::new(ErrorContext { excerpt: excerpt(sql, place), missing_table });
         Self { message, place, helps, context }
     }
 
-    pub(crate) fn syntax(message: String, place: Place, sql: &str) -> Self {
+    pub(crate) fn syntax(message: String, place: SourcePosition, sql: &str) -> Self {
         Self {
             message: format!("syntax error: {message}"),
             place: Some(place),
             helps: Vec::new(),
-            context: Box::new(Context { excerpt: excerpt(sql, Some(place)), missing_table: None }),
+            context: Box::new(ErrorContext {
+                excerpt: excerpt(sql, Some(place)),
+                missing_table: None,
+            }),
         }
     }
 
@@ -154,7 +157,7 @@ const EXCERPT_BEFORE: usize = 60;
 const EXCERPT_WIDTH: usize = 120;
 
 /// The line of a place, and the column from which it is shown.
-fn excerpt(sql: &str, place: Option<Place>) -> Option<Excerpt> {
+fn excerpt(sql: &str, place: Option<SourcePosition>) -> Option<Excerpt> {
     let place = place?;
     let number = usize::try_from(place.line).ok()?.checked_sub(1)?;
     let line = sql.lines().nth(number)?;
@@ -213,15 +216,18 @@ mod tests {
 
     #[test]
     fn an_error_marks_its_place_under_the_line() {
-        let error =
-            SqlError::syntax("bad".to_owned(), Place { line: 2, column: 3, width: 2 }, "a\nb c d");
+        let error = SqlError::syntax(
+            "bad".to_owned(),
+            SourcePosition { line: 2, column: 3, width: 2 },
+            "a\nb c d",
+        );
         assert_eq!(error.to_string(), "syntax error: bad\n  |\n2 | b c d\n  |   ^^");
     }
 
     #[test]
     fn of_a_long_line_the_part_around_the_place_is_shown() {
         let line = format!("{}bad{}", "ä, ".repeat(400_000), " x".repeat(400_000));
-        let place = Place { line: 1, column: 1_200_001, width: 3 };
+        let place = SourcePosition { line: 1, column: 1_200_001, width: 3 };
         let shown = SqlError::syntax("no".to_owned(), place, &line).to_string();
         let lines: Vec<&str> = shown.lines().collect();
         assert!(lines.iter().all(|line| line.chars().count() < 140), "{shown}");

@@ -7,7 +7,7 @@ use datafusion::physical_plan::metrics::{
     Count, ExecutionPlanMetricsSet, Label, MetricBuilder, MetricCategory,
 };
 
-use super::homes::Homes;
+use super::homes::PartitionHomes;
 
 /// Bytes of the rows of a batch. Slices count as the rows they show, not as the buffers they keep
 /// alive: stored chunks are handed out as many slices of one large buffer.
@@ -39,7 +39,11 @@ pub(super) struct SentBytes(Vec<Count>);
 impl SentBytes {
     /// Counters for producers on `from`; per output `bytes_local` if it is at home there, otherwise
     /// `bytes_remote`, labelled with both nodes.
-    pub(super) fn new(metrics: &ExecutionPlanMetricsSet, from: NodeId, outputs: &Homes) -> Self {
+    pub(super) fn new(
+        metrics: &ExecutionPlanMetricsSet,
+        from: NodeId,
+        outputs: &PartitionHomes,
+    ) -> Self {
         let counter = |(output, &to): (usize, &NodeId)| {
             MetricBuilder::new(metrics)
                 .with_category(MetricCategory::Bytes)

@@ -19,8 +19,8 @@ use datafusion::physical_plan::{
 };
 use parking_lot::Mutex;
 
-use super::homes::Homes;
-use super::progress::{Output, Progress};
+use super::homes::PartitionHomes;
+use super::progress::{ExchangeOutput, ExchangeProgress};
 use super::run::RunPlan;
 use crate::operator::delegate_to;
 
@@ -57,7 +57,7 @@ pub(crate) struct ExchangeExec {
     repartition: RepartitionExec,
     runtime: Runtime,
     metrics: ExecutionPlanMetricsSet,
-    progress: Arc<Mutex<Progress>>,
+    progress: Arc<Mutex<ExchangeProgress>>,
 }
 
 impl ExchangeExec {
@@ -79,8 +79,8 @@ impl ExchangeExec {
     }
 
     /// The homes of the output partitions.
-    pub(crate) fn homes(&self) -> Homes {
-        Homes::of(&self.runtime, self.repartition.partitioning().partition_count())
+    pub(crate) fn homes(&self) -> PartitionHomes {
+        PartitionHomes::of(&self.runtime, self.repartition.partitioning().partition_count())
     }
 
     fn input(&self) -> &Arc<dyn ExecutionPlan> {
@@ -154,7 +154,7 @@ impl ExecutionPlan for ExchangeExec {
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
         self.progress.lock().prepare(self.input(), partition, &context)?;
-        let output = Output::new(partition, self.run_plan(context), self.progress.clone());
+        let output = ExchangeOutput::new(partition, self.run_plan(context), self.progress.clone());
         Ok(Box::pin(cooperative(output)))
     }
 

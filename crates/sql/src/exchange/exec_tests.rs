@@ -26,14 +26,14 @@ use futures::{StreamExt, TryStreamExt};
 use super::bytes::batch_bytes;
 use super::exec::ExchangeExec;
 use super::homes::home_of;
-use super::testing::{Ending, Source, random_partitions, schema, sorted_rows, two_nodes};
+use super::testing::{TestEnding, TestSource, random_partitions, schema, sorted_rows, two_nodes};
 
 fn by_hash(outputs: usize) -> Partitioning {
     Partitioning::Hash(vec![col("k", &schema()).unwrap()], outputs)
 }
 
 fn exchange(
-    source: &Source,
+    source: &TestSource,
     partitioning: Partitioning,
     runtime: &Runtime,
 ) -> Arc<dyn ExecutionPlan> {
@@ -62,7 +62,7 @@ async fn outputs(
 async fn a_hash_exchange_puts_every_row_where_datafusion_does() {
     let runtime = two_nodes();
     for (seed, outputs_count) in [(1, 4), (2, 3), (3, 1), (4, 7)] {
-        let source = Source::new(&runtime, random_partitions(4, seed));
+        let source = TestSource::new(&runtime, random_partitions(4, seed));
         let context = Arc::default();
         let ours = outputs(&exchange(&source, by_hash(outputs_count), &runtime), &context).await;
         let theirs = RepartitionExec::try_new(source.plan(), by_hash(outputs_count)).unwrap();
@@ -78,7 +78,7 @@ async fn a_round_robin_exchange_loses_and_doubles_nothing() {
     let runtime = two_nodes();
     let partitions = random_partitions(3, 5);
     let expected = sorted_rows(&partitions.concat());
-    let source = Source::new(&runtime, partitions);
+    let source = TestSource::new(&runtime, partitions);
     let plan = exchange(&source, Partitioning::RoundRobinBatch(4), &runtime);
     let batches: Vec<_> =
         outputs(&plan, &Arc::default()).await.into_iter().map(Result::unwrap).collect();
@@ -90,7 +90,7 @@ async fn a_round_robin_exchange_loses_and_doubles_nothing() {
 async fn a_single_input_keeps_its_order() {
     let runtime = two_nodes();
     let partitions = random_partitions(1, 6);
-    let source = Source::new(&runtime, partitions.clone());
+    let source = TestSource::new(&runtime, partitions.clone());
     let plan = exchange(&source, by_hash(1), &runtime);
     let output = outputs(&plan, &Arc::default()).await.remove(0).unwrap();
     let concat = |batches: &[RecordBatch]| {
@@ -102,7 +102,7 @@ async fn a_single_input_keeps_its_order() {
 #[tokio::test]
 async fn each_input_is_polled_at_its_home_and_none_before_an_output_is() {
     let runtime = two_nodes();
-    let source = Source::new(&runtime, random_partitions(6, 7));
+    let source = TestSource::new(&runtime, random_partitions(6, 7));
     let plan = exchange(&source, by_hash(4), &runtime);
     let context = Arc::default();
     let streams = execute(&plan, &context);
@@ -122,7 +122,7 @@ async fn outputs_polled_one_after_another_do_not_deadlock() {
     let runtime = two_nodes();
     let partitions = random_partitions(4, 8);
     let expected = sorted_rows(&partitions.concat());
-    let source = Source::new(&runtime, partitions);
+    let source = TestSource::new(&runtime, partitions);
     let plan = exchange(&source, by_hash(4), &runtime);
     let mut all = vec![];
     for stream in execute(&plan, &Arc::default()).into_iter().rev() {
@@ -134,9 +134,9 @@ async fn outputs_polled_one_after_another_do_not_deadlock() {
 #[tokio::test]
 async fn dropping_the_outputs_ends_the_loops_also_of_outputs_never_polled() {
     let runtime = two_nodes();
-    let mut source = Source::new(&runtime, random_partitions(4, 9));
+    let mut source = TestSource::new(&runtime, random_partitions(4, 9));
     for input in 0..4 {
-        source = source.ending(input, Ending::Never);
+        source = source.ending(input, TestEnding::Never);
     }
     let plan = exchange(&source, by_hash(4), &runtime);
     let mut streams = execute(&plan, &Arc::default());
@@ -149,7 +149,7 @@ async fn dropping_the_outputs_ends_the_loops_also_of_outputs_never_polled() {
 #[tokio::test]
 async fn an_error_in_one_input_fails_every_output() {
     let runtime = two_nodes();
-    let source = Source::new(&runtime, random_partitions(4, 10)).ending(2, Ending::Error);
+    let source = TestSource::new(&runtime, random_partitions(4, 10)).ending(2, TestEnding::Error);
     let plan = exchange(&source, by_hash(4), &runtime);
     for output in outputs(&plan, &Arc::default()).await {
         assert!(output.unwrap_err().to_string().contains("told to fail"));
@@ -160,7 +160,7 @@ async fn an_error_in_one_input_fails_every_output() {
 #[tokio::test]
 async fn a_panic_in_one_input_is_an_error_of_every_output() {
     let runtime = two_nodes();
-    let source = Source::new(&runtime, random_partitions(4, 11)).ending(3, Ending::Panic);
+    let source = TestSource::new(&runtime, random_partitions(4, 11)).ending(3, TestEnding::Panic);
     let plan = exchange(&source, by_hash(4), &runtime);
     for output in outputs(&plan, &Arc::default()).await {
         let message = output.unwrap_err().to_string();
@@ -178,7 +178,7 @@ fn limited(bytes: usize) -> Arc<TaskContext> {
 #[tokio::test]
 async fn what_waits_is_charged_until_it_is_taken_or_dropped() {
     let runtime = two_nodes();
-    let source = Source::new(&runtime, random_partitions(4, 12));
+    let source = TestSource::new(&runtime, random_partitions(4, 12));
     let plan = exchange(&source, by_hash(4), &runtime);
     let context = limited(1 << 30);
     let mut streams = execute(&plan, &context);
@@ -194,7 +194,7 @@ async fn without_memory_batches_are_spilled_and_come_back() {
     let runtime = two_nodes();
     let partitions = random_partitions(4, 13);
     let expected = sorted_rows(&partitions.concat());
-    let source = Source::new(&runtime, partitions);
+    let source = TestSource::new(&runtime, partitions);
     let plan = exchange(&source, by_hash(4), &runtime);
     let mut all = vec![];
     for stream in execute(&plan, &limited(10_000)) {
@@ -211,7 +211,7 @@ async fn bytes_are_local_or_remote_by_the_homes_of_input_and_output() {
     let mut partitions = random_partitions(4, 14);
     partitions[2].clear();
     partitions[3].clear();
-    let source = Source::new(&runtime, partitions);
+    let source = TestSource::new(&runtime, partitions);
     let plan = exchange(&source, by_hash(4), &runtime);
     let outputs: Vec<_> =
         outputs(&plan, &Arc::default()).await.into_iter().map(Result::unwrap).collect();
@@ -227,7 +227,7 @@ async fn bytes_are_local_or_remote_by_the_homes_of_input_and_output() {
 #[tokio::test]
 async fn it_runs_once_and_again_after_a_reset() {
     let runtime = two_nodes();
-    let source = Source::new(&runtime, random_partitions(2, 15));
+    let source = TestSource::new(&runtime, random_partitions(2, 15));
     let plan = exchange(&source, by_hash(2), &runtime);
     let context = Arc::default();
     let first = outputs(&plan, &context).await.remove(0).unwrap();
@@ -242,7 +242,7 @@ async fn a_stream_dropped_before_its_poll_can_be_asked_for_again() {
     let runtime = two_nodes();
     let partitions = random_partitions(2, 16);
     let expected = sorted_rows(&partitions.concat());
-    let source = Source::new(&runtime, partitions);
+    let source = TestSource::new(&runtime, partitions);
     let plan = exchange(&source, by_hash(2), &runtime);
     let context = Arc::default();
     drop(execute(&plan, &context));
@@ -253,7 +253,7 @@ async fn a_stream_dropped_before_its_poll_can_be_asked_for_again() {
 #[test]
 fn the_plan_shows_partitioning_inputs_and_homes() {
     let runtime = two_nodes();
-    let source = Source::new(&runtime, random_partitions(3, 17));
+    let source = TestSource::new(&runtime, random_partitions(3, 17));
     let plan = exchange(&source, by_hash(4), &runtime);
     let shown = displayable(plan.as_ref()).one_line().to_string();
     let expected =
@@ -264,7 +264,7 @@ fn the_plan_shows_partitioning_inputs_and_homes() {
 #[test]
 fn filters_pass_through() {
     let runtime = two_nodes();
-    let source = Source::new(&runtime, random_partitions(2, 18));
+    let source = TestSource::new(&runtime, random_partitions(2, 18));
     let plan = exchange(&source, by_hash(4), &runtime);
     let filter = col("k", &schema()).unwrap();
     let config = datafusion::common::config::ConfigOptions::new();
@@ -277,7 +277,7 @@ fn filters_pass_through() {
 #[test]
 fn the_plan_sees_the_properties_of_datafusions_exchange() {
     let runtime = two_nodes();
-    let source = Source::new(&runtime, random_partitions(2, 19));
+    let source = TestSource::new(&runtime, random_partitions(2, 19));
     let theirs = RepartitionExec::try_new(source.plan(), by_hash(4)).unwrap();
     let ours = ExchangeExec::in_place_of(&theirs, &runtime).unwrap();
     assert!(Arc::ptr_eq(ours.properties(), theirs.properties()));

@@ -24,12 +24,12 @@ pub(super) struct AtHome {
     runtime: Runtime,
     partition: usize,
     schema: SchemaRef,
-    feed: Feed,
+    feed: RowFeed,
     metrics: BaselineMetrics,
 }
 
 /// Where the rows come from.
-enum Feed {
+enum RowFeed {
     /// Before the first poll.
     Unpolled(SendableRecordBatchStream),
     /// From the task at home, until it says that it is done.
@@ -58,20 +58,20 @@ impl AtHome {
         metrics: BaselineMetrics,
     ) -> Self {
         let schema = stream.schema();
-        Self { runtime, partition, schema, feed: Feed::Unpolled(stream), metrics }
+        Self { runtime, partition, schema, feed: RowFeed::Unpolled(stream), metrics }
     }
 
     /// The channel to the task, which is spawned the first time; none when all is done.
     fn channel(&mut self) -> Option<&mut mpsc::Receiver<Message>> {
-        if let Feed::Unpolled(_) = self.feed
-            && let Feed::Unpolled(stream) = std::mem::replace(&mut self.feed, Feed::Done)
+        if let RowFeed::Unpolled(_) = self.feed
+            && let RowFeed::Unpolled(stream) = std::mem::replace(&mut self.feed, RowFeed::Done)
         {
             let (sender, receiver) = mpsc::channel(BATCHES_AHEAD);
             let task = self.runtime.spawn_on(worker_of(self.partition), forward(stream, sender));
-            self.feed = Feed::Polled(receiver, BoundTask::new(task));
+            self.feed = RowFeed::Polled(receiver, BoundTask::new(task));
         }
         match &mut self.feed {
-            Feed::Polled(receiver, _) => Some(receiver),
+            RowFeed::Polled(receiver, _) => Some(receiver),
             _ => None,
         }
     }
@@ -83,7 +83,7 @@ impl AtHome {
             Some(Message::End(ended)) => ended,
             None => Err(cut_off(self.partition)),
         };
-        self.feed = Feed::Done;
+        self.feed = RowFeed::Done;
         Poll::Ready(ended.err().map(Err))
     }
 }

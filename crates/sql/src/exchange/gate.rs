@@ -35,12 +35,12 @@ pub(super) struct Closed;
 /// Queues of `T`, one per output, behind a common gate; `E` is the failure of a producer.
 #[derive(Debug)]
 pub(super) struct Gate<T, E> {
-    state: Mutex<State<T, E>>,
+    state: Mutex<GateState<T, E>>,
 }
 
 #[derive(Debug)]
-struct State<T, E> {
-    queues: Vec<Queue<T>>,
+struct GateState<T, E> {
+    queues: Vec<GateQueue<T>>,
     /// Queues that are open and empty; at 0 the gate is closed.
     empty: usize,
     /// The producers that wait at the gate, by their number.
@@ -51,7 +51,7 @@ struct State<T, E> {
 }
 
 #[derive(Debug)]
-struct Queue<T> {
+struct GateQueue<T> {
     items: VecDeque<T>,
     open: bool,
     /// The output, if it waits.
@@ -63,9 +63,9 @@ struct Queue<T> {
 impl<T, E: Clone> Gate<T, E> {
     /// Empty queues for this many outputs, to be filled by this many producers.
     pub(super) fn new(producers: usize, outputs: usize) -> Self {
-        let queue = || Queue { items: VecDeque::new(), open: true, waker: None, told: false };
+        let queue = || GateQueue { items: VecDeque::new(), open: true, waker: None, told: false };
         Self {
-            state: Mutex::new(State {
+            state: Mutex::new(GateState {
                 queues: (0..outputs).map(|_| queue()).collect(),
                 empty: outputs,
                 waiting: vec![None; producers],
@@ -164,7 +164,7 @@ impl<T, E: Clone> Gate<T, E> {
     }
 }
 
-impl<T, E> State<T, E> {
+impl<T, E> GateState<T, E> {
     /// Puts the item in; returns the output if it waits for it.
     fn push(&mut self, output: usize, item: Option<T>) -> Option<Waker> {
         let queue = &mut self.queues[output];

@@ -10,7 +10,7 @@ use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSe
 use datafusion::physical_plan::{ExecutionPlan, PlanProperties};
 
 use super::feed::AtHome;
-use super::homes::Homes;
+use super::homes::PartitionHomes;
 use crate::operator::{PassThrough, PassThroughExec};
 
 /// Passes each partition through unchanged, and polls it at its home.
@@ -44,7 +44,7 @@ impl PassThrough for AtHomes {
 
     fn details(&self, input: &Arc<dyn ExecutionPlan>) -> String {
         let partitions = input.properties().partitioning.partition_count();
-        format!("homes={}", Homes::of(&self.0, partitions))
+        format!("homes={}", PartitionHomes::of(&self.0, partitions))
     }
 
     fn execute(
@@ -72,9 +72,9 @@ mod tests {
     use futures::{StreamExt, TryStreamExt};
 
     use crate::exchange::homes::home_of;
-    use crate::exchange::testing::{Ending, Source, random_partitions, schema, two_nodes};
+    use crate::exchange::testing::{TestEnding, TestSource, random_partitions, schema, two_nodes};
 
-    fn gathered(source: &Source, runtime: &Runtime) -> SendableRecordBatchStream {
+    fn gathered(source: &TestSource, runtime: &Runtime) -> SendableRecordBatchStream {
         let home = HomeExec::plan(&source.plan(), AtHomes(runtime.clone()));
         CoalescePartitionsExec::new(home).execute(0, Arc::default()).unwrap()
     }
@@ -82,7 +82,7 @@ mod tests {
     #[tokio::test]
     async fn each_partition_is_polled_at_its_home_and_none_before_its_stream_is() {
         let runtime = two_nodes();
-        let source = Source::new(&runtime, random_partitions(6, 1));
+        let source = TestSource::new(&runtime, random_partitions(6, 1));
         let home = HomeExec::plan(&source.plan(), AtHomes(runtime.clone()));
         drop(home.execute(0, Arc::default()).unwrap());
         assert_eq!(source.polls(), []);
@@ -98,7 +98,7 @@ mod tests {
     async fn partitions_pass_through_unchanged() {
         let runtime = two_nodes();
         let partitions = random_partitions(3, 2);
-        let source = Source::new(&runtime, partitions.clone());
+        let source = TestSource::new(&runtime, partitions.clone());
         let home = HomeExec::plan(&source.plan(), AtHomes(runtime.clone()));
         for (partition, expected) in partitions.into_iter().enumerate() {
             let stream = home.execute(partition, Arc::default()).unwrap();
@@ -109,9 +109,9 @@ mod tests {
     #[tokio::test]
     async fn dropping_the_consumer_ends_the_tasks() {
         let runtime = two_nodes();
-        let source = Source::new(&runtime, random_partitions(2, 3))
-            .ending(0, Ending::Never)
-            .ending(1, Ending::Never);
+        let source = TestSource::new(&runtime, random_partitions(2, 3))
+            .ending(0, TestEnding::Never)
+            .ending(1, TestEnding::Never);
         let mut stream = gathered(&source, &runtime);
         stream.next().await.unwrap().unwrap();
         drop(stream);
@@ -122,9 +122,9 @@ mod tests {
     async fn errors_and_panics_are_errors_of_the_stream() {
         let runtime = two_nodes();
         for (ending, expected) in
-            [(Ending::Error, "told to fail"), (Ending::Panic, "panicked: told to panic")]
+            [(TestEnding::Error, "told to fail"), (TestEnding::Panic, "panicked: told to panic")]
         {
-            let source = Source::new(&runtime, random_partitions(2, 4)).ending(1, ending);
+            let source = TestSource::new(&runtime, random_partitions(2, 4)).ending(1, ending);
             let error = gathered(&source, &runtime).try_collect::<Vec<_>>().await.unwrap_err();
             assert!(error.to_string().contains(expected), "{error}");
         }
@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn filters_pass_through_and_the_plan_shows_the_homes() {
         let runtime = two_nodes();
-        let source = Source::new(&runtime, random_partitions(4, 5));
+        let source = TestSource::new(&runtime, random_partitions(4, 5));
         let home = HomeExec::plan(&source.plan(), AtHomes(runtime.clone()));
         let filter = col("k", &schema()).unwrap();
         let passed = home

@@ -17,16 +17,16 @@ pub(crate) fn home_of(runtime: &Runtime, partition: usize) -> NodeId {
 
 /// The homes of an operator's partitions, in the order of the partitions.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Homes(pub(crate) Vec<NodeId>);
+pub(crate) struct PartitionHomes(pub(crate) Vec<NodeId>);
 
-impl Homes {
+impl PartitionHomes {
     /// The homes of `partitions` partitions.
     pub(crate) fn of(runtime: &Runtime, partitions: usize) -> Self {
         Self((0..partitions).map(|partition| home_of(runtime, partition)).collect())
     }
 }
 
-impl fmt::Display for Homes {
+impl fmt::Display for PartitionHomes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("[")?;
         for (at, home) in self.0.iter().enumerate() {

@@ -33,5 +33,5 @@ mod split;
 #[cfg(test)]
 pub(crate) mod testing;
 
-pub(crate) use homes::{Homes, home_of, worker_of};
+pub(crate) use homes::{PartitionHomes, home_of, worker_of};
 pub(crate) use rule::PlaceOnHomes;

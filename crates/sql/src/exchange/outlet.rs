@@ -23,10 +23,10 @@ use super::bytes::batch_bytes;
 use super::gate::Gate;
 
 /// What the inputs and the outputs of an exchange share; every output gets the same failure.
-pub(super) type ExchangeGate = Gate<Waiting, Arc<DataFusionError>>;
+pub(super) type ExchangeGate = Gate<WaitingBatch, Arc<DataFusionError>>;
 
 /// A batch on its way to an output.
-pub(super) enum Waiting {
+pub(super) enum WaitingBatch {
     /// In memory, charged to the query until the output takes it or is dropped.
     InMemory(RecordBatch, MemoryReservation),
     /// In a producer's spill files.
@@ -73,11 +73,11 @@ impl Outlet {
         producer: usize,
         batch: RecordBatch,
         sink: &mut Option<SpillPoolSink>,
-    ) -> Result<(Waiting, usize)> {
+    ) -> Result<(WaitingBatch, usize)> {
         let bytes = batch_bytes(&batch);
         let charge = self.memory.new_empty();
         if charge.try_grow(bytes).is_ok() {
-            return Ok((Waiting::InMemory(batch, charge), bytes));
+            return Ok((WaitingBatch::InMemory(batch, charge), bytes));
         }
         let (sink, reader) = match sink {
             Some(sink) => (sink, None),
@@ -88,7 +88,7 @@ impl Outlet {
             }
         };
         sink.push_batch(&batch)?;
-        Ok((Waiting::Spilled { producer, reader }, bytes))
+        Ok((WaitingBatch::Spilled { producer, reader }, bytes))
     }
 }
 

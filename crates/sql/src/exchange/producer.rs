@@ -16,7 +16,7 @@ use futures::StreamExt;
 use super::bytes::SentBytes;
 use super::gate::Closed;
 use super::outlet::{ExchangeGate, Outlet};
-use super::split::Gathering;
+use super::split::NodeCoalescer;
 use crate::task::unpanicked;
 
 /// Where one input partition's rows go.
@@ -28,7 +28,7 @@ pub(super) struct Producer {
     /// The memory and spill files of the outputs.
     pub(super) outlets: Arc<Vec<Outlet>>,
     /// The pieces held back on this node; none where pieces are sent on at once.
-    pub(super) gathering: Option<Arc<Gathering>>,
+    pub(super) gathering: Option<Arc<NodeCoalescer>>,
     /// Which outputs still listen.
     pub(super) open: Vec<bool>,
     /// The spill files by output, once there are any.
@@ -57,13 +57,13 @@ impl ProducerTimes {
 
 /// Tells the outputs if the loop ends in any other way than by coming to its end: when its runtime
 /// shuts down, tasks are dropped where they stand.
-struct Ending {
+struct EndGuard {
     gate: Arc<ExchangeGate>,
     input: usize,
     ended: bool,
 }
 
-impl Drop for Ending {
+impl Drop for EndGuard {
     fn drop(&mut self) {
         if !self.ended {
             let input = self.input;
@@ -83,7 +83,7 @@ impl Producer {
         inputs: usize,
     ) {
         let gate = self.gate.clone();
-        let mut ending = Ending { gate: gate.clone(), input: self.input, ended: false };
+        let mut ending = EndGuard { gate: gate.clone(), input: self.input, ended: false };
         match unpanicked("a worker", self.produce(stream, partitioning, inputs)).await {
             Ok(()) => gate.end(),
             Err(error) => gate.fail(Arc::new(error)),

@@ -18,14 +18,14 @@ use super::run::{Receiver, RunPlan};
 
 /// How far an exchange has come.
 #[derive(Default)]
-pub(super) struct Progress {
-    stage: Stage,
+pub(super) struct ExchangeProgress {
+    stage: ExchangeStage,
     /// The outputs whose stream was dropped before it was polled.
     given_up: Vec<usize>,
 }
 
 #[derive(Default)]
-enum Stage {
+enum ExchangeStage {
     /// No output has been asked for.
     #[default]
     Idle,
@@ -35,17 +35,17 @@ enum Stage {
     Running(Vec<Option<Receiver>>),
 }
 
-impl fmt::Debug for Progress {
+impl fmt::Debug for ExchangeProgress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.stage {
-            Stage::Idle => "Idle",
-            Stage::Ready(_) => "Ready",
-            Stage::Running(_) => "Running",
+            ExchangeStage::Idle => "Idle",
+            ExchangeStage::Ready(_) => "Ready",
+            ExchangeStage::Running(_) => "Running",
         })
     }
 }
 
-impl Progress {
+impl ExchangeProgress {
     /// An output was asked for: the first time, makes the streams of the input.
     pub(super) fn prepare(
         &mut self,
@@ -54,24 +54,24 @@ impl Progress {
         context: &Arc<TaskContext>,
     ) -> Result<()> {
         self.given_up.retain(|&given_up| given_up != output);
-        if matches!(self.stage, Stage::Idle) {
+        if matches!(self.stage, ExchangeStage::Idle) {
             let inputs = 0..input.output_partitioning().partition_count();
             let streams = inputs.map(|at| input.execute(at, context.clone()));
-            self.stage = Stage::Ready(streams.collect::<Result<_>>()?);
+            self.stage = ExchangeStage::Ready(streams.collect::<Result<_>>()?);
         }
         Ok(())
     }
 
     /// An output was polled: the first time, starts the loops over the input.
     fn take(&mut self, output: usize, plan: &RunPlan) -> Result<Receiver> {
-        if let Stage::Ready(streams) = &mut self.stage {
+        if let ExchangeStage::Ready(streams) = &mut self.stage {
             let receivers = plan.start(std::mem::take(streams));
-            self.stage = Stage::Running(receivers.into_iter().map(Some).collect());
+            self.stage = ExchangeStage::Running(receivers.into_iter().map(Some).collect());
             for given_up in std::mem::take(&mut self.given_up) {
                 self.give_up(given_up);
             }
         }
-        let Stage::Running(receivers) = &mut self.stage else {
+        let ExchangeStage::Running(receivers) = &mut self.stage else {
             return internal_err!("an exchange was polled before it was executed");
         };
         let receiver = receivers.get_mut(output).and_then(Option::take);
@@ -83,30 +83,36 @@ impl Progress {
     /// This output will not be polled any more.
     fn give_up(&mut self, output: usize) {
         match &mut self.stage {
-            Stage::Running(receivers) => drop(receivers.get_mut(output).and_then(Option::take)),
+            ExchangeStage::Running(receivers) => {
+                drop(receivers.get_mut(output).and_then(Option::take))
+            }
             _ => self.given_up.push(output),
         }
     }
 }
 
 /// The stream of one output.
-pub(super) struct Output {
+pub(super) struct ExchangeOutput {
     output: usize,
     plan: RunPlan,
-    progress: Arc<Mutex<Progress>>,
+    progress: Arc<Mutex<ExchangeProgress>>,
     polled: bool,
     /// The rows, from the first poll on; none if it failed.
     receiver: Option<Receiver>,
 }
 
-impl Output {
+impl ExchangeOutput {
     /// The stream of an output that was prepared; its first poll starts the run.
-    pub(super) fn new(output: usize, plan: RunPlan, progress: Arc<Mutex<Progress>>) -> Self {
+    pub(super) fn new(
+        output: usize,
+        plan: RunPlan,
+        progress: Arc<Mutex<ExchangeProgress>>,
+    ) -> Self {
         Self { output, plan, progress, polled: false, receiver: None }
     }
 }
 
-impl Stream for Output {
+impl Stream for ExchangeOutput {
     type Item = Result<RecordBatch>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -125,13 +131,13 @@ impl Stream for Output {
     }
 }
 
-impl RecordBatchStream for Output {
+impl RecordBatchStream for ExchangeOutput {
     fn schema(&self) -> SchemaRef {
         self.plan.schema.clone()
     }
 }
 
-impl Drop for Output {
+impl Drop for ExchangeOutput {
     fn drop(&mut self) {
         if !self.polled {
             self.progress.lock().give_up(self.output);

@@ -17,7 +17,7 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 
 use super::homes::home_of;
 use super::rule::PlaceOnHomes;
-use super::testing::{Source, one_node, random_partitions, schema, sorted_rows, two_nodes};
+use super::testing::{TestSource, one_node, random_partitions, schema, sorted_rows, two_nodes};
 use crate::rules::RuleList;
 
 /// Queries whose plans have every way of gathering partitions.
@@ -37,10 +37,10 @@ const QUERIES: [&str; 12] = [
 ];
 
 #[derive(Debug)]
-struct Table(Source);
+struct TestTable(TestSource);
 
 #[async_trait]
-impl TableProvider for Table {
+impl TableProvider for TestTable {
     fn schema(&self) -> SchemaRef {
         schema()
     }
@@ -70,7 +70,7 @@ impl TableProvider for Table {
 /// Tables `t` and `u` of 4 partitions and `one` of one; all scans note where they run.
 struct Tables {
     context: SessionContext,
-    sources: Vec<Source>,
+    sources: Vec<TestSource>,
 }
 
 impl Tables {
@@ -85,8 +85,8 @@ impl Tables {
         let context = SessionContext::new_with_state(state.build());
         let mut sources = vec![];
         for (seed, (name, partitions)) in [("t", 4), ("u", 4), ("one", 1)].into_iter().enumerate() {
-            let source = Source::new(runtime, random_partitions(partitions, seed as u64));
-            context.register_table(name, Arc::new(Table(source.clone()))).unwrap();
+            let source = TestSource::new(runtime, random_partitions(partitions, seed as u64));
+            context.register_table(name, Arc::new(TestTable(source.clone()))).unwrap();
             sources.push(source);
         }
         Self { context, sources }
@@ -110,7 +110,7 @@ async fn every_scan_of_every_query_runs_at_home_and_the_rows_are_the_same() {
         let placed = Tables::new(&runtime, true);
         let plain = Tables::new(&runtime, false);
         assert_eq!(placed.rows(query).await, plain.rows(query).await, "{query}");
-        for (partition, here) in placed.sources.iter().flat_map(Source::polls) {
+        for (partition, here) in placed.sources.iter().flat_map(TestSource::polls) {
             let home = Some(home_of(&runtime, partition));
             assert_eq!(here, home, "{query}\n{}", placed.plan(query).await);
         }

@@ -17,10 +17,10 @@ use futures::Stream;
 
 use super::bytes::SentBytes;
 use super::gate::Gate;
-use super::homes::{Homes, home_of, worker_of};
-use super::outlet::{ExchangeGate, Outlet, Respill, Waiting};
+use super::homes::{PartitionHomes, home_of, worker_of};
+use super::outlet::{ExchangeGate, Outlet, Respill, WaitingBatch};
 use super::producer::{Producer, ProducerTimes};
-use super::split::Gathering;
+use super::split::NodeCoalescer;
 use crate::task::BoundTask;
 
 /// All that a run needs besides its input streams.
@@ -66,7 +66,7 @@ impl RunPlan {
     ) -> Vec<BoundTask<()>> {
         let inputs = streams.len();
         let gatherings = self.gatherings(inputs);
-        let homes = Homes::of(&self.runtime, outlets.len());
+        let homes = PartitionHomes::of(&self.runtime, outlets.len());
         let spawn = |(input, stream)| {
             let home = home_of(&self.runtime, input);
             let producer = Producer {
@@ -86,7 +86,7 @@ impl RunPlan {
     }
 
     /// Where each node with input partitions gathers its pieces.
-    fn gatherings(&self, inputs: usize) -> BTreeMap<NodeId, Arc<Gathering>> {
+    fn gatherings(&self, inputs: usize) -> BTreeMap<NodeId, Arc<NodeCoalescer>> {
         if !self.bounded {
             return BTreeMap::new();
         }
@@ -96,7 +96,7 @@ impl RunPlan {
         }
         let rows = self.context.session_config().batch_size();
         let outputs = self.partitioning.partition_count();
-        let gathering = |producers| Gathering::new(&self.schema, rows, outputs, producers);
+        let gathering = |producers| NodeCoalescer::new(&self.schema, rows, outputs, producers);
         producers.into_iter().map(|(home, producers)| (home, gathering(producers))).collect()
     }
 }
@@ -121,10 +121,10 @@ impl Receiver {
                 return Poll::Ready(Some(batch));
             }
             match ready!(self.gate.poll_receive(self.output, context)) {
-                Some(Ok(Waiting::InMemory(batch, _charge))) => {
+                Some(Ok(WaitingBatch::InMemory(batch, _charge))) => {
                     return Poll::Ready(Some(Ok(batch)));
                 }
-                Some(Ok(Waiting::Spilled { producer, reader })) => {
+                Some(Ok(WaitingBatch::Spilled { producer, reader })) => {
                     self.respill.expect(producer, reader);
                 }
                 Some(Err(error)) => return Poll::Ready(Some(Err(DataFusionError::from(&error)))),

@@ -15,13 +15,13 @@ use datafusion::physical_plan::coalesce::LimitedBatchCoalescer;
 use parking_lot::Mutex;
 
 /// The pieces that the producers of one node hold back for each output.
-pub(super) struct Gathering {
+pub(super) struct NodeCoalescer {
     outputs: Vec<Mutex<LimitedBatchCoalescer>>,
     /// Producers of the node that have not finished.
     producing: AtomicUsize,
 }
 
-impl Gathering {
+impl NodeCoalescer {
     /// Nothing gathered yet, for this many outputs and producers on the node.
     pub(super) fn new(
         schema: &SchemaRef,

@@ -43,9 +43,9 @@ fn pools(machine: Machine) -> Runtime {
     Runtime::start(machine, kernel, options).expect("the fake machine has 4 cpus")
 }
 
-/// How a partition of a [`Source`] ends.
+/// How a partition of a [`TestSource`] ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(super) enum TestEnding {
     /// After its last batch.
     End,
     /// With an error after its last batch.
@@ -61,20 +61,20 @@ pub(super) type Polled = (usize, Option<NodeId>);
 
 /// A leaf that has its batches in memory and notes every poll.
 #[derive(Clone)]
-pub(super) struct Source(Arc<Inner>);
+pub(super) struct TestSource(Arc<Inner>);
 
 #[derive(Clone)]
 struct Inner {
     runtime: Runtime,
     partitions: Vec<Vec<RecordBatch>>,
-    endings: Vec<Ending>,
+    endings: Vec<TestEnding>,
     polls: Arc<Mutex<Vec<Polled>>>,
     /// Held by each stream, and once here.
     streams: Arc<()>,
     properties: Arc<PlanProperties>,
 }
 
-impl Source {
+impl TestSource {
     /// Partitions that end after their batches.
     pub(super) fn new(runtime: &Runtime, partitions: Vec<Vec<RecordBatch>>) -> Self {
         let properties = PlanProperties::new(
@@ -85,7 +85,7 @@ impl Source {
         );
         Self(Arc::new(Inner {
             runtime: runtime.clone(),
-            endings: vec![Ending::End; partitions.len()],
+            endings: vec![TestEnding::End; partitions.len()],
             partitions,
             polls: Arc::default(),
             streams: Arc::default(),
@@ -94,7 +94,7 @@ impl Source {
     }
 
     /// One partition ends otherwise.
-    pub(super) fn ending(mut self, partition: usize, ending: Ending) -> Self {
+    pub(super) fn ending(mut self, partition: usize, ending: TestEnding) -> Self {
         Arc::make_mut(&mut self.0).endings[partition] = ending;
         self
     }
@@ -117,19 +117,19 @@ impl Source {
     }
 }
 
-impl fmt::Debug for Source {
+impl fmt::Debug for TestSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Source")
     }
 }
 
-impl DisplayAs for Source {
+impl DisplayAs for TestSource {
     fn fmt_as(&self, _format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Source: partitions={}", self.0.partitions.len())
     }
 }
 
-impl ExecutionPlan for Source {
+impl ExecutionPlan for TestSource {
     fn name(&self) -> &'static str {
         "Source"
     }
@@ -182,10 +182,10 @@ impl Stream for SourceStream {
         let batches = &source.partitions[self.partition];
         let item = match (batches.get(self.next), source.endings[self.partition]) {
             (Some(batch), _) => Some(Ok(batch.clone())),
-            (None, Ending::End) => None,
-            (None, Ending::Error) => Some(Err(exec_datafusion_err!("told to fail"))),
-            (None, Ending::Panic) => panic!("told to panic"),
-            (None, Ending::Never) => Some(Ok(batches[self.next % batches.len()].clone())),
+            (None, TestEnding::End) => None,
+            (None, TestEnding::Error) => Some(Err(exec_datafusion_err!("told to fail"))),
+            (None, TestEnding::Panic) => panic!("told to panic"),
+            (None, TestEnding::Never) => Some(Ok(batches[self.next % batches.len()].clone())),
         };
         self.next += 1;
         Poll::Ready(item)

@@ -27,10 +27,10 @@ const READ_BYTES: usize = 128 << 10;
 
 /// Where the queries of a session spill to.
 #[derive(Clone, Debug)]
-pub(crate) struct Spill(Arc<Mutex<State>>);
+pub(crate) struct Spill(Arc<Mutex<SpillState>>);
 
 #[derive(Debug)]
-struct State {
+struct SpillState {
     directory: PathBuf,
     disk: Arc<DiskManager>,
 }
@@ -41,7 +41,7 @@ impl Spill {
     pub(crate) fn new(directory: Option<PathBuf>) -> Result<Self> {
         let directory = directory.unwrap_or_else(std::env::temp_dir);
         let disk = disk_in(&directory, DiskManagerBuilder::default())?;
-        Ok(Self(Arc::new(Mutex::new(State { directory, disk }))))
+        Ok(Self(Arc::new(Mutex::new(SpillState { directory, disk }))))
     }
 
     /// What DataFusion's operators ask for files.
@@ -74,7 +74,7 @@ impl Spill {
         *state = SessionStateBuilder::from(state.clone())
             .with_runtime_env(Arc::new(environment))
             .build();
-        *own = State { directory, disk };
+        *own = SpillState { directory, disk };
         Ok(())
     }
 }
@@ -152,7 +152,12 @@ impl SpillFile for Spilled {
 
     fn open_writer(&self) -> Result<Box<dyn SpillWriter>> {
         let (bytes, used) = (Arc::clone(&self.bytes), Arc::clone(&self.used));
-        Ok(Box::new(Writer { file: Arc::clone(&self.file), bytes, used, limit: self.limit }))
+        Ok(Box::new(SpillFileWriter {
+            file: Arc::clone(&self.file),
+            bytes,
+            used,
+            limit: self.limit,
+        }))
     }
 }
 
@@ -169,20 +174,20 @@ fn read_at(file: &File, offset: u64) -> io::Result<Vec<u8>> {
 }
 
 /// Appends to a file.
-struct Writer {
+struct SpillFileWriter {
     file: Arc<File>,
     bytes: Arc<AtomicU64>,
     used: Arc<AtomicU64>,
     limit: u64,
 }
 
-impl fmt::Debug for Writer {
+impl fmt::Debug for SpillFileWriter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Writer").field("file", &self.file).finish_non_exhaustive()
     }
 }
 
-impl Write for Writer {
+impl Write for SpillFileWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let used = self.used.load(Ordering::Relaxed);
         if used.saturating_add(bytes.len() as u64) > self.limit {
@@ -203,7 +208,7 @@ impl Write for Writer {
     }
 }
 
-impl SpillWriter for Writer {
+impl SpillWriter for SpillFileWriter {
     fn finish(&mut self) -> Result<()> {
         Ok(())
     }

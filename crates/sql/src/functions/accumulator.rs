@@ -11,7 +11,7 @@ use datafusion::logical_expr::Accumulator;
 use super::distinct::DistinctTotal;
 use super::finish::Finish;
 use super::headroom::Headroom;
-use super::total::{Summand, Total, total_of};
+use super::total::{ExactTotal, Summand, total_of};
 
 /// The running aggregate of one group or window frame.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub(super) struct RunningTotal<T: ArrowNumericType<Native: Summand>, F> {
     finish: F,
     /// Of an empty total. If it is ample, the state has no column for the wraps.
     headroom: Headroom,
-    total: Total<T::Native>,
+    total: ExactTotal<T::Native>,
     /// How many values are in the total; none makes the result null.
     count: u64,
 }
@@ -27,7 +27,7 @@ pub(super) struct RunningTotal<T: ArrowNumericType<Native: Summand>, F> {
 impl<T: ArrowNumericType<Native: Summand>, F: Finish<T>> RunningTotal<T, F> {
     /// No values yet.
     pub(super) fn new(finish: F, headroom: Headroom) -> Self {
-        Self { finish, headroom, total: Total::default(), count: 0 }
+        Self { finish, headroom, total: ExactTotal::default(), count: 0 }
     }
 }
 

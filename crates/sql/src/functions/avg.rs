@@ -21,7 +21,7 @@ use datafusion::logical_expr::{
 use super::accumulator::{RunningDistinct, RunningTotal};
 use super::grouped::GroupedTotals;
 use super::headroom::Headroom;
-use super::mean::Mean;
+use super::mean::MeanSpec;
 
 /// `avg` over numbers and durations that never wraps.
 #[derive(Debug, Default, PartialEq, Eq, Hash)]
@@ -74,7 +74,7 @@ impl AggregateUDFImpl for CheckedAvg {
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         let argument = args.expr_fields[0].data_type();
         by_type!(argument, Native => {
-            let mean = Mean::<<Native as ArrowPrimitiveType>::Native>::new(args.name, argument, args.return_type());
+            let mean = MeanSpec::<<Native as ArrowPrimitiveType>::Native>::new(args.name, argument, args.return_type());
             if args.is_distinct {
                 return Ok(Box::new(RunningDistinct::<Native, _>::new(mean)));
             }
@@ -113,7 +113,7 @@ impl AggregateUDFImpl for CheckedAvg {
     ) -> Result<Box<dyn GroupsAccumulator>> {
         let argument = args.expr_fields[0].data_type();
         by_type!(argument, Native => {
-            let mean = Mean::<<Native as ArrowPrimitiveType>::Native>::new(args.name, argument, args.return_type());
+            let mean = MeanSpec::<<Native as ArrowPrimitiveType>::Native>::new(args.name, argument, args.return_type());
             Ok(Box::new(GroupedTotals::<Native, _>::new(mean, Headroom::unused())))
         }, else self.builtin.create_groups_accumulator(args))
     }

@@ -8,13 +8,13 @@ use datafusion::common::ScalarValue;
 use datafusion::common::hash_utils::RandomState;
 use datafusion::error::Result;
 
-use super::total::{Summand, Total};
+use super::total::{ExactTotal, Summand};
 
 /// The distinct values seen, how often each is present, and their total.
 #[derive(Debug)]
 pub(super) struct DistinctTotal<T: ArrowPrimitiveType<Native: Summand>> {
     present: HashMap<T::Native, u64, RandomState>,
-    total: Total<T::Native>,
+    total: ExactTotal<T::Native>,
 }
 
 impl<T> DistinctTotal<T>
@@ -23,7 +23,7 @@ where
 {
     /// No values yet.
     pub(super) fn new() -> Self {
-        Self { present: HashMap::default(), total: Total::default() }
+        Self { present: HashMap::default(), total: ExactTotal::default() }
     }
 
     /// How many distinct values are present.
@@ -32,7 +32,7 @@ where
     }
 
     /// The total of the distinct values present.
-    pub(super) fn total(&self) -> Total<T::Native> {
+    pub(super) fn total(&self) -> ExactTotal<T::Native> {
         self.total
     }
 
@@ -107,7 +107,7 @@ mod tests {
         distinct.retract(&array(&[i64::MAX]));
         assert_eq!(distinct.total().wraps, 1);
         distinct.retract(&array(&[i64::MAX]));
-        assert_eq!(distinct.total(), Total { low: 7, wraps: 0 });
+        assert_eq!(distinct.total(), ExactTotal { low: 7, wraps: 0 });
     }
 
     #[test]

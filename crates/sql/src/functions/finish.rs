@@ -7,8 +7,8 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::error::Result;
 
 use super::groups::Emitted;
-use super::target::Target;
-use super::total::{Summand, Total};
+use super::target::TotalTarget;
+use super::total::{ExactTotal, Summand};
 
 /// How an aggregate ends: from totals, whose accumulation is the same for all, to its results.
 pub(super) trait Finish<T: ArrowPrimitiveType<Native: Summand>>:
@@ -22,10 +22,10 @@ pub(super) trait Finish<T: ArrowPrimitiveType<Native: Summand>>:
     fn total_type(&self) -> &DataType;
 
     /// The type and the range of the results.
-    fn target(&self) -> &Target<T::Native>;
+    fn target(&self) -> &TotalTarget<T::Native>;
 
     /// The result of a total of `count` values; null if there are none.
-    fn finish(&self, total: Total<T::Native>, count: u64) -> Result<Option<T::Native>>;
+    fn finish(&self, total: ExactTotal<T::Native>, count: u64) -> Result<Option<T::Native>>;
 
     /// The results of many groups; there are no counts where the aggregate needs none.
     fn finish_all(&self, totals: Emitted<T::Native>, counts: &[u64]) -> Result<PrimitiveArray<T>>;

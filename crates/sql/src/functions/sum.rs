@@ -27,8 +27,8 @@ use super::accumulator::{RunningDistinct, RunningTotal};
 use super::finish::Finish;
 use super::grouped::GroupedTotals;
 use super::groups::Emitted;
-use super::target::{Target, carries_wraps, headroom};
-use super::total::{Summand, Total};
+use super::target::{TotalTarget, carries_wraps, headroom};
+use super::total::{ExactTotal, Summand};
 
 /// `sum` over integers, decimals, durations and intervals that never wraps; floats are DataFusion's.
 #[derive(Debug, Default, PartialEq, Eq, Hash)]
@@ -65,18 +65,18 @@ macro_rules! by_type {
 }
 
 /// A sum is the total itself.
-impl<T: ArrowPrimitiveType<Native: Summand>> Finish<T> for Target<T::Native> {
+impl<T: ArrowPrimitiveType<Native: Summand>> Finish<T> for TotalTarget<T::Native> {
     const COUNTS: bool = false;
 
     fn total_type(&self) -> &DataType {
         self.data_type()
     }
 
-    fn target(&self) -> &Target<T::Native> {
+    fn target(&self) -> &TotalTarget<T::Native> {
         self
     }
 
-    fn finish(&self, total: Total<T::Native>, count: u64) -> Result<Option<T::Native>> {
+    fn finish(&self, total: ExactTotal<T::Native>, count: u64) -> Result<Option<T::Native>> {
         let sum = self.check(total)?;
         Ok((count > 0).then_some(sum))
     }
@@ -103,7 +103,7 @@ impl AggregateUDFImpl for CheckedSum {
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         let result = args.return_type();
         by_type!(result, Native => {
-            let target = Target::<<Native as ArrowPrimitiveType>::Native>::new(args.name, result);
+            let target = TotalTarget::<<Native as ArrowPrimitiveType>::Native>::new(args.name, result);
             if args.is_distinct {
                 return Ok(Box::new(RunningDistinct::<Native, _>::new(target)));
             }
@@ -141,7 +141,7 @@ impl AggregateUDFImpl for CheckedSum {
         let result = args.return_type();
         by_type!(result, Native => {
             let headroom = headroom(args.expr_fields[0].data_type(), result);
-            let target = Target::<<Native as ArrowPrimitiveType>::Native>::new(args.name, result);
+            let target = TotalTarget::<<Native as ArrowPrimitiveType>::Native>::new(args.name, result);
             Ok(Box::new(GroupedTotals::<Native, _>::new(target, headroom)))
         }, else self.builtin.create_groups_accumulator(args))
     }

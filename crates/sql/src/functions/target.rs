@@ -14,21 +14,21 @@ use datafusion::error::{DataFusionError, Result};
 
 use super::headroom::Headroom;
 use super::overflow::SumOverflow;
-use super::total::{Summand, Total};
+use super::total::{ExactTotal, Summand};
 
 /// Digits that DataFusion adds to a decimal argument's precision for its sum.
 const SUM_DIGITS: u8 = 10;
 
 /// Where a total goes: the aggregate's name, its result type and that type's range.
 #[derive(Clone, Debug)]
-pub(super) struct Target<N> {
+pub(super) struct TotalTarget<N> {
     aggregate: String,
     data_type: DataType,
     /// The range of a decimal's digits; of every other type all bit patterns are legal.
     range: Option<RangeInclusive<N>>,
 }
 
-impl<N: Summand> Target<N> {
+impl<N: Summand> TotalTarget<N> {
     /// The target of `aggregate`, of `data_type`, whose values are of type `N`.
     pub(super) fn new(aggregate: &str, data_type: &DataType) -> Self {
         Self {
@@ -44,7 +44,7 @@ impl<N: Summand> Target<N> {
     }
 
     /// The total as a value of the result type, or the overflow.
-    pub(super) fn check(&self, total: Total<N>) -> Result<N> {
+    pub(super) fn check(&self, total: ExactTotal<N>) -> Result<N> {
         self.check_all(&[total.low], &[total.wraps])?;
         Ok(total.low)
     }
@@ -105,19 +105,19 @@ mod tests {
 
     #[test]
     fn a_decimal_holds_its_digits_and_not_one_more() {
-        let target = Target::<i128>::new("sum(x)", &DataType::Decimal128(38, 2));
+        let target = TotalTarget::<i128>::new("sum(x)", &DataType::Decimal128(38, 2));
         let max = 10_i128.pow(38) - 1;
-        assert_eq!(target.check(Total { low: max, wraps: 0 }).unwrap(), max);
-        assert_eq!(target.check(Total { low: -max, wraps: 0 }).unwrap(), -max);
-        assert!(target.check(Total { low: max + 1, wraps: 0 }).is_err());
-        assert!(target.check(Total { low: 0, wraps: 1 }).is_err());
+        assert_eq!(target.check(ExactTotal { low: max, wraps: 0 }).unwrap(), max);
+        assert_eq!(target.check(ExactTotal { low: -max, wraps: 0 }).unwrap(), -max);
+        assert!(target.check(ExactTotal { low: max + 1, wraps: 0 }).is_err());
+        assert!(target.check(ExactTotal { low: 0, wraps: 1 }).is_err());
     }
 
     #[test]
     fn an_integer_holds_every_pattern_that_did_not_wrap() {
-        let target = Target::<i64>::new("sum(x)", &DataType::Int64);
-        assert!(target.check(Total { low: i64::MIN, wraps: 0 }).is_ok());
-        assert!(target.check(Total { low: 5, wraps: -1 }).is_err());
+        let target = TotalTarget::<i64>::new("sum(x)", &DataType::Int64);
+        assert!(target.check(ExactTotal { low: i64::MIN, wraps: 0 }).is_ok());
+        assert!(target.check(ExactTotal { low: 5, wraps: -1 }).is_err());
     }
 
     #[test]

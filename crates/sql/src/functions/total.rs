@@ -1,6 +1,6 @@
 //! The exact total of a set of values.
 //!
-//! A [`Total`] is the sum modulo 2^w in the w bits of the values' own type, and how often it
+//! An [`ExactTotal`] is the sum modulo 2^w in the w bits of the values' own type, and how often it
 //! wrapped: exact = low + wraps · 2^w. That needs no wider arithmetic and, where there is headroom
 //! (`headroom`), not even a check per value; and it makes addition associative, so the same rows give the same total (or the same
 //! overflow) in any order, grouping and number of partitions. Because `low` spans the whole range
@@ -26,10 +26,10 @@ pub(super) trait Summand: ArrowNativeTypeOp + Hash + Eq {
     /// `self - other` modulo 2^w, and whether it wrapped.
     fn minus(self, other: Self) -> (Self, bool);
 
-    /// The change of [`Total::wraps`] when adding `self` wraps.
+    /// The change of [`ExactTotal::wraps`] when adding `self` wraps.
     fn wraps_added(self) -> i64;
 
-    /// The change of [`Total::wraps`] when subtracting `self` wraps.
+    /// The change of [`ExactTotal::wraps`] when subtracting `self` wraps.
     fn wraps_subtracted(self) -> i64;
 
     /// The largest [`magnitude`](Self::magnitude) that no value of this type exceeds.
@@ -42,14 +42,14 @@ pub(super) trait Summand: ArrowNativeTypeOp + Hash + Eq {
 
 /// The exact sum of some values: `low + wraps · 2^w`, where w is the width of `N` in bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Total<N> {
+pub(super) struct ExactTotal<N> {
     /// The sum modulo 2^w.
     pub(super) low: N,
     /// How often it wrapped, upwards minus downwards.
     pub(super) wraps: i64,
 }
 
-impl<N: Summand> Total<N> {
+impl<N: Summand> ExactTotal<N> {
     /// Adds one value.
     #[inline]
     pub(super) fn add(&mut self, value: N) {
@@ -84,8 +84,8 @@ impl<N: Summand> Total<N> {
 }
 
 /// The total of `values`, one by one.
-pub(super) fn total_of_values<N: Summand>(values: &[N]) -> Total<N> {
-    let mut total = Total::default();
+pub(super) fn total_of_values<N: Summand>(values: &[N]) -> ExactTotal<N> {
+    let mut total = ExactTotal::default();
     for &value in values {
         total.add(value);
     }
@@ -94,15 +94,18 @@ pub(super) fn total_of_values<N: Summand>(values: &[N]) -> Total<N> {
 
 /// The total of the values of `array` that are not null. With `headroom` they are added up without
 /// looking for wraps.
-pub(super) fn total_of<T>(array: &PrimitiveArray<T>, mut headroom: Headroom) -> Total<T::Native>
+pub(super) fn total_of<T>(
+    array: &PrimitiveArray<T>,
+    mut headroom: Headroom,
+) -> ExactTotal<T::Native>
 where
     T: ArrowNumericType<Native: Summand>,
 {
     if headroom.admits(array.values()) {
-        return Total { low: sum(array).unwrap_or_default(), wraps: 0 };
+        return ExactTotal { low: sum(array).unwrap_or_default(), wraps: 0 };
     }
     let Some(nulls) = array.nulls() else { return total_of_values(array.values()) };
-    let mut total = Total::default();
+    let mut total = ExactTotal::default();
     for (start, end) in nulls.valid_slices() {
         total.merge(total_of_values(&array.values()[start..end]));
     }
@@ -246,7 +249,7 @@ mod tests {
     use datafusion::arrow::array::Int64Array;
     use proptest::prelude::*;
 
-    fn exact(total: Total<i64>) -> i128 {
+    fn exact(total: ExactTotal<i64>) -> i128 {
         i128::from(total.low) + (i128::from(total.wraps) << 64)
     }
 
@@ -293,7 +296,7 @@ mod tests {
     #[test]
     fn an_interval_that_overflowed_once_stays_overflowed() {
         let days = |days| IntervalDayTime::new(days, 0);
-        let mut total = Total::default();
+        let mut total = ExactTotal::default();
         total.add(days(i32::MAX));
         total.add(days(1));
         total.subtract(days(1));

@@ -32,7 +32,7 @@ const UNINTERRUPTED_BYTES: usize = 1 << 20;
 
 /// All that a run needs besides its input.
 #[derive(Clone)]
-pub(super) struct Run {
+pub(super) struct GroupRun {
     pub(super) stage: Arc<Stage>,
     pub(super) query: Arc<GroupQuery>,
     pub(super) runtime: Arc<Runtime>,
@@ -47,23 +47,23 @@ type AllCollected = Shared<BoxFuture<'static, Result<Arc<Gathered>, Arc<DataFusi
 
 /// The one run of an operator that exchanges, shared by its outputs.
 #[derive(Default)]
-pub(super) struct Progress {
+pub(super) struct GroupProgress {
     /// Until every output has been asked for: what was collected belongs to the outputs, and goes with
     /// the last of them although the plan stays to be shown.
-    run: Option<(Run, AllCollected)>,
+    run: Option<(GroupRun, AllCollected)>,
     /// Which outputs of the run have been asked for.
     asked: Vec<bool>,
     /// The stage of a run, to be shown.
     shown: Option<Arc<Stage>>,
 }
 
-impl fmt::Debug for Progress {
+impl fmt::Debug for GroupProgress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Progress").field("running", &self.run.is_some()).finish_non_exhaustive()
     }
 }
 
-impl Progress {
+impl GroupProgress {
     /// A stage of a single partition, to be shown.
     pub(super) fn shows(&mut self, stage: &Arc<Stage>) {
         self.shown.get_or_insert_with(|| Arc::clone(stage));
@@ -82,7 +82,7 @@ impl Progress {
         input: &Arc<dyn ExecutionPlan>,
         (output, outputs): (usize, usize),
         context: &Arc<TaskContext>,
-        make: impl FnOnce() -> Result<Run>,
+        make: impl FnOnce() -> Result<GroupRun>,
     ) -> Result<SendableRecordBatchStream> {
         let mut progress = progress.lock();
         if progress.run.is_none() {
@@ -105,7 +105,7 @@ impl Progress {
     }
 }
 
-impl Run {
+impl GroupRun {
     /// Collects every input at its home, from the first poll on.
     fn collect_all(self, streams: Vec<SendableRecordBatchStream>) -> AllCollected {
         let all = async move {
@@ -214,7 +214,7 @@ impl Run {
 
 /// An output while it is read.
 struct Reading {
-    run: Run,
+    run: GroupRun,
     /// None while it visits another node.
     outputs: Option<Outputs>,
     home: NodeId,

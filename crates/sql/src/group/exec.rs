@@ -28,12 +28,12 @@ use datafusion::physical_plan::{
 };
 use parking_lot::Mutex;
 
-use super::collect::{Progress, Run};
+use super::collect::{GroupProgress, GroupRun};
 use super::error::to_datafusion;
 use super::grouped;
 use super::query::GroupQuery;
 use super::rule::{is_grouped, is_partitioned};
-use crate::exchange::Homes;
+use crate::exchange::PartitionHomes;
 use crate::settings::AggregateMethod;
 
 /// How rows of one group come together.
@@ -67,7 +67,7 @@ pub struct GroupExec {
     expected: Arc<Expected>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
-    progress: Arc<Mutex<Progress>>,
+    progress: Arc<Mutex<GroupProgress>>,
 }
 
 impl GroupExec {
@@ -137,7 +137,7 @@ impl GroupExec {
     }
 
     /// A run into so many outputs.
-    fn run(&self, outputs: usize, context: &TaskContext) -> Result<Run> {
+    fn run(&self, outputs: usize, context: &TaskContext) -> Result<GroupRun> {
         let variant = match self.method {
             AggregateMethod::Auto | AggregateMethod::Off => Variant::Auto,
             AggregateMethod::Local => Variant::Local,
@@ -147,7 +147,7 @@ impl GroupExec {
         let GroupQuery { query, input, .. } = self.query.as_ref();
         let primitives = self.primitives(context);
         let stage = Stage::new(primitives, query, input, outputs, &self.expected, variant);
-        Ok(Run {
+        Ok(GroupRun {
             stage: Arc::new(stage.map_err(to_datafusion)?),
             query: Arc::clone(&self.query),
             runtime: Arc::new(self.primitives.runtime().clone()),
@@ -187,7 +187,10 @@ impl DisplayAs for GroupExec {
         let (keys, functions) = (keys.join(", "), functions.join(", "));
         let gathering = match self.gathering {
             Gathering::Exchanged => {
-                format!("exchanged, homes={}", Homes::of(self.primitives.runtime(), self.outputs))
+                format!(
+                    "exchanged, homes={}",
+                    PartitionHomes::of(self.primitives.runtime(), self.outputs)
+                )
             }
             Gathering::Partitioned | Gathering::Grouped => "partitioned".to_owned(),
         };
@@ -326,7 +329,7 @@ impl ExecutionPlan for GroupExec {
                 let make = || self.run(self.outputs, &context);
                 let output = (partition, self.outputs);
                 let stream =
-                    Progress::output(&self.progress, self.input(), output, &context, make)?;
+                    GroupProgress::output(&self.progress, self.input(), output, &context, make)?;
                 Ok(make_cooperative(stream))
             }
         }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use atoll_primitives::Context as PrimitiveContext;
-use atoll_primitives::aggregate::{Expected, Runs};
+use atoll_primitives::aggregate::{Expected, SortedGroups};
 use atoll_topology::NodeId;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
@@ -27,17 +27,17 @@ pub(super) struct GroupedPlan {
 }
 
 impl GroupedPlan {
-    fn runs(&self, home: Option<NodeId>) -> Result<Option<Runs>> {
+    fn runs(&self, home: Option<NodeId>) -> Result<Option<SortedGroups>> {
         let GroupQuery { query, input, .. } = self.query.as_ref();
         let context = self.context.clone();
-        Runs::new(context, query, input, &self.expected.keys, home).map_err(to_datafusion)
+        SortedGroups::new(context, query, input, &self.expected.keys, home).map_err(to_datafusion)
     }
 }
 
 /// Whether the keys are expected to fit 64 bits.
 pub(super) fn fits(query: &GroupQuery, expected: &Expected) -> bool {
     let keys = query.query.keys.iter().map(|at| query.input.field(*at).data_type().clone());
-    Runs::fits(&keys.collect::<Vec<_>>(), &expected.keys)
+    SortedGroups::fits(&keys.collect::<Vec<_>>(), &expected.keys)
 }
 
 /// The groups of one partition.
@@ -70,7 +70,7 @@ pub(super) fn stream(
 struct Partition {
     input: SendableRecordBatchStream,
     /// None after the last row.
-    runs: Option<Runs>,
+    runs: Option<SortedGroups>,
     query: Arc<GroupQuery>,
     schema: SchemaRef,
     metrics: BaselineMetrics,
@@ -84,7 +84,7 @@ impl Partition {
             let _timer = elapsed.timer();
             let groups = match batch {
                 Some(batch) => runs.push(&self.query.evaluate(&batch?)?),
-                None => self.runs.take().map_or(Ok(None), Runs::finish),
+                None => self.runs.take().map_or(Ok(None), SortedGroups::finish),
             };
             let groups = groups.map_err(|error| self.query.error(error))?;
             if let Some(groups) = groups {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use atoll_primitives::PrimitiveError;
-use atoll_primitives::aggregate::{Aggregate, Expected, Function, Query, Range};
+use atoll_primitives::aggregate::{Aggregate, Expected, Function, KeyRange, Query};
 use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::stats::Precision;
@@ -41,7 +41,7 @@ impl GroupQuery {
             return None;
         }
         let schema = aggregate.input().schema();
-        let mut columns = Columns { schema: &schema, exprs: Vec::new(), fields: Vec::new() };
+        let mut columns = QueryColumns { schema: &schema, exprs: Vec::new(), fields: Vec::new() };
         for (key, _) in group_by.expr() {
             columns.push(key)?;
         }
@@ -109,7 +109,7 @@ impl GroupQuery {
             let bound = |value: Option<&ScalarValue>| value.and_then(whole);
             let range = of.and_then(|of| {
                 let min = bound(of.min_value.get_value())?;
-                Some(Range { min, max: bound(of.max_value.get_value())? })
+                Some(KeyRange { min, max: bound(of.max_value.get_value())? })
             });
             (field.is_nullable(), range)
         });
@@ -127,13 +127,13 @@ pub(super) fn named(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBat
 }
 
 /// Columns of the primitives' input while they are found.
-struct Columns<'a> {
+struct QueryColumns<'a> {
     schema: &'a Schema,
     exprs: Vec<Arc<dyn PhysicalExpr>>,
     fields: Vec<Field>,
 }
 
-impl Columns<'_> {
+impl QueryColumns<'_> {
     /// Position of an expression among the columns.
     fn push(&mut self, expr: &Arc<dyn PhysicalExpr>) -> Option<usize> {
         if let Some(known) = self.exprs.iter().position(|own| own.eq(expr)) {

@@ -39,7 +39,7 @@ impl OptimizerRule for ComputedKeys {
         plan: LogicalPlan,
         config: &dyn OptimizerConfig,
     ) -> Result<Transformed<LogicalPlan>> {
-        let keys = Keys { names: config.alias_generator(), found: Vec::new() };
+        let keys = KeyColumns { names: config.alias_generator(), found: Vec::new() };
         match plan {
             LogicalPlan::Sort(sort) => keys.of_sort(sort),
             LogicalPlan::Window(window) => keys.of_window(window),
@@ -50,12 +50,12 @@ impl OptimizerRule for ComputedKeys {
 }
 
 /// Computed keys and the names of their columns.
-struct Keys<'a> {
+struct KeyColumns<'a> {
     names: &'a AliasGenerator,
     found: Vec<(Expr, String)>,
 }
 
-impl Keys<'_> {
+impl KeyColumns<'_> {
     fn of_sort(mut self, mut sort: Sort) -> Result<Transformed<LogicalPlan>> {
         sort.expr = self.sort_columns(sort.expr);
         if self.found.is_empty() {

@@ -109,7 +109,7 @@ impl PassThrough for Batches {
         }
         let waiting = BatchCoalescer::new(Arc::clone(&schema), GATHERED_ROWS)
             .with_biggest_coalesce_batch_size(Some(BATCH_ROWS_MIN));
-        let gathering = Gathering { input: Some(input), waiting };
+        let gathering = BatchGatherer { input: Some(input), waiting };
         let batches = futures::stream::try_unfold(gathering, |mut gathering| async move {
             Ok(gathering.next_batch().await?.map(|batch| (batch, gathering)))
         });
@@ -118,13 +118,13 @@ impl PassThrough for Batches {
 }
 
 /// A partition's input, and the rows that wait to be passed on.
-struct Gathering {
+struct BatchGatherer {
     /// None after its last batch.
     input: Option<SendableRecordBatchStream>,
     waiting: BatchCoalescer,
 }
 
-impl Gathering {
+impl BatchGatherer {
     async fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         loop {
             if let Some(batch) = self.waiting.next_completed_batch() {

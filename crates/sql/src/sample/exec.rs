@@ -13,13 +13,13 @@ use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::TryStreamExt;
 
-use super::node::{Draw, Unit};
+use super::node::{SampleDraw, SampleUnit};
 use crate::operator::{PassThrough, PassThroughExec};
 
 /// A part of the input's rows, drawn in each partition by itself.
-pub(super) type SampleExec = PassThroughExec<Draw>;
+pub(super) type SampleExec = PassThroughExec<SampleDraw>;
 
-impl PassThrough for Draw {
+impl PassThrough for SampleDraw {
     const NAME: &'static str = "SampleExec";
     const EVERY_ROW: bool = false;
 
@@ -35,7 +35,7 @@ impl PassThrough for Draw {
         _: &ExecutionPlanMetricsSet,
     ) -> Result<SendableRecordBatchStream> {
         let rows = input.execute(partition, context)?;
-        let mut drawn = Drawn::new(*self, partition);
+        let mut drawn = PartitionSample::new(*self, partition);
         let rows = rows.try_filter_map(move |batch| {
             let kept = drawn.of(batch);
             async move { kept }
@@ -45,13 +45,13 @@ impl PassThrough for Draw {
 }
 
 /// What is drawn in one partition.
-struct Drawn {
-    draw: Draw,
+struct PartitionSample {
+    draw: SampleDraw,
     random: SplitMix64,
 }
 
-impl Drawn {
-    fn new(draw: Draw, partition: usize) -> Self {
+impl PartitionSample {
+    fn new(draw: SampleDraw, partition: usize) -> Self {
         let seed = match draw.seed {
             // Partitions draw differently.
             Some(seed) => SplitMix64::new(SplitMix64::new(seed).next() ^ partition as u64).next(),
@@ -63,8 +63,8 @@ impl Drawn {
     fn of(&mut self, batch: RecordBatch) -> Result<Option<RecordBatch>> {
         let Some(share) = self.draw.share else { return Ok(Some(batch)) };
         match self.draw.unit {
-            Unit::Batch => Ok((self.random.next() < share).then_some(batch)),
-            Unit::Row => {
+            SampleUnit::Batch => Ok((self.random.next() < share).then_some(batch)),
+            SampleUnit::Row => {
                 let keep = (0..batch.num_rows()).map(|_| Some(self.random.next() < share));
                 let keep: BooleanArray = keep.collect();
                 Ok(Some(filter_record_batch(&batch, &keep)?))

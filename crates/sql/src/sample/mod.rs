@@ -35,8 +35,9 @@ impl QueryPlanner for SamplePlanner {
         plan: &LogicalPlan,
         session: &dyn PlanningSession,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let planner =
-            DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(node::Planner)]);
+        let planner = DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(
+            node::SampleNodePlanner,
+        )]);
         planner.create_physical_plan(plan, session).await
     }
 }

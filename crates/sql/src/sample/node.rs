@@ -21,7 +21,7 @@ use crate::scan::ScanExec;
 
 /// What is drawn at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd)]
-pub(super) enum Unit {
+pub(super) enum SampleUnit {
     /// Each row by itself (BERNOULLI).
     Row,
     /// All rows of a batch or none (SYSTEM).
@@ -30,19 +30,19 @@ pub(super) enum Unit {
 
 /// How rows are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd)]
-pub(super) struct Draw {
-    pub(super) unit: Unit,
+pub(super) struct SampleDraw {
+    pub(super) unit: SampleUnit,
     /// Rows of 2^64, or all of them.
     pub(super) share: Option<u64>,
     /// Of REPEATABLE.
     pub(super) seed: Option<u64>,
 }
 
-impl fmt::Display for Draw {
+impl fmt::Display for SampleDraw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let unit = match self.unit {
-            Unit::Row => "rows",
-            Unit::Batch => "batches",
+            SampleUnit::Row => "rows",
+            SampleUnit::Batch => "batches",
         };
         let percent = self.share.map_or(100.0, |share| share as f64 / 2f64.powi(64) * 100.0);
         write!(f, "unit={unit}, percent={percent:.6}")?;
@@ -57,13 +57,18 @@ impl fmt::Display for Draw {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Sample {
     input: LogicalPlan,
-    draw: Draw,
+    draw: SampleDraw,
 }
 
 impl Sample {
-    pub(super) fn new(input: LogicalPlan, unit: Unit, percent: f64, seed: Option<u64>) -> Self {
+    pub(super) fn new(
+        input: LogicalPlan,
+        unit: SampleUnit,
+        percent: f64,
+        seed: Option<u64>,
+    ) -> Self {
         let share = (percent < 100.0).then_some((percent / 100.0 * 2f64.powi(64)) as u64);
-        Self { input, draw: Draw { unit, share, seed } }
+        Self { input, draw: SampleDraw { unit, share, seed } }
     }
 }
 
@@ -110,10 +115,10 @@ impl UserDefinedLogicalNodeCore for Sample {
 }
 
 /// Plans [`Sample`].
-pub(super) struct Planner;
+pub(super) struct SampleNodePlanner;
 
 #[async_trait]
-impl ExtensionPlanner for Planner {
+impl ExtensionPlanner for SampleNodePlanner {
     async fn plan_extension(
         &self,
         _planner: &dyn PhysicalPlanner,

@@ -13,7 +13,7 @@ use datafusion::sql::sqlparser::ast::{
     TableSampleUnit, Value, ValueWithSpan,
 };
 
-use super::node::{Sample, Unit};
+use super::node::{Sample, SampleUnit};
 
 /// Plans tables and sub-queries in FROM that have a TABLESAMPLE.
 #[derive(Debug)]
@@ -36,19 +36,19 @@ impl RelationPlanner for SampledRelations {
         };
         let (TableSampleKind::BeforeTableAlias(sample) | TableSampleKind::AfterTableAlias(sample)) =
             sample;
-        let size = Size::of(&sample)?;
+        let size = SampleSize::of(&sample)?;
         let plan = size.apply(context.plan(relation)?)?;
         Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(plan, None))))
     }
 }
 
 /// How much a clause asks for.
-enum Size {
-    Share { unit: Unit, percent: f64, seed: Option<u64> },
+enum SampleSize {
+    Share { unit: SampleUnit, percent: f64, seed: Option<u64> },
     Rows(usize),
 }
 
-impl Size {
+impl SampleSize {
     fn of(sample: &TableSample) -> Result<Self> {
         if sample.bucket.is_some() {
             return plan_err!("TABLESAMPLE (BUCKET …) is not supported; give a percentage");
@@ -73,8 +73,8 @@ impl Size {
             return plan_err!("invalid sample size of {percent} percent; expected 0 to 100");
         }
         let unit = match sample.name {
-            Some(TableSampleMethod::System | TableSampleMethod::Block) => Unit::Batch,
-            Some(TableSampleMethod::Bernoulli | TableSampleMethod::Row) | None => Unit::Row,
+            Some(TableSampleMethod::System | TableSampleMethod::Block) => SampleUnit::Batch,
+            Some(TableSampleMethod::Bernoulli | TableSampleMethod::Row) | None => SampleUnit::Row,
         };
         Ok(Self::Share { unit, percent, seed })
     }

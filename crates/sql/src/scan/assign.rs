@@ -12,11 +12,11 @@ use atoll_runtime::{Runtime, WorkerId};
 use atoll_topology::NodeId;
 
 use crate::table::chunk::{BLOCK_ROWS, first_at_least};
-use crate::table::snapshot::Snapshot;
+use crate::table::snapshot::TableSnapshot;
 
 /// Rows of one chunk that one partition reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Piece {
+pub(crate) struct RowRange {
     /// Number of the chunk in the snapshot.
     pub(crate) chunk: usize,
     /// Number of the copy that is nearest to the reader.
@@ -40,12 +40,12 @@ pub(crate) struct Cuts {
 const PARALLEL_ROWS: usize = 2 * BLOCK_ROWS;
 
 /// Number of partitions in which a table is scanned.
-pub(crate) fn partition_count(snapshot: &Snapshot, runtime: &Runtime) -> usize {
+pub(crate) fn partition_count(snapshot: &TableSnapshot, runtime: &Runtime) -> usize {
     if snapshot.rows < PARALLEL_ROWS { 1 } else { runtime.worker_count() }
 }
 
 /// Pieces by partition, cut between blocks.
-pub(crate) fn by_blocks(snapshot: &Snapshot, runtime: &Runtime) -> Vec<Vec<Piece>> {
+pub(crate) fn by_blocks(snapshot: &TableSnapshot, runtime: &Runtime) -> Vec<Vec<RowRange>> {
     let partitions = partition_count(snapshot, runtime);
     let nodes: Vec<NodeId> = (0..partitions).map(|p| runtime.node_of(WorkerId(p as u32))).collect();
     let mut parts = vec![Vec::new(); partitions];
@@ -65,7 +65,7 @@ pub(crate) fn by_blocks(snapshot: &Snapshot, runtime: &Runtime) -> Vec<Vec<Piece
         deal(snapshot, &chunks, &readers, &mut parts);
     }
     // Pieces of several groups keep the order of the table.
-    parts.iter_mut().for_each(|pieces| pieces.sort_by_key(|p: &Piece| (p.chunk, p.rows.start)));
+    parts.iter_mut().for_each(|pieces| pieces.sort_by_key(|p: &RowRange| (p.chunk, p.rows.start)));
     choose_copies(snapshot, runtime, &mut parts);
     parts
 }
@@ -81,7 +81,12 @@ fn workers_near(owner: NodeId, nodes: &[NodeId], runtime: &Runtime) -> Vec<usize
 }
 
 /// Deals the rows of `chunks`, in order, evenly over the partitions `readers`.
-fn deal(snapshot: &Snapshot, chunks: &[usize], readers: &[usize], parts: &mut [Vec<Piece>]) {
+fn deal(
+    snapshot: &TableSnapshot,
+    chunks: &[usize],
+    readers: &[usize],
+    parts: &mut [Vec<RowRange>],
+) {
     let total: usize = chunks.iter().map(|c| snapshot.chunks[*c].rows).sum();
     let end_of = |reader: usize| total * (reader + 1) / readers.len();
     let (mut reader, mut dealt) = (0, 0);
@@ -97,7 +102,7 @@ fn deal(snapshot: &Snapshot, chunks: &[usize], readers: &[usize], parts: &mut [V
                 false => (end_of(reader) - dealt).next_multiple_of(BLOCK_ROWS),
             };
             let end = rows.min(start + left);
-            parts[readers[reader]].push(Piece { chunk, copy: 0, rows: start..end });
+            parts[readers[reader]].push(RowRange { chunk, copy: 0, rows: start..end });
             dealt += end - start;
             start = end;
         }
@@ -106,7 +111,11 @@ fn deal(snapshot: &Snapshot, chunks: &[usize], readers: &[usize], parts: &mut [V
 
 /// Cut points that give every partition about the same number of rows; none where the column has
 /// too few distinct values for that.
-pub(crate) fn cut_points(snapshot: &Snapshot, column: usize, partitions: usize) -> Option<Cuts> {
+pub(crate) fn cut_points(
+    snapshot: &TableSnapshot,
+    column: usize,
+    partitions: usize,
+) -> Option<Cuts> {
     let points: Option<Vec<i64>> = (1..partitions)
         .map(|p| snapshot.whole_number_at(column, snapshot.rows * p / partitions))
         .collect();
@@ -117,10 +126,10 @@ pub(crate) fn cut_points(snapshot: &Snapshot, column: usize, partitions: usize) 
 /// Pieces by partition, cut at keys; none where that would read much of the table from elsewhere
 /// than where its owners are.
 pub(crate) fn by_cuts(
-    snapshot: &Snapshot,
+    snapshot: &TableSnapshot,
     runtime: &Runtime,
     cuts: &Cuts,
-) -> Option<Vec<Vec<Piece>>> {
+) -> Option<Vec<Vec<RowRange>>> {
     let mut parts = Vec::with_capacity(cuts.points.len() + 1);
     let (mut from, mut moved) = ((0, 0), 0);
     for partition in 0..=cuts.points.len() {
@@ -130,8 +139,9 @@ pub(crate) fn by_cuts(
         };
         let pieces = between(snapshot, from, to);
         let node = runtime.node_of(WorkerId(partition as u32));
-        let foreign =
-            |piece: &&Piece| snapshot.chunks[piece.chunk].owner.is_some_and(|owner| owner != node);
+        let foreign = |piece: &&RowRange| {
+            snapshot.chunks[piece.chunk].owner.is_some_and(|owner| owner != node)
+        };
         moved += pieces.iter().filter(foreign).map(|piece| piece.rows.len()).sum::<usize>();
         parts.push(pieces);
         from = to;
@@ -145,7 +155,7 @@ pub(crate) fn by_cuts(
 }
 
 /// First (chunk, row) whose key is at or above `point`.
-fn position_of(snapshot: &Snapshot, column: usize, point: i64) -> Option<(usize, usize)> {
+fn position_of(snapshot: &TableSnapshot, column: usize, point: i64) -> Option<(usize, usize)> {
     for (number, chunk) in snapshot.chunks.iter().enumerate() {
         let (_, last) = chunk.stats[column].rising?;
         if last >= point {
@@ -156,20 +166,20 @@ fn position_of(snapshot: &Snapshot, column: usize, point: i64) -> Option<(usize,
     Some((snapshot.chunks.len(), 0))
 }
 
-fn between(snapshot: &Snapshot, from: (usize, usize), to: (usize, usize)) -> Vec<Piece> {
+fn between(snapshot: &TableSnapshot, from: (usize, usize), to: (usize, usize)) -> Vec<RowRange> {
     let mut pieces = Vec::new();
     for chunk in from.0..snapshot.chunks.len().min(to.0 + 1) {
         let start = if chunk == from.0 { from.1 } else { 0 };
         let end = if chunk == to.0 { to.1 } else { snapshot.chunks[chunk].rows };
         if start < end {
-            pieces.push(Piece { chunk, copy: 0, rows: start..end });
+            pieces.push(RowRange { chunk, copy: 0, rows: start..end });
         }
     }
     pieces
 }
 
 /// Where a chunk has several copies, each partition reads the nearest.
-fn choose_copies(snapshot: &Snapshot, runtime: &Runtime, parts: &mut [Vec<Piece>]) {
+fn choose_copies(snapshot: &TableSnapshot, runtime: &Runtime, parts: &mut [Vec<RowRange>]) {
     for (partition, pieces) in parts.iter_mut().enumerate() {
         let node = runtime.node_of(WorkerId(partition as u32));
         for piece in pieces {

@@ -8,9 +8,9 @@ use datafusion::common::stats::Precision;
 use datafusion::common::{Result, ScalarValue, Statistics};
 use datafusion::physical_expr::PhysicalExpr;
 
-use super::filter::Filter;
-use crate::table::column::{Column, Selection};
-use crate::table::snapshot::Snapshot;
+use super::filter::PartitionFilter;
+use crate::table::column::{Selection, StoredColumn};
+use crate::table::snapshot::TableSnapshot;
 
 /// Blocks looked at, spread evenly over the table, and rows of each: enough to tell a percent from
 /// ten, in a fraction of a millisecond.
@@ -19,12 +19,15 @@ const SAMPLE_ROWS: usize = 1024;
 
 /// Share of rows, 0 to 1, that pass the conjuncts. A sample without any such row still counts half
 /// a row: nothing is known to be empty. A conjunct that fails on the sample is left to the query.
-pub(crate) fn selectivity(snapshot: &Snapshot, conjuncts: &[Arc<dyn PhysicalExpr>]) -> Result<f64> {
+pub(crate) fn selectivity(
+    snapshot: &TableSnapshot,
+    conjuncts: &[Arc<dyn PhysicalExpr>],
+) -> Result<f64> {
     if conjuncts.is_empty() || snapshot.rows == 0 {
         return Ok(1.0);
     }
-    let mut filter = Filter::new(conjuncts, &[], &snapshot.schema)?;
-    let blocks: Vec<&Vec<Column>> = snapshot
+    let mut filter = PartitionFilter::new(conjuncts, &[], &snapshot.schema)?;
+    let blocks: Vec<&Vec<StoredColumn>> = snapshot
         .chunks
         .iter()
         .filter_map(|chunk| chunk.copies.first())
@@ -34,7 +37,8 @@ pub(crate) fn selectivity(snapshot: &Snapshot, conjuncts: &[Arc<dyn PhysicalExpr
     let (mut seen, mut passed) = (0, 0);
     let unknown = vec![None; snapshot.schema.fields().len()];
     for block in blocks.iter().step_by(step) {
-        let sample: Vec<Column> = block.iter().map(|column| column.head(SAMPLE_ROWS)).collect();
+        let sample: Vec<StoredColumn> =
+            block.iter().map(|column| column.head(SAMPLE_ROWS)).collect();
         let rows = sample.first().map_or(0, |column| column.rows().len());
         let range = Selection::Range { offset: 0, len: rows };
         let Ok(result) = filter.apply(&sample, &unknown, range, &snapshot.schema, None) else {
@@ -68,7 +72,7 @@ pub(crate) fn scaled(whole: Statistics, share: f64) -> Statistics {
 
 /// A stored whole number as a constant of the column's type.
 pub(crate) fn constant(value: i64, data_type: &DataType) -> Result<ScalarValue> {
-    let stored = Column::Narrow(Arc::new(Int64Array::from(vec![value])));
+    let stored = StoredColumn::Narrow(Arc::new(Int64Array::from(vec![value])));
     let range = Selection::Range { offset: 0, len: 1 };
     ScalarValue::try_from_array(&stored.decode(data_type, &range)?, 0)
 }

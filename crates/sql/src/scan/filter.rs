@@ -18,13 +18,13 @@ use datafusion::physical_plan::repartition::RangeExpr;
 use datafusion::scalar::ScalarValue;
 
 use super::assign::Cuts;
-use super::test::{Test, Verdict, true_bits, whole_number};
+use super::stored_predicate::{StoredPredicate, ZoneVerdict, true_bits, whole_number};
 use crate::table::chunk::Zone;
-use crate::table::column::{Column, Selection};
+use crate::table::column::{Selection, StoredColumn};
 
 /// All predicates of one partition of a scan.
 #[derive(Debug)]
-pub(crate) struct Filter {
+pub(crate) struct PartitionFilter {
     fixed: Predicates,
     dynamic: Vec<Dynamic>,
 }
@@ -32,7 +32,7 @@ pub(crate) struct Filter {
 /// Conjuncts, sorted by what they need.
 #[derive(Debug, Default)]
 struct Predicates {
-    tests: Vec<Test>,
+    tests: Vec<StoredPredicate>,
     rest: Vec<OnRows>,
     /// A constant false (or null): nothing passes.
     never: bool,
@@ -73,7 +73,7 @@ pub(crate) struct Passed {
     pub(crate) pruned: bool,
 }
 
-impl Filter {
+impl PartitionFilter {
     /// The conjuncts of a scan's partition, over the table's schema.
     pub(crate) fn new(
         fixed: &[Arc<dyn PhysicalExpr>],
@@ -95,7 +95,7 @@ impl Filter {
     /// Rows of `range` of a block that pass.
     pub(crate) fn apply(
         &mut self,
-        block: &[Column],
+        block: &[StoredColumn],
         zones: &[Option<Zone>],
         range: Selection,
         schema: &SchemaRef,
@@ -182,7 +182,7 @@ impl Predicates {
             self.never |= *constant.value() != ScalarValue::Boolean(Some(true));
             return Ok(());
         }
-        match Test::new(conjunct, schema) {
+        match StoredPredicate::new(conjunct, schema) {
             Some(test) => self.tests.push(test),
             None => self.rest.push(OnRows::new(conjunct, schema)?),
         }
@@ -190,12 +190,12 @@ impl Predicates {
     }
 
     fn never_passes(&self, zones: &[Option<Zone>]) -> bool {
-        self.never || self.tests.iter().any(|test| test.verdict(zones) == Verdict::None)
+        self.never || self.tests.iter().any(|test| test.verdict(zones) == ZoneVerdict::None)
     }
 
     fn run_tests(
         &mut self,
-        block: &[Column],
+        block: &[StoredColumn],
         zones: &[Option<Zone>],
         passed: &mut Passed,
     ) -> Result<()> {
@@ -203,7 +203,7 @@ impl Predicates {
             if passed.rows.is_none() {
                 return Ok(());
             }
-            if test.verdict(zones) == Verdict::All {
+            if test.verdict(zones) == ZoneVerdict::All {
                 continue;
             }
             let mut columns = Vec::new();
@@ -218,7 +218,7 @@ impl Predicates {
 
     fn run_on_rows(
         &mut self,
-        block: &[Column],
+        block: &[StoredColumn],
         passed: &mut Passed,
         schema: &SchemaRef,
         optional: bool,
@@ -278,7 +278,7 @@ impl OnRows {
 
     fn keep(
         &mut self,
-        block: &[Column],
+        block: &[StoredColumn],
         rows: Selection,
         schema: &SchemaRef,
     ) -> Result<Option<Selection>> {

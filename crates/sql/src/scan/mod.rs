@@ -14,10 +14,10 @@
 pub(crate) mod assign;
 mod estimate;
 mod filter;
+mod stored_predicate;
 mod stream;
-mod test;
 
-pub(crate) use test::whole_number;
+pub(crate) use stored_predicate::whole_number;
 
 use std::fmt;
 use std::sync::Arc;
@@ -47,22 +47,22 @@ use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
 use crate::memory::Gauge;
-use crate::table::snapshot::Snapshot;
-use assign::{Cuts, Piece};
+use crate::table::snapshot::TableSnapshot;
+use assign::{Cuts, RowRange};
 
 /// Reads the pinned snapshot of one table; see the module.
 #[derive(Clone, Debug)]
 pub(crate) struct ScanExec {
     table: Arc<str>,
     runtime: Runtime,
-    snapshot: Arc<Snapshot>,
+    snapshot: Arc<TableSnapshot>,
     projection: Vec<usize>,
     schema: SchemaRef,
     /// Conjuncts over the table's schema.
     fixed: Vec<Arc<dyn PhysicalExpr>>,
     /// Filters of operators above, over the table's schema, tightened while the query runs.
     dynamic: Vec<Arc<dyn PhysicalExpr>>,
-    parts: Arc<Vec<Vec<Piece>>>,
+    parts: Arc<Vec<Vec<RowRange>>>,
     /// Where the partitions are cut by key, if they are.
     cuts: Option<Cuts>,
     fetch: Option<usize>,
@@ -77,7 +77,7 @@ impl ScanExec {
     pub(crate) fn new(
         table: Arc<str>,
         runtime: Runtime,
-        snapshot: Arc<Snapshot>,
+        snapshot: Arc<TableSnapshot>,
         projection: Option<&Vec<usize>>,
         fixed: Vec<Arc<dyn PhysicalExpr>>,
         fetch: Option<usize>,
@@ -149,7 +149,7 @@ impl ScanExec {
 }
 
 /// Cut by key where the table's order allows it, else between blocks.
-fn parts(snapshot: &Snapshot, runtime: &Runtime) -> (Vec<Vec<Piece>>, Option<Cuts>) {
+fn parts(snapshot: &TableSnapshot, runtime: &Runtime) -> (Vec<Vec<RowRange>>, Option<Cuts>) {
     let partitions = assign::partition_count(snapshot, runtime);
     if partitions > 1 {
         for column in &snapshot.rising {
@@ -164,10 +164,10 @@ fn parts(snapshot: &Snapshot, runtime: &Runtime) -> (Vec<Vec<Piece>>, Option<Cut
 }
 
 fn properties(
-    snapshot: &Snapshot,
+    snapshot: &TableSnapshot,
     projection: &[usize],
     schema: &SchemaRef,
-    parts: &[Vec<Piece>],
+    parts: &[Vec<RowRange>],
     cuts: &Option<Cuts>,
 ) -> Result<PlanProperties> {
     let orderings = snapshot

@@ -15,12 +15,12 @@ use datafusion::physical_plan::metrics::{BaselineMetrics, Count, MetricBuilder};
 use futures::Stream;
 
 use super::ScanExec;
-use super::assign::{Cuts, Piece};
-use super::filter::Filter;
+use super::assign::{Cuts, RowRange};
+use super::filter::PartitionFilter;
 use crate::memory::Gauge;
 use crate::table::chunk::{BLOCK_ROWS, Chunk};
 use crate::table::column::Selection;
-use crate::table::snapshot::Snapshot;
+use crate::table::snapshot::TableSnapshot;
 
 /// Blocks after which a scan that finds nothing lets others run, and sees that it was cancelled.
 const BLOCKS_PER_POLL: usize = 32;
@@ -32,10 +32,10 @@ const GATHERED_ROWS_MIN: usize = 1024;
 /// Reads the pieces of one partition.
 pub(crate) struct ScanStream {
     runtime: Runtime,
-    snapshot: Arc<Snapshot>,
+    snapshot: Arc<TableSnapshot>,
     projection: Vec<usize>,
     schema: SchemaRef,
-    filter: Filter,
+    filter: PartitionFilter,
     route: Option<(Cuts, usize)>,
     blocks: std::vec::IntoIter<BlockRange>,
     /// Gathers what is left of several blocks into batches of full size.
@@ -43,7 +43,7 @@ pub(crate) struct ScanStream {
     rows_left: usize,
     ended: bool,
     gauge: Option<Arc<Gauge>>,
-    counts: Counts,
+    counts: ScanCounts,
     baseline: BaselineMetrics,
 }
 
@@ -57,7 +57,7 @@ struct BlockRange {
 }
 
 /// What EXPLAIN ANALYZE shows of a scan beside time and rows.
-struct Counts {
+struct ScanCounts {
     rows_scanned: Count,
     blocks_pruned: Count,
     bytes_local: Count,
@@ -79,7 +79,7 @@ impl ScanStream {
             snapshot: Arc::clone(&scan.snapshot),
             projection: scan.projection.clone(),
             schema: Arc::clone(&scan.schema),
-            filter: Filter::new(&scan.fixed, &scan.dynamic, &scan.snapshot.schema)?,
+            filter: PartitionFilter::new(&scan.fixed, &scan.dynamic, &scan.snapshot.schema)?,
             route: scan.cuts.clone().map(|cuts| (cuts, partition)),
             blocks: blocks.into_iter(),
             coalescer: (!scan.projection.is_empty()).then(|| {
@@ -89,7 +89,7 @@ impl ScanStream {
             rows_left: scan.fetch.unwrap_or(usize::MAX),
             ended: false,
             gauge,
-            counts: Counts {
+            counts: ScanCounts {
                 rows_scanned: count("rows_scanned"),
                 blocks_pruned: count("blocks_pruned"),
                 bytes_local: count("bytes_local"),
@@ -188,7 +188,7 @@ fn is_local(reader: Option<NodeId>, home: Option<NodeId>) -> bool {
     matches!((reader, home), (Some(reader), Some(home)) if reader == home)
 }
 
-fn blocks_of(piece: &Piece) -> Vec<BlockRange> {
+fn blocks_of(piece: &RowRange) -> Vec<BlockRange> {
     let (start, end) = (piece.rows.start, piece.rows.end);
     (start / BLOCK_ROWS..end.div_ceil(BLOCK_ROWS))
         .map(|block| {

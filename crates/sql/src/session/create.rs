@@ -16,8 +16,8 @@ use datafusion::logical_expr::{
 use datafusion::sql::sqlparser::ast::Statement as Ast;
 
 use super::Session;
-use super::planner::{Planner, coerced, plan_physical};
-use crate::catalog::View;
+use super::planner::{StatementPlanner, coerced, plan_physical};
+use crate::catalog::UnplannedView;
 use crate::table::load::load;
 use crate::table::{declared_schema, stored_schema};
 
@@ -26,7 +26,7 @@ impl Session {
     /// statement allows that.
     pub(super) async fn create_table(
         &self,
-        planner: Planner,
+        planner: StatementPlanner,
         create: CreateMemoryTable,
         not_null: &[bool],
         strategy: Strategy,
@@ -45,7 +45,8 @@ impl Session {
         if before.is_some() && if_not_exists && !or_replace {
             return Ok(None);
         }
-        let rule = Replacement { name: &name, kind: TableType::Base, if_not_exists, or_replace };
+        let rule =
+            NameReplacement { name: &name, kind: TableType::Base, if_not_exists, or_replace };
         rule.check(before.as_ref())?;
         unique_names(input.schema().as_arrow())?;
         let plan = plan_physical(&planner.state, &input).await?;
@@ -75,7 +76,7 @@ impl Session {
     /// Creates a view of the planned query; `statement` is what made the plan.
     pub(super) fn create_view(
         &self,
-        planner: &Planner,
+        planner: &StatementPlanner,
         create: CreateView,
         statement: Ast,
     ) -> Result<()> {
@@ -86,9 +87,10 @@ impl Session {
         let plan = coerced(&planner.state, Arc::unwrap_or_clone(input))?;
         unique_names(plan.schema().as_arrow())?;
         let schema = Arc::clone(plan.schema().inner());
-        let view = View::new(statement, definition, schema, planner.state.config_options());
+        let view =
+            UnplannedView::new(statement, definition, schema, planner.state.config_options());
         let kind = TableType::View;
-        let rule = Replacement { name: &name, kind, if_not_exists: false, or_replace };
+        let rule = NameReplacement { name: &name, kind, if_not_exists: false, or_replace };
         self.catalogs.put(&planner.resolve(name.clone()), |current| {
             rule.check(current)?;
             Ok(Arc::new(view))
@@ -98,7 +100,7 @@ impl Session {
     /// Creates a table over files, which are not read yet.
     pub(super) async fn create_external_table(
         &self,
-        planner: &Planner,
+        planner: &StatementPlanner,
         create: CreateExternalTable,
     ) -> Result<()> {
         if create.temporary {
@@ -111,7 +113,7 @@ impl Session {
         if before.is_some() && if_not_exists && !or_replace {
             return Ok(());
         }
-        let rule = Replacement { name, kind, if_not_exists, or_replace };
+        let rule = NameReplacement { name, kind, if_not_exists, or_replace };
         rule.check(before.as_ref())?;
         let kind = create.file_type.to_uppercase();
         let factory = planner.state.table_factories().get(&kind).ok_or_else(|| {
@@ -139,14 +141,14 @@ impl Session {
 }
 
 /// What a statement that makes `name` may replace.
-struct Replacement<'a> {
+struct NameReplacement<'a> {
     name: &'a TableReference,
     kind: TableType,
     if_not_exists: bool,
     or_replace: bool,
 }
 
-impl Replacement<'_> {
+impl NameReplacement<'_> {
     fn check(&self, current: Option<&Arc<dyn TableProvider>>) -> Result<()> {
         let Self { name, kind, if_not_exists, or_replace } = self;
         if *if_not_exists && *or_replace {

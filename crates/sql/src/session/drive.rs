@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 
 use super::AtollOptions;
 use super::planner::plan_physical;
-use super::progress::Progress;
+use super::progress::ScanProgress;
 use crate::lab;
 use crate::rules;
 use crate::settings::{AggregateMethod, JoinMethod};
@@ -23,15 +23,15 @@ use crate::settings::{AggregateMethod, JoinMethod};
 const RELEASE_MAX: Duration = Duration::from_secs(5);
 
 /// A query that runs.
-pub(super) struct Query {
+pub(super) struct RunningQuery {
     /// The settings it was planned with, over the names of its statement.
     pub(super) state: SessionState,
     /// Its plan, in which the tables are the ones of its statement.
     pub(super) plan: LogicalPlan,
-    pub(super) progress: Progress,
+    pub(super) progress: ScanProgress,
 }
 
-impl Query {
+impl RunningQuery {
     /// Runs a plan to its end. Where hash tables outgrow the memory limit before the first row is out
     /// the query is planned again with operators that spill.
     pub(super) async fn drive(
@@ -39,7 +39,7 @@ impl Query {
         physical: Arc<dyn ExecutionPlan>,
         sender: mpsc::Sender<Result<RecordBatch>>,
     ) {
-        let _running = lab::Query::begins();
+        let _running = lab::QueryRegion::begins();
         let (context, before) = (self.state.task_ctx(), self.reserved());
         let retry = rules::has_hash_tables(&physical) && !has_effects(&self.plan);
         // What could be planned again keeps the tables of its moment, dropped or not.

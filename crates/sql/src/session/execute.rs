@@ -17,9 +17,9 @@ use tokio::task::JoinHandle;
 
 use super::Session;
 use super::aside::aside;
-use super::drive::Query;
-use super::planner::{Planner, cancel_token, plan_physical};
-use super::progress::Progress;
+use super::drive::RunningQuery;
+use super::planner::{StatementPlanner, cancel_token, plan_physical};
+use super::progress::ScanProgress;
 use super::statement::{not_null, parse};
 use crate::error::SqlError;
 use crate::parse::{on_deep_stack, stack_for};
@@ -38,7 +38,7 @@ pub struct QueryResult {
     schema: SchemaRef,
     batches: mpsc::Receiver<Result<RecordBatch>>,
     driver: Option<JoinHandle<()>>,
-    progress: Progress,
+    progress: ScanProgress,
     tag: Option<String>,
     sql: String,
 }
@@ -86,7 +86,7 @@ impl QueryResult {
     }
 
     /// How far it is.
-    pub fn progress(&self) -> &Progress {
+    pub fn progress(&self) -> &ScanProgress {
         &self.progress
     }
 
@@ -102,7 +102,7 @@ impl QueryResult {
             schema: Arc::new(Schema::empty()),
             batches,
             driver: None,
-            progress: Progress::default(),
+            progress: ScanProgress::default(),
             tag: Some(tag),
             sql: sql.to_owned(),
         }
@@ -143,14 +143,14 @@ impl Session {
     async fn try_run(&self, sql: &str) -> Result<QueryResult> {
         let planner = self.planner();
         let placed = parse(sql, &planner.state)?;
-        let form = Form::of(&placed.statement);
+        let form = StatementForm::of(&placed.statement);
         let plan = planner.plan(placed.statement).await?;
         let strategy = match &placed.placement {
             Some(placement) => parse_placement(placement)?,
             None => self.placement(),
         };
         let (plan, executed) = self.prepared.bound(&planner, plan).await?;
-        let form = executed.as_ref().map_or(form, Form::of_ast);
+        let form = executed.as_ref().map_or(form, StatementForm::of_ast);
         match plan {
             LogicalPlan::Ddl(ddl) => self.define(planner, ddl, form, strategy, sql).await,
             LogicalPlan::Statement(PlanStatement::Prepare(prepare)) => {
@@ -176,9 +176,9 @@ impl Session {
 
     async fn define(
         &self,
-        planner: Planner,
+        planner: StatementPlanner,
         ddl: DdlStatement,
-        form: Form,
+        form: StatementForm,
         strategy: Strategy,
         sql: &str,
     ) -> Result<QueryResult> {
@@ -223,9 +223,9 @@ impl Session {
     ) -> Result<QueryResult> {
         let physical = plan_physical(&state, &plan).await?;
         let schema = physical.schema();
-        let (progress, cancel) = (Progress::of(&physical), cancel_token(&state));
+        let (progress, cancel) = (ScanProgress::of(&physical), cancel_token(&state));
         let (sender, batches) = mpsc::channel(CLIENT_BATCHES);
-        let query = Query { state, plan, progress: progress.clone() };
+        let query = RunningQuery { state, plan, progress: progress.clone() };
         let driver = self.runtime.spawn_on(WorkerId(0), async move {
             query.drive(physical, sender).await;
         });
@@ -235,14 +235,14 @@ impl Session {
 }
 
 /// What of a statement's text is needed once it is planned.
-struct Form {
+struct StatementForm {
     /// The statement, where it is kept under a name.
     statement: Option<Ast>,
     /// For each column that it declares, whether it is NOT NULL.
     not_null: Vec<bool>,
 }
 
-impl Form {
+impl StatementForm {
     fn of(statement: &Parsed) -> Self {
         match statement {
             Parsed::Statement(ast) => Self::of_ast(ast),

@@ -37,7 +37,7 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 use futures::future::BoxFuture;
 
 pub use execute::QueryResult;
-pub use progress::Progress;
+pub use progress::ScanProgress;
 pub use split::{Splitter, Statement, split_statements};
 
 use crate::arithmetic::{CheckedArithmetic, PlanDivision};

@@ -21,7 +21,7 @@ use futures::future::BoxFuture;
 use super::Session;
 use super::homonyms::BareQualifiers;
 use super::statement::target;
-use crate::catalog::{Catalogs, View, plain};
+use crate::catalog::{Catalogs, UnplannedView, plain};
 use crate::error::SqlError;
 use crate::functions::without_large_constants;
 use crate::parse::{STACK_SHORT, on_deep_stack};
@@ -33,7 +33,7 @@ use crate::volatile::check_ctes;
 const INFORMATION_SCHEMA: &str = "information_schema";
 
 /// Plans one statement: all of its scans see the rows that were there when this was made.
-pub(super) struct Planner {
+pub(super) struct StatementPlanner {
     /// The session's settings, over names of the statement's own.
     pub(super) state: SessionState,
     /// These names.
@@ -41,12 +41,12 @@ pub(super) struct Planner {
 }
 
 impl Session {
-    pub(super) fn planner(&self) -> Planner {
+    pub(super) fn planner(&self) -> StatementPlanner {
         let names = self.catalogs.fork();
         let mut state = self.context.state();
         state.register_catalog_list(Arc::new(names.clone()));
         state.config_mut().set_extension(Arc::new(CancelToken::new()));
-        Planner { state, names }
+        StatementPlanner { state, names }
     }
 }
 
@@ -56,7 +56,7 @@ pub(super) fn cancel_token(state: &SessionState) -> CancelToken {
     token.map(|token| token.as_ref().clone()).unwrap_or_default()
 }
 
-impl Planner {
+impl StatementPlanner {
     pub(super) async fn plan(&self, statement: Parsed) -> Result<LogicalPlan> {
         self.plan_by(&self.state, statement).await
     }
@@ -147,7 +147,7 @@ impl Planner {
         within: &[ResolvedTableReference],
     ) -> Result<()> {
         let Some(table) = self.names.table(name) else { return Ok(()) };
-        let Some(view) = table.downcast_ref::<View>() else { return Ok(()) };
+        let Some(view) = table.downcast_ref::<UnplannedView>() else { return Ok(()) };
         let within = [within, std::slice::from_ref(name)].concat();
         let plan = self.view_plan(view, &within).await.map_err(|error| {
             plan_datafusion_err!("view '{}': {}", plain(name), SqlError::new(error, "").message)
@@ -158,7 +158,7 @@ impl Planner {
 
     async fn view_plan(
         &self,
-        view: &View,
+        view: &UnplannedView,
         within: &[ResolvedTableReference],
     ) -> Result<LogicalPlan> {
         let mut state = self.state.clone();

@@ -19,7 +19,7 @@ use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::Statement as Ast;
 use parking_lot::Mutex;
 
-use super::planner::Planner;
+use super::planner::StatementPlanner;
 use crate::error::SqlError;
 
 /// The prepared statements of a session: their texts, since names mean what they mean when they run.
@@ -52,7 +52,7 @@ impl PreparedStatements {
     /// The plan, and where it is EXECUTE what that stands for, with the text of it; so under EXPLAIN.
     pub(super) async fn bound(
         &self,
-        planner: &Planner,
+        planner: &StatementPlanner,
         plan: LogicalPlan,
     ) -> Result<(LogicalPlan, Option<Ast>)> {
         match plan {
@@ -81,7 +81,11 @@ impl PreparedStatements {
     }
 
     /// The statement within the PREPARE that EXECUTE names, and its plan with the parameters in it.
-    async fn bind(&self, planner: &Planner, execute: Execute) -> Result<(Ast, LogicalPlan)> {
+    async fn bind(
+        &self,
+        planner: &StatementPlanner,
+        execute: Execute,
+    ) -> Result<(Ast, LogicalPlan)> {
         let Execute { name, parameters } = execute;
         let statement = self.0.lock().get(&name).cloned();
         let statement = statement

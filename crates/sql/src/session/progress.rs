@@ -11,12 +11,12 @@ use crate::scan::ScanExec;
 /// How far a query's scans are. It holds what they count and not their plan, whose hash tables would
 /// live as long as somebody looks.
 #[derive(Clone, Debug, Default)]
-pub struct Progress {
+pub struct ScanProgress {
     scans: Arc<Mutex<Vec<ExecutionPlanMetricsSet>>>,
     rows: u64,
 }
 
-impl Progress {
+impl ScanProgress {
     pub(super) fn of(plan: &Arc<dyn ExecutionPlan>) -> Self {
         let mut rows = 0;
         for_each_scan(plan, &mut |scan| rows += scan.table_rows() as u64);

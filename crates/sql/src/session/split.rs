@@ -8,7 +8,7 @@ use datafusion::prelude::SessionContext;
 use datafusion::sql::sqlparser::dialect::{GenericDialect, dialect_from_str};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, TokenizerError};
 
-use crate::error::{Place, SqlError};
+use crate::error::{SourcePosition, SqlError};
 
 /// One statement of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -130,7 +130,8 @@ impl Splitter {
     /// The statements that the tokens end, and the offset at which the last token ends.
     fn cut(&mut self, tokens: &[TokenWithSpan]) -> (Vec<Statement>, usize) {
         let mut statements = Vec::new();
-        let mut cursor = Cursor { text: &self.open, offset: self.scanned, line: 1, column: 1 };
+        let mut cursor =
+            OffsetCursor { text: &self.open, offset: self.scanned, line: 1, column: 1 };
         for token in tokens {
             let start = cursor.advance(token.span.start.line, token.span.start.column);
             let line = self.lines + token.span.start.line;
@@ -164,7 +165,7 @@ impl Splitter {
     /// The error with its place counted from the start of the script.
     fn error(&self, error: &TokenizerError) -> SqlError {
         let line_start = self.open[..self.scanned].rfind('\n').map_or(0, |newline| newline + 1);
-        let mut place = Place::of(error.location);
+        let mut place = SourcePosition::of(error.location);
         if place.line == 1 {
             place.column += self.open[line_start..self.scanned].chars().count() as u64;
         }
@@ -194,14 +195,14 @@ fn is_unfinished(error: &TokenizerError) -> bool {
 
 /// Turns lines and columns, which only rise, into byte offsets. It never goes back to the start of a
 /// line, which would be quadratic in the length of a long one.
-struct Cursor<'a> {
+struct OffsetCursor<'a> {
     text: &'a str,
     offset: usize,
     line: u64,
     column: u64,
 }
 
-impl Cursor<'_> {
+impl OffsetCursor<'_> {
     /// Byte offset of a line and column, both from 1, the column in characters.
     fn advance(&mut self, line: u64, column: u64) -> usize {
         let mut rest = self.text[self.offset..].chars();

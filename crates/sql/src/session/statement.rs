@@ -11,17 +11,17 @@ use datafusion::sql::sqlparser::ast::{
 use super::integers::keep_digits;
 
 /// A parsed statement, and the placement that its WITH names.
-pub(crate) struct Placed {
+pub(crate) struct ParsedStatement {
     pub(crate) statement: Parsed,
     pub(crate) placement: Option<String>,
 }
 
 /// Parses one statement and takes out the placement.
-pub(crate) fn parse(sql: &str, state: &SessionState) -> Result<Placed> {
+pub(crate) fn parse(sql: &str, state: &SessionState) -> Result<ParsedStatement> {
     let mut statement = crate::parse::parse(sql, state)?;
     let placement = take_placement(&mut statement)?;
     keep_digits(&mut statement, sql);
-    Ok(Placed { statement, placement })
+    Ok(ParsedStatement { statement, placement })
 }
 
 fn take_placement(statement: &mut Parsed) -> Result<Option<String>> {

@@ -9,7 +9,7 @@ use datafusion::arrow::array::{AsArray, RecordBatch};
 use datafusion::arrow::datatypes::Int64Type;
 use datafusion::logical_expr::LogicalPlan;
 
-use super::planner::Planner;
+use super::planner::StatementPlanner;
 use super::statement::parse;
 use super::{Session, SessionOptions};
 
@@ -30,7 +30,7 @@ fn number(batches: &[RecordBatch], column: usize) -> i64 {
     batches[0].column(column).as_primitive::<Int64Type>().value(0)
 }
 
-async fn planned(planner: &Planner, sql: &str) -> LogicalPlan {
+async fn planned(planner: &StatementPlanner, sql: &str) -> LogicalPlan {
     let statement = parse(sql, &planner.state).expect("the statement can be parsed").statement;
     planner.plan(statement).await.expect("the statement can be planned")
 }
@@ -94,7 +94,7 @@ fn progress_does_not_keep_a_plan_alive() {
         let planner = session.planner();
         let plan = planned(&planner, "SELECT count(*) FROM t x JOIN t y ON x.a = y.a").await;
         let physical = super::planner::plan_physical(&planner.state, &plan).await.expect("planned");
-        let progress = super::Progress::of(&physical);
+        let progress = super::ScanProgress::of(&physical);
         let plan = Arc::downgrade(&physical);
         drop(physical);
         assert!(plan.upgrade().is_none());

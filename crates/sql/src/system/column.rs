@@ -70,12 +70,12 @@ impl Cell for Option<SystemTime> {
 type ColumnOf<R> = Box<dyn Fn(&[R]) -> ArrayRef + Send + Sync>;
 
 /// A system table with rows of type `R` that is being described.
-pub(super) struct Columns<R> {
+pub(super) struct ColumnSpecs<R> {
     fields: Vec<Field>,
     values: Vec<ColumnOf<R>>,
 }
 
-impl<R: Send + 'static> Columns<R> {
+impl<R: Send + 'static> ColumnSpecs<R> {
     /// No columns yet.
     pub(super) fn new() -> Self {
         Self { fields: vec![], values: vec![] }

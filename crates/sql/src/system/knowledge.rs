@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use atoll_topology::{Conditions, Fact, Knowledge, NodeId, Quantity, Subject};
 
-use super::column::Columns;
+use super::column::ColumnSpecs;
 use super::{SystemTable, now};
 
 /// Every figure: what it is about, what it tells, under which conditions, how far it spreads, who says
 /// so and when.
 pub(super) fn facts(knowledge: Arc<Knowledge>) -> SystemTable {
-    Columns::<Fact>::new()
+    ColumnSpecs::<Fact>::new()
         .column("subject", |fact| fact.subject.to_string())
         .column("quantity", |fact| fact.quantity.name())
         .column("value", |fact| fact.value)
@@ -27,7 +27,7 @@ pub(super) fn facts(knowledge: Arc<Knowledge>) -> SystemTable {
 /// One row for each figure of latency between two nodes, idle or loaded.
 pub(super) fn latency(knowledge: Arc<Knowledge>) -> SystemTable {
     let is_latency = |q: Quantity| matches!(q, Quantity::Latency | Quantity::LoadedLatency);
-    Columns::<Fact>::new()
+    ColumnSpecs::<Fact>::new()
         .ends()
         .column("latency_ns", |fact| fact.value)
         .column("load_gb_s", |fact| fact.conditions.load)
@@ -39,7 +39,7 @@ pub(super) fn latency(knowledge: Arc<Knowledge>) -> SystemTable {
 /// One row for each figure of bandwidth between two nodes.
 pub(super) fn bandwidth(knowledge: Arc<Knowledge>) -> SystemTable {
     let is_bandwidth = |quantity: Quantity| quantity.unit() == "GB/s";
-    Columns::<Fact>::new()
+    ColumnSpecs::<Fact>::new()
         .ends()
         .column("quantity", |fact| fact.quantity.name())
         .column("threads", |fact| fact.conditions.threads)
@@ -53,7 +53,7 @@ pub(super) fn bandwidth(knowledge: Arc<Knowledge>) -> SystemTable {
 pub(super) fn links(knowledge: Arc<Knowledge>) -> SystemTable {
     let (of_bandwidth, of_latency) = (Arc::clone(&knowledge), Arc::clone(&knowledge));
     let source = knowledge.machine.links_source.name();
-    Columns::new()
+    ColumnSpecs::new()
         .column("link", |link: &atoll_topology::Link| link.id.0)
         .column("node_a", |link| link.a.0)
         .column("node_b", |link| link.b.0)
@@ -85,7 +85,7 @@ fn path(fact: &Fact) -> Option<(NodeId, NodeId)> {
 }
 
 /// Columns that several tables of facts have.
-impl Columns<Fact> {
+impl ColumnSpecs<Fact> {
     fn ends(self) -> Self {
         // Only facts about paths are rows of such a table.
         self.column("from_node", |fact| path(fact).map_or(0, |(from, _)| from.0))

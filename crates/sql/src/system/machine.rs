@@ -5,7 +5,7 @@ use std::sync::Arc;
 use atoll_runtime::Runtime;
 use atoll_topology::{Cpu, Machine, Node};
 
-use super::column::Columns;
+use super::column::ColumnSpecs;
 use super::{SystemTable, now};
 
 /// One row a node; free memory as of now.
@@ -14,7 +14,7 @@ pub(super) fn nodes(runtime: Runtime) -> SystemTable {
     let workers = move |node: &Node| {
         workers.workers().iter().filter(|worker| worker.node == node.id).count() as u32
     };
-    Columns::<Node>::new()
+    ColumnSpecs::<Node>::new()
         .column("node", |node| node.id.0)
         .column("package", |node| node.package.map(|package| package.0))
         .column("cpus", |node| node.cpus.to_string())
@@ -27,7 +27,7 @@ pub(super) fn nodes(runtime: Runtime) -> SystemTable {
 
 /// One row a cpu, with everything it lies in.
 pub(super) fn cpus(machine: Arc<Machine>) -> SystemTable {
-    Columns::<Cpu>::new()
+    ColumnSpecs::<Cpu>::new()
         .column("cpu", |cpu| cpu.id.0)
         .column("core", |cpu| cpu.core.0)
         .column("domain", |cpu| cpu.domain.0)
@@ -39,7 +39,7 @@ pub(super) fn cpus(machine: Arc<Machine>) -> SystemTable {
 /// One row a pair of nodes.
 pub(super) fn distances(machine: Arc<Machine>) -> SystemTable {
     let source = machine.distances_source.name();
-    Columns::<(u32, u32, u32)>::new()
+    ColumnSpecs::<(u32, u32, u32)>::new()
         .column("from_node", |pair| pair.0)
         .column("to_node", |pair| pair.1)
         .column("distance", |pair| pair.2)

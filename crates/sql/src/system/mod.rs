@@ -36,11 +36,11 @@ type Rows<R> = Pin<Box<dyn Future<Output = Result<Vec<R>>> + Send>>;
 struct SystemTable {
     name: &'static str,
     schema: SchemaRef,
-    source: Source,
+    source: SystemTableSource,
 }
 
 /// What computes a system table, from the names of the statement that reads it.
-type Source = Box<dyn Fn(&dyn SessionTrait) -> Rows<ArrayRef> + Send + Sync>;
+type SystemTableSource = Box<dyn Fn(&dyn SessionTrait) -> Rows<ArrayRef> + Send + Sync>;
 
 impl fmt::Debug for SystemTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -10,16 +10,16 @@ use datafusion::catalog::CatalogProviderList;
 use datafusion::common::{DataFusionError, Result};
 
 use super::SystemTable;
-use super::column::Columns;
+use super::column::ColumnSpecs;
 use crate::catalog::CATALOG;
 use crate::session::placed_tables;
 use crate::table::PlacedTable;
-use crate::table::snapshot::Snapshot;
+use crate::table::snapshot::TableSnapshot;
 
 /// The names that a statement sees, and with them the tables and their rows.
-type Names = Arc<dyn CatalogProviderList>;
+type StatementNames = Arc<dyn CatalogProviderList>;
 
-async fn placed(names: Names) -> Result<Vec<(String, PlacedTable)>> {
+async fn placed(names: StatementNames) -> Result<Vec<(String, PlacedTable)>> {
     match names.catalog(CATALOG) {
         Some(catalog) => placed_tables(catalog.as_ref()).await,
         None => Ok(Vec::new()),
@@ -32,7 +32,7 @@ pub(super) fn all(runtime: Runtime) -> [SystemTable; 3] {
 }
 
 fn tables() -> SystemTable {
-    Columns::<(String, PlacedTable, Arc<Snapshot>)>::new()
+    ColumnSpecs::<(String, PlacedTable, Arc<TableSnapshot>)>::new()
         .column("table", |(name, _, _)| name.clone())
         .column("rows", |(_, _, snapshot)| snapshot.rows as u64)
         .column("chunks", |(_, _, snapshot)| snapshot.chunks.len() as u64)
@@ -53,14 +53,14 @@ fn tables() -> SystemTable {
         })
 }
 
-fn sorted_by(snapshot: &Snapshot) -> Option<String> {
+fn sorted_by(snapshot: &TableSnapshot) -> Option<String> {
     let names = snapshot.rising.iter().map(|at| snapshot.schema.field(*at).name().as_str());
     let names: Vec<&str> = names.collect();
     (!names.is_empty()).then(|| names.join(", "))
 }
 
 /// A column of a table.
-struct StoredColumn {
+struct StorageRow {
     table: String,
     name: String,
     data_type: String,
@@ -70,7 +70,7 @@ struct StoredColumn {
 }
 
 fn columns() -> SystemTable {
-    Columns::<StoredColumn>::new()
+    ColumnSpecs::<StorageRow>::new()
         .column("table", |column| column.table.clone())
         .column("column", |column| column.name.clone())
         .column("type", |column| column.data_type.clone())
@@ -83,14 +83,14 @@ fn columns() -> SystemTable {
         })
 }
 
-fn columns_of((table, placed): &(String, PlacedTable)) -> Vec<StoredColumn> {
+fn columns_of((table, placed): &(String, PlacedTable)) -> Vec<StorageRow> {
     let snapshot = placed.snapshot();
     let column = |(at, field): (usize, &datafusion::arrow::datatypes::FieldRef)| {
         let stats = || snapshot.chunks.iter().map(|chunk| &chunk.stats[at]);
         let mut encodings: Vec<&str> = stats().map(|stats| stats.encoding.as_str()).collect();
         encodings.sort_unstable();
         encodings.dedup();
-        StoredColumn {
+        StorageRow {
             table: table.clone(),
             name: field.name().clone(),
             data_type: field.data_type().to_string(),
@@ -113,7 +113,7 @@ struct FoundPages {
 }
 
 fn pages(runtime: Runtime) -> SystemTable {
-    Columns::<FoundPages>::new()
+    ColumnSpecs::<FoundPages>::new()
         .column("table", |row| row.table.clone())
         .column("wanted_node", |row| row.wanted.map(|node| node.0))
         .column("found_node", |row| row.found.map(|node| node.0))

@@ -3,12 +3,12 @@
 use atoll_runtime::{Binding, Runtime, Worker};
 use atoll_topology::{CpuId, CpuSet};
 
-use super::column::Columns;
+use super::column::ColumnSpecs;
 use super::{SystemTable, now};
 
 /// One row a worker; the binding as the kernel told when the thread started.
 pub(super) fn workers(runtime: Runtime) -> SystemTable {
-    Columns::<Worker>::new()
+    ColumnSpecs::<Worker>::new()
         .column("worker", |worker| worker.id.0)
         .column("node", |worker| worker.node.0)
         .column("domain", |worker| worker.domain.0)

@@ -9,18 +9,18 @@ use datafusion::functions_aggregate::min_max::{MaxAccumulator, MinAccumulator};
 use datafusion::logical_expr::Accumulator;
 
 use super::chunk::zone;
-use super::column::{Column, Selection};
+use super::column::{Selection, StoredColumn};
 
 /// Smallest and largest value; none for a column without values or of a type without an order.
 pub(crate) fn bounds(
-    blocks: &[Column],
+    blocks: &[StoredColumn],
     logical: &DataType,
 ) -> Result<Option<(ScalarValue, ScalarValue)>> {
     match blocks.first() {
-        Some(Column::Narrow(_)) => narrow_bounds(blocks, logical),
-        Some(Column::Dictionary { values, .. }) => Ok(value_bounds(&[values], logical)),
-        Some(Column::Plain(_)) => {
-            let arrays: Vec<&ArrayRef> = blocks.iter().map(Column::rows).collect();
+        Some(StoredColumn::Narrow(_)) => narrow_bounds(blocks, logical),
+        Some(StoredColumn::Dictionary { values, .. }) => Ok(value_bounds(&[values], logical)),
+        Some(StoredColumn::Plain(_)) => {
+            let arrays: Vec<&ArrayRef> = blocks.iter().map(StoredColumn::rows).collect();
             Ok(value_bounds(&arrays, logical))
         }
         None => Ok(None),
@@ -28,7 +28,7 @@ pub(crate) fn bounds(
 }
 
 fn narrow_bounds(
-    blocks: &[Column],
+    blocks: &[StoredColumn],
     logical: &DataType,
 ) -> Result<Option<(ScalarValue, ScalarValue)>> {
     let zones = || blocks.iter().filter_map(zone);
@@ -36,7 +36,7 @@ fn narrow_bounds(
     else {
         return Ok(None);
     };
-    let both = Column::Narrow(Arc::new(Int64Array::from(vec![min, max])));
+    let both = StoredColumn::Narrow(Arc::new(Int64Array::from(vec![min, max])));
     let wide = both.decode(logical, &Selection::Range { offset: 0, len: 2 })?;
     Ok(Some((ScalarValue::try_from_array(&wide, 0)?, ScalarValue::try_from_array(&wide, 1)?)))
 }

@@ -9,7 +9,7 @@ use datafusion::arrow::compute;
 use datafusion::arrow::datatypes::{DataType, Int8Type, Int16Type, Int32Type, Int64Type};
 use datafusion::common::ScalarValue;
 
-use super::column::Column;
+use super::column::StoredColumn;
 
 /// Rows of a block: the unit of scanning, one batch of the engine.
 pub(crate) const BLOCK_ROWS: usize = 8192;
@@ -45,7 +45,7 @@ pub(crate) struct ChunkCopy {
     /// The memory in which all columns lie.
     pub(crate) memory: Arc<NodeBuffer>,
     /// Columns by block.
-    pub(crate) blocks: Vec<Vec<Column>>,
+    pub(crate) blocks: Vec<Vec<StoredColumn>>,
 }
 
 impl ChunkCopy {
@@ -84,15 +84,15 @@ pub(crate) struct Zone {
 }
 
 /// The array of stored whole numbers of a column; none for other columns.
-pub(crate) fn whole_numbers(column: &Column) -> Option<&ArrayRef> {
+pub(crate) fn whole_numbers(column: &StoredColumn) -> Option<&ArrayRef> {
     match column {
-        Column::Narrow(array) => Some(array),
-        Column::Plain(array) => matches!(
+        StoredColumn::Narrow(array) => Some(array),
+        StoredColumn::Plain(array) => matches!(
             array.data_type(),
             DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64
         )
         .then_some(array),
-        Column::Dictionary { .. } => None,
+        StoredColumn::Dictionary { .. } => None,
     }
 }
 
@@ -110,7 +110,7 @@ macro_rules! with_whole_numbers {
 }
 
 /// The zone of one column of one block.
-pub(crate) fn zone(column: &Column) -> Option<Zone> {
+pub(crate) fn zone(column: &StoredColumn) -> Option<Zone> {
     with_whole_numbers!(column, zone_of)
 }
 
@@ -123,7 +123,7 @@ where
 }
 
 /// First and last value of a column whose values never fall, over the blocks of a chunk.
-pub(crate) fn rising<'a>(blocks: impl Iterator<Item = &'a Column>) -> Option<(i64, i64)> {
+pub(crate) fn rising<'a>(blocks: impl Iterator<Item = &'a StoredColumn>) -> Option<(i64, i64)> {
     let mut whole: Option<(i64, i64)> = None;
     for column in blocks {
         let (first, last) = with_whole_numbers!(column, rising_of)?;
@@ -147,7 +147,7 @@ where
 
 /// Row number of the first value at or above `bound` in a rising column of a chunk.
 pub(crate) fn first_at_least<'a>(
-    blocks: impl Iterator<Item = &'a Column>,
+    blocks: impl Iterator<Item = &'a StoredColumn>,
     bound: i64,
 ) -> Option<usize> {
     let mut rows = 0;
@@ -169,7 +169,7 @@ where
 }
 
 /// The value of a whole-number column at a row; the row is not null.
-pub(crate) fn whole_number_at(column: &Column, row: usize) -> Option<i64> {
+pub(crate) fn whole_number_at(column: &StoredColumn, row: usize) -> Option<i64> {
     Some(with_whole_numbers!(column, value_at, row))
 }
 

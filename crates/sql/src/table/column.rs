@@ -23,7 +23,7 @@ use crate::compact::compact_array;
 
 /// One column of one block.
 #[derive(Clone, Debug)]
-pub(crate) enum Column {
+pub(crate) enum StoredColumn {
     /// In its logical type.
     Plain(ArrayRef),
     /// Whole numbers of 8 to 64 bits; the logical type is wider. Nulls as in the logical column.
@@ -95,7 +95,7 @@ impl Selection {
     }
 }
 
-impl Column {
+impl StoredColumn {
     /// The array that holds one entry a row.
     pub(crate) fn rows(&self) -> &ArrayRef {
         match self {

@@ -15,7 +15,7 @@ use datafusion::arrow::datatypes::{
 };
 use datafusion::common::{HashMap, Result};
 
-use super::column::Column;
+use super::column::StoredColumn;
 use crate::compact::compact_array;
 use crate::float::canonical;
 
@@ -74,19 +74,20 @@ pub(crate) fn encode(
     parts: &[ArrayRef],
     stored: &DataType,
     block_rows: usize,
-) -> Result<Vec<Column>> {
+) -> Result<Vec<StoredColumn>> {
     let parts = parts.iter().map(|part| cast(part, stored)).collect::<Result<Vec<_>, _>>()?;
     let whole = concat(&parts.iter().map(|part| part.as_ref()).collect::<Vec<_>>())?;
     let whole = canonical(&whole)?;
     if let Some(narrow) = narrow(&whole) {
-        return Ok(blocks(&narrow, block_rows).map(Column::Narrow).collect());
+        return Ok(blocks(&narrow, block_rows).map(StoredColumn::Narrow).collect());
     }
     if let Some((codes, values)) = dictionary(&whole) {
-        let column = |codes: ArrayRef| Column::Dictionary { codes, values: Arc::clone(&values) };
+        let column =
+            |codes: ArrayRef| StoredColumn::Dictionary { codes, values: Arc::clone(&values) };
         return Ok(blocks(&codes, block_rows).map(column).collect());
     }
     // Reading one block keeps the text of no other alive.
-    Ok(blocks(&whole, block_rows).map(|block| Column::Plain(compact_array(&block))).collect())
+    Ok(blocks(&whole, block_rows).map(|block| StoredColumn::Plain(compact_array(&block))).collect())
 }
 
 fn blocks(whole: &ArrayRef, block_rows: usize) -> impl Iterator<Item = ArrayRef> {

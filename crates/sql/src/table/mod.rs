@@ -34,7 +34,7 @@ pub(crate) use bounds::whole;
 use chunk::Chunk;
 pub(crate) use encode::{declared_schema, stored_schema};
 use insert::InsertExec;
-use snapshot::Snapshot;
+use snapshot::TableSnapshot;
 use writer::Destination;
 
 use crate::catalog::{WeakCatalogs, plain};
@@ -49,7 +49,7 @@ pub(crate) struct PlacedTable {
     catalogs: WeakCatalogs,
     runtime: Runtime,
     destination: Destination,
-    snapshot: Arc<Snapshot>,
+    snapshot: Arc<TableSnapshot>,
     /// The columns as planning sees them.
     schema: SchemaRef,
 }
@@ -64,7 +64,7 @@ impl PlacedTable {
         destination: Destination,
         schema: SchemaRef,
     ) -> Self {
-        let snapshot = Arc::new(Snapshot::new(Arc::clone(&schema), Vec::new()));
+        let snapshot = Arc::new(TableSnapshot::new(Arc::clone(&schema), Vec::new()));
         Self { name: plain(&at).into(), at, catalogs, runtime, destination, snapshot, schema }
     }
 
@@ -103,7 +103,7 @@ impl PlacedTable {
     }
 
     /// What it holds.
-    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
+    pub(crate) fn snapshot(&self) -> Arc<TableSnapshot> {
         Arc::clone(&self.snapshot)
     }
 

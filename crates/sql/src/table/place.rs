@@ -12,15 +12,15 @@ use atoll_topology::NodeId;
 use datafusion::arrow::array::{Array, ArrayData, ArrayRef};
 use datafusion::common::{DataFusionError, Result};
 
-use super::column::Column;
+use super::column::StoredColumn;
 use crate::lab;
 
 /// Copies the columns of a chunk (blocks × columns) to a node, or under the task's own policy.
 pub(crate) fn place(
-    blocks: &[Vec<Column>],
+    blocks: &[Vec<StoredColumn>],
     arena: &Arena,
     home: Option<NodeId>,
-) -> Result<(Vec<Vec<Column>>, Arc<NodeBuffer>)> {
+) -> Result<(Vec<Vec<StoredColumn>>, Arc<NodeBuffer>)> {
     let arrays = distinct_arrays(blocks);
     let data: Vec<ArrayData> = arrays.iter().map(|array| array.to_data()).collect();
     let (placed, memory) = place_arrays(&data, arena, home)
@@ -30,12 +30,12 @@ pub(crate) fn place(
 }
 
 /// Every array of the chunk once: a dictionary is shared by its blocks.
-fn distinct_arrays(blocks: &[Vec<Column>]) -> Vec<ArrayRef> {
+fn distinct_arrays(blocks: &[Vec<StoredColumn>]) -> Vec<ArrayRef> {
     let mut arrays: Vec<ArrayRef> = Vec::new();
     for (index, block) in blocks.iter().enumerate() {
         for column in block {
             arrays.push(Arc::clone(column.rows()));
-            if let (Column::Dictionary { values, .. }, 0) = (column, index) {
+            if let (StoredColumn::Dictionary { values, .. }, 0) = (column, index) {
                 arrays.push(Arc::clone(values));
             }
         }
@@ -43,16 +43,20 @@ fn distinct_arrays(blocks: &[Vec<Column>]) -> Vec<ArrayRef> {
     arrays
 }
 
-fn rebuild(blocks: &[Vec<Column>], old: &[ArrayRef], new: &[ArrayRef]) -> Vec<Vec<Column>> {
+fn rebuild(
+    blocks: &[Vec<StoredColumn>],
+    old: &[ArrayRef],
+    new: &[ArrayRef],
+) -> Vec<Vec<StoredColumn>> {
     let find = |array: &ArrayRef| {
         let at = old.iter().position(|candidate| Arc::ptr_eq(candidate, array));
         Arc::clone(&new[at.expect("every array of the chunk was placed")])
     };
-    let column = |column: &Column| match column {
-        Column::Plain(array) => Column::Plain(find(array)),
-        Column::Narrow(array) => Column::Narrow(find(array)),
-        Column::Dictionary { codes, values } => {
-            Column::Dictionary { codes: find(codes), values: find(values) }
+    let column = |column: &StoredColumn| match column {
+        StoredColumn::Plain(array) => StoredColumn::Plain(find(array)),
+        StoredColumn::Narrow(array) => StoredColumn::Narrow(find(array)),
+        StoredColumn::Dictionary { codes, values } => {
+            StoredColumn::Dictionary { codes: find(codes), values: find(values) }
         }
     };
     blocks.iter().map(|block| block.iter().map(column).collect()).collect()

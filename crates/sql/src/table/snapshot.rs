@@ -11,7 +11,7 @@ use super::chunk::{Chunk, whole_number_at};
 
 /// The chunks of a table in the order of its rows.
 #[derive(Debug)]
-pub(crate) struct Snapshot {
+pub(crate) struct TableSnapshot {
     /// Types as stored.
     pub(crate) schema: SchemaRef,
     /// Chunks, shared with older and newer snapshots.
@@ -22,7 +22,7 @@ pub(crate) struct Snapshot {
     pub(crate) rising: Vec<usize>,
 }
 
-impl Snapshot {
+impl TableSnapshot {
     /// A snapshot of these chunks.
     pub(crate) fn new(schema: SchemaRef, chunks: Vec<Arc<Chunk>>) -> Self {
         let rows = chunks.iter().map(|chunk| chunk.rows).sum();

@@ -13,7 +13,7 @@ use datafusion::common::{DataFusionError, Result, exec_err};
 use super::PlacedTable;
 use super::bounds::bounds;
 use super::chunk::{BLOCK_ROWS, CHUNK_ROWS, Chunk, ChunkCopy, ColumnStats, rising, zone};
-use super::column::Column;
+use super::column::StoredColumn;
 use super::encode::encode;
 use super::place::place;
 
@@ -111,7 +111,8 @@ impl ChunkWriter {
             .collect::<Result<Vec<_>>>()?;
         let blocks = transpose(columns, rows.div_ceil(BLOCK_ROWS));
         let zones = blocks.iter().map(|block| block.iter().map(zone).collect()).collect();
-        let block_bytes = blocks.iter().map(|block| block.iter().map(Column::bytes).collect());
+        let block_bytes =
+            blocks.iter().map(|block| block.iter().map(StoredColumn::bytes).collect());
         let block_bytes = block_bytes.collect();
         let (owner, copies) = self.place(&blocks)?;
         self.next += 1;
@@ -119,7 +120,7 @@ impl ChunkWriter {
         Ok(())
     }
 
-    fn encode(&self, batches: &[RecordBatch]) -> Result<Vec<Vec<Column>>> {
+    fn encode(&self, batches: &[RecordBatch]) -> Result<Vec<Vec<StoredColumn>>> {
         let column = |index: usize| -> Vec<ArrayRef> {
             batches.iter().map(|batch| Arc::clone(batch.column(index))).collect()
         };
@@ -128,7 +129,7 @@ impl ChunkWriter {
             .collect()
     }
 
-    fn place(&self, blocks: &[Vec<Column>]) -> Result<(Option<NodeId>, Vec<ChunkCopy>)> {
+    fn place(&self, blocks: &[Vec<StoredColumn>]) -> Result<(Option<NodeId>, Vec<ChunkCopy>)> {
         let Destination { machine, arena, strategy } = &self.destination;
         let home = strategy.chunk_home(machine, self.node, self.next).map_err(no_home)?;
         let wanted: Vec<Option<NodeId>> = match home {
@@ -173,8 +174,8 @@ fn most_pages(arena: &Arena, memory: &NodeBuffer) -> Option<NodeId> {
 }
 
 /// From columns of blocks to blocks of columns; a table without columns keeps its empty blocks.
-fn transpose(columns: Vec<Vec<Column>>, blocks: usize) -> Vec<Vec<Column>> {
-    let mut by_block: Vec<Vec<Column>> = (0..blocks).map(|_| Vec::new()).collect();
+fn transpose(columns: Vec<Vec<StoredColumn>>, blocks: usize) -> Vec<Vec<StoredColumn>> {
+    let mut by_block: Vec<Vec<StoredColumn>> = (0..blocks).map(|_| Vec::new()).collect();
     for column in columns {
         for (block, part) in by_block.iter_mut().zip(column) {
             block.push(part);
@@ -183,12 +184,12 @@ fn transpose(columns: Vec<Vec<Column>>, blocks: usize) -> Vec<Vec<Column>> {
     by_block
 }
 
-fn column_stats(blocks: &[Column], logical: &DataType) -> Result<ColumnStats> {
+fn column_stats(blocks: &[StoredColumn], logical: &DataType) -> Result<ColumnStats> {
     let (mut bytes, mut distinct) = (0, None);
     for (index, block) in blocks.iter().enumerate() {
         bytes += block.bytes();
-        if let (Column::Dictionary { values, .. }, 0) = (block, index) {
-            bytes += Column::Plain(Arc::clone(values)).bytes();
+        if let (StoredColumn::Dictionary { values, .. }, 0) = (block, index) {
+            bytes += StoredColumn::Plain(Arc::clone(values)).bytes();
             distinct = Some(values.len());
         }
     }
@@ -202,10 +203,10 @@ fn column_stats(blocks: &[Column], logical: &DataType) -> Result<ColumnStats> {
     })
 }
 
-fn encoding(column: &Column) -> String {
+fn encoding(column: &StoredColumn) -> String {
     match column {
-        Column::Plain(_) => "plain".to_owned(),
-        Column::Narrow(array) => format!("narrow {}", array.data_type()),
-        Column::Dictionary { codes, .. } => format!("dictionary {}", codes.data_type()),
+        StoredColumn::Plain(_) => "plain".to_owned(),
+        StoredColumn::Narrow(array) => format!("narrow {}", array.data_type()),
+        StoredColumn::Dictionary { codes, .. } => format!("dictionary {}", codes.data_type()),
     }
 }

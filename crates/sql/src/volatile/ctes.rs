@@ -12,7 +12,7 @@ use datafusion::sql::sqlparser::ast::{Expr, Ident, ObjectName, Query, Visit, Vis
 
 /// Refuses a statement that names such a query twice. `is_volatile` tells it of functions by name.
 pub(crate) fn check_ctes(statement: &Parsed, is_volatile: &dyn Fn(&str) -> bool) -> Result<()> {
-    let mut check = Check { is_volatile, twice: None };
+    let mut check = CteCheck { is_volatile, twice: None };
     let _ = check.visit(statement);
     match check.twice {
         None => Ok(()),
@@ -24,12 +24,12 @@ pub(crate) fn check_ctes(statement: &Parsed, is_volatile: &dyn Fn(&str) -> bool)
     }
 }
 
-struct Check<'a> {
+struct CteCheck<'a> {
     is_volatile: &'a dyn Fn(&str) -> bool,
     twice: Option<(String, usize)>,
 }
 
-impl Check<'_> {
+impl CteCheck<'_> {
     fn visit(&mut self, statement: &Parsed) -> ControlFlow<()> {
         match statement {
             Parsed::Statement(ast) => ast.visit(self),
@@ -43,7 +43,7 @@ impl Check<'_> {
     }
 }
 
-impl Visitor for Check<'_> {
+impl Visitor for CteCheck<'_> {
     type Break = ();
 
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
@@ -51,14 +51,14 @@ impl Visitor for Check<'_> {
         let mut volatile = HashSet::new();
         for cte in &with.cte_tables {
             let name = normalized(&cte.alias.name);
-            let mut calls = Calls { is_volatile: self.is_volatile, ctes: &volatile };
+            let mut calls = VolatileCallFinder { is_volatile: self.is_volatile, ctes: &volatile };
             if cte.query.visit(&mut calls).is_continue() {
                 continue;
             }
             // It names itself where it is recursive: that place does not plan it again.
-            let mut places = Places { name: &name, count: 0 };
+            let mut places = TableUses { name: &name, count: 0 };
             let _ = query.visit(&mut places);
-            let mut own = Places { name: &name, count: 0 };
+            let mut own = TableUses { name: &name, count: 0 };
             let _ = cte.query.visit(&mut own);
             let times = places.count - own.count;
             if times > 1 {
@@ -72,12 +72,12 @@ impl Visitor for Check<'_> {
 }
 
 /// Breaks at the first volatile call, or name of a query with one.
-struct Calls<'a> {
+struct VolatileCallFinder<'a> {
     is_volatile: &'a dyn Fn(&str) -> bool,
     ctes: &'a HashSet<String>,
 }
 
-impl Visitor for Calls<'_> {
+impl Visitor for VolatileCallFinder<'_> {
     type Break = ();
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
@@ -98,12 +98,12 @@ impl Visitor for Calls<'_> {
 }
 
 /// Counts the places that name a table.
-struct Places<'a> {
+struct TableUses<'a> {
     name: &'a str,
     count: usize,
 }
 
-impl Visitor for Places<'_> {
+impl Visitor for TableUses<'_> {
     type Break = ();
 
     fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<()> {

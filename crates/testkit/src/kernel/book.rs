@@ -16,8 +16,8 @@ use super::Denial;
 pub(super) struct Book {
     machine: Arc<Machine>,
     page: usize,
-    mappings: BTreeMap<usize, Entry>,
-    seats: HashMap<ThreadId, Seat>,
+    mappings: BTreeMap<usize, BookEntry>,
+    seats: HashMap<ThreadId, ThreadSeat>,
     seats_taken: usize,
     pub(super) free: BTreeMap<NodeId, u64>,
     pub(super) cache: BTreeMap<NodeId, u64>,
@@ -27,13 +27,13 @@ pub(super) struct Book {
 
 /// Where a thread may run and runs.
 #[derive(Clone, Debug)]
-pub(super) struct Seat {
+pub(super) struct ThreadSeat {
     pub(super) cpus: CpuSet,
     pub(super) cpu: CpuId,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct BookEntry {
     len: usize,
     policy: Policy,
     /// Node of the thread that mapped it.
@@ -58,7 +58,7 @@ impl Book {
     }
 
     pub(super) fn add(&mut self, mapping: Mapping) {
-        let entry = Entry {
+        let entry = BookEntry {
             len: mapping.len(),
             policy: Policy::Default,
             mapper: self.own_node(),
@@ -215,7 +215,7 @@ impl Book {
     }
 
     /// The calling thread's seat; it gets one when it has none.
-    pub(super) fn seat(&mut self) -> &Seat {
+    pub(super) fn seat(&mut self) -> &ThreadSeat {
         if !self.seats.contains_key(&thread::current().id()) {
             self.sit(self.all_cpus());
         }
@@ -227,7 +227,7 @@ impl Book {
         let turn = self.seats_taken % cpus.len();
         let cpu = cpus.iter().nth(turn).expect("a thread sits on at least one cpu");
         self.seats_taken += 1;
-        self.seats.insert(thread::current().id(), Seat { cpus, cpu });
+        self.seats.insert(thread::current().id(), ThreadSeat { cpus, cpu });
     }
 
     fn all_cpus(&self) -> CpuSet {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use atoll_experiments::{
-    Arm, Arrangement, By, Conditions, Custom, Kind, Operation, Options, Plan, PlanError, Program,
-    Results, Which, plan, plot, table,
+    Arm, Arrangement, By, Conditions, Custom, ExperimentOptions, ExperimentResults, Kind,
+    Operation, Plan, PlanError, Program, Which, plan, plot, table,
 };
 use atoll_placement::{Kernel, LiveKernel, Strategy};
 use atoll_sys::{Root, block_signals};
@@ -18,7 +18,7 @@ use serde_json::json as object;
 use super::manifest::is_lab;
 use super::reproduce::{Paper, Reproduction, reproduce};
 use super::{Document, Form, Manifest, Measurement, OutputArgs, json, put};
-use crate::exit::{Ends, Exit};
+use crate::exit::{CommandError, Exit};
 use crate::{bytes, terminal};
 
 /// What `--help` shows.
@@ -161,8 +161,8 @@ impl Args {
         }
     }
 
-    fn options(&self) -> Options {
-        Options {
+    fn options(&self) -> ExperimentOptions {
+        ExperimentOptions {
             scale: self.scale,
             repetitions: self.runs,
             accesses: self.accesses.clone(),
@@ -227,7 +227,7 @@ fn or<T>(values: Vec<T>, otherwise: T) -> Vec<T> {
 const TURN_LAB: u64 = 1024;
 
 /// Plans, runs, prints.
-pub(super) fn run(args: &Args) -> Result<(), Ends> {
+pub(super) fn run(args: &Args) -> Result<(), CommandError> {
     let outputs = args.output.outputs(true)?;
     if let Some(paper) = args.reproduce {
         let mut manifest = Manifest::here(1, 0, args.seed)?;
@@ -252,20 +252,24 @@ pub(super) fn run(args: &Args) -> Result<(), Ends> {
         Form::Svg => Ok(plot::results(&results)),
     })?;
     match results.arms.iter().all(|arm| arm.failure.is_some()) {
-        true => Err(Ends::with(Exit::Placement, "no arm could be run")),
+        true => Err(CommandError::with(Exit::Placement, "no arm could be run")),
         false => Ok(()),
     }
 }
 
-fn measurements(results: &Results) -> Vec<Measurement> {
-    let of = |arm: &atoll_experiments::Outcome| {
+fn measurements(results: &ExperimentResults) -> Vec<Measurement> {
+    let of = |arm: &atoll_experiments::ArmOutcome| {
         let case = object!({ "experiment": arm.arm.experiment, "arm": arm.arm.title() });
         Measurement::times(&case, "atoll", "ns", arm.runs_ns.clone())
     };
     results.arms.iter().map(of).collect()
 }
 
-fn show(reproduction: &Reproduction, manifest: &Manifest, form: Form) -> Result<String, Ends> {
+fn show(
+    reproduction: &Reproduction,
+    manifest: &Manifest,
+    form: Form,
+) -> Result<String, CommandError> {
     match form {
         Form::Text => Ok(reproduction.text()),
         Form::Json => json(&Document {
@@ -279,20 +283,24 @@ fn show(reproduction: &Reproduction, manifest: &Manifest, form: Form) -> Result<
 }
 
 /// What the process may use of this machine.
-fn this_machine() -> Result<Arc<Machine>, Ends> {
+fn this_machine() -> Result<Arc<Machine>, CommandError> {
     let machine = Machine::discover().context("this machine cannot be described");
     Ok(Arc::new(machine?))
 }
 
-fn not_planned(error: PlanError) -> Ends {
+fn not_planned(error: PlanError) -> CommandError {
     let exit = match error {
         PlanError::Options(_) => Exit::Usage,
         PlanError::NotHere(_) | PlanError::Strategy(_) => Exit::NotHere,
     };
-    Ends::with(exit, error)
+    CommandError::with(exit, error)
 }
 
-fn measured(machine: &Arc<Machine>, plan: Plan, options: &Options) -> Result<Results, Ends> {
+fn measured(
+    machine: &Arc<Machine>,
+    plan: Plan,
+    options: &ExperimentOptions,
+) -> Result<ExperimentResults, CommandError> {
     let kernel: Arc<dyn Kernel> = Arc::new(LiveKernel::new());
     let program = program()?;
     let conditions = Conditions { machine, kernel: &kernel, program: Some(&program) };
@@ -300,12 +308,13 @@ fn measured(machine: &Arc<Machine>, plan: Plan, options: &Options) -> Result<Res
     let arms = atoll_experiments::run(&conditions, &plan, options, &mut |index, arm: &Arm| {
         terminal::say(format_args!("{:>2}/{count}  {}", index + 1, arm.title()));
     });
-    let manifest = atoll_experiments::Manifest::of(machine, &Root::live(), options, is_lab());
-    Ok(Results { manifest, arms, rows: plan.rows, notes: plan.notes })
+    let manifest =
+        atoll_experiments::ExperimentManifest::of(machine, &Root::live(), options, is_lab());
+    Ok(ExperimentResults { manifest, arms, rows: plan.rows, notes: plan.notes })
 }
 
 /// This program, as a process of a run.
-fn program() -> Result<Program, Ends> {
+fn program() -> Result<Program, CommandError> {
     let own = std::env::current_exe().context("the program of this process is not to be found")?;
     let mask = block_signals(&[]).map_err(anyhow::Error::from)?;
     Ok(Program { command: vec![own.into(), "bench".into(), "part".into()], mask })
@@ -319,12 +328,12 @@ pub struct PartArgs {
 }
 
 /// Runs the part that stdin holds.
-pub(super) fn part(args: &PartArgs) -> Result<(), Ends> {
+pub(super) fn part(args: &PartArgs) -> Result<(), CommandError> {
     let machine = this_machine()?;
     let kernel: Arc<dyn Kernel> = Arc::new(LiveKernel::new());
     let mut text = String::new();
     io::stdin().take(PART_MAX).read_to_string(&mut text)?;
     let answer = atoll_experiments::serve(&machine, &kernel, args.descriptor, &text);
-    let answer = answer.map_err(|error| Ends::with(Exit::Own, error))?;
+    let answer = answer.map_err(|error| CommandError::with(Exit::Own, error))?;
     put(None, &answer)
 }

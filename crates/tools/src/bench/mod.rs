@@ -20,7 +20,7 @@ mod summary;
 
 use clap::Subcommand;
 
-use crate::exit::Ends;
+use crate::exit::CommandError;
 
 pub use document::{Better, Document, Measurement};
 pub use manifest::Manifest;
@@ -56,7 +56,7 @@ impl Args {
     ///
     /// # Errors
     /// How the process ends.
-    pub fn run(&self) -> Result<(), Ends> {
+    pub fn run(&self) -> Result<(), CommandError> {
         self.benchmark.run()
     }
 }
@@ -66,7 +66,7 @@ impl Benchmark {
     ///
     /// # Errors
     /// How the process ends.
-    pub fn run(&self) -> Result<(), Ends> {
+    pub fn run(&self) -> Result<(), CommandError> {
         match self {
             Self::Memory(memory) => memory::run(memory),
             Self::Shuffle(shuffle) => shuffle::run(shuffle),

@@ -8,7 +8,7 @@ use anyhow::Context;
 use atoll_sys::write_whole;
 use clap::{ValueEnum, ValueHint};
 
-use crate::exit::{Ends, Exit};
+use crate::exit::{CommandError, Exit};
 
 /// The forms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -44,10 +44,13 @@ impl OutputArgs {
     ///
     /// # Errors
     /// For a file whose suffix names no form, and for a picture unless `has_picture`.
-    pub fn outputs(&self, has_picture: bool) -> Result<Outputs, Ends> {
+    pub fn outputs(&self, has_picture: bool) -> Result<Outputs, CommandError> {
         let form = if self.json { Some(Form::Json) } else { self.of };
         let of_file = |file: &PathBuf| {
-            Ok::<_, Ends>((form.map_or_else(|| Form::of_file(file), Ok)?, Some(file.clone())))
+            Ok::<_, CommandError>((
+                form.map_or_else(|| Form::of_file(file), Ok)?,
+                Some(file.clone()),
+            ))
         };
         let mut outputs = self.output.iter().map(of_file).collect::<Result<Vec<_>, _>>()?;
         if outputs.is_empty() {
@@ -57,7 +60,7 @@ impl OutputArgs {
             true => Ok(Outputs(outputs)),
             false => {
                 let message = "this benchmark draws no picture; use .txt, .md or .json";
-                Err(Ends::with(Exit::Usage, message))
+                Err(CommandError::with(Exit::Usage, message))
             }
         }
     }
@@ -68,14 +71,17 @@ impl Outputs {
     ///
     /// # Errors
     /// Those of `make`, and of writing.
-    pub fn write(&self, make: impl Fn(Form) -> Result<String, Ends>) -> Result<(), Ends> {
+    pub fn write(
+        &self,
+        make: impl Fn(Form) -> Result<String, CommandError>,
+    ) -> Result<(), CommandError> {
         let write = |(form, file): &(Form, Option<PathBuf>)| put(file.as_deref(), &make(*form)?);
         self.0.iter().try_for_each(write)
     }
 }
 
 impl Form {
-    fn of_file(file: &Path) -> Result<Self, Ends> {
+    fn of_file(file: &Path) -> Result<Self, CommandError> {
         match file.extension().and_then(OsStr::to_str) {
             Some("txt" | "md") => Ok(Self::Text),
             Some("json") => Ok(Self::Json),
@@ -85,7 +91,7 @@ impl Form {
                     "cannot infer the output format of {}; use .txt, .md, .json or .svg, or --of",
                     file.display()
                 );
-                Err(Ends::with(Exit::Usage, message))
+                Err(CommandError::with(Exit::Usage, message))
             }
         }
     }
@@ -95,7 +101,7 @@ impl Form {
 ///
 /// # Errors
 /// When it has no JSON.
-pub fn json(value: &impl serde::Serialize) -> Result<String, Ends> {
+pub fn json(value: &impl serde::Serialize) -> Result<String, CommandError> {
     let text = serde_json::to_string_pretty(value).map_err(anyhow::Error::from)?;
     Ok(format!("{text}\n"))
 }
@@ -104,7 +110,7 @@ pub fn json(value: &impl serde::Serialize) -> Result<String, Ends> {
 ///
 /// # Errors
 /// When it cannot be written.
-pub fn put(file: Option<&Path>, text: &str) -> Result<(), Ends> {
+pub fn put(file: Option<&Path>, text: &str) -> Result<(), CommandError> {
     match file {
         Some(file) => {
             write_whole(file, text).with_context(|| file.display().to_string())?;

@@ -8,16 +8,16 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use atoll_experiments::published::Published;
-use atoll_experiments::reproduce::{Comparison, Counted, Point};
-use atoll_experiments::{Arm, Results};
-use atoll_lab::{Guest, LabError, Request, Shape, Streams, flows};
+use atoll_experiments::reproduce::{Counted, Point, PublishedComparison};
+use atoll_experiments::{Arm, ExperimentResults};
+use atoll_lab::{Guest, GuestShape, LabError, RunRequest, Streams, flows};
 use atoll_model::{Assumption, Assumptions, Costs, Estimate, Figure};
 use atoll_simulation::{Counting, Region, Report, Setup};
 use atoll_topology::Knowledge;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-use crate::exit::{Ends, Exit};
+use crate::exit::{CommandError, Exit};
 
 /// Papers whose figures are reproduced.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -64,10 +64,10 @@ pub(super) struct Reproduction {
     /// Divisor of arrays and caches by experiments.
     scales: Vec<(&'static str, u32)>,
     notes: Vec<String>,
-    pub(super) comparison: Comparison,
+    pub(super) comparison: PublishedComparison,
     counted: Vec<Ours>,
     figures: Vec<Figure>,
-    benchmarks: Vec<Results>,
+    benchmarks: Vec<ExperimentResults>,
 }
 
 /// Counts of an arm.
@@ -81,7 +81,7 @@ struct Ours {
 }
 
 /// Boots, runs, counts, compares.
-pub(super) fn reproduce(paper: Paper) -> Result<Reproduction, Ends> {
+pub(super) fn reproduce(paper: Paper) -> Result<Reproduction, CommandError> {
     let Paper::Kiefer = paper;
     let known = atoll_formats::open(MACHINE).map_err(anyhow::Error::from)?;
     let mut all = Reproduced::default();
@@ -90,7 +90,7 @@ pub(super) fn reproduce(paper: Paper) -> Result<Reproduction, Ends> {
     }
     let Reproduced { counted, figures, notes, benchmarks } = all;
     let comparison =
-        Comparison::of(&counted, Published::kiefer_2013()).map_err(anyhow::Error::from)?;
+        PublishedComparison::of(&counted, Published::kiefer_2013()).map_err(anyhow::Error::from)?;
     let ours = |counted: Counted| Ours {
         experiment: counted.arm.experiment,
         name: counted.arm.title(),
@@ -115,17 +115,19 @@ struct Reproduced {
     counted: Vec<Counted>,
     figures: Vec<Figure>,
     notes: Vec<String>,
-    benchmarks: Vec<Results>,
+    benchmarks: Vec<ExperimentResults>,
 }
 
 impl Reproduced {
     /// Runs experiments in a guest.
-    fn run(&mut self, known: &Knowledge, guests: &Guests) -> Result<(), Ends> {
+    fn run(&mut self, known: &Knowledge, guests: &Guests) -> Result<(), CommandError> {
         let Guests { experiments, cpus, scale, .. } = *guests;
-        let shape = Shape { cpus_per_node: Some(cpus), cache_divisor: scale, ..Shape::default() };
+        let shape =
+            GuestShape { cpus_per_node: Some(cpus), cache_divisor: scale, ..GuestShape::default() };
         let guest = Guest::of(known, &shape).map_err(anyhow::Error::from)?;
         let (outcome, results) = in_lab(guest, guests)?;
-        let report = outcome.report.context("the lab counted nothing").map_err(Ends::from)?;
+        let report =
+            outcome.report.context("the lab counted nothing").map_err(CommandError::from)?;
         let guest = outcome.guest;
         let costs = Costs::of(guest.knowledge(), &assumptions()).map_err(anyhow::Error::from)?;
         self.counted.extend(counted(&results, &report, &costs)?);
@@ -154,10 +156,13 @@ fn assumptions() -> Assumptions {
 /// What is read of the benchmark's document.
 #[derive(Deserialize)]
 struct Printed {
-    details: Results,
+    details: ExperimentResults,
 }
 
-fn in_lab(guest: Guest, guests: &Guests) -> Result<(atoll_lab::Outcome, Results), Ends> {
+fn in_lab(
+    guest: Guest,
+    guests: &Guests,
+) -> Result<(atoll_lab::RunOutcome, ExperimentResults), CommandError> {
     let scale = guests.scale.to_string();
     let words = [
         "bench",
@@ -176,7 +181,7 @@ fn in_lab(guest: Guest, guests: &Guests) -> Result<(atoll_lab::Outcome, Results)
     ];
     let mut command = vec![small_binary()?.into_os_string()];
     command.extend(words.map(OsString::from));
-    let mut request = Request::new(guest, command);
+    let mut request = RunRequest::new(guest, command);
     request.counting = Some(Counting::Region);
     request.balancing = Some(false);
     request.timeout = TIMEOUT;
@@ -185,15 +190,15 @@ fn in_lab(guest: Guest, guests: &Guests) -> Result<(atoll_lab::Outcome, Results)
     let outcome = atoll_lab::run(&request, streams).map_err(not_run)?;
     if outcome.code != 0 {
         let message = format!("the benchmark failed in the lab with code {}", outcome.code);
-        return Err(Ends::with(Exit::Own, message));
+        return Err(CommandError::with(Exit::Own, message));
     }
     let document: Printed =
         serde_json::from_slice(&out).context("the lab's output is not the benchmark's JSON")?;
     Ok((outcome, document.details))
 }
 
-fn not_run(error: LabError) -> Ends {
-    Ends::with(Exit::NotHere, error)
+fn not_run(error: LabError) -> CommandError {
+    CommandError::with(Exit::NotHere, error)
 }
 
 /// `atoll-tools` beside this program, which is quick to pack, or this program itself.
@@ -204,7 +209,11 @@ fn small_binary() -> anyhow::Result<PathBuf> {
 }
 
 /// The counts of each arm's region.
-fn counted(results: &Results, report: &Report, costs: &Costs) -> Result<Vec<Counted>, Ends> {
+fn counted(
+    results: &ExperimentResults,
+    report: &Report,
+    costs: &Costs,
+) -> Result<Vec<Counted>, CommandError> {
     if let Some(failure) = &report.calibration.failure {
         return Err(anyhow!("the lab could not count: {failure}").into());
     }
@@ -228,7 +237,7 @@ fn of_region(
     accesses: u64,
     region: &Region,
     (setup, costs): (&Setup, &Costs),
-) -> Result<Counted, Ends> {
+) -> Result<Counted, CommandError> {
     let traffic = &region.traffic;
     let estimate = Estimate::of(costs, &flows(setup, traffic)).map_err(anyhow::Error::from)?;
     let caches = || traffic.caches.iter();
@@ -262,7 +271,7 @@ fn of_region(
 
 fn series(region: &Region) -> Vec<Point> {
     let mut accesses = 0;
-    let point = |slice: &atoll_simulation::Slice| {
+    let point = |slice: &atoll_simulation::RunSlice| {
         accesses += slice.accesses;
         let hits: u64 = slice.llc_hits.iter().sum();
         let all = hits + slice.llc_misses.iter().sum::<u64>();

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use atoll_lab::view::{Comparison, svg_pair};
+use atoll_lab::view::{RunComparison, svg_pair};
 use atoll_sys::write_whole;
 use clap::ValueHint;
 
-use super::report::{Form, form_of, print, read};
-use crate::exit::Ends;
+use super::report::{RecordFormat, form_of, print, read};
+use crate::exit::CommandError;
 
 /// What `--help` shows.
 pub(super) const EXAMPLES: &str = "\
@@ -36,9 +36,9 @@ pub(super) struct Args {
 }
 
 /// Runs it.
-pub(super) fn run(args: &Args) -> Result<(), Ends> {
+pub(super) fn run(args: &Args) -> Result<(), CommandError> {
     let by_suffix = args.output.as_deref().map(form_of).transpose()?;
-    let form = by_suffix.unwrap_or(if args.json { Form::Json } else { Form::Text });
+    let form = by_suffix.unwrap_or(if args.json { RecordFormat::Json } else { RecordFormat::Text });
     let text = written(args, form)?;
     match &args.output {
         Some(file) => write_whole(file, text).with_context(|| file.display().to_string())?,
@@ -48,17 +48,17 @@ pub(super) fn run(args: &Args) -> Result<(), Ends> {
 }
 
 /// The comparison in this form, ending in a line break.
-fn written(args: &Args, form: Form) -> Result<String, Ends> {
+fn written(args: &Args, form: RecordFormat) -> Result<String, CommandError> {
     let (a, b) = (read(&args.a)?, read(&args.b)?);
-    let comparison = Comparison::of(&a, &b);
+    let comparison = RunComparison::of(&a, &b);
     let names = [&args.a, &args.b].map(|file| file.display().to_string());
     Ok(match form {
-        Form::Text => comparison.text([&names[0], &names[1]]),
-        Form::Json => {
+        RecordFormat::Text => comparison.text([&names[0], &names[1]]),
+        RecordFormat::Json => {
             let text = serde_json::to_string_pretty(&comparison);
             text.context("a comparison as JSON")? + "\n"
         }
-        Form::Svg => svg_pair([(&stem(&args.a), &a), (&stem(&args.b), &b)]),
+        RecordFormat::Svg => svg_pair([(&stem(&args.a), &a), (&stem(&args.b), &b)]),
     })
 }
 

@@ -3,34 +3,34 @@
 use atoll_lab::guest;
 use clap::Subcommand;
 
-use crate::exit::{Ends, Exit};
+use crate::exit::{CommandError, Exit};
 
 /// Flags of `lab guest`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(subcommand)]
-    command: Command,
+    command: GuestCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum GuestCommand {
     /// Tell the counter which memory belongs to which node
     Calibrate,
 }
 
 /// Runs `lab guest`.
-pub(super) fn run(args: &Args) -> Result<(), Ends> {
+pub(super) fn run(args: &Args) -> Result<(), CommandError> {
     match args.command {
-        Command::Calibrate => calibrate(),
+        GuestCommand::Calibrate => calibrate(),
     }
 }
 
-fn calibrate() -> Result<(), Ends> {
+fn calibrate() -> Result<(), CommandError> {
     match guest::calibrate() {
         Ok(_) => Ok(()),
         Err(error) => {
             let message = format!("lab: the counter could not be calibrated: {error}");
-            Err(Ends::with(Exit::Own, message))
+            Err(CommandError::with(Exit::Own, message))
         }
     }
 }

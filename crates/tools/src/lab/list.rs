@@ -2,11 +2,11 @@
 
 use std::io::{Write, stdout};
 
-use atoll_lab::{Guest, Shape};
+use atoll_lab::{Guest, GuestShape};
 use serde::Serialize;
 
 use super::machine::ends;
-use crate::exit::Ends;
+use crate::exit::CommandError;
 
 /// Arguments.
 #[derive(clap::Args, Debug)]
@@ -18,7 +18,7 @@ pub(super) struct Args {
 
 /// A machine as it is booted.
 #[derive(Serialize)]
-struct Row {
+struct MachineRow {
     name: &'static str,
     nodes: usize,
     cpus: usize,
@@ -27,7 +27,7 @@ struct Row {
 }
 
 /// Runs it.
-pub(super) fn run(args: &Args) -> Result<(), Ends> {
+pub(super) fn run(args: &Args) -> Result<(), CommandError> {
     let rows = rows()?;
     let mut out = stdout().lock();
     if args.json {
@@ -50,15 +50,15 @@ fn write_row(out: &mut impl Write, cells: [&str; 5]) -> std::io::Result<()> {
     writeln!(out, "{name:<22}  {nodes:>5}  {cpus:>4}  {memory:>9}  {notes}")
 }
 
-fn rows() -> Result<Vec<Row>, Ends> {
+fn rows() -> Result<Vec<MachineRow>, CommandError> {
     atoll_formats::shipped().iter().map(|(name, _)| row(name)).collect()
 }
 
-fn row(name: &'static str) -> Result<Row, Ends> {
+fn row(name: &'static str) -> Result<MachineRow, CommandError> {
     let known = atoll_formats::open(name).map_err(anyhow::Error::from)?;
-    let guest = Guest::of(&known, &Shape::default()).map_err(|error| ends(error.into()))?;
+    let guest = Guest::of(&known, &GuestShape::default()).map_err(|error| ends(error.into()))?;
     let machine = &guest.knowledge().machine;
-    Ok(Row {
+    Ok(MachineRow {
         name,
         nodes: machine.nodes.len(),
         cpus: machine.cpus.len(),

@@ -3,19 +3,19 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use atoll_lab::{DescribeError, Guest, LabError, Missing, Request, Shape};
+use atoll_lab::{DescribeError, Guest, GuestShape, LabError, MissingTool, RunRequest};
 use atoll_topology::Bytes;
 use clap::{ValueEnum, ValueHint};
 
-use crate::exit::{Ends, Exit};
+use crate::exit::{CommandError, Exit};
 use crate::terminal;
-use crate::topo::which::Which;
+use crate::topo::which::MachineArgs;
 
 /// The machine.
 #[derive(clap::Args, Debug)]
-pub(super) struct Machine {
+pub(super) struct GuestArgs {
     #[command(flatten)]
-    which: Which,
+    which: MachineArgs,
     /// Most cpus of a node [default: as many as make 16 on all nodes]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=255))]
     #[arg(help_heading = SIZE)]
@@ -63,9 +63,9 @@ pub(super) enum Switch {
     Off,
 }
 
-impl Machine {
+impl GuestArgs {
     /// The machine, cut; what was cut is said on stderr.
-    pub(super) fn guest(&self) -> Result<Guest, Ends> {
+    pub(super) fn guest(&self) -> Result<Guest, CommandError> {
         let guest = self.guest_quietly()?;
         for note in guest.notes() {
             terminal::say(format_args!("note: {note}"));
@@ -74,13 +74,13 @@ impl Machine {
     }
 
     /// The machine, cut.
-    pub(super) fn guest_quietly(&self) -> Result<Guest, Ends> {
+    pub(super) fn guest_quietly(&self) -> Result<Guest, CommandError> {
         let chosen = self.which.chosen()?;
         Guest::of(&chosen.known, &self.shape()).map_err(|error| ends(error.into()))
     }
 
-    fn shape(&self) -> Shape {
-        Shape {
+    fn shape(&self) -> GuestShape {
+        GuestShape {
             cpus_per_node: self.cpus,
             threads_per_core: self.threads,
             memory_per_node: self.memory,
@@ -91,7 +91,7 @@ impl Machine {
 
 impl Contents {
     /// Puts it into a request.
-    pub(super) fn fill(&self, request: &mut Request) {
+    pub(super) fn fill(&self, request: &mut RunRequest) {
         request.with.clone_from(&self.with);
         request.environment = self.env.iter().filter_map(variable).collect();
         request.balancing = self.balancing.map(|switch| switch == Switch::On);
@@ -118,9 +118,9 @@ fn memory(text: &str) -> Result<Bytes, String> {
 }
 
 /// The exit code of a run that did not come to its end.
-pub(super) fn ends(error: LabError) -> Ends {
+pub(super) fn ends(error: LabError) -> CommandError {
     let exit = match &error {
-        LabError::Missing(Missing::KernelFile(_)) => Exit::Usage,
+        LabError::Missing(MissingTool::KernelFile(_)) => Exit::Usage,
         LabError::Missing(_) => Exit::NotHere,
         LabError::Describe(DescribeError::TooMany { .. }) | LabError::NoTerminal => Exit::Usage,
         LabError::NotFound { .. } => Exit::NotFound,
@@ -133,7 +133,7 @@ pub(super) fn ends(error: LabError) -> Ends {
         }
         _ => Exit::Own,
     };
-    Ends::with(exit, error)
+    CommandError::with(exit, error)
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ mod shell;
 
 use clap::Subcommand;
 
-use crate::exit::Ends;
+use crate::exit::CommandError;
 
 /// What `--help` shows.
 pub const EXAMPLES: &str = "\
@@ -27,11 +27,11 @@ Examples:
 #[derive(clap::Args, Debug)]
 pub struct Args {
     #[command(subcommand)]
-    command: Command,
+    command: LabCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum LabCommand {
     /// Boot a machine, run a program on it, count what it does to memory, and power off
     #[command(after_help = run::EXAMPLES)]
     Run(Box<run::Args>),
@@ -54,14 +54,14 @@ enum Command {
 }
 
 /// Runs it.
-pub(crate) fn run(args: &Args) -> Result<(), Ends> {
+pub(crate) fn run(args: &Args) -> Result<(), CommandError> {
     match &args.command {
-        Command::Run(args) => run::run(args),
-        Command::Shell(args) => shell::run(args),
-        Command::List(args) => list::run(args),
-        Command::Setup(args) => setup::run(args),
-        Command::Report(args) => report::run(args),
-        Command::Compare(args) => compare::run(args),
-        Command::Guest(args) => guest::run(args),
+        LabCommand::Run(args) => run::run(args),
+        LabCommand::Shell(args) => shell::run(args),
+        LabCommand::List(args) => list::run(args),
+        LabCommand::Setup(args) => setup::run(args),
+        LabCommand::Report(args) => report::run(args),
+        LabCommand::Compare(args) => compare::run(args),
+        LabCommand::Guest(args) => guest::run(args),
     }
 }

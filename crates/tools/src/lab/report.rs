@@ -5,13 +5,13 @@ use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use atoll_lab::record::Record;
+use atoll_lab::record::RunRecord;
 use atoll_lab::view;
 use atoll_model::{Assumption, Assumptions};
 use atoll_sys::write_whole;
 use clap::{ValueEnum, ValueHint};
 
-use crate::exit::{Ends, Exit};
+use crate::exit::{CommandError, Exit};
 
 /// What `--help` shows.
 pub(super) const EXAMPLES: &str = "\
@@ -30,7 +30,7 @@ pub(super) struct Args {
     file: PathBuf,
     /// Output format [default: by the suffix of --output, else text]
     #[arg(long, value_name = "FORMAT", value_enum)]
-    of: Option<Form>,
+    of: Option<RecordFormat>,
     /// File to write it to
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
@@ -47,7 +47,7 @@ pub(super) struct Args {
 
 /// The forms of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Form {
+pub(super) enum RecordFormat {
     /// Text tables
     Text,
     /// All of it, for 'lab report' and 'lab compare'
@@ -56,7 +56,7 @@ pub(super) enum Form {
     Svg,
 }
 
-impl Form {
+impl RecordFormat {
     /// The form that the suffix of a file name asks for.
     pub(super) fn of_file(file: &Path) -> Option<Self> {
         match file.extension().and_then(OsStr::to_str)? {
@@ -68,7 +68,7 @@ impl Form {
     }
 
     /// The record in this form, ending in a line break.
-    pub(super) fn write(self, record: &Record) -> String {
+    pub(super) fn write(self, record: &RunRecord) -> String {
         match self {
             Self::Text => view::text(record),
             Self::Json => record.json(),
@@ -78,9 +78,9 @@ impl Form {
 }
 
 /// Runs it.
-pub(super) fn run(args: &Args) -> Result<(), Ends> {
+pub(super) fn run(args: &Args) -> Result<(), CommandError> {
     let by_suffix = args.output.as_deref().map(form_of);
-    let form = args.of.map(Ok).or(by_suffix).unwrap_or(Ok(Form::Text))?;
+    let form = args.of.map(Ok).or(by_suffix).unwrap_or(Ok(RecordFormat::Text))?;
     let record = assumed(args, read(&args.file)?)?;
     let record = match args.region {
         Some(number) => of_region(&record, number, &args.file)?,
@@ -95,10 +95,10 @@ pub(super) fn run(args: &Args) -> Result<(), Ends> {
 }
 
 /// The form of a file that is to be written.
-pub(super) fn form_of(file: &Path) -> Result<Form, Ends> {
-    Form::of_file(file).ok_or_else(|| {
+pub(super) fn form_of(file: &Path) -> Result<RecordFormat, CommandError> {
+    RecordFormat::of_file(file).ok_or_else(|| {
         let file = file.display();
-        Ends::with(
+        CommandError::with(
             Exit::Usage,
             format_args!(
                 "cannot infer the output format of {file}; use .txt, \
@@ -109,12 +109,12 @@ pub(super) fn form_of(file: &Path) -> Result<Form, Ends> {
 }
 
 /// A record that was written.
-pub(super) fn read(file: &Path) -> Result<Record, Ends> {
-    Ok(Record::read(file).map_err(anyhow::Error::from)?)
+pub(super) fn read(file: &Path) -> Result<RunRecord, CommandError> {
+    Ok(RunRecord::read(file).map_err(anyhow::Error::from)?)
 }
 
 /// Writes to stdout.
-pub(super) fn print(text: &str) -> Result<(), Ends> {
+pub(super) fn print(text: &str) -> Result<(), CommandError> {
     let mut out = stdout().lock();
     out.write_all(text.as_bytes())?;
     out.flush()?;
@@ -122,7 +122,7 @@ pub(super) fn print(text: &str) -> Result<(), Ends> {
 }
 
 /// The record under the assumptions asked for.
-fn assumed(args: &Args, record: Record) -> Result<Record, Ends> {
+fn assumed(args: &Args, record: RunRecord) -> Result<RunRecord, CommandError> {
     if args.in_flight.is_none() && args.busy_cpus.is_none() {
         return Ok(record);
     }
@@ -131,10 +131,10 @@ fn assumed(args: &Args, record: Record) -> Result<Record, Ends> {
         assumptions.in_flight = Assumption::new(number, "--in-flight");
     }
     assumptions.busy_cpus = args.busy_cpus.map(|number| Assumption::new(number, "--busy-cpus"));
-    record.assuming(&assumptions).map_err(|error| Ends::with(Exit::Usage, error))
+    record.assuming(&assumptions).map_err(|error| CommandError::with(Exit::Usage, error))
 }
 
-fn of_region(record: &Record, number: u8, file: &Path) -> Result<Record, Ends> {
+fn of_region(record: &RunRecord, number: u8, file: &Path) -> Result<RunRecord, CommandError> {
     record.of_region(number).ok_or_else(|| {
         let numbers = record.regions.iter().map(|region| region.number.to_string());
         let there = match numbers.collect::<Vec<_>>().join(", ") {
@@ -142,6 +142,6 @@ fn of_region(record: &Record, number: u8, file: &Path) -> Result<Record, Ends> {
             numbers => format!("it has {numbers}"),
         };
         let file = file.display();
-        Ends::with(Exit::Usage, format_args!("{file} has no region {number}; {there}"))
+        CommandError::with(Exit::Usage, format_args!("{file} has no region {number}; {there}"))
     })
 }

@@ -6,16 +6,16 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
-use atoll_lab::record::Record;
-use atoll_lab::{Outcome, Request, Streams};
+use atoll_lab::record::RunRecord;
+use atoll_lab::{RunOutcome, RunRequest, Streams};
 use atoll_model::Assumptions;
 use atoll_simulation::Counting;
 use atoll_sys::write_whole;
 use clap::{ValueEnum, ValueHint};
 
-use super::machine::{Contents, Machine, ends};
-use super::report::{Form, form_of};
-use crate::exit::{Ends, Exit};
+use super::machine::{Contents, GuestArgs, ends};
+use super::report::{RecordFormat, form_of};
+use crate::exit::{CommandError, Exit};
 use crate::terminal;
 
 /// What `--help` shows.
@@ -33,13 +33,13 @@ files, and runs as root in the same directory. The exit code is the program's; 1
 #[derive(clap::Args, Debug)]
 pub(super) struct Args {
     #[command(flatten)]
-    machine: Machine,
+    machine: GuestArgs,
     #[command(flatten)]
     contents: Contents,
     /// Which loads and stores are counted: all of user space, those in regions that the program
     /// opens by markers, or none (faster)
-    #[arg(long, value_name = "WHICH", value_enum, default_value_t = Count::User)]
-    count: Count,
+    #[arg(long, value_name = "WHICH", value_enum, default_value_t = CountArg::User)]
+    count: CountArg,
     /// Write what was counted to a file too: .json (for 'lab report' and 'lab compare'), .svg, .txt
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     report: Option<PathBuf>,
@@ -59,7 +59,7 @@ pub(super) struct Args {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Count {
+enum CountArg {
     /// Nothing
     Off,
     /// All of user space
@@ -68,7 +68,7 @@ enum Count {
     Region,
 }
 
-impl Count {
+impl CountArg {
     fn counting(self) -> Option<Counting> {
         match self {
             Self::Off => None,
@@ -79,20 +79,20 @@ impl Count {
 }
 
 /// Runs it.
-pub(super) fn run(args: &Args) -> Result<(), Ends> {
+pub(super) fn run(args: &Args) -> Result<(), CommandError> {
     if let Some(file) = &args.report {
         // A suffix that no form has is told before anything is booted.
         form_of(file)?;
-        if args.count == Count::Off {
+        if args.count == CountArg::Off {
             let message = "--report needs something counted; leave --count off out";
-            return Err(Ends::with(Exit::Usage, message));
+            return Err(CommandError::with(Exit::Usage, message));
         }
     }
     let guest = args.machine.guest()?;
     if args.dry_run {
         return dry_run(&guest.qemu_arguments());
     }
-    let mut request = Request::new(guest, args.command.clone());
+    let mut request = RunRequest::new(guest, args.command.clone());
     args.contents.fill(&mut request);
     request.counting = args.count.counting();
     request.timeout = args.timeout;
@@ -106,15 +106,15 @@ pub(super) fn run(args: &Args) -> Result<(), Ends> {
     deliver(args, &request, &outcome)?;
     match outcome.code {
         0 => Ok(()),
-        code => Err(Ends::quietly(Exit::Child(code))),
+        code => Err(CommandError::quietly(Exit::Child(code))),
     }
 }
 
 /// Shows what was counted on stderr, and writes it to the file that was asked for.
-fn deliver(args: &Args, request: &Request, outcome: &Outcome) -> Result<(), Ends> {
-    let record = Record::of(request, outcome, &Assumptions::default());
+fn deliver(args: &Args, request: &RunRequest, outcome: &RunOutcome) -> Result<(), CommandError> {
+    let record = RunRecord::of(request, outcome, &Assumptions::default());
     let Some(record) = record.map_err(anyhow::Error::from)? else { return Ok(()) };
-    stderr().write_all(Form::Text.write(&record).as_bytes())?;
+    stderr().write_all(RecordFormat::Text.write(&record).as_bytes())?;
     if let Some(file) = &args.report {
         let text = form_of(file)?.write(&record);
         write_whole(file, text).with_context(|| file.display().to_string())?;
@@ -123,7 +123,7 @@ fn deliver(args: &Args, request: &Request, outcome: &Outcome) -> Result<(), Ends
 }
 
 /// The arguments, a flag with its value on each line, as a shell takes them.
-fn dry_run(words: &[OsString]) -> Result<(), Ends> {
+fn dry_run(words: &[OsString]) -> Result<(), CommandError> {
     let mut out = stdout().lock();
     for pair in words.chunks(2) {
         let words: Vec<_> = pair.iter().map(|word| word.to_string_lossy()).collect();

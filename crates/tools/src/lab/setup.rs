@@ -3,11 +3,11 @@
 use std::io::{Write, stderr, stdout};
 use std::path::PathBuf;
 
-use atoll_lab::setup::{FetchError, Part, PartKind, fetch, parts};
+use atoll_lab::setup::{FetchError, Requirement, RequirementKind, fetch, parts};
 use atoll_lab::{Installation, data_directory};
 use clap::ValueHint;
 
-use crate::exit::{Ends, Exit};
+use crate::exit::{CommandError, Exit};
 use crate::terminal;
 
 /// What `--help` shows.
@@ -29,11 +29,11 @@ pub(super) struct Args {
 }
 
 /// Runs it.
-pub(super) fn run(args: &Args) -> Result<(), Ends> {
+pub(super) fn run(args: &Args) -> Result<(), CommandError> {
     let installation = Installation::find(args.kernel.as_deref());
     let found = parts(&installation);
     write_parts(&found, &installation)?;
-    let missing: Vec<PartKind> =
+    let missing: Vec<RequirementKind> =
         found.iter().filter(|part| is_fetched(part)).map(|part| part.kind).collect();
     if !missing.is_empty() && !args.dry_run {
         fetch_all(&missing)?;
@@ -43,11 +43,11 @@ pub(super) fn run(args: &Args) -> Result<(), Ends> {
 }
 
 /// Whether it is missing and can be fetched.
-fn is_fetched(part: &Part) -> bool {
-    part.found.is_none() && part.kind != PartKind::Plugin
+fn is_fetched(part: &Requirement) -> bool {
+    part.found.is_none() && part.kind != RequirementKind::Plugin
 }
 
-fn write_parts(parts: &[Part], installation: &Installation) -> std::io::Result<()> {
+fn write_parts(parts: &[Requirement], installation: &Installation) -> std::io::Result<()> {
     let mut out = stdout().lock();
     for part in parts {
         write!(out, "{:<8} ", part.kind.name())?;
@@ -61,13 +61,13 @@ fn write_parts(parts: &[Part], installation: &Installation) -> std::io::Result<(
             }
             (None, None) => write!(out, "missing: needed for counting only; it comes with Atoll")?,
         }
-        let version = installation.qemu_version().filter(|_| part.kind == PartKind::Qemu);
+        let version = installation.qemu_version().filter(|_| part.kind == RequirementKind::Qemu);
         writeln!(out, "{}", version.map(|it| format!(" (version {it})")).unwrap_or_default())?;
     }
     out.flush()
 }
 
-fn fetch_all(missing: &[PartKind]) -> Result<(), Ends> {
+fn fetch_all(missing: &[RequirementKind]) -> Result<(), CommandError> {
     for &kind in missing {
         fetch(kind, &mut stderr()).map_err(without)?;
     }
@@ -75,13 +75,13 @@ fn fetch_all(missing: &[PartKind]) -> Result<(), Ends> {
 }
 
 /// Looks again.
-fn after(args: &Args) -> Result<(), Ends> {
+fn after(args: &Args) -> Result<(), CommandError> {
     let installation = Installation::find(args.kernel.as_deref());
     write_parts(&parts(&installation), &installation)?;
     verdict(&installation, false)
 }
 
-fn verdict(installation: &Installation, is_dry: bool) -> Result<(), Ends> {
+fn verdict(installation: &Installation, is_dry: bool) -> Result<(), CommandError> {
     let ready = installation.qemu().and(installation.kernel()).and(installation.busybox());
     match ready {
         Ok(_) => {
@@ -92,16 +92,16 @@ fn verdict(installation: &Installation, is_dry: bool) -> Result<(), Ends> {
             let place = data_directory().map(|place| place.display().to_string());
             let place = place.unwrap_or_else(|error| error.to_string());
             let hint = format!("{missing} (fetched into {place} without --dry-run)");
-            Err(Ends::with(Exit::NotHere, anyhow::anyhow!(hint)))
+            Err(CommandError::with(Exit::NotHere, anyhow::anyhow!(hint)))
         }
-        Err(missing) => Err(Ends::with(Exit::NotHere, missing)),
+        Err(missing) => Err(CommandError::with(Exit::NotHere, missing)),
     }
 }
 
-fn without(error: FetchError) -> Ends {
+fn without(error: FetchError) -> CommandError {
     let exit = match &error {
         FetchError::NotDebian { .. } | FetchError::NotRoot { .. } => Exit::NotHere,
         _ => Exit::Own,
     };
-    Ends::with(exit, error)
+    CommandError::with(exit, error)
 }

@@ -3,10 +3,10 @@
 use std::io::{IsTerminal, sink, stdin, stdout};
 use std::time::Duration;
 
-use atoll_lab::{Request, Streams};
+use atoll_lab::{RunRequest, Streams};
 
-use super::machine::{Contents, Machine, ends};
-use crate::exit::{Ends, Exit};
+use super::machine::{Contents, GuestArgs, ends};
+use crate::exit::{CommandError, Exit};
 use crate::terminal;
 
 /// An interactive shell has no timeout; a forgotten machine ends after a day.
@@ -16,15 +16,15 @@ const TIMEOUT: Duration = Duration::from_secs(86_400);
 #[derive(clap::Args, Debug)]
 pub(super) struct Args {
     #[command(flatten)]
-    machine: Machine,
+    machine: GuestArgs,
     #[command(flatten)]
     contents: Contents,
 }
 
 /// Runs it.
-pub(super) fn run(args: &Args) -> Result<(), Ends> {
+pub(super) fn run(args: &Args) -> Result<(), CommandError> {
     let guest = args.machine.guest()?;
-    let mut request = Request::new(guest, Vec::new());
+    let mut request = RunRequest::new(guest, Vec::new());
     args.contents.fill(&mut request);
     request.environment.extend(std::env::var_os("TERM").map(|term| ("TERM".into(), term)));
     request.timeout = TIMEOUT;
@@ -34,6 +34,6 @@ pub(super) fn run(args: &Args) -> Result<(), Ends> {
     let streams = Streams { out: &mut stdout(), err: &mut sink() };
     match atoll_lab::run(&request, streams).map_err(ends)?.code {
         0 => Ok(()),
-        code => Err(Ends::quietly(Exit::Child(code))),
+        code => Err(CommandError::quietly(Exit::Child(code))),
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use atoll_placement::Strategy;
-use atoll_process::launch::{Instances, MemoryFlag, Program, Request};
+use atoll_process::launch::{Instances, LaunchRequest, MemoryFlag, Program};
 use atoll_sys::PolicyMode;
 use atoll_topology::SetSpec;
 
@@ -114,8 +114,8 @@ pub(super) enum ReportTo {
 }
 
 impl Args {
-    pub(super) fn request(&self) -> Request {
-        Request {
+    pub(super) fn request(&self) -> LaunchRequest {
+        LaunchRequest {
             instances: self.instances,
             strategy: self.placement,
             cpu_nodes: self.cpunodebind.clone(),

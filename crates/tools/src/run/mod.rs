@@ -11,13 +11,13 @@ use std::sync::{Arc, Mutex};
 
 use anyhow::Context;
 use atoll_process::launch::{
-    InstancePlan, LaunchError, LiveCalls, MachineCounters, Obstacle, Outcome, Plan, PlanError,
-    Program, Sink, Supervision, apply, probe, replace, supervise,
+    InstancePlan, LaunchError, LaunchOutcome, LaunchPlan, LaunchPlanError, LiveCalls,
+    MachineCounters, Obstacle, OutputSink, Program, Supervision, apply, probe, replace, supervise,
 };
 use atoll_sys::{Root, write_whole};
 use atoll_topology::{Allowed, DiscoverError, Machine};
 
-use crate::exit::{Ends, Exit};
+use crate::exit::{CommandError, Exit};
 use crate::terminal;
 
 pub use args::Args;
@@ -50,9 +50,9 @@ not exist start nothing (4). What the kernel refuses is said on stderr and left 
 nothing instead (3 refused, 4 not here).";
 
 /// Runs it.
-pub(crate) fn run(args: &Args) -> Result<(), Ends> {
+pub(crate) fn run(args: &Args) -> Result<(), CommandError> {
     let machine = discover(args).map_err(anyhow::Error::from)?;
-    let plan = Plan::new(&machine, &args.request()).map_err(without_plan)?;
+    let plan = LaunchPlan::new(&machine, &args.request()).map_err(without_plan)?;
     let programs = programs(args, &machine, &plan)?;
     let found = probe(&machine, &plan, &LiveCalls);
     if args.is_dry() {
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Ends> {
     }
     warn(&plan, &found);
     if args.is_strict() && !found.is_empty() {
-        return Err(Ends::with(refusal(&found), "not started (--strict)"));
+        return Err(CommandError::with(refusal(&found), "not started (--strict)"));
     }
     let is_watched = args.is_several() || args.logs().is_some() || args.report().is_some();
     match (is_watched, plan.instances.first(), programs.first()) {
@@ -76,7 +76,11 @@ fn discover(args: &Args) -> Result<Machine, DiscoverError> {
     }
 }
 
-fn programs(args: &Args, machine: &Machine, plan: &Plan) -> Result<Vec<Program>, Ends> {
+fn programs(
+    args: &Args,
+    machine: &Machine,
+    plan: &LaunchPlan,
+) -> Result<Vec<Program>, CommandError> {
     let program = args.program();
     if !args.is_several() {
         return Ok(vec![program]);
@@ -85,17 +89,22 @@ fn programs(args: &Args, machine: &Machine, plan: &Plan) -> Result<Vec<Program>,
     plan.instances.iter().map(of).collect::<Result<_, _>>().map_err(without_program)
 }
 
-fn dry_run(args: &Args, plan: &Plan, programs: &[Program], found: &[Obstacle]) -> Result<(), Ends> {
+fn dry_run(
+    args: &Args,
+    plan: &LaunchPlan,
+    programs: &[Program],
+    found: &[Obstacle],
+) -> Result<(), CommandError> {
     match args.is_json() {
         true => words::dry_run_json(plan, programs, found, &mut stdout())?,
         false => words::dry_run(plan, programs, found, &mut stdout())?,
     }
     if let Some(program) = programs.iter().find(|program| !is_found(&program.name)) {
         let message = format!("{}: no such program", program.name.to_string_lossy());
-        return Err(Ends::with(Exit::NotFound, message));
+        return Err(CommandError::with(Exit::NotFound, message));
     }
     match args.is_strict() && !found.is_empty() {
-        true => Err(Ends::quietly(refusal(found))),
+        true => Err(CommandError::quietly(refusal(found))),
         false => Ok(()),
     }
 }
@@ -109,7 +118,7 @@ fn is_found(name: &OsStr) -> bool {
     std::env::split_paths(&path).any(|directory| directory.join(name).is_file())
 }
 
-fn warn(plan: &Plan, found: &[Obstacle]) {
+fn warn(plan: &LaunchPlan, found: &[Obstacle]) {
     for note in &plan.notes {
         terminal::say(format_args!("note: {note}"));
     }
@@ -119,13 +128,18 @@ fn warn(plan: &Plan, found: &[Obstacle]) {
 }
 
 /// Returns only when the program cannot be run.
-fn become_program(instance: &InstancePlan, program: &Program) -> Ends {
+fn become_program(instance: &InstancePlan, program: &Program) -> CommandError {
     // What is refused now was refused, and said, a moment ago.
     apply(instance, &LiveCalls);
     without_program(replace(program))
 }
 
-fn watch(args: &Args, plan: &Plan, programs: Vec<Program>, known: &[Obstacle]) -> Result<(), Ends> {
+fn watch(
+    args: &Args,
+    plan: &LaunchPlan,
+    programs: Vec<Program>,
+    known: &[Obstacle],
+) -> Result<(), CommandError> {
     let supervision = Supervision {
         sink: sink(args),
         is_strict: args.is_strict(),
@@ -144,24 +158,28 @@ fn watch(args: &Args, plan: &Plan, programs: Vec<Program>, known: &[Obstacle]) -
         .map_err(without_program)?;
     let counted = MachineCounters::read(&Root::live()).since(&before);
     if let Some(to) = args.report() {
-        let report = report::Report::new(plan, &commands, &outcome, known, counted);
+        let report = report::LaunchReport::new(plan, &commands, &outcome, known, counted);
         deliver(&report, &to, args.is_json())?;
     }
     ended(&outcome)
 }
 
-fn sink(args: &Args) -> Sink {
+fn sink(args: &Args) -> OutputSink {
     match (args.logs(), args.is_several()) {
-        (Some(directory), _) => Sink::Logs(directory),
-        (None, false) => Sink::Through,
-        (None, true) => Sink::Marked {
+        (Some(directory), _) => OutputSink::Logs(directory),
+        (None, false) => OutputSink::Through,
+        (None, true) => OutputSink::Marked {
             stdout: Arc::new(Mutex::new(stdout())),
             stderr: Arc::new(Mutex::new(stderr())),
         },
     }
 }
 
-fn deliver(report: &report::Report, to: &ReportTo, is_json: bool) -> Result<(), Ends> {
+fn deliver(
+    report: &report::LaunchReport,
+    to: &ReportTo,
+    is_json: bool,
+) -> Result<(), CommandError> {
     let mut text = Vec::new();
     match is_json {
         true => report.write_json(&mut text)?,
@@ -175,14 +193,14 @@ fn deliver(report: &report::Report, to: &ReportTo, is_json: bool) -> Result<(), 
     Ok(())
 }
 
-fn ended(outcome: &Outcome) -> Result<(), Ends> {
+fn ended(outcome: &LaunchOutcome) -> Result<(), CommandError> {
     if let Some(failed) = outcome.failed.filter(|_| outcome.instances.len() > 1) {
         let how = words::ending(outcome.instances[failed].ended.ending);
         terminal::say(format_args!("instance {failed} failed ({how}); all were stopped"));
     }
     match outcome.code() {
         0 => Ok(()),
-        code => Err(Ends::quietly(Exit::Child(code))),
+        code => Err(CommandError::quietly(Exit::Child(code))),
     }
 }
 
@@ -194,17 +212,17 @@ fn refusal(found: &[Obstacle]) -> Exit {
     }
 }
 
-fn without_plan(error: PlanError) -> Ends {
+fn without_plan(error: LaunchPlanError) -> CommandError {
     let exit = match &error {
-        PlanError::Strategy(_) | PlanError::NoCpus { .. } => Exit::NotHere,
-        PlanError::NowhereToStart { obstacles } => refusal(obstacles),
-        PlanError::NotThere { .. } => Exit::NotHere,
+        LaunchPlanError::Strategy(_) | LaunchPlanError::NoCpus { .. } => Exit::NotHere,
+        LaunchPlanError::NowhereToStart { obstacles } => refusal(obstacles),
+        LaunchPlanError::NotThere { .. } => Exit::NotHere,
         _ => Exit::Usage,
     };
-    Ends::with(exit, error)
+    CommandError::with(exit, error)
 }
 
-fn without_program(error: LaunchError) -> Ends {
+fn without_program(error: LaunchError) -> CommandError {
     let exit = match &error {
         LaunchError::NotFound { .. } => Exit::NotFound,
         LaunchError::CannotRun { .. } => Exit::CannotRun,
@@ -212,5 +230,5 @@ fn without_program(error: LaunchError) -> Ends {
         LaunchError::NoDomain => Exit::Usage,
         LaunchError::Log { .. } | LaunchError::NoThread { .. } | LaunchError::Watch(_) => Exit::Own,
     };
-    Ends::with(exit, error)
+    CommandError::with(exit, error)
 }

@@ -3,7 +3,8 @@
 use std::io::{self, Write};
 
 use atoll_process::launch::{
-    InstanceOutcome, InstancePlan, MachineCounters, NodePages, Obstacle, Outcome, Plan, Sampled,
+    InstanceOutcome, InstancePlan, LaunchOutcome, LaunchPlan, MachineCounters, NodePages, Obstacle,
+    Sampled,
 };
 use atoll_sys::{Ending, Root};
 use atoll_topology::Bytes;
@@ -18,8 +19,8 @@ const SAMPLING: &str = "numa_maps of the process and its descendants, first afte
 
 /// A finished launch.
 #[derive(Debug, Serialize)]
-pub(super) struct Report<'a> {
-    instances: Vec<Instance<'a>>,
+pub(super) struct LaunchReport<'a> {
+    instances: Vec<InstanceReport<'a>>,
     obstacles: &'a [Obstacle],
     notes: &'a [String],
     /// What the kernel counted for all processes of the machine meanwhile.
@@ -28,7 +29,7 @@ pub(super) struct Report<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct Instance<'a> {
+struct InstanceReport<'a> {
     asked: &'a InstancePlan,
     command: &'a str,
     pid: i32,
@@ -50,11 +51,11 @@ struct Instance<'a> {
     ending: Ending,
 }
 
-impl<'a> Report<'a> {
+impl<'a> LaunchReport<'a> {
     pub(super) fn new(
-        plan: &'a Plan,
+        plan: &'a LaunchPlan,
         commands: &'a [String],
-        outcome: &'a Outcome,
+        outcome: &'a LaunchOutcome,
         known: &'a [Obstacle],
         machine_counters: MachineCounters,
     ) -> Self {
@@ -94,14 +95,14 @@ impl<'a> Report<'a> {
     }
 }
 
-fn of<'a>(instance: &'a InstanceOutcome, command: &'a str) -> Instance<'a> {
+fn of<'a>(instance: &'a InstanceOutcome, command: &'a str) -> InstanceReport<'a> {
     let ended = &instance.ended;
     let (exit_code, exit_signal) = match ended.ending {
         Ending::Code(code) => (Some(code), None),
         Ending::Signal(number) => (None, Some(number)),
     };
     let sampled = instance.sampled.as_ref();
-    Instance {
+    InstanceReport {
         asked: &instance.plan,
         command,
         pid: instance.pid,
@@ -140,7 +141,7 @@ fn sum<'a>(pages: impl Iterator<Item = &'a NodePages>) -> u64 {
     pages.fold(0, |sum, it| sum.saturating_add(it.bytes.0))
 }
 
-impl Instance<'_> {
+impl InstanceReport<'_> {
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let (index, place) = (self.asked.index, words::place(self.asked));
         writeln!(out, "instance {index} ({place}, pid {}): {:.100}", self.pid, self.command)?;

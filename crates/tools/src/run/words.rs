@@ -2,13 +2,13 @@
 
 use std::io::{self, Write};
 
-use atoll_process::launch::{InstancePlan, Obstacle, Plan, Program};
+use atoll_process::launch::{InstancePlan, LaunchPlan, Obstacle, Program};
 use atoll_sys::{Ending, signal_name};
 use serde::Serialize;
 
 /// What `--dry-run` says.
 pub(super) fn dry_run(
-    plan: &Plan,
+    plan: &LaunchPlan,
     programs: &[Program],
     found: &[Obstacle],
     out: &mut dyn Write,
@@ -59,7 +59,7 @@ struct DryInstance<'a> {
 
 /// The same as one JSON document.
 pub(super) fn dry_run_json(
-    plan: &Plan,
+    plan: &LaunchPlan,
     programs: &[Program],
     found: &[Obstacle],
     out: &mut dyn Write,

@@ -9,7 +9,7 @@ use atoll_topology::{
 };
 use serde_json::{Value, json};
 
-use crate::exit::{Ends, Exit};
+use crate::exit::{CommandError, Exit};
 
 /// Arguments of `facts`.
 #[derive(clap::Args, Debug)]
@@ -91,7 +91,11 @@ fn source(text: &str) -> Result<Source, String> {
 }
 
 /// All that is known, as text or JSON.
-pub(super) fn facts(args: &FactsArgs, known: &Knowledge, json: bool) -> Result<String, Ends> {
+pub(super) fn facts(
+    args: &FactsArgs,
+    known: &Knowledge,
+    json: bool,
+) -> Result<String, CommandError> {
     let is_wanted = |fact: &Fact| {
         args.quantity.is_none_or(|quantity| fact.quantity == quantity)
             && args.source.is_none_or(|source| fact.source == source)
@@ -161,7 +165,11 @@ fn table<const N: usize>(heads: &[&str; N], rows: &[[String; N]]) -> String {
 }
 
 /// The nearest node with enough free cores.
-pub(super) fn nearest(args: &NearestArgs, known: &Knowledge, json: bool) -> Result<String, Ends> {
+pub(super) fn nearest(
+    args: &NearestArgs,
+    known: &Knowledge,
+    json: bool,
+) -> Result<String, CommandError> {
     let free = free(args.free.as_ref(), known)?;
     let found = known.nearest(&args.data.0, args.cores, &free).map_err(not_here)?;
     if json {
@@ -187,7 +195,7 @@ pub(super) fn best_cores(
     args: &BestCoresArgs,
     known: &Knowledge,
     json: bool,
-) -> Result<String, Ends> {
+) -> Result<String, CommandError> {
     let free = free(args.free.as_ref(), known)?;
     let best = known.best_cores(args.count, &args.pages.0, &free).map_err(not_here)?;
     if json {
@@ -208,14 +216,18 @@ pub(super) fn best_cores(
 }
 
 /// The links from node to node.
-pub(super) fn route(args: &RouteArgs, known: &Knowledge, json: bool) -> Result<String, Ends> {
+pub(super) fn route(
+    args: &RouteArgs,
+    known: &Knowledge,
+    json: bool,
+) -> Result<String, CommandError> {
     let (from, to) = (NodeId(args.from), NodeId(args.to));
     for node in [from, to] {
         if known.machine.node(node).is_none() {
             let nodes: atoll_topology::NodeSet =
                 known.machine.nodes.iter().map(|node| node.id).collect();
             let message = format!("node {node} does not exist; expected one of {nodes}");
-            return Err(Ends::with(Exit::NotHere, message));
+            return Err(CommandError::with(Exit::NotHere, message));
         }
     }
     let Some(route) = known.route(from, to) else {
@@ -224,7 +236,7 @@ pub(super) fn route(args: &RouteArgs, known: &Knowledge, json: bool) -> Result<S
              in a machine file ('topo --of toml' writes one)",
             known.machine.name
         );
-        return Err(Ends::with(Exit::NotHere, message));
+        return Err(CommandError::with(Exit::NotHere, message));
     };
     if json {
         return Ok(document(&json!({
@@ -257,8 +269,8 @@ pub(super) fn route(args: &RouteArgs, known: &Knowledge, json: bool) -> Result<S
     Ok(text)
 }
 
-fn not_here(error: impl std::fmt::Display) -> Ends {
-    Ends::with(Exit::NotHere, error)
+fn not_here(error: impl std::fmt::Display) -> CommandError {
+    CommandError::with(Exit::NotHere, error)
 }
 
 /// `, 10.9 GB/s (declared)`
@@ -273,7 +285,7 @@ fn link_bandwidth(known: &Knowledge, link: LinkId) -> Option<String> {
 }
 
 /// The cpus that count as free.
-fn free(spec: Option<&SetSpec>, known: &Knowledge) -> Result<CpuSet, Ends> {
+fn free(spec: Option<&SetSpec>, known: &Knowledge) -> Result<CpuSet, CommandError> {
     let all: CpuSet = known.machine.cpus.iter().map(|cpu| cpu.id).collect();
     let Some(spec) = spec else { return Ok(all) };
     let wanted = spec.resolve(&all, &all);
@@ -281,7 +293,7 @@ fn free(spec: Option<&SetSpec>, known: &Knowledge) -> Result<CpuSet, Ends> {
         true => Ok(wanted.usable),
         false => {
             let message = format!("cpus {} do not exist; expected cpus of {all}", wanted.missing);
-            Err(Ends::with(Exit::NotHere, message))
+            Err(CommandError::with(Exit::NotHere, message))
         }
     }
 }

@@ -4,14 +4,14 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::time::SystemTime;
 
-use atoll_formats::numactl::{Columns, HardwareError};
+use atoll_formats::numactl::{DistanceWidth, HardwareError};
 use atoll_formats::{dump, render};
 use atoll_sys::Root;
 use atoll_topology::Knowledge;
 use clap::ValueEnum;
 
-use super::which::Chosen;
-use crate::exit::{Ends, Exit};
+use super::which::ChosenMachine;
+use crate::exit::{CommandError, Exit};
 
 /// What a dump calls its machine: a dump is sent to others, and a host name is none of their business.
 const DUMP_NAME: &str = "dump";
@@ -54,7 +54,7 @@ impl Format {
     }
 
     /// The machine in this format, ending in a line break.
-    pub(super) fn write(self, chosen: &Chosen) -> Result<String, Ends> {
+    pub(super) fn write(self, chosen: &ChosenMachine) -> Result<String, CommandError> {
         let known = &chosen.known;
         Ok(match self {
             Self::Tree => render::tree_with_facts(known),
@@ -63,8 +63,8 @@ impl Format {
             Self::Json => json(known),
             Self::Xml => atoll_formats::xml::write(known),
             Self::Toml => atoll_formats::toml::write(known),
-            Self::Numactl => numactl(chosen, Columns::Narrow)?,
-            Self::NumactlWide => numactl(chosen, Columns::Wide)?,
+            Self::Numactl => numactl(chosen, DistanceWidth::Narrow)?,
+            Self::NumactlWide => numactl(chosen, DistanceWidth::Wide)?,
             Self::Dump => dump::gather(files_of(chosen, "a dump")?, DUMP_NAME),
         })
     }
@@ -78,13 +78,13 @@ fn json(known: &Knowledge) -> String {
 }
 
 /// To the byte what numactl prints; where there is no NUMA that is one line on stdout and code 1.
-fn numactl(chosen: &Chosen, columns: Columns) -> Result<String, Ends> {
+fn numactl(chosen: &ChosenMachine, columns: DistanceWidth) -> Result<String, CommandError> {
     let Some(root) = &chosen.root else {
         return Ok(atoll_formats::numactl::write(&chosen.known.machine, columns));
     };
     atoll_formats::numactl::hardware(root, columns).map_err(|error| match error {
         HardwareError::NoNuma => match super::print(&format!("{error}\n")) {
-            Ok(()) => Ends::quietly(Exit::Statement),
+            Ok(()) => CommandError::quietly(Exit::Statement),
             Err(ends) => ends,
         },
         error => anyhow::Error::from(error).into(),
@@ -92,10 +92,13 @@ fn numactl(chosen: &Chosen, columns: Columns) -> Result<String, Ends> {
 }
 
 /// The kernel's files of a machine.
-pub(super) fn files_of<'a>(chosen: &'a Chosen, what: &str) -> Result<&'a Root, Ends> {
+pub(super) fn files_of<'a>(
+    chosen: &'a ChosenMachine,
+    what: &str,
+) -> Result<&'a Root, CommandError> {
     let no_files = || {
         let name = &chosen.known.machine.name;
-        Ends::with(
+        CommandError::with(
             Exit::NotHere,
             format_args!(
                 "{what} needs the kernel's files, which the description of machine '{name}' does \

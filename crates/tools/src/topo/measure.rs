@@ -5,7 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use atoll_formats::{render, store};
-use atoll_measure::{MeasureError, Options, Part, Progress, Report, estimate, measure};
+use atoll_measure::{
+    MeasureError, MeasureOptions, MeasureProgress, MeasureReport, MeasurementKind, estimate,
+    measure,
+};
 use atoll_placement::{Kernel, LiveKernel};
 use atoll_sys::{block_signals, signal, wait_signal};
 use atoll_topology::{Bytes, Knowledge, Machine};
@@ -13,7 +16,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::figures;
 use super::which::live;
-use crate::exit::{Ends, Exit};
+use crate::exit::{CommandError, Exit};
 use crate::{bytes, terminal};
 
 /// What `--help` shows.
@@ -40,7 +43,7 @@ pub(super) struct Args {
     quick: bool,
     /// What to measure: latency, bandwidth, loaded, cross-traffic, core-to-core [default: all]
     #[arg(long, value_name = "PARTS", value_delimiter = ',', value_parser = part)]
-    parts: Vec<Part>,
+    parts: Vec<MeasurementKind>,
     /// Memory to read on each node [default: four times the last-level caches, at least 64 MiB]; the
     /// figures are not kept, since those of a small buffer are of caches
     #[arg(long, value_name = "SIZE", value_parser = bytes::parse)]
@@ -56,14 +59,15 @@ pub(super) struct Args {
     no_save: bool,
 }
 
-fn part(text: &str) -> Result<Part, String> {
-    Part::named(text)
-        .ok_or_else(|| format!("expected one of {}", Part::ALL.map(Part::name).join(", ")))
+fn part(text: &str) -> Result<MeasurementKind, String> {
+    MeasurementKind::named(text).ok_or_else(|| {
+        format!("expected one of {}", MeasurementKind::ALL.map(MeasurementKind::name).join(", "))
+    })
 }
 
 impl Args {
-    fn options(&self) -> Options {
-        let mut options = if self.quick { Options::quick() } else { Options::full() };
+    fn options(&self) -> MeasureOptions {
+        let mut options = if self.quick { MeasureOptions::quick() } else { MeasureOptions::full() };
         if !self.parts.is_empty() {
             options.parts = self.parts.iter().copied().collect();
         }
@@ -75,7 +79,7 @@ impl Args {
 }
 
 /// Measures, keeps and prints.
-pub(super) fn run(args: &Args, json: bool) -> Result<(), Ends> {
+pub(super) fn run(args: &Args, json: bool) -> Result<(), CommandError> {
     let options = args.options();
     let mut known = live()?;
     let machine = Arc::new(known.machine.clone());
@@ -95,17 +99,17 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Ends> {
         terminal::say(format_args!("kept in {}", file.display()));
     }
     match report.cancelled {
-        true => Err(Ends::quietly(Exit::Interrupted)),
+        true => Err(CommandError::quietly(Exit::Interrupted)),
         false => Ok(()),
     }
 }
 
-fn not_measured(error: MeasureError) -> Ends {
+fn not_measured(error: MeasureError) -> CommandError {
     let exit = match error {
         MeasureError::Options { .. } => Exit::Usage,
         _ => Exit::NotHere,
     };
-    Ends::with(exit, error)
+    CommandError::with(exit, error)
 }
 
 /// Seconds, at least one.
@@ -114,7 +118,10 @@ fn whole(time: Duration) -> u64 {
 }
 
 /// Measures with a progress bar; Ctrl-C calls it off.
-fn until_interrupted(machine: &Arc<Machine>, options: &Options) -> Result<Report, Ends> {
+fn until_interrupted(
+    machine: &Arc<Machine>,
+    options: &MeasureOptions,
+) -> Result<MeasureReport, CommandError> {
     let kernel: Arc<dyn Kernel> = Arc::new(LiveKernel::new());
     // Blocked before any thread starts, so that the signal waits for the one that looks for it.
     block_signals(&ENDING).map_err(anyhow::Error::from)?;
@@ -143,13 +150,13 @@ fn bar() -> ProgressBar {
     bar
 }
 
-fn show(bar: &ProgressBar, progress: &Progress) {
+fn show(bar: &ProgressBar, progress: &MeasureProgress) {
     bar.set_length(progress.total as u64);
     bar.set_position(progress.done as u64);
     bar.set_message(format!("{}, {} s left", progress.next, progress.left.as_secs()));
 }
 
-fn json_text(report: &Report) -> String {
+fn json_text(report: &MeasureReport) -> String {
     let domains: Vec<String> = report.hidden_domains.iter().map(|cpus| cpus.to_string()).collect();
     let document = serde_json::json!({
         "facts": render::facts_json(&report.facts, SystemTime::now()),
@@ -161,7 +168,7 @@ fn json_text(report: &Report) -> String {
 }
 
 /// The figures, then the notes.
-fn text(report: &Report, machine: &Machine) -> String {
+fn text(report: &MeasureReport, machine: &Machine) -> String {
     let measured = Knowledge { machine: machine.clone(), facts: report.facts.clone() };
     let mut text = figures::text(&measured);
     if !report.hidden_domains.is_empty() {

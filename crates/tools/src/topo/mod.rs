@@ -15,9 +15,9 @@ use atoll_sys::write_whole;
 use atoll_topology::check;
 use clap::{Subcommand, ValueHint};
 
-use crate::exit::{Ends, Exit};
+use crate::exit::{CommandError, Exit};
 use format::{Format, files_of};
-use which::{Chosen, Which};
+use which::{ChosenMachine, MachineArgs};
 
 pub use which::live;
 
@@ -51,7 +51,7 @@ Another machine:
 #[command(args_conflicts_with_subcommands = false)]
 pub struct Args {
     #[command(flatten)]
-    which: Which,
+    which: MachineArgs,
     /// As numactl -H prints it
     #[arg(short = 'H', long, conflicts_with = "of")]
     hardware: bool,
@@ -66,12 +66,12 @@ pub struct Args {
     output: Option<PathBuf>,
     /// A question other than what the machine is
     #[command(subcommand)]
-    question: Option<Question>,
+    question: Option<TopoQuestion>,
 }
 
 /// The questions.
 #[derive(Debug, Subcommand)]
-enum Question {
+enum TopoQuestion {
     /// Measure latency, bandwidth and core-to-core time of this machine, and keep the figures
     #[command(after_help = measure::EXAMPLES)]
     Measure(measure::Args),
@@ -90,37 +90,37 @@ enum Question {
 }
 
 /// Runs it.
-pub(crate) fn run(args: &Args) -> Result<(), Ends> {
+pub(crate) fn run(args: &Args) -> Result<(), CommandError> {
     let Some(question) = &args.question else { return show(args) };
     if args.hardware || args.of.is_some() || args.output.is_some() {
         let message = "-H, --of and --output belong to 'topo' itself, not to its questions";
-        return Err(Ends::with(Exit::Usage, message));
+        return Err(CommandError::with(Exit::Usage, message));
     }
     let json = args.json;
     match question {
-        Question::Measure(measure) => {
+        TopoQuestion::Measure(measure) => {
             if !args.which.is_live() {
                 let message = "only the machine this runs on can be measured; leave out --machine, \
                                --synthetic and $HWLOC_XMLFILE";
-                return Err(Ends::with(Exit::NotHere, message));
+                return Err(CommandError::with(Exit::NotHere, message));
             }
             measure::run(measure, json)
         }
-        Question::Check => print(&odd(&args.which.chosen()?, json)?),
-        Question::Facts(facts) => print(&ask::facts(facts, &args.which.chosen()?.known, json)?),
-        Question::Nearest(nearest) => {
+        TopoQuestion::Check => print(&odd(&args.which.chosen()?, json)?),
+        TopoQuestion::Facts(facts) => print(&ask::facts(facts, &args.which.chosen()?.known, json)?),
+        TopoQuestion::Nearest(nearest) => {
             print(&ask::nearest(nearest, &args.which.chosen()?.known, json)?)
         }
-        Question::BestCores(best) => {
+        TopoQuestion::BestCores(best) => {
             print(&ask::best_cores(best, &args.which.chosen()?.known, json)?)
         }
-        Question::Route(route) => print(&ask::route(route, &args.which.chosen()?.known, json)?),
-        Question::Machines => print(&machines(json)?),
+        TopoQuestion::Route(route) => print(&ask::route(route, &args.which.chosen()?.known, json)?),
+        TopoQuestion::Machines => print(&machines(json)?),
     }
 }
 
 /// The machine itself.
-fn show(args: &Args) -> Result<(), Ends> {
+fn show(args: &Args) -> Result<(), CommandError> {
     let format = format(args)?;
     let text = format.write(&args.which.chosen()?)?;
     match &args.output {
@@ -132,9 +132,12 @@ fn show(args: &Args) -> Result<(), Ends> {
     }
 }
 
-fn format(args: &Args) -> Result<Format, Ends> {
+fn format(args: &Args) -> Result<Format, CommandError> {
     if args.json && (args.hardware || args.of.is_some_and(|format| format != Format::Json)) {
-        return Err(Ends::with(Exit::Usage, "--json and another format exclude each other"));
+        return Err(CommandError::with(
+            Exit::Usage,
+            "--json and another format exclude each other",
+        ));
     }
     let named = if args.json { Some(Format::Json) } else { args.of };
     let named = if args.hardware { Some(Format::Numactl) } else { named };
@@ -147,12 +150,12 @@ fn format(args: &Args) -> Result<Format, Ends> {
                  .dump, or --of FORMAT",
                 file.display()
             );
-            Ends::with(Exit::Usage, message)
+            CommandError::with(Exit::Usage, message)
         }),
     }
 }
 
-fn odd(chosen: &Chosen, json: bool) -> Result<String, Ends> {
+fn odd(chosen: &ChosenMachine, json: bool) -> Result<String, CommandError> {
     let findings = check::check(&chosen.known, files_of(chosen, "a check")?);
     Ok(match (json, findings.is_empty()) {
         (true, _) => format!("{:#}\n", serde_json::json!(findings)),
@@ -161,7 +164,7 @@ fn odd(chosen: &Chosen, json: bool) -> Result<String, Ends> {
     })
 }
 
-fn machines(json: bool) -> Result<String, Ends> {
+fn machines(json: bool) -> Result<String, CommandError> {
     let mut rows = Vec::new();
     for (name, text) in atoll_formats::shipped() {
         let about = atoll_formats::toml::description(text, name).map_err(anyhow::Error::from)?;
@@ -185,7 +188,7 @@ fn first_sentence(text: &str) -> &str {
 }
 
 /// Prints; names in it may come from a file of others and must not steer the terminal.
-fn print(text: &str) -> Result<(), Ends> {
+fn print(text: &str) -> Result<(), CommandError> {
     let mut out = io::stdout().lock();
     out.write_all(harmless(text).as_bytes())?;
     out.flush()?;

@@ -8,7 +8,7 @@ use atoll_formats::store::StoreError;
 use atoll_sys::Root;
 use atoll_topology::{Allowed, Knowledge, Machine};
 
-use crate::exit::Ends;
+use crate::exit::CommandError;
 use crate::terminal;
 
 /// hwloc's variable: a machine file that stands for this machine.
@@ -16,7 +16,7 @@ const HWLOC_XMLFILE: &str = "HWLOC_XMLFILE";
 
 /// The flags that choose a machine.
 #[derive(clap::Args, Debug)]
-pub(crate) struct Which {
+pub(crate) struct MachineArgs {
     /// Another machine than this: a TOML, hwloc XML or dump file, the text of numactl -H, '-' for
     /// stdin, or a name that 'topo machines' lists [default: $HWLOC_XMLFILE, else this machine]
     #[arg(short, long, value_name = "FILE|NAME", global = true, conflicts_with = "synthetic")]
@@ -27,13 +27,13 @@ pub(crate) struct Which {
 }
 
 /// A machine and what is known of it.
-pub(crate) struct Chosen {
+pub(crate) struct ChosenMachine {
     pub(crate) known: Knowledge,
     /// Its sysfs and procfs, where there are some.
     pub(crate) root: Option<Root>,
 }
 
-impl Which {
+impl MachineArgs {
     /// Whether it is the machine this runs on.
     pub(super) fn is_live(&self) -> bool {
         self.name().is_none() && self.synthetic.is_none()
@@ -46,21 +46,21 @@ impl Which {
 
     /// The machine and what is known of it. Of this machine that is also what was measured before;
     /// where those figures cannot be read, stderr says so.
-    pub(crate) fn chosen(&self) -> Result<Chosen, Ends> {
+    pub(crate) fn chosen(&self) -> Result<ChosenMachine, CommandError> {
         if let Some(text) = &self.synthetic {
             let machine = Machine::synthetic(text).map_err(anyhow::Error::from)?;
-            return Ok(Chosen { known: Knowledge::of(machine), root: None });
+            return Ok(ChosenMachine { known: Knowledge::of(machine), root: None });
         }
         match self.name() {
             Some(name) => named(&name),
-            None => Ok(Chosen { known: live()?, root: Some(Root::live()) }),
+            None => Ok(ChosenMachine { known: live()?, root: Some(Root::live()) }),
         }
     }
 }
 
 /// This machine with what was measured of it. Where the environment names no place for figures, none
 /// were kept, and there is nothing to warn of.
-pub fn live() -> Result<Knowledge, Ends> {
+pub fn live() -> Result<Knowledge, CommandError> {
     let live = atoll_formats::store::live().context("cannot discover this machine")?;
     if let Some(warning) = live.warning.filter(|it| !matches!(it, StoreError::NoDirectory)) {
         terminal::say(format_args!("warning: {warning}"));
@@ -68,10 +68,10 @@ pub fn live() -> Result<Knowledge, Ends> {
     Ok(live.knowledge)
 }
 
-fn named(name: &str) -> Result<Chosen, Ends> {
+fn named(name: &str) -> Result<ChosenMachine, CommandError> {
     if atoll_formats::shipped().iter().any(|(shipped, _)| *shipped == name) {
         let known = atoll_formats::open(name).map_err(anyhow::Error::from)?;
-        return Ok(Chosen { known, root: None });
+        return Ok(ChosenMachine { known, root: None });
     }
     let text = match name {
         "-" => atoll_formats::read_from(io::stdin(), name),
@@ -80,12 +80,12 @@ fn named(name: &str) -> Result<Chosen, Ends> {
     Ok(parsed(&text.map_err(anyhow::Error::from)?, name)?)
 }
 
-fn parsed(text: &str, file: &str) -> anyhow::Result<Chosen> {
+fn parsed(text: &str, file: &str) -> anyhow::Result<ChosenMachine> {
     if !dump::is_dump(text) {
-        return Ok(Chosen { known: atoll_formats::parse(text, file)?, root: None });
+        return Ok(ChosenMachine { known: atoll_formats::parse(text, file)?, root: None });
     }
     let root = dump::open(text, file)?;
     let allowed = Allowed::of_process(&root).with_context(|| file.to_owned())?;
     let known = Knowledge::discover_at(&root, &allowed).with_context(|| file.to_owned())?;
-    Ok(Chosen { known, root: Some(root) })
+    Ok(ChosenMachine { known, root: Some(root) })
 }

@@ -12,7 +12,7 @@ const ROUNDS_MAX: usize = 2;
 
 /// One of the sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Size {
+enum TunedSize {
     BufferRows,
     FanOutBits,
     BlockRows,
@@ -20,7 +20,7 @@ enum Size {
     TableBytes,
 }
 
-impl Size {
+impl TunedSize {
     /// In the order in which they are fitted: what others build on comes first.
     const ALL: [Self; 5] =
         [Self::BufferRows, Self::FanOutBits, Self::BlockRows, Self::PrefetchRows, Self::TableBytes];
@@ -101,7 +101,7 @@ fn descend(
     let mut best = untuned.clone();
     for _ in 0..ROUNDS_MAX {
         let before = best.clone();
-        for size in Size::ALL {
+        for size in TunedSize::ALL {
             best = fitted(size, &best, say, &mut gain)?;
         }
         if best == before {
@@ -113,7 +113,7 @@ fn descend(
 
 /// The best tuning with another value of one size.
 fn fitted(
-    size: Size,
+    size: TunedSize,
     best: &Tuning,
     say: &mut dyn FnMut(String),
     gain: &mut impl FnMut(&Tuning, &Tuning) -> Result<f64>,

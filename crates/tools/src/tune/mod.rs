@@ -11,11 +11,11 @@ use atoll_formats::store;
 use atoll_primitives::Tuning;
 use atoll_topology::Fact;
 
-use crate::exit::Ends;
+use crate::exit::CommandError;
 use crate::terminal;
 use crate::topo::live;
 use crate::workload::{Rig, count};
-use report::Report;
+use report::TuneReport;
 use work::Works;
 
 /// What `--help` shows.
@@ -56,7 +56,7 @@ pub struct Args {
 }
 
 /// Tunes, shows, keeps.
-pub(crate) fn run(args: &Args) -> Result<(), Ends> {
+pub(crate) fn run(args: &Args) -> Result<(), CommandError> {
     if args.rows < ROWS_ENOUGH {
         let rows = args.rows;
         terminal::say(format_args!("warning: {rows} rows are few: the results are mostly noise"));
@@ -71,12 +71,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Ends> {
         true => None,
         false => Some(keep(&tuned)?),
     };
-    let report = Report { rows: args.rows, threads, untuned, tuned, gains, kept };
+    let report = TuneReport { rows: args.rows, threads, untuned, tuned, gains, kept };
     crate::bench::put(None, &report.written(args.json)?)
 }
 
 /// Keeps it; the file.
-fn keep(tuned: &Tuning) -> Result<String, Ends> {
+fn keep(tuned: &Tuning) -> Result<String, CommandError> {
     let now = SystemTime::now();
     let facts: Vec<Fact> =
         tuned.facts().into_iter().map(|fact| Fact { at: Some(now), ..fact }).collect();

@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 
 use super::work::{Gain, overall};
 use crate::bench;
-use crate::exit::Ends;
+use crate::exit::CommandError;
 use crate::workload::shown;
 
 /// All of it.
 #[derive(Debug)]
-pub(super) struct Report {
+pub(super) struct TuneReport {
     pub(super) rows: u64,
     pub(super) threads: usize,
     pub(super) untuned: Tuning,
@@ -33,9 +33,9 @@ fn sizes(tuning: &Tuning) -> [(&'static str, usize); 5] {
     ]
 }
 
-impl Report {
+impl TuneReport {
     /// As it was asked for.
-    pub(super) fn written(&self, json: bool) -> Result<String, Ends> {
+    pub(super) fn written(&self, json: bool) -> Result<String, CommandError> {
         match json {
             true => bench::json(&self.json()),
             false => Ok(self.text()),

@@ -20,7 +20,7 @@ const PROBES: u64 = 16;
 
 /// A primitive over prepared rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Work {
+pub(super) enum TuneWork {
     /// To 1024 partitions.
     Partition,
     /// Sums of few groups.
@@ -31,7 +31,7 @@ pub(super) enum Work {
     Join,
 }
 
-impl Work {
+impl TuneWork {
     /// All of them.
     pub(super) const ALL: [Self; 4] =
         [Self::Partition, Self::FewGroups, Self::ManyGroups, Self::Join];
@@ -50,7 +50,7 @@ impl Work {
 /// How much faster one tuning is than another in a work.
 #[derive(Clone, Debug)]
 pub(super) struct Gain {
-    pub(super) work: Work,
+    pub(super) work: TuneWork,
     pub(super) before: Summary,
     pub(super) after: Summary,
     /// Time before by time after, pair by pair.
@@ -88,15 +88,15 @@ impl<'a> Works<'a> {
     }
 
     /// Seconds of one run.
-    fn run(&self, work: Work, tuning: &Tuning) -> Result<f64> {
+    fn run(&self, work: TuneWork, tuning: &Tuning) -> Result<f64> {
         let rig = self.rig.tuned(tuning);
         let [few, many] = &self.grouped;
         let fan_out = FanOut::of_bits(PARTITIONS_BITS);
         match work {
-            Work::Partition => timed(|| partition(&rig, many, fan_out)).map(|it| it.0),
-            Work::FewGroups => timed(|| sums(&rig, few, Variant::Auto)).map(|it| it.0),
-            Work::ManyGroups => timed(|| sums(&rig, many, Variant::Auto)).map(|it| it.0),
-            Work::Join => timed(|| join_sums(&rig, &self.build, many)).map(|it| it.0),
+            TuneWork::Partition => timed(|| partition(&rig, many, fan_out)).map(|it| it.0),
+            TuneWork::FewGroups => timed(|| sums(&rig, few, Variant::Auto)).map(|it| it.0),
+            TuneWork::ManyGroups => timed(|| sums(&rig, many, Variant::Auto)).map(|it| it.0),
+            TuneWork::Join => timed(|| join_sums(&rig, &self.build, many)).map(|it| it.0),
         }
     }
 
@@ -105,11 +105,11 @@ impl<'a> Works<'a> {
     /// # Errors
     /// Those of the primitives.
     pub(super) fn compare(&self, before: &Tuning, after: &Tuning, runs: u32) -> Result<Vec<Gain>> {
-        let gain = |work: &Work| self.gain(*work, before, after, runs);
-        Work::ALL.iter().map(gain).collect()
+        let gain = |work: &TuneWork| self.gain(*work, before, after, runs);
+        TuneWork::ALL.iter().map(gain).collect()
     }
 
-    fn gain(&self, work: Work, before: &Tuning, after: &Tuning, runs: u32) -> Result<Gain> {
+    fn gain(&self, work: TuneWork, before: &Tuning, after: &Tuning, runs: u32) -> Result<Gain> {
         self.run(work, after)?;
         let (mut befores, mut afters) = (Vec::new(), Vec::new());
         for _ in 0..runs {

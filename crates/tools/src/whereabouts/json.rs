@@ -22,14 +22,14 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use atoll_process::inspect::{Kind, Memory, NodeBytes, NodeRow, Process, Thread};
+use atoll_process::inspect::{MappingKind, NodeBytes, NodeRow, Process, ProcessMemory, Thread};
 use serde_json::{Value, json};
 
 use super::Look;
-use super::session::Session;
+use super::session::WatchSession;
 
 /// The document.
-pub(super) fn document(session: &Session, look: &Look, has_threads: bool) -> Value {
+pub(super) fn document(session: &WatchSession, look: &Look, has_threads: bool) -> Value {
     let snapshot = &look.snapshot;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let processes: Vec<Value> =
@@ -62,8 +62,8 @@ fn node(row: &NodeRow) -> Value {
     })
 }
 
-fn kinds(memory: &BTreeMap<Kind, NodeBytes>) -> Vec<Value> {
-    let kind = |(kind, bytes): (&Kind, &NodeBytes)| {
+fn kinds(memory: &BTreeMap<MappingKind, NodeBytes>) -> Vec<Value> {
+    let kind = |(kind, bytes): (&MappingKind, &NodeBytes)| {
         let by_node: Vec<Value> =
             bytes.iter().map(|(node, bytes)| json!({ "node": node, "bytes": bytes })).collect();
         let sum: u64 = bytes.values().sum();
@@ -72,7 +72,7 @@ fn kinds(memory: &BTreeMap<Kind, NodeBytes>) -> Vec<Value> {
     memory.iter().map(kind).collect()
 }
 
-fn process(session: &Session, process: &Process, has_threads: bool) -> Value {
+fn process(session: &WatchSession, process: &Process, has_threads: bool) -> Value {
     let mut value = json!({
         "pid": process.id.pid,
         "start_ticks": process.id.start,
@@ -91,7 +91,7 @@ fn process(session: &Session, process: &Process, has_threads: bool) -> Value {
     value
 }
 
-fn memory(memory: &Memory, age: Duration) -> Value {
+fn memory(memory: &ProcessMemory, age: Duration) -> Value {
     let mut value = json!(memory.method);
     value["resident_bytes"] = memory.resident().into();
     value["kinds"] = kinds(&memory.by_kind).into();

@@ -6,23 +6,23 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use atoll_process::inspect::{Kind, Memory, Method, NodeBytes, Process, ProcessId};
+use atoll_process::inspect::{MappingKind, Method, NodeBytes, Process, ProcessId, ProcessMemory};
 use atoll_sys::process_cpu_time;
 use atoll_topology::NodeId;
 
-use super::session::Session;
+use super::session::WatchSession;
 use super::{Args, Look, http};
-use crate::exit::{Ends, Exit};
+use crate::exit::{CommandError, Exit};
 use crate::terminal;
 
 /// A scrape that comes sooner than this after another gets the same answer.
 const FRESH: Duration = Duration::from_secs(1);
 
 /// Serves until a signal or the end of the last process.
-pub(super) fn serve(args: &Args, port: u16) -> Result<(), Ends> {
+pub(super) fn serve(args: &Args, port: u16) -> Result<(), CommandError> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
         .with_context(|| format!("cannot listen on 127.0.0.1:{port}; choose another port"))?;
-    let mut session = Session::open(args, Some(FRESH))?;
+    let mut session = WatchSession::open(args, Some(FRESH))?;
     session.prime()?;
     let address = listener.local_addr()?;
     terminal::say(format_args!("metrics on http://{address}/metrics"));
@@ -86,13 +86,18 @@ impl ProcessMoves {
 }
 
 impl Page {
-    fn fresh(&mut self, session: &mut Session, over: Duration, ends: &mut Option<Ends>) -> String {
+    fn fresh(
+        &mut self,
+        session: &mut WatchSession,
+        over: Duration,
+        ends: &mut Option<CommandError>,
+    ) -> String {
         if self.made.is_none_or(|made| made.elapsed() >= FRESH) {
             match session.look(over) {
                 Ok(look) => {
                     if look.snapshot.processes.is_empty() && !session.may_go_on() {
                         let message = "every process that was watched has ended";
-                        *ends = Some(Ends::with(Exit::Statement, message));
+                        *ends = Some(CommandError::with(Exit::Statement, message));
                     }
                     self.moves.count(&look.snapshot.processes);
                     self.text = text(session, &look, &self.moves);
@@ -126,7 +131,7 @@ impl Metric {
 }
 
 /// The metrics in Prometheus's text format.
-fn text(session: &Session, look: &Look, moves: &Moves) -> String {
+fn text(session: &WatchSession, look: &Look, moves: &Moves) -> String {
     let mut together = Metric::new(
         "atoll_processes_memory_bytes",
         "gauge",
@@ -204,7 +209,7 @@ fn text(session: &Session, look: &Look, moves: &Moves) -> String {
 }
 
 /// A sample for each kind and node; `who` is the labels before these, each with a comma behind it.
-fn memory_samples(metric: &mut Metric, who: &str, by_kind: &BTreeMap<Kind, NodeBytes>) {
+fn memory_samples(metric: &mut Metric, who: &str, by_kind: &BTreeMap<MappingKind, NodeBytes>) {
     for (kind, bytes) in by_kind {
         for (node, bytes) in bytes {
             let labels = format!("{who}node=\"{}\",kind=\"{}\"", node_label(*node), kind.key());
@@ -213,7 +218,7 @@ fn memory_samples(metric: &mut Metric, who: &str, by_kind: &BTreeMap<Kind, NodeB
     }
 }
 
-fn sample_error(memory: &Memory) -> f64 {
+fn sample_error(memory: &ProcessMemory) -> f64 {
     match memory.method {
         Method::Sampled { error, .. } => error,
         _ => 0.0,

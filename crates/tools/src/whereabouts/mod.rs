@@ -23,10 +23,10 @@ use std::time::Duration;
 use atoll_process::inspect::{Snapshot, Target, Warning};
 use clap::builder::NonEmptyStringValueParser;
 
-use crate::exit::{Ends, Exit};
+use crate::exit::{CommandError, Exit};
 use crate::terminal;
 
-use session::Session;
+use session::WatchSession;
 
 /// What `--help` shows.
 pub const EXAMPLES: &str = "\
@@ -134,7 +134,7 @@ struct Look {
 }
 
 /// Shows where processes live.
-pub(crate) fn run(args: &Args) -> Result<(), Ends> {
+pub(crate) fn run(args: &Args) -> Result<(), CommandError> {
     if let Some(port) = args.metrics {
         return metrics::serve(args, port);
     }
@@ -144,14 +144,17 @@ pub(crate) fn run(args: &Args) -> Result<(), Ends> {
     }
 }
 
-fn once(args: &Args) -> Result<(), Ends> {
-    let mut session = Session::open(args, None)?;
+fn once(args: &Args) -> Result<(), CommandError> {
+    let mut session = WatchSession::open(args, None)?;
     session.prime()?;
     std::thread::sleep(args.over);
     let look = session.look(args.over)?;
     session.tell_ended(&look);
     if look.snapshot.processes.is_empty() {
-        return Err(Ends::with(Exit::Statement, "every process ended during the inspection"));
+        return Err(CommandError::with(
+            Exit::Statement,
+            "every process ended during the inspection",
+        ));
     }
     let mut out = io::stdout().lock();
     if args.json {

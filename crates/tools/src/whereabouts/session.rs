@@ -4,14 +4,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use atoll_process::inspect::{
-    InspectError, LivePages, MemoryOptions, NodeMap, Options, PageHomes, PagesError, ProcessId,
-    Source, Target, Watcher, descendants, find, skew,
+    InspectError, LivePages, MemoryOptions, NodeMap, PageHomes, PagesError, ProcessId,
+    ProcessSource, Target, WatchOptions, Watcher, descendants, find, skew,
 };
 use atoll_sys::{Root, process_cpu_time};
 use atoll_topology::{Allowed, Machine, NodeId};
 
 use super::{Args, Look};
-use crate::exit::{Ends, Exit};
+use crate::exit::{CommandError, Exit};
 use crate::terminal;
 
 /// Time between two searches for processes that came.
@@ -32,7 +32,7 @@ impl PageHomes for NoPages {
 }
 
 /// Processes and looks at them.
-pub(super) struct Session {
+pub(super) struct WatchSession {
     root: Root,
     pub(super) machine: Machine,
     pub(super) nodes: NodeMap,
@@ -48,9 +48,9 @@ pub(super) struct Session {
     looked: Duration,
 }
 
-impl Session {
+impl WatchSession {
     /// Finds the processes. `every` is the time between two looks where there are to be many.
-    pub(super) fn open(args: &Args, every: Option<Duration>) -> Result<Self, Ends> {
+    pub(super) fn open(args: &Args, every: Option<Duration>) -> Result<Self, CommandError> {
         let root = args.root.as_ref().map_or_else(Root::live, Root::at);
         let machine = match root.is_live() {
             true => Machine::discover(),
@@ -71,7 +71,7 @@ impl Session {
             nodes,
             targets,
             has_children: args.children,
-            watcher: Watcher::new(&found, Options { memory, budget }),
+            watcher: Watcher::new(&found, WatchOptions { memory, budget }),
             began: Instant::now(),
             began_watching: Instant::now(),
             cost_began: process_cpu_time(),
@@ -82,22 +82,23 @@ impl Session {
     }
 
     /// Reads the threads a first time.
-    pub(super) fn prime(&mut self) -> Result<(), Ends> {
+    pub(super) fn prime(&mut self) -> Result<(), CommandError> {
         let at = self.began.elapsed();
         let Self { root, machine, nodes, watcher, .. } = self;
         let homes = homes(root);
-        watcher.prime(&Source::new(root, homes, machine, nodes), at).map_err(ends)
+        watcher.prime(&ProcessSource::new(root, homes, machine, nodes), at).map_err(ends)
     }
 
     /// Looks.
-    pub(super) fn look(&mut self, over: Duration) -> Result<Look, Ends> {
+    pub(super) fn look(&mut self, over: Duration) -> Result<Look, CommandError> {
         let at = self.began.elapsed();
         if at >= self.searched + SEARCH_EVERY {
             self.search(at);
         }
         let Self { root, machine, nodes, watcher, .. } = self;
         let homes = homes(root);
-        let snapshot = watcher.look(&Source::new(root, homes, machine, nodes), at).map_err(ends)?;
+        let snapshot =
+            watcher.look(&ProcessSource::new(root, homes, machine, nodes), at).map_err(ends)?;
         let warnings = skew::warnings(&snapshot, nodes);
         let over = if self.looked.is_zero() { over } else { at - self.looked };
         if self.looked.is_zero() {
@@ -180,12 +181,12 @@ fn found(
 }
 
 /// A process that is not there is an answer; all else is our own failure.
-fn ends(error: InspectError) -> Ends {
+fn ends(error: InspectError) -> CommandError {
     match error {
         InspectError::NoProcess { .. }
         | InspectError::NoName { .. }
         | InspectError::NoGroup { .. }
-        | InspectError::EmptyGroup { .. } => Ends::with(Exit::Statement, error),
-        error => Ends::with(Exit::Own, error),
+        | InspectError::EmptyGroup { .. } => CommandError::with(Exit::Statement, error),
+        error => CommandError::with(Exit::Own, error),
     }
 }

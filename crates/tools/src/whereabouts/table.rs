@@ -2,13 +2,13 @@
 
 /// How a column stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) enum Alignment {
     Left,
     Right,
 }
 
 /// The rows as lines, the first being the header. Empty columns stay.
-pub(super) fn lines(sides: &[Side], rows: &[Vec<String>]) -> String {
+pub(super) fn lines(sides: &[Alignment], rows: &[Vec<String>]) -> String {
     let width = |column: usize| {
         rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
     };
@@ -19,8 +19,8 @@ pub(super) fn lines(sides: &[Side], rows: &[Vec<String>]) -> String {
         for ((cell, side), width) in row.iter().zip(sides).zip(&widths) {
             let padding = " ".repeat(width - cell.chars().count());
             match side {
-                Side::Left => line.extend([cell, padding.as_str(), "  "]),
-                Side::Right => line.extend([padding.as_str(), cell, "  "]),
+                Alignment::Left => line.extend([cell, padding.as_str(), "  "]),
+                Alignment::Right => line.extend([padding.as_str(), cell, "  "]),
             }
         }
         text.push_str(line.trim_end());
@@ -47,7 +47,7 @@ mod tests {
     fn columns_are_as_wide_as_their_widest_cell() {
         let cell = |text: &str| text.to_owned();
         let rows = [vec![cell("node"), cell("x")], vec![cell("0"), cell("long")]];
-        assert_eq!(lines(&[Side::Right, Side::Left], &rows), "node  x\n   0  long\n");
+        assert_eq!(lines(&[Alignment::Right, Alignment::Left], &rows), "node  x\n   0  long\n");
     }
 
     #[test]

@@ -3,14 +3,14 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use atoll_process::inspect::{Memory, Method, NodeRow, PolicyUse, Process, Thread, Union};
+use atoll_process::inspect::{Method, NodeRow, PolicyUse, Process, ProcessMemory, Thread, Union};
 use atoll_topology::{Bytes, CpuSet, NodeId};
 
 use super::Look;
-use super::session::Session;
-use super::table::{Side, lines, plain};
+use super::session::WatchSession;
+use super::table::{Alignment, lines, plain};
 
-use Side::{Left, Right};
+use Alignment::{Left, Right};
 
 /// Threads up to which all are listed.
 const THREADS_ALL: usize = 20;
@@ -26,7 +26,12 @@ const AGE_SHOWN: Duration = Duration::from_millis(100);
 const WIDTH: usize = 100;
 
 /// The page. `is_whole` lists every thread and process; `width` is that of the terminal.
-pub(super) fn page(session: &Session, look: &Look, is_whole: bool, width: Option<usize>) -> String {
+pub(super) fn page(
+    session: &WatchSession,
+    look: &Look,
+    is_whole: bool,
+    width: Option<usize>,
+) -> String {
     let sections = [
         heading(session, look),
         nodes(look),
@@ -41,7 +46,7 @@ pub(super) fn page(session: &Session, look: &Look, is_whole: bool, width: Option
     sections.join("\n")
 }
 
-fn heading(session: &Session, look: &Look) -> String {
+fn heading(session: &WatchSession, look: &Look) -> String {
     let snapshot = &look.snapshot;
     let who = match snapshot.processes.as_slice() {
         [process] => format!("{} (process {})", plain(&process.name), process.id.pid),
@@ -76,7 +81,7 @@ fn heading(session: &Session, look: &Look) -> String {
     text
 }
 
-fn memories(look: &Look) -> impl Iterator<Item = &Memory> {
+fn memories(look: &Look) -> impl Iterator<Item = &ProcessMemory> {
     look.snapshot.processes.iter().filter_map(|process| process.memory.as_ref())
 }
 
@@ -293,12 +298,12 @@ fn wrapped(mark: &str, sentence: &str, width: usize) -> String {
     text
 }
 
-fn processes(session: &Session, look: &Look, is_whole: bool) -> String {
+fn processes(session: &WatchSession, look: &Look, is_whole: bool) -> String {
     let mut processes: Vec<&Process> = look.snapshot.processes.iter().collect();
     if processes.len() < 2 {
         return String::new();
     }
-    let bytes = |process: &Process| process.memory.as_ref().map_or(0, Memory::resident);
+    let bytes = |process: &Process| process.memory.as_ref().map_or(0, ProcessMemory::resident);
     processes.sort_by(|a, b| {
         b.cpu_share().total_cmp(&a.cpu_share()).then_with(|| bytes(b).cmp(&bytes(a)))
     });

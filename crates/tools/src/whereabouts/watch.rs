@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use atoll_sys::{block_signals, signal, wait_signal};
 use terminal_size::{Height, Width, terminal_size_of};
 
-use super::session::Session;
+use super::session::WatchSession;
 use super::{Args, Look, json, text};
-use crate::exit::{Ends, Exit};
+use crate::exit::{CommandError, Exit};
 
 /// What asks to end. These are taken while waiting, so that the screen is left as it was.
 const ENDING: [i32; 3] = [signal::INT, signal::TERM, signal::HUP];
@@ -23,9 +23,9 @@ const CLEAR_LINE: &str = "\x1b[K";
 const CLEAR_REST: &str = "\x1b[J";
 
 /// Watches until a signal, the last look asked for, or the end of the last process.
-pub(super) fn run(args: &Args, every: Duration) -> Result<(), Ends> {
+pub(super) fn run(args: &Args, every: Duration) -> Result<(), CommandError> {
     block_signals(&ENDING).map_err(anyhow::Error::from)?;
-    let mut session = Session::open(args, Some(every))?;
+    let mut session = WatchSession::open(args, Some(every))?;
     session.prime()?;
     let is_screen = !args.jsonl && io::stdout().is_terminal();
     let screen = is_screen.then(Screen::enter).transpose()?;
@@ -34,17 +34,25 @@ pub(super) fn run(args: &Args, every: Duration) -> Result<(), Ends> {
     result
 }
 
-fn watch(args: &Args, every: Duration, session: &mut Session, is_screen: bool) -> Result<(), Ends> {
+fn watch(
+    args: &Args,
+    every: Duration,
+    session: &mut WatchSession,
+    is_screen: bool,
+) -> Result<(), CommandError> {
     let mut next = Instant::now() + args.over.min(every);
     let mut looks = 0;
     loop {
         let wait = next.saturating_duration_since(Instant::now());
         if wait_signal(&ENDING, wait).map_err(anyhow::Error::from)?.is_some() {
-            return Err(Ends::quietly(Exit::Interrupted));
+            return Err(CommandError::quietly(Exit::Interrupted));
         }
         let look = session.look(args.over.min(every))?;
         if look.snapshot.processes.is_empty() {
-            return Err(Ends::with(Exit::Statement, "every process that was watched has ended"));
+            return Err(CommandError::with(
+                Exit::Statement,
+                "every process that was watched has ended",
+            ));
         }
         show(args, session, &look, is_screen)?;
         looks += 1;
@@ -56,7 +64,7 @@ fn watch(args: &Args, every: Duration, session: &mut Session, is_screen: bool) -
     }
 }
 
-fn show(args: &Args, session: &Session, look: &Look, is_screen: bool) -> io::Result<()> {
+fn show(args: &Args, session: &WatchSession, look: &Look, is_screen: bool) -> io::Result<()> {
     let mut out = io::stdout().lock();
     if args.jsonl {
         writeln!(out, "{}", json::document(session, look, args.threads))?;

@@ -2,16 +2,17 @@
 
 use std::path::Path;
 
-use atoll_lab::record::{Record, Run};
-use atoll_lab::{Guest, Shape};
+use atoll_lab::record::{RunDescription, RunRecord};
+use atoll_lab::{Guest, GuestShape};
 use atoll_model::Assumptions;
-use atoll_simulation::{Counting, Region, Series, Simulation};
+use atoll_simulation::{Counting, Region, RunSeries, Simulation};
 
 use crate::support::tools_in;
 
 /// Writes the record of a run in which node 0 made so many loads from each node, in region 2.
 fn write(directory: &Path, file: &str, loads: u64) {
-    let guest = Guest::of(&atoll_formats::open("intel-2").unwrap(), &Shape::default()).unwrap();
+    let guest =
+        Guest::of(&atoll_formats::open("intel-2").unwrap(), &GuestShape::default()).unwrap();
     let setup = guest.setup(Counting::User, "/tmp/report".into());
     let mut report = Simulation::new(setup).unwrap().report();
     report.calibration.failure = None;
@@ -20,10 +21,10 @@ fn write(directory: &Path, file: &str, loads: u64) {
     report.total.caches[0].sources.memory = vec![loads, loads];
     report.total.cpus[0] = 2 * loads;
     let traffic = report.total.clone();
-    let series = Series::default();
+    let series = RunSeries::default();
     report.regions.push(Region { number: 2, opened: 1, traffic, series });
-    let run = Run { command: vec!["./program".to_owned()], ..Run::default() };
-    let record = Record::new(run, guest.knowledge(), report, &Assumptions::default()).unwrap();
+    let run = RunDescription { command: vec!["./program".to_owned()], ..RunDescription::default() };
+    let record = RunRecord::new(run, guest.knowledge(), report, &Assumptions::default()).unwrap();
     std::fs::write(directory.join(file), record.json()).unwrap();
 }
 

@@ -1,6 +1,6 @@
 //! Distances that rate nothing or contradict themselves.
 
-use super::{Finding, Reading, scene::Scene};
+use super::{FileReading, Finding, scene::Scene};
 use crate::assemble::DISTANCE_LOCAL;
 use crate::{Machine, NodeId, Source};
 
@@ -24,9 +24,9 @@ fn pairs(machine: &Machine) -> impl Iterator<Item = (NodeId, NodeId, u32)> {
     })
 }
 
-fn reading(from: NodeId, to: NodeId, distance: u32) -> Reading {
+fn reading(from: NodeId, to: NodeId, distance: u32) -> FileReading {
     let file = format!("/sys/devices/system/node/node{from}/distance");
-    Reading { file, value: format!("{distance} to node {to}") }
+    FileReading { file, value: format!("{distance} to node {to}") }
 }
 
 fn assumed(machine: &Machine) -> Option<Finding> {

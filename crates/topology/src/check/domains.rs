@@ -6,14 +6,14 @@
 
 use std::collections::BTreeMap;
 
-use super::{Finding, Reading, scene::Scene};
+use super::{FileReading, Finding, scene::Scene};
 use crate::{CoreId, CpuSet, Domain, Quantity, Source, Subject};
 
 /// Smallest ratio between two neighbouring times that divides near from far.
 const GAP_MIN: f64 = 1.4;
 
 /// Times between cores of one domain, by pair.
-type Times = BTreeMap<(CoreId, CoreId), f64>;
+type PairTimes = BTreeMap<(CoreId, CoreId), f64>;
 
 pub(super) fn check(scene: &Scene<'_>) -> Vec<Finding> {
     let machine = scene.machine();
@@ -35,15 +35,15 @@ fn finding(scene: &Scene<'_>, domain: &Domain) -> Option<Finding> {
     let why = "A cache line takes much longer between them than inside, although the kernel says \
                that they share a cache. Threads that share data do better inside one of them.";
     let value = format!("at most {near:.0} ns inside, at least {far:.0} ns between");
-    let reading = Reading { file: "core_to_core (measured)".to_owned(), value };
+    let reading = FileReading { file: "core_to_core (measured)".to_owned(), value };
     let advice = "In the firmware look for sub-NUMA clustering, nodes per socket or 'L3 as NUMA'; \
                   for a virtual machine pass the host's cache topology on.";
     Some(Finding::warning("domains_hidden", what, why).from([reading]).advice(advice))
 }
 
 /// The measured times between different cores of the domain, the best of each pair.
-fn times(scene: &Scene<'_>, domain: &Domain) -> Times {
-    let mut times = Times::new();
+fn times(scene: &Scene<'_>, domain: &Domain) -> PairTimes {
+    let mut times = PairTimes::new();
     for fact in &scene.knowledge.facts {
         let Subject::CpuPair { from, to } = fact.subject else { continue };
         let measured = fact.source == Source::Measured && fact.quantity == Quantity::CoreToCore;
@@ -61,7 +61,7 @@ fn times(scene: &Scene<'_>, domain: &Domain) -> Times {
 }
 
 /// The largest near and the smallest far time, where the widest gap is wide enough.
-fn gap(times: &Times) -> Option<(f64, f64)> {
+fn gap(times: &PairTimes) -> Option<(f64, f64)> {
     let mut sorted: Vec<f64> = times.values().copied().filter(|time| *time > 0.0).collect();
     sorted.sort_by(f64::total_cmp);
     let gaps = sorted.windows(2).map(|pair| (pair[0], pair[1]));
@@ -72,7 +72,7 @@ fn gap(times: &Times) -> Option<(f64, f64)> {
 fn clusters(
     scene: &Scene<'_>,
     domain: &Domain,
-    times: &Times,
+    times: &PairTimes,
     near: f64,
 ) -> BTreeMap<CoreId, CoreId> {
     let cores = scene.machine().cores.iter().filter(|core| core.domain == domain.id);

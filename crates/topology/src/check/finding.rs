@@ -12,7 +12,7 @@ pub enum Severity {
 
 /// A file and what it said.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Reading {
+pub struct FileReading {
     /// Its path on the machine.
     pub file: String,
     /// What was read, on one line.
@@ -30,7 +30,7 @@ pub struct Finding {
     /// What is odd, one line.
     pub what: String,
     /// What it was concluded from.
-    pub read: Vec<Reading>,
+    pub read: Vec<FileReading>,
     /// Why it matters to a database.
     pub why: String,
     /// The shell command that changes it until the next start of the machine.
@@ -58,7 +58,7 @@ impl Finding {
     }
 
     /// Adds what it was concluded from.
-    pub(super) fn from(mut self, readings: impl IntoIterator<Item = Reading>) -> Self {
+    pub(super) fn from(mut self, readings: impl IntoIterator<Item = FileReading>) -> Self {
         self.read.extend(readings);
         self
     }

@@ -1,6 +1,6 @@
 //! Nodes that firmware, hypervisor or the kernel's command line hide.
 
-use super::{Finding, Reading, scene::Scene};
+use super::{FileReading, Finding, scene::Scene};
 
 const NODES: &str = "/sys/devices/system/node";
 const COMMAND_LINE: &str = "/proc/cmdline";
@@ -20,7 +20,7 @@ fn switched_off(scene: &Scene<'_>) -> Option<Finding> {
         .find(|word| *word == "numa=off" || word.starts_with("numa=fake"))?;
     let what = format!("The kernel was started with {option:?}");
     let why = "The nodes it shows are not those of the hardware, so no placement can be right.";
-    let reading = Reading { file: COMMAND_LINE.to_owned(), value: option.to_owned() };
+    let reading = FileReading { file: COMMAND_LINE.to_owned(), value: option.to_owned() };
     let advice = "Take the option from the kernel's command line and start the machine again.";
     Some(Finding::warning("numa_switched_off", what, why).from([reading]).advice(advice))
 }
@@ -36,7 +36,7 @@ fn one_node(scene: &Scene<'_>) -> Option<Finding> {
     let why = "Each package has memory controllers of its own, so half or more of all accesses are \
                remote without anyone seeing it: the firmware interleaves memory over the packages, \
                or a hypervisor hides where it lies.";
-    let absent = || Reading { file: NODES.to_owned(), value: "not there".to_owned() };
+    let absent = || FileReading { file: NODES.to_owned(), value: "not there".to_owned() };
     let online = scene.reading(&format!("{NODES}/online")).unwrap_or_else(absent);
     let advice = if scene.exists(NODES) {
         "In the firmware set 'Node Interleaving' to disabled ('NUMA' to enabled); for a virtual \

@@ -49,7 +49,7 @@ fn finding(scene: &Scene<'_>, node: &Node, other: &Node) -> Finding {
 }
 
 /// File cache that the kernel can give back: shared memory counts as file pages and is not.
-fn cache(scene: &Scene<'_>, file: &str) -> Option<(Bytes, super::Reading)> {
+fn cache(scene: &Scene<'_>, file: &str) -> Option<(Bytes, super::FileReading)> {
     let (pages, reading) = scene.kilobytes(file, "FilePages:")?;
     let shared = scene.kilobytes(file, "Shmem:").map_or(Bytes(0), |(bytes, _)| bytes);
     Some((Bytes(pages.0.saturating_sub(shared.0)), reading))

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Finding, Reading, scene::Scene};
+use super::{FileReading, Finding, scene::Scene};
 use crate::{CpuId, CpuSet};
 
 /// Drivers whose `powersave` lets the processor choose its clock instead of holding the lowest.
@@ -11,7 +11,7 @@ const COMMAND: &str =
     "echo performance | tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor";
 
 pub(super) fn check(scene: &Scene<'_>) -> Vec<Finding> {
-    let mut by_governor: BTreeMap<String, (CpuSet, Vec<Reading>)> = BTreeMap::new();
+    let mut by_governor: BTreeMap<String, (CpuSet, Vec<FileReading>)> = BTreeMap::new();
     for cpu in &scene.machine().cpus {
         let Some(reading) = scene.reading(&file(cpu.id, "scaling_governor")) else { continue };
         let (cpus, readings) = by_governor.entry(reading.value.clone()).or_default();
@@ -29,7 +29,7 @@ fn file(cpu: CpuId, name: &str) -> String {
     format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/{name}")
 }
 
-fn finding(governor: &str, cpus: &CpuSet, read: &[Reading]) -> Finding {
+fn finding(governor: &str, cpus: &CpuSet, read: &[FileReading]) -> Finding {
     let driver = read.get(1).map_or("", |reading| reading.value.as_str());
     let what = format!("Cpus {cpus} run under the governor '{governor}'");
     let finding = if governor == "powersave" && !CHOOSING_DRIVERS.contains(&driver) {

@@ -1,7 +1,7 @@
 //! Cpus and nodes that the machine has and the process may not use.
 
 use super::limits::quoted;
-use super::{Finding, Reading, scene::Scene};
+use super::{FileReading, Finding, scene::Scene};
 use crate::{CpuId, CpuSet, IdSet, NodeId};
 
 const STATUS: &str = "/proc/self/status";
@@ -64,15 +64,15 @@ fn nodes(scene: &Scene<'_>) -> Option<Finding> {
 }
 
 /// The line of that key in the process's status.
-fn status(scene: &Scene<'_>, key: &str) -> Option<Reading> {
+fn status(scene: &Scene<'_>, key: &str) -> Option<FileReading> {
     let text = scene.text(STATUS)?;
     let line = text.lines().find(|line| line.starts_with(key))?;
     let value = line.split_whitespace().collect::<Vec<_>>().join(" ");
-    Some(Reading { file: STATUS.to_owned(), value })
+    Some(FileReading { file: STATUS.to_owned(), value })
 }
 
 /// What the process's cpuset allows, in version 2 or version 1 of control groups.
-fn cpuset<T>(scene: &Scene<'_>, what: &str) -> Option<(IdSet<T>, Reading)>
+fn cpuset<T>(scene: &Scene<'_>, what: &str) -> Option<(IdSet<T>, FileReading)>
 where
     T: From<u32> + Into<u32> + Copy,
 {

@@ -1,6 +1,6 @@
 //! Transparent huge pages, and how the explicit ones are spread over the nodes.
 
-use super::{Finding, Reading, scene::Scene};
+use super::{FileReading, Finding, scene::Scene};
 use crate::{HugePages, Node, NodeSet};
 
 const ENABLED: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
@@ -22,7 +22,7 @@ fn transparent(scene: &Scene<'_>) -> Option<Finding> {
     }
 }
 
-fn off(reading: Reading) -> Finding {
+fn off(reading: FileReading) -> Finding {
     Finding::warning(
         "huge_pages_off",
         "Transparent huge pages are off",
@@ -33,7 +33,7 @@ fn off(reading: Reading) -> Finding {
     .command(format!("echo madvise > {ENABLED}"))
 }
 
-fn stalls(enabled: Reading, defrag: Reading) -> Finding {
+fn stalls(enabled: FileReading, defrag: FileReading) -> Finding {
     Finding::warning(
         "huge_pages_stall",
         "Every page fault may wait until memory is compacted into a huge page",
@@ -79,6 +79,6 @@ fn pool(scene: &Scene<'_>) -> Option<Finding> {
         "Shared memory in huge pages then lies on the other nodes only, and every access from \
          there is remote.",
     );
-    let reading = |node| Reading { file: file(&node), value: "0".to_owned() };
+    let reading = |node| FileReading { file: file(&node), value: "0".to_owned() };
     Some(finding.from(without.iter().map(reading)).command(command))
 }

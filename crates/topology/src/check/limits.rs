@@ -1,6 +1,6 @@
 //! Control groups that grant less than the machine has.
 
-use super::{Finding, Reading, scene::Scene};
+use super::{FileReading, Finding, scene::Scene};
 use crate::{CpuTimeLimit, MemoryLimit};
 
 pub(super) fn check(scene: &Scene<'_>) -> Vec<Finding> {
@@ -16,7 +16,7 @@ fn memory(scene: &Scene<'_>, limit: &MemoryLimit) -> Finding {
     let why = "A database that sizes its buffers by the machine's memory is killed, or reclaims its \
                own pages all the time, once it reaches the limit.";
     Finding::note("memory_limit", what, why)
-        .from([Reading { file: limit.file.clone(), value: limit.bytes.0.to_string() }])
+        .from([FileReading { file: limit.file.clone(), value: limit.bytes.0.to_string() }])
         .command(format!("echo {} > {}", unlimited(&limit.file), quoted(&limit.file)))
 }
 
@@ -25,7 +25,7 @@ fn cpu_time(limit: &CpuTimeLimit) -> Finding {
     let why = "With a thread for every cpu the quota is used up early in each period, and then all \
                threads stand still until the next one, also those that hold locks.";
     Finding::note("cpu_limit", what, why)
-        .from([Reading { file: limit.file.clone(), value: format!("{:.2} cpus", limit.cpus) }])
+        .from([FileReading { file: limit.file.clone(), value: format!("{:.2} cpus", limit.cpus) }])
         .command(format!("echo {} > {}", unlimited(&limit.file), quoted(&limit.file)))
 }
 

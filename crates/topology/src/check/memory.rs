@@ -1,6 +1,6 @@
 //! Nodes with cpus and no memory, or much less than their peers.
 
-use super::{Finding, Reading, scene::Scene};
+use super::{FileReading, Finding, scene::Scene};
 use crate::{Bytes, Node};
 
 /// A node with less memory than its best equipped peer divided by this is out of balance.
@@ -45,7 +45,7 @@ fn with_less(node: &Node, most: Bytes) -> Finding {
     .advice(ADVICE)
 }
 
-fn reading(node: &Node) -> Reading {
+fn reading(node: &Node) -> FileReading {
     let file = format!("/sys/devices/system/node/node{}/meminfo", node.id);
-    Reading { file, value: format!("MemTotal: {} kB", node.memory.0 / 1024) }
+    FileReading { file, value: format!("MemTotal: {} kB", node.memory.0 / 1024) }
 }

@@ -21,7 +21,7 @@
 //! | `threads` | hardware threads switched off, offline cpus |
 //!
 //! A check reads files under a [`Root`], so it works on a tree copied from another machine. A new
-//! check is a new file and a line in [`CHECKS`].
+//! check is a new file and a line in `CHECKS`.
 
 mod balancing;
 mod distances;
@@ -47,7 +47,7 @@ use atoll_sys::Root;
 use crate::Knowledge;
 use scene::Scene;
 
-pub use finding::{Finding, Reading, Severity};
+pub use finding::{FileReading, Finding, Severity};
 pub use text::text;
 
 /// All checks, by topic.

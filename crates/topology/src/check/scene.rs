@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use atoll_sys::{Root, RootError};
 
-use super::{Finding, Reading};
+use super::{FileReading, Finding};
 use crate::{Bytes, IdSet, Knowledge, Machine};
 
 /// Characters of a file that a finding quotes.
@@ -46,12 +46,12 @@ impl<'a> Scene<'a> {
     }
 
     /// A file of one short value.
-    pub(super) fn reading(&self, file: &str) -> Option<Reading> {
+    pub(super) fn reading(&self, file: &str) -> Option<FileReading> {
         Some(reading(file, &self.text(file)?))
     }
 
     /// A file that holds one number.
-    pub(super) fn number(&self, file: &str) -> Option<(i64, Reading)> {
+    pub(super) fn number(&self, file: &str) -> Option<(i64, FileReading)> {
         let reading = self.reading(file)?;
         let number = reading.value.parse().ok();
         if number.is_none() {
@@ -61,7 +61,7 @@ impl<'a> Scene<'a> {
     }
 
     /// A file that holds a list of cpus or nodes; `(null)` is what some kernels say for none.
-    pub(super) fn set<T>(&self, file: &str) -> Option<(IdSet<T>, Reading)>
+    pub(super) fn set<T>(&self, file: &str) -> Option<(IdSet<T>, FileReading)>
     where
         T: From<u32> + Into<u32> + Copy,
     {
@@ -77,7 +77,7 @@ impl<'a> Scene<'a> {
     }
 
     /// The choice in brackets of a file such as `always [madvise] never`.
-    pub(super) fn chosen(&self, file: &str) -> Option<(String, Reading)> {
+    pub(super) fn chosen(&self, file: &str) -> Option<(String, FileReading)> {
         let reading = self.reading(file)?;
         let chosen = reading.value.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
         let Some((chosen, _)) = chosen else {
@@ -88,7 +88,7 @@ impl<'a> Scene<'a> {
     }
 
     /// A line of a `meminfo` file, of the machine or of a node.
-    pub(super) fn kilobytes(&self, file: &str, key: &str) -> Option<(Bytes, Reading)> {
+    pub(super) fn kilobytes(&self, file: &str, key: &str) -> Option<(Bytes, FileReading)> {
         let text = self.text(file)?;
         let line = text.lines().find(|line| line.split_whitespace().any(|word| word == key))?;
         let number = line.trim().strip_suffix("kB")?.split_whitespace().next_back()?;
@@ -108,14 +108,14 @@ impl<'a> Scene<'a> {
             .into_iter()
             .map(|(file, reason)| {
                 let what = format!("Cannot use {file}");
-                Finding::note("unknown", what, why).from([Reading { file, value: reason }])
+                Finding::note("unknown", what, why).from([FileReading { file, value: reason }])
             })
             .collect()
     }
 }
 
-fn reading(file: &str, text: &str) -> Reading {
-    Reading { file: file.to_owned(), value: one_line(text, VALUE_CHARACTERS_MAX) }
+fn reading(file: &str, text: &str) -> FileReading {
+    FileReading { file: file.to_owned(), value: one_line(text, VALUE_CHARACTERS_MAX) }
 }
 
 /// The text on one line, cut, without what a terminal would obey.

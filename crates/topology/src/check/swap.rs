@@ -1,6 +1,6 @@
 //! Swap in use, or likely to be.
 
-use super::{Finding, Reading, scene::Scene};
+use super::{FileReading, Finding, scene::Scene};
 use crate::Bytes;
 
 const MEMINFO: &str = "/proc/meminfo";
@@ -45,7 +45,7 @@ fn way_back(scene: &Scene<'_>, finding: Finding, used: Bytes) -> Finding {
 }
 
 fn eager(scene: &Scene<'_>) -> Option<Finding> {
-    let (swappiness, reading): (i64, Reading) = scene.number(SWAPPINESS)?;
+    let (swappiness, reading): (i64, FileReading) = scene.number(SWAPPINESS)?;
     let finding = Finding::note(
         "swappiness",
         "The kernel may swap out a database's memory to keep file cache",

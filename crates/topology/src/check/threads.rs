@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Finding, Reading, scene::Scene};
+use super::{FileReading, Finding, scene::Scene};
 use crate::{CpuId, CpuSet};
 
 const SMT: &str = "/sys/devices/system/cpu/smt/control";
@@ -53,7 +53,7 @@ fn offline(scene: &Scene<'_>) -> Option<Finding> {
         "Nothing runs there, and nodes that look alike are not: the one with fewer cpus finishes \
          last.",
     );
-    let read = [Reading { file: PRESENT.to_owned(), value: present.to_string() }, reading];
+    let read = [FileReading { file: PRESENT.to_owned(), value: present.to_string() }, reading];
     Some(finding.from(read).command(format!(
         "for cpu in {list}; do echo 1 > /sys/devices/system/cpu/cpu$cpu/online; done"
     )))

@@ -19,7 +19,7 @@ use crate::{Bytes, Cache, CacheKind, CpuId, CpuSet};
 
 /// Caches found so far. Their sets of cpus are as the kernel tells them, usable or not.
 #[derive(Debug, Default)]
-pub(super) struct Caches {
+pub(super) struct CacheList {
     found: Vec<Cache>,
     by_text: HashMap<(u32, CacheKind, String), usize>,
 }
@@ -31,7 +31,7 @@ struct Index {
     kind: CacheKind,
 }
 
-impl Caches {
+impl CacheList {
     /// Reads the cpu's caches; tells its last-level cache and who shares it.
     pub(super) fn read(
         &mut self,

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use atoll_sys::Root;
 
-use super::caches::Caches;
+use super::caches::CacheList;
 use super::nodes::Nodes;
 use super::read;
 use crate::assemble::CpuPart;
@@ -27,7 +27,7 @@ pub(super) struct Cpus {
 impl Cpus {
     /// Reads the topology of the usable cpus.
     pub(super) fn read(root: &Root, usable: &CpuSet, nodes: &Nodes) -> Result<Self, DiscoverError> {
-        let mut caches = Caches::default();
+        let mut caches = CacheList::default();
         let parts = usable
             .iter()
             .map(|cpu| part(root, &Peers::of(root, cpu, usable, nodes)?, &mut caches))
@@ -53,7 +53,7 @@ pub(super) fn file(cpu: CpuId, name: &str) -> String {
     format!("{DIRECTORY}/cpu{cpu}/{name}")
 }
 
-fn part(root: &Root, peers: &Peers<'_>, caches: &mut Caches) -> Result<CpuPart, DiscoverError> {
+fn part(root: &Root, peers: &Peers<'_>, caches: &mut CacheList) -> Result<CpuPart, DiscoverError> {
     Ok(CpuPart {
         id: peers.cpu,
         package: package(root, peers.cpu)?,

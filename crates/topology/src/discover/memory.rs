@@ -17,12 +17,12 @@ const MACHINE: &str = "/proc/meminfo";
 
 /// Memory of a node.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Memory {
+pub(super) struct DiscoveredMemory {
     pub(super) total: Bytes,
     pub(super) free: Bytes,
 }
 
-impl Memory {
+impl DiscoveredMemory {
     pub(super) const NONE: Self = Self { total: Bytes(0), free: Bytes(0) };
 
     fn parse(root: &Root, name: &str, text: &str) -> Result<Self, DiscoverError> {
@@ -33,23 +33,23 @@ impl Memory {
 }
 
 /// Memory of each node that is online, in their order.
-pub(super) fn read(root: &Root, nodes: &Nodes) -> Result<Vec<Memory>, DiscoverError> {
+pub(super) fn read(root: &Root, nodes: &Nodes) -> Result<Vec<DiscoveredMemory>, DiscoverError> {
     if !nodes.numa {
-        return Ok(vec![Memory::parse(root, MACHINE, &root.read_text(MACHINE)?)?]);
+        return Ok(vec![DiscoveredMemory::parse(root, MACHINE, &root.read_text(MACHINE)?)?]);
     }
     let mut memories = nodes
         .online
         .iter()
         .map(|node| {
             let name = nodes::file(node.id, "meminfo");
-            Memory::parse(root, &name, &root.read_text(&name)?)
+            DiscoveredMemory::parse(root, &name, &root.read_text(&name)?)
         })
         .collect::<Result<Vec<_>, _>>()?;
     let mut with_memory = memories.iter_mut().filter(|memory| memory.total.0 > 0);
     if let (Some(only), None) = (with_memory.next(), with_memory.next())
         && let Some(text) = root.read_text_if_present(MACHINE)?
     {
-        *only = Memory::parse(root, MACHINE, &text)?;
+        *only = DiscoveredMemory::parse(root, MACHINE, &text)?;
     }
     Ok(memories)
 }

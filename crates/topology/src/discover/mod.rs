@@ -31,7 +31,7 @@ mod read;
 
 use atoll_sys::Root;
 
-use crate::assemble::{self, NodePart, Parts};
+use crate::assemble::{self, MachineParts, NodePart};
 use crate::{Bytes, CpuSet, Fact, Hidden, Machine, NodeSet, Source};
 
 pub use allowed::Allowed;
@@ -39,7 +39,7 @@ pub use error::DiscoverError;
 pub use limits::group_directories;
 
 use cpus::Cpus;
-use memory::Memory;
+use memory::DiscoveredMemory;
 use nodes::Nodes;
 
 impl Machine {
@@ -66,7 +66,7 @@ impl Machine {
         let (distances, distances_source) = distances::read(root, &nodes, &kept_ids)?;
         let memory_total = kept.iter().fold(0u64, |sum, node| sum.saturating_add(node.memory.0));
         let (page_size, pages_source) = pages::base(root)?;
-        Ok(assemble::machine(Parts {
+        Ok(assemble::machine(MachineParts {
             name: host_name(root)?,
             source: Source::Discovered,
             nodes: kept,
@@ -105,7 +105,7 @@ fn nodes_kept(
     for (node, mut memory) in nodes.online.iter().zip(memory::read(root, nodes)?) {
         if memory.total.0 > 0 && !allowed.has_node(node.id) {
             hidden.insert(node.id);
-            memory = Memory::NONE;
+            memory = DiscoveredMemory::NONE;
         }
         if memory.total.0 > 0 || node.cpus.iter().any(|cpu| usable.contains(cpu)) {
             kept.push(NodePart {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::costs::{CostBasis, Costs, QuestionError};
+use super::costs::{CostBasis, CpuNodeCosts, QuestionError};
 use crate::{CoreId, CpuId, CpuSet, DomainId, Knowledge, Machine, NodeId};
 
 /// A set of cores and what it costs them to reach the pages asked about.
@@ -34,7 +34,7 @@ struct Candidate {
 
 /// Cores chosen so far.
 #[derive(Default)]
-struct Chosen<'a> {
+struct ChosenCores<'a> {
     cores: Vec<&'a Candidate>,
     by_domain: BTreeMap<DomainId, usize>,
 }
@@ -58,12 +58,12 @@ impl Knowledge {
         pages: &[(NodeId, u64)],
         free: &CpuSet,
     ) -> Result<BestCores, QuestionError> {
-        let costs = Costs::of(self, pages)?;
+        let costs = CpuNodeCosts::of(self, pages)?;
         let candidates = candidates(&self.machine, free);
         if count > candidates.len() {
             return Err(QuestionError::TooFewCores { asked: count, free: candidates.len() });
         }
-        let mut chosen = Chosen::default();
+        let mut chosen = ChosenCores::default();
         for is_free in [true, false] {
             let pool = candidates.iter().filter(|core| core.is_free == is_free).collect();
             chosen.take(count - chosen.cores.len(), pool, &costs);
@@ -89,10 +89,10 @@ fn candidates(machine: &Machine, free: &CpuSet) -> Vec<Candidate> {
     machine.cores.iter().filter_map(candidate).collect()
 }
 
-impl<'a> Chosen<'a> {
+impl<'a> ChosenCores<'a> {
     /// Takes up to `count` cores out of the pool, those of the cheapest nodes first. Criteria 3 to 5
     /// matter only among nodes of one cost of which not all cores are needed.
-    fn take(&mut self, count: usize, mut pool: Vec<&'a Candidate>, costs: &Costs) {
+    fn take(&mut self, count: usize, mut pool: Vec<&'a Candidate>, costs: &CpuNodeCosts) {
         let mut left = count.min(pool.len());
         let cost = |core: &Candidate| costs.sum(core.node);
         pool.sort_by(|a, b| cost(a).total_cmp(&cost(b)));
@@ -134,7 +134,7 @@ impl<'a> Chosen<'a> {
         count.min(class.len())
     }
 
-    fn answer(self, costs: &Costs) -> BestCores {
+    fn answer(self, costs: &CpuNodeCosts) -> BestCores {
         let first = |core: &Candidate| -> Option<CpuId> { core.cpus.first() };
         let cpus: CpuSet = self.cores.iter().filter_map(|core| first(core)).collect();
         let all: CpuSet = self.cores.iter().flat_map(|core| core.cpus.iter()).collect();

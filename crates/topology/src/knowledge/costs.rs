@@ -46,7 +46,7 @@ pub enum QuestionError {
 
 /// Costs of the nodes with cpus.
 #[derive(Clone, Debug)]
-pub(super) struct Costs {
+pub(super) struct CpuNodeCosts {
     pub(super) basis: CostBasis,
     /// Σ pages × cost, not yet divided by the pages: exact as long as the costs are whole numbers, so
     /// that equal places compare equal.
@@ -54,7 +54,7 @@ pub(super) struct Costs {
     pages: f64,
 }
 
-impl Costs {
+impl CpuNodeCosts {
     /// Costs of reaching these data, each node with a weight, such as its number of pages.
     pub(super) fn of(knowledge: &Knowledge, data: &[(NodeId, u64)]) -> Result<Self, QuestionError> {
         let machine = &knowledge.machine;

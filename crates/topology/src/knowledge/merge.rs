@@ -7,7 +7,7 @@ use crate::{Conditions, Fact, Knowledge, Quantity, Source, Subject};
 /// What two tellings of the same fact have in common. Loads compare by their bits: they come from
 /// one list of steps, so nearly equal ones are different.
 #[derive(PartialEq, Eq, Hash)]
-struct Key {
+struct FactKey {
     subject: Subject,
     quantity: Quantity,
     threads: Option<u32>,
@@ -16,7 +16,7 @@ struct Key {
     origin: String,
 }
 
-impl Key {
+impl FactKey {
     fn of(fact: &Fact) -> Self {
         let Conditions { threads, load } = fact.conditions;
         Self {
@@ -34,13 +34,13 @@ impl Knowledge {
     /// Adds facts. Of facts with the same subject, quantity, conditions, source and origin the newest
     /// stays; one without a time is older than any with, and of two of one time the later added stays.
     pub fn merge(&mut self, facts: impl IntoIterator<Item = Fact>) {
-        let mut places: HashMap<Key, usize> = HashMap::new();
+        let mut places: HashMap<FactKey, usize> = HashMap::new();
         for fact in std::mem::take(&mut self.facts).into_iter().chain(facts) {
-            match places.get(&Key::of(&fact)) {
+            match places.get(&FactKey::of(&fact)) {
                 Some(&place) if self.facts[place].at <= fact.at => self.facts[place] = fact,
                 Some(_) => {}
                 None => {
-                    places.insert(Key::of(&fact), self.facts.len());
+                    places.insert(FactKey::of(&fact), self.facts.len());
                     self.facts.push(fact);
                 }
             }

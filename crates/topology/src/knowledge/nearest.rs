@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::costs::{CostBasis, Costs, QuestionError};
+use super::costs::{CostBasis, CpuNodeCosts, QuestionError};
 use crate::{CpuSet, Knowledge, NodeId};
 
 /// A node near to data.
@@ -31,7 +31,7 @@ impl Knowledge {
         cores: usize,
         free: &CpuSet,
     ) -> Result<Nearest, QuestionError> {
-        let costs = Costs::of(self, data)?;
+        let costs = CpuNodeCosts::of(self, data)?;
         let counts = self.cores_free(free);
         let enough = counts.iter().filter(|&(_, &count)| count >= cores);
         let nearest = enough

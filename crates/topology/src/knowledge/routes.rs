@@ -29,14 +29,14 @@ type Width = Option<f64>;
 
 /// A link as it leaves a node.
 #[derive(Clone, Copy)]
-struct Exit {
+struct LinkEnd {
     link: LinkId,
     to: NodeId,
     width: Width,
 }
 
 /// Links by the node they leave, in the order of their ids.
-struct Graph(BTreeMap<NodeId, Vec<Exit>>);
+struct Graph(BTreeMap<NodeId, Vec<LinkEnd>>);
 
 /// What a node knows of the way to the target.
 #[derive(Clone, Copy)]
@@ -70,11 +70,11 @@ impl Knowledge {
 
 impl Graph {
     fn of(links: &[Link], width: impl Fn(LinkId) -> Width) -> Self {
-        let mut exits: BTreeMap<NodeId, Vec<Exit>> = BTreeMap::new();
+        let mut exits: BTreeMap<NodeId, Vec<LinkEnd>> = BTreeMap::new();
         for link in links {
             let (id, width) = (link.id, width(link.id));
             for (from, to) in [(link.a, link.b), (link.b, link.a)] {
-                exits.entry(from).or_default().push(Exit { link: id, to, width });
+                exits.entry(from).or_default().push(LinkEnd { link: id, to, width });
             }
         }
         for exits in exits.values_mut() {
@@ -83,7 +83,7 @@ impl Graph {
         Self(exits)
     }
 
-    fn exits(&self, node: NodeId) -> &[Exit] {
+    fn exits(&self, node: NodeId) -> &[LinkEnd] {
         self.0.get(&node).map_or(&[], Vec::as_slice)
     }
 
@@ -113,12 +113,12 @@ impl Graph {
     fn route(&self, from: NodeId, to: NodeId) -> Option<Route> {
         let reaches = self.reaches(to);
         let Reach { width, .. } = *reaches.get(&from)?;
-        let mut crossed: Vec<Exit> = Vec::new();
+        let mut crossed: Vec<LinkEnd> = Vec::new();
         let mut nodes = vec![from];
         let mut here = from;
         while here != to {
             let hops = reaches[&here].hops - 1;
-            let leads_on = |exit: &&Exit| {
+            let leads_on = |exit: &&LinkEnd| {
                 let next = &reaches[&exit.to];
                 next.hops == hops && narrower(exit.width, next.width) >= width
             };

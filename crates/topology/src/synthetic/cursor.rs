@@ -3,12 +3,12 @@
 use super::SyntheticError;
 
 /// Text and how far it is read.
-pub(super) struct Cursor<'a> {
+pub(super) struct TextCursor<'a> {
     text: &'a str,
     at: usize,
 }
 
-impl<'a> Cursor<'a> {
+impl<'a> TextCursor<'a> {
     pub(super) fn new(text: &'a str) -> Self {
         Self { text, at: 0 }
     }

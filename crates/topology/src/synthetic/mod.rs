@@ -16,11 +16,11 @@ mod parse;
 
 use std::collections::BTreeMap;
 
-use crate::assemble::{self, CachePart, CpuPart, NodePart, Parts};
+use crate::assemble::{self, CachePart, CpuPart, MachineParts, NodePart};
 use crate::builder::{CACHE_LEVEL, HUGE_PAGE_SIZE, PAGE_SIZE};
 use crate::{Bytes, CpuId, Hidden, Limits, Machine, NodeId, PackageId, Source};
 
-use parse::{Count, Levels};
+use parse::{LevelCount, Levels};
 
 /// What hwloc gives a node whose memory is not told.
 const NODE_MEMORY_ASSUMED: Bytes = Bytes(1 << 30);
@@ -48,7 +48,7 @@ impl Machine {
         let levels = Levels::parse(text)?;
         let nodes = nodes(&levels);
         let known = |known: bool| if known { Source::Synthetic } else { Source::Assumed };
-        Ok(assemble::machine(Parts {
+        Ok(assemble::machine(MachineParts {
             name: text.split_whitespace().collect::<Vec<_>>().join(" "),
             source: Source::Synthetic,
             cpus: cpus(&levels),
@@ -100,7 +100,7 @@ fn cpus(levels: &Levels) -> Vec<CpuPart> {
 }
 
 /// The cache of the cpus from `leader` on; without an `l3` level the node's cpus are one domain.
-fn cache(l3: &Count, leader: u32) -> CachePart {
+fn cache(l3: &LevelCount, leader: u32) -> CachePart {
     let level = l3.is_given().then_some(CACHE_LEVEL);
     let leader = CpuId(if l3.is_given() { leader } else { 0 });
     CachePart { leader, level, size: l3.size() }

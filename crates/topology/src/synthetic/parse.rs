@@ -1,7 +1,7 @@
 //! The levels of a synthetic description, with the bounds that keep hostile text small.
 
 use super::SyntheticError;
-use super::cursor::Cursor;
+use super::cursor::TextCursor;
 use crate::Bytes;
 use crate::builder::{CPUS_MAX, NODES_MAX};
 
@@ -31,12 +31,12 @@ const UNITS: [(&str, u64); 10] = [
 
 /// How many of a level there are in each of the level above.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Count {
+pub(super) struct LevelCount {
     given: Option<u32>,
     size: Option<Bytes>,
 }
 
-impl Count {
+impl LevelCount {
     /// The number; one where the level is left out.
     pub(super) fn count(&self) -> u32 {
         self.given.unwrap_or(1)
@@ -56,17 +56,17 @@ impl Count {
 /// [`NODES_MAX`].
 #[derive(Debug, Default)]
 pub(super) struct Levels {
-    pub(super) pack: Count,
-    pub(super) node: Count,
-    pub(super) l3: Count,
-    pub(super) core: Count,
-    pub(super) pu: Count,
+    pub(super) pack: LevelCount,
+    pub(super) node: LevelCount,
+    pub(super) l3: LevelCount,
+    pub(super) core: LevelCount,
+    pub(super) pu: LevelCount,
 }
 
 impl Levels {
     /// Reads a description.
     pub(super) fn parse(text: &str) -> Result<Self, SyntheticError> {
-        let mut cursor = Cursor::new(text);
+        let mut cursor = TextCursor::new(text);
         let mut levels = Self::default();
         let mut innermost = None;
         cursor.blanks();
@@ -85,7 +85,7 @@ impl Levels {
     /// Reads a level such as `node:2(memory=16GB)`, which must lie inside the one read before.
     fn level(
         &mut self,
-        cursor: &mut Cursor<'_>,
+        cursor: &mut TextCursor<'_>,
         before: Option<usize>,
     ) -> Result<usize, SyntheticError> {
         let start = cursor.at();
@@ -101,7 +101,7 @@ impl Levels {
         }
         let given = number(cursor, self.room(level))?;
         let size = attributes(cursor, level)?;
-        *self.count_mut(level) = Count { given: Some(given), size };
+        *self.count_mut(level) = LevelCount { given: Some(given), size };
         Ok(level)
     }
 
@@ -112,7 +112,7 @@ impl Levels {
         all.iter().fold(limit, |room, level| room / level.count())
     }
 
-    fn count_mut(&mut self, level: usize) -> &mut Count {
+    fn count_mut(&mut self, level: usize) -> &mut LevelCount {
         match level {
             0 => &mut self.pack,
             1 => &mut self.node,
@@ -144,7 +144,7 @@ fn at_most(limit: u32) -> String {
     }
 }
 
-fn number(cursor: &mut Cursor<'_>, limit: u32) -> Result<u32, SyntheticError> {
+fn number(cursor: &mut TextCursor<'_>, limit: u32) -> Result<u32, SyntheticError> {
     let start = cursor.at();
     match cursor.take_while(|character| character.is_ascii_digit()).parse() {
         Ok(number) if (1..=limit).contains(&number) => Ok(number),
@@ -153,7 +153,7 @@ fn number(cursor: &mut Cursor<'_>, limit: u32) -> Result<u32, SyntheticError> {
 }
 
 /// Reads `(memory=16GB)` after a node or `(size=32MiB)` after a cache, if there is one.
-fn attributes(cursor: &mut Cursor<'_>, level: usize) -> Result<Option<Bytes>, SyntheticError> {
+fn attributes(cursor: &mut TextCursor<'_>, level: usize) -> Result<Option<Bytes>, SyntheticError> {
     if !cursor.take('(') {
         return Ok(None);
     }
@@ -178,7 +178,7 @@ fn attributes(cursor: &mut Cursor<'_>, level: usize) -> Result<Option<Bytes>, Sy
 }
 
 /// Reads a size such as `16GB` or `32MiB`; plain numbers are bytes.
-fn size(cursor: &mut Cursor<'_>) -> Result<Bytes, SyntheticError> {
+fn size(cursor: &mut TextCursor<'_>) -> Result<Bytes, SyntheticError> {
     let start = cursor.at();
     let number = cursor.take_while(|character| character.is_ascii_digit()).parse::<u64>();
     let unit = cursor.take_while(char::is_alphabetic);

@@ -1,12 +1,12 @@
 //! Calls with a better replacement.
 
 use super::rust_code::{RustCode, find_words};
-use super::{Check, File, Finding, Tree};
+use super::{Check, File, SourceTree, TidyFinding};
 
 pub(crate) struct BannedCalls;
 
 /// Where a call is banned.
-enum Place {
+enum BanScope {
     /// In crates without a `main.rs`, outside of tests.
     Libraries,
     /// In test code.
@@ -16,7 +16,7 @@ enum Place {
 
 struct Ban {
     call: &'static str,
-    place: Place,
+    place: BanScope,
     /// Paths (their starts or ends) where the call belongs.
     except: &'static [&'static str],
     instead: &'static str,
@@ -30,7 +30,7 @@ const OWN_OUTPUT: (&str, &str) = (
 
 const fn print(call: &'static str) -> Ban {
     let (instead, because) = OWN_OUTPUT;
-    Ban { call, place: Place::Libraries, except: &["/build.rs"], instead, because }
+    Ban { call, place: BanScope::Libraries, except: &["/build.rs"], instead, because }
 }
 
 const BANS: [Ban; 10] = [
@@ -40,28 +40,28 @@ const BANS: [Ban; 10] = [
     print("eprint!"),
     Ban {
         call: "process::exit",
-        place: Place::Everywhere,
+        place: BanScope::Everywhere,
         except: &["src/main.rs"],
         instead: "return an error or an ExitCode to main",
         because: "exit runs no destructor: spill files stay, the shell's history is lost",
     },
     Ban {
         call: "thread::sleep",
-        place: Place::Tests,
+        place: BanScope::Tests,
         except: &[],
         instead: "join the thread, or wait on a channel or a condition that the code under test sets",
         because: "a sleep is too short on a busy machine and too long on every other",
     },
     Ban {
         call: "eprintln!(\"skipped",
-        place: Place::Tests,
+        place: BanScope::Tests,
         except: &[],
         instead: "atoll_testkit::skip with what the test needs",
         because: "the harness hides what a passing test prints: tests that did not run look passed",
     },
     Ban {
         call: "Command::new(\"numactl\"",
-        place: Place::Everywhere,
+        place: BanScope::Everywhere,
         // Where both have to say the same.
         except: &["crates/tools/tests/", "crates/formats/tests/"],
         instead: "placement's strategies, or sys for a call that is missing there",
@@ -69,14 +69,14 @@ const BANS: [Ban; 10] = [
     },
     Ban {
         call: "libc::",
-        place: Place::Everywhere,
+        place: BanScope::Everywhere,
         except: &["crates/sys/"],
         instead: "a function of sys with a typed error; add it there when it is missing",
         because: "raw calls in one crate can be audited, and their errors are told apart once",
     },
     Ban {
         call: "available_parallelism",
-        place: Place::Everywhere,
+        place: BanScope::Everywhere,
         except: &["crates/sys/", "crates/topology/", "crates/xtask/"],
         instead: "the cpus of a topology::Machine",
         because: "a Machine is bounded by what is allowed, says where the cpus are, and can be faked",
@@ -88,7 +88,7 @@ impl Check for BannedCalls {
         "banned_calls"
     }
 
-    fn run(&self, tree: &Tree) -> Vec<Finding> {
+    fn run(&self, tree: &SourceTree) -> Vec<TidyFinding> {
         let mut findings = Vec::new();
         for (file, code) in tree.rust_code() {
             for ban in &BANS {
@@ -99,7 +99,7 @@ impl Check for BannedCalls {
     }
 }
 
-fn find(tree: &Tree, file: &File, code: &RustCode, ban: &Ban) -> Vec<Finding> {
+fn find(tree: &SourceTree, file: &File, code: &RustCode, ban: &Ban) -> Vec<TidyFinding> {
     let is_excepted = |place: &&str| file.path.starts_with(place) || file.path.ends_with(place);
     if ban.except.iter().any(is_excepted) {
         return Vec::new();
@@ -107,15 +107,15 @@ fn find(tree: &Tree, file: &File, code: &RustCode, ban: &Ban) -> Vec<Finding> {
     let applies = |at: usize| {
         let is_test = file.is_test() || code.is_test(at);
         match ban.place {
-            Place::Libraries => !is_test && is_library(tree, &file.path),
-            Place::Tests => is_test,
-            Place::Everywhere => true,
+            BanScope::Libraries => !is_test && is_library(tree, &file.path),
+            BanScope::Tests => is_test,
+            BanScope::Everywhere => true,
         }
     };
     let view = if ban.call.contains('"') { &code.literal } else { &code.bare };
     let places = find_words(view, ban.call).into_iter().filter(|at| applies(*at));
     places
-        .map(|at| Finding {
+        .map(|at| TidyFinding {
             path: file.path.clone(),
             line: Some(code.line(at)),
             what: format!("`{}`", ban.call),
@@ -125,7 +125,7 @@ fn find(tree: &Tree, file: &File, code: &RustCode, ban: &Ban) -> Vec<Finding> {
         .collect()
 }
 
-fn is_library(tree: &Tree, path: &str) -> bool {
+fn is_library(tree: &SourceTree, path: &str) -> bool {
     let mut folders = path.split('/');
     let in_crates = folders.next() == Some("crates");
     let main = folders.next().map(|name| format!("crates/{name}/src/main.rs"));

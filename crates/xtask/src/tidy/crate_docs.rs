@@ -1,6 +1,6 @@
 //! What a crate says of itself: to its readers, and to those who only see its manifest.
 
-use super::{Check, Finding, Tree};
+use super::{Check, SourceTree, TidyFinding};
 
 /// A description below this many letters says nothing.
 const DESCRIPTION_LETTERS_MIN: usize = 20;
@@ -12,13 +12,13 @@ impl Check for CrateDocs {
         "crate_docs"
     }
 
-    fn run(&self, tree: &Tree) -> Vec<Finding> {
+    fn run(&self, tree: &SourceTree) -> Vec<TidyFinding> {
         let mut findings = Vec::new();
         for (name, manifest) in tree.crates() {
             let roots = ["lib.rs", "main.rs"].map(|file| format!("crates/{name}/src/{file}"));
             let roots = roots.iter().filter_map(|path| Some((path, tree.text(path)?)));
             let undocumented = roots.filter(|(_, text)| !text.starts_with("//!"));
-            findings.extend(undocumented.map(|(path, _)| Finding {
+            findings.extend(undocumented.map(|(path, _)| TidyFinding {
                 path: path.clone(),
                 line: Some(1),
                 what: "the crate has no `//!` doc".into(),
@@ -27,7 +27,7 @@ impl Check for CrateDocs {
             }));
             let description = manifest.value("package", "description").unwrap_or_default();
             if description.chars().count() < DESCRIPTION_LETTERS_MIN {
-                findings.push(Finding {
+                findings.push(TidyFinding {
                     path: manifest.path.clone(),
                     line: None,
                     what: format!("the description '{description}' says nothing"),

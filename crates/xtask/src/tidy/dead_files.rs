@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::rust_code::RustCode;
-use super::{Check, Finding, Tree};
+use super::{Check, SourceTree, TidyFinding};
 
 pub(crate) struct DeadFiles;
 
@@ -12,12 +12,12 @@ impl Check for DeadFiles {
         "dead_files"
     }
 
-    fn run(&self, tree: &Tree) -> Vec<Finding> {
+    fn run(&self, tree: &SourceTree) -> Vec<TidyFinding> {
         tree.crates().keys().flat_map(|name| of_crate(tree, &format!("crates/{name}"))).collect()
     }
 }
 
-fn of_crate(tree: &Tree, folder: &str) -> Vec<Finding> {
+fn of_crate(tree: &SourceTree, folder: &str) -> Vec<TidyFinding> {
     let sources: Vec<&str> = tree
         .rust_files()
         .map(|(file, _)| file.path.as_str())
@@ -35,14 +35,14 @@ fn of_crate(tree: &Tree, folder: &str) -> Vec<Finding> {
         }
         reached.insert(path);
     }
-    let stray = sources.iter().filter(|path| is_stray_test(path, folder)).map(|path| Finding {
+    let stray = sources.iter().filter(|path| is_stray_test(path, folder)).map(|path| TidyFinding {
         path: (*path).to_owned(),
         line: None,
         what: "a test binary of its own".into(),
         instead: format!("a module of {folder}/tests/it/main.rs"),
         because: "each test binary links the engine again: 100 MB and half a minute",
     });
-    let dead = sources.iter().filter(|path| !reached.contains(**path)).map(|path| Finding {
+    let dead = sources.iter().filter(|path| !reached.contains(**path)).map(|path| TidyFinding {
         path: (*path).to_owned(),
         line: None,
         what: "no `mod` reaches this file".into(),
@@ -72,7 +72,7 @@ fn is_stray_test(path: &str, folder: &str) -> bool {
 }
 
 /// Paths of the modules that a file declares (`mod x;`), as far as they exist.
-fn modules(path: &str, text: &str, is_root: bool, tree: &Tree) -> Vec<String> {
+fn modules(path: &str, text: &str, is_root: bool, tree: &SourceTree) -> Vec<String> {
     let code = RustCode::parse(text);
     let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
     let inside = match file.strip_suffix(".rs") {

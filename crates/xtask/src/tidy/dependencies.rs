@@ -1,7 +1,7 @@
 //! Versions, features and reasons stand in the root manifest and nowhere else.
 
-use super::manifest::{Entry, Manifest};
-use super::{Check, Finding, Tree};
+use super::manifest::{CrateManifest, ManifestEntry};
+use super::{Check, SourceTree, TidyFinding};
 
 const ROOT: &str = "Cargo.toml";
 const LOCK: &str = "Cargo.lock";
@@ -14,10 +14,10 @@ impl Check for Dependencies {
         "dependencies"
     }
 
-    fn run(&self, tree: &Tree) -> Vec<Finding> {
+    fn run(&self, tree: &SourceTree) -> Vec<TidyFinding> {
         let mut findings = Vec::new();
         if let Some(text) = tree.text(ROOT) {
-            findings.extend(root_findings(&Manifest::parse(ROOT, text)));
+            findings.extend(root_findings(&CrateManifest::parse(ROOT, text)));
         }
         for manifest in tree.crates().values() {
             findings.extend(crate_findings(manifest));
@@ -27,13 +27,13 @@ impl Check for Dependencies {
     }
 }
 
-fn root_findings(manifest: &Manifest) -> Vec<Finding> {
+fn root_findings(manifest: &CrateManifest) -> Vec<TidyFinding> {
     let table = manifest.entries.iter().filter(|entry| entry.section == "workspace.dependencies");
     let third_party = table.filter(|entry| !entry.value.contains("path ="));
     third_party.filter_map(|entry| root_finding(manifest, entry)).collect()
 }
 
-fn root_finding(manifest: &Manifest, entry: &Entry) -> Option<Finding> {
+fn root_finding(manifest: &CrateManifest, entry: &ManifestEntry) -> Option<TidyFinding> {
     let (what, instead, because) = if entry.value.contains("git =") {
         (
             "comes from a git repository",
@@ -60,7 +60,7 @@ fn root_finding(manifest: &Manifest, entry: &Entry) -> Option<Finding> {
     ))
 }
 
-fn crate_findings(manifest: &Manifest) -> Vec<Finding> {
+fn crate_findings(manifest: &CrateManifest) -> Vec<TidyFinding> {
     const INSTEAD: &str = "`x.workspace = true`, with version and features in the root Cargo.toml";
     const BECAUSE: &str =
         "a feature added in one crate builds tokio, arrow or DataFusion a second time";
@@ -76,7 +76,7 @@ fn crate_findings(manifest: &Manifest) -> Vec<Finding> {
 }
 
 /// `x.workspace = true`, `x = { workspace = true }`, with `optional` at most.
-fn is_from_workspace(entry: &Entry) -> bool {
+fn is_from_workspace(entry: &ManifestEntry) -> bool {
     if entry.key.ends_with(".workspace") {
         return entry.value == "true";
     }
@@ -85,7 +85,7 @@ fn is_from_workspace(entry: &Entry) -> bool {
     keys.peek() == Some(&"workspace") && keys.all(|key| matches!(key, "workspace" | "optional"))
 }
 
-fn lock_findings(text: &str) -> Vec<Finding> {
+fn lock_findings(text: &str) -> Vec<TidyFinding> {
     let sources = text.lines().enumerate().filter_map(|(number, line)| {
         let source = line.strip_prefix("source = ")?.trim_matches('"');
         (source != REGISTRY).then_some((number + 1, source))
@@ -99,6 +99,18 @@ fn lock_findings(text: &str) -> Vec<Finding> {
         .collect()
 }
 
-fn finding(path: &str, line: usize, what: String, instead: &str, because: &'static str) -> Finding {
-    Finding { path: path.to_owned(), line: Some(line), what, instead: instead.to_owned(), because }
+fn finding(
+    path: &str,
+    line: usize,
+    what: String,
+    instead: &str,
+    because: &'static str,
+) -> TidyFinding {
+    TidyFinding {
+        path: path.to_owned(),
+        line: Some(line),
+        what,
+        instead: instead.to_owned(),
+        because,
+    }
 }

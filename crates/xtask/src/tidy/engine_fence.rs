@@ -1,6 +1,6 @@
 //! Who may name the query engine and its columns.
 
-use super::{Check, Finding, Tree};
+use super::{Check, SourceTree, TidyFinding};
 
 /// Crates (and families `name-*`) behind the fence.
 const FENCED: [&str; 3] = ["datafusion", "arrow", "parquet"];
@@ -23,13 +23,13 @@ impl Check for EngineFence {
         "engine_fence"
     }
 
-    fn run(&self, tree: &Tree) -> Vec<Finding> {
+    fn run(&self, tree: &SourceTree) -> Vec<TidyFinding> {
         let outside = tree.crates().into_iter().filter(|(name, _)| !is_inside(name));
         outside
             .flat_map(|(name, manifest)| {
                 let entries = manifest.dependencies().filter(|entry| is_fenced(entry.name()));
                 entries
-                    .map(|entry| Finding {
+                    .map(|entry| TidyFinding {
                         path: manifest.path.clone(),
                         line: Some(entry.line),
                         what: format!("{name} depends on {}", entry.name()),

@@ -1,6 +1,6 @@
 //! Long sources and large blobs.
 
-use super::{Check, File, Finding, Tree};
+use super::{Check, File, SourceTree, TidyFinding};
 
 const LINES_MAX: usize = 600;
 const BLOB_BYTES_MAX: u64 = 1 << 20;
@@ -12,15 +12,15 @@ impl Check for FileSize {
         "file_size"
     }
 
-    fn run(&self, tree: &Tree) -> Vec<Finding> {
+    fn run(&self, tree: &SourceTree) -> Vec<TidyFinding> {
         let long = tree.rust_files().filter_map(|(file, text)| long_source(file, text));
         long.chain(tree.files().filter_map(large_blob)).collect()
     }
 }
 
-fn long_source(file: &File, text: &str) -> Option<Finding> {
+fn long_source(file: &File, text: &str) -> Option<TidyFinding> {
     let lines = text.lines().count();
-    (lines > LINES_MAX).then(|| Finding {
+    (lines > LINES_MAX).then(|| TidyFinding {
         path: file.path.clone(),
         line: None,
         what: format!("{lines} lines; the limit is {LINES_MAX}"),
@@ -29,8 +29,8 @@ fn long_source(file: &File, text: &str) -> Option<Finding> {
     })
 }
 
-fn large_blob(file: &File) -> Option<Finding> {
-    (file.size > BLOB_BYTES_MAX).then(|| Finding {
+fn large_blob(file: &File) -> Option<TidyFinding> {
+    (file.size > BLOB_BYTES_MAX).then(|| TidyFinding {
         path: file.path.clone(),
         line: None,
         what: format!("{} KiB; the limit is {} KiB", file.size >> 10, BLOB_BYTES_MAX >> 10),

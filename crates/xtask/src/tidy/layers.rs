@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use super::manifest::Manifest;
-use super::{Check, Finding, Tree, markdown};
+use super::manifest::CrateManifest;
+use super::{Check, SourceTree, TidyFinding, markdown};
 
 const DOCUMENT: &str = "ARCHITECTURE.md";
 /// Stands on a line of its own above the table.
@@ -15,7 +15,7 @@ const BECAUSE: &str = "a layer that knows only what is below can be read, tested
 pub(crate) struct Layers;
 
 /// A row of the table: layer, crate, what it may import.
-struct Row {
+struct LayerRow {
     line: usize,
     /// None for development crates, which nothing but other development crates may import.
     layer: Option<u32>,
@@ -32,14 +32,14 @@ enum Imports {
     Any,
 }
 
-type Rows<'a> = BTreeMap<&'a str, Row>;
+type LayerRows<'a> = BTreeMap<&'a str, LayerRow>;
 
 impl Check for Layers {
     fn name(&self) -> &'static str {
         "layers"
     }
 
-    fn run(&self, tree: &Tree) -> Vec<Finding> {
+    fn run(&self, tree: &SourceTree) -> Vec<TidyFinding> {
         let crates = tree.crates();
         let (rows, mut findings) = read_rows(tree);
         findings.extend(unlisted(&crates, &rows));
@@ -53,16 +53,16 @@ impl Check for Layers {
     }
 }
 
-fn read_rows(tree: &Tree) -> (Rows<'_>, Vec<Finding>) {
+fn read_rows(tree: &SourceTree) -> (LayerRows<'_>, Vec<TidyFinding>) {
     let table = tree.text(DOCUMENT).and_then(|text| markdown::table_after(text, MARKER));
     let Some(table) = table else {
         let instead = format!("a table Layer | Crate | One line | May import under '{MARKER}'");
         return (
-            Rows::new(),
+            LayerRows::new(),
             vec![finding(DOCUMENT, None, "has no table of layers".into(), instead)],
         );
     };
-    let mut rows = Rows::new();
+    let mut rows = LayerRows::new();
     let mut findings = Vec::new();
     for (line, cells) in table {
         match read_row(line, &cells) {
@@ -79,7 +79,7 @@ fn read_rows(tree: &Tree) -> (Rows<'_>, Vec<Finding>) {
     (rows, findings)
 }
 
-fn read_row<'a>(line: usize, cells: &[&'a str]) -> Result<(&'a str, Row), String> {
+fn read_row<'a>(line: usize, cells: &[&'a str]) -> Result<(&'a str, LayerRow), String> {
     let [layer, name, _, imports] = cells else {
         return Err(format!("a row of {} cells in the table of layers", cells.len()));
     };
@@ -88,7 +88,7 @@ fn read_row<'a>(line: usize, cells: &[&'a str]) -> Result<(&'a str, Row), String
         number => Some(number.parse().map_err(|_| format!("'{number}' is not a layer"))?),
     };
     let imports = read_imports(imports).ok_or(format!("invalid import rule '{imports}'"))?;
-    Ok((name.trim_matches('`'), Row { line, layer, imports }))
+    Ok((name.trim_matches('`'), LayerRow { line, layer, imports }))
 }
 
 fn read_imports(text: &str) -> Option<Imports> {
@@ -104,7 +104,7 @@ fn read_imports(text: &str) -> Option<Imports> {
 }
 
 /// Whether a crate in `from` may import one in `to`.
-fn may_import(from: &Row, to: &Row) -> bool {
+fn may_import(from: &LayerRow, to: &LayerRow) -> bool {
     match (&from.imports, to.layer) {
         (Imports::Any, _) => true,
         (Imports::Nothing, _) | (_, None) => false,
@@ -115,7 +115,7 @@ fn may_import(from: &Row, to: &Row) -> bool {
     }
 }
 
-fn unlisted(crates: &BTreeMap<&str, Manifest>, rows: &Rows<'_>) -> Vec<Finding> {
+fn unlisted(crates: &BTreeMap<&str, CrateManifest>, rows: &LayerRows<'_>) -> Vec<TidyFinding> {
     let crates = crates.iter().filter(|(name, _)| !rows.contains_key(**name));
     crates
         .map(|(name, manifest)| {
@@ -125,7 +125,7 @@ fn unlisted(crates: &BTreeMap<&str, Manifest>, rows: &Rows<'_>) -> Vec<Finding> 
         .collect()
 }
 
-fn absent(crates: &BTreeMap<&str, Manifest>, rows: &Rows<'_>) -> Vec<Finding> {
+fn absent(crates: &BTreeMap<&str, CrateManifest>, rows: &LayerRows<'_>) -> Vec<TidyFinding> {
     let rows = rows.iter().filter(|(name, _)| !crates.contains_key(**name));
     rows.map(|(name, row)| {
         let what = format!("crate '{name}' does not exist");
@@ -134,13 +134,13 @@ fn absent(crates: &BTreeMap<&str, Manifest>, rows: &Rows<'_>) -> Vec<Finding> {
     .collect()
 }
 
-fn folders_by_package<'a>(crates: &BTreeMap<&'a str, Manifest>) -> BTreeMap<String, &'a str> {
-    let package = |manifest: &Manifest| manifest.value("package", "name").map(str::to_owned);
+fn folders_by_package<'a>(crates: &BTreeMap<&'a str, CrateManifest>) -> BTreeMap<String, &'a str> {
+    let package = |manifest: &CrateManifest| manifest.value("package", "name").map(str::to_owned);
     crates.iter().filter_map(|(folder, manifest)| Some((package(manifest)?, *folder))).collect()
 }
 
 /// Dependencies named as Atoll's own that no crate answers to; dev-dependencies too.
-fn missing_imports(manifest: &Manifest, folders: &BTreeMap<String, &str>) -> Vec<Finding> {
+fn missing_imports(manifest: &CrateManifest, folders: &BTreeMap<String, &str>) -> Vec<TidyFinding> {
     let own = manifest.dependencies().filter(|entry| entry.name().starts_with("atoll"));
     own.filter(|entry| !folders.contains_key(entry.name()))
         .map(|entry| {
@@ -152,10 +152,10 @@ fn missing_imports(manifest: &Manifest, folders: &BTreeMap<String, &str>) -> Vec
 
 fn upward_imports(
     name: &str,
-    manifest: &Manifest,
+    manifest: &CrateManifest,
     folders: &BTreeMap<String, &str>,
-    rows: &Rows<'_>,
-) -> Vec<Finding> {
+    rows: &LayerRows<'_>,
+) -> Vec<TidyFinding> {
     let Some(from) = rows.get(name) else { return Vec::new() };
     let imports = manifest.dependencies().filter(|entry| entry.is_normal_dependency());
     imports
@@ -170,10 +170,10 @@ fn upward_imports(
         .collect()
 }
 
-fn place(row: &Row) -> String {
+fn place(row: &LayerRow) -> String {
     row.layer.map_or("development".into(), |layer| format!("layer {layer}"))
 }
 
-fn finding(path: &str, line: Option<usize>, what: String, instead: String) -> Finding {
-    Finding { path: path.to_owned(), line, what, instead, because: BECAUSE }
+fn finding(path: &str, line: Option<usize>, what: String, instead: String) -> TidyFinding {
+    TidyFinding { path: path.to_owned(), line, what, instead, because: BECAUSE }
 }

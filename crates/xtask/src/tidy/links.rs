@@ -1,6 +1,6 @@
 //! Relative links in documents lead to something that is in the repository.
 
-use super::{Check, Finding, Tree, markdown};
+use super::{Check, SourceTree, TidyFinding, markdown};
 
 pub(crate) struct Links;
 
@@ -9,7 +9,7 @@ impl Check for Links {
         "links"
     }
 
-    fn run(&self, tree: &Tree) -> Vec<Finding> {
+    fn run(&self, tree: &SourceTree) -> Vec<TidyFinding> {
         let documents = tree.files().filter(|file| file.path.ends_with(".md"));
         let mut findings = Vec::new();
         for (file, text) in documents.filter_map(|file| Some((file, file.text.as_deref()?))) {
@@ -17,7 +17,7 @@ impl Check for Links {
                 is_relative(target)
                     && !resolve(&file.path, target).is_some_and(|path| tree.contains(&path))
             });
-            findings.extend(broken.map(|(line, target)| Finding {
+            findings.extend(broken.map(|(line, target)| TidyFinding {
                 path: file.path.clone(),
                 line: Some(line),
                 what: format!("the link to '{target}' leads nowhere in the repository"),

@@ -1,7 +1,7 @@
 //! A lint is silenced with a reason or not at all.
 
 use super::rust_code::RustCode;
-use super::{Check, Finding, Tree};
+use super::{Check, SourceTree, TidyFinding};
 
 pub(crate) struct LintReasons;
 
@@ -10,11 +10,11 @@ impl Check for LintReasons {
         "lint_reasons"
     }
 
-    fn run(&self, tree: &Tree) -> Vec<Finding> {
+    fn run(&self, tree: &SourceTree) -> Vec<TidyFinding> {
         let mut findings = Vec::new();
         for (file, code) in tree.rust_code() {
             let places = silenced(&code, "allow(").into_iter().chain(expected(&code));
-            findings.extend(places.map(|(at, what)| Finding {
+            findings.extend(places.map(|(at, what)| TidyFinding {
                 path: file.path.clone(),
                 line: Some(code.line(at)),
                 what: what.into(),

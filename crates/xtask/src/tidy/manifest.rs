@@ -3,18 +3,18 @@
 
 /// A manifest.
 #[derive(Debug)]
-pub(crate) struct Manifest {
+pub(crate) struct CrateManifest {
     /// Its path from the root.
     pub(crate) path: String,
     /// Its lines `key = value`, in order.
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Vec<ManifestEntry>,
     /// Headers of sections that hold one dependency each (`[dependencies.x]`), with their line.
     pub(crate) dependency_sections: Vec<(usize, String)>,
 }
 
 /// A line `key = value`; a value over several lines is joined to one.
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub(crate) struct ManifestEntry {
     /// Section, without brackets.
     pub(crate) section: String,
     /// All of the key, such as `serde` or `serde.workspace`.
@@ -27,7 +27,7 @@ pub(crate) struct Entry {
     pub(crate) has_comment: bool,
 }
 
-impl Entry {
+impl ManifestEntry {
     /// The dependency's name: the key up to its first dot.
     pub(crate) fn name(&self) -> &str {
         self.key.split('.').next().unwrap_or(&self.key)
@@ -49,7 +49,7 @@ impl Entry {
     }
 }
 
-impl Manifest {
+impl CrateManifest {
     pub(crate) fn parse(path: &str, text: &str) -> Self {
         let mut manifest =
             Self { path: path.to_owned(), entries: Vec::new(), dependency_sections: Vec::new() };
@@ -72,7 +72,7 @@ impl Manifest {
                     value.push_str(code.trim());
                     has_comment |= comment;
                 }
-                manifest.entries.push(Entry {
+                manifest.entries.push(ManifestEntry {
                     section: section.clone(),
                     key: key.trim().to_owned(),
                     value,
@@ -92,7 +92,7 @@ impl Manifest {
     }
 
     /// Lines of all sections that list the crate's dependencies.
-    pub(crate) fn dependencies(&self) -> impl Iterator<Item = &Entry> {
+    pub(crate) fn dependencies(&self) -> impl Iterator<Item = &ManifestEntry> {
         self.entries.iter().filter(|entry| entry.is_dependency())
     }
 }
@@ -131,11 +131,11 @@ fn is_open(value: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::Manifest;
+    use super::CrateManifest;
 
     #[test]
     fn a_value_over_several_lines_is_one_entry() {
-        let manifest = Manifest::parse(
+        let manifest = CrateManifest::parse(
             "Cargo.toml",
             "[workspace.dependencies]\nb = { version = \"1\", features = [\n  \"x#y\",\n] } # why\nc = \"2\"\n",
         );
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_heading_is_not_a_reason_and_a_sentence_above_is() {
-        let manifest = Manifest::parse(
+        let manifest = CrateManifest::parse(
             "Cargo.toml",
             "[x]\n# --- tests\na = \"1\"\n# for b\nb = \"1\"\nc = \"1\"",
         );
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn dependency_sections_of_targets_count_and_the_workspace_table_does_not() {
-        let manifest = Manifest::parse(
+        let manifest = CrateManifest::parse(
             "Cargo.toml",
             "[workspace.dependencies]\na = \"1\"\n[target.'cfg(unix)'.dependencies]\nb.workspace = true\n[dev-dependencies]\nc.workspace = true\n",
         );

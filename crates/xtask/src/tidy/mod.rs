@@ -46,7 +46,7 @@ mod unsafe_fence;
 mod unused_dependencies;
 mod words;
 
-pub use tree::{File, Tree};
+pub use tree::{File, SourceTree};
 
 /// One rule.
 pub trait Check {
@@ -54,12 +54,12 @@ pub trait Check {
     fn name(&self) -> &'static str;
 
     /// Every place in the tree that breaks the rule.
-    fn run(&self, tree: &Tree) -> Vec<Finding>;
+    fn run(&self, tree: &SourceTree) -> Vec<TidyFinding>;
 }
 
 /// A place that breaks a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
+pub struct TidyFinding {
     /// Path from the root.
     pub path: String,
     /// Line, from 1; none when the file as a whole is meant.
@@ -72,7 +72,7 @@ pub struct Finding {
     pub because: &'static str,
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for TidyFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.line {
             Some(line) => write!(f, "{}:{line}: {}", self.path, self.what)?,
@@ -84,23 +84,23 @@ impl fmt::Display for Finding {
 
 /// What [`run`] found.
 #[derive(Debug)]
-pub struct Report {
+pub struct TidyReport {
     /// Findings with the name of their check, in the order of the checks.
-    pub findings: Vec<(&'static str, Finding)>,
+    pub findings: Vec<(&'static str, TidyFinding)>,
     /// Number of files looked at.
     pub files: usize,
     /// Number of checks run.
     pub checks: usize,
 }
 
-impl Report {
+impl TidyReport {
     /// Whether nothing was found.
     pub fn is_clean(&self) -> bool {
         self.findings.is_empty()
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for TidyReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (check, finding) in &self.findings {
             writeln!(f, "[{check}] {finding}")?;
@@ -135,12 +135,12 @@ pub fn checks() -> Vec<Box<dyn Check>> {
 
 /// Runs all checks on the repository at `root`. An error means that the tree could not be read; what
 /// breaks a rule is in the report.
-pub fn run(root: &Path) -> Result<Report> {
-    let tree = Tree::read(root)?;
+pub fn run(root: &Path) -> Result<TidyReport> {
+    let tree = SourceTree::read(root)?;
     let checks = checks();
     let findings = checks
         .iter()
         .flat_map(|check| check.run(&tree).into_iter().map(|finding| (check.name(), finding)))
         .collect();
-    Ok(Report { findings, files: tree.files().len(), checks: checks.len() })
+    Ok(TidyReport { findings, files: tree.files().len(), checks: checks.len() })
 }

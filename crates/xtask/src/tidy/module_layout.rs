@@ -1,6 +1,6 @@
 //! One way to lay out a module with files of its own.
 
-use super::{Check, Finding, Tree};
+use super::{Check, SourceTree, TidyFinding};
 
 pub(crate) struct ModuleLayout;
 
@@ -9,13 +9,13 @@ impl Check for ModuleLayout {
         "module_layout"
     }
 
-    fn run(&self, tree: &Tree) -> Vec<Finding> {
+    fn run(&self, tree: &SourceTree) -> Vec<TidyFinding> {
         let paths = || tree.rust_files().map(|(file, _)| file.path.as_str());
         let folder = |path: &str| path.strip_suffix(".rs").map(|module| format!("{module}/"));
         let beside = |path: &&str| {
             folder(path).is_some_and(|folder| paths().any(|other| other.starts_with(&folder)))
         };
-        let found = paths().filter(beside).map(|path| Finding {
+        let found = paths().filter(beside).map(|path| TidyFinding {
             path: path.to_owned(),
             line: None,
             what: "a module beside the folder of its files".into(),

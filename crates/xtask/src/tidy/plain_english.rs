@@ -4,7 +4,7 @@
 //! so that this file obeys its own rule.
 
 use super::rust_code::line_of;
-use super::{Check, File, Finding, Tree};
+use super::{Check, File, SourceTree, TidyFinding};
 
 /// Persons in place of the thread, reader or value that is meant.
 pub(crate) const PERSONS: [&str; 4] = [
@@ -24,7 +24,7 @@ impl Check for PlainEnglish {
         "plain_english"
     }
 
-    fn run(&self, tree: &Tree) -> Vec<Finding> {
+    fn run(&self, tree: &SourceTree) -> Vec<TidyFinding> {
         let files = tree.files().filter(|file| is_ours(file));
         files.flat_map(|file| file.text.iter().flat_map(|text| of_text(file, text))).collect()
     }
@@ -36,7 +36,7 @@ fn is_ours(file: &File) -> bool {
     matches!(extension, Some("rs" | "md" | "toml" | "h" | "c" | "sh" | "py"))
 }
 
-fn of_text(file: &File, text: &str) -> Vec<Finding> {
+fn of_text(file: &File, text: &str) -> Vec<TidyFinding> {
     let words = words(text);
     let mut found = Vec::new();
     for (i, word) in words.iter().enumerate() {
@@ -110,8 +110,8 @@ fn words(text: &str) -> Vec<Word> {
     words
 }
 
-fn finding(file: &File, text: &str, word: &Word, what: String, instead: &str) -> Finding {
-    Finding {
+fn finding(file: &File, text: &str, word: &Word, what: String, instead: &str) -> TidyFinding {
+    TidyFinding {
         path: file.path.clone(),
         line: Some(line_of(text, word.start)),
         what,

@@ -15,7 +15,7 @@ pub(crate) struct RustCode {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ByteKind {
     Code,
     Comment,
     Literal,
@@ -24,8 +24,8 @@ enum Kind {
 impl RustCode {
     pub(crate) fn parse(text: &str) -> Self {
         let kinds = Lexer { text: text.as_bytes(), at: 0 }.kinds();
-        let bare = keep(text, &kinds, |kind| kind == Kind::Code);
-        let literal = keep(text, &kinds, |kind| kind != Kind::Comment);
+        let bare = keep(text, &kinds, |kind| kind == ByteKind::Code);
+        let literal = keep(text, &kinds, |kind| kind != ByteKind::Comment);
         let tests = test_items(&bare);
         Self { bare, literal, tests }
     }
@@ -65,7 +65,7 @@ pub(crate) fn find_words(text: &str, pattern: &str) -> Vec<usize> {
 }
 
 /// The text with every byte whose kind does not count replaced by a blank.
-fn keep(text: &str, kinds: &[Kind], counts: impl Fn(Kind) -> bool) -> String {
+fn keep(text: &str, kinds: &[ByteKind], counts: impl Fn(ByteKind) -> bool) -> String {
     let bytes = text.bytes().zip(kinds);
     let kept = bytes.map(|(byte, kind)| if byte == b'\n' || counts(*kind) { byte } else { b' ' });
     String::from_utf8_lossy(&kept.collect::<Vec<u8>>()).into_owned()
@@ -99,8 +99,8 @@ struct Lexer<'a> {
 
 impl Lexer<'_> {
     /// The kind of every byte. Quotes count as code, so that `"` around a blanked text stays visible.
-    fn kinds(mut self) -> Vec<Kind> {
-        let mut kinds = vec![Kind::Code; self.text.len()];
+    fn kinds(mut self) -> Vec<ByteKind> {
+        let mut kinds = vec![ByteKind::Code; self.text.len()];
         while self.at < self.text.len() {
             let start = self.at;
             let (kind, range) = self.next();
@@ -111,16 +111,16 @@ impl Lexer<'_> {
     }
 
     /// Moves over the next byte of code, comment or literal; gives what to mark.
-    fn next(&mut self) -> (Kind, Range<usize>) {
+    fn next(&mut self) -> (ByteKind, Range<usize>) {
         let start = self.at;
         let rest = &self.text[start..];
         if rest.starts_with(b"//") {
             self.at += rest.iter().position(|b| *b == b'\n').unwrap_or(rest.len());
-            return (Kind::Comment, start..self.at);
+            return (ByteKind::Comment, start..self.at);
         }
         if rest.starts_with(b"/*") {
             self.at += block_comment_len(rest);
-            return (Kind::Comment, start..self.at);
+            return (ByteKind::Comment, start..self.at);
         }
         if let Some((open, close)) = self.raw_string() {
             return self.literal(open, close);
@@ -135,17 +135,17 @@ impl Lexer<'_> {
         }
     }
 
-    fn code(&mut self) -> (Kind, Range<usize>) {
+    fn code(&mut self) -> (ByteKind, Range<usize>) {
         self.at += 1;
-        (Kind::Code, self.at - 1..self.at)
+        (ByteKind::Code, self.at - 1..self.at)
     }
 
     /// A literal whose inside runs from `open` to `close`, counted from here; one or more closing
     /// bytes follow and are code.
-    fn literal(&mut self, open: usize, close: usize) -> (Kind, Range<usize>) {
+    fn literal(&mut self, open: usize, close: usize) -> (ByteKind, Range<usize>) {
         let inside = self.at + open..(self.at + close).min(self.text.len());
         self.at = (inside.end + 1).min(self.text.len());
-        (Kind::Literal, inside)
+        (ByteKind::Literal, inside)
     }
 
     /// Inside of a raw string (`r"…"`, `br##"…"##`, `cr"…"`) that starts here.

@@ -9,7 +9,7 @@ use std::fs;
 
 use super::plain_english::PERSONS;
 use super::words::{FOLDERS, HOSTS, UNFINISHED};
-use super::{Tree, checks, layers};
+use super::{SourceTree, checks, layers};
 
 /// Findings of one check on a tree of these files, as `path:line what`.
 fn findings(check: &str, files: &[(&str, &str)]) -> Vec<String> {
@@ -19,7 +19,7 @@ fn findings(check: &str, files: &[(&str, &str)]) -> Vec<String> {
         fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
         fs::write(path, text).expect("a file");
     }
-    let tree = Tree::read(root.path()).expect("a readable tree");
+    let tree = SourceTree::read(root.path()).expect("a readable tree");
     let check = checks().into_iter().find(|c| c.name() == check).expect("a check of that name");
     let text = |line: Option<usize>| line.map_or(String::new(), |line| format!(":{line}"));
     check.run(&tree).iter().map(|f| format!("{}{} {}", f.path, text(f.line), f.what)).collect()

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use super::manifest::Manifest;
+use super::manifest::CrateManifest;
 use super::rust_code::RustCode;
 
 /// Text beyond this size is data, not something that a rule about words or code could concern.
@@ -15,7 +15,7 @@ const TEXT_SIZE_MAX: u64 = 1 << 20;
 
 /// Every file of the repository, by path.
 #[derive(Debug)]
-pub struct Tree {
+pub struct SourceTree {
     files: BTreeMap<String, File>,
 }
 
@@ -30,7 +30,7 @@ pub struct File {
     pub text: Option<String>,
 }
 
-impl Tree {
+impl SourceTree {
     /// Reads what git tracks or would add (a checkout), or every file (an unpacked archive).
     pub fn read(root: &Path) -> Result<Self> {
         let paths = if root.join(".git").exists() { git_files(root)? } else { all_files(root)? };
@@ -77,11 +77,11 @@ impl Tree {
     }
 
     /// Manifests of the crates, by the name of their folder under `crates/`.
-    pub(crate) fn crates(&self) -> BTreeMap<&str, Manifest> {
+    pub(crate) fn crates(&self) -> BTreeMap<&str, CrateManifest> {
         self.files()
             .filter_map(|file| {
                 let folder = file.path.strip_prefix("crates/")?.strip_suffix("/Cargo.toml")?;
-                let manifest = Manifest::parse(&file.path, file.text.as_deref()?);
+                let manifest = CrateManifest::parse(&file.path, file.text.as_deref()?);
                 (!folder.contains('/')).then_some((folder, manifest))
             })
             .collect()
@@ -117,7 +117,7 @@ impl File {
     }
 }
 
-impl Tree {
+impl SourceTree {
     /// The Rust sources with comments and literals told apart from code.
     pub(crate) fn rust_code(&self) -> impl Iterator<Item = (&File, RustCode)> {
         self.rust_files().map(|(file, text)| (file, RustCode::parse(text)))

@@ -1,7 +1,7 @@
 //! Where `unsafe` may stand. An `unsafe fn` may stand anywhere, since implementing a trait such as
 //! `placement::Kernel` asks for it: its body can do nothing unsafe without a block.
 
-use super::{Check, Finding, Tree};
+use super::{Check, SourceTree, TidyFinding};
 
 /// Places (a crate or a file) that may hold `unsafe`, each with its reason.
 const INSIDE: [(&str, &str); 7] = [
@@ -21,7 +21,7 @@ impl Check for UnsafeFence {
         "unsafe_fence"
     }
 
-    fn run(&self, tree: &Tree) -> Vec<Finding> {
+    fn run(&self, tree: &SourceTree) -> Vec<TidyFinding> {
         let outside = tree.rust_code().filter(|(file, _)| !is_inside(&file.path));
         outside
             .flat_map(|(file, code)| {
@@ -41,8 +41,8 @@ fn is_inside(path: &str) -> bool {
     INSIDE.iter().any(|(place, _)| path.starts_with(place))
 }
 
-fn finding(path: &str, line: usize) -> Finding {
-    Finding {
+fn finding(path: &str, line: usize) -> TidyFinding {
+    TidyFinding {
         path: path.to_owned(),
         line: Some(line),
         what: "`unsafe` outside of its fence".into(),

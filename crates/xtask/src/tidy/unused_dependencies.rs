@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use super::manifest::Manifest;
-use super::{Check, Finding, Tree};
+use super::manifest::CrateManifest;
+use super::{Check, SourceTree, TidyFinding};
 
 const BECAUSE: &str = "it costs build time, and the next reader looks for what it does";
 
@@ -15,19 +15,19 @@ impl Check for UnusedDependencies {
         "unused_dependencies"
     }
 
-    fn run(&self, tree: &Tree) -> Vec<Finding> {
+    fn run(&self, tree: &SourceTree) -> Vec<TidyFinding> {
         let crates = tree.crates();
-        let mut findings: Vec<Finding> =
+        let mut findings: Vec<TidyFinding> =
             crates.iter().flat_map(|(folder, manifest)| of_crate(tree, folder, manifest)).collect();
         if let Some(text) = tree.text("Cargo.toml") {
-            let root = Manifest::parse("Cargo.toml", text);
+            let root = CrateManifest::parse("Cargo.toml", text);
             findings.extend(of_workspace(&root, crates.values()));
         }
         findings
     }
 }
 
-fn of_crate(tree: &Tree, folder: &str, manifest: &Manifest) -> Vec<Finding> {
+fn of_crate(tree: &SourceTree, folder: &str, manifest: &CrateManifest) -> Vec<TidyFinding> {
     let prefix = format!("crates/{folder}/");
     let sources: Vec<_> =
         tree.rust_code().filter(|(file, _)| file.path.starts_with(&prefix)).collect();
@@ -37,7 +37,7 @@ fn of_crate(tree: &Tree, folder: &str, manifest: &Manifest) -> Vec<Finding> {
     };
     let unused = manifest.dependencies().filter(|e| !e.has_comment && !is_named(e.name()));
     unused
-        .map(|entry| Finding {
+        .map(|entry| TidyFinding {
             path: manifest.path.clone(),
             line: Some(entry.line),
             what: format!("no source of '{folder}' names '{}'", entry.name()),
@@ -47,14 +47,17 @@ fn of_crate(tree: &Tree, folder: &str, manifest: &Manifest) -> Vec<Finding> {
         .collect()
 }
 
-fn of_workspace<'a>(root: &Manifest, crates: impl Iterator<Item = &'a Manifest>) -> Vec<Finding> {
+fn of_workspace<'a>(
+    root: &CrateManifest,
+    crates: impl Iterator<Item = &'a CrateManifest>,
+) -> Vec<TidyFinding> {
     let used: BTreeSet<String> = crates
         .flat_map(|manifest| manifest.dependencies().map(|entry| entry.name().to_owned()))
         .collect();
     let table = root.entries.iter().filter(|entry| entry.section == "workspace.dependencies");
     table
         .filter(|entry| !used.contains(entry.name()))
-        .map(|entry| Finding {
+        .map(|entry| TidyFinding {
             path: root.path.clone(),
             line: Some(entry.line),
             what: format!("no crate uses '{}'", entry.name()),

@@ -2,7 +2,7 @@
 //! halves, so that this file obeys its own rule.
 
 use super::rust_code::{find_words, line_of};
-use super::{Check, File, Finding, Tree};
+use super::{Check, File, SourceTree, TidyFinding};
 
 /// Marks of unfinished work, in sources, scripts and documents.
 pub(crate) const UNFINISHED: [&str; 7] = [
@@ -35,7 +35,7 @@ impl Check for Words {
         "words"
     }
 
-    fn run(&self, tree: &Tree) -> Vec<Finding> {
+    fn run(&self, tree: &SourceTree) -> Vec<TidyFinding> {
         let mut findings = Vec::new();
         for file in tree.files().filter(|file| file.path != "Cargo.lock") {
             let Some(text) = &file.text else { continue };
@@ -56,7 +56,7 @@ fn is_prose_or_code(file: &File) -> bool {
         || file.name() == "Makefile"
 }
 
-fn unfinished(file: &File, text: &str, word: &str) -> Vec<Finding> {
+fn unfinished(file: &File, text: &str, word: &str) -> Vec<TidyFinding> {
     findings(
         file,
         text,
@@ -67,7 +67,7 @@ fn unfinished(file: &File, text: &str, word: &str) -> Vec<Finding> {
     )
 }
 
-fn machine_path(file: &File, text: &str, folder: &str) -> Vec<Finding> {
+fn machine_path(file: &File, text: &str, folder: &str) -> Vec<TidyFinding> {
     let places = text.match_indices(folder).map(|(at, _)| at);
     let starts_path = |at: &usize| {
         let before = text[..*at].chars().next_back();
@@ -83,7 +83,7 @@ fn machine_path(file: &File, text: &str, folder: &str) -> Vec<Finding> {
     )
 }
 
-fn registry_host(file: &File, text: &str, host: &str) -> Vec<Finding> {
+fn registry_host(file: &File, text: &str, host: &str) -> Vec<TidyFinding> {
     findings(
         file,
         text,
@@ -101,8 +101,8 @@ fn findings(
     what: String,
     instead: &str,
     because: &'static str,
-) -> Vec<Finding> {
-    let finding = |at: usize| Finding {
+) -> Vec<TidyFinding> {
+    let finding = |at: usize| TidyFinding {
         path: file.path.clone(),
         line: Some(line_of(text, at)),
         what: what.clone(),

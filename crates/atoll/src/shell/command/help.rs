@@ -2,7 +2,7 @@
 
 use super::super::Shell;
 use super::super::stop::Stop;
-use super::{COMMANDS, Command};
+use super::{COMMANDS, ShellCommand};
 
 const REST: &str = "
 Commands may start with a backslash as well. Statements end with a semicolon. Ctrl-C cancels the
@@ -21,7 +21,7 @@ impl Shell {
 }
 
 /// `.mode [MODE]`
-pub(super) fn usage(command: &Command) -> String {
+pub(super) fn usage(command: &ShellCommand) -> String {
     let names: Vec<String> = command.names.iter().map(|name| format!(".{name}")).take(2).collect();
     format!("{} {}", names.join(", "), command.arguments).trim_end().to_owned()
 }

@@ -8,19 +8,19 @@ use std::path::Path;
 
 use super::Shell;
 use super::stop::Stop;
-use super::target::Target;
+use super::target::OutputTarget;
 use atoll_topology::nearest_name;
 
 /// A command: its names, the first of which help shows, and what help says of it.
-pub(super) struct Command {
+pub(super) struct ShellCommand {
     pub(super) names: &'static [&'static str],
     arguments: &'static str,
     help: &'static str,
-    kind: Kind,
+    kind: CommandKind,
 }
 
 #[derive(Clone, Copy)]
-enum Kind {
+enum CommandKind {
     Bail,
     Echo,
     Explain,
@@ -39,45 +39,60 @@ const fn command(
     names: &'static [&'static str],
     arguments: &'static str,
     help: &'static str,
-    kind: Kind,
-) -> Command {
-    Command { names, arguments, help, kind }
+    kind: CommandKind,
+) -> ShellCommand {
+    ShellCommand { names, arguments, help, kind }
 }
 
 /// All commands, ordered by name.
-pub(super) static COMMANDS: [Command; 12] = [
+pub(super) static COMMANDS: [ShellCommand; 12] = [
     command(
         &["bail"],
         "on|off",
         "End a script at its first error; off: go on after errors",
-        Kind::Bail,
+        CommandKind::Bail,
     ),
-    command(&["echo"], "on|off", "Print each statement before it runs", Kind::Echo),
+    command(&["echo"], "on|off", "Print each statement before it runs", CommandKind::Echo),
     command(
         &["explain"],
         "on|off|analyze",
         "Show the plans of queries instead of their rows",
-        Kind::Explain,
+        CommandKind::Explain,
     ),
-    command(&["help", "?"], "", "List the commands", Kind::Help),
-    command(&["maxrows"], "N", "Rows drawn of a result, first and last; 0 for all", Kind::MaxRows),
-    command(&["mode"], "[MODE]", "box, table, csv, json, ndjson, markdown or line", Kind::Mode),
+    command(&["help", "?"], "", "List the commands", CommandKind::Help),
+    command(
+        &["maxrows"],
+        "N",
+        "Rows drawn of a result, first and last; 0 for all",
+        CommandKind::MaxRows,
+    ),
+    command(
+        &["mode"],
+        "[MODE]",
+        "box, table, csv, json, ndjson, markdown or line",
+        CommandKind::Mode,
+    ),
     command(
         &["output", "o"],
         "[FILE]",
         "Write results to a file; without one, to stdout again",
-        Kind::Output,
+        CommandKind::Output,
     ),
-    command(&["quit", "exit", "q"], "", "Exit (as Ctrl-D does)", Kind::Quit),
-    command(&["read", "i"], "FILE", "Run a script", Kind::Read),
+    command(&["quit", "exit", "q"], "", "Exit (as Ctrl-D does)", CommandKind::Quit),
+    command(&["read", "i"], "FILE", "Run a script", CommandKind::Read),
     command(
         &["schema", "d"],
         "[TABLE]",
         "Columns of a table; without one, all tables",
-        Kind::Schema,
+        CommandKind::Schema,
     ),
-    command(&["tables", "dt"], "", "List tables and views", Kind::Tables),
-    command(&["timer", "timing"], "on|off", "Print the time each statement takes", Kind::Timer),
+    command(&["tables", "dt"], "", "List tables and views", CommandKind::Tables),
+    command(
+        &["timer", "timing"],
+        "on|off",
+        "Print the time each statement takes",
+        CommandKind::Timer,
+    ),
 ];
 
 impl Shell {
@@ -87,36 +102,36 @@ impl Shell {
         let command = find(name)?;
         let argument = argument.as_str();
         match command.kind {
-            Kind::Bail => set::switch(&mut self.settings.bail, command, argument),
-            Kind::Echo => set::switch(&mut self.settings.echo, command, argument),
-            Kind::Explain => set::explain(&mut self.settings, argument),
-            Kind::Help => self.help(),
-            Kind::MaxRows => set::rows_max(&mut self.settings, argument),
-            Kind::Mode => set::mode(&mut self.settings, argument),
-            Kind::Output => self.output(argument),
-            Kind::Quit => Err(Stop::Left),
-            Kind::Read if argument.is_empty() => {
+            CommandKind::Bail => set::switch(&mut self.settings.bail, command, argument),
+            CommandKind::Echo => set::switch(&mut self.settings.echo, command, argument),
+            CommandKind::Explain => set::explain(&mut self.settings, argument),
+            CommandKind::Help => self.help(),
+            CommandKind::MaxRows => set::rows_max(&mut self.settings, argument),
+            CommandKind::Mode => set::mode(&mut self.settings, argument),
+            CommandKind::Output => self.output(argument),
+            CommandKind::Quit => Err(Stop::Left),
+            CommandKind::Read if argument.is_empty() => {
                 Err(Stop::failed(".read expects the name of a file"))
             }
-            Kind::Read => self.run_file(Path::new(argument)).await,
-            Kind::Schema if !argument.is_empty() => self.columns_of(argument).await,
-            Kind::Schema | Kind::Tables => self.tables().await,
-            Kind::Timer => set::switch(&mut self.settings.timer, command, argument),
+            CommandKind::Read => self.run_file(Path::new(argument)).await,
+            CommandKind::Schema if !argument.is_empty() => self.columns_of(argument).await,
+            CommandKind::Schema | CommandKind::Tables => self.tables().await,
+            CommandKind::Timer => set::switch(&mut self.settings.timer, command, argument),
         }
     }
 
     fn output(&mut self, file: &str) -> Result<(), Stop> {
         self.target.writer().flush()?;
         self.target = match file {
-            "" | "-" | "stdout" => Target::stdout(),
-            file => Target::file(Path::new(file))
+            "" | "-" | "stdout" => OutputTarget::stdout(),
+            file => OutputTarget::file(Path::new(file))
                 .map_err(|error| Stop::failed(format!("{file} cannot be written: {error}")))?,
         };
         Ok(())
     }
 }
 
-fn find(name: &str) -> Result<&'static Command, Stop> {
+fn find(name: &str) -> Result<&'static ShellCommand, Stop> {
     let found = COMMANDS.iter().find(|command| command.names.contains(&name));
     found.ok_or_else(|| {
         let names = COMMANDS.iter().flat_map(|command| command.names.iter().copied());

@@ -1,15 +1,15 @@
 //! Commands that set something.
 
-use super::super::settings::{Explain, Settings};
+use super::super::settings::{Explain, ShellSettings};
 use super::super::stop::Stop;
-use super::Command;
+use super::ShellCommand;
 use super::help::usage;
 use crate::output::Mode;
 use atoll_tools::terminal;
 use atoll_topology::nearest_name;
 
 /// `on` or `off`; without either, the other of the two.
-pub(super) fn switch(value: &mut bool, command: &Command, argument: &str) -> Result<(), Stop> {
+pub(super) fn switch(value: &mut bool, command: &ShellCommand, argument: &str) -> Result<(), Stop> {
     *value = match argument {
         "on" | "true" | "1" => true,
         "off" | "false" | "0" => false,
@@ -24,7 +24,7 @@ pub(super) fn switch(value: &mut bool, command: &Command, argument: &str) -> Res
     Ok(())
 }
 
-pub(super) fn explain(settings: &mut Settings, argument: &str) -> Result<(), Stop> {
+pub(super) fn explain(settings: &mut ShellSettings, argument: &str) -> Result<(), Stop> {
     settings.explain = match argument {
         "on" => Explain::On,
         "off" => Explain::Off,
@@ -39,7 +39,7 @@ pub(super) fn explain(settings: &mut Settings, argument: &str) -> Result<(), Sto
     Ok(())
 }
 
-pub(super) fn mode(settings: &mut Settings, argument: &str) -> Result<(), Stop> {
+pub(super) fn mode(settings: &mut ShellSettings, argument: &str) -> Result<(), Stop> {
     if argument.is_empty() {
         terminal::say(settings.mode.name());
         return Ok(());
@@ -54,7 +54,7 @@ pub(super) fn mode(settings: &mut Settings, argument: &str) -> Result<(), Stop> 
     Ok(())
 }
 
-pub(super) fn rows_max(settings: &mut Settings, argument: &str) -> Result<(), Stop> {
+pub(super) fn rows_max(settings: &mut ShellSettings, argument: &str) -> Result<(), Stop> {
     let rows: usize = argument.parse().map_err(|_| {
         Stop::failed(format!(
             "invalid argument '{argument}' for .maxrows; expected a \
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn settings_take_what_they_know_and_keep_what_they_had() {
-        let mut settings = Settings::new(Mode::Box, true, false);
+        let mut settings = ShellSettings::new(Mode::Box, true, false);
         mode(&mut settings, "csv").unwrap();
         rows_max(&mut settings, "0").unwrap();
         explain(&mut settings, "analyze").unwrap();

@@ -5,17 +5,17 @@ mod data;
 mod ours;
 
 use anyhow::Result;
-use atoll_tools::exit::{Ends, Exit};
+use atoll_tools::exit::{CommandError, Exit};
 use atoll_tools::workload::{Keys, count};
 use clap::{Args, ValueEnum};
 
 use super::bandwidth::{Bound, Meter};
-use super::contest::{self, Contest, Settings};
+use super::contest::{self, Contest, ContestSettings};
 use super::report::Case;
 use super::sweep::Sweep;
 use crate::flags::PrimitiveArgs;
 use crate::rivals::Rival;
-use crate::rivals::columns::Operation;
+use crate::rivals::columns::RivalOperation;
 use data::{Data, Sides};
 
 /// What `--help` shows.
@@ -78,10 +78,10 @@ fn share(text: &str) -> Result<f64, String> {
 }
 
 /// Runs it.
-pub(crate) fn run(args: &JoinArgs) -> Result<(), Ends> {
+pub(crate) fn run(args: &JoinArgs) -> Result<(), CommandError> {
     let all = args.data();
     if let Some(wrong) = all.iter().find_map(|data| data.mistake()) {
-        return Err(Ends::with(Exit::Usage, wrong));
+        return Err(CommandError::with(Exit::Usage, wrong));
     }
     let mut sweep = Sweep::start("join", &args.shared, Rival::value_variants())?;
     for threads in sweep.threads.clone() {
@@ -121,7 +121,7 @@ impl JoinArgs {
 
 fn case(
     meter: &Meter<'_>,
-    settings: &Settings,
+    settings: &ContestSettings,
     data: Data,
     algorithms: &[Algorithm],
 ) -> Result<Option<Case>> {
@@ -129,7 +129,7 @@ fn case(
     let sides = data.sides(rig)?;
     let contest = Contest {
         title: data.to_string(),
-        query: Some((Operation::Join, vec![("b", &sides.build), ("p", &sides.probe)])),
+        query: Some((RivalOperation::Join, vec![("b", &sides.build), ("p", &sides.probe)])),
         expected: sides.expected,
         ours: algorithms.iter().map(|algorithm| ours::own(rig, &sides, *algorithm)).collect(),
         here: Vec::new(),

@@ -10,7 +10,7 @@ use atoll_tools::workload::{JoinSums, Rig, join_input, join_sums, timed};
 use super::Algorithm;
 use super::data::Sides;
 use crate::primitives::check::Check;
-use crate::primitives::contest::{Outcome, Own};
+use crate::primitives::contest::{ContestOutcome, Own};
 
 /// A variant, ready to run.
 pub(super) fn own<'a>(rig: &'a Rig, sides: &'a Sides, algorithm: Algorithm) -> Own<'a> {
@@ -29,7 +29,7 @@ pub(super) fn own<'a>(rig: &'a Rig, sides: &'a Sides, algorithm: Algorithm) -> O
 }
 
 /// The sort-merge join: the larger table is the fact table.
-fn sort_merge(rig: &Rig, sides: &Sides) -> Result<Outcome> {
+fn sort_merge(rig: &Rig, sides: &Sides) -> Result<ContestOutcome> {
     let (dimension, fact) = (join_input(&sides.build), join_input(&sides.probe));
     let ring =
         Shuffle { order: Order::Ring, moved: Moved::Pulled, coordination: Coordination::Tight };
@@ -42,13 +42,18 @@ fn sort_merge(rig: &Rig, sides: &Sides) -> Result<Outcome> {
     let note = format!("remote runs are those of the {:?} table", report.remote);
     let phases = report.phases.iter();
     let phases = phases.map(|phase| (phase.name.to_owned(), phase.time.as_secs_f64())).collect();
-    Ok(Outcome { phases, ..outcome(seconds, &sums, Some(note), &[]) })
+    Ok(ContestOutcome { phases, ..outcome(seconds, &sums, Some(note), &[]) })
 }
 
-fn outcome(seconds: f64, sums: &[JoinSums], note: Option<String>, steps: &[StepReport]) -> Outcome {
+fn outcome(
+    seconds: f64,
+    sums: &[JoinSums],
+    note: Option<String>,
+    steps: &[StepReport],
+) -> ContestOutcome {
     let add = |of: fn(&JoinSums) -> u64| sums.iter().map(of).fold(0, u64::wrapping_add);
     let (build, probe) = (add(|it| it.build) as i64, add(|it| it.probe) as i64);
     let check = Check::of_join(add(|it| it.matches), build, probe);
     let phases = steps.iter().map(|step| (step.name.clone(), step.time.as_secs_f64()));
-    Outcome { seconds, check, note, phases: phases.collect() }
+    ContestOutcome { seconds, check, note, phases: phases.collect() }
 }

@@ -1,8 +1,8 @@
 //! The machine as nested boxes. A layout is measured from the inside out and drawn from the outside
 //! in: siblings get the size of the largest, so that what is alike looks alike.
 
-use super::super::blocks::{Block, Kind};
-use atoll_svg::canvas::{Area, Panel, Size, Type};
+use super::super::blocks::{BoxKind, DiagramBox};
+use atoll_svg::canvas::{Area, CanvasSize, Panel, Type};
 use atoll_svg::palette;
 
 const PAD: f64 = 9.0;
@@ -40,66 +40,67 @@ struct Cells {
 
 /// Equal items in columns.
 #[derive(Clone, Copy, Default)]
-struct Grid {
+struct BoxGrid {
     columns: usize,
     rows: usize,
-    item: Size,
+    item: CanvasSize,
     gap: f64,
 }
 
 /// A block with its measures.
 struct Laid<'a> {
-    block: &'a Block,
+    block: &'a DiagramBox,
     below: Vec<Laid<'a>>,
-    grid: Grid,
-    cells: Grid,
-    size: Size,
+    grid: BoxGrid,
+    cells: BoxGrid,
+    size: CanvasSize,
 }
 
 /// The picture of the blocks; those without cpus stand below the others.
-pub(super) fn boxes(blocks: &[Block]) -> Panel {
+pub(super) fn boxes(blocks: &[DiagramBox]) -> Panel {
     let looks = Cells::for_cpus(blocks.iter().map(cpus).sum(), blocks);
-    let (memory, others): (Vec<&Block>, Vec<&Block>) =
-        blocks.iter().partition(|block| block.kind == Kind::MemoryNode);
+    let (memory, others): (Vec<&DiagramBox>, Vec<&DiagramBox>) =
+        blocks.iter().partition(|block| block.kind == BoxKind::MemoryNode);
     let (upper, lower) = (group(&others, ASPECT, looks), group(&memory, MEMORY_ASPECT, looks));
     let gap = if upper.size.h > 0.0 && lower.size.h > 0.0 { GROUP_GAP } else { 0.0 };
     let w = upper.size.w.max(lower.size.w);
-    let mut panel = Panel::new(Size { w, h: upper.size.h + gap + lower.size.h });
+    let mut panel = Panel::new(CanvasSize { w, h: upper.size.h + gap + lower.size.h });
     panel.put(0.0, 0.0, &upper);
     panel.put(0.0, upper.size.h + gap, &lower);
     panel
 }
 
 /// Outermost blocks in a grid of about that aspect.
-fn group(blocks: &[&Block], aspect: f64, looks: Option<Cells>) -> Panel {
+fn group(blocks: &[&DiagramBox], aspect: f64, looks: Option<Cells>) -> Panel {
     let laid: Vec<Laid<'_>> = blocks.iter().map(|block| lay(block, looks)).collect();
-    let sizes: Vec<Size> = laid.iter().map(|laid| laid.size).collect();
-    let grid = Grid::near(sizes.len(), largest(&sizes), GROUP_GAP, aspect);
+    let sizes: Vec<CanvasSize> = laid.iter().map(|laid| laid.size).collect();
+    let grid = BoxGrid::near(sizes.len(), largest(&sizes), GROUP_GAP, aspect);
     let mut panel = Panel::new(grid.size());
     for (laid, (x, y)) in laid.iter().zip(grid.places()) {
-        let Size { w, h } = grid.item;
+        let CanvasSize { w, h } = grid.item;
         draw(&mut panel, laid, looks, Area { x, y, w, h });
     }
     panel
 }
 
-fn largest(sizes: &[Size]) -> Size {
-    let largest = |most: Size, s: &Size| Size { w: most.w.max(s.w), h: most.h.max(s.h) };
-    sizes.iter().fold(Size::default(), largest)
+fn largest(sizes: &[CanvasSize]) -> CanvasSize {
+    let largest =
+        |most: CanvasSize, s: &CanvasSize| CanvasSize { w: most.w.max(s.w), h: most.h.max(s.h) };
+    sizes.iter().fold(CanvasSize::default(), largest)
 }
 
-fn cpus(block: &Block) -> usize {
+fn cpus(block: &DiagramBox) -> usize {
     let here: usize = block.cells.iter().map(Vec::len).sum();
     here + block.below.iter().map(cpus).sum::<usize>()
 }
 
-fn largest_number(block: &Block) -> u32 {
+fn largest_number(block: &DiagramBox) -> u32 {
     let here = block.cells.iter().flatten().copied().max().unwrap_or(0);
     block.below.iter().map(largest_number).fold(here, u32::max)
 }
 
 impl Cells {
-    fn for_cpus(cpus: usize, blocks: &[Block]) -> Option<Self> {
+    fn for_cpus(cpus: usize, blocks: &[DiagramBox]) -> Option<Self> {
         if cpus > CELLS_MAX {
             return None;
         }
@@ -112,16 +113,16 @@ impl Cells {
     }
 }
 
-impl Grid {
+impl BoxGrid {
     /// As many columns as come nearest to the aspect with the fewest places left empty.
-    fn of(sizes: &[Size], gap: f64) -> Self {
+    fn of(sizes: &[CanvasSize], gap: f64) -> Self {
         Self::near(sizes.len(), largest(sizes), gap, ASPECT)
     }
 
-    fn near(count: usize, item: Size, gap: f64, aspect: f64) -> Self {
+    fn near(count: usize, item: CanvasSize, gap: f64, aspect: f64) -> Self {
         let with = |columns: usize| Self { columns, rows: count.div_ceil(columns), item, gap };
         let cost = |grid: &Self| {
-            let Size { w, h } = grid.size();
+            let CanvasSize { w, h } = grid.size();
             let empty = (grid.columns * grid.rows - count) as f64 / count as f64;
             (w / h / aspect).ln().abs() + 4.0 * empty
         };
@@ -131,12 +132,12 @@ impl Grid {
             .unwrap_or_default()
     }
 
-    fn size(&self) -> Size {
+    fn size(&self) -> CanvasSize {
         let span = |count: usize, each: f64| match count {
             0 => 0.0,
             _ => count as f64 * (each + self.gap) - self.gap,
         };
-        Size { w: span(self.columns, self.item.w), h: span(self.rows, self.item.h) }
+        CanvasSize { w: span(self.columns, self.item.w), h: span(self.rows, self.item.h) }
     }
 
     fn places(self) -> impl Iterator<Item = (f64, f64)> {
@@ -148,13 +149,13 @@ impl Grid {
     }
 }
 
-fn lay(block: &Block, looks: Option<Cells>) -> Laid<'_> {
+fn lay(block: &DiagramBox, looks: Option<Cells>) -> Laid<'_> {
     let below: Vec<Laid<'_>> = block.below.iter().map(|block| lay(block, looks)).collect();
-    let grid = Grid::of(&below.iter().map(|laid| laid.size).collect::<Vec<_>>(), GAP);
-    let cells = looks.map_or_else(Grid::default, |looks| {
+    let grid = BoxGrid::of(&below.iter().map(|laid| laid.size).collect::<Vec<_>>(), GAP);
+    let cells = looks.map_or_else(BoxGrid::default, |looks| {
         let numbers = block.cells.iter().map(Vec::len).max().unwrap_or(0);
-        let item = Size { w: numbers as f64 * looks.number, h: looks.height };
-        Grid::near(block.cells.len(), item, looks.gap, CELLS_ASPECT)
+        let item = CanvasSize { w: numbers as f64 * looks.number, h: looks.height };
+        BoxGrid::near(block.cells.len(), item, looks.gap, CELLS_ASPECT)
     });
     let texts = [
         TITLE.width(&block.title),
@@ -166,7 +167,7 @@ fn lay(block: &Block, looks: Option<Cells>) -> Laid<'_> {
     let w = text.max(grid.size().w).max(cells.size().w) + 2.0 * PAD;
     let parts = [grid.size().h, cells.size().h, bar(block.cache.is_some())];
     let h = head(block) + parts.iter().filter(|h| **h > 0.0).map(|h| h + GAP).sum::<f64>() + PAD;
-    Laid { block, below, grid, cells, size: Size { w, h: h - GAP.min(h) + GAP } }
+    Laid { block, below, grid, cells, size: CanvasSize { w, h: h - GAP.min(h) + GAP } }
 }
 
 fn bar(is_there: bool) -> f64 {
@@ -174,7 +175,7 @@ fn bar(is_there: bool) -> f64 {
 }
 
 /// Height of title, detail and memory.
-fn head(block: &Block) -> f64 {
+fn head(block: &DiagramBox) -> f64 {
     let detail = if block.detail.is_empty() { 0.0 } else { 15.0 };
     let memory = if block.memory.is_some() { BAR + 7.0 } else { 0.0 };
     24.0 + detail + memory
@@ -183,7 +184,7 @@ fn head(block: &Block) -> f64 {
 fn draw(panel: &mut Panel, laid: &Laid<'_>, looks: Option<Cells>, area: Area) {
     let block = laid.block;
     let (surface, edge) = colours(block.kind);
-    let radius = if block.kind == Kind::Package { 9.0 } else { 6.0 };
+    let radius = if block.kind == BoxKind::Package { 9.0 } else { 6.0 };
     panel.rect(area, surface, Some(edge), radius);
     draw_head(panel, block, area);
     let mut y = area.y + head(block) + GAP;
@@ -201,7 +202,7 @@ fn draw(panel: &mut Panel, laid: &Laid<'_>, looks: Option<Cells>, area: Area) {
     }
 }
 
-fn draw_head(panel: &mut Panel, block: &Block, area: Area) {
+fn draw_head(panel: &mut Panel, block: &DiagramBox, area: Area) {
     let (x, width) = (area.x + PAD, area.w - 2.0 * PAD);
     panel.text((x, area.y + 18.0), width, TITLE, &block.title);
     let mut y = area.y + 24.0;
@@ -227,14 +228,20 @@ fn text_in(panel: &mut Panel, bar: Area, text: &str) {
 fn draw_below(panel: &mut Panel, laid: &Laid<'_>, looks: Option<Cells>, area: Area) {
     let columns = laid.grid.columns.max(1) as f64;
     let w = (area.w - 2.0 * PAD - (columns - 1.0) * GAP) / columns;
-    let grid = Grid { item: Size { w, ..laid.grid.item }, ..laid.grid };
+    let grid = BoxGrid { item: CanvasSize { w, ..laid.grid.item }, ..laid.grid };
     for (below, (x, y)) in laid.below.iter().zip(grid.places()) {
-        let Size { w, h } = grid.item;
+        let CanvasSize { w, h } = grid.item;
         draw(panel, below, looks, Area { x: area.x + PAD + x, y: area.y + y, w, h });
     }
 }
 
-fn draw_cells(panel: &mut Panel, block: &Block, grid: Grid, looks: Cells, (x, y): (f64, f64)) {
+fn draw_cells(
+    panel: &mut Panel,
+    block: &DiagramBox,
+    grid: BoxGrid,
+    looks: Cells,
+    (x, y): (f64, f64),
+) {
     let place = |(dx, dy): (f64, f64)| (x + dx, y + dy);
     let cells = || block.cells.iter().zip(grid.places().map(place));
     let area = |(cell, (x, y)): (&Vec<u32>, (f64, f64))| {
@@ -260,11 +267,11 @@ fn draw_cells(panel: &mut Panel, block: &Block, grid: Grid, looks: Cells, (x, y)
 }
 
 /// Surface and edge of a block.
-fn colours(kind: Kind) -> (&'static str, &'static str) {
+fn colours(kind: BoxKind) -> (&'static str, &'static str) {
     match kind {
-        Kind::Package => ("#f4f6f8", "#8a96a3"),
-        Kind::Node => ("#e9f3fa", "#0072b2"),
-        Kind::MemoryNode => ("#e6f5ef", "#009e73"),
-        Kind::Domain => ("#fffaee", "#e69f00"),
+        BoxKind::Package => ("#f4f6f8", "#8a96a3"),
+        BoxKind::Node => ("#e9f3fa", "#0072b2"),
+        BoxKind::MemoryNode => ("#e6f5ef", "#009e73"),
+        BoxKind::Domain => ("#fffaee", "#e69f00"),
     }
 }

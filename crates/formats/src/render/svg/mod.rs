@@ -12,8 +12,8 @@ mod ring;
 mod sources;
 
 use super::blocks::{blocks, summary};
-use super::facts::{self, Figures, figure};
-use atoll_svg::canvas::{Panel, Size, Type};
+use super::facts::{self, PathFigures, figure};
+use atoll_svg::canvas::{CanvasSize, Panel, Type};
 use atoll_svg::heat::{Heat, heat as heat_map};
 use atoll_svg::palette::{self, Ramp};
 use atoll_topology::{Knowledge, Machine};
@@ -51,7 +51,7 @@ pub fn svg(knowledge: &Knowledge) -> String {
     let body = boxes.size.h.max(side.size.h);
     let w = inner + 2.0 * MARGIN;
     let h = HEADER + body + 24.0 + small.size.h + 2.0 * MARGIN;
-    let mut picture = Panel::new(Size { w, h });
+    let mut picture = Panel::new(CanvasSize { w, h });
     picture.text((MARGIN, MARGIN + 16.0), inner, title(&machine.name, inner), &machine.name);
     picture.text((MARGIN, MARGIN + 37.0), inner, SUBTITLE, &subtitle);
     let top = MARGIN + HEADER;
@@ -73,7 +73,7 @@ fn subtitle(machine: &Machine) -> String {
 }
 
 /// Heat maps of the distances, if there is more than one node, and of the facts.
-fn heats(machine: &Machine, facts: &[Figures]) -> Vec<Panel> {
+fn heats(machine: &Machine, facts: &[PathFigures]) -> Vec<Panel> {
     let heads: Vec<u32> = machine.nodes.iter().map(|node| node.id.0).collect();
     let distances: Vec<Vec<Option<f64>>> = machine
         .distances
@@ -95,7 +95,7 @@ fn heats(machine: &Machine, facts: &[Figures]) -> Vec<Panel> {
     rating.into_iter().chain(facts).collect()
 }
 
-fn of_fact<'a>(figures: &'a Figures, heads: &'a [u32]) -> Heat<'a> {
+fn of_fact<'a>(figures: &'a PathFigures, heads: &'a [u32]) -> Heat<'a> {
     let quantity = figures.matrix.quantity;
     let ramp: Ramp = if quantity.unit() == "ns" { palette::WARM } else { palette::COOL };
     Heat {
@@ -116,7 +116,7 @@ fn title(name: &str, width: f64) -> Type {
 }
 
 /// Panels in columns so that, with the boxes beside them, they come nearest to the aspect.
-fn beside_of(boxes: Size, panels: &[Panel]) -> Panel {
+fn beside_of(boxes: CanvasSize, panels: &[Panel]) -> Panel {
     let cost = |side: &Panel| {
         let w = boxes.w + GAP + side.size.w;
         (w / (boxes.h.max(side.size.h) + HEADER + 2.0 * MARGIN) / ASPECT).ln().abs()
@@ -131,14 +131,14 @@ fn beside_of(boxes: Size, panels: &[Panel]) -> Panel {
 fn in_columns(panels: &[Panel], height: f64) -> Panel {
     let (mut x, mut y, mut column) = (0.0, 0.0, 0.0f64);
     let mut places = Vec::new();
-    let mut size = Size::default();
+    let mut size = CanvasSize::default();
     for panel in panels {
         if y > 0.0 && y + panel.size.h > height {
             (x, y, column) = (x + column + GAP, 0.0, 0.0);
         }
         places.push((x, y));
         column = column.max(panel.size.w);
-        size = Size { w: size.w.max(x + column), h: size.h.max(y + panel.size.h) };
+        size = CanvasSize { w: size.w.max(x + column), h: size.h.max(y + panel.size.h) };
         y += panel.size.h + 14.0;
     }
     let mut all = Panel::new(size);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::f64::consts::TAU;
 
 use super::super::facts::{LinkFigures, figure};
-use atoll_svg::canvas::{Panel, Size, Type};
+use atoll_svg::canvas::{CanvasSize, Panel, Type};
 use atoll_svg::palette;
 use atoll_topology::{Knowledge, Link, LinkId, NodeId, NodeSet};
 
@@ -23,7 +23,7 @@ const PARALLEL_MAX: usize = 4;
 const CLASSES_MAX: usize = 8;
 
 /// Links of one kind and one figure look the same.
-type Class = (String, String);
+type LinkClass = (String, String);
 
 /// The picture of the links; none where none are known.
 pub(super) fn ring(
@@ -41,7 +41,7 @@ pub(super) fn ring(
     let radius = if order.len() > NODES_MAX { 0.0 } else { radius(order.len()) };
     let side = if radius > 0.0 { 2.0 * (radius + ISLAND) + 4.0 } else { 0.0 };
     let legend = classes.len().min(CLASSES_MAX + 1) as f64 * 17.0 + 8.0;
-    let mut panel = Panel::new(Size { w: side.max(230.0), h: TOP + side + legend });
+    let mut panel = Panel::new(CanvasSize { w: side.max(230.0), h: TOP + side + legend });
     let width = panel.size.w;
     panel.text((0.0, 14.0), width, TITLE, "Links");
     panel.text((0.0, 29.0), width, SMALL, credit);
@@ -58,14 +58,14 @@ fn radius(nodes: usize) -> f64 {
     (nodes as f64 * 44.0 / TAU).max(68.0)
 }
 
-fn class(link: &Link, figures: &BTreeMap<LinkId, LinkFigures>) -> Class {
+fn class(link: &Link, figures: &BTreeMap<LinkId, LinkFigures>) -> LinkClass {
     let figures = figures.get(&link.id).copied().unwrap_or_default();
     (link.kind.clone(), figures.text())
 }
 
 /// The classes and how many links each has, the fastest first.
-fn classes(links: &[Link], figures: &BTreeMap<LinkId, LinkFigures>) -> Vec<(Class, usize)> {
-    let mut counts: BTreeMap<Class, (usize, f64)> = BTreeMap::new();
+fn classes(links: &[Link], figures: &BTreeMap<LinkId, LinkFigures>) -> Vec<(LinkClass, usize)> {
+    let mut counts: BTreeMap<LinkClass, (usize, f64)> = BTreeMap::new();
     for link in links {
         let bandwidth = figures.get(&link.id).and_then(|figures| figures.bandwidth);
         let entry = counts.entry(class(link, figures)).or_default();
@@ -76,7 +76,7 @@ fn classes(links: &[Link], figures: &BTreeMap<LinkId, LinkFigures>) -> Vec<(Clas
     classes.into_iter().map(|(class, (count, _))| (class, count)).collect()
 }
 
-fn look(classes: &[(Class, usize)], class: &Class) -> (&'static str, &'static str) {
+fn look(classes: &[(LinkClass, usize)], class: &LinkClass) -> (&'static str, &'static str) {
     let index = classes.iter().position(|(other, _)| other == class).unwrap_or(0);
     palette::STROKES[index.min(palette::STROKES.len() - 1)]
 }
@@ -180,7 +180,7 @@ fn islands(panel: &mut Panel, places: &BTreeMap<NodeId, (f64, f64)>) {
     }
 }
 
-fn draw_legend(panel: &mut Panel, classes: &[(Class, usize)], top: f64) {
+fn draw_legend(panel: &mut Panel, classes: &[(LinkClass, usize)], top: f64) {
     for ((class, count), i) in classes.iter().take(CLASSES_MAX).zip(0u32..) {
         let y = top + 17.0 * f64::from(i);
         let (colour, dashes) = look(classes, class);

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use super::super::blocks::hidden;
-use super::super::facts::{Credit, Figures};
-use atoll_svg::canvas::{Panel, Size, Type};
+use super::super::facts::{Credit, PathFigures};
+use atoll_svg::canvas::{CanvasSize, Panel, Type};
 use atoll_svg::palette;
 use atoll_topology::{Machine, Source};
 
@@ -16,7 +16,12 @@ const LEGEND_GROUPS: &str =
     "Boxes: nodes alike are drawn together (blue; green without cpus); white boxes are nodes.";
 
 /// The small print, wrapped to the width.
-pub(super) fn sources(machine: &Machine, links: &Credit, facts: &[Figures], width: f64) -> Panel {
+pub(super) fn sources(
+    machine: &Machine,
+    links: &Credit,
+    facts: &[PathFigures],
+    width: f64,
+) -> Panel {
     let groups = [
         ("structure", machine.source),
         ("memory", machine.memory_source),
@@ -38,7 +43,7 @@ pub(super) fn sources(machine: &Machine, links: &Credit, facts: &[Figures], widt
     lines.extend(wrapped(&format!("Sources: {}.", parts.join("; ")), width));
     lines.extend(wrapped(&hidden(machine), width));
     lines.extend(wrapped(&limits(machine), width));
-    let mut panel = Panel::new(Size { w: width, h: lines.len() as f64 * LINE });
+    let mut panel = Panel::new(CanvasSize { w: width, h: lines.len() as f64 * LINE });
     for (line, i) in lines.iter().zip(1u32..) {
         panel.text((0.0, f64::from(i) * LINE - 4.0), width, SMALL, line);
     }

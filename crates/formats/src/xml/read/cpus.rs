@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{Reading, size};
-use crate::xml::document::{Kind, Object};
+use super::{ReadIndex, size};
+use crate::xml::document::{ObjectKind, XmlObject};
 use crate::xml::infos::{self, Fields};
-use crate::xml::scan::Place;
+use crate::xml::scan::XmlPosition;
 use crate::{FormatError, NAMED_CPUS_MAX};
 use atoll_topology::assemble::{CachePart, CpuPart};
 use atoll_topology::{Bytes, Cache, CacheKind, CpuId, CpuSet, PackageId};
 
-impl Reading<'_> {
+impl ReadIndex<'_> {
     pub(super) fn cpu_parts(
         &self,
         packages: &HashMap<CpuId, PackageId>,
@@ -18,8 +18,8 @@ impl Reading<'_> {
         let part = |(&id, &object): (&CpuId, &usize)| {
             let node = self.home[&id];
             let around = || self.document.around(object);
-            let core = around().find(|(_, object)| object.kind == Kind::Core);
-            let package = around().find(|(_, object)| object.kind == Kind::Package);
+            let core = around().find(|(_, object)| object.kind == ObjectKind::Core);
+            let package = around().find(|(_, object)| object.kind == ObjectKind::Package);
             let package = package
                 .map(|(index, object)| PackageId(object.os_index.unwrap_or(index as u32)))
                 .or_else(|| packages.get(&id).copied());
@@ -41,7 +41,9 @@ impl Reading<'_> {
             return domain_part(object, self.below[&index][0]);
         }
         let data = around().filter_map(|(index, object)| match object.kind {
-            Kind::Cache { level, kind } if kind != CacheKind::Instruction => Some((level, index)),
+            ObjectKind::Cache { level, kind } if kind != CacheKind::Instruction => {
+                Some((level, index))
+            }
             _ => None,
         });
         Ok(match data.max() {
@@ -60,7 +62,7 @@ impl Reading<'_> {
         let mut named = Named::default();
         for (&index, cpus) in &self.below {
             let object = &self.document.objects[index];
-            if let Kind::Cache { level, kind } = object.kind
+            if let ObjectKind::Cache { level, kind } = object.kind
                 && !object.is_domain
             {
                 let cpus = cpus.iter().copied().collect();
@@ -106,7 +108,7 @@ impl Reading<'_> {
             let info = |name| object.infos.iter().find(|info| info.name == name);
             let exact = info("atoll.model").and_then(|info| infos::unescape(&info.value));
             let model = exact.or_else(|| info("CPUModel").map(|info| info.value.clone()));
-            if object.kind == Kind::Package
+            if object.kind == ObjectKind::Package
                 && let Some(model) = model
             {
                 models.insert(PackageId(object.os_index.unwrap_or(index as u32)), model);
@@ -120,7 +122,7 @@ impl Reading<'_> {
 struct Named(usize);
 
 impl Named {
-    fn add(&mut self, cpus: &CpuSet, place: Place<'_>) -> Result<(), FormatError> {
+    fn add(&mut self, cpus: &CpuSet, place: XmlPosition<'_>) -> Result<(), FormatError> {
         self.0 += cpus.len();
         match self.0 > NAMED_CPUS_MAX {
             true => Err(place.fail("too many cpus in infos", format!("at most {NAMED_CPUS_MAX}"))),
@@ -130,8 +132,8 @@ impl Named {
 }
 
 /// The domain that an object is marked as.
-fn domain_part(object: &Object<'_>, leader: CpuId) -> Result<CachePart, FormatError> {
-    if let Kind::Cache { level, .. } = object.kind {
+fn domain_part(object: &XmlObject<'_>, leader: CpuId) -> Result<CachePart, FormatError> {
+    if let ObjectKind::Cache { level, .. } = object.kind {
         return Ok(CachePart { leader, level: Some(level), size: size(object.cache_size) });
     }
     let Some(info) = object.infos.iter().find(|info| info.name == "atoll.domain") else {

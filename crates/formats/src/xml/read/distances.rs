@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-use super::{Reading, whole};
+use super::{ReadIndex, whole};
 use crate::FormatError;
 use crate::xml::document::Distances;
-use crate::xml::scan::Place;
+use crate::xml::scan::XmlPosition;
 use atoll_topology::{NodeId, assemble};
 
-impl Reading<'_> {
+impl ReadIndex<'_> {
     /// Distances between nodes, and whether the file tells all of them.
     pub(super) fn distances(&self, ids: &[NodeId]) -> Result<(Vec<Vec<u32>>, bool), FormatError> {
         if let (&[_], Some(info)) = (ids, self.info("atoll.distance")) {
@@ -68,7 +68,7 @@ impl Reading<'_> {
     }
 }
 
-fn whole_numbers(text: &str, place: Place<'_>) -> Result<Vec<u64>, FormatError> {
+fn whole_numbers(text: &str, place: XmlPosition<'_>) -> Result<Vec<u64>, FormatError> {
     let number = |text: &str| text.parse().map_err(|_| place.fail_at(text, "a whole number"));
     text.split_whitespace().map(number).collect()
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
-use super::Reading;
+use super::ReadIndex;
 use crate::xml::document::AttributeValue;
 use crate::xml::facts::{self, ATTRIBUTES};
 use crate::{FormatError, mask};
@@ -12,7 +12,7 @@ use atoll_topology::{CpuSet, Fact, NodeId, Subject};
 /// Most figures that the memory attributes of a file give: one for each pair of 1,024 nodes.
 const FIGURES_MAX: usize = 1 << 20;
 
-impl Reading<'_> {
+impl ReadIndex<'_> {
     /// Facts of ours where the file has our infos, and of the memory attributes where not.
     pub(super) fn facts(&self) -> Result<Vec<Fact>, FormatError> {
         match self.info("atoll.sources") {
@@ -73,7 +73,7 @@ struct Initiators<'a> {
 }
 
 impl<'a> Initiators<'a> {
-    fn of(reading: &Reading<'a>) -> Self {
+    fn of(reading: &ReadIndex<'a>) -> Self {
         let objects = reading.document.objects.iter().rev();
         let objects = objects.filter_map(|o| Some((o.gp_index?, o.cpuset.as_deref()?))).collect();
         Self { cpus: reading.cpus_by_node(), objects, known: HashMap::new() }

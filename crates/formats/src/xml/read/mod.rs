@@ -11,11 +11,11 @@ mod figures;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::xml::document::{Document, Info, Kind, Object};
+use crate::xml::document::{ObjectKind, XmlDocument, XmlInfo, XmlObject};
 use crate::xml::infos::{self, Fields};
-use crate::xml::scan::Place;
+use crate::xml::scan::XmlPosition;
 use crate::{FormatError, mask};
-use atoll_topology::assemble::{self, NodePart, Parts};
+use atoll_topology::assemble::{self, MachineParts, NodePart};
 use atoll_topology::{
     Bytes, CPUS_MAX, CpuId, CpuSet, Hidden, HugePages, IdSet, Knowledge, Limits, Link, LinkId,
     NODES_MAX, NodeId, NodeSet, Source, Subject,
@@ -23,8 +23,8 @@ use atoll_topology::{
 use atoll_topology::{HUGE_PAGE_SIZE, PAGE_SIZE};
 
 /// The knowledge that a file holds.
-pub(super) fn knowledge(document: &Document<'_>) -> Result<Knowledge, FormatError> {
-    let reading = Reading::of(document)?;
+pub(super) fn knowledge(document: &XmlDocument<'_>) -> Result<Knowledge, FormatError> {
+    let reading = ReadIndex::of(document)?;
     let machine = assemble::machine(reading.parts()?);
     Ok(present(Knowledge { machine, facts: reading.facts()? }))
 }
@@ -51,8 +51,8 @@ fn present(mut known: Knowledge) -> Knowledge {
 }
 
 /// Objects by what is asked of them.
-struct Reading<'a> {
-    document: &'a Document<'a>,
+struct ReadIndex<'a> {
+    document: &'a XmlDocument<'a>,
     /// PUs that may be used.
     cpus: BTreeMap<CpuId, usize>,
     /// All NUMANodes.
@@ -65,8 +65,8 @@ struct Reading<'a> {
     hidden: Hidden,
 }
 
-impl<'a> Reading<'a> {
-    fn of(document: &'a Document<'a>) -> Result<Self, FormatError> {
+impl<'a> ReadIndex<'a> {
+    fn of(document: &'a XmlDocument<'a>) -> Result<Self, FormatError> {
         let mut cpus = BTreeMap::new();
         let mut reading = Self {
             document,
@@ -79,8 +79,8 @@ impl<'a> Reading<'a> {
         };
         for (index, object) in document.objects.iter().enumerate() {
             match object.kind {
-                Kind::Pu => number(object, index, CPUS_MAX, &mut cpus)?,
-                Kind::Node => number(object, index, NODES_MAX, &mut reading.nodes)?,
+                ObjectKind::Pu => number(object, index, CPUS_MAX, &mut cpus)?,
+                ObjectKind::Node => number(object, index, NODES_MAX, &mut reading.nodes)?,
                 _ => {}
             }
         }
@@ -90,17 +90,17 @@ impl<'a> Reading<'a> {
         Ok(reading)
     }
 
-    fn machine(&self) -> &'a Object<'a> {
+    fn machine(&self) -> &'a XmlObject<'a> {
         &self.document.objects[0]
     }
 
     /// Infos of the machine and of the file, by name.
-    fn infos(&self, name: &str) -> impl Iterator<Item = &'a Info<'a>> {
+    fn infos(&self, name: &str) -> impl Iterator<Item = &'a XmlInfo<'a>> {
         let all = self.machine().infos.iter().chain(&self.document.infos);
         all.filter(move |info| info.name == name)
     }
 
-    fn info(&self, name: &str) -> Option<&'a Info<'a>> {
+    fn info(&self, name: &str) -> Option<&'a XmlInfo<'a>> {
         self.infos(name).next()
     }
 
@@ -181,7 +181,7 @@ impl<'a> Reading<'a> {
 
     /// The first node in a PU's own nodeset; where that is empty, a node whose memory is not allowed
     /// and which therefore is not an object of the file.
-    fn home_of(object: &Object<'_>) -> Option<NodeId> {
+    fn home_of(object: &XmlObject<'_>) -> Option<NodeId> {
         let first = |text: &Option<String>| mask::parse(text.as_deref()?)?.first();
         first(&object.nodeset).or_else(|| first(&object.complete_nodeset))
     }
@@ -189,14 +189,16 @@ impl<'a> Reading<'a> {
     fn find_below(&mut self) {
         for (&cpu, &object) in &self.cpus {
             for (index, object) in self.document.around(object) {
-                if matches!(object.kind, Kind::Core | Kind::Cache { .. }) || object.is_domain {
+                if matches!(object.kind, ObjectKind::Core | ObjectKind::Cache { .. })
+                    || object.is_domain
+                {
                     self.below.entry(index).or_default().push(cpu);
                 }
             }
         }
     }
 
-    fn parts(&self) -> Result<Parts, FormatError> {
+    fn parts(&self) -> Result<MachineParts, FormatError> {
         let (page_size, pages_source) = self.page_size()?;
         let nodes = self.node_parts(page_size)?;
         let caches = self.caches()?;
@@ -211,7 +213,7 @@ impl<'a> Reading<'a> {
         let mut models = BTreeMap::new();
         let packages = self.loose_packages(&mut models)?;
         self.models(&mut models);
-        Ok(Parts {
+        Ok(MachineParts {
             name: self.name()?,
             source: source("structure", Source::Declared)?,
             nodes,
@@ -295,16 +297,16 @@ impl<'a> Reading<'a> {
     }
 }
 
-impl<'a> Document<'a> {
+impl<'a> XmlDocument<'a> {
     /// The objects around one, from the inside out.
-    fn around(&self, object: usize) -> impl Iterator<Item = (usize, &Object<'a>)> {
+    fn around(&self, object: usize) -> impl Iterator<Item = (usize, &XmlObject<'a>)> {
         let parents =
             std::iter::successors(self.objects[object].parent, |&index| self.objects[index].parent);
         parents.map(|index| (index, &self.objects[index]))
     }
 }
 
-fn huge_pages(object: &Object<'_>, page_size: Bytes) -> Result<Vec<HugePages>, FormatError> {
+fn huge_pages(object: &XmlObject<'_>, page_size: Bytes) -> Result<Vec<HugePages>, FormatError> {
     let told: Vec<HugePages> = object
         .infos
         .iter()
@@ -329,7 +331,7 @@ fn size(bytes: u64) -> Option<Bytes> {
 
 /// Notes a PU or a NUMANode under its number.
 fn number<T: From<u32> + Ord>(
-    object: &Object<'_>,
+    object: &XmlObject<'_>,
     index: usize,
     max: u32,
     numbers: &mut BTreeMap<T, usize>,
@@ -350,17 +352,17 @@ fn number<T: From<u32> + Ord>(
 
 fn allowed<T: From<u32> + Into<u32> + Copy>(
     text: &Option<String>,
-    place: Place<'_>,
+    place: XmlPosition<'_>,
 ) -> Result<Option<IdSet<T>>, FormatError> {
     let set = |text: &String| mask::parse(text).ok_or_else(|| place.fail_at(text, mask::EXPECTED));
     text.as_ref().map(set).transpose()
 }
 
-fn list<T: From<u32> + Into<u32> + Copy>(info: &Info<'_>) -> Result<IdSet<T>, FormatError> {
+fn list<T: From<u32> + Into<u32> + Copy>(info: &XmlInfo<'_>) -> Result<IdSet<T>, FormatError> {
     IdSet::parse(&info.value).map_err(|error| info.place.fail(error.reason, "a list such as 0-3,8"))
 }
 
-fn whole(info: &Info<'_>) -> Result<u64, FormatError> {
+fn whole(info: &XmlInfo<'_>) -> Result<u64, FormatError> {
     let number = info.value.parse();
     number
         .map_err(|_| info.place.fail_at(&info.value, format!("a whole number in '{}'", info.name)))

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::f64::consts::TAU;
 
 use atoll_model::LinkTime;
-use atoll_svg::canvas::{Panel, Size, Type};
+use atoll_svg::canvas::{CanvasSize, Panel, Type};
 use atoll_svg::palette;
 use atoll_topology::{Bytes, NodeId};
 
 use super::super::counts::{controller_bytes, link_bytes};
 use super::Scale;
-use crate::record::Record;
+use crate::record::RunRecord;
 
 const TITLE: Type = Type::plain(13.0, palette::INK).bold();
 const SMALL: Type = Type::plain(10.0, palette::FAINT);
@@ -34,11 +34,11 @@ const WIDTHS: (f64, f64) = (0.8, 12.0);
 const IDLE: f64 = 0.6;
 
 /// The links, and the busiest directions in words; none where no links are known.
-pub(super) fn links(record: &Record, scale: &Scale) -> Option<Panel> {
+pub(super) fn links(record: &RunRecord, scale: &Scale) -> Option<Panel> {
     let ring = ring(record, scale, 0.0)?;
     let busiest = busiest(&directions(record));
-    let Size { w, h } = ring.size;
-    let mut panel = Panel::new(Size { w, h: h + (busiest.len() as f64 + 1.0) * LINE });
+    let CanvasSize { w, h } = ring.size;
+    let mut panel = Panel::new(CanvasSize { w, h: h + (busiest.len() as f64 + 1.0) * LINE });
     panel.put(0.0, 0.0, &ring);
     for (text, i) in busiest.iter().zip(1u32..) {
         panel.text((0.0, h + f64::from(i) * LINE), w, SMALL, text);
@@ -48,7 +48,7 @@ pub(super) fn links(record: &Record, scale: &Scale) -> Option<Panel> {
 
 /// The links on a scale that other pictures may share, in the middle of a panel of this width or more;
 /// none where no links are known. With many nodes only its title is drawn.
-pub(super) fn ring(record: &Record, scale: &Scale, width: f64) -> Option<Panel> {
+pub(super) fn ring(record: &RunRecord, scale: &Scale, width: f64) -> Option<Panel> {
     let directions = directions(record);
     if directions.is_empty() {
         return None;
@@ -60,7 +60,7 @@ pub(super) fn ring(record: &Record, scale: &Scale, width: f64) -> Option<Panel> 
     };
     let side = if radius > 0.0 { 2.0 * (radius + NODE) + 12.0 } else { 0.0 };
     let w = side.max(WIDTH_MIN).max(width);
-    let mut panel = Panel::new(Size { w, h: TOP + side });
+    let mut panel = Panel::new(CanvasSize { w, h: TOP + side });
     panel.text((0.0, 14.0), w, TITLE, "Links and memory controllers");
     panel.text((0.0, 29.0), w, SMALL, "stroke: bytes; blue to the larger node, red back");
     panel.text((0.0, 44.0), w, SMALL, "shade of a node: bytes from and to its memory");
@@ -73,14 +73,14 @@ pub(super) fn ring(record: &Record, scale: &Scale, width: f64) -> Option<Panel> 
 }
 
 /// Each direction of each link, and the bytes that crossed it.
-fn directions(record: &Record) -> Vec<(&LinkTime, u64)> {
+fn directions(record: &RunRecord) -> Vec<(&LinkTime, u64)> {
     record.estimate.links.iter().zip(link_bytes(&record.report.total)).collect()
 }
 
 /// The nodes; `places` has those that have links.
 fn islands(
     panel: &mut Panel,
-    record: &Record,
+    record: &RunRecord,
     places: &BTreeMap<NodeId, (f64, f64)>,
     scale: &Scale,
 ) {

@@ -12,14 +12,14 @@ mod series;
 
 pub use pair::svg_pair;
 
-use atoll_svg::canvas::{Panel, Size, Type};
+use atoll_svg::canvas::{CanvasSize, Panel, Type};
 use atoll_svg::heat::{Heat, heat};
 use atoll_svg::palette::{self, Ramp};
 
 use super::counts::{accesses, controller_bytes, hit_rate, link_bytes, local_share, total};
 use super::nothing::why_nothing;
 use super::words::{count, counted, line, percent, time};
-use crate::record::Record;
+use crate::record::RunRecord;
 
 const MARGIN: f64 = 26.0;
 const GAP: f64 = 34.0;
@@ -34,7 +34,7 @@ const PLAIN: Type = Type::plain(12.5, palette::FAINT);
 /// A run as an SVG picture: heat maps of accesses and missed lines, the links, and series over counted
 /// accesses. Valid XML without scripts, references or embedded fonts, on white. Where nothing was
 /// counted it says why.
-pub fn svg(record: &Record) -> String {
+pub fn svg(record: &RunRecord) -> String {
     let title = line(&record.run.command.join(" "));
     let lines = lines(record);
     let something = why_nothing(record).is_none();
@@ -43,7 +43,7 @@ pub fn svg(record: &Record) -> String {
     let inner = upper.size.w.max(widest).clamp(WIDTH_MIN, upper.size.w.max(WIDTH_MAX));
     let series = if something { series::series(record, inner) } else { Panel::default() };
     let h = 2.0 * MARGIN + HEADER + upper.size.h + GAP + series.size.h;
-    let mut picture = Panel::new(Size { w: inner + 2.0 * MARGIN, h });
+    let mut picture = Panel::new(CanvasSize { w: inner + 2.0 * MARGIN, h });
     picture.text((MARGIN, MARGIN + 14.0), inner, TITLE, &title);
     for (line, i) in lines.iter().zip(0u32..) {
         let y = MARGIN + 35.0 + 17.0 * f64::from(i);
@@ -55,7 +55,7 @@ pub fn svg(record: &Record) -> String {
 }
 
 /// The totals in words.
-fn lines(record: &Record) -> Vec<String> {
+fn lines(record: &RunRecord) -> Vec<String> {
     let traffic = &record.report.total;
     let nodes = counted(record.report.setup.nodes.len(), "node");
     let machine = format!("on {} in the lab, {nodes}", line(&record.run.machine));
@@ -93,8 +93,8 @@ struct Scale {
 
 impl Scale {
     /// One scale for all the records.
-    fn of(records: &[&Record]) -> Self {
-        let most = |of: fn(&Record) -> Vec<u64>| {
+    fn of(records: &[&RunRecord]) -> Self {
+        let most = |of: fn(&RunRecord) -> Vec<u64>| {
             records.iter().flat_map(|record| of(record)).max().unwrap_or(0)
         };
         Self {
@@ -106,7 +106,7 @@ impl Scale {
 }
 
 /// The heat maps and the links.
-fn upper(record: &Record) -> Vec<Panel> {
+fn upper(record: &RunRecord) -> Vec<Panel> {
     let accesses = accesses(&record.report.total);
     let most = accesses.iter().flatten().max().copied().unwrap_or(0);
     let scale = Scale::of(&[record]);
@@ -116,12 +116,12 @@ fn upper(record: &Record) -> Vec<Panel> {
 }
 
 /// Lines that missed the last-level caches.
-fn lines_missed(record: &Record, scale: &Scale) -> Panel {
+fn lines_missed(record: &RunRecord, scale: &Scale) -> Panel {
     map(record, "Lines missed", &record.report.total.lines, (palette::WARM, scale.lines))
 }
 
 /// Counts by node of the cpu and home; `most` is the darkest.
-fn map(record: &Record, title: &str, rows: &[Vec<u64>], (ramp, most): (Ramp, u64)) -> Panel {
+fn map(record: &RunRecord, title: &str, rows: &[Vec<u64>], (ramp, most): (Ramp, u64)) -> Panel {
     let heads: Vec<u32> = record.report.setup.nodes.iter().map(|node| node.id.0).collect();
     let value = |count: &u64| Some(*count as f64);
     let cells: Vec<Vec<Option<f64>>> =
@@ -141,7 +141,7 @@ fn map(record: &Record, title: &str, rows: &[Vec<u64>], (ramp, most): (Ramp, u64
 fn beside(panels: &[Panel]) -> Panel {
     let w = panels.iter().map(|panel| panel.size.w + GAP).sum::<f64>() - GAP;
     let h = panels.iter().map(|panel| panel.size.h).fold(0.0, f64::max);
-    let mut all = Panel::new(Size { w: w.max(0.0), h });
+    let mut all = Panel::new(CanvasSize { w: w.max(0.0), h });
     let mut x = 0.0;
     for panel in panels {
         all.put(x, 0.0, panel);

@@ -1,13 +1,13 @@
 //! Two records side by side, on one scale: what the same stroke, shade and colour mean is the same.
 
-use atoll_svg::canvas::{Panel, Size};
+use atoll_svg::canvas::{CanvasSize, Panel};
 use atoll_topology::Bytes;
 
 use super::super::counts::{link_bytes, local_share, sum, total};
 use super::super::nothing::why_nothing;
 use super::super::words::{count, counted, line, percent, time};
 use super::{GAP, MARGIN, PLAIN, Scale, TITLE, beside, lines_missed, links};
-use crate::record::Record;
+use crate::record::RunRecord;
 
 /// Room for the name of a run and the lines below it.
 const HEADER: f64 = 104.0;
@@ -15,18 +15,18 @@ const HEADER: f64 = 104.0;
 const WIDTH_MIN: f64 = 360.0;
 
 /// Two runs, each with its name, as an SVG picture: links and memory controllers, and lines missed.
-pub fn svg_pair(runs: [(&str, &Record); 2]) -> String {
+pub fn svg_pair(runs: [(&str, &RunRecord); 2]) -> String {
     let scale = Scale::of(&runs.map(|(_, record)| record));
     let columns = runs.map(|(name, record)| column(name, record, &scale));
     let body = beside(&columns);
-    let Size { w, h } = body.size;
-    let mut picture = Panel::new(Size { w: w + 2.0 * MARGIN, h: h + 2.0 * MARGIN });
+    let CanvasSize { w, h } = body.size;
+    let mut picture = Panel::new(CanvasSize { w: w + 2.0 * MARGIN, h: h + 2.0 * MARGIN });
     picture.put(MARGIN, MARGIN, &body);
     let [(a, _), (b, _)] = runs;
     picture.into_file(&format!("{a} and {b}"))
 }
 
-fn column(name: &str, record: &Record, scale: &Scale) -> Panel {
+fn column(name: &str, record: &RunRecord, scale: &Scale) -> Panel {
     let lines = lines(record);
     let panels: Vec<Panel> = match why_nothing(record) {
         Some(_) => Vec::new(),
@@ -38,7 +38,7 @@ fn column(name: &str, record: &Record, scale: &Scale) -> Panel {
     let widths = panels.iter().map(|panel| panel.size.w);
     let w = widths.chain(lines.iter().map(|line| PLAIN.width(line))).fold(WIDTH_MIN, f64::max);
     let h = HEADER + panels.iter().map(|panel| panel.size.h + GAP / 2.0).sum::<f64>();
-    let mut all = Panel::new(Size { w, h });
+    let mut all = Panel::new(CanvasSize { w, h });
     all.text((0.0, 14.0), w, TITLE, &line(name));
     for (line, i) in lines.iter().zip(0u32..) {
         all.text((0.0, 36.0 + 17.0 * f64::from(i)), w, PLAIN, line);
@@ -52,7 +52,7 @@ fn column(name: &str, record: &Record, scale: &Scale) -> Panel {
 }
 
 /// The totals in words.
-fn lines(record: &Record) -> Vec<String> {
+fn lines(record: &RunRecord) -> Vec<String> {
     let traffic = &record.report.total;
     let nodes = counted(record.report.setup.nodes.len(), "node");
     let machine = format!("{}, {nodes}, in the lab", line(&record.run.machine));

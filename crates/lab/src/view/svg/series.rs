@@ -1,12 +1,12 @@
 //! How the counts came about, over counted accesses: the emulator has no clock worth reading.
 
-use atoll_simulation::Slice;
-use atoll_svg::canvas::{Area, Panel, Size, Type};
+use atoll_simulation::RunSlice;
+use atoll_svg::canvas::{Area, CanvasSize, Panel, Type};
 use atoll_svg::palette;
 
 use super::super::counts::{share, sum};
 use super::super::words::{count, digits, percent};
-use crate::record::Record;
+use crate::record::RunRecord;
 
 const TITLE: Type = Type::plain(13.0, palette::INK).bold();
 const SMALL: Type = Type::plain(10.0, palette::FAINT);
@@ -25,7 +25,7 @@ const NUMBER_MIN: f64 = 12.0;
 type Stroke = (String, Vec<Option<f64>>);
 
 /// The plots, one below the other; empty without a series.
-pub(super) fn series(record: &Record, width: f64) -> Panel {
+pub(super) fn series(record: &RunRecord, width: f64) -> Panel {
     let slices = &record.report.series.slices;
     if slices.is_empty() {
         return Panel::default();
@@ -41,7 +41,7 @@ pub(super) fn series(record: &Record, width: f64) -> Panel {
     ];
     let plots: Vec<Panel> = plots.into_iter().flatten().collect();
     let h = plots.iter().map(|plot| plot.size.h).sum();
-    let mut all = Panel::new(Size { w: width, h });
+    let mut all = Panel::new(CanvasSize { w: width, h });
     let mut y = 0.0;
     for plot in &plots {
         all.put(0.0, y, plot);
@@ -50,15 +50,15 @@ pub(super) fn series(record: &Record, width: f64) -> Panel {
     all
 }
 
-fn hit_rates(record: &Record) -> Vec<Stroke> {
+fn hit_rates(record: &RunRecord) -> Vec<Stroke> {
     let slices = &record.report.series.slices;
     let nodes = record.report.setup.nodes.iter().enumerate();
     let lookups =
-        |slice: &Slice, at: usize| slice.llc_hits[at].saturating_add(slice.llc_misses[at]);
+        |slice: &RunSlice, at: usize| slice.llc_hits[at].saturating_add(slice.llc_misses[at]);
     let mut busy: Vec<(u64, Stroke)> = nodes
         .map(|(at, node)| {
             let all = slices.iter().map(|slice| lookups(slice, at)).fold(0, u64::saturating_add);
-            let rate = |slice: &Slice| share(slice.llc_hits[at], lookups(slice, at));
+            let rate = |slice: &RunSlice| share(slice.llc_hits[at], lookups(slice, at));
             (all, (format!("node {}", node.id), slices.iter().map(rate).collect()))
         })
         .filter(|(all, _)| *all > 0)
@@ -67,27 +67,31 @@ fn hit_rates(record: &Record) -> Vec<Stroke> {
         return busy.into_iter().map(|(_, stroke)| stroke).collect();
     }
     busy.sort_by_key(|(all, _)| std::cmp::Reverse(*all));
-    let rate = |slice: &Slice| {
+    let rate = |slice: &RunSlice| {
         let (hits, misses) = (sum(&slice.llc_hits), sum(&slice.llc_misses));
         share(hits, hits.saturating_add(misses))
     };
     vec![("all nodes".to_owned(), slices.iter().map(rate).collect())]
 }
 
-fn controllers(record: &Record) -> Vec<Stroke> {
+fn controllers(record: &RunRecord) -> Vec<Stroke> {
     let names = record.report.setup.nodes.iter().map(|node| format!("node {}", node.id));
     strokes(record, names.collect(), |slice| &slice.controllers)
 }
 
 /// None where no links are known.
-fn links(record: &Record) -> Option<Vec<Stroke>> {
+fn links(record: &RunRecord) -> Option<Vec<Stroke>> {
     let ends = record.estimate.links.iter().step_by(2);
     let names: Vec<String> = ends.map(|link| format!("{} and {}", link.from, link.to)).collect();
     (!names.is_empty()).then(|| strokes(record, names, |slice| &slice.links))
 }
 
 /// The busiest as strokes of their own, the others summed.
-fn strokes(record: &Record, names: Vec<String>, of: impl Fn(&Slice) -> &Vec<u64>) -> Vec<Stroke> {
+fn strokes(
+    record: &RunRecord,
+    names: Vec<String>,
+    of: impl Fn(&RunSlice) -> &Vec<u64>,
+) -> Vec<Stroke> {
     let slices = &record.report.series.slices;
     let all = |at: usize| slices.iter().map(|it| of(it)[at]).fold(0, u64::saturating_add);
     let mut order: Vec<usize> = (0..names.len()).filter(|at| all(*at) > 0).collect();
@@ -95,7 +99,7 @@ fn strokes(record: &Record, names: Vec<String>, of: impl Fn(&Slice) -> &Vec<u64>
     let own = if order.len() <= STROKES_MAX + 1 { order.len() } else { STROKES_MAX };
     let (own, others) = order.split_at(own);
     let per_access = |members: &[usize]| -> Vec<Option<f64>> {
-        let bytes = |slice: &Slice| sum(members.iter().map(|at| &of(slice)[*at]));
+        let bytes = |slice: &RunSlice| sum(members.iter().map(|at| &of(slice)[*at]));
         slices.iter().map(|slice| share(bytes(slice), slice.accesses)).collect()
     };
     let mut own: Vec<usize> = own.to_vec();
@@ -114,13 +118,13 @@ struct Plot<'a> {
     /// Upper end of the scale; none for the largest value.
     most: Option<f64>,
     figure: fn(f64) -> String,
-    slices: &'a [Slice],
+    slices: &'a [RunSlice],
     width: f64,
 }
 
 impl Plot<'_> {
     fn panel(&self, strokes: &[Stroke]) -> Panel {
-        let mut panel = Panel::new(Size { w: self.width, h: TOP + PLOT + BOTTOM });
+        let mut panel = Panel::new(CanvasSize { w: self.width, h: TOP + PLOT + BOTTOM });
         let area = Area { x: LEFT, y: TOP, w: self.width - LEFT - RIGHT, h: PLOT };
         let ends = ends(self.slices);
         let all = ends.last().copied().unwrap_or(0.0).max(1.0);
@@ -179,9 +183,9 @@ fn stroke(
 }
 
 /// Counted accesses at the end of each slice.
-fn ends(slices: &[Slice]) -> Vec<f64> {
+fn ends(slices: &[RunSlice]) -> Vec<f64> {
     let mut end = 0.0;
-    let add = |slice: &Slice| {
+    let add = |slice: &RunSlice| {
         end += slice.accesses as f64;
         end
     };
@@ -189,7 +193,7 @@ fn ends(slices: &[Slice]) -> Vec<f64> {
 }
 
 /// A line where the open region changes, and its number where there is room.
-fn regions(panel: &mut Panel, slices: &[Slice], ends: &[f64], x: &impl Fn(f64) -> f64) {
+fn regions(panel: &mut Panel, slices: &[RunSlice], ends: &[f64], x: &impl Fn(f64) -> f64) {
     let mut from = 0usize;
     for group in slices.chunk_by(|a, b| a.region == b.region) {
         let start = from.checked_sub(1).map_or(0.0, |last| ends[last]);

@@ -1,19 +1,19 @@
 //! What the caches of each node's cpus did, and the bytes of controllers and links.
 
-use atoll_simulation::Caches;
+use atoll_simulation::CacheCounts;
 use atoll_topology::Bytes;
 
 use super::super::counts::{controller_bytes, hits as llc_hits, link_bytes, share, sum};
-use super::super::table::Table;
+use super::super::table::TextTable;
 use super::super::words::{count, percent, percent_short, time};
 use super::by_node;
-use crate::record::Record;
+use crate::record::RunRecord;
 
 /// More directions of links than this are counted.
 const LINKS_MAX: usize = 64;
 
 /// Hits by level, misses, and what else happened on the way.
-pub(super) fn hits(record: &Record) -> String {
+pub(super) fn hits(record: &RunRecord) -> String {
     let heads = [
         "L1 hits",
         "L2 hits",
@@ -45,7 +45,7 @@ pub(super) fn hits(record: &Record) -> String {
 }
 
 /// States in which lines were found in the last-level caches.
-pub(super) fn states(record: &Record) -> String {
+pub(super) fn states(record: &RunRecord) -> String {
     let title = "Lines hit in the last-level caches, by the state in which they were";
     let heads = ["modified", "exclusive", "shared", "forward"];
     by_node(record, title, &heads, |at| {
@@ -58,7 +58,7 @@ pub(super) fn states(record: &Record) -> String {
 }
 
 /// Who supplied the lines that missed.
-pub(super) fn sources(record: &Record) -> String {
+pub(super) fn sources(record: &RunRecord) -> String {
     let title = "Lines that missed, by who supplied them";
     let heads = ["local memory", "remote memory", "another cache, clean", "another cache, written"];
     by_node(record, title, &heads, |at| {
@@ -70,7 +70,7 @@ pub(super) fn sources(record: &Record) -> String {
 }
 
 /// Lines from local memory, remote memory, clean and written ones from other caches.
-fn supplied(caches: &Caches, at: usize) -> [u64; 4] {
+fn supplied(caches: &CacheCounts, at: usize) -> [u64; 4] {
     let sources = &caches.sources;
     let local = sources.memory[at];
     let remote = sum(&sources.memory).saturating_sub(local);
@@ -78,7 +78,7 @@ fn supplied(caches: &Caches, at: usize) -> [u64; 4] {
 }
 
 /// Bytes through each memory controller.
-pub(super) fn controllers(record: &Record) -> String {
+pub(super) fn controllers(record: &RunRecord) -> String {
     let traffic = &record.report.total;
     let bytes = controller_bytes(traffic);
     let busiest = bytes.iter().copied().max().unwrap_or(0);
@@ -97,14 +97,14 @@ pub(super) fn controllers(record: &Record) -> String {
 }
 
 /// Bytes over each link and direction.
-pub(super) fn links(record: &Record) -> String {
+pub(super) fn links(record: &RunRecord) -> String {
     let bytes = link_bytes(&record.report.total);
     if bytes.is_empty() && record.report.setup.nodes.len() > 1 {
         return "Links: none are known of this machine\n".to_owned();
     }
     let busiest = bytes.iter().copied().max().unwrap_or(0);
     let mut table =
-        Table::new(["link", "direction", "bytes", "of the busiest", "time at its bandwidth"]);
+        TextTable::new(["link", "direction", "bytes", "of the busiest", "time at its bandwidth"]);
     let crossed = record.estimate.links.iter().zip(&bytes).filter(|(_, bytes)| **bytes > 0);
     for (link, bytes) in crossed.clone().take(LINKS_MAX) {
         table.row([

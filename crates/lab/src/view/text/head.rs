@@ -4,10 +4,10 @@ use atoll_simulation::Counting;
 
 use super::super::nothing::why_nothing;
 use super::super::words::{counted, digits, line};
-use crate::record::Record;
+use crate::record::RunRecord;
 
 /// The command, the machine and what differs from the real one.
-pub(super) fn head(record: &Record) -> String {
+pub(super) fn head(record: &RunRecord) -> String {
     let (run, setup) = (&record.run, &record.report.setup);
     let (nodes, cpus) = (counted(setup.nodes.len(), "node"), counted(setup.cpus.len(), "cpu"));
     let wall = digits(run.wall_seconds);
@@ -31,7 +31,7 @@ pub(super) fn head(record: &Record) -> String {
     lines.join("\n") + "\n"
 }
 
-fn counting(record: &Record) -> &'static str {
+fn counting(record: &RunRecord) -> &'static str {
     match record.report.setup.counting {
         Counting::User => "all of user space",
         Counting::Region => "open regions in user space",

@@ -15,13 +15,13 @@ mod traffic;
 use atoll_topology::NodeSet;
 
 use super::nothing::why_nothing;
-use super::table::Table;
-use crate::record::Record;
+use super::table::TextTable;
+use crate::record::RunRecord;
 
 /// What a run was and what was counted in it, for people: traffic by node, caches, controllers, links,
 /// regions, tags, and the time that the machine itself would take. Where nothing was counted it says
 /// why instead.
-pub fn text(record: &Record) -> String {
+pub fn text(record: &RunRecord) -> String {
     let head = head::head(record);
     if why_nothing(record).is_some() {
         return head;
@@ -40,12 +40,12 @@ pub fn text(record: &Record) -> String {
 
 /// Rows of a table by node; nodes that have nothing to show are named in a line below it.
 fn by_node(
-    record: &Record,
+    record: &RunRecord,
     title: &str,
     heads: &[&str],
     cells: impl Fn(usize) -> Option<Vec<String>>,
 ) -> String {
-    let mut table = Table::new(std::iter::once("node").chain(heads.iter().copied()));
+    let mut table = TextTable::new(std::iter::once("node").chain(heads.iter().copied()));
     let mut others = NodeSet::new();
     for (at, node) in record.report.setup.nodes.iter().enumerate() {
         match cells(at) {

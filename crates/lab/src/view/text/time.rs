@@ -3,10 +3,10 @@
 use atoll_model::{Bounds, Figure};
 use atoll_topology::Nanos;
 
-use super::super::table::{COLUMNS_MAX, Table};
+use super::super::table::{COLUMNS_MAX, TextTable};
 use super::super::words::{NOTHING, cut, digits, line, percent_short, time, trimmed};
 use super::by_node;
-use crate::record::Record;
+use crate::record::RunRecord;
 
 /// More figures than this are left to the JSON.
 const FIGURES_MAX: usize = 40;
@@ -14,7 +14,7 @@ const FIGURES_MAX: usize = 40;
 const ORIGIN: usize = 400;
 
 /// Computing and waiting of each node's cpus.
-pub(super) fn nodes(record: &Record) -> String {
+pub(super) fn nodes(record: &RunRecord) -> String {
     let estimate = &record.estimate;
     let title = "Estimated time of a cpu on the machine itself, and what it waits for";
     let heads = [
@@ -50,9 +50,9 @@ pub(super) fn nodes(record: &Record) -> String {
 }
 
 /// The bounds for independent and dependent accesses.
-pub(super) fn bounds(record: &Record) -> String {
+pub(super) fn bounds(record: &RunRecord) -> String {
     let estimate = &record.estimate;
-    let mut table = Table::new([
+    let mut table = TextTable::new([
         "accesses",
         "slowest node",
         "busiest pipe",
@@ -83,7 +83,7 @@ pub(super) fn bounds(record: &Record) -> String {
 }
 
 /// The figures with their sources.
-pub(super) fn figures(record: &Record) -> String {
+pub(super) fn figures(record: &RunRecord) -> String {
     let figures = &record.estimate.figures;
     let mut text = "Figures behind the estimate\n".to_owned();
     for figure in figures.iter().take(FIGURES_MAX) {

@@ -3,10 +3,10 @@
 use atoll_simulation::{TagCounts, Traffic};
 
 use super::super::counts::{accesses, hit_rate, local_share, share, sum, total};
-use super::super::table::Table;
+use super::super::table::TextTable;
 use super::super::words::{count, percent, percent_short, time};
 use super::by_node;
-use crate::record::Record;
+use crate::record::RunRecord;
 
 /// With more nodes than this a matrix is shortened to its rows' sums.
 const MATRIX_NODES_MAX: usize = 16;
@@ -14,7 +14,7 @@ const MATRIX_NODES_MAX: usize = 16;
 const HOMES_NAMED_MAX: usize = 6;
 
 /// Totals, and the matrices of accesses and of missed lines.
-pub(super) fn traffic(record: &Record) -> Vec<String> {
+pub(super) fn traffic(record: &RunRecord) -> Vec<String> {
     let traffic = &record.report.total;
     let accesses = accesses(traffic);
     vec![
@@ -42,7 +42,7 @@ fn totals(traffic: &Traffic, accesses: &[Vec<u64>]) -> String {
 }
 
 /// A matrix with each cell's share of its row.
-fn matrix(record: &Record, what: &str, rows: &[Vec<u64>]) -> String {
+fn matrix(record: &RunRecord, what: &str, rows: &[Vec<u64>]) -> String {
     let nodes = &record.report.setup.nodes;
     if nodes.len() > MATRIX_NODES_MAX {
         let title = format!("{what} by node of the cpu (the whole matrix is in the JSON)");
@@ -70,7 +70,7 @@ fn sums(at: usize, row: &[u64]) -> Option<Vec<String>> {
 }
 
 /// A line for each region; empty where there is none.
-pub(super) fn regions(record: &Record) -> String {
+pub(super) fn regions(record: &RunRecord) -> String {
     let heads = [
         "region",
         "opened",
@@ -82,7 +82,7 @@ pub(super) fn regions(record: &Record) -> String {
         "at least",
         "at most",
     ];
-    let mut table = Table::new(heads);
+    let mut table = TextTable::new(heads);
     for (region, time_of) in record.report.regions.iter().zip(&record.regions) {
         let traffic = &region.traffic;
         let accesses = accesses(traffic);
@@ -109,12 +109,13 @@ pub(super) fn regions(record: &Record) -> String {
 }
 
 /// A line for each tag; empty where there is none.
-pub(super) fn tags(record: &Record) -> String {
+pub(super) fn tags(record: &RunRecord) -> String {
     let tags = &record.report.total.tags;
     if tags.is_empty() {
         return String::new();
     }
-    let mut table = Table::new(["tag", "accesses", "local", "missed", "local", "pages by home"]);
+    let mut table =
+        TextTable::new(["tag", "accesses", "local", "missed", "local", "pages by home"]);
     for tag in tags {
         table.row([
             tag.tag.to_string(),
@@ -129,7 +130,7 @@ pub(super) fn tags(record: &Record) -> String {
 }
 
 /// `0: 12, 1: 13`
-fn homes(record: &Record, tag: &TagCounts) -> String {
+fn homes(record: &RunRecord, tag: &TagCounts) -> String {
     let nodes = record.report.setup.nodes.iter().zip(&tag.pages);
     let homes = nodes.filter(|(_, pages)| **pages > 0);
     let mut named: Vec<String> =

@@ -4,14 +4,14 @@ use atoll_placement::{Arena, PlacementError};
 use atoll_topology::NodeId;
 
 use crate::kernel::groups::GroupIds;
-use crate::kernel::room::Room;
+use crate::kernel::placed_vec::PlacedVec;
 
 /// Groups of all words of a range, with a flag for each that has come.
 #[derive(Debug)]
 pub(in crate::aggregate) struct Dense {
     min: u64,
     bits: u32,
-    flags: Room<u8>,
+    flags: PlacedVec<u8>,
 }
 
 impl Dense {
@@ -22,7 +22,7 @@ impl Dense {
         arena: &Arena,
         home: Option<NodeId>,
     ) -> Result<Self, PlacementError> {
-        let mut flags = Room::new(arena, home);
+        let mut flags = PlacedVec::new(arena, home);
         flags.grow(1 << bits, 0)?;
         Ok(Self { min, bits, flags })
     }

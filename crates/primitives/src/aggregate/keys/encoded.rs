@@ -8,7 +8,7 @@ use arrow_array::ArrayRef;
 use super::{Encoder, KeyBlock};
 use crate::PrimitiveError;
 use crate::kernel::groups::GroupIds;
-use crate::kernel::room::Room;
+use crate::kernel::placed_vec::PlacedVec;
 use crate::kernel::stream::prefetch;
 
 /// Slots for each group, at least.
@@ -26,21 +26,21 @@ const TOGETHER: usize = 64;
 #[derive(Debug)]
 pub(in crate::aggregate) struct Encoded {
     encoder: Encoder,
-    slots: Room<u64>,
-    hashes: Room<u64>,
+    slots: PlacedVec<u64>,
+    hashes: PlacedVec<u64>,
     /// Bytes of all groups' keys, and where each ends.
-    bytes: Room<u8>,
-    ends: Room<u64>,
+    bytes: PlacedVec<u8>,
+    ends: PlacedVec<u64>,
 }
 
 /// Encoded keys with their hashes.
-trait Keys {
+trait HashedKeys {
     fn len(&self) -> usize;
     fn hash(&self, at: usize) -> u64;
     fn key(&self, at: usize) -> &[u8];
 }
 
-impl Keys for KeyBlock {
+impl HashedKeys for KeyBlock {
     fn len(&self) -> usize {
         self.len()
     }
@@ -55,9 +55,9 @@ impl Keys for KeyBlock {
 }
 
 /// Some groups of a table.
-struct Chosen<'a>(&'a Encoded, &'a [u32]);
+struct ChosenKeys<'a>(&'a Encoded, &'a [u32]);
 
-impl Keys for Chosen<'_> {
+impl HashedKeys for ChosenKeys<'_> {
     fn len(&self) -> usize {
         self.1.len()
     }
@@ -78,10 +78,10 @@ impl Encoded {
         arena: &Arena,
         home: Option<NodeId>,
     ) -> Result<Self, PlacementError> {
-        let mut slots = Room::new(arena, home);
+        let mut slots = PlacedVec::new(arena, home);
         slots.grow(SLOTS_MIN, EMPTY)?;
-        let (hashes, ends) = (Room::new(arena, home), Room::new(arena, home));
-        Ok(Self { encoder, slots, hashes, bytes: Room::new(arena, home), ends })
+        let (hashes, ends) = (PlacedVec::new(arena, home), PlacedVec::new(arena, home));
+        Ok(Self { encoder, slots, hashes, bytes: PlacedVec::new(arena, home), ends })
     }
 
     /// What encodes its keys.
@@ -117,11 +117,15 @@ impl Encoded {
         chosen: &[u32],
         ids: &mut GroupIds,
     ) -> Result<(), PlacementError> {
-        self.find_all(&Chosen(other, chosen), ids)
+        self.find_all(&ChosenKeys(other, chosen), ids)
     }
 
     /// Slots, ends and bytes are read in passes of their own, each prefetched by the one before.
-    fn find_all(&mut self, keys: &impl Keys, ids: &mut GroupIds) -> Result<(), PlacementError> {
+    fn find_all(
+        &mut self,
+        keys: &impl HashedKeys,
+        ids: &mut GroupIds,
+    ) -> Result<(), PlacementError> {
         let mut found = Vec::with_capacity(keys.len());
         let mut likely = [None; TOGETHER];
         for start in (0..keys.len()).step_by(TOGETHER) {

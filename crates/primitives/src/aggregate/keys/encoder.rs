@@ -30,23 +30,23 @@ const INLINE: usize = 12;
 
 /// Turns key columns into bytes and back. Clones share it.
 #[derive(Clone)]
-pub(in crate::aggregate) struct Encoder(Arc<Fields>);
+pub(in crate::aggregate) struct Encoder(Arc<EncodedFields>);
 
-struct Fields {
-    fields: Vec<Field>,
+struct EncodedFields {
+    fields: Vec<EncodedField>,
     /// Bytes of the part of fixed length; eight at least.
     fixed: usize,
 }
 
-struct Field {
+struct EncodedField {
     /// Type of the result: the values' of a dictionary.
     data_type: DataType,
-    kind: Kind,
+    kind: FieldKind,
     /// Where its number or length is.
     offset: usize,
 }
 
-enum Kind {
+enum FieldKind {
     Number,
     Wide,
     Text,
@@ -95,19 +95,19 @@ impl Encoder {
                 other => other.clone(),
             };
             let (kind, bytes) = match &data_type {
-                DataType::Decimal128(..) => (Kind::Wide, WIDE),
-                DataType::Boolean => (Kind::Number, NUMBER),
-                number if lane::is_fixed(number) => (Kind::Number, NUMBER),
-                text if is_text(text) => (Kind::Text, LENGTH),
+                DataType::Decimal128(..) => (FieldKind::Wide, WIDE),
+                DataType::Boolean => (FieldKind::Number, NUMBER),
+                number if lane::is_fixed(number) => (FieldKind::Number, NUMBER),
+                text if is_text(text) => (FieldKind::Text, LENGTH),
                 other => {
                     let converter = RowConverter::new(vec![SortField::new(other.clone())])?;
-                    (Kind::Rows(converter), LENGTH)
+                    (FieldKind::Rows(converter), LENGTH)
                 }
             };
-            fields.push(Field { data_type, kind, offset: fixed });
+            fields.push(EncodedField { data_type, kind, offset: fixed });
             fixed += bytes;
         }
-        Ok(Self(Arc::new(Fields { fields, fixed: fixed.max(NUMBER) })))
+        Ok(Self(Arc::new(EncodedFields { fields, fixed: fixed.max(NUMBER) })))
     }
 
     /// The key columns of a batch, to be encoded.
@@ -125,7 +125,7 @@ impl Encoder {
         (start, len): (usize, usize),
         to: &mut KeyBlock,
     ) {
-        let Fields { fields, fixed } = self.0.as_ref();
+        let EncodedFields { fields, fixed } = self.0.as_ref();
         to.lay_out(columns, *fixed, (start, len));
         for (at, (field, column)) in fields.iter().zip(columns).enumerate() {
             match column {
@@ -161,19 +161,19 @@ fn is_text(data_type: &DataType) -> bool {
     )
 }
 
-impl Field {
+impl EncodedField {
     fn column(&self, key: &ArrayRef) -> Result<KeyColumn, PrimitiveError> {
         if let Some(dictionary) = key.as_any_dictionary_opt() {
             let values = arrow_select::take::take(dictionary.values(), dictionary.keys(), None)?;
             return self.column(&values);
         }
         Ok(match &self.kind {
-            Kind::Number | Kind::Wide => match Lane::key(key) {
+            FieldKind::Number | FieldKind::Wide => match Lane::key(key) {
                 Some(lane) => KeyColumn::Numbers(lane),
                 None => unreachable!("{} is read as numbers", key.data_type()),
             },
-            Kind::Text => KeyColumn::Texts(Texts::of(key)),
-            Kind::Rows(converter) => {
+            FieldKind::Text => KeyColumn::Texts(Texts::of(key)),
+            FieldKind::Rows(converter) => {
                 let rows = converter.convert_columns(std::slice::from_ref(key))?;
                 KeyColumn::Texts(Texts::of(&(Arc::new(rows.try_into_binary()?) as ArrayRef)))
             }
@@ -191,15 +191,15 @@ impl Field {
         let nulls = Some(nulls).filter(|nulls| nulls.null_count() > 0);
         let number = |key: &&[u8]| word(&key[self.offset..]);
         match &self.kind {
-            Kind::Number if self.data_type == DataType::Boolean => {
+            FieldKind::Number if self.data_type == DataType::Boolean => {
                 let values = keys.iter().map(|key| number(key) == 1).collect();
                 Ok(Arc::new(BooleanArray::new(values, nulls)))
             }
-            Kind::Number => {
+            FieldKind::Number => {
                 let values = packing::values(&self.data_type, keys.iter().map(number));
                 state::array(&self.data_type, keys.len(), values, nulls)
             }
-            Kind::Wide => {
+            FieldKind::Wide => {
                 let wide = |key: &&[u8]| {
                     let high = word(&key[self.offset + NUMBER..]);
                     (i128::from(high as i64) << 64) | i128::from(number(key))
@@ -207,7 +207,7 @@ impl Field {
                 let values: Buffer = keys.iter().map(wide).collect();
                 state::array(&self.data_type, keys.len(), values, nulls)
             }
-            Kind::Text | Kind::Rows(_) => {
+            FieldKind::Text | FieldKind::Rows(_) => {
                 let text = |(key, tail): (&&[u8], &mut usize)| -> Option<(usize, usize)> {
                     let length = &key[self.offset..][..LENGTH];
                     let length = u32::from_le_bytes(length.try_into().expect("four bytes"));
@@ -229,7 +229,7 @@ impl Field {
         texts: impl Iterator<Item = Option<&'a [u8]>>,
     ) -> Result<ArrayRef, PrimitiveError> {
         use DataType as T;
-        if let Kind::Rows(converter) = &self.kind {
+        if let FieldKind::Rows(converter) = &self.kind {
             let parser = converter.parser();
             let rows = texts.map(|text| parser.parse(text.unwrap_or_default()));
             return Ok(Arc::clone(&converter.convert_rows(rows)?[0]));
@@ -315,11 +315,17 @@ impl KeyBlock {
         self.bytes.resize(self.starts[len], 0);
     }
 
-    fn put_numbers(&mut self, at: usize, field: &Field, lane: &Lane, (start, len): (usize, usize)) {
+    fn put_numbers(
+        &mut self,
+        at: usize,
+        field: &EncodedField,
+        lane: &Lane,
+        (start, len): (usize, usize),
+    ) {
         let Self { bytes, starts, words, valid, .. } = self;
         let valid = lane.valid(start, len, valid);
         let is_null = |row: usize| valid.is_some_and(|valid| valid[row] == 0);
-        if let Kind::Wide = field.kind {
+        if let FieldKind::Wide = field.kind {
             for (row, value) in lane.wide(start, len).iter().enumerate() {
                 let key = &mut bytes[starts[row]..];
                 match is_null(row) {
@@ -338,7 +344,7 @@ impl KeyBlock {
         }
     }
 
-    fn put_texts(&mut self, at: usize, field: &Field, texts: &Texts, start: usize) {
+    fn put_texts(&mut self, at: usize, field: &EncodedField, texts: &Texts, start: usize) {
         let len = self.tails.len();
         for (row, view) in texts.views[start..start + len].iter().enumerate() {
             if texts.is_null(start + row) {

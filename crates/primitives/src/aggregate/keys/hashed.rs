@@ -5,7 +5,7 @@ use atoll_topology::NodeId;
 
 use crate::hash;
 use crate::kernel::groups::{EMPTY, GroupIds};
-use crate::kernel::room::Room;
+use crate::kernel::placed_vec::PlacedVec;
 
 /// Slots for each group, at least: most words are found where they belong at first look.
 const SLOTS_PER_GROUP: usize = 4;
@@ -16,9 +16,9 @@ const SLOTS_MIN: usize = 64;
 #[derive(Debug)]
 pub(in crate::aggregate) struct Hashed {
     /// Number of a group + 1, or [`EMPTY`].
-    slots: Room<u32>,
+    slots: PlacedVec<u32>,
     /// Word of each group.
-    words: Room<u64>,
+    words: PlacedVec<u64>,
 }
 
 impl Hashed {
@@ -28,9 +28,9 @@ impl Hashed {
         arena: &Arena,
         home: Option<NodeId>,
     ) -> Result<Self, PlacementError> {
-        let mut slots = Room::new(arena, home);
+        let mut slots = PlacedVec::new(arena, home);
         slots.grow((expected * SLOTS_PER_GROUP * 2).next_power_of_two().max(SLOTS_MIN), EMPTY)?;
-        Ok(Self { slots, words: Room::new(arena, home) })
+        Ok(Self { slots, words: PlacedVec::new(arena, home) })
     }
 
     /// Groups of these words, in this order; nothing is found in it.
@@ -39,7 +39,8 @@ impl Hashed {
         arena: &Arena,
         home: Option<NodeId>,
     ) -> Result<Self, PlacementError> {
-        let mut listed = Self { slots: Room::new(arena, home), words: Room::new(arena, home) };
+        let mut listed =
+            Self { slots: PlacedVec::new(arena, home), words: PlacedVec::new(arena, home) };
         listed.words.extend(words)?;
         Ok(listed)
     }

@@ -4,17 +4,17 @@ use atoll_placement::{Arena, PlacementError};
 use atoll_topology::NodeId;
 
 use crate::kernel::groups::GroupIds;
-use crate::kernel::room::Room;
+use crate::kernel::placed_vec::PlacedVec;
 
 /// Groups of words, one for each run, numbered as they come.
 #[derive(Debug)]
 pub(in crate::aggregate) struct Ordered {
-    words: Room<u64>,
+    words: PlacedVec<u64>,
 }
 
 impl Ordered {
     pub(in crate::aggregate) fn new(arena: &Arena, home: Option<NodeId>) -> Self {
-        Self { words: Room::new(arena, home) }
+        Self { words: PlacedVec::new(arena, home) }
     }
 
     /// No groups again.

@@ -12,11 +12,11 @@ use super::tables::EncodedTables;
 use super::{Merging, Stage};
 use crate::PrimitiveError;
 use crate::aggregate::keys::KeyBlock;
-use crate::aggregate::lane::{self, Scratch};
+use crate::aggregate::lane::{self, LaneScratch};
 use crate::aggregate::packing;
-use crate::aggregate::records::Records;
-use crate::aggregate::rows::Rows;
-use crate::aggregate::table::Table;
+use crate::aggregate::records::InputRecords;
+use crate::aggregate::rows::BatchRows;
+use crate::aggregate::table::GroupTable;
 
 /// Rows that a collector looks at before it decides.
 const LOOK_ROWS: usize = 1 << 15;
@@ -33,19 +33,19 @@ pub struct Collector {
     home: Option<NodeId>,
     /// Where small batches are gathered, once there was one.
     small: Option<BatchCoalescer>,
-    held: Vec<Rows>,
+    held: Vec<BatchRows>,
     held_rows: usize,
-    sink: Option<Sink>,
-    words: packing::Scratch,
+    sink: Option<CollectorSink>,
+    words: packing::PackScratch,
     keys: KeyBlock,
-    lanes: Vec<Scratch>,
+    lanes: Vec<LaneScratch>,
     digits: Vec<u32>,
 }
 
 #[derive(Debug)]
-enum Sink {
-    Table(Box<Table>),
-    Records(Box<Records>, Dealing),
+enum CollectorSink {
+    Table(Box<GroupTable>),
+    Records(Box<InputRecords>, Dealing),
     Encoded(Box<EncodedTables>),
 }
 
@@ -63,7 +63,7 @@ impl Collector {
             held: Vec::new(),
             held_rows: 0,
             sink: None,
-            words: packing::Scratch::default(),
+            words: packing::PackScratch::default(),
             keys: KeyBlock::default(),
             lanes: Vec::new(),
             digits: Vec::new(),
@@ -97,7 +97,7 @@ impl Collector {
 
     /// Takes a batch, or holds it until enough rows are there to decide by.
     fn hold(&mut self, batch: &RecordBatch) -> Result<(), PrimitiveError> {
-        let rows = Rows::new(&self.stage.plan, batch)?;
+        let rows = BatchRows::new(&self.stage.plan, batch)?;
         if self.sink.is_some() {
             return self.take(&rows, (0, rows.rows));
         }
@@ -112,7 +112,7 @@ impl Collector {
     /// Takes some of the rows of a part whose columns are taken apart.
     pub(in crate::aggregate) fn push_rows(
         &mut self,
-        rows: &Rows,
+        rows: &BatchRows,
         range: (usize, usize),
     ) -> Result<(), PrimitiveError> {
         if self.sink.is_none() {
@@ -155,7 +155,7 @@ impl Collector {
         Ok(())
     }
 
-    fn sink_of(&self, decision: &Decision) -> Result<Sink, PrimitiveError> {
+    fn sink_of(&self, decision: &Decision) -> Result<CollectorSink, PrimitiveError> {
         let (stage, home) = (&self.stage, self.home);
         let (tuning, arena) = (stage.context.tuning(), stage.context.arena());
         Ok(match (&decision.collecting, &stage.layout) {
@@ -164,20 +164,24 @@ impl Collector {
                 let rows = self.held_rows.max(counted / stage.outputs);
                 let fan_out = dealing.fan_out();
                 let records =
-                    Records::new(layout, fan_out, tuning.buffer_rows, rows, (arena, home))?;
-                Sink::Records(Box::new(records), *dealing)
+                    InputRecords::new(layout, fan_out, tuning.buffer_rows, rows, (arena, home))?;
+                CollectorSink::Records(Box::new(records), *dealing)
             }
             (Collecting::Table(shape), _) if !stage.is_wide() => {
-                Sink::Table(Box::new(stage.table(home, shape)?))
+                CollectorSink::Table(Box::new(stage.table(home, shape)?))
             }
             _ => {
                 stage.widen();
-                Sink::Encoded(Box::new(EncodedTables::new(stage, decision, home)?))
+                CollectorSink::Encoded(Box::new(EncodedTables::new(stage, decision, home)?))
             }
         })
     }
 
-    fn take(&mut self, rows: &Rows, (start, len): (usize, usize)) -> Result<(), PrimitiveError> {
+    fn take(
+        &mut self,
+        rows: &BatchRows,
+        (start, len): (usize, usize),
+    ) -> Result<(), PrimitiveError> {
         let (block, end) = (self.stage.context.tuning().block_rows.max(1), start + len);
         for start in (start..end).step_by(block) {
             self.stage.check()?;
@@ -193,7 +197,7 @@ impl Collector {
     /// Takes a block by the words of its keys; false, and nothing taken, where a key does not fit.
     fn take_block(
         &mut self,
-        rows: &Rows,
+        rows: &BatchRows,
         (start, len): (usize, usize),
     ) -> Result<bool, PrimitiveError> {
         let stage = Arc::clone(&self.stage);
@@ -203,37 +207,39 @@ impl Collector {
         let Some(words) = words else { return Ok(false) };
         let values = lane::blocks(&mut self.lanes, &rows.lanes, start, len);
         match &mut self.sink {
-            Some(Sink::Table(table)) if stage.plan.key_types.is_empty() => {
+            Some(CollectorSink::Table(table)) if stage.plan.key_types.is_empty() => {
                 table.update_all(len, &values)?;
             }
-            Some(Sink::Table(table)) => {
+            Some(CollectorSink::Table(table)) => {
                 if !table.update_words(words, &values)? {
                     // A key outside of the range that was guessed.
                     let ranged = std::mem::replace(
                         table.as_mut(),
-                        stage.table(self.home, &super::Shape::Hashed { expected: 0 })?,
+                        stage.table(self.home, &super::TableShape::Hashed { expected: 0 })?,
                     );
                     **table = ranged.into_hashed(&stage.plan)?;
                     table.update_words(words, &values)?;
                 }
             }
-            Some(Sink::Records(records, dealing)) => {
+            Some(CollectorSink::Records(records, dealing)) => {
                 dealing.digits(words, &mut self.digits);
                 records.push(&self.digits, words, &values)?;
             }
-            Some(Sink::Encoded(_)) | None => unreachable!("keys are not encoded yet"),
+            Some(CollectorSink::Encoded(_)) | None => unreachable!("keys are not encoded yet"),
         }
         Ok(true)
     }
 
     fn take_encoded(
         &mut self,
-        rows: &Rows,
+        rows: &BatchRows,
         (start, len): (usize, usize),
     ) -> Result<(), PrimitiveError> {
         self.encode()?;
         let stage = &self.stage;
-        let Some(Sink::Encoded(tables)) = &mut self.sink else { unreachable!("encoded above") };
+        let Some(CollectorSink::Encoded(tables)) = &mut self.sink else {
+            unreachable!("encoded above")
+        };
         stage.encoder.encode(rows.key_columns(&stage.encoder)?, (start, len), &mut self.keys);
         let values = lane::blocks(&mut self.lanes, &rows.lanes, start, len);
         tables.update(stage, &self.keys, &values)
@@ -244,23 +250,23 @@ impl Collector {
         let stage = Arc::clone(&self.stage);
         let Some(decision) = stage.decision.get() else { unreachable!("a sink came of it") };
         let before = match self.sink.take() {
-            Some(Sink::Encoded(tables)) => {
-                self.sink = Some(Sink::Encoded(tables));
+            Some(CollectorSink::Encoded(tables)) => {
+                self.sink = Some(CollectorSink::Encoded(tables));
                 return Ok(());
             }
             before => before,
         };
         let mut tables = EncodedTables::new(&stage, decision, self.home)?;
         match (before, &stage.packing) {
-            (Some(Sink::Table(table)), Some(packing)) => {
+            (Some(CollectorSink::Table(table)), Some(packing)) => {
                 tables.table().merge_packed(&table, packing, &|| stage.check())?;
             }
-            (Some(Sink::Records(records, _)), _) => {
+            (Some(CollectorSink::Records(records, _)), _) => {
                 stage.add_encoded(tables.table(), &(*records).finish()?)?;
             }
             _ => {}
         }
-        self.sink = Some(Sink::Encoded(Box::new(tables)));
+        self.sink = Some(CollectorSink::Encoded(Box::new(tables)));
         Ok(())
     }
 }
@@ -272,9 +278,9 @@ impl Ended {
         let is_merged_at_once = stage.merging.get() != Some(&Merging::Pieces);
         match &self.0.sink {
             None => self.0.held.is_empty(),
-            Some(Sink::Encoded(tables)) => is_merged_at_once && tables.is_one(),
-            Some(Sink::Table(_)) => is_merged_at_once && !stage.is_wide(),
-            Some(Sink::Records(..)) => false,
+            Some(CollectorSink::Encoded(tables)) => is_merged_at_once && tables.is_one(),
+            Some(CollectorSink::Table(_)) => is_merged_at_once && !stage.is_wide(),
+            Some(CollectorSink::Records(..)) => false,
         }
     }
 
@@ -292,16 +298,16 @@ impl Ended {
         }
         let (stage, sink) = (Arc::clone(&own.stage), own.sink.take());
         let pieces = stage.merging.get() == Some(&Merging::Pieces);
-        let into_pieces = |table: Table| match stage.decision.get() {
+        let into_pieces = |table: GroupTable| match stage.decision.get() {
             Some(decision) => table.into_pieces(&stage.plan, decision.fan_out),
             None => unreachable!("a table came of it"),
         };
         Ok(Collected(match sink {
             None => Kept::Nothing,
-            Some(Sink::Records(records, _)) => Kept::Dealt(Box::new((*records).finish()?)),
-            Some(Sink::Table(table)) if pieces => Kept::Pieced(vec![into_pieces(*table)?]),
-            Some(Sink::Table(table)) => Kept::Table(table),
-            Some(Sink::Encoded(tables)) => {
+            Some(CollectorSink::Records(records, _)) => Kept::Dealt(Box::new((*records).finish()?)),
+            Some(CollectorSink::Table(table)) if pieces => Kept::Pieced(vec![into_pieces(*table)?]),
+            Some(CollectorSink::Table(table)) => Kept::Table(table),
+            Some(CollectorSink::Encoded(tables)) => {
                 let (open, mut full) = (*tables).into_parts();
                 if full.is_empty() && !pieces {
                     return Ok(Collected(Kept::Table(Box::new(open))));
@@ -313,15 +319,15 @@ impl Ended {
     }
 
     /// Rows that wait for a decision.
-    pub(super) fn held(&self) -> &[Rows] {
+    pub(super) fn held(&self) -> &[BatchRows] {
         &self.0.held
     }
 
     /// Whether a key of the rows that wait fits no word.
     pub(super) fn has_wide_keys(&self) -> bool {
-        let mut scratch = packing::Scratch::default();
+        let mut scratch = packing::PackScratch::default();
         let packing = self.0.stage.packing.as_ref();
-        let mut fits = |rows: &Rows| {
+        let mut fits = |rows: &BatchRows| {
             packing.is_some_and(|packing| {
                 packing.pack(rows.key_lanes(), 0, rows.rows, &mut scratch).is_ok()
             })
@@ -334,9 +340,9 @@ impl Ended {
     pub(super) fn groups(&self, most: usize) -> usize {
         match &self.0.sink {
             None => self.0.held_rows.min(most),
-            Some(Sink::Table(table)) => table.groups(),
-            Some(Sink::Encoded(tables)) => tables.groups(),
-            Some(Sink::Records(..)) => 0,
+            Some(CollectorSink::Table(table)) => table.groups(),
+            Some(CollectorSink::Encoded(tables)) => tables.groups(),
+            Some(CollectorSink::Records(..)) => 0,
         }
     }
 
@@ -344,18 +350,18 @@ impl Ended {
     pub(super) fn is_in_range(&self) -> bool {
         match &self.0.sink {
             None => true,
-            Some(Sink::Table(table)) => table.is_dense(),
+            Some(CollectorSink::Table(table)) => table.is_dense(),
             _ => false,
         }
     }
 
     /// Whether it put tables aside, piece by piece.
     pub(super) fn has_pieces(&self) -> bool {
-        matches!(&self.0.sink, Some(Sink::Encoded(tables)) if !tables.is_one())
+        matches!(&self.0.sink, Some(CollectorSink::Encoded(tables)) if !tables.is_one())
     }
 
     /// Whether it has records.
     pub(super) fn has_records(&self) -> bool {
-        matches!(&self.0.sink, Some(Sink::Records(..)))
+        matches!(&self.0.sink, Some(CollectorSink::Records(..)))
     }
 }

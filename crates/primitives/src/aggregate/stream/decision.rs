@@ -2,13 +2,13 @@
 
 use atoll_topology::NodeId;
 
-use crate::aggregate::choose::{Choice, DIRECTORY, Place, Workload, choose};
-use crate::aggregate::estimate::Keys;
+use crate::aggregate::choose::{Choice, DIRECTORY, WorkerNodes, Workload, choose};
+use crate::aggregate::estimate::KeySample;
 use crate::aggregate::keys::KeyBlock;
 use crate::aggregate::packing::{self, Packing};
-use crate::aggregate::records::Layout;
-use crate::aggregate::rows::Rows;
-use crate::aggregate::table::Shape;
+use crate::aggregate::records::RecordLayout;
+use crate::aggregate::rows::BatchRows;
+use crate::aggregate::table::TableShape;
 use crate::aggregate::{Variant, stream::Stage};
 use crate::partition::FanOut;
 use crate::{PrimitiveError, hash};
@@ -34,7 +34,7 @@ const SMALL_RANGE: u64 = 1 << 12;
 const WORDS_PER_GROUP: u64 = 4;
 
 /// Rows of a batch: where they start, and how many.
-pub(super) type Held<'a> = (&'a Rows, (usize, usize));
+pub(super) type Held<'a> = (&'a BatchRows, (usize, usize));
 
 /// How rows are collected.
 #[derive(Clone, Debug)]
@@ -54,7 +54,7 @@ pub(super) struct Decision {
 #[derive(Clone, Debug)]
 pub(super) enum Collecting {
     /// A table of words.
-    Table(Shape),
+    Table(TableShape),
     /// Records by piece.
     Records(Dealing),
     /// Tables of encoded keys.
@@ -111,12 +111,12 @@ impl Dealing {
     }
 
     /// The table of a piece of about so many groups.
-    pub(super) fn shape(self, piece: usize, expected: usize) -> Shape {
+    pub(super) fn shape(self, piece: usize, expected: usize) -> TableShape {
         match self {
             Self::Range { min, shift, pieces } if piece < pieces.partitions() => {
-                Shape::Dense { min: min.wrapping_add((piece as u64) << shift), bits: shift }
+                TableShape::Dense { min: min.wrapping_add((piece as u64) << shift), bits: shift }
             }
-            _ => Shape::Hashed { expected },
+            _ => TableShape::Hashed { expected },
         }
     }
 }
@@ -129,7 +129,7 @@ impl Stage {
         let total = if all { rows } else { likely.max(rows) };
         match self.packed(held) {
             Some((packing, words)) => {
-                Ok(self.choose(&Keys::of_first(&words, total), packing, total))
+                Ok(self.choose(&KeySample::of_first(&words, total), packing, total))
             }
             None => self.wide(held, total),
         }
@@ -138,7 +138,7 @@ impl Stage {
     /// The words of the first rows, where all keys fit words.
     fn packed(&self, held: &[Held<'_>]) -> Option<(&Packing, Vec<u64>)> {
         let packing = self.packing.as_ref()?;
-        let mut scratch = packing::Scratch::default();
+        let mut scratch = packing::PackScratch::default();
         let mut words: Vec<u64> = Vec::new();
         for (rows, (start, len)) in held {
             let packed = packing.pack(rows.key_lanes(), *start, *len, &mut scratch).ok()?;
@@ -156,7 +156,7 @@ impl Stage {
             self.encoder.encode(columns, *range, &mut block);
             hashes.extend_from_slice(block.hashes());
         }
-        let groups = Keys::of_first(&hashes, total).groups;
+        let groups = KeySample::of_first(&hashes, total).groups;
         let why = format!("{groups} groups of keys longer than 64 bits expected");
         let Choice { variant, reason } = forced(Variant::Local, self.variant, &why);
         let fan_out = self.hashed_pieces(total, groups);
@@ -164,7 +164,7 @@ impl Stage {
     }
 
     /// Chooses for keys that fit words.
-    pub(super) fn choose(&self, keys: &Keys, packing: &Packing, total: usize) -> Decision {
+    pub(super) fn choose(&self, keys: &KeySample, packing: &Packing, total: usize) -> Decision {
         let groups = keys.groups;
         let fan_out = self.hashed_pieces(total, groups);
         let range = range(keys, packing);
@@ -176,17 +176,17 @@ impl Stage {
                 let workers: Vec<NodeId> = workers.iter().map(|worker| worker.node).collect();
                 let knowledge = self.context.knowledge();
                 let work = self.workload(keys, range, layout, total);
-                choose(&work, &Place { knowledge, workers, protocol: DIRECTORY })
+                choose(&work, &WorkerNodes { knowledge, workers, protocol: DIRECTORY })
             }
             (asked, Some(_)) => forced(asked, asked, "asked for"),
         };
         let collecting = match (variant, range) {
-            _ if self.plan.key_types.is_empty() => Collecting::Table(Shape::One),
+            _ if self.plan.key_types.is_empty() => Collecting::Table(TableShape::One),
             (Variant::Local, Some((min, bits))) if bits <= LOCAL_RANGE_BITS_MAX => {
-                Collecting::Table(Shape::Dense { min, bits })
+                Collecting::Table(TableShape::Dense { min, bits })
             }
             (Variant::Local, _) => {
-                Collecting::Table(Shape::Hashed { expected: groups.min(LOCAL_GROUPS_MAX) })
+                Collecting::Table(TableShape::Hashed { expected: groups.min(LOCAL_GROUPS_MAX) })
             }
             (_, Some((min, bits))) => {
                 let pieces = self.ranged_pieces(bits);
@@ -200,9 +200,9 @@ impl Stage {
 
     fn workload(
         &self,
-        keys: &Keys,
+        keys: &KeySample,
         range: Option<(u64, u32)>,
-        layout: &Layout,
+        layout: &RecordLayout,
         rows: usize,
     ) -> Workload {
         let piece_bits = if range.is_some() { RANGE_PIECE_BITS } else { HASH_PIECE_BITS };
@@ -255,7 +255,7 @@ fn forced(variant: Variant, asked: Variant, why: &str) -> Choice {
 /// The range of words that holds the keys, where it is small enough for an array: least word and
 /// bits. What is known of the keys tells it, or the words that were seen: these do not show all, so
 /// there is room on both sides.
-fn range(keys: &Keys, packing: &Packing) -> Option<(u64, u32)> {
+fn range(keys: &KeySample, packing: &Packing) -> Option<(u64, u32)> {
     let worth = (keys.groups as u64).saturating_mul(WORDS_PER_GROUP).max(SMALL_RANGE);
     let worth = worth.min(1 << RANGE_BITS_MAX);
     if packing.bits() <= RANGE_BITS_MAX && 1 << packing.bits() <= worth {

@@ -11,8 +11,8 @@ use super::decision::{Collecting, Dealing};
 use super::{Merging, Stage};
 use crate::PrimitiveError;
 use crate::aggregate::reader::{Groups, Reader};
-use crate::aggregate::records::Dealt;
-use crate::aggregate::table::{Pieced, Shape, Table};
+use crate::aggregate::records::DealtRecords;
+use crate::aggregate::table::{GroupTable, Pieced, TableShape};
 use crate::aggregate::{Variant, local, migrate, migrate_copy, naive, ring};
 use crate::shuffle::Schedule;
 
@@ -28,10 +28,10 @@ pub struct Collected(pub(super) Kept);
 #[derive(Debug)]
 pub(in crate::aggregate) enum Kept {
     Nothing,
-    Table(Box<Table>),
+    Table(Box<GroupTable>),
     /// Tables whose groups lie piece by piece.
     Pieced(Vec<Pieced>),
-    Dealt(Box<Dealt>),
+    Dealt(Box<DealtRecords>),
 }
 
 /// What all inputs came to.
@@ -39,19 +39,19 @@ pub(in crate::aggregate) enum Kept {
 pub struct Gathered {
     stage: Arc<Stage>,
     inputs: Vec<Collected>,
-    source: Source,
+    source: GroupSource,
     /// Who reads from whom when, where that is scheduled.
     schedule: Option<Schedule>,
-    parts: Vec<Part>,
+    parts: Vec<PiecePart>,
     /// How many parts are taken.
     taken: AtomicUsize,
     /// Tables of the parts of a piece that were read, until all of them are.
-    shared: Mutex<BTreeMap<usize, Vec<Table>>>,
+    shared: Mutex<BTreeMap<usize, Vec<GroupTable>>>,
 }
 
 /// What pieces are read from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::aggregate) enum Source {
+pub(in crate::aggregate) enum GroupSource {
     /// The only table there is, as it is.
     OneTable(usize),
     /// Tables, which are merged.
@@ -76,7 +76,7 @@ pub(in crate::aggregate) enum MergedBy {
 
 /// A piece that is read on its own, or the `part`-th of `parts` parts of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::aggregate) struct Part {
+pub(in crate::aggregate) struct PiecePart {
     pub(in crate::aggregate) piece: usize,
     /// How many pieces there are.
     pub(in crate::aggregate) pieces: usize,
@@ -143,7 +143,7 @@ impl Gathered {
 
     /// Who visits whom when, where that is scheduled and threads migrate.
     pub(in crate::aggregate) fn travels(&self) -> Option<&Schedule> {
-        let is_dealt = matches!(self.source, Source::Records { .. });
+        let is_dealt = matches!(self.source, GroupSource::Records { .. });
         let migrates = matches!(self.variant(), Variant::Migrate | Variant::MigrateCopy);
         self.schedule.as_ref().filter(|_| is_dealt && migrates)
     }
@@ -159,7 +159,9 @@ impl Gathered {
         home: Option<NodeId>,
     ) -> Box<dyn Reader> {
         match (self.source, self.variant()) {
-            (Source::OneTable(_) | Source::Tables { .. }, _) => local::reader(output, home),
+            (GroupSource::OneTable(_) | GroupSource::Tables { .. }, _) => {
+                local::reader(output, home)
+            }
             (_, Variant::Naive) => naive::reader(output, home),
             (_, Variant::Migrate) => migrate::reader(output, home, self.own_pieces(output)),
             (_, Variant::MigrateCopy) => {
@@ -183,20 +185,20 @@ impl Gathered {
     }
 
     /// The next part that no output has taken.
-    pub(in crate::aggregate) fn take_part(&self) -> Option<Part> {
+    pub(in crate::aggregate) fn take_part(&self) -> Option<PiecePart> {
         self.parts.get(self.taken.fetch_add(1, Ordering::Relaxed)).copied()
     }
 
     /// The input's table that is all there is.
     pub(in crate::aggregate) fn only_table(&self) -> Option<Groups> {
         match self.source {
-            Source::OneTable(at) => Some(Groups::Input(at)),
+            GroupSource::OneTable(at) => Some(Groups::Input(at)),
             _ => None,
         }
     }
 
     /// The table of an input that has one.
-    pub(in crate::aggregate) fn table_of(&self, input: usize) -> Option<&Table> {
+    pub(in crate::aggregate) fn table_of(&self, input: usize) -> Option<&GroupTable> {
         match &self.inputs[input].0 {
             Kept::Table(table) => Some(table),
             _ => None,
@@ -204,14 +206,14 @@ impl Gathered {
     }
 
     /// Pieces of an output that keeps its own, with which all outputs have about as many rows.
-    fn own_pieces(&self, output: usize) -> Vec<Part> {
+    fn own_pieces(&self, output: usize) -> Vec<PiecePart> {
         let mut loads = vec![0; self.stage.outputs];
         let mut own = Vec::new();
         for part in self.parts.iter().filter(|part| part.part == 0) {
             let least = (0..loads.len()).min_by_key(|at| loads[*at]).unwrap_or(0);
             loads[least] += self.rows(part.piece);
             if least == output {
-                own.push(Part { parts: 1, ..*part });
+                own.push(PiecePart { parts: 1, ..*part });
             }
         }
         own
@@ -228,20 +230,20 @@ impl Gathered {
     /// A table for a part, in the memory of one whose groups are out where it fits.
     pub(in crate::aggregate) fn table(
         &self,
-        of: Part,
+        of: PiecePart,
         home: Option<NodeId>,
-        spare: Option<Table>,
-    ) -> Result<Table, PrimitiveError> {
+        spare: Option<GroupTable>,
+    ) -> Result<GroupTable, PrimitiveError> {
         let shape = match self.source {
-            Source::Records { dealing, groups } => dealing.shape(of.piece, groups),
-            Source::Tables { groups, merging } => {
-                local::shape(&self.inputs, merging, of, groups).unwrap_or(Shape::One)
+            GroupSource::Records { dealing, groups } => dealing.shape(of.piece, groups),
+            GroupSource::Tables { groups, merging } => {
+                local::shape(&self.inputs, merging, of, groups).unwrap_or(TableShape::One)
             }
-            Source::OneTable(_) => unreachable!("the only table is read as it is"),
+            GroupSource::OneTable(_) => unreachable!("the only table is read as it is"),
         };
-        let is_dense = matches!(shape, Shape::Dense { .. });
+        let is_dense = matches!(shape, TableShape::Dense { .. });
         if let Some(mut spare) = spare.filter(|spare| spare.is_dense() == is_dense) {
-            spare.restart(if let Shape::Dense { min, .. } = shape { min } else { 0 })?;
+            spare.restart(if let TableShape::Dense { min, .. } = shape { min } else { 0 })?;
             return Ok(spare);
         }
         self.stage.table(home, &shape)
@@ -250,7 +252,7 @@ impl Gathered {
     /// How tables are merged.
     pub(in crate::aggregate) fn merging(&self) -> MergedBy {
         match self.source {
-            Source::Tables { merging, .. } => merging,
+            GroupSource::Tables { merging, .. } => merging,
             _ => MergedBy::All,
         }
     }
@@ -258,9 +260,9 @@ impl Gathered {
     /// Takes the table of a part of a piece. All parts are in one when the last of them has come.
     pub(in crate::aggregate) fn join_parts(
         &self,
-        of: Part,
-        table: Table,
-    ) -> Result<Option<Table>, PrimitiveError> {
+        of: PiecePart,
+        table: GroupTable,
+    ) -> Result<Option<GroupTable>, PrimitiveError> {
         if of.parts == 1 {
             return Ok(Some(table));
         }
@@ -281,7 +283,7 @@ impl Gathered {
 }
 
 /// Pieces of records, the largest first, and large ones in parts.
-fn records(stage: &Stage, dealt: &[&Dealt], inputs: usize) -> (Source, Vec<Part>) {
+fn records(stage: &Stage, dealt: &[&DealtRecords], inputs: usize) -> (GroupSource, Vec<PiecePart>) {
     let Some((dealing, expected)) = stage.decision.get().and_then(|decision| {
         let Collecting::Records(dealing) = decision.collecting else { return None };
         Some((dealing, decision.groups))
@@ -298,16 +300,16 @@ fn records(stage: &Stage, dealt: &[&Dealt], inputs: usize) -> (Source, Vec<Part>
     let parts = sized.iter().flat_map(|(piece, rows)| {
         let is_large = stage.outputs > 1 && *rows > SHARED_ROWS_MIN && *rows > even * LARGE;
         let (piece, parts) = (*piece, if is_large { stage.outputs * 2 } else { 1 });
-        (0..parts).map(move |part| Part { piece, pieces, part, parts })
+        (0..parts).map(move |part| PiecePart { piece, pieces, part, parts })
     });
     let parts = parts.collect();
     // A wrong estimate costs no more than the rows that are there.
     let most = sized.first().map_or(0, |(_, rows)| *rows);
-    (Source::Records { dealing, groups: (expected / pieces).min(most) }, parts)
+    (GroupSource::Records { dealing, groups: (expected / pieces).min(most) }, parts)
 }
 
 /// Parts of tables: all of them at once, or each piece of their groups.
-fn tables(stage: &Stage, inputs: &[Collected]) -> (Source, Vec<Part>) {
+fn tables(stage: &Stage, inputs: &[Collected]) -> (GroupSource, Vec<PiecePart>) {
     let (mut groups, mut ranged, mut with_table) = (0, Vec::new(), Vec::new());
     for (at, input) in inputs.iter().enumerate() {
         match &input.0 {
@@ -323,19 +325,19 @@ fn tables(stage: &Stage, inputs: &[Collected]) -> (Source, Vec<Part>) {
             }
         }
     }
-    let parts = |pieces: usize| -> Vec<Part> {
-        (0..pieces).map(|piece| Part { piece, pieces, part: 0, parts: 1 }).collect()
+    let parts = |pieces: usize| -> Vec<PiecePart> {
+        (0..pieces).map(|piece| PiecePart { piece, pieces, part: 0, parts: 1 }).collect()
     };
     let is_pieced = inputs.iter().any(|input| matches!(&input.0, Kept::Pieced(_)));
     let have_range = ranged.iter().all(|table| table.has_range_of(ranged[0]));
-    let merged = |merging| Source::Tables { groups, merging };
+    let merged = |merging| GroupSource::Tables { groups, merging };
     match (stage.merging.get(), &with_table[..]) {
         (_, []) => (merged(MergedBy::All), Vec::new()),
         _ if is_pieced => {
             let pieces = stage.decision.get().map_or(1, |decision| decision.fan_out.partitions());
             (merged(MergedBy::Piece), parts(pieces))
         }
-        (_, [only]) => (Source::OneTable(*only), parts(1)),
+        (_, [only]) => (GroupSource::OneTable(*only), parts(1)),
         (Some(Merging::Range(pieces)), _) if have_range => {
             (merged(MergedBy::Range), parts(*pieces))
         }

@@ -31,15 +31,15 @@ use atoll_topology::NodeId;
 
 pub use collector::{Collector, Ended};
 pub use gathered::{Collected, Gathered};
-pub(super) use gathered::{Kept, MergedBy, Part};
+pub(super) use gathered::{Kept, MergedBy, PiecePart};
 pub use outputs::{Next, Outputs};
 
-use super::estimate::Keys;
+use super::estimate::KeySample;
 use super::keys::{Encoder, KeyBlock};
-use super::packing::{Packing, Range};
-use super::plan::Plan;
-use super::records::{Columns, Dealt, Layout};
-use super::table::{Shape, Table};
+use super::packing::{KeyRange, Packing};
+use super::plan::AggregatePlan;
+use super::records::{DealtRecords, RecordColumns, RecordLayout};
+use super::table::{GroupTable, TableShape};
 use super::{Query, Variant};
 use crate::{Context, PrimitiveError};
 use decision::{Collecting, Decision, Held};
@@ -56,10 +56,10 @@ const PARTS_PER_OUTPUT: usize = 4;
 pub struct Stage {
     context: Context,
     input: SchemaRef,
-    plan: Plan,
+    plan: AggregatePlan,
     packing: Option<Packing>,
     encoder: Encoder,
-    layout: Option<Layout>,
+    layout: Option<RecordLayout>,
     outputs: usize,
     rows: Option<usize>,
     counted: bool,
@@ -90,7 +90,7 @@ pub struct Expected {
     /// Whether so many rows come, and not about so many: their memory is then asked for at once.
     pub counted: bool,
     /// Whether each key may be null, and its range.
-    pub keys: Vec<(bool, Option<Range>)>,
+    pub keys: Vec<(bool, Option<KeyRange>)>,
 }
 
 impl Stage {
@@ -106,13 +106,13 @@ impl Stage {
         expected: &Expected,
         variant: Variant,
     ) -> Result<Self, PrimitiveError> {
-        let plan = Plan::new(query, schema)?;
+        let plan = AggregatePlan::new(query, schema)?;
         let known = |at: usize| expected.keys.get(at).copied().unwrap_or((true, None));
         let keys = plan.key_types.iter().enumerate();
         let keys: Vec<_> =
             keys.map(|(at, data_type)| (data_type.clone(), known(at).0, known(at).1)).collect();
         let packing = Packing::expecting(&keys);
-        let layout = Layout::new(&plan);
+        let layout = RecordLayout::new(&plan);
         let encoder = Encoder::new(&plan.key_types)?;
         Ok(Self {
             context,
@@ -142,7 +142,7 @@ impl Stage {
     }
 
     /// Decides by an estimate of keys that fit words, of `rows` rows, before any comes.
-    pub(super) fn decide_by(&self, keys: &Keys, packing: &Packing, rows: usize) {
+    pub(super) fn decide_by(&self, keys: &KeySample, packing: &Packing, rows: usize) {
         self.decision.get_or_init(|| self.choose(keys, packing, rows));
     }
 
@@ -194,7 +194,7 @@ impl Stage {
     /// have no range.
     fn range_parts(&self) -> Option<usize> {
         match self.decision.get()?.collecting {
-            Collecting::Table(Shape::Dense { bits, .. }) => {
+            Collecting::Table(TableShape::Dense { bits, .. }) => {
                 let parts = (self.outputs * PARTS_PER_OUTPUT).next_power_of_two();
                 // The range has room on both sides, so some parts have no groups.
                 Some(parts.min(1 << bits.saturating_sub(PART_BITS_MIN)))
@@ -212,23 +212,23 @@ impl Stage {
         self.is_wide.load(Ordering::Relaxed)
     }
 
-    fn encoded_table(&self, home: Option<NodeId>) -> Result<Table, PrimitiveError> {
-        self.table(home, &Shape::Encoded(self.encoder.clone()))
+    fn encoded_table(&self, home: Option<NodeId>) -> Result<GroupTable, PrimitiveError> {
+        self.table(home, &TableShape::Encoded(self.encoder.clone()))
     }
 
     pub(super) fn table(
         &self,
         home: Option<NodeId>,
-        shape: &Shape,
-    ) -> Result<Table, PrimitiveError> {
+        shape: &TableShape,
+    ) -> Result<GroupTable, PrimitiveError> {
         let prefetch = self.context.tuning().prefetch_rows;
-        Ok(Table::new(&self.plan, shape, prefetch, self.context.arena(), home)?)
+        Ok(GroupTable::new(&self.plan, shape, prefetch, self.context.arena(), home)?)
     }
 
     /// Adds records to a table of encoded keys.
-    fn add_encoded(&self, to: &mut Table, dealt: &Dealt) -> Result<(), PrimitiveError> {
+    fn add_encoded(&self, to: &mut GroupTable, dealt: &DealtRecords) -> Result<(), PrimitiveError> {
         let Some(packing) = &self.packing else { unreachable!("words come of a packing") };
-        let (mut columns, mut block) = (Columns::default(), KeyBlock::default());
+        let (mut columns, mut block) = (RecordColumns::default(), KeyBlock::default());
         let rows = self.context.tuning().block_rows;
         for piece in 0..dealt.pieces() {
             dealt.read(piece, rows, (0, 1), &mut columns, |columns| {

@@ -8,8 +8,8 @@ use atoll_topology::NodeId;
 use super::Gathered;
 use crate::PrimitiveError;
 use crate::aggregate::Spent;
-use crate::aggregate::reader::{Groups, Reader, Step, Visit};
-use crate::aggregate::table::Table;
+use crate::aggregate::reader::{Groups, ReadStep, Reader, Visit};
+use crate::aggregate::table::GroupTable;
 
 /// One output: what belongs together is read from all inputs in steps of one input, and its groups are
 /// handed out in batches of a size that the reader of the output chooses.
@@ -19,12 +19,12 @@ pub struct Outputs {
     reader: Box<dyn Reader>,
     /// Most groups of a batch.
     batch_rows: usize,
-    open: Option<Open>,
+    open: Option<OpenOutput>,
 }
 
 /// Groups that go out.
 #[derive(Debug)]
-struct Open {
+struct OpenOutput {
     groups: Groups,
     /// Those that have rows.
     chosen: Vec<u32>,
@@ -66,12 +66,12 @@ impl Outputs {
                 return Ok(Next::Batch(batch));
             }
             match self.reader.next(&self.gathered)? {
-                Step::Visit(visit) => return Ok(Next::Visit(visit)),
-                Step::Groups(groups) => {
-                    let chosen = self.table(&groups).map(Table::chosen).unwrap_or_default();
-                    self.open = Some(Open { groups, chosen, sent: 0 });
+                ReadStep::Visit(visit) => return Ok(Next::Visit(visit)),
+                ReadStep::Groups(groups) => {
+                    let chosen = self.table(&groups).map(GroupTable::chosen).unwrap_or_default();
+                    self.open = Some(OpenOutput { groups, chosen, sent: 0 });
                 }
-                Step::End => return Ok(Next::End),
+                ReadStep::End => return Ok(Next::End),
             }
         }
     }
@@ -94,7 +94,7 @@ impl Outputs {
         self.reader.spent()
     }
 
-    fn table<'a>(&'a self, groups: &'a Groups) -> Option<&'a Table> {
+    fn table<'a>(&'a self, groups: &'a Groups) -> Option<&'a GroupTable> {
         match groups {
             Groups::Own(table) => Some(table),
             Groups::Input(at) => self.gathered.table_of(*at),

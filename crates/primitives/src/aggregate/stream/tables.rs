@@ -11,8 +11,8 @@ use super::Stage;
 use super::decision::Decision;
 use crate::PrimitiveError;
 use crate::aggregate::keys::KeyBlock;
-use crate::aggregate::lane::Block;
-use crate::aggregate::table::{Pieced, Table};
+use crate::aggregate::lane::ValueBlock;
+use crate::aggregate::table::{GroupTable, Pieced};
 
 /// Groups of a table before it is asked whether it is worth its size.
 const GROUPS_MIN: usize = 1 << 16;
@@ -24,7 +24,7 @@ const ROWS_PER_GROUP: usize = 2;
 /// Tables of encoded keys.
 #[derive(Debug)]
 pub(super) struct EncodedTables {
-    open: Table,
+    open: GroupTable,
     /// Rows that the open table has taken.
     rows: usize,
     /// Groups with which it is asked again.
@@ -50,7 +50,7 @@ impl EncodedTables {
         &mut self,
         stage: &Stage,
         keys: &KeyBlock,
-        values: &[Block<'_>],
+        values: &[ValueBlock<'_>],
     ) -> Result<(), PrimitiveError> {
         self.open.update_encoded(keys, values)?;
         self.rows += keys.len();
@@ -74,7 +74,7 @@ impl EncodedTables {
     }
 
     /// The open table, to be filled otherwise.
-    pub(super) fn table(&mut self) -> &mut Table {
+    pub(super) fn table(&mut self) -> &mut GroupTable {
         &mut self.open
     }
 
@@ -90,7 +90,7 @@ impl EncodedTables {
     }
 
     /// The table, where there is but one, and the others.
-    pub(super) fn into_parts(self) -> (Table, Vec<Pieced>) {
+    pub(super) fn into_parts(self) -> (GroupTable, Vec<Pieced>) {
         (self.open, self.full)
     }
 }

@@ -3,11 +3,11 @@
 use atoll_placement::PlacementError;
 use atoll_topology::NodeId;
 
-use super::{Check, Keys, Shape, Table};
+use super::{Check, GroupTable, TableKeys, TableShape};
 use crate::aggregate::keys::KeyBlock;
 use crate::aggregate::packing::Packing;
-use crate::aggregate::plan::Plan;
-use crate::aggregate::state::{State, Touched};
+use crate::aggregate::plan::AggregatePlan;
+use crate::aggregate::state::{GroupStates, Touched};
 use crate::kernel::groups::GroupIds;
 use crate::partition::FanOut;
 use crate::{PrimitiveError, hash};
@@ -18,7 +18,7 @@ const BLOCK_GROUPS: usize = 4096;
 /// A table whose groups lie piece by piece, as their hashes tell: a piece is read from end to end.
 #[derive(Debug)]
 pub(in crate::aggregate) struct Pieced {
-    pub(in crate::aggregate) table: Table,
+    pub(in crate::aggregate) table: GroupTable,
     /// Where each piece starts, and where the last one ends.
     starts: Vec<u32>,
 }
@@ -30,12 +30,12 @@ impl Pieced {
     }
 }
 
-impl Table {
+impl GroupTable {
     /// Takes all groups of another table of the same query whose keys are found the same way, or as
     /// words in a hash table, asking `check` before each block of them.
     pub(in crate::aggregate) fn merge(
         &mut self,
-        other: &Table,
+        other: &GroupTable,
         check: Check<'_>,
     ) -> Result<(), PrimitiveError> {
         self.merge_groups(other, &other.chosen(), check)
@@ -44,7 +44,7 @@ impl Table {
     /// Takes some groups of such a table; all of them have rows.
     pub(in crate::aggregate) fn merge_groups(
         &mut self,
-        other: &Table,
+        other: &GroupTable,
         chosen: &[u32],
         check: Check<'_>,
     ) -> Result<(), PrimitiveError> {
@@ -61,31 +61,33 @@ impl Table {
     fn merge_states(
         &mut self,
         before: usize,
-        others: &[State],
+        others: &[GroupStates],
         from: &[u32],
     ) -> Result<(), PlacementError> {
         for (state, more) in self.states.iter_mut().zip(others) {
             state.grow(self.ids.groups())?;
             state.merge(&self.ids, more, from, self.keys.touched(before))?;
         }
-        if let Keys::Dense(dense) = &mut self.keys {
+        if let TableKeys::Dense(dense) = &mut self.keys {
             dense.mark(&self.ids);
         }
-        if let Keys::One { rows } = &mut self.keys {
+        if let TableKeys::One { rows } = &mut self.keys {
             *rows = true;
         }
         Ok(())
     }
 
     /// Leaves in `ids` the own group of each of some groups of another table.
-    fn find_groups(&mut self, other: &Table, chosen: &[u32]) -> Result<(), PrimitiveError> {
+    fn find_groups(&mut self, other: &GroupTable, chosen: &[u32]) -> Result<(), PrimitiveError> {
         match (&mut self.keys, &other.keys) {
-            (Keys::One { .. }, _) => self.ids.all_of(0, chosen.len()),
-            (Keys::Dense(own), Keys::Dense(more)) => own.find_groups(more, chosen, &mut self.ids),
-            (Keys::Hashed(own), Keys::Hashed(_) | Keys::Dense(_)) => {
+            (TableKeys::One { .. }, _) => self.ids.all_of(0, chosen.len()),
+            (TableKeys::Dense(own), TableKeys::Dense(more)) => {
+                own.find_groups(more, chosen, &mut self.ids)
+            }
+            (TableKeys::Hashed(own), TableKeys::Hashed(_) | TableKeys::Dense(_)) => {
                 own.find(&other.words(chosen), &mut self.ids)?;
             }
-            (Keys::Encoded(own), Keys::Encoded(more)) => {
+            (TableKeys::Encoded(own), TableKeys::Encoded(more)) => {
                 own.find_groups(more, chosen, &mut self.ids)?;
             }
             _ => unreachable!("tables that are merged have keys of one kind"),
@@ -97,9 +99,9 @@ impl Table {
     pub(super) fn words(&self, chosen: &[u32]) -> Vec<u64> {
         let of = |words: &[u64]| chosen.iter().map(|group| words[*group as usize]).collect();
         match &self.keys {
-            Keys::Dense(dense) => dense.words(chosen),
-            Keys::Hashed(hashed) => of(hashed.words()),
-            Keys::Ordered(ordered) => of(ordered.words()),
+            TableKeys::Dense(dense) => dense.words(chosen),
+            TableKeys::Hashed(hashed) => of(hashed.words()),
+            TableKeys::Ordered(ordered) => of(ordered.words()),
             _ => unreachable!("words are asked of tables of words"),
         }
     }
@@ -107,7 +109,7 @@ impl Table {
     /// Takes all groups of a table of packed keys into this one of encoded keys.
     pub(in crate::aggregate) fn merge_packed(
         &mut self,
-        other: &Table,
+        other: &GroupTable,
         packing: &Packing,
         check: Check<'_>,
     ) -> Result<(), PrimitiveError> {
@@ -115,7 +117,7 @@ impl Table {
         for chosen in other.chosen().chunks(BLOCK_GROUPS) {
             check()?;
             let before = self.groups();
-            let Keys::Encoded(own) = &mut self.keys else {
+            let TableKeys::Encoded(own) = &mut self.keys else {
                 unreachable!("packed keys come to a table of encoded ones")
             };
             let encoder = own.encoder().clone();
@@ -128,42 +130,49 @@ impl Table {
     }
 
     /// Whether another table is of the same range of words.
-    pub(in crate::aggregate) fn has_range_of(&self, other: &Table) -> bool {
+    pub(in crate::aggregate) fn has_range_of(&self, other: &GroupTable) -> bool {
         match (&self.keys, &other.keys) {
-            (Keys::Dense(own), Keys::Dense(more)) => own.is_like(more),
+            (TableKeys::Dense(own), TableKeys::Dense(more)) => own.is_like(more),
             _ => false,
         }
     }
 
     /// The same groups in a hash table.
-    pub(in crate::aggregate) fn into_hashed(self, plan: &Plan) -> Result<Self, PrimitiveError> {
-        let shape = Shape::Hashed { expected: self.chosen().len() };
+    pub(in crate::aggregate) fn into_hashed(
+        self,
+        plan: &AggregatePlan,
+    ) -> Result<Self, PrimitiveError> {
+        let shape = TableShape::Hashed { expected: self.chosen().len() };
         let mut hashed = Self::new(plan, &shape, self.prefetch, &self.arena, self.home)?;
         hashed.merge(&self, &|| Ok(()))?;
         Ok(hashed)
     }
 
     /// What a table for all groups of this table and its likes is.
-    pub(in crate::aggregate) fn shape(&self, expected: usize) -> Shape {
+    pub(in crate::aggregate) fn shape(&self, expected: usize) -> TableShape {
         match &self.keys {
-            Keys::One { .. } => Shape::One,
-            Keys::Encoded(encoded) => Shape::Encoded(encoded.encoder().clone()),
-            _ => Shape::Hashed { expected },
+            TableKeys::One { .. } => TableShape::One,
+            TableKeys::Encoded(encoded) => TableShape::Encoded(encoded.encoder().clone()),
+            _ => TableShape::Hashed { expected },
         }
     }
 
     /// What a table for one of `parts` parts of the range of words is, of which both are powers of
     /// two; none where it has no range.
-    pub(in crate::aggregate) fn range_shape(&self, part: usize, parts: usize) -> Option<Shape> {
-        let Keys::Dense(dense) = &self.keys else { return None };
+    pub(in crate::aggregate) fn range_shape(
+        &self,
+        part: usize,
+        parts: usize,
+    ) -> Option<TableShape> {
+        let TableKeys::Dense(dense) = &self.keys else { return None };
         let (min, bits) = dense.part(part, parts);
-        Some(Shape::Dense { min, bits })
+        Some(TableShape::Dense { min, bits })
     }
 
     /// Groups with rows of one of `parts` parts of the range of words.
     pub(in crate::aggregate) fn in_range(&self, part: usize, parts: usize) -> Vec<u32> {
         match &self.keys {
-            Keys::Dense(dense) => dense.chosen_in(part, parts),
+            TableKeys::Dense(dense) => dense.chosen_in(part, parts),
             _ => unreachable!("parts of a range are asked of tables that have one"),
         }
     }
@@ -171,12 +180,12 @@ impl Table {
     /// The same groups piece by piece. Nothing is found in the table any more.
     pub(in crate::aggregate) fn into_pieces(
         self,
-        plan: &Plan,
+        plan: &AggregatePlan,
         fan_out: FanOut,
     ) -> Result<Pieced, PrimitiveError> {
         let chosen = self.chosen();
         let hashes: Vec<u64> = match &self.keys {
-            Keys::Encoded(encoded) => encoded.hashes().to_vec(),
+            TableKeys::Encoded(encoded) => encoded.hashes().to_vec(),
             _ => self.words(&chosen).into_iter().map(hash::word).collect(),
         };
         let mut starts = vec![0_u32; fan_out.partitions() + 1];
@@ -197,11 +206,11 @@ impl Table {
     }
 
     /// The chosen groups in this order.
-    fn listed(&self, plan: &Plan, chosen: &[u32]) -> Result<Self, PlacementError> {
+    fn listed(&self, plan: &AggregatePlan, chosen: &[u32]) -> Result<Self, PlacementError> {
         let (arena, home) = (self.arena.clone(), self.home);
         let keys = match &self.keys {
-            Keys::Encoded(encoded) => Keys::Encoded(Box::new(encoded.listed(chosen)?)),
-            _ => Keys::Hashed(super::Hashed::listed(&self.words(chosen), &arena, home)?),
+            TableKeys::Encoded(encoded) => TableKeys::Encoded(Box::new(encoded.listed(chosen)?)),
+            _ => TableKeys::Hashed(super::Hashed::listed(&self.words(chosen), &arena, home)?),
         };
         let mut ids = GroupIds::default();
         ids.number(chosen.len() as u32);
@@ -217,21 +226,21 @@ impl Table {
     /// Bytes of memory it holds.
     pub(in crate::aggregate) fn memory_bytes(&self) -> usize {
         let keys = match &self.keys {
-            Keys::Dense(dense) => dense.memory_bytes(),
-            Keys::Hashed(hashed) => hashed.memory_bytes(),
-            Keys::Encoded(encoded) => encoded.memory_bytes(),
+            TableKeys::Dense(dense) => dense.memory_bytes(),
+            TableKeys::Hashed(hashed) => hashed.memory_bytes(),
+            TableKeys::Encoded(encoded) => encoded.memory_bytes(),
             _ => 0,
         };
-        keys + self.states.iter().map(State::memory_bytes).sum::<usize>()
+        keys + self.states.iter().map(GroupStates::memory_bytes).sum::<usize>()
     }
 
     /// Copies its words and states into memory of another node.
     pub(in crate::aggregate) fn move_to(&mut self, home: NodeId) -> Result<(), PlacementError> {
         match &mut self.keys {
-            Keys::Dense(dense) => dense.move_to(home)?,
-            Keys::Hashed(hashed) => hashed.move_to(home)?,
-            Keys::Encoded(encoded) => encoded.move_to(home)?,
-            Keys::One { .. } | Keys::Ordered(_) => {}
+            TableKeys::Dense(dense) => dense.move_to(home)?,
+            TableKeys::Hashed(hashed) => hashed.move_to(home)?,
+            TableKeys::Encoded(encoded) => encoded.move_to(home)?,
+            TableKeys::One { .. } | TableKeys::Ordered(_) => {}
         }
         self.home = Some(home);
         self.states.iter_mut().try_for_each(|state| state.move_to(home))

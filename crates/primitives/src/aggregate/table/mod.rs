@@ -7,10 +7,10 @@ use atoll_placement::{Arena, PlacementError};
 use atoll_topology::NodeId;
 
 use super::keys::{Dense, Encoded, Encoder, Hashed, KeyBlock, Ordered};
-use super::lane::{Block, Values};
+use super::lane::{LaneValues, ValueBlock};
 use super::packing::Packing;
-use super::plan::Plan;
-use super::state::{State, Touched};
+use super::plan::AggregatePlan;
+use super::state::{GroupStates, Touched};
 use crate::PrimitiveError;
 use crate::kernel::groups::GroupIds;
 
@@ -24,9 +24,9 @@ pub(super) type Check<'a> = &'a dyn Fn() -> Result<(), PrimitiveError>;
 
 /// Groups and their states.
 #[derive(Debug)]
-pub(super) struct Table {
-    keys: Keys,
-    states: Vec<State>,
+pub(super) struct GroupTable {
+    keys: TableKeys,
+    states: Vec<GroupStates>,
     /// For each state which of the block's values it takes.
     takes: Vec<usize>,
     ids: GroupIds,
@@ -36,7 +36,7 @@ pub(super) struct Table {
 }
 
 #[derive(Debug)]
-enum Keys {
+enum TableKeys {
     /// One group: there are no keys.
     One {
         rows: bool,
@@ -47,7 +47,7 @@ enum Keys {
     Encoded(Box<Encoded>),
 }
 
-impl Keys {
+impl TableKeys {
     /// Which groups had rows when there were `before` groups, and, where they have flags, before these
     /// are marked.
     fn touched(&self, before: usize) -> Touched<'_> {
@@ -60,7 +60,7 @@ impl Keys {
 
 /// What a table is made for.
 #[derive(Clone, Debug)]
-pub(super) enum Shape {
+pub(super) enum TableShape {
     One,
     Dense {
         min: u64,
@@ -74,30 +74,31 @@ pub(super) enum Shape {
     Encoded(Encoder),
 }
 
-impl Table {
+impl GroupTable {
     /// A table without groups.
     pub(super) fn new(
-        plan: &Plan,
-        shape: &Shape,
+        plan: &AggregatePlan,
+        shape: &TableShape,
         prefetch: usize,
         arena: &Arena,
         home: Option<NodeId>,
     ) -> Result<Self, PlacementError> {
         let (keys, expected) = match shape {
-            Shape::One => (Keys::One { rows: false }, 1),
-            Shape::Dense { min, bits } => {
-                (Keys::Dense(Dense::new(*min, *bits, arena, home)?), 1 << bits)
+            TableShape::One => (TableKeys::One { rows: false }, 1),
+            TableShape::Dense { min, bits } => {
+                (TableKeys::Dense(Dense::new(*min, *bits, arena, home)?), 1 << bits)
             }
-            Shape::Hashed { expected } => {
-                (Keys::Hashed(Hashed::new(*expected, arena, home)?), *expected)
+            TableShape::Hashed { expected } => {
+                (TableKeys::Hashed(Hashed::new(*expected, arena, home)?), *expected)
             }
-            Shape::Runs => (Keys::Ordered(Ordered::new(arena, home)), usize::MAX),
-            Shape::Encoded(encoder) => {
-                (Keys::Encoded(Box::new(Encoded::new(encoder.clone(), arena, home)?)), usize::MAX)
-            }
+            TableShape::Runs => (TableKeys::Ordered(Ordered::new(arena, home)), usize::MAX),
+            TableShape::Encoded(encoder) => (
+                TableKeys::Encoded(Box::new(Encoded::new(encoder.clone(), arena, home)?)),
+                usize::MAX,
+            ),
         };
         let mut states = plan.empty_states(arena, home, expected);
-        if let Keys::Dense(dense) = &keys {
+        if let TableKeys::Dense(dense) = &keys {
             states.iter_mut().try_for_each(|state| state.grow(dense.groups()))?;
         }
         let takes = plan.states.iter().map(|(_, value)| *value).collect();
@@ -107,26 +108,26 @@ impl Table {
 
     /// No groups again, for words from `min` on where it is dense; memory stays.
     pub(super) fn restart(&mut self, min: u64) -> Result<(), PlacementError> {
-        self.states.iter_mut().for_each(State::clear);
+        self.states.iter_mut().for_each(GroupStates::clear);
         match &mut self.keys {
-            Keys::Dense(dense) => {
+            TableKeys::Dense(dense) => {
                 dense.restart(min);
                 let groups = dense.groups();
                 self.states.iter_mut().try_for_each(|state| state.grow(groups))
             }
-            Keys::Hashed(hashed) => {
+            TableKeys::Hashed(hashed) => {
                 hashed.restart();
                 Ok(())
             }
-            Keys::Ordered(ordered) => {
+            TableKeys::Ordered(ordered) => {
                 ordered.restart();
                 Ok(())
             }
-            Keys::One { rows } => {
+            TableKeys::One { rows } => {
                 *rows = false;
                 Ok(())
             }
-            Keys::Encoded(encoded) => {
+            TableKeys::Encoded(encoded) => {
                 encoded.restart();
                 Ok(())
             }
@@ -138,21 +139,21 @@ impl Table {
     pub(super) fn update_words(
         &mut self,
         words: &[u64],
-        values: &[Block<'_>],
+        values: &[ValueBlock<'_>],
     ) -> Result<bool, PlacementError> {
         let before = match &mut self.keys {
-            Keys::Dense(dense) => {
+            TableKeys::Dense(dense) => {
                 if !dense.find(words, &mut self.ids) {
                     return Ok(false);
                 }
                 0
             }
-            Keys::Hashed(hashed) => {
+            TableKeys::Hashed(hashed) => {
                 let before = hashed.groups();
                 hashed.find(words, &mut self.ids)?;
                 before
             }
-            Keys::One { .. } | Keys::Ordered(_) | Keys::Encoded(_) => {
+            TableKeys::One { .. } | TableKeys::Ordered(_) | TableKeys::Encoded(_) => {
                 unreachable!("rows with words come to tables of words")
             }
         };
@@ -164,10 +165,10 @@ impl Table {
     pub(super) fn update_runs(
         &mut self,
         words: &[u64],
-        values: &[Block<'_>],
+        values: &[ValueBlock<'_>],
     ) -> Result<(), PlacementError> {
         let before = match &mut self.keys {
-            Keys::Ordered(ordered) => {
+            TableKeys::Ordered(ordered) => {
                 let before = ordered.groups();
                 ordered.find(words, &mut self.ids)?;
                 before
@@ -181,10 +182,10 @@ impl Table {
     pub(super) fn update_all(
         &mut self,
         rows: usize,
-        values: &[Block<'_>],
+        values: &[ValueBlock<'_>],
     ) -> Result<(), PlacementError> {
         let before = match &mut self.keys {
-            Keys::One { rows: any } => usize::from(std::mem::replace(any, *any || rows > 0)),
+            TableKeys::One { rows: any } => usize::from(std::mem::replace(any, *any || rows > 0)),
             _ => unreachable!("rows without keys come to a table of one group"),
         };
         self.ids.all_of(0, rows);
@@ -195,10 +196,10 @@ impl Table {
     pub(super) fn update_encoded(
         &mut self,
         keys: &KeyBlock,
-        values: &[Block<'_>],
+        values: &[ValueBlock<'_>],
     ) -> Result<(), PlacementError> {
         let before = match &mut self.keys {
-            Keys::Encoded(encoded) => {
+            TableKeys::Encoded(encoded) => {
                 let before = encoded.groups();
                 encoded.find(keys, &mut self.ids)?;
                 before
@@ -208,8 +209,8 @@ impl Table {
         self.update(before, values)
     }
 
-    fn update(&mut self, before: usize, values: &[Block<'_>]) -> Result<(), PlacementError> {
-        let nothing = Block { values: Values::Int(&[]), valid: None };
+    fn update(&mut self, before: usize, values: &[ValueBlock<'_>]) -> Result<(), PlacementError> {
+        let nothing = ValueBlock { values: LaneValues::Int(&[]), valid: None };
         let by = if self.ids.groups() * 8 > CACHED_BYTES { self.prefetch } else { 0 };
         for (state, takes) in self.states.iter_mut().zip(&self.takes) {
             state.grow(self.ids.groups())?;
@@ -217,7 +218,7 @@ impl Table {
             let touched = self.keys.touched(before);
             state.update(&self.ids, block, touched, by)?;
         }
-        if let Keys::Dense(dense) = &mut self.keys {
+        if let TableKeys::Dense(dense) = &mut self.keys {
             dense.mark(&self.ids);
         }
         Ok(())
@@ -230,24 +231,24 @@ impl Table {
 
     /// Whether its groups are the words of a range.
     pub(super) fn is_dense(&self) -> bool {
-        matches!(self.keys, Keys::Dense(_))
+        matches!(self.keys, TableKeys::Dense(_))
     }
 
     /// Groups there are, or may be.
     pub(super) fn groups(&self) -> usize {
         match &self.keys {
-            Keys::One { rows } => usize::from(*rows),
-            Keys::Dense(dense) => dense.groups(),
-            Keys::Hashed(hashed) => hashed.groups(),
-            Keys::Ordered(ordered) => ordered.groups(),
-            Keys::Encoded(encoded) => encoded.groups(),
+            TableKeys::One { rows } => usize::from(*rows),
+            TableKeys::Dense(dense) => dense.groups(),
+            TableKeys::Hashed(hashed) => hashed.groups(),
+            TableKeys::Ordered(ordered) => ordered.groups(),
+            TableKeys::Encoded(encoded) => encoded.groups(),
         }
     }
 
     /// Groups that have rows.
     pub(super) fn chosen(&self) -> Vec<u32> {
         match &self.keys {
-            Keys::Dense(dense) => dense.chosen(),
+            TableKeys::Dense(dense) => dense.chosen(),
             _ => (0..self.groups() as u32).collect(),
         }
     }
@@ -255,13 +256,13 @@ impl Table {
     /// The result rows of these groups.
     pub(super) fn batch(
         &self,
-        plan: &Plan,
+        plan: &AggregatePlan,
         packing: Option<&Packing>,
         chosen: &[u32],
     ) -> Result<RecordBatch, PrimitiveError> {
         let keys: Vec<ArrayRef> = match &self.keys {
-            Keys::One { .. } => Vec::new(),
-            Keys::Encoded(encoded) => encoded.columns(chosen)?,
+            TableKeys::One { .. } => Vec::new(),
+            TableKeys::Encoded(encoded) => encoded.columns(chosen)?,
             _ => unpack(packing, &self.words(chosen))?,
         };
         plan.batch(keys, &self.states, chosen, (&self.arena, self.home))

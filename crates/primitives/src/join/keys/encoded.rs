@@ -19,7 +19,7 @@ const CHUNK_ROWS: usize = 8192;
 
 /// Encoded keys of one part.
 #[derive(Debug)]
-pub(in crate::join) struct Encoded {
+pub(in crate::join) struct EncodedKeys {
     chunks: Vec<EncodedChunk>,
 }
 
@@ -30,7 +30,7 @@ struct EncodedChunk {
     bytes: NodeBuffer,
 }
 
-impl Encoded {
+impl EncodedKeys {
     /// Bytes of a row's key: equal for equal keys.
     pub(super) fn bytes(&self, row: usize) -> &[u8] {
         let chunk = &self.chunks[row / CHUNK_ROWS];
@@ -54,7 +54,7 @@ pub(in crate::join) async fn encode(
     context: &Context,
     side: &str,
     input: &JoinInput,
-) -> Result<(Vec<Encoded>, StepReport), PrimitiveError> {
+) -> Result<(Vec<EncodedKeys>, StepReport), PrimitiveError> {
     let mut tasks = Vec::new();
     for part in &input.parts {
         let columns = Arc::new(one_zero_columns(input.columns(side, part)?));
@@ -71,7 +71,7 @@ pub(in crate::join) async fn encode(
     let (chunks, report) = context.on_nodes("encode keys", tasks).await?;
     let mut chunks = chunks.into_iter();
     let chunks_of = |rows: usize| rows.div_ceil(CHUNK_ROWS);
-    let parts = input.parts.iter().map(|part| Encoded {
+    let parts = input.parts.iter().map(|part| EncodedKeys {
         chunks: chunks.by_ref().take(chunks_of(part.rows.num_rows())).collect(),
     });
     Ok((parts.collect(), report))

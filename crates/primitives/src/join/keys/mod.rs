@@ -5,6 +5,6 @@ mod encoded;
 mod side;
 mod words;
 
-pub(super) use encoded::{Encoded, encode};
-pub(super) use side::{Block, BlockScratch, Side};
+pub(super) use encoded::{EncodedKeys, encode};
+pub(super) use side::{BlockScratch, SideBlock, SideColumns};
 pub(super) use words::WordKeys;

@@ -8,14 +8,14 @@ use arrow_schema::DataType;
 use atoll_runtime::TaskContext;
 use atoll_topology::{Bytes, NodeId};
 
-use super::{Encoded, WordKeys};
+use super::{EncodedKeys, WordKeys};
 use crate::PrimitiveError;
 use crate::join::input::{self, JoinInput, Payload};
 use crate::work::Chunks;
 
 /// Keys and payloads of a side.
 #[derive(Debug)]
-pub(in crate::join) struct Side {
+pub(in crate::join) struct SideColumns {
     pub(in crate::join) parts: Vec<SidePart>,
     pub(in crate::join) rows: usize,
 }
@@ -27,7 +27,7 @@ pub(in crate::join) struct SidePart {
     /// Number of its first row.
     first: u64,
     pub(in crate::join) rows: usize,
-    keys: Keys,
+    keys: SideKeys,
     /// Which rows have a key; all where nothing stands here.
     valid: Option<NullBuffer>,
     /// The payload; the row's number where nothing stands here.
@@ -35,14 +35,14 @@ pub(in crate::join) struct SidePart {
 }
 
 #[derive(Debug)]
-enum Keys {
+enum SideKeys {
     Words(WordKeys),
-    Encoded(Encoded),
+    Encoded(EncodedKeys),
 }
 
 /// Rows with a key: the keys as words, and the payloads; and the payloads of those without.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::join) struct Block<'a> {
+pub(in crate::join) struct SideBlock<'a> {
     pub(in crate::join) keys: &'a [u64],
     pub(in crate::join) payloads: &'a [u64],
     pub(in crate::join) without_key: &'a [u64],
@@ -56,12 +56,12 @@ pub(in crate::join) struct BlockScratch {
     without_key: Vec<u64>,
 }
 
-impl Side {
-    /// A side whose keys fit words, or have been encoded, one [`Encoded`] for each part.
+impl SideColumns {
+    /// A side whose keys fit words, or have been encoded, one [`EncodedKeys`] for each part.
     pub(in crate::join) fn new(
         name: &str,
         input: &JoinInput,
-        encoded: Option<Vec<Encoded>>,
+        encoded: Option<Vec<EncodedKeys>>,
     ) -> Result<Self, PrimitiveError> {
         let mut encoded = encoded.map(Vec::into_iter);
         let (mut parts, mut first) = (Vec::with_capacity(input.parts.len()), 0);
@@ -70,8 +70,8 @@ impl Side {
             let nulls: Vec<_> = columns.iter().map(|column| column.logical_nulls()).collect();
             let valid = NullBuffer::union_many(nulls.iter().map(Option::as_ref));
             let keys = match encoded.as_mut().and_then(Iterator::next) {
-                Some(encoded) => Keys::Encoded(encoded),
-                None => Keys::Words(WordKeys::of(&columns)),
+                Some(encoded) => SideKeys::Encoded(encoded),
+                None => SideKeys::Words(WordKeys::of(&columns)),
             };
             let payload = match input.payload {
                 Payload::Row => None,
@@ -95,7 +95,7 @@ impl Side {
         &self,
         chunks: &Chunks,
         task: &TaskContext,
-        mut block: impl FnMut(Block<'_>) -> Result<(), PrimitiveError>,
+        mut block: impl FnMut(SideBlock<'_>) -> Result<(), PrimitiveError>,
     ) -> Result<(), PrimitiveError> {
         let mut scratch = BlockScratch::default();
         while let Some((part, rows)) = chunks.take(task.node()) {
@@ -125,8 +125,8 @@ impl Side {
         let part =
             &self.parts[self.parts.partition_point(|part| part.first <= row).checked_sub(1)?];
         match &part.keys {
-            Keys::Words(_) => None,
-            Keys::Encoded(keys) => Some(keys.bytes((row - part.first) as usize)),
+            SideKeys::Words(_) => None,
+            SideKeys::Encoded(keys) => Some(keys.bytes((row - part.first) as usize)),
         }
     }
 }
@@ -137,21 +137,21 @@ impl SidePart {
         &'a self,
         rows: Range<usize>,
         scratch: &'a mut BlockScratch,
-    ) -> Block<'a> {
+    ) -> SideBlock<'a> {
         scratch.without_key.clear();
         if let Some(valid) = &self.valid {
             return self.block_with_nulls(rows, valid, scratch);
         }
         let BlockScratch { keys, payloads, without_key } = scratch;
         let keys = match &self.keys {
-            Keys::Words(WordKeys::Plain(column)) => &column[rows.clone()],
+            SideKeys::Words(WordKeys::Plain(column)) => &column[rows.clone()],
             _ => self.read_keys(&rows, keys),
         };
         let payloads = match &self.payload {
             Some(column) => &column[rows],
             None => self.read_payloads(&rows, payloads),
         };
-        Block { keys, payloads, without_key }
+        SideBlock { keys, payloads, without_key }
     }
 
     fn block_with_nulls<'a>(
@@ -159,7 +159,7 @@ impl SidePart {
         rows: Range<usize>,
         valid: &NullBuffer,
         scratch: &'a mut BlockScratch,
-    ) -> Block<'a> {
+    ) -> SideBlock<'a> {
         let BlockScratch { keys, payloads, without_key } = scratch;
         self.read_keys(&rows, keys);
         self.read_payloads(&rows, payloads);
@@ -172,14 +172,14 @@ impl SidePart {
                 without_key.push(payloads[at]);
             }
         }
-        Block { keys: &keys[..count], payloads: &payloads[..count], without_key }
+        SideBlock { keys: &keys[..count], payloads: &payloads[..count], without_key }
     }
 
     fn read_keys<'a>(&self, rows: &Range<usize>, keys: &'a mut Vec<u64>) -> &'a [u64] {
         keys.resize(rows.len(), 0);
         match &self.keys {
-            Keys::Words(columns) => columns.read(rows.start, keys),
-            Keys::Encoded(encoded) => encoded.hashes(rows.start, keys),
+            SideKeys::Words(columns) => columns.read(rows.start, keys),
+            SideKeys::Encoded(encoded) => encoded.hashes(rows.start, keys),
         }
         keys
     }
@@ -196,8 +196,8 @@ impl SidePart {
     /// Bytes that reading a row takes.
     fn row_bytes(&self) -> usize {
         let keys = match &self.keys {
-            Keys::Words(keys) => keys.width(),
-            Keys::Encoded(_) => 8,
+            SideKeys::Words(keys) => keys.width(),
+            SideKeys::Encoded(_) => 8,
         };
         keys + if self.payload.is_some() { 8 } else { 0 }
     }

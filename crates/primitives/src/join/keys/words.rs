@@ -11,12 +11,12 @@ pub(in crate::join) enum WordKeys {
     /// One column of 64 bits, as it lies.
     Plain(ScalarBuffer<u64>),
     /// Columns side by side, the first in the lowest bits.
-    Packed(Vec<Field>),
+    Packed(Vec<KeyField>),
 }
 
 /// A column, by width.
 #[derive(Clone, Debug)]
-pub(in crate::join) enum Field {
+pub(in crate::join) enum KeyField {
     Signed8(ScalarBuffer<i8>),
     Signed16(ScalarBuffer<i16>),
     Signed32(ScalarBuffer<i32>),
@@ -41,9 +41,9 @@ impl WordKeys {
 
     /// The keys of a part; the types [fit](Self::fit).
     pub(in crate::join) fn of(columns: &[ArrayRef]) -> Self {
-        let mut fields: Vec<Field> = columns.iter().map(Field::of).collect();
+        let mut fields: Vec<KeyField> = columns.iter().map(KeyField::of).collect();
         match (fields.len(), fields.pop()) {
-            (1, Some(Field::Word(words))) => Self::Plain(words),
+            (1, Some(KeyField::Word(words))) => Self::Plain(words),
             (_, last) => Self::Packed(fields.into_iter().chain(last).collect()),
         }
     }
@@ -52,7 +52,7 @@ impl WordKeys {
     pub(in crate::join) fn width(&self) -> usize {
         match self {
             Self::Plain(_) => 8,
-            Self::Packed(fields) => fields.iter().map(Field::width).sum(),
+            Self::Packed(fields) => fields.iter().map(KeyField::width).sum(),
         }
     }
 
@@ -73,7 +73,7 @@ impl WordKeys {
     }
 }
 
-impl Field {
+impl KeyField {
     fn of(column: &ArrayRef) -> Self {
         let data = column.to_data();
         let (buffer, start, len) = (data.buffers()[0].clone(), data.offset(), data.len());

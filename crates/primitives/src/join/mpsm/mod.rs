@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use atoll_runtime::{ByteMatrix, StepReport, WorkerId};
 
-use super::keys::{Side, WordKeys};
+use super::keys::{SideColumns, WordKeys};
 use super::{JoinInput, Matches};
 use crate::shuffle::Shuffle;
 use crate::{Context, PrimitiveError};
@@ -49,7 +49,7 @@ pub struct MpsmOptions {
 
 /// One phase, as in figure 9 of the paper.
 #[derive(Clone, Debug)]
-pub struct Phase {
+pub struct MpsmPhase {
     /// What it does.
     pub name: &'static str,
     /// Time of its steps together.
@@ -62,7 +62,7 @@ pub struct Phase {
 #[derive(Clone, Debug)]
 pub struct MpsmReport {
     /// The four phases.
-    pub phases: [Phase; 4],
+    pub phases: [MpsmPhase; 4],
     /// Whose runs were remote.
     pub remote: Remote,
     /// Bytes of runs that phase 4 reads with the dimension's remote, and with the fact table's.
@@ -115,12 +115,12 @@ pub async fn mpsm_join<C: Matches + 'static>(
     consumer: impl Fn(WorkerId) -> C,
 ) -> Result<(Vec<C>, MpsmReport), PrimitiveError> {
     keys_fit(fact, dimension)?;
-    let fact = Arc::new(Side::new("fact", fact, None)?);
-    let dimension = Arc::new(Side::new("dimension", dimension, None)?);
+    let fact = Arc::new(SideColumns::new("fact", fact, None)?);
+    let dimension = Arc::new(SideColumns::new("dimension", dimension, None)?);
     let (fact_runs, first) = phase1::sort_fact(context, fact).await?;
     let (dealt, splitters, second) = phase2::deal_dimension(context, dimension, &fact_runs).await?;
     let (dimension_runs, third) = phase3::sort_dimension(context, dealt).await?;
-    let runs = phase4::Runs { fact: fact_runs, dimension: dimension_runs, splitters };
+    let runs = phase4::WorkerRuns { fact: fact_runs, dimension: dimension_runs, splitters };
     let remote_bytes = runs.remote_bytes();
     let fewer = if remote_bytes[0] <= remote_bytes[1] { Remote::Dimension } else { Remote::Fact };
     let remote = options.remote.unwrap_or(fewer);
@@ -132,15 +132,15 @@ pub async fn mpsm_join<C: Matches + 'static>(
         phase("sort fact chunks", &first),
         phase("range-partition dimension", &second),
         phase("sort dimension runs", &third),
-        Phase { name: "merge", time: fourth.time, bytes: fourth.bytes() },
+        MpsmPhase { name: "merge", time: fourth.time, bytes: fourth.bytes() },
     ];
     Ok((consumers, MpsmReport { phases, remote, remote_bytes }))
 }
 
-fn phase(name: &'static str, steps: &[StepReport]) -> Phase {
+fn phase(name: &'static str, steps: &[StepReport]) -> MpsmPhase {
     let mut bytes = ByteMatrix::default();
     steps.iter().for_each(|step| bytes.add(&step.bytes));
-    Phase { name, time: steps.iter().map(|step| step.time).sum(), bytes }
+    MpsmPhase { name, time: steps.iter().map(|step| step.time).sum(), bytes }
 }
 
 fn keys_fit(fact: &JoinInput, dimension: &JoinInput) -> Result<(), PrimitiveError> {

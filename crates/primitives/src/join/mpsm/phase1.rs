@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use atoll_runtime::StepReport;
 
-use crate::join::keys::Side;
+use crate::join::keys::SideColumns;
 use crate::partition::{FanOut, Partitioner};
-use crate::sort::Run;
+use crate::sort::SortedRun;
 use crate::work::Chunks;
 use crate::{Context, PrimitiveError};
 
 /// A run for each worker.
 pub(super) async fn sort_fact(
     context: &Context,
-    fact: Arc<Side>,
-) -> Result<(Vec<Run>, Vec<StepReport>), PrimitiveError> {
+    fact: Arc<SideColumns>,
+) -> Result<(Vec<SortedRun>, Vec<StepReport>), PrimitiveError> {
     let chunks = Chunks::of(fact.lengths(), context.tuning().block_rows);
     let own = context.clone();
     let runs = context.on_workers("phase 1: sort fact chunks", move |_, task| {
@@ -23,7 +23,7 @@ pub(super) async fn sort_fact(
         fact.read(&chunks, task, |block| {
             partitioner.extend(block.keys.len(), |row| (0, [block.keys[row], block.payloads[row]]))
         })?;
-        Run::collect(&own, task, &[partitioner.finish()?], 0, false)
+        SortedRun::collect(&own, task, &[partitioner.finish()?], 0, false)
     });
     let (runs, report) = runs.await?;
     Ok((runs, vec![report]))

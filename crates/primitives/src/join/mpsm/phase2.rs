@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use atoll_runtime::StepReport;
 
-use crate::join::keys::{BlockScratch, Side};
+use crate::join::keys::{BlockScratch, SideColumns};
 use crate::partition::{FanOut, Partitioner, Pieces};
-use crate::sort::{Run, Splitters};
+use crate::sort::{SortedRun, Splitters};
 use crate::work::Chunks;
 use crate::{Context, PrimitiveError};
 
@@ -18,8 +18,8 @@ const SAMPLE_BLOCK: usize = 16;
 /// What each worker has dealt; where the ranges are cut; and the steps.
 pub(super) async fn deal_dimension(
     context: &Context,
-    dimension: Arc<Side>,
-    fact: &[Run],
+    dimension: Arc<SideColumns>,
+    fact: &[SortedRun],
 ) -> Result<(Vec<Pieces<2>>, Splitters, Vec<StepReport>), PrimitiveError> {
     let workers = context.runtime().worker_count();
     let splitters = Splitters::of(sample(&dimension, fact, workers), workers);
@@ -41,7 +41,7 @@ pub(super) async fn deal_dimension(
 }
 
 /// Keys of both tables, weighted by how many rows each stands for: a range costs what is merged in it.
-fn sample(dimension: &Side, fact: &[Run], workers: usize) -> Vec<(u64, f64)> {
+fn sample(dimension: &SideColumns, fact: &[SortedRun], workers: usize) -> Vec<(u64, f64)> {
     let mut sample = Vec::new();
     let fact_rows: usize = fact.iter().map(|run| run.rows().len()).sum();
     let step = (fact_rows / (workers * SAMPLE_PER_WORKER)).max(1);

@@ -9,13 +9,13 @@ use super::Remote;
 use super::merge::{PairBlock, merge};
 use crate::join::Matches;
 use crate::shuffle::{Schedule, Shuffle, ShuffleReport};
-use crate::sort::{Run, Splitters};
+use crate::sort::{SortedRun, Splitters};
 use crate::{Context, PrimitiveError};
 
 /// The runs of all workers.
-pub(super) struct Runs {
-    pub(super) fact: Vec<Run>,
-    pub(super) dimension: Vec<Run>,
+pub(super) struct WorkerRuns {
+    pub(super) fact: Vec<SortedRun>,
+    pub(super) dimension: Vec<SortedRun>,
     pub(super) splitters: Splitters,
 }
 
@@ -25,13 +25,13 @@ struct Merger<C> {
     pairs: PairBlock,
 }
 
-impl Runs {
+impl WorkerRuns {
     /// Bytes of runs that are read from other workers when the dimension's are remote, and when the
     /// fact table's are.
     pub(super) fn remote_bytes(&self) -> [u64; 2] {
         let workers = self.fact.len() as u64;
         let bytes = |rows: usize| 16 * rows as u64;
-        let all = |runs: &[Run]| runs.iter().map(|run| bytes(run.rows().len())).sum::<u64>();
+        let all = |runs: &[SortedRun]| runs.iter().map(|run| bytes(run.rows().len())).sum::<u64>();
         let dimension = all(&self.dimension) * (workers - 1);
         let own = (0..self.fact.len()).map(|worker| bytes(self.met(worker, worker).len()));
         [dimension, all(&self.fact) - own.sum::<u64>()]
@@ -49,7 +49,7 @@ impl Runs {
 /// Merges all runs; the consumers by worker.
 pub(super) async fn merge_runs<C: Matches + 'static>(
     context: &Context,
-    runs: Runs,
+    runs: WorkerRuns,
     shuffle: Shuffle,
     remote: Remote,
     consumers: Vec<C>,
@@ -78,7 +78,7 @@ pub(super) async fn merge_runs<C: Matches + 'static>(
 
 /// Merges a dimension run with what it meets of a fact run.
 fn merge_two<C: Matches>(
-    runs: &Runs,
+    runs: &WorkerRuns,
     fact: usize,
     dimension: usize,
     merger: &mut Merger<C>,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::Run;
+use super::RunningJoin;
 use super::probe::{ByWord, Probed, probe_columns};
 use super::survey::Survey;
 use crate::PrimitiveError;
@@ -14,7 +14,7 @@ use crate::work::Chunks;
 /// An array's row takes a few cycles only, so that prefetches go out so many times further ahead.
 const AHEAD_TIMES: usize = 4;
 
-impl<C: Matches + 'static> Run<'_, C> {
+impl<C: Matches + 'static> RunningJoin<'_, C> {
     /// Joins by an array over `keys` keys; false, with nothing handed over, when keys are not unique.
     pub(super) async fn direct(
         &mut self,

@@ -5,14 +5,14 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::Run;
+use super::RunningJoin;
 use crate::hash;
 use crate::join::Matches;
 use crate::join::keys::BlockScratch;
-use crate::kernel::shared::SharedWords;
+use crate::kernel::shared::AtomicWords;
 use crate::kernel::stream::prefetch;
 use crate::partition::{FanOut, Pieces};
-use crate::work::Numbers;
+use crate::work::NumberQueue;
 use crate::{Context, PrimitiveError};
 
 /// Keys per word of the filter: eight bits for each.
@@ -27,17 +27,17 @@ const SAMPLE: (usize, usize) = (64, 256);
 
 /// Keys of the build side, some others, and no null.
 #[derive(Debug)]
-pub(super) struct Filter {
-    words: SharedWords,
+pub(super) struct KeyFilter {
+    words: AtomicWords,
     shift: u32,
 }
 
-impl Filter {
+impl KeyFilter {
     fn new(context: &Context, rows: usize, fan_out: FanOut) -> Result<Self, PrimitiveError> {
         let words = (rows / KEYS_PER_WORD).max(fan_out.partitions()).max(2).next_power_of_two();
         let mut memory = context.arena().allocate(None, words * 8)?;
         memory.as_mut_slice().fill(0);
-        Ok(Self { words: SharedWords::new(memory), shift: u64::BITS - words.ilog2() })
+        Ok(Self { words: AtomicWords::new(memory), shift: u64::BITS - words.ilog2() })
     }
 
     /// Asks for the word of a hash.
@@ -61,13 +61,13 @@ fn bits(hash: u64) -> u64 {
     1 << (hash & 63) | 1 << (hash >> 6 & 63) | 1 << (hash >> 12 & 63)
 }
 
-impl<C: Matches + 'static> Run<'_, C> {
+impl<C: Matches + 'static> RunningJoin<'_, C> {
     /// A filter over dealt keys and the share of probing rows that pass it, where it pays.
     pub(super) async fn filter(
         &mut self,
         pieces: &Arc<Vec<Pieces<2>>>,
         fan_out: FanOut,
-    ) -> Result<Option<(Arc<Filter>, f64)>, PrimitiveError> {
+    ) -> Result<Option<(Arc<KeyFilter>, f64)>, PrimitiveError> {
         let rows: usize = pieces.iter().map(Pieces::total_rows).sum();
         if self.probe.rows < PROBE_TIMES * rows {
             return Ok(None);
@@ -102,9 +102,9 @@ impl<C: Matches + 'static> Run<'_, C> {
         pieces: Arc<Vec<Pieces<2>>>,
         rows: usize,
         fan_out: FanOut,
-    ) -> Result<Arc<Filter>, PrimitiveError> {
-        let filter = Arc::new(Filter::new(self.context, rows, fan_out)?);
-        let numbers = Numbers::below(fan_out.partitions());
+    ) -> Result<Arc<KeyFilter>, PrimitiveError> {
+        let filter = Arc::new(KeyFilter::new(self.context, rows, fan_out)?);
+        let numbers = NumberQueue::below(fan_out.partitions());
         let filled = Arc::clone(&filter);
         let step = self.context.on_workers("build filter", move |_, task| {
             let words = filled.words.words();

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use atoll_runtime::TaskContext;
 
 use crate::PrimitiveError;
-use crate::join::kind::Alone;
+use crate::join::kind::UnmatchedRows;
 use crate::join::{BuildSide, JoinKind, Matches};
 
 /// The consumers of all workers, and which rows they want.
@@ -13,8 +13,8 @@ pub(super) struct Hands<C> {
     /// By worker; each is locked by its worker's task for the length of a step.
     consumers: Vec<Mutex<C>>,
     pub(super) pairs: bool,
-    pub(super) build_alone: Alone,
-    pub(super) probe_alone: Alone,
+    pub(super) build_alone: UnmatchedRows,
+    pub(super) probe_alone: UnmatchedRows,
     build: BuildSide,
 }
 
@@ -31,7 +31,7 @@ impl<C: Matches> Hands<C> {
 
     /// Whether the table's rows have to be marked when they find a match.
     pub(super) fn marked(&self) -> bool {
-        self.build_alone != Alone::None
+        self.build_alone != UnmatchedRows::None
     }
 
     /// Gives a task's worker its consumer.
@@ -73,7 +73,7 @@ impl<C: Matches> Hand<'_, C> {
     }
 
     /// Which rows of the probing side are wanted alone.
-    pub(super) fn probe_alone(&self) -> Alone {
+    pub(super) fn probe_alone(&self) -> UnmatchedRows {
         self.hands.probe_alone
     }
 
@@ -109,13 +109,13 @@ impl<C: Matches> Hand<'_, C> {
     fn alone(
         &mut self,
         rows: impl Iterator<Item = (u64, bool)>,
-        wanted: Alone,
+        wanted: UnmatchedRows,
         left: bool,
     ) -> Result<(), PrimitiveError> {
         let wanted = match wanted {
-            Alone::None => return Ok(()),
-            Alone::Matched => true,
-            Alone::Unmatched => false,
+            UnmatchedRows::None => return Ok(()),
+            UnmatchedRows::Matched => true,
+            UnmatchedRows::Unmatched => false,
         };
         let (mut waiting, mut count) = ([0; ALONE_ROWS], 0);
         for (payload, matched) in rows {

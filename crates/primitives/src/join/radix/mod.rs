@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use atoll_runtime::{StepReport, WorkerId};
 
-use super::keys::{Side, WordKeys, encode};
+use super::keys::{SideColumns, WordKeys, encode};
 use super::report::{BuildSide, JoinReport, JoinVariant, Joined};
 use super::{JoinInput, JoinKind, Matches};
 use crate::{Context, PrimitiveError};
@@ -77,24 +77,29 @@ pub async fn hash_join<C: Matches + 'static>(
     };
     let hands = Hands::new(consumers, kind, build);
     let (build_side, probe_side) = (Arc::new(sides.0), Arc::new(sides.1));
-    let mut run =
-        Run { context, build: build_side, probe: probe_side, hands: Arc::new(hands), steps };
+    let mut run = RunningJoin {
+        context,
+        build: build_side,
+        probe: probe_side,
+        hands: Arc::new(hands),
+        steps,
+    };
     let (variant, reason) = if exact { run.exact().await? } else { run.by_bytes().await? };
-    let Run { hands, steps, .. } = run;
+    let RunningJoin { hands, steps, .. } = run;
     let consumers = Hands::into_consumers(hands)?;
     Ok(Joined { consumers, report: JoinReport { variant, reason, build, steps } })
 }
 
 /// A join under way.
-struct Run<'a, C> {
+struct RunningJoin<'a, C> {
     context: &'a Context,
-    build: Arc<Side>,
-    probe: Arc<Side>,
+    build: Arc<SideColumns>,
+    probe: Arc<SideColumns>,
     hands: Arc<Hands<C>>,
     steps: Vec<StepReport>,
 }
 
-impl<C: Matches + 'static> Run<'_, C> {
+impl<C: Matches + 'static> RunningJoin<'_, C> {
     /// Joins keys that are their words.
     async fn exact(&mut self) -> Result<(JoinVariant, String), PrimitiveError> {
         let survey = self.survey().await?;
@@ -172,11 +177,11 @@ async fn side(
     input: &JoinInput,
     exact: bool,
     steps: &mut Vec<StepReport>,
-) -> Result<Side, PrimitiveError> {
+) -> Result<SideColumns, PrimitiveError> {
     if exact {
-        return Side::new(name, input, None);
+        return SideColumns::new(name, input, None);
     }
     let (encoded, report) = encode(context, name, input).await?;
     steps.push(report);
-    Side::new(name, input, Some(encoded))
+    SideColumns::new(name, input, Some(encoded))
 }

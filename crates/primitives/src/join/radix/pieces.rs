@@ -9,18 +9,18 @@ use std::sync::Arc;
 use atoll_runtime::TaskContext;
 use atoll_topology::Bytes;
 
-use super::Run;
-use super::filter::Filter;
+use super::RunningJoin;
+use super::filter::KeyFilter;
 use super::hand::{Hand, Hands};
 use super::probe::{Probed, Same, probe_block};
 use crate::hash;
-use crate::join::keys::Block;
-use crate::join::kind::Alone;
+use crate::join::keys::SideBlock;
+use crate::join::kind::UnmatchedRows;
 use crate::join::{JoinVariant, Matches};
 use crate::kernel::stream::prefetch;
-use crate::kernel::table::{PROBE_ROWS, ProbeScratch, Table};
+use crate::kernel::table::{JoinTable, PROBE_ROWS, ProbeScratch};
 use crate::partition::{FanOut, Partitioner, Pieces};
-use crate::work::{Chunks, Numbers};
+use crate::work::{Chunks, NumberQueue};
 use crate::{Context, PrimitiveError};
 
 /// A piece with more than the rows of a worker divided by this is shared.
@@ -37,12 +37,12 @@ const TABLE_SHARE: usize = 2;
 const PREFETCH_LINES: usize = 32;
 
 /// Both sides in pieces, by worker that dealt them.
-struct Dealt {
+struct DealtSides {
     build: Arc<Vec<Pieces<2>>>,
     probe: Arc<Vec<Pieces<2>>>,
 }
 
-impl Dealt {
+impl DealtSides {
     fn build_rows(&self, piece: usize) -> usize {
         self.build.iter().map(|pieces| pieces.rows(piece)).sum()
     }
@@ -61,12 +61,12 @@ impl Dealt {
     }
 
     /// A piece's table.
-    fn fill(&self, piece: usize, table: &mut Table) {
+    fn fill(&self, piece: usize, table: &mut JoinTable) {
         table.fill(|| self.build.iter().flat_map(move |pieces| pieces.blocks(piece)));
     }
 }
 
-impl<C: Matches + 'static> Run<'_, C> {
+impl<C: Matches + 'static> RunningJoin<'_, C> {
     /// Joins piece by piece; `rows` of the build side have a key.
     pub(super) async fn pieces(
         &mut self,
@@ -75,13 +75,13 @@ impl<C: Matches + 'static> Run<'_, C> {
     ) -> Result<JoinVariant, PrimitiveError> {
         let tuning = self.context.tuning();
         let near = (tuning.table_bytes / TABLE_SHARE).max(1);
-        let fan_out = FanOut::at_least(Table::bytes(rows).div_ceil(near));
+        let fan_out = FanOut::at_least(JoinTable::bytes(rows).div_ceil(near));
         let fan_out = FanOut::of_bits(fan_out.bits().min(tuning.fan_out_bits_max));
         let build = Arc::new(self.deal_build(fan_out).await?);
         let filter = self.filter(&build, fan_out).await?;
         let (filter, passed) = filter.unzip();
         let probe = Arc::new(self.deal_probe(fan_out, filter).await?);
-        let dealt = Arc::new(Dealt { build, probe });
+        let dealt = Arc::new(DealtSides { build, probe });
         let small = self.shared_pieces(&dealt, fan_out, &same).await?;
         self.own_pieces(dealt, small, same).await?;
         Ok(JoinVariant::Pieces { pieces: fan_out.partitions(), passed })
@@ -91,7 +91,7 @@ impl<C: Matches + 'static> Run<'_, C> {
     async fn deal_probe(
         &mut self,
         fan_out: FanOut,
-        filter: Option<Arc<Filter>>,
+        filter: Option<Arc<KeyFilter>>,
     ) -> Result<Vec<Pieces<2>>, PrimitiveError> {
         let (side, hands) = (Arc::clone(&self.probe), Arc::clone(&self.hands));
         let chunks = Chunks::of(side.lengths(), self.context.tuning().block_rows);
@@ -125,7 +125,7 @@ impl<C: Matches + 'static> Run<'_, C> {
     /// Joins the pieces that are too large for one worker; gives the numbers of the others.
     async fn shared_pieces(
         &mut self,
-        dealt: &Arc<Dealt>,
+        dealt: &Arc<DealtSides>,
         fan_out: FanOut,
         same: &impl Same,
     ) -> Result<Vec<usize>, PrimitiveError> {
@@ -147,7 +147,7 @@ impl<C: Matches + 'static> Run<'_, C> {
     /// Joins one piece with all workers.
     async fn shared_piece(
         &mut self,
-        dealt: &Arc<Dealt>,
+        dealt: &Arc<DealtSides>,
         piece: usize,
         same: &impl Same,
     ) -> Result<(), PrimitiveError> {
@@ -183,9 +183,9 @@ impl<C: Matches + 'static> Run<'_, C> {
 
     async fn probe_shared(
         &mut self,
-        dealt: &Arc<Dealt>,
+        dealt: &Arc<DealtSides>,
         piece: usize,
-        table: Arc<Table>,
+        table: Arc<JoinTable>,
         same: impl Same,
     ) -> Result<(), PrimitiveError> {
         let (of, hands) = (Arc::clone(dealt), Arc::clone(&self.hands));
@@ -193,7 +193,7 @@ impl<C: Matches + 'static> Run<'_, C> {
         let blocks: usize = of.probe.iter().map(|pieces| pieces.blocks(piece).count()).sum();
         let workers = self.context.runtime().worker_count();
         let turn_blocks = (blocks / (workers * SHARE_OF_WORKER)).clamp(1, TURN_BLOCKS_MAX);
-        let numbers = Numbers::below(blocks.div_ceil(turn_blocks));
+        let numbers = NumberQueue::below(blocks.div_ceil(turn_blocks));
         let probe = self.context.on_workers("probe shared piece", move |_, task| {
             hands.with(task, |hand| {
                 let mut scratch = ProbeScratch::new();
@@ -219,15 +219,16 @@ impl<C: Matches + 'static> Run<'_, C> {
     /// Joins pieces, each by one worker.
     async fn own_pieces(
         &mut self,
-        dealt: Arc<Dealt>,
+        dealt: Arc<DealtSides>,
         small: Vec<usize>,
         same: impl Same,
     ) -> Result<(), PrimitiveError> {
         let (context, hands) = (self.context.clone(), Arc::clone(&self.hands));
-        let numbers = Numbers::below(small.len());
+        let numbers = NumberQueue::below(small.len());
         let join = self.context.on_workers("join pieces", move |_, task| {
             hands.with(task, |hand| {
-                let mut own = Own { context: &context, table: None, scratch: ProbeScratch::new() };
+                let mut own =
+                    WorkerJoin { context: &context, table: None, scratch: ProbeScratch::new() };
                 while let Some(number) = numbers.take() {
                     task.check()?;
                     own.piece(&dealt, small[number], task, &hands, &same, hand)?;
@@ -242,17 +243,17 @@ impl<C: Matches + 'static> Run<'_, C> {
 }
 
 /// What a worker joins its pieces with.
-struct Own<'a> {
+struct WorkerJoin<'a> {
     context: &'a Context,
     /// The table of the piece before, filled anew when it is large enough.
-    table: Option<Table>,
+    table: Option<JoinTable>,
     scratch: ProbeScratch,
 }
 
-impl Own<'_> {
+impl WorkerJoin<'_> {
     fn piece<C: Matches>(
         &mut self,
-        dealt: &Dealt,
+        dealt: &DealtSides,
         piece: usize,
         task: &TaskContext,
         hands: &Hands<C>,
@@ -300,23 +301,26 @@ fn table_for(
     task: &TaskContext,
     rows: usize,
     marked: bool,
-) -> Result<Table, PrimitiveError> {
-    if rows > Table::ROWS_MAX {
+) -> Result<JoinTable, PrimitiveError> {
+    if rows > JoinTable::ROWS_MAX {
         return Err(PrimitiveError::Shape {
             what: "rows with one hash".into(),
             found: rows.to_string(),
-            expected: format!("at most {}", Table::ROWS_MAX),
+            expected: format!("at most {}", JoinTable::ROWS_MAX),
         });
     }
-    Ok(Table::new(context.arena(), Some(task.node()), rows, marked)?)
+    Ok(JoinTable::new(context.arena(), Some(task.node()), rows, marked)?)
 }
 
-fn give_marked<C: Matches>(table: &Table, hand: &mut Hand<'_, C>) -> Result<(), PrimitiveError> {
+fn give_marked<C: Matches>(
+    table: &JoinTable,
+    hand: &mut Hand<'_, C>,
+) -> Result<(), PrimitiveError> {
     hand.build_rows(table.marked_rows().map(|([_, payload], mark)| (*payload, mark)))
 }
 
 #[inline]
-fn deal(partitioner: &mut Partitioner<2>, block: Block<'_>) -> Result<(), PrimitiveError> {
+fn deal(partitioner: &mut Partitioner<2>, block: SideBlock<'_>) -> Result<(), PrimitiveError> {
     let fan_out = partitioner.fan_out();
     partitioner.extend(block.keys.len(), |row| {
         let key = block.keys[row];
@@ -329,7 +333,7 @@ fn deal(partitioner: &mut Partitioner<2>, block: Block<'_>) -> Result<(), Primit
 fn deal_passing<C: Matches>(
     partitioner: &mut Partitioner<2>,
     (keys, payloads): (&[u64], &[u64]),
-    filter: &Filter,
+    filter: &KeyFilter,
     passing: &mut Passing,
     hand: &mut Hand<'_, C>,
 ) -> Result<(), PrimitiveError> {
@@ -339,7 +343,7 @@ fn deal_passing<C: Matches>(
         let row = passing.rows[at] as usize;
         (fan_out.digit(passing.hashes[row]), [keys[row], payloads[row]])
     })?;
-    if hand.probe_alone() == Alone::Unmatched {
+    if hand.probe_alone() == UnmatchedRows::Unmatched {
         let held_back = passing.hashes.iter().zip(payloads);
         let held_back = held_back.filter(|(hash, _)| !filter.passes(**hash));
         hand.probe_rows(held_back.map(|(_, payload)| (*payload, false)))?;
@@ -357,7 +361,7 @@ struct Passing {
 impl Passing {
     /// Fills in all hashes, and the rows that pass; tells how many. The words of all rows are asked for
     /// before the first is read.
-    fn find(&mut self, keys: &[u64], filter: &Filter) -> usize {
+    fn find(&mut self, keys: &[u64], filter: &KeyFilter) -> usize {
         self.hashes.clear();
         self.hashes.extend(keys.iter().map(|key| hash::word(*key)));
         self.hashes.iter().for_each(|hash| filter.prefetch(*hash));

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use super::hand::Hand;
 use crate::PrimitiveError;
 use crate::join::Matches;
-use crate::join::keys::Side;
-use crate::join::kind::Alone;
+use crate::join::keys::SideColumns;
+use crate::join::kind::UnmatchedRows;
 use crate::kernel::direct::Direct;
-use crate::kernel::table::{PROBE_ROWS, ProbeRows, ProbeScratch, Table};
+use crate::kernel::table::{JoinTable, PROBE_ROWS, ProbeRows, ProbeScratch};
 
 /// Whether rows whose words are equal have equal keys.
 pub(super) trait Same: Clone + Send + Sync + 'static {
@@ -30,8 +30,8 @@ impl Same for ByWord {
 /// The words are hashes; the payloads are the rows' numbers.
 #[derive(Clone, Debug)]
 pub(super) struct ByBytes {
-    pub(super) build: Arc<Side>,
-    pub(super) probe: Arc<Side>,
+    pub(super) build: Arc<SideColumns>,
+    pub(super) probe: Arc<SideColumns>,
 }
 
 impl Same for ByBytes {
@@ -47,9 +47,9 @@ pub(super) enum Probed<'a> {
     /// An array by key, with how many rows ahead it is prefetched.
     Direct(&'a Direct, usize),
     /// A hash table in a second-level cache.
-    Near(&'a Table),
+    Near(&'a JoinTable),
     /// A hash table beyond.
-    Far(&'a Table),
+    Far(&'a JoinTable),
 }
 
 /// Probes with a column of keys and one of payloads.
@@ -77,7 +77,7 @@ pub(super) fn probe_block<C: Matches, R: ProbeRows>(
     same: &impl Same,
     hand: &mut Hand<'_, C>,
 ) -> Result<(), PrimitiveError> {
-    match (hand.has_pairs(), hand.probe_alone() != Alone::None) {
+    match (hand.has_pairs(), hand.probe_alone() != UnmatchedRows::None) {
         (true, false) => probe_as::<true, false, _, _>(probed, rows, start, scratch, same, hand),
         (true, true) => probe_as::<true, true, _, _>(probed, rows, start, scratch, same, hand),
         (false, true) => probe_as::<false, true, _, _>(probed, rows, start, scratch, same, hand),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::Run;
+use super::RunningJoin;
 use crate::PrimitiveError;
 use crate::join::Matches;
 use crate::work::Chunks;
@@ -47,7 +47,7 @@ impl Survey {
     }
 }
 
-impl<C: Matches + 'static> Run<'_, C> {
+impl<C: Matches + 'static> RunningJoin<'_, C> {
     /// Looks at all rows of the build side.
     pub(super) async fn survey(&mut self) -> Result<Survey, PrimitiveError> {
         let side = Arc::clone(&self.build);

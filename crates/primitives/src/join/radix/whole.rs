@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::Run;
+use super::RunningJoin;
 use super::probe::{Probed, Same, probe_columns};
 use crate::PrimitiveError;
 use crate::join::Matches;
-use crate::join::kind::Alone;
-use crate::kernel::table::{ProbeScratch, Table};
+use crate::join::kind::UnmatchedRows;
+use crate::kernel::table::{JoinTable, ProbeScratch};
 use crate::partition::{FanOut, Partitioner, Pieces};
 use crate::work::Chunks;
 
@@ -17,7 +17,7 @@ const TABLE_TIMES: usize = 16;
 /// Bytes of a row and its slots in a table, at most.
 const ROW_BYTES_MAX: usize = 32;
 
-impl<C: Matches + 'static> Run<'_, C> {
+impl<C: Matches + 'static> RunningJoin<'_, C> {
     /// Rows of the build side up to which one table is the better choice.
     pub(super) fn one_table_rows(&self) -> usize {
         self.context.tuning().table_bytes * TABLE_TIMES / ROW_BYTES_MAX
@@ -44,7 +44,10 @@ impl<C: Matches + 'static> Run<'_, C> {
         Ok(())
     }
 
-    async fn fill_table(&mut self, pieces: Vec<Pieces<2>>) -> Result<Arc<Table>, PrimitiveError> {
+    async fn fill_table(
+        &mut self,
+        pieces: Vec<Pieces<2>>,
+    ) -> Result<Arc<JoinTable>, PrimitiveError> {
         let (context, marked) = (self.context.clone(), self.hands.marked());
         let pieces = Arc::new(pieces);
         let tables = self.context.on_workers("build", move |worker, task| {
@@ -52,7 +55,7 @@ impl<C: Matches + 'static> Run<'_, C> {
                 return Ok(None);
             }
             let rows = pieces.iter().map(Pieces::total_rows).sum();
-            let mut table = Table::new(context.arena(), Some(task.node()), rows, marked)?;
+            let mut table = JoinTable::new(context.arena(), Some(task.node()), rows, marked)?;
             table.fill(|| pieces.iter().flat_map(|pieces| pieces.blocks(0)));
             Ok(Some(Arc::new(table)))
         });
@@ -66,7 +69,7 @@ impl<C: Matches + 'static> Run<'_, C> {
 
     async fn probe_table(
         &mut self,
-        table: Arc<Table>,
+        table: Arc<JoinTable>,
         near: bool,
         same: impl Same,
     ) -> Result<(), PrimitiveError> {
@@ -120,7 +123,7 @@ impl<C: Matches + 'static> Run<'_, C> {
     /// Hands over the rows of the build side that have no key, where they are wanted and no other step
     /// does.
     pub(super) async fn without_key_of_build(&mut self) -> Result<(), PrimitiveError> {
-        if self.hands.build_alone != Alone::Unmatched || !self.build.has_nulls() {
+        if self.hands.build_alone != UnmatchedRows::Unmatched || !self.build.has_nulls() {
             return Ok(());
         }
         let (side, hands) = (Arc::clone(&self.build), Arc::clone(&self.hands));

@@ -6,9 +6,9 @@ mod ring;
 
 use std::fmt;
 
-use naive::Naive;
-use random::Random;
-pub(super) use ring::{Circle, Ring};
+use naive::NaiveOrder;
+use random::RandomOrder;
+pub(super) use ring::{Circle, RingOrder};
 
 /// In which order each worker takes its turns with all others, itself included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -50,8 +50,8 @@ pub(super) trait Turns: fmt::Debug + Send + Sync {
 /// The turns that need no machine; none for a ring.
 pub(super) fn without_machine(order: Order, workers: usize) -> Option<Box<dyn Turns>> {
     match order {
-        Order::Naive => Some(Box::new(Naive)),
-        Order::Random(seed) => Some(Box::new(Random::new(workers, seed))),
+        Order::Naive => Some(Box::new(NaiveOrder)),
+        Order::Random(seed) => Some(Box::new(RandomOrder::new(workers, seed))),
         Order::Ring => None,
     }
 }

@@ -5,13 +5,13 @@ use crate::hash;
 
 /// For each worker a random permutation of its own.
 #[derive(Debug)]
-pub(super) struct Random {
+pub(super) struct RandomOrder {
     /// Workers × workers, row by row.
     others: Vec<u32>,
     workers: usize,
 }
 
-impl Random {
+impl RandomOrder {
     /// Draws the orders of so many workers.
     pub(super) fn new(workers: usize, seed: u64) -> Self {
         let orders =
@@ -31,7 +31,7 @@ fn shuffled(count: usize, seed: u64) -> Vec<u32> {
     numbers
 }
 
-impl Turns for Random {
+impl Turns for RandomOrder {
     fn other(&self, worker: usize, step: usize) -> usize {
         self.others[worker * self.workers + step] as usize
     }

@@ -12,7 +12,7 @@ use super::Turns;
 /// workers. With S nodes of P workers each that is worker k = s·P + p reading in step t from worker
 /// ⌊m/S⌋ of node m mod S, where m = (k + t) mod N.
 #[derive(Debug)]
-pub(in crate::shuffle) struct Ring {
+pub(in crate::shuffle) struct RingOrder {
     /// Place of each worker on the outer circle.
     places: Vec<u32>,
     /// Worker at each place of the inner circle.
@@ -30,7 +30,7 @@ pub(in crate::shuffle) enum Circle {
     Crossing,
 }
 
-impl Ring {
+impl RingOrder {
     /// The circles over workers on these nodes, nodes in this order. Workers on other nodes do not
     /// exist.
     pub(in crate::shuffle) fn new(workers: &[NodeId], nodes: &[NodeId], circle: Circle) -> Self {
@@ -59,7 +59,7 @@ fn dealt(groups: &[Vec<u32>]) -> Vec<u32> {
     turns.into_iter().map(|(_, _, worker)| worker).collect()
 }
 
-impl Turns for Ring {
+impl Turns for RingOrder {
     fn other(&self, worker: usize, step: usize) -> usize {
         let place = self.places[worker] as usize;
         let met = match self.circle {
@@ -84,7 +84,7 @@ mod tests {
     fn an_even_machine_has_the_papers_ring() {
         let (sockets, threads) = (4, 3);
         let (workers, ids) = nodes(&[threads; 4]);
-        let ring = Ring::new(&workers, &ids, Circle::Turning);
+        let ring = RingOrder::new(&workers, &ids, Circle::Turning);
         for k in 0..sockets * threads {
             for t in 0..sockets * threads {
                 let m = (k + t) % (sockets * threads);
@@ -96,6 +96,6 @@ mod tests {
     #[test]
     fn an_uneven_machine_spreads_each_nodes_workers_over_the_circle() {
         let (workers, ids) = nodes(&[1, 4, 2]);
-        assert_eq!(Ring::new(&workers, &ids, Circle::Turning).inner, [1, 5, 2, 0, 3, 6, 4]);
+        assert_eq!(RingOrder::new(&workers, &ids, Circle::Turning).inner, [1, 5, 2, 0, 3, 6, 4]);
     }
 }

@@ -1,7 +1,7 @@
 //! What is chosen, and where the paper's machines turn from one variant to another.
 
 use atoll_model::simulate::{Observed, Protocol, calibrate};
-use atoll_primitives::aggregate::{DIRECTORY, Place, Variant, Workload, choose, predict};
+use atoll_primitives::aggregate::{DIRECTORY, Variant, WorkerNodes, Workload, choose, predict};
 use atoll_testkit::machines;
 use atoll_topology::{Knowledge, NodeId};
 
@@ -20,10 +20,10 @@ fn protocol() -> Protocol {
     calibrate(&nehalem, &SECTION_2).expect("it was measured")
 }
 
-fn place(knowledge: &Knowledge, per_node: usize, protocol: Protocol) -> Place<'_> {
+fn place(knowledge: &Knowledge, per_node: usize, protocol: Protocol) -> WorkerNodes<'_> {
     let nodes = knowledge.machine.nodes_with_cpus().map(|node| node.id);
     let workers: Vec<NodeId> = nodes.flat_map(|node| vec![node; per_node]).collect();
-    Place { knowledge, workers, protocol }
+    WorkerNodes { knowledge, workers, protocol }
 }
 
 /// Section 4.3: rows of 8 + 8 bytes, a sum of 8 bytes for each group, a piece for each worker.

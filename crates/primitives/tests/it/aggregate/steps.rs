@@ -8,7 +8,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::DataType;
 use atoll_placement::{Budget, BudgetExceeded};
 use atoll_primitives::aggregate::{
-    Collector, Expected, Gathered, Next, Outputs, Runs, Stage, Variant,
+    Collector, Expected, Gathered, Next, Outputs, SortedGroups, Stage, Variant,
 };
 use atoll_primitives::{Context, PrimitiveError};
 use atoll_runtime::CancelToken;
@@ -149,7 +149,7 @@ fn grouped_rows_end_before_the_next_block() {
     let (budget, context) = raising();
     let rows = rows(&DataType::Int64);
     let keys = [(false, None)];
-    let runs = Runs::new(context, &sum_by(1), &rows.schema(), &keys, None);
+    let runs = SortedGroups::new(context, &sum_by(1), &rows.schema(), &keys, None);
     let mut runs = runs.expect("it can be made").expect("the key is a word");
     budget.arm(6);
     assert_cancelled(runs.push(&rows));

@@ -8,8 +8,8 @@ use arrow_array::RecordBatch;
 use arrow_schema::{DataType, SchemaRef};
 use atoll_placement::FixedBudget;
 use atoll_primitives::aggregate::{
-    Aggregate, Collector, Ended, Expected, Function, Gathered, Next, Outputs, Query, Range, Runs,
-    Stage, Variant,
+    Aggregate, Collector, Ended, Expected, Function, Gathered, KeyRange, Next, Outputs, Query,
+    SortedGroups, Stage, Variant,
 };
 use atoll_primitives::{Context, Part, PrimitiveError};
 use atoll_testkit::machines;
@@ -147,9 +147,9 @@ fn expectations(keys: usize) -> Vec<Expected> {
     vec![
         Expected::default(),
         told(None, (false, None)),
-        told(Some(0), (true, Some(Range { min: 0, max: 4 }))),
-        told(Some(usize::MAX), (false, Some(Range { min: 0, max: 2000 }))),
-        told(Some(1 << 40), (true, Some(Range { min: -1, max: -1 }))),
+        told(Some(0), (true, Some(KeyRange { min: 0, max: 4 }))),
+        told(Some(usize::MAX), (false, Some(KeyRange { min: 0, max: 2000 }))),
+        told(Some(1 << 40), (true, Some(KeyRange { min: -1, max: -1 }))),
     ]
 }
 
@@ -201,10 +201,11 @@ fn runs(
     query: &Query,
     rows: &RecordBatch,
     batch_in: usize,
-    keys: &[(bool, Option<Range>)],
+    keys: &[(bool, Option<KeyRange>)],
 ) -> Option<Vec<RecordBatch>> {
     let schema: SchemaRef = rows.schema();
-    let runs = Runs::new(context.clone(), query, &schema, keys, None).expect("it can be made");
+    let runs =
+        SortedGroups::new(context.clone(), query, &schema, keys, None).expect("it can be made");
     let mut runs = runs?;
     let mut batches = Vec::new();
     for start in (0..rows.num_rows()).step_by(batch_in) {
@@ -224,7 +225,7 @@ fn groups_of_grouped_rows_go_on_going_out_after_a_key_outside_of_its_range() {
     let columns = vec![column(&DataType::Int64, &keys), column(&DataType::Int64, &values)];
     let (_, rows) = batch(columns);
     let wanted = reference::group(&sum_by(1), &[Part::new(None, rows.clone())]);
-    let told = [(false, Some(Range { min: 0, max: 1000 }))];
+    let told = [(false, Some(KeyRange { min: 0, max: 1000 }))];
     for batch_in in [1, 999, 10_000] {
         let batches = runs(&context, &sum_by(1), &rows, batch_in, &told).expect("they fit");
         assert!(batches.len() > 2, "{} batches", batches.len());

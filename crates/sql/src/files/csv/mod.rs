@@ -26,7 +26,7 @@ use futures::{StreamExt, TryStreamExt};
 
 use super::SAMPLE_ROWS;
 use super::amended::{AmendedFormat, Amendment, refuse_equal_names};
-use sample::Sample;
+use sample::CsvSample;
 use source::LocatedCsvSource;
 
 /// DataFusion's format with our inference and errors.
@@ -66,13 +66,13 @@ impl CarefulCsv {
         refuse_equal_names(&schema, object, "rename one of them in its first line")
     }
 
-    fn sample(&self, state: &dyn Session) -> Sample {
+    fn sample(&self, state: &dyn Session) -> CsvSample {
         let mut options = self.options.clone();
         options.has_header.get_or_insert(state.config_options().catalog.has_header);
         if self.has_line_breaks.load(Ordering::Relaxed) {
             options.newlines_in_values.get_or_insert(true);
         }
-        Sample { options }
+        CsvSample { options }
     }
 }
 

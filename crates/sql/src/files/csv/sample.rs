@@ -17,7 +17,7 @@ use crate::files::SAMPLE_ROWS;
 
 /// What types alone do not tell.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct TypeHints {
     /// Columns of numbers in which a value begins with a zero that a number would lose, such as the
     /// postal code `00123`.
     pub(super) padded: HashSet<usize>,
@@ -27,21 +27,21 @@ pub(super) struct Seen {
 
 /// Reads the first rows of files, written as the options say.
 #[derive(Clone, Debug)]
-pub(super) struct Sample {
+pub(super) struct CsvSample {
     pub(super) options: CsvOptions,
 }
 
-impl Sample {
+impl CsvSample {
     /// Looks at the rows that types are inferred from.
     pub(super) async fn look(
         &self,
         schema: &Schema,
         store: &Arc<dyn ObjectStore>,
         objects: &[ObjectMeta],
-    ) -> Result<Seen> {
+    ) -> Result<TypeHints> {
         let has_header = self.options.has_header.unwrap_or(true);
         let mut left = self.options.schema_infer_max_rec.unwrap_or(SAMPLE_ROWS);
-        let mut seen = Seen::default();
+        let mut seen = TypeHints::default();
         for object in objects {
             if left == 0 {
                 break;

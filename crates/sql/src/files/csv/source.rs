@@ -20,13 +20,13 @@ use datafusion::physical_plan::DisplayFormatType;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use futures::{StreamExt, TryStreamExt};
 
-use super::sample::Sample;
+use super::sample::CsvSample;
 
 /// The source below with located errors.
 #[derive(Clone)]
 pub(super) struct LocatedCsvSource {
     pub(super) below: Arc<dyn FileSource>,
-    pub(super) sample: Sample,
+    pub(super) sample: CsvSample,
 }
 
 impl FileSource for LocatedCsvSource {
@@ -93,14 +93,14 @@ struct LocatedOpener {
     below: Arc<dyn FileOpener>,
     store: Arc<dyn ObjectStore>,
     schema: SchemaRef,
-    sample: Sample,
+    sample: CsvSample,
 }
 
 impl FileOpener for LocatedOpener {
     fn open(&self, file: PartitionedFile) -> Result<FileOpenFuture> {
         let start = file.range.as_ref().map_or(0, |range| range.start.cast_unsigned());
         let location = file.object_meta.location.clone();
-        let part = Arc::new(Part {
+        let part = Arc::new(FilePart {
             store: Arc::clone(&self.store),
             location,
             start,
@@ -136,7 +136,7 @@ fn sample_error(error: &DataFusionError) -> Option<DataFusionError> {
 }
 
 /// The part of a file that is read.
-struct Part {
+struct FilePart {
     store: Arc<dyn ObjectStore>,
     location: Path,
     /// Byte at which it begins.
@@ -144,7 +144,7 @@ struct Part {
     schema: SchemaRef,
 }
 
-impl Part {
+impl FilePart {
     async fn locate(&self, error: DataFusionError) -> DataFusionError {
         let wrong = match error.find_root() {
             DataFusionError::ArrowError(error, _) => match error.as_ref() {

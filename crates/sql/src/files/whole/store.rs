@@ -30,10 +30,10 @@ use crate::operator::changed_context;
 
 /// The files of one statement.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Staging(Arc<Mutex<State>>);
+pub(super) struct Staging(Arc<Mutex<UploadState>>);
 
 #[derive(Debug, Default)]
-struct State {
+struct UploadState {
     files: Vec<WholeFile>,
     /// Whether no more may come.
     is_closed: bool,

@@ -28,7 +28,7 @@ use datafusion::logical_expr::{
 use datafusion::prelude::SessionContext;
 
 use atoll_topology::Bytes;
-use size::Size;
+use size::ResultBytes;
 
 /// Most that one call makes, for all the rows of a batch: as much as a value has in PostgreSQL.
 const CALL_BYTES_MAX: u64 = 1 << 30;
@@ -71,7 +71,7 @@ pub(super) fn register(context: &SessionContext) {
 #[derive(Debug)]
 struct Growing {
     inner: Arc<dyn ScalarUDFImpl>,
-    size: Size,
+    size: ResultBytes,
     pool: Arc<dyn MemoryPool>,
 }
 

@@ -15,11 +15,11 @@ use datafusion::common::Result;
 use datafusion::logical_expr::ColumnarValue;
 
 /// The bytes that a call makes of these arguments for this many rows.
-pub(super) type Size = fn(&[ColumnarValue], usize) -> Result<u64>;
+pub(super) type ResultBytes = fn(&[ColumnarValue], usize) -> Result<u64>;
 
 /// The functions that may make much of little, by DataFusion's names for them. What adds up its
 /// arguments, as `concat` does, is not among them: it makes no more than it was given.
-pub(super) const FUNCTIONS: [(&str, Size); 8] = [
+pub(super) const FUNCTIONS: [(&str, ResultBytes); 8] = [
     ("repeat", repeat),
     ("lpad", pad),
     ("rpad", pad),
@@ -36,9 +36,9 @@ const REPLACED_BYTES_MIN: u64 = 64 << 20;
 const NANOS_OF_DAY: i64 = 86_400_000_000_000;
 
 /// A whole number for each row; a constant stands for all of them.
-struct Numbers(Int64Array);
+struct RowSizes(Int64Array);
 
-impl Numbers {
+impl RowSizes {
     /// The argument at this place as numbers; zeros where there is none.
     fn of(args: &[ColumnarValue], at: usize) -> Result<Self> {
         Self::convert(args, at, |array| Ok(cast(&array, &DataType::Int64)?))
@@ -83,20 +83,20 @@ fn sum(rows: usize, bytes: impl Fn(usize) -> u64) -> u64 {
 
 /// `repeat(text, times)`
 fn repeat(args: &[ColumnarValue], rows: usize) -> Result<u64> {
-    let (texts, times) = (Numbers::lengths(args, 0)?, Numbers::of(args, 1)?);
+    let (texts, times) = (RowSizes::lengths(args, 0)?, RowSizes::of(args, 1)?);
     Ok(sum(rows, |row| texts.count(row).saturating_mul(times.count(row))))
 }
 
 /// `lpad(text, characters, …)`
 fn pad(args: &[ColumnarValue], rows: usize) -> Result<u64> {
-    let characters = Numbers::of(args, 1)?;
+    let characters = RowSizes::of(args, 1)?;
     Ok(sum(rows, |row| characters.count(row)))
 }
 
 /// `replace(text, from, to)`
 fn replace(args: &[ColumnarValue], rows: usize) -> Result<u64> {
     let (texts, from, to) =
-        (Numbers::lengths(args, 0)?, Numbers::lengths(args, 1)?, Numbers::lengths(args, 2)?);
+        (RowSizes::lengths(args, 0)?, RowSizes::lengths(args, 1)?, RowSizes::lengths(args, 2)?);
     let at_most = |row| (texts.count(row) / from.count(row).max(1)).saturating_mul(to.count(row));
     let most = sum(rows, |row| texts.count(row).saturating_add(at_most(row)));
     if most < REPLACED_BYTES_MIN {
@@ -117,14 +117,14 @@ fn replace(args: &[ColumnarValue], rows: usize) -> Result<u64> {
 
 /// `array_repeat(element, times)`: the elements, and their places while they are copied.
 fn array_repeat(args: &[ColumnarValue], rows: usize) -> Result<u64> {
-    let times = Numbers::of(args, 1)?;
+    let times = RowSizes::of(args, 1)?;
     let element = element_bytes(args.first());
     Ok(sum(rows, |row| times.count(row).saturating_mul(element)))
 }
 
 /// `array_resize(list, elements, …)`
 fn array_resize(args: &[ColumnarValue], rows: usize) -> Result<u64> {
-    let elements = Numbers::of(args, 1)?;
+    let elements = RowSizes::of(args, 1)?;
     let element = element_bytes(args.get(2));
     Ok(sum(rows, |row| elements.count(row).saturating_mul(element)))
 }
@@ -145,12 +145,12 @@ fn element_bytes(element: Option<&ColumnarValue>) -> u64 {
 /// `range(end)`, `range(start, end)`, `range(start, end, step)` over numbers, dates and times.
 fn series(args: &[ColumnarValue], rows: usize) -> Result<u64> {
     let (start, end) = match args.len() {
-        1 => (Numbers::of(args, 1)?, instants(args, 0)?),
+        1 => (RowSizes::of(args, 1)?, instants(args, 0)?),
         _ => (instants(args, 0)?, instants(args, 1)?),
     };
     let step = match args.len() {
         3 => steps(args)?,
-        _ => Numbers(Int64Array::from(vec![1])),
+        _ => RowSizes(Int64Array::from(vec![1])),
     };
     Ok(sum(rows, |row| {
         let distance = end.at(row).abs_diff(start.at(row));
@@ -165,8 +165,8 @@ fn series(args: &[ColumnarValue], rows: usize) -> Result<u64> {
 }
 
 /// Numbers as they are, dates and times in nanoseconds; NULL where that overflows.
-fn instants(args: &[ColumnarValue], at: usize) -> Result<Numbers> {
-    Numbers::convert(args, at, |array| {
+fn instants(args: &[ColumnarValue], at: usize) -> Result<RowSizes> {
+    RowSizes::convert(args, at, |array| {
         let safe = CastOptions { safe: true, ..CastOptions::default() };
         Ok(match array.data_type() {
             DataType::Date32 | DataType::Date64 | DataType::Timestamp(..) => {
@@ -179,8 +179,8 @@ fn instants(args: &[ColumnarValue], at: usize) -> Result<Numbers> {
 }
 
 /// Numbers as they are, intervals in nanoseconds with months of 30 days.
-fn steps(args: &[ColumnarValue]) -> Result<Numbers> {
-    Numbers::convert(args, 2, |array| match array.data_type() {
+fn steps(args: &[ColumnarValue]) -> Result<RowSizes> {
+    RowSizes::convert(args, 2, |array| match array.data_type() {
         DataType::Interval(IntervalUnit::MonthDayNano) => {
             let intervals = array.as_primitive::<IntervalMonthDayNanoType>();
             let nanos = intervals.iter().map(|interval| {

@@ -56,29 +56,29 @@ impl PassThrough for Duty {
         let rows = input.execute(partition, Arc::clone(&context))?;
         let pool = context.memory_pool();
         let work = match self {
-            Self::Source => Work::Check(input.name().to_owned(), Gauge::of(&context)),
+            Self::Source => MeterWork::Check(input.name().to_owned(), Gauge::of(&context)),
             Self::Kept => {
                 let kept = MemoryConsumer::new(format!("WindowAggExec[{partition}]"));
-                Work::Reserve(kept.register(pool))
+                MeterWork::Reserve(kept.register(pool))
             }
-            Self::Sorted => Work::Compact(match pool.memory_limit() {
+            Self::Sorted => MeterWork::Compact(match pool.memory_limit() {
                 MemoryLimit::Finite(limit) => {
                     limit / SORTED_SHARE / input.properties().partitioning.partition_count().max(1)
                 }
                 _ => usize::MAX,
             }),
         };
-        Ok(Box::pin(Meter { input: rows, work }))
+        Ok(Box::pin(BatchMeter { input: rows, work }))
     }
 }
 
 /// The batches of one partition.
-struct Meter {
+struct BatchMeter {
     input: SendableRecordBatchStream,
-    work: Work,
+    work: MeterWork,
 }
 
-enum Work {
+enum MeterWork {
     /// Asks the gauge in this name.
     Check(String, Option<Arc<Gauge>>),
     /// Reserves until the stream is dropped.
@@ -87,7 +87,7 @@ enum Work {
     Compact(usize),
 }
 
-impl Work {
+impl MeterWork {
     fn on(&self, batch: RecordBatch) -> Result<RecordBatch> {
         match self {
             Self::Check(name, Some(gauge)) => gauge.check(name)?,
@@ -99,7 +99,7 @@ impl Work {
     }
 }
 
-impl Stream for Meter {
+impl Stream for BatchMeter {
     type Item = Result<RecordBatch>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -115,7 +115,7 @@ impl Stream for Meter {
     }
 }
 
-impl RecordBatchStream for Meter {
+impl RecordBatchStream for BatchMeter {
     fn schema(&self) -> SchemaRef {
         self.input.schema()
     }

@@ -1,6 +1,6 @@
 //! Bandwidth by threads, drawn.
 
-use atoll_svg::canvas::{Area, Panel, Size, Type};
+use atoll_svg::canvas::{Area, CanvasSize, Panel, Type};
 use atoll_svg::palette;
 
 const MARGIN: f64 = 26.0;
@@ -35,7 +35,7 @@ impl Curve {
 pub(super) fn by_threads(title: &str, curves: &[Curve]) -> String {
     let key = AREA.y + curves.len() as f64 * LINE;
     let h = (AREA.y + AREA.h).max(key) + 50.0;
-    let mut panel = Panel::new(Size { w: AREA.x + AREA.w + KEY + 2.0 * MARGIN, h });
+    let mut panel = Panel::new(CanvasSize { w: AREA.x + AREA.w + KEY + 2.0 * MARGIN, h });
     panel.text((MARGIN, 30.0), panel.size.w - 2.0 * MARGIN, HEADING, title);
     let most = |of: fn(&(f64, f64)) -> f64| {
         let values = curves.iter().flat_map(|curve| &curve.points).map(of);

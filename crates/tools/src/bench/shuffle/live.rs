@@ -16,7 +16,7 @@ use super::references::{self, References};
 use super::{Args, variants};
 use crate::bench::manifest::is_lab;
 use crate::bench::{Manifest, Measurement, Summary};
-use crate::exit::Ends;
+use crate::exit::CommandError;
 use crate::terminal;
 
 /// Regions that the lab's counter can tell apart.
@@ -31,12 +31,12 @@ pub(super) struct Results {
     pub(super) manifest: Manifest,
     /// Size of all pieces together.
     pub(super) bytes: Bytes,
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<PlanRow>,
 }
 
 /// A shuffle of so many threads.
 #[derive(Debug, Serialize)]
-pub(super) struct Row {
+pub(super) struct PlanRow {
     pub(super) threads: usize,
     pub(super) order: &'static str,
     pub(super) moved: &'static str,
@@ -63,7 +63,7 @@ pub(super) struct Row {
 }
 
 /// Runs everything that was asked for.
-pub(super) fn measure(args: &Args) -> Result<Results, Ends> {
+pub(super) fn measure(args: &Args) -> Result<Results, CommandError> {
     let machine = Machine::discover().context("this machine cannot be described")?;
     let machine = Arc::new(machine);
     let threads = match args.threads.is_empty() {
@@ -114,7 +114,7 @@ impl Bench {
     }
 
     /// All shuffles in turn, run by run; `before` are the rows that there are already.
-    fn rows(&self, args: &Args, before: usize) -> Result<Vec<Row>> {
+    fn rows(&self, args: &Args, before: usize) -> Result<Vec<PlanRow>> {
         let shuffles = args.shuffles();
         let schedules: Vec<Schedule> =
             shuffles.iter().map(|shuffle| Schedule::of(self.context.runtime(), *shuffle)).collect();
@@ -220,10 +220,10 @@ impl Runs {
         self.convoys += report.convoys;
     }
 
-    fn row(self, shuffle: Shuffle, placed: usize, bench: &Bench) -> Option<Row> {
+    fn row(self, shuffle: Shuffle, placed: usize, bench: &Bench) -> Option<PlanRow> {
         let shares = self.bandwidths.iter().zip(&self.references).map(|(ours, all)| ours / all);
         let is_pushed = shuffle.moved == Moved::Pushed;
-        Some(Row {
+        Some(PlanRow {
             threads: bench.integers.workers(),
             order: shuffle.order.name(),
             moved: shuffle.moved.name(),
@@ -249,8 +249,8 @@ impl Results {
 
     /// For `bench compare`.
     pub(super) fn measurements(&self) -> Vec<Measurement> {
-        let of = |row: &Row| {
-            let Row { threads, order, moved, coordination, .. } = row;
+        let of = |row: &PlanRow| {
+            let PlanRow { threads, order, moved, coordination, .. } = row;
             let case = json!({
                 "bytes": self.bytes, "threads": threads, "order": order, "moved": moved,
                 "coordination": coordination,

@@ -13,7 +13,7 @@ use atoll_topology::Bytes;
 
 use super::{Document, Form, Manifest, OutputArgs, json};
 use crate::bytes;
-use crate::exit::{Ends, Exit};
+use crate::exit::{CommandError, Exit};
 use variants::{CoordinationName, MovedName, OrderName};
 
 /// What `--help` shows.
@@ -68,7 +68,7 @@ pub struct Args {
 }
 
 /// Runs or simulates, and prints.
-pub(super) fn run(args: &Args) -> Result<(), Ends> {
+pub(super) fn run(args: &Args) -> Result<(), CommandError> {
     let outputs = args.output.outputs(true)?;
     if let Some(machine) = &args.machine {
         let prediction = predict::predict(machine, args)?;
@@ -97,6 +97,6 @@ pub(super) fn run(args: &Args) -> Result<(), Ends> {
     })
 }
 
-fn not_here(error: impl std::fmt::Display) -> Ends {
-    Ends::with(Exit::NotHere, error)
+fn not_here(error: impl std::fmt::Display) -> CommandError {
+    CommandError::with(Exit::NotHere, error)
 }

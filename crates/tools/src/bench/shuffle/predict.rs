@@ -2,8 +2,8 @@
 //! published beside it.
 
 use atoll_model::simulate::{
-    Access, Interconnect, Kind, Protocol, SimulationError, State, StateCosts, Waiting, Work,
-    calibrate,
+    Access, AccessKind, Interconnect, Protocol, SimulationError, StateCosts, ThreadState, Waiting,
+    Work, calibrate,
 };
 use atoll_primitives::shuffle::{Coordination, Moved, Order, Schedule, Shuffle, Visit};
 use atoll_runtime::WorkerId;
@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::chart::Curve;
 use super::published::{Published, Says, Statement, Workload};
 use super::{Args, not_here, variants};
-use crate::exit::{Ends, Exit};
+use crate::exit::{CommandError, Exit};
 
 /// Protocol of machines of which nothing but bandwidths is known: as under a directory, which asks
 /// only who has the line.
@@ -93,14 +93,14 @@ pub(super) struct Crossover {
 
 /// Figure 10's ways.
 #[derive(Clone, Copy)]
-enum Way {
+enum CpuRoute {
     Stays(Order),
     Moves,
     Copies,
 }
 
 /// Predicts what the flags ask for.
-pub(super) fn predict(name: &str, args: &Args) -> Result<Prediction, Ends> {
+pub(super) fn predict(name: &str, args: &Args) -> Result<Prediction, CommandError> {
     let mut knowledge = atoll_formats::open(name).map_err(anyhow::Error::from)?;
     let mut notes = Vec::new();
     if knowledge.machine.links.is_empty() {
@@ -126,7 +126,7 @@ pub(super) fn predict(name: &str, args: &Args) -> Result<Prediction, Ends> {
 }
 
 /// Fitted where the machine's processors were measured, assumed elsewhere.
-fn protocol(machine: &str, notes: &mut Vec<String>) -> Result<Protocol, Ends> {
+fn protocol(machine: &str, notes: &mut Vec<String>) -> Result<Protocol, CommandError> {
     let calibration = &Published::li_2013().calibration;
     if !calibration.holds_for.iter().any(|name| name == machine) {
         notes
@@ -142,7 +142,7 @@ fn protocol(machine: &str, notes: &mut Vec<String>) -> Result<Protocol, Ends> {
 }
 
 /// Numbers of threads; an eighth of the cores, two eighths, … unless the flags tell them.
-fn threads(args: &Args, machine: &Machine) -> Result<Vec<usize>, Ends> {
+fn threads(args: &Args, machine: &Machine) -> Result<Vec<usize>, CommandError> {
     let asked: Vec<usize> = args.threads.iter().map(|threads| usize::from(*threads)).collect();
     let cores = machine.cores.len().clamp(1, WORKERS_MAX);
     let mut threads = match asked.is_empty() {
@@ -156,7 +156,7 @@ fn threads(args: &Args, machine: &Machine) -> Result<Vec<usize>, Ends> {
     match threads.last() {
         Some(most) if *most > WORKERS_MAX => {
             let message = format_args!("at most {WORKERS_MAX} threads are simulated");
-            Err(Ends::with(Exit::Usage, message))
+            Err(CommandError::with(Exit::Usage, message))
         }
         _ => Ok(threads),
     }
@@ -236,24 +236,24 @@ impl Simulator<'_> {
     fn aggregation(&self, groups: f64, threads: usize) -> Result<Aggregation, SimulationError> {
         Ok(Aggregation {
             groups,
-            naive: self.groups(Way::Stays(Order::Naive), groups, threads)?,
-            ring: self.groups(Way::Stays(Order::Ring), groups, threads)?,
-            migration: self.groups(Way::Moves, groups, threads)?,
-            migration_and_copy: self.groups(Way::Copies, groups, threads)?,
+            naive: self.groups(CpuRoute::Stays(Order::Naive), groups, threads)?,
+            ring: self.groups(CpuRoute::Stays(Order::Ring), groups, threads)?,
+            migration: self.groups(CpuRoute::Moves, groups, threads)?,
+            migration_and_copy: self.groups(CpuRoute::Copies, groups, threads)?,
         })
     }
 
     /// GB/s at which rows are grouped, each worker's table having so many groups.
-    fn groups(&self, way: Way, groups: f64, threads: usize) -> Result<f64, SimulationError> {
+    fn groups(&self, way: CpuRoute, groups: f64, threads: usize) -> Result<f64, SimulationError> {
         let (order, moved) = match way {
-            Way::Stays(order) => (order, Moved::Pulled),
-            Way::Moves | Way::Copies => (Order::Ring, Moved::Threads),
+            CpuRoute::Stays(order) => (order, Moved::Pulled),
+            CpuRoute::Moves | CpuRoute::Copies => (Order::Ring, Moved::Threads),
         };
         let shuffle = Shuffle { order, moved, coordination: Coordination::Tight };
         let schedule = self.schedule(shuffle, threads);
         let accesses = self.workload.rows / (threads * threads) as f64;
         let nodes = self.machine.nodes_with_cpus().count();
-        let state = State {
+        let state = ThreadState {
             bytes: groups * self.workload.group_bytes,
             accesses,
             threads: threads.div_ceil(nodes) as f64,
@@ -261,9 +261,9 @@ impl Simulator<'_> {
         let work = |visit: &Visit| {
             let at = schedule.node(visit.place);
             let (of_state, own) = match way {
-                Way::Stays(_) => self.states.stays(&state, at),
-                Way::Moves => self.states.moves(&state, at, schedule.home(visit.actor)),
-                Way::Copies => self.states.copies(&state, at, before(&schedule, visit)),
+                CpuRoute::Stays(_) => self.states.stays(&state, at),
+                CpuRoute::Moves => self.states.moves(&state, at, schedule.home(visit.actor)),
+                CpuRoute::Copies => self.states.copies(&state, at, before(&schedule, visit)),
             };
             let mut accesses = piece(&schedule, visit, accesses * self.workload.row_bytes);
             accesses.extend(of_state);
@@ -276,8 +276,8 @@ impl Simulator<'_> {
     fn crossover(&self, threads: usize) -> Result<Crossover, SimulationError> {
         let ahead = |power: f64| -> Result<f64, SimulationError> {
             let groups = power.exp2();
-            let ring = self.groups(Way::Stays(Order::Ring), groups, threads)?;
-            Ok(self.groups(Way::Moves, groups, threads)? - ring)
+            let ring = self.groups(CpuRoute::Stays(Order::Ring), groups, threads)?;
+            Ok(self.groups(CpuRoute::Moves, groups, threads)? - ring)
         };
         let mut found = None;
         for power in GROUPS_LOG2.0..GROUPS_LOG2.1 {
@@ -365,9 +365,9 @@ fn compared(said: &Statement, bar: &Bar) -> String {
 fn piece(schedule: &Schedule, visit: &Visit, bytes: f64) -> Vec<Access> {
     let at = schedule.node(visit.place);
     let access = |home, kind| Access { at, home, bytes, kind };
-    let mut accesses = vec![access(schedule.home(visit.source), Kind::Read)];
+    let mut accesses = vec![access(schedule.home(visit.source), AccessKind::Read)];
     if schedule.shuffle().moved == Moved::Pushed {
-        accesses.push(access(schedule.home(visit.worker), Kind::Write));
+        accesses.push(access(schedule.home(visit.worker), AccessKind::Write));
     }
     accesses
 }

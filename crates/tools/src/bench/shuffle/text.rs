@@ -1,6 +1,6 @@
 //! Results and predictions for people.
 
-use super::live::{Results, Row};
+use super::live::{PlanRow, Results};
 use super::predict::Prediction;
 
 /// A run.
@@ -13,7 +13,7 @@ pub(super) fn results(results: &Results) -> String {
     text
 }
 
-fn line(row: &Row) -> String {
+fn line(row: &PlanRow) -> String {
     let all = row.reference_bandwidth.as_ref().map_or(0.0, |all| all.median);
     let share = row.share.map_or("-".to_owned(), |share| {
         format!("{:>5.1} % {} {all:.1}", share * 100.0, row.reference)

@@ -88,11 +88,11 @@ pub(super) struct Guest {
     machine: &'static str,
     flags: &'static [&'static str],
     scripts: &'static [&'static str],
-    run: OnceLock<Run>,
+    run: OnceLock<RunDescription>,
 }
 
 /// How a guest's run went.
-enum Run {
+enum RunDescription {
     /// The lab is not set up, and why.
     Obstacle(String),
     Failed(String),
@@ -127,17 +127,20 @@ pub(super) static UNEVEN: Guest = Guest {
 impl Guest {
     /// What its scripts printed; none, and said so, where no guest can be booted.
     pub(super) fn printed(&self) -> Option<&Printed> {
-        match self.run.get_or_init(|| obstacle().map_or_else(|| self.boot(), Run::Obstacle)) {
-            Run::Done(printed) => Some(printed),
-            Run::Failed(error) => panic!("{error}"),
-            Run::Obstacle(obstacle) => {
+        match self
+            .run
+            .get_or_init(|| obstacle().map_or_else(|| self.boot(), RunDescription::Obstacle))
+        {
+            RunDescription::Done(printed) => Some(printed),
+            RunDescription::Failed(error) => panic!("{error}"),
+            RunDescription::Obstacle(obstacle) => {
                 skip(Need::Lab, obstacle);
                 None
             }
         }
     }
 
-    fn boot(&self) -> Run {
+    fn boot(&self) -> RunDescription {
         let scripts = scripts();
         let file = scripts.join(self.machine);
         let machine =
@@ -158,8 +161,8 @@ impl Guest {
         let (out, err) =
             (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         match output.status.success() {
-            true => Run::Done(Printed(out.into_owned())),
-            false => Run::Failed(format!("{}\n{out}\n{err}", output.status)),
+            true => RunDescription::Done(Printed(out.into_owned())),
+            false => RunDescription::Failed(format!("{}\n{out}\n{err}", output.status)),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Predicates that a scan evaluates on columns as they are stored, a whole block at a time.
 //!
-//! A [`Test`] is the part of a predicate that needs no decoding: whole numbers against a constant
+//! A [`StoredPredicate`] is the part of a predicate that needs no decoding: whole numbers against a constant
 //! or against each other in their stored width, anything about one string column on the chunk's
 //! dictionary, and AND and OR over these. Everything else is evaluated on decoded rows
 //! (`filter.rs`). A mask is true where the predicate is true; false and unknown are the same to a
@@ -30,31 +30,31 @@ use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_expr::utils::reassign_expr_columns;
 
 use crate::table::chunk::{Zone, whole_numbers};
-use crate::table::column::{Column, Selection};
+use crate::table::column::{Selection, StoredColumn};
 
 /// Most members of an IN list that are compared one by one.
 const IN_LIST_MAX: usize = 8;
 
 /// A predicate on stored columns; see the module.
 #[derive(Debug)]
-pub(crate) enum Test {
+pub(crate) enum StoredPredicate {
     /// All of them.
-    And(Vec<Test>),
+    And(Vec<StoredPredicate>),
     /// Any of them.
-    Or(Vec<Test>),
+    Or(Vec<StoredPredicate>),
     /// A whole-number column (or date, time, decimal) against a constant in its unit.
-    Compare { column: usize, op: Operator, value: i64, otherwise: Decoded },
+    Compare { column: usize, op: Operator, value: i64, otherwise: DictionaryPredicate },
     /// Two such columns of one type.
     CompareColumns { left: usize, op: Operator, right: usize },
     /// Any predicate on one string column.
-    Strings { expr: Decoded, seen: Option<Verdicts> },
+    Strings { expr: DictionaryPredicate, seen: Option<Verdicts> },
     /// IS NULL (or, negated, IS NOT NULL).
     IsNull { column: usize, negated: bool },
 }
 
 /// A predicate on one column in its logical type.
 #[derive(Debug)]
-pub(crate) struct Decoded {
+pub(crate) struct DictionaryPredicate {
     column: usize,
     schema: SchemaRef,
     /// Over `schema`, whose only column is the tested one.
@@ -71,7 +71,7 @@ pub(crate) struct Verdicts {
 
 /// What the zones say of a whole block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum ZoneVerdict {
     /// Every row passes.
     All,
     /// No row passes.
@@ -80,7 +80,7 @@ pub(crate) enum Verdict {
     Some,
 }
 
-impl Test {
+impl StoredPredicate {
     /// The predicate as a test; none where it needs decoded rows. `expr` is over `schema`, the
     /// table's.
     pub(crate) fn new(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Option<Self> {
@@ -142,7 +142,12 @@ impl Test {
         schema: &Schema,
     ) -> Option<Self> {
         let value = whole_constant(constant, schema.field(column).data_type())?;
-        Some(Self::Compare { column, op, value, otherwise: Decoded::new(column, expr, schema)? })
+        Some(Self::Compare {
+            column,
+            op,
+            value,
+            otherwise: DictionaryPredicate::new(column, expr, schema)?,
+        })
     }
 
     fn in_list(list: &InListExpr, schema: &Schema) -> Option<Self> {
@@ -175,7 +180,10 @@ impl Test {
         if *schema.field(column.index()).data_type() != DataType::Utf8View || may_fail(expr) {
             return None;
         }
-        Some(Self::Strings { expr: Decoded::new(column.index(), expr, schema)?, seen: None })
+        Some(Self::Strings {
+            expr: DictionaryPredicate::new(column.index(), expr, schema)?,
+            seen: None,
+        })
     }
 
     /// Adds the columns that the test reads.
@@ -189,34 +197,34 @@ impl Test {
     }
 
     /// What the zones of a block say.
-    pub(crate) fn verdict(&self, zones: &[Option<Zone>]) -> Verdict {
+    pub(crate) fn verdict(&self, zones: &[Option<Zone>]) -> ZoneVerdict {
         match self {
-            Self::And(tests) => {
-                tests.iter().fold(Verdict::All, |sofar, test| match (sofar, test.verdict(zones)) {
-                    (Verdict::None, _) | (_, Verdict::None) => Verdict::None,
-                    (Verdict::All, Verdict::All) => Verdict::All,
-                    _ => Verdict::Some,
-                })
-            }
-            Self::Or(tests) => {
-                tests.iter().fold(Verdict::None, |sofar, test| match (sofar, test.verdict(zones)) {
-                    (Verdict::All, _) | (_, Verdict::All) => Verdict::All,
-                    (Verdict::None, Verdict::None) => Verdict::None,
-                    _ => Verdict::Some,
-                })
-            }
+            Self::And(tests) => tests.iter().fold(ZoneVerdict::All, |sofar, test| {
+                match (sofar, test.verdict(zones)) {
+                    (ZoneVerdict::None, _) | (_, ZoneVerdict::None) => ZoneVerdict::None,
+                    (ZoneVerdict::All, ZoneVerdict::All) => ZoneVerdict::All,
+                    _ => ZoneVerdict::Some,
+                }
+            }),
+            Self::Or(tests) => tests.iter().fold(ZoneVerdict::None, |sofar, test| {
+                match (sofar, test.verdict(zones)) {
+                    (ZoneVerdict::All, _) | (_, ZoneVerdict::All) => ZoneVerdict::All,
+                    (ZoneVerdict::None, ZoneVerdict::None) => ZoneVerdict::None,
+                    _ => ZoneVerdict::Some,
+                }
+            }),
             Self::Compare { column, op, value, .. } => match zones[*column] {
                 Some(zone) => compare_zone(zone, *op, *value),
-                None => Verdict::Some,
+                None => ZoneVerdict::Some,
             },
             Self::CompareColumns { .. } | Self::Strings { .. } | Self::IsNull { .. } => {
-                Verdict::Some
+                ZoneVerdict::Some
             }
         }
     }
 
     /// One bit a row of the block: whether the predicate is true.
-    pub(crate) fn mask(&mut self, block: &[Column]) -> Result<BooleanBuffer> {
+    pub(crate) fn mask(&mut self, block: &[StoredColumn]) -> Result<BooleanBuffer> {
         match self {
             Self::And(tests) => {
                 let mut mask = BooleanBuffer::new_set(block_rows(block));
@@ -247,14 +255,14 @@ impl Test {
     }
 }
 
-impl Decoded {
+impl DictionaryPredicate {
     fn new(column: usize, expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Option<Self> {
         let schema = Arc::new(Schema::new(vec![schema.field(column).clone()]));
         let expr = reassign_expr_columns(Arc::clone(expr), &schema).ok()?;
         Some(Self { column, schema, expr })
     }
 
-    fn mask(&self, column: &Column) -> Result<BooleanBuffer> {
+    fn mask(&self, column: &StoredColumn) -> Result<BooleanBuffer> {
         let all = Selection::Range { offset: 0, len: column.rows().len() };
         self.true_rows(column.decode(self.schema.field(0).data_type(), &all)?)
     }
@@ -304,7 +312,7 @@ fn nullable(schema: &SchemaRef) -> SchemaRef {
     Arc::new(Schema::new(vec![Field::new(field.name(), field.data_type().clone(), true)]))
 }
 
-fn block_rows(block: &[Column]) -> usize {
+fn block_rows(block: &[StoredColumn]) -> usize {
     block.first().map_or(0, |column| column.rows().len())
 }
 
@@ -359,7 +367,7 @@ pub(crate) fn whole_number(value: &ScalarValue) -> Option<i64> {
     }
 }
 
-fn compare_zone(zone: Zone, op: Operator, value: i64) -> Verdict {
+fn compare_zone(zone: Zone, op: Operator, value: i64) -> ZoneVerdict {
     let Zone { min, max, nulls } = zone;
     let (all, none) = match op {
         Operator::Eq => (min == value && max == value, value < min || value > max),
@@ -371,14 +379,14 @@ fn compare_zone(zone: Zone, op: Operator, value: i64) -> Verdict {
         _ => (false, false),
     };
     match (none, all && !nulls) {
-        (true, _) => Verdict::None,
-        (_, true) => Verdict::All,
-        _ => Verdict::Some,
+        (true, _) => ZoneVerdict::None,
+        (_, true) => ZoneVerdict::All,
+        _ => ZoneVerdict::Some,
     }
 }
 
 /// The comparison in the stored width; none where the column is not stored as whole numbers.
-fn compare_column(column: &Column, op: Operator, value: i64) -> Result<Option<BooleanArray>> {
+fn compare_column(column: &StoredColumn, op: Operator, value: i64) -> Result<Option<BooleanArray>> {
     let Some(array) = whole_numbers(column) else { return Ok(None) };
     Ok(Some(match array.data_type() {
         DataType::Int8 => compare_in(array.as_primitive::<Int8Type>(), op, value)?,
@@ -422,7 +430,11 @@ where
     })
 }
 
-fn compare_columns(left: &Column, op: Operator, right: &Column) -> Result<BooleanBuffer> {
+fn compare_columns(
+    left: &StoredColumn,
+    op: Operator,
+    right: &StoredColumn,
+) -> Result<BooleanBuffer> {
     let (mut left, mut right) = (Arc::clone(left.rows()), Arc::clone(right.rows()));
     if left.data_type() != right.data_type() {
         left = as_wide(&left)?;
@@ -454,11 +466,11 @@ fn as_wide(array: &ArrayRef) -> Result<ArrayRef> {
 }
 
 fn strings_mask(
-    test: &Decoded,
+    test: &DictionaryPredicate,
     seen: &mut Option<Verdicts>,
-    column: &Column,
+    column: &StoredColumn,
 ) -> Result<BooleanBuffer> {
-    let Column::Dictionary { codes, values } = column else { return test.mask(column) };
+    let StoredColumn::Dictionary { codes, values } = column else { return test.mask(column) };
     let verdicts = match seen.take() {
         Some(verdicts) if Arc::ptr_eq(&verdicts.dictionary, values) => verdicts,
         _ => judge(test, values)?,
@@ -472,7 +484,7 @@ fn strings_mask(
 }
 
 /// Evaluates the predicate once for each value of the dictionary, and once for null.
-fn judge(test: &Decoded, values: &ArrayRef) -> Result<Verdicts> {
+fn judge(test: &DictionaryPredicate, values: &ArrayRef) -> Result<Verdicts> {
     let null = new_null_array(values.data_type(), 1);
     let bits = test.true_rows(concat(&[values.as_ref(), null.as_ref()])?)?;
     Ok(Verdicts {
@@ -501,7 +513,7 @@ where
     }
 }
 
-fn null_mask(column: &Column, negated: bool) -> BooleanBuffer {
+fn null_mask(column: &StoredColumn, negated: bool) -> BooleanBuffer {
     let rows = column.rows();
     match (rows.logical_nulls(), negated) {
         (None, true) => BooleanBuffer::new_set(rows.len()),

@@ -34,7 +34,7 @@ unsafe impl Plain for f64 {}
 
 /// A vector whose memory has a home and is charged to the arena's budget.
 #[derive(Debug)]
-pub(crate) struct Room<T> {
+pub(crate) struct PlacedVec<T> {
     arena: Arena,
     home: Option<NodeId>,
     memory: Option<NodeBuffer>,
@@ -42,15 +42,15 @@ pub(crate) struct Room<T> {
     of: PhantomData<T>,
 }
 
-impl<T: Plain> Room<T> {
+impl<T: Plain> PlacedVec<T> {
     /// An empty one.
     pub(crate) fn new(arena: &Arena, home: Option<NodeId>) -> Self {
         Self { arena: arena.clone(), home, memory: None, len: 0, of: PhantomData }
     }
 
     /// An empty one of other numbers in the same place.
-    pub(crate) fn beside<V: Plain>(&self) -> Room<V> {
-        Room::new(&self.arena, self.home)
+    pub(crate) fn beside<V: Plain>(&self) -> PlacedVec<V> {
+        PlacedVec::new(&self.arena, self.home)
     }
 
     /// Makes it at least `len` long; what is new holds `fill`.
