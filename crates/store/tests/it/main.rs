@@ -1,0 +1,3 @@
+//! Tests of the store over a directory of this machine and over simulated ones.
+
+mod live_files;
