@@ -21,7 +21,6 @@ pub mod record;
 mod request;
 pub mod setup;
 pub mod view;
-mod workplace;
 
 pub use boot::run;
 pub use describe::{DescribeError, Guest, GuestShape};

@@ -20,7 +20,7 @@ extern "C" fn ended(_: PluginId, counter: *mut c_void) {
     write(unsafe { &*counter.cast::<Counter>() });
 }
 
-/// Writes the report; a reader of the file sees all of it or none.
+/// Writes the report. QEMU may be killed meanwhile: a part of a JSON document cannot be read as one.
 pub(crate) fn write(counter: &Counter) {
     if let Err(error) = try_write(counter) {
         say(&format!("{}: the report is lost: {error}", counter.report.display()));
@@ -28,7 +28,5 @@ pub(crate) fn write(counter: &Counter) {
 }
 
 fn try_write(counter: &Counter) -> io::Result<()> {
-    let unfinished = counter.report.with_extension("unfinished");
-    std::fs::write(&unfinished, serde_json::to_vec(&counter.simulation.report())?)?;
-    std::fs::rename(unfinished, &counter.report)
+    std::fs::write(&counter.report, serde_json::to_vec(&counter.simulation.report())?)
 }

@@ -6,11 +6,12 @@
 //! ask for the end are blocked and taken one by one, so that the way out is always the same.
 
 mod emulator;
+mod files;
 mod monitor;
 mod ports;
 mod terminal;
 
-use std::path::Path;
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -19,9 +20,10 @@ use atoll_simulation::{Counting, Report};
 use atoll_sys::{SignalMask, block_signals, default_signal, set_signal_mask, signal, wait_signal};
 
 use crate::pack::{self, Packed};
-use crate::{Guest, Installation, LabError, RunOutcome, RunRequest, Streams, workplace};
-use emulator::{Boot, Emulator, RunFiles};
-use ports::{BootProgress, Port};
+use crate::{Guest, Installation, LabError, RunOutcome, RunRequest, Streams};
+use emulator::{Boot, Emulator};
+use files::{Ports, RunFiles, path_of};
+use ports::{BootProgress, follow, forward};
 use terminal::GuestTerminal;
 
 /// Signals that ask for the end, and the one that tells of it.
@@ -44,18 +46,17 @@ pub fn run(request: &RunRequest, streams: Streams<'_>) -> Result<RunOutcome, Lab
         false => None,
     };
     let signals = Blocked::new()?;
-    let directory = workplace::create(&workplace::parent())?;
     let words = terminal.as_ref().map(GuestTerminal::words);
-    let packed = pack::pack(request, &installation, words.as_deref(), directory.path())?;
+    let packed = pack::pack(request, &installation, words.as_deref())?;
     let guest = request.guest.clone().with_room_for(packed.files);
-    let files = RunFiles::of(directory.path());
+    let files = RunFiles::new()?;
     if let Some(counting) = request.counting {
         write_setup(&guest, counting, &files)?;
     }
     let boot = Boot { request, guest: &guest, installation: &installation, files: &files };
     let run = supervise(&boot, &packed, terminal.is_some(), streams, signals.before)?;
     let report = match request.counting {
-        Some(_) => Some(read_report(&files.report, &files)?),
+        Some(_) => Some(read_report(&files)?),
         None => None,
     };
     let progress = run.progress;
@@ -106,25 +107,23 @@ fn supervise(
     mask: SignalMask,
 ) -> Result<Ended, LabError> {
     let files = boot.files;
-    let ports = [Port::bind(&files.out)?, Port::bind(&files.err)?, Port::bind(&files.control)?];
+    let (own, far) = Ports::pairs()?;
     let failed = Mutex::new(None);
     let progress = Mutex::new(BootProgress::default());
     let start = Instant::now();
     let ended = thread::scope(|scope| {
-        let mut emulator = Emulator::start(boot, packed, is_shell, mask)?;
-        let [out, err, control] = &ports;
+        let mut emulator = Emulator::start(boot, packed, far, is_shell, mask)?;
         if !is_shell {
-            scope.spawn(|| out.forward(streams.out, &failed));
-            scope.spawn(|| err.forward(streams.err, &failed));
+            scope.spawn(|| forward(&own.out, streams.out, &failed));
+            scope.spawn(|| forward(&own.err, streams.err, &failed));
         }
-        scope.spawn(|| control.follow(&progress));
+        scope.spawn(|| follow(&own.control, &progress));
         let ended = wait(&mut emulator, start + boot.request.timeout, &failed);
         let standing = match &ended {
-            Ok(End::Deadline) => monitor::standing(&files.monitor),
+            Ok(End::Deadline) => monitor::standing(&own.monitor),
             _ => String::new(),
         };
         drop(emulator);
-        ports.iter().for_each(Port::wake);
         ended.map(|ended| (ended, standing))
     });
     let progress = progress.into_inner().unwrap_or_default();
@@ -189,19 +188,22 @@ fn wait(
 }
 
 fn write_setup(guest: &Guest, counting: Counting, files: &RunFiles) -> Result<(), LabError> {
-    let setup = guest.setup(counting, files.report.clone());
+    let setup = guest.setup(counting, path_of(&files.report));
     let text = serde_json::to_vec(&setup).map_err(std::io::Error::from);
-    let written = text.and_then(|text| std::fs::write(&files.setup, text));
-    written.map_err(LabError::file(&files.setup, "writing what the plugin is told"))
+    let written = text.and_then(|text| (&files.setup).write_all(&text));
+    written.map_err(LabError::file(path_of(&files.setup), "writing what the plugin is told"))
 }
 
-fn read_report(path: &Path, files: &RunFiles) -> Result<Report, LabError> {
+fn read_report(files: &RunFiles) -> Result<Report, LabError> {
     let failed = |reason: String| LabError::Report { reason, qemu: files.qemu_tail() };
-    let size =
-        path.metadata().map_err(|error| failed(format!("the plugin wrote no report: {error}")))?;
-    if size.len() > REPORT_BYTES_MAX {
-        return Err(failed(format!("{} bytes are too many", size.len())));
+    let mut file = &files.report;
+    let mut bytes = Vec::new();
+    let read = file
+        .seek(SeekFrom::Start(0))
+        .and_then(|_| file.take(REPORT_BYTES_MAX + 1).read_to_end(&mut bytes));
+    match read.map_err(|error| failed(error.to_string()))? {
+        0 => Err(failed("the plugin wrote no report".to_owned())),
+        size if size as u64 > REPORT_BYTES_MAX => Err(failed(format!("{size} bytes are too many"))),
+        _ => serde_json::from_slice(&bytes).map_err(|error| failed(error.to_string())),
     }
-    let bytes = std::fs::read(path).map_err(|error| failed(error.to_string()))?;
-    serde_json::from_slice(&bytes).map_err(|error| failed(error.to_string()))
 }

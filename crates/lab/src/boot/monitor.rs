@@ -6,7 +6,6 @@
 use std::fmt::Write as _;
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
 use std::time::Duration;
 
 /// How long the monitor may take for an answer.
@@ -29,7 +28,7 @@ struct Cpu {
 }
 
 /// What the cpus of the guest behind this monitor are doing, a line each, or why that is not known.
-pub(super) fn standing(monitor: &Path) -> String {
+pub(super) fn standing(monitor: &UnixStream) -> String {
     match looks(monitor) {
         Ok((first, second)) if !second.is_empty() => describe(&first, &second),
         Ok(_) => "QEMU's monitor names no cpu".to_owned(),
@@ -39,22 +38,22 @@ pub(super) fn standing(monitor: &Path) -> String {
     }
 }
 
-fn looks(monitor: &Path) -> io::Result<(Vec<Cpu>, Vec<Cpu>)> {
-    let mut stream = UnixStream::connect(monitor)?;
+fn looks(mut stream: &UnixStream) -> io::Result<(Vec<Cpu>, Vec<Cpu>)> {
     stream.set_read_timeout(Some(PATIENCE))?;
+    // What it says first of all.
     answer(&mut stream)?;
-    let first = look(&mut stream)?;
+    let first = look(stream)?;
     std::thread::sleep(BETWEEN);
-    Ok((first, look(&mut stream)?))
+    Ok((first, look(stream)?))
 }
 
-fn look(stream: &mut UnixStream) -> io::Result<Vec<Cpu>> {
+fn look(mut stream: &UnixStream) -> io::Result<Vec<Cpu>> {
     stream.write_all(b"info registers -a\n")?;
-    Ok(parse(&answer(stream)?))
+    Ok(parse(&answer(&mut stream)?))
 }
 
 /// All until the next prompt.
-fn answer(stream: &mut UnixStream) -> io::Result<String> {
+fn answer(stream: &mut impl Read) -> io::Result<String> {
     let mut text = Vec::new();
     let mut piece = [0; 4096];
     while !text.ends_with(PROMPT.as_bytes()) {
@@ -102,8 +101,6 @@ fn describe(first: &[Cpu], second: &[Cpu]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::net::UnixListener;
-
     use super::*;
 
     const ANSWER: &str = "info registers -a\r\n\r\nCPU#0\r\nRAX=0000000000000000 RBX=0\r\n\
@@ -126,19 +123,16 @@ mod tests {
 
     #[test]
     fn a_monitor_is_asked_twice_and_one_that_is_gone_is_told() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("monitor");
-        let listener = UnixListener::bind(&path).unwrap();
+        let (own, mut far) = UnixStream::pair().unwrap();
         let monitor = std::thread::spawn(move || {
-            let (mut stream, _) = listener.accept().unwrap();
-            stream.write_all(b"QEMU 7.2 monitor\r\n(qemu) ").unwrap();
+            far.write_all(b"QEMU 7.2 monitor\r\n(qemu) ").unwrap();
             for _ in 0..2 {
-                stream.read_exact(&mut [0; "info registers -a\n".len()]).unwrap();
-                stream.write_all(ANSWER.as_bytes()).unwrap();
+                far.read_exact(&mut [0; "info registers -a\n".len()]).unwrap();
+                far.write_all(ANSWER.as_bytes()).unwrap();
             }
         });
-        assert!(standing(&path).starts_with("cpu 0: waits"));
+        assert!(standing(&own).starts_with("cpu 0: waits"));
         monitor.join().unwrap();
-        assert!(standing(&path).contains("does not answer"));
+        assert!(standing(&own).contains("does not answer"));
     }
 }

@@ -1,23 +1,19 @@
-//! The guest's serial ports: sockets on which this process listens and to which QEMU connects.
+//! The guest's serial ports: sockets that QEMU has the other ends of.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::os::unix::net::UnixStream;
 use std::sync::Mutex;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use crate::LabError;
+use io::ErrorKind;
 
-/// A port speaks in pieces of a few bytes; what is there at once is forwarded at once.
+/// A port speaks in pieces of a few bytes.
 const BUFFER_BYTES: usize = 64 << 10;
+/// A line is forwarded when it is whole, so that lines of two ports that have one reader stay lines; what
+/// has no line break, as a prompt, when nothing more came for this time.
+const PATIENCE: Duration = Duration::from_secs(1);
 /// Longest line of the control port, and as much of a failure as is shown.
 const LINE_BYTES_MAX: u64 = 4096;
-
-/// A port.
-pub(super) struct Port {
-    path: PathBuf,
-    listener: UnixListener,
-}
 
 /// How far the guest is.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -32,57 +28,64 @@ pub(super) struct BootProgress {
     pub(super) failure: Option<String>,
 }
 
-impl Port {
-    pub(super) fn bind(path: &Path) -> Result<Self, LabError> {
-        let listener =
-            UnixListener::bind(path).map_err(LabError::file(path, "listening to the guest"))?;
-        Ok(Self { path: path.to_owned(), listener })
+/// Copies what comes until QEMU hangs up, in whole lines. The first error is kept.
+pub(super) fn forward(
+    port: &UnixStream,
+    to: &mut (dyn Write + Send),
+    failed: &Mutex<Option<io::Error>>,
+) {
+    if let (Err(error), Ok(mut failed)) = (copy(port, to, PATIENCE), failed.lock()) {
+        failed.get_or_insert(error);
     }
+}
 
-    /// Ends a wait for a QEMU that never connected: connects in its place and hangs up.
-    pub(super) fn wake(&self) {
-        // Refused only if the receiver is gone.
-        let _ = UnixStream::connect(&self.path);
-    }
-
-    /// Copies what comes until QEMU hangs up. The first error is kept.
-    pub(super) fn forward(&self, to: &mut (dyn Write + Send), failed: &Mutex<Option<io::Error>>) {
-        let copied = self.listener.accept().and_then(|(stream, _)| copy(stream, to));
-        if let (Err(error), Ok(mut failed)) = (copied, failed.lock()) {
-            failed.get_or_insert(error);
+/// Reads the lines of the control port until QEMU hangs up.
+pub(super) fn follow(port: &UnixStream, progress: &Mutex<BootProgress>) {
+    let mut lines = BufReader::new(port);
+    let mut line = Vec::new();
+    while lines.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line).is_ok_and(|n| n > 0) {
+        if let Ok(mut progress) = progress.lock() {
+            progress.learn(&String::from_utf8_lossy(&line));
         }
+        line.clear();
     }
+}
 
-    /// Reads the lines of the control port until QEMU hangs up.
-    pub(super) fn follow(&self, progress: &Mutex<BootProgress>) {
-        let Ok((stream, _)) = self.listener.accept() else { return };
-        let mut lines = BufReader::new(stream);
-        let mut line = Vec::new();
-        while lines.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line).is_ok_and(|n| n > 0)
-        {
-            if let Ok(mut progress) = progress.lock() {
-                progress.learn(&String::from_utf8_lossy(&line));
+fn copy(mut from: &UnixStream, to: &mut (dyn Write + Send), patience: Duration) -> io::Result<()> {
+    let mut buffer = vec![0; BUFFER_BYTES];
+    // Of a line that has not ended yet.
+    let mut begun = Vec::new();
+    loop {
+        from.set_read_timeout((!begun.is_empty()).then_some(patience))?;
+        let count = match from.read(&mut buffer) {
+            Ok(count) => count,
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            // QEMU was killed in the middle of a word.
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => 0,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                write(to, &mut begun, usize::MAX)?;
+                continue;
             }
-            line.clear();
+            Err(error) => return Err(error),
+        };
+        begun.extend(&buffer[..count]);
+        let whole = begun.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+        let is_over = count == 0 || begun.len() - whole > BUFFER_BYTES;
+        write(to, &mut begun, if is_over { usize::MAX } else { whole })?;
+        if count == 0 {
+            return Ok(());
         }
     }
 }
 
-fn copy(mut from: UnixStream, to: &mut (dyn Write + Send)) -> io::Result<()> {
-    let mut buffer = vec![0; BUFFER_BYTES];
-    loop {
-        match from.read(&mut buffer) {
-            Ok(0) => return Ok(()),
-            Ok(count) => {
-                to.write_all(&buffer[..count])?;
-                to.flush()?;
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            // QEMU was killed in the middle of a word.
-            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(()),
-            Err(error) => return Err(error),
-        }
+/// Writes so many of the bytes at once, and takes them away.
+fn write(to: &mut dyn Write, bytes: &mut Vec<u8>, count: usize) -> io::Result<()> {
+    let written = bytes.drain(..count.min(bytes.len()));
+    if written.as_slice().is_empty() {
+        return Ok(());
     }
+    to.write_all(written.as_slice())?;
+    to.flush()
 }
 
 impl BootProgress {
@@ -102,6 +105,8 @@ impl BootProgress {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc::{Sender, channel};
+
     use super::*;
 
     #[test]
@@ -120,18 +125,51 @@ mod tests {
         assert_eq!(progress.failure.as_deref(), Some("no node 3"));
     }
 
+    /// Tells what each call wrote.
+    struct Pieces(Sender<Vec<u8>>);
+
+    impl Write for Pieces {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.send(bytes.to_vec()).map_err(io::Error::other)?;
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
     #[test]
-    fn a_wait_for_a_guest_that_never_came_is_ended() {
-        let directory = tempfile::tempdir().unwrap();
-        let port = Port::bind(&directory.path().join("port")).unwrap();
-        let failed = Mutex::new(None);
-        let mut out = Vec::new();
-        std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| port.forward(&mut out, &failed));
-            port.wake();
-            waiting.join().unwrap();
+    fn a_line_that_comes_in_pieces_is_written_at_once() {
+        let (own, mut guest) = UnixStream::pair().unwrap();
+        let (sender, pieces) = channel();
+        let copying = std::thread::spawn(move || {
+            copy(&own, &mut Pieces(sender), Duration::from_secs(3600)).unwrap();
         });
-        assert!(out.is_empty() && failed.into_inner().unwrap().is_none());
+        guest.write_all(b"first\nsec").unwrap();
+        assert_eq!(pieces.recv().unwrap(), b"first\n");
+        guest.write_all(b"ond\nlast").unwrap();
+        assert_eq!(pieces.recv().unwrap(), b"second\n");
+        drop(guest);
+        assert_eq!(pieces.recv().unwrap(), b"last");
+        copying.join().unwrap();
+    }
+
+    #[test]
+    fn a_prompt_is_written_when_nothing_more_comes() {
+        let (own, mut guest) = UnixStream::pair().unwrap();
+        let (sender, pieces) = channel();
+        let copying = std::thread::spawn(move || {
+            copy(&own, &mut Pieces(sender), Duration::from_millis(1)).unwrap();
+        });
+        guest.write_all(b"name? ").unwrap();
+        // Written while the guest still waits for an answer.
+        let mut written = Vec::new();
+        while written.len() < b"name? ".len() {
+            written.extend(pieces.recv().unwrap());
+        }
+        assert_eq!(written, b"name? ");
+        drop(guest);
+        copying.join().unwrap();
     }
 
     #[test]
@@ -145,25 +183,25 @@ mod tests {
                 Ok(())
             }
         }
-        let directory = tempfile::tempdir().unwrap();
         let sent: Vec<u8> = (0..=255).cycle().take(100_000).collect();
-        let send = |port: &Port| {
-            let mut stream = UnixStream::connect(&port.path).unwrap();
-            // A reader that went away is what this is about.
-            let _ = stream.write_all(&sent);
-        };
-        let run = |name: &str, out: &mut (dyn Write + Send)| {
-            let port = Port::bind(&directory.path().join(name)).unwrap();
+        let run = |out: &mut (dyn Write + Send)| {
+            let (own, mut guest) = UnixStream::pair().unwrap();
             let failed = Mutex::new(None);
+            let (sent, kept) = (&sent, &failed);
             std::thread::scope(|scope| {
-                scope.spawn(|| port.forward(out, &failed));
-                send(&port);
+                scope.spawn(move || {
+                    forward(&own, out, kept);
+                    drop(own);
+                });
+                // A reader that went away is what this is about.
+                let _ = guest.write_all(sent);
+                drop(guest);
             });
             failed.into_inner().unwrap().map(|error: io::Error| error.kind())
         };
         let mut out = Vec::new();
-        assert_eq!(run("whole", &mut out), None);
+        assert_eq!(run(&mut out), None);
         assert!(out == sent);
-        assert_eq!(run("gone", &mut Gone), Some(io::ErrorKind::BrokenPipe));
+        assert_eq!(run(&mut Gone), Some(io::ErrorKind::BrokenPipe));
     }
 }

@@ -13,13 +13,16 @@ const TRAILER: &str = "TRAILER!!!";
 /// Name and contents each end at a multiple of this.
 const ALIGN: u64 = 4;
 
-/// Who owns an entry and what may be done with it.
+/// Who owns an entry, what may be done with it, and how old it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Rights {
     /// Permission bits, with those for set-user-id and such.
     pub(super) mode: u32,
     pub(super) user: u32,
     pub(super) group: u32,
+    /// When its contents changed last, in seconds since 1970: compiled forms of a file are told to be of
+    /// today by it.
+    pub(super) modified: u32,
 }
 
 /// Writes an archive, entry by entry; a directory must come before what is in it.
@@ -83,7 +86,7 @@ impl<W: Write> Archive<W> {
             rights.user,
             rights.group,
             links,
-            0,
+            rights.modified,
             size,
             0,
             0,

@@ -14,9 +14,19 @@ pub(super) fn is_elf(path: &Path) -> bool {
     read.is_ok() && magic == *b"\x7fELF"
 }
 
-/// The libraries of an ELF file and the loader itself; none of a static program.
+/// What the loader says of an ELF file.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Libraries {
+    /// Its libraries and the loader itself; none of a static program.
+    pub(super) paths: Vec<PathBuf>,
+    /// Names of those that the loader does not find.
+    pub(super) missing: Vec<String>,
+}
+
+/// The libraries of an ELF file. Its path has no links in it: the loader takes `$ORIGIN` for the directory
+/// of the path that it is given, the kernel for that of the file.
 #[doc(alias = "ldd")]
-pub(super) fn libraries(program: &Path) -> Result<Vec<PathBuf>, LabError> {
+pub(super) fn libraries(program: &Path) -> Result<Libraries, LabError> {
     let output = Command::new("ldd")
         .arg(program)
         .env("LC_ALL", "C")
@@ -24,23 +34,23 @@ pub(super) fn libraries(program: &Path) -> Result<Vec<PathBuf>, LabError> {
         .stdin(Stdio::null())
         .output()
         .map_err(LabError::file("ldd", "asking for a program's libraries"))?;
-    let listed = parse(&String::from_utf8_lossy(&output.stdout));
-    listed.map_err(|library| LabError::Library { program: program.to_owned(), library })
+    Ok(parse(&String::from_utf8_lossy(&output.stdout)))
 }
 
-/// The paths in what `ldd` prints, or the library that it did not find.
-pub(super) fn parse(text: &str) -> Result<Vec<PathBuf>, String> {
-    let mut paths = Vec::new();
+/// What `ldd` prints.
+pub(super) fn parse(text: &str) -> Libraries {
+    let mut found = Libraries::default();
     for line in text.lines().map(str::trim) {
         let (name, path) = line.split_once(" => ").unwrap_or((line, line));
         if path.starts_with("not found") {
-            return Err(name.to_owned());
+            found.missing.push(name.to_owned());
+            continue;
         }
         // The address comes last, and a path may have parentheses of its own.
         let Some((path, _)) = path.rsplit_once(" (0x") else { continue };
         if path.contains('/') {
-            paths.push(PathBuf::from(path));
+            found.paths.push(PathBuf::from(path));
         }
     }
-    Ok(paths)
+    found
 }

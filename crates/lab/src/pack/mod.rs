@@ -3,6 +3,7 @@
 //! | File | Owns |
 //! |---|---|
 //! | `program` | the program, found by name, and the interpreters of scripts |
+//! | `runtime` | the standard libraries of Python and Java, and which of several versions is meant |
 //! | `libraries` | shared libraries |
 //! | `tree` | files at the paths that they have here |
 //! | `scripts`, `init.sh` | what the guest's first process does |
@@ -13,6 +14,7 @@
 mod cpio;
 mod libraries;
 mod program;
+mod runtime;
 mod scripts;
 #[cfg(test)]
 mod tests;
@@ -33,6 +35,8 @@ use tree::PackTree;
 /// Archive and contents are in low memory at the same time for a while.
 const BYTES_MAX: u64 = 1400 << 20;
 const OWN: &str = "/atoll";
+/// Programs that scripts look for by name, wherever they are here; first on the guest's `$PATH`.
+const PROGRAMS: &str = "/atoll/programs";
 /// Files of this machine that programs and libraries look for, where they are there.
 const COMMON: [&str; 7] = [
     "/etc/ld.so.cache",
@@ -50,19 +54,18 @@ const AGENT: &str = "atoll-tools";
 /// An archive, and what is worth knowing of it.
 #[derive(Debug)]
 pub(crate) struct Packed {
-    pub(crate) path: PathBuf,
+    /// Open, and without a name.
+    pub(crate) archive: File,
     /// Bytes of the files in it.
     pub(crate) files: Bytes,
     pub(crate) notes: Vec<String>,
 }
 
-/// Packs what a request needs into a file of that directory. `terminal` is what `stty` is told of the
-/// terminal of a shell.
+/// Packs what a request needs. `terminal` is what `stty` is told of the terminal of a shell.
 pub(crate) fn pack(
     request: &RunRequest,
     installation: &Installation,
     terminal: Option<&str>,
-    directory: &Path,
 ) -> Result<Packed, LabError> {
     let mut tree = PackTree::default();
     add_own(request, installation, terminal, &mut tree)?;
@@ -80,10 +83,14 @@ pub(crate) fn pack(
     if bytes > BYTES_MAX {
         return Err(LabError::TooLarge { bytes, limit: BYTES_MAX });
     }
-    let path = directory.join("files.cpio");
-    let file = File::create(&path).map_err(LabError::file(&path, "writing the files"))?;
-    tree.write(BufWriter::with_capacity(1 << 20, file), &path)?;
-    Ok(Packed { path, files: Bytes(bytes), notes: tree.notes })
+    let archive = unnamed_file()?;
+    tree.write(BufWriter::with_capacity(1 << 20, &archive))?;
+    Ok(Packed { archive, files: Bytes(bytes), notes: tree.into_notes() })
+}
+
+/// A file that has no name and is gone when it is closed, in `$TMPDIR` or `/tmp`.
+pub(crate) fn unnamed_file() -> Result<File, LabError> {
+    tempfile::tempfile().map_err(LabError::file(env::temp_dir(), "making a temporary file"))
 }
 
 /// What the guest's first process needs.
@@ -138,7 +145,7 @@ fn add_command(request: &RunRequest, tree: &mut PackTree) -> Result<(), LabError
         return Ok(());
     };
     let program = program::find(name, &request.directory)?;
-    program::pack(&program, &request.directory, tree)?;
+    let started = program::pack(&program, &request.directory, tree)?;
     for argument in arguments.iter().flat_map(|argument| values(argument)) {
         let file = request.directory.join(argument);
         // A name too long for a file is none.
@@ -146,10 +153,10 @@ fn add_command(request: &RunRequest, tree: &mut PackTree) -> Result<(), LabError
             tree.add_with_libraries(&file)?;
         }
     }
-    // As it was given where it has a slash: programs look at their own name.
-    let word = match name.as_bytes().contains(&b'/') {
+    // As it was given where it has a slash and is not a shim: programs look at their own name.
+    let word = match started == program && name.as_bytes().contains(&b'/') {
         true => name.clone(),
-        false => OsString::from(&program),
+        false => OsString::from(&started),
     };
     let words: Vec<&OsStr> = std::iter::once(word.as_os_str())
         .chain(arguments.iter().map(OsString::as_os_str))

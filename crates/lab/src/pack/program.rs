@@ -9,6 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::tree::PackTree;
+use super::{PROGRAMS, runtime, scripts};
 use crate::LabError;
 
 /// Longest first line that Linux reads (`BINPRM_BUF_SIZE`).
@@ -37,8 +38,13 @@ fn is_runnable(path: &Path) -> bool {
     path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
 }
 
-/// Packs a program with its libraries, or a script with what runs it.
-pub(super) fn pack(program: &Path, directory: &Path, tree: &mut PackTree) -> Result<(), LabError> {
+/// Packs a program with its libraries, or a script with what runs it; the program that is to be started,
+/// which is another one where this one is a shim.
+pub(super) fn pack(
+    program: &Path,
+    directory: &Path,
+    tree: &mut PackTree,
+) -> Result<PathBuf, LabError> {
     let cannot = |reason: &str| LabError::CannotRun {
         program: program.as_os_str().to_owned(),
         reason: reason.to_owned(),
@@ -49,11 +55,12 @@ pub(super) fn pack(program: &Path, directory: &Path, tree: &mut PackTree) -> Res
     if !is_runnable(program) {
         return Err(cannot("not executable (chmod +x)"));
     }
-    let mut next = program.to_owned();
+    let started = pack_one(program, tree)?;
+    let mut next = started.clone();
     for _ in 0..SCRIPTS_MAX {
-        let real = tree.add_with_libraries(&next)?;
-        let Some(line) = first_line(&real) else { return Ok(()) };
-        let Some((interpreter, argument)) = interpreter(&line) else { return Ok(()) };
+        let real = tree.add(&next)?;
+        let Some(line) = first_line(&real) else { return Ok(started) };
+        let Some((interpreter, argument)) = interpreter(&line) else { return Ok(started) };
         next = directory.join(&interpreter);
         if !next.is_file() {
             return Err(cannot(&format!(
@@ -61,12 +68,32 @@ pub(super) fn pack(program: &Path, directory: &Path, tree: &mut PackTree) -> Res
                 interpreter.display()
             )));
         }
+        next = pack_one(&next, tree)?;
         if let Some(name) = argument.filter(|_| interpreter.ends_with("env")) {
-            tree.add_with_libraries(&next)?;
-            next = find(&name, directory)?;
+            next = pack_one(&find(&name, directory)?, tree)?;
+            tree.add_text(&Path::new(PROGRAMS).join(&name), 0o755, scripts::starts(&next)?);
         }
     }
     Err(cannot("interpreters that are scripts are nested too deeply"))
+}
+
+/// Packs a program with its libraries, shared ones and those of its language; the program itself.
+fn pack_one(program: &Path, tree: &mut PackTree) -> Result<PathBuf, LabError> {
+    let runtime = runtime::of(program);
+    let program = match &runtime {
+        Some(runtime) => {
+            tree.add_all_but(&runtime.library, runtime.left_out)?;
+            runtime.program.as_path()
+        }
+        None => program,
+    };
+    let real = tree.add_with_libraries(program)?;
+    match tree.missing_of(&real) {
+        Some(library) => {
+            Err(LabError::Library { program: real.clone(), library: library.to_owned() })
+        }
+        None => Ok(program.to_owned()),
+    }
 }
 
 fn first_line(path: &Path) -> Option<Vec<u8>> {

@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use crate::{LabError, RunRequest};
 
@@ -9,7 +10,10 @@ use crate::{LabError, RunRequest};
 pub(super) const INIT: &str = include_str!("init.sh");
 /// Variables that are there unless the request sets them.
 const ENVIRONMENT: [(&str, &str); 6] = [
-    ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/atoll/bin"),
+    (
+        "PATH",
+        "/atoll/programs:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/atoll/bin",
+    ),
     ("HOME", "/root"),
     ("USER", "root"),
     ("LC_ALL", "C.UTF-8"),
@@ -49,6 +53,12 @@ pub(super) fn command(request: &RunRequest, words: &[&OsStr]) -> Result<Vec<u8>,
     }
     text.push(b'\n');
     Ok(text)
+}
+
+/// A script that starts a program in its place.
+pub(super) fn starts(program: &Path) -> Result<Vec<u8>, LabError> {
+    let word = quoted(program.as_os_str())?;
+    Ok([b"#!/atoll/bin/sh\nexec ".as_slice(), &word, b" \"$@\"\n"].concat())
 }
 
 fn add_variable(name: &OsStr, value: &OsStr, text: &mut Vec<u8>) -> Result<(), LabError> {

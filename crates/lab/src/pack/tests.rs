@@ -1,17 +1,18 @@
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Seek, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::cpio::{Archive, Rights};
+use super::libraries::Libraries;
 use super::tree::PackTree;
 use super::{Packed, libraries, pack, program, scripts};
 use crate::{Guest, GuestShape, Installation, LabError, RunRequest};
 
-const RIGHTS: Rights = Rights { mode: 0o640, user: 7, group: 9 };
+const RIGHTS: Rights = Rights { mode: 0o640, user: 7, group: 9, modified: 1_700_000_000 };
 
 /// An entry as it stands in an archive: mode, user, contents.
 type Entry = (u32, u32, Vec<u8>);
@@ -58,9 +59,11 @@ fn request(command: &[&OsStr], directory: &Path) -> RunRequest {
 fn packed(request: &RunRequest) -> Result<(Entries, Packed), LabError> {
     let busybox = Some(PathBuf::from("/etc/passwd"));
     let installation = Installation { busybox, ..Installation::default() };
-    let directory = tempfile::tempdir().unwrap();
-    let packed = pack(request, &installation, None, directory.path())?;
-    Ok((entries(&fs::read(&packed.path).unwrap()), packed))
+    let mut packed = pack(request, &installation, None)?;
+    let mut bytes = Vec::new();
+    packed.archive.rewind().unwrap();
+    packed.archive.read_to_end(&mut bytes).unwrap();
+    Ok((entries(&bytes), packed))
 }
 
 fn program(path: &Path, text: &str) {
@@ -91,6 +94,8 @@ fn an_archive_holds_names_of_any_bytes_with_contents_and_rights() {
     }
     assert_eq!(read[5].1.2, b"12\0\0\0\0");
     assert_eq!(read[6], (b"link".to_vec(), (0o120_777, 0, b"d/a".to_vec())));
+    // The sixth field of an entry is its age: 1700000000.
+    assert_eq!(&bytes[6 + 8 * 5..14 + 8 * 5], b"6553f100");
     assert_eq!(listed_by_cpio(&bytes).unwrap_or(names.len() + 3), names.len() + 3);
 }
 
@@ -110,10 +115,10 @@ fn what_ldd_prints_is_read_and_a_missing_library_is_named() {
     let text = "\tlinux-vdso.so.1 (0x00007ffd)\n\tliba.so => /opt/a (b)/liba.so (0x00007f)\n\
                 \t/lib64/ld-linux-x86-64.so.2 (0x00007f)\n";
     let paths = ["/opt/a (b)/liba.so", "/lib64/ld-linux-x86-64.so.2"].map(PathBuf::from);
-    assert_eq!(libraries::parse(text), Ok(paths.to_vec()));
-    assert_eq!(libraries::parse("\tlibx.so.1 => not found\n"), Err("libx.so.1".to_owned()));
+    assert_eq!(libraries::parse(text).paths, paths);
+    assert_eq!(libraries::parse("\tlibx.so.1 => not found\n").missing, ["libx.so.1"]);
     for text in ["", "\tnot a dynamic executable\n", "\tstatically linked\n", " => (0x", "\n\n"] {
-        assert_eq!(libraries::parse(text), Ok(Vec::new()), "{text}");
+        assert_eq!(libraries::parse(text), Libraries::default(), "{text}");
     }
 }
 
@@ -162,8 +167,9 @@ fn a_directory_is_packed_whole_and_links_that_lead_nowhere_are_told() {
     let mut tree = PackTree::default();
     tree.add_all(&base.join("data")).unwrap();
     assert!(tree.contains(&base.join("data/a/b").join(&odd)));
-    assert_eq!(tree.notes.len(), 1, "{:?}", tree.notes);
-    assert!(tree.notes[0].contains("dead: dangling symbolic link"));
+    let notes = tree.into_notes();
+    assert_eq!(notes.len(), 1, "{notes:?}");
+    assert!(notes[0].contains("dead: dangling symbolic link"));
 }
 
 #[test]
@@ -188,6 +194,8 @@ fn a_script_comes_with_its_interpreters_libraries_and_the_files_its_arguments_na
     let is_libc = |(name, _): &(Vec<u8>, Entry)| name.ends_with(b"libc.so.6");
     assert!(entries.iter().any(is_libc), "a dynamic shell has its C library");
     assert!(packed.files.0 > 0);
+    // What env looks for is found in the guest as it is here.
+    assert!(has(&entries, Path::new("/atoll/programs/sh")));
     // A directory comes before what is in it.
     for (index, (name, _)) in entries.iter().enumerate() {
         let Some(end) = name.iter().rposition(|&byte| byte == b'/') else { continue };
@@ -234,4 +242,118 @@ fn preparing_sets_balancing_and_calibrates_only_where_asked() {
     let text = String::from_utf8(scripts::prepare(&request)).unwrap();
     assert!(text.contains("echo 0 >/proc/sys/kernel/numa_balancing\n"));
     assert!(text.ends_with("lab guest calibrate\n"));
+}
+
+/// Compiles a library or a program with these flags; false, and said so, without a compiler.
+fn is_compiled(directory: &Path, source: &str, name: &str, flags: &[&str]) -> bool {
+    let file = directory.join("source.c");
+    fs::write(&file, source).unwrap();
+    let mut command = Command::new("cc");
+    command.current_dir(directory).arg("source.c").args(["-o", name]).args(flags);
+    let output = match command.output() {
+        Ok(output) => output,
+        Err(error) => {
+            atoll_testkit::skip(atoll_testkit::Need::Compiler, error);
+            return false;
+        }
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    true
+}
+
+#[test]
+fn a_library_beside_the_real_file_is_found_through_a_link_to_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let base = directory.path().canonicalize().unwrap();
+    let library = ["-shared", "-fPIC"];
+    if !is_compiled(&base, "int f(void) { return 0; }", "libbeside.so", &library) {
+        return;
+    }
+    let source = "int f(void); int main(void) { return f(); }";
+    is_compiled(&base, source, "real", &["-L.", "-lbeside", "-Wl,-rpath,$ORIGIN"]);
+    fs::create_dir(base.join("bin")).unwrap();
+    symlink("../real", base.join("bin/link")).unwrap();
+    let request = request(&[base.join("bin/link").as_os_str()], &base);
+    let (entries, packed) = packed(&request).unwrap();
+    for name in ["bin/link", "real", "libbeside.so"] {
+        assert!(has(&entries, &base.join(name)), "{name}");
+    }
+    assert_eq!(packed.notes, [""; 0]);
+}
+
+#[test]
+fn a_library_that_a_packed_directory_lacks_is_noted_and_one_that_it_has_is_not() {
+    let directory = tempfile::tempdir().unwrap();
+    let base = directory.path().canonicalize().unwrap();
+    fs::create_dir(base.join("server")).unwrap();
+    let library = ["-shared", "-fPIC"];
+    if !is_compiled(&base, "int f(void) { return 0; }", "server/libinner.so", &library) {
+        return;
+    }
+    let flags = ["-shared", "-fPIC", "-Lserver", "-linner"];
+    is_compiled(&base, "int f(void); int g(void) { return f(); }", "libouter.so", &flags);
+    let notes = |with: &Path| {
+        let mut tree = PackTree::default();
+        tree.add_all(with).unwrap();
+        tree.into_notes()
+    };
+    assert_eq!(notes(&base), [""; 0]);
+    let alone = notes(&base.join("libouter.so"));
+    assert!(alone[0].ends_with("libouter.so needs the library libinner.so, which was not found"));
+    // The program itself would not start.
+    is_compiled(
+        &base,
+        "int g(void); int main(void) { return g(); }",
+        "program",
+        &["-L.", "-louter", "-Wl,-rpath,$ORIGIN", "-Wl,--allow-shlib-undefined"],
+    );
+    let request = request(&[OsStr::new("./program")], &base);
+    assert!(matches!(packed(&request), Err(LabError::Library { .. })));
+}
+
+/// The shell's words that start the program.
+fn started(entries: &Entries) -> String {
+    let is_command = |(name, _): &&(Vec<u8>, Entry)| name == b"atoll/command";
+    String::from_utf8(entries.iter().find(is_command).unwrap().1.2.clone()).unwrap()
+}
+
+#[test]
+fn a_shim_is_asked_which_program_it_starts_and_where_its_library_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let base = directory.path().canonicalize().unwrap();
+    let path = |name: &str| base.join(name);
+    for made in ["shims", "home/bin", "home/lib/test", "home/jmods"] {
+        fs::create_dir_all(path(made)).unwrap();
+    }
+    for file in ["home/lib/os.py", "home/lib/test/a.py", "home/lib/modules", "home/jmods/b"] {
+        fs::write(path(file), "x").unwrap();
+    }
+    for real in ["home/bin/python3.9", "home/bin/java"] {
+        program(&path(real), "#!/bin/sh\n");
+    }
+    let at = base.display();
+    let shim = format!("#!/bin/sh\nprintf '{at}/home/bin/python3.9\\n{at}/home/lib\\n'\n");
+    program(&path("shims/python3"), &shim);
+    program(&path("shims/java"), &format!("#!/bin/sh\necho '  java.home = {at}/home' >&2\n"));
+    for (name, real, left_out) in [
+        ("shims/python3", "home/bin/python3.9", "home/lib/test/a.py"),
+        ("shims/java", "home/bin/java", "home/jmods/b"),
+    ] {
+        let (entries, _) = packed(&request(&[path(name).as_os_str()], &base)).unwrap();
+        assert!(has(&entries, &path(real)) && has(&entries, &path("home/lib/modules")), "{name}");
+        assert!(!has(&entries, &path(left_out)) && !has(&entries, &path(name)), "{name}");
+        assert!(started(&entries).ends_with(&format!(" '{}'\n", path(real).display())), "{name}");
+    }
+}
+
+#[test]
+fn a_program_that_says_nothing_of_its_library_is_packed_as_any_other() {
+    let directory = tempfile::tempdir().unwrap();
+    let base = directory.path().canonicalize().unwrap();
+    for script in ["exit 3", "echo nonsense", "printf '/no/such/program\\n/no/such/library\\n'"] {
+        program(&base.join("python"), &format!("#!/bin/sh\n{script}\n"));
+        let (entries, _) = packed(&request(&[OsStr::new("./python")], &base)).unwrap();
+        assert!(has(&entries, &base.join("python")), "{script}");
+        assert!(started(&entries).ends_with(" './python'\n"), "{script}");
+    }
 }

@@ -27,8 +27,9 @@ pub(super) struct PackTree {
     entries: BTreeMap<PathBuf, PackEntry>,
     /// Files whose libraries are in already.
     linked: BTreeSet<PathBuf>,
-    /// What is worth knowing: links that lead nowhere, files that are none.
-    pub(super) notes: Vec<String>,
+    /// Libraries that the loader does not find, each with a file that needs it.
+    missing: BTreeMap<String, PathBuf>,
+    notes: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -83,16 +84,42 @@ impl PackTree {
         if !self.linked.insert(real.clone()) || !libraries::is_elf(&real) {
             return Ok(real);
         }
-        for library in libraries::libraries(path)? {
+        let found = libraries::libraries(&real)?;
+        for library in found.paths {
             let library = std::path::absolute(&library)
                 .map_err(LabError::file(&library, "finding a library"))?;
             self.add(&library)?;
         }
+        for library in found.missing {
+            self.missing.entry(library).or_insert_with(|| real.clone());
+        }
         Ok(real)
+    }
+
+    /// The library that this file needs and that the loader does not find.
+    pub(super) fn missing_of(&self, file: &Path) -> Option<&str> {
+        self.missing.iter().find(|(_, needs)| *needs == file).map(|(library, _)| library.as_str())
+    }
+
+    /// What is worth knowing: links that lead nowhere, files that are none, libraries that are neither
+    /// found nor packed.
+    pub(super) fn into_notes(mut self) -> Vec<String> {
+        let packed: BTreeSet<&OsStr> =
+            self.entries.keys().filter_map(|path| path.file_name()).collect();
+        let missing = self.missing.iter().filter(|(name, _)| !packed.contains(OsStr::new(name)));
+        self.notes.extend(missing.map(|(library, needs)| {
+            format!("{} needs the library {library}, which was not found", needs.display())
+        }));
+        self.notes
     }
 
     /// Adds a file with its libraries, or a directory with all that is in it.
     pub(super) fn add_all(&mut self, path: &Path) -> Result<(), LabError> {
+        self.add_all_but(path, &[])
+    }
+
+    /// As [`Self::add_all`], without entries of these names.
+    pub(super) fn add_all_but(&mut self, path: &Path, left_out: &[&str]) -> Result<(), LabError> {
         let mut open = vec![self.add_with_libraries(path)?];
         while let Some(real) = open.pop() {
             if !real.is_dir() || KERNELS_OWN.iter().any(|own| real == Path::new(own)) {
@@ -101,6 +128,9 @@ impl PackTree {
             let listed = fs::read_dir(&real).map_err(LabError::file(&real, "listing"))?;
             for entry in listed {
                 let inner = entry.map_err(LabError::file(&real, "listing"))?;
+                if left_out.iter().any(|name| inner.file_name() == *name) {
+                    continue;
+                }
                 let kind = inner.file_type().map_err(LabError::file(inner.path(), "packing"))?;
                 if kind.is_dir() {
                     open.push(self.add(&inner.path())?);
@@ -156,8 +186,9 @@ impl PackTree {
     }
 
     /// Writes it all.
-    pub(super) fn write(&self, out: impl Write, to: &Path) -> Result<u64, LabError> {
-        let failed = |source| LabError::file(to, "writing the archive of files")(source);
+    pub(super) fn write(&self, out: impl Write) -> Result<u64, LabError> {
+        let failed =
+            |source| LabError::file(std::env::temp_dir(), "writing the archive of files")(source);
         let mut archive = Archive::new(out);
         for (path, entry) in &self.entries {
             let written = match entry {
@@ -209,7 +240,12 @@ fn parts(path: &Path) -> Vec<OsString> {
 }
 
 fn entry(metadata: &Metadata) -> Option<PackEntry> {
-    let rights = Rights { mode: metadata.mode(), user: metadata.uid(), group: metadata.gid() };
+    let rights = Rights {
+        mode: metadata.mode(),
+        user: metadata.uid(),
+        group: metadata.gid(),
+        modified: u32::try_from(metadata.mtime()).unwrap_or(0),
+    };
     if metadata.is_dir() {
         return Some(PackEntry::Directory(rights));
     }

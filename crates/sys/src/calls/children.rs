@@ -1,6 +1,7 @@
 //! Child processes: tied to their parent, sent signals, waited for with what they used.
 
 use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::time::Duration;
@@ -59,6 +60,24 @@ pub fn tie_to_parent(command: &mut Command, signal: i32, mask: SignalMask) {
     };
     // SAFETY: between fork and exec the closure makes three async-signal-safe calls and touches no
     // memory but its own copy of the mask.
+    unsafe { command.pre_exec(prepare) };
+}
+
+/// Has a child inherit descriptors under the numbers that they have here. They stay open here until
+/// [`Command::spawn`]; a program that takes paths opens `/proc/self/fd/N`.
+#[doc(alias = "FD_CLOEXEC")]
+pub fn pass_on(command: &mut Command, descriptors: &[BorrowedFd<'_>]) {
+    let numbers: Vec<RawFd> = descriptors.iter().map(AsRawFd::as_raw_fd).collect();
+    let prepare = move || {
+        for number in &numbers {
+            // SAFETY: plain integers; only the process that calls is changed.
+            if unsafe { libc::fcntl(*number, libc::F_SETFD, 0) } != 0 {
+                return Err(io::Error::last_os_error());
+            }
+        }
+        Ok(())
+    };
+    // SAFETY: between fork and exec the closure makes async-signal-safe calls only and allocates nothing.
     unsafe { command.pre_exec(prepare) };
 }
 

@@ -27,7 +27,8 @@ Examples:
   atoll lab run -m epyc-2-nps4 --count off --with /usr/lib/python3 -- python3 script.py
 
 The program is found on PATH, packed with its libraries and with those of its arguments that name
-files, and runs as root in the same directory. The exit code is the program's; 124 after --timeout.";
+files, and runs as root in the same directory. Python and Java are packed with their standard library,
+also where the name is a shim (pyenv, asdf); other packages and classes are given by --with. The exit code is the program's; 124 after --timeout.";
 
 /// Arguments.
 #[derive(clap::Args, Debug)]

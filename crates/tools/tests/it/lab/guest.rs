@@ -9,7 +9,7 @@ use atoll_testkit::{Need, guests, skip};
 use serde_json::Value;
 
 /// One guest at a time: each keeps all cpus busy.
-static TURN: Mutex<()> = Mutex::new(());
+pub(super) static TURN: Mutex<()> = Mutex::new(());
 
 /// Where the scripts are.
 pub(super) fn scripts() -> PathBuf {
@@ -26,7 +26,7 @@ fn lab(arguments: &[&str]) -> Command {
 }
 
 /// Why no guest can be booted here; none when one can.
-fn obstacle() -> Option<String> {
+pub(super) fn obstacle() -> Option<String> {
     let output = lab(&["setup", "--dry-run"]).output().expect("the binary starts");
     let words = String::from_utf8_lossy(&output.stderr).into_owned();
     (!output.status.success()).then_some(words)

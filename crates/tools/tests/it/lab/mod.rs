@@ -7,6 +7,7 @@
 mod balancing;
 mod cpuset;
 mod guest;
+mod killed;
 mod shuffle;
 mod strategies;
 mod topo;
