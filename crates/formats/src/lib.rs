@@ -14,7 +14,6 @@
 #![forbid(unsafe_code)]
 
 pub mod dump;
-mod mask;
 pub mod numactl;
 mod open;
 pub mod render;

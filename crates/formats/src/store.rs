@@ -122,7 +122,7 @@ pub struct Live {
 /// Discovery and the figures measured on this machine before, from [`directory`].
 pub fn live() -> Result<Live, DiscoverError> {
     let root = Root::live();
-    let allowed = Allowed::of_process(&root)?;
+    let allowed = Allowed::of_process(&root);
     match directory() {
         Ok(directory) => live_at(&root, &allowed, &directory),
         Err(error) => {

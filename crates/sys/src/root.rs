@@ -146,9 +146,12 @@ impl Root {
         }
     }
 
-    /// Reads a text file of up to [`FILE_BYTES_MAX`] bytes.
+    /// Reads a text file of up to [`FILE_BYTES_MAX`] bytes, without the zeros at its end: some ways of
+    /// copying sysfs pad every file to the length that it claims, a page.
     pub fn read_text(&self, name: &str) -> Result<String, RootError> {
-        let bytes = self.read_bytes(name)?;
+        let mut bytes = self.read_bytes(name)?;
+        let padding = bytes.iter().rev().take_while(|&&byte| byte == 0).count();
+        bytes.truncate(bytes.len() - padding);
         String::from_utf8(bytes).or_else(|error| {
             let position = error.utf8_error().valid_up_to();
             Err(RootError::NotText { path: self.path(name)?, position })
@@ -254,6 +257,16 @@ mod tests {
         assert!(matches!(error, RootError::NotText { position: 2, .. }), "{error:?}");
         assert!(error.to_string().contains("/odd: not text"), "{error}");
         assert_eq!(root.read_bytes("odd").unwrap(), b"ab\xff");
+    }
+
+    #[test]
+    fn a_copy_padded_with_zeros_reads_as_the_file_itself() {
+        let (directory, root) = tree();
+        fs::write(directory.path().join("padded"), b"0-3\n\0\0\0\0").unwrap();
+        fs::write(directory.path().join("zeros"), b"\0\0\0\0").unwrap();
+        assert_eq!(root.read_text("padded").unwrap(), "0-3\n");
+        assert_eq!(root.read_text("zeros").unwrap(), "");
+        assert_eq!(root.read_bytes("padded").unwrap().len(), 8);
     }
 
     #[test]

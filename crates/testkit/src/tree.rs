@@ -96,7 +96,7 @@ impl Tree {
 
     /// Discovers what the process of the tree is allowed.
     pub fn discover(&self) -> Result<Machine, DiscoverError> {
-        Machine::discover_at(&self.root(), &Allowed::of_process(&self.root())?)
+        Machine::discover_at(&self.root(), &Allowed::of_process(&self.root()))
     }
 
     /// Discovers the machine as a whole.
@@ -106,8 +106,8 @@ impl Tree {
 
     /// Discovers what these lists allow.
     pub fn discover_only(&self, cpus: &str, nodes: &str) -> Result<Machine, DiscoverError> {
-        let allowed =
-            Allowed { cpus: Some(set(cpus)), nodes: Some(NodeSet::parse(nodes).unwrap()) };
+        let (cpus, nodes) = (Some(set(cpus)), Some(NodeSet::parse(nodes).unwrap()));
+        let allowed = Allowed { cpus, nodes, ..Allowed::everything() };
         Machine::discover_at(&self.root(), &allowed)
     }
 }

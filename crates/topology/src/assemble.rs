@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 
 use crate::{
-    Bytes, Cache, Core, CoreId, Cpu, CpuId, CpuSet, Domain, DomainId, Hidden, HugePages, Limits,
-    Link, Machine, Node, NodeId, Package, PackageId, Source,
+    Bytes, Cache, Core, CoreId, Cpu, CpuId, CpuKind, CpuSet, Die, Domain, DomainId, Hidden,
+    HugePages, Limits, Link, Machine, Node, NodeId, Package, PackageId, SideCache, Source,
 };
 
 /// Local distance of the ACPI SLIT (ACPI 6.5, section 5.2.17).
@@ -47,12 +47,30 @@ pub struct CachePart {
 pub struct NodePart {
     /// Its number.
     pub id: NodeId,
+    /// Of a memory-only node, the cpus nearest to it.
+    pub near: CpuSet,
     /// All of its memory.
     pub memory: Bytes,
     /// What of it is free.
     pub memory_free: Bytes,
     /// Its pools of huge pages.
     pub huge_pages: Vec<HugePages>,
+    /// Caches in front of its memory.
+    pub side_caches: Vec<SideCache>,
+}
+
+impl NodePart {
+    /// A node of which only the memory is known, all of it free.
+    pub fn new(id: NodeId, memory: Bytes) -> Self {
+        Self {
+            id,
+            near: CpuSet::new(),
+            memory,
+            memory_free: memory,
+            huge_pages: Vec::new(),
+            side_caches: Vec::new(),
+        }
+    }
 }
 
 /// All that is known before cpus are grouped. Order of the lists does not matter, except that
@@ -71,6 +89,12 @@ pub struct MachineParts {
     pub models: BTreeMap<PackageId, String>,
     /// Where the sizes of memory come from.
     pub memory_source: Source,
+    /// Where the sizes of free memory come from.
+    pub memory_free_source: Source,
+    /// Dies of packages, also of those that have a single one.
+    pub dies: Vec<Die>,
+    /// Kinds of cpus, also a single one.
+    pub cpu_kinds: Vec<CpuKind>,
     /// Where the caches come from.
     pub caches_source: Source,
     /// The caches, in any order.
@@ -93,6 +117,8 @@ pub struct MachineParts {
     pub page_size: Bytes,
     /// Size of a transparent huge page, where there are such.
     pub huge_page_size: Option<Bytes>,
+    /// What was missing or wrong, and what is taken for true instead.
+    pub assumptions: Vec<String>,
 }
 
 /// Distances when they are unknown: every other node is equally far.
@@ -136,12 +162,16 @@ pub fn machine(mut parts: MachineParts) -> Machine {
         distances: parts.distances,
         distances_source: parts.distances_source,
         memory_source: parts.memory_source,
+        memory_free_source: parts.memory_free_source,
+        dies: dies(parts.dies),
+        cpu_kinds: kinds(parts.cpu_kinds),
         caches_source: parts.caches_source,
         limits: parts.limits,
         hidden: parts.hidden,
         pages_source: parts.pages_source,
         page_size: parts.page_size,
         huge_page_size: parts.huge_page_size,
+        assumptions: parts.assumptions,
     }
 }
 
@@ -178,6 +208,7 @@ fn packages(cpus: &[Cpu], models: &BTreeMap<PackageId, String>) -> Vec<Package> 
 
 fn nodes(parts: &[NodePart], cpus: &[Cpu]) -> Vec<Node> {
     let mut by_node = group(cpus, |cpu| cpu.node);
+    let all = cpus.len();
     parts
         .iter()
         .map(|part| {
@@ -185,13 +216,41 @@ fn nodes(parts: &[NodePart], cpus: &[Cpu]) -> Vec<Node> {
             Node {
                 id: part.id,
                 package: common_package(&cpus),
+                near: near(part, &cpus, all),
                 cpus: set(&cpus),
                 memory: part.memory,
                 memory_free: part.memory_free,
                 huge_pages: part.huge_pages.clone(),
+                side_caches: part.side_caches.clone(),
             }
         })
         .collect()
+}
+
+/// Cpus nearest to a memory-only node. That all are equally near says as little as nothing.
+fn near(part: &NodePart, cpus: &[&Cpu], all: usize) -> CpuSet {
+    let tells = cpus.is_empty() && part.near.len() < all;
+    if tells { part.near.clone() } else { CpuSet::new() }
+}
+
+/// Dies of the packages that have several, in order.
+fn dies(mut dies: Vec<Die>) -> Vec<Die> {
+    let mut counts: BTreeMap<PackageId, usize> = BTreeMap::new();
+    for die in &dies {
+        *counts.entry(die.package).or_default() += 1;
+    }
+    dies.retain(|die| counts[&die.package] > 1);
+    dies.sort_by_key(|die| (die.package, die.id));
+    dies
+}
+
+/// Kinds of cpus, where there are several, in order of their first cpu.
+fn kinds(mut kinds: Vec<CpuKind>) -> Vec<CpuKind> {
+    if kinds.len() < 2 {
+        kinds.clear();
+    }
+    kinds.sort_by_key(|kind| kind.cpus.first());
+    kinds
 }
 
 fn common_package(cpus: &[&Cpu]) -> Option<PackageId> {

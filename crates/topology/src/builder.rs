@@ -134,12 +134,7 @@ impl NodeShape {
     }
 
     fn part(&self) -> NodePart {
-        NodePart {
-            id: self.id,
-            memory: self.memory,
-            memory_free: self.memory,
-            huge_pages: Vec::new(),
-        }
+        NodePart::new(self.id, self.memory)
     }
 }
 
@@ -204,6 +199,9 @@ impl MachineBuilder {
             cpus,
             models: self.model.as_ref().map_or_else(BTreeMap::new, models),
             memory_source: Source::Synthetic,
+            memory_free_source: Source::Assumed,
+            dies: Vec::new(),
+            cpu_kinds: Vec::new(),
             caches_source: Source::Synthetic,
             caches: Vec::new(),
             links: Vec::new(),
@@ -218,6 +216,7 @@ impl MachineBuilder {
             pages_source: Source::Assumed,
             page_size: PAGE_SIZE,
             huge_page_size: Some(HUGE_PAGE_SIZE),
+            assumptions: Vec::new(),
             name: self.name,
         }))
     }

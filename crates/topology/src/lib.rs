@@ -7,7 +7,7 @@
 //! of any of them are in `atoll-formats`.
 //!
 //! It is a crate of its own because everything above it (placement, cost model, lab) needs the words
-//! and the model, and none of its system calls: it reads files and nothing else, so it is free of
+//! and the model, and none of its system calls: it reads files, so it is free of
 //! unsafe code and works on a description of a machine as on the machine.
 
 #![forbid(unsafe_code)]
@@ -20,6 +20,7 @@ mod discover;
 mod ids;
 mod knowledge;
 mod machine;
+pub mod mask;
 mod near;
 mod quantile;
 mod set_notation;
@@ -37,8 +38,8 @@ pub use knowledge::{
     Matrix, Nearest, Quantity, QuestionError, Route, Spread, Subject, links_assumed, rfc3339,
 };
 pub use machine::{
-    Cache, CacheKind, Core, Cpu, CpuTimeLimit, Domain, Hidden, HugePages, Limits, Link, Machine,
-    MemoryLimit, Node, Package, Source,
+    Cache, CacheKind, Core, Cpu, CpuKind, CpuTimeLimit, Die, Domain, Hidden, HugePages, Limits,
+    Link, Machine, MemoryLimit, Node, Package, SideCache, Source,
 };
 pub use near::nearest_name;
 pub use quantile::quantile;

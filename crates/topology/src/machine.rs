@@ -69,6 +69,10 @@ pub struct Machine {
     pub cores: Vec<Core>,
     /// Usable cpus.
     pub cpus: Vec<Cpu>,
+    /// Dies of packages that have several, ordered by package and number.
+    pub dies: Vec<Die>,
+    /// Kinds of cpus where there are several, as with P and E cores.
+    pub cpu_kinds: Vec<CpuKind>,
     /// Caches of every level that the cpus see, ordered by level, kind and smallest cpu; empty where
     /// they are unknown. The last-level caches are also the [`domains`](Self::domains)'.
     pub caches: Vec<Cache>,
@@ -82,6 +86,9 @@ pub struct Machine {
     pub distances_source: Source,
     /// Where the sizes of memory come from.
     pub memory_source: Source,
+    /// Where the sizes of free memory come from: observed where they were read, assumed where nothing
+    /// tells them and all memory counts as free.
+    pub memory_free_source: Source,
     /// Where the domains' caches come from; assumed where a node's cpus count as one domain.
     pub caches_source: Source,
     /// What the process's control groups grant it.
@@ -94,6 +101,9 @@ pub struct Machine {
     pub page_size: Bytes,
     /// Size of a transparent huge page; none where the kernel lacks them or has them off.
     pub huge_page_size: Option<Bytes>,
+    /// What the machine's files left out or told wrong, and what is taken for true instead: a line each,
+    /// which begins with the file. Empty on a machine that tells all of it.
+    pub assumptions: Vec<String>,
 }
 
 /// Cpus and nodes that exist but are outside the affinity mask or the cpuset.
@@ -143,6 +153,26 @@ pub struct Package {
     pub cpus: CpuSet,
 }
 
+/// A die of a package that has several.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct Die {
+    /// The kernel's number, which may repeat from package to package.
+    pub id: u32,
+    /// Package it lies in.
+    pub package: PackageId,
+    /// Its usable cpus.
+    pub cpus: CpuSet,
+}
+
+/// Cpus that differ from the other cpus of the machine in speed.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct CpuKind {
+    /// What the kernel tells of them: `P cores`, `E cores`, `capacity 446`, `up to 2.8 GHz`.
+    pub name: String,
+    /// Its usable cpus.
+    pub cpus: CpuSet,
+}
+
 /// A NUMA node.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Node {
@@ -152,12 +182,29 @@ pub struct Node {
     pub package: Option<PackageId>,
     /// Its usable cpus; empty for a memory-only node.
     pub cpus: CpuSet,
+    /// Of a memory-only node, the usable cpus that are nearest to its memory; empty where that is
+    /// unknown.
+    pub near: CpuSet,
     /// Memory in all; zero for a node of cpus only, or one whose memory may not be used.
     pub memory: Bytes,
     /// Memory free when read.
     pub memory_free: Bytes,
     /// Pools of explicit huge pages, ordered by size.
     pub huge_pages: Vec<HugePages>,
+    /// Caches in front of its memory, nearest to the cpus first; the kernel knows those that the firmware
+    /// tells (HMAT).
+    pub side_caches: Vec<SideCache>,
+}
+
+/// A cache in front of a node's memory, such as high-bandwidth memory in cache mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct SideCache {
+    /// Level, 1 nearest to the memory, as the kernel numbers them.
+    pub level: u32,
+    /// Size in all.
+    pub size: Bytes,
+    /// Size of a line, where known.
+    pub line: Option<Bytes>,
 }
 
 /// A node's pool of explicit huge pages (hugetlbfs).

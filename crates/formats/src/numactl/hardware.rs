@@ -7,7 +7,7 @@
 use atoll_sys::{CallErrorKind, Root, get_mempolicy};
 
 use super::{DistanceWidth, NodeLines, text};
-use crate::mask;
+use atoll_topology::mask;
 use atoll_topology::{Bytes, CpuSet, DiscoverError, NodeId, SET_NUMBER_MAX};
 
 const DIRECTORY: &str = "/sys/devices/system/node";

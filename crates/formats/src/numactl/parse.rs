@@ -202,6 +202,9 @@ impl<'a, I: Iterator<Item = (&'a str, usize)>> RemainingLines<'a, I> {
             cpus,
             models: BTreeMap::new(),
             memory_source: Source::Declared,
+            memory_free_source: Source::Declared,
+            dies: Vec::new(),
+            cpu_kinds: Vec::new(),
             caches_source: Source::Assumed,
             caches: Vec::new(),
             links: Vec::new(),
@@ -213,6 +216,7 @@ impl<'a, I: Iterator<Item = (&'a str, usize)>> RemainingLines<'a, I> {
             pages_source: Source::Assumed,
             page_size: PAGE_SIZE,
             huge_page_size: Some(HUGE_PAGE_SIZE),
+            assumptions: Vec::new(),
         })))
     }
 
@@ -223,10 +227,10 @@ impl<'a, I: Iterator<Item = (&'a str, usize)>> RemainingLines<'a, I> {
             let cpus = lot.cpus.iter().flat_map(CpuSet::iter);
             let leader = lot.cpus.as_ref().and_then(CpuSet::first).unwrap_or_default();
             for id in cpus {
-                if !seen.insert(id) {
-                    return Err(self.fail(format!("cpu {id} on two nodes"), "each cpu on one"));
+                // A kernel with numa=fake lists the cpus of a node with every part of it.
+                if seen.insert(id) {
+                    parts.push(cpu_part(id, node, leader));
                 }
-                parts.push(cpu_part(id, node, leader));
             }
         }
         if parts.is_empty() || parts.len() > CPUS_MAX as usize {
@@ -256,5 +260,5 @@ fn cpu_part(id: CpuId, node: NodeId, leader: CpuId) -> CpuPart {
 fn node_part((&id, lot): (&NodeId, &Lot)) -> NodePart {
     let memory = lot.size.unwrap_or_default();
     let memory_free = lot.free.unwrap_or_default().min(memory);
-    NodePart { id, memory, memory_free, huge_pages: Vec::new() }
+    NodePart { memory_free, ..NodePart::new(id, memory) }
 }

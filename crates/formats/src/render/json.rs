@@ -2,18 +2,20 @@
 
 use serde_json::{Value, json};
 
-use atoll_topology::{Cache, Domain, HugePages, Limits, Machine, Node};
+use atoll_topology::{Cache, Domain, HugePages, Limits, Machine, Node, SideCache};
 
 /// The machine as JSON. The keys are stable: they may grow in number, never change their meaning.
 ///
 /// | Key | Value |
 /// |---|---|
 /// | `name` | host name, file name or synthetic description |
-/// | `sources` | where facts come from: `structure`, `memory`, `caches`, `distances`, `pages`, `links`, each `measured`, `discovered`, `declared`, `synthetic` or `assumed` |
+/// | `sources` | where facts come from: `structure`, `memory`, `memory_free`, `caches`, `distances`, `pages`, `links`, each `measured`, `observed`, `discovered`, `declared`, `synthetic` or `assumed` |
 /// | `memory_bytes`, `memory_free_bytes` | of all nodes together |
 /// | `page_size_bytes`, `huge_page_size_bytes` | the latter null without transparent huge pages |
 /// | `packages` | `id`, `model` (or null), `cpus` |
-/// | `nodes` | `id`, `package` (or null), `cpus`, `memory_bytes`, `memory_free_bytes`, `huge_pages`: `size_bytes`, `total`, `free` of each pool |
+/// | `nodes` | `id`, `package` (or null), `cpus`, `memory_bytes`, `memory_free_bytes`, `near` (cpus nearest to a memory-only node), `huge_pages`: `size_bytes`, `total`, `free` of each pool, `side_caches`: `level`, `size_bytes`, `line_bytes` (or null) |
+/// | `dies` | `id`, `package`, `cpus`; of packages with several |
+/// | `cpu_kinds` | `name`, `cpus`; where cpus are of several kinds |
 /// | `domains` | `id`, `node`, `cpus`, `cache_level` and `cache_bytes` (or null) |
 /// | `cores` | `id`, `domain`, `cpus` |
 /// | `cpus` | `id`, `core`, `domain`, `node`, `package` |
@@ -21,6 +23,7 @@ use atoll_topology::{Cache, Domain, HugePages, Limits, Machine, Node};
 /// | `links` | `id`, `a`, `b` (nodes), `kind` |
 /// | `distances` | `nodes`: ids in the order of rows and columns; `matrix`: rows (from) of columns (to) |
 /// | `hidden` | `cpus`, `nodes` that are there and not allowed |
+/// | `assumptions` | texts: what the machine's files left out or told wrong, and what is taken for true |
 /// | `limits` | `memory` (or null): `bytes`, `file`; `cpu_time` (or null): `cpus`, `file` |
 ///
 /// Sets of cpus and nodes are texts in the kernel's list notation (`0-3,8`), sizes are numbers of
@@ -46,6 +49,9 @@ pub fn json(machine: &Machine) -> Value {
         },
         "hidden": machine.hidden,
         "limits": limits(&machine.limits),
+        "dies": machine.dies,
+        "cpu_kinds": machine.cpu_kinds,
+        "assumptions": machine.assumptions,
     })
 }
 
@@ -53,6 +59,7 @@ fn sources(machine: &Machine) -> Value {
     json!({
         "structure": machine.source,
         "memory": machine.memory_source,
+        "memory_free": machine.memory_free_source,
         "caches": machine.caches_source,
         "distances": machine.distances_source,
         "pages": machine.pages_source,
@@ -67,12 +74,18 @@ fn node(node: &Node) -> Value {
         "cpus": node.cpus,
         "memory_bytes": node.memory,
         "memory_free_bytes": node.memory_free,
+        "near": node.near,
         "huge_pages": node.huge_pages.iter().map(huge_pages).collect::<Vec<_>>(),
+        "side_caches": node.side_caches.iter().map(side_cache).collect::<Vec<_>>(),
     })
 }
 
 fn huge_pages(pool: &HugePages) -> Value {
     json!({ "size_bytes": pool.size, "total": pool.total, "free": pool.free })
+}
+
+fn side_cache(cache: &SideCache) -> Value {
+    json!({ "level": cache.level, "size_bytes": cache.size, "line_bytes": cache.line })
 }
 
 fn cache(cache: &Cache) -> Value {

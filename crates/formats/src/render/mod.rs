@@ -20,8 +20,8 @@ pub use svg::svg;
 use atoll_topology::{Knowledge, Machine};
 
 /// The machine as `atoll topo` prints it, at most 80 columns wide unless a name is longer: totals,
-/// then packages, nodes, domains and cores as a tree, then the distances, then what is hidden or
-/// limited. Every section says where its facts come from; [`json`] has all that is shortened here.
+/// then packages, nodes, domains and cores as a tree, then the distances, then what is hidden,
+/// limited or assumed. Every section says where its facts come from; [`json`] has all that is shortened here.
 pub fn tree(machine: &Machine) -> String {
     joined([vec![sections::totals(machine)], structure(machine), bounds(machine)])
 }
@@ -42,11 +42,16 @@ pub fn figures(knowledge: &Knowledge) -> String {
 }
 
 fn structure(machine: &Machine) -> Vec<String> {
-    vec![outline::outline(machine), sections::distances(machine)]
+    vec![
+        outline::outline(machine),
+        sections::dies(machine),
+        sections::cpu_kinds(machine),
+        sections::distances(machine),
+    ]
 }
 
 fn bounds(machine: &Machine) -> Vec<String> {
-    vec![sections::hidden(machine), sections::limits(machine)]
+    vec![sections::hidden(machine), sections::limits(machine), sections::assumptions(machine)]
 }
 
 /// The sections that have something to say.

@@ -1,6 +1,6 @@
 //! The tree: packages, their nodes, domains and cores; then the nodes that belong to no one package.
 
-use super::sections::cache;
+use super::sections::{cache, memory};
 use super::words::{count, list};
 use atoll_topology::{Core, Domain, Machine, Node, Package};
 
@@ -51,10 +51,16 @@ fn node_branch(machine: &Machine, node: &Node) -> Branch {
     let memory = match node.memory.0 {
         0 if machine.hidden.nodes.contains(node.id) => "memory not allowed".to_owned(),
         0 => "no memory".to_owned(),
-        _ => format!("{}, {} free", node.memory, node.memory_free),
+        _ => memory(machine, node.memory, node.memory_free),
+    };
+    let caches = node.side_caches.iter().map(|cache| format!(", behind a cache of {}", cache.size));
+    let memory = memory + &caches.collect::<String>();
+    let near = match node.near.is_empty() {
+        true => String::new(),
+        false => format!(", nearest to {}", list("cpu", &node.near)),
     };
     let below = machine.domains_of(node.id).map(|domain| domain_branch(machine, domain)).collect();
-    Branch { text: format!("node {}: {memory}; {}", node.id, list("cpu", &node.cpus)), below }
+    Branch { text: format!("node {}: {memory}; {}{near}", node.id, list("cpu", &node.cpus)), below }
 }
 
 fn domain_branch(machine: &Machine, domain: &Domain) -> Branch {

@@ -6,10 +6,13 @@ use std::fmt::Write;
 
 use super::matrix::matrix;
 use super::words::{count, joined, list, source};
-use atoll_topology::{Bytes, Machine};
+use atoll_topology::{Bytes, Die, Machine, Source};
 
 /// More nodes than this, and the distances are counted instead of printed.
 const MATRIX_NODES_MAX: usize = 32;
+
+/// More dies of a package than this are counted instead of listed.
+const DIES_LISTED_MAX: usize = 16;
 
 /// More kinds of last-level caches than this are left to the tree.
 const CACHE_KINDS_MAX: usize = 3;
@@ -25,11 +28,47 @@ pub(super) fn totals(machine: &Machine) -> String {
     ];
     let mut text = format!("Machine {} {}\n", machine.name, source(machine.source));
     let _ = writeln!(text, "  {}", joined(counts, ", "));
-    let (memory, free) = (machine.memory(), machine.memory_free());
-    let _ = writeln!(text, "  memory {}: {memory}, {free} free", source(machine.memory_source));
+    let memory = memory(machine, machine.memory(), machine.memory_free());
+    let _ = writeln!(text, "  memory {}: {memory}", source(machine.memory_source));
     let _ = writeln!(text, "  caches {}: {}", source(machine.caches_source), caches(machine));
     let _ = writeln!(text, "  pages {}: {}", source(machine.pages_source), pages(machine));
     text
+}
+
+/// `32.0 GiB, 1.5 GiB free`; only the former where nothing tells what is free.
+pub(super) fn memory(machine: &Machine, all: Bytes, free: Bytes) -> String {
+    match machine.memory_free_source {
+        Source::Assumed => all.to_string(),
+        _ => format!("{all}, {free} free"),
+    }
+}
+
+/// Kinds of cpus, where there are several.
+pub(super) fn cpu_kinds(machine: &Machine) -> String {
+    let kinds = machine.cpu_kinds.iter();
+    let text =
+        kinds.map(|kind| format!("  {}: {}\n", kind.name, list("cpu", &kind.cpus))).collect();
+    headed(&format!("Kinds of cpus {}", source(machine.source)), text)
+}
+
+/// Dies of packages that have several.
+pub(super) fn dies(machine: &Machine) -> String {
+    let of_package = |dies: &[Die]| match dies.len() {
+        ..=DIES_LISTED_MAX => dies.iter().map(die).collect(),
+        dies_count => format!("  package {}: {}\n", dies[0].package, count(dies_count, "die")),
+    };
+    let packages = machine.dies.chunk_by(|a, b| a.package == b.package);
+    headed(&format!("Dies {}", source(machine.source)), packages.map(of_package).collect())
+}
+
+fn die(die: &Die) -> String {
+    format!("  package {}, die {}: {}\n", die.package, die.id, list("cpu", &die.cpus))
+}
+
+/// What was taken for true because the machine's files left it out or told it wrong.
+pub(super) fn assumptions(machine: &Machine) -> String {
+    let lines = machine.assumptions.iter().map(|line| format!("  {line}\n"));
+    headed("Assumed, because the kernel's files do not tell", lines.collect())
 }
 
 fn caches(machine: &Machine) -> String {

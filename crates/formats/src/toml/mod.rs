@@ -8,12 +8,13 @@
 //!
 //! | Where | Keys |
 //! |---|---|
-//! | top | `name`, `description` (prose, not kept), `source`, `origin`, `numbering` (`core-by-core` or `threads-last`) |
-//! | `[sources]` | `structure`, `memory`, `caches`, `links`, `distances`, `pages`: a source, or `{ source, origin }`; an origin makes facts of memory, last-level caches and distances |
+//! | top | `name`, `description` (prose, not kept), `source`, `origin`, `numbering` (`core-by-core` or `threads-last`), `assumptions` (texts) |
+//! | `[sources]` | `structure`, `memory`, `memory_free`, `caches`, `links`, `distances`, `pages`: a source, or `{ source, origin }`; an origin makes facts of memory, last-level caches and distances |
 //! | `[pages]` | `size`; `huge`, a size or `"none"` |
 //! | `[hidden]`, `[limits]` | `cpus`, `nodes`; `memory = { bytes, file }`, `cpu_time = { cpus, file }` |
 //! | `[[package]]` | `id` (a number or a set), `model`, `cpus`, `frequency` |
-//! | `[[node]]` | `id` (a number or a set), `package`, `memory`, `memory_free`, `huge_pages = [{ size, total, free }]`; `domains`, `cores`, `threads`, or `domain = [{ level, cache, cores = ["0-1", …] }]` |
+//! | `[[node]]` | `id` (a number or a set), `package`, `memory`, `memory_free`, `near` (of memory only: the nearest cpus), `huge_pages = [{ size, total, free }]`, `side_caches = [{ level, size, line }]`; `domains`, `cores`, `threads`, or `domain = [{ level, cache, cores = ["0-1", …] }]` |
+//! | `[[die]]`, `[[cpu_kind]]` | `id`, `package`, `cpus`; `name`, `cpus` |
 //! | `[[cache]]` | `level`, `kind`, `size`, `line`, `ways`; `per` (`cpu`, `core`, `domain`, `node`, `package`) with `nodes`, or `cpus = ["0-3", …]` |
 //! | `[[link]]` | `nodes` (a pair or several), `kind`, figures by the names of quantities |
 //! | `[distances]` | `matrix` |
@@ -27,6 +28,7 @@
 mod beside;
 mod caches;
 mod cpus;
+mod details;
 mod figures;
 mod links;
 mod reader;
@@ -43,7 +45,7 @@ use reader::{TomlDocument, TomlTable};
 
 pub use write::write;
 
-const TOP: [&str; 20] = [
+const TOP: [&str; 23] = [
     "name",
     "description",
     "source",
@@ -53,7 +55,10 @@ const TOP: [&str; 20] = [
     "pages",
     "hidden",
     "limits",
+    "assumptions",
     "package",
+    "die",
+    "cpu_kind",
     "node",
     "cache",
     "link",

@@ -3,24 +3,29 @@
 use std::collections::BTreeSet;
 
 use super::reader::{Item, TomlTable};
-use super::{Defaults, beside, caches, cpus, links};
+use super::{Defaults, beside, caches, cpus, details, links};
 use crate::FormatError;
 use atoll_topology::assemble::{self, MachineParts, NodePart};
-use atoll_topology::{Bytes, HugePages, Machine, NODES_MAX, NodeId, NodeSet, PackageId, Source};
+use atoll_topology::{
+    Bytes, CpuSet, HugePages, Machine, NODES_MAX, NodeId, NodeSet, PackageId, SideCache, Source,
+};
 
-const NODE: [&str; 9] = [
+const NODE: [&str; 11] = [
     "id",
     "package",
     "memory",
     "memory_free",
+    "near",
     "huge_pages",
+    "side_caches",
     "domains",
     "cores",
     "threads",
     "domain",
 ];
-/// Pools of huge pages that one node may have; no architecture knows more sizes.
-const HUGE_PAGES_MAX: usize = 64;
+/// Pools of huge pages that one node may have, and caches in front of its memory; no architecture knows
+/// more.
+const PARTS_MAX: usize = 64;
 
 /// Where each group of figures comes from: its source, and its origin where the file names one.
 pub(super) struct Origins<'a> {
@@ -29,6 +34,7 @@ pub(super) struct Origins<'a> {
     pub(super) distances: (Source, Option<&'a str>),
     links: Option<Source>,
     pages: Option<Source>,
+    memory_free: Option<Source>,
     structure: Source,
 }
 
@@ -60,12 +66,19 @@ pub(super) fn machine<'a>(
     let links = links::read(top, &ids)?;
     let (page_size, huge_page_size, pages_known) = beside::pages(top)?;
     let otherwise_assumed = |source, known| if known { source } else { Source::Assumed };
+    let free_is_told = entries.iter().any(|entry| entry.table.get("memory_free").is_some());
     let machine = assemble::machine(MachineParts {
         name: top.need("name", "the machine's name")?.text()?.to_owned(),
         source: origins.structure,
         cpus,
         models: cpus::models(top)?,
         memory_source: origins.memory.0,
+        memory_free_source: origins
+            .memory_free
+            .unwrap_or_else(|| otherwise_assumed(origins.memory.0, free_is_told)),
+        dies: details::dies(top)?,
+        cpu_kinds: details::cpu_kinds(top)?,
+        assumptions: details::assumptions(top)?,
         caches_source: otherwise_assumed(origins.caches.0, caches_known),
         caches,
         links_source: origins
@@ -87,7 +100,8 @@ pub(super) fn machine<'a>(
 }
 
 fn origins<'a>(top: &TomlTable<'a>, defaults: &Defaults<'a>) -> Result<Origins<'a>, FormatError> {
-    const KEYS: [&str; 6] = ["structure", "memory", "caches", "links", "distances", "pages"];
+    const KEYS: [&str; 7] =
+        ["structure", "memory", "memory_free", "caches", "links", "distances", "pages"];
     let table = top.get("sources").map(Item::table).transpose()?;
     if let Some(table) = table {
         table.keys(&KEYS)?;
@@ -112,6 +126,7 @@ fn origins<'a>(top: &TomlTable<'a>, defaults: &Defaults<'a>) -> Result<Origins<'
         distances: or_default("distances")?,
         links: stated("links")?.map(|(source, _)| source),
         pages: stated("pages")?.map(|(source, _)| source),
+        memory_free: stated("memory_free")?.map(|(source, _)| source),
     })
 }
 
@@ -146,27 +161,49 @@ fn node_parts(entry: &NodeEntry<'_>) -> Result<Vec<NodePart>, FormatError> {
         Some(item) => item.size()?,
         None => memory,
     };
-    let huge_pages = match table.get("huge_pages") {
-        Some(item) => huge_pages(item)?,
-        None => Vec::new(),
+    let huge_pages = table.get("huge_pages").map_or(Ok(Vec::new()), huge_pages)?;
+    let side_caches = table.get("side_caches").map_or(Ok(Vec::new()), side_caches)?;
+    let near: CpuSet = table.get("near").map_or(Ok(CpuSet::new()), Item::set)?;
+    let part = |id| NodePart {
+        near: near.clone(),
+        memory_free: free,
+        huge_pages: huge_pages.clone(),
+        side_caches: side_caches.clone(),
+        ..NodePart::new(id, memory)
     };
-    let part = |id| NodePart { id, memory, memory_free: free, huge_pages: huge_pages.clone() };
     Ok(entry.ids.iter().map(part).collect())
 }
 
 fn huge_pages(item: Item<'_>) -> Result<Vec<HugePages>, FormatError> {
-    let pools = item.items("pools of huge pages")?;
-    if pools.len() > HUGE_PAGES_MAX {
-        return Err(item.wrong(format!("at most {HUGE_PAGES_MAX} pools")));
-    }
-    let pool = |item: Item<'_>| {
-        let table = item.table()?;
+    parts(item, "pools of huge pages", |table| {
         table.keys(&["size", "total", "free"])?;
         Ok(HugePages {
             size: table.need("size", "the size of a page")?.size()?,
             total: table.need("total", "the number of pages")?.count()?,
             free: table.need("free", "the number of free pages")?.count()?,
         })
-    };
-    pools.map(pool).collect()
+    })
+}
+
+fn side_caches(item: Item<'_>) -> Result<Vec<SideCache>, FormatError> {
+    parts(item, "caches in front of the memory", |table| {
+        table.keys(&["level", "size", "line"])?;
+        Ok(SideCache {
+            level: table.need("level", "its level, 1 nearest to the memory")?.number(u32::MAX)?,
+            size: table.need("size", "its size")?.size()?,
+            line: table.get("line").map(Item::size).transpose()?,
+        })
+    })
+}
+
+fn parts<'a, T>(
+    item: Item<'a>,
+    what: &str,
+    part: impl Fn(TomlTable<'a>) -> Result<T, FormatError>,
+) -> Result<Vec<T>, FormatError> {
+    let items = item.items(what)?;
+    if items.len() > PARTS_MAX {
+        return Err(item.wrong(format!("at most {PARTS_MAX} {what}")));
+    }
+    items.map(|item| part(item.table()?)).collect()
 }

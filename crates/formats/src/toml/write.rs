@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::values::{quoted, size_written};
 use super::write_facts;
-use atoll_topology::{Bytes, Cache, CacheKind, CpuSet, Knowledge, Link, Machine, Node};
+use atoll_topology::{Bytes, Cache, CacheKind, CpuSet, Knowledge, Link, Machine, Node, SideCache};
 
 /// Writes a machine and what is known of it, so that [`parse`](super::parse) gives the same again:
 /// every machine within the format's bounds (node and cpu numbers, sizes below 2⁶⁰ bytes, texts of
@@ -19,6 +19,14 @@ pub fn write(knowledge: &Knowledge) -> String {
             &mut text,
             &format!("\n[[package]]\nid = {}\n{model}cpus = \"{}\"", package.id, package.cpus),
         );
+    }
+    for die in &machine.dies {
+        let (id, package, cpus) = (die.id, die.package, &die.cpus);
+        line(&mut text, &format!("\n[[die]]\nid = {id}\npackage = {package}\ncpus = \"{cpus}\""));
+    }
+    for kind in &machine.cpu_kinds {
+        let (name, cpus) = (quoted(&kind.name), &kind.cpus);
+        line(&mut text, &format!("\n[[cpu_kind]]\nname = {name}\ncpus = \"{cpus}\""));
     }
     let cores = cores_of_domains(machine);
     for node in &machine.nodes {
@@ -44,10 +52,16 @@ fn line(text: &mut String, line: &str) {
 /// Everything that is not a list.
 fn head(machine: &Machine) -> String {
     let huge = machine.huge_page_size.map_or("\"none\"".to_owned(), size_written);
-    let mut text = format!("name = {}\n\n[sources]\n", quoted(&machine.name));
+    let mut text = format!("name = {}\n", quoted(&machine.name));
+    if !machine.assumptions.is_empty() {
+        let lines: Vec<String> = machine.assumptions.iter().map(|line| quoted(line)).collect();
+        line(&mut text, &format!("assumptions = [\n  {},\n]", lines.join(",\n  ")));
+    }
+    line(&mut text, "\n[sources]");
     for (key, source) in [
         ("structure", machine.source),
         ("memory", machine.memory_source),
+        ("memory_free", machine.memory_free_source),
         ("caches", machine.caches_source),
         ("links", machine.links_source),
         ("distances", machine.distances_source),
@@ -99,6 +113,13 @@ fn write_node(text: &mut String, machine: &Machine, node: &Node, cores: &[Vec<&C
         let pools: Vec<String> = node.huge_pages.iter().map(pool).collect();
         line(text, &format!("huge_pages = [{}]", pools.join(", ")));
     }
+    if !node.near.is_empty() {
+        line(text, &format!("near = \"{}\"", node.near));
+    }
+    if !node.side_caches.is_empty() {
+        let caches: Vec<String> = node.side_caches.iter().map(side_cache).collect();
+        line(text, &format!("side_caches = [{}]", caches.join(", ")));
+    }
     for domain in machine.domains_of(node.id) {
         line(text, "[[node.domain]]");
         if let Some(level) = domain.cache_level {
@@ -109,6 +130,12 @@ fn write_node(text: &mut String, machine: &Machine, node: &Node, cores: &[Vec<&C
         }
         line(text, &format!("cores = {}", sets(cores[domain.id.index()].iter().copied())));
     }
+}
+
+fn side_cache(cache: &SideCache) -> String {
+    let line = cache.line.map(|line| format!(", line = {}", size_written(line)));
+    let size = size_written(cache.size);
+    format!("{{ level = {}, size = {size}{} }}", cache.level, line.unwrap_or_default())
 }
 
 fn sets<'a>(sets: impl Iterator<Item = &'a CpuSet>) -> String {

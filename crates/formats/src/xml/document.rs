@@ -1,5 +1,5 @@
 //! From elements to what a topology file holds: objects in a tree, distances, memory attributes and
-//! infos. What Atoll has no use for (devices, `support`, `cpukind`, user data) is passed over.
+//! infos and kinds of cpus. What Atoll has no use for (devices, `support`, user data) is passed over.
 
 use super::facts::ATTRIBUTES;
 use super::scan::{Element, Scanner, Token, XmlPosition};
@@ -11,14 +11,17 @@ use atoll_topology::{CacheKind, SET_NUMBER_MAX};
 pub(super) enum ObjectKind {
     Machine,
     Package,
+    Die,
     Node,
+    /// A cache in front of the memory of the node in it.
+    MemoryCache,
     Cache {
         level: u32,
         kind: CacheKind,
     },
     Core,
     Pu,
-    /// Groups, dies, devices: part of the tree, nothing more.
+    /// Groups, devices: part of the tree, nothing more.
     Other,
 }
 
@@ -35,6 +38,8 @@ pub(super) struct XmlObject<'a> {
     pub(super) nodeset: Option<String>,
     /// Also with nodes that are not allowed.
     pub(super) complete_nodeset: Option<String>,
+    /// Level of a cache in front of memory.
+    pub(super) depth: u32,
     pub(super) cache_size: u64,
     pub(super) cache_line: u64,
     pub(super) cache_ways: i64,
@@ -85,6 +90,15 @@ pub(super) struct AttributeValue<'a> {
     pub(super) place: XmlPosition<'a>,
 }
 
+/// A `<cpukind>`.
+#[derive(Debug)]
+pub(super) struct XmlCpuKind<'a> {
+    /// The mask as written.
+    pub(super) cpuset: String,
+    pub(super) infos: Vec<XmlInfo<'a>>,
+    pub(super) place: XmlPosition<'a>,
+}
+
 /// A topology file.
 #[derive(Debug)]
 pub(super) struct XmlDocument<'a> {
@@ -95,6 +109,7 @@ pub(super) struct XmlDocument<'a> {
     pub(super) allowed_nodeset: Option<String>,
     pub(super) distances: Vec<Distances<'a>>,
     pub(super) attributes: Vec<AttributeValue<'a>>,
+    pub(super) cpu_kinds: Vec<XmlCpuKind<'a>>,
     /// Infos of the file as a whole, where version 3 has those of the machine.
     pub(super) infos: Vec<XmlInfo<'a>>,
 }
@@ -108,6 +123,7 @@ enum Inside {
     Indexes,
     Values,
     Attribute(usize),
+    CpuKind,
     Ignored,
 }
 
@@ -122,6 +138,7 @@ impl<'a> XmlDocument<'a> {
             allowed_nodeset: None,
             distances: Vec::new(),
             attributes: Vec::new(),
+            cpu_kinds: Vec::new(),
             infos: Vec::new(),
         };
         let mut stack = Vec::new();
@@ -154,6 +171,16 @@ impl<'a> XmlDocument<'a> {
             }
             (Some(Inside::Topology), "info") => info(element, &mut self.infos),
             (Some(Inside::Topology), "distances2") => self.distances(element),
+            (Some(Inside::Topology), "cpukind") => {
+                let cpuset = element.need("cpuset")?.to_owned();
+                let place = element.place;
+                self.cpu_kinds.push(XmlCpuKind { cpuset, infos: Vec::new(), place });
+                Ok(Inside::CpuKind)
+            }
+            (Some(Inside::CpuKind), "info") => match self.cpu_kinds.last_mut() {
+                Some(kind) => info(element, &mut kind.infos),
+                None => Ok(Inside::Ignored),
+            },
             (Some(Inside::Topology), "memattr") => {
                 let name = element.need("name")?;
                 let known = ATTRIBUTES.iter().position(|attribute| attribute.name == name);
@@ -215,6 +242,7 @@ impl<'a> XmlDocument<'a> {
             cpuset: element.get("cpuset").map(str::to_owned),
             nodeset: element.get("nodeset").map(str::to_owned),
             complete_nodeset: element.get("complete_nodeset").map(str::to_owned),
+            depth: element.number("depth", u32::MAX.into())?.unwrap_or_default() as u32,
             cache_size: element.number("cache_size", u64::MAX)?.unwrap_or_default(),
             cache_line: element.number("cache_linesize", u64::MAX)?.unwrap_or_default(),
             cache_ways: ways(element)?,
@@ -288,6 +316,8 @@ fn kind(element: &Element<'_>) -> Result<ObjectKind, FormatError> {
     Ok(match element.need("type")? {
         "Machine" => ObjectKind::Machine,
         "Package" => ObjectKind::Package,
+        "Die" => ObjectKind::Die,
+        "MemCache" => ObjectKind::MemoryCache,
         "NUMANode" => ObjectKind::Node,
         "Core" => ObjectKind::Core,
         "PU" => ObjectKind::Pu,

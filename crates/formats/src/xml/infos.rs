@@ -8,7 +8,10 @@ use std::str::FromStr;
 use super::document::XmlInfo;
 use super::scan::XmlPosition;
 use crate::FormatError;
-use atoll_topology::{Cache, CacheKind, CpuTimeLimit, HugePages, Link, LinkId, MemoryLimit};
+use atoll_topology::{
+    Cache, CacheKind, CpuKind, CpuSet, CpuTimeLimit, Die, HugePages, Link, LinkId, MemoryLimit,
+    PackageId,
+};
 
 /// Fields of an info. Keys are few, so a list finds them fast enough.
 pub(super) struct Fields<'a> {
@@ -78,6 +81,11 @@ impl<'a> Fields<'a> {
         self.parsed(key, unescape(self.need(key)?))
     }
 
+    /// A set of cpus.
+    pub(super) fn cpus(&self) -> Result<CpuSet, FormatError> {
+        self.parsed("cpus", CpuSet::parse(self.need("cpus")?).ok())
+    }
+
     /// The value, or an error that names the key.
     pub(super) fn parsed<T>(&self, key: &str, value: Option<T>) -> Result<T, FormatError> {
         let text = self.text(key).unwrap_or_default();
@@ -130,7 +138,7 @@ pub(super) fn read_cache(info: &XmlInfo<'_>) -> Result<Cache, FormatError> {
     Ok(Cache {
         level: fields.need_parsed("level")?,
         kind: fields.parsed("kind", kind)?,
-        cpus: fields.parsed("cpus", atoll_topology::CpuSet::parse(fields.need("cpus")?).ok())?,
+        cpus: fields.cpus()?,
         size: fields.get("size")?.map(atoll_topology::Bytes),
         line: fields.get("line")?.map(atoll_topology::Bytes),
         ways: fields.get("ways")?,
@@ -143,6 +151,25 @@ fn kind_name(kind: CacheKind) -> &'static str {
         CacheKind::Instruction => "instruction",
         CacheKind::Unified => "unified",
     }
+}
+
+pub(super) fn write_die(die: &Die) -> String {
+    format!("id={} package={} cpus={}", die.id, die.package, die.cpus)
+}
+
+pub(super) fn read_die(info: &XmlInfo<'_>) -> Result<Die, FormatError> {
+    let fields = Fields::parse(info, "cpus")?;
+    let package = PackageId(fields.need_parsed("package")?);
+    Ok(Die { id: fields.need_parsed("id")?, package, cpus: fields.cpus()? })
+}
+
+pub(super) fn write_cpu_kind(kind: &CpuKind) -> String {
+    format!("cpus={} name={}", kind.cpus, escape(&kind.name))
+}
+
+pub(super) fn read_cpu_kind(info: &XmlInfo<'_>) -> Result<CpuKind, FormatError> {
+    let fields = Fields::parse(info, "name")?;
+    Ok(CpuKind { name: fields.free_text("name")?, cpus: fields.cpus()? })
 }
 
 pub(super) fn write_link(link: &Link) -> String {

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use atoll_topology::{
-    Cache, CacheKind, Core, CpuId, CpuSet, Domain, Machine, Node, NodeId, Package,
+    Cache, CacheKind, Core, CpuId, CpuSet, Die, Domain, Machine, Node, NodeId, Package,
 };
 
 /// What an object of the tree stands for.
@@ -15,6 +15,7 @@ use atoll_topology::{
 pub(super) enum What<'a> {
     Machine,
     Package(&'a Package),
+    Die(&'a Die),
     /// Around the cpus of a node.
     Group,
     Cache(&'a Cache),
@@ -43,6 +44,7 @@ pub(super) struct Nest<'a> {
     /// The first is the machine.
     pub(super) pieces: Vec<TreeObject<'a>>,
     pub(super) loose_packages: Vec<&'a Package>,
+    pub(super) loose_dies: Vec<&'a Die>,
     pub(super) loose_caches: Vec<&'a Cache>,
 }
 
@@ -52,10 +54,11 @@ impl<'a> Nest<'a> {
         let mut family = Family::new(machine);
         family.add_nodes_domains_cores();
         let loose_packages = family.add_packages();
+        let loose_dies = family.add_dies();
         let loose_caches = family.add_caches();
         family.settle_domains();
         let pieces = tree(machine, family.sets);
-        Self { pieces, loose_packages, loose_caches }
+        Self { pieces, loose_packages, loose_dies, loose_caches }
     }
 }
 
@@ -101,6 +104,11 @@ impl<'a> Family<'a> {
         for node in &self.machine.nodes {
             self.add(What::Group, &node.cpus);
         }
+        for node in &self.machine.nodes {
+            if !self.sets.iter().any(|(_, cpus)| *cpus == node.near) {
+                self.add(What::Group, &node.near);
+            }
+        }
         for domain in &self.machine.domains {
             self.add(What::Domain(domain), &domain.cpus);
         }
@@ -112,6 +120,21 @@ impl<'a> Family<'a> {
     fn add_packages(&mut self) -> Vec<&'a Package> {
         let packages = self.machine.packages.iter();
         packages.filter(|package| !self.add(What::Package(package), &package.cpus)).collect()
+    }
+
+    /// Adds the dies that lie in a package of the tree, so that a reader finds it around them.
+    fn add_dies(&mut self) -> Vec<&'a Die> {
+        let mut loose = Vec::new();
+        for die in &self.machine.dies {
+            let is_package =
+                |what: &What<'_>| matches!(what, What::Package(p) if p.id == die.package);
+            let is_inside =
+                self.sets.iter().any(|(what, cpus)| is_package(what) && die.cpus.is_subset(cpus));
+            if !is_inside || !self.add(What::Die(die), &die.cpus) {
+                loose.push(die);
+            }
+        }
+        loose
     }
 
     /// Adds the caches; those that share level, kind and smallest cpu with another are all loose, so
@@ -233,17 +256,18 @@ fn piece(what: What<'_>, cpus: CpuSet) -> TreeObject<'_> {
     TreeObject { what, cpus, children: Vec::new(), nodes: Vec::new() }
 }
 
-/// Memory of a node hangs at the package or group that has its cpus, or else at the machine.
+/// Memory of a node hangs at the package or group that has its cpus, or those nearest to it, or else at
+/// the machine.
 fn hang_nodes<'a>(machine: &'a Machine, pieces: &mut [TreeObject<'a>]) {
-    let holders: HashMap<Option<CpuId>, usize> = pieces
+    let holders: HashMap<CpuSet, usize> = pieces
         .iter()
         .enumerate()
         .filter(|(_, piece)| matches!(piece.what, What::Package(_) | What::Group))
-        .filter(|(_, piece)| machine.nodes.iter().any(|node| node.cpus == piece.cpus))
-        .map(|(index, piece)| (piece.cpus.first(), index))
+        .map(|(index, piece)| (piece.cpus.clone(), index))
         .collect();
     for node in &machine.nodes {
-        let holder = holders.get(&node.cpus.first()).copied().unwrap_or_default();
+        let cpus = if node.cpus.is_empty() { &node.near } else { &node.cpus };
+        let holder = holders.get(cpus).copied().unwrap_or_default();
         pieces[holder].nodes.push(node);
     }
 }
@@ -255,7 +279,8 @@ fn rank(what: &What<'_>) -> u32 {
         What::Machine => 0,
         What::Group => 1,
         What::Package(_) => 2,
-        What::Domain(_) => 3,
+        What::Die(_) => 3,
+        What::Domain(_) => 4,
         What::Cache(found) => cache(found.level, found.kind),
         What::DomainCache(domain) => cache(domain.cache_level.unwrap_or(1), CacheKind::Unified),
         What::Core(_) => 40,

@@ -6,11 +6,11 @@ use std::fmt::Write;
 use super::facts::{self, ATTRIBUTES, Attribute};
 use super::infos::{self, escape};
 use super::nest::{Nest, TreeObject, What};
-use crate::mask;
 use atoll_topology::{
     CacheKind, CpuSet, Domain, Fact, Knowledge, Machine, Node, NodeId, NodeSet, Package, Source,
     Subject,
 };
+use atoll_topology::{assemble, mask};
 
 /// Values of a matrix in one element, as many as hwloc writes.
 const VALUES_PER_ELEMENT: usize = 10;
@@ -32,6 +32,7 @@ pub fn write(knowledge: &Knowledge) -> String {
     writer.piece(&nest.pieces[0]);
     writer.distances();
     writer.attributes();
+    writer.cpu_kinds();
     writer.text.push_str("</topology>\n");
     writer.text
 }
@@ -93,6 +94,7 @@ impl<'a> XmlWriter<'a> {
         match what {
             What::Machine => "type=\"Machine\" os_index=\"0\"".to_owned(),
             What::Package(package) => format!("type=\"Package\" os_index=\"{}\"", package.id),
+            What::Die(die) => format!("type=\"Die\" os_index=\"{}\"", die.id),
             What::Group | What::Domain(_) => "type=\"Group\"".to_owned(),
             What::Cache(cache) if cache.kind == CacheKind::Instruction => {
                 format!("type=\"L{}iCache\"", cache.level)
@@ -109,7 +111,9 @@ impl<'a> XmlWriter<'a> {
     fn sets(&self, piece: &TreeObject<'_>) -> String {
         if !matches!(piece.what, What::Machine) {
             let homes = piece.cpus.iter().filter_map(|cpu| self.node_of.get(&cpu.0).copied());
-            return sets(&piece.cpus, &piece.cpus, &homes.collect(), None);
+            let is_near = |node: &&Node| !node.near.intersection(&piece.cpus).is_empty();
+            let near = self.machine().nodes.iter().filter(is_near).map(|node| node.id);
+            return sets(&piece.cpus, &piece.cpus, &homes.chain(near).collect(), None);
         }
         let machine = self.machine();
         let nodes: NodeSet = machine.nodes.iter().map(|node| node.id).collect();
@@ -153,8 +157,10 @@ impl<'a> XmlWriter<'a> {
         if let Some(limit) = &machine.limits.cpu_time {
             self.info("atoll.cpu_limit", &infos::write_cpu_limit(limit));
         }
-        if let [row] = &machine.distances[..] {
-            self.info("atoll.distance", &row.first().copied().unwrap_or_default().to_string());
+        if !self.has_matrix()
+            && machine.distances != assemble::distances_assumed(machine.nodes.len())
+        {
+            self.info("atoll.distances", &rows(&machine.distances));
         }
         self.lists();
     }
@@ -162,6 +168,15 @@ impl<'a> XmlWriter<'a> {
     fn lists(&mut self) {
         for package in &self.nest.loose_packages {
             self.info("atoll.package", &package_fields(package));
+        }
+        for die in &self.nest.loose_dies {
+            self.info("atoll.die", &infos::write_die(die));
+        }
+        for kind in &self.machine().cpu_kinds {
+            self.info("atoll.cpu_kind", &infos::write_cpu_kind(kind));
+        }
+        for assumption in &self.machine().assumptions {
+            self.info("atoll.assumption", &escape(assumption));
         }
         for cache in &self.nest.loose_caches {
             self.info("atoll.cache", &infos::write_cache(cache));
@@ -174,10 +189,30 @@ impl<'a> XmlWriter<'a> {
         }
     }
 
+    /// A node, in the caches in front of its memory.
     fn node(&mut self, node: &Node) {
+        let cpus = if node.cpus.is_empty() { &node.near } else { &node.cpus };
+        let sets = sets(cpus, cpus, &NodeSet::from_iter([node.id]), None);
+        for cache in &node.side_caches {
+            self.index += 1;
+            let (size, line) = (cache.size.0, cache.line.unwrap_or_default().0);
+            let attributes = cache_attributes(cache.level, size, line, 0, 0);
+            self.line(&format!(
+                "<object type=\"MemCache\" {sets} gp_index=\"{}\"{attributes}>",
+                self.index
+            ));
+            self.depth += 1;
+        }
+        self.memory(node, &sets);
+        for _ in &node.side_caches {
+            self.depth -= 1;
+            self.line("</object>");
+        }
+    }
+
+    fn memory(&mut self, node: &Node, sets: &str) {
         self.index += 1;
         self.node_index.insert(node.id, self.index);
-        let sets = sets(&node.cpus, &node.cpus, &NodeSet::from_iter([node.id]), None);
         self.line(&format!(
             "<object type=\"NUMANode\" os_index=\"{}\" {sets} gp_index=\"{}\" local_memory=\"{}\">",
             node.id, self.index, node.memory.0
@@ -212,13 +247,19 @@ impl<'a> XmlWriter<'a> {
         }
     }
 
-    /// SLIT distances; hwloc has no matrix of one node.
-    fn distances(&mut self) {
+    /// Whether the distances are told and hwloc can hold them: it has no matrix of one node.
+    fn has_matrix(&self) -> bool {
         let machine = self.machine();
-        let count = machine.nodes.len();
-        if count < 2 {
+        machine.nodes.len() > 1 && machine.distances_source != Source::Assumed
+    }
+
+    /// SLIT distances.
+    fn distances(&mut self) {
+        if !self.has_matrix() {
             return;
         }
+        let machine = self.machine();
+        let count = machine.nodes.len();
         // Kind: 4 for latency, 1 from the system or 2 from the user.
         let kind = if machine.distances_source == Source::Discovered { 5 } else { 6 };
         self.line(&format!(
@@ -238,6 +279,17 @@ impl<'a> XmlWriter<'a> {
             let list =
                 numbers.iter().fold(String::new(), |list, number| format!("{list}{number} "));
             self.line(&format!("<{name} length=\"{}\">{list}</{name}>", list.len()));
+        }
+    }
+
+    /// Kinds of cpus, the least first, as programs that read hwloc expect them.
+    fn cpu_kinds(&mut self) {
+        for kind in &self.knowledge.machine.cpu_kinds {
+            self.line(&format!("<cpukind cpuset=\"{}\">", mask::write(&kind.cpus)));
+            self.depth += 1;
+            self.info("Name", &kind.name);
+            self.depth -= 1;
+            self.line("</cpukind>");
         }
     }
 
@@ -313,19 +365,13 @@ fn sets(cpus: &CpuSet, complete: &CpuSet, nodes: &NodeSet, machine: Option<&Node
 
 /// Attributes that only some types have.
 fn extra(what: What<'_>) -> String {
-    let attributes = |level: u32, size: u64, line: u64, ways: i64, kind: u32| {
-        format!(
-            " cache_size=\"{size}\" depth=\"{level}\" cache_linesize=\"{line}\" \
-             cache_associativity=\"{ways}\" cache_type=\"{kind}\""
-        )
-    };
     match what {
         // hwloc's kind of a group that holds a node, and of one that the user wants kept.
         What::Group => " kind=\"1001\" subkind=\"0\"".to_owned(),
         What::Domain(_) => " kind=\"0\" subkind=\"0\" dont_merge=\"1\"".to_owned(),
         What::DomainCache(domain) => {
             let size = domain.cache.unwrap_or_default().0;
-            attributes(domain.cache_level.unwrap_or_default(), size, 0, 0, 0)
+            cache_attributes(domain.cache_level.unwrap_or_default(), size, 0, 0, 0)
         }
         What::Cache(cache) => {
             let ways = match cache.ways {
@@ -339,16 +385,30 @@ fn extra(what: What<'_>) -> String {
                 CacheKind::Instruction => 2,
             };
             let size = cache.size.unwrap_or_default().0;
-            attributes(cache.level, size, cache.line.unwrap_or_default().0, ways, kind)
+            cache_attributes(cache.level, size, cache.line.unwrap_or_default().0, ways, kind)
         }
         _ => String::new(),
     }
+}
+
+fn cache_attributes(level: u32, size: u64, line: u64, ways: i64, kind: u32) -> String {
+    format!(
+        " cache_size=\"{size}\" depth=\"{level}\" cache_linesize=\"{line}\" \
+         cache_associativity=\"{ways}\" cache_type=\"{kind}\""
+    )
+}
+
+/// `10,20 20,10`
+fn rows(distances: &[Vec<u32>]) -> String {
+    let row = |row: &Vec<u32>| row.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+    distances.iter().map(row).collect::<Vec<_>>().join(" ")
 }
 
 fn sources(machine: &Machine) -> String {
     [
         ("structure", machine.source),
         ("memory", machine.memory_source),
+        ("memory_free", machine.memory_free_source),
         ("caches", machine.caches_source),
         ("distances", machine.distances_source),
         ("links", machine.links_source),

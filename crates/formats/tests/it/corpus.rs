@@ -39,7 +39,7 @@ fn root(shape: &str) -> Root {
 
 fn machine(shape: &str) -> Machine {
     let root = root(shape);
-    let allowed = Allowed::of_process(&root).unwrap();
+    let allowed = Allowed::of_process(&root);
     Machine::discover_at(&root, &allowed).unwrap_or_else(|error| panic!("{shape}: {error}"))
 }
 
@@ -78,7 +78,7 @@ fn a_dump_of_a_dump_is_the_same_machine_and_the_same_dump() {
         let once = dump::gather(&root(&shape), &shape);
         let again = dump::open(&once, "again").unwrap();
         assert_eq!(dump::gather(&again, &shape), once, "{shape}");
-        let found = Machine::discover_at(&again, &Allowed::of_process(&again).unwrap()).unwrap();
+        let found = Machine::discover_at(&again, &Allowed::of_process(&again)).unwrap();
         assert_eq!(found, machine(&shape), "{shape}");
     }
 }

@@ -23,7 +23,7 @@ fn mistake(lines: &str) -> String {
 }
 
 fn discover(root: &Root) -> Machine {
-    Machine::discover_at(root, &Allowed::of_process(root).unwrap()).unwrap()
+    Machine::discover_at(root, &Allowed::of_process(root)).unwrap()
 }
 
 #[test]

@@ -184,7 +184,8 @@ fn a_part_of_the_machine_knows_what_was_measured_on_the_whole() {
     let tree = Tree::of(&machines::full_detail());
     let facts = [latency(0, 0, 80.0, 1), latency(0, 1, 140.0, 1)];
     store::save(directory.path(), &tree.discover_all(), &facts).unwrap();
-    let allowed = Allowed { cpus: Some(set("2-3")), nodes: Some(NodeSet::parse("0").unwrap()) };
+    let (cpus, nodes) = (Some(set("2-3")), Some(NodeSet::parse("0").unwrap()));
+    let allowed = Allowed { cpus, nodes, ..Allowed::everything() };
     let live = store::live_at(&tree.root(), &allowed, directory.path()).unwrap();
     assert!(live.warning.is_none());
     assert_eq!(live.knowledge.machine.nodes.len(), 1);

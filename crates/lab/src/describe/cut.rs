@@ -228,6 +228,8 @@ impl Renumbering {
             caches: self.caches(machine),
             links: machine.links.iter().filter_map(|link| self.link(link)).collect(),
             distances: self.distances(machine),
+            dies: Vec::new(),
+            cpu_kinds: Vec::new(),
             limits: Limits::default(),
             hidden: Hidden::default(),
             page_size: PAGE,
@@ -251,6 +253,7 @@ impl Renumbering {
             id: self.nodes[&node.id],
             package: node.package.and_then(|id| self.packages.get(&id).copied()),
             cpus: self.cpus(&node.cpus),
+            near: self.cpus(&node.near),
             huge_pages: Vec::new(),
             ..node.clone()
         }

@@ -44,6 +44,7 @@ What is odd about it, and what may I use?
 Another machine:
   atoll topo machines                     those that ship
   atoll topo --machine epyc-2-nps4        one of them; or a TOML, hwloc XML or dump file
+  atoll topo --machine copy/              a directory with a copy of another machine's sys and proc
   atoll topo --synthetic 'node:4(memory=16GiB) l3:2 core:8 pu:2'";
 
 /// Arguments.

@@ -6,8 +6,8 @@
 
 use atoll_sys::Root;
 
-use super::read;
-use crate::discover::DiscoverError;
+use super::cpuset;
+use super::files::KernelFiles;
 use crate::{CpuSet, NodeId, NodeSet};
 
 /// Cpus and nodes a process may use; `None` is unlimited.
@@ -17,6 +17,8 @@ pub struct Allowed {
     pub cpus: Option<CpuSet>,
     /// Nodes it may allocate from; may leave out nodes that have no memory.
     pub nodes: Option<NodeSet>,
+    /// What was wrong with the file that tells so, and what is taken for true instead.
+    pub assumptions: Vec<String>,
 }
 
 impl Allowed {
@@ -26,33 +28,24 @@ impl Allowed {
     }
 
     /// What `/proc/self/status` under `root` grants. A line that is not there, as on kernels built
-    /// without cpusets, is unlimited.
+    /// without cpusets, is unlimited. Where the file is not there, as in a copied tree, the cpuset's own
+    /// files tell.
     #[doc(alias = "sched_getaffinity")]
-    pub fn of_process(root: &Root) -> Result<Self, DiscoverError> {
+    pub fn of_process(root: &Root) -> Self {
         const STATUS: &str = "/proc/self/status";
-        let text = root.read_text(STATUS)?;
+        let files = KernelFiles::new(root);
+        let Some(text) = files.text(STATUS) else {
+            let (cpus, nodes) = cpuset::read(&files);
+            return Self { cpus, nodes, assumptions: files.assumptions() };
+        };
         let value = |key: &str| text.lines().find_map(|line| line.strip_prefix(key));
-        let cpus = value("Cpus_allowed_list:").map(|list| read::set_in(root, STATUS, list));
-        let nodes = value("Mems_allowed_list:").map(|list| read::set_in(root, STATUS, list));
-        Ok(Self { cpus: cpus.transpose()?, nodes: nodes.transpose()? })
-    }
-
-    /// Those of the cpus that may be used.
-    pub(super) fn cpus_in(&self, cpus: &CpuSet) -> CpuSet {
-        self.cpus.as_ref().map_or_else(|| cpus.clone(), |allowed| allowed.intersection(cpus))
+        let cpus = value("Cpus_allowed_list:").and_then(|list| files.set_in(STATUS, list));
+        let nodes = value("Mems_allowed_list:").and_then(|list| files.set_in(STATUS, list));
+        Self { cpus, nodes, assumptions: files.assumptions() }
     }
 
     /// Whether the node's memory may be used.
     pub(super) fn has_node(&self, node: NodeId) -> bool {
         self.nodes.as_ref().is_none_or(|allowed| allowed.contains(node))
-    }
-
-    /// The cpus for a message.
-    pub(super) fn cpus_text(&self) -> String {
-        match &self.cpus {
-            None => "all".to_owned(),
-            Some(cpus) if cpus.is_empty() => "none".to_owned(),
-            Some(cpus) => cpus.to_string(),
-        }
     }
 }

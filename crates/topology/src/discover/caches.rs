@@ -9,19 +9,16 @@
 
 use std::collections::{HashMap, HashSet};
 
-use atoll_sys::Root;
-
 use super::cpus::{self, Peers};
-use super::read;
+use super::files::KernelFiles;
 use crate::assemble::CachePart;
-use crate::discover::DiscoverError;
 use crate::{Bytes, Cache, CacheKind, CpuId, CpuSet};
 
 /// Caches found so far. Their sets of cpus are as the kernel tells them, usable or not.
 #[derive(Debug, Default)]
 pub(super) struct CacheList {
     found: Vec<Cache>,
-    by_text: HashMap<(u32, CacheKind, String), usize>,
+    known: HashMap<(u32, CacheKind, CpuSet), usize>,
 }
 
 /// A cache of a cpu, as far as its directory tells.
@@ -32,43 +29,43 @@ struct Index {
 }
 
 impl CacheList {
-    /// Reads the cpu's caches; tells its last-level cache and who shares it.
+    /// Reads the cpu's caches; tells its last-level cache and who shares it. `core` are the threads of
+    /// the cpu's core.
     pub(super) fn read(
         &mut self,
-        root: &Root,
+        files: &KernelFiles<'_>,
         peers: &Peers<'_>,
-    ) -> Result<CachePart, DiscoverError> {
+        core: &CpuSet,
+    ) -> CachePart {
         let mut last: Option<(u32, Option<usize>)> = None;
-        for index in indexes(root, peers.cpu)? {
-            let cache = self.cache(root, &index)?;
+        for index in indexes(files, peers.cpu) {
+            let cache = self.cache(files, &index, core);
             let higher = last.is_none_or(|(level, _)| index.level > level);
             if index.kind != CacheKind::Instruction && higher {
                 last = Some((index.level, cache));
             }
         }
         let unknown = CachePart { leader: peers.node_leader(), level: None, size: None };
-        let Some((level, Some(cache))) = last else { return Ok(unknown) };
+        let Some((level, Some(cache))) = last else { return unknown };
         let Cache { cpus, size, .. } = &self.found[cache];
-        Ok(CachePart { leader: peers.leader(cpus), level: Some(level), size: *size })
+        CachePart { leader: peers.leader(cpus), level: Some(level), size: *size }
     }
 
     /// The place of a cache in those found; none where nothing tells who shares it.
-    fn cache(&mut self, root: &Root, index: &Index) -> Result<Option<usize>, DiscoverError> {
+    fn cache(&mut self, files: &KernelFiles<'_>, index: &Index, core: &CpuSet) -> Option<usize> {
         let &Index { ref directory, level, kind } = index;
-        let name = format!("{directory}/shared_cpu_list");
-        let Some(shared) = root.read_text_if_present(&name)? else { return Ok(None) };
-        if let Some(&known) = self.by_text.get(&(level, kind, shared.clone())) {
-            return Ok(Some(known));
+        let cpus = shared(files, directory, core)?;
+        if let Some(&known) = self.known.get(&(level, kind, cpus.clone())) {
+            return Some(known);
         }
-        let cpus = read::set_in(root, &name, &shared)?;
-        let size = size(root, &format!("{directory}/size"))?;
-        let line = count(root, &format!("{directory}/coherency_line_size"), "a number of bytes")?;
-        let line = line.filter(|&line| line > 0).map(|line| Bytes(line.into()));
-        let ways = count(root, &format!("{directory}/ways_of_associativity"), "a number of ways")?;
+        let size = size(files, &format!("{directory}/size"));
+        let line = files.count(&format!("{directory}/coherency_line_size"), "a number of bytes");
+        let line = line.filter(|&line: &u32| line > 0).map(|line| Bytes(line.into()));
+        let ways = files.count(&format!("{directory}/ways_of_associativity"), "a number of ways");
+        let place = self.found.len();
+        self.known.insert((level, kind, cpus.clone()), place);
         self.found.push(Cache { level, kind, cpus, size, line, ways });
-        let place = self.found.len() - 1;
-        self.by_text.insert((level, kind, shared), place);
-        Ok(Some(place))
+        Some(place)
     }
 
     /// The caches that usable cpus share, with those cpus; one cache where lists that differ in
@@ -87,45 +84,51 @@ impl CacheList {
     }
 }
 
+/// The cpus that share a cache. Old kernels for IA-64 list none, which stands for those of the core.
+fn shared(files: &KernelFiles<'_>, directory: &str, core: &CpuSet) -> Option<CpuSet> {
+    let mask = format!("{directory}/shared_cpu_map");
+    let cpus: CpuSet = files.list_or_mask(&format!("{directory}/shared_cpu_list"), &mask)?;
+    if cpus.is_empty() {
+        files.assume(
+            &mask,
+            "no cpu shares the cache",
+            format_args!("taken as cpus {core}, its core"),
+        );
+        return Some(core.clone());
+    }
+    Some(cpus)
+}
+
 /// The cpu's caches whose level the kernel knows.
-fn indexes(root: &Root, cpu: CpuId) -> Result<Vec<Index>, DiscoverError> {
+fn indexes(files: &KernelFiles<'_>, cpu: CpuId) -> Vec<Index> {
     let directory = cpus::file(cpu, "cache");
-    if !root.exists(&directory) {
-        return Ok(Vec::new());
-    }
-    let mut indexes = Vec::new();
-    for name in root.list(&directory)?.iter().filter(|name| name.starts_with("index")) {
-        let directory = format!("{directory}/{name}");
-        if let Some(level) = count(root, &format!("{directory}/level"), "a cache level")? {
-            let kind = kind(root, &directory)?;
-            indexes.push(Index { directory, level, kind });
-        }
-    }
-    Ok(indexes)
+    let names = files.list(&directory).into_iter().filter(|name| name.starts_with("index"));
+    names
+        .filter_map(|name| {
+            let directory = format!("{directory}/{name}");
+            let level = files.count(&format!("{directory}/level"), "a cache level")?;
+            Some(Index { kind: kind(files, &directory), directory, level })
+        })
+        .collect()
 }
 
 /// What a cache holds: both where the kernel does not tell, so that it counts as a data cache.
-fn kind(root: &Root, directory: &str) -> Result<CacheKind, DiscoverError> {
-    let kind = root.read_text_if_present(&format!("{directory}/type"))?;
-    Ok(match kind.as_deref().map(str::trim) {
+fn kind(files: &KernelFiles<'_>, directory: &str) -> CacheKind {
+    let kind = files.text(&format!("{directory}/type"));
+    match kind.as_deref().map(str::trim) {
         Some("Instruction") => CacheKind::Instruction,
         Some("Data") => CacheKind::Data,
         _ => CacheKind::Unified,
-    })
-}
-
-/// A number from 0 on, such as a level; none where the kernel does not tell.
-fn count(root: &Root, name: &str, expected: &'static str) -> Result<Option<u32>, DiscoverError> {
-    let Some(number) = read::number_if_present(root, name)? else { return Ok(None) };
-    u32::try_from(number)
-        .map(Some)
-        .map_err(|_| read::malformed(root, name, expected, &number.to_string()))
+    }
 }
 
 /// Size of a cache, which the kernel writes as `32768K`.
-fn size(root: &Root, name: &str) -> Result<Option<Bytes>, DiscoverError> {
-    let Some(text) = root.read_text_if_present(name)? else { return Ok(None) };
+fn size(files: &KernelFiles<'_>, name: &str) -> Option<Bytes> {
+    let text = files.text(name)?;
     let number = text.trim().strip_suffix('K').and_then(|number| number.parse::<u64>().ok());
     let bytes = number.and_then(|number| number.checked_mul(1024)).map(Bytes);
-    bytes.map(Some).ok_or_else(|| read::malformed(root, name, "a size such as 32768K", &text))
+    if bytes.is_none() {
+        files.malformed(name, "a size such as 32768K", &text);
+    }
+    bytes
 }

@@ -1,20 +1,20 @@
-//! Cpus, cores and packages: `/sys/devices/system/cpu/online`, `cpu*/topology`, `/proc/cpuinfo`.
+//! Cpus and cores: `/sys/devices/system/cpu/online`, `cpu*/topology`, `/proc/cpuinfo`.
 //!
 //! Where a kernel or a sandbox does not describe the topology of a cpu, the cpu is a core of its own
 //! in package 0.
 
 use std::collections::BTreeMap;
 
-use atoll_sys::Root;
-
+use super::Allowed;
 use super::caches::CacheList;
+use super::files::KernelFiles;
 use super::nodes::Nodes;
-use super::read;
+use super::packages;
 use crate::assemble::CpuPart;
-use crate::discover::DiscoverError;
 use crate::{Cache, CpuId, CpuSet, NodeId, PackageId, Source};
 
 const DIRECTORY: &str = "/sys/devices/system/cpu";
+const CPUINFO: &str = "/proc/cpuinfo";
 
 /// Usable cpus and the models of their packages.
 #[derive(Debug)]
@@ -26,14 +26,14 @@ pub(super) struct Cpus {
 
 impl Cpus {
     /// Reads the topology of the usable cpus.
-    pub(super) fn read(root: &Root, usable: &CpuSet, nodes: &Nodes) -> Result<Self, DiscoverError> {
+    pub(super) fn read(files: &KernelFiles<'_>, usable: &CpuSet, nodes: &Nodes) -> Self {
         let mut caches = CacheList::default();
-        let parts = usable
-            .iter()
-            .map(|cpu| part(root, &Peers::of(root, cpu, usable, nodes)?, &mut caches))
-            .collect::<Result<Vec<_>, _>>()?;
-        let models = models(root, &parts)?;
-        Ok(Self { parts, models, caches: caches.usable(usable) })
+        let peers = |cpu| Peers { cpu, node: nodes.home(cpu), usable, nodes };
+        let packages = packages::read(files, usable);
+        let part = |cpu| part(files, &peers(cpu), packages.get(&cpu).copied(), &mut caches);
+        let parts: Vec<CpuPart> = usable.iter().map(part).collect();
+        let models = models(files, &parts);
+        Self { parts, models, caches: caches.usable(usable) }
     }
 
     /// Discovered as soon as the cache of any cpu is known.
@@ -43,9 +43,63 @@ impl Cpus {
     }
 }
 
-/// Cpus that are online.
-pub(super) fn online(root: &Root) -> Result<CpuSet, DiscoverError> {
-    read::set(root, &format!("{DIRECTORY}/online"))
+/// Cpus that are online: those that the kernel lists. Where it does not, those that have a directory
+/// which does not say that they are offline, else those of `/proc/cpuinfo`, else what the process may
+/// run on. Empty where nothing tells of a cpu.
+pub(super) fn online(files: &KernelFiles<'_>, allowed: &Allowed) -> CpuSet {
+    let name = format!("{DIRECTORY}/online");
+    if let Some(listed) = files.list_set(&name).filter(|cpus: &CpuSet| !cpus.is_empty()) {
+        return listed;
+    }
+    let is_on =
+        |cpu: &CpuId| files.text(&file(*cpu, "online")).is_none_or(|text| text.trim() != "0");
+    let with_directory = || directories(files).iter().filter(is_on).collect();
+    let of_cpuinfo = || {
+        let text = files.text(CPUINFO).unwrap_or_default();
+        processors(&text).filter(|&cpu| cpu.0 <= crate::SET_NUMBER_MAX).collect()
+    };
+    let of_process = || match &allowed.cpus {
+        Some(cpus) => cpus.clone(),
+        None => files.cpus_of_this_process(),
+    };
+    let sources: [(&str, &dyn Fn() -> CpuSet); 3] = [
+        ("those with a directory", &with_directory),
+        ("those of /proc/cpuinfo", &of_cpuinfo),
+        ("those that the process may run on", &of_process),
+    ];
+    for (words, cpus) in sources {
+        let cpus = cpus();
+        if !cpus.is_empty() {
+            files.assume(
+                &name,
+                "no list of the cpus online",
+                format_args!("taken as {words}: {cpus}"),
+            );
+            return cpus;
+        }
+    }
+    CpuSet::new()
+}
+
+/// The online cpus that the process may use. Where it may use none of them, which cannot be, those it
+/// may use that are there at all, and else all.
+pub(super) fn usable(files: &KernelFiles<'_>, online: &CpuSet, allowed: &Allowed) -> CpuSet {
+    let Some(granted) = &allowed.cpus else { return online.clone() };
+    let usable = granted.intersection(online);
+    if !usable.is_empty() {
+        return usable;
+    }
+    let there = granted.intersection(&directories(files));
+    let usable = if there.is_empty() { online.clone() } else { there };
+    let list = |set: &CpuSet| if set.is_empty() { "none".to_owned() } else { set.to_string() };
+    let found = format!("online are {online}, the process may run on {}", list(granted));
+    files.assume(&format!("{DIRECTORY}/online"), found, format_args!("taken as {usable}"));
+    usable
+}
+
+/// Cpus that have a directory.
+fn directories(files: &KernelFiles<'_>) -> CpuSet {
+    files.numbered(DIRECTORY, "cpu").into_iter().map(CpuId).collect()
 }
 
 /// A cpu's file, by its name.
@@ -53,14 +107,20 @@ pub(super) fn file(cpu: CpuId, name: &str) -> String {
     format!("{DIRECTORY}/cpu{cpu}/{name}")
 }
 
-fn part(root: &Root, peers: &Peers<'_>, caches: &mut CacheList) -> Result<CpuPart, DiscoverError> {
-    Ok(CpuPart {
+fn part(
+    files: &KernelFiles<'_>,
+    peers: &Peers<'_>,
+    package: Option<PackageId>,
+    caches: &mut CacheList,
+) -> CpuPart {
+    let core = core_cpus(files, peers.cpu);
+    CpuPart {
         id: peers.cpu,
-        package: package(root, peers.cpu)?,
+        package: package.unwrap_or_default(),
         node: peers.node,
-        core: peers.leader(&core_cpus(root, peers.cpu)?),
-        cache: caches.read(root, peers)?,
-    })
+        core: peers.leader(&core),
+        cache: caches.read(files, peers, &core),
+    }
 }
 
 /// A cpu among the usable cpus of its node.
@@ -71,16 +131,7 @@ pub(super) struct Peers<'a> {
     nodes: &'a Nodes,
 }
 
-impl<'a> Peers<'a> {
-    fn of(
-        root: &Root,
-        cpu: CpuId,
-        usable: &'a CpuSet,
-        nodes: &'a Nodes,
-    ) -> Result<Self, DiscoverError> {
-        Ok(Self { cpu, node: nodes.home(root, cpu)?, usable, nodes })
-    }
-
+impl Peers<'_> {
     /// The first usable cpu on the same node out of a set that should hold the cpu itself. All
     /// members of a group name the same leader, so groups stay apart even if their lists disagree.
     pub(super) fn leader(&self, group: &CpuSet) -> CpuId {
@@ -94,35 +145,26 @@ impl<'a> Peers<'a> {
     }
 }
 
-/// Hardware threads of the cpu's core. The second name is that of kernels before 5.3.
-fn core_cpus(root: &Root, cpu: CpuId) -> Result<CpuSet, DiscoverError> {
-    for name in ["topology/core_cpus_list", "topology/thread_siblings_list"] {
-        if let Some(cpus) = read::set_if_present(root, &file(cpu, name))? {
-            return Ok(cpus);
+/// Hardware threads of the cpu's core. The second name is that of kernels before 5.3. A set without
+/// the cpu itself, as an empty one, tells nothing.
+fn core_cpus(files: &KernelFiles<'_>, cpu: CpuId) -> CpuSet {
+    for name in ["core_cpus", "thread_siblings"] {
+        let mask = file(cpu, &format!("topology/{name}"));
+        let Some(cpus) = files.list_or_mask(&format!("{mask}_list"), &mask) else { continue };
+        if cpus.contains(cpu) {
+            return cpus;
         }
+        let found =
+            format_args!("the cpu itself is not among the threads of its core, {cpus}").to_string();
+        files.assume(&mask, found, "taken as not told");
     }
-    Ok(CpuSet::from_iter([cpu]))
-}
-
-/// The cpu's package; the kernel says -1 where the firmware does not tell.
-fn package(root: &Root, cpu: CpuId) -> Result<PackageId, DiscoverError> {
-    let name = file(cpu, "topology/physical_package_id");
-    let number = match read::number_if_present(root, &name)? {
-        None | Some(-1) => 0,
-        Some(number) => number,
-    };
-    let expected = "a package number or -1";
-    u32::try_from(number)
-        .map(PackageId)
-        .map_err(|_| read::malformed(root, &name, expected, &number.to_string()))
+    CpuSet::from_iter([cpu])
 }
 
 /// Model name of each package, from the `model name` lines of `/proc/cpuinfo`; kernels for other
 /// processors than x86 have none.
-fn models(root: &Root, cpus: &[CpuPart]) -> Result<BTreeMap<PackageId, String>, DiscoverError> {
-    let Some(text) = root.read_text_if_present("/proc/cpuinfo")? else {
-        return Ok(BTreeMap::new());
-    };
+fn models(files: &KernelFiles<'_>, cpus: &[CpuPart]) -> BTreeMap<PackageId, String> {
+    let text = files.text(CPUINFO).unwrap_or_default();
     let by_cpu = models_by_cpu(&text);
     let mut models = BTreeMap::new();
     for cpu in cpus {
@@ -130,7 +172,7 @@ fn models(root: &Root, cpus: &[CpuPart]) -> Result<BTreeMap<PackageId, String>, 
             models.entry(cpu.package).or_insert_with(|| (*model).to_owned());
         }
     }
-    Ok(models)
+    models
 }
 
 fn models_by_cpu(text: &str) -> BTreeMap<CpuId, &str> {
@@ -146,4 +188,11 @@ fn models_by_cpu(text: &str) -> BTreeMap<CpuId, &str> {
         }
     }
     models
+}
+
+/// The cpus that `/proc/cpuinfo` numbers.
+fn processors(text: &str) -> impl Iterator<Item = CpuId> {
+    let lines = text.lines().filter_map(|line| line.split_once(':'));
+    let lines = lines.filter(|(key, _)| key.trim() == "processor");
+    lines.filter_map(|(_, value)| value.trim().parse().ok().map(CpuId))
 }

@@ -4,14 +4,12 @@ use std::path::PathBuf;
 
 use atoll_sys::RootError;
 
-use crate::discover::Allowed;
-use crate::{CpuSet, SetError};
-
-/// Why a machine could not be discovered. Every variant about a file names it in full.
+/// Why a machine could not be discovered, or a file of it not be shown as it is. Every variant about a
+/// file names it in full.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DiscoverError {
-    /// A file that every kernel has could not be read, or an optional one is there and refused.
+    /// A file could not be read.
     #[error(transparent)]
     Read(#[from] RootError),
     /// A file holds something else than expected.
@@ -24,28 +22,13 @@ pub enum DiscoverError {
         /// What is there, its first 40 characters.
         found: String,
     },
-    /// A file does not hold a list of cpus or nodes.
-    #[error("{}: {source}", path.display())]
-    Set {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with the list.
-        source: SetError,
-    },
-    /// Two files contradict each other; a machine that changes while it is read looks so, too.
-    #[error("{}: {contradiction}; if a cpu or a node was just switched, try again", path.display())]
-    Inconsistent {
-        /// The file that was read last.
-        path: PathBuf,
-        /// The contradiction.
-        contradiction: String,
-    },
-    /// No cpu is both online and allowed.
-    #[error("no cpu to run on: online are {online}, allowed are {allowed}; widen the affinity mask or the cpuset", allowed = allowed.cpus_text())]
+    /// Nothing tells of a cpu: what is read is not the sysfs and procfs of a machine.
+    #[error(
+        "{}: no cpu is described there; expected a directory with the sys and proc of a machine, \
+         such as {}", root.display(), root.join("sys/devices/system/cpu").display()
+    )]
     NoCpus {
-        /// Cpus online.
-        online: CpuSet,
-        /// What the process is allowed.
-        allowed: Allowed,
+        /// Where they were looked for.
+        root: PathBuf,
     },
 }

@@ -10,10 +10,8 @@
 
 use std::time::SystemTime;
 
-use atoll_sys::Root;
-
-use super::{nodes, read};
-use crate::discover::DiscoverError;
+use super::files::KernelFiles;
+use super::nodes;
 use crate::{Fact, Machine, NodeId, Quantity, Source, Subject};
 
 /// File, quantity, and what one unit of the file is in the unit of the quantity.
@@ -24,18 +22,20 @@ const FIGURES: [(&str, Quantity, f64); 3] = [
 ];
 
 /// Facts about the paths from nodes with cpus of the machine to its nodes with memory.
-pub(super) fn read(root: &Root, machine: &Machine) -> Result<Vec<Fact>, DiscoverError> {
+pub(super) fn read(files: &KernelFiles<'_>, machine: &Machine) -> Vec<Fact> {
     let now = SystemTime::now();
     let mut facts = Vec::new();
     for to in machine.nodes_with_memory() {
         let mut told = Vec::new();
         for class in 0..=1 {
-            let directory = nodes::file(to.id, &format!("access{class}/initiators"));
-            let mut from = initiators(root, &directory, machine)?;
+            let directory = initiators_of(to.id, class);
+            let has_cpus =
+                |node: &NodeId| machine.node(*node).is_some_and(|node| !node.cpus.is_empty());
+            let mut from: Vec<NodeId> = initiators(files, &directory).filter(has_cpus).collect();
             from.retain(|node| !told.contains(node));
             for (file, quantity, unit) in FIGURES {
                 let origin = format!("{directory}/{file}");
-                let Some(value) = figure(root, &origin)? else { continue };
+                let Some(value) = figure(files, &origin) else { continue };
                 facts.extend(from.iter().map(|&from| {
                     let subject = Subject::Path { from, to: to.id };
                     let value = value as f64 * unit;
@@ -47,30 +47,27 @@ pub(super) fn read(root: &Root, machine: &Machine) -> Result<Vec<Fact>, Discover
             told.extend(from);
         }
     }
-    Ok(facts)
+    facts
 }
 
-/// Nodes with cpus that the directory links to, in the order of their numbers.
-fn initiators(
-    root: &Root,
-    directory: &str,
-    machine: &Machine,
-) -> Result<Vec<NodeId>, DiscoverError> {
-    if !root.exists(directory) {
-        return Ok(Vec::new());
-    }
-    let names = root.list(directory)?;
-    let number = |name: &String| name.strip_prefix("node")?.parse().ok().map(NodeId);
-    let has_cpus = |node: &NodeId| machine.node(*node).is_some_and(|node| !node.cpus.is_empty());
-    let mut nodes: Vec<NodeId> = names.iter().filter_map(number).filter(has_cpus).collect();
-    nodes.sort_unstable();
-    Ok(nodes)
+/// Nodes whose cpus reach the node's memory best, in the order of their numbers; none where the
+/// firmware does not tell.
+pub(super) fn nearest(files: &KernelFiles<'_>, node: NodeId) -> Vec<NodeId> {
+    let classes = [1, 0].into_iter();
+    let found = classes.map(|class| initiators(files, &initiators_of(node, class)).collect());
+    found.into_iter().find(|nodes: &Vec<NodeId>| !nodes.is_empty()).unwrap_or_default()
+}
+
+fn initiators_of(node: NodeId, class: u32) -> String {
+    nodes::file(node, &format!("access{class}/initiators"))
+}
+
+/// Nodes that the directory links to, in the order of their numbers.
+fn initiators(files: &KernelFiles<'_>, directory: &str) -> impl Iterator<Item = NodeId> {
+    files.numbered(directory, "node").into_iter().map(NodeId)
 }
 
 /// A figure; none where the kernel or the firmware does not give it.
-fn figure(root: &Root, name: &str) -> Result<Option<u64>, DiscoverError> {
-    let Some(number) = read::number_if_present(root, name)? else { return Ok(None) };
-    u64::try_from(number)
-        .map(|number| Some(number).filter(|&number| number > 0))
-        .map_err(|_| read::malformed(root, name, "a number from 0 on", &number.to_string()))
+fn figure(files: &KernelFiles<'_>, name: &str) -> Option<u64> {
+    files.count(name, "a number from 0 on").filter(|&number| number > 0)
 }

@@ -9,23 +9,22 @@
 
 use atoll_sys::{Root, RootError};
 
-use super::read;
-use crate::discover::DiscoverError;
+use super::files::KernelFiles;
 use crate::{Bytes, CpuTimeLimit, Limits, MemoryLimit};
 
 /// Reads the limits; a memory limit that is not below `memory` limits nothing and is left out.
-pub(super) fn read(root: &Root, memory: Bytes) -> Result<Limits, DiscoverError> {
-    let groups = visible(root, "/proc/self/cgroup")?.unwrap_or_default();
-    let mounts = visible(root, "/proc/self/mountinfo")?.unwrap_or_default();
+pub(super) fn read(files: &KernelFiles<'_>, memory: Bytes) -> Limits {
+    let groups = files.visible_text("/proc/self/cgroup").unwrap_or_default();
+    let mounts = files.visible_text("/proc/self/mountinfo").unwrap_or_default();
     let mut limits = Limits::default();
     for mount in mounts.lines().filter_map(Mount::parse) {
         for directory in mount.directories(&groups) {
-            narrow_memory(&mut limits.memory, mount.memory(root, &directory)?);
-            narrow_cpu_time(&mut limits.cpu_time, mount.cpu_time(root, &directory)?);
+            narrow_memory(&mut limits.memory, mount.memory(files, &directory));
+            narrow_cpu_time(&mut limits.cpu_time, mount.cpu_time(files, &directory));
         }
     }
     limits.memory = limits.memory.filter(|limit| limit.bytes < memory);
-    Ok(limits)
+    limits
 }
 
 /// Directories of the process's control groups and of those above them, in every hierarchy.
@@ -123,49 +122,43 @@ impl<'a> Mount<'a> {
         here.then_some(group)
     }
 
-    fn memory(&self, root: &Root, directory: &str) -> Result<Option<MemoryLimit>, DiscoverError> {
+    fn memory(&self, files: &KernelFiles<'_>, directory: &str) -> Option<MemoryLimit> {
         let file = match self.version {
             Version::One(_) => format!("{directory}/memory.limit_in_bytes"),
             Version::Two => format!("{directory}/memory.max"),
         };
-        let Some(text) = visible(root, &file)? else { return Ok(None) };
-        match text.trim() {
-            "max" => Ok(None),
-            number => match number.parse() {
-                Ok(bytes) => Ok(Some(MemoryLimit { bytes: Bytes(bytes), file })),
-                Err(_) => Err(read::malformed(root, &file, "a number of bytes or 'max'", &text)),
-            },
+        let text = files.visible_text(&file)?;
+        if text.trim() == "max" {
+            return None;
         }
+        let bytes = text.trim().parse().ok().map(Bytes);
+        if bytes.is_none() {
+            files.malformed(&file, "a number of bytes or 'max'", &text);
+        }
+        Some(MemoryLimit { bytes: bytes?, file })
     }
 
-    fn cpu_time(
-        &self,
-        root: &Root,
-        directory: &str,
-    ) -> Result<Option<CpuTimeLimit>, DiscoverError> {
+    fn cpu_time(&self, files: &KernelFiles<'_>, directory: &str) -> Option<CpuTimeLimit> {
         let (file, text) = match self.version {
             Version::One(_) => {
                 let file = format!("{directory}/cpu.cfs_quota_us");
-                let quota = visible(root, &file)?;
-                let period = visible(root, &format!("{directory}/cpu.cfs_period_us"))?;
+                let quota = files.visible_text(&file);
+                let period = files.visible_text(&format!("{directory}/cpu.cfs_period_us"));
                 (file, quota.zip(period).map(|(quota, period)| format!("{quota} {period}")))
             }
             Version::Two => {
                 let file = format!("{directory}/cpu.max");
-                let text = visible(root, &file)?;
+                let text = files.visible_text(&file);
                 (file, text)
             }
         };
-        let Some(text) = text else { return Ok(None) };
-        let cpus = quota(&text).ok_or_else(|| {
-            read::malformed(
-                root,
-                &file,
-                "microseconds of quota ('max' or -1 for none), period",
-                &text,
-            )
-        })?;
-        Ok(cpus.map(|cpus| CpuTimeLimit { cpus, file }))
+        let text = text?;
+        let cpus = quota(&text);
+        if cpus.is_none() {
+            let expected = "microseconds of quota ('max' or -1 for none), period";
+            files.malformed(&file, expected, &text);
+        }
+        Some(CpuTimeLimit { cpus: cpus??, file })
     }
 }
 

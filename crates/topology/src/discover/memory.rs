@@ -1,19 +1,14 @@
-//! Memory of each node, in all and free: `node*/meminfo` and `/proc/meminfo`.
+//! Memory of each node, in all and free: `node*/meminfo`; of a kernel without NUMA `/proc/meminfo`.
 //!
-//! Where only one node has memory, the machine's memory is the node's, and `/proc/meminfo` is asked:
-//! some kernels under a hypervisor count memory that a balloon lends to the host and gives back on
-//! demand there and not with the node. A kernel without NUMA has nothing else anyway.
-//!
-//! Free is `MemFree`: page cache counts as used, although the kernel gives it up when asked to.
+//! Free is `MemFree`: page cache counts as used, although the kernel gives it up when asked to. Where it
+//! is not told, all memory counts as free.
 
-use atoll_sys::Root;
+use super::files::KernelFiles;
+use super::nodes::{self, Nodes, OnlineNode};
+use crate::{Bytes, Source};
 
-use super::nodes::{self, Nodes};
-use super::read;
-use crate::Bytes;
-use crate::discover::DiscoverError;
-
-const MACHINE: &str = "/proc/meminfo";
+/// Memory of the machine as a whole.
+pub(crate) const MACHINE: &str = "/proc/meminfo";
 
 /// Memory of a node.
 #[derive(Clone, Copy, Debug)]
@@ -25,31 +20,49 @@ pub(super) struct DiscoveredMemory {
 impl DiscoveredMemory {
     pub(super) const NONE: Self = Self { total: Bytes(0), free: Bytes(0) };
 
-    fn parse(root: &Root, name: &str, text: &str) -> Result<Self, DiscoverError> {
-        let total = read::kilobytes(root, name, text, "MemTotal:")?;
-        let free = read::kilobytes(root, name, text, "MemFree:")?;
-        Ok(Self { total, free })
+    fn read(files: &KernelFiles<'_>, name: &str) -> Option<Self> {
+        let text = files.text(name)?;
+        let total = files.kilobytes(name, &text, "MemTotal:")?;
+        Some(Self { total, free: files.kilobytes(name, &text, "MemFree:").unwrap_or(total) })
     }
 }
 
-/// Memory of each node that is online, in their order.
-pub(super) fn read(root: &Root, nodes: &Nodes) -> Result<Vec<DiscoveredMemory>, DiscoverError> {
+/// Memory of each node that is online, in their order, and where it comes from. Where no node tells its
+/// memory, the machine's is dealt out to them evenly; where only some do, the others have none.
+pub(super) fn read(files: &KernelFiles<'_>, nodes: &Nodes) -> (Vec<DiscoveredMemory>, Source) {
+    let of_node = |node: &OnlineNode| of_node(files, nodes::file(node.id, "meminfo"));
+    let told: Vec<Option<DiscoveredMemory>> = match nodes.numa {
+        true => nodes.online.iter().map(of_node).collect(),
+        false => vec![None],
+    };
+    if told.iter().all(Option::is_none) {
+        return dealt(files, nodes);
+    }
+    let memories = told.into_iter().map(|memory| memory.unwrap_or(DiscoveredMemory::NONE));
+    (memories.collect(), Source::Discovered)
+}
+
+fn of_node(files: &KernelFiles<'_>, name: String) -> Option<DiscoveredMemory> {
+    let memory = DiscoveredMemory::read(files, &name);
+    if memory.is_none() {
+        files.assume(&name, "the node's memory is not told", "taken as none");
+    }
+    memory
+}
+
+/// The machine's memory in equal parts.
+fn dealt(files: &KernelFiles<'_>, nodes: &Nodes) -> (Vec<DiscoveredMemory>, Source) {
+    let count = nodes.online.len();
+    let Some(memory) = DiscoveredMemory::read(files, MACHINE) else {
+        files.assume(MACHINE, "the machine's memory is not told", "taken as none");
+        return (vec![DiscoveredMemory::NONE; count], Source::Assumed);
+    };
+    let part = |bytes: Bytes| Bytes(bytes.0 / count as u64);
+    let parts =
+        vec![DiscoveredMemory { total: part(memory.total), free: part(memory.free) }; count];
     if !nodes.numa {
-        return Ok(vec![DiscoveredMemory::parse(root, MACHINE, &root.read_text(MACHINE)?)?]);
+        return (parts, Source::Discovered);
     }
-    let mut memories = nodes
-        .online
-        .iter()
-        .map(|node| {
-            let name = nodes::file(node.id, "meminfo");
-            DiscoveredMemory::parse(root, &name, &root.read_text(&name)?)
-        })
-        .collect::<Result<Vec<_>, _>>()?;
-    let mut with_memory = memories.iter_mut().filter(|memory| memory.total.0 > 0);
-    if let (Some(only), None) = (with_memory.next(), with_memory.next())
-        && let Some(text) = root.read_text_if_present(MACHINE)?
-    {
-        *only = DiscoveredMemory::parse(root, MACHINE, &text)?;
-    }
-    Ok(memories)
+    files.assume(MACHINE, "no node tells its memory", "each has an equal part of the machine's");
+    (parts, Source::Assumed)
 }

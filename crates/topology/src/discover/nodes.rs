@@ -1,13 +1,15 @@
-//! Nodes and the home of each cpu: `/sys/devices/system/node/online` and `node*/cpulist`.
+//! Nodes and the home of each cpu: `/sys/devices/system/node/online`, `node*/cpulist` (before it,
+//! `cpumap`) and the links `cpu*/node*`.
 //!
 //! A kernel built without NUMA has no `/sys/devices/system/node`: it is one node 0 with all cpus.
+//!
+//! A cpu has one home. Where several nodes list it (`numa=fake` shows the cpus of a node in every node
+//! that it is cut into), or none does, the kernel's link from the cpu to its node decides, and then the
+//! smallest number. A node whose cpus all live elsewhere is memory only, and near to the cpus it lists.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use atoll_sys::Root;
-
-use super::read;
-use crate::discover::DiscoverError;
+use super::files::KernelFiles;
 use crate::{CpuId, CpuSet, NodeId, NodeSet};
 
 const DIRECTORY: &str = "/sys/devices/system/node";
@@ -25,25 +27,33 @@ pub(super) struct Nodes {
 #[derive(Debug)]
 pub(super) struct OnlineNode {
     pub(super) id: NodeId,
-    /// Its online cpus.
-    pub(super) cpus: CpuSet,
+    /// The online cpus that it lists, whether it is their home or not.
+    pub(super) listed: CpuSet,
 }
 
 impl Nodes {
     /// Reads the nodes; `cpus` are the cpus online.
-    pub(super) fn read(root: &Root, cpus: &CpuSet) -> Result<Self, DiscoverError> {
-        let numa = root.exists(DIRECTORY);
-        let online = if numa { online(root, cpus)? } else { vec![single(cpus)] };
-        let home = homes(root, &online)?;
-        Ok(Self { online, numa, home })
+    pub(super) fn read(files: &KernelFiles<'_>, cpus: &CpuSet) -> Self {
+        let numa = files.exists(DIRECTORY);
+        let mut online = if numa { online(files, cpus) } else { Vec::new() };
+        if online.is_empty() {
+            if numa {
+                files.assume(DIRECTORY, "no node in it", "all cpus and all memory are node 0's");
+            }
+            let single = OnlineNode { id: NodeId(0), listed: cpus.clone() };
+            return Self {
+                home: homes(files, std::slice::from_ref(&single), cpus),
+                online: vec![single],
+                numa: false,
+            };
+        }
+        online.sort_by_key(|node| node.id);
+        Self { home: homes(files, &online, cpus), online, numa }
     }
 
-    /// The node a cpu lies on.
-    pub(super) fn home(&self, root: &Root, cpu: CpuId) -> Result<NodeId, DiscoverError> {
-        self.home.get(&cpu).copied().ok_or_else(|| {
-            let contradiction = format!("cpu {cpu} is online but in no node's cpulist");
-            read::inconsistent(root, DIRECTORY, contradiction)
-        })
+    /// The node an online cpu lies on.
+    pub(super) fn home(&self, cpu: CpuId) -> NodeId {
+        self.home.get(&cpu).copied().unwrap_or(self.online[0].id)
     }
 
     /// Whether the cpu lies on the node.
@@ -57,29 +67,62 @@ pub(super) fn file(node: NodeId, name: &str) -> String {
     format!("{DIRECTORY}/node{node}/{name}")
 }
 
-fn single(cpus: &CpuSet) -> OnlineNode {
-    OnlineNode { id: NodeId(0), cpus: cpus.clone() }
+/// Nodes that the machine could have; empty where the kernel does not tell.
+pub(super) fn possible(files: &KernelFiles<'_>) -> NodeSet {
+    files.list_set(&format!("{DIRECTORY}/possible")).unwrap_or_default()
 }
 
-fn online(root: &Root, cpus: &CpuSet) -> Result<Vec<OnlineNode>, DiscoverError> {
-    let ids: NodeSet = read::set(root, &format!("{DIRECTORY}/online"))?;
-    ids.iter()
-        .map(|id| {
-            let listed: CpuSet = read::set(root, &file(id, "cpulist"))?;
-            Ok(OnlineNode { id, cpus: listed.intersection(cpus) })
-        })
-        .collect()
+/// The nodes that `online` lists; where it does not tell, those that have a directory.
+fn online(files: &KernelFiles<'_>, cpus: &CpuSet) -> Vec<OnlineNode> {
+    let name = format!("{DIRECTORY}/online");
+    let there = || files.numbered(DIRECTORY, "node").into_iter().map(NodeId).collect();
+    let ids: NodeSet =
+        files.list_set(&name).filter(|ids: &NodeSet| !ids.is_empty()).unwrap_or_else(there);
+    let node = |id| OnlineNode { id, listed: listed(files, id).intersection(cpus) };
+    ids.iter().map(node).collect()
 }
 
-fn homes(root: &Root, nodes: &[OnlineNode]) -> Result<HashMap<CpuId, NodeId>, DiscoverError> {
-    let mut homes = HashMap::new();
+fn listed(files: &KernelFiles<'_>, node: NodeId) -> CpuSet {
+    let (list, mask) = (file(node, "cpulist"), file(node, "cpumap"));
+    files.list_or_mask(&list, &mask).unwrap_or_else(|| {
+        files.assume(&list, "no list of the node's cpus", "the node has none");
+        CpuSet::new()
+    })
+}
+
+fn homes(files: &KernelFiles<'_>, nodes: &[OnlineNode], cpus: &CpuSet) -> HashMap<CpuId, NodeId> {
+    let mut claims: HashMap<CpuId, Vec<NodeId>> = HashMap::new();
     for node in nodes {
-        for cpu in node.cpus.iter() {
-            if let Some(other) = homes.insert(cpu, node.id) {
-                let contradiction = format!("cpu {cpu} is also in the cpulist of node {other}");
-                return Err(read::inconsistent(root, &file(node.id, "cpulist"), contradiction));
-            }
+        for cpu in node.listed.iter() {
+            claims.entry(cpu).or_default().push(node.id);
         }
     }
-    Ok(homes)
+    let mut homes = HashMap::new();
+    let mut doubtful: BTreeMap<(Vec<NodeId>, NodeId), CpuSet> = BTreeMap::new();
+    for cpu in cpus.iter() {
+        let claims = claims.remove(&cpu).unwrap_or_default();
+        let home = match claims.as_slice() {
+            [only] => *only,
+            _ => linked(files, cpu, nodes).or(claims.first().copied()).unwrap_or(nodes[0].id),
+        };
+        homes.insert(cpu, home);
+        if claims.len() != 1 {
+            doubtful.entry((claims, home)).or_default().insert(cpu);
+        }
+    }
+    for ((claims, home), cpus) in doubtful {
+        let claims: NodeSet = claims.into_iter().collect();
+        let found = match claims.is_empty() {
+            true => format!("online cpus {cpus} are in no node's list"),
+            false => format!("cpus {cpus} are in the lists of nodes {claims}"),
+        };
+        files.assume(DIRECTORY, found, format_args!("taken as cpus of node {home}"));
+    }
+    homes
+}
+
+/// The online node that the kernel links the cpu to.
+fn linked(files: &KernelFiles<'_>, cpu: CpuId, nodes: &[OnlineNode]) -> Option<NodeId> {
+    let ids = files.numbered(&super::cpus::file(cpu, ""), "node");
+    ids.into_iter().map(NodeId).find(|id| nodes.iter().any(|node| node.id == *id))
 }

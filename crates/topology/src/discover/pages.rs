@@ -1,10 +1,7 @@
 //! Page sizes: `/proc/self/auxv` and `/sys/kernel/mm/transparent_hugepage`.
 
-use atoll_sys::Root;
-
-use super::read;
+use super::files::KernelFiles;
 use crate::builder::PAGE_SIZE;
-use crate::discover::DiscoverError;
 use crate::{Bytes, Source};
 
 const AUXV: &str = "/proc/self/auxv";
@@ -14,31 +11,37 @@ const AT_PAGESZ: u64 = 6;
 
 /// The page size in the auxiliary vector, which is pairs of 64-bit words. A tree without one is
 /// assumed to have 4 KiB pages.
-pub(super) fn base(root: &Root) -> Result<(Bytes, Source), DiscoverError> {
-    if !root.exists(AUXV) {
-        return Ok((PAGE_SIZE, Source::Assumed));
+pub(super) fn base(files: &KernelFiles<'_>) -> (Bytes, Source) {
+    match auxv(files) {
+        Some(size) => (size, Source::Discovered),
+        None => (PAGE_SIZE, Source::Assumed),
     }
-    let bytes = root.read_bytes(AUXV)?;
+}
+
+fn auxv(files: &KernelFiles<'_>) -> Option<Bytes> {
+    let bytes = files.bytes(AUXV)?;
     let (words, _) = bytes.as_chunks::<8>();
     let (pairs, _) = words.as_chunks::<2>();
     let pair = pairs.iter().find(|[key, _]| u64::from_ne_bytes(*key) == AT_PAGESZ);
     match pair.map(|[_, value]| u64::from_ne_bytes(*value)) {
-        Some(size) if size.is_power_of_two() => Ok((Bytes(size), Source::Discovered)),
-        Some(size) => Err(read::malformed(root, AUXV, "a power of two", &size.to_string())),
-        None => Err(read::malformed(root, AUXV, "an AT_PAGESZ entry", "none")),
+        Some(size) if size.is_power_of_two() => return Some(Bytes(size)),
+        Some(size) => files.malformed(AUXV, "a power of two", &size.to_string()),
+        None => files.malformed(AUXV, "an AT_PAGESZ entry", "none"),
     }
+    None
 }
 
 /// Size of a transparent huge page; none where huge pages are unknown or switched off for all (`[never]`).
-pub(super) fn huge(root: &Root) -> Result<Option<Bytes>, DiscoverError> {
-    let enabled = root.read_text_if_present(&format!("{TRANSPARENT}/enabled"))?;
+pub(super) fn huge(files: &KernelFiles<'_>) -> Option<Bytes> {
+    let enabled = files.text(&format!("{TRANSPARENT}/enabled"));
     if enabled.is_none_or(|modes| modes.contains("[never]")) {
-        return Ok(None);
+        return None;
     }
     let name = format!("{TRANSPARENT}/hpage_pmd_size");
-    let Some(size) = read::number_if_present(root, &name)? else { return Ok(None) };
-    match u64::try_from(size) {
-        Ok(size) if size.is_power_of_two() => Ok(Some(Bytes(size))),
-        _ => Err(read::malformed(root, &name, "a power of two", &size.to_string())),
+    let size: u64 = files.count(&name, "a power of two")?;
+    if !size.is_power_of_two() {
+        files.malformed(&name, "a power of two", &size.to_string());
+        return None;
     }
+    Some(Bytes(size))
 }

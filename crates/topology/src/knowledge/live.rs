@@ -5,26 +5,43 @@ use std::time::SystemTime;
 use atoll_sys::Root;
 
 use super::structure;
-use crate::{Allowed, CpuId, DiscoverError, Fact, Knowledge, Machine, NodeId, Subject, discover};
+use crate::{
+    Allowed, CpuId, DiscoverError, Fact, Knowledge, Machine, Node, NodeId, Source, Subject,
+    discover,
+};
 
 impl Knowledge {
     /// What discovery finds out about the machine this process runs on, as far as the process may
     /// use it: see [`Machine::discover`].
     pub fn discover() -> Result<Self, DiscoverError> {
         let root = Root::live();
-        Self::discover_at(&root, &Allowed::of_process(&root)?)
+        Self::discover_at(&root, &Allowed::of_process(&root))
     }
 
     /// What discovery finds out under `root`, bounded by `allowed`: the machine, what its firmware
     /// tells of paths between nodes (HMAT), and the free memory with the time at which it was read.
     pub fn discover_at(root: &Root, allowed: &Allowed) -> Result<Self, DiscoverError> {
-        let machine = Machine::discover_at(root, allowed)?;
+        let mut machine = Machine::discover_at(root, allowed)?;
+        let firmware = discover::firmware_facts(root, &mut machine);
         let now = SystemTime::now();
-        let free = machine.nodes.iter().map(|node| structure::memory_free(&machine, node));
-        let mut facts: Vec<Fact> = free.map(|fact| Fact { at: Some(now), ..fact }).collect();
-        facts.extend(discover::firmware_facts(root, &machine)?);
+        let nodes = machine.nodes.iter();
+        let mut facts: Vec<Fact> =
+            nodes.flat_map(|node| memory_facts(root, &machine, node, now)).collect();
+        facts.extend(firmware);
         Ok(Self { machine, facts })
     }
+}
+
+/// A node's free memory; and its memory, where that was not read from the node's own file, which a
+/// kernel without NUMA lacks.
+fn memory_facts(root: &Root, machine: &Machine, node: &Node, now: SystemTime) -> Vec<Fact> {
+    let free = Fact { at: Some(now), ..structure::memory_free(machine, node) };
+    if machine.memory_source != Source::Discovered || root.exists(&free.origin) {
+        return vec![free];
+    }
+    let origin = || discover::MEMINFO.to_owned();
+    let memory = structure::memory(machine, node);
+    vec![Fact { origin: origin(), ..memory }, Fact { origin: origin(), ..free }]
 }
 
 impl Machine {

@@ -32,10 +32,18 @@ impl Knowledge {
         (!self.is_told(&fact)).then_some(fact)
     }
 
-    /// Whether a stored fact tells what the structure read at the same moment.
+    /// Whether a stored fact tells what the structure read at the same moment: free memory, and memory
+    /// that was not read where the structure says.
     fn is_told(&self, fact: &Fact) -> bool {
         let same = |other: &Fact| other.subject == fact.subject && other.quantity == fact.quantity;
-        fact.quantity == Quantity::MemoryFree && self.facts.iter().any(same)
+        let discovered = |other: &Fact| same(other) && other.source == Source::Discovered;
+        match fact.quantity {
+            Quantity::MemoryFree => self.facts.iter().any(same),
+            Quantity::Memory if fact.source == Source::Discovered => {
+                self.facts.iter().any(discovered)
+            }
+            _ => false,
+        }
     }
 }
 
@@ -64,22 +72,22 @@ fn origin(machine: &Machine, source: Source, file: impl FnOnce() -> String) -> S
     }
 }
 
-fn memory(machine: &Machine, node: &Node) -> Fact {
+pub(super) fn memory(machine: &Machine, node: &Node) -> Fact {
     let source = machine.memory_source;
     let meminfo = || format!("/sys/devices/system/node/node{}/meminfo", node.id);
     let origin = origin(machine, source, meminfo);
     Fact::new(Subject::Node(node.id), Quantity::Memory, node.memory.0 as f64, source, origin)
 }
 
-/// Free memory; observed where it was read, for it changes all the time.
+/// Free memory, which changes all the time where it was read.
 pub(super) fn memory_free(machine: &Machine, node: &Node) -> Fact {
-    let source = match machine.memory_source {
-        Source::Discovered => Source::Observed,
-        other => other,
+    let source = machine.memory_free_source;
+    let origin = match source {
+        Source::Assumed => origin(machine, source, String::new),
+        _ => memory(machine, node).origin,
     };
     let value = node.memory_free.0 as f64;
-    let fact = memory(machine, node);
-    Fact { quantity: Quantity::MemoryFree, value, source, ..fact }
+    Fact::new(Subject::Node(node.id), Quantity::MemoryFree, value, source, origin)
 }
 
 fn cache(machine: &Machine, domain: &Domain) -> Option<Fact> {

@@ -54,6 +54,9 @@ impl Machine {
             cpus: cpus(&levels),
             models: BTreeMap::new(),
             memory_source: known(levels.node.size().is_some()),
+            memory_free_source: Source::Assumed,
+            dies: Vec::new(),
+            cpu_kinds: Vec::new(),
             caches_source: known(levels.l3.is_given()),
             caches: Vec::new(),
             links: Vec::new(),
@@ -65,6 +68,7 @@ impl Machine {
             pages_source: Source::Assumed,
             page_size: PAGE_SIZE,
             huge_page_size: Some(HUGE_PAGE_SIZE),
+            assumptions: Vec::new(),
             nodes,
         }))
     }
@@ -74,8 +78,7 @@ impl Machine {
 fn nodes(levels: &Levels) -> Vec<NodePart> {
     let count = if levels.node.is_given() { levels.pack.count() * levels.node.count() } else { 1 };
     let memory = levels.node.size().unwrap_or(NODE_MEMORY_ASSUMED);
-    let node =
-        |id| NodePart { id: NodeId(id), memory, memory_free: memory, huge_pages: Vec::new() };
+    let node = |id| NodePart::new(NodeId(id), memory);
     (0..count).map(node).collect()
 }
 

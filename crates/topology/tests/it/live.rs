@@ -36,12 +36,19 @@ fn the_live_machine_has_the_cpus_that_proc_allows() {
 }
 
 #[test]
-fn the_live_machine_s_memory_is_that_of_proc_meminfo() {
-    let everything = Allowed { cpus: None, nodes: None };
+fn the_live_machine_s_memory_is_that_of_its_nodes() {
+    let everything = Allowed::everything();
     let machine = Machine::discover_at(&Root::live(), &everything).unwrap();
-    let total = proc("/proc/meminfo", "MemTotal:");
-    let total: u64 = total.trim_end_matches("kB").trim().parse().unwrap();
-    assert_eq!(machine.memory().0, total * 1024);
+    for node in &machine.nodes {
+        let name = format!("/sys/devices/system/node/node{}/meminfo", node.id);
+        let (name, key) = match std::fs::exists(&name).unwrap() {
+            true => (name, format!("Node {} MemTotal:", node.id)),
+            false => ("/proc/meminfo".to_owned(), "MemTotal:".to_owned()),
+        };
+        let total = proc(&name, &key);
+        let total: u64 = total.trim_end_matches("kB").trim().parse().unwrap();
+        assert_eq!(node.memory.0, total * 1024, "{name}");
+    }
     assert!(machine.memory_free() <= machine.memory());
 }
 

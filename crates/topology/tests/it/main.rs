@@ -8,7 +8,7 @@
 //! - `round_trip`: discovery reads back every fake machine exactly as it was written;
 //! - `odd_shapes`: what kernels, firmware and containers leave out or do differently;
 //! - `limits`: control groups of both versions, nested and seen from containers;
-//! - `malformed`: a file that cannot be understood is an error that names it;
+//! - `malformed`: a file that cannot be understood is named, and the machine described without it;
 //! - `live`: the machine that runs the tests is what `/proc` says it is;
 //! - `hmat`: what firmware tells of memory, caches of all levels and huge pages are read as written;
 //! - `knowledge`: of several facts the right one is believed, and facts read well;

@@ -1,16 +1,16 @@
 use atoll_testkit::machines;
-use atoll_topology::{Allowed, DiscoverError, Machine};
+use atoll_topology::{Allowed, Machine};
 
-use atoll_testkit::tree::{CPU, NODE, Tree};
+use atoll_testkit::tree::{CPU, NODE, Tree, nodes};
 
-/// Discovers a good machine with one file replaced, and gives the message.
-fn message(name: &str, text: impl AsRef<[u8]>) -> String {
-    let tree = Tree::of(&machines::two_nodes()).with(name, text);
-    tree.discover().expect_err(name).to_string()
+/// Discovers a good machine with one file replaced, and gives what was assumed of it.
+fn assumed(name: &str, text: impl AsRef<[u8]>) -> String {
+    let machine = Tree::of(&machines::two_nodes()).with(name, text).discover().unwrap();
+    machine.assumptions.join("\n")
 }
 
 #[test]
-fn every_file_that_cannot_be_understood_is_named_with_what_was_expected() {
+fn every_file_that_cannot_be_understood_is_named_and_the_machine_described_without_it() {
     let cpu = |name: &str| format!("{CPU}/cpu3/{name}");
     let node = |name: &str| format!("{NODE}/node1/{name}");
     let cases = [
@@ -51,61 +51,77 @@ fn every_file_that_cannot_be_understood_is_named_with_what_was_expected() {
     for (name, text, part) in cases {
         let good = tree.root().read_bytes(&name).unwrap();
         tree = tree.with(&name, text);
-        let message = tree.discover().expect_err(&name).to_string();
+        let machine = tree.discover().unwrap();
+        let message = machine.assumptions.join("\n");
         tree = tree.with(&name, good);
+        assert_eq!(machine.cpus.len(), 16, "{name} '{text}': {message}");
+        assert_eq!(machine.nodes.len(), 2, "{name} '{text}': {message}");
         assert!(message.contains(&format!("/{name}: ")), "{name} '{text}': {message}");
         assert!(message.contains(part), "{name} '{text}': {message}");
     }
-    assert!(tree.discover().is_ok(), "each file was put back");
+    assert_eq!(tree.discover().unwrap().assumptions, [""; 0], "each file was put back");
 }
 
 #[test]
 fn a_file_that_is_not_text_is_named() {
     let name = format!("{NODE}/node0/distance");
-    assert!(message(&name, b"10 \xff").contains(&format!("/{name}: not text")));
+    assert!(assumed(&name, b"10 \xff").contains(&format!("/{name}: not text")));
 }
 
 #[test]
-fn a_file_that_every_kernel_has_is_named_when_it_is_missing() {
-    for name in [format!("{CPU}/online"), format!("{NODE}/node1/meminfo"), format!("{NODE}/online")]
-    {
-        let tree = Tree::of(&machines::two_nodes()).without(&name);
-        let message = tree.discover().unwrap_err().to_string();
-        assert!(message.contains(&format!("/{name}: no such file")), "{message}");
-    }
+fn a_cpu_in_no_node_is_its_linked_node_s_or_the_first_one_s() {
+    let list = format!("{NODE}/node1/cpulist");
+    let tree = || Tree::of(&machines::two_nodes()).with(&list, "8-14");
+    let machine = tree().discover().unwrap();
+    assert_eq!(nodes(&machine), ["0: 0-7,15", "1: 8-14"]);
+    let expected = "online cpus 15 are in no node's list; taken as cpus of node 0";
+    assert!(machine.assumptions[0].contains(expected), "{:?}", machine.assumptions);
+    let linked = tree().with(&format!("{CPU}/cpu15/node1/online"), "1").discover().unwrap();
+    assert_eq!(nodes(&linked), ["0: 0-7", "1: 8-15"]);
 }
 
 #[test]
-fn a_cpu_in_no_node_is_a_contradiction() {
-    let message = message(&format!("{NODE}/node0/cpulist"), "0-6");
-    assert!(message.contains("cpu 7 is online but in no node's cpulist"), "{message}");
+fn a_cpu_in_two_nodes_is_the_first_one_s_or_its_linked_node_s() {
+    let list = format!("{NODE}/node1/cpulist");
+    let tree = || Tree::of(&machines::two_nodes()).with(&list, "7-15");
+    let machine = tree().discover().unwrap();
+    assert_eq!(nodes(&machine), ["0: 0-7", "1: 8-15"]);
+    let expected = "cpus 7 are in the lists of nodes 0-1; taken as cpus of node 0";
+    assert!(machine.assumptions[0].contains(expected), "{:?}", machine.assumptions);
+    let linked = tree().with(&format!("{CPU}/cpu7/node1/online"), "1").discover().unwrap();
+    assert_eq!(nodes(&linked), ["0: 0-6", "1: 7-15"]);
 }
 
 #[test]
-fn a_cpu_in_two_nodes_is_a_contradiction() {
-    let message = message(&format!("{NODE}/node1/cpulist"), "7-15");
-    assert!(message.contains("node1/cpulist: cpu 7 is also in the cpulist of node 0"), "{message}");
-}
-
-#[test]
-fn a_process_that_may_run_on_no_online_cpu_is_told_so() {
+fn a_process_that_may_run_on_no_online_cpu_gets_those_that_are_there() {
     let tree = Tree::of(&machines::two_nodes());
-    let error = tree.discover_only("16-20", "0-1").unwrap_err();
-    assert!(matches!(error, DiscoverError::NoCpus { .. }));
-    let message = error.to_string();
-    assert!(message.contains("online are 0-15, allowed are 16-20"), "{message}");
+    let machine = tree.discover_only("16-20", "0-1").unwrap();
+    assert_eq!(machine.cpus.len(), 16);
+    let expected = "online are 0-15, the process may run on 16-20; taken as 0-15";
+    assert!(machine.assumptions[0].contains(expected), "{:?}", machine.assumptions);
+    let offline = tree.with(&format!("{CPU}/online"), "0-13").discover_only("14-15", "0-1");
+    assert_eq!(nodes(&offline.unwrap()), ["0: ", "1: 14-15"]);
 }
 
 #[test]
 fn long_nonsense_is_cut_in_the_message() {
     let nonsense = "x".repeat(1 << 20);
     for name in [format!("{NODE}/node0/distance"), format!("{CPU}/online")] {
-        assert!(message(&name, &nonsense).len() < 600, "{name}");
+        assert!(assumed(&name, &nonsense).len() < 900, "{name}");
     }
+}
+
+#[test]
+fn what_is_assumed_is_told_once_and_not_without_end() {
+    let mut tree = Tree::bare().with(&format!("{CPU}/online"), "0-199");
+    for cpu in 0..200 {
+        tree = tree.with(&format!("{CPU}/cpu{cpu}/topology/physical_package_id"), "odd");
+    }
+    assert_eq!(tree.discover_all().assumptions.len(), 64);
 }
 
 #[test]
 fn an_empty_directory_is_no_machine() {
     let error = Machine::discover_at(&Tree::empty().root(), &Allowed::everything()).unwrap_err();
-    assert!(error.to_string().contains("/sys/devices/system/cpu/online: no such file"), "{error}");
+    assert!(error.to_string().contains("no cpu is described there"), "{error}");
 }

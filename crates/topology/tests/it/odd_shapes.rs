@@ -1,7 +1,7 @@
 //! Trees written by hand, each after something that real kernels, firmware or containers do.
 
 use atoll_testkit::machines;
-use atoll_topology::{Bytes, Machine, NodeId, PackageId, Source};
+use atoll_topology::{Bytes, Knowledge, Machine, NodeId, PackageId, Quantity, SideCache, Source};
 
 use atoll_testkit::tree::{CPU, NODE, Tree, cores, domains, nodes, set};
 
@@ -151,14 +151,167 @@ fn a_node_of_cpus_only_is_never_in_mems_allowed_and_yet_not_hidden() {
 }
 
 #[test]
-fn memory_that_a_balloon_lends_to_the_host_counts_where_one_node_has_all_memory() {
+fn a_node_has_the_memory_of_its_own_file_and_facts_name_the_file_that_was_read() {
+    let memory = |tree: &Tree| -> Vec<(f64, String)> {
+        let known = Knowledge::discover_at(&tree.root(), &Default::default()).unwrap();
+        let facts = known.all_facts().filter(|fact| fact.quantity == Quantity::Memory);
+        facts.map(|fact| (fact.value, fact.origin.clone())).collect()
+    };
     let one = Tree::bare().with(&format!("{NODE}/online"), "0").with_node(0, "0-3", "10");
-    let machine = one.discover_all();
-    assert_eq!(machine.nodes[0].memory, Bytes(4096 << 10));
-    assert_eq!(machine.nodes[0].memory_free, Bytes(1024 << 10));
-    let machine = two_by_two().discover_all();
-    assert_eq!(machine.nodes[0].memory, Bytes(1024 << 10));
-    assert_eq!(machine.nodes[0].memory_free, Bytes(512 << 10));
+    assert_eq!(memory(&one), [(f64::from(1024 << 10), format!("/{NODE}/node0/meminfo"))]);
+    let kernel_without_numa = memory(&Tree::bare());
+    assert_eq!(kernel_without_numa, [(f64::from(4096 << 10), "/proc/meminfo".to_owned())]);
+}
+
+#[test]
+fn nodes_that_do_not_tell_their_memory_share_the_machine_s() {
+    let meminfo = |node: u32| format!("{NODE}/node{node}/meminfo");
+    let machine = two_by_two().without(&meminfo(0)).without(&meminfo(1)).discover_all();
+    let memory: Vec<u64> = machine.nodes.iter().map(|node| node.memory.0).collect();
+    assert_eq!((memory, machine.memory_source), (vec![2048 << 10; 2], Source::Assumed));
+    let one_of_two = two_by_two().without(&meminfo(1)).discover_all();
+    let memory: Vec<u64> = one_of_two.nodes.iter().map(|node| node.memory.0).collect();
+    assert_eq!(memory, [1024 << 10, 0]);
+    assert!(one_of_two.assumptions[0].contains("node1/meminfo: the node's memory is not told"));
+}
+
+#[test]
+fn old_kernels_without_lists_tell_the_same_in_masks() {
+    let lists = two_by_two().with_cache("0-1", 3, 3, "0-1").with_cache("2-3", 3, 3, "2-3");
+    let core = |cpu: u32| format!("{CPU}/cpu{cpu}/topology/thread_siblings");
+    let masks = [("0", "00000000,00000003"), ("1", "0000000c\n")].iter().fold(
+        two_by_two().without(&format!("{NODE}/online")).without(&format!("{CPU}/online")),
+        |tree, (node, mask)| {
+            tree.without(&format!("{NODE}/node{node}/cpulist"))
+                .with(&format!("{NODE}/node{node}/cpumap"), mask)
+        },
+    );
+    let masks = (0..4).fold(masks, |tree, cpu| {
+        let (cache, mask) =
+            (format!("{CPU}/cpu{cpu}/cache/index3"), if cpu < 2 { "3" } else { "c" });
+        tree.with(&core(cpu), mask)
+            .with_cache(&cpu.to_string(), 3, 3, "")
+            .without(&format!("{cache}/shared_cpu_list"))
+            .with(&format!("{cache}/shared_cpu_map"), mask)
+    });
+    let (masks, lists) = (masks.discover_all(), lists.discover_all());
+    assert_eq!((&masks.nodes, &masks.caches), (&lists.nodes, &lists.caches));
+    assert_eq!(domains(&masks), ["0-1", "2-3"]);
+    assert_eq!(cores(&masks), ["0-1", "2-3"]);
+}
+
+#[test]
+fn parts_of_a_node_that_numa_fake_cuts_are_memory_near_to_its_cpus() {
+    // x86 shows the cpus of a node in every part; the kernel counts them to the first.
+    let tree = Tree::bare()
+        .with(&format!("{NODE}/online"), "0-3")
+        .with_node(0, "0-1", "10 10 20 20")
+        .with_node(1, "0-1", "10 10 20 20")
+        .with_node(2, "2-3", "20 20 10 10")
+        .with_node(3, "2-3", "20 20 10 10");
+    let machine = tree.discover_all();
+    assert_eq!(nodes(&machine), ["0: 0-1", "1: ", "2: 2-3", "3: "]);
+    let near: Vec<String> = machine.nodes.iter().map(|node| node.near.to_string()).collect();
+    assert_eq!(near, ["", "0-1", "", "2-3"]);
+    assert_eq!(machine.nodes[1].memory, Bytes(1024 << 10));
+    assert_eq!(machine.assumptions.len(), 2, "{:?}", machine.assumptions);
+}
+
+#[test]
+fn memory_alone_is_near_to_the_cpus_that_the_firmware_names() {
+    let tree = two_by_two()
+        .with(&format!("{NODE}/online"), "0-2")
+        .with(&format!("{NODE}/node0/distance"), "10 21 17")
+        .with(&format!("{NODE}/node1/distance"), "21 10 28")
+        .with_node(2, "", "17 28 10")
+        .with(&format!("{NODE}/node2/access0/initiators/node1/online"), "1");
+    assert_eq!(tree.discover_all().nodes[2].near, set("2-3"));
+}
+
+#[test]
+fn where_nothing_lists_the_cpus_online_cpuinfo_does() {
+    let tree = Tree::bare().without(&format!("{CPU}/online"));
+    let machine = tree.with("proc/cpuinfo", "processor\t: 0\n\nprocessor\t: 5\n").discover_all();
+    assert_eq!(nodes(&machine), ["0: 0,5"]);
+    assert!(machine.assumptions[0].contains("taken as those of /proc/cpuinfo: 0,5"));
+}
+
+#[test]
+fn a_machine_whose_node_directory_is_empty_is_one_node() {
+    for online in ["", "\n"] {
+        let machine = Tree::bare().with(&format!("{NODE}/online"), online).discover_all();
+        assert_eq!(nodes(&machine), ["0: 0-3"]);
+        assert_eq!(machine.nodes[0].memory, Bytes(4096 << 10));
+    }
+}
+
+#[test]
+fn a_cache_that_no_cpu_shares_is_its_core_s() {
+    let siblings = |tree: Tree, cpu: u32| {
+        tree.with(
+            &format!("{CPU}/cpu{cpu}/topology/core_cpus_list"),
+            if cpu < 2 { "0-1" } else { "2-3" },
+        )
+    };
+    let tree = (0..4).fold(Tree::bare().with_cache("0-3", 3, 3, ""), siblings);
+    assert_eq!(domains(&tree.discover_all()), ["0-1", "2-3"]);
+}
+
+#[test]
+fn a_core_whose_threads_leave_out_the_cpu_itself_tells_nothing() {
+    let tree = Tree::bare().with(&format!("{CPU}/cpu1/topology/core_cpus_list"), "\n");
+    assert_eq!(cores(&tree.discover_all()), ["0", "1", "2", "3"]);
+}
+
+#[test]
+fn dies_are_told_of_packages_that_have_several() {
+    let die = |tree: Tree, (cpu, die): (u32, &str)| {
+        tree.with(&format!("{CPU}/cpu{cpu}/topology/die_id"), die)
+    };
+    let dies = |ids: [&str; 4]| (0..4).zip(ids).fold(Tree::bare(), die).discover_all().dies;
+    assert!(dies(["0"; 4]).is_empty() && dies(["-1"; 4]).is_empty());
+    let found: Vec<_> =
+        dies(["4", "0", "0", "4"]).into_iter().map(|die| (die.id, die.cpus.to_string())).collect();
+    assert_eq!(found, [(0, "1-2".to_owned()), (4, "0,3".to_owned())]);
+}
+
+#[test]
+fn kinds_of_cpus_are_told_by_devices_or_capacities_or_frequencies() {
+    let kinds = |tree: Tree| -> Vec<String> {
+        let kinds = tree.discover_all().cpu_kinds;
+        kinds.iter().map(|kind| format!("{}: {}", kind.name, kind.cpus)).collect()
+    };
+    let each = |file: &str, values: [u32; 4]| {
+        (0..4).zip(values).fold(Tree::bare(), |tree, (cpu, value)| {
+            tree.with(&format!("{CPU}/cpu{cpu}/{file}"), value.to_string())
+        })
+    };
+    let capacities = || each("cpu_capacity", [446, 446, 1024, 1024]);
+    assert_eq!(kinds(capacities()), ["capacity 446: 0-1", "capacity 1024: 2-3"]);
+    let devices = capacities()
+        .with("sys/devices/cpu_atom/cpus", "1-3\n")
+        .with("sys/devices/cpu_core/cpus", "0\n");
+    assert_eq!(kinds(devices), ["P cores: 0", "E cores: 1-3"]);
+    let frequencies = [5_500_000, 5_300_000, 4_000_000, 4_000_000];
+    let frequencies = each("cpufreq/cpuinfo_max_freq", frequencies);
+    assert_eq!(kinds(frequencies), ["up to 5.5 GHz: 0-1", "up to 4.0 GHz: 2-3"]);
+    assert!(kinds(each("cpu_capacity", [1024; 4])).is_empty());
+    assert!(kinds(Tree::bare()).is_empty());
+}
+
+#[test]
+fn caches_in_front_of_memory_are_told_nearest_to_the_cpus_first() {
+    let cache = |tree: Tree, (index, size, line): (u32, &str, &str)| {
+        let directory = format!("{NODE}/node1/memory_side_cache/index{index}");
+        tree.with(&format!("{directory}/size"), size).with(&format!("{directory}/line_size"), line)
+    };
+    let tree =
+        [(1, "8388608\n", "64\n"), (2, "1048576\n", "0\n")].into_iter().fold(two_by_two(), cache);
+    let machine = tree.discover_all();
+    assert!(machine.nodes[0].side_caches.is_empty());
+    let cache = |level, size, line| SideCache { level, size: Bytes(size), line };
+    let expected = [cache(2, 1 << 20, None), cache(1, 8 << 20, Some(Bytes(64)))];
+    assert_eq!(machine.nodes[1].side_caches, expected);
 }
 
 #[test]
@@ -200,6 +353,56 @@ fn a_node_over_two_packages_belongs_to_none() {
 fn a_package_that_firmware_does_not_number_is_package_0() {
     let tree = Tree::bare().with(&format!("{CPU}/cpu2/topology/physical_package_id"), "-1\n");
     assert_eq!(tree.discover_all().packages[0].cpus, set("0-3"));
+}
+
+#[test]
+fn packages_without_a_number_of_their_own_are_told_apart_by_their_cpus() {
+    let packages = |ids: [&str; 4], siblings: [&str; 4]| -> Vec<String> {
+        let tree =
+            (0..4).zip(ids).zip(siblings).fold(Tree::bare(), |tree, ((cpu, id), siblings)| {
+                let topology = format!("{CPU}/cpu{cpu}/topology");
+                tree.with(&format!("{topology}/physical_package_id"), id)
+                    .with(&format!("{topology}/core_siblings"), siblings)
+            });
+        let packages = tree.discover_all().packages;
+        packages.iter().map(|package| format!("{}: {}", package.id, package.cpus)).collect()
+    };
+    // As POWER, s390 and IA-64 have it.
+    assert_eq!(packages(["-1"; 4], ["3", "3", "c", "c"]), ["0: 0-1", "1: 2-3"]);
+    assert_eq!(packages(["0", "0", "1", "1"], ["1", "2", "c", "c"]), ["0: 0", "1: 2-3", "2: 1"]);
+    // Sets that contradict each other decide nothing.
+    assert_eq!(packages(["0", "0", "1", "1"], ["3", "7", "c", "c"]), ["0: 0-1", "1: 2-3"]);
+    assert_eq!(packages(["0", "0", "1", "1"], ["0", "3", "c", "c"]), ["0: 0-1", "1: 2-3"]);
+}
+
+#[test]
+fn a_tree_copied_without_its_status_tells_its_cpuset() {
+    let copied = |mount: &str, file: &str| {
+        let directory = mount.split(' ').nth(1).unwrap().trim_start_matches('/');
+        let tree = two_by_two()
+            .with("proc/self/cpuset", "/job\n")
+            .with("proc/mounts", format!("/dev/sda1 / ext4 rw 0 0\n{mount} 0 0\n"))
+            .with(&format!("{directory}/job/{}", file.replace('#', "cpus")), "1-2\n")
+            .with(&format!("{directory}/job/{}", file.replace('#', "mems")), "0\n");
+        let machine = tree.discover().unwrap();
+        (nodes(&machine), machine.hidden.nodes.to_string())
+    };
+    let expected = (vec!["0: 1".to_owned(), "1: 2".to_owned()], "1".to_owned());
+    assert_eq!(copied("none /dev/cpuset cpuset rw", "#"), expected);
+    assert_eq!(copied("none /dev/cpuset cgroup rw,cpuset,noprefix", "#"), expected);
+    assert_eq!(copied("cgroup /cg/cpuset cgroup rw,cpuset", "cpuset.#"), expected);
+    assert_eq!(copied("cgroup2 /sys/fs/cgroup cgroup2 rw", "cpuset.#.effective"), expected);
+    assert_eq!(two_by_two().discover().unwrap().cpus.len(), 4);
+}
+
+#[test]
+fn distances_to_all_possible_nodes_are_those_to_the_nodes_online() {
+    let machine = two_by_two()
+        .with(&format!("{NODE}/possible"), "0-2")
+        .with(&format!("{NODE}/node0/distance"), "10 21 99")
+        .with(&format!("{NODE}/node1/distance"), "22 10 99")
+        .discover_all();
+    assert_eq!(machine.distances, [[10, 21], [22, 10]]);
 }
 
 #[test]

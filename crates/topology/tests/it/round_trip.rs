@@ -12,6 +12,7 @@ fn discovered(machine: &Machine) -> Machine {
     Machine {
         source: Source::Discovered,
         memory_source: Source::Discovered,
+        memory_free_source: Source::Observed,
         caches_source: if caches_known { Source::Discovered } else { Source::Assumed },
         distances_source: Source::Discovered,
         pages_source: Source::Discovered,

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::{ReadIndex, size};
-use crate::xml::document::{ObjectKind, XmlObject};
+use crate::xml::document::{ObjectKind, XmlCpuKind, XmlObject};
 use crate::xml::infos::{self, Fields};
 use crate::xml::scan::XmlPosition;
 use crate::{FormatError, NAMED_CPUS_MAX};
 use atoll_topology::assemble::{CachePart, CpuPart};
-use atoll_topology::{Bytes, Cache, CacheKind, CpuId, CpuSet, PackageId};
+use atoll_topology::{Bytes, Cache, CacheKind, CpuId, CpuKind, CpuSet, Die, PackageId, mask};
 
 impl ReadIndex<'_> {
     pub(super) fn cpu_parts(
@@ -82,6 +82,53 @@ impl ReadIndex<'_> {
         Ok(caches)
     }
 
+    /// Dies of the tree, in their packages, and those that do not fit into it.
+    pub(super) fn dies(&self) -> Result<Vec<Die>, FormatError> {
+        let mut dies = Vec::new();
+        let mut named = Named::default();
+        for (&index, cpus) in &self.below {
+            let object = &self.document.objects[index];
+            let mut around = self.document.around(index);
+            let package = around.find(|(_, object)| object.kind == ObjectKind::Package);
+            if let (ObjectKind::Die, Some((place, package))) = (object.kind, package) {
+                let package = PackageId(package.os_index.unwrap_or(place as u32));
+                let id = object.os_index.unwrap_or(index as u32);
+                dies.push(Die { id, package, cpus: cpus.iter().copied().collect() });
+            }
+        }
+        for info in self.infos("atoll.die") {
+            let die = infos::read_die(info)?;
+            named.add(&die.cpus, info.place)?;
+            dies.push(die);
+        }
+        Ok(dies)
+    }
+
+    /// Kinds of cpus: ours, or what hwloc calls them.
+    pub(super) fn cpu_kinds(&self) -> Result<Vec<CpuKind>, FormatError> {
+        if self.info("atoll.sources").is_some() {
+            let mut named = Named::default();
+            let kind = |info| {
+                let kind = infos::read_cpu_kind(info)?;
+                named.add(&kind.cpus, info.place)?;
+                Ok(kind)
+            };
+            return self.infos("atoll.cpu_kind").map(kind).collect();
+        }
+        let mut kinds = Vec::new();
+        let mut named = Named::default();
+        for (kind, number) in self.document.cpu_kinds.iter().zip(0..) {
+            let cpus: CpuSet = mask::parse(&kind.cpuset)
+                .ok_or_else(|| kind.place.fail_at(&kind.cpuset, mask::EXPECTED))?;
+            named.add(&cpus, kind.place)?;
+            let cpus: CpuSet = cpus.iter().filter(|cpu| self.cpus.contains_key(cpu)).collect();
+            if !cpus.is_empty() {
+                kinds.push(CpuKind { name: kind_name(kind, number), cpus });
+            }
+        }
+        Ok(kinds)
+    }
+
     /// Packages of cpus that are not objects of the tree; their models go into `models`.
     pub(super) fn loose_packages(
         &self,
@@ -92,7 +139,7 @@ impl ReadIndex<'_> {
         for info in self.infos("atoll.package") {
             let fields = Fields::parse(info, "model")?;
             let id = PackageId(fields.need_parsed("id")?);
-            let cpus = fields.parsed("cpus", CpuSet::parse(fields.need("cpus")?).ok())?;
+            let cpus = fields.cpus()?;
             named.add(&cpus, info.place)?;
             packages.extend(cpus.iter().map(|cpu| (cpu, id)));
             if fields.text("model").is_some() {
@@ -114,6 +161,24 @@ impl ReadIndex<'_> {
                 models.insert(PackageId(object.os_index.unwrap_or(index as u32)), model);
             }
         }
+    }
+}
+
+/// What the kernel tells of a kind, as hwloc has it in its infos, in the words of discovery.
+fn kind_name(kind: &XmlCpuKind<'_>, number: u32) -> String {
+    let info = |name: &str| kind.infos.iter().find(|info| info.name == name);
+    let value = |name: &str| info(name).map(|info| info.value.as_str());
+    match value("CoreType") {
+        Some("IntelCore") => return "P cores".to_owned(),
+        Some("IntelAtom") => return "E cores".to_owned(),
+        _ => {}
+    }
+    if let Some(capacity) = value("LinuxCapacity") {
+        return format!("capacity {capacity}");
+    }
+    match value("FrequencyMaxMHz").and_then(|megahertz| megahertz.parse::<u32>().ok()) {
+        Some(megahertz) => format!("up to {:.1} GHz", f64::from(megahertz) * 1e-3),
+        None => value("CoreType").map_or_else(|| format!("kind {number}"), str::to_owned),
     }
 }
 

@@ -2,33 +2,52 @@
 
 use std::collections::HashMap;
 
-use super::{ReadIndex, whole};
+use super::ReadIndex;
 use crate::FormatError;
-use crate::xml::document::Distances;
+use crate::xml::document::{Distances, XmlInfo};
 use crate::xml::scan::XmlPosition;
-use atoll_topology::{NodeId, assemble};
+use atoll_topology::{Fact, Machine, NodeId, Quantity, Source, Subject, assemble};
 
 impl ReadIndex<'_> {
     /// Distances between nodes, and whether the file tells all of them.
     pub(super) fn distances(&self, ids: &[NodeId]) -> Result<(Vec<Vec<u32>>, bool), FormatError> {
-        if let (&[_], Some(info)) = (ids, self.info("atoll.distance")) {
-            let distance = whole(info)?.try_into();
-            let distance = distance.map_err(|_| info.place.fail_at(&info.value, "a distance"))?;
-            return Ok((vec![vec![distance]], true));
+        if let Some(info) = self.info("atoll.distances") {
+            return Ok((rows(info, ids.len())?, true));
         }
+        let told = self.told()?;
+        let all = ids.iter().all(|from| ids.iter().all(|to| told.contains_key(&(*from, *to))));
+        let row = |(from, row): (&NodeId, Vec<u32>)| {
+            let value =
+                |(to, assumed): (NodeId, u32)| told.get(&(*from, to)).copied().unwrap_or(assumed);
+            ids.iter().copied().zip(row).map(value).collect()
+        };
+        let assumed = assemble::distances_assumed(ids.len());
+        Ok((ids.iter().zip(assumed).map(row).collect(), all && !told.is_empty()))
+    }
+
+    /// The distances of a file that tells those between some of its nodes only: each as a fact of its
+    /// own, for the machine's are assumed then.
+    pub(super) fn partial_distances(&self, machine: &Machine) -> Result<Vec<Fact>, FormatError> {
+        if machine.distances_source != Source::Assumed || self.info("atoll.distances").is_some() {
+            return Ok(Vec::new());
+        }
+        let mut told: Vec<_> = self.told()?.into_iter().collect();
+        told.sort_unstable();
+        let fact = |((from, to), distance)| {
+            let subject = Subject::Path { from, to };
+            let origin = format!("{}, distances between some nodes", self.document.file);
+            Fact::new(subject, Quantity::Distance, f64::from(distance), Source::Declared, origin)
+        };
+        Ok(told.into_iter().map(fact).filter(|fact| machine.has(fact.subject)).collect())
+    }
+
+    /// The distances that the file tells, by pair of nodes.
+    fn told(&self) -> Result<HashMap<(NodeId, NodeId), u32>, FormatError> {
         let of_nodes = || self.document.distances.iter().filter(|matrix| matrix.of == "NUMANode");
         let named = of_nodes().find(|matrix| matrix.name.as_deref() == Some("NUMALatency"));
         // hwloc before 2.1 writes no names; bit 4 of the kind means latency.
         let unnamed = || of_nodes().find(|matrix| matrix.name.is_none() && matrix.kind & 4 != 0);
-        let assumed = assemble::distances_assumed(ids.len());
-        let Some(matrix) = named.or_else(unnamed) else { return Ok((assumed, false)) };
-        let told = self.matrix(matrix)?;
-        let value = |from: &NodeId, to: &NodeId| told.get(&(*from, *to)).copied();
-        let all = ids.iter().all(|from| ids.iter().all(|to| value(from, to).is_some()));
-        let row = |(from, row): (&NodeId, Vec<u32>)| {
-            ids.iter().zip(row).map(|(to, assumed)| value(from, to).unwrap_or(assumed)).collect()
-        };
-        Ok((ids.iter().zip(assumed).map(row).collect(), all))
+        named.or_else(unnamed).map_or_else(|| Ok(HashMap::new()), |matrix| self.matrix(matrix))
     }
 
     /// Values of a matrix by pair of nodes.
@@ -71,4 +90,15 @@ impl ReadIndex<'_> {
 fn whole_numbers(text: &str, place: XmlPosition<'_>) -> Result<Vec<u64>, FormatError> {
     let number = |text: &str| text.parse().map_err(|_| place.fail_at(text, "a whole number"));
     text.split_whitespace().map(number).collect()
+}
+
+/// Rows such as `10,20 20,10`.
+fn rows(info: &XmlInfo<'_>, nodes: usize) -> Result<Vec<Vec<u32>>, FormatError> {
+    let row =
+        |row: &str| row.split(',').map(|cell| cell.parse().ok()).collect::<Option<Vec<u32>>>();
+    let rows: Option<Vec<Vec<u32>>> = info.value.split(' ').map(row).collect();
+    let is_square =
+        |rows: &Vec<Vec<u32>>| rows.len() == nodes && rows.iter().all(|row| row.len() == nodes);
+    let fail = || info.place.fail_at(&info.value, format!("{nodes} rows of {nodes} distances"));
+    rows.filter(is_square).ok_or_else(fail)
 }

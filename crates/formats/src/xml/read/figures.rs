@@ -4,21 +4,22 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
 use super::ReadIndex;
+use crate::FormatError;
 use crate::xml::document::AttributeValue;
 use crate::xml::facts::{self, ATTRIBUTES};
-use crate::{FormatError, mask};
-use atoll_topology::{CpuSet, Fact, NodeId, Subject};
+use atoll_topology::mask;
+use atoll_topology::{CpuSet, Fact, Machine, NodeId, Subject};
 
 /// Most figures that the memory attributes of a file give: one for each pair of 1,024 nodes.
 const FIGURES_MAX: usize = 1 << 20;
 
 impl ReadIndex<'_> {
     /// Facts of ours where the file has our infos, and of the memory attributes where not.
-    pub(super) fn facts(&self) -> Result<Vec<Fact>, FormatError> {
-        match self.info("atoll.sources") {
-            Some(_) => self.infos("atoll.fact").map(facts::read).collect(),
-            None => self.figures(),
+    pub(super) fn facts(&self, machine: &Machine) -> Result<Vec<Fact>, FormatError> {
+        if self.info("atoll.sources").is_some() {
+            return self.infos("atoll.fact").map(facts::read).collect();
         }
+        Ok([self.partial_distances(machine)?, self.figures()?].concat())
     }
 
     /// Facts of the memory attributes; of two that say the same of a path, the first attribute's.

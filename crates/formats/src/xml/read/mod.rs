@@ -11,14 +11,15 @@ mod figures;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use crate::FormatError;
 use crate::xml::document::{ObjectKind, XmlDocument, XmlInfo, XmlObject};
 use crate::xml::infos::{self, Fields};
 use crate::xml::scan::XmlPosition;
-use crate::{FormatError, mask};
 use atoll_topology::assemble::{self, MachineParts, NodePart};
+use atoll_topology::mask;
 use atoll_topology::{
     Bytes, CPUS_MAX, CpuId, CpuSet, Hidden, HugePages, IdSet, Knowledge, Limits, Link, LinkId,
-    NODES_MAX, NodeId, NodeSet, Source, Subject,
+    NODES_MAX, NodeId, NodeSet, SideCache, Source, Subject,
 };
 use atoll_topology::{HUGE_PAGE_SIZE, PAGE_SIZE};
 
@@ -26,7 +27,8 @@ use atoll_topology::{HUGE_PAGE_SIZE, PAGE_SIZE};
 pub(super) fn knowledge(document: &XmlDocument<'_>) -> Result<Knowledge, FormatError> {
     let reading = ReadIndex::of(document)?;
     let machine = assemble::machine(reading.parts()?);
-    Ok(present(Knowledge { machine, facts: reading.facts()? }))
+    let facts = reading.facts(&machine)?;
+    Ok(present(Knowledge { machine, facts }))
 }
 
 /// Without links and facts about what is not there: `lstopo --restrict` cuts a machine and leaves its
@@ -63,6 +65,8 @@ struct ReadIndex<'a> {
     /// Usable cpus below each cache and core.
     below: BTreeMap<usize, Vec<CpuId>>,
     hidden: Hidden,
+    /// What the file leaves out, and what is taken for true instead.
+    assumptions: Vec<String>,
 }
 
 impl<'a> ReadIndex<'a> {
@@ -76,6 +80,7 @@ impl<'a> ReadIndex<'a> {
             home: HashMap::new(),
             below: BTreeMap::new(),
             hidden: Hidden::default(),
+            assumptions: Vec::new(),
         };
         for (index, object) in document.objects.iter().enumerate() {
             match object.kind {
@@ -152,16 +157,21 @@ impl<'a> ReadIndex<'a> {
                 self.home.entry(cpu).or_insert(node);
             }
         }
+        let mut strays: BTreeMap<NodeId, CpuSet> = BTreeMap::new();
         for (&cpu, &object) in &self.cpus {
             if !self.home.contains_key(&cpu) {
-                let object = &self.document.objects[object];
-                let fail = || {
-                    let found = format!("PU {cpu}, which no NUMANode has");
-                    object.place.fail(found, "a NUMANode with it in its cpuset")
-                };
-                self.home.insert(cpu, Self::home_of(object).ok_or_else(fail)?);
+                let told = Self::home_of(&self.document.objects[object]);
+                let first = || self.nodes.keys().next().copied().unwrap_or_default();
+                let home = told.unwrap_or_else(first);
+                if told.is_none() {
+                    strays.entry(home).or_default().insert(cpu);
+                }
+                self.home.insert(cpu, home);
             }
         }
+        let stray =
+            |(home, cpus)| format!("no NUMANode has PUs {cpus}; taken as cpus of node {home}");
+        self.assumptions.extend(strays.into_iter().map(stray));
         self.hide_absent_nodes()
     }
 
@@ -189,8 +199,10 @@ impl<'a> ReadIndex<'a> {
     fn find_below(&mut self) {
         for (&cpu, &object) in &self.cpus {
             for (index, object) in self.document.around(object) {
-                if matches!(object.kind, ObjectKind::Core | ObjectKind::Cache { .. })
-                    || object.is_domain
+                if matches!(
+                    object.kind,
+                    ObjectKind::Core | ObjectKind::Die | ObjectKind::Cache { .. }
+                ) || object.is_domain
                 {
                     self.below.entry(index).or_default().push(cpu);
                 }
@@ -204,8 +216,10 @@ impl<'a> ReadIndex<'a> {
         let caches = self.caches()?;
         let sources = self.info("atoll.sources").map(|info| Fields::parse(info, "")).transpose()?;
         let source = |name: &str, otherwise: Source| match &sources {
-            None => Ok(otherwise),
-            Some(fields) => fields.parsed(name, Source::named(fields.need(name)?)),
+            Some(fields) if fields.text(name).is_some() || name != "memory_free" => {
+                fields.parsed(name, Source::named(fields.need(name)?))
+            }
+            _ => Ok(otherwise),
         };
         let told = |told: bool| if told { Source::Declared } else { Source::Assumed };
         let ids: Vec<NodeId> = nodes.iter().map(|node| node.id).collect();
@@ -220,6 +234,10 @@ impl<'a> ReadIndex<'a> {
             cpus: self.cpu_parts(&packages)?,
             models,
             memory_source: source("memory", Source::Declared)?,
+            memory_free_source: source("memory_free", told(self.tells_free_memory()))?,
+            dies: self.dies()?,
+            cpu_kinds: self.cpu_kinds()?,
+            assumptions: self.assumptions()?,
             caches_source: source("caches", told(!caches.is_empty()))?,
             caches,
             links: self.links()?,
@@ -232,6 +250,21 @@ impl<'a> ReadIndex<'a> {
             page_size,
             huge_page_size: self.huge_page_size(sources.is_some())?,
         })
+    }
+
+    fn tells_free_memory(&self) -> bool {
+        let mut infos = self.document.objects.iter().flat_map(|object| &object.infos);
+        infos.any(|info| info.name == "atoll.memory_free")
+    }
+
+    /// Those of the discovery that the file is a copy of, and those of reading it.
+    fn assumptions(&self) -> Result<Vec<String>, FormatError> {
+        let text = |info: &XmlInfo<'_>| {
+            let expected = "text with '\\u{…}' for what is not ASCII";
+            infos::unescape(&info.value).ok_or_else(|| info.place.fail_at(&info.value, expected))
+        };
+        let told = self.infos("atoll.assumption").map(text);
+        told.chain(self.assumptions.iter().cloned().map(Ok)).collect()
     }
 
     fn name(&self) -> Result<String, FormatError> {
@@ -267,22 +300,44 @@ impl<'a> ReadIndex<'a> {
     /// Nodes with cpus or with memory that may be used.
     fn node_parts(&self, page_size: Bytes) -> Result<Vec<NodePart>, FormatError> {
         let with_cpus: BTreeSet<NodeId> = self.cpus.keys().map(|cpu| self.home[cpu]).collect();
-        let none = Bytes(0);
-        let absent = |&id| NodePart { id, memory: none, memory_free: none, huge_pages: Vec::new() };
+        let absent = |&id| NodePart::new(id, Bytes(0));
         let mut parts: Vec<NodePart> = self.absent.iter().map(absent).collect();
-        for (&id, &object) in &self.nodes {
-            let object = &self.document.objects[object];
+        for (&id, &index) in &self.nodes {
+            let object = &self.document.objects[index];
             let usable = !self.hidden.nodes.contains(id);
             let memory = Bytes(if usable { object.memory } else { 0 });
             let free = object.infos.iter().find(|info| info.name == "atoll.memory_free");
             let memory_free = free.map(whole).transpose()?.map_or(memory, Bytes);
             if memory.0 > 0 || with_cpus.contains(&id) {
                 let huge_pages = huge_pages(object, page_size)?;
-                parts.push(NodePart { id, memory, memory_free, huge_pages });
+                let side_caches = self.side_caches(index);
+                let near = self.near(object);
+                parts.push(NodePart { id, near, memory, memory_free, huge_pages, side_caches });
             }
         }
         parts.sort_by_key(|part| part.id);
         Ok(parts)
+    }
+
+    /// The usable cpus to which a node's memory is local.
+    fn near(&self, node: &XmlObject<'_>) -> CpuSet {
+        let cpus: Option<CpuSet> = node.cpuset.as_deref().and_then(mask::parse);
+        cpus.unwrap_or_default().iter().filter(|cpu| self.cpus.contains_key(cpu)).collect()
+    }
+
+    /// Caches between the cpus and a node's memory, from the outside in.
+    fn side_caches(&self, node: usize) -> Vec<SideCache> {
+        let around = self.document.around(node).map(|(_, object)| object);
+        let caches = around.take_while(|object| object.kind == ObjectKind::MemoryCache);
+        let mut caches: Vec<SideCache> = caches
+            .map(|object| SideCache {
+                level: object.depth,
+                size: Bytes(object.cache_size),
+                line: size(object.cache_line),
+            })
+            .collect();
+        caches.reverse();
+        caches
     }
 
     fn links(&self) -> Result<Vec<atoll_topology::Link>, FormatError> {

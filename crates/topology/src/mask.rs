@@ -2,17 +2,17 @@
 //! kernel does. Each word has 32 bits and the last holds the smallest numbers; hwloc writes `0x0` for
 //! the empty set, and `0x0` or nothing at all for a word of zeros.
 
-use atoll_topology::{IdSet, SET_NUMBER_MAX};
+use crate::{IdSet, SET_NUMBER_MAX};
 
 /// What a mask is, for messages.
-pub(super) const EXPECTED: &str = "a mask such as 0x0000ffff,0xffffffff";
+pub const EXPECTED: &str = "a mask such as 0x0000ffff,0xffffffff";
 
 /// Most words of a mask: numbers up to [`SET_NUMBER_MAX`].
 const WORDS_MAX: usize = (SET_NUMBER_MAX as usize + 1) / 32;
 
 /// The set that a mask stands for; none if it is not a mask. Leading words of zeros are allowed, as
 /// the kernel writes them for cpus that could be added.
-pub(super) fn parse<T: From<u32> + Into<u32> + Copy>(text: &str) -> Option<IdSet<T>> {
+pub fn parse<T: From<u32> + Into<u32> + Copy>(text: &str) -> Option<IdSet<T>> {
     let mut set = IdSet::new();
     for (index, word) in text.trim().rsplit(',').enumerate() {
         if word.is_empty() && index > 0 {
@@ -40,7 +40,7 @@ fn insert<T: From<u32> + Into<u32> + Copy>(set: &mut IdSet<T>, index: u32, bits:
 }
 
 /// A set as hwloc writes it.
-pub(super) fn write<T: From<u32> + Into<u32> + Copy>(set: &IdSet<T>) -> String {
+pub fn write<T: From<u32> + Into<u32> + Copy>(set: &IdSet<T>) -> String {
     let Some(last) = set.last() else { return "0x0".to_owned() };
     let mut words = vec![0u32; last.into() as usize / 32 + 1];
     for id in set.iter() {
@@ -54,7 +54,7 @@ pub(super) fn write<T: From<u32> + Into<u32> + Copy>(set: &IdSet<T>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use atoll_topology::CpuSet;
+    use crate::CpuSet;
 
     fn set(list: &str) -> CpuSet {
         CpuSet::parse(list).unwrap()
@@ -79,7 +79,7 @@ mod tests {
         let wide = format!("1{}", ",00000000".repeat(WORDS_MAX));
         let zeros = format!("0{}", ",00000000".repeat(WORDS_MAX));
         for mask in ["", "0x", "0xf...f", "0x123456789", "-1", "+1", "1,", "0xg", &wide] {
-            assert_eq!(parse::<atoll_topology::CpuId>(mask), None, "{mask}");
+            assert_eq!(parse::<crate::CpuId>(mask), None, "{mask}");
         }
         assert_eq!(parse(&zeros), Some(CpuSet::new()));
     }

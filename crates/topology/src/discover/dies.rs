@@ -1,0 +1,27 @@
+//! Dies: `/sys/devices/system/cpu/cpu*/topology/{die_id,die_cpus_list}`, which x86 kernels have from
+//! 5.2 on. The firmware need not number them, and then there is one die in each package.
+
+use std::collections::BTreeMap;
+
+use super::cpus;
+use super::files::KernelFiles;
+use crate::assemble::CpuPart;
+use crate::{CpuId, CpuSet, Die, PackageId};
+
+/// Dies with the usable cpus of each.
+pub(super) fn read(files: &KernelFiles<'_>, cpus: &[CpuPart]) -> Vec<Die> {
+    let mut dies: BTreeMap<(PackageId, u32), CpuSet> = BTreeMap::new();
+    for cpu in cpus {
+        if let Some(die) = die(files, cpu.id) {
+            dies.entry((cpu.package, die)).or_default().insert(cpu.id);
+        }
+    }
+    let dies = dies.into_iter();
+    dies.map(|((package, id), cpus)| Die { id, package, cpus }).collect()
+}
+
+/// The number of the cpu's die; the kernel says -1 where the firmware does not tell.
+fn die(files: &KernelFiles<'_>, cpu: CpuId) -> Option<u32> {
+    let number = files.number(&cpus::file(cpu, "topology/die_id"))?;
+    u32::try_from(number).ok()
+}

@@ -1,0 +1,72 @@
+//! Packages: `/sys/devices/system/cpu/cpu*/topology/{physical_package_id,package_cpus_list}` (before
+//! Linux 5.3 `core_siblings_list`).
+//!
+//! The number is that of the firmware, which may be -1 for all packages (POWER, s390) or the same for
+//! several (IA-64). So the sets of cpus decide where they agree with one another, and the numbers where
+//! they do not or are not told.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::cpus;
+use super::files::KernelFiles;
+use crate::{CpuId, CpuSet, PackageId};
+
+/// The package of each usable cpu; none for cpus of which nothing tells.
+pub(super) fn read(files: &KernelFiles<'_>, usable: &CpuSet) -> HashMap<CpuId, PackageId> {
+    let numbers: HashMap<CpuId, u32> =
+        usable.iter().filter_map(|cpu| Some((cpu, number(files, cpu)?))).collect();
+    let Some(sets) = sets(files, usable) else {
+        return numbers.into_iter().map(|(cpu, number)| (cpu, PackageId(number))).collect();
+    };
+    let ids = ids(files, &sets, &numbers);
+    let members = sets.iter().zip(ids);
+    members.flat_map(|(cpus, id)| cpus.iter().map(move |cpu| (cpu, id))).collect()
+}
+
+/// The firmware's number; the kernel says -1 where it does not tell.
+fn number(files: &KernelFiles<'_>, cpu: CpuId) -> Option<u32> {
+    let name = cpus::file(cpu, "topology/physical_package_id");
+    let number = files.number(&name).filter(|&number| number != -1)?;
+    let id = u32::try_from(number).ok();
+    if id.is_none() {
+        files.malformed(&name, "a package number or -1", &number.to_string());
+    }
+    id
+}
+
+/// Usable cpus by package, ordered by the first of each; none where a cpu does not tell its package's
+/// or two contradict each other.
+fn sets(files: &KernelFiles<'_>, usable: &CpuSet) -> Option<Vec<CpuSet>> {
+    let mut sets: BTreeMap<CpuId, CpuSet> = BTreeMap::new();
+    let mut left = usable.clone();
+    for cpu in usable.iter() {
+        let set = ["package_cpus", "core_siblings"].iter().find_map(|name| {
+            let mask = cpus::file(cpu, &format!("topology/{name}"));
+            files.list_or_mask(&format!("{mask}_list"), &mask)
+        })?;
+        let set: CpuSet = usable.intersection(&set);
+        let known = sets.entry(set.first()?).or_insert_with(|| set.clone());
+        if *known != set || !set.contains(cpu) {
+            return None;
+        }
+        left.remove(cpu);
+    }
+    let apart = sets.values().map(CpuSet::len).sum::<usize>() == usable.len();
+    (left.is_empty() && apart).then(|| sets.into_values().collect())
+}
+
+/// A number for each set: the firmware's where it has one for all of its cpus and for no other set, else
+/// the next that is free.
+fn ids(files: &KernelFiles<'_>, sets: &[CpuSet], numbers: &HashMap<CpuId, u32>) -> Vec<PackageId> {
+    let told = |cpus: &CpuSet| cpus.first().and_then(|cpu| numbers.get(&cpu)).copied();
+    let mut taken = BTreeSet::new();
+    let own: Vec<Option<u32>> =
+        sets.iter().map(|cpus| told(cpus).filter(|&number| taken.insert(number))).collect();
+    if own.iter().any(Option::is_none) && sets.len() > 1 {
+        let name = cpus::file(CpuId(0), "topology/physical_package_id");
+        let found = "packages have no number of their own";
+        files.assume(&name, found, "numbered in the order of their cpus");
+    }
+    let mut next = (0..).filter(|number| !taken.contains(number));
+    own.iter().map(|number| PackageId(number.or_else(|| next.next()).unwrap_or_default())).collect()
+}
