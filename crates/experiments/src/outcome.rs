@@ -60,7 +60,7 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// None where there is no value, or it is not a number.
+    /// None without values, or where one is not finite.
     pub fn of(mut values: Vec<f64>) -> Option<Self> {
         if values.is_empty() || !values.iter().all(|value| value.is_finite()) {
             return None;

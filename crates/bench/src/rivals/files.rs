@@ -20,7 +20,7 @@ impl Files {
     /// room.
     ///
     /// # Errors
-    /// When there is no room in either.
+    /// When neither directory has enough free space.
     pub(crate) fn write(tables: &[(&'static str, &ColumnTable)]) -> Result<Self> {
         let directories = [PathBuf::from("/dev/shm"), std::env::temp_dir()];
         let write = |directory: &Path| {

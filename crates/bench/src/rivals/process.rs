@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
+use atoll_sys::{block_signals, signal, tie_to_parent};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -29,6 +30,8 @@ pub(super) struct RivalProcess {
 impl RivalProcess {
     /// Starts it. No reply may take longer than `patience`: a process that hangs is an error.
     pub(super) fn start(name: &str, command: &mut Command, patience: Duration) -> Result<Self> {
+        // A benchmark that is killed leaves no engine running.
+        tie_to_parent(command, signal::KILL, block_signals(&[])?);
         let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut child =
             started.with_context(|| format!("cannot start {:?}", command.get_program()))?;

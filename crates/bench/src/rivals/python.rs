@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 use crate::cache;
 
 const REQUIREMENTS: &str = include_str!("../../rivals/requirements.txt");
-/// What to do where there is no such environment.
+/// What a user does without the project's Python environment.
 const OTHERWISE: &str = "name another Python with --python, or leave its engines out with --rivals";
 
 /// The interpreter: the one given (`--python`, `$ATOLL_PYTHON`), else that of the environment in the

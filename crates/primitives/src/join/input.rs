@@ -42,7 +42,7 @@ impl JoinInput {
         self.parts.iter().map(|part| part.rows.num_rows()).sum()
     }
 
-    /// Types of the key columns; none when there are no parts.
+    /// Types of the key columns; none without parts.
     pub(super) fn key_types(&self, side: &str) -> Result<Option<Vec<DataType>>, PrimitiveError> {
         let Some(first) = self.parts.first() else { return Ok(None) };
         let columns = self.columns(side, first)?;

@@ -72,7 +72,8 @@ pub struct GroupExec {
 
 impl GroupExec {
     /// The operator for an aggregation; none where DataFusion's is the better one: where input is
-    /// grouped in part, or grouped by keys that do not fit 64 bits, or rows never end.
+    /// grouped in part, or grouped by keys that do not fit 64 bits, or rows never end, or, if nothing else
+    /// was asked for, keys are many strings.
     pub(super) fn new(
         whole: AggregateExec,
         query: GroupQuery,
@@ -94,7 +95,8 @@ impl GroupExec {
         let expected = query.expected(&statistics);
         let fits = match gathering {
             Gathering::Grouped => grouped::fits(&query, &expected),
-            _ => query.has_keys_of_known_types(),
+            _ if !query.has_keys_of_known_types() => false,
+            _ => method != AggregateMethod::Auto || !query.has_many_strings(whole.input()),
         };
         if !fits {
             return Ok(None);

@@ -2,8 +2,8 @@
 //!
 //! [`GroupByPrimitive`] puts a [`GroupExec`] in the place of DataFusion's partial aggregation, exchange
 //! and final aggregation, where every function and type of keys is one that `primitives` has. What
-//! it lacks (grouping sets, DISTINCT, FILTER, keys of nested types, other functions) stays as DataFusion
-//! planned it.
+//! it lacks (grouping sets, DISTINCT, FILTER, keys of nested types, other functions), and many strings as
+//! keys under `atoll.aggregate = 'auto'`, stay as DataFusion planned them.
 //!
 //! | file | what |
 //! |---|---|
@@ -12,6 +12,7 @@
 //! | `exec` | the operator |
 //! | `collect` | inputs collected at their homes, and what the outputs read of them |
 //! | `grouped` | input whose rows come grouped: nothing is collected |
+//! | `texts` | which string keys are many, and stay with DataFusion's operator |
 //! | `error` | the primitives' errors as DataFusion's |
 
 mod collect;
@@ -20,6 +21,7 @@ mod exec;
 mod grouped;
 mod query;
 mod rule;
+mod texts;
 
 pub use exec::GroupExec;
 pub(crate) use rule::GroupByPrimitive;

@@ -12,9 +12,12 @@ use datafusion::logical_expr::ColumnarValue;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::expressions::{Column, Literal};
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
 
 use super::error::to_datafusion;
+use super::texts;
+use crate::table::column::is_text;
 use crate::table::whole;
 
 /// The keys and arguments of an aggregation, and the query over them.
@@ -67,11 +70,13 @@ impl GroupQuery {
     pub(super) fn has_keys_of_known_types(&self) -> bool {
         let mut keys = self.query.keys.iter().map(|at| self.input.field(*at).data_type());
         keys.all(|data_type| {
-            is_number(data_type)
-                || data_type.is_string()
-                || data_type.is_binary()
-                || *data_type == DataType::Boolean
+            is_number(data_type) || is_text(data_type) || *data_type == DataType::Boolean
         })
+    }
+
+    /// Whether a key is a column of many strings in what `input` reads.
+    pub(super) fn has_many_strings(&self, input: &Arc<dyn ExecutionPlan>) -> bool {
+        texts::has_many(self.columns[..self.query.keys.len()].iter(), input)
     }
 
     /// The primitives' errors as DataFusion's, with SQL's names.

@@ -47,6 +47,8 @@ use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
 use crate::memory::Gauge;
+use crate::table::chunk::BLOCK_ROWS;
+use crate::table::column::is_text;
 use crate::table::snapshot::TableSnapshot;
 use assign::{Cuts, RowRange};
 
@@ -110,6 +112,18 @@ impl ScanExec {
     /// Whether its partitions are cut at these points.
     pub(crate) fn is_cut_at(&self, points: &[i64]) -> bool {
         self.cuts.as_ref().is_some_and(|cuts| cuts.points == points)
+    }
+
+    /// Whether a column of this name is one of strings that do not repeat: some chunk of more
+    /// than a block has no dictionary of them.
+    pub(crate) fn has_many_strings(&self, name: &str) -> bool {
+        let Ok(column) = self.snapshot.schema.index_of(name) else { return false };
+        is_text(self.snapshot.schema.field(column).data_type())
+            && self
+                .snapshot
+                .chunks
+                .iter()
+                .any(|chunk| chunk.rows > BLOCK_ROWS && chunk.stats[column].distinct.is_none())
     }
 
     /// Number of rows before any filter.

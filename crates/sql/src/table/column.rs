@@ -95,6 +95,11 @@ impl Selection {
     }
 }
 
+/// Whether values of the type are strings or bytes.
+pub(crate) fn is_text(data_type: &DataType) -> bool {
+    data_type.is_string() || data_type.is_binary()
+}
+
 impl StoredColumn {
     /// The array that holds one entry a row.
     pub(crate) fn rows(&self) -> &ArrayRef {

@@ -139,6 +139,26 @@ fn explain_names_the_variant_and_the_reason() {
 }
 
 #[test]
+fn many_strings_as_keys_stay_with_datafusions_operator() {
+    let session = live();
+    rows(
+        &session,
+        "CREATE TABLE t AS SELECT 'a string of its own ' || value AS long, 'k' || (value % 7) AS few, \
+         value AS v FROM generate_series(1, 20000)",
+    );
+    let operator = |keys: &str| {
+        let plan = rows(&session, &format!("EXPLAIN SELECT {keys}, sum(v) FROM t GROUP BY {keys}"));
+        if plan.concat().join("").contains("GroupExec") { "GroupExec" } else { "AggregateExec" }
+    };
+    assert_eq!(operator("long"), "AggregateExec");
+    assert_eq!(operator("few, long"), "AggregateExec");
+    assert_eq!(operator("few"), "GroupExec");
+    assert_eq!(operator("few, v"), "GroupExec");
+    rows(&session, "SET atoll.aggregate = 'ring'");
+    assert_eq!(operator("long"), "GroupExec");
+}
+
+#[test]
 fn rows_that_come_grouped_are_not_collected() {
     let session = live();
     session

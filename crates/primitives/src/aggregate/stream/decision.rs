@@ -122,7 +122,7 @@ impl Dealing {
 }
 
 impl Stage {
-    /// Decides by the first rows, so many of each batch; `all` tells that there are no others.
+    /// Decides by the first rows of each batch; with `all` they are the whole input.
     pub(super) fn decide(&self, held: &[Held<'_>], all: bool) -> Result<Decision, PrimitiveError> {
         let rows: usize = held.iter().map(|(_, (_, len))| *len).sum();
         let likely = self.rows.unwrap_or(rows.saturating_mul(self.outputs));
