@@ -45,7 +45,8 @@ Another machine:
   atoll topo machines                     those that ship
   atoll topo --machine epyc-2-nps4        one of them; or a TOML, hwloc XML or dump file
   atoll topo --machine copy/              a directory with a copy of another machine's sys and proc
-  atoll topo --synthetic 'node:4(memory=16GiB) l3:2 core:8 pu:2'";
+  atoll topo --synthetic 'node:4(memory=16GiB) l3:2 core:8 pu:2'
+  atoll topo --synthetic 'pack:2 [numa] [numa(memory=64GB)] die:2 l2:4 core:1 pu:2(indexes=pack:core)'";
 
 /// Arguments.
 #[derive(clap::Args, Debug)]

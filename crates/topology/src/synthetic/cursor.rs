@@ -27,6 +27,20 @@ impl<'a> TextCursor<'a> {
         self.rest().is_empty()
     }
 
+    /// Whether that character is next.
+    pub(super) fn is_next(&self, character: char) -> bool {
+        self.rest().starts_with(character)
+    }
+
+    pub(super) fn is_next_digit(&self) -> bool {
+        self.rest().starts_with(|character: char| character.is_ascii_digit())
+    }
+
+    /// Goes back to an offset that was reached before.
+    pub(super) fn back_to(&mut self, at: usize) {
+        self.at = at;
+    }
+
     /// Reads blanks; tells whether there were any.
     pub(super) fn blanks(&mut self) -> bool {
         !self.take_while(char::is_whitespace).is_empty()

@@ -1,29 +1,44 @@
 //! Machines from a line of text, as hwloc's synthetic descriptions: `pack:2 node:2 l3:4 core:8 pu:2`.
 //!
-//! Each level tells how many of it there are in each of the level above. The levels are, from the
-//! outside in, `pack` (also `package`, `socket`), `node` (`numa`, `numanode`), `l3` (`l3cache`,
-//! `domain`), `core` and `pu` (`cpu`), in upper or lower case; each may be left out, at least one is
-//! there. `node` takes the memory of each, `l3` the size of each: `node:2(memory=16GB)`,
-//! `l3:4(size=32MiB)`.
+//! Each level tells how many of it there are in each of the level above, from the outside in: `pack`
+//! (also `package`, `socket`), `die`, `group` (also `tile`, `module`), `node` (`numa`, `numanode`), caches
+//! (`l1` to `l5`, with `d`, `i` or `u` for data, instructions or both, as in `l1d` or `L1iCache`; `domain`
+//! is `l3`), `core` and `pu` (`cpu`), in upper or lower case. The cpus come last. Nodes may stand in
+//! brackets behind the level whose objects have them instead: `pack:2 [numa] [numa(memory=1GB)]`. A
+//! description of numbers alone (`2 4 2`) gets the levels that hwloc gives it.
 //!
-//! What is left out: without `node` the machine is one node (as in hwloc), without `pack` every node
-//! is a package, and `l3`, `core` and `pu` are one each. Without `memory=` a node has 1 GiB (as in
-//! hwloc), which is marked as assumed; so are the distances, 10 local and 20 remote, and without `l3`
-//! the caches. Cpus are numbered core by core.
+//! In parentheses: `memory=` and `memorysidecachesize=` of a node, `size=` of a cache, `indexes=` for how
+//! objects are numbered: see `indexes`.
+//!
+//! What is left out: without nodes the machine is one node (as in hwloc), without `pack` every node is a
+//! package, without `core` the innermost level above the cpus is a core, and `pu` is one. Without
+//! `memory=` a node has 1 GiB (as in hwloc), which is marked as assumed; so are the distances, 10 local
+//! and 20 remote, and without a cache the domains. Of several nodes over the same cpus the smallest is
+//! their home, and the others are memory near to them.
 
 mod cursor;
+mod indexes;
+mod level;
 mod parse;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use crate::assemble::{self, CachePart, CpuPart, MachineParts, NodePart};
-use crate::builder::{CACHE_LEVEL, HUGE_PAGE_SIZE, PAGE_SIZE};
-use crate::{Bytes, CpuId, Hidden, Limits, Machine, NodeId, PackageId, Source};
+use crate::builder::{CPUS_MAX, HUGE_PAGE_SIZE, PAGE_SIZE};
+use crate::{
+    Bytes, Cache, CacheKind, CpuId, CpuSet, Die, Hidden, Limits, Machine, NodeId, PackageId,
+    SideCache, Source,
+};
 
-use parse::{LevelCount, Levels};
+use cursor::TextCursor;
+use level::{IndexesText, Level, LevelKind};
+use parse::Description;
 
 /// What hwloc gives a node whose memory is not told.
 const NODE_MEMORY_ASSUMED: Bytes = Bytes(1 << 30);
+/// Most cpus that all nodes have near together: nodes may lie over one another.
+const NEAR_CPUS_MAX: u64 = 16 * CPUS_MAX as u64;
 
 /// Why a text is not a synthetic description.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -45,23 +60,25 @@ pub struct SyntheticError {
 impl Machine {
     /// A machine from a synthetic description such as `node:4 core:2 pu:1`.
     pub fn synthetic(text: &str) -> Result<Self, SyntheticError> {
-        let levels = Levels::parse(text)?;
-        let nodes = nodes(&levels);
+        let description = Description::parse(text)?;
+        let plan = Plan::of(text, &description)?;
         let known = |known: bool| if known { Source::Synthetic } else { Source::Assumed };
+        let has_caches = plan.levels.iter().any(|level| plan.is_last_level(level));
+        let cpus = plan.cpu_parts();
         Ok(assemble::machine(MachineParts {
             name: text.split_whitespace().collect::<Vec<_>>().join(" "),
             source: Source::Synthetic,
-            cpus: cpus(&levels),
             models: BTreeMap::new(),
-            memory_source: known(levels.node.size().is_some()),
+            memory_source: known(plan.nodes.iter().all(|node| node.memory.is_some())),
             memory_free_source: Source::Assumed,
-            dies: Vec::new(),
+            dies: plan.dies(&cpus),
+            cpus,
             cpu_kinds: Vec::new(),
-            caches_source: known(levels.l3.is_given()),
-            caches: Vec::new(),
+            caches_source: known(has_caches),
+            caches: plan.caches(),
             links: Vec::new(),
             links_source: Source::Assumed,
-            distances: assemble::distances_assumed(nodes.len()),
+            distances: assemble::distances_assumed(plan.nodes.len()),
             distances_source: Source::Assumed,
             hidden: Hidden::default(),
             limits: Limits::default(),
@@ -69,42 +86,191 @@ impl Machine {
             page_size: PAGE_SIZE,
             huge_page_size: Some(HUGE_PAGE_SIZE),
             assumptions: Vec::new(),
-            nodes,
+            nodes: plan.node_parts(),
         }))
     }
 }
 
-/// Nodes of the machine: one without a `node` level.
-fn nodes(levels: &Levels) -> Vec<NodePart> {
-    let count = if levels.node.is_given() { levels.pack.count() * levels.node.count() } else { 1 };
-    let memory = levels.node.size().unwrap_or(NODE_MEMORY_ASSUMED);
-    let node = |id| NodePart::new(NodeId(id), memory);
-    (0..count).map(node).collect()
+/// A node and the cpus, by their order, to which its memory is local.
+struct PlannedNode {
+    id: NodeId,
+    cpus: Range<u32>,
+    memory: Option<Bytes>,
+    side_cache: Option<Bytes>,
 }
 
-/// Cpus, placed by dividing their numbers by the cpus that each level holds.
-fn cpus(levels: &Levels) -> Vec<CpuPart> {
-    let core = levels.pu.count();
-    let domain = core * levels.core.count();
-    let node = domain * levels.l3.count();
-    let package = node * levels.node.count();
-    (0..package * levels.pack.count())
-        .map(|cpu| {
-            let node = NodeId(if levels.node.is_given() { cpu / node } else { 0 });
-            CpuPart {
-                id: CpuId(cpu),
-                package: PackageId(if levels.pack.is_given() { cpu / package } else { node.0 }),
-                node,
-                core: CpuId(cpu / core * core),
-                cache: cache(&levels.l3, cpu / domain * domain),
+/// All objects with their numbers. Cpus stand in order, and an object of a level has the next so many.
+struct Plan<'a> {
+    levels: &'a [Level<'a>],
+    cpus: Vec<CpuId>,
+    nodes: Vec<PlannedNode>,
+    packages: Option<Vec<u32>>,
+    dies: Vec<u32>,
+}
+
+impl<'a> Plan<'a> {
+    fn of(text: &str, description: &'a Description<'a>) -> Result<Self, SyntheticError> {
+        let levels = &description.levels[..];
+        let of_kind = |kind| levels.iter().find(|level| level.kind == kind);
+        let number = |indexes, total| indexes::numbers(text, indexes, total, levels);
+        let numbers = |level: &Level<'a>| number(level.attributes.indexes, level.total);
+        let cpus = levels.last().map(numbers).transpose()?.unwrap_or_default();
+        let mut plan = Self {
+            levels,
+            cpus: cpus.into_iter().map(CpuId).collect(),
+            nodes: Vec::new(),
+            packages: of_kind(LevelKind::Package).map(numbers).transpose()?,
+            dies: of_kind(LevelKind::Die).map(numbers).transpose()?.unwrap_or_default(),
+        };
+        plan.nodes = plan.planned_nodes(description);
+        let indexes: Option<IndexesText<'_>> = match of_kind(LevelKind::Node) {
+            Some(level) => level.attributes.indexes,
+            None => description.attached_indexes,
+        };
+        let ids = number(indexes, plan.nodes.len() as u32)?;
+        for (node, id) in plan.nodes.iter_mut().zip(ids) {
+            node.id = NodeId(id);
+        }
+        let near: u64 = plan.nodes.iter().map(|node| node.cpus.len() as u64).sum();
+        match near > NEAR_CPUS_MAX {
+            true => Err(TextCursor::new(text).error_at(0, "fewer nodes over the same cpus")),
+            false => Ok(plan),
+        }
+    }
+
+    fn count(&self) -> u32 {
+        self.cpus.len() as u32
+    }
+
+    /// The cpus of each object of a level, by their order.
+    fn ranges(&self, total: u32) -> impl Iterator<Item = Range<u32>> + use<> {
+        let width = self.count() / total;
+        (0..total).map(move |object| object * width..(object + 1) * width)
+    }
+
+    fn set(&self, range: Range<u32>) -> CpuSet {
+        self.cpus[range.start as usize..range.end as usize].iter().copied().collect()
+    }
+
+    /// The nodes in hwloc's order: those of inner levels before those of the level around them.
+    fn planned_nodes(&self, description: &Description<'_>) -> Vec<PlannedNode> {
+        let id = NodeId(0);
+        if let Some(level) = self.levels.iter().find(|level| level.kind == LevelKind::Node) {
+            let (memory, side_cache) = (level.attributes.size, level.attributes.side_cache);
+            let node = |cpus| PlannedNode { id, cpus, memory, side_cache };
+            return self.ranges(level.total).map(node).collect();
+        }
+        let mut nodes = Vec::new();
+        for (order, attached) in description.attached.iter().enumerate() {
+            let level = attached.depth.checked_sub(1).map(|depth| &self.levels[depth]);
+            let (memory, side_cache) = (attached.memory, attached.side_cache);
+            for cpus in self.ranges(level.map_or(1, |level| level.total)) {
+                let key = (cpus.end, std::cmp::Reverse(attached.depth), order);
+                nodes.push((key, PlannedNode { id, cpus, memory, side_cache }));
             }
-        })
-        .collect()
+        }
+        if nodes.is_empty() {
+            let (memory, side_cache) = (description.machine.size, description.machine.side_cache);
+            return vec![PlannedNode { id, cpus: 0..self.count(), memory, side_cache }];
+        }
+        nodes.sort_by_key(|(key, _)| *key);
+        nodes.into_iter().map(|(_, node)| node).collect()
+    }
+
+    fn node_parts(&self) -> Vec<NodePart> {
+        let part = |node: &PlannedNode| NodePart {
+            near: self.set(node.cpus.clone()),
+            side_caches: node
+                .side_cache
+                .map(|size| SideCache { level: 1, size, line: None })
+                .into_iter()
+                .collect(),
+            ..NodePart::new(node.id, node.memory.unwrap_or(NODE_MEMORY_ASSUMED))
+        };
+        self.nodes.iter().map(part).collect()
+    }
+
+    /// The home of each cpu: the node with the fewest cpus, and of those the smallest number.
+    fn homes(&self) -> Vec<NodeId> {
+        let mut nodes: Vec<&PlannedNode> = self.nodes.iter().collect();
+        nodes.sort_by_key(|node| std::cmp::Reverse((node.cpus.len(), node.id)));
+        let mut homes = vec![NodeId(0); self.cpus.len()];
+        for node in nodes {
+            homes[node.cpus.start as usize..node.cpus.end as usize].fill(node.id);
+        }
+        homes
+    }
+
+    fn cpu_parts(&self) -> Vec<CpuPart> {
+        let homes = self.homes();
+        let last_level = self.levels.iter().filter(|level| self.is_last_level(level));
+        let last_level = last_level.max_by_key(|level| cache_level(level.kind));
+        let core = self.levels.iter().rev().find(|level| level.kind == LevelKind::Core);
+        let core = core.or_else(|| self.levels.iter().rev().nth(1));
+        // The first cpu of the object that a cpu lies in; without a level, of the machine.
+        let leader = |position: u32, level: Option<&Level<'_>>| {
+            let width = self.count() / level.map_or(1, |level| level.total);
+            self.cpus[(position / width * width) as usize]
+        };
+        let part = |(position, node): (u32, NodeId)| CpuPart {
+            id: self.cpus[position as usize],
+            package: match &self.packages {
+                Some(numbers) => {
+                    let width = self.count() / numbers.len() as u32;
+                    PackageId(numbers[(position / width) as usize])
+                }
+                None => PackageId(node.0),
+            },
+            node,
+            core: leader(position, core),
+            cache: CachePart {
+                leader: leader(position, last_level),
+                level: last_level.map(|level| cache_level(level.kind)),
+                size: last_level.and_then(|level| level.attributes.size),
+            },
+        };
+        (0..).zip(homes).map(part).collect()
+    }
+
+    /// Whether the level may be what domains share.
+    fn is_last_level(&self, level: &Level<'_>) -> bool {
+        matches!(level.kind, LevelKind::Cache { kind, .. } if kind != CacheKind::Instruction)
+    }
+
+    fn caches(&self) -> Vec<Cache> {
+        let mut caches = Vec::new();
+        for each in self.levels {
+            if let LevelKind::Cache { level, kind } = each.kind {
+                let size = each.attributes.size;
+                caches.extend(self.ranges(each.total).map(|cpus| Cache {
+                    level,
+                    kind,
+                    cpus: self.set(cpus),
+                    size,
+                    line: None,
+                    ways: None,
+                }));
+            }
+        }
+        caches
+    }
+
+    /// `cpus` are the parts in their order.
+    fn dies(&self, cpus: &[CpuPart]) -> Vec<Die> {
+        let die = |(range, &id): (Range<u32>, &u32)| {
+            let package = cpus[range.start as usize].package;
+            Die { id, package, cpus: self.set(range) }
+        };
+        match self.dies.len() as u32 {
+            0 => Vec::new(),
+            total => self.ranges(total).zip(&self.dies).map(die).collect(),
+        }
+    }
 }
 
-/// The cache of the cpus from `leader` on; without an `l3` level the node's cpus are one domain.
-fn cache(l3: &LevelCount, leader: u32) -> CachePart {
-    let level = l3.is_given().then_some(CACHE_LEVEL);
-    let leader = CpuId(if l3.is_given() { leader } else { 0 });
-    CachePart { leader, level, size: l3.size() }
+fn cache_level(kind: LevelKind) -> u32 {
+    match kind {
+        LevelKind::Cache { level, .. } => level,
+        _ => 0,
+    }
 }

@@ -1,19 +1,12 @@
-//! The levels of a synthetic description, with the bounds that keep hostile text small.
+//! From text to levels, with the bounds that keep hostile text small.
 
 use super::SyntheticError;
 use super::cursor::TextCursor;
+use super::level::{AttachedNode, Attributes, IndexesText, Level, LevelKind};
 use crate::Bytes;
 use crate::builder::{CPUS_MAX, NODES_MAX};
 
-/// Names of the levels from the outside in; the first of each is the one in messages.
-const NAMES: [&[&str]; 5] = [
-    &["pack", "package", "socket"],
-    &["node", "numa", "numanode"],
-    &["l3", "l3cache", "domain"],
-    &["core"],
-    &["pu", "cpu"],
-];
-const LEVEL_EXPECTED: &str = "a level (pack, node, l3, core or pu)";
+const LEVEL_EXPECTED: &str = "a level (pack, die, group, node, l1 to l5, core or pu) or [numa]";
 
 /// Units of sizes as hwloc reads them: decimal, and binary with an `i`.
 const UNITS: [(&str, u64); 10] = [
@@ -29,114 +22,158 @@ const UNITS: [(&str, u64); 10] = [
     ("TiB", 1 << 40),
 ];
 
-/// How many of a level there are in each of the level above.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct LevelCount {
-    given: Option<u32>,
-    size: Option<Bytes>,
-}
-
-impl LevelCount {
-    /// The number; one where the level is left out.
-    pub(super) fn count(&self) -> u32 {
-        self.given.unwrap_or(1)
-    }
-
-    pub(super) fn is_given(&self) -> bool {
-        self.given.is_some()
-    }
-
-    /// Memory of a node, size of a cache.
-    pub(super) fn size(&self) -> Option<Bytes> {
-        self.size
-    }
-}
-
-/// All levels. Their product is at most [`CPUS_MAX`], that of `pack` and `node` at most
-/// [`NODES_MAX`].
+/// A description that was read.
 #[derive(Debug, Default)]
-pub(super) struct Levels {
-    pub(super) pack: LevelCount,
-    pub(super) node: LevelCount,
-    pub(super) l3: LevelCount,
-    pub(super) core: LevelCount,
-    pub(super) pu: LevelCount,
+pub(super) struct Description<'a> {
+    /// Attributes of the machine as a whole.
+    pub(super) machine: Attributes<'a>,
+    /// From the outside in, the cpus last.
+    pub(super) levels: Vec<Level<'a>>,
+    /// In the order in which they stand.
+    pub(super) attached: Vec<AttachedNode>,
+    /// How the attached nodes of all levels together are numbered.
+    pub(super) attached_indexes: Option<IndexesText<'a>>,
+    /// Levels of which the text has only the number, by their place.
+    unnamed: Vec<usize>,
+    attached_total: u32,
 }
 
-impl Levels {
+impl<'a> Description<'a> {
     /// Reads a description.
-    pub(super) fn parse(text: &str) -> Result<Self, SyntheticError> {
+    pub(super) fn parse(text: &'a str) -> Result<Self, SyntheticError> {
         let mut cursor = TextCursor::new(text);
-        let mut levels = Self::default();
-        let mut innermost = None;
+        let mut description = Self::default();
+        cursor.blanks();
+        description.machine = attributes(&mut cursor, LevelKind::Node)?;
         cursor.blanks();
         loop {
-            innermost = Some(levels.level(&mut cursor, innermost)?);
+            let attached = cursor.take('[');
+            match attached {
+                true => description.attached(&mut cursor)?,
+                false => description.level(&mut cursor)?,
+            }
             let blanks = cursor.blanks();
             if cursor.is_at_end() {
-                return Ok(levels);
+                break;
             }
-            if !blanks {
+            if !blanks && !attached && !cursor.is_next('[') {
                 return Err(cursor.error("a blank and the next level"));
             }
         }
+        description.finish(&cursor)?;
+        Ok(description)
     }
 
-    /// Reads a level such as `node:2(memory=16GB)`, which must lie inside the one read before.
-    fn level(
-        &mut self,
-        cursor: &mut TextCursor<'_>,
-        before: Option<usize>,
-    ) -> Result<usize, SyntheticError> {
+    /// Reads a level such as `node:2(memory=16GB)`, or only its number.
+    fn level(&mut self, cursor: &mut TextCursor<'a>) -> Result<(), SyntheticError> {
         let start = cursor.at();
-        let name = cursor.take_while(char::is_alphanumeric);
-        let Some(level) = level_named(name) else {
-            return Err(cursor.error_at(start, LEVEL_EXPECTED));
+        let kind = match cursor.is_next_digit() {
+            true => {
+                self.unnamed.push(self.levels.len());
+                LevelKind::Group
+            }
+            false => {
+                let name = cursor.take_while(char::is_alphanumeric);
+                let kind = LevelKind::named(name);
+                let kind = kind.ok_or_else(|| cursor.error_at(start, LEVEL_EXPECTED))?;
+                if !cursor.take(':') {
+                    return Err(cursor.error(format!("':' and a number after {name}")));
+                }
+                kind
+            }
         };
-        if let Some(before) = before.filter(|&before| level <= before) {
-            return Err(cursor.error_at(start, inside(before)));
-        }
-        if !cursor.take(':') {
-            return Err(cursor.error(format!("':' and a number after {name}")));
-        }
-        let given = number(cursor, self.room(level))?;
-        let size = attributes(cursor, level)?;
-        *self.count_mut(level) = LevelCount { given: Some(given), size };
-        Ok(level)
+        self.check_place(kind, cursor, start)?;
+        let limit = if self.is_bounded_as_nodes(kind) { NODES_MAX } else { CPUS_MAX };
+        let count = number(cursor, limit / self.total())?;
+        let attributes = attributes(cursor, kind)?;
+        self.levels.push(Level { kind, total: self.total() * count, attributes });
+        Ok(())
     }
 
-    /// The largest number a level may have after those read before it.
-    fn room(&self, level: usize) -> u32 {
-        let limit = if level <= 1 { NODES_MAX } else { CPUS_MAX };
-        let all = [self.pack, self.node, self.l3, self.core, self.pu];
-        all.iter().fold(limit, |room, level| room / level.count())
-    }
-
-    fn count_mut(&mut self, level: usize) -> &mut LevelCount {
-        match level {
-            0 => &mut self.pack,
-            1 => &mut self.node,
-            2 => &mut self.l3,
-            3 => &mut self.core,
-            _ => &mut self.pu,
+    /// Every level but groups stands once, and nothing inside of the cpus.
+    fn check_place(
+        &self,
+        kind: LevelKind,
+        cursor: &TextCursor<'_>,
+        start: usize,
+    ) -> Result<(), SyntheticError> {
+        if self.levels.last().is_some_and(|level| level.kind == LevelKind::Pu) {
+            return Err(cursor.error_at(start, "the end after pu, the innermost level"));
         }
+        let twice = kind != LevelKind::Group && self.levels.iter().any(|level| level.kind == kind);
+        if twice {
+            return Err(
+                cursor.error_at(start, format!("another level, as {} stands once", kind.name()))
+            );
+        }
+        Ok(())
     }
-}
 
-fn level_named(name: &str) -> Option<usize> {
-    NAMES.iter().position(|names| names.iter().any(|known| known.eq_ignore_ascii_case(name)))
-}
+    /// Packages count as nodes too, for without a level of its own every package may become one.
+    fn is_bounded_as_nodes(&self, kind: LevelKind) -> bool {
+        matches!(kind, LevelKind::Package | LevelKind::Node)
+    }
 
-fn inside(level: usize) -> String {
-    let names: Vec<&str> = NAMES[level + 1..].iter().map(|names| names[0]).collect();
-    match names.as_slice() {
-        [] => format!("the end after {}, the innermost level", NAMES[level][0]),
-        names => format!("a level inside {} ({})", NAMES[level][0], names.join(", ")),
+    /// Objects of the innermost level so far.
+    fn total(&self) -> u32 {
+        self.levels.last().map_or(1, |level| level.total)
+    }
+
+    /// Reads `NUMANode(memory=1GB)]`.
+    fn attached(&mut self, cursor: &mut TextCursor<'a>) -> Result<(), SyntheticError> {
+        let start = cursor.at();
+        cursor.blanks();
+        let name = cursor.take_while(char::is_alphanumeric);
+        if LevelKind::named(name) != Some(LevelKind::Node) {
+            return Err(cursor.error_at(start, "NUMANode in brackets"));
+        }
+        let Attributes { size, side_cache, indexes } = attributes(cursor, LevelKind::Node)?;
+        if !cursor.take(']') {
+            return Err(cursor.error("']' after the node"));
+        }
+        self.attached_total += self.total();
+        if self.attached_total > NODES_MAX {
+            return Err(cursor.error_at(start, format!("at most {NODES_MAX} nodes in all")));
+        }
+        self.attached_indexes = indexes.or(self.attached_indexes);
+        let depth = self.levels.len();
+        self.attached.push(AttachedNode { depth, memory: size, side_cache });
+        Ok(())
+    }
+
+    /// Names what has only numbers, and adds the cpus where they are left out.
+    fn finish(&mut self, cursor: &TextCursor<'_>) -> Result<(), SyntheticError> {
+        let count = self.levels.len();
+        if self.unnamed.len() == count && count > 0 {
+            let kinds = LevelKind::unnamed(count - 1, !self.attached.is_empty());
+            for (level, kind) in
+                self.levels.iter_mut().zip(kinds.into_iter().chain([LevelKind::Pu]))
+            {
+                level.kind = kind;
+            }
+        } else if let ([only], Some(last)) = (&self.unnamed[..], self.levels.last_mut())
+            && *only == count - 1
+        {
+            last.kind = LevelKind::Pu;
+        } else if !self.unnamed.is_empty() {
+            return Err(cursor.error_at(0, "a name for every level but the last, or for none"));
+        }
+        let has_nodes = self.levels.iter().any(|level| level.kind == LevelKind::Node);
+        if has_nodes && !self.attached.is_empty() {
+            return Err(cursor.error_at(0, "nodes as a level or in brackets, not both"));
+        }
+        if self.levels.last().is_none_or(|level| level.kind != LevelKind::Pu) {
+            let total = self.total();
+            let attributes = Attributes::default();
+            self.levels.push(Level { kind: LevelKind::Pu, total, attributes });
+        }
+        Ok(())
     }
 }
 
 fn at_most(limit: u32) -> String {
     match limit {
+        0 => format!("fewer nodes and cpus (at most {NODES_MAX} nodes and {CPUS_MAX} cpus)"),
         1 => format!("1 (a machine has at most {NODES_MAX} nodes and {CPUS_MAX} cpus)"),
         _ => format!(
             "a number from 1 to {limit} (a machine has at most {NODES_MAX} nodes and {CPUS_MAX} cpus)"
@@ -144,36 +181,78 @@ fn at_most(limit: u32) -> String {
     }
 }
 
+/// A number, decimal or hexadecimal with `0x`.
 fn number(cursor: &mut TextCursor<'_>, limit: u32) -> Result<u32, SyntheticError> {
     let start = cursor.at();
-    match cursor.take_while(|character| character.is_ascii_digit()).parse() {
-        Ok(number) if (1..=limit).contains(&number) => Ok(number),
-        _ => Err(cursor.error_at(start, at_most(limit))),
+    let text = cursor.take_while(|character| character.is_ascii_alphanumeric());
+    let hexadecimal = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
+    let digits = text.trim_end_matches(|character: char| character.is_ascii_alphabetic());
+    let parsed = match hexadecimal {
+        Some(digits) => u32::from_str_radix(digits, 16).ok(),
+        None => digits.parse().ok(),
+    };
+    if hexadecimal.is_none() {
+        cursor.back_to(start + digits.len());
+    }
+    let parsed = parsed.filter(|number| (1..=limit).contains(number));
+    parsed.ok_or_else(|| cursor.error_at(start, at_most(limit)))
+}
+
+/// Reads attributes such as `(memory=16GB indexes=0,2,1,3)`, if there are some.
+fn attributes<'a>(
+    cursor: &mut TextCursor<'a>,
+    kind: LevelKind,
+) -> Result<Attributes<'a>, SyntheticError> {
+    let mut attributes = Attributes::default();
+    if !cursor.take('(') {
+        return Ok(attributes);
+    }
+    loop {
+        let end = attribute(cursor, kind, &mut attributes)?;
+        let blanks = cursor.blanks();
+        if cursor.take(')') {
+            return Ok(attributes);
+        }
+        if !blanks {
+            return Err(cursor.error(end));
+        }
     }
 }
 
-/// Reads `(memory=16GB)` after a node or `(size=32MiB)` after a cache, if there is one.
-fn attributes(cursor: &mut TextCursor<'_>, level: usize) -> Result<Option<Bytes>, SyntheticError> {
-    if !cursor.take('(') {
-        return Ok(None);
-    }
-    let known = match level {
-        1 => "memory",
-        2 => "size",
-        _ => {
-            let expected =
-                format!("no attributes after {}; node has memory=, l3 has size=", NAMES[level][0]);
-            return Err(cursor.error(expected));
-        }
-    };
+/// Reads one attribute; tells what may follow.
+fn attribute<'a>(
+    cursor: &mut TextCursor<'a>,
+    kind: LevelKind,
+    attributes: &mut Attributes<'a>,
+) -> Result<&'static str, SyntheticError> {
     let start = cursor.at();
-    if cursor.take_while(char::is_alphanumeric) != known || !cursor.take('=') {
-        return Err(cursor.error_at(start, format!("{known}= and a size")));
+    let name = cursor.take_while(char::is_alphanumeric);
+    let has_value = cursor.take('=');
+    match (kind, name) {
+        (LevelKind::Node, "memory") | (LevelKind::Cache { .. }, "size") if has_value => {
+            attributes.size = Some(size(cursor)?);
+        }
+        (LevelKind::Node, "memorysidecachesize") if has_value => {
+            attributes.side_cache = Some(size(cursor)?);
+        }
+        (_, "indexes") if has_value => {
+            let at = cursor.at();
+            let text = cursor.take_while(|character| !" )]".contains(character));
+            attributes.indexes = Some(IndexesText { text, at });
+            return Ok("')' after the indexes");
+        }
+        _ => return Err(cursor.error_at(start, attributes_of(kind))),
     }
-    let size = size(cursor)?;
-    match cursor.take(')') {
-        true => Ok(Some(size)),
-        false => Err(cursor.error("')' after the size")),
+    Ok("')' after the size")
+}
+
+fn attributes_of(kind: LevelKind) -> String {
+    match kind {
+        LevelKind::Node => {
+            "memory= and a size, memorysidecachesize= and a size, or indexes=".to_owned()
+        }
+        LevelKind::Cache { .. } => "size= and a size, or indexes=".to_owned(),
+        other => format!("indexes= after {}", other.name()),
     }
 }
 
