@@ -7,7 +7,6 @@
 
 mod arithmetic;
 mod catalog;
-mod compact;
 mod error;
 mod exchange;
 mod files;

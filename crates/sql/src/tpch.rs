@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use atoll_runtime::WorkerId;
+use atoll_store::table::stored_schema;
 use datafusion::arrow::array::{RecordBatch, RecordBatchReader};
 use datafusion::common::{Result, exec_err};
 use futures::future::BoxFuture;
@@ -16,8 +17,7 @@ use tpchgen_arrow::{
 };
 
 use crate::Session;
-use crate::table::stored_schema;
-use crate::table::writer::ChunkWriter;
+use crate::table::table_error;
 use crate::task::BoundTask;
 
 /// The text of query `number`, 1 to 22, with the parameters of TPC-H's validation run.
@@ -139,15 +139,15 @@ async fn load_table(session: &Session, table: &'static str, scale: f64) -> Resul
     for number in 0..parts {
         let worker = WorkerId(number as u32);
         let node = runtime.node_of(worker);
-        let mut writer = ChunkWriter::new(&placed, node, number);
+        let mut writer = placed.writer(node, number);
         tasks.push(BoundTask::new(runtime.spawn_on(worker, async move {
             for batch in part(table, scale, number as i32 + 1, parts as i32)? {
                 let batch: RecordBatch = batch?;
-                writer.write(&batch)?;
+                writer.write(&batch).map_err(table_error)?;
                 // Long generations let others run, and end here when the load is dropped.
                 tokio::task::yield_now().await;
             }
-            writer.finish()
+            writer.finish().map_err(table_error)
         })));
     }
     let mut chunks = Vec::new();

@@ -4,14 +4,15 @@
 //! arithmetic expression is brought into the form, as in `canonical(a * b - c)`. A divisor does,
 //! because 1 / −0.0 is not 1 / 0.0, and so does everything else.
 
+use atoll_store::table::has_floats;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TreeNodeRewriter};
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::expr_rewriter::{NamePreserver, SavedName};
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator};
 
-use super::array::canonical_scalar;
-use super::{function, has_floats};
+use super::constant::canonical_scalar;
+use super::function;
 
 /// Scalar functions that return one of their arguments, or parts of them, or never a float of another
 /// form.

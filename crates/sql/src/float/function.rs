@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
+use atoll_store::table::canonical;
 use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::utils::take_function_args;
 use datafusion::common::{Result, internal_err};
@@ -12,7 +13,7 @@ use datafusion::logical_expr::{
     Volatility,
 };
 
-use super::array::{canonical, canonical_scalar};
+use super::constant::canonical_scalar;
 
 /// Its name, as plans show it. It is not registered: SQL cannot call it.
 pub(super) const NAME: &str = "canonical";

@@ -7,7 +7,7 @@
 //!
 //! | where a float comes from | who brings it into the form |
 //! |---|---|
-//! | a table | `table/encode.rs`, once, when it is stored |
+//! | a table | `store`, once, when it is stored |
 //! | a file or any other source | a projection above the scan ([`CanonicalFloats`]) |
 //! | a literal | the literal itself is replaced ([`CanonicalFloats`]) |
 //! | an expression | the function `canonical` around it, where another form may come out (`expr.rs`) |
@@ -16,30 +16,9 @@
 //! The projection above a file's scan also keeps the file's statistics from answering a filter or a
 //! `min`: they were written by other rules.
 
-mod array;
+mod constant;
 mod expr;
 mod function;
 mod rule;
 
-use datafusion::arrow::datatypes::DataType;
-
-pub(crate) use array::canonical;
 pub(crate) use rule::CanonicalFloats;
-
-/// Whether values of this type are floats or hold floats.
-fn has_floats(data_type: &DataType) -> bool {
-    match data_type {
-        DataType::Float16 | DataType::Float32 | DataType::Float64 => true,
-        DataType::List(field)
-        | DataType::LargeList(field)
-        | DataType::FixedSizeList(field, _)
-        | DataType::ListView(field)
-        | DataType::LargeListView(field)
-        | DataType::Map(field, _)
-        | DataType::RunEndEncoded(_, field) => has_floats(field.data_type()),
-        DataType::Struct(fields) => fields.iter().any(|field| has_floats(field.data_type())),
-        DataType::Union(fields, _) => fields.iter().any(|(_, field)| has_floats(field.data_type())),
-        DataType::Dictionary(_, values) => has_floats(values),
-        _ => false,
-    }
-}

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use atoll_store::table::has_floats;
 use datafusion::catalog::default_table_source::source_as_provider;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
@@ -12,7 +13,7 @@ use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, Projection, TableSc
 use datafusion::optimizer::AnalyzerRule;
 
 use super::expr::{Rewriter, computes};
-use super::{function, has_floats};
+use super::function;
 use crate::table::PlacedTable;
 
 /// Brings floats into the canonical form where they enter a plan or are computed in it; see the

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use atoll_primitives::PrimitiveError;
 use atoll_primitives::aggregate::{Aggregate, Expected, Function, KeyRange, Query};
+use atoll_store::table::is_text;
 use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::stats::Precision;
@@ -17,7 +18,6 @@ use datafusion::physical_plan::aggregates::AggregateExec;
 
 use super::error::to_datafusion;
 use super::texts;
-use crate::table::column::is_text;
 use crate::table::whole;
 
 /// The keys and arguments of an aggregation, and the query over them.

@@ -5,12 +5,12 @@
 
 use std::sync::Arc;
 
+use atoll_store::table::is_text;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_plan::ExecutionPlan;
 
 use crate::scan::ScanExec;
-use crate::table::column::is_text;
 
 /// Whether one of the keys is a column of many strings. A column is found by its name in what the plan
 /// reads, for statistics of strings do not pass joins: a namesake can mislead, which costs time, never a

@@ -9,6 +9,7 @@
 
 use std::sync::Arc;
 
+use atoll_store::table::compact_batch;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::compute::BatchCoalescer;
 use datafusion::common::Result;
@@ -22,7 +23,6 @@ use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::StreamExt;
 
-use crate::compact::compact_batch;
 use crate::operator::{OperatorRule, PassThrough, PassThroughExec, changed_context};
 
 /// Rows of a gathered batch: what is done once for each is little beside them.
@@ -128,7 +128,7 @@ impl BatchGatherer {
     async fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         loop {
             if let Some(batch) = self.waiting.next_completed_batch() {
-                return compact_batch(&batch).map(Some);
+                return Ok(Some(compact_batch(&batch)?));
             }
             let Some(input) = &mut self.input else { return Ok(None) };
             match input.next().await {

@@ -9,10 +9,8 @@
 use std::ops::Range;
 
 use atoll_runtime::{Runtime, WorkerId};
+use atoll_store::table::{BLOCK_ROWS, TableSnapshot, first_at_least};
 use atoll_topology::NodeId;
-
-use crate::table::chunk::{BLOCK_ROWS, first_at_least};
-use crate::table::snapshot::TableSnapshot;
 
 /// Rows of one chunk that one partition reads.
 #[derive(Clone, Debug, PartialEq, Eq)]

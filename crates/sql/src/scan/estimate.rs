@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use atoll_store::table::{Selection, StoredColumn, TableSnapshot};
 use datafusion::arrow::array::Int64Array;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::stats::Precision;
@@ -9,8 +10,6 @@ use datafusion::common::{Result, ScalarValue, Statistics};
 use datafusion::physical_expr::PhysicalExpr;
 
 use super::filter::PartitionFilter;
-use crate::table::column::{Selection, StoredColumn};
-use crate::table::snapshot::TableSnapshot;
 
 /// Blocks looked at, spread evenly over the table, and rows of each: enough to tell a percent from
 /// ten, in a fraction of a millisecond.
@@ -45,7 +44,7 @@ pub(crate) fn selectivity(
             return Ok(1.0);
         };
         seen += rows;
-        passed += result.rows.map_or(0, |rows| rows.len());
+        passed += result.rows.map_or(0, |rows| rows.count());
     }
     Ok((passed as f64).max(0.5) / (seen as f64).max(1.0))
 }

@@ -3,9 +3,11 @@
 
 use std::sync::Arc;
 
+use atoll_store::table::{Selection, StoredColumn, Zone};
 use datafusion::arrow::array::{AsArray, RecordBatch, RecordBatchOptions};
 use datafusion::arrow::buffer::BooleanBuffer;
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
+use datafusion::arrow::error::ArrowError;
 use datafusion::common::Result;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::physical_expr::PhysicalExpr;
@@ -19,8 +21,6 @@ use datafusion::scalar::ScalarValue;
 
 use super::assign::Cuts;
 use super::stored_predicate::{StoredPredicate, ZoneVerdict, true_bits, whole_number};
-use crate::table::chunk::Zone;
-use crate::table::column::{Selection, StoredColumn};
 
 /// All predicates of one partition of a scan.
 #[derive(Debug)]
@@ -225,7 +225,7 @@ impl Predicates {
     ) -> Result<()> {
         for conjunct in &mut self.rest {
             let Some(rows) = passed.rows.take() else { return Ok(()) };
-            passed.read.extend(conjunct.columns.iter().map(|column| (*column, rows.len())));
+            passed.read.extend(conjunct.columns.iter().map(|column| (*column, rows.count())));
             passed.rows = conjunct.keep(block, rows, schema)?;
         }
         if optional {
@@ -286,12 +286,12 @@ impl OnRows {
             .columns
             .iter()
             .map(|column| block[*column].decode(schema.field(*column).data_type(), &rows))
-            .collect::<Result<Vec<_>>>()?;
-        let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
+            .collect::<Result<Vec<_>, ArrowError>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(rows.count()));
         let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options)?;
-        let result = self.expr.evaluate(&batch)?.into_array(rows.len())?;
+        let result = self.expr.evaluate(&batch)?.into_array(rows.count())?;
         let mask = true_bits(result.as_boolean());
-        self.seen += rows.len();
+        self.seen += rows.count();
         self.passed += mask.count_set_bits();
         Ok(keep_of(rows, &mask))
     }
@@ -304,7 +304,7 @@ impl OnRows {
 /// The rows whose bit in a mask over the selection is set.
 fn keep_of(rows: Selection, mask: &BooleanBuffer) -> Option<Selection> {
     let count = mask.count_set_bits();
-    if count == rows.len() {
+    if count == rows.count() {
         return Some(rows);
     }
     let mut kept = Vec::with_capacity(count);

@@ -47,10 +47,9 @@ use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
 use crate::memory::Gauge;
-use crate::table::chunk::BLOCK_ROWS;
-use crate::table::column::is_text;
-use crate::table::snapshot::TableSnapshot;
+use crate::table::statistics;
 use assign::{Cuts, RowRange};
+use atoll_store::table::{BLOCK_ROWS, TableSnapshot, is_text};
 
 /// Reads the pinned snapshot of one table; see the module.
 #[derive(Clone, Debug)]
@@ -306,7 +305,7 @@ impl ExecutionPlan for ScanExec {
         _: &[Arc<Statistics>],
         args: &StatisticsArgs,
     ) -> Result<Arc<Statistics>> {
-        let whole = self.snapshot.statistics(&self.projection);
+        let whole = statistics(&self.snapshot, &self.projection);
         let share = match args.partition() {
             None => 1.0,
             Some(partition) => {

@@ -8,6 +8,7 @@
 
 use std::sync::Arc;
 
+use atoll_store::table::{Selection, StoredColumn, Zone, whole_numbers};
 use datafusion::arrow::array::{
     Array, ArrayRef, ArrowNumericType, AsArray, BooleanArray, PrimitiveArray, RecordBatch, Scalar,
     new_null_array,
@@ -28,9 +29,6 @@ use datafusion::physical_expr::expressions::{
 };
 use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_expr::utils::reassign_expr_columns;
-
-use crate::table::chunk::{Zone, whole_numbers};
-use crate::table::column::{Selection, StoredColumn};
 
 /// Most members of an IN list that are compared one by one.
 const IN_LIST_MAX: usize = 8;

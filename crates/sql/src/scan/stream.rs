@@ -5,10 +5,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use atoll_runtime::Runtime;
+use atoll_store::table::{BLOCK_ROWS, Chunk, Selection, TableSnapshot};
 use atoll_topology::NodeId;
 use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
 use datafusion::arrow::compute::BatchCoalescer;
 use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::error::ArrowError;
 use datafusion::common::Result;
 use datafusion::execution::RecordBatchStream;
 use datafusion::physical_plan::metrics::{BaselineMetrics, Count, MetricBuilder};
@@ -18,9 +20,6 @@ use super::ScanExec;
 use super::assign::{Cuts, RowRange};
 use super::filter::PartitionFilter;
 use crate::memory::Gauge;
-use crate::table::chunk::{BLOCK_ROWS, Chunk};
-use crate::table::column::Selection;
-use crate::table::snapshot::TableSnapshot;
 
 /// Blocks after which a scan that finds nothing lets others run, and sees that it was cancelled.
 const BLOCKS_PER_POLL: usize = 32;
@@ -143,7 +142,7 @@ impl ScanStream {
         self.counts.blocks_pruned.add(usize::from(passed.pruned));
         let mut read = passed.read;
         let batch = passed.rows.map(|rows| {
-            read.extend(self.projection.iter().map(|column| (*column, rows.len())));
+            read.extend(self.projection.iter().map(|column| (*column, rows.count())));
             self.decode(chunk, range, &rows)
         });
         self.count_read(chunk, range, &read);
@@ -160,8 +159,13 @@ impl ScanStream {
         let decode = |(field, column): (usize, &usize)| {
             block[*column].decode(self.schema.field(field).data_type(), rows)
         };
-        let columns = self.projection.iter().enumerate().map(decode).collect::<Result<Vec<_>>>()?;
-        let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
+        let columns = self
+            .projection
+            .iter()
+            .enumerate()
+            .map(decode)
+            .collect::<Result<Vec<_>, ArrowError>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(rows.count()));
         let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?;
         let kept = batch.num_rows().min(self.rows_left);
         self.rows_left -= kept;

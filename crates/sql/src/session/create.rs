@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use atoll_placement::Strategy;
+use atoll_store::table::{declared_schema, stored_schema};
 use datafusion::arrow::datatypes::Schema;
 use datafusion::catalog::TableProvider;
 use datafusion::catalog::default_table_source::source_as_provider;
@@ -19,7 +20,6 @@ use super::Session;
 use super::planner::{StatementPlanner, coerced, plan_physical};
 use crate::catalog::UnplannedView;
 use crate::table::load::load;
-use crate::table::{declared_schema, stored_schema};
 
 impl Session {
     /// Creates the table; the number of rows it has, or none where it existed already and the

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use atoll_placement::verify_pages;
 use atoll_runtime::Runtime;
+use atoll_store::table::TableSnapshot;
 use atoll_topology::NodeId;
 use datafusion::catalog::CatalogProviderList;
 use datafusion::common::{DataFusionError, Result};
@@ -14,7 +15,6 @@ use super::column::ColumnSpecs;
 use crate::catalog::CATALOG;
 use crate::session::placed_tables;
 use crate::table::PlacedTable;
-use crate::table::snapshot::TableSnapshot;
 
 /// The names that a statement sees, and with them the tables and their rows.
 type StatementNames = Arc<dyn CatalogProviderList>;

@@ -8,14 +8,13 @@
 use std::sync::Arc;
 
 use atoll_runtime::WorkerId;
+use atoll_store::table::{CHUNK_ROWS, Chunk, ChunkWriter};
 use datafusion::common::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use futures::StreamExt;
 
-use super::PlacedTable;
-use super::chunk::{CHUNK_ROWS, Chunk};
-use super::writer::ChunkWriter;
+use super::{PlacedTable, table_error};
 use crate::task::BoundTask;
 
 /// What a task here does, for its errors.
@@ -49,7 +48,7 @@ async fn in_place(
         let worker = WorkerId((partition * runtime.worker_count() / partitions) as u32);
         let (plan, context) = (Arc::clone(plan), Arc::clone(context));
         // Strategies that deal in turn start each partition one further.
-        let writer = ChunkWriter::new(table, runtime.node_of(worker), first + partition);
+        let writer = table.writer(runtime.node_of(worker), first + partition);
         tasks.push(BoundTask::new(runtime.spawn_on(worker, async move {
             write(plan.execute(partition, context)?, writer).await
         })));
@@ -63,9 +62,9 @@ async fn in_place(
 
 async fn write(mut rows: SendableRecordBatchStream, mut writer: ChunkWriter) -> Result<Vec<Chunk>> {
     while let Some(batch) = rows.next().await {
-        writer.write(&batch?)?;
+        writer.write(&batch?).map_err(table_error)?;
     }
-    writer.finish()
+    writer.finish().map_err(table_error)
 }
 
 async fn deal(mut rows: SendableRecordBatchStream, table: &PlacedTable) -> Result<Vec<Chunk>> {
@@ -86,11 +85,11 @@ async fn deal(mut rows: SendableRecordBatchStream, table: &PlacedTable) -> Resul
             batches.push(batch);
         }
         let worker = WorkerId((dealt % runtime.worker_count()) as u32);
-        let mut writer = ChunkWriter::new(table, runtime.node_of(worker), first + dealt);
+        let mut writer = table.writer(runtime.node_of(worker), first + dealt);
         dealt += 1;
         under_way.push_back(BoundTask::new(runtime.spawn_on(worker, async move {
-            batches.iter().try_for_each(|batch| writer.write(batch))?;
-            writer.finish()
+            batches.iter().try_for_each(|batch| writer.write(batch)).map_err(table_error)?;
+            writer.finish().map_err(table_error)
         })));
         // Reading ahead of the workers would only hold more undigested batches.
         if under_way.len() > runtime.worker_count()

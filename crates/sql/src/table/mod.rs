@@ -1,28 +1,24 @@
-//! Tables in placed memory: chunks of columns, each with a home node.
+//! The store's tables as DataFusion asks for them.
 //!
-//! A table is a list of immutable chunks. Readers see the list that was current when the planning of
+//! A table is a list of immutable chunks ([`atoll_store::table`]). Readers see the list that was current when the planning of
 //! their statement began; a writer builds new chunks on the workers and puts a table with a longer
 //! list in place of the old one in one step, so a statement that fails leaves the table as it was.
 
-mod bounds;
-pub(crate) mod chunk;
-pub(crate) mod column;
-mod encode;
 pub(crate) mod insert;
 pub(crate) mod load;
-mod place;
-pub(crate) mod snapshot;
-pub(crate) mod writer;
+mod statistics;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use atoll_placement::Strategy;
 use atoll_runtime::Runtime;
+use atoll_store::table::{Chunk, ChunkWriter, Destination, TableError, TableSnapshot};
+use atoll_topology::NodeId;
 use datafusion::arrow::datatypes::{FieldRef, Schema, SchemaRef};
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::{
-    DFSchema, ResolvedTableReference, Result, Statistics, exec_err, plan_err,
+    DFSchema, DataFusionError, ResolvedTableReference, Result, Statistics, exec_err, plan_err,
 };
 use datafusion::logical_expr::dml::InsertOp;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
@@ -30,12 +26,8 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::utils::split_conjunction;
 use datafusion::physical_plan::ExecutionPlan;
 
-pub(crate) use bounds::whole;
-use chunk::Chunk;
-pub(crate) use encode::{declared_schema, stored_schema};
 use insert::InsertExec;
-use snapshot::TableSnapshot;
-use writer::Destination;
+pub(crate) use statistics::{statistics, whole};
 
 use crate::catalog::{WeakCatalogs, plain};
 use crate::scan::ScanExec;
@@ -87,19 +79,15 @@ impl PlacedTable {
         &self.at
     }
 
-    /// Its name as a person writes it.
-    pub(crate) fn name(&self) -> &Arc<str> {
-        &self.name
-    }
-
     /// The workers that fill it.
     pub(crate) fn runtime(&self) -> &Runtime {
         &self.runtime
     }
 
-    /// Where its chunks go.
-    pub(crate) fn destination(&self) -> &Destination {
-        &self.destination
+    /// A writer on `node` of chunks for this table, the first of which has the number `first`.
+    pub(crate) fn writer(&self, node: NodeId, first: usize) -> ChunkWriter {
+        let (name, schema) = (Arc::clone(&self.name), Arc::clone(&self.snapshot.schema));
+        ChunkWriter::new(name, schema, self.destination.clone(), node, first)
     }
 
     /// What it holds.
@@ -148,7 +136,7 @@ impl TableProvider for PlacedTable {
 
     fn statistics(&self) -> Option<Statistics> {
         let all: Vec<usize> = (0..self.snapshot.schema.fields().len()).collect();
-        Some(self.snapshot.statistics(&all))
+        Some(statistics(&self.snapshot, &all))
     }
 
     fn supports_filters_pushdown(
@@ -195,6 +183,17 @@ impl TableProvider for PlacedTable {
             );
         }
         Ok(Arc::new(InsertExec::new(self.clone(), input)))
+    }
+}
+
+/// The store's errors as DataFusion's.
+pub(crate) fn table_error(error: TableError) -> DataFusionError {
+    match error {
+        TableError::Values(error) => error.into(),
+        TableError::Memory(error) => DataFusionError::ResourcesExhausted(error.to_string()),
+        TableError::NoHome(error) => DataFusionError::Configuration(error.to_string()),
+        // DataFusion 55 plans NULL for a column that an INSERT omits, whether it may be NULL or not.
+        TableError::Null { .. } => DataFusionError::Execution(error.to_string()),
     }
 }
 

@@ -1,3 +1,4 @@
 //! Tests of the store over a directory of this machine and over simulated ones.
 
 mod live_files;
+mod tables;

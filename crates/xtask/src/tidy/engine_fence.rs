@@ -5,13 +5,14 @@ use super::{Check, SourceTree, TidyFinding};
 /// Crates (and families `name-*`) behind the fence.
 const FENCED: [&str; 3] = ["datafusion", "arrow", "parquet"];
 /// Crates that may name them, and why.
-const INSIDE: [(&str, &str); 5] = [
+const INSIDE: [(&str, &str); 6] = [
     ("sql", "the one library that is built on DataFusion"),
     ("bench", "measures plain DataFusion as a rival"),
     (
         "primitives",
         "works on the columns of any engine where they lie; Arrow alone, without an engine",
     ),
+    ("store", "keeps tables as Arrow arrays over placed memory; Arrow alone, without an engine"),
     ("capi", "puts Arrow arrays over the columns of programs in C"),
     ("tools", "runs the primitives on columns of its own"),
 ];

@@ -4,6 +4,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use atoll_store::table::compact_batch;
 use datafusion::arrow::array::{Array, AsArray, RecordBatch};
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::Result;
@@ -14,7 +15,6 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use futures::{Stream, StreamExt};
 
-use crate::compact::compact_batch;
 use crate::memory::Gauge;
 use crate::operator::{PassThrough, PassThroughExec};
 
@@ -142,7 +142,7 @@ fn compacted(batch: RecordBatch, most: usize) -> Result<RecordBatch> {
     if get_record_batch_memory_size(&batch) <= most {
         return Ok(batch);
     }
-    compact_batch(&batch)
+    Ok(compact_batch(&batch)?)
 }
 
 #[cfg(test)]

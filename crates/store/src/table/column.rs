@@ -7,23 +7,25 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{
-    Array, ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray, PrimitiveArray, UInt32Array,
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    ArrowPrimitiveType, Date32Type, Date64Type, Decimal128Type, Int8Type, Int16Type, Int32Type,
+    Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+    TimestampSecondType, UInt16Type, UInt32Type, UInt64Type,
 };
-use datafusion::arrow::buffer::BooleanBuffer;
-use datafusion::arrow::compute::{FilterBuilder, FilterPredicate, take};
-use datafusion::arrow::datatypes::{
-    ArrowNativeType, DataType, Date32Type, Date64Type, Decimal128Type, Int8Type, Int16Type,
-    Int32Type, Int64Type, TimeUnit, TimestampMicrosecondType, TimestampMillisecondType,
-    TimestampNanosecondType, TimestampSecondType, UInt16Type, UInt32Type, UInt64Type,
-};
-use datafusion::common::{Result, internal_err};
+use arrow_array::{Array, ArrayRef, BooleanArray, PrimitiveArray, UInt32Array};
+use arrow_buffer::{ArrowNativeType, BooleanBuffer};
+use arrow_schema::{ArrowError, DataType, TimeUnit};
+use arrow_select::filter::{FilterBuilder, FilterPredicate};
+use arrow_select::take::take;
 
-use crate::compact::compact_array;
+use super::compact::compact_array;
+
+type Result<T> = std::result::Result<T, ArrowError>;
 
 /// One column of one block.
 #[derive(Clone, Debug)]
-pub(crate) enum StoredColumn {
+pub enum StoredColumn {
     /// In its logical type.
     Plain(ArrayRef),
     /// Whole numbers of 8 to 64 bits; the logical type is wider. Nulls as in the logical column.
@@ -39,7 +41,7 @@ pub(crate) enum StoredColumn {
 
 /// Rows of a block that are wanted.
 #[derive(Clone, Debug)]
-pub(crate) enum Selection {
+pub enum Selection {
     /// Rows `offset .. offset + len`.
     Range {
         /// First row.
@@ -55,9 +57,9 @@ pub(crate) enum Selection {
 
 /// Rows of a block by a bit each.
 #[derive(Debug)]
-pub(crate) struct Mask {
+pub struct Mask {
     /// One bit a row of the block.
-    pub(crate) bits: BooleanBuffer,
+    pub bits: BooleanBuffer,
     /// The same, prepared for filtering many columns.
     predicate: FilterPredicate,
 }
@@ -67,7 +69,7 @@ const MASK_SHARE: usize = 2;
 
 impl Selection {
     /// The rows of a block whose bit is set; none where no bit is.
-    pub(crate) fn of_bits(bits: BooleanBuffer) -> Option<Self> {
+    pub fn of_bits(bits: BooleanBuffer) -> Option<Self> {
         let count = bits.count_set_bits();
         if count == 0 {
             return None;
@@ -86,7 +88,7 @@ impl Selection {
     }
 
     /// Number of wanted rows.
-    pub(crate) fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         match self {
             Self::Range { len, .. } => *len,
             Self::Rows(rows) => rows.len(),
@@ -96,13 +98,13 @@ impl Selection {
 }
 
 /// Whether values of the type are strings or bytes.
-pub(crate) fn is_text(data_type: &DataType) -> bool {
+pub fn is_text(data_type: &DataType) -> bool {
     data_type.is_string() || data_type.is_binary()
 }
 
 impl StoredColumn {
     /// The array that holds one entry a row.
-    pub(crate) fn rows(&self) -> &ArrayRef {
+    pub fn rows(&self) -> &ArrayRef {
         match self {
             Self::Plain(array) | Self::Narrow(array) => array,
             Self::Dictionary { codes, .. } => codes,
@@ -110,7 +112,7 @@ impl StoredColumn {
     }
 
     /// Bytes that a reader of every row touches.
-    pub(crate) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         let size = |array: &ArrayRef| array.to_data().get_slice_memory_size().unwrap_or(0);
         match self {
             // A view's long values lie in other buffers: a reader touches both.
@@ -124,7 +126,7 @@ impl StoredColumn {
     }
 
     /// The first rows, at most `rows` of them.
-    pub(crate) fn head(&self, rows: usize) -> Self {
+    pub fn head(&self, rows: usize) -> Self {
         let head = |array: &ArrayRef| array.slice(0, rows.min(array.len()));
         match self {
             Self::Plain(array) => Self::Plain(head(array)),
@@ -136,7 +138,7 @@ impl StoredColumn {
     }
 
     /// The wanted rows in the logical type.
-    pub(crate) fn decode(&self, logical: &DataType, wanted: &Selection) -> Result<ArrayRef> {
+    pub fn decode(&self, logical: &DataType, wanted: &Selection) -> Result<ArrayRef> {
         match self {
             Self::Plain(array) => select(array, wanted),
             Self::Narrow(array) => widen(array, logical, wanted),
@@ -170,7 +172,7 @@ fn widen(narrow: &ArrayRef, logical: &DataType, wanted: &Selection) -> Result<Ar
         DataType::Int16 => widen_from::<Int16Type>(narrow.as_primitive(), logical, wanted),
         DataType::Int32 => widen_from::<Int32Type>(narrow.as_primitive(), logical, wanted),
         DataType::Int64 => widen_from::<Int64Type>(narrow.as_primitive(), logical, wanted),
-        other => internal_err!("{other} is not a narrow type"),
+        other => unreachable!("no column is stored narrow as {other}"),
     }
 }
 
@@ -204,7 +206,7 @@ where
         DataType::Timestamp(TimeUnit::Microsecond, _) => to!(TimestampMicrosecondType, i64),
         DataType::Timestamp(TimeUnit::Nanosecond, _) => to!(TimestampNanosecondType, i64),
         DataType::Decimal128(_, _) => to!(Decimal128Type, i128),
-        other => return internal_err!("{other} is not stored narrow"),
+        other => unreachable!("no column of type {other} is stored narrow"),
     })
 }
 

@@ -2,22 +2,22 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{
-    Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray, StringViewArray, UInt8Array,
-    UInt16Array,
+use arrow_arith::aggregate::{max, min};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    ArrowPrimitiveType, Date32Type, Date64Type, Decimal128Type, Int8Type, Int16Type, Int32Type,
+    Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+    TimestampSecondType, UInt16Type, UInt32Type, UInt64Type,
 };
-use datafusion::arrow::compute::{cast, concat, max, min};
-use datafusion::arrow::datatypes::{
-    DataType, Date32Type, Date64Type, Decimal128Type, Field, FieldRef, Int8Type, Int16Type,
-    Int32Type, Int64Type, Schema, SchemaRef, TimeUnit, TimestampMicrosecondType,
-    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt16Type, UInt32Type,
-    UInt64Type,
-};
-use datafusion::common::{HashMap, Result};
+use arrow_array::{Array, ArrayRef, PrimitiveArray, StringViewArray, UInt8Array, UInt16Array};
+use arrow_cast::cast;
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef, TimeUnit};
+use arrow_select::concat::concat;
+use hashbrown::HashMap;
 
 use super::column::StoredColumn;
-use crate::compact::compact_array;
-use crate::float::canonical;
+use super::compact::compact_array;
+use super::float::canonical;
 
 /// Most distinct strings for which a chunk keeps a dictionary: codes stay within 16 bits, and the
 /// dictionary within the caches.
@@ -28,7 +28,7 @@ const DICTIONARY_ROWS_PER_VALUE: usize = 8;
 
 /// The types in which a table stores what a query returns: strings of any kind as views,
 /// dictionaries unpacked (the encoding is chosen by the values, not by the type).
-pub(crate) fn stored_schema(schema: &Schema) -> SchemaRef {
+pub fn stored_schema(schema: &Schema) -> SchemaRef {
     let fields = schema.fields().iter().map(|field| {
         let stored = match field.data_type() {
             DataType::Utf8 | DataType::LargeUtf8 => DataType::Utf8View,
@@ -46,7 +46,7 @@ pub(crate) fn stored_schema(schema: &Schema) -> SchemaRef {
 
 /// The schema with the declared columns NOT NULL and all others nullable, whatever is known of the
 /// rows that come first: that a query returns no NULL does not forbid later rows to have some.
-pub(crate) fn declared_schema(schema: &Schema, not_null: &[bool]) -> SchemaRef {
+pub fn declared_schema(schema: &Schema, not_null: &[bool]) -> SchemaRef {
     let fields = schema.fields().iter().enumerate().map(|(column, field)| {
         let is_not_null = not_null.get(column).copied().unwrap_or(false);
         Field::new(field.name(), nullable_parts(field.data_type()), !is_not_null)
@@ -70,11 +70,11 @@ fn nullable_parts(data_type: &DataType) -> DataType {
 
 /// Encodes one column of a chunk, given as its batches, and cuts it into blocks. Floats are brought
 /// into their canonical form, which scans rely on.
-pub(crate) fn encode(
+pub(super) fn encode(
     parts: &[ArrayRef],
     stored: &DataType,
     block_rows: usize,
-) -> Result<Vec<StoredColumn>> {
+) -> Result<Vec<StoredColumn>, ArrowError> {
     let parts = parts.iter().map(|part| cast(part, stored)).collect::<Result<Vec<_>, _>>()?;
     let whole = concat(&parts.iter().map(|part| part.as_ref()).collect::<Vec<_>>())?;
     let whole = canonical(&whole)?;

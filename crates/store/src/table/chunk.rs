@@ -2,89 +2,90 @@
 
 use std::sync::Arc;
 
+use arrow_arith::aggregate;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int8Type, Int16Type, Int32Type, Int64Type};
+use arrow_array::{Array, ArrayRef, ArrowNumericType, PrimitiveArray};
+use arrow_schema::DataType;
 use atoll_placement::NodeBuffer;
 use atoll_topology::NodeId;
-use datafusion::arrow::array::{Array, ArrayRef, ArrowNumericType, AsArray, PrimitiveArray};
-use datafusion::arrow::compute;
-use datafusion::arrow::datatypes::{DataType, Int8Type, Int16Type, Int32Type, Int64Type};
-use datafusion::common::ScalarValue;
 
 use super::column::StoredColumn;
 
 /// Rows of a block: the unit of scanning, one batch of the engine.
-pub(crate) const BLOCK_ROWS: usize = 8192;
+pub const BLOCK_ROWS: usize = 8192;
 
 /// Rows of a chunk: the unit of placement. 16 blocks make columns of 128 KiB (one byte a row) to
 /// 2 MiB (16 bytes a row), so a chunk of a few columns fills huge pages.
-pub(crate) const CHUNK_ROWS: usize = 16 * BLOCK_ROWS;
+pub const CHUNK_ROWS: usize = 16 * BLOCK_ROWS;
 
 /// A chunk and its copies; more than one only under the placement `replicate`.
 #[derive(Debug)]
-pub(crate) struct Chunk {
+pub struct Chunk {
     /// Number of rows, at least 1.
-    pub(crate) rows: usize,
+    pub rows: usize,
     /// Node whose workers scan it; any where none is given.
-    pub(crate) owner: Option<NodeId>,
+    pub owner: Option<NodeId>,
     /// The same rows, once for each home.
-    pub(crate) copies: Vec<ChunkCopy>,
+    pub copies: Vec<ChunkCopy>,
     /// What is known of each column.
-    pub(crate) stats: Vec<ColumnStats>,
+    pub stats: Vec<ColumnStats>,
     /// Smallest and largest value of each column in each block (blocks × columns).
-    pub(crate) zones: Vec<Vec<Option<Zone>>>,
+    pub zones: Vec<Vec<Option<Zone>>>,
     /// Bytes that reading all rows of a column of a block touches (blocks × columns).
-    pub(crate) block_bytes: Vec<Vec<usize>>,
+    pub block_bytes: Vec<Vec<usize>>,
 }
 
 /// One copy of a chunk.
 #[derive(Debug)]
-pub(crate) struct ChunkCopy {
+pub struct ChunkCopy {
     /// Node asked for; none under the placement `default`.
-    pub(crate) wanted: Option<NodeId>,
+    pub wanted: Option<NodeId>,
     /// Node that holds most of its pages, as the kernel told after loading.
-    pub(crate) found: Option<NodeId>,
+    pub found: Option<NodeId>,
     /// The memory in which all columns lie.
-    pub(crate) memory: Arc<NodeBuffer>,
+    pub memory: Arc<NodeBuffer>,
     /// Columns by block.
-    pub(crate) blocks: Vec<Vec<StoredColumn>>,
+    pub blocks: Vec<Vec<StoredColumn>>,
 }
 
 impl ChunkCopy {
     /// Where it is: as found, else as wanted.
-    pub(crate) fn home(&self) -> Option<NodeId> {
+    pub fn home(&self) -> Option<NodeId> {
         self.found.or(self.wanted)
     }
 }
 
 /// What is known of one column of one chunk, exactly.
 #[derive(Clone, Debug)]
-pub(crate) struct ColumnStats {
-    /// Smallest and largest value in the logical type; none without values.
-    pub(crate) bounds: Option<(ScalarValue, ScalarValue)>,
+pub struct ColumnStats {
+    /// Smallest and largest value in the logical type, one in each array; none without values.
+    pub bounds: Option<(ArrayRef, ArrayRef)>,
     /// Null rows.
-    pub(crate) nulls: usize,
+    pub nulls: usize,
     /// Bytes in memory, one copy.
-    pub(crate) bytes: usize,
+    pub bytes: usize,
     /// Distinct values, where a dictionary knows them.
-    pub(crate) distinct: Option<usize>,
+    pub distinct: Option<usize>,
     /// First and last value, when the column is a whole number without nulls that never falls.
-    pub(crate) rising: Option<(i64, i64)>,
+    pub rising: Option<(i64, i64)>,
     /// `narrow`, `dictionary` or `plain`, with the stored width.
-    pub(crate) encoding: String,
+    pub encoding: String,
 }
 
 /// Smallest and largest value of a whole-number column in a block, and whether nulls are among it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Zone {
+pub struct Zone {
     /// Smallest value.
-    pub(crate) min: i64,
+    pub min: i64,
     /// Largest value.
-    pub(crate) max: i64,
+    pub max: i64,
     /// Whether there are nulls.
-    pub(crate) nulls: bool,
+    pub nulls: bool,
 }
 
 /// The array of stored whole numbers of a column; none for other columns.
-pub(crate) fn whole_numbers(column: &StoredColumn) -> Option<&ArrayRef> {
+pub fn whole_numbers(column: &StoredColumn) -> Option<&ArrayRef> {
     match column {
         StoredColumn::Narrow(array) => Some(array),
         StoredColumn::Plain(array) => matches!(
@@ -110,7 +111,7 @@ macro_rules! with_whole_numbers {
 }
 
 /// The zone of one column of one block.
-pub(crate) fn zone(column: &StoredColumn) -> Option<Zone> {
+pub fn zone(column: &StoredColumn) -> Option<Zone> {
     with_whole_numbers!(column, zone_of)
 }
 
@@ -118,12 +119,12 @@ fn zone_of<T: ArrowNumericType>(array: &PrimitiveArray<T>) -> Option<Zone>
 where
     T::Native: Into<i64>,
 {
-    let (min, max) = (compute::min(array)?, compute::max(array)?);
+    let (min, max) = (aggregate::min(array)?, aggregate::max(array)?);
     Some(Zone { min: min.into(), max: max.into(), nulls: array.null_count() > 0 })
 }
 
 /// First and last value of a column whose values never fall, over the blocks of a chunk.
-pub(crate) fn rising<'a>(blocks: impl Iterator<Item = &'a StoredColumn>) -> Option<(i64, i64)> {
+pub(super) fn rising<'a>(blocks: impl Iterator<Item = &'a StoredColumn>) -> Option<(i64, i64)> {
     let mut whole: Option<(i64, i64)> = None;
     for column in blocks {
         let (first, last) = with_whole_numbers!(column, rising_of)?;
@@ -146,7 +147,7 @@ where
 }
 
 /// Row number of the first value at or above `bound` in a rising column of a chunk.
-pub(crate) fn first_at_least<'a>(
+pub fn first_at_least<'a>(
     blocks: impl Iterator<Item = &'a StoredColumn>,
     bound: i64,
 ) -> Option<usize> {
@@ -169,7 +170,7 @@ where
 }
 
 /// The value of a whole-number column at a row; the row is not null.
-pub(crate) fn whole_number_at(column: &StoredColumn, row: usize) -> Option<i64> {
+pub fn whole_number_at(column: &StoredColumn, row: usize) -> Option<i64> {
     Some(with_whole_numbers!(column, value_at, row))
 }
 

@@ -2,35 +2,33 @@
 
 use std::sync::Arc;
 
-use atoll_placement::{
-    Arena, ChunkHome, NodeBuffer, Strategy, StrategyError, verify_pages_sampled,
-};
-use atoll_topology::{Machine, NodeId};
-use datafusion::arrow::array::{Array, ArrayRef, RecordBatch};
-use datafusion::arrow::datatypes::{DataType, SchemaRef};
-use datafusion::common::{DataFusionError, Result, exec_err};
-
-use super::PlacedTable;
 use super::bounds::bounds;
 use super::chunk::{BLOCK_ROWS, CHUNK_ROWS, Chunk, ChunkCopy, ColumnStats, rising, zone};
 use super::column::StoredColumn;
 use super::encode::encode;
+use super::error::TableError;
 use super::place::place;
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::{DataType, SchemaRef};
+use atoll_placement::{Arena, ChunkHome, NodeBuffer, Strategy, verify_pages_sampled};
+use atoll_topology::{Machine, NodeId};
+
+type Result<T> = std::result::Result<T, TableError>;
 
 /// Where a writer puts its chunks.
 #[derive(Clone, Debug)]
-pub(crate) struct Destination {
+pub struct Destination {
     /// The machine with its homes.
-    pub(crate) machine: Arc<Machine>,
+    pub machine: Arc<Machine>,
     /// Where memory comes from.
-    pub(crate) arena: Arena,
+    pub arena: Arena,
     /// The table's placement.
-    pub(crate) strategy: Strategy,
+    pub strategy: Strategy,
 }
 
 /// Collects batches and turns every [`CHUNK_ROWS`] of them into a chunk.
 #[derive(Debug)]
-pub(crate) struct ChunkWriter {
+pub struct ChunkWriter {
     table: Arc<str>,
     destination: Destination,
     schema: SchemaRef,
@@ -45,13 +43,19 @@ pub(crate) struct ChunkWriter {
 }
 
 impl ChunkWriter {
-    /// A writer on `node` of rows for `table` whose first chunk has the number `first`.
-    pub(crate) fn new(table: &PlacedTable, node: NodeId, first: usize) -> Self {
-        let schema = Arc::clone(&table.snapshot().schema);
+    /// A writer on `node` of rows with these stored types for a table, named in its errors, whose first
+    /// chunk has the number `first`.
+    pub fn new(
+        table: Arc<str>,
+        schema: SchemaRef,
+        destination: Destination,
+        node: NodeId,
+        first: usize,
+    ) -> Self {
         let not_null = |column: &usize| !schema.field(*column).is_nullable();
         Self {
-            table: Arc::clone(table.name()),
-            destination: table.destination().clone(),
+            table,
+            destination,
             not_null: (0..schema.fields().len()).filter(not_null).collect(),
             schema,
             node,
@@ -63,7 +67,10 @@ impl ChunkWriter {
     }
 
     /// Takes a batch; its columns are cast to the table's types.
-    pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+    ///
+    /// # Errors
+    /// [`TableError`]; what was taken before is kept.
+    pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         self.check(batch)?;
         let mut rest = batch.clone();
         while rest.num_rows() > 0 {
@@ -80,23 +87,24 @@ impl ChunkWriter {
     }
 
     /// The chunks, the last one filled as far as rows were given.
-    pub(crate) fn finish(mut self) -> Result<Vec<Chunk>> {
+    ///
+    /// # Errors
+    /// [`TableError`].
+    pub fn finish(mut self) -> Result<Vec<Chunk>> {
         if self.pending_rows > 0 {
             self.cut()?;
         }
         Ok(self.chunks)
     }
 
-    /// DataFusion 55 plans NULL for a column that an INSERT omits, whether it may be NULL or not.
     fn check(&self, batch: &RecordBatch) -> Result<()> {
         let is_null = |column: &&usize| batch.column(**column).logical_null_count() > 0;
         match self.not_null.iter().find(is_null) {
             None => Ok(()),
-            Some(column) => exec_err!(
-                "NULL in column '{}' of table '{}', which is declared NOT NULL",
-                self.schema.field(*column).name(),
-                self.table
-            ),
+            Some(column) => Err(TableError::Null {
+                column: self.schema.field(*column).name().clone(),
+                table: self.table.to_string(),
+            }),
         }
     }
 
@@ -125,13 +133,13 @@ impl ChunkWriter {
             batches.iter().map(|batch| Arc::clone(batch.column(index))).collect()
         };
         (0..self.schema.fields().len())
-            .map(|i| encode(&column(i), self.schema.field(i).data_type(), BLOCK_ROWS))
+            .map(|i| Ok(encode(&column(i), self.schema.field(i).data_type(), BLOCK_ROWS)?))
             .collect()
     }
 
     fn place(&self, blocks: &[Vec<StoredColumn>]) -> Result<(Option<NodeId>, Vec<ChunkCopy>)> {
         let Destination { machine, arena, strategy } = &self.destination;
-        let home = strategy.chunk_home(machine, self.node, self.next).map_err(no_home)?;
+        let home = strategy.chunk_home(machine, self.node, self.next)?;
         let wanted: Vec<Option<NodeId>> = match home {
             ChunkHome::Node(home) => vec![Some(home)],
             ChunkHome::Unbound => vec![None],
@@ -152,16 +160,12 @@ impl ChunkWriter {
     /// where only a subset of the nodes has threads, the one that holds it; else any.
     fn owner(&self, home: ChunkHome) -> Result<Option<NodeId>> {
         let Destination { machine, strategy, .. } = &self.destination;
-        let bound = strategy.home_of(machine, self.node).map_err(no_home)?.cpus.is_some();
+        let bound = strategy.home_of(machine, self.node)?.cpus.is_some();
         Ok(match (strategy, home) {
             (Strategy::Subset(_), ChunkHome::Node(home)) => Some(home),
             _ => bound.then_some(self.node),
         })
     }
-}
-
-fn no_home(error: StrategyError) -> DataFusionError {
-    DataFusionError::Configuration(error.to_string())
 }
 
 /// Pages looked up to tell where a chunk without a wanted home ended up.

@@ -6,25 +6,25 @@
 
 use std::sync::Arc;
 
+use arrow_array::{Array, ArrayRef};
+use arrow_data::ArrayData;
 use atoll_placement::{Arena, NodeBuffer};
 use atoll_primitives::place_arrays;
 use atoll_topology::NodeId;
-use datafusion::arrow::array::{Array, ArrayData, ArrayRef};
-use datafusion::common::{DataFusionError, Result};
 
 use super::column::StoredColumn;
-use crate::lab;
+use super::error::TableError;
+use super::lab;
 
 /// Copies the columns of a chunk (blocks × columns) to a node, or under the task's own policy.
-pub(crate) fn place(
+pub(super) fn place(
     blocks: &[Vec<StoredColumn>],
     arena: &Arena,
     home: Option<NodeId>,
-) -> Result<(Vec<Vec<StoredColumn>>, Arc<NodeBuffer>)> {
+) -> Result<(Vec<Vec<StoredColumn>>, Arc<NodeBuffer>), TableError> {
     let arrays = distinct_arrays(blocks);
     let data: Vec<ArrayData> = arrays.iter().map(|array| array.to_data()).collect();
-    let (placed, memory) = place_arrays(&data, arena, home)
-        .map_err(|error| DataFusionError::ResourcesExhausted(error.to_string()))?;
+    let (placed, memory) = place_arrays(&data, arena, home)?;
     lab::holds_a_table(memory.as_slice());
     Ok((rebuild(blocks, &arrays, &placed), memory))
 }

@@ -1,14 +1,14 @@
-//! Arrays and constants in the canonical form.
+//! Floats in the canonical form: no −0.0, and a single NaN.
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{
-    Array, ArrayData, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray, make_array,
-};
-use datafusion::arrow::datatypes::{DataType, Float16Type, Float32Type, Float64Type};
-use datafusion::common::{Result, ScalarValue};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{ArrowPrimitiveType, Float16Type, Float32Type, Float64Type};
+use arrow_array::{Array, ArrayRef, PrimitiveArray, make_array};
+use arrow_data::ArrayData;
+use arrow_schema::{ArrowError, DataType};
 
-use super::has_floats;
+type Result<T> = std::result::Result<T, ArrowError>;
 
 /// A type of floats, whose bits can be looked at.
 trait FloatType: ArrowPrimitiveType {
@@ -44,9 +44,27 @@ float!(Float16Type, negative zero: 0x8000, nan: 0x7e00);
 float!(Float32Type, negative zero: 0x8000_0000, nan: 0x7fc0_0000);
 float!(Float64Type, negative zero: 0x8000_0000_0000_0000, nan: 0x7ff8_0000_0000_0000);
 
+/// Whether values of this type are floats or hold floats.
+pub fn has_floats(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Float16 | DataType::Float32 | DataType::Float64 => true,
+        DataType::List(field)
+        | DataType::LargeList(field)
+        | DataType::FixedSizeList(field, _)
+        | DataType::ListView(field)
+        | DataType::LargeListView(field)
+        | DataType::Map(field, _)
+        | DataType::RunEndEncoded(_, field) => has_floats(field.data_type()),
+        DataType::Struct(fields) => fields.iter().any(|field| has_floats(field.data_type())),
+        DataType::Union(fields, _) => fields.iter().any(|(_, field)| has_floats(field.data_type())),
+        DataType::Dictionary(_, values) => has_floats(values),
+        _ => false,
+    }
+}
+
 /// The same values in the canonical form. An array that is in it already, as nearly all are, is
 /// returned as it is, after one look at its values.
-pub(crate) fn canonical(array: &ArrayRef) -> Result<ArrayRef> {
+pub fn canonical(array: &ArrayRef) -> Result<ArrayRef> {
     Ok(match array.data_type() {
         DataType::Float16 => floats::<Float16Type>(array),
         DataType::Float32 => floats::<Float32Type>(array),
@@ -86,24 +104,13 @@ fn nested(data: ArrayData) -> Result<Option<ArrayData>> {
     })
 }
 
-/// A constant in the canonical form.
-pub(super) fn canonical_scalar(value: ScalarValue) -> Result<ScalarValue> {
-    Ok(match value {
-        ScalarValue::Float16(value) => ScalarValue::Float16(value.map(Float16Type::canonical)),
-        ScalarValue::Float32(value) => ScalarValue::Float32(value.map(Float32Type::canonical)),
-        ScalarValue::Float64(value) => ScalarValue::Float64(value.map(Float64Type::canonical)),
-        other if other.is_null() || !has_floats(&other.data_type()) => other,
-        nested => ScalarValue::try_from_array(&canonical(&nested.to_array()?)?, 0)?,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    use datafusion::arrow::array::{Float32Array, Float64Array, ListArray, StructArray};
-    use datafusion::arrow::compute::cast;
-    use datafusion::arrow::datatypes::Field;
+    use arrow_array::{Float32Array, Float64Array, ListArray, StructArray};
+    use arrow_cast::cast;
+    use arrow_schema::Field;
 
     const SIGNED_NAN: f64 = f64::from_bits(0xfff8_0000_0000_0000);
     const OTHER_NAN: f64 = f64::from_bits(0x7ff0_0000_0000_0001);
@@ -158,14 +165,5 @@ mod tests {
         let inner = found.as_struct().column(0).as_list::<i32>().value(1);
         assert_eq!(inner.null_count(), 1);
         assert_eq!((bits(&inner)[0], bits(&inner)[2]), (0, 0x7ff8_0000_0000_0000));
-    }
-
-    #[test]
-    fn constants_have_it() {
-        let zero = canonical_scalar(ScalarValue::Float64(Some(-0.0))).unwrap();
-        assert_eq!(zero, ScalarValue::Float64(Some(0.0)));
-        let list = ScalarValue::new_list_nullable(&[ScalarValue::from(-0.0)], &DataType::Float64);
-        let found = canonical_scalar(ScalarValue::List(list)).unwrap();
-        assert_eq!(bits(&found.to_array().unwrap().as_list::<i32>().value(0)), [0]);
     }
 }

@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions};
-use datafusion::arrow::datatypes::DataType;
-use datafusion::common::Result;
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_schema::{ArrowError, DataType};
 
 /// The array with text of its own.
-pub(crate) fn compact_array(array: &ArrayRef) -> ArrayRef {
+pub fn compact_array(array: &ArrayRef) -> ArrayRef {
     match array.data_type() {
         DataType::Utf8View => Arc::new(array.as_string_view().gc()),
         DataType::BinaryView => Arc::new(array.as_binary_view().gc()),
@@ -17,8 +17,8 @@ pub(crate) fn compact_array(array: &ArrayRef) -> ArrayRef {
 }
 
 /// The batch with text of its own.
-pub(crate) fn compact_batch(batch: &RecordBatch) -> Result<RecordBatch> {
+pub fn compact_batch(batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
     let columns = batch.columns().iter().map(compact_array).collect();
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    Ok(RecordBatch::try_new_with_options(batch.schema(), columns, &options)?)
+    RecordBatch::try_new_with_options(batch.schema(), columns, &options)
 }

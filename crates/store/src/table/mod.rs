@@ -1,0 +1,31 @@
+//! Tables in placed memory: chunks of columns, each with a home node.
+//!
+//! A table is a list of immutable chunks ([`TableSnapshot`]); a [`ChunkWriter`] makes new ones out of
+//! record batches, on the workers whose nodes keep them. A column keeps its type and is stored narrower where
+//! the values of the chunk allow ([`StoredColumn`]).
+
+mod bounds;
+mod chunk;
+mod column;
+mod compact;
+mod encode;
+mod error;
+mod float;
+mod lab;
+mod place;
+mod snapshot;
+mod writer;
+
+pub use bounds::Bounds;
+pub use chunk::{
+    BLOCK_ROWS, CHUNK_ROWS, Chunk, ChunkCopy, ColumnStats, Zone, first_at_least, whole_number_at,
+    whole_numbers, zone,
+};
+pub use column::{Mask, Selection, StoredColumn, is_text};
+pub use compact::{compact_array, compact_batch};
+pub use encode::{declared_schema, stored_schema};
+pub use error::TableError;
+pub use float::{canonical, has_floats};
+pub use lab::lab_number;
+pub use snapshot::TableSnapshot;
+pub use writer::{ChunkWriter, Destination};

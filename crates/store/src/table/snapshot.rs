@@ -1,0 +1,85 @@
+//! What a table holds at one moment: pinned when a query is planned, never changed afterwards.
+
+use std::sync::{Arc, OnceLock};
+
+use arrow_schema::SchemaRef;
+
+use super::bounds::{Bounds, merge};
+use super::chunk::{BLOCK_ROWS, Chunk, whole_number_at};
+
+/// The chunks of a table in the order of its rows.
+#[derive(Debug)]
+pub struct TableSnapshot {
+    /// Types as stored.
+    pub schema: SchemaRef,
+    /// Chunks, shared with older and newer snapshots.
+    pub chunks: Vec<Arc<Chunk>>,
+    /// Number of rows.
+    pub rows: usize,
+    /// Columns whose values never fall from the first row to the last.
+    pub rising: Vec<usize>,
+    /// Of each column, once they were asked for.
+    bounds: Vec<OnceLock<Option<Bounds>>>,
+}
+
+impl TableSnapshot {
+    /// A snapshot of these chunks.
+    pub fn new(schema: SchemaRef, chunks: Vec<Arc<Chunk>>) -> Self {
+        let rows = chunks.iter().map(|chunk| chunk.rows).sum();
+        let rising = (0..schema.fields().len()).filter(|c| is_rising(&chunks, *c)).collect();
+        let bounds = schema.fields().iter().map(|_| OnceLock::new()).collect();
+        Self { schema, chunks, rows, rising, bounds }
+    }
+
+    /// The same chunks and these behind them.
+    pub fn with(&self, more: Vec<Arc<Chunk>>) -> Self {
+        let chunks = self.chunks.iter().cloned().chain(more).collect();
+        Self::new(Arc::clone(&self.schema), chunks)
+    }
+
+    /// Bytes of memory its chunks take, copies included.
+    pub fn memory_bytes(&self) -> usize {
+        let copies = self.chunks.iter().flat_map(|chunk| &chunk.copies);
+        copies.map(|copy| copy.memory.len()).sum()
+    }
+
+    /// The whole number of a rising column at a row of the table.
+    pub fn whole_number_at(&self, column: usize, mut row: usize) -> Option<i64> {
+        for chunk in &self.chunks {
+            if row < chunk.rows {
+                let (block, row) = (row / BLOCK_ROWS, row % BLOCK_ROWS);
+                return whole_number_at(&chunk.copies.first()?.blocks[block][column], row);
+            }
+            row -= chunk.rows;
+        }
+        None
+    }
+
+    /// Smallest and largest value of a column, exact; none without values, and for types without an
+    /// order.
+    pub fn bounds(&self, column: usize) -> Option<&Bounds> {
+        self.bounds[column].get_or_init(|| self.merged_bounds(column)).as_ref()
+    }
+
+    fn merged_bounds(&self, column: usize) -> Option<Bounds> {
+        let stats = || self.chunks.iter().map(|chunk| &chunk.stats[column]);
+        // A chunk of a type without an order has values and no bounds: then the column has none.
+        let is_known = self.chunks.iter().all(|chunk| {
+            let stats = &chunk.stats[column];
+            stats.bounds.is_some() || stats.nulls == chunk.rows
+        });
+        is_known.then(|| merge(stats().filter_map(|stats| stats.bounds.as_ref())))?
+    }
+}
+
+fn is_rising(chunks: &[Arc<Chunk>], column: usize) -> bool {
+    let mut last = None;
+    for chunk in chunks {
+        match (chunk.stats[column].rising, last) {
+            (None, _) => return false,
+            (Some((first, _)), Some(before)) if first < before => return false,
+            (Some((_, end)), _) => last = Some(end),
+        }
+    }
+    !chunks.is_empty()
+}
