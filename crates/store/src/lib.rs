@@ -1,13 +1,20 @@
 //! The storage engine: tables in memory with a home, and what of them is on disk, so that what was
 //! acknowledged is there after a power cut.
 //!
-//! [`table`] holds tables as chunks of columns. [`files`] is the layer through which everything reaches the disk: a trait, the live directory behind
-//! it, and what each call promises.
+//! - [`table`]: tables as chunks of columns.
+//! - [`files`]: the layer through which everything reaches the disk, and the live directory behind it.
+//! - [`log`]: one sequence of checksummed records; recovery, group commit.
+//! - [`simulated`]: a directory in memory for tests, whose power can be cut and whose calls can fail.
 //!
 //! It is a crate of its own because durability is tested on files that are cut off at any moment
 //! and on calls that fail one by one, without an SQL engine: it knows no query and starts no worker.
 
 #![forbid(unsafe_code)]
 
+mod database_id;
 pub mod files;
+pub mod log;
+pub mod simulated;
 pub mod table;
+
+pub use database_id::DatabaseId;

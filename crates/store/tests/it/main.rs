@@ -1,4 +1,11 @@
 //! Tests of the store over a directory of this machine and over simulated ones.
 
+mod group_commit;
 mod live_files;
+mod log;
+mod log_damage;
+mod log_faults;
+mod log_histories;
+mod simulated_files;
+mod support;
 mod tables;

@@ -1,0 +1,29 @@
+//! What tells one data directory from another.
+
+use std::fmt;
+
+/// A database's number, drawn at random when it is created. Every file of it names the number, so that
+/// a file of another database is refused instead of read.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct DatabaseId(pub [u8; 16]);
+
+impl DatabaseId {
+    /// A new one. An error when the kernel gives no random numbers.
+    pub fn random() -> std::io::Result<Self> {
+        let mut bytes = [0; 16];
+        getrandom::fill(&mut bytes)?;
+        Ok(Self(bytes))
+    }
+}
+
+impl fmt::Display for DatabaseId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for DatabaseId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DatabaseId({self})")
+    }
+}

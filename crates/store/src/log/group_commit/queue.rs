@@ -1,0 +1,381 @@
+//! What is written, synced and reserved when: a state machine that its caller steps.
+//!
+//! [`CommitQueue::next`] says what to do, [`CommitStep::carry_out`] does it to the files, and
+//! [`CommitQueue::finished`] takes the outcome. In this order:
+//!
+//! 1. What was written is synced, when a ticket waits for it, a record has waited for the interval, or
+//!    the log is being closed.
+//! 2. Space is made: for the first session that waits for room, and ahead of the records.
+//! 3. Records that were submitted are written.
+
+use std::collections::{HashMap, VecDeque};
+use std::mem;
+use std::task::Waker;
+use std::time::Duration;
+
+use super::super::buffer::{CheckedPayload, LogBatch, LogBuffer};
+use super::super::writer::LogWriter;
+use super::super::{LogError, Position};
+use super::{Acknowledgement, GroupCommitOptions};
+
+/// Memory of written batches above this is given back.
+const SPARE_BYTES_MAX: usize = 4 << 20;
+
+/// What was done since the log was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LogStatistics {
+    /// Records that are on disk.
+    pub records: u64,
+    /// Their bytes in the log.
+    pub bytes: u64,
+    /// Syncs; each ended an epoch.
+    pub syncs: u64,
+}
+
+impl LogStatistics {
+    /// How many records a sync brought to disk in the mean; 0 before the first.
+    pub fn records_per_sync(&self) -> f64 {
+        if self.syncs == 0 { 0.0 } else { self.records as f64 / self.syncs as f64 }
+    }
+}
+
+/// What to do next.
+#[derive(Debug)]
+pub(super) enum CommitStep {
+    Write(LogBatch),
+    Sync,
+    /// Make space for records up to a position.
+    Reserve(Position),
+    /// Wait for something to be submitted, until a time at most.
+    Wait(Option<Duration>),
+    End,
+}
+
+/// What was done.
+#[derive(Debug)]
+pub(super) enum CommitOutcome {
+    Written(LogBatch, Result<(), LogError>),
+    Synced(Result<Position, LogError>),
+    /// With the position up to which there is space.
+    Reserved(Result<(), LogError>, Position),
+}
+
+/// Room that was asked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WantedRoom {
+    pub(super) number: u64,
+    pub(super) bytes: u64,
+    pub(super) is_granted: bool,
+}
+
+/// Records between the sessions and the log's thread.
+#[derive(Debug)]
+pub(super) struct CommitQueue {
+    options: GroupCommitOptions,
+    buffer: LogBuffer,
+    /// Memory of the last batch.
+    spare: Vec<u8>,
+    written: Position,
+    synced: Position,
+    /// Whether a ticket waits for a record of the buffer, or for one that was written.
+    is_buffer_wanted: bool,
+    is_sync_wanted: bool,
+    /// When the oldest record that is not synced was written.
+    unsynced_since: Option<Duration>,
+    /// Bytes of room that was granted and not used yet.
+    promised: u64,
+    space_end: Position,
+    /// Whether the disk was full when space was last made.
+    is_full: bool,
+    /// Whether space should be made ahead of the records.
+    is_space_wanted: bool,
+    /// Sessions that wait for room, oldest first, and the answers to those that had one.
+    requests: VecDeque<WantedRoom>,
+    answers: HashMap<u64, Result<(), LogError>>,
+    /// Futures that wait, by the number of their ticket or request: for a position, or for any change.
+    wakers: HashMap<u64, (Option<Position>, Waker)>,
+    number_next: u64,
+    records_unsynced: u64,
+    statistics: LogStatistics,
+    failure: Option<LogError>,
+    is_closing: bool,
+}
+
+impl CommitStep {
+    pub(super) fn carry_out(self, writer: &mut LogWriter) -> CommitOutcome {
+        match self {
+            Self::Write(batch) => {
+                let written = writer.write(&batch);
+                CommitOutcome::Written(batch, written)
+            }
+            Self::Reserve(end) => {
+                let reserved = writer.reserve(end);
+                CommitOutcome::Reserved(reserved, writer.space().end())
+            }
+            Self::Sync | Self::Wait(_) | Self::End => CommitOutcome::Synced(writer.sync()),
+        }
+    }
+}
+
+impl CommitQueue {
+    pub(super) fn new(
+        buffer: LogBuffer,
+        synced: Position,
+        space_end: Position,
+        options: GroupCommitOptions,
+    ) -> Self {
+        Self {
+            options,
+            // A log may be handed over with records that were written or appended only.
+            written: buffer.start(),
+            is_sync_wanted: buffer.start() > synced,
+            synced,
+            is_buffer_wanted: buffer.bytes() > 0,
+            buffer,
+            spare: Vec::new(),
+            unsynced_since: None,
+            promised: 0,
+            space_end,
+            is_full: false,
+            is_space_wanted: true,
+            requests: VecDeque::new(),
+            answers: HashMap::new(),
+            wakers: HashMap::new(),
+            number_next: 0,
+            records_unsynced: 0,
+            statistics: LogStatistics::default(),
+            failure: None,
+            is_closing: false,
+        }
+    }
+
+    pub(super) fn end(&self) -> Position {
+        self.buffer.end()
+    }
+
+    pub(super) fn synced(&self) -> Position {
+        self.synced
+    }
+
+    pub(super) fn statistics(&self) -> LogStatistics {
+        self.statistics
+    }
+
+    /// A number for a ticket or a request.
+    pub(super) fn number(&mut self) -> u64 {
+        self.number_next += 1;
+        self.number_next
+    }
+
+    /// The error that stopped the log.
+    pub(super) fn failure(&self) -> Result<(), LogError> {
+        self.failure.clone().map_or(Ok(()), Err)
+    }
+
+    fn check_open(&self) -> Result<(), LogError> {
+        self.failure()?;
+        if self.is_closing { Err(LogError::Closed) } else { Ok(()) }
+    }
+
+    /// Asks for room for so many bytes.
+    pub(super) fn reserve(&mut self, bytes: u64) -> Result<WantedRoom, LogError> {
+        self.check_open()?;
+        let is_free = self.requests.is_empty() && !self.is_full && !self.is_crowded();
+        let is_granted = is_free && self.end().after(self.promised + bytes) <= self.space_end;
+        let wanted = WantedRoom { number: self.number(), bytes, is_granted };
+        match is_granted {
+            true => self.promised += bytes,
+            false => self.requests.push_back(wanted),
+        }
+        Ok(wanted)
+    }
+
+    /// The answer to a request, once there is one.
+    pub(super) fn answer(&mut self, number: u64) -> Option<Result<(), LogError>> {
+        let answer = self.answers.remove(&number);
+        answer.or_else(|| self.failure.clone().map(Err))
+    }
+
+    /// Takes back a request, or the room that it was granted.
+    pub(super) fn withdraw(&mut self, wanted: WantedRoom) {
+        self.wakers.remove(&wanted.number);
+        let answer = self.answers.remove(&wanted.number);
+        self.requests.retain(|other| other.number != wanted.number);
+        if wanted.is_granted || answer.is_some_and(|answer| answer.is_ok()) {
+            self.promised -= wanted.bytes;
+        }
+    }
+
+    pub(super) fn submit(
+        &mut self,
+        room: u64,
+        payload: CheckedPayload<'_>,
+        acknowledgement: Acknowledgement,
+    ) -> Result<Position, LogError> {
+        self.promised -= room;
+        self.check_open()?;
+        self.is_buffer_wanted |= acknowledgement == Acknowledgement::Synced;
+        Ok(self.buffer.append(payload, self.synced))
+    }
+
+    /// Has the log synced up to a position as soon as possible.
+    pub(super) fn sync_to(&mut self, position: Position) -> Result<(), LogError> {
+        self.failure()?;
+        // It may be in the buffer, in a batch that is being written, or written.
+        self.is_buffer_wanted |= position > self.written;
+        self.is_sync_wanted |= position > self.synced;
+        Ok(())
+    }
+
+    /// Whether the log is on disk up to a position; the error that stopped it, if it is not and never
+    /// will be.
+    pub(super) fn is_synced(&self, position: Position) -> Option<Result<(), LogError>> {
+        if self.synced >= position {
+            return Some(Ok(()));
+        }
+        self.failure.clone().map(Err)
+    }
+
+    /// Has a waker called when the log is synced up to a position, or at any change.
+    pub(super) fn wake(&mut self, number: u64, until: Option<Position>, waker: &Waker) {
+        self.wakers.insert(number, (until, waker.clone()));
+    }
+
+    pub(super) fn forget_waker(&mut self, number: u64) {
+        self.wakers.remove(&number);
+    }
+
+    /// No more records; those that were submitted are written and synced.
+    pub(super) fn close(&mut self) {
+        self.is_closing = true;
+    }
+
+    /// What to do at a time.
+    pub(super) fn next(&mut self, now: Duration) -> CommitStep {
+        if self.failure.is_some() {
+            return if self.is_closing { CommitStep::End } else { CommitStep::Wait(None) };
+        }
+        if self.is_sync_due(now) {
+            return CommitStep::Sync;
+        }
+        if let Some(end) = self.space_to_make() {
+            return CommitStep::Reserve(end);
+        }
+        if self.buffer.bytes() > 0 {
+            self.is_sync_wanted |= mem::take(&mut self.is_buffer_wanted);
+            return CommitStep::Write(self.buffer.take(mem::take(&mut self.spare)));
+        }
+        match self.is_closing {
+            true => CommitStep::End,
+            false => CommitStep::Wait(self.sync_time()),
+        }
+    }
+
+    fn is_sync_due(&self, now: Duration) -> bool {
+        let is_wanted = self.is_sync_wanted || self.is_closing;
+        self.written > self.synced
+            && (is_wanted || self.sync_time().is_some_and(|time| time <= now))
+    }
+
+    fn sync_time(&self) -> Option<Duration> {
+        self.unsynced_since.map(|since| since + self.options.sync_interval)
+    }
+
+    /// Whether there are more records in memory than there should be.
+    fn is_crowded(&self) -> bool {
+        self.buffer.bytes() > self.options.buffer_bytes_max
+    }
+
+    fn space_to_make(&self) -> Option<Position> {
+        let promised = self.end().after(self.promised);
+        match self.requests.front().filter(|_| !self.is_crowded()) {
+            Some(first) => Some(promised.after(first.bytes)),
+            None => (self.is_space_wanted && !self.is_closing).then_some(promised),
+        }
+    }
+
+    /// Takes the outcome of a step; whom to wake.
+    pub(super) fn finished(&mut self, outcome: CommitOutcome, now: Duration) -> Vec<Waker> {
+        match outcome {
+            CommitOutcome::Written(batch, written) => self.finish_write(batch, written, now),
+            CommitOutcome::Synced(synced) => self.finish_sync(synced),
+            CommitOutcome::Reserved(reserved, end) => self.finish_reserve(reserved, end),
+        }
+        self.take_wakers()
+    }
+
+    fn finish_write(&mut self, batch: LogBatch, written: Result<(), LogError>, now: Duration) {
+        if let Err(error) = written {
+            self.failure = Some(error.stop());
+            return;
+        }
+        self.written = batch.end();
+        self.unsynced_since.get_or_insert(now);
+        self.records_unsynced += batch.records;
+        self.is_space_wanted = true;
+        if batch.bytes.capacity() <= SPARE_BYTES_MAX {
+            self.spare = batch.bytes;
+        }
+    }
+
+    fn finish_sync(&mut self, synced: Result<Position, LogError>) {
+        let synced = match synced {
+            Ok(synced) => synced,
+            Err(error) => {
+                self.failure = Some(error.stop());
+                return;
+            }
+        };
+        self.statistics.syncs += 1;
+        self.statistics.bytes += synced.0 - self.synced.0;
+        self.statistics.records += mem::take(&mut self.records_unsynced);
+        self.synced = synced;
+        self.is_sync_wanted = false;
+        self.unsynced_since = None;
+    }
+
+    fn finish_reserve(&mut self, reserved: Result<(), LogError>, end: Position) {
+        self.space_end = end;
+        self.is_space_wanted = false;
+        self.is_full = matches!(reserved, Err(LogError::NoSpace(_)));
+        if let Err(error) = &reserved
+            && !self.is_full
+        {
+            self.failure = Some(error.stop());
+            return;
+        }
+        self.answer_first(reserved);
+    }
+
+    /// Answers the first session that waits for room.
+    fn answer_first(&mut self, reserved: Result<(), LogError>) {
+        let Some(first) = self.requests.front().copied() else { return };
+        let has_space = self.end().after(self.promised + first.bytes) <= self.space_end;
+        if reserved.is_ok() && !has_space {
+            // Others submitted meanwhile, or it came after the step began: its turn is next.
+            return;
+        }
+        if reserved.is_ok() {
+            self.promised += first.bytes;
+        }
+        self.requests.pop_front();
+        self.answers.insert(first.number, reserved);
+    }
+
+    /// Stops the log when its thread ends; whom to wake.
+    pub(super) fn stop(&mut self) -> Vec<Waker> {
+        if !self.is_closing || self.synced < self.end() {
+            self.failure.get_or_insert(LogError::Panicked.stop());
+        }
+        self.requests.clear();
+        self.take_wakers()
+    }
+
+    fn take_wakers(&mut self) -> Vec<Waker> {
+        let (synced, has_failed) = (self.synced, self.failure.is_some());
+        let is_due = |_: &u64, (until, _): &mut (Option<Position>, Waker)| {
+            has_failed || until.is_none_or(|until| until <= synced)
+        };
+        self.wakers.extract_if(is_due).map(|(_, (_, waker))| waker).collect()
+    }
+}
