@@ -5,6 +5,7 @@
 //! dev-dependencies only.
 
 pub mod data;
+pub mod generated;
 pub mod guests;
 pub mod kernel;
 pub mod machines;

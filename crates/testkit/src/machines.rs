@@ -181,7 +181,8 @@ pub fn all() -> Vec<Machine> {
 }
 
 /// Writes the sysfs and procfs of a machine under a directory, as a Linux kernel would show them to
-/// a process that may use all of it (`hidden` and links are not part of what is written). Memory and
+/// a process that may use all of it (`hidden` and links are not part of what is written; of the kinds of
+/// cpus those that x86 has, P and E cores). Memory and
 /// caches are written in KiB, as the kernel does, and the caches are those of [`caches_written`].
 pub fn write_sysfs(machine: &Machine, directory: &Path) -> io::Result<()> {
     let tree = FakeTree { directory };
@@ -278,6 +279,10 @@ fn write_cpus(machine: &Machine, tree: &FakeTree<'_>) -> io::Result<()> {
     for cpu in &machine.cpus {
         write_topology(machine, cpu, tree)?;
     }
+    for kind in &machine.cpu_kinds {
+        let device = if kind.name == "P cores" { "cpu_core" } else { "cpu_atom" };
+        tree.write(&format!("sys/devices/{device}/cpus"), &kind.cpus)?;
+    }
     write_caches(machine, tree)
 }
 
@@ -285,6 +290,9 @@ fn write_topology(machine: &Machine, cpu: &Cpu, tree: &FakeTree<'_>) -> io::Resu
     let directory = format!("sys/devices/system/cpu/cpu{}/topology", cpu.id);
     let core = &machine.cores[cpu.core.index()];
     tree.write(&format!("{directory}/physical_package_id"), cpu.package)?;
+    if let Some(die) = machine.dies.iter().find(|die| die.cpus.contains(cpu.id)) {
+        tree.write(&format!("{directory}/die_id"), die.id)?;
+    }
     tree.write(&format!("{directory}/core_id"), core.id)?;
     tree.write(&format!("{directory}/core_cpus_list"), &core.cpus)?;
     tree.write(&format!("{directory}/thread_siblings_list"), &core.cpus)
@@ -361,6 +369,23 @@ fn write_nodes(machine: &Machine, tree: &FakeTree<'_>) -> io::Result<()> {
         tree.write(&format!("{directory}/distance"), row.join(" "))?;
         let meminfo = meminfo(&prefix, node.memory, node.memory_free);
         tree.write(&format!("{directory}/meminfo"), meminfo)?;
+        write_near(machine, node, tree)?;
+    }
+    Ok(())
+}
+
+/// What the firmware tells of the way to a node's memory: the nodes of the nearest cpus, and caches.
+fn write_near(machine: &Machine, node: &Node, tree: &FakeTree<'_>) -> io::Result<()> {
+    let directory = format!("sys/devices/system/node/node{}", node.id);
+    let is_near = |other: &&Node| !other.cpus.intersection(&node.near).is_empty();
+    for initiator in machine.nodes.iter().filter(is_near) {
+        let id = initiator.id;
+        tree.write(&format!("{directory}/access0/initiators/node{id}/online"), 1)?;
+    }
+    for cache in &node.side_caches {
+        let directory = format!("{directory}/memory_side_cache/index{}", cache.level);
+        tree.write(&format!("{directory}/size"), cache.size.0)?;
+        tree.write(&format!("{directory}/line_size"), cache.line.unwrap_or_default().0)?;
     }
     Ok(())
 }

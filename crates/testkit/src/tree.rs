@@ -89,6 +89,26 @@ impl Tree {
         })
     }
 
+    /// Names of all files, in alphabetical order.
+    pub fn files(&self) -> Vec<String> {
+        let mut files = Vec::new();
+        let mut directories = vec![self.directory.clone()];
+        while let Some(directory) = directories.pop() {
+            for entry in fs::read_dir(directory).unwrap() {
+                let path = entry.unwrap().path();
+                match path.is_dir() {
+                    true => directories.push(path),
+                    false => {
+                        let name = path.strip_prefix(&self.directory).unwrap();
+                        files.push(name.to_str().unwrap().to_owned());
+                    }
+                }
+            }
+        }
+        files.sort_unstable();
+        files
+    }
+
     /// The directory, to read as `/`.
     pub fn root(&self) -> Root {
         Root::at(&self.directory)

@@ -1,6 +1,6 @@
 //! Which files a dump holds: directories by pattern, and the files in each.
 //!
-//! In a pattern `#` is a number and `*` is anything, within one part of the path.
+//! Where a list of cpus is not there, its mask is taken instead. In a pattern `#` is a number and `*` is anything, within one part of the path.
 
 /// Directories and their files, in the order in which a dump holds them. No file that identifies one
 /// machine among its like (serial numbers, `ppin`) is among them.
@@ -65,9 +65,12 @@ const ACCESS: &[&str] = &["read_latency", "write_latency", "read_bandwidth", "wr
 
 const SIDE_CACHE: &[&str] = &["size", "line_size", "indexing", "write_policy"];
 
-/// Directories whose being there is what they say: links to the initiators of an access class.
-pub(super) const DIRECTORIES: &[&str] =
-    &["/sys/devices/system/node/node#/access#/initiators/node#"];
+/// Directories whose being there is what they say: links to the initiators of an access class, and from
+/// a cpu to its node.
+pub(super) const DIRECTORIES: &[&str] = &[
+    "/sys/devices/system/node/node#/access#/initiators/node#",
+    "/sys/devices/system/cpu/cpu#/node#",
+];
 
 /// Files of a control group, of both versions.
 pub(super) const GROUP: &[&str] = &[

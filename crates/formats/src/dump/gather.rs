@@ -52,7 +52,21 @@ fn read_all(
     places: impl Iterator<Item = DumpPath>,
     name: &str,
 ) -> Vec<(DumpPath, DumpEntry)> {
-    places.filter_map(|place| read(root, &place.path, name).map(|found| (place, found))).collect()
+    let found = |place: DumpPath| {
+        let place = if root.exists(&place.path) { place } else { mask_instead(place) };
+        read(root, &place.path, name).map(|found| (place, found))
+    };
+    places.filter_map(found).collect()
+}
+
+/// The mask that says what a list says, which is all that old kernels have.
+fn mask_instead(place: DumpPath) -> DumpPath {
+    let path = match &place.path {
+        path if path.ends_with("/cpulist") => path.replace("/cpulist", "/cpumap"),
+        path if path.ends_with("/shared_cpu_list") => path.replace("_list", "_map"),
+        path => path.strip_suffix("_list").unwrap_or(path).to_owned(),
+    };
+    DumpPath { path, ..place }
 }
 
 fn read(root: &Root, path: &str, name: &str) -> Option<DumpEntry> {

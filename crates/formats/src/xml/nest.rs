@@ -4,7 +4,8 @@
 //! odd firmware and emulators describe, has no place in hwloc's tree and is told apart as loose. A
 //! domain has an object of its own only where no cache of the tree tells it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use atoll_topology::{
     Cache, CacheKind, Core, CpuId, CpuSet, Die, Domain, Machine, Node, NodeId, Package,
@@ -56,6 +57,7 @@ impl<'a> Nest<'a> {
         let loose_packages = family.add_packages();
         let loose_dies = family.add_dies();
         let loose_caches = family.add_caches();
+        family.add_near();
         family.settle_domains();
         let pieces = tree(machine, family.sets);
         Self { pieces, loose_packages, loose_dies, loose_caches }
@@ -70,12 +72,20 @@ struct Family<'a> {
     around: BTreeMap<CpuId, Vec<usize>>,
     /// Caches in the family, by the cpus that read data from them.
     last_level: HashMap<CpuId, &'a Cache>,
+    /// Cpus with two of them at the highest level, between which a reader cannot choose.
+    undecided: HashSet<CpuId>,
 }
 
 impl<'a> Family<'a> {
     fn new(machine: &'a Machine) -> Self {
         let around = machine.cpus.iter().map(|cpu| (cpu.id, Vec::new())).collect();
-        Self { machine, sets: Vec::new(), around, last_level: HashMap::new() }
+        Self {
+            machine,
+            sets: Vec::new(),
+            around,
+            last_level: HashMap::new(),
+            undecided: HashSet::new(),
+        }
     }
 
     /// Takes a set in if it cuts none that is there; tells whether it did.
@@ -104,16 +114,23 @@ impl<'a> Family<'a> {
         for node in &self.machine.nodes {
             self.add(What::Group, &node.cpus);
         }
-        for node in &self.machine.nodes {
-            if !self.sets.iter().any(|(_, cpus)| *cpus == node.near) {
-                self.add(What::Group, &node.near);
-            }
-        }
         for domain in &self.machine.domains {
             self.add(What::Domain(domain), &domain.cpus);
         }
         for core in &self.machine.cores {
             self.add(What::Core(core), &core.cpus);
+        }
+    }
+
+    /// Adds groups where memory-only nodes hang, which must not cut anything else.
+    fn add_near(&mut self) {
+        for node in &self.machine.nodes {
+            let same = |(what, cpus): &(What<'_>, CpuSet)| {
+                matches!(what, What::Group | What::Package(_)) && *cpus == node.near
+            };
+            if !self.sets.iter().any(same) {
+                self.add(What::Group, &node.near);
+            }
         }
     }
 
@@ -158,9 +175,13 @@ impl<'a> Family<'a> {
         let added = self.add(What::Cache(cache), &cache.cpus);
         if added && cache.kind != CacheKind::Instruction {
             for cpu in cache.cpus.iter() {
-                let last = self.last_level.entry(cpu).or_insert(cache);
-                if cache.level > last.level {
-                    *last = cache;
+                match self.last_level.get(&cpu).map(|last| cache.level.cmp(&last.level)) {
+                    None | Some(Ordering::Greater) => {
+                        self.last_level.insert(cpu, cache);
+                        self.undecided.remove(&cpu);
+                    }
+                    Some(Ordering::Equal) => drop(self.undecided.insert(cpu)),
+                    Some(Ordering::Less) => {}
                 }
             }
         }
@@ -194,6 +215,9 @@ impl<'a> Family<'a> {
                 && domain.cpus.iter().all(|cpu| !self.last_level.contains_key(&cpu))
                 && alone == domain.cpus.len();
         };
+        if domain.cpus.iter().any(|cpu| self.undecided.contains(&cpu)) {
+            return false;
+        }
         let is_last =
             |cpu| self.last_level.get(&cpu).is_some_and(|last| std::ptr::eq(*last, *cache));
         domain.cache_level == Some(cache.level)

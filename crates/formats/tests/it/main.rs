@@ -7,6 +7,7 @@
 //! - `corpus`: recorded and written machines are shown as the text beside their dump;
 //! - `xml`: any knowledge survives hwloc XML, and lstopo reads and writes the same machine;
 //! - `numactl`: what numactl prints is printed to the byte and read;
+//! - `generated`: machines that do not exist, whole and damaged, survive every format that can hold them;
 //! - `mutations`: a damaged file of any format is read or refused with its line;
 //! - `svg`, `ascii`: pictures are well-formed, complete and of bounded size, names stay text;
 //! - `render`: trees as people see them, JSON as programs do;
@@ -16,6 +17,7 @@ mod ascii;
 mod corpus;
 mod dump;
 mod facts;
+mod generated;
 mod machines;
 mod mutations;
 mod numactl;

@@ -28,12 +28,15 @@ fn row(files: &KernelFiles<'_>, online: &[NodeId], node: NodeId) -> Option<Vec<(
     let name = nodes::file(node, "distance");
     let text = files.text(&name)?;
     let row: Result<Vec<u32>, _> = text.split_whitespace().map(str::parse).collect();
-    let possible = || nodes::possible(files).iter().collect::<Vec<NodeId>>();
-    let columns = |row: Vec<u32>| match row.len() == online.len() {
-        true => Some(online.iter().copied().zip(row).collect()),
-        false => Some(possible())
-            .filter(|ids| ids.len() == row.len())
-            .map(|ids| ids.into_iter().zip(row).collect()),
+    let columns = |row: Vec<u32>| {
+        let possible = nodes::possible(files);
+        let has_all = online.iter().all(|&id| possible.contains(id));
+        let ids: Vec<NodeId> = match row.len() {
+            columns if columns == online.len() => online.to_vec(),
+            columns if columns == possible.len() && has_all => possible.iter().collect(),
+            _ => return None,
+        };
+        Some(ids.into_iter().zip(row).collect())
     };
     let columns: Option<Vec<(NodeId, u32)>> = row.ok().and_then(columns);
     if columns.is_none() {

@@ -6,6 +6,8 @@
 //! - `builder`: a described machine is whole, or a precise error;
 //! - `synthetic`: descriptions give the machine they say, and no text makes the parser panic;
 //! - `round_trip`: discovery reads back every fake machine exactly as it was written;
+//! - `generated`: what discovery says of machines that do not exist is what their generator meant, and what
+//!   old kernels and copies make of the same files says the same;
 //! - `odd_shapes`: what kernels, firmware and containers leave out or do differently;
 //! - `limits`: control groups of both versions, nested and seen from containers;
 //! - `malformed`: a file that cannot be understood is named, and the machine described without it;
@@ -18,6 +20,7 @@
 
 mod builder;
 mod check;
+mod generated;
 mod hmat;
 mod knowledge;
 mod limits;
