@@ -1,8 +1,11 @@
 //! The file layer over a directory of this machine.
 
+use std::env;
 use std::fs;
+use std::io::{BufRead, BufReader, Read, stdin};
 use std::os::unix::fs::{MetadataExt, symlink};
-use std::process;
+use std::path::Path;
+use std::process::{self, Command, Stdio};
 
 use atoll_store::files::{FileErrorKind, Files, LiveFiles};
 
@@ -85,6 +88,35 @@ fn a_second_lock_is_refused_with_the_process_that_holds_the_first() {
     let text = error.to_string();
     assert!(text.contains(&format!("it is in use by process {}", process::id())), "{text}");
     drop(lock);
+    files.lock().unwrap();
+}
+
+/// Names the data directory to the child process of the next test.
+const LOCKED_BY_CHILD: &str = "ATOLL_TEST_LOCKED_BY_CHILD";
+
+#[test]
+fn a_lock_of_another_process_names_it_and_ends_with_it() {
+    if let Some(directory) = env::var_os(LOCKED_BY_CHILD) {
+        let files = LiveFiles::open(Path::new(&directory)).unwrap();
+        let _lock = files.lock().unwrap();
+        println!("\nlocked");
+        let _ = stdin().read(&mut [0]);
+        return;
+    }
+    let (_above, files) = data_directory();
+    let test = "live_files::a_lock_of_another_process_names_it_and_ends_with_it";
+    let mut child = Command::new(env::current_exe().unwrap())
+        .args([test, "--exact", "--nocapture"])
+        .env(LOCKED_BY_CHILD, files.directory())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap() == "locked"));
+    assert_eq!(files.lock().unwrap_err().kind, FileErrorKind::Locked(Some(child.id())));
+    child.kill().unwrap();
+    child.wait().unwrap();
     files.lock().unwrap();
 }
 

@@ -119,8 +119,13 @@ impl GroupCommit {
         let payload_bytes = frame_bytes(payload.len());
         assert!(payload_bytes <= room.bytes(), "a record does not fit the room reserved for it");
         let payload = CheckedPayload::new(payload, self.checksum)?;
-        let position = self.shared.queue.lock().submit(room.take(), payload, acknowledgement)?;
-        self.shared.work.notify_one();
+        let mut queue = self.shared.queue.lock();
+        let position = queue.submit(room.take(), payload, acknowledgement)?;
+        let is_enough = queue.is_enough();
+        drop(queue);
+        if is_enough {
+            self.shared.work.notify_one();
+        }
         let release = match acknowledgement {
             Acknowledgement::Synced => position,
             Acknowledgement::AtOnce => Position::START,

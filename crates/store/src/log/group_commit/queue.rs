@@ -6,7 +6,9 @@
 //! 1. What was written is synced, when a ticket waits for it, a record has waited for the interval, or
 //!    the log is being closed.
 //! 2. Space is made: for the first session that waits for room, and ahead of the records.
-//! 3. Records that were submitted are written.
+//! 3. Records that were submitted are written, when the sessions that the last sync released have
+//!    submitted again, or had a quarter of that sync's time for it: on a slow disk a sync for all is worth
+//!    more than an early one for some.
 
 use std::collections::{HashMap, VecDeque};
 use std::mem;
@@ -68,6 +70,14 @@ pub(super) struct WantedRoom {
     pub(super) is_granted: bool,
 }
 
+/// How long the next write waits for others.
+#[derive(Clone, Copy, Debug)]
+struct Gathering {
+    /// Until so many tickets wait for records of the buffer, or until this time.
+    tickets: u64,
+    until: Duration,
+}
+
 /// Records between the sessions and the log's thread.
 #[derive(Debug)]
 pub(super) struct CommitQueue {
@@ -77,9 +87,12 @@ pub(super) struct CommitQueue {
     spare: Vec<u8>,
     written: Position,
     synced: Position,
-    /// Whether a ticket waits for a record of the buffer, or for one that was written.
-    is_buffer_wanted: bool,
-    is_sync_wanted: bool,
+    /// How many tickets wait for records of the buffer, and for those that were written.
+    waiting_for_buffer: u64,
+    waiting_for_sync: u64,
+    /// When the last sync began, and whom the next write waits for after it.
+    sync_began: Duration,
+    gathering: Option<Gathering>,
     /// When the oldest record that is not synced was written.
     unsynced_since: Option<Duration>,
     /// Bytes of room that was granted and not used yet.
@@ -128,9 +141,11 @@ impl CommitQueue {
             options,
             // A log may be handed over with records that were written or appended only.
             written: buffer.start(),
-            is_sync_wanted: buffer.start() > synced,
+            waiting_for_sync: u64::from(buffer.start() > synced),
             synced,
-            is_buffer_wanted: buffer.bytes() > 0,
+            waiting_for_buffer: u64::from(buffer.bytes() > 0),
+            sync_began: Duration::ZERO,
+            gathering: None,
             buffer,
             spare: Vec::new(),
             unsynced_since: None,
@@ -214,7 +229,7 @@ impl CommitQueue {
     ) -> Result<Position, LogError> {
         self.promised -= room;
         self.check_open()?;
-        self.is_buffer_wanted |= acknowledgement == Acknowledgement::Synced;
+        self.waiting_for_buffer += u64::from(acknowledgement == Acknowledgement::Synced);
         Ok(self.buffer.append(payload, self.synced))
     }
 
@@ -222,8 +237,8 @@ impl CommitQueue {
     pub(super) fn sync_to(&mut self, position: Position) -> Result<(), LogError> {
         self.failure()?;
         // It may be in the buffer, in a batch that is being written, or written.
-        self.is_buffer_wanted |= position > self.written;
-        self.is_sync_wanted |= position > self.synced;
+        self.waiting_for_buffer += u64::from(position > self.written);
+        self.waiting_for_sync += u64::from(position > self.synced);
         Ok(())
     }
 
@@ -256,13 +271,17 @@ impl CommitQueue {
             return if self.is_closing { CommitStep::End } else { CommitStep::Wait(None) };
         }
         if self.is_sync_due(now) {
+            self.sync_began = now;
             return CommitStep::Sync;
         }
         if let Some(end) = self.space_to_make() {
             return CommitStep::Reserve(end);
         }
+        if let Some(until) = self.gather_until(now) {
+            return CommitStep::Wait(Some(until));
+        }
         if self.buffer.bytes() > 0 {
-            self.is_sync_wanted |= mem::take(&mut self.is_buffer_wanted);
+            self.waiting_for_sync += mem::take(&mut self.waiting_for_buffer);
             return CommitStep::Write(self.buffer.take(mem::take(&mut self.spare)));
         }
         match self.is_closing {
@@ -271,8 +290,22 @@ impl CommitQueue {
         }
     }
 
+    /// Until when the next write waits for sessions that may submit soon; none when it need not, and
+    /// from then on.
+    fn gather_until(&mut self, now: Duration) -> Option<Duration> {
+        let is_early = |gathering: &Gathering| now < gathering.until && !self.is_enough();
+        self.gathering = self.gathering.filter(is_early);
+        self.gathering.map(|gathering| gathering.until)
+    }
+
+    /// Whether what was submitted should be written now.
+    pub(super) fn is_enough(&self) -> bool {
+        let has_all = |gathering: Gathering| self.waiting_for_buffer >= gathering.tickets;
+        self.gathering.is_none_or(has_all) || self.is_closing || self.is_crowded()
+    }
+
     fn is_sync_due(&self, now: Duration) -> bool {
-        let is_wanted = self.is_sync_wanted || self.is_closing;
+        let is_wanted = self.waiting_for_sync > 0 || self.is_closing;
         self.written > self.synced
             && (is_wanted || self.sync_time().is_some_and(|time| time <= now))
     }
@@ -298,7 +331,7 @@ impl CommitQueue {
     pub(super) fn finished(&mut self, outcome: CommitOutcome, now: Duration) -> Vec<Waker> {
         match outcome {
             CommitOutcome::Written(batch, written) => self.finish_write(batch, written, now),
-            CommitOutcome::Synced(synced) => self.finish_sync(synced),
+            CommitOutcome::Synced(synced) => self.finish_sync(synced, now),
             CommitOutcome::Reserved(reserved, end) => self.finish_reserve(reserved, end),
         }
         self.take_wakers()
@@ -318,7 +351,7 @@ impl CommitQueue {
         }
     }
 
-    fn finish_sync(&mut self, synced: Result<Position, LogError>) {
+    fn finish_sync(&mut self, synced: Result<Position, LogError>, now: Duration) {
         let synced = match synced {
             Ok(synced) => synced,
             Err(error) => {
@@ -330,7 +363,9 @@ impl CommitQueue {
         self.statistics.bytes += synced.0 - self.synced.0;
         self.statistics.records += mem::take(&mut self.records_unsynced);
         self.synced = synced;
-        self.is_sync_wanted = false;
+        let tickets = self.waiting_for_buffer + mem::take(&mut self.waiting_for_sync);
+        let until = now + now.saturating_sub(self.sync_began) / 4;
+        self.gathering = Some(Gathering { tickets, until });
         self.unsynced_since = None;
     }
 

@@ -98,6 +98,40 @@ fn what_waits_is_written_together_and_synced_once() {
 }
 
 #[test]
+fn sessions_that_were_released_have_a_moment_to_submit_again() {
+    let mut commit = SteppedCommit::new(1 << 20);
+    for number in 0..3 {
+        commit.submit(&[number], Acknowledgement::Synced);
+    }
+    assert_eq!(commit.step(), Some("write"));
+    // A sync of a second: a quarter of it may be waited.
+    let step = commit.queue.next(commit.now);
+    let outcome = step.carry_out(&mut commit.writer);
+    commit.now += Duration::from_secs(1);
+    let until = commit.now + Duration::from_millis(250);
+    commit.queue.finished(outcome, commit.now);
+    assert_eq!(commit.run(), ["reserve"]);
+    commit.submit(b"first", Acknowledgement::Synced);
+    commit.submit(b"second", Acknowledgement::Synced);
+    assert!(!commit.queue.is_enough());
+    assert!(matches!(commit.queue.next(commit.now), CommitStep::Wait(Some(at)) if at == until));
+    commit.submit(b"third", Acknowledgement::Synced);
+    assert!(commit.queue.is_enough());
+    assert_eq!(commit.step(), Some("write"));
+    let step = commit.queue.next(commit.now);
+    let outcome = step.carry_out(&mut commit.writer);
+    commit.now += Duration::from_secs(1);
+    commit.queue.finished(outcome, commit.now);
+    // Others do not come back: it is over with the time, also for those that come later.
+    commit.submit(b"alone", Acknowledgement::Synced);
+    assert_eq!(commit.run(), ["reserve"]);
+    commit.now += Duration::from_millis(250);
+    assert_eq!(commit.run(), ["write", "sync", "reserve"]);
+    commit.submit(b"later", Acknowledgement::Synced);
+    assert!(commit.queue.is_enough());
+}
+
+#[test]
 fn what_comes_during_a_write_is_the_next_epoch() {
     let mut commit = SteppedCommit::new(1 << 20);
     commit.submit(b"first", Acknowledgement::Synced);
@@ -157,6 +191,18 @@ fn closing_writes_and_syncs_what_was_submitted() {
     assert_eq!(commit.run(), ["write", "sync"]);
     assert!(matches!(commit.queue.next(commit.now), CommitStep::End));
     assert_eq!(commit.payloads(&commit.files.crash(1)), [b"first"]);
+}
+
+#[test]
+fn a_thread_that_ends_by_a_panic_answers_all() {
+    let mut commit = SteppedCommit::new(1 << 20);
+    let position = commit.submit(b"lost", Acknowledgement::Synced);
+    let request = commit.queue.reserve(20_000).unwrap();
+    commit.queue.stop();
+    let panicked = LogError::Panicked.stop();
+    assert_eq!(commit.queue.is_synced(position), Some(Err(panicked.clone())));
+    assert_eq!(commit.queue.answer(request.number), Some(Err(panicked.clone())));
+    assert_eq!(commit.queue.reserve(8).unwrap_err(), panicked);
 }
 
 #[test]
