@@ -23,6 +23,8 @@ pub(crate) struct Engine {
 impl Engine {
     /// Discovers the machine, starts the pools, and opens a session on them.
     pub(crate) fn start(args: &EngineArgs) -> Result<Self, CommandError> {
+        // Every batch that an exchange spills is a file. Where it cannot be raised the limit stays.
+        let _ = atoll_sys::raise_open_files();
         // Discovery reads the bounds of this thread, so it comes before any thread is bound.
         let known = atoll_tools::topo::live()?;
         let machine = Arc::new(known.machine);

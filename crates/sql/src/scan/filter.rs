@@ -211,7 +211,7 @@ impl Predicates {
             let rows = block.first().map_or(0, |column| column.rows().len());
             passed.read.extend(columns.into_iter().map(|column| (column, rows)));
             let mask = test.mask(block)?;
-            passed.rows = passed.rows.take().and_then(|rows| keep(rows, &mask));
+            passed.rows = passed.rows.take().and_then(|rows| rows.kept_by(&mask));
         }
         Ok(())
     }
@@ -233,28 +233,6 @@ impl Predicates {
         }
         Ok(())
     }
-}
-
-/// The rows whose bit in a block-wide mask is set.
-fn keep(rows: Selection, mask: &BooleanBuffer) -> Option<Selection> {
-    match rows {
-        Selection::Range { offset, len } if offset == 0 && len == mask.len() => {
-            Selection::of_bits(mask.clone())
-        }
-        Selection::Range { offset, len } => {
-            let mut kept = Vec::with_capacity(len);
-            kept.extend(mask.slice(offset, len).set_indices().map(|row| (row + offset) as u32));
-            some_rows(kept)
-        }
-        Selection::Rows(rows) => some_rows(
-            rows.values().iter().copied().filter(|row| mask.value(*row as usize)).collect(),
-        ),
-        Selection::Mask(before) => Selection::of_bits(&before.bits & mask),
-    }
-}
-
-fn some_rows(rows: Vec<u32>) -> Option<Selection> {
-    (!rows.is_empty()).then(|| Selection::Rows(rows.into()))
 }
 
 impl OnRows {
@@ -322,5 +300,5 @@ fn keep_of(rows: Selection, mask: &BooleanBuffer) -> Option<Selection> {
                 .map(|(row, _)| row as u32),
         ),
     }
-    some_rows(kept)
+    Selection::of_rows(kept)
 }

@@ -24,10 +24,10 @@ use std::sync::Arc;
 
 use atoll_runtime::{Runtime, WorkerId};
 use datafusion::arrow::compute::SortOptions;
-use datafusion::arrow::datatypes::{Schema, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{Result, SplitPoint, Statistics};
+use datafusion::common::{ColumnStatistics, Result, SplitPoint, Statistics};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::expressions::Column as ColumnExpr;
 use datafusion::physical_expr::utils::{collect_columns, conjunction, reassign_expr_columns};
@@ -58,6 +58,8 @@ pub(crate) struct ScanExec {
     runtime: Runtime,
     snapshot: Arc<TableSnapshot>,
     projection: Vec<usize>,
+    /// Whether the positions of the rows come behind these columns.
+    with_positions: bool,
     schema: SchemaRef,
     /// Conjuncts over the table's schema.
     fixed: Vec<Arc<dyn PhysicalExpr>>,
@@ -96,6 +98,7 @@ impl ScanExec {
             runtime,
             snapshot,
             projection,
+            with_positions: false,
             schema,
             fixed,
             dynamic: Vec::new(),
@@ -106,6 +109,16 @@ impl ScanExec {
             properties,
             metrics: ExecutionPlanMetricsSet::new(),
         })
+    }
+
+    /// The same with the [positions](RowPosition) of the rows as a last column of this name.
+    pub(crate) fn with_positions(mut self, name: &str) -> Result<Self> {
+        let fields = self.schema.fields().iter().cloned();
+        let position = Arc::new(Field::new(name, DataType::UInt64, false));
+        self.schema = Arc::new(Schema::new(fields.chain([position]).collect::<Vec<_>>()));
+        let Self { snapshot, projection, schema, parts, cuts, .. } = &self;
+        let properties = properties(snapshot, projection, schema, parts, cuts)?;
+        Ok(Self { with_positions: true, properties: Arc::new(properties), ..self })
     }
 
     /// Whether its partitions are cut at these points.
@@ -305,12 +318,15 @@ impl ExecutionPlan for ScanExec {
         _: &[Arc<Statistics>],
         args: &StatisticsArgs,
     ) -> Result<Arc<Statistics>> {
-        let whole = statistics(&self.snapshot, &self.projection);
+        let mut whole = statistics(&self.snapshot, &self.projection);
+        if self.with_positions {
+            whole.column_statistics.push(ColumnStatistics::new_unknown());
+        }
         let share = match args.partition() {
             None => 1.0,
             Some(partition) => {
                 let rows: usize = self.parts[partition].iter().map(|piece| piece.rows.len()).sum();
-                rows as f64 / self.snapshot.rows.max(1) as f64
+                (rows as f64 / self.snapshot.rows.max(1) as f64).min(1.0)
             }
         };
         let exact = args.partition().is_none() && self.fixed.is_empty() && self.dynamic.is_empty();

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use atoll_runtime::Runtime;
-use atoll_store::table::{BLOCK_ROWS, Chunk, Selection, TableSnapshot};
+use atoll_store::table::{BLOCK_ROWS, Chunk, RowPosition, Selection, TableSnapshot};
 use atoll_topology::NodeId;
-use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
+use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array};
 use datafusion::arrow::compute::BatchCoalescer;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::error::ArrowError;
@@ -33,6 +33,8 @@ pub(crate) struct ScanStream {
     runtime: Runtime,
     snapshot: Arc<TableSnapshot>,
     projection: Vec<usize>,
+    /// Whether positions of rows are the last column.
+    with_positions: bool,
     schema: SchemaRef,
     filter: PartitionFilter,
     route: Option<(Cuts, usize)>,
@@ -77,11 +79,12 @@ impl ScanStream {
             runtime: scan.runtime.clone(),
             snapshot: Arc::clone(&scan.snapshot),
             projection: scan.projection.clone(),
+            with_positions: scan.with_positions,
             schema: Arc::clone(&scan.schema),
             filter: PartitionFilter::new(&scan.fixed, &scan.dynamic, &scan.snapshot.schema)?,
             route: scan.cuts.clone().map(|cuts| (cuts, partition)),
             blocks: blocks.into_iter(),
-            coalescer: (!scan.projection.is_empty()).then(|| {
+            coalescer: (!scan.schema.fields().is_empty()).then(|| {
                 BatchCoalescer::new(Arc::clone(&scan.schema), batch_rows)
                     .with_biggest_coalesce_batch_size(Some(batch_rows / 2))
             }),
@@ -135,7 +138,12 @@ impl ScanStream {
         let chunk = &snapshot.chunks[range.chunk];
         let block = &chunk.copies[range.copy].blocks[range.block];
         self.counts.rows_scanned.add(range.len);
-        let wanted = Selection::Range { offset: range.offset, len: range.len };
+        let whole = Selection::Range { offset: range.offset, len: range.len };
+        let wanted = match snapshot.live(range.chunk, range.block) {
+            Some(live) => whole.kept_by(live),
+            None => Some(whole),
+        };
+        let Some(wanted) = wanted else { return Ok(None) };
         let zones = &chunk.zones[range.block];
         let route = self.route.as_ref().map(|(cuts, partition)| (cuts, *partition));
         let passed = self.filter.apply(block, zones, wanted, &snapshot.schema, route)?;
@@ -159,12 +167,11 @@ impl ScanStream {
         let decode = |(field, column): (usize, &usize)| {
             block[*column].decode(self.schema.field(field).data_type(), rows)
         };
-        let columns = self
-            .projection
-            .iter()
-            .enumerate()
-            .map(decode)
-            .collect::<Result<Vec<_>, ArrowError>>()?;
+        let columns = self.projection.iter().enumerate().map(decode);
+        let mut columns = columns.collect::<Result<Vec<_>, ArrowError>>()?;
+        if self.with_positions {
+            columns.push(positions(range, rows));
+        }
         let options = RecordBatchOptions::new().with_row_count(Some(rows.count()));
         let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?;
         let kept = batch.num_rows().min(self.rows_left);
@@ -185,6 +192,13 @@ impl ScanStream {
             false => self.counts.bytes_remote.add(bytes),
         };
     }
+}
+
+/// Where the rows are in the snapshot.
+fn positions(range: &BlockRange, rows: &Selection) -> ArrayRef {
+    let first = range.block * BLOCK_ROWS;
+    let position = |row: u32| RowPosition::new(range.chunk, first + row as usize).bits();
+    Arc::new(UInt64Array::from_iter_values(rows.numbers().into_iter().map(position)))
 }
 
 /// Memory with unknown home counts as remote: nothing is claimed that was not seen.

@@ -3,6 +3,7 @@
 mod aside;
 #[cfg(test)]
 mod cancel_tests;
+mod change;
 mod create;
 mod drive;
 mod execute;
@@ -329,6 +330,11 @@ fn config(runtime: &Runtime, placement: Strategy, limit: usize) -> SessionConfig
     // The logical plan knows better than the physical one what cannot be NULL (a CASE whose condition
     // excludes it), and the check takes that for a defect.
     options.execution.skip_physical_aggregate_schema_check = true;
+    // A file for each batch that an exchange spills: of two open ones the reader of DataFusion 55 waits for
+    // the older, while what it needs may come in the newer (apache/datafusion#24883).
+    if let Ok(each) = ConfigNonZeroUsize::try_new(1) {
+        options.execution.max_spill_file_size_bytes = each;
+    }
     fit_sorts_and_writers(options, limit);
     // Nanoseconds end in 2262, INT96 does not.
     options.execution.parquet.coerce_int96 = Some("us".to_owned());

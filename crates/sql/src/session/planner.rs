@@ -13,12 +13,13 @@ use datafusion::optimizer::Analyzer;
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercion;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::parser::Statement as Parsed;
-use datafusion::sql::planner::object_name_to_table_reference;
+use datafusion::sql::planner::{IdentNormalizer, object_name_to_table_reference};
 use datafusion::sql::resolve::resolve_table_references;
-use datafusion::sql::sqlparser::ast::Statement as Ast;
+use datafusion::sql::sqlparser::ast::{Ident, Statement as Ast};
 use futures::future::BoxFuture;
 
 use super::Session;
+use super::change::RowChange;
 use super::homonyms::BareQualifiers;
 use super::statement::target;
 use crate::catalog::{Catalogs, UnplannedView, plain};
@@ -78,6 +79,29 @@ impl StatementPlanner {
 
     /// Plans a statement in the text of the views `within`.
     async fn plan_within(
+        &self,
+        state: &SessionState,
+        mut statement: Parsed,
+        within: &[ResolvedTableReference],
+    ) -> Result<LogicalPlan> {
+        let change = self.change(state, &mut statement)?;
+        let plan = self.plan_query(state, statement, within).await?;
+        match change {
+            Some(change) => change.plan(plan),
+            None => Ok(plan),
+        }
+    }
+
+    /// The change of rows that a statement makes: the statement is the query that finds them then.
+    fn change(&self, state: &SessionState, statement: &mut Parsed) -> Result<Option<RowChange>> {
+        let normalize = state.config_options().sql_parser.enable_ident_normalization;
+        let normalized = IdentNormalizer::new(normalize);
+        let at = |name| Ok(resolve(state, object_name_to_table_reference(name, normalize)?));
+        let column = |ident: &Ident| normalized.normalize(ident.clone());
+        RowChange::take(statement, &self.names, at, &column)
+    }
+
+    async fn plan_query(
         &self,
         state: &SessionState,
         statement: Parsed,

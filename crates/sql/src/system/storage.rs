@@ -35,6 +35,7 @@ fn tables() -> SystemTable {
     ColumnSpecs::<(String, PlacedTable, Arc<TableSnapshot>)>::new()
         .column("table", |(name, _, _)| name.clone())
         .column("rows", |(_, _, snapshot)| snapshot.rows as u64)
+        .column("deleted_rows", |(_, _, snapshot)| snapshot.deleted_rows() as u64)
         .column("chunks", |(_, _, snapshot)| snapshot.chunks.len() as u64)
         .column("columns", |(_, _, snapshot)| snapshot.schema.fields().len() as u64)
         .column("memory_bytes", |(_, _, snapshot)| snapshot.memory_bytes() as u64)

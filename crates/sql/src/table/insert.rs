@@ -29,18 +29,28 @@ pub(crate) struct InsertExec {
 impl InsertExec {
     /// Appends the rows of `input` to `table`.
     pub(crate) fn new(table: PlacedTable, input: Arc<dyn ExecutionPlan>) -> Self {
-        let properties = PlanProperties::new(
-            EquivalenceProperties::new(count_schema()),
-            Partitioning::UnknownPartitioning(1),
-            EmissionType::Final,
-            Boundedness::Bounded,
-        );
-        Self { table, input, properties: Arc::new(properties) }
+        Self { table, input, properties: Arc::new(count_properties()) }
     }
 }
 
-fn count_schema() -> SchemaRef {
+/// Of an operator that changes a table and returns how many rows it changed.
+pub(super) fn count_properties() -> PlanProperties {
+    PlanProperties::new(
+        EquivalenceProperties::new(count_schema()),
+        Partitioning::UnknownPartitioning(1),
+        EmissionType::Final,
+        Boundedness::Bounded,
+    )
+}
+
+pub(super) fn count_schema() -> SchemaRef {
     Arc::new(Schema::new(vec![Field::new("count", DataType::UInt64, false)]))
+}
+
+/// The row that such an operator returns.
+pub(super) fn count_of(rows: usize) -> Result<RecordBatch> {
+    let count = Arc::new(UInt64Array::from(vec![rows as u64]));
+    Ok(RecordBatch::try_new(count_schema(), vec![count])?)
 }
 
 impl DisplayAs for InsertExec {
@@ -102,8 +112,7 @@ impl ExecutionPlan for InsertExec {
             let chunks = load(input, context, &table).await?;
             let rows: usize = chunks.iter().map(|chunk| chunk.rows).sum();
             table.append(chunks)?;
-            let count = Arc::new(UInt64Array::from(vec![rows as u64]));
-            Ok(RecordBatch::try_new(count_schema(), vec![count])?)
+            count_of(rows)
         };
         let stream = futures::stream::once(inserted);
         Ok(Box::pin(RecordBatchStreamAdapter::new(count_schema(), stream)))

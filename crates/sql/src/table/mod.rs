@@ -4,6 +4,7 @@
 //! their statement began; a writer builds new chunks on the workers and puts a table with a longer
 //! list in place of the old one in one step, so a statement that fails leaves the table as it was.
 
+mod change;
 pub(crate) mod insert;
 pub(crate) mod load;
 mod statistics;
@@ -26,6 +27,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::utils::split_conjunction;
 use datafusion::physical_plan::ExecutionPlan;
 
+pub(crate) use change::{ChangeKind, ChangedTable, POSITION};
 use insert::InsertExec;
 pub(crate) use statistics::{statistics, whole};
 
@@ -79,6 +81,11 @@ impl PlacedTable {
         &self.at
     }
 
+    /// Its name as a person writes it.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// The workers that fill it.
     pub(crate) fn runtime(&self) -> &Runtime {
         &self.runtime
@@ -100,26 +107,45 @@ impl PlacedTable {
         &self.destination.strategy
     }
 
+    fn scan_exec(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<ScanExec> {
+        let snapshot = self.snapshot();
+        let conjuncts = conjuncts(state, &snapshot.schema, filters)?;
+        let (name, runtime) = (Arc::clone(&self.name), self.runtime.clone());
+        ScanExec::new(name, runtime, snapshot, projection, conjuncts, limit)
+    }
+
     /// Publishes more chunks behind those that the table of this name has by now.
     pub(crate) fn append(&self, chunks: Vec<Arc<Chunk>>) -> Result<()> {
+        self.publish("inserted", |current| Ok(current.with(chunks)))
+    }
+
+    /// Puts another table in the place of the one of this name, made of what that is by now. Errors say
+    /// what was to be done with the rows.
+    fn publish(&self, done: &str, make: impl FnOnce(&Self) -> Result<Self>) -> Result<()> {
         let Some(catalogs) = self.catalogs.upgrade() else {
-            return exec_err!("the session ended before the rows were inserted");
+            return exec_err!("the session ended before the rows were {done}");
         };
         catalogs.put(&self.at, |current| {
             let Some(current) = current.and_then(|table| table.downcast_ref::<Self>()) else {
                 return exec_err!(
-                    "table '{}' was dropped while rows were being inserted into it",
+                    "table '{}' was dropped while rows of it were being {done}",
                     self.name
                 );
             };
             if current.snapshot.schema != self.snapshot.schema {
                 return exec_err!(
-                    "table '{}' was replaced by one with other columns while rows were being \
-                     inserted into it; run the statement again",
+                    "table '{}' was replaced by one with other columns while rows of it were being \
+                     {done}; run the statement again",
                     self.name
                 );
             }
-            Ok(Arc::new(current.with(chunks)))
+            Ok(Arc::new(make(current)?))
         })
     }
 }
@@ -157,17 +183,7 @@ impl TableProvider for PlacedTable {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let snapshot = self.snapshot();
-        let conjuncts = conjuncts(state, &snapshot.schema, filters)?;
-        let scan = ScanExec::new(
-            Arc::clone(&self.name),
-            self.runtime.clone(),
-            snapshot,
-            projection,
-            conjuncts,
-            limit,
-        )?;
-        Ok(Arc::new(scan))
+        Ok(Arc::new(self.scan_exec(state, projection, filters, limit)?))
     }
 
     async fn insert_into(

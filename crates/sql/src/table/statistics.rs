@@ -5,9 +5,12 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::common::stats::Precision;
 use datafusion::common::{ColumnStatistics, ScalarValue, Statistics};
 
-/// Exact statistics of the projected columns, before any filter.
+/// Statistics of the projected columns before any filter, exact as long as no row is deleted.
 pub(crate) fn statistics(snapshot: &TableSnapshot, projection: &[usize]) -> Statistics {
-    let of_column = |column: &usize| column_statistics(snapshot, *column);
+    let of_column = |column: &usize| match snapshot.has_deleted() {
+        true => column_statistics(snapshot, *column).to_inexact(),
+        false => column_statistics(snapshot, *column),
+    };
     let bytes = projection.iter().map(|column| logical_bytes(snapshot, *column)).sum();
     Statistics {
         num_rows: Precision::Exact(snapshot.rows),

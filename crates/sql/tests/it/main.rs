@@ -13,9 +13,11 @@
 //! - `grouping`, `group_batches`: GROUP BY by the primitives gives the groups of DataFusion's operators,
 //!   in batches of one and two rows and by any number of workers too.
 //! - `files`: formats survive the way out and back, and a COPY that fails changes nothing.
+//! - `changes`: DELETE and UPDATE give what a list of rows gives.
 //! - `csv`, `parquet`: what foreign files hold is right or refused by name.
 //! - `floats`: zeros and NaNs of any bits in files answer as those of tables do.
 
+mod changes;
 mod common;
 mod concurrency;
 mod csv;

@@ -87,6 +87,39 @@ impl Selection {
         Some(Self::Mask(Arc::new(Mask { bits, predicate })))
     }
 
+    /// Those of the rows whose bit in a mask over the whole block is set; none where no bit is.
+    pub fn kept_by(self, mask: &BooleanBuffer) -> Option<Self> {
+        match self {
+            Self::Range { offset, len } if offset == 0 && len == mask.len() => {
+                Self::of_bits(mask.clone())
+            }
+            Self::Range { offset, len } => {
+                let mut kept = Vec::with_capacity(len);
+                kept.extend(mask.slice(offset, len).set_indices().map(|row| (row + offset) as u32));
+                Self::of_rows(kept)
+            }
+            Self::Rows(rows) => {
+                let kept = rows.values().iter().copied();
+                Self::of_rows(kept.filter(|row| mask.value(*row as usize)).collect())
+            }
+            Self::Mask(before) => Self::of_bits(&before.bits & mask),
+        }
+    }
+
+    /// These rows of a block, rising; none where there are none.
+    pub fn of_rows(rows: Vec<u32>) -> Option<Self> {
+        (!rows.is_empty()).then(|| Self::Rows(rows.into()))
+    }
+
+    /// Numbers of the wanted rows in the block, rising.
+    pub fn numbers(&self) -> Vec<u32> {
+        match self {
+            Self::Range { offset, len } => (*offset as u32..(offset + len) as u32).collect(),
+            Self::Rows(rows) => rows.values().to_vec(),
+            Self::Mask(mask) => mask.bits.set_indices().map(|row| row as u32).collect(),
+        }
+    }
+
     /// Number of wanted rows.
     pub fn count(&self) -> usize {
         match self {

@@ -8,6 +8,7 @@ mod bounds;
 mod chunk;
 mod column;
 mod compact;
+mod deleted;
 mod encode;
 mod error;
 mod float;
@@ -23,6 +24,7 @@ pub use chunk::{
 };
 pub use column::{Mask, Selection, StoredColumn, is_text};
 pub use compact::{compact_array, compact_batch};
+pub use deleted::{DeletedRows, Deletion, RowPosition};
 pub use encode::{declared_schema, stored_schema};
 pub use error::TableError;
 pub use float::{canonical, has_floats};

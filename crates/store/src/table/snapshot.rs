@@ -2,10 +2,12 @@
 
 use std::sync::{Arc, OnceLock};
 
+use arrow_buffer::BooleanBuffer;
 use arrow_schema::SchemaRef;
 
 use super::bounds::{Bounds, merge};
 use super::chunk::{BLOCK_ROWS, Chunk, whole_number_at};
+use super::deleted::{DeletedRows, Deletion};
 
 /// The chunks of a table in the order of its rows.
 #[derive(Debug)]
@@ -14,7 +16,9 @@ pub struct TableSnapshot {
     pub schema: SchemaRef,
     /// Chunks, shared with older and newer snapshots.
     pub chunks: Vec<Arc<Chunk>>,
-    /// Number of rows.
+    /// Of each chunk the rows that are deleted; none where all are there.
+    pub deleted: Vec<Option<Arc<DeletedRows>>>,
+    /// Number of rows that are there.
     pub rows: usize,
     /// Columns whose values never fall from the first row to the last.
     pub rising: Vec<usize>,
@@ -25,16 +29,66 @@ pub struct TableSnapshot {
 impl TableSnapshot {
     /// A snapshot of these chunks.
     pub fn new(schema: SchemaRef, chunks: Vec<Arc<Chunk>>) -> Self {
-        let rows = chunks.iter().map(|chunk| chunk.rows).sum();
+        let deleted = vec![None; chunks.len()];
+        Self::with_deleted(schema, chunks, deleted)
+    }
+
+    fn with_deleted(
+        schema: SchemaRef,
+        chunks: Vec<Arc<Chunk>>,
+        deleted: Vec<Option<Arc<DeletedRows>>>,
+    ) -> Self {
+        let all: usize = chunks.iter().map(|chunk| chunk.rows).sum();
+        let gone: usize = deleted.iter().flatten().map(|deleted| deleted.count()).sum();
+        let rows = all - gone;
         let rising = (0..schema.fields().len()).filter(|c| is_rising(&chunks, *c)).collect();
         let bounds = schema.fields().iter().map(|_| OnceLock::new()).collect();
-        Self { schema, chunks, rows, rising, bounds }
+        Self { schema, chunks, deleted, rows, rising, bounds }
     }
 
     /// The same chunks and these behind them.
     pub fn with(&self, more: Vec<Arc<Chunk>>) -> Self {
-        let chunks = self.chunks.iter().cloned().chain(more).collect();
-        Self::new(Arc::clone(&self.schema), chunks)
+        let chunks: Vec<_> = self.chunks.iter().cloned().chain(more).collect();
+        let mut deleted = self.deleted.clone();
+        deleted.resize(chunks.len(), None);
+        Self::with_deleted(Arc::clone(&self.schema), chunks, deleted)
+    }
+
+    /// The same without some rows, which were found in this snapshot or an earlier one; none where rows of
+    /// their chunks were deleted since. Chunks without rows are left out.
+    pub fn without(&self, deletion: &Deletion) -> Option<Self> {
+        let mut deleted = self.deleted.clone();
+        for ((chunk, before), gone) in deletion.chunks() {
+            let at = self.chunks.iter().position(|own| Arc::ptr_eq(own, &chunk))?;
+            let is_unchanged = match (&before, &self.deleted[at]) {
+                (Some(before), Some(now)) => Arc::ptr_eq(before, now),
+                (before, now) => before.is_none() && now.is_none(),
+            };
+            if !is_unchanged {
+                return None;
+            }
+            deleted[at] = Some(Arc::new(gone));
+        }
+        let all = self.chunks.iter().cloned().zip(deleted);
+        let (chunks, deleted) = all
+            .filter(|(chunk, gone)| gone.as_ref().is_none_or(|gone| gone.count() < chunk.rows))
+            .unzip();
+        Some(Self::with_deleted(Arc::clone(&self.schema), chunks, deleted))
+    }
+
+    /// Number of rows of its chunks that are deleted.
+    pub fn deleted_rows(&self) -> usize {
+        self.deleted.iter().flatten().map(|deleted| deleted.count()).sum()
+    }
+
+    /// Whether rows of its chunks are deleted: statistics of chunks are bounds then, not exact.
+    pub fn has_deleted(&self) -> bool {
+        self.deleted.iter().any(Option::is_some)
+    }
+
+    /// The rows of a block that are there; none where all are.
+    pub fn live(&self, chunk: usize, block: usize) -> Option<&BooleanBuffer> {
+        self.deleted[chunk].as_ref()?.live(block)
     }
 
     /// Bytes of memory its chunks take, copies included.
@@ -55,8 +109,8 @@ impl TableSnapshot {
         None
     }
 
-    /// Smallest and largest value of a column, exact; none without values, and for types without an
-    /// order.
+    /// Smallest and largest value of a column, deleted rows included; none without values, and for types
+    /// without an order.
     pub fn bounds(&self, column: usize) -> Option<&Bounds> {
         self.bounds[column].get_or_init(|| self.merged_bounds(column)).as_ref()
     }

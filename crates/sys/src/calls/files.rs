@@ -33,3 +33,20 @@ pub fn linkat_unnamed(file: &File, path: &Path) -> io::Result<()> {
         false => Ok(()),
     }
 }
+
+/// Raises the number of files that this process may have open to the most that it is allowed.
+#[doc(alias = "setrlimit")]
+#[doc(alias = "RLIMIT_NOFILE")]
+pub fn raise_open_files() -> Result<(), CallError> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the limit is initialised, and the call writes nothing else.
+    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } != 0 {
+        return Err(CallError::last("getrlimit"));
+    }
+    limit.rlim_cur = limit.rlim_max;
+    // SAFETY: the limit is initialised and only read.
+    match unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) } {
+        0 => Ok(()),
+        _ => Err(CallError::last("setrlimit")),
+    }
+}

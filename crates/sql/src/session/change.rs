@@ -1,0 +1,363 @@
+//! DELETE, UPDATE and TRUNCATE as the query that finds their rows.
+//!
+//! ```text
+//! DELETE FROM t USING u WHERE p        SELECT t."row position" FROM t, u WHERE p
+//! UPDATE t SET b = e FROM u WHERE p    SELECT t."row position", t.a, e AS b FROM t, u WHERE p
+//! TRUNCATE t                           SELECT t."row position" FROM t
+//! ```
+//!
+//! In the query the table is a [`ChangedTable`], whose rows know where they are; what the query finds is
+//! the input of the change. DataFusion 55 plans both statements itself, and loses their predicates where
+//! these have sub-queries, are constant, or come with a LIMIT (apache/datafusion#24654).
+
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::Schema;
+use datafusion::catalog::default_table_source::provider_as_source;
+use datafusion::common::{
+    ResolvedTableReference, Result, TableReference, internal_datafusion_err, plan_err,
+};
+use datafusion::logical_expr::dml::InsertOp;
+use datafusion::logical_expr::{
+    DmlStatement, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, PlanType, Prepare,
+    Statement as PlanStatement, ToStringifiedPlan, WriteOp,
+};
+use datafusion::sql::parser::Statement as Parsed;
+use datafusion::sql::sqlparser::ast::{
+    Assignment, AssignmentTarget, Delete, Expr as AstExpr, FromTable, Ident, ObjectName,
+    ObjectNamePart, SelectItem, SetExpr, Statement as Ast, TableAlias, TableFactor, TableWithJoins,
+    Truncate, Update, UpdateTableFromKind, With,
+};
+use datafusion::sql::sqlparser::dialect::GenericDialect;
+use datafusion::sql::sqlparser::parser::Parser;
+
+use crate::catalog::{Catalogs, plain};
+use crate::table::{ChangeKind, ChangedTable, POSITION, PlacedTable};
+
+/// The name under which the changed table is planned: no statement can say it by chance.
+const CHANGED: &str = "table being changed";
+
+/// A change of a table, whose statement has become the query that finds the rows.
+#[derive(Debug)]
+pub(super) struct RowChange {
+    table: PlacedTable,
+    kind: ChangeKind,
+    source: Arc<ChangedTable>,
+}
+
+impl RowChange {
+    /// The change that a statement makes, also within EXPLAIN and PREPARE, if it makes one: the
+    /// statement is a query then, and the changed table is among the names.
+    ///
+    /// # Errors
+    /// For what has rows and was not made by CREATE TABLE, and for clauses that are not supported.
+    pub(super) fn take(
+        statement: &mut Parsed,
+        names: &Catalogs,
+        resolve: impl Fn(ObjectName) -> Result<ResolvedTableReference>,
+        normalize: &dyn Fn(&Ident) -> String,
+    ) -> Result<Option<Self>> {
+        let Some(ast) = changing(statement) else { return Ok(None) };
+        if let Ast::Truncate(truncate) = ast {
+            *ast = Ast::Delete(all_rows(truncate)?);
+        }
+        let with = take_with(ast);
+        let (target, kind) = match ast {
+            Ast::Delete(delete) => (target_of_delete(delete)?, ChangeKind::Delete),
+            Ast::Update(update) => (target_of_update(update)?, ChangeKind::Update),
+            _ => return Ok(None),
+        };
+        let TableFactor::Table { name, .. } = &target.relation else {
+            return plan_err!("{} changes the rows of a table; name one", word(kind));
+        };
+        let at = resolve(name.clone())?;
+        let Some(found) = names.table(&at) else {
+            return plan_err!("table '{}' not found", plain(&at));
+        };
+        let Some(table) = found.downcast_ref::<PlacedTable>() else {
+            return plan_err!(
+                "{} of '{}': only rows of tables made by CREATE TABLE can be changed; this is a view, \
+                 a system table or a table over files",
+                word(kind),
+                plain(&at)
+            );
+        };
+        let changed = ResolvedTableReference { table: CHANGED.into(), ..at };
+        let source = Arc::new(ChangedTable::new(table.clone(), kind));
+        names.put(&changed, |_| Ok(Arc::clone(&source) as _))?;
+        let columns = Arc::clone(&table.snapshot().schema);
+        let query = match std::mem::replace(ast, template()?) {
+            Ast::Delete(delete) => of_delete(delete, &changed)?,
+            Ast::Update(update) => of_update(update, &changed, &columns, normalize)?,
+            _ => unreachable!("told apart above"),
+        };
+        query.put_into(ast, with)?;
+        Ok(Some(Self { table: table.clone(), kind, source }))
+    }
+
+    /// The change of the rows that the query finds, whose plan this is, also within EXPLAIN and PREPARE.
+    pub(super) fn plan(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
+        Ok(match plan {
+            LogicalPlan::Explain(mut explain) => {
+                let plan = self.change(Arc::unwrap_or_clone(explain.plan))?;
+                explain.stringified_plans = vec![plan.to_stringified(PlanType::InitialLogicalPlan)];
+                explain.plan = Arc::new(plan);
+                LogicalPlan::Explain(explain)
+            }
+            LogicalPlan::Analyze(mut analyze) => {
+                analyze.input = Arc::new(self.change(Arc::unwrap_or_clone(analyze.input))?);
+                LogicalPlan::Analyze(analyze)
+            }
+            LogicalPlan::Statement(PlanStatement::Prepare(prepare)) => {
+                let input = Arc::new(self.change(Arc::unwrap_or_clone(prepare.input))?);
+                LogicalPlan::Statement(PlanStatement::Prepare(Prepare { input, ..prepare }))
+            }
+            query => self.change(query)?,
+        })
+    }
+
+    fn change(&self, query: LogicalPlan) -> Result<LogicalPlan> {
+        let input = match self.kind {
+            ChangeKind::Delete => query,
+            ChangeKind::Update => self.in_types_of_columns(query)?,
+        };
+        let name = TableReference::bare(self.table.name());
+        let source = provider_as_source(Arc::clone(&self.source) as _);
+        let op = WriteOp::Insert(InsertOp::Append);
+        Ok(LogicalPlan::Dml(DmlStatement::new(name, source, op, Arc::new(input))))
+    }
+
+    /// New values in the types of their columns.
+    fn in_types_of_columns(&self, query: LogicalPlan) -> Result<LogicalPlan> {
+        let schema = Arc::clone(query.schema());
+        let columns = Arc::clone(&self.table.snapshot().schema);
+        let mut values = Vec::with_capacity(columns.fields().len() + 1);
+        for (at, (qualifier, field)) in schema.iter().enumerate() {
+            let value = Expr::from((qualifier, field));
+            values.push(match at.checked_sub(1) {
+                Some(column) => {
+                    let column = columns.field(column);
+                    value.cast_to(column.data_type(), &schema)?.alias(column.name())
+                }
+                None => value,
+            });
+        }
+        LogicalPlanBuilder::from(query).project(values)?.build()
+    }
+}
+
+fn word(kind: ChangeKind) -> &'static str {
+    match kind {
+        ChangeKind::Delete => "DELETE",
+        ChangeKind::Update => "UPDATE",
+    }
+}
+
+/// The DELETE, UPDATE or TRUNCATE in a statement.
+fn changing(statement: &mut Parsed) -> Option<&mut Ast> {
+    let mut ast = match statement {
+        Parsed::Statement(ast) => ast.as_mut(),
+        Parsed::Explain(explain) => return changing(&mut explain.statement),
+        _ => return None,
+    };
+    while let Ast::Prepare { statement, .. } | Ast::Explain { statement, .. } = ast {
+        ast = statement.as_mut();
+    }
+    let changes = match &*ast {
+        Ast::Delete(_) | Ast::Update(_) | Ast::Truncate(_) => true,
+        Ast::Query(query) => matches!(*query.body, SetExpr::Delete(_) | SetExpr::Update(_)),
+        _ => false,
+    };
+    changes.then_some(ast)
+}
+
+/// Takes the WITH that comes before a DELETE or UPDATE, which is left alone.
+fn take_with(ast: &mut Ast) -> Option<With> {
+    let Ast::Query(query) = ast else { return None };
+    let with = query.with.take();
+    if let SetExpr::Delete(change) | SetExpr::Update(change) = query.body.as_ref() {
+        *ast = change.clone();
+    }
+    with
+}
+
+/// TRUNCATE as DELETE.
+fn all_rows(truncate: &Truncate) -> Result<Delete> {
+    refuse(truncate.partitions.is_some(), "PARTITION of TRUNCATE")?;
+    refuse(truncate.identity.is_some(), "RESTART or CONTINUE IDENTITY of TRUNCATE")?;
+    refuse(truncate.on_cluster.is_some(), "ON CLUSTER of TRUNCATE")?;
+    refuse(truncate.if_exists, "IF EXISTS of TRUNCATE")?;
+    let [table] = &truncate.table_names[..] else {
+        return plan_err!(
+            "TRUNCATE of several tables is not supported; truncate one after the other"
+        );
+    };
+    let text = format!("DELETE FROM {}", table.name);
+    match Parser::parse_sql(&GenericDialect {}, &text)?.pop() {
+        Some(Ast::Delete(delete)) => Ok(delete),
+        _ => Err(internal_datafusion_err!("'{text}' is another statement")),
+    }
+}
+
+/// What a query is made of.
+struct RowQuery {
+    columns: Vec<SelectItem>,
+    from: Vec<TableWithJoins>,
+    selection: Option<AstExpr>,
+}
+
+fn template() -> Result<Ast> {
+    let mut parsed = Parser::parse_sql(&GenericDialect {}, "SELECT 0")?;
+    parsed.pop().ok_or_else(|| internal_datafusion_err!("a query was not parsed"))
+}
+
+impl RowQuery {
+    /// Puts the parts into the template of a query.
+    fn put_into(self, template: &mut Ast, with: Option<With>) -> Result<()> {
+        if let Ast::Query(query) = template
+            && let SetExpr::Select(select) = query.body.as_mut()
+        {
+            select.projection = self.columns;
+            select.from = self.from;
+            select.selection = self.selection;
+            query.with = with;
+            return Ok(());
+        }
+        Err(internal_datafusion_err!("the template of a query is another statement"))
+    }
+}
+
+fn target_of_delete(delete: &Delete) -> Result<&TableWithJoins> {
+    refuse(delete.returning.is_some(), "RETURNING of DELETE")?;
+    refuse(delete.output.is_some(), "OUTPUT of DELETE")?;
+    refuse(!delete.order_by.is_empty(), "ORDER BY of DELETE")?;
+    refuse(delete.limit.is_some(), "LIMIT of DELETE")?;
+    refuse(!delete.tables.is_empty(), "DELETE of several tables")?;
+    let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = &delete.from;
+    let [target] = &from[..] else {
+        return plan_err!("DELETE names one table; further ones come after USING");
+    };
+    alone(target, "USING")
+}
+
+fn target_of_update(update: &Update) -> Result<&TableWithJoins> {
+    refuse(update.returning.is_some(), "RETURNING of UPDATE")?;
+    refuse(update.output.is_some(), "OUTPUT of UPDATE")?;
+    refuse(update.or.is_some(), "OR of UPDATE")?;
+    refuse(!update.order_by.is_empty(), "ORDER BY of UPDATE")?;
+    refuse(update.limit.is_some(), "LIMIT of UPDATE")?;
+    alone(&update.table, "FROM")
+}
+
+fn alone<'a>(target: &'a TableWithJoins, others: &str) -> Result<&'a TableWithJoins> {
+    match target.joins.is_empty() {
+        true => Ok(target),
+        false => plan_err!("the table that is changed is named alone; join others after {others}"),
+    }
+}
+
+fn refuse(is_there: bool, what: &str) -> Result<()> {
+    if is_there { plan_err!("{what} is not supported") } else { Ok(()) }
+}
+
+fn of_delete(delete: Delete, changed: &ResolvedTableReference) -> Result<RowQuery> {
+    let (FromTable::WithFromKeyword(mut from) | FromTable::WithoutKeyword(mut from)) = delete.from;
+    let name = rename(&mut from[0].relation, changed)?;
+    from.extend(delete.using.unwrap_or_default());
+    Ok(RowQuery { columns: vec![column_of(&name, POSITION)], from, selection: delete.selection })
+}
+
+fn of_update(
+    update: Update,
+    changed: &ResolvedTableReference,
+    schema: &Schema,
+    normalize: &dyn Fn(&Ident) -> String,
+) -> Result<RowQuery> {
+    let mut table = update.table;
+    let name = rename(&mut table.relation, changed)?;
+    let mut assigned = assignments(update.assignments, schema, normalize)?;
+    let mut columns = vec![column_of(&name, POSITION)];
+    for (field, expr) in schema.fields().iter().zip(&mut assigned) {
+        columns.push(match expr.take() {
+            Some(expr) => SelectItem::ExprWithAlias { expr, alias: quoted(field.name()) },
+            None => column_of(&name, field.name()),
+        });
+    }
+    let mut from = vec![table];
+    match update.from {
+        Some(UpdateTableFromKind::BeforeSet(more) | UpdateTableFromKind::AfterSet(more)) => {
+            from.extend(more);
+        }
+        None => {}
+    }
+    Ok(RowQuery { columns, from, selection: update.selection })
+}
+
+/// The expression that each column is set to, if it is.
+fn assignments(
+    assignments: Vec<Assignment>,
+    schema: &Schema,
+    normalize: &dyn Fn(&Ident) -> String,
+) -> Result<Vec<Option<AstExpr>>> {
+    let mut values: Vec<Option<AstExpr>> = vec![None; schema.fields().len()];
+    for Assignment { target, value } in assignments {
+        for (column, value) in each(target, value)? {
+            let Some(ObjectNamePart::Identifier(ident)) = column.0.last() else {
+                return plan_err!("'{column}' is not a column that UPDATE can set");
+            };
+            let name = normalize(ident);
+            let Ok(at) = schema.index_of(&name) else {
+                let names: Vec<&str> =
+                    schema.fields().iter().map(|field| field.name().as_str()).collect();
+                return plan_err!(
+                    "column '{name}' not found; the table has the columns {}",
+                    names.join(", ")
+                );
+            };
+            if values[at].replace(value).is_some() {
+                return plan_err!("column '{name}' is set twice");
+            }
+        }
+    }
+    Ok(values)
+}
+
+/// `(a, b) = (1, 2)` one by one.
+fn each(target: AssignmentTarget, value: AstExpr) -> Result<Vec<(ObjectName, AstExpr)>> {
+    match (target, value) {
+        (AssignmentTarget::ColumnName(name), value) => Ok(vec![(name, value)]),
+        (AssignmentTarget::Tuple(names), AstExpr::Tuple(values)) if names.len() == values.len() => {
+            Ok(names.into_iter().zip(values).collect())
+        }
+        (AssignmentTarget::Tuple(_), _) => {
+            plan_err!("UPDATE sets several columns to as many values: SET (a, b) = (1, 2)")
+        }
+    }
+}
+
+/// Has a table stand for the one that is changed, under the name that the statement gives it.
+fn rename(relation: &mut TableFactor, changed: &ResolvedTableReference) -> Result<Ident> {
+    let TableFactor::Table { name, alias, .. } = relation else {
+        return plan_err!("only the rows of a table can be changed");
+    };
+    let own = match (alias.as_ref(), name.0.last()) {
+        (Some(alias), _) => alias.name.clone(),
+        (None, Some(ObjectNamePart::Identifier(last))) => last.clone(),
+        _ => return plan_err!("'{name}' is not the name of a table"),
+    };
+    if alias.is_none() {
+        *alias =
+            Some(TableAlias { explicit: true, name: own.clone(), columns: Vec::new(), at: None });
+    }
+    let parts = [&changed.catalog, &changed.schema, &changed.table];
+    *name = ObjectName(parts.map(|part| ObjectNamePart::Identifier(quoted(part))).to_vec());
+    Ok(own)
+}
+
+fn column_of(table: &Ident, column: &str) -> SelectItem {
+    SelectItem::UnnamedExpr(AstExpr::CompoundIdentifier(vec![table.clone(), quoted(column)]))
+}
+
+fn quoted(name: &str) -> Ident {
+    Ident::with_quote('"', name)
+}

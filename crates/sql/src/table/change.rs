@@ -1,0 +1,279 @@
+//! DELETE and UPDATE: the rows that their query found are deleted, and written anew with other values.
+//!
+//! ```text
+//! query over a ChangedTable ─▶ position, new values ─▶ ChangeExec ─▶ Deletion ──────────┐
+//!   (its rows know where they are)                        └─▶ chunks at the old homes ──┴▶ one new snapshot
+//! ```
+//!
+//! The statement reads one snapshot and publishes another in one step: no query sees half of it. Where
+//! rows of the chunks that it changes were deleted meanwhile, it fails and has changed nothing.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use atoll_runtime::WorkerId;
+use atoll_store::table::{Chunk, ChunkWriter, Deletion, RowPosition, TableSnapshot};
+use atoll_topology::NodeId;
+use datafusion::arrow::array::{AsArray, RecordBatch, UInt64Array};
+use datafusion::arrow::compute::take_record_batch;
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef, UInt64Type};
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{Result, internal_err};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::logical_expr::dml::InsertOp;
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
+use datafusion::physical_expr::{Distribution, PhysicalExpr};
+use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, InputDistributionRequirements, PlanProperties,
+};
+use futures::StreamExt;
+
+use super::insert::{count_of, count_properties, count_schema};
+use super::{PlacedTable, table_error};
+
+/// The column that holds the positions of rows. No other column can have the name: it is not made of
+/// characters that names without quotes have, and who quotes it is told that it is taken.
+pub(crate) const POSITION: &str = "row position";
+
+/// What happens to the rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ChangeKind {
+    /// They are deleted.
+    Delete,
+    /// They get the values that come behind their positions, one for each column.
+    Update,
+}
+
+/// A table whose rows are about to be changed: its columns, and the position of each row.
+#[derive(Debug)]
+pub(crate) struct ChangedTable {
+    table: PlacedTable,
+    kind: ChangeKind,
+    schema: SchemaRef,
+}
+
+impl ChangedTable {
+    /// The table as the target of a change.
+    pub(crate) fn new(table: PlacedTable, kind: ChangeKind) -> Self {
+        let fields = table.schema.fields().iter();
+        let nullable = |field: &FieldRef| field.as_ref().clone().with_nullable(true);
+        let position = Field::new(POSITION, DataType::UInt64, false);
+        let schema = Schema::new(fields.map(nullable).chain([position]).collect::<Vec<_>>());
+        Self { table, kind, schema: Arc::new(schema) }
+    }
+}
+
+#[async_trait]
+impl TableProvider for ChangedTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    fn supports_filters_pushdown(
+        &self,
+        filters: &[&Expr],
+    ) -> Result<Vec<TableProviderFilterPushDown>> {
+        self.table.supports_filters_pushdown(filters)
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let last = self.schema.fields().len() - 1;
+        let mut columns = projection.cloned().unwrap_or_else(|| (0..=last).collect());
+        let has_positions = columns.last() == Some(&last);
+        columns.truncate(columns.len() - usize::from(has_positions));
+        if columns.contains(&last) {
+            return internal_err!("positions of rows are not the last column");
+        }
+        let scan = self.table.scan_exec(state, Some(&columns), filters, limit)?;
+        Ok(Arc::new(if has_positions { scan.with_positions(POSITION)? } else { scan }))
+    }
+
+    /// Changes the rows whose positions, and new values, are the input.
+    async fn insert_into(
+        &self,
+        _: &dyn Session,
+        input: Arc<dyn ExecutionPlan>,
+        _: InsertOp,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(Arc::new(ChangeExec::new(self.table.clone(), self.kind, input)))
+    }
+}
+
+/// Changes the rows of a table whose positions are its input's first column; returns one row, their
+/// number.
+#[derive(Debug)]
+pub(crate) struct ChangeExec {
+    table: PlacedTable,
+    kind: ChangeKind,
+    input: Arc<dyn ExecutionPlan>,
+    properties: Arc<PlanProperties>,
+}
+
+impl ChangeExec {
+    fn new(table: PlacedTable, kind: ChangeKind, input: Arc<dyn ExecutionPlan>) -> Self {
+        Self { table, kind, input, properties: Arc::new(count_properties()) }
+    }
+}
+
+impl DisplayAs for ChangeExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match self.kind {
+            ChangeKind::Delete => "delete",
+            ChangeKind::Update => "update",
+        };
+        write!(f, "ChangeExec: {what}, table={}", self.table.name)
+    }
+}
+
+impl ExecutionPlan for ChangeExec {
+    fn name(&self) -> &'static str {
+        "ChangeExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn input_distribution_requirements(&self) -> InputDistributionRequirements {
+        InputDistributionRequirements::new(vec![Distribution::SinglePartition])
+    }
+
+    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
+        vec![false]
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        mut children: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(Arc::new(Self::new(self.table.clone(), self.kind, children.swap_remove(0))))
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let recompute = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+        self.replace_children(children, recompute)
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        let mut found = self.input.execute(partition, context)?;
+        let mut change = Change::new(self.table.clone());
+        let changed = async move {
+            while let Some(batch) = found.next().await {
+                change.take(&batch?)?;
+            }
+            count_of(change.publish()?)
+        };
+        let stream = futures::stream::once(changed);
+        Ok(Box::pin(RecordBatchStreamAdapter::new(count_schema(), stream)))
+    }
+}
+
+/// A change under way.
+struct Change {
+    table: PlacedTable,
+    snapshot: Arc<TableSnapshot>,
+    deletion: Deletion,
+    /// Where the new rows are written: at the homes of the old ones.
+    writers: BTreeMap<NodeId, ChunkWriter>,
+}
+
+impl Change {
+    fn new(table: PlacedTable) -> Self {
+        let snapshot = table.snapshot();
+        let deletion = Deletion::new(Arc::clone(&snapshot));
+        Self { table, snapshot, deletion, writers: BTreeMap::new() }
+    }
+
+    /// Takes positions, and behind them the new values where there are any. A row that was found twice
+    /// is changed once: the first values count.
+    fn take(&mut self, batch: &RecordBatch) -> Result<()> {
+        let positions = batch.column(0).as_primitive::<UInt64Type>();
+        let mut by_node: BTreeMap<NodeId, Vec<u64>> = BTreeMap::new();
+        for (row, bits) in positions.values().iter().enumerate() {
+            let position = RowPosition::of_bits(*bits);
+            if self.deletion.add(position) && batch.num_columns() > 1 {
+                by_node.entry(self.home_of(position)).or_default().push(row as u64);
+            }
+        }
+        if by_node.is_empty() {
+            return Ok(());
+        }
+        let columns: Vec<usize> = (1..batch.num_columns()).collect();
+        let values = batch.project(&columns)?;
+        for (node, rows) in by_node {
+            let first = self.snapshot.chunks.len();
+            let writer = self.writers.entry(node).or_insert_with(|| self.table.writer(node, first));
+            let rows = take_record_batch(&values, &UInt64Array::from(rows))?;
+            writer.write(&rows).map_err(table_error)?;
+        }
+        Ok(())
+    }
+
+    fn home_of(&self, position: RowPosition) -> NodeId {
+        let owner = self.snapshot.chunks[position.chunk()].owner;
+        owner.unwrap_or_else(|| self.table.runtime().node_of(WorkerId(0)))
+    }
+
+    /// Publishes the table without the old rows and with the new ones; how many were changed.
+    fn publish(self) -> Result<usize> {
+        let mut chunks = Vec::new();
+        for writer in self.writers.into_values() {
+            chunks.extend(writer.finish().map_err(table_error)?.into_iter().map(Arc::new));
+        }
+        let count = self.deletion.count();
+        if count > 0 {
+            self.table.change(&self.deletion, chunks)?;
+        }
+        Ok(count)
+    }
+}
+
+impl PlacedTable {
+    /// Publishes the table of this name, as it is by now, without some rows and with more chunks.
+    fn change(&self, deletion: &Deletion, chunks: Vec<Arc<Chunk>>) -> Result<()> {
+        self.publish("changed", |current| {
+            let Some(rest) = current.snapshot.without(deletion) else {
+                return datafusion::common::exec_err!(
+                    "rows of table '{}' were changed by another statement while this one was changing \
+                     them; run the statement again",
+                    self.name
+                );
+            };
+            Ok(Self { snapshot: Arc::new(rest.with(chunks)), ..current.clone() })
+        })
+    }
+}
