@@ -1,5 +1,7 @@
-//! A matrix over nodes as a heat map, with its figures in the cells where they can be read.
+//! A matrix over nodes as a heat map, with its figures in the cells where they can be read. Where only the
+//! diagonal is known, what each node tells of itself, that is one row.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::canvas::{Area, CanvasSize, Panel, Type};
@@ -15,6 +17,8 @@ const LEGEND_STEPS: u32 = 24;
 const SHADES: u32 = 12;
 /// With more nodes than this cells have no figures.
 const FIGURES_MAX: usize = 32;
+/// With more nodes than can have figures, every so many of them is named.
+const NAMED_STEP: usize = 8;
 /// With more nodes than this the values are counted instead.
 const CELLS_MAX: usize = 96;
 const COUNTED_MAX: usize = 8;
@@ -48,6 +52,12 @@ fn cell(nodes: usize) -> (CanvasSize, f64) {
     }
 }
 
+/// A row of the map.
+struct HeatRow<'a> {
+    head: String,
+    cells: Cow<'a, [Option<f64>]>,
+}
+
 /// The heat map, or a summary of the values if it would be too small to read.
 pub fn heat(heat: &Heat<'_>) -> Panel {
     if heat.heads.len() > CELLS_MAX {
@@ -55,20 +65,36 @@ pub fn heat(heat: &Heat<'_>) -> Panel {
     }
     let nodes = heat.heads.len();
     let (cell, size) = cell(nodes);
-    let side = head_width(heat.heads);
+    let rows = rows(heat);
+    let side = head_width(&rows);
     let w = (side + nodes as f64 * cell.w).max(TITLE.width(&heat.title)).max(190.0);
-    let mut panel = Panel::new(CanvasSize { w, h: TOP + nodes as f64 * cell.h + LEGEND });
+    let bottom = TOP + rows.len() as f64 * cell.h;
+    let mut panel = Panel::new(CanvasSize { w, h: bottom + LEGEND });
     head(&mut panel, heat, w);
     let origin = (side, TOP);
-    if nodes <= FIGURES_MAX {
-        heads(&mut panel, heat.heads, origin, cell, size);
-        figures(&mut panel, heat, origin, cell, size);
-    } else {
-        panel.text((side, TOP - 6.0), w, SMALL, "nodes in rising order");
-        shades(&mut panel, heat, origin, cell);
+    heads(&mut panel, heat.heads, &rows, origin, cell, size);
+    match nodes <= FIGURES_MAX {
+        true => figures(&mut panel, heat, &rows, origin, cell, size),
+        false => shades(&mut panel, heat, &rows, origin, cell),
     }
-    legend(&mut panel, heat, (side, TOP + nodes as f64 * cell.h + 10.0));
+    legend(&mut panel, heat, (side, bottom + 10.0));
     panel
+}
+
+/// A row for each node, or one for what the nodes tell of themselves where nothing else is known.
+fn rows<'a>(heat: &Heat<'a>) -> Vec<HeatRow<'a>> {
+    let is_known = |(i, row): (usize, &Vec<Option<f64>>)| {
+        row.iter().enumerate().any(|(j, value)| i != j && value.is_some())
+    };
+    if heat.cells.len() > 1 && !heat.cells.iter().enumerate().any(is_known) {
+        let own = heat.cells.iter().enumerate().map(|(i, row)| row.get(i).copied().flatten());
+        return vec![HeatRow { head: "own".to_owned(), cells: own.collect() }];
+    }
+    let row = |(row, head): (&'a Vec<Option<f64>>, &u32)| HeatRow {
+        head: head.to_string(),
+        cells: Cow::Borrowed(&row[..]),
+    };
+    heat.cells.iter().zip(heat.heads).map(row).collect()
 }
 
 fn head(panel: &mut Panel, heat: &Heat<'_>, width: f64) {
@@ -76,19 +102,31 @@ fn head(panel: &mut Panel, heat: &Heat<'_>, width: f64) {
     panel.text((0.0, 29.0), width, SMALL, &heat.credit);
 }
 
-fn head_width(heads: &[u32]) -> f64 {
-    let widest = heads.iter().map(|head| SMALL.width(&head.to_string())).fold(0.0, f64::max);
+fn head_width(rows: &[HeatRow<'_>]) -> f64 {
+    let widest = rows.iter().map(|row| SMALL.width(&row.head)).fold(0.0, f64::max);
     (widest + 8.0).max(SMALL.width("node") + 6.0)
 }
 
-fn heads(panel: &mut Panel, heads: &[u32], (x, y): (f64, f64), cell: CanvasSize, size: f64) {
+/// Names of the columns and rows; of many nodes only every eighth, in the room of all that it stands for.
+fn heads(
+    panel: &mut Panel,
+    heads: &[u32],
+    rows: &[HeatRow<'_>],
+    (x, y): (f64, f64),
+    cell: CanvasSize,
+    size: f64,
+) {
     let how = Type::plain(size.clamp(7.5, 10.0), palette::FAINT).centred();
+    let step = if heads.len() <= FIGURES_MAX { 1 } else { NAMED_STEP };
+    let width = cell.w * step as f64;
+    let middle = |index: usize, each: f64| (index as f64 + 0.5) * each;
     panel.text((0.0, y - 6.0), x, SMALL, "node");
-    for (head, i) in heads.iter().zip(0u32..) {
-        let text = head.to_string();
-        let i = f64::from(i) + 0.5;
-        panel.text((x + i * cell.w, y - 6.0), cell.w, how, &text);
-        panel.text((x / 2.0 - 2.0, y + i * cell.h + size * 0.36), x, how, &text);
+    for (i, head) in heads.iter().enumerate().step_by(step) {
+        panel.text((x + middle(i, cell.w), y - 6.0), width, how, &head.to_string());
+    }
+    for (i, row) in rows.iter().enumerate().step_by(step) {
+        let y = y + middle(i, cell.h) + how.size * 0.36;
+        panel.text((x / 2.0 - 2.0, y), x, how, &row.head);
     }
 }
 
@@ -105,21 +143,28 @@ fn share(value: f64, (least, most): (f64, f64)) -> f64 {
 
 /// Every cell with its place.
 fn placed<'a>(
-    heat: &'a Heat<'_>,
+    rows: &'a [HeatRow<'_>],
     (x, y): (f64, f64),
     cell: CanvasSize,
 ) -> impl Iterator<Item = (Area, Option<f64>)> + 'a {
-    heat.cells.iter().zip(0u32..).flat_map(move |(row, i)| {
-        row.iter().zip(0u32..).map(move |(value, j)| {
+    rows.iter().zip(0u32..).flat_map(move |(row, i)| {
+        row.cells.iter().zip(0u32..).map(move |(value, j)| {
             let (x, y) = (x + f64::from(j) * cell.w, y + f64::from(i) * cell.h);
             (Area { x, y, w: cell.w, h: cell.h }, *value)
         })
     })
 }
 
-fn figures(panel: &mut Panel, heat: &Heat<'_>, origin: (f64, f64), cell: CanvasSize, size: f64) {
+fn figures(
+    panel: &mut Panel,
+    heat: &Heat<'_>,
+    rows: &[HeatRow<'_>],
+    origin: (f64, f64),
+    cell: CanvasSize,
+    size: f64,
+) {
     let range = range(heat);
-    for (area, value) in placed(heat, origin, cell) {
+    for (area, value) in placed(rows, origin, cell) {
         let inner = Area { w: area.w - 1.5, h: area.h - 1.5, ..area };
         let Some(value) = value else {
             panel.rect(inner, palette::UNKNOWN, None, 2.0);
@@ -134,10 +179,16 @@ fn figures(panel: &mut Panel, heat: &Heat<'_>, origin: (f64, f64), cell: CanvasS
 }
 
 /// Cells as one shape for each shade; neighbours of one shade in a row melt into one.
-fn shades(panel: &mut Panel, heat: &Heat<'_>, origin: (f64, f64), cell: CanvasSize) {
+fn shades(
+    panel: &mut Panel,
+    heat: &Heat<'_>,
+    rows: &[HeatRow<'_>],
+    origin: (f64, f64),
+    cell: CanvasSize,
+) {
     let range = range(heat);
     let mut shapes: BTreeMap<u32, Vec<Area>> = BTreeMap::new();
-    let known = placed(heat, origin, cell).filter_map(|(area, value)| Some((area, value?)));
+    let known = placed(rows, origin, cell).filter_map(|(area, value)| Some((area, value?)));
     for (area, value) in known {
         let shade = (share(value, range) * f64::from(SHADES)).round() as u32;
         let areas = shapes.entry(shade).or_default();

@@ -5,6 +5,7 @@
 //! | [`canvas`] | shapes and escaped text on panels, which are put together |
 //! | [`heat`] | a matrix as a heat map |
 //! | [`palette`] | colours that people with any kind of colour vision tell apart |
+//! | [`ring`] | nodes around a ring, linked ones near each other |
 //!
 //! It is a crate of its own because several crates draw, and none of them should know the others for it.
 
@@ -13,3 +14,4 @@
 pub mod canvas;
 pub mod heat;
 pub mod palette;
+pub mod ring;

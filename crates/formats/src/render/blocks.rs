@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::sections;
 use super::words::{compact, count, list};
 use atoll_topology::{
-    Bytes, Cache, CacheKind, Core, CpuSet, Domain, DomainId, Machine, Node, NodeId, NodeSet,
-    Package, PackageId,
+    Bytes, Cache, CacheKind, Core, CpuKind, CpuSet, Domain, DomainId, Machine, Node, NodeId,
+    NodeSet, Package, PackageId,
 };
 
 /// More nodes than this are shown as groups of nodes alike.
@@ -106,6 +106,14 @@ impl<'a> PartsByOwner<'a> {
         }
         let mut block = DiagramBox::new(BoxKind::Package, format!("package {}", package.id));
         block.detail = package.model.clone().unwrap_or_default();
+        let dies = self.machine.dies.iter().filter(|die| die.package == package.id).count();
+        if dies > 0 {
+            let dies = count(dies, "die");
+            block.detail = match block.detail.as_str() {
+                "" => dies,
+                model => format!("{model}; {dies}"),
+            };
+        }
         Some(DiagramBox { below, ..block })
     }
 
@@ -129,7 +137,10 @@ impl<'a> PartsByOwner<'a> {
 
     fn node_detail(&self, node: &Node) -> String {
         if node.cpus.is_empty() {
-            return "memory only, no cpus".to_owned();
+            return match node.near.is_empty() {
+                true => "memory only, no cpus".to_owned(),
+                false => format!("memory only, nearest to {}", list("cpu", &node.near)),
+            };
         }
         let cpus = list("cpu", &node.cpus);
         let over: BTreeSet<PackageId> = match node.package {
@@ -141,7 +152,16 @@ impl<'a> PartsByOwner<'a> {
         if over.len() > 1 { format!("{cpus}, in {} packages", over.len()) } else { cpus }
     }
 
+    /// A node's memory and the caches in front of it, and the share of it that is used.
     fn memory(&self, node: &Node) -> (String, f64) {
+        let caches = node.side_caches.iter();
+        let caches: String =
+            caches.map(|cache| format!(", cache of {}", compact(cache.size))).collect();
+        let (text, used) = self.bare_memory(node);
+        (text + &caches, used)
+    }
+
+    fn bare_memory(&self, node: &Node) -> (String, f64) {
         let Bytes(all) = node.memory;
         let used = all.saturating_sub(node.memory_free.0);
         match all {
@@ -162,6 +182,10 @@ impl<'a> PartsByOwner<'a> {
         block.cache = Some(cache(domain.cache_level, domain.cache));
         block.cells = self.cells(domain.id);
         block.detail = self.small_caches(&[domain]);
+        let of_domain = |kind: &&CpuKind| !kind.cpus.intersection(&domain.cpus).is_empty();
+        for kind in self.machine.cpu_kinds.iter().filter(of_domain) {
+            block.detail = format!("{}; {}", block.detail, kind.name);
+        }
         block
     }
 
@@ -247,6 +271,12 @@ impl<'a> PartsByOwner<'a> {
             count(node.cpus.len(), "cpu")
         )
     }
+}
+
+/// The nodes of a machine that has too many to be listed, those alike in one line: `40 × 16 GiB; …`.
+pub(super) fn grouped_nodes(machine: &Machine) -> Vec<String> {
+    let line = |block: DiagramBox| format!("{}: {}", block.title, block.detail);
+    PartsByOwner::of(machine).groups().into_iter().map(line).collect()
 }
 
 fn group(shape: String, nodes: &[&Node]) -> DiagramBox {

@@ -13,18 +13,25 @@ pub(super) fn matrix(corner: &str, heads: &[u32], rows: &[Vec<u32>]) -> String {
     matrix_of(corner, heads, &rows.iter().map(texts).collect::<Vec<Vec<String>>>())
 }
 
-/// A table of `rows`, whose rows and columns are headed by `heads`. A table wider than the terminal
-/// is printed as several, one below the other.
+/// A table of `rows`, whose rows and columns are headed by `heads`.
 pub(super) fn matrix_of(corner: &str, heads: &[u32], rows: &[Vec<String>]) -> String {
+    let rows: Vec<(String, Vec<String>)> =
+        heads.iter().zip(rows).map(|(head, row)| (head.to_string(), row.clone())).collect();
+    table(corner, heads, &rows)
+}
+
+/// A table of rows with their heads. One wider than the terminal is printed as several, one below the
+/// other.
+pub(super) fn table(corner: &str, heads: &[u32], rows: &[(String, Vec<String>)]) -> String {
     let heads: Vec<String> = heads.iter().map(u32::to_string).collect();
-    let widest = rows.iter().flatten().chain(&heads).map(String::len).max().unwrap_or(1);
-    let width = (widest + 2).max(5);
+    let texts = rows.iter().flat_map(|(_, row)| row).chain(&heads);
+    let width = (texts.map(String::len).max().unwrap_or(1) + 2).max(5);
     let columns_each = ((COLUMNS_MAX - HEAD) / width).max(1);
     let mut text = String::new();
     for first in (0..heads.len()).step_by(columns_each) {
         let columns = first..heads.len().min(first + columns_each);
         line(&mut text, corner, &heads[columns.clone()], width);
-        for (head, row) in heads.iter().zip(rows) {
+        for (head, row) in rows {
             line(&mut text, head, &row[columns.clone()], width);
         }
     }

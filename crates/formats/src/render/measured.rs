@@ -1,7 +1,7 @@
 //! The sections of figures: links, and matrices of what facts tell of the paths between nodes.
 
 use super::facts::{self, Credit, PathFigures, figure};
-use super::matrix::matrix_of;
+use super::matrix::{matrix_of, table};
 use super::words::{count, source};
 use atoll_topology::Knowledge;
 
@@ -47,6 +47,14 @@ fn section(figures: &PathFigures) -> String {
     let text = |value: &Option<f64>| value.map_or("-".to_owned(), figure);
     let rows: Vec<Vec<String>> =
         matrix.rows.iter().map(|row| row.iter().map(text).collect()).collect();
+    let off_diagonal = |(i, row): (usize, &Vec<Option<f64>>)| {
+        row.iter().enumerate().any(|(j, value)| i != j && value.is_some())
+    };
+    if heads.len() > 1 && !matrix.rows.iter().enumerate().any(off_diagonal) {
+        // What each node tells of its own memory: one row instead of a square of unknowns.
+        let own = rows.iter().enumerate().map(|(i, row)| row[i].clone()).collect();
+        return head + &table("node", &heads, &[("own".to_owned(), own)]);
+    }
     head + &matrix_of("node", &heads, &rows)
 }
 

@@ -1,5 +1,7 @@
 //! The tree: packages, their nodes, domains and cores; then the nodes that belong to no one package.
+//! More nodes than a picture shows are summed up as there.
 
+use super::blocks::{NODES_DRAWN_MAX, grouped_nodes};
 use super::sections::{cache, memory};
 use super::words::{count, list};
 use atoll_topology::{Core, Domain, Machine, Node, Package};
@@ -13,8 +15,11 @@ struct Branch {
     below: Vec<Branch>,
 }
 
-/// The tree of the machine.
+/// The tree of the machine; of one with many nodes, as in pictures, the groups of nodes alike.
 pub(super) fn outline(machine: &Machine) -> String {
+    if machine.nodes.len() > NODES_DRAWN_MAX {
+        return grouped_nodes(machine).iter().map(|line| format!("{line}\n")).collect();
+    }
     let packages = machine.packages.iter().map(|package| package_branch(machine, package));
     let others = machine.nodes.iter().filter(|node| node.package.is_none());
     let mut text = String::new();

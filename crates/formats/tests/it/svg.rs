@@ -1,8 +1,8 @@
 use atoll_formats::render;
 use atoll_testkit::machines;
 use atoll_topology::{
-    Bytes, Cache, CacheKind, CpuSet, Fact, Knowledge, Link, LinkId, Machine, MachineBuilder,
-    NodeId, NodeShape, Quantity, Source, Subject,
+    Bytes, Cache, CacheKind, CpuKind, CpuSet, Fact, Knowledge, Link, LinkId, Machine,
+    MachineBuilder, NodeId, NodeShape, Quantity, Source, Subject,
 };
 use proptest::prelude::*;
 use quick_xml::events::Event;
@@ -147,6 +147,75 @@ fn the_largest_machines_are_small_pictures() {
         assert!(svg.len() < 1_000_000, "{text}: {} bytes", svg.len());
         assert!(texts(&svg).len() > 3, "{text}");
     }
+}
+
+#[test]
+fn figures_of_nodes_themselves_are_one_row() {
+    let mut knowledge = Knowledge::of(machines::four_nodes());
+    for node in 0..4 {
+        knowledge.facts.push(path(node, node, Quantity::Latency, 80.0 + f64::from(node)));
+    }
+    let row = texts(&render::svg(&knowledge));
+    assert_eq!(row.iter().filter(|text| *text == "own").count(), 1);
+    assert!(render::figures(&knowledge).contains("   own   80   81   82   83\n"));
+    assert_eq!(render::figures(&knowledge).lines().count(), 4, "{}", render::figures(&knowledge));
+    knowledge.facts.push(path(0, 3, Quantity::Latency, 140.0));
+    assert!(!texts(&render::svg(&knowledge)).contains(&"own".to_owned()));
+    assert!(!render::figures(&knowledge).contains("own"));
+}
+
+#[test]
+fn rows_and_columns_of_many_nodes_are_named() {
+    let names = |nodes: u32| -> Vec<u32> {
+        let shape = |id| NodeShape::with_cpus(NodeId(id + 100), 1, 1, 1).memory(Bytes(1 << 30));
+        let builder = (0..nodes).fold(MachineBuilder::new("many"), |all, id| all.node(shape(id)));
+        let texts = picture(builder.build().unwrap());
+        let from = texts.iter().position(|text| text == "Distances").unwrap();
+        let numbers = texts[from..].iter().filter_map(|text| text.parse::<u32>().ok());
+        numbers.filter(|number| *number >= 100).collect()
+    };
+    let all: Vec<u32> = (100..120).collect();
+    assert_eq!(names(20), [all.clone(), all].concat());
+    let eighth: Vec<u32> = (100..164).step_by(8).collect();
+    assert_eq!(names(64), [eighth.clone(), eighth].concat());
+}
+
+#[test]
+fn dies_kinds_side_caches_and_nearest_cpus_are_in_the_pictures() {
+    let mut machine = Machine::synthetic(
+        "pack:2 [numa(memory=1GiB)] [numa(memory=8GiB memorysidecachesize=2GiB)] die:2 l3:1 core:2",
+    )
+    .unwrap();
+    let kind = |name: &str, cpus: &str| CpuKind {
+        name: name.to_owned(),
+        cpus: CpuSet::parse(cpus).unwrap(),
+    };
+    machine.cpu_kinds = vec![kind("P cores", "0-1"), kind("E cores", "2-7")];
+    let known = Knowledge::of(machine);
+    let svg = texts(&render::svg(&known)).join("\n");
+    let boxes = render::ascii(&known);
+    for text in
+        ["2 dies", "memory 8 GiB, cache of 2 GiB", "nearest to cpus 4-7", "2 cores; P cores"]
+    {
+        assert!(svg.contains(text), "{text}: {svg}");
+        assert!(boxes.contains(text), "{text}: {boxes}");
+    }
+    let tree = render::tree(&known.machine);
+    for text in ["package 1, die 3: cpus 6-7", "P cores: cpus 0-1", "behind a cache of 2.0 GiB"] {
+        assert!(tree.contains(text), "{text}: {tree}");
+    }
+}
+
+#[test]
+fn many_nodes_are_summed_up_in_the_tree_as_in_the_picture() {
+    let machine = Machine::synthetic("node:64(memory=2GiB) l3:2 core:4 pu:2").unwrap();
+    let line = "nodes 0-63: 64 × 2 GiB; 2 domains, 8 cores, 16 cpus\n";
+    assert!(render::tree(&machine).contains(line), "{}", render::tree(&machine));
+    assert!(
+        picture(machine.clone()).contains(&"64 × 2 GiB; 2 domains, 8 cores, 16 cpus".to_owned())
+    );
+    let few = Machine::synthetic("node:32(memory=2GiB) core:4").unwrap();
+    assert!(render::tree(&few).contains("node 31: 2.0 GiB"));
 }
 
 #[test]

@@ -1,5 +1,4 @@
-//! The interconnect: nodes as islands on a ring, links as chords. On a ring no chord passes through a
-//! node that it does not link, whatever the machine.
+//! The interconnect: nodes as islands on a ring, links as chords.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::f64::consts::TAU;
@@ -7,7 +6,8 @@ use std::f64::consts::TAU;
 use super::super::facts::{LinkFigures, figure};
 use atoll_svg::canvas::{CanvasSize, Panel, Type};
 use atoll_svg::palette;
-use atoll_topology::{Knowledge, Link, LinkId, NodeId, NodeSet};
+use atoll_svg::ring::places;
+use atoll_topology::{Knowledge, Link, LinkId, NodeId};
 
 const TITLE: Type = Type::plain(13.0, palette::INK).bold();
 const SMALL: Type = Type::plain(10.0, palette::FAINT);
@@ -36,9 +36,8 @@ pub(super) fn ring(
         return None;
     }
     let classes = classes(links, figures);
-    let nodes: NodeSet = links.iter().flat_map(|link| [link.a, link.b]).collect();
-    let order = order(nodes.iter().collect(), links);
-    let radius = if order.len() > NODES_MAX { 0.0 } else { radius(order.len()) };
+    let nodes: BTreeSet<u32> = links.iter().flat_map(|link| [link.a.0, link.b.0]).collect();
+    let radius = if nodes.len() > NODES_MAX { 0.0 } else { radius(nodes.len()) };
     let side = if radius > 0.0 { 2.0 * (radius + ISLAND) + 4.0 } else { 0.0 };
     let legend = classes.len().min(CLASSES_MAX + 1) as f64 * 17.0 + 8.0;
     let mut panel = Panel::new(CanvasSize { w: side.max(230.0), h: TOP + side + legend });
@@ -46,7 +45,8 @@ pub(super) fn ring(
     panel.text((0.0, 14.0), width, TITLE, "Links");
     panel.text((0.0, 29.0), width, SMALL, credit);
     if radius > 0.0 {
-        let places = places(&order, (side / 2.0, TOP + side / 2.0), radius);
+        let pairs = links.iter().map(|link| (link.a.0, link.b.0));
+        let places = places(&nodes, pairs, (side / 2.0, TOP + side / 2.0), radius);
         chords(&mut panel, links, &places, |link| look(&classes, &class(link, figures)));
         islands(&mut panel, &places);
     }
@@ -81,77 +81,10 @@ fn look(classes: &[(LinkClass, usize)], class: &LinkClass) -> (&'static str, &'s
     palette::STROKES[index.min(palette::STROKES.len() - 1)]
 }
 
-/// An order around the ring with short chords: the best of walks along the links from every node,
-/// each improved by turning stretches of it around as long as that shortens all chords together.
-fn order(nodes: Vec<NodeId>, links: &[Link]) -> Vec<NodeId> {
-    if nodes.len() > NODES_MAX {
-        return nodes;
-    }
-    let place = |id: NodeId| nodes.binary_search(&id).unwrap_or(0);
-    let pairs: BTreeSet<(usize, usize)> = links.iter().map(|l| (place(l.a), place(l.b))).collect();
-    let walks = (0..nodes.len()).map(|start| improved(walk(start, nodes.len(), &pairs), &pairs));
-    let best = walks.min_by_key(|order| length(order, &pairs)).unwrap_or_default();
-    best.into_iter().map(|place| nodes[place]).collect()
-}
-
-/// All places, from one to a linked one as long as there is one not yet visited.
-fn walk(start: usize, count: usize, pairs: &BTreeSet<(usize, usize)>) -> Vec<usize> {
-    let mut order = vec![start];
-    while order.len() < count {
-        let last = order[order.len() - 1];
-        let linked = |next: &usize| pairs.contains(&(last.min(*next), last.max(*next)));
-        let mut left = (0..count).filter(|next| !order.contains(next));
-        let next = left.clone().find(linked).or_else(|| left.next());
-        order.extend(next);
-    }
-    order
-}
-
-fn improved(mut order: Vec<usize>, pairs: &BTreeSet<(usize, usize)>) -> Vec<usize> {
-    let mut best = length(&order, pairs);
-    loop {
-        let before = best;
-        for i in 0..order.len() {
-            for j in i + 1..order.len() {
-                order[i..=j].reverse();
-                match length(&order, pairs) {
-                    shorter if shorter < best => best = shorter,
-                    _ => order[i..=j].reverse(),
-                }
-            }
-        }
-        if best == before {
-            return order;
-        }
-    }
-}
-
-/// Steps around the ring that all links bridge together.
-fn length(order: &[usize], pairs: &BTreeSet<(usize, usize)>) -> usize {
-    let mut place = vec![0; order.len()];
-    order.iter().enumerate().for_each(|(at, node)| place[*node] = at);
-    let steps = |(a, b): &(usize, usize)| {
-        let apart = place[*a].abs_diff(place[*b]);
-        apart.min(order.len() - apart)
-    };
-    pairs.iter().map(steps).sum()
-}
-
-/// Where each node lies; four nodes make a square, two lie side by side.
-fn places(order: &[NodeId], centre: (f64, f64), radius: f64) -> BTreeMap<NodeId, (f64, f64)> {
-    let count = order.len() as f64;
-    let start = if order.len() == 2 { -TAU / 2.0 } else { -TAU / 4.0 - TAU / 2.0 / count };
-    let place = |index: u32| {
-        let angle = start + TAU * f64::from(index) / count;
-        (centre.0 + radius * angle.cos(), centre.1 + radius * angle.sin())
-    };
-    order.iter().zip(0..).map(|(id, index)| (*id, place(index))).collect()
-}
-
 fn chords(
     panel: &mut Panel,
     links: &[Link],
-    places: &BTreeMap<NodeId, (f64, f64)>,
+    places: &BTreeMap<u32, (f64, f64)>,
     look: impl Fn(&Link) -> (&'static str, &'static str),
 ) {
     let mut parallel: BTreeMap<(NodeId, NodeId), Vec<&Link>> = BTreeMap::new();
@@ -160,7 +93,7 @@ fn chords(
     }
     for ((a, b), links) in parallel {
         let links = &links[..links.len().min(PARALLEL_MAX)];
-        let (from, to) = (places[&a], places[&b]);
+        let (from, to) = (places[&a.0], places[&b.0]);
         let (dx, dy) = (to.0 - from.0, to.1 - from.1);
         let length = dx.hypot(dy).max(1.0);
         for (link, i) in links.iter().zip(0u32..) {
@@ -172,7 +105,7 @@ fn chords(
     }
 }
 
-fn islands(panel: &mut Panel, places: &BTreeMap<NodeId, (f64, f64)>) {
+fn islands(panel: &mut Panel, places: &BTreeMap<u32, (f64, f64)>) {
     let how = Type::plain(12.0, palette::INK).bold().centred();
     for (id, (x, y)) in places {
         panel.circle((*x, *y), ISLAND, "#e9f3fa", "#0072b2");

@@ -7,7 +7,8 @@ use std::f64::consts::TAU;
 use atoll_model::LinkTime;
 use atoll_svg::canvas::{CanvasSize, Panel, Type};
 use atoll_svg::palette;
-use atoll_topology::{Bytes, NodeId};
+use atoll_svg::ring::places;
+use atoll_topology::Bytes;
 
 use super::super::counts::{controller_bytes, link_bytes};
 use super::Scale;
@@ -53,7 +54,7 @@ pub(super) fn ring(record: &RunRecord, scale: &Scale, width: f64) -> Option<Pane
     if directions.is_empty() {
         return None;
     }
-    let nodes: BTreeSet<NodeId> = directions.iter().map(|(link, _)| link.from).collect();
+    let nodes: BTreeSet<u32> = directions.iter().map(|(link, _)| link.from.0).collect();
     let radius = match nodes.len() {
         count @ ..=NODES_MAX => (count as f64 * RING_NODE / TAU).max(RING_MIN),
         _ => 0.0,
@@ -65,7 +66,8 @@ pub(super) fn ring(record: &RunRecord, scale: &Scale, width: f64) -> Option<Pane
     panel.text((0.0, 29.0), w, SMALL, "stroke: bytes; blue to the larger node, red back");
     panel.text((0.0, 44.0), w, SMALL, "shade of a node: bytes from and to its memory");
     if radius > 0.0 {
-        let places = places(&nodes, (w / 2.0, TOP + side / 2.0), radius);
+        let pairs = directions.iter().map(|(link, _)| (link.from.0, link.to.0));
+        let places = places(&nodes, pairs, (w / 2.0, TOP + side / 2.0), radius);
         chords(&mut panel, &directions, &places, scale);
         islands(&mut panel, record, &places, scale);
     }
@@ -81,12 +83,12 @@ fn directions(record: &RunRecord) -> Vec<(&LinkTime, u64)> {
 fn islands(
     panel: &mut Panel,
     record: &RunRecord,
-    places: &BTreeMap<NodeId, (f64, f64)>,
+    places: &BTreeMap<u32, (f64, f64)>,
     scale: &Scale,
 ) {
     let bytes = controller_bytes(&record.report.total);
     for (node, bytes) in record.report.setup.nodes.iter().zip(bytes) {
-        let Some(&(x, y)) = places.get(&node.id) else { continue };
+        let Some(&(x, y)) = places.get(&node.id.0) else { continue };
         let share = bytes as f64 / scale.controller_bytes.max(1) as f64;
         panel.circle((x, y), NODE, &palette::WARM.at(share), "#8a3a00");
         let how = Type::plain(13.0, palette::Ramp::ink(share)).bold().centred();
@@ -111,30 +113,15 @@ fn busiest(directions: &[(&LinkTime, u64)]) -> Vec<String> {
     lines
 }
 
-/// Where each node lies; four nodes make a square, two lie side by side.
-fn places(
-    nodes: &BTreeSet<NodeId>,
-    centre: (f64, f64),
-    radius: f64,
-) -> BTreeMap<NodeId, (f64, f64)> {
-    let count = nodes.len() as f64;
-    let start = if nodes.len() == 2 { -TAU / 2.0 } else { -TAU / 4.0 - TAU / 2.0 / count };
-    let place = |index: u32| {
-        let angle = start + TAU * f64::from(index) / count;
-        (centre.0 + radius * angle.cos(), centre.1 + radius * angle.sin())
-    };
-    nodes.iter().zip(0..).map(|(id, index)| (*id, place(index))).collect()
-}
-
 fn chords(
     panel: &mut Panel,
     directions: &[(&LinkTime, u64)],
-    places: &BTreeMap<NodeId, (f64, f64)>,
+    places: &BTreeMap<u32, (f64, f64)>,
     scale: &Scale,
 ) {
     let most = scale.link_bytes.max(1) as f64;
     for (link, bytes) in directions {
-        let (Some(from), Some(to)) = (places.get(&link.from), places.get(&link.to)) else {
+        let (Some(from), Some(to)) = (places.get(&link.from.0), places.get(&link.to.0)) else {
             continue;
         };
         let (width, colour) = match *bytes as f64 / most {
