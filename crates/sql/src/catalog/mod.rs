@@ -132,6 +132,26 @@ impl Catalogs {
         Ok(())
     }
 
+    /// Gives what has a name another one, which must be free, in one step; `make` is shown what it is.
+    pub(crate) fn rename(
+        &self,
+        from: &ResolvedTableReference,
+        to: &ResolvedTableReference,
+        make: impl FnOnce(&Arc<dyn TableProvider>) -> Result<Arc<dyn TableProvider>>,
+    ) -> Result<()> {
+        self.change(|names| {
+            let tables = names.tables_mut(&from.catalog, &from.schema)?;
+            if tables.contains_key(&*to.table) {
+                return Err(exec_datafusion_err!("Table '{}' already exists", plain(to)));
+            }
+            let Some(table) = tables.remove(&*from.table) else {
+                return Err(exec_datafusion_err!("table '{}' does not exist", plain(from)));
+            };
+            tables.insert(to.table.to_string(), make(&table)?);
+            Ok(())
+        })
+    }
+
     fn names(&self) -> Arc<NameMap> {
         Arc::clone(&self.current.read())
     }

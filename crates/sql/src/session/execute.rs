@@ -95,7 +95,7 @@ impl QueryResult {
         self.tag.as_deref()
     }
 
-    fn done(tag: String, sql: &str) -> Self {
+    pub(super) fn done(tag: String, sql: &str) -> Self {
         let (_, batches) = mpsc::channel(1);
         Self {
             cancel: CancelToken::new(),
@@ -143,6 +143,11 @@ impl Session {
     async fn try_run(&self, sql: &str) -> Result<QueryResult> {
         let planner = self.planner();
         let placed = parse(sql, &planner.state)?;
+        if let Parsed::Statement(ast) = &placed.statement
+            && let Ast::AlterTable(alter) = ast.as_ref()
+        {
+            return self.alter(planner, alter.clone(), sql).await;
+        }
         let form = StatementForm::of(&placed.statement);
         let plan = planner.plan(placed.statement).await?;
         let strategy = match &placed.placement {
@@ -174,7 +179,7 @@ impl Session {
         }
     }
 
-    async fn define(
+    pub(super) async fn define(
         &self,
         planner: StatementPlanner,
         ddl: DdlStatement,
@@ -235,7 +240,7 @@ impl Session {
 }
 
 /// What of a statement's text is needed once it is planned.
-struct StatementForm {
+pub(super) struct StatementForm {
     /// The statement, where it is kept under a name.
     statement: Option<Ast>,
     /// For each column that it declares, whether it is NOT NULL.
@@ -248,6 +253,11 @@ impl StatementForm {
             Parsed::Statement(ast) => Self::of_ast(ast),
             _ => Self { statement: None, not_null: Vec::new() },
         }
+    }
+
+    /// Of one that makes a table whose columns are NOT NULL or not.
+    pub(super) fn of_columns(not_null: Vec<bool>) -> Self {
+        Self { statement: None, not_null }
     }
 
     fn of_ast(ast: &Ast) -> Self {

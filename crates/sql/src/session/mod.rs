@@ -1,5 +1,6 @@
 //! A session: tables, settings, and the execution of statements on the workers.
 
+mod alter;
 mod aside;
 #[cfg(test)]
 mod cancel_tests;

@@ -15,7 +15,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::planner::{IdentNormalizer, object_name_to_table_reference};
 use datafusion::sql::resolve::resolve_table_references;
-use datafusion::sql::sqlparser::ast::{Ident, Statement as Ast};
+use datafusion::sql::sqlparser::ast::{Ident, ObjectName, Statement as Ast};
 use futures::future::BoxFuture;
 
 use super::Session;
@@ -95,10 +95,8 @@ impl StatementPlanner {
     /// The change of rows that a statement makes: the statement is the query that finds them then.
     fn change(&self, state: &SessionState, statement: &mut Parsed) -> Result<Option<RowChange>> {
         let normalize = state.config_options().sql_parser.enable_ident_normalization;
-        let normalized = IdentNormalizer::new(normalize);
         let at = |name| Ok(resolve(state, object_name_to_table_reference(name, normalize)?));
-        let column = |ident: &Ident| normalized.normalize(ident.clone());
-        RowChange::take(statement, &self.names, at, &column)
+        RowChange::take(statement, &self.names, at, &|ident| self.normalized(ident))
     }
 
     async fn plan_query(
@@ -133,6 +131,20 @@ impl StatementPlanner {
             Some(table) => self.names.put(target, |_| Ok(Arc::new(table.as_target()))),
             None => Ok(()),
         }
+    }
+
+    /// A name as it is looked up.
+    pub(super) fn normalized(&self, ident: &Ident) -> String {
+        IdentNormalizer::new(self.normalizes()).normalize(ident.clone())
+    }
+
+    /// The name of a table as it is looked up.
+    pub(super) fn name(&self, name: &ObjectName) -> Result<TableReference> {
+        object_name_to_table_reference(name.clone(), self.normalizes())
+    }
+
+    fn normalizes(&self) -> bool {
+        self.state.config_options().sql_parser.enable_ident_normalization
     }
 
     pub(super) fn resolve(&self, name: TableReference) -> ResolvedTableReference {

@@ -76,6 +76,22 @@ impl PlacedTable {
         Self { schema, ..self.clone() }
     }
 
+    /// The same table under another name.
+    pub(crate) fn renamed(&self, at: ResolvedTableReference) -> Self {
+        Self { name: plain(&at).into(), at, ..self.clone() }
+    }
+
+    /// Gives the columns other names: the table of this name has them from now on.
+    pub(crate) fn rename_columns(&self, names: &[&str]) -> Result<()> {
+        self.publish("renamed", |current| {
+            let fields = current.snapshot.schema.fields().iter().zip(names);
+            let fields = fields.map(|(field, name)| field.as_ref().clone().with_name(*name));
+            let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+            let snapshot = Arc::new(current.snapshot.with_names(Arc::clone(&schema)));
+            Ok(Self { snapshot, schema, ..current.clone() })
+        })
+    }
+
     /// Its full name.
     pub(crate) fn at(&self) -> &ResolvedTableReference {
         &self.at

@@ -54,6 +54,11 @@ impl TableSnapshot {
         Self::with_deleted(Arc::clone(&self.schema), chunks, deleted)
     }
 
+    /// The same under other names of columns.
+    pub fn with_names(&self, schema: SchemaRef) -> Self {
+        Self::with_deleted(schema, self.chunks.clone(), self.deleted.clone())
+    }
+
     /// The same without some rows, which were found in this snapshot or an earlier one; none where rows of
     /// their chunks were deleted since. Chunks without rows are left out.
     pub fn without(&self, deletion: &Deletion) -> Option<Self> {
