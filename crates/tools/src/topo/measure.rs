@@ -28,7 +28,7 @@ Examples:
   atoll topo measure --json --no-save > run.json
 
 Measure on an idle machine: the spread tells how idle it was. What could not be measured, and why,
-is told below the figures.";
+is told below the figures; the exit code is 4 where nothing could.";
 
 /// What asks a measurement to end.
 const ENDING: [i32; 2] = [signal::INT, signal::TERM];
@@ -98,8 +98,11 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), CommandError> {
         let file = kept.map_err(anyhow::Error::from)?;
         terminal::say(format_args!("kept in {}", file.display()));
     }
-    match report.cancelled {
-        true => Err(CommandError::quietly(Exit::Interrupted)),
+    if report.cancelled {
+        return Err(CommandError::quietly(Exit::Interrupted));
+    }
+    match report.facts.is_empty() {
+        true => Err(CommandError::with(Exit::NotHere, nothing_measured(&report.notes))),
         false => Ok(()),
     }
 }
@@ -110,6 +113,16 @@ fn not_measured(error: MeasureError) -> CommandError {
         _ => Exit::NotHere,
     };
     CommandError::with(exit, error)
+}
+
+/// What to say when there is not one figure.
+fn nothing_measured(notes: &[String]) -> String {
+    let why = match notes {
+        [] => "no reason is known",
+        [only] => only,
+        [_, ..] => "the notes say why",
+    };
+    format!("nothing was measured: {why}; 'atoll topo check' says which calls are refused here")
 }
 
 /// Seconds, at least one.
@@ -180,7 +193,7 @@ fn text(report: &MeasureReport, machine: &Machine) -> String {
         ));
     }
     if !report.notes.is_empty() {
-        text.push_str("\nNotes\n");
+        text.push_str(if text.is_empty() { "Notes\n" } else { "\nNotes\n" });
         text.extend(report.notes.iter().map(|note| format!("  {note}\n")));
     }
     text

@@ -3,6 +3,7 @@
 mod bench;
 mod lab;
 mod postgres;
+mod refused;
 mod report;
 mod run;
 mod shuffle;

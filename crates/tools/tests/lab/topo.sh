@@ -4,3 +4,5 @@ for node in /sys/devices/system/node/node[0-9]*; do
     number=${node##*node}
     echo "kernel $number $(cat $node/cpulist | sed 's/^$/-/') $(tr ' ' ',' <$node/distance)"
 done
+clock=$(cat /sys/devices/system/clocksource/clocksource0/current_clocksource)
+echo "clock $clock $(tr ' ' '\n' </proc/cmdline | grep ^tsc=)"

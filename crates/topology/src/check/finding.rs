@@ -52,7 +52,7 @@ impl Finding {
         Self::new(Severity::Note, name, what.into(), why)
     }
 
-    fn new(severity: Severity, name: &'static str, what: String, why: &str) -> Self {
+    pub(super) fn new(severity: Severity, name: &'static str, what: String, why: &str) -> Self {
         let (why, read) = (why.to_owned(), Vec::new());
         Self { name, severity, what, read, why, command: None, as_root: false, advice: None }
     }

@@ -17,10 +17,12 @@
 //! | `memory` | nodes with cpus and little or no memory |
 //! | `overcommit` | strict accounting that leaves memory unusable |
 //! | `reclaim` | a node that reclaims before it borrows |
+//! | `refused` | calls for placement that the kernel or a container refuses |
 //! | `swap` | swap in use, or likely to be |
 //! | `threads` | hardware threads switched off, offline cpus |
 //!
-//! A check reads files under a [`Root`], so it works on a tree copied from another machine. A new
+//! A check reads files under a [`Root`], so it works on a tree copied from another machine; only `refused`
+//! asks the kernel, and only of the machine it runs on. A new
 //! check is a new file and a line in `CHECKS`.
 
 mod balancing;
@@ -37,6 +39,7 @@ mod limits;
 mod memory;
 mod overcommit;
 mod reclaim;
+mod refused;
 mod scene;
 mod swap;
 mod text;
@@ -51,7 +54,7 @@ pub use finding::{FileReading, Finding, Severity};
 pub use text::text;
 
 /// All checks, by topic.
-const CHECKS: [fn(&Scene<'_>) -> Vec<Finding>; 15] = [
+const CHECKS: [fn(&Scene<'_>) -> Vec<Finding>; 16] = [
     firmware::check,
     domains::check,
     distances::check,
@@ -67,6 +70,7 @@ const CHECKS: [fn(&Scene<'_>) -> Vec<Finding>; 15] = [
     isolation::check,
     hidden::check,
     limits::check,
+    refused::check,
 ];
 
 /// What is odd about the machine that is known and whose sysfs and procfs lie under `root`; warnings

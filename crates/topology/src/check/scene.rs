@@ -28,6 +28,11 @@ impl<'a> Scene<'a> {
         &self.knowledge.machine
     }
 
+    /// Whether the files are those of the machine this runs on.
+    pub(super) fn is_live(&self) -> bool {
+        self.root.is_live()
+    }
+
     /// Whether a file or directory is there.
     pub(super) fn exists(&self, file: &str) -> bool {
         self.root.exists(file)

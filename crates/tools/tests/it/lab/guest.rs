@@ -19,7 +19,7 @@ pub(super) fn scripts() -> PathBuf {
 }
 
 /// `atoll-tools lab` with the user's data directory, where the kernel image is.
-fn lab(arguments: &[&str]) -> Command {
+pub(super) fn lab(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_atoll-tools"));
     command.arg("lab").args(arguments).stdin(Stdio::null());
     command

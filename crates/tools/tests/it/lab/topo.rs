@@ -6,6 +6,9 @@ use super::guest::EIGHT_NODES;
 fn the_declared_machine_is_what_kernel_and_topo_tell_in_the_guest() {
     let Some(printed) = EIGHT_NODES.printed() else { return };
     let machine = printed.json("topo");
+    // The fast clock, which the kernel does not watch and give up: every reading of another takes the
+    // emulator's lock.
+    assert_eq!(printed.lines("clock", 2), [["tsc", "tsc=reliable"]]);
     let published = [
         "10,16,16,22,16,22,16,22",
         "16,10,22,16,22,16,22,16",
