@@ -2,6 +2,7 @@
 
 mod inspect;
 mod inspect_live;
+mod inspect_random;
 mod inspect_tree;
 mod inspect_union;
 mod launch_plan;
