@@ -1,14 +1,14 @@
 //! From knowledge to text, in the order in which hwloc writes: objects, distances, memory attributes.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;
 
 use super::facts::{self, ATTRIBUTES, Attribute};
 use super::infos::{self, escape};
 use super::nest::{Nest, TreeObject, What};
 use atoll_topology::{
-    CacheKind, CpuSet, Domain, Fact, Knowledge, Machine, Node, NodeId, NodeSet, Package, Source,
-    Subject,
+    CacheKind, CpuSet, Domain, Fact, Knowledge, Machine, Node, NodeId, NodeSet, Package, Quantity,
+    Source, Subject,
 };
 use atoll_topology::{assemble, mask};
 
@@ -253,13 +253,18 @@ impl<'a> XmlWriter<'a> {
         machine.nodes.len() > 1 && machine.distances_source != Source::Assumed
     }
 
-    /// SLIT distances.
+    /// SLIT distances: all of them, or those between some nodes that facts tell.
     fn distances(&mut self) {
-        if !self.has_matrix() {
+        let machine = self.machine();
+        let all = || machine.nodes.iter().map(|node| node.id).collect();
+        let (nodes, values): (Vec<NodeId>, Vec<u32>) = match self.has_matrix() {
+            true => (all(), machine.distances.concat()),
+            false => self.partial_distances(),
+        };
+        let count = nodes.len();
+        if count < 2 {
             return;
         }
-        let machine = self.machine();
-        let count = machine.nodes.len();
         // Kind: 4 for latency, 1 from the system or 2 from the user.
         let kind = if machine.distances_source == Source::Discovered { 5 } else { 6 };
         self.line(&format!(
@@ -267,11 +272,26 @@ impl<'a> XmlWriter<'a> {
              name=\"NUMALatency\" indexing=\"os\">"
         ));
         self.depth += 1;
-        let ids: Vec<u32> = machine.nodes.iter().map(|node| node.id.0).collect();
+        let ids: Vec<u32> = nodes.iter().map(|node| node.0).collect();
         self.numbers("indexes", &ids);
-        self.numbers("u64values", &machine.distances.concat());
+        self.numbers("u64values", &values);
         self.depth -= 1;
         self.line("</distances2>");
+    }
+
+    /// Distances that facts tell, as a square; no node where it has holes.
+    fn partial_distances(&self) -> (Vec<NodeId>, Vec<u32>) {
+        let mut told: BTreeMap<(NodeId, NodeId), u32> = BTreeMap::new();
+        for fact in &self.knowledge.facts {
+            if let (Subject::Path { from, to }, Quantity::Distance) = (fact.subject, fact.quantity)
+            {
+                told.insert((from, to), fact.value as u32);
+            }
+        }
+        let nodes: BTreeSet<NodeId> = told.keys().map(|&(from, _)| from).collect();
+        let pairs = nodes.iter().flat_map(|&from| nodes.iter().map(move |&to| (from, to)));
+        let values: Option<Vec<u32>> = pairs.map(|pair| told.get(&pair).copied()).collect();
+        values.map_or_else(Default::default, |values| (nodes.into_iter().collect(), values))
     }
 
     fn numbers(&mut self, name: &str, numbers: &[u32]) {

@@ -6,6 +6,7 @@
 //! - `dump`: a machine is the same from its dump, and a damaged dump is an error with its line;
 //! - `corpus`: recorded and written machines are shown as the text beside their dump;
 //! - `xml`: any knowledge survives hwloc XML, and lstopo reads and writes the same machine;
+//! - `xml_told`: what hwloc XML tells is kept apart from what is assumed, and where hwloc has it;
 //! - `numactl`: what numactl prints is printed to the byte and read;
 //! - `generated`: machines that do not exist, whole and damaged, survive every format that can hold them;
 //! - `mutations`: a damaged file of any format is read or refused with its line;
@@ -26,6 +27,7 @@ mod store;
 mod svg;
 mod toml;
 mod xml;
+mod xml_told;
 
 /// This crate's folder, as cargo tells at run time: checkouts may share a target directory.
 fn crate_folder() -> std::path::PathBuf {
