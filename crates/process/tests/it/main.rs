@@ -6,4 +6,5 @@ mod inspect_random;
 mod inspect_tree;
 mod inspect_union;
 mod launch_plan;
+mod launch_random;
 mod launch_refusals;
