@@ -65,7 +65,7 @@ pub enum Strategy {
 }
 
 /// Where the memory of one chunk of a table goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ChunkHome {
     /// On this node.
     Node(NodeId),

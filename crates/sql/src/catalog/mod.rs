@@ -63,6 +63,8 @@ fn no_schema(catalog: &str, schema: &str) -> DataFusionError {
 #[derive(Clone)]
 pub(crate) struct Catalogs {
     current: Arc<RwLock<Arc<NameMap>>>,
+    /// Tables that a statement names for itself: found by their names, listed nowhere.
+    hidden: Arc<RwLock<SchemaTables>>,
     /// Makes a table of a file that is named like one, where SQL may name files.
     files: Option<Arc<dyn UrlTableFactory>>,
 }
@@ -72,13 +74,14 @@ impl Catalogs {
     pub(crate) fn new(files: Option<Arc<dyn UrlTableFactory>>) -> Self {
         let schemas = BTreeMap::from([(SCHEMA.to_owned(), Arc::default())]);
         let names = NameMap(BTreeMap::from([(CATALOG.to_owned(), schemas)]));
-        Self { current: Arc::new(RwLock::new(Arc::new(names))), files }
+        Self { current: Arc::new(RwLock::new(Arc::new(names))), hidden: Arc::default(), files }
     }
 
     /// The names as they are now, which change here no more, and there without this.
     pub(crate) fn fork(&self) -> Self {
         let names = self.names();
-        Self { current: Arc::new(RwLock::new(names)), files: self.files.clone() }
+        let current = Arc::new(RwLock::new(names));
+        Self { current, hidden: Arc::default(), files: self.files.clone() }
     }
 
     /// For what is itself in the catalogs.
@@ -115,6 +118,11 @@ impl Catalogs {
             }
         }
         views
+    }
+
+    /// Puts a table under a name that is listed nowhere.
+    pub(crate) fn hide(&self, name: &str, table: Arc<dyn TableProvider>) {
+        self.hidden.write().insert(name.to_owned(), table);
     }
 
     /// Gives a name another meaning in one step. `make` is shown what it means so far; where it
@@ -182,7 +190,7 @@ pub(crate) struct WeakCatalogs(Weak<RwLock<Arc<NameMap>>>);
 impl WeakCatalogs {
     /// The catalogs, as long as their session is there.
     pub(crate) fn upgrade(&self) -> Option<Catalogs> {
-        Some(Catalogs { current: self.0.upgrade()?, files: None })
+        Some(Catalogs { current: self.0.upgrade()?, hidden: Arc::default(), files: None })
     }
 }
 

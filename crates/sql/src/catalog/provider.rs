@@ -118,6 +118,9 @@ impl SchemaProvider for Schema {
         if let Some(table) = self.tables().and_then(|tables| tables.get(name).cloned()) {
             return Ok(Some(table));
         }
+        if let Some(table) = self.all.hidden.read().get(name).cloned() {
+            return Ok(Some(table));
+        }
         match &self.all.files {
             Some(files) => files.try_new(name).await,
             None => Ok(None),

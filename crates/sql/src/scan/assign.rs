@@ -145,7 +145,8 @@ pub(crate) fn by_cuts(
         from = to;
     }
     // A boundary chunk is shared; more than an eighth elsewhere is a table loaded in other order.
-    if moved * 8 > snapshot.rows {
+    let stored: usize = snapshot.chunks.iter().map(|chunk| chunk.rows).sum();
+    if moved * 8 > stored {
         return None;
     }
     choose_copies(snapshot, runtime, &mut parts);

@@ -137,13 +137,13 @@ impl ScanStream {
         let snapshot = Arc::clone(&self.snapshot);
         let chunk = &snapshot.chunks[range.chunk];
         let block = &chunk.copies[range.copy].blocks[range.block];
-        self.counts.rows_scanned.add(range.len);
         let whole = Selection::Range { offset: range.offset, len: range.len };
         let wanted = match snapshot.live(range.chunk, range.block) {
             Some(live) => whole.kept_by(live),
             None => Some(whole),
         };
         let Some(wanted) = wanted else { return Ok(None) };
+        self.counts.rows_scanned.add(wanted.count());
         let zones = &chunk.zones[range.block];
         let route = self.route.as_ref().map(|(cuts, partition)| (cuts, *partition));
         let passed = self.filter.apply(block, zones, wanted, &snapshot.schema, route)?;

@@ -18,9 +18,10 @@ use datafusion::common::{
     ResolvedTableReference, Result, TableReference, internal_datafusion_err, plan_err,
 };
 use datafusion::logical_expr::dml::InsertOp;
+use datafusion::logical_expr::expr::Placeholder;
 use datafusion::logical_expr::{
     DmlStatement, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, PlanType, Prepare,
-    Statement as PlanStatement, ToStringifiedPlan, WriteOp,
+    Projection, Statement as PlanStatement, ToStringifiedPlan, WriteOp,
 };
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::{
@@ -31,8 +32,9 @@ use datafusion::sql::sqlparser::ast::{
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 
+use super::foreign;
 use crate::catalog::{Catalogs, plain};
-use crate::table::{ChangeKind, ChangedTable, POSITION, PlacedTable};
+use crate::table::{ChangeKind, ChangedTable, PlacedTable};
 
 /// The name under which the changed table is planned: no statement can say it by chance.
 const CHANGED: &str = "table being changed";
@@ -82,13 +84,16 @@ impl RowChange {
                 plain(&at)
             );
         };
+        foreign::check(ast, &at)?;
         let changed = ResolvedTableReference { table: CHANGED.into(), ..at };
         let source = Arc::new(ChangedTable::new(table.clone(), kind));
-        names.put(&changed, |_| Ok(Arc::clone(&source) as _))?;
+        names.hide(CHANGED, Arc::clone(&source) as _);
         let columns = Arc::clone(&table.snapshot().schema);
         let query = match std::mem::replace(ast, template()?) {
-            Ast::Delete(delete) => of_delete(delete, &changed)?,
-            Ast::Update(update) => of_update(update, &changed, &columns, normalize)?,
+            Ast::Delete(delete) => of_delete(delete, &changed, source.position())?,
+            Ast::Update(update) => {
+                of_update(update, &changed, (source.position(), &columns), normalize)?
+            }
             _ => unreachable!("told apart above"),
         };
         query.put_into(ast, with)?;
@@ -109,11 +114,24 @@ impl RowChange {
                 LogicalPlan::Analyze(analyze)
             }
             LogicalPlan::Statement(PlanStatement::Prepare(prepare)) => {
-                let input = Arc::new(self.change(Arc::unwrap_or_clone(prepare.input))?);
-                LogicalPlan::Statement(PlanStatement::Prepare(Prepare { input, ..prepare }))
+                LogicalPlan::Statement(PlanStatement::Prepare(self.prepare(prepare)?))
             }
             query => self.change(query)?,
         })
+    }
+
+    /// The same prepared. Parameters that are set as they are have the types of their columns.
+    fn prepare(&self, prepare: Prepare) -> Result<Prepare> {
+        let declared = prepare.input.get_parameter_names()?.len() == prepare.fields.len();
+        let input = self.plan(Arc::unwrap_or_clone(prepare.input))?;
+        let mut found: Vec<_> = input.get_parameter_fields()?.into_iter().collect();
+        found.sort_by_key(|(name, _)| (name.len(), name.clone()));
+        let fields: Option<Vec<_>> = found.into_iter().map(|(_, field)| field).collect();
+        let fields = match fields {
+            Some(fields) if !declared => fields,
+            _ => prepare.fields,
+        };
+        Ok(Prepare { name: prepare.name, fields, input: Arc::new(input) })
     }
 
     fn change(&self, query: LogicalPlan) -> Result<LogicalPlan> {
@@ -129,8 +147,9 @@ impl RowChange {
 
     /// New values in the types of their columns.
     fn in_types_of_columns(&self, query: LogicalPlan) -> Result<LogicalPlan> {
-        let schema = Arc::clone(query.schema());
         let columns = Arc::clone(&self.table.snapshot().schema);
+        let query = with_typed_parameters(query, &columns)?;
+        let schema = Arc::clone(query.schema());
         let mut values = Vec::with_capacity(columns.fields().len() + 1);
         for (at, (qualifier, field)) in schema.iter().enumerate() {
             let value = Expr::from((qualifier, field));
@@ -144,6 +163,21 @@ impl RowChange {
         }
         LogicalPlanBuilder::from(query).project(values)?.build()
     }
+}
+
+/// A parameter that is the whole value of a column has its type.
+fn with_typed_parameters(query: LogicalPlan, columns: &Schema) -> Result<LogicalPlan> {
+    let LogicalPlan::Projection(mut projection) = query else { return Ok(query) };
+    for (expr, field) in projection.expr.iter_mut().skip(1).zip(columns.fields()) {
+        let value = match expr {
+            Expr::Alias(alias) => alias.expr.as_mut(),
+            other => other,
+        };
+        if let Expr::Placeholder(Placeholder { field: unknown @ None, .. }) = value {
+            *unknown = Some(Arc::new(field.as_ref().clone().with_nullable(true)));
+        }
+    }
+    Projection::try_new(projection.expr, projection.input).map(LogicalPlan::Projection)
 }
 
 fn word(kind: ChangeKind) -> &'static str {
@@ -260,23 +294,23 @@ fn refuse(is_there: bool, what: &str) -> Result<()> {
     if is_there { plan_err!("{what} is not supported") } else { Ok(()) }
 }
 
-fn of_delete(delete: Delete, changed: &ResolvedTableReference) -> Result<RowQuery> {
+fn of_delete(delete: Delete, changed: &ResolvedTableReference, position: &str) -> Result<RowQuery> {
     let (FromTable::WithFromKeyword(mut from) | FromTable::WithoutKeyword(mut from)) = delete.from;
     let name = rename(&mut from[0].relation, changed)?;
     from.extend(delete.using.unwrap_or_default());
-    Ok(RowQuery { columns: vec![column_of(&name, POSITION)], from, selection: delete.selection })
+    Ok(RowQuery { columns: vec![column_of(&name, position)], from, selection: delete.selection })
 }
 
 fn of_update(
     update: Update,
     changed: &ResolvedTableReference,
-    schema: &Schema,
+    (position, schema): (&str, &Schema),
     normalize: &dyn Fn(&Ident) -> String,
 ) -> Result<RowQuery> {
     let mut table = update.table;
     let name = rename(&mut table.relation, changed)?;
     let mut assigned = assignments(update.assignments, schema, normalize)?;
-    let mut columns = vec![column_of(&name, POSITION)];
+    let mut columns = vec![column_of(&name, position)];
     for (field, expr) in schema.fields().iter().zip(&mut assigned) {
         columns.push(match expr.take() {
             Some(expr) => SelectItem::ExprWithAlias { expr, alias: quoted(field.name()) },
@@ -302,8 +336,10 @@ fn assignments(
     let mut values: Vec<Option<AstExpr>> = vec![None; schema.fields().len()];
     for Assignment { target, value } in assignments {
         for (column, value) in each(target, value)? {
-            let Some(ObjectNamePart::Identifier(ident)) = column.0.last() else {
-                return plan_err!("'{column}' is not a column that UPDATE can set");
+            let [ObjectNamePart::Identifier(ident)] = &column.0[..] else {
+                return plan_err!(
+                    "UPDATE sets whole columns, which are named alone; '{column}' has more than one part"
+                );
             };
             let name = normalize(ident);
             let Ok(at) = schema.index_of(&name) else {

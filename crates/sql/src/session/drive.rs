@@ -127,5 +127,9 @@ async fn send_all(
 
 /// COPY has none before its one row is out: see `files::whole`.
 fn has_effects(plan: &LogicalPlan) -> bool {
-    matches!(plan, LogicalPlan::Dml(_))
+    match plan {
+        LogicalPlan::Dml(_) => true,
+        LogicalPlan::Analyze(analyze) => has_effects(&analyze.input),
+        _ => false,
+    }
 }

@@ -8,6 +8,7 @@ mod change;
 mod create;
 mod drive;
 mod execute;
+mod foreign;
 mod homonyms;
 mod integers;
 mod planner;

@@ -13,11 +13,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use atoll_placement::ChunkHome;
 use atoll_runtime::WorkerId;
-use atoll_store::table::{Chunk, ChunkWriter, Deletion, RowPosition, TableSnapshot};
+use atoll_store::table::{BLOCK_ROWS, Chunk, ChunkWriter, Deletion, RowPosition, TableSnapshot};
 use atoll_topology::NodeId;
 use datafusion::arrow::array::{AsArray, RecordBatch, UInt64Array};
-use datafusion::arrow::compute::take_record_batch;
+use datafusion::arrow::compute::{BatchCoalescer, take_record_batch};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef, UInt64Type};
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::tree_node::TreeNodeRecursion;
@@ -35,10 +36,11 @@ use futures::StreamExt;
 
 use super::insert::{count_of, count_properties, count_schema};
 use super::{PlacedTable, table_error};
+use crate::task::BoundTask;
 
-/// The column that holds the positions of rows. No other column can have the name: it is not made of
-/// characters that names without quotes have, and who quotes it is told that it is taken.
-pub(crate) const POSITION: &str = "row position";
+/// The column that holds the positions of rows, with a stroke behind it for each column of the table that
+/// has the name.
+const POSITION: &str = "row position";
 
 /// What happens to the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +56,8 @@ pub(crate) enum ChangeKind {
 pub(crate) struct ChangedTable {
     table: PlacedTable,
     kind: ChangeKind,
+    /// Name of the column of positions, the last one.
+    position: String,
     schema: SchemaRef,
 }
 
@@ -62,9 +66,18 @@ impl ChangedTable {
     pub(crate) fn new(table: PlacedTable, kind: ChangeKind) -> Self {
         let fields = table.schema.fields().iter();
         let nullable = |field: &FieldRef| field.as_ref().clone().with_nullable(true);
-        let position = Field::new(POSITION, DataType::UInt64, false);
-        let schema = Schema::new(fields.map(nullable).chain([position]).collect::<Vec<_>>());
-        Self { table, kind, schema: Arc::new(schema) }
+        let mut position = POSITION.to_owned();
+        while table.schema.index_of(&position).is_ok() {
+            position.push('\'');
+        }
+        let last = Field::new(&position, DataType::UInt64, false);
+        let schema = Schema::new(fields.map(nullable).chain([last]).collect::<Vec<_>>());
+        Self { table, kind, position, schema: Arc::new(schema) }
+    }
+
+    /// Name of the column of positions.
+    pub(crate) fn position(&self) -> &str {
+        &self.position
     }
 }
 
@@ -100,7 +113,7 @@ impl TableProvider for ChangedTable {
             return internal_err!("positions of rows are not the last column");
         }
         let scan = self.table.scan_exec(state, Some(&columns), filters, limit)?;
-        Ok(Arc::new(if has_positions { scan.with_positions(POSITION)? } else { scan }))
+        Ok(Arc::new(if has_positions { scan.with_positions(&self.position)? } else { scan }))
     }
 
     /// Changes the rows whose positions, and new values, are the input.
@@ -195,11 +208,19 @@ impl ExecutionPlan for ChangeExec {
             while let Some(batch) = found.next().await {
                 change.take(&batch?)?;
             }
-            count_of(change.publish()?)
+            count_of(change.publish().await?)
         };
         let stream = futures::stream::once(changed);
         Ok(Box::pin(RecordBatchStreamAdapter::new(count_schema(), stream)))
     }
+}
+
+/// Whose node new rows are written on, and in what memory: as the rows before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct RowHome {
+    /// Node whose worker writes them.
+    node: NodeId,
+    memory: ChunkHome,
 }
 
 /// A change under way.
@@ -207,52 +228,73 @@ struct Change {
     table: PlacedTable,
     snapshot: Arc<TableSnapshot>,
     deletion: Deletion,
-    /// Where the new rows are written: at the homes of the old ones.
-    writers: BTreeMap<NodeId, ChunkWriter>,
+    /// New rows, by where they go.
+    values: BTreeMap<RowHome, BatchCoalescer>,
 }
 
 impl Change {
     fn new(table: PlacedTable) -> Self {
         let snapshot = table.snapshot();
         let deletion = Deletion::new(Arc::clone(&snapshot));
-        Self { table, snapshot, deletion, writers: BTreeMap::new() }
+        Self { table, snapshot, deletion, values: BTreeMap::new() }
     }
 
     /// Takes positions, and behind them the new values where there are any. A row that was found twice
     /// is changed once: the first values count.
     fn take(&mut self, batch: &RecordBatch) -> Result<()> {
         let positions = batch.column(0).as_primitive::<UInt64Type>();
-        let mut by_node: BTreeMap<NodeId, Vec<u64>> = BTreeMap::new();
+        let mut by_home: BTreeMap<RowHome, Vec<u64>> = BTreeMap::new();
         for (row, bits) in positions.values().iter().enumerate() {
             let position = RowPosition::of_bits(*bits);
             if self.deletion.add(position) && batch.num_columns() > 1 {
-                by_node.entry(self.home_of(position)).or_default().push(row as u64);
+                by_home.entry(self.home_of(position)).or_default().push(row as u64);
             }
         }
-        if by_node.is_empty() {
+        if by_home.is_empty() {
             return Ok(());
         }
         let columns: Vec<usize> = (1..batch.num_columns()).collect();
         let values = batch.project(&columns)?;
-        for (node, rows) in by_node {
-            let first = self.snapshot.chunks.len();
-            let writer = self.writers.entry(node).or_insert_with(|| self.table.writer(node, first));
-            let rows = take_record_batch(&values, &UInt64Array::from(rows))?;
-            writer.write(&rows).map_err(table_error)?;
+        for (home, rows) in by_home {
+            // Its batches have text of their own: that of all rows that a join found would fill the memory.
+            let gathered = self
+                .values
+                .entry(home)
+                .or_insert_with(|| BatchCoalescer::new(values.schema(), BLOCK_ROWS));
+            gathered.push_batch(take_record_batch(&values, &UInt64Array::from(rows))?)?;
         }
         Ok(())
     }
 
-    fn home_of(&self, position: RowPosition) -> NodeId {
-        let owner = self.snapshot.chunks[position.chunk()].owner;
-        owner.unwrap_or_else(|| self.table.runtime().node_of(WorkerId(0)))
+    fn home_of(&self, position: RowPosition) -> RowHome {
+        let chunk = &self.snapshot.chunks[position.chunk()];
+        let near = chunk.owner.or_else(|| chunk.copies.first().and_then(|copy| copy.home()));
+        let node = near.unwrap_or_else(|| self.table.runtime().node_of(WorkerId(0)));
+        let memory = match &chunk.copies[..] {
+            [copy] => copy.wanted.map_or(ChunkHome::Unbound, ChunkHome::Node),
+            _ => ChunkHome::CopyPerNode,
+        };
+        RowHome { node, memory }
     }
 
     /// Publishes the table without the old rows and with the new ones; how many were changed.
-    fn publish(self) -> Result<usize> {
+    async fn publish(self) -> Result<usize> {
+        let runtime = self.table.runtime().clone();
+        let workers = (0..runtime.worker_count()).map(|worker| WorkerId(worker as u32));
+        let workers: Vec<WorkerId> = workers.collect();
+        let mut writing = Vec::new();
+        for (home, mut gathered) in self.values {
+            let writer = self.table.writer(home.node, 0).with_home(home.memory);
+            gathered.finish_buffered_batch()?;
+            let near = workers.iter().find(|worker| runtime.node_of(**worker) == home.node);
+            let worker = near.copied().unwrap_or(WorkerId(0));
+            writing.push(BoundTask::new(
+                runtime.spawn_on(worker, async move { write(writer, gathered) }),
+            ));
+        }
         let mut chunks = Vec::new();
-        for writer in self.writers.into_values() {
-            chunks.extend(writer.finish().map_err(table_error)?.into_iter().map(Arc::new));
+        for task in writing {
+            chunks.extend(task.join("writing the changed rows").await?);
         }
         let count = self.deletion.count();
         if count > 0 {
@@ -260,6 +302,13 @@ impl Change {
         }
         Ok(count)
     }
+}
+
+fn write(mut writer: ChunkWriter, mut rows: BatchCoalescer) -> Result<Vec<Arc<Chunk>>> {
+    while let Some(batch) = rows.next_completed_batch() {
+        writer.write(&batch).map_err(table_error)?;
+    }
+    Ok(writer.finish().map_err(table_error)?.into_iter().map(Arc::new).collect())
 }
 
 impl PlacedTable {

@@ -27,7 +27,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::utils::split_conjunction;
 use datafusion::physical_plan::ExecutionPlan;
 
-pub(crate) use change::{ChangeKind, ChangedTable, POSITION};
+pub(crate) use change::{ChangeKind, ChangedTable};
 use insert::InsertExec;
 pub(crate) use statistics::{statistics, whole};
 

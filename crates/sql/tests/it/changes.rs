@@ -150,6 +150,41 @@ fn changes_reach_over_chunks_and_stay_at_their_homes() {
 }
 
 #[test]
+fn new_values_lie_where_the_old_ones_did_under_every_placement() {
+    for placement in ["aligned", "interleave", "spread", "local", "replicate"] {
+        let session = fake(machines::four_nodes(), Strategy::Aligned);
+        rows(&session, &format!("SET atoll.placement = '{placement}'"));
+        rows(&session, "CREATE TABLE t AS SELECT value AS id FROM generate_series(1, 400000)");
+        let homes = "SELECT found_node, sum(pages) FROM atoll.pages GROUP BY 1 ORDER BY 1";
+        let before = rows(&session, homes);
+        assert!(before.len() == 4 || placement != "interleave", "{placement}: {before:?}");
+        assert_eq!(rows(&session, "UPDATE t SET id = id + 1"), [["400000"]]);
+        assert_eq!(rows(&session, homes), before, "{placement}");
+    }
+}
+
+#[test]
+fn rows_that_are_found_often_take_the_memory_of_once() {
+    let machine = std::sync::Arc::new(atoll_topology::Machine::discover().unwrap());
+    let options = atoll_sql::SessionOptions {
+        memory_limit: atoll_topology::Bytes(256 << 20),
+        ..atoll_sql::SessionOptions::default()
+    };
+    let kernel = std::sync::Arc::new(atoll_placement::LiveKernel::new());
+    let session = crate::common::session(machine, kernel, options);
+    rows(
+        &session,
+        "CREATE TABLE t AS SELECT value AS id, value % 20 AS k, \
+         'a longer text number that repeats itself ' || (value * 7919) AS u \
+         FROM generate_series(1, 130000)",
+    );
+    rows(&session, "CREATE TABLE o AS SELECT value % 20 AS k FROM generate_series(1, 200)");
+    let changed = rows(&session, "UPDATE t SET u = t.u || 'x' FROM o WHERE t.k = o.k");
+    assert_eq!(changed, [["130000"]]);
+    assert_eq!(rows(&session, "SELECT count(*) FROM t WHERE u LIKE '%x'"), [["130000"]]);
+}
+
+#[test]
 fn chunks_without_rows_give_their_memory_back() {
     let session = live();
     rows(&session, "CREATE TABLE t AS SELECT value AS id FROM generate_series(1, 300000)");

@@ -102,14 +102,24 @@ impl TableSnapshot {
         copies.map(|copy| copy.memory.len()).sum()
     }
 
-    /// The whole number of a rising column at a row of the table.
+    /// The whole number of a rising column at a row of the table, of those that are there.
     pub fn whole_number_at(&self, column: usize, mut row: usize) -> Option<i64> {
-        for chunk in &self.chunks {
-            if row < chunk.rows {
-                let (block, row) = (row / BLOCK_ROWS, row % BLOCK_ROWS);
-                return whole_number_at(&chunk.copies.first()?.blocks[block][column], row);
+        for (number, chunk) in self.chunks.iter().enumerate() {
+            let gone = self.deleted[number].as_ref().map_or(0, |deleted| deleted.count());
+            if row >= chunk.rows - gone {
+                row -= chunk.rows - gone;
+                continue;
             }
-            row -= chunk.rows;
+            for (at, block) in chunk.copies.first()?.blocks.iter().enumerate() {
+                let rows = BLOCK_ROWS.min(chunk.rows - at * BLOCK_ROWS);
+                let live = self.live(number, at);
+                let there = live.map_or(rows, BooleanBuffer::count_set_bits);
+                if row < there {
+                    let row = live.map_or(Some(row), |live| live.set_indices().nth(row))?;
+                    return whole_number_at(&block[column], row);
+                }
+                row -= there;
+            }
         }
         None
     }

@@ -35,6 +35,8 @@ pub struct ChunkWriter {
     /// Columns that are declared NOT NULL.
     not_null: Vec<usize>,
     node: NodeId,
+    /// Where all chunks go, whatever the placement says of their numbers.
+    home: Option<ChunkHome>,
     /// Number of the next chunk, for strategies that deal chunks out in turn.
     next: usize,
     pending: Vec<RecordBatch>,
@@ -59,11 +61,17 @@ impl ChunkWriter {
             not_null: (0..schema.fields().len()).filter(not_null).collect(),
             schema,
             node,
+            home: None,
             next: first,
             pending: Vec::new(),
             pending_rows: 0,
             chunks: Vec::new(),
         }
+    }
+
+    /// The same with all chunks in one place, as rows that were elsewhere before have theirs.
+    pub fn with_home(self, home: ChunkHome) -> Self {
+        Self { home: Some(home), ..self }
     }
 
     /// Takes a batch; its columns are cast to the table's types.
@@ -139,7 +147,10 @@ impl ChunkWriter {
 
     fn place(&self, blocks: &[Vec<StoredColumn>]) -> Result<(Option<NodeId>, Vec<ChunkCopy>)> {
         let Destination { machine, arena, strategy } = &self.destination;
-        let home = strategy.chunk_home(machine, self.node, self.next)?;
+        let home = match self.home {
+            Some(home) => home,
+            None => strategy.chunk_home(machine, self.node, self.next)?,
+        };
         let wanted: Vec<Option<NodeId>> = match home {
             ChunkHome::Node(home) => vec![Some(home)],
             ChunkHome::Unbound => vec![None],

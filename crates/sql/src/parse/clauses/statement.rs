@@ -2,7 +2,8 @@
 
 use datafusion::common::Result;
 use datafusion::sql::sqlparser::ast::{
-    ColumnDef, ColumnOption, CreateView, ObjectType, Query, SelectInto, SetExpr, Statement,
+    ColumnDef, ColumnOption, CreateView, FromTable, ObjectType, Query, SelectInto, SetExpr,
+    Statement, UpdateTableFromKind,
 };
 
 use super::{joins, refuse};
@@ -36,7 +37,21 @@ pub(super) fn check(statement: &mut Statement) -> Result<()> {
             refuse(table.is_some(), "ON after DROP", "")?;
             refuse(matches!(object_type, ObjectType::Index), "DROP INDEX", "tables have none")
         }
-        Statement::Update(update) => joins::check(&mut update.table),
+        Statement::Update(update) => {
+            joins::check(&mut update.table)?;
+            match &mut update.from {
+                Some(
+                    UpdateTableFromKind::BeforeSet(from) | UpdateTableFromKind::AfterSet(from),
+                ) => from.iter_mut().try_for_each(joins::check),
+                None => Ok(()),
+            }
+        }
+        Statement::Delete(delete) => {
+            let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) =
+                &mut delete.from;
+            from.iter_mut().try_for_each(joins::check)?;
+            delete.using.iter_mut().flatten().try_for_each(joins::check)
+        }
         _ => Ok(()),
     }
 }
