@@ -4,15 +4,15 @@ use super::{Check, SourceTree, TidyFinding};
 
 /// Crates (and families `name-*`) behind the fence.
 const FENCED: [&str; 3] = ["datafusion", "arrow", "parquet"];
-/// Crates that may name them, and why.
-const INSIDE: [(&str, &str); 6] = [
+/// Crates that may name all of them, and why.
+const INSIDE: [(&str, &str); 2] = [
     ("sql", "the one library that is built on DataFusion"),
     ("bench", "measures plain DataFusion as a rival"),
-    (
-        "primitives",
-        "works on the columns of any engine where they lie; Arrow alone, without an engine",
-    ),
-    ("store", "keeps tables as Arrow arrays over placed memory; Arrow alone, without an engine"),
+];
+/// Crates that may name Arrow alone, and why.
+const ARROW_ALONE: [(&str, &str); 4] = [
+    ("primitives", "works on the columns of any engine where they lie"),
+    ("store", "keeps tables as Arrow arrays over placed memory"),
     ("capi", "puts Arrow arrays over the columns of programs in C"),
     ("tools", "runs the primitives on columns of its own"),
 ];
@@ -25,10 +25,10 @@ impl Check for EngineFence {
     }
 
     fn run(&self, tree: &SourceTree) -> Vec<TidyFinding> {
-        let outside = tree.crates().into_iter().filter(|(name, _)| !is_inside(name));
-        outside
+        tree.crates()
+            .into_iter()
             .flat_map(|(name, manifest)| {
-                let entries = manifest.dependencies().filter(|entry| is_fenced(entry.name()));
+                let entries = manifest.dependencies().filter(|entry| !may_name(name, entry.name()));
                 entries
                     .map(|entry| TidyFinding {
                         path: manifest.path.clone(),
@@ -44,12 +44,15 @@ impl Check for EngineFence {
     }
 }
 
-fn is_inside(name: &str) -> bool {
-    INSIDE.iter().any(|(inside, _)| *inside == name)
+fn may_name(name: &str, dependency: &str) -> bool {
+    let is_among = |crates: &[(&str, &str)]| crates.iter().any(|(inside, _)| *inside == name);
+    let is_arrow = is_of("arrow", dependency);
+    !FENCED.iter().any(|fenced| is_of(fenced, dependency))
+        || is_among(&INSIDE)
+        || is_arrow && is_among(&ARROW_ALONE)
 }
 
-fn is_fenced(dependency: &str) -> bool {
-    FENCED.iter().any(|fenced| {
-        dependency.strip_prefix(fenced).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
-    })
+/// Whether a crate is one of a family: itself, or `name-*`.
+fn is_of(family: &str, dependency: &str) -> bool {
+    dependency.strip_prefix(family).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }

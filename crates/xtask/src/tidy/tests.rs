@@ -115,10 +115,15 @@ fn engine_fence_lets_sql_in_and_others_not() {
     let uses = "[dependencies]\ndatafusion.workspace = true\narrow-array.workspace = true\ntpchgen-arrow.workspace = true\n";
     assert_found(
         "engine_fence",
-        &[("crates/sql/Cargo.toml", uses), ("crates/store/Cargo.toml", uses)],
         &[
+            ("crates/sql/Cargo.toml", uses),
+            ("crates/store/Cargo.toml", uses),
+            ("crates/runtime/Cargo.toml", uses),
+        ],
+        &[
+            "crates/runtime/Cargo.toml:2 runtime depends on datafusion",
+            "crates/runtime/Cargo.toml:3 runtime depends on arrow-array",
             "crates/store/Cargo.toml:2 store depends on datafusion",
-            "crates/store/Cargo.toml:3 store depends on arrow-array",
         ],
     );
 }
