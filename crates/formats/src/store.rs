@@ -165,7 +165,7 @@ fn failed(path: &Path, doing: &'static str) -> impl FnOnce(io::Error) -> StoreEr
     move |source| StoreError::Io { path: path.to_owned(), doing, source }
 }
 
-/// A file's text; none where there is no such file.
+/// A file's text; none if it does not exist.
 fn read(path: &Path) -> Result<Option<String>, StoreError> {
     match fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

@@ -53,7 +53,7 @@ pub(super) fn follow(port: &UnixStream, progress: &Mutex<BootProgress>) {
 
 fn copy(mut from: &UnixStream, to: &mut (dyn Write + Send), patience: Duration) -> io::Result<()> {
     let mut buffer = vec![0; BUFFER_BYTES];
-    // Of a line that has not ended yet.
+    // The part of the last line before its newline comes.
     let mut begun = Vec::new();
     loop {
         from.set_read_timeout((!begun.is_empty()).then_some(patience))?;

@@ -1,7 +1,7 @@
 //! DELETE and UPDATE: the rows that their query found are deleted, and written anew with other values.
 //!
 //! ```text
-//! query over a ChangedTable ─▶ position, new values ─▶ ChangeExec ─▶ Deletion ──────────┐
+//! query over a ChangedTable ─▶ position, new values ─▶ ChangeRows ─▶ Deletion ──────────┐
 //!   (its rows know where they are)                        └─▶ chunks at the old homes ──┴▶ one new snapshot
 //! ```
 //!
@@ -19,27 +19,23 @@ use atoll_store::table::{BLOCK_ROWS, Chunk, ChunkWriter, Deletion, RowPosition, 
 use atoll_topology::NodeId;
 use datafusion::arrow::array::{AsArray, RecordBatch, UInt64Array};
 use datafusion::arrow::compute::{BatchCoalescer, take_record_batch};
-use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef, UInt64Type};
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt64Type};
 use datafusion::catalog::{Session, TableProvider};
-use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{Result, internal_err};
-use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::common::{Result, exec_err, internal_err};
+use datafusion::execution::TaskContext;
 use datafusion::logical_expr::dml::InsertOp;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
-use datafusion::physical_expr::{Distribution, PhysicalExpr};
-use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, InputDistributionRequirements, PlanProperties,
-};
+use datafusion::physical_expr::Distribution;
+use datafusion::physical_plan::ExecutionPlan;
 use futures::StreamExt;
+use futures::future::BoxFuture;
 
-use super::insert::{count_of, count_properties, count_schema};
+use super::write::{TableWrite, WriteExec};
 use super::{PlacedTable, table_error};
 use crate::task::BoundTask;
 
-/// The column that holds the positions of rows, with a stroke behind it for each column of the table that
-/// has the name.
+/// The column that holds the positions of rows, with as many apostrophes behind it as make it the only
+/// column of that name.
 const POSITION: &str = "row position";
 
 /// What happens to the rows.
@@ -64,14 +60,12 @@ pub(crate) struct ChangedTable {
 impl ChangedTable {
     /// The table as the target of a change.
     pub(crate) fn new(table: PlacedTable, kind: ChangeKind) -> Self {
-        let fields = table.schema.fields().iter();
-        let nullable = |field: &FieldRef| field.as_ref().clone().with_nullable(true);
         let mut position = POSITION.to_owned();
         while table.schema.index_of(&position).is_ok() {
             position.push('\'');
         }
         let last = Field::new(&position, DataType::UInt64, false);
-        let schema = Schema::new(fields.map(nullable).chain([last]).collect::<Vec<_>>());
+        let schema = Schema::new(table.nullable_fields().chain([last]).collect::<Vec<_>>());
         Self { table, kind, position, schema: Arc::new(schema) }
     }
 
@@ -123,95 +117,50 @@ impl TableProvider for ChangedTable {
         input: Arc<dyn ExecutionPlan>,
         _: InsertOp,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(Arc::new(ChangeExec::new(self.table.clone(), self.kind, input)))
+        let change = ChangeRows { table: self.table.clone(), kind: self.kind };
+        Ok(Arc::new(WriteExec::new(Arc::new(change), input)))
     }
 }
 
-/// Changes the rows of a table whose positions are its input's first column; returns one row, their
-/// number.
+/// Changes the rows of a table whose positions are the input's first column.
 #[derive(Debug)]
-pub(crate) struct ChangeExec {
+struct ChangeRows {
     table: PlacedTable,
     kind: ChangeKind,
-    input: Arc<dyn ExecutionPlan>,
-    properties: Arc<PlanProperties>,
 }
 
-impl ChangeExec {
-    fn new(table: PlacedTable, kind: ChangeKind, input: Arc<dyn ExecutionPlan>) -> Self {
-        Self { table, kind, input, properties: Arc::new(count_properties()) }
-    }
-}
-
-impl DisplayAs for ChangeExec {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl fmt::Display for ChangeRows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match self.kind {
             ChangeKind::Delete => "delete",
             ChangeKind::Update => "update",
         };
-        write!(f, "ChangeExec: {what}, table={}", self.table.name)
+        write!(f, "{what}, table={}", self.table.name)
     }
 }
 
-impl ExecutionPlan for ChangeExec {
+impl TableWrite for ChangeRows {
     fn name(&self) -> &'static str {
         "ChangeExec"
     }
 
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
+    fn distribution(&self) -> Distribution {
+        Distribution::SinglePartition
     }
 
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
-
-    fn input_distribution_requirements(&self) -> InputDistributionRequirements {
-        InputDistributionRequirements::new(vec![Distribution::SinglePartition])
-    }
-
-    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
-        vec![false]
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        mut children: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(Arc::new(Self::new(self.table.clone(), self.kind, children.swap_remove(0))))
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let recompute = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-        self.replace_children(children, recompute)
-    }
-
-    fn apply_expressions(
+    fn run(
         &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn execute(
-        &self,
-        partition: usize,
+        input: Arc<dyn ExecutionPlan>,
         context: Arc<TaskContext>,
-    ) -> Result<SendableRecordBatchStream> {
-        let mut found = self.input.execute(partition, context)?;
+    ) -> BoxFuture<'static, Result<usize>> {
         let mut change = Change::new(self.table.clone());
-        let changed = async move {
+        Box::pin(async move {
+            let mut found = input.execute(0, context)?;
             while let Some(batch) = found.next().await {
                 change.take(&batch?)?;
             }
-            count_of(change.publish().await?)
-        };
-        let stream = futures::stream::once(changed);
-        Ok(Box::pin(RecordBatchStreamAdapter::new(count_schema(), stream)))
+            change.publish().await
+        })
     }
 }
 
@@ -316,7 +265,7 @@ impl PlacedTable {
     fn change(&self, deletion: &Deletion, chunks: Vec<Arc<Chunk>>) -> Result<()> {
         self.publish("changed", |current| {
             let Some(rest) = current.snapshot.without(deletion) else {
-                return datafusion::common::exec_err!(
+                return exec_err!(
                     "rows of table '{}' were changed by another statement while this one was changing \
                      them; run the statement again",
                     self.name

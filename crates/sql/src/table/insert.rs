@@ -3,118 +3,46 @@
 use std::fmt;
 use std::sync::Arc;
 
-use datafusion::arrow::array::{RecordBatch, UInt64Array};
-use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::Result;
-use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
-use datafusion::physical_plan::execution_plan::{
-    Boundedness, ChildrenPropertiesMode, EmissionType, ReplaceChildrenOptions,
-};
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use datafusion::execution::TaskContext;
+use datafusion::physical_expr::Distribution;
+use datafusion::physical_plan::ExecutionPlan;
+use futures::future::BoxFuture;
 
 use super::PlacedTable;
 use super::load::load;
+use super::write::TableWrite;
 
-/// Appends its input to a table; returns one row, the number of rows inserted.
+/// Appends rows to a table.
 #[derive(Debug)]
-pub(crate) struct InsertExec {
-    table: PlacedTable,
-    input: Arc<dyn ExecutionPlan>,
-    properties: Arc<PlanProperties>,
-}
+pub(super) struct Insert(pub(super) PlacedTable);
 
-impl InsertExec {
-    /// Appends the rows of `input` to `table`.
-    pub(crate) fn new(table: PlacedTable, input: Arc<dyn ExecutionPlan>) -> Self {
-        Self { table, input, properties: Arc::new(count_properties()) }
+impl fmt::Display for Insert {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "table={}, placement={}", self.0.name, self.0.strategy())
     }
 }
 
-/// Of an operator that changes a table and returns how many rows it changed.
-pub(super) fn count_properties() -> PlanProperties {
-    PlanProperties::new(
-        EquivalenceProperties::new(count_schema()),
-        Partitioning::UnknownPartitioning(1),
-        EmissionType::Final,
-        Boundedness::Bounded,
-    )
-}
-
-pub(super) fn count_schema() -> SchemaRef {
-    Arc::new(Schema::new(vec![Field::new("count", DataType::UInt64, false)]))
-}
-
-/// The row that such an operator returns.
-pub(super) fn count_of(rows: usize) -> Result<RecordBatch> {
-    let count = Arc::new(UInt64Array::from(vec![rows as u64]));
-    Ok(RecordBatch::try_new(count_schema(), vec![count])?)
-}
-
-impl DisplayAs for InsertExec {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "InsertExec: table={}, placement={}", self.table.name, self.table.strategy())
-    }
-}
-
-impl ExecutionPlan for InsertExec {
+impl TableWrite for Insert {
     fn name(&self) -> &'static str {
         "InsertExec"
     }
 
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
+    fn distribution(&self) -> Distribution {
+        Distribution::UnspecifiedDistribution
     }
 
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
-
-    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
-        // Loading deals the chunks of a single partition to all workers itself.
-        vec![false]
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        mut children: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(Arc::new(Self::new(self.table.clone(), children.swap_remove(0))))
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        self.replace_children(
-            children,
-            ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute),
-        )
-    }
-
-    fn apply_expressions(
+    fn run(
         &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn execute(
-        &self,
-        _partition: usize,
+        input: Arc<dyn ExecutionPlan>,
         context: Arc<TaskContext>,
-    ) -> Result<SendableRecordBatchStream> {
-        let (table, input) = (self.table.clone(), Arc::clone(&self.input));
-        let inserted = async move {
+    ) -> BoxFuture<'static, Result<usize>> {
+        let table = self.0.clone();
+        Box::pin(async move {
             let chunks = load(input, context, &table).await?;
-            let rows: usize = chunks.iter().map(|chunk| chunk.rows).sum();
+            let rows = chunks.iter().map(|chunk| chunk.rows).sum();
             table.append(chunks)?;
-            count_of(rows)
-        };
-        let stream = futures::stream::once(inserted);
-        Ok(Box::pin(RecordBatchStreamAdapter::new(count_schema(), stream)))
+            Ok(rows)
+        })
     }
 }

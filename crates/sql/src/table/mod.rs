@@ -8,6 +8,7 @@ mod change;
 pub(crate) mod insert;
 pub(crate) mod load;
 mod statistics;
+mod write;
 
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use atoll_placement::Strategy;
 use atoll_runtime::Runtime;
 use atoll_store::table::{Chunk, ChunkWriter, Destination, TableError, TableSnapshot};
 use atoll_topology::NodeId;
-use datafusion::arrow::datatypes::{FieldRef, Schema, SchemaRef};
+use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::{
     DFSchema, DataFusionError, ResolvedTableReference, Result, Statistics, exec_err, plan_err,
@@ -28,8 +29,9 @@ use datafusion::physical_expr::utils::split_conjunction;
 use datafusion::physical_plan::ExecutionPlan;
 
 pub(crate) use change::{ChangeKind, ChangedTable};
-use insert::InsertExec;
+use insert::Insert;
 pub(crate) use statistics::{statistics, whole};
+use write::WriteExec;
 
 use crate::catalog::{WeakCatalogs, plain};
 use crate::scan::ScanExec;
@@ -70,10 +72,13 @@ impl PlacedTable {
     /// The table as the target of an INSERT: DataFusion 55 gives VALUES the target's columns, and fails
     /// on a NULL in them with a message that names neither. It is found when the rows are written.
     pub(crate) fn as_target(&self) -> Self {
-        let fields = self.schema.fields().iter();
-        let nullable = |field: &FieldRef| field.as_ref().clone().with_nullable(true);
-        let schema = Arc::new(Schema::new(fields.map(nullable).collect::<Vec<_>>()));
+        let schema = Arc::new(Schema::new(self.nullable_fields().collect::<Vec<_>>()));
         Self { schema, ..self.clone() }
+    }
+
+    /// The columns, NULL in all of them.
+    fn nullable_fields(&self) -> impl Iterator<Item = Field> {
+        self.schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true))
     }
 
     /// The same table under another name.
@@ -214,7 +219,7 @@ impl TableProvider for PlacedTable {
                 self.name
             );
         }
-        Ok(Arc::new(InsertExec::new(self.clone(), input)))
+        Ok(Arc::new(WriteExec::new(Arc::new(Insert(self.clone())), input)))
     }
 }
 

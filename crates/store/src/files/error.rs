@@ -45,7 +45,7 @@ pub enum FileOperation {
 /// What kind of answer a [`FileError`] asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FileErrorKind {
-    /// There is no such file or directory.
+    /// The file or directory does not exist.
     NotFound,
     /// The name is taken.
     Exists,

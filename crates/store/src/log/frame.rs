@@ -93,7 +93,7 @@ impl FrameHeader {
             return Err("the log ends inside of a record's header");
         };
         if bytes.iter().all(|byte| *byte == 0) {
-            return Err("there is no record");
+            return Err("no record was written here");
         }
         if u32_at(bytes, 24) != checksum.bytes(&bytes[..24]) {
             return Err("the checksum of a record's header is wrong");
@@ -180,6 +180,6 @@ mod tests {
         assert!(FrameHeader::decode(&bytes, FrameChecksum(8), Position(64)).is_err());
         assert_eq!(check(&bytes[..20]), Err("the log ends inside of a record's header"));
         assert_eq!(check(&bytes[..30]), Err("the log ends inside of a record"));
-        assert_eq!(check(&[0; 64]), Err("there is no record"));
+        assert_eq!(check(&[0; 64]), Err("no record was written here"));
     }
 }

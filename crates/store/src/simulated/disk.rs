@@ -116,7 +116,7 @@ impl SimulatedDisk {
     ) -> Result<FileNumber, FileError> {
         let number = self.seen.files.get(name).copied();
         number.ok_or_else(|| {
-            error(operation, name, FileErrorKind::NotFound, "there is no file of this name")
+            error(operation, name, FileErrorKind::NotFound, "the file does not exist")
         })
     }
 
@@ -133,7 +133,7 @@ impl SimulatedDisk {
     pub(super) fn create(&mut self, name: &str) -> Result<FileNumber, FileError> {
         let fail = |kind, reason| Err(error(FileOperation::Create, name, kind, reason));
         if !self.seen.has_directory(directory_of(name)) {
-            return fail(FileErrorKind::NotFound, "there is no directory of this name");
+            return fail(FileErrorKind::NotFound, "the directory does not exist");
         }
         if self.seen.files.contains_key(name) {
             return fail(FileErrorKind::Exists, "there is a file of this name");

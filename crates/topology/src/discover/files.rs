@@ -69,12 +69,12 @@ impl<'a> KernelFiles<'a> {
         self.root.exists(name)
     }
 
-    /// A file's bytes; none where there is no such file.
+    /// A file's bytes; none if it does not exist.
     pub(super) fn bytes(&self, name: &str) -> Option<Vec<u8>> {
         self.read(name, self.root.read_bytes(name))
     }
 
-    /// A text file; none where there is no such file.
+    /// A text file; none if it does not exist.
     pub(super) fn text(&self, name: &str) -> Option<String> {
         self.read(name, self.root.read_text(name))
     }
