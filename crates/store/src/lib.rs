@@ -13,8 +13,10 @@
 
 mod database_id;
 pub mod files;
+mod ids;
 pub mod log;
 pub mod simulated;
 pub mod table;
 
 pub use database_id::DatabaseId;
+pub use ids::{ChunkFileId, Epoch, RowId, SequenceId, TableId};

@@ -178,7 +178,7 @@ impl ScanExec {
 fn parts(snapshot: &TableSnapshot, runtime: &Runtime) -> (Vec<Vec<RowRange>>, Option<Cuts>) {
     let partitions = assign::partition_count(snapshot, runtime);
     if partitions > 1 {
-        for column in &snapshot.rising {
+        for column in snapshot.rising() {
             if let Some(cuts) = assign::cut_points(snapshot, *column, partitions)
                 && let Some(parts) = assign::by_cuts(snapshot, runtime, &cuts)
             {
@@ -197,7 +197,7 @@ fn properties(
     cuts: &Option<Cuts>,
 ) -> Result<PlanProperties> {
     let orderings = snapshot
-        .rising
+        .rising()
         .iter()
         .filter_map(|column| projection.iter().position(|c| c == column))
         .filter_map(|at| ascending(schema, at));

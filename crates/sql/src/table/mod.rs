@@ -230,7 +230,11 @@ pub(crate) fn table_error(error: TableError) -> DataFusionError {
         TableError::Memory(error) => DataFusionError::ResourcesExhausted(error.to_string()),
         TableError::NoHome(error) => DataFusionError::Configuration(error.to_string()),
         // DataFusion 55 plans NULL for a column that an INSERT omits, whether it may be NULL or not.
-        TableError::Null { .. } => DataFusionError::Execution(error.to_string()),
+        TableError::Null { .. }
+        | TableError::Unsupported { .. }
+        | TableError::DamagedRow { .. }
+        | TableError::Misfit { .. }
+        | TableError::Duplicate { .. } => DataFusionError::Execution(error.to_string()),
     }
 }
 

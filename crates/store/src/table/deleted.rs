@@ -45,10 +45,12 @@ impl RowPosition {
 }
 
 /// The rows of one chunk that are deleted.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct DeletedRows {
     /// Of each block the rows that are there; none where all are.
     live: Vec<Option<BooleanBuffer>>,
+    /// Rows of the chunk.
+    rows: usize,
     count: usize,
 }
 
@@ -59,7 +61,52 @@ impl DeletedRows {
             let block = deleted.slice(start, BLOCK_ROWS.min(deleted.len() - start));
             (block.count_set_bits() > 0).then(|| !&block)
         });
-        Self { live: blocks.collect(), count: deleted.count_set_bits() }
+        Self { live: blocks.collect(), rows: deleted.len(), count: deleted.count_set_bits() }
+    }
+
+    /// No deleted rows yet of a chunk of so many rows.
+    pub fn none(rows: usize) -> Self {
+        Self { live: vec![None; rows.div_ceil(BLOCK_ROWS)], rows, count: 0 }
+    }
+
+    /// The same and these rows, which are rising numbers of rows of the chunk; only the blocks that they
+    /// are in are copied.
+    pub fn with(&self, more: &[u32]) -> Self {
+        let mut live = self.live.clone();
+        let block_of = |row: &u32| *row as usize / BLOCK_ROWS;
+        let mut count = self.count;
+        for rows in more.chunk_by(|a, b| block_of(a) == block_of(b)) {
+            let block = block_of(&rows[0]);
+            let len = BLOCK_ROWS.min(self.rows - block * BLOCK_ROWS);
+            let before = live[block].take();
+            let mut bits = BooleanBufferBuilder::new(len);
+            match &before {
+                Some(before) => bits.append_buffer(before),
+                None => bits.append_n(len, true),
+            }
+            for row in rows {
+                let row = *row as usize % BLOCK_ROWS;
+                count += usize::from(bits.get_bit(row));
+                bits.set_bit(row, false);
+            }
+            live[block] = Some(bits.finish());
+        }
+        Self { live, rows: self.rows, count }
+    }
+
+    /// Numbers of the deleted rows in the chunk, rising.
+    pub fn rows(&self) -> impl Iterator<Item = u32> {
+        let in_block = |(block, live): (usize, &Option<BooleanBuffer>)| {
+            let gone = live.as_ref().map(|live| !live);
+            let first = block * BLOCK_ROWS;
+            let rows: Vec<u32> = gone
+                .iter()
+                .flat_map(|gone| gone.set_indices())
+                .map(|row| (first + row) as u32)
+                .collect();
+            rows
+        };
+        self.live.iter().enumerate().flat_map(in_block)
     }
 
     /// The rows of a block that are there; none where all are.
@@ -72,7 +119,8 @@ impl DeletedRows {
         self.count
     }
 
-    fn is_deleted(&self, row: usize) -> bool {
+    /// Whether a row of the chunk is deleted.
+    pub fn is_deleted(&self, row: usize) -> bool {
         self.live[row / BLOCK_ROWS].as_ref().is_some_and(|live| !live.value(row % BLOCK_ROWS))
     }
 }

@@ -44,6 +44,16 @@ float!(Float16Type, negative zero: 0x8000, nan: 0x7e00);
 float!(Float32Type, negative zero: 0x8000_0000, nan: 0x7fc0_0000);
 float!(Float64Type, negative zero: 0x8000_0000_0000_0000, nan: 0x7ff8_0000_0000_0000);
 
+/// The equal value in the canonical form.
+pub(super) fn canonical_float32(value: f32) -> f32 {
+    Float32Type::canonical(value)
+}
+
+/// The equal value in the canonical form.
+pub(super) fn canonical_float64(value: f64) -> f64 {
+    Float64Type::canonical(value)
+}
+
 /// Whether values of this type are floats or hold floats.
 pub fn has_floats(data_type: &DataType) -> bool {
     match data_type {

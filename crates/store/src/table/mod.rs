@@ -2,32 +2,43 @@
 //!
 //! A table is a list of immutable chunks ([`TableSnapshot`]); a [`ChunkWriter`] makes new ones out of
 //! record batches, on the workers whose nodes keep them. A column keeps its type and is stored narrower where
-//! the values of the chunk allow ([`StoredColumn`]).
+//! the values of the chunk allow ([`StoredColumn`]). A [`TableVersion`] is chunks, what changed of them row
+//! by row ([`Row`]), and indexes; a [`TableChange`] makes the next one of it, and a scan reads its view.
 
 mod bounds;
+mod change;
 mod chunk;
 mod column;
 mod compact;
+mod definition;
 mod deleted;
 mod encode;
 mod error;
 mod float;
 mod lab;
 mod place;
+mod row;
+mod row_ids;
 mod snapshot;
+mod version;
 mod writer;
 
 pub use bounds::Bounds;
+pub use change::{AppendedChunk, ReplacedChunk, TableChange};
 pub use chunk::{
     BLOCK_ROWS, CHUNK_ROWS, Chunk, ChunkCopy, ColumnStats, Zone, first_at_least, whole_number_at,
     whole_numbers, zone,
 };
 pub use column::{Mask, Selection, StoredColumn, is_text};
 pub use compact::{compact_array, compact_batch};
+pub use definition::{Check, Identity, IdentityKind, TableDefinition, Unique};
 pub use deleted::{DeletedRows, Deletion, RowPosition};
 pub use encode::{declared_schema, stored_schema};
 pub use error::TableError;
 pub use float::{canonical, has_floats};
 pub use lab::lab_number;
+pub use row::{Key, KeyBuilder, Row, RowCodec};
+pub use row_ids::RowIds;
 pub use snapshot::TableSnapshot;
+pub use version::{ChunkEntry, RestoredEntry, TableVersion};
 pub use writer::{ChunkWriter, Destination};

@@ -7,7 +7,9 @@ use arrow_schema::SchemaRef;
 
 use super::bounds::{Bounds, merge};
 use super::chunk::{BLOCK_ROWS, Chunk, whole_number_at};
-use super::deleted::{DeletedRows, Deletion};
+use super::deleted::{DeletedRows, Deletion, RowPosition};
+use super::row_ids::RowIds;
+use crate::ids::RowId;
 
 /// The chunks of a table in the order of its rows.
 #[derive(Debug)]
@@ -20,13 +22,31 @@ pub struct TableSnapshot {
     pub deleted: Vec<Option<Arc<DeletedRows>>>,
     /// Number of rows that are there.
     pub rows: usize,
-    /// Columns whose values never fall from the first row to the last.
-    pub rising: Vec<usize>,
+    /// Ids of the rows of each chunk.
+    ids: Vec<RowIds>,
+    /// Columns whose values never fall, once they were asked for.
+    rising: OnceLock<Vec<usize>>,
     /// Of each column, once they were asked for.
     bounds: Vec<OnceLock<Option<Bounds>>>,
 }
 
+/// A chunk of a snapshot.
+#[derive(Debug)]
+pub(super) struct SnapshotPart {
+    pub(super) chunk: Arc<Chunk>,
+    pub(super) deleted: Option<Arc<DeletedRows>>,
+    pub(super) ids: RowIds,
+}
+
 impl TableSnapshot {
+    /// A snapshot of these parts in their order.
+    pub(super) fn of_parts(schema: SchemaRef, parts: Vec<SnapshotPart>) -> Self {
+        let ids = parts.iter().map(|part| part.ids.clone()).collect();
+        let parts = parts.into_iter().map(|part| (part.chunk, part.deleted));
+        let (chunks, deleted) = parts.unzip();
+        Self { ids, ..Self::with_deleted(schema, chunks, deleted) }
+    }
+
     /// A snapshot of these chunks.
     pub fn new(schema: SchemaRef, chunks: Vec<Arc<Chunk>>) -> Self {
         let deleted = vec![None; chunks.len()];
@@ -41,9 +61,27 @@ impl TableSnapshot {
         let all: usize = chunks.iter().map(|chunk| chunk.rows).sum();
         let gone: usize = deleted.iter().flatten().map(|deleted| deleted.count()).sum();
         let rows = all - gone;
-        let rising = (0..schema.fields().len()).filter(|c| is_rising(&chunks, *c)).collect();
         let bounds = schema.fields().iter().map(|_| OnceLock::new()).collect();
-        Self { schema, chunks, deleted, rows, rising, bounds }
+        let (ids, rising) = (Vec::new(), OnceLock::new());
+        Self { schema, chunks, deleted, rows, ids, rising, bounds }
+    }
+
+    /// The id of a row that it has, of a table whose rows have ids: the snapshot is the view of a
+    /// [`TableVersion`](super::TableVersion).
+    pub fn row_id(&self, position: RowPosition) -> RowId {
+        self.ids[position.chunk()].at(position.row())
+    }
+
+    /// Ids of the rows of a chunk, as [`row_id`](Self::row_id).
+    pub fn row_ids(&self, chunk: usize) -> &RowIds {
+        &self.ids[chunk]
+    }
+
+    /// Columns whose values never fall from the first row to the last.
+    pub fn rising(&self) -> &[usize] {
+        let columns = 0..self.schema.fields().len();
+        let rising = || columns.filter(|c| is_rising(&self.chunks, *c)).collect();
+        self.rising.get_or_init(rising)
     }
 
     /// The same chunks and these behind them.

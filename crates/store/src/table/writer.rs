@@ -120,6 +120,18 @@ impl ChunkWriter {
         let batches = std::mem::take(&mut self.pending);
         let rows = std::mem::take(&mut self.pending_rows);
         let columns = self.encode(&batches)?;
+        let chunk = self.chunk_of(columns, rows)?;
+        self.next += 1;
+        self.chunks.push(chunk);
+        Ok(())
+    }
+
+    /// A chunk of columns that are encoded already, as blocks of [`BLOCK_ROWS`] rows each (columns ×
+    /// blocks), in this writer's place: one that is read from a file. Blocks of a column are encoded alike.
+    ///
+    /// # Errors
+    /// [`TableError`] where there is no memory or no home for it.
+    pub fn chunk_of(&self, columns: Vec<Vec<StoredColumn>>, rows: usize) -> Result<Chunk> {
         let stats = columns
             .iter()
             .zip(self.schema.fields())
@@ -131,9 +143,7 @@ impl ChunkWriter {
             blocks.iter().map(|block| block.iter().map(StoredColumn::bytes).collect());
         let block_bytes = block_bytes.collect();
         let (owner, copies) = self.place(&blocks)?;
-        self.next += 1;
-        self.chunks.push(Chunk { rows, owner, copies, stats, zones, block_bytes });
-        Ok(())
+        Ok(Chunk { rows, owner, copies, stats, zones, block_bytes })
     }
 
     fn encode(&self, batches: &[RecordBatch]) -> Result<Vec<Vec<StoredColumn>>> {

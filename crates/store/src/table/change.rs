@@ -1,0 +1,137 @@
+//! What one transaction does to one table.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use roaring::RoaringTreemap;
+
+use super::chunk::Chunk;
+use super::row::Row;
+use super::row_ids::RowIds;
+use crate::ids::{ChunkFileId, RowId};
+
+/// What one transaction does to one table, by row; what the log holds of it.
+///
+/// | field | rows |
+/// |---|---|
+/// | `truncated` | all that were there before |
+/// | `appended` | chunks of rows with ids that no row of the table ever had |
+/// | `inserted` | the same, row by row |
+/// | `replaced` | chunks of rows with other values: rows that were there before, or are among those above |
+/// | `deleted` | rows that were there before, or lie in the chunks above |
+/// | `updated` | the same, none of them deleted: all columns of each as they are from then on |
+///
+/// It is applied in this order. A row is in one of `inserted`, `updated` and `deleted` only.
+#[derive(Clone, Debug, Default)]
+pub struct TableChange {
+    /// New rows.
+    pub inserted: BTreeMap<RowId, Row>,
+    /// Rows with other values.
+    pub updated: BTreeMap<RowId, Row>,
+    /// Rows that are gone.
+    pub deleted: RoaringTreemap,
+    /// New rows as chunks.
+    pub appended: Vec<AppendedChunk>,
+    /// Rows with other values as chunks.
+    pub replaced: Vec<ReplacedChunk>,
+    /// Whether all rows that were there before are gone.
+    pub truncated: bool,
+}
+
+/// A chunk of new rows, whose ids have no gaps.
+#[derive(Clone, Debug)]
+pub struct AppendedChunk {
+    /// Id of its first row.
+    pub first: RowId,
+    /// The rows.
+    pub chunk: Arc<Chunk>,
+    /// The file that holds it.
+    pub file: Option<ChunkFileId>,
+}
+
+/// A chunk in place of the rows with these ids, wherever their values were: all rows of chunks of the table
+/// between the first and the last of them, but for rows that the same change deletes.
+#[derive(Clone, Debug)]
+pub struct ReplacedChunk {
+    /// Ids of its rows.
+    pub ids: RowIds,
+    /// The rows.
+    pub chunk: Arc<Chunk>,
+    /// The file that holds it.
+    pub file: Option<ChunkFileId>,
+}
+
+impl AppendedChunk {
+    /// Ids of its rows.
+    pub fn ids(&self) -> RowIds {
+        RowIds::Dense { first: self.first, rows: self.chunk.rows }
+    }
+}
+
+impl TableChange {
+    /// Whether it changes nothing.
+    pub fn is_empty(&self) -> bool {
+        !self.truncated
+            && self.inserted.is_empty()
+            && self.updated.is_empty()
+            && self.deleted.is_empty()
+            && self.appended.is_empty()
+            && self.replaced.is_empty()
+    }
+
+    /// Whether all of it is rows by themselves, none in chunks.
+    pub fn is_row_by_row(&self) -> bool {
+        !self.truncated && self.appended.is_empty() && self.replaced.is_empty()
+    }
+
+    /// Rows that it inserts, updates or deletes, those of a TRUNCATE not among them.
+    pub fn rows(&self) -> usize {
+        let appended: usize = self.appended.iter().map(|chunk| chunk.chunk.rows).sum();
+        let replaced: usize = self.replaced.iter().map(|chunk| chunk.chunk.rows).sum();
+        let single = self.inserted.len() + self.updated.len() + self.deleted.len() as usize;
+        single + appended + replaced
+    }
+
+    /// Adds a change that was made of the table as this one leaves it: together they do what one after
+    /// the other did.
+    pub fn then(&mut self, later: Self) {
+        if later.truncated {
+            *self = Self { truncated: true, ..Self::default() };
+        }
+        self.appended.extend(later.appended);
+        self.inserted.extend(later.inserted);
+        later.replaced.into_iter().for_each(|chunk| self.replace(chunk));
+        later.deleted.into_iter().for_each(|id| self.delete(RowId::new(id)));
+        later.updated.into_iter().for_each(|(id, row)| self.update(id, row));
+    }
+
+    fn replace(&mut self, later: ReplacedChunk) {
+        self.updated.retain(|id, _| later.ids.position(*id).is_none());
+        if let Some(same) = self.replaced.iter_mut().find(|chunk| chunk.ids == later.ids) {
+            *same = later;
+        } else if let Some(same) = self.appended.iter_mut().find(|chunk| chunk.ids() == later.ids) {
+            *same = AppendedChunk { first: same.first, chunk: later.chunk, file: later.file };
+        } else {
+            self.replaced.push(later);
+        }
+    }
+
+    fn delete(&mut self, id: RowId) {
+        self.updated.remove(&id);
+        if self.is_replaced(id) || self.inserted.remove(&id).is_none() {
+            self.deleted.insert(id.get());
+        }
+    }
+
+    fn update(&mut self, id: RowId, row: Row) {
+        let is_replaced = self.is_replaced(id);
+        match self.inserted.get_mut(&id).filter(|_| !is_replaced) {
+            Some(inserted) => *inserted = row,
+            None => drop(self.updated.insert(id, row)),
+        }
+    }
+
+    fn is_replaced(&self, id: RowId) -> bool {
+        self.replaced.iter().any(|chunk| chunk.ids.position(id).is_some())
+    }
+}

@@ -1,0 +1,93 @@
+//! The ids of the rows of a chunk.
+
+use std::sync::Arc;
+
+use crate::ids::RowId;
+
+/// The ids of the rows of a chunk, rising, at least one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RowIds {
+    /// Without gaps.
+    Dense {
+        /// Of the first row.
+        first: RowId,
+        /// Number of rows.
+        rows: usize,
+    },
+    /// Each by itself.
+    Sparse(Arc<[RowId]>),
+}
+
+impl RowIds {
+    /// These ids, which rise; none where they do not, or where there are none.
+    pub fn new(ids: Vec<RowId>) -> Option<Self> {
+        let (first, last) = (*ids.first()?, *ids.last()?);
+        let rises = ids.is_sorted_by(|a, b| a < b);
+        let is_dense = last.get() - first.get().min(last.get()) == ids.len() as u64 - 1;
+        rises.then(|| match is_dense {
+            true => Self::Dense { first, rows: ids.len() },
+            false => Self::Sparse(ids.into()),
+        })
+    }
+
+    /// Number of ids.
+    pub fn count(&self) -> usize {
+        match self {
+            Self::Dense { rows, .. } => *rows,
+            Self::Sparse(ids) => ids.len(),
+        }
+    }
+
+    /// The smallest.
+    pub fn first(&self) -> RowId {
+        self.at(0)
+    }
+
+    /// The largest.
+    pub fn last(&self) -> RowId {
+        self.at(self.count() - 1)
+    }
+
+    /// The id of a row of the chunk.
+    pub fn at(&self, row: usize) -> RowId {
+        match self {
+            Self::Dense { first, .. } => RowId::new(first.get() + row as u64),
+            Self::Sparse(ids) => ids[row],
+        }
+    }
+
+    /// The row that has an id.
+    pub fn position(&self, id: RowId) -> Option<usize> {
+        match self {
+            Self::Dense { first, rows } => {
+                let row = usize::try_from(id.get().checked_sub(first.get())?).ok()?;
+                (row < *rows).then_some(row)
+            }
+            Self::Sparse(ids) => ids.binary_search(&id).ok(),
+        }
+    }
+
+    /// Number of ids below this one.
+    pub fn below(&self, id: RowId) -> usize {
+        match self {
+            Self::Dense { first, rows } => {
+                let below = id.get().saturating_sub(first.get());
+                usize::try_from(below).unwrap_or(usize::MAX).min(*rows)
+            }
+            Self::Sparse(ids) => ids.partition_point(|own| *own < id),
+        }
+    }
+
+    /// All of them, rising.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = RowId> {
+        (0..self.count()).map(|row| self.at(row))
+    }
+
+    /// Bytes of memory they take.
+    pub fn memory_bytes(&self) -> usize {
+        match self {
+            Self::Dense { .. } => 0,
+            Self::Sparse(ids) => size_of_val(&**ids),
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! The version of a table after a change.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use roaring::RoaringTreemap;
+
+use super::super::change::{ReplacedChunk, TableChange};
+use super::super::row::{Key, Row};
+use super::entry::ChunkEntry;
+use super::loose::LooseRows;
+use super::{Result, TableVersion};
+use crate::ids::RowId;
+
+impl TableVersion {
+    /// The table after a change. Constraints are not checked: they were when the change was made.
+    ///
+    /// # Errors
+    /// [`TableError::Misfit`](super::TableError::Misfit) where the change names rows that are not there, or
+    /// new ones that are: it was made of another table, or is damaged.
+    pub fn apply(&self, change: &TableChange) -> Result<Self> {
+        let mut after = self.clone();
+        after.view = Arc::default();
+        if change.truncated {
+            after.truncate();
+        }
+        let mut deleted = change.deleted.clone();
+        for appended in &change.appended {
+            let entry = ChunkEntry::new(Arc::clone(&appended.chunk), appended.ids(), appended.file);
+            after.append(entry)?;
+        }
+        after.insert_rows(&change.inserted)?;
+        for replaced in &change.replaced {
+            after.replace(replaced, &mut deleted)?;
+        }
+        let deleted: Vec<(RowId, Option<&Row>)> =
+            deleted.iter().map(|id| (RowId::new(id), None)).collect();
+        after.change_rows(&deleted)?;
+        let updated: Vec<(RowId, Option<&Row>)> =
+            change.updated.iter().map(|(id, row)| (*id, Some(row))).collect();
+        after.change_rows(&updated)?;
+        Ok(after)
+    }
+
+    fn truncate(&mut self) {
+        self.entries = imbl::OrdMap::new();
+        self.tail = LooseRows::default();
+        self.indexes.iter_mut().for_each(super::UniqueIndex::clear);
+        self.rows = 0;
+    }
+
+    fn append(&mut self, entry: ChunkEntry) -> Result<()> {
+        let ids = entry.ids().clone();
+        if ids.count() != entry.chunk().rows {
+            let problem = format!("{} ids for {} rows of a chunk", ids.count(), entry.chunk().rows);
+            return Err(self.shared.misfit(problem));
+        }
+        self.raise_next_row_id(RowId::new(ids.last().get() + 1));
+        self.index_chunk(&entry)?;
+        self.rows += entry.chunk().rows;
+        self.place(entry)
+    }
+
+    pub(super) fn insert_rows(&mut self, rows: &BTreeMap<RowId, Row>) -> Result<()> {
+        for (id, row) in rows {
+            if self.has(*id) || self.in_chunk(*id).is_some() {
+                return Err(self.shared.misfit(format!("row {id} is inserted and is there")));
+            }
+            let codec = &self.shared.codec;
+            for index in &mut self.indexes {
+                if let Some(key) = codec.key(row, index.columns()) {
+                    index.insert(&key, *id);
+                }
+            }
+            self.tail.insert(*id, row.clone());
+        }
+        if let Some((last, _)) = rows.last_key_value() {
+            self.raise_next_row_id(RowId::new(last.get() + 1));
+        }
+        self.rows += rows.len();
+        Ok(())
+    }
+
+    /// Puts a chunk in the place of rows, without those that are `deleted`; what of these is done here
+    /// is taken out of them.
+    fn replace(&mut self, replaced: &ReplacedChunk, deleted: &mut RoaringTreemap) -> Result<()> {
+        let ids = &replaced.ids;
+        let between = ids.first().get()..=ids.last().get();
+        let is_new = |id: &RowId| ids.position(*id).is_some();
+        let mut within = RoaringTreemap::new();
+        within.insert_range(between);
+        within &= &*deleted;
+        let mut gone: Vec<RowId> = within.into_iter().map(RowId::new).collect();
+        gone.retain(|id| !is_new(id) && self.has(*id));
+        for id in &gone {
+            deleted.remove(id.get());
+        }
+        gone.extend(ids.iter());
+        gone.sort_unstable();
+        let gone: Vec<(RowId, Option<&Row>)> = gone.into_iter().map(|id| (id, None)).collect();
+        self.change_rows(&gone)?;
+        self.append(ChunkEntry::new(Arc::clone(&replaced.chunk), ids.clone(), replaced.file))
+    }
+
+    /// Puts an entry whose rows are not there where its ids belong. Entries that reach into its range are
+    /// cut: their chunks are in two entries then, each with the rows of the other masked.
+    pub(super) fn place(&mut self, entry: ChunkEntry) -> Result<()> {
+        let Some((first, last)) = entry.live_range() else { return Ok(()) };
+        if let Some(id) =
+            self.tail.ids_between(first, last).find(|id| entry.ids().position(*id).is_some())
+        {
+            return Err(self.shared.misfit(format!("row {id} of a new chunk is there")));
+        }
+        let mut keys: Vec<RowId> = self.entries.range(first..=last).map(|(key, _)| *key).collect();
+        keys.extend(self.entries.get_prev(&first).map(|(key, _)| *key).filter(|key| *key != first));
+        for key in keys {
+            self.cut(key, first, last)?;
+        }
+        self.entries.insert(first, Arc::new(entry));
+        Ok(())
+    }
+
+    /// Cuts what reaches between two ids out of an entry; it has no rows there.
+    fn cut(&mut self, key: RowId, first: RowId, last: RowId) -> Result<()> {
+        let Some(entry) = self.entries.get(&key).map(Arc::clone) else { return Ok(()) };
+        if entry.ids().last() < first {
+            return Ok(());
+        }
+        let (low, high) = (entry.ids().below(first), entry.ids().below(RowId::new(last.get() + 1)));
+        if let Some(id) = entry.live_between(low, high).next() {
+            return Err(self.shared.misfit(format!("row {id} is among the ids of a new chunk")));
+        }
+        self.entries.remove(&key);
+        let above = entry.live_between(high, entry.ids().count()).next();
+        let below = entry.live_between(0, low).next();
+        if below.is_some() {
+            self.entries.insert(key, Arc::new(entry.part(0, low)));
+        }
+        if let Some(id) = above {
+            self.entries.insert(id, Arc::new(entry.part(high, entry.ids().count())));
+        }
+        Ok(())
+    }
+
+    /// Gives rows other values, or none; their ids rise.
+    fn change_rows(&mut self, rows: &[(RowId, Option<&Row>)]) -> Result<()> {
+        let mut rest = rows;
+        while let [(id, row), ..] = rest {
+            let Some((entry, _)) = self.in_chunk(*id) else {
+                self.change_in_tail(*id, *row)?;
+                rest = &rest[1..];
+                continue;
+            };
+            let entry = Arc::clone(entry);
+            let (key, end) = self.range_of(*id);
+            let is_in = |(id, _): &&(RowId, Option<&Row>)| {
+                end.is_none_or(|end| *id < end) && entry.ids().position(*id).is_some()
+            };
+            let count = rest.iter().take_while(is_in).count();
+            self.change_in_chunk(key, &entry, &rest[..count])?;
+            rest = &rest[count..];
+        }
+        Ok(())
+    }
+
+    /// The key of the entry in whose range an id is, and that of the next one.
+    fn range_of(&self, id: RowId) -> (RowId, Option<RowId>) {
+        let key = self.entries.get_prev(&id).map_or(id, |(key, _)| *key);
+        let next = self.entries.get_next(&RowId::new(id.get() + 1));
+        (key, next.map(|(next, _)| *next))
+    }
+
+    fn change_in_tail(&mut self, id: RowId, row: Option<&Row>) -> Result<()> {
+        let Some(before) = self.tail.get(id) else { return Err(self.no_row(id)) };
+        let codec = &self.shared.codec;
+        for index in &mut self.indexes {
+            let key = |row: &Row| codec.key(row, index.columns());
+            let (before, after) = (key(before), row.and_then(key));
+            index.change(id, before, after);
+        }
+        match row {
+            Some(row) => drop(self.tail.insert(id, row.clone())),
+            None => {
+                self.tail.remove(id);
+                self.rows -= 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn no_row(&self, id: RowId) -> super::TableError {
+        self.shared.misfit(format!("row {id} is changed and is not there"))
+    }
+
+    fn change_in_chunk(
+        &mut self,
+        key: RowId,
+        entry: &ChunkEntry,
+        rows: &[(RowId, Option<&Row>)],
+    ) -> Result<()> {
+        let mut masked = Vec::new();
+        let mut delta = entry.loose().clone();
+        let codec = Arc::clone(&self.shared.codec);
+        for (id, row) in rows {
+            let at = entry.ids().position(*id).ok_or_else(|| self.no_row(*id))?;
+            if !entry.has(*id, at) {
+                return Err(self.no_row(*id));
+            }
+            for index in &mut self.indexes {
+                let before = entry.key(&codec, *id, at, index.columns());
+                let after: Option<Key> = row.and_then(|row| codec.key(row, index.columns()));
+                index.change(*id, before, after);
+            }
+            if !entry.is_masked(at) {
+                masked.push(at as u32);
+            }
+            match row {
+                Some(row) => drop(delta.insert(*id, Row::clone(row))),
+                None => {
+                    drop(delta.remove(*id));
+                    self.rows -= 1;
+                }
+            }
+        }
+        let entry = entry.with(&masked, delta);
+        match entry.rows() {
+            0 => drop(self.entries.remove(&key)),
+            _ => drop(self.entries.insert(key, Arc::new(entry))),
+        }
+        Ok(())
+    }
+
+    pub(super) fn index_chunk(&mut self, entry: &ChunkEntry) -> Result<()> {
+        let codec = Arc::clone(&self.shared.codec);
+        for index in &mut self.indexes {
+            for (at, id) in entry.ids().iter().enumerate() {
+                if let Some(key) = entry.key(&codec, id, at, index.columns()) {
+                    index.insert(&key, id);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl ChunkEntry {
+    /// Ids of the rows that are there, of the chunk's rows `from..to`.
+    fn live_between(&self, from: usize, to: usize) -> impl Iterator<Item = RowId> + '_ {
+        (from..to)
+            .map(|at| (self.ids().at(at), at))
+            .filter(|(id, at)| self.has(*id, *at))
+            .map(|(id, _)| id)
+    }
+
+    /// The first and the last id of a row that is there.
+    fn live_range(&self) -> Option<(RowId, RowId)> {
+        let all = self.ids().count();
+        let is_live = |at: &usize| self.has(self.ids().at(*at), *at);
+        Some((self.ids().at((0..all).find(is_live)?), self.ids().at((0..all).rfind(is_live)?)))
+    }
+
+    /// The same with only the chunk's rows `from..to`.
+    fn part(&self, from: usize, to: usize) -> Self {
+        let all = self.ids().count();
+        let masked: Vec<u32> = (0..from)
+            .chain(to..all)
+            .filter(|at| !self.is_masked(*at))
+            .map(|at| at as u32)
+            .collect();
+        let mut delta = self.loose().clone();
+        let is_out =
+            |id: &RowId| !self.ids().position(*id).is_some_and(|at| (from..to).contains(&at));
+        let out: Vec<RowId> = delta.iter().map(|(id, _)| id).filter(is_out).collect();
+        out.into_iter().for_each(|id| drop(delta.remove(id)));
+        self.with(&masked, delta)
+    }
+}

@@ -1,0 +1,82 @@
+//! A version of a table from its parts, as a checkpoint keeps them.
+
+use std::sync::Arc;
+
+use super::super::chunk::Chunk;
+use super::super::definition::TableDefinition;
+use super::super::row::Row;
+use super::super::row_ids::RowIds;
+use super::super::writer::Destination;
+use super::entry::ChunkEntry;
+use super::{Result, TableVersion};
+use crate::ids::{ChunkFileId, RowId};
+
+/// A [`ChunkEntry`] in its parts.
+#[derive(Clone, Debug)]
+pub struct RestoredEntry {
+    /// The chunk.
+    pub chunk: Arc<Chunk>,
+    /// Ids of all its rows.
+    pub ids: RowIds,
+    /// Numbers of the rows of the chunk that are gone or have newer values, rising.
+    pub masked: Vec<u32>,
+    /// The newer values, in the order of ids.
+    pub delta: Vec<(RowId, Row)>,
+    /// The file that holds the chunk.
+    pub file: Option<ChunkFileId>,
+}
+
+impl TableVersion {
+    /// A table of these entries, in the order of their rows, and these rows in no chunk, all of whose ids
+    /// are below `next_row_id`. The name is for errors.
+    ///
+    /// # Errors
+    /// [`TableError::Misfit`](super::TableError::Misfit) where the parts do not fit together: they are
+    /// damaged. Of the bytes of rows only the keys are looked at.
+    pub fn restored(
+        name: Arc<str>,
+        definition: Arc<TableDefinition>,
+        destination: Destination,
+        entries: Vec<RestoredEntry>,
+        tail: Vec<(RowId, Row)>,
+        next_row_id: RowId,
+    ) -> Result<Self> {
+        let mut version = Self::new(name, definition, destination)?;
+        for entry in entries {
+            version.restore(entry)?;
+        }
+        version.insert_rows(&tail.into_iter().collect())?;
+        if version.next_row_id() > next_row_id {
+            let problem = format!("it has rows above {next_row_id}, the id that is to come next");
+            return Err(version.shared.misfit(problem));
+        }
+        version.raise_next_row_id(next_row_id);
+        Ok(version)
+    }
+
+    fn restore(&mut self, from: RestoredEntry) -> Result<()> {
+        let RestoredEntry { chunk, ids, masked, delta, file } = from;
+        let rows = chunk.rows;
+        let is_mask = masked.is_sorted_by(|a, b| a < b)
+            && masked.last().is_none_or(|last| (*last as usize) < rows);
+        if ids.count() != rows || !is_mask {
+            let problem =
+                format!("rows of the chunk from row {} on are masked wrongly", ids.first());
+            return Err(self.shared.misfit(problem));
+        }
+        let mut newer = super::LooseRows::default();
+        for (id, row) in delta {
+            let at = ids.position(id).and_then(|at| u32::try_from(at).ok());
+            if at.is_none_or(|at| masked.binary_search(&at).is_err()) {
+                let problem = format!("row {id} has newer values and is not masked in its chunk");
+                return Err(self.shared.misfit(problem));
+            }
+            newer.insert(id, row);
+        }
+        let entry = ChunkEntry::new(chunk, ids, file).with(&masked, newer);
+        self.raise_next_row_id(RowId::new(entry.ids().last().get() + 1));
+        self.index_chunk(&entry)?;
+        self.rows += entry.rows();
+        self.place(entry)
+    }
+}
