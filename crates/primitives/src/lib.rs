@@ -25,6 +25,6 @@ mod work;
 
 pub use context::{Context, TaskFn};
 pub use error::PrimitiveError;
-pub use kernel::arrays::place_arrays;
+pub use kernel::arrays::{place_arrays, trimmed_data};
 pub use part::Part;
 pub use tuning::Tuning;

@@ -2,6 +2,8 @@
 //! acknowledged is there after a power cut.
 //!
 //! - [`table`]: tables as chunks of columns.
+//! - [`chunk_file`]: chunks as files.
+//! - [`data_file`]: what all files but the log have in common.
 //! - [`files`]: the layer through which everything reaches the disk, and the live directory behind it.
 //! - [`log`]: one sequence of checksummed records; recovery, group commit.
 //! - [`simulated`]: a directory in memory for tests, whose power can be cut and whose calls can fail.
@@ -11,6 +13,9 @@
 
 #![forbid(unsafe_code)]
 
+pub mod chunk_file;
+mod codec;
+pub mod data_file;
 mod database_id;
 pub mod files;
 mod ids;
@@ -18,5 +23,6 @@ pub mod log;
 pub mod simulated;
 pub mod table;
 
+pub use codec::DecodeError;
 pub use database_id::DatabaseId;
 pub use ids::{ChunkFileId, Epoch, RowId, SequenceId, TableId};

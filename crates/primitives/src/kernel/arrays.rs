@@ -55,6 +55,11 @@ fn copied(
     Ok((arrays, memory))
 }
 
+/// The data of an array without what it does not show, and so without an offset.
+pub fn trimmed_data(array: &ArrayRef) -> ArrayData {
+    cut_array(array)
+}
+
 fn cut_array(array: &ArrayRef) -> ArrayData {
     match array.data_type() {
         // Views of short strings hold on to buffers of long ones.

@@ -20,6 +20,7 @@ mod place;
 mod row;
 mod row_ids;
 mod snapshot;
+mod stats;
 mod version;
 mod writer;
 
@@ -37,6 +38,7 @@ pub use encode::{declared_schema, stored_schema};
 pub use error::TableError;
 pub use float::{canonical, has_floats};
 pub use lab::lab_number;
+pub(crate) use place::stored_data;
 pub use row::{Key, KeyBuilder, Row, RowCodec};
 pub use row_ids::RowIds;
 pub use snapshot::TableSnapshot;

@@ -8,25 +8,69 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef};
 use arrow_data::ArrayData;
-use atoll_placement::{Arena, NodeBuffer};
-use atoll_primitives::place_arrays;
+use arrow_schema::DataType;
+use atoll_placement::{Arena, NodeBuffer, verify_pages_sampled};
+use atoll_primitives::{place_arrays, trimmed_data};
 use atoll_topology::NodeId;
 
+use super::chunk::ChunkCopy;
 use super::column::StoredColumn;
 use super::error::TableError;
 use super::lab;
 
+impl ChunkCopy {
+    /// Copies the columns of a chunk (blocks × columns) to a node, or under the task's own policy.
+    pub(crate) fn place(
+        blocks: &[Vec<StoredColumn>],
+        arena: &Arena,
+        wanted: Option<NodeId>,
+    ) -> Result<Self, TableError> {
+        let (blocks, memory) = place(blocks, arena, wanted)?;
+        Ok(Self::over(memory, wanted, blocks, arena))
+    }
+
+    /// The copy whose columns lie in this memory.
+    pub(crate) fn over(
+        memory: Arc<NodeBuffer>,
+        wanted: Option<NodeId>,
+        blocks: Vec<Vec<StoredColumn>>,
+        arena: &Arena,
+    ) -> Self {
+        lab::holds_a_table(memory.as_slice());
+        let found = memory.home().or_else(|| most_pages(arena, &memory));
+        Self { wanted, found, memory, blocks }
+    }
+}
+
 /// Copies the columns of a chunk (blocks × columns) to a node, or under the task's own policy.
-pub(super) fn place(
+fn place(
     blocks: &[Vec<StoredColumn>],
     arena: &Arena,
     home: Option<NodeId>,
 ) -> Result<(Vec<Vec<StoredColumn>>, Arc<NodeBuffer>), TableError> {
     let arrays = distinct_arrays(blocks);
-    let data: Vec<ArrayData> = arrays.iter().map(|array| array.to_data()).collect();
+    let data: Vec<ArrayData> = arrays.iter().map(stored_data).collect();
     let (placed, memory) = place_arrays(&data, arena, home)?;
-    lab::holds_a_table(memory.as_slice());
     Ok((rebuild(blocks, &arrays, &placed), memory))
+}
+
+/// Pages looked up to tell where a chunk without a wanted home ended up.
+const PAGES_LOOKED_UP: u64 = 16;
+
+fn most_pages(arena: &Arena, memory: &NodeBuffer) -> Option<NodeId> {
+    let report =
+        verify_pages_sampled(arena.kernel().as_ref(), &[memory.pages()], PAGES_LOOKED_UP).ok()?;
+    report.by_node().into_iter().max_by_key(|(_, pages)| *pages).map(|(node, _)| node)
+}
+
+/// What an array of a chunk holds, and nothing that it does not show: a block that was cut out of a longer
+/// array else brings all of that along.
+pub(crate) fn stored_data(array: &ArrayRef) -> ArrayData {
+    match array.data_type() {
+        // Their text was gathered when the block was cut.
+        DataType::Utf8View | DataType::BinaryView => array.to_data(),
+        _ => trimmed_data(array),
+    }
 }
 
 /// Every array of the chunk once: a dictionary is shared by its blocks.

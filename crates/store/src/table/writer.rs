@@ -2,15 +2,13 @@
 
 use std::sync::Arc;
 
-use super::bounds::bounds;
-use super::chunk::{BLOCK_ROWS, CHUNK_ROWS, Chunk, ChunkCopy, ColumnStats, rising, zone};
+use super::chunk::{BLOCK_ROWS, CHUNK_ROWS, Chunk, ChunkCopy};
 use super::column::StoredColumn;
 use super::encode::encode;
 use super::error::TableError;
-use super::place::place;
 use arrow_array::{Array, ArrayRef, RecordBatch};
-use arrow_schema::{DataType, SchemaRef};
-use atoll_placement::{Arena, ChunkHome, NodeBuffer, Strategy, verify_pages_sampled};
+use arrow_schema::SchemaRef;
+use atoll_placement::{Arena, ChunkHome, Strategy};
 use atoll_topology::{Machine, NodeId};
 
 type Result<T> = std::result::Result<T, TableError>;
@@ -120,30 +118,11 @@ impl ChunkWriter {
         let batches = std::mem::take(&mut self.pending);
         let rows = std::mem::take(&mut self.pending_rows);
         let columns = self.encode(&batches)?;
-        let chunk = self.chunk_of(columns, rows)?;
-        self.next += 1;
-        self.chunks.push(chunk);
-        Ok(())
-    }
-
-    /// A chunk of columns that are encoded already, as blocks of [`BLOCK_ROWS`] rows each (columns ×
-    /// blocks), in this writer's place: one that is read from a file. Blocks of a column are encoded alike.
-    ///
-    /// # Errors
-    /// [`TableError`] where there is no memory or no home for it.
-    pub fn chunk_of(&self, columns: Vec<Vec<StoredColumn>>, rows: usize) -> Result<Chunk> {
-        let stats = columns
-            .iter()
-            .zip(self.schema.fields())
-            .map(|(blocks, field)| column_stats(blocks, field.data_type()))
-            .collect::<Result<Vec<_>>>()?;
         let blocks = transpose(columns, rows.div_ceil(BLOCK_ROWS));
-        let zones = blocks.iter().map(|block| block.iter().map(zone).collect()).collect();
-        let block_bytes =
-            blocks.iter().map(|block| block.iter().map(StoredColumn::bytes).collect());
-        let block_bytes = block_bytes.collect();
         let (owner, copies) = self.place(&blocks)?;
-        Ok(Chunk { rows, owner, copies, stats, zones, block_bytes })
+        self.next += 1;
+        self.chunks.push(Chunk::new(&self.schema, rows, owner, copies)?);
+        Ok(())
     }
 
     fn encode(&self, batches: &[RecordBatch]) -> Result<Vec<Vec<StoredColumn>>> {
@@ -168,12 +147,8 @@ impl ChunkWriter {
                 machine.nodes_with_memory().map(|node| Some(node.id)).collect()
             }
         };
-        let copy = |wanted: Option<NodeId>| -> Result<ChunkCopy> {
-            let (blocks, memory) = place(blocks, arena, wanted)?;
-            let found = memory.home().or_else(|| most_pages(arena, &memory));
-            Ok(ChunkCopy { wanted, found, memory, blocks })
-        };
-        let copies = wanted.into_iter().map(copy).collect::<Result<_>>()?;
+        let copies = wanted.into_iter().map(|wanted| ChunkCopy::place(blocks, arena, wanted));
+        let copies = copies.collect::<Result<_>>()?;
         Ok((self.owner(home)?, copies))
     }
 
@@ -189,15 +164,6 @@ impl ChunkWriter {
     }
 }
 
-/// Pages looked up to tell where a chunk without a wanted home ended up.
-const PAGES_LOOKED_UP: u64 = 16;
-
-fn most_pages(arena: &Arena, memory: &NodeBuffer) -> Option<NodeId> {
-    let report =
-        verify_pages_sampled(arena.kernel().as_ref(), &[memory.pages()], PAGES_LOOKED_UP).ok()?;
-    report.by_node().into_iter().max_by_key(|(_, pages)| *pages).map(|(node, _)| node)
-}
-
 /// From columns of blocks to blocks of columns; a table without columns keeps its empty blocks.
 fn transpose(columns: Vec<Vec<StoredColumn>>, blocks: usize) -> Vec<Vec<StoredColumn>> {
     let mut by_block: Vec<Vec<StoredColumn>> = (0..blocks).map(|_| Vec::new()).collect();
@@ -207,31 +173,4 @@ fn transpose(columns: Vec<Vec<StoredColumn>>, blocks: usize) -> Vec<Vec<StoredCo
         }
     }
     by_block
-}
-
-fn column_stats(blocks: &[StoredColumn], logical: &DataType) -> Result<ColumnStats> {
-    let (mut bytes, mut distinct) = (0, None);
-    for (index, block) in blocks.iter().enumerate() {
-        bytes += block.bytes();
-        if let (StoredColumn::Dictionary { values, .. }, 0) = (block, index) {
-            bytes += StoredColumn::Plain(Arc::clone(values)).bytes();
-            distinct = Some(values.len());
-        }
-    }
-    Ok(ColumnStats {
-        bounds: bounds(blocks, logical)?,
-        nulls: blocks.iter().map(|block| block.rows().null_count()).sum(),
-        bytes,
-        distinct,
-        rising: rising(blocks.iter()),
-        encoding: blocks.first().map_or_else(String::new, encoding),
-    })
-}
-
-fn encoding(column: &StoredColumn) -> String {
-    match column {
-        StoredColumn::Plain(_) => "plain".to_owned(),
-        StoredColumn::Narrow(array) => format!("narrow {}", array.data_type()),
-        StoredColumn::Dictionary { codes, .. } => format!("dictionary {}", codes.data_type()),
-    }
 }

@@ -1,5 +1,6 @@
 //! Tests of the store over a directory of this machine and over simulated ones.
 
+mod chunk_files;
 mod group_commit;
 mod live_files;
 mod log;
