@@ -1,10 +1,12 @@
 //! The storage engine: tables in memory with a home, and what of them is on disk, so that what was
 //! acknowledged is there after a power cut.
 //!
+//! - [`database`]: all names and tables as one value, and the changes that make the next one.
 //! - [`table`]: tables as chunks of columns.
 //! - [`chunk_file`]: chunks as files.
 //! - [`data_file`]: what all files but the log have in common.
 //! - [`files`]: the layer through which everything reaches the disk, and the live directory behind it.
+//! - [`lock`]: locks of transactions, waited for without blocking a thread.
 //! - [`log`]: one sequence of checksummed records; recovery, group commit.
 //! - [`simulated`]: a directory in memory for tests, whose power can be cut and whose calls can fail.
 //!
@@ -16,9 +18,11 @@
 pub mod chunk_file;
 mod codec;
 pub mod data_file;
+pub mod database;
 mod database_id;
 pub mod files;
 mod ids;
+pub mod lock;
 pub mod log;
 pub mod simulated;
 pub mod table;

@@ -136,7 +136,7 @@ fn dropping_the_log_brings_all_to_disk() {
 fn every_call_may_fail_and_no_session_waits_for_ever() {
     let files = SimulatedFiles::new();
     run_sessions(&start(&files));
-    // The calls differ from run to run, for so do the epochs.
+    // The calls differ from run to run, for so do the batches.
     for call in 0..60 {
         for fault in [Fault::Device, Fault::NoSpace] {
             let files = SimulatedFiles::new();

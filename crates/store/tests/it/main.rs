@@ -3,10 +3,12 @@
 mod chunk_files;
 mod group_commit;
 mod live_files;
+mod locks;
 mod log;
 mod log_damage;
 mod log_faults;
 mod log_histories;
 mod simulated_files;
+mod stepped;
 mod support;
 mod tables;

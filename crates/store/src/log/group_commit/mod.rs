@@ -3,7 +3,7 @@
 //! A session asks for [room](GroupCommit::reserve), orders its transaction and [submits](GroupCommit::submit)
 //! its record, which gives it its position at once; then it waits for its [`LogTicket`], on a thread
 //! ([`LogTicket::wait`]) or as a future. A thread named `atoll-log` writes what was submitted, syncs it once
-//! and releases all tickets up to there; what is submitted meanwhile is the next epoch. No other thread
+//! and releases all tickets up to there; what is submitted meanwhile waits for the next sync. No other thread
 //! writes or syncs the log.
 //!
 //! Room is asked for first, because a record that was ordered cannot be refused any more: others may have

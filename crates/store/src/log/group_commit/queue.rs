@@ -30,7 +30,7 @@ pub struct LogStatistics {
     pub records: u64,
     /// Their bytes in the log.
     pub bytes: u64,
-    /// Syncs; each ended an epoch.
+    /// Syncs.
     pub syncs: u64,
 }
 

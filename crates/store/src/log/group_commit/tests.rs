@@ -132,7 +132,7 @@ fn sessions_that_were_released_have_a_moment_to_submit_again() {
 }
 
 #[test]
-fn what_comes_during_a_write_is_the_next_epoch() {
+fn what_comes_during_a_write_waits_for_the_next_sync() {
     let mut commit = SteppedCommit::new(1 << 20);
     commit.submit(b"first", Acknowledgement::Synced);
     assert_eq!(commit.step(), Some("write"));

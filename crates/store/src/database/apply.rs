@@ -1,0 +1,188 @@
+//! The version of a database after a change. Nothing is checked but that the change fits: what made it has
+//! looked for conflicts and constraints.
+
+use std::sync::Arc;
+
+use super::catalog::{Relation, RelationName};
+use super::change::{CatalogChange, ChangeStep, DatabaseChange};
+use super::sequence::SequenceState;
+use super::version::{DatabaseVersion, StoreEnvironment, StoredTable};
+use crate::ids::{Epoch, SequenceId, TableId};
+use crate::table::{Destination, TableDefinition, TableError, TableVersion};
+
+/// Why a change was not applied.
+#[derive(Debug, thiserror::Error)]
+pub enum ApplyError {
+    /// A change that is not one of this version of the database: an error of what made it, or damage.
+    #[error("a change does not fit the database: {0}")]
+    Misfit(String),
+    /// A change that cannot be applied to a table.
+    #[error(transparent)]
+    Table(#[from] TableError),
+}
+
+type Result<T> = std::result::Result<T, ApplyError>;
+
+fn misfit<T>(problem: String) -> Result<T> {
+    Err(ApplyError::Misfit(problem))
+}
+
+impl DatabaseVersion {
+    /// The version after a change, with the epoch and position of this one.
+    pub fn apply(&self, change: &DatabaseChange, environment: &StoreEnvironment) -> Result<Self> {
+        let mut next = self.clone();
+        change.steps.iter().try_for_each(|step| next.apply_step(step, environment))?;
+        Ok(next)
+    }
+
+    pub(super) fn next_epoch(&self) -> Epoch {
+        Epoch::new(self.epoch.get() + 1)
+    }
+
+    pub(super) fn apply_step(
+        &mut self,
+        step: &ChangeStep,
+        environment: &StoreEnvironment,
+    ) -> Result<()> {
+        match step {
+            ChangeStep::Catalog(change) => self.apply_catalog(change, environment),
+            ChangeStep::Table(id, change) => {
+                let changed = self.stored(*id)?.version.apply(change)?;
+                self.set_table(*id, Arc::new(changed), self.next_epoch());
+                Ok(())
+            }
+            ChangeStep::Sequence(id, last) => {
+                let state = SequenceState { last: Some(*last), ..self.state(*id)?.clone() };
+                self.sequences.insert(*id, Arc::new(state));
+                Ok(())
+            }
+        }
+    }
+
+    fn stored(&self, id: TableId) -> Result<&StoredTable> {
+        let table = self.tables.get(&id);
+        table.ok_or_else(|| ApplyError::Misfit(format!("table {id} does not exist")))
+    }
+
+    fn state(&self, id: SequenceId) -> Result<&SequenceState> {
+        let state = self.sequences.get(&id).map(|state| &**state);
+        state.ok_or_else(|| ApplyError::Misfit(format!("sequence {id} does not exist")))
+    }
+
+    fn apply_catalog(
+        &mut self,
+        change: &CatalogChange,
+        environment: &StoreEnvironment,
+    ) -> Result<()> {
+        match change {
+            CatalogChange::CreateSchema { name } => match self.schemas.insert(Arc::clone(name)) {
+                Some(_) => misfit(format!("schema {name} is there already")),
+                None => Ok(()),
+            },
+            CatalogChange::DropSchema { name } => self.drop_schema(name),
+            CatalogChange::CreateTable { name, id, definition } => {
+                self.create_table(name, *id, definition, environment)
+            }
+            CatalogChange::CreateView { name, statement } => {
+                if let Some(Relation::View(_)) = self.relation(name) {
+                    self.relations.remove(name);
+                }
+                self.name(name, Relation::View(Arc::clone(statement)))
+            }
+            CatalogChange::CreateExternal { name, statement } => {
+                self.name(name, Relation::External(Arc::clone(statement)))
+            }
+            CatalogChange::CreateSequence { name, id, definition } => {
+                let state = Arc::new(SequenceState::new(Arc::clone(definition)));
+                if self.sequences.insert(*id, state).is_some() {
+                    return misfit(format!("sequence {id} is there already"));
+                }
+                self.next_sequence = self.next_sequence.max(SequenceId::new(id.get() + 1));
+                self.name(name, Relation::Sequence(*id))
+            }
+            CatalogChange::Drop { name } => self.remove(name).map(drop),
+            CatalogChange::Rename { from, to } => self.rename(from, to),
+            CatalogChange::SetDefinition { table, definition } => {
+                let changed =
+                    self.stored(*table)?.version.with_definition(Arc::clone(definition))?;
+                self.set_table(*table, Arc::new(changed), self.next_epoch());
+                Ok(())
+            }
+            CatalogChange::SetSequence { sequence, definition, last } => {
+                let generation = self.state(*sequence)?.generation + 1;
+                let definition = Arc::clone(definition);
+                let state = SequenceState { definition, last: *last, generation };
+                self.sequences.insert(*sequence, Arc::new(state));
+                Ok(())
+            }
+        }
+    }
+
+    fn drop_schema(&mut self, name: &str) -> Result<()> {
+        if let Some((relation, _)) = self.relations_of(name).next() {
+            return misfit(format!("schema {name} is dropped and has {relation}"));
+        }
+        match self.schemas.remove(name) {
+            Some(_) => Ok(()),
+            None => misfit(format!("schema {name} does not exist")),
+        }
+    }
+
+    fn create_table(
+        &mut self,
+        name: &RelationName,
+        id: TableId,
+        definition: &Arc<TableDefinition>,
+        environment: &StoreEnvironment,
+    ) -> Result<()> {
+        let destination = Destination {
+            machine: Arc::clone(&environment.machine),
+            arena: environment.arena.clone(),
+            strategy: definition.placement,
+        };
+        let version =
+            TableVersion::new(Arc::clone(&name.name), Arc::clone(definition), destination)?;
+        let changed = self.next_epoch();
+        let table = StoredTable { name: name.clone(), version: Arc::new(version), changed };
+        if self.tables.insert(id, table).is_some() {
+            return misfit(format!("table {id} is there already"));
+        }
+        self.next_table = self.next_table.max(TableId::new(id.get() + 1));
+        self.name(name, Relation::Table(id))
+    }
+
+    fn name(&mut self, name: &RelationName, relation: Relation) -> Result<()> {
+        if !self.has_schema(&name.schema) {
+            return misfit(format!("schema {} does not exist", name.schema));
+        }
+        match self.relations.insert(name.clone(), relation) {
+            Some(before) => misfit(format!("{name} is the name of a {}", before.kind())),
+            None => Ok(()),
+        }
+    }
+
+    /// Removes a name with what it stands for.
+    fn remove(&mut self, name: &RelationName) -> Result<Relation> {
+        let Some(relation) = self.relations.remove(name) else {
+            return misfit(format!("{name} does not exist"));
+        };
+        match &relation {
+            Relation::Table(id) => drop(self.tables.remove(id)),
+            Relation::Sequence(id) => drop(self.sequences.remove(id)),
+            Relation::View(_) | Relation::External(_) => {}
+        }
+        Ok(relation)
+    }
+
+    fn rename(&mut self, from: &RelationName, to: &RelationName) -> Result<()> {
+        let Some(relation) = self.relations.remove(from) else {
+            return misfit(format!("{from} does not exist"));
+        };
+        if let Relation::Table(id) = relation {
+            let version = self.stored(id)?.version.with_name(Arc::clone(&to.name));
+            let (version, changed) = (Arc::new(version), self.next_epoch());
+            self.tables.insert(id, StoredTable { name: to.clone(), version, changed });
+        }
+        self.name(to, relation)
+    }
+}

@@ -1,0 +1,207 @@
+//! All that a database holds at one moment: never changed, shared by all that read it.
+
+use std::sync::Arc;
+
+use atoll_placement::Arena;
+use atoll_topology::Machine;
+use imbl::{OrdMap, OrdSet};
+
+use super::catalog::{Relation, RelationName};
+use super::sequence::SequenceState;
+use crate::ids::{Epoch, SequenceId, TableId};
+use crate::log::Position;
+use crate::table::TableVersion;
+
+/// Where tables put their rows.
+#[derive(Clone, Debug)]
+pub struct StoreEnvironment {
+    /// The machine with its homes.
+    pub machine: Arc<Machine>,
+    /// Where memory comes from.
+    pub arena: Arena,
+}
+
+/// All that a database holds after some number of commits: names, tables, sequences. Versions share what
+/// did not change between them.
+#[derive(Clone, Debug, Default)]
+pub struct DatabaseVersion {
+    pub(super) epoch: Epoch,
+    pub(super) position: Position,
+    pub(super) schemas: OrdSet<Arc<str>>,
+    pub(super) relations: OrdMap<RelationName, Relation>,
+    pub(super) tables: OrdMap<TableId, StoredTable>,
+    pub(super) sequences: OrdMap<SequenceId, Arc<SequenceState>>,
+    pub(super) next_table: TableId,
+    pub(super) next_sequence: SequenceId,
+}
+
+/// A table with the commit that changed it last; folding does not count as one.
+#[derive(Clone, Debug)]
+pub(super) struct StoredTable {
+    pub(super) name: RelationName,
+    pub(super) version: Arc<TableVersion>,
+    pub(super) changed: Epoch,
+}
+
+/// The same in lists, as a checkpoint holds it.
+#[derive(Clone, Debug, Default)]
+pub struct DatabaseContents {
+    /// Number of commits.
+    pub epoch: Epoch,
+    /// Place in the log up to which it holds all.
+    pub position: Position,
+    /// Names of schemas.
+    pub schemas: Vec<Arc<str>>,
+    /// What names stand for.
+    pub relations: Vec<(RelationName, Relation)>,
+    /// The tables.
+    pub tables: Vec<(TableId, Arc<TableVersion>)>,
+    /// The sequences.
+    pub sequences: Vec<(SequenceId, SequenceState)>,
+    /// Ids of tables below this one were given.
+    pub next_table: TableId,
+    /// Ids of sequences below this one were given.
+    pub next_sequence: SequenceId,
+}
+
+impl DatabaseVersion {
+    /// A database with these schemas and nothing in them.
+    pub fn with_schemas(schemas: impl IntoIterator<Item = Arc<str>>) -> Self {
+        Self { schemas: schemas.into_iter().collect(), ..Self::default() }
+    }
+
+    /// A version of what a checkpoint held. A table without a name, or a name without a table or sequence,
+    /// is the error.
+    pub fn from_contents(contents: DatabaseContents) -> Result<Self, String> {
+        let mut version = Self {
+            epoch: contents.epoch,
+            position: contents.position,
+            schemas: contents.schemas.into_iter().collect(),
+            relations: contents.relations.into_iter().collect(),
+            tables: OrdMap::new(),
+            sequences: OrdMap::new(),
+            next_table: contents.next_table,
+            next_sequence: contents.next_sequence,
+        };
+        let each = contents.sequences.into_iter();
+        version.sequences = each.map(|(id, state)| (id, Arc::new(state))).collect();
+        let mut tables: OrdMap<TableId, Arc<TableVersion>> = contents.tables.into_iter().collect();
+        for (name, relation) in &version.relations {
+            let is_known = match relation {
+                Relation::Sequence(id) => version.sequences.contains_key(id),
+                Relation::Table(id) => tables.remove(id).is_some_and(|table| {
+                    let changed = version.epoch;
+                    let table = StoredTable { name: name.clone(), version: table, changed };
+                    version.tables.insert(*id, table).is_none()
+                }),
+                Relation::View(_) | Relation::External(_) => true,
+            };
+            if !is_known || !version.schemas.contains(&name.schema) {
+                return Err(format!("the {} {name} is named and is not there", relation.kind()));
+            }
+        }
+        match tables.keys().next() {
+            Some(id) => Err(format!("table {id} does not have a name")),
+            None => Ok(version),
+        }
+    }
+
+    /// What it holds, in lists.
+    pub fn contents(&self) -> DatabaseContents {
+        let relations = self.relations.iter();
+        let tables = self.tables.iter().map(|(id, table)| (*id, Arc::clone(&table.version)));
+        DatabaseContents {
+            epoch: self.epoch,
+            position: self.position,
+            schemas: self.schemas.iter().cloned().collect(),
+            relations: relations.map(|(name, of)| (name.clone(), of.clone())).collect(),
+            tables: tables.collect(),
+            sequences: self.sequences.iter().map(|(id, of)| (*id, (**of).clone())).collect(),
+            next_table: self.next_table,
+            next_sequence: self.next_sequence,
+        }
+    }
+
+    /// Number of commits it has seen.
+    pub fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    /// Place in the log up to which it holds all: it is durable when the log is synced up to there.
+    pub fn position(&self) -> Position {
+        self.position
+    }
+
+    /// The same, as it is after the record at this place in the log.
+    pub fn at(self, epoch: Epoch, position: Position) -> Self {
+        Self { epoch, position, ..self }
+    }
+
+    /// Names of schemas, sorted.
+    pub fn schemas(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.schemas.iter()
+    }
+
+    /// Whether there is a schema of this name.
+    pub fn has_schema(&self, name: &str) -> bool {
+        self.schemas.contains(name)
+    }
+
+    /// All names, sorted, and what they stand for.
+    pub fn relations(&self) -> impl Iterator<Item = (&RelationName, &Relation)> {
+        self.relations.iter()
+    }
+
+    /// The names in a schema, sorted, and what they stand for.
+    pub fn relations_of(&self, schema: &str) -> impl Iterator<Item = (&RelationName, &Relation)> {
+        let first = RelationName::new(schema, "");
+        let of_schema = self.relations.range(first.clone()..);
+        of_schema.take_while(move |(name, _)| name.schema == first.schema)
+    }
+
+    /// What a name stands for.
+    pub fn relation(&self, name: &RelationName) -> Option<&Relation> {
+        self.relations.get(name)
+    }
+
+    /// A table by its name.
+    pub fn table_named(&self, name: &RelationName) -> Option<(TableId, &Arc<TableVersion>)> {
+        match self.relation(name)? {
+            Relation::Table(id) => Some((*id, self.table(*id)?)),
+            _ => None,
+        }
+    }
+
+    /// A table.
+    pub fn table(&self, id: TableId) -> Option<&Arc<TableVersion>> {
+        self.tables.get(&id).map(|table| &table.version)
+    }
+
+    /// The name of a table.
+    pub fn table_name(&self, id: TableId) -> Option<&RelationName> {
+        self.tables.get(&id).map(|table| &table.name)
+    }
+
+    /// All tables.
+    pub fn tables(&self) -> impl Iterator<Item = (TableId, &Arc<TableVersion>)> {
+        self.tables.iter().map(|(id, table)| (*id, &table.version))
+    }
+
+    /// The commit that changed a table last, its rows or its definition.
+    pub fn table_changed(&self, id: TableId) -> Option<Epoch> {
+        self.tables.get(&id).map(|table| table.changed)
+    }
+
+    /// A sequence.
+    pub fn sequence(&self, id: SequenceId) -> Option<&Arc<SequenceState>> {
+        self.sequences.get(&id)
+    }
+
+    /// Puts a table in the place of an earlier version of it.
+    pub(super) fn set_table(&mut self, id: TableId, version: Arc<TableVersion>, changed: Epoch) {
+        if let Some(table) = self.tables.get_mut(&id) {
+            table.version = version;
+            table.changed = changed;
+        }
+    }
+}

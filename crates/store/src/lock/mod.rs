@@ -1,0 +1,176 @@
+//! Locks of transactions, on tables, rows, keys and names, held until the transaction ends.
+//!
+//! | type | what |
+//! |---|---|
+//! | [`LockManager`] | all locks of a database |
+//! | [`HeldLocks`] | the locks of one transaction; dropping it lets go of them |
+//! | [`LockRequest`] | a future that is ready when the lock is granted, or refused as a [`Deadlock`] |
+//!
+//! Waiting never blocks a thread. A lock is granted in the order of the requests; the transaction that
+//! lets go of it hands it to the next one, so none is overtaken and none starves. A request that is
+//! dropped leaves nothing behind.
+//!
+//! Locks lie in shards, each behind a mutex that is held for one step on one lock. The graph of waits has
+//! a mutex of its own, which is taken before a shard's and only by a transaction that must wait.
+
+mod deadlock;
+mod held;
+mod queue;
+mod request;
+mod target;
+
+use std::hash::BuildHasher;
+use std::task::Waker;
+
+use hashbrown::hash_table::Entry;
+use hashbrown::{DefaultHashBuilder, HashTable};
+use parking_lot::Mutex;
+
+use deadlock::WaitGraph;
+use queue::{LockAnswer, LockQueue};
+
+pub use deadlock::Deadlock;
+pub use held::HeldLocks;
+pub use request::LockRequest;
+pub use target::{LockMode, LockTarget, TransactionId};
+
+/// Few enough to make quickly, enough that 32 sessions seldom meet in one.
+const SHARDS: usize = 64;
+
+/// All locks of a database.
+#[derive(Debug)]
+pub struct LockManager {
+    shards: Box<[LockShard]>,
+    hasher: DefaultHashBuilder,
+    waits: Mutex<WaitGraph>,
+}
+
+/// Locks whose targets' hashes are alike, in cache lines of their own.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct LockShard(Mutex<HashTable<(LockTarget, LockQueue)>>);
+
+impl Default for LockManager {
+    fn default() -> Self {
+        Self {
+            shards: (0..SHARDS).map(|_| LockShard::default()).collect(),
+            hasher: DefaultHashBuilder::default(),
+            waits: Mutex::default(),
+        }
+    }
+}
+
+impl LockManager {
+    /// Without any lock.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How many tables, rows, keys and names are locked.
+    pub fn count(&self) -> usize {
+        self.shards.iter().map(|shard| shard.0.lock().len()).sum()
+    }
+
+    fn place(&self, target: &LockTarget) -> (u64, &LockShard) {
+        let hash = self.hasher.hash_one(target);
+        // The table of the shard uses the hash's lowest and highest bits.
+        (hash, &self.shards[(hash >> 32) as usize % SHARDS])
+    }
+
+    /// Does something to a lock that may be held.
+    fn with<T>(&self, target: &LockTarget, run: impl FnOnce(&mut LockQueue) -> T) -> Option<T> {
+        let (hash, shard) = self.place(target);
+        let mut locks = shard.0.lock();
+        locks.find_mut(hash, |(other, _)| other == target).map(|(_, queue)| run(queue))
+    }
+
+    /// Takes a lock where that needs no waiting; else waits for it, if there is a waker to call then.
+    fn take(
+        &self,
+        target: &LockTarget,
+        owner: TransactionId,
+        mode: LockMode,
+        waker: Option<&Waker>,
+    ) -> LockAnswer {
+        let (hash, shard) = self.place(target);
+        let mut locks = shard.0.lock();
+        let rehash = |(target, _): &(LockTarget, LockQueue)| self.hasher.hash_one(target);
+        match locks.entry(hash, |(other, _)| other == target, rehash) {
+            Entry::Occupied(mut held) => held.get_mut().1.take(owner, mode, waker),
+            Entry::Vacant(free) => {
+                free.insert((*target, LockQueue::new(owner, mode)));
+                LockAnswer::Granted
+            }
+        }
+    }
+
+    /// Takes a lock or waits for it, unless that would close a circle.
+    fn take_or_wait(
+        &self,
+        target: &LockTarget,
+        owner: TransactionId,
+        mode: LockMode,
+        waker: &Waker,
+    ) -> Result<LockAnswer, Deadlock> {
+        let mut waits = self.waits.lock();
+        let answer = self.take(target, owner, mode, Some(waker));
+        if answer != LockAnswer::Wait {
+            return Ok(answer);
+        }
+        let add_holders = |waiter, target, holders: &mut Vec<TransactionId>| {
+            self.with(&target, |queue| {
+                if queue.waits(waiter) {
+                    holders.extend(queue.holders());
+                }
+            });
+        };
+        let closed = waits.wait(owner, *target, add_holders);
+        if closed.is_err() {
+            waits.forget(owner);
+            drop(waits);
+            self.withdraw(target, owner);
+        }
+        closed.map(|()| LockAnswer::Wait)
+    }
+
+    /// Whether a lock that was waited for is granted; `waker` is called when it is.
+    fn is_granted(&self, target: &LockTarget, owner: TransactionId, waker: &Waker) -> bool {
+        self.with(target, |queue| queue.set_waker(owner, waker)) != Some(true)
+    }
+
+    /// Takes back a request that waits; false where it was granted meanwhile.
+    fn withdraw(&self, target: &LockTarget, owner: TransactionId) -> bool {
+        self.change(target, |queue, wakers| (queue.withdraw(owner, wakers), false))
+    }
+
+    /// Lets go of a lock.
+    fn release(&self, target: &LockTarget, owner: TransactionId) {
+        self.change(target, |queue, wakers| ((), queue.release(owner, wakers)));
+    }
+
+    /// Shares again a lock that was made exclusive.
+    fn share(&self, target: &LockTarget) {
+        self.change(target, |queue, wakers| (queue.share(wakers), false));
+    }
+
+    /// Does something to a lock, wakes whom that lets in, and removes the lock if it is free then.
+    fn change<T: Default>(
+        &self,
+        target: &LockTarget,
+        run: impl FnOnce(&mut LockQueue, &mut Vec<Waker>) -> (T, bool),
+    ) -> T {
+        let (hash, shard) = self.place(target);
+        let mut wakers = Vec::new();
+        let mut locks = shard.0.lock();
+        let Ok(mut entry) = locks.find_entry(hash, |(other, _)| other == target) else {
+            return T::default();
+        };
+        let (answer, is_free) = run(&mut entry.get_mut().1, &mut wakers);
+        if is_free {
+            entry.remove();
+        }
+        drop(locks);
+        wakers.into_iter().for_each(Waker::wake);
+        answer
+    }
+}

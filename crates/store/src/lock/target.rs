@@ -1,0 +1,45 @@
+//! What can be locked, and how.
+
+use std::fmt;
+
+use crate::ids::{RowId, TableId};
+
+/// A transaction, from its beginning to its end. Never used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TransactionId(pub u64);
+
+impl fmt::Display for TransactionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// What a lock is on. Keys and names are locked by their hashes: two that share one wait for each other,
+/// which is slower but not wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LockTarget {
+    /// The name of a schema or of something in one.
+    Name(u64),
+    /// A table: shared by all that change rows of it, exclusive for what changes it as a whole.
+    Table(TableId),
+    /// A key that a unique constraint allows once, there or not.
+    Key {
+        /// The table.
+        table: TableId,
+        /// Number of the constraint among the table's unique ones.
+        unique: u32,
+        /// Hash of the key.
+        hash: u64,
+    },
+    /// A row of a table.
+    Row(TableId, RowId),
+}
+
+/// How something is locked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LockMode {
+    /// Together with others that share it.
+    Shared,
+    /// Alone.
+    Exclusive,
+}
