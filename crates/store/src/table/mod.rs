@@ -42,5 +42,7 @@ pub(crate) use place::stored_data;
 pub use row::{Key, KeyBuilder, Row, RowCodec};
 pub use row_ids::RowIds;
 pub use snapshot::TableSnapshot;
-pub use version::{ChunkEntry, RestoredEntry, TableVersion};
+pub use version::{
+    ChunkEntry, FoldPolicy, FoldTask, Folded, RestoredEntry, RewriteTask, TableVersion,
+};
 pub use writer::{ChunkWriter, Destination};

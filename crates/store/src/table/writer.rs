@@ -35,6 +35,7 @@ pub struct ChunkWriter {
     node: NodeId,
     /// Where all chunks go, whatever the placement says of their numbers.
     home: Option<ChunkHome>,
+    chunk_rows: usize,
     /// Number of the next chunk, for strategies that deal chunks out in turn.
     next: usize,
     pending: Vec<RecordBatch>,
@@ -60,6 +61,7 @@ impl ChunkWriter {
             schema,
             node,
             home: None,
+            chunk_rows: CHUNK_ROWS,
             next: first,
             pending: Vec::new(),
             pending_rows: 0,
@@ -72,6 +74,11 @@ impl ChunkWriter {
         Self { home: Some(home), ..self }
     }
 
+    /// The same with chunks of another number of rows, at most [`CHUNK_ROWS`] and at least one.
+    pub fn with_chunk_rows(self, rows: usize) -> Self {
+        Self { chunk_rows: rows.clamp(1, CHUNK_ROWS), ..self }
+    }
+
     /// Takes a batch; its columns are cast to the table's types.
     ///
     /// # Errors
@@ -80,12 +87,12 @@ impl ChunkWriter {
         self.check(batch)?;
         let mut rest = batch.clone();
         while rest.num_rows() > 0 {
-            let room = CHUNK_ROWS - self.pending_rows;
+            let room = self.chunk_rows - self.pending_rows;
             let rows = room.min(rest.num_rows());
             self.pending.push(rest.slice(0, rows));
             self.pending_rows += rows;
             rest = rest.slice(rows, rest.num_rows() - rows);
-            if self.pending_rows == CHUNK_ROWS {
+            if self.pending_rows == self.chunk_rows {
                 self.cut()?;
             }
         }

@@ -132,6 +132,37 @@ impl RowCodec {
         Ok(Some(Key(bytes.into())))
     }
 
+    /// Calls `take` with the keys of the first rows of a block, those without NULL, and their rows.
+    pub(in crate::table) fn each_key_stored(
+        &self,
+        block: &[StoredColumn],
+        rows: usize,
+        columns: &[usize],
+        mut take: impl FnMut(usize, &[u8]),
+    ) -> Result<()> {
+        let whole = Selection::Range { offset: 0, len: rows };
+        let decode = |at: &usize| -> Result<Option<ArrayRef>> {
+            let column = &self.columns[*at];
+            match column.is_plain() {
+                true => Ok(None),
+                false => column.prepared(&block[*at].decode(&column.logical, &whole)?).map(Some),
+            }
+        };
+        let decoded = columns.iter().map(decode).collect::<Result<Vec<_>>>()?;
+        let sources = columns.iter().zip(&decoded).map(|(at, decoded)| match decoded {
+            Some(decoded) => Source::new(decoded),
+            None => Source::stored(&block[*at], &self.columns[*at].logical),
+        });
+        let sources: Vec<Source<'_>> = sources.collect();
+        let mut key = Vec::new();
+        for row in (0..rows).filter(|row| sources.iter().all(|source| source.has(*row))) {
+            key.clear();
+            sources.iter().for_each(|source| source.write(row, &mut key));
+            take(row, &key);
+        }
+        Ok(())
+    }
+
     /// The batch of these rows.
     ///
     /// # Errors

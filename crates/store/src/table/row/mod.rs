@@ -80,9 +80,14 @@ impl Key {
 
     /// A number that is the same for equal keys, for as long as the process runs.
     pub fn hash64(&self) -> u64 {
-        static HASHER: LazyLock<DefaultHashBuilder> = LazyLock::new(DefaultHashBuilder::default);
-        HASHER.hash_one(&self.0)
+        hash_of(&self.0)
     }
+}
+
+/// The number of a key with these bytes.
+pub(super) fn hash_of(key: &[u8]) -> u64 {
+    static HASHER: LazyLock<DefaultHashBuilder> = LazyLock::new(DefaultHashBuilder::default);
+    HASHER.hash_one(key)
 }
 
 impl fmt::Debug for Key {

@@ -56,7 +56,7 @@ impl TableVersion {
             return Err(self.shared.misfit(problem));
         }
         self.raise_next_row_id(RowId::new(ids.last().get() + 1));
-        self.index_chunk(&entry)?;
+        self.index_entry(&entry)?;
         self.rows += entry.chunk().rows;
         self.place(entry)
     }
@@ -226,18 +226,6 @@ impl TableVersion {
         match entry.rows() {
             0 => drop(self.entries.remove(&key)),
             _ => drop(self.entries.insert(key, Arc::new(entry))),
-        }
-        Ok(())
-    }
-
-    pub(super) fn index_chunk(&mut self, entry: &ChunkEntry) -> Result<()> {
-        let codec = Arc::clone(&self.shared.codec);
-        for index in &mut self.indexes {
-            for (at, id) in entry.ids().iter().enumerate() {
-                if let Some(key) = entry.key(&codec, id, at, index.columns()) {
-                    index.insert(&key, id);
-                }
-            }
         }
         Ok(())
     }

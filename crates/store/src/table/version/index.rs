@@ -1,13 +1,15 @@
 //! Rows by key: an index for each PRIMARY KEY and UNIQUE constraint.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use imbl::OrdSet;
 
+use super::super::chunk::BLOCK_ROWS;
 use super::super::definition::Unique;
 use super::super::error::TableError;
-use super::super::row::Key;
-use super::{Result, TableVersion};
+use super::super::row::{Key, hash_of};
+use super::{ChunkEntry, Result, TableVersion};
 use crate::ids::RowId;
 
 /// Rows by the hash of their key. Rows with a NULL in it are not among them. Whether a row has the key is
@@ -74,26 +76,73 @@ impl TableVersion {
     /// # Errors
     /// [`TableError::Duplicate`] for the first key that several rows have.
     pub(super) fn build_index(&self, unique: &Unique) -> Result<UniqueIndex> {
-        let mut index = UniqueIndex::new(unique);
-        for id in self.row_ids() {
-            let Some(key) = self.key_of(id, &unique.columns) else { continue };
-            let mut same = index.candidates(&key);
-            if same.any(|other| self.key_of(other, &unique.columns).as_ref() == Some(&key)) {
+        let mut all = Vec::with_capacity(self.rows);
+        for entry in self.entries.values() {
+            self.hash_entry(entry, &unique.columns, &mut all)?;
+        }
+        for (id, row) in self.tail.iter() {
+            all.extend(self.shared.codec.key(row, &unique.columns).map(|key| (key.hash64(), id)));
+        }
+        all.sort_unstable();
+        self.check_distinct(unique, &all)?;
+        Ok(UniqueIndex { rows: all.into_iter().collect(), ..UniqueIndex::new(unique) })
+    }
+
+    fn check_distinct(&self, unique: &Unique, rows: &[(u64, RowId)]) -> Result<()> {
+        for same_hash in rows.chunk_by(|a, b| a.0 == b.0).filter(|rows| rows.len() > 1) {
+            let keys = same_hash.iter().filter_map(|(_, id)| self.key_of(*id, &unique.columns));
+            let mut seen = HashSet::new();
+            if let Some(key) = keys.into_iter().find(|key| !seen.insert(key.clone())) {
                 return Err(TableError::Duplicate {
                     table: self.shared.name.to_string(),
                     constraint: unique.name.to_string(),
                     key,
                 });
             }
-            drop(same);
-            index.insert(&key, id);
         }
-        Ok(index)
+        Ok(())
+    }
+
+    /// Adds the rows of a new entry to all indexes.
+    pub(super) fn index_entry(&mut self, entry: &ChunkEntry) -> Result<()> {
+        let mut indexes = std::mem::take(&mut self.indexes);
+        for index in &mut indexes {
+            let mut all = Vec::with_capacity(entry.rows());
+            self.hash_entry(entry, &index.columns, &mut all)?;
+            all.sort_unstable();
+            index.rows.extend(all);
+        }
+        self.indexes = indexes;
+        Ok(())
+    }
+
+    /// The rows of an entry with the hashes of their keys.
+    fn hash_entry(
+        &self,
+        entry: &ChunkEntry,
+        columns: &[usize],
+        into: &mut Vec<(u64, RowId)>,
+    ) -> Result<()> {
+        let codec = &self.shared.codec;
+        let blocks = entry.chunk().copies.first().map_or(&[][..], |copy| &copy.blocks);
+        for (number, block) in blocks.iter().enumerate() {
+            let first = number * BLOCK_ROWS;
+            let rows = BLOCK_ROWS.min(entry.chunk().rows - first);
+            codec.each_key_stored(block, rows, columns, |row, key| {
+                if !entry.is_masked(first + row) {
+                    into.push((hash_of(key), entry.ids().at(first + row)));
+                }
+            })?;
+        }
+        for (id, row) in entry.delta() {
+            into.extend(codec.key(row, columns).map(|key| (key.hash64(), id)));
+        }
+        Ok(())
     }
 
     /// Ids of all rows, those of chunks first.
     pub fn row_ids(&self) -> impl Iterator<Item = RowId> + '_ {
-        let of_entry = |entry: &'_ Arc<super::ChunkEntry>| {
+        let of_entry = |entry: &'_ Arc<ChunkEntry>| {
             let entry = Arc::clone(entry);
             (0..entry.ids().count()).filter_map(move |at| {
                 let id = entry.ids().at(at);

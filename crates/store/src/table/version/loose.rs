@@ -1,17 +1,26 @@
 //! Rows by themselves: newer values of a chunk's rows, and rows that are in no chunk yet.
+//!
+//! Scans read them as chunks, which are made when they are asked for and kept: after a change the old chunks
+//! go on to be used with the changed rows masked, and only those become another chunk, together with chunks
+//! before it that are not more than twice as large. So each row is encoded again a few times only, however
+//! often a scan comes between two changes.
 
 use std::sync::{Arc, OnceLock};
 
-use imbl::OrdMap;
+use atoll_topology::NodeId;
+use imbl::{OrdMap, OrdSet};
 
 use super::super::chunk::Chunk;
+use super::super::deleted::DeletedRows;
 use super::super::row::Row;
 use super::super::row_ids::RowIds;
 use super::super::writer::ChunkWriter;
 use super::entry::RowHome;
 use super::{Result, Shared};
 use crate::ids::RowId;
-use atoll_topology::NodeId;
+
+/// A chunk is made anew together with what changed where it has at most so many times as many rows.
+const MERGE_FACTOR: usize = 2;
 
 /// Rows by id, and, once they were asked for, the same rows as chunks.
 #[derive(Clone, Debug, Default)]
@@ -20,13 +29,23 @@ pub(super) struct LooseRows {
     /// Bytes of the rows.
     bytes: usize,
     encoded: Arc<OnceLock<Arc<[EncodedRows]>>>,
+    before: Option<EncodedBefore>,
 }
 
 /// Rows as a chunk.
 #[derive(Clone, Debug)]
 pub(super) struct EncodedRows {
-    pub(super) ids: RowIds,
     pub(super) chunk: Arc<Chunk>,
+    pub(super) ids: RowIds,
+    /// Those that are gone or have newer values.
+    pub(super) masked: Option<Arc<DeletedRows>>,
+}
+
+/// The chunks that were made before some rows changed.
+#[derive(Clone, Debug)]
+struct EncodedBefore {
+    encoded: Arc<[EncodedRows]>,
+    changed: OrdSet<RowId>,
 }
 
 impl LooseRows {
@@ -47,24 +66,51 @@ impl LooseRows {
         self.rows.range(first..=last).map(|(id, _)| *id)
     }
 
+    /// Ids of rows that only one of the two has, or whose values differ.
+    pub(super) fn differing(&self, other: &Self) -> Vec<RowId> {
+        use imbl::ordmap::DiffItem;
+        let id = |item: DiffItem<'_, '_, RowId, Row>| match item {
+            DiffItem::Add(id, _) | DiffItem::Remove(id, _) => *id,
+            DiffItem::Update { old: (id, _), .. } => *id,
+        };
+        self.rows.diff(&other.rows).map(id).collect()
+    }
+
     pub(super) fn memory_bytes(&self) -> usize {
-        self.bytes
+        let encoded = self.encoded.get().into_iter().flat_map(|encoded| encoded.iter());
+        let copies = encoded.flat_map(|rows| &rows.chunk.copies);
+        self.bytes + copies.map(|copy| copy.memory.capacity()).sum::<usize>()
     }
 
     /// Takes a row, in place of one with the same id, which is returned.
     pub(super) fn insert(&mut self, id: RowId, row: Row) -> Option<Row> {
-        self.encoded = Arc::default();
         self.bytes += row.memory_bytes();
         let before = self.rows.insert(id, row);
-        self.bytes -= before.as_ref().map_or(0, Row::memory_bytes);
+        self.changed(id, before.as_ref());
         before
     }
 
     pub(super) fn remove(&mut self, id: RowId) -> Option<Row> {
-        self.encoded = Arc::default();
         let before = self.rows.remove(&id);
-        self.bytes -= before.as_ref().map_or(0, Row::memory_bytes);
+        self.changed(id, before.as_ref());
         before
+    }
+
+    fn changed(&mut self, id: RowId, before: Option<&Row>) {
+        self.bytes -= before.map_or(0, Row::memory_bytes);
+        if let Some(encoded) = self.encoded.get().map(Arc::clone) {
+            self.before = Some(EncodedBefore { encoded, changed: OrdSet::new() });
+            self.encoded = Arc::default();
+        } else if Arc::strong_count(&self.encoded) > 1 {
+            // Another version has the rows as they were, and fills it.
+            self.encoded = Arc::default();
+        }
+        if let Some(before) = &mut self.before {
+            before.changed.insert(id);
+            if before.changed.len() > self.rows.len() {
+                self.before = None;
+            }
+        }
     }
 
     /// The rows as chunks in a place.
@@ -82,17 +128,71 @@ impl LooseRows {
     }
 
     fn encode(&self, shared: &Shared, node: NodeId, home: RowHome) -> Result<Vec<EncodedRows>> {
-        let rows: Vec<Row> = self.rows.values().cloned().collect();
-        let batch = shared.codec.decode(&rows)?;
-        let (name, schema) = (Arc::clone(&shared.name), Arc::clone(shared.codec.schema()));
-        let writer = ChunkWriter::new(name, schema, shared.destination.clone(), node, 0);
-        let mut writer = writer.with_home(home.memory);
-        writer.write(&batch)?;
-        let mut ids = self.rows.keys().copied();
-        let encoded = writer.finish()?.into_iter().filter_map(|chunk| {
-            let ids = RowIds::new(ids.by_ref().take(chunk.rows).collect())?;
-            Some(EncodedRows { ids, chunk: Arc::new(chunk) })
-        });
-        Ok(encoded.collect())
+        let Some(before) = &self.before else {
+            return encode(self.rows.iter(), shared, node, home);
+        };
+        let mut kept: Vec<EncodedRows> =
+            before.encoded.iter().filter_map(|rows| rows.without(&before.changed)).collect();
+        let changed = before.changed.iter().filter_map(|id| self.rows.get_key_value(id));
+        let mut again: Vec<(&RowId, &Row)> = changed.collect();
+        while let Some(last) = kept.pop_if(|last| last.rows() <= MERGE_FACTOR * again.len()) {
+            again.extend(last.live_ids().filter_map(|id| self.rows.get_key_value(&id)));
+        }
+        again.sort_unstable_by_key(|(id, _)| **id);
+        kept.extend(encode(again.into_iter(), shared, node, home)?);
+        Ok(kept)
+    }
+}
+
+/// Rows, whose ids rise, as chunks in a place.
+fn encode<'a>(
+    rows: impl Iterator<Item = (&'a RowId, &'a Row)>,
+    shared: &Shared,
+    node: NodeId,
+    home: RowHome,
+) -> Result<Vec<EncodedRows>> {
+    let (ids, rows): (Vec<RowId>, Vec<Row>) = rows.map(|(id, row)| (*id, row.clone())).unzip();
+    if rows.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut writer = shared.writer(node).with_home(home.memory);
+    writer.write(&shared.codec.decode(&rows)?)?;
+    Ok(with_ids(ids, writer)?
+        .map(|(ids, chunk)| EncodedRows { chunk, ids, masked: None })
+        .collect())
+}
+
+/// The chunks of a writer with the ids of its rows.
+pub(super) fn with_ids(
+    ids: Vec<RowId>,
+    writer: ChunkWriter,
+) -> Result<impl Iterator<Item = (RowIds, Arc<Chunk>)>> {
+    let mut ids = ids.into_iter();
+    Ok(writer.finish()?.into_iter().filter_map(move |chunk| {
+        Some((RowIds::new(ids.by_ref().take(chunk.rows).collect())?, Arc::new(chunk)))
+    }))
+}
+
+impl EncodedRows {
+    fn rows(&self) -> usize {
+        self.chunk.rows - self.masked.as_ref().map_or(0, |masked| masked.count())
+    }
+
+    fn live_ids(&self) -> impl Iterator<Item = RowId> {
+        let is_live = |at: &usize| self.masked.as_ref().is_none_or(|gone| !gone.is_deleted(*at));
+        (0..self.chunk.rows).filter(is_live).map(|at| self.ids.at(at))
+    }
+
+    /// The same without some rows; none where no row is left.
+    fn without(&self, changed: &OrdSet<RowId>) -> Option<Self> {
+        let at = |id: &RowId| self.ids.position(*id).map(|at| at as u32);
+        let gone: Vec<u32> = changed.iter().filter_map(at).collect();
+        let masked = match (&self.masked, gone.is_empty()) {
+            (before, true) => before.clone(),
+            (Some(before), false) => Some(Arc::new(before.with(&gone))),
+            (None, false) => Some(Arc::new(DeletedRows::none(self.chunk.rows).with(&gone))),
+        };
+        let left = Self { masked, ..self.clone() };
+        (left.rows() > 0).then_some(left)
     }
 }

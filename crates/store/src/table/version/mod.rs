@@ -17,20 +17,27 @@
 //! | `entry.rs` | a chunk with what changed of it |
 //! | `loose.rs` | rows by themselves, and the same rows as a chunk for those who scan |
 //! | `apply.rs` | the version after a change |
+//! | `fold.rs` | rows that changed as chunks again |
+//! | `rewrite.rs` | a chunk with other values, for UPDATEs of many rows |
+//! | `merge.rs` | rows of several places in their order, for both |
 //! | `index.rs` | rows by key |
 //! | `restore.rs` | a version from what a checkpoint keeps |
 //! | `view.rs` | the version as scans read it |
 
 mod apply;
 mod entry;
+mod fold;
 mod index;
 mod loose;
+mod merge;
 mod restore;
+mod rewrite;
 mod view;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use atoll_topology::NodeId;
 use imbl::OrdMap;
 
 use super::definition::TableDefinition;
@@ -38,13 +45,15 @@ use super::deleted::RowPosition;
 use super::error::TableError;
 use super::row::{Key, Row, RowCodec};
 use super::snapshot::TableSnapshot;
-use super::writer::Destination;
+use super::writer::{ChunkWriter, Destination};
 use crate::ids::RowId;
 
 pub use entry::ChunkEntry;
+pub use fold::{FoldPolicy, FoldTask, Folded};
 use index::UniqueIndex;
 use loose::LooseRows;
 pub use restore::RestoredEntry;
+pub use rewrite::RewriteTask;
 
 type Result<T> = std::result::Result<T, TableError>;
 
@@ -71,6 +80,12 @@ struct Shared {
 }
 
 impl Shared {
+    /// A writer on a node of chunks for the table.
+    fn writer(&self, node: NodeId) -> ChunkWriter {
+        let (name, schema) = (Arc::clone(&self.name), Arc::clone(self.codec.schema()));
+        ChunkWriter::new(name, schema, self.destination.clone(), node, 0)
+    }
+
     fn misfit(&self, problem: String) -> TableError {
         TableError::Misfit { table: self.name.to_string(), problem }
     }

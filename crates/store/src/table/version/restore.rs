@@ -75,7 +75,7 @@ impl TableVersion {
         }
         let entry = ChunkEntry::new(chunk, ids, file).with(&masked, newer);
         self.raise_next_row_id(RowId::new(entry.ids().last().get() + 1));
-        self.index_chunk(&entry)?;
+        self.index_entry(&entry)?;
         self.rows += entry.rows();
         self.place(entry)
     }

@@ -48,13 +48,13 @@ impl TableVersion {
     fn push_loose(&self, encoded: &[super::loose::EncodedRows], parts: &mut Vec<SnapshotPart>) {
         parts.extend(encoded.iter().map(|rows| SnapshotPart {
             chunk: Arc::clone(&rows.chunk),
-            deleted: None,
+            deleted: rows.masked.clone(),
             ids: rows.ids.clone(),
         }));
     }
 
     /// A node whose workers may write what has no owner.
-    fn any_node(&self) -> NodeId {
+    pub(super) fn any_node(&self) -> NodeId {
         let nodes = &self.shared.destination.machine.nodes;
         nodes
             .iter()
