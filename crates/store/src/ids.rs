@@ -48,3 +48,10 @@ id!(
     /// The file that holds a chunk: its rows never change, so neither does the file.
     ChunkFileId
 );
+
+impl RowId {
+    /// The id behind it.
+    pub const fn next(self) -> Self {
+        Self(self.0.saturating_add(1))
+    }
+}

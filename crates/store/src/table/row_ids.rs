@@ -30,6 +30,16 @@ impl RowIds {
         })
     }
 
+    /// Whether there are any, and they rise: what is read from a file may be something else.
+    pub(super) fn are_sound(&self) -> bool {
+        match self {
+            Self::Dense { first, rows } => {
+                *rows > 0 && first.get().checked_add(*rows as u64).is_some()
+            }
+            Self::Sparse(ids) => !ids.is_empty() && ids.is_sorted_by(|a, b| a < b),
+        }
+    }
+
     /// Number of ids.
     pub fn count(&self) -> usize {
         match self {

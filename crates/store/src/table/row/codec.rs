@@ -175,10 +175,10 @@ impl RowCodec {
     /// Some columns of these rows, in the order of `projection`.
     ///
     /// # Errors
-    /// As [`decode`](Self::decode), for what was read: rows behind the last wanted column are not looked at.
+    /// As [`decode`](Self::decode), for what was read: values behind the last wanted column are not looked at.
     pub fn decode_columns(&self, rows: &[Row], projection: &[usize]) -> Result<RecordBatch> {
-        let mut open = rows.iter().enumerate().map(|(at, row)| self.open(row, at));
-        let mut open = open.by_ref().collect::<Result<Vec<_>>>()?;
+        let open = rows.iter().enumerate().map(|(at, row)| self.open(row, at));
+        let mut open = open.collect::<Result<Vec<_>>>()?;
         let end = projection.iter().map(|at| at + 1).max().unwrap_or(0);
         let mut arrays: Vec<Option<ArrayRef>> = vec![None; end];
         for (at, array) in arrays.iter_mut().enumerate() {
@@ -195,7 +195,10 @@ impl RowCodec {
             });
         }
         let columns = projection.iter().filter_map(|at| arrays[*at].clone()).collect();
-        let schema = Arc::new(self.schema.project(projection)?);
+        let schema = match projection.iter().copied().eq(0..self.columns.len()) {
+            true => Arc::clone(&self.schema),
+            false => Arc::new(self.schema.project(projection)?),
+        };
         let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
         Ok(RecordBatch::try_new_with_options(schema, columns, &options)?)
     }

@@ -25,10 +25,13 @@ impl TableVersion {
             after.truncate();
         }
         let mut deleted = change.deleted.clone();
-        for appended in &change.appended {
-            let entry = ChunkEntry::new(Arc::clone(&appended.chunk), appended.ids(), appended.file);
-            after.append(entry)?;
-        }
+        let appended = change.appended.iter();
+        let appended =
+            appended.map(|new| ChunkEntry::new(Arc::clone(&new.chunk), new.ids(), new.file));
+        let appended: Vec<Arc<ChunkEntry>> = appended.map(Arc::new).collect();
+        appended.iter().try_for_each(|entry| after.check_chunk(entry))?;
+        after.index_entries(&appended)?;
+        appended.into_iter().try_for_each(|entry| after.append(entry))?;
         after.insert_rows(&change.inserted)?;
         for replaced in &change.replaced {
             after.replace(replaced, &mut deleted)?;
@@ -49,14 +52,24 @@ impl TableVersion {
         self.rows = 0;
     }
 
-    fn append(&mut self, entry: ChunkEntry) -> Result<()> {
-        let ids = entry.ids().clone();
-        if ids.count() != entry.chunk().rows {
-            let problem = format!("{} ids for {} rows of a chunk", ids.count(), entry.chunk().rows);
+    /// Checks that a chunk is one of the table's, with an id for each row.
+    pub(super) fn check_chunk(&self, entry: &ChunkEntry) -> Result<()> {
+        let (chunk, ids) = (entry.chunk(), entry.ids());
+        let columns = self.shared.codec.schema().fields().len();
+        if !ids.are_sound() || ids.count() != chunk.rows || chunk.stats.len() != columns {
+            let problem = format!(
+                "a chunk of {} rows in {} columns comes with {} ids for a table of {columns} columns",
+                chunk.rows,
+                chunk.stats.len(),
+                ids.count()
+            );
             return Err(self.shared.misfit(problem));
         }
-        self.raise_next_row_id(RowId::new(ids.last().get() + 1));
-        self.index_entry(&entry)?;
+        Ok(())
+    }
+
+    fn append(&mut self, entry: Arc<ChunkEntry>) -> Result<()> {
+        self.raise_next_row_id(entry.ids().last().next());
         self.rows += entry.chunk().rows;
         self.place(entry)
     }
@@ -75,7 +88,7 @@ impl TableVersion {
             self.tail.insert(*id, row.clone());
         }
         if let Some((last, _)) = rows.last_key_value() {
-            self.raise_next_row_id(RowId::new(last.get() + 1));
+            self.raise_next_row_id(last.next());
         }
         self.rows += rows.len();
         Ok(())
@@ -85,6 +98,8 @@ impl TableVersion {
     /// is taken out of them.
     fn replace(&mut self, replaced: &ReplacedChunk, deleted: &mut RoaringTreemap) -> Result<()> {
         let ids = &replaced.ids;
+        let entry = ChunkEntry::new(Arc::clone(&replaced.chunk), ids.clone(), replaced.file);
+        self.check_chunk(&entry)?;
         let between = ids.first().get()..=ids.last().get();
         let is_new = |id: &RowId| ids.position(*id).is_some();
         let mut within = RoaringTreemap::new();
@@ -97,14 +112,17 @@ impl TableVersion {
         }
         gone.extend(ids.iter());
         gone.sort_unstable();
+        self.reindex(&gone, &entry)?;
         let gone: Vec<(RowId, Option<&Row>)> = gone.into_iter().map(|id| (id, None)).collect();
+        let indexes = std::mem::take(&mut self.indexes);
         self.change_rows(&gone)?;
-        self.append(ChunkEntry::new(Arc::clone(&replaced.chunk), ids.clone(), replaced.file))
+        self.indexes = indexes;
+        self.append(Arc::new(entry))
     }
 
     /// Puts an entry whose rows are not there where its ids belong. Entries that reach into its range are
     /// cut: their chunks are in two entries then, each with the rows of the other masked.
-    pub(super) fn place(&mut self, entry: ChunkEntry) -> Result<()> {
+    pub(super) fn place(&mut self, entry: Arc<ChunkEntry>) -> Result<()> {
         let Some((first, last)) = entry.live_range() else { return Ok(()) };
         if let Some(id) =
             self.tail.ids_between(first, last).find(|id| entry.ids().position(*id).is_some())
@@ -116,7 +134,7 @@ impl TableVersion {
         for key in keys {
             self.cut(key, first, last)?;
         }
-        self.entries.insert(first, Arc::new(entry));
+        self.entries.insert(first, entry);
         Ok(())
     }
 
@@ -126,7 +144,7 @@ impl TableVersion {
         if entry.ids().last() < first {
             return Ok(());
         }
-        let (low, high) = (entry.ids().below(first), entry.ids().below(RowId::new(last.get() + 1)));
+        let (low, high) = (entry.ids().below(first), entry.ids().below(last.next()));
         if let Some(id) = entry.live_between(low, high).next() {
             return Err(self.shared.misfit(format!("row {id} is among the ids of a new chunk")));
         }
@@ -164,9 +182,9 @@ impl TableVersion {
     }
 
     /// The key of the entry in whose range an id is, and that of the next one.
-    fn range_of(&self, id: RowId) -> (RowId, Option<RowId>) {
+    pub(super) fn range_of(&self, id: RowId) -> (RowId, Option<RowId>) {
         let key = self.entries.get_prev(&id).map_or(id, |(key, _)| *key);
-        let next = self.entries.get_next(&RowId::new(id.get() + 1));
+        let next = self.entries.get_next(&id.next());
         (key, next.map(|(next, _)| *next))
     }
 

@@ -230,7 +230,7 @@ impl TableVersion {
             }
         }
         for entry in &folded.entries {
-            after.place(entry.changed_by(&changed)).ok()?;
+            after.place(Arc::new(entry.changed_by(&changed))).ok()?;
         }
         Some(after)
     }

@@ -213,10 +213,11 @@ impl TableVersion {
         newer + self.tail.len()
     }
 
-    /// Bytes of memory of its chunks and rows, without those of the persistent maps between them.
+    /// Bytes of memory of its chunks, rows and indexes, these about.
     pub fn memory_bytes(&self) -> usize {
         let entries: usize = self.entries.values().map(|entry| entry.memory_bytes()).sum();
-        entries + self.tail.memory_bytes()
+        let indexes: usize = self.indexes.iter().map(UniqueIndex::memory_bytes).sum();
+        entries + self.tail.memory_bytes() + indexes
     }
 
     /// Its chunks in the order of their rows.

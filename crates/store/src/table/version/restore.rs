@@ -45,6 +45,8 @@ impl TableVersion {
         for entry in entries {
             version.restore(entry)?;
         }
+        let entries: Vec<_> = version.entries.values().cloned().collect();
+        version.index_entries(&entries)?;
         version.insert_rows(&tail.into_iter().collect())?;
         if version.next_row_id() > next_row_id {
             let problem = format!("it has rows above {next_row_id}, the id that is to come next");
@@ -56,10 +58,12 @@ impl TableVersion {
 
     fn restore(&mut self, from: RestoredEntry) -> Result<()> {
         let RestoredEntry { chunk, ids, masked, delta, file } = from;
-        let rows = chunk.rows;
+        let entry = ChunkEntry::new(chunk, ids.clone(), file);
+        self.check_chunk(&entry)?;
+        let rows = ids.count();
         let is_mask = masked.is_sorted_by(|a, b| a < b)
             && masked.last().is_none_or(|last| (*last as usize) < rows);
-        if ids.count() != rows || !is_mask {
+        if !is_mask {
             let problem =
                 format!("rows of the chunk from row {} on are masked wrongly", ids.first());
             return Err(self.shared.misfit(problem));
@@ -73,10 +77,9 @@ impl TableVersion {
             }
             newer.insert(id, row);
         }
-        let entry = ChunkEntry::new(chunk, ids, file).with(&masked, newer);
-        self.raise_next_row_id(RowId::new(entry.ids().last().get() + 1));
-        self.index_entry(&entry)?;
+        let entry = entry.with(&masked, newer);
+        self.raise_next_row_id(entry.ids().last().next());
         self.rows += entry.rows();
-        self.place(entry)
+        self.place(Arc::new(entry))
     }
 }
