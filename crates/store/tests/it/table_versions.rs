@@ -409,6 +409,10 @@ proptest! {
                 let is_same = run.model.rows.get(id) == model.rows.get(id);
                 prop_assert_eq!(run.version.same_row(version, *id), is_same);
             }
+            for key in model.rows.values().filter_map(|values| values.key) {
+                let found = run.model.rows.iter().find(|(_, values)| values.key == Some(key));
+                prop_assert_eq!(run.version.find(0, &key_of(key)), found.map(|(id, _)| *id));
+            }
         }
     }
 }
@@ -533,6 +537,40 @@ fn a_new_constraint_is_checked_and_has_an_index() {
             assert_eq!(version.find(1, &key), Some(*id));
         }
         assert!(version.key_of(*id, &[0]).is_some_and(|key| version.find(0, &key) == Some(*id)));
+    }
+}
+
+#[test]
+fn keys_of_many_rows_come_and_go() {
+    let rows = 12_000;
+    let (mut version, model) = loaded(rows);
+    let mut random = SplitMix64::new(13);
+    let mut keys: BTreeMap<i64, RowId> =
+        model.rows.iter().map(|(id, values)| (values.key.unwrap(), *id)).collect();
+    for round in 1..4_i64 {
+        let mut change = TableChange::default();
+        let mut moved = BTreeMap::new();
+        for (key, id) in &keys {
+            let (key, id) = (*key, *id);
+            match random.next() % 4 {
+                0 => drop(change.deleted.insert(id.get())),
+                // Keys move on to other rows, and come back.
+                1 => {
+                    let other = key + if round % 2 == 0 { -1_000_000 } else { 1_000_000 };
+                    let values = Values::random(Some(other), &mut random);
+                    change.updated.insert(id, encoded(&version, &values));
+                    moved.insert(other, id);
+                }
+                _ => drop(moved.insert(key, id)),
+            }
+        }
+        let gone: Vec<i64> = keys.keys().filter(|key| !moved.contains_key(key)).copied().collect();
+        version = version.apply(&change).unwrap();
+        keys = moved;
+        for (key, id) in &keys {
+            assert_eq!(version.find(0, &key_of(*key)), Some(*id), "key {key}");
+        }
+        assert!(gone.iter().all(|key| version.find(0, &key_of(*key)).is_none()));
     }
 }
 

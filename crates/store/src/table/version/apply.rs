@@ -81,9 +81,7 @@ impl TableVersion {
             }
             let codec = &self.shared.codec;
             for index in &mut self.indexes {
-                if let Some(key) = codec.key(row, index.columns()) {
-                    index.insert(&key, *id);
-                }
+                index.change(*id, None, codec.key(row, index.columns()));
             }
             self.tail.insert(*id, row.clone());
         }

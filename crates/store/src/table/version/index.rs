@@ -1,28 +1,49 @@
 //! Rows by key: an index for each PRIMARY KEY and UNIQUE constraint.
+//!
+//! It holds rows by the hash of their key, sorted: a few arrays, each much larger than the next, and what came
+//! and went since in a persistent map. Once that is full it becomes an array, which is merged with those before it
+//! that are not much larger. So a change copies the path to it, and a lookup looks into few places. Keys
+//! are not kept: whether a row has the key is seen from the row, so that a row that an array still has and
+//! that is gone does no harm.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
-use imbl::OrdSet;
+use imbl::OrdMap;
 
-use super::super::chunk::BLOCK_ROWS;
 use super::super::definition::Unique;
-use super::super::error::TableError;
-use super::super::row::{Key, hash_of};
-use super::{ChunkEntry, Result, TableVersion};
+use super::super::row::Key;
 use crate::ids::RowId;
 
-/// Rows by the hash of their key. Rows with a NULL in it are not among them. Whether a row has the key is
-/// seen from the row: keys are not kept twice.
+/// Changes that are kept in the map, at most.
+const RECENT_MAX: usize = 4096;
+
+/// Two arrays are merged where the older has at most so many times as many rows.
+const MERGE_FACTOR: usize = 4;
+
+/// A row with the hash of its key.
+pub(super) type HashedRow = (u64, RowId);
+
+/// Rows by key. Rows with a NULL in it are not among them.
 #[derive(Clone, Debug)]
 pub(super) struct UniqueIndex {
     columns: Arc<[usize]>,
-    rows: OrdSet<(u64, RowId)>,
+    /// The oldest and largest first.
+    runs: Vec<Run>,
+    /// Whether rows are there, where that changed since.
+    recent: OrdMap<HashedRow, bool>,
+}
+
+/// What changed in some time; what went, went before what came.
+#[derive(Clone, Debug)]
+struct Run {
+    came: Arc<[HashedRow]>,
+    went: Arc<[HashedRow]>,
 }
 
 impl UniqueIndex {
     pub(super) fn new(unique: &Unique) -> Self {
-        Self { columns: unique.columns.as_slice().into(), rows: OrdSet::new() }
+        let columns = unique.columns.as_slice().into();
+        Self { columns, runs: Vec::new(), recent: OrdMap::new() }
     }
 
     pub(super) fn columns(&self) -> &[usize] {
@@ -33,34 +54,15 @@ impl UniqueIndex {
         *self.columns == *columns
     }
 
-    /// Bytes of memory it takes, about: nodes of the tree are half full on average.
+    /// Bytes of memory it takes, about: nodes of the map are half full on average.
     pub(super) fn memory_bytes(&self) -> usize {
-        2 * self.rows.len() * size_of::<(u64, RowId)>()
+        let in_runs: usize = self.runs.iter().map(Run::len).sum();
+        in_runs * size_of::<HashedRow>() + 2 * self.recent.len() * size_of::<(HashedRow, bool)>()
     }
 
     pub(super) fn clear(&mut self) {
-        self.rows = OrdSet::new();
-    }
-
-    /// Adds many rows.
-    fn extend(&mut self, mut more: Vec<(u64, RowId)>) {
-        more.sort_unstable();
-        if more.len() < self.rows.len() {
-            self.rows.extend(more);
-            return;
-        }
-        // Made anew in its order, a tree takes a fifth of the time of adding to it here and there.
-        more.extend(&self.rows);
-        more.sort();
-        self.rows = more.into_iter().collect();
-    }
-
-    pub(super) fn insert(&mut self, key: &Key, id: RowId) {
-        self.rows.insert((key.hash64(), id));
-    }
-
-    pub(super) fn remove(&mut self, key: &Key, id: RowId) {
-        self.rows.remove(&(key.hash64(), id));
+        self.runs.clear();
+        self.recent = OrdMap::new();
     }
 
     /// Follows a row from one key to another, or to none.
@@ -69,144 +71,173 @@ impl UniqueIndex {
             return;
         }
         if let Some(before) = before {
-            self.remove(&before, id);
+            self.set((before.hash64(), id), false);
         }
         if let Some(after) = after {
-            self.insert(&after, id);
+            self.set((after.hash64(), id), true);
         }
     }
 
-    /// Rows with the key, and others whose keys have the same hash.
+    /// Takes a row, or takes it out.
+    pub(super) fn set(&mut self, row: HashedRow, is_there: bool) {
+        self.recent.insert(row, is_there);
+        if self.recent.len() >= RECENT_MAX {
+            self.push_recent();
+        }
+    }
+
+    /// Takes many rows, which are sorted.
+    pub(super) fn extend(&mut self, rows: Vec<HashedRow>) {
+        if rows.len() < RECENT_MAX {
+            rows.into_iter().for_each(|row| self.set(row, true));
+            return;
+        }
+        self.push_recent();
+        self.push(Run { came: rows.into(), went: Arc::new([]) });
+    }
+
+    fn push_recent(&mut self) {
+        let of = |wanted: bool| {
+            let rows = self.recent.iter().filter(move |(_, is_there)| **is_there == wanted);
+            rows.map(|(row, _)| *row).collect()
+        };
+        let run = Run { came: of(true), went: of(false) };
+        self.recent = OrdMap::new();
+        self.push(run);
+    }
+
+    fn push(&mut self, mut run: Run) {
+        while let Some(older) = self.runs.pop_if(|older| older.len() <= MERGE_FACTOR * run.len()) {
+            run = older.merged(&run, self.runs.is_empty());
+        }
+        if run.len() > 0 {
+            self.runs.push(run);
+        }
+    }
+
+    /// Rows that may have the key: all that do, and some whose keys have the same hash or had.
     pub(super) fn candidates(&self, key: &Key) -> impl Iterator<Item = RowId> + '_ {
         let hash = key.hash64();
-        let mut next = self.rows.get_next(&(hash, RowId::new(0)));
-        std::iter::from_fn(move || {
-            let (_, id) = next.filter(|(found, _)| *found == hash).copied()?;
-            next = self.rows.get_next(&(hash, id.next()));
-            Some(id)
-        })
+        let recent = self.recent.range((hash, RowId::new(0))..=(hash, RowId::new(u64::MAX)));
+        let recent = recent.filter(|(_, is_there)| **is_there).map(|((_, id), _)| *id);
+        let older = self.runs.iter().rev().flat_map(move |run| {
+            let from = &run.came[first_of(&run.came, hash)..];
+            from.iter().take_while(move |row| row.0 == hash).map(|(_, id)| *id)
+        });
+        recent.chain(older)
     }
 }
 
-impl TableVersion {
-    /// The index of a new constraint.
-    ///
-    /// # Errors
-    /// [`TableError::Duplicate`] for the first key that several rows have.
-    pub(super) fn build_index(&self, unique: &Unique) -> Result<UniqueIndex> {
-        let mut all = Vec::with_capacity(self.rows);
-        for entry in self.entries.values() {
-            self.hash_entry(entry, &unique.columns, &mut all)?;
-        }
-        for (id, row) in self.tail.iter() {
-            all.extend(self.shared.codec.key(row, &unique.columns).map(|key| (key.hash64(), id)));
-        }
-        all.sort_unstable();
-        self.check_distinct(unique, &all)?;
-        Ok(UniqueIndex { rows: all.into_iter().collect(), ..UniqueIndex::new(unique) })
+impl Run {
+    fn len(&self) -> usize {
+        self.came.len() + self.went.len()
     }
 
-    fn check_distinct(&self, unique: &Unique, rows: &[(u64, RowId)]) -> Result<()> {
-        for same_hash in rows.chunk_by(|a, b| a.0 == b.0).filter(|rows| rows.len() > 1) {
-            let keys = same_hash.iter().filter_map(|(_, id)| self.key_of(*id, &unique.columns));
-            let mut seen = HashSet::new();
-            if let Some(key) = keys.into_iter().find(|key| !seen.insert(key.clone())) {
-                return Err(TableError::Duplicate {
-                    table: self.shared.name.to_string(),
-                    constraint: unique.name.to_string(),
-                    key,
-                });
-            }
-        }
-        Ok(())
-    }
-
-    /// Adds the rows of new entries to all indexes.
-    pub(super) fn index_entries(&mut self, entries: &[Arc<ChunkEntry>]) -> Result<()> {
-        let mut indexes = std::mem::take(&mut self.indexes);
-        for index in &mut indexes {
-            let mut all = Vec::new();
-            for entry in entries {
-                self.hash_entry(entry, &index.columns, &mut all)?;
-            }
-            index.extend(all);
-        }
-        self.indexes = indexes;
-        Ok(())
-    }
-
-    /// Follows rows, whose ids rise, from what they are in this version to what they are in a new entry;
-    /// those that it does not have are gone.
-    pub(super) fn reindex(&mut self, rows: &[RowId], entry: &ChunkEntry) -> Result<()> {
-        let mut indexes = std::mem::take(&mut self.indexes);
-        for index in &mut indexes {
-            let (mut before, mut after) = (self.hash_rows(rows, &index.columns)?, Vec::new());
-            self.hash_entry(entry, &index.columns, &mut after)?;
-            before.sort_unstable();
-            after.sort_unstable();
-            for row in before.iter().filter(|row| after.binary_search(row).is_err()) {
-                index.rows.remove(row);
-            }
-            after.retain(|row| before.binary_search(row).is_err());
-            index.extend(after);
-        }
-        self.indexes = indexes;
-        Ok(())
-    }
-
-    /// Rows of this version, whose ids rise, with the hashes of their keys.
-    fn hash_rows(&self, rows: &[RowId], columns: &[usize]) -> Result<Vec<(u64, RowId)>> {
-        let mut all = Vec::with_capacity(rows.len());
-        let mut rest = rows;
-        while let [first, ..] = rest {
-            let Some((entry, _)) = self.in_chunk(*first) else {
-                all.extend(self.key_of(*first, columns).map(|key| (key.hash64(), *first)));
-                rest = &rest[1..];
-                continue;
-            };
-            let known = all.len();
-            self.hash_entry(entry, columns, &mut all)?;
-            let added = all.split_off(known);
-            all.extend(added.into_iter().filter(|(_, id)| rest.binary_search(id).is_ok()));
-            let end = self.range_of(*first).1;
-            rest = &rest[rest.partition_point(|id| end.is_none_or(|end| *id < end))..];
-        }
-        Ok(all)
-    }
-
-    /// The rows of an entry with the hashes of their keys.
-    fn hash_entry(
-        &self,
-        entry: &ChunkEntry,
-        columns: &[usize],
-        into: &mut Vec<(u64, RowId)>,
-    ) -> Result<()> {
-        let codec = &self.shared.codec;
-        let blocks = entry.chunk().copies.first().map_or(&[][..], |copy| &copy.blocks);
-        for (number, block) in blocks.iter().enumerate() {
-            let first = number * BLOCK_ROWS;
-            let rows = BLOCK_ROWS.min(entry.chunk().rows - first);
-            codec.each_key_stored(block, rows, columns, |row, key| {
-                if !entry.is_masked(first + row) {
-                    into.push((hash_of(key), entry.ids().at(first + row)));
-                }
-            })?;
-        }
-        for (id, row) in entry.delta() {
-            into.extend(codec.key(row, columns).map(|key| (key.hash64(), id)));
-        }
-        Ok(())
-    }
-
-    /// Ids of all rows, those of chunks first.
-    pub fn row_ids(&self) -> impl Iterator<Item = RowId> + '_ {
-        let of_entry = |entry: &'_ Arc<ChunkEntry>| {
-            let entry = Arc::clone(entry);
-            (0..entry.ids().count()).filter_map(move |at| {
-                let id = entry.ids().at(at);
-                entry.has(id, at).then_some(id)
-            })
+    /// This run and a newer one together. With none older, what went need not be kept.
+    fn merged(&self, newer: &Self, is_oldest: bool) -> Self {
+        let mut went = newer.went.iter().peekable();
+        let stays = |row: &&HashedRow| {
+            while went.next_if(|gone| gone < row).is_some() {}
+            went.peek() != Some(row)
         };
-        self.entries.values().flat_map(of_entry).chain(self.tail.iter().map(|(id, _)| id))
+        let came = union(self.came.iter().filter(stays), newer.came.iter());
+        let went = match is_oldest {
+            true => Vec::new(),
+            false => union(self.went.iter(), newer.went.iter()),
+        };
+        Self { came: came.into(), went: went.into() }
+    }
+}
+
+/// Both in their order, each row once.
+fn union<'a>(
+    one: impl Iterator<Item = &'a HashedRow>,
+    other: impl Iterator<Item = &'a HashedRow>,
+) -> Vec<HashedRow> {
+    let (mut one, mut other) = (one.peekable(), other.peekable());
+    let mut all = Vec::with_capacity(one.size_hint().0 + other.size_hint().0);
+    while let (Some(a), Some(b)) = (one.peek(), other.peek()) {
+        if a <= b {
+            if a == b {
+                other.next();
+            }
+            all.extend(one.next());
+        } else {
+            all.extend(other.next());
+        }
+    }
+    all.extend(one.chain(other));
+    all
+}
+
+/// Number of rows below a hash. Hashes are spread evenly, so they are looked for about where they would be.
+fn first_of(rows: &[HashedRow], hash: u64) -> usize {
+    let guess = ((u128::from(hash) * rows.len() as u128) >> u64::BITS) as usize;
+    let is_below = |at: usize| rows[at].0 < hash;
+    let (mut low, mut high, mut step) = (guess, guess, 64);
+    while high < rows.len() && is_below(high) {
+        low = high + 1;
+        high = (high + step).min(rows.len());
+        step *= 2;
+    }
+    while low > 0 && !is_below(low - 1) {
+        high = low - 1;
+        low = low.saturating_sub(step);
+        step *= 2;
+    }
+    low + rows[low..high].partition_point(|row| row.0 < hash)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use std::collections::BTreeSet;
+
+    use atoll_sys::SplitMix64;
+
+    #[test]
+    fn a_hash_is_found_wherever_it_is() {
+        let mut random = SplitMix64::new(3);
+        for count in [0, 1, 2, 100, 5_000] {
+            for spread in [1, u64::MAX / 7, u64::MAX] {
+                let rows = (0..count).map(|id| (random.next() % spread, RowId::new(id)));
+                let rows: Vec<HashedRow> = rows.collect::<BTreeSet<_>>().into_iter().collect();
+                let some = (0..50).map(|_| random.next());
+                for hash in some.chain(rows.iter().map(|row| row.0)).chain([0, u64::MAX]) {
+                    assert_eq!(first_of(&rows, hash), rows.partition_point(|row| row.0 < hash));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn runs_hold_what_a_set_holds_however_they_are_merged() {
+        let mut random = SplitMix64::new(4);
+        let (mut set, mut runs) = (BTreeSet::new(), Vec::<Run>::new());
+        for _ in 0..200 {
+            let mut recent: OrdMap<HashedRow, bool> = OrdMap::new();
+            for _ in 0..random.next() % 30 {
+                let row = (random.next() % 20, RowId::new(random.next() % 3));
+                let is_there = !random.next().is_multiple_of(3);
+                recent.insert(row, is_there);
+                if is_there {
+                    set.insert(row)
+                } else {
+                    set.remove(&row)
+                };
+            }
+            let of = |wanted: bool| {
+                recent.iter().filter(|(_, is)| **is == wanted).map(|(r, _)| *r).collect()
+            };
+            let mut run = Run { came: of(true), went: of(false) };
+            while !runs.is_empty() && random.next().is_multiple_of(2) {
+                let older = runs.pop().unwrap();
+                run = older.merged(&run, runs.is_empty());
+            }
+            runs.push(run);
+        }
+        let whole = runs.into_iter().rev().reduce(|newer, older| older.merged(&newer, false));
+        assert!(whole.unwrap().came.iter().eq(&set));
     }
 }

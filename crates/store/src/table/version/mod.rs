@@ -21,6 +21,7 @@
 //! | `rewrite.rs` | a chunk with other values, for UPDATEs of many rows |
 //! | `merge.rs` | rows of several places in their order, for both |
 //! | `index.rs` | rows by key |
+//! | `keys.rs` | indexes kept up with rows |
 //! | `restore.rs` | a version from what a checkpoint keeps |
 //! | `view.rs` | the version as scans read it |
 
@@ -28,6 +29,7 @@ mod apply;
 mod entry;
 mod fold;
 mod index;
+mod keys;
 mod loose;
 mod merge;
 mod restore;
