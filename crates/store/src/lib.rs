@@ -3,11 +3,14 @@
 //!
 //! - [`database`]: all names and tables as one value, and the changes that make the next one.
 //! - [`table`]: tables as chunks of columns.
+//! - [`checkpoint`]: a version of the database on disk.
 //! - [`chunk_file`]: chunks as files.
 //! - [`data_file`]: what all files but the log have in common.
 //! - [`files`]: the layer through which everything reaches the disk, and the live directory behind it.
 //! - [`lock`]: locks of transactions, waited for without blocking a thread.
 //! - [`log`]: one sequence of checksummed records; recovery, group commit.
+//! - [`open`]: from the files of a data directory to the newest version.
+//! - [`record`]: what a transaction changed, as bytes of the log.
 //! - [`simulated`]: a directory in memory for tests, whose power can be cut and whose calls can fail.
 //!
 //! It is a crate of its own because durability is tested on files that are cut off at any moment
@@ -15,6 +18,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod checkpoint;
 pub mod chunk_file;
 mod codec;
 pub mod data_file;
@@ -24,6 +28,8 @@ pub mod files;
 mod ids;
 pub mod lock;
 pub mod log;
+pub mod open;
+pub mod record;
 pub mod simulated;
 pub mod table;
 

@@ -10,9 +10,10 @@ use std::sync::{Arc, Weak};
 
 use arrow_schema::Schema;
 use atoll_placement::Arena;
+use atoll_topology::{Machine, NodeId};
 use parking_lot::Mutex;
 
-use super::read::{LoadedChunk, check, read};
+use super::read::{LoadedChunk, check, home, read};
 use super::write::write;
 use super::{CHUNK_DIRECTORY, chunk_file_id, chunk_file_name};
 use crate::data_file::{DataFileError, DataFileKind, Envelope};
@@ -48,9 +49,14 @@ impl ChunkFiles {
         Ok(Self { files, database, state: Mutex::new(state) })
     }
 
+    /// The files of a directory in which nothing is to be written.
+    pub(crate) fn reading(files: Arc<dyn Files>, database: DatabaseId) -> Self {
+        Self { files, database, state: Mutex::default() }
+    }
+
     /// The last number that was given.
     pub fn last(&self) -> ChunkFileId {
-        ChunkFileId::new(self.state.lock().next - 1)
+        ChunkFileId::new(self.state.lock().next.saturating_sub(1))
     }
 
     fn envelope(&self, id: ChunkFileId) -> Envelope {
@@ -99,6 +105,17 @@ impl ChunkFiles {
     pub fn read(&self, id: ChunkFileId, arena: &Arena) -> Result<LoadedChunk, DataFileError> {
         let file = self.files.open(&chunk_file_name(id))?;
         read(&*file, self.envelope(id), arena)
+    }
+
+    /// The node on which a chunk will lie when it is read; none where any will do. Reads the beginning of its
+    /// file.
+    pub(crate) fn home(
+        &self,
+        id: ChunkFileId,
+        machine: &Machine,
+    ) -> Result<Option<NodeId>, DataFileError> {
+        let file = self.files.open(&chunk_file_name(id))?;
+        home(&*file, self.envelope(id), machine)
     }
 
     /// Reads a file and compares all its checksums; the rows of the chunk.

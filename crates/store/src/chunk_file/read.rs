@@ -8,7 +8,7 @@ use arrow_array::types::{UInt8Type, UInt16Type};
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, SchemaRef};
 use atoll_placement::{Arena, ChunkHome, NodeBuffer};
-use atoll_topology::NodeId;
+use atoll_topology::{Machine, NodeId};
 use bytes::Bytes;
 
 use super::checksum;
@@ -102,6 +102,19 @@ pub(super) fn read(
     let chunk = chunk.map_err(not_loaded)?;
     let bytes = directory.body + directory.body_bytes as u64;
     Ok(LoadedChunk { chunk, schema: directory.schema, home, bytes })
+}
+
+/// The node on which a chunk will lie, or whose workers scan it.
+pub(super) fn home(
+    file: &dyn DataFile,
+    envelope: Envelope,
+    machine: &Machine,
+) -> Result<Option<NodeId>, DataFileError> {
+    let (place, _) = Directory::read(file, envelope)?.home.on(machine);
+    Ok(match place.home {
+        ChunkHome::Node(node) => Some(node),
+        ChunkHome::Unbound | ChunkHome::CopyPerNode => place.owner,
+    })
 }
 
 /// Reads a whole file and compares every checksum, without keeping anything.

@@ -4,7 +4,7 @@ use atoll_placement::PlacementError;
 
 use super::DATA_FORMAT_VERSION;
 use crate::codec::DecodeError;
-use crate::files::FileError;
+use crate::files::{FileError, FileErrorKind};
 
 /// Why a file of a data directory, other than the log, cannot be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -65,6 +65,17 @@ impl DataFileError {
     pub(crate) fn of_decoding(file: &str, error: &DecodeError) -> Self {
         let reason = format!("{}: {}", error.what, error.reason);
         Self::damaged(file, &format!("byte {} of its header", error.at), &reason)
+    }
+
+    /// Whether the file is missing or is not what was written.
+    pub fn is_damage(&self) -> bool {
+        match self {
+            Self::Damaged { .. } | Self::Foreign { .. } => true,
+            Self::File(error) => {
+                matches!(error.kind, FileErrorKind::NotFound | FileErrorKind::Ended)
+            }
+            Self::NewerFormat { .. } | Self::Memory { .. } | Self::Type { .. } => false,
+        }
     }
 
     /// Whether it works again when space is free.

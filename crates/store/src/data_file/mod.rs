@@ -5,11 +5,11 @@
 //!
 //! | Offset | Bytes | What |
 //! |---|---|---|
-//! | 0 | 8 | what the file is: `ATOLLCHK` (a chunk) |
+//! | 0 | 8 | what the file is: `ATOLLCHK` (a chunk), `ATOLLTAB` (a table), `ATOLLMAN` (a manifest) |
 //! | 8 | 4 | version of the format: 1 |
 //! | 12 | 4 | CRC-32 (IEEE) of the envelope and the padding, with zeros here |
 //! | 16 | 16 | id of the database |
-//! | 32 | 8 | number of the file |
+//! | 32 | 8 | number of the file; 0 for the manifest |
 //! | 40 | 8 | bytes of the payload |
 //! | 48 | | payload |
 //! | | 0 to 63 | padding: zeros up to a multiple of 64 |
@@ -35,6 +35,8 @@ pub(crate) const ALIGNMENT: usize = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DataFileKind {
     Chunk,
+    Table,
+    Manifest,
 }
 
 /// What stands around a payload.
@@ -58,12 +60,16 @@ impl DataFileKind {
     fn magic(self) -> &'static [u8; 8] {
         match self {
             Self::Chunk => b"ATOLLCHK",
+            Self::Table => b"ATOLLTAB",
+            Self::Manifest => b"ATOLLMAN",
         }
     }
 
     fn noun(self) -> &'static str {
         match self {
             Self::Chunk => "a chunk",
+            Self::Table => "a table",
+            Self::Manifest => "a manifest",
         }
     }
 }

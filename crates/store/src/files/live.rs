@@ -21,7 +21,7 @@ use super::{
 const FILE_MODE: u32 = 0o600;
 const DIRECTORY_MODE: u32 = 0o700;
 /// The file whose lock is the directory's; it holds the number of the process that locked it last.
-const LOCK_NAME: &str = "lock";
+pub(crate) const LOCK_NAME: &str = "lock";
 /// Zeros are written in pieces of this size: few calls, little memory.
 static ZEROS: [u8; 256 << 10] = [0; 256 << 10];
 

@@ -21,6 +21,7 @@ mod error;
 mod live;
 
 pub use error::{FileError, FileErrorKind, FileOperation};
+pub(crate) use live::LOCK_NAME;
 pub use live::LiveFiles;
 
 /// A data directory and the files in it.

@@ -1,6 +1,7 @@
 //! Tests of the store over a directory of this machine and over simulated ones.
 
 mod chunk_files;
+mod crash;
 mod group_commit;
 mod live_files;
 mod locks;

@@ -1,0 +1,257 @@
+//! One checkpoint, step by step.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::sync::Arc;
+
+use super::manifest::{Manifest, TableFile};
+use super::table_file::{
+    StoredTable, TABLE_DIRECTORY, encode_table_file, table_file_name, table_file_number,
+};
+use super::{CheckpointError, Checkpoints};
+use crate::data_file::DataFileError;
+use crate::database::DatabaseVersion;
+use crate::files::FileError;
+use crate::ids::{ChunkFileId, Epoch, TableId};
+use crate::log::{Position, RecoveryStart, truncate_before};
+use crate::table::{Chunk, TableVersion};
+
+/// A checkpoint that is being made. Dropped before its end it leaves the last one as it was, and files that the
+/// next one removes.
+pub struct Checkpoint {
+    shared: Arc<Checkpoints>,
+    version: Arc<DatabaseVersion>,
+    work: VecDeque<CheckpointWork>,
+    /// Files of chunks that were in use no more when the version was pinned.
+    unused: Vec<ChunkFileId>,
+    tables: BTreeMap<TableId, TableFile>,
+    report: CheckpointReport,
+}
+
+/// A piece of the work.
+enum CheckpointWork {
+    Chunk(Arc<Chunk>, TableId),
+    Table(TableId),
+    WaitForLog,
+    Manifest,
+    Switch,
+    Clean,
+}
+
+/// How far a checkpoint is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CheckpointState {
+    /// There is more to do.
+    Working,
+    /// It goes on when the log is synced up to this position.
+    NeedsLog(Position),
+    /// It is on disk.
+    Done(CheckpointReport),
+}
+
+/// What a checkpoint did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CheckpointReport {
+    /// Commits that it holds.
+    pub epoch: Epoch,
+    /// Position of the log behind the last record that it holds.
+    pub position: Position,
+    /// Chunks that were written.
+    pub chunks: u64,
+    /// Bytes of their files.
+    pub chunk_bytes: u64,
+    /// Tables that were written.
+    pub tables: u64,
+    /// Bytes of their files and of the manifest.
+    pub table_bytes: u64,
+    /// Files that were removed, those of the log included.
+    pub removed: u64,
+    /// Why files that are needed no more were not removed. The next checkpoint tries again.
+    pub not_removed: Option<FileError>,
+}
+
+type Result<T> = std::result::Result<T, CheckpointError>;
+
+impl Checkpoint {
+    pub(super) fn begin(
+        shared: Arc<Checkpoints>,
+        newest: impl FnOnce() -> Arc<DatabaseVersion>,
+    ) -> Result<Self> {
+        // In this order: see `ChunkFiles::unused`.
+        let unused = shared.chunks.unused().map_err(DataFileError::from)?;
+        let version = newest();
+        let report = CheckpointReport {
+            epoch: version.epoch(),
+            position: version.position(),
+            ..CheckpointReport::default()
+        };
+        let mut begun = Self {
+            shared,
+            version,
+            work: VecDeque::new(),
+            unused,
+            tables: BTreeMap::new(),
+            report,
+        };
+        begun.plan();
+        Ok(begun)
+    }
+
+    /// The version that it holds.
+    pub fn version(&self) -> &Arc<DatabaseVersion> {
+        &self.version
+    }
+
+    fn plan(&mut self) {
+        let last = self.shared.last.lock();
+        let mut changed = Vec::new();
+        for (id, table) in self.version.tables() {
+            match last.tables.get(&id) {
+                Some((same, file)) if std::ptr::eq(same.as_ptr(), Arc::as_ptr(table)) => {
+                    self.tables.insert(id, *file);
+                }
+                _ => changed.push((id, table)),
+            }
+        }
+        for (id, table) in &changed {
+            let new = table.entries().filter(|entry| entry.file().is_none());
+            let new = new.map(|entry| CheckpointWork::Chunk(Arc::clone(entry.chunk()), *id));
+            self.work.extend(new);
+        }
+        self.work.extend(changed.iter().map(|(id, _)| CheckpointWork::Table(*id)));
+        self.work.extend([
+            CheckpointWork::WaitForLog,
+            CheckpointWork::Manifest,
+            CheckpointWork::Switch,
+            CheckpointWork::Clean,
+        ]);
+    }
+
+    /// Does the next piece of work; `synced` is the position up to which the log is on disk.
+    pub fn step(&mut self, synced: Position) -> Result<CheckpointState> {
+        match self.work.front() {
+            None => return Ok(CheckpointState::Done(self.report.clone())),
+            Some(CheckpointWork::WaitForLog) if synced < self.version.position() => {
+                return Ok(CheckpointState::NeedsLog(self.version.position()));
+            }
+            Some(CheckpointWork::WaitForLog) => {}
+            Some(CheckpointWork::Chunk(chunk, table)) => {
+                let (chunk, table) = (Arc::clone(chunk), *table);
+                self.write_chunk(&chunk, table)?;
+            }
+            Some(CheckpointWork::Table(table)) => self.write_table(*table)?,
+            Some(CheckpointWork::Manifest) => self.write_manifest(synced)?,
+            Some(CheckpointWork::Switch) => self.switch()?,
+            Some(CheckpointWork::Clean) => {
+                if let Err(error) = self.clean() {
+                    self.report.not_removed = Some(error);
+                }
+            }
+        }
+        self.work.pop_front();
+        match self.work.is_empty() {
+            true => Ok(CheckpointState::Done(self.report.clone())),
+            false => Ok(CheckpointState::Working),
+        }
+    }
+
+    fn table(&self, id: TableId) -> Option<&Arc<TableVersion>> {
+        self.version.table(id)
+    }
+
+    fn write_chunk(&mut self, chunk: &Arc<Chunk>, table: TableId) -> Result<()> {
+        let Some(table) = self.table(table) else { return Ok(()) };
+        let written = self.shared.chunks.write(chunk, &table.definition().columns)?;
+        let of_chunk = table.entries().filter(|entry| Arc::ptr_eq(entry.chunk(), chunk));
+        for entry in of_chunk {
+            entry.set_file(written.id);
+        }
+        self.report.chunks += u64::from(written.bytes > 0);
+        self.report.chunk_bytes += written.bytes;
+        Ok(())
+    }
+
+    fn write_table(&mut self, id: TableId) -> Result<()> {
+        let Some(table) = self.version.table(id) else { return Ok(()) };
+        let payload = encode_table_file(id, table)?;
+        let number = {
+            let mut last = self.shared.last.lock();
+            last.table_file += 1;
+            last.table_file
+        };
+        let bytes =
+            StoredTable::write(&*self.shared.files, self.shared.database, number, &payload)?;
+        let chunks = table.entries().filter_map(|entry| entry.chunk().copies.first());
+        let file = TableFile {
+            number,
+            rows: table.rows() as u64,
+            chunk_bytes: chunks.map(|copy| copy.memory.len() as u64).sum(),
+        };
+        self.tables.insert(id, file);
+        self.report.tables += 1;
+        self.report.table_bytes += bytes;
+        Ok(())
+    }
+
+    fn write_manifest(&mut self, synced: Position) -> Result<()> {
+        let contents = self.version.contents();
+        let last_table_file = self.shared.last.lock().table_file;
+        let manifest = Manifest {
+            database: self.shared.database,
+            epoch: contents.epoch,
+            start: RecoveryStart { from: contents.position, synced },
+            last_chunk_file: self.shared.chunks.last(),
+            last_table_file,
+            next_table: contents.next_table,
+            next_sequence: contents.next_sequence,
+            schemas: contents.schemas,
+            relations: contents.relations,
+            sequences: contents.sequences,
+            tables: self.tables.clone(),
+        };
+        self.report.table_bytes += manifest.write_beside(&*self.shared.files)?;
+        Ok(())
+    }
+
+    /// From here on the checkpoint counts.
+    fn switch(&mut self) -> Result<()> {
+        Manifest::switch(&*self.shared.files).map_err(DataFileError::from)?;
+        let mut last = self.shared.last.lock();
+        last.from = self.version.position();
+        let file = |(id, table): (TableId, &Arc<TableVersion>)| {
+            Some((id, (Arc::downgrade(table), *self.tables.get(&id)?)))
+        };
+        last.tables = self.version.tables().filter_map(file).collect();
+        Ok(())
+    }
+
+    fn clean(&mut self) -> std::result::Result<(), FileError> {
+        let files = Arc::clone(&self.shared.files);
+        let removed = truncate_before(&*files, self.version.position());
+        self.report.removed += removed.or_else(|error| match error {
+            crate::log::LogError::File(error) | crate::log::LogError::NoSpace(error) => Err(error),
+            _ => Ok(0),
+        })?;
+        for number in files.list(TABLE_DIRECTORY)?.iter().filter_map(|name| table_file_number(name))
+        {
+            if !self.tables.values().any(|file| file.number == number) {
+                files.remove(&table_file_name(number))?;
+                self.report.removed += 1;
+            }
+        }
+        for id in &self.unused {
+            self.shared.chunks.remove(*id)?;
+            self.report.removed += 1;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Checkpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Checkpoint")
+            .field("report", &self.report)
+            .field("steps_left", &self.work.len())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,87 @@
+//! Why a data directory was not opened.
+
+use std::sync::Arc;
+
+use crate::data_file::DataFileError;
+use crate::database::ApplyError;
+use crate::log::{LogError, Position};
+use crate::record::RecordError;
+use crate::table::TableError;
+
+/// Why a data directory was not opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// A file other than the log is missing, damaged, of another database, or of a newer version.
+    #[error(transparent)]
+    File(#[from] DataFileError),
+    /// The file of a chunk cannot be used.
+    #[error(transparent)]
+    Chunk(Arc<DataFileError>),
+    /// The log is damaged or cannot be read.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// A record of the log is whole and does not say what a record says.
+    #[error("the record of the log that ends at position {position} cannot be used: {reason}")]
+    Record {
+        /// The position behind the record.
+        position: Position,
+        /// What is wrong with it.
+        reason: RecordError,
+    },
+    /// A record does not fit the database that the records before it made.
+    #[error(
+        "the record of the log that ends at position {position} does not fit the database before it: {reason}"
+    )]
+    Misfit {
+        /// The position behind the record.
+        position: Position,
+        /// What does not fit.
+        reason: ApplyError,
+    },
+    /// The manifest and the files that it names do not fit together.
+    #[error(
+        "the manifest does not fit the files that it names: {0}; restore the directory from a copy"
+    )]
+    Manifest(String),
+    /// The parts of a table do not fit together.
+    #[error("table {table} does not fit together: {reason}; restore the directory from a copy")]
+    Table {
+        /// The table.
+        table: String,
+        /// What does not fit.
+        reason: TableError,
+    },
+    /// A directory with other files and no database.
+    #[error(
+        "the directory holds no database, but {file}; give a directory of a database, or an empty one for a new \
+         database"
+    )]
+    NotADatabase {
+        /// One of the files in it.
+        file: String,
+    },
+    /// A directory without a database where one was to be opened.
+    #[error("the directory holds no database")]
+    Empty,
+    /// The kernel gave no random numbers for the id of a new database.
+    #[error("no random numbers for the id of a new database: {0}")]
+    Random(std::io::Error),
+}
+
+impl OpenError {
+    pub(super) fn record(position: Position, reason: RecordError) -> Self {
+        Self::Record { position, reason }
+    }
+
+    /// Whether something is damaged or missing, so that salvaging the rest may help.
+    pub fn is_damage(&self) -> bool {
+        match self {
+            Self::File(error) => error.is_damage(),
+            Self::Chunk(error) => error.is_damage(),
+            Self::Log(error) => matches!(error, LogError::Corrupt { .. }),
+            Self::Record { reason, .. } => matches!(reason, RecordError::Damaged(_)),
+            Self::Misfit { .. } | Self::Manifest(_) | Self::Table { .. } => true,
+            Self::NotADatabase { .. } | Self::Empty | Self::Random(_) => false,
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! From chunks and records to the newest version.
+
+use std::sync::Arc;
+
+use arrow_schema::Schema;
+
+use super::replay::{LoadedChunks, Replay};
+use super::report::MissingPart;
+use super::task::{RecoveredChunk, RegisteredChunk};
+use super::{OpenError, Opened, Opening, Result};
+use crate::checkpoint::{
+    Checkpoints, NEXT_MANIFEST, StoredTable, TABLE_DIRECTORY, table_file_name, table_file_number,
+};
+use crate::chunk_file::{HomeChange, chunk_file_name};
+use crate::data_file::DataFileError;
+use crate::database::{DatabaseContents, DatabaseVersion, Relation};
+use crate::files::FileError;
+use crate::ids::{ChunkFileId, TableId};
+use crate::log::Log;
+use crate::table::{Destination, RestoredEntry, TableDefinition, TableVersion};
+
+impl Opening {
+    /// Makes the newest version. `chunks` is what all [`tasks`](Self::tasks) gave, in any order.
+    pub fn finish(mut self, chunks: Vec<RecoveredChunk>) -> Result<Opened> {
+        let mut loaded = LoadedChunks::new();
+        for RecoveredChunk { id, chunk } in chunks {
+            if let Ok(chunk) = &chunk {
+                self.report.chunks += 1;
+                self.report.chunk_bytes += chunk.bytes;
+                self.report.chunks_moved += u64::from(chunk.home == HomeChange::ChosenAnew);
+            }
+            loaded.insert(id, chunk);
+        }
+        let checkpoint = self.checkpoint(&loaded)?;
+        let checkpoints = Checkpoints::new(
+            Arc::clone(&self.files),
+            Arc::clone(&self.chunks),
+            &self.manifest,
+            &checkpoint,
+        )?;
+        let (version, log) = self.replay(checkpoint, &loaded)?;
+        drop(loaded);
+        if !self.options.salvage {
+            self.remove_unnamed()?;
+        }
+        self.report.epoch = version.epoch();
+        self.report.position = version.position();
+        self.report.tables = version.tables().count() as u64;
+        self.report.rows = version.tables().map(|(_, table)| table.rows() as u64).sum();
+        let (lock, report) = (self.lock, self.report);
+        Ok(Opened { version, log, checkpoints: Arc::new(checkpoints), lock, report })
+    }
+
+    /// The version that the checkpoint holds.
+    fn checkpoint(&mut self, loaded: &LoadedChunks) -> Result<DatabaseVersion> {
+        let mut tables = Vec::new();
+        for stored in std::mem::take(&mut self.tables) {
+            let id = stored.id;
+            tables.push((id, Arc::new(self.restore(stored, loaded)?)));
+        }
+        let manifest = &self.manifest;
+        let is_there = |id: &TableId| tables.iter().any(|(found, _)| found == id);
+        let relations = manifest.relations.iter().filter(|(_, relation)| match relation {
+            Relation::Table(id) => !self.options.salvage || is_there(id),
+            _ => true,
+        });
+        let contents = DatabaseContents {
+            epoch: manifest.epoch,
+            position: manifest.start.from,
+            schemas: manifest.schemas.clone(),
+            relations: relations.cloned().collect(),
+            tables,
+            sequences: manifest.sequences.clone(),
+            next_table: manifest.next_table,
+            next_sequence: manifest.next_sequence,
+        };
+        DatabaseVersion::from_contents(contents).map_err(OpenError::Manifest)
+    }
+
+    fn restore(&mut self, stored: StoredTable, loaded: &LoadedChunks) -> Result<TableVersion> {
+        let name = self.manifest.name_of(stored.id);
+        let definition = Arc::new(stored.definition);
+        let mut tail = stored.tail;
+        let mut entries = Vec::with_capacity(stored.entries.len());
+        for entry in stored.entries {
+            match usable(loaded.get(&entry.file), &definition, entry.file) {
+                Ok(loaded) => entries.push(RestoredEntry {
+                    chunk: Arc::clone(&loaded.chunk),
+                    ids: entry.ids,
+                    masked: entry.masked,
+                    delta: entry.delta.into_iter().collect(),
+                    file: Some(entry.file),
+                }),
+                Err(error) if self.options.salvage => {
+                    let lost = entry.ids.count() - entry.masked.len();
+                    let what = format!("{lost} rows from row {} on", entry.ids.first());
+                    self.report.missing.push(MissingPart::new(Some(name.clone()), what, &error));
+                    // Newer values are not in the chunk's file.
+                    tail.extend(entry.delta);
+                }
+                Err(error) => return Err(OpenError::Chunk(error)),
+            }
+        }
+        let destination = Destination {
+            machine: Arc::clone(&self.environment.machine),
+            arena: self.environment.arena.clone(),
+            strategy: definition.placement,
+        };
+        let in_errors = name.rsplit('.').next().unwrap_or_default().into();
+        let tail = tail.into_iter().collect();
+        let next = stored.next_row_id;
+        let restored =
+            TableVersion::restored(in_errors, definition, destination, entries, tail, next);
+        restored.map_err(|reason| OpenError::Table { table: name, reason })
+    }
+
+    fn replay(
+        &mut self,
+        version: DatabaseVersion,
+        loaded: &LoadedChunks,
+    ) -> Result<(DatabaseVersion, Option<Log>)> {
+        if let Some(log) = self.new_log.take() {
+            return Ok((version, Some(log)));
+        }
+        let (options, salvage) = (self.log_options(), self.options.salvage);
+        let mut replay = Replay {
+            version,
+            environment: &self.environment,
+            chunks: loaded,
+            report: &mut self.report,
+            salvage,
+        };
+        let recovery = Log::recover(Arc::clone(&self.files), options, self.manifest.start);
+        let replayed = recovery.map_err(OpenError::from).and_then(|mut recovery| {
+            replay.run(&mut recovery)?;
+            Ok(recovery)
+        });
+        let version = replay.version;
+        match replayed {
+            Ok(_) if salvage => Ok((version, None)),
+            Ok(recovery) => {
+                let (log, found) = recovery.finish()?;
+                self.report.bytes_cut = found.bytes_cut;
+                Ok((version, Some(log)))
+            }
+            Err(error) if salvage && error.is_damage() => {
+                let what = format!("commits behind log position {}", version.position());
+                self.report.missing.push(MissingPart::new(None, what, &error));
+                Ok((version, None))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Removes files that neither the manifest nor the log names: of transactions that did not commit, and of
+    /// checkpoints that were not finished.
+    fn remove_unnamed(&self) -> std::result::Result<(), FileError> {
+        for id in self.chunks.unused()? {
+            if !self.named.contains(&id) {
+                self.chunks.remove(id)?;
+            }
+        }
+        let named = |number: u64| self.manifest.tables.values().any(|file| file.number == number);
+        for number in
+            self.files.list(TABLE_DIRECTORY)?.iter().filter_map(|name| table_file_number(name))
+        {
+            if !named(number) {
+                self.files.remove(&table_file_name(number))?;
+            }
+        }
+        match self.files.list("")?.iter().any(|name| name == NEXT_MANIFEST) {
+            true => self.files.remove(NEXT_MANIFEST),
+            false => Ok(()),
+        }
+    }
+}
+
+/// The chunk of a file, if it was read and has the columns of the table.
+fn usable<'a>(
+    loaded: Option<&'a std::result::Result<RegisteredChunk, Arc<DataFileError>>>,
+    definition: &TableDefinition,
+    file: ChunkFileId,
+) -> std::result::Result<&'a RegisteredChunk, Arc<DataFileError>> {
+    let damaged = |reason: &str| {
+        Arc::new(DataFileError::damaged(&chunk_file_name(file), "its header", reason))
+    };
+    let loaded = match loaded {
+        Some(Ok(loaded)) => loaded,
+        Some(Err(error)) => return Err(Arc::clone(error)),
+        None => return Err(damaged("it was not read")),
+    };
+    let types = |schema: &Schema| -> Vec<_> {
+        schema.fields().iter().map(|field| field.data_type().clone()).collect()
+    };
+    match types(&loaded.schema) == types(&definition.columns) {
+        true => Ok(loaded),
+        false => Err(damaged("its columns are not those of the table")),
+    }
+}

@@ -1,0 +1,202 @@
+//! Opening a data directory: from its files to the newest version of the database and a log to go on with.
+//!
+//! ```text
+//! Opening::begin   lock, manifest, files of tables; which chunks there are, also in records of the log
+//!    │ tasks()     each reads one chunk into memory at its home: run them on the workers of their nodes
+//! Opening::finish  tables out of chunks, then the log, record by record; files that nothing names are removed
+//!    └ Opened      version, log, files of chunks, checkpoints, and a report
+//! ```
+//!
+//! A directory without files becomes a new database. Damage is an error that names the file and the place; with
+//! [`OpenOptions::salvage`] what is damaged is left out and listed, nothing is written, and there is no log to go
+//! on with.
+
+mod create;
+mod error;
+mod finish;
+mod replay;
+mod report;
+mod task;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::DatabaseId;
+use crate::checkpoint::{Checkpoints, Manifest, StoredTable};
+use crate::chunk_file::ChunkFiles;
+use crate::data_file::DataFileError;
+use crate::database::{DatabaseVersion, StoreEnvironment};
+use crate::files::{DirectoryLock, Files};
+use crate::ids::ChunkFileId;
+use crate::log::{Log, LogOptions};
+use crate::record::files_of_record;
+
+pub use error::OpenError;
+pub use report::{MissingPart, OpenReport};
+pub use task::{RecoveredChunk, RecoveryTask};
+
+/// How a data directory is opened.
+#[derive(Clone, Debug)]
+pub struct OpenOptions {
+    /// The schemas of a new database.
+    pub schemas: Vec<Arc<str>>,
+    /// The id of a new database; a random one where none is given.
+    pub database: Option<DatabaseId>,
+    /// Bytes of a new segment of the log.
+    pub segment_bytes: u64,
+    /// Whether a directory that holds no database becomes one.
+    pub create: bool,
+    /// Whether damaged files are left out instead of refused.
+    pub salvage: bool,
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        Self {
+            schemas: vec!["public".into()],
+            database: None,
+            segment_bytes: LogOptions::new(DatabaseId([0; 16])).segment_bytes,
+            create: true,
+            salvage: false,
+        }
+    }
+}
+
+/// A data directory that is being opened.
+#[derive(Debug)]
+pub struct Opening {
+    files: Arc<dyn Files>,
+    environment: StoreEnvironment,
+    options: OpenOptions,
+    lock: DirectoryLock,
+    manifest: Manifest,
+    chunks: Arc<ChunkFiles>,
+    tables: Vec<StoredTable>,
+    /// Files of chunks that the manifest or the log names.
+    named: BTreeSet<ChunkFileId>,
+    /// The log of a database that has just been made.
+    new_log: Option<Log>,
+    report: OpenReport,
+}
+
+/// A data directory that was opened.
+#[derive(Debug)]
+pub struct Opened {
+    /// The newest version.
+    pub version: DatabaseVersion,
+    /// The log, to be written behind its last record; none where the directory was salvaged.
+    pub log: Option<Log>,
+    /// Its checkpoints, with the files of its chunks.
+    pub checkpoints: Arc<Checkpoints>,
+    /// Held as long as the database is open.
+    pub lock: DirectoryLock,
+    /// What was found.
+    pub report: OpenReport,
+}
+
+type Result<T> = std::result::Result<T, OpenError>;
+
+impl Opening {
+    /// Locks the directory and reads what tells which chunks there are.
+    pub fn begin(
+        files: Arc<dyn Files>,
+        environment: StoreEnvironment,
+        options: OpenOptions,
+    ) -> Result<Self> {
+        // Before a lock file is left in a directory of something else.
+        create::check_directory(&*files)?;
+        let lock = files.lock()?;
+        let mut report = OpenReport::default();
+        let (manifest, new_log) = match Manifest::read(&*files)? {
+            Some(manifest) => (manifest, None),
+            None => {
+                report.is_new = true;
+                let (manifest, log) = create::create(&files, &options)?;
+                (manifest, Some(log))
+            }
+        };
+        let chunks = match options.salvage {
+            true => ChunkFiles::reading(Arc::clone(&files), manifest.database),
+            false => {
+                ChunkFiles::open(Arc::clone(&files), manifest.database, manifest.last_chunk_file)?
+            }
+        };
+        let mut opening = Self {
+            files,
+            environment,
+            options,
+            lock,
+            manifest,
+            chunks: Arc::new(chunks),
+            tables: Vec::new(),
+            named: BTreeSet::new(),
+            new_log,
+            report,
+        };
+        opening.read_tables()?;
+        opening.read_names_in_log()?;
+        Ok(opening)
+    }
+
+    /// The work that may be done in parallel, before [`finish`](Self::finish).
+    pub fn tasks(&self) -> Vec<RecoveryTask> {
+        let arena = &self.environment.arena;
+        let task = |id: &ChunkFileId| RecoveryTask::new(&self.chunks, *id, arena.clone());
+        self.named.iter().map(task).collect()
+    }
+
+    fn read_tables(&mut self) -> Result<()> {
+        for (id, file) in &self.manifest.tables {
+            match StoredTable::read(&*self.files, self.manifest.database, file.number) {
+                Ok(table) if table.id == *id => {
+                    self.named.extend(table.entries.iter().map(|entry| entry.file));
+                    self.tables.push(table);
+                }
+                Ok(_) => return Err(OpenError::Manifest(format!("table {id} has another's file"))),
+                Err(error) if self.options.salvage && error.is_damage() => {
+                    let name = self.manifest.name_of(*id);
+                    let missing = MissingPart::new(Some(name), "all rows", &error);
+                    self.report.missing.push(missing);
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds the chunks that records of the log name, so that they too are read in parallel.
+    fn read_names_in_log(&mut self) -> Result<()> {
+        if self.new_log.is_some() {
+            return Ok(());
+        }
+        let mut named = Vec::new();
+        let read = replay::for_each_record(
+            &self.files,
+            self.log_options(),
+            self.manifest.start,
+            |record| {
+                named.extend(
+                    files_of_record(record.payload)
+                        .map_err(|e| OpenError::record(record.position, e))?,
+                );
+                Ok(())
+            },
+        );
+        self.named.extend(named);
+        match read {
+            // Replaying tells of it.
+            Err(error) if self.options.salvage && error.is_damage() => Ok(()),
+            other => other,
+        }
+    }
+
+    fn log_options(&self) -> LogOptions {
+        LogOptions { database: self.manifest.database, segment_bytes: self.options.segment_bytes }
+    }
+}
+
+impl From<crate::files::FileError> for OpenError {
+    fn from(error: crate::files::FileError) -> Self {
+        Self::File(DataFileError::File(error))
+    }
+}

@@ -1,0 +1,58 @@
+//! Chunks that are read in parallel, on the nodes on which they lie.
+
+use std::sync::Arc;
+
+use arrow_schema::SchemaRef;
+use atoll_placement::Arena;
+use atoll_topology::NodeId;
+
+use crate::chunk_file::{ChunkFiles, HomeChange};
+use crate::data_file::DataFileError;
+use crate::ids::ChunkFileId;
+use crate::table::Chunk;
+
+/// A piece of opening a database: reads one chunk into memory at its home. Run it on a worker of its node.
+#[derive(Debug)]
+pub struct RecoveryTask {
+    chunks: Arc<ChunkFiles>,
+    id: ChunkFileId,
+    arena: Arena,
+}
+
+/// What a task gave.
+#[derive(Debug)]
+pub struct RecoveredChunk {
+    pub(super) id: ChunkFileId,
+    pub(super) chunk: Result<RegisteredChunk, Arc<DataFileError>>,
+}
+
+/// A chunk that was read, and that its file is known to hold.
+#[derive(Clone, Debug)]
+pub(super) struct RegisteredChunk {
+    pub(super) chunk: Arc<Chunk>,
+    pub(super) schema: SchemaRef,
+    pub(super) home: HomeChange,
+    pub(super) bytes: u64,
+}
+
+impl RecoveryTask {
+    pub(super) fn new(chunks: &Arc<ChunkFiles>, id: ChunkFileId, arena: Arena) -> Self {
+        Self { chunks: Arc::clone(chunks), id, arena }
+    }
+
+    /// The node on which the chunk will lie; none where any will do. Reads the beginning of the file; what is
+    /// wrong with it [`run`](Self::run) tells.
+    pub fn node(&self) -> Option<NodeId> {
+        self.chunks.home(self.id, self.arena.machine()).ok()?
+    }
+
+    /// Reads the chunk.
+    pub fn run(self) -> RecoveredChunk {
+        let chunk = self.chunks.read(self.id, &self.arena).map(|loaded| {
+            let chunk = Arc::new(loaded.chunk);
+            self.chunks.register(&chunk, self.id);
+            RegisteredChunk { chunk, schema: loaded.schema, home: loaded.home, bytes: loaded.bytes }
+        });
+        RecoveredChunk { id: self.id, chunk: chunk.map_err(Arc::new) }
+    }
+}

@@ -1,0 +1,183 @@
+//! What a transaction does to the catalog, as bytes: a byte, then what it needs.
+//!
+//! | Byte | Change | Then |
+//! |---|---|---|
+//! | 0, 1 | a schema is created, dropped | name |
+//! | 2 | a table is created | name, number, definition |
+//! | 3, 4 | a view, an external table is created | name, statement |
+//! | 5 | a sequence is created | name, number, definition |
+//! | 6 | a table, view, sequence or external table is dropped | name |
+//! | 7 | one is renamed | both names |
+//! | 8 | a table gets another definition | number, definition |
+//! | 9 | a sequence gets another definition | number, definition, optional last value (signed) |
+//!
+//! The name of a relation is two texts, schema and name; a statement three: SQL, schema, options. The definition
+//! of a sequence is increment, smallest, largest and first value (signed), a flag whether it begins anew, and how
+//! many values are cached.
+
+use std::sync::Arc;
+
+use super::definition::{decode_definition, encode_definition};
+use crate::codec::{DecodeError, Decoder, Encoder};
+use crate::data_file::DataFileError;
+use crate::database::{CatalogChange, RelationName, SequenceDefinition, StoredStatement};
+use crate::ids::{SequenceId, TableId};
+
+type Result<T> = std::result::Result<T, DecodeError>;
+
+pub(super) fn encode_catalog_change(
+    encoder: &mut Encoder,
+    change: &CatalogChange,
+) -> std::result::Result<(), DataFileError> {
+    match change {
+        CatalogChange::CreateSchema { name } => {
+            encoder.byte(0);
+            encoder.text(name);
+        }
+        CatalogChange::DropSchema { name } => {
+            encoder.byte(1);
+            encoder.text(name);
+        }
+        CatalogChange::CreateTable { name, id, definition } => {
+            encoder.byte(2);
+            encode_name(encoder, name);
+            encoder.number(id.get());
+            encode_definition(encoder, definition)?;
+        }
+        CatalogChange::CreateView { name, statement } => {
+            encoder.byte(3);
+            encode_name(encoder, name);
+            encode_statement(encoder, statement);
+        }
+        CatalogChange::CreateExternal { name, statement } => {
+            encoder.byte(4);
+            encode_name(encoder, name);
+            encode_statement(encoder, statement);
+        }
+        CatalogChange::CreateSequence { name, id, definition } => {
+            encoder.byte(5);
+            encode_name(encoder, name);
+            encoder.number(id.get());
+            encode_sequence_definition(encoder, definition);
+        }
+        CatalogChange::Drop { name } => {
+            encoder.byte(6);
+            encode_name(encoder, name);
+        }
+        CatalogChange::Rename { from, to } => {
+            encoder.byte(7);
+            encode_name(encoder, from);
+            encode_name(encoder, to);
+        }
+        CatalogChange::SetDefinition { table, definition } => {
+            encoder.byte(8);
+            encoder.number(table.get());
+            encode_definition(encoder, definition)?;
+        }
+        CatalogChange::SetSequence { sequence, definition, last } => {
+            encoder.byte(9);
+            encoder.number(sequence.get());
+            encode_sequence_definition(encoder, definition);
+            encoder.option(*last, Encoder::signed);
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn decode_catalog_change(decoder: &mut Decoder<'_>) -> Result<CatalogChange> {
+    Ok(match decoder.byte("catalog change")? {
+        0 => CatalogChange::CreateSchema { name: decoder.text("schema")?.into() },
+        1 => CatalogChange::DropSchema { name: decoder.text("schema")?.into() },
+        2 => CatalogChange::CreateTable {
+            name: decode_name(decoder)?,
+            id: decode_table_id(decoder)?,
+            definition: Arc::new(decode_definition(decoder)?),
+        },
+        3 => CatalogChange::CreateView {
+            name: decode_name(decoder)?,
+            statement: Arc::new(decode_statement(decoder)?),
+        },
+        4 => CatalogChange::CreateExternal {
+            name: decode_name(decoder)?,
+            statement: Arc::new(decode_statement(decoder)?),
+        },
+        5 => CatalogChange::CreateSequence {
+            name: decode_name(decoder)?,
+            id: decode_sequence_id(decoder)?,
+            definition: Arc::new(decode_sequence_definition(decoder)?),
+        },
+        6 => CatalogChange::Drop { name: decode_name(decoder)? },
+        7 => CatalogChange::Rename { from: decode_name(decoder)?, to: decode_name(decoder)? },
+        8 => CatalogChange::SetDefinition {
+            table: decode_table_id(decoder)?,
+            definition: Arc::new(decode_definition(decoder)?),
+        },
+        9 => CatalogChange::SetSequence {
+            sequence: decode_sequence_id(decoder)?,
+            definition: Arc::new(decode_sequence_definition(decoder)?),
+            last: decoder.option("last value", |decoder| decoder.signed("last value"))?,
+        },
+        other => return Err(decoder.error("catalog change", format!("{other} is none"))),
+    })
+}
+
+/// The id that comes after must exist too.
+fn decode_id(decoder: &mut Decoder<'_>, what: &'static str) -> Result<u64> {
+    match decoder.number(what)? {
+        u64::MAX => Err(decoder.error(what, "the number is too large")),
+        number => Ok(number),
+    }
+}
+
+fn decode_table_id(decoder: &mut Decoder<'_>) -> Result<TableId> {
+    decode_id(decoder, "table").map(TableId::new)
+}
+
+fn decode_sequence_id(decoder: &mut Decoder<'_>) -> Result<SequenceId> {
+    decode_id(decoder, "sequence").map(SequenceId::new)
+}
+
+pub(crate) fn encode_name(encoder: &mut Encoder, name: &RelationName) {
+    encoder.text(&name.schema);
+    encoder.text(&name.name);
+}
+
+pub(crate) fn decode_name(decoder: &mut Decoder<'_>) -> Result<RelationName> {
+    let schema = decoder.text("schema of a name")?;
+    Ok(RelationName::new(schema, decoder.text("name")?))
+}
+
+pub(crate) fn encode_statement(encoder: &mut Encoder, statement: &StoredStatement) {
+    encoder.text(&statement.sql);
+    encoder.text(&statement.schema);
+    encoder.text(&statement.options);
+}
+
+pub(crate) fn decode_statement(decoder: &mut Decoder<'_>) -> Result<StoredStatement> {
+    let sql = decoder.text("statement")?.into();
+    let schema = decoder.text("schema of a statement")?.into();
+    Ok(StoredStatement { sql, schema, options: decoder.text("options of a statement")?.into() })
+}
+
+pub(crate) fn encode_sequence_definition(encoder: &mut Encoder, definition: &SequenceDefinition) {
+    encoder.signed(definition.increment);
+    encoder.signed(definition.min);
+    encoder.signed(definition.max);
+    encoder.signed(definition.start);
+    encoder.flag(definition.cycle);
+    encoder.number(definition.cache.into());
+}
+
+pub(crate) fn decode_sequence_definition(decoder: &mut Decoder<'_>) -> Result<SequenceDefinition> {
+    let increment = decoder.signed("increment")?;
+    if increment == 0 {
+        return Err(decoder.error("increment", "it is 0"));
+    }
+    let min = decoder.signed("smallest value")?;
+    let max = decoder.signed("largest value")?;
+    let start = decoder.signed("first value")?;
+    let cycle = decoder.flag("whether it begins anew")?;
+    let cache = u32::try_from(decoder.number("cached values")?);
+    let cache = cache.map_err(|_| decoder.error("cached values", "the number is too large"))?;
+    Ok(SequenceDefinition { increment, min, max, start, cycle, cache })
+}

@@ -1,0 +1,148 @@
+//! Records of the log: what a transaction changed, as bytes. Values, never SQL or expressions of its statements.
+//!
+//! A record, in the forms of [`codec`](crate::codec):
+//!
+//! | What | As |
+//! |---|---|
+//! | version of the format: 1 | number |
+//! | files of chunks that it names | list of numbers |
+//! | steps, oldest first | list: byte 0 and a catalog change, 1 and table (number) and change, or 2 and sequence (number) and value (signed) |
+//!
+//! Chunks of bulk loads are not in the record: they are in files that are synced before it is written. They come
+//! first so that recovery can read them in parallel before it reads the rest. [`table`] and [`catalog`] specify
+//! changes of tables and of the catalog, [`definition`] what is declared of a table.
+
+mod catalog;
+mod definition;
+mod rows;
+mod table;
+
+use std::sync::Arc;
+
+use crate::codec::{DecodeError, Decoder, Encoder};
+use crate::data_file::DataFileError;
+use crate::database::{ChangeStep, DatabaseChange};
+use crate::ids::{ChunkFileId, SequenceId, TableId};
+use crate::table::Chunk;
+
+pub(crate) use catalog::{
+    decode_name, decode_sequence_definition, decode_statement, encode_name,
+    encode_sequence_definition, encode_statement,
+};
+pub(crate) use definition::{decode_definition, encode_definition};
+pub(crate) use rows::{decode_ids, decode_rows, decode_set, encode_ids, encode_rows, encode_set};
+
+/// The version of the records' format that is written, and the newest that is read.
+pub const RECORD_FORMAT_VERSION: u64 = 1;
+
+/// Why a change cannot be a record, or a record cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// A column of a type that no record can hold.
+    #[error(transparent)]
+    Type(#[from] DataFileError),
+    /// A chunk that has no file yet.
+    #[error("a chunk of {rows} rows of table {table} has no file that the log could name")]
+    NoFile {
+        /// The table.
+        table: TableId,
+        /// Rows of the chunk.
+        rows: usize,
+    },
+    /// A record that a later version of Atoll wrote.
+    #[error(
+        "the record has version {0} of the records' format; this version of Atoll reads up to version \
+         {RECORD_FORMAT_VERSION}: open the database with the version that wrote it, or a later one"
+    )]
+    NewerFormat(u64),
+    /// Bytes that are not a record.
+    #[error("the record is damaged at {0}")]
+    Damaged(#[from] DecodeError),
+}
+
+/// The record of a change. All its chunks have files, which are synced.
+pub fn encode_record(change: &DatabaseChange) -> Result<Vec<u8>, RecordError> {
+    let mut encoder = Encoder::new();
+    encoder.number(RECORD_FORMAT_VERSION);
+    let files = files_of(change)?;
+    encoder.list(files.iter(), |encoder, file| encoder.number(file.get()));
+    encoder.count(change.steps.len());
+    let mut file = 0;
+    for step in &change.steps {
+        match step {
+            ChangeStep::Catalog(change) => {
+                encoder.byte(0);
+                catalog::encode_catalog_change(&mut encoder, change)?;
+            }
+            ChangeStep::Table(table, change) => {
+                encoder.byte(1);
+                encoder.number(table.get());
+                table::encode_table(&mut encoder, change, file);
+                file += table::chunks_of(change).count();
+            }
+            ChangeStep::Sequence(sequence, value) => {
+                encoder.byte(2);
+                encoder.number(sequence.get());
+                encoder.signed(*value);
+            }
+        }
+    }
+    Ok(encoder.finish())
+}
+
+fn files_of(change: &DatabaseChange) -> Result<Vec<ChunkFileId>, RecordError> {
+    let tables = change.tables();
+    let chunks = tables.flat_map(|(table, change)| {
+        table::chunks_of(change).map(move |(chunk, file)| (table, chunk, file))
+    });
+    let file = |(table, chunk, file): (TableId, &Arc<Chunk>, Option<ChunkFileId>)| {
+        file.ok_or(RecordError::NoFile { table, rows: chunk.rows })
+    };
+    chunks.map(file).collect()
+}
+
+/// The files that a record names, without reading the rest of it.
+pub fn files_of_record(bytes: &[u8]) -> Result<Vec<ChunkFileId>, RecordError> {
+    read_files(&mut Decoder::new(bytes))
+}
+
+fn read_files(decoder: &mut Decoder<'_>) -> Result<Vec<ChunkFileId>, RecordError> {
+    match decoder.number("version of the format")? {
+        RECORD_FORMAT_VERSION => {}
+        0 => return Err(decoder.error("version of the format", "0 is none").into()),
+        newer => return Err(RecordError::NewerFormat(newer)),
+    }
+    Ok(decoder.list("chunk files", |decoder| decoder.number("chunk file").map(ChunkFileId::new))?)
+}
+
+/// Reads a record; `chunk` gives the chunk of a file.
+pub fn decode_record<E: From<RecordError>>(
+    bytes: &[u8],
+    chunk: impl FnMut(ChunkFileId) -> Result<Arc<Chunk>, E>,
+) -> Result<DatabaseChange, E> {
+    let mut decoder = Decoder::new(bytes);
+    let files = read_files(&mut decoder)?;
+    let chunks = files.iter().copied().map(chunk).collect::<Result<Vec<_>, _>>()?;
+    let chunks: Vec<_> = files.into_iter().zip(chunks).collect();
+    let steps = decoder.list("steps", |decoder| decode_step(decoder, &chunks));
+    let steps = steps.and_then(|steps| decoder.end().map(|()| steps));
+    Ok(DatabaseChange { steps: steps.map_err(RecordError::from)? })
+}
+
+fn decode_step(
+    decoder: &mut Decoder<'_>,
+    chunks: &[table::FiledChunk],
+) -> Result<ChangeStep, DecodeError> {
+    match decoder.byte("kind of a step")? {
+        0 => Ok(ChangeStep::Catalog(catalog::decode_catalog_change(decoder)?)),
+        1 => {
+            let table = TableId::new(decoder.number("table")?);
+            Ok(ChangeStep::Table(table, table::decode_table(decoder, chunks)?))
+        }
+        2 => {
+            let sequence = SequenceId::new(decoder.number("sequence")?);
+            Ok(ChangeStep::Sequence(sequence, decoder.signed("value of a sequence")?))
+        }
+        other => Err(decoder.error("kind of a step", format!("{other} is none"))),
+    }
+}
