@@ -177,6 +177,20 @@ impl RowCodec {
     /// # Errors
     /// As [`decode`](Self::decode), for what was read: values behind the last wanted column are not looked at.
     pub fn decode_columns(&self, rows: &[Row], projection: &[usize]) -> Result<RecordBatch> {
+        let columns = self.decode_arrays(rows, projection)?;
+        let schema = match projection.iter().copied().eq(0..self.columns.len()) {
+            true => Arc::clone(&self.schema),
+            false => Arc::new(self.schema.project(projection)?),
+        };
+        let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
+        Ok(RecordBatch::try_new_with_options(schema, columns, &options)?)
+    }
+
+    /// The same without a schema, for callers that have one.
+    ///
+    /// # Errors
+    /// As [`decode_columns`](Self::decode_columns).
+    pub fn decode_arrays(&self, rows: &[Row], projection: &[usize]) -> Result<Vec<ArrayRef>> {
         let open = rows.iter().enumerate().map(|(at, row)| self.open(row, at));
         let mut open = open.collect::<Result<Vec<_>>>()?;
         let end = projection.iter().map(|at| at + 1).max().unwrap_or(0);
@@ -194,13 +208,7 @@ impl RowCodec {
                 problem: "it goes on behind its last column".into(),
             });
         }
-        let columns = projection.iter().filter_map(|at| arrays[*at].clone()).collect();
-        let schema = match projection.iter().copied().eq(0..self.columns.len()) {
-            true => Arc::clone(&self.schema),
-            false => Arc::new(self.schema.project(projection)?),
-        };
-        let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
-        Ok(RecordBatch::try_new_with_options(schema, columns, &options)?)
+        Ok(projection.iter().filter_map(|at| arrays[*at].clone()).collect())
     }
 
     fn open<'r>(&self, row: &'r Row, at: usize) -> Result<(Presence<'r>, Cursor<'r>)> {

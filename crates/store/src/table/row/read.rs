@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use arrow_array::{
     Array, ArrayRef, BinaryArray, BinaryViewArray, BooleanArray, LargeBinaryArray,
-    LargeStringArray, NullArray, StringArray, make_array,
+    LargeStringArray, NullArray, PrimitiveArray, StringArray, downcast_primitive, make_array,
 };
-use arrow_buffer::{BooleanBufferBuilder, Buffer, MutableBuffer, NullBuffer};
+use arrow_buffer::{
+    BooleanBufferBuilder, Buffer, MutableBuffer, NullBuffer, NullBufferBuilder, ScalarBuffer,
+};
 use arrow_data::ArrayData;
 use arrow_schema::{ArrowError, DataType, FieldRef};
 
@@ -16,7 +18,7 @@ use super::shape::Cursor;
 #[derive(Debug)]
 pub(super) struct Sink {
     data_type: DataType,
-    valid: BooleanBufferBuilder,
+    nulls: NullBufferBuilder,
     values: Values,
 }
 
@@ -53,7 +55,7 @@ impl Sink {
                 None => Values::Bytes { bytes: Vec::new(), ends: Vec::with_capacity(rows) },
             },
         };
-        Self { data_type: data_type.clone(), valid: BooleanBufferBuilder::new(rows), values }
+        Self { data_type: data_type.clone(), nulls: NullBufferBuilder::new(rows), values }
     }
 
     /// Takes the next value; none where the bytes are not one.
@@ -83,7 +85,7 @@ impl Sink {
                 }
             }
         }
-        self.valid.append(true);
+        self.nulls.append_non_null();
         Some(())
     }
 
@@ -98,7 +100,7 @@ impl Sink {
             Values::FixedList { length, items } => (0..*length).for_each(|_| items.push_null()),
             Values::Struct(fields) => fields.iter_mut().for_each(Self::push_null),
         }
-        self.valid.append(false);
+        self.nulls.append_null();
     }
 
     /// Takes the next value where there is one, else NULL.
@@ -117,14 +119,13 @@ impl Sink {
     }
 
     fn len(&self) -> usize {
-        self.valid.len()
+        self.nulls.len()
     }
 
     /// The array; an error where bytes are not text, or where NULL is among parts that have none.
     pub(super) fn finish(mut self) -> Result<ArrayRef, ArrowError> {
         let rows = self.len();
-        let nulls = NullBuffer::new(self.valid.finish());
-        let nulls = (nulls.null_count() > 0).then_some(nulls);
+        let nulls = self.nulls.finish();
         let data = ArrayData::builder(self.data_type.clone()).len(rows);
         let data = match self.values {
             Values::Null => return Ok(Arc::new(NullArray::new(rows))),
@@ -133,6 +134,9 @@ impl Sink {
             }
             Values::Bytes { bytes, ends } => {
                 return bytes_array(&self.data_type, &bytes, &ends, nulls.as_ref());
+            }
+            Values::Fixed { bytes, .. } if self.data_type.is_primitive() => {
+                return Ok(primitive_array(&self.data_type, bytes, nulls));
             }
             Values::Fixed { bytes, .. } => data.add_buffer(bytes.into()),
             Values::List { ends, items } => {
@@ -154,6 +158,24 @@ impl Sink {
 
 fn fixed(width: usize, rows: usize) -> Values {
     Values::Fixed { width, bytes: MutableBuffer::with_capacity(width * rows) }
+}
+
+fn primitive_array(
+    data_type: &DataType,
+    bytes: MutableBuffer,
+    nulls: Option<NullBuffer>,
+) -> ArrayRef {
+    macro_rules! array {
+        ($type:ty) => {{
+            let values = ScalarBuffer::from(Buffer::from(bytes));
+            let array = PrimitiveArray::<$type>::new(values, nulls);
+            Arc::new(array.with_data_type(data_type.clone()))
+        }};
+    }
+    downcast_primitive! {
+        data_type => (array),
+        other => unreachable!("{other} is not a primitive type"),
+    }
 }
 
 fn offsets<O: TryFrom<usize> + Default + arrow_buffer::ArrowNativeType>(

@@ -2,14 +2,16 @@
 
 use std::sync::{Arc, OnceLock};
 
+use arrow_array::ArrayRef;
 use atoll_placement::ChunkHome;
 use atoll_topology::NodeId;
 
 use super::super::chunk::{BLOCK_ROWS, Chunk};
-use super::super::column::StoredColumn;
+use super::super::column::{Selection, StoredColumn};
 use super::super::deleted::DeletedRows;
 use super::super::row::{Key, Row, RowCodec};
 use super::super::row_ids::RowIds;
+use super::Result;
 use super::loose::LooseRows;
 use crate::ids::{ChunkFileId, RowId};
 
@@ -108,6 +110,21 @@ impl ChunkEntry {
             return self.delta.get(id).cloned();
         }
         codec.encode_stored(self.block(at)?, at % BLOCK_ROWS).ok()
+    }
+
+    /// Some columns of a row of the chunk that is not masked.
+    pub(super) fn read(
+        &self,
+        codec: &RowCodec,
+        at: usize,
+        projection: &[usize],
+    ) -> Result<Vec<ArrayRef>> {
+        let one = Selection::Range { offset: at % BLOCK_ROWS, len: 1 };
+        let block = self.block(at).map_or(&[][..], |block| block);
+        let column = |column: &usize| {
+            Ok(block[*column].decode(codec.schema().field(*column).data_type(), &one)?)
+        };
+        projection.iter().map(column).collect()
     }
 
     pub(super) fn key(

@@ -39,6 +39,7 @@ mod view;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use arrow_array::ArrayRef;
 use atoll_topology::NodeId;
 use imbl::OrdMap;
 
@@ -238,6 +239,26 @@ impl TableVersion {
             Some((entry, at)) => entry.row(&self.shared.codec, id, at),
             None => self.tail.get(id).cloned(),
         }
+    }
+
+    /// Some columns of rows as they are by now, in the order of the ids and of the projection: for the few rows
+    /// that an index finds. A single row of a chunk is not copied.
+    ///
+    /// # Errors
+    /// [`TableError::Misfit`] where there is no row with one of the ids.
+    pub fn read(&self, ids: &[RowId], projection: &[usize]) -> Result<Vec<ArrayRef>> {
+        if let [id] = ids
+            && let Some((entry, at)) = self.in_chunk(*id)
+            && !entry.is_masked(at)
+        {
+            return entry.read(&self.shared.codec, at, projection);
+        }
+        let row = |id: &RowId| {
+            let row = self.row(*id);
+            row.ok_or_else(|| self.shared.misfit(format!("row {id} is read and is not there")))
+        };
+        let rows = ids.iter().map(row).collect::<Result<Vec<_>>>()?;
+        self.shared.codec.decode_arrays(&rows, projection)
     }
 
     /// The entry whose chunk has an id, and the row of the chunk.
