@@ -1,22 +1,225 @@
 //! The database as one value: all names, tables and sequences in a [`DatabaseVersion`] that never changes,
-//! and a [`DatabaseChange`] that makes the next one.
+//! and transactions whose [`DatabaseChange`]s make the next one.
+//!
+//! ```text
+//! Transaction ── statement: a version to read ── write: locks, looks at the newest version, keeps the change
+//!      │
+//!      └─ commit ─▶ room in the log ─▶ sequencer: next version, record ─▶ locks fall ─▶ record synced ─▶ reply
+//!                                          │                                              │
+//!                                          └── newest()                                   └── published()
+//! ```
+//!
+//! Readers keep the version they read and wait for none. Writers read the newest version, which may be
+//! ahead of the disk: what they answer waits until the log is synced up to it
+//! ([`Transaction::settled`]), so no answer shows what a power cut could take back. Without a data directory
+//! there is no log, and all else is the same.
 //!
 //! | file | what |
 //! |---|---|
 //! | `catalog.rs` | names and what they stand for |
-//! | `sequence.rs` | sequences of numbers |
+//! | `sequence.rs`, `values.rs` | sequences of numbers; the values they give |
 //! | `version.rs` | all that a database holds at one moment |
 //! | `change.rs` | what one transaction does |
 //! | `apply.rs` | the version after a change |
+//! | `versions.rs` | the newest version, and the newest that is on disk |
+//! | `sequencer.rs`, `log.rs` | the order of commits, and their records |
+//! | `transaction/` | what sessions do |
+//! | `sessions.rs` | which transactions are open |
 
 mod apply;
 mod catalog;
 mod change;
+mod error;
+mod log;
+mod options;
 mod sequence;
+mod sequencer;
+mod sessions;
+mod transaction;
+mod values;
 mod version;
+mod versions;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+
+use crate::ids::{SequenceId, TableId};
+use crate::lock::{LockManager, TransactionId};
+use crate::log::{LogStatistics, Position};
+use crate::table::{TableError, TableVersion};
+use sequencer::Sequencer;
+use sessions::OpenTransactions;
+use values::SequenceValues;
+use versions::Versions;
 
 pub use apply::ApplyError;
 pub use catalog::{Relation, RelationName, StoredStatement};
 pub use change::{CatalogChange, ChangeStep, DatabaseChange};
+pub use error::{ConcurrentChange, TransactionError};
+pub use log::{ChangeEncoder, DatabaseLog, split_record};
+pub use options::{
+    Committed, Durability, Isolation, LockScope, LockWait, TransactionOptions, Written,
+};
 pub use sequence::{SequenceDefinition, SequenceState};
+pub use sessions::SnapshotInfo;
+pub use transaction::{LockedRows, SavepointMark, Transaction};
 pub use version::{DatabaseContents, DatabaseVersion, StoreEnvironment};
+
+/// A database that sessions share.
+#[derive(Debug)]
+pub struct Database {
+    environment: StoreEnvironment,
+    versions: Versions,
+    sequencer: Mutex<Sequencer>,
+    log: Option<DatabaseLog>,
+    locks: Arc<LockManager>,
+    open: OpenTransactions,
+    values: SequenceValues,
+    next_transaction: AtomicU64,
+    next_table: AtomicU64,
+    next_sequence: AtomicU64,
+}
+
+impl Database {
+    /// A database that goes on from a version; without a log it is gone when the process ends.
+    pub fn start(
+        version: DatabaseVersion,
+        environment: StoreEnvironment,
+        log: Option<DatabaseLog>,
+    ) -> Arc<Self> {
+        let next_table = AtomicU64::new(version.next_table.get());
+        let next_sequence = AtomicU64::new(version.next_sequence.get());
+        Arc::new(Self {
+            environment,
+            versions: Versions::new(version),
+            sequencer: Mutex::default(),
+            log,
+            locks: Arc::default(),
+            open: OpenTransactions::default(),
+            values: SequenceValues::default(),
+            next_transaction: AtomicU64::new(1),
+            next_table,
+            next_sequence,
+        })
+    }
+
+    /// A database without a data directory and without anything in it but the schema `public`.
+    pub fn in_memory(environment: StoreEnvironment) -> Arc<Self> {
+        Self::start(DatabaseVersion::with_schemas(["public".into()]), environment, None)
+    }
+
+    /// Where tables put their rows.
+    pub fn environment(&self) -> &StoreEnvironment {
+        &self.environment
+    }
+
+    /// Begins a transaction. Dropping it rolls it back.
+    pub fn begin(self: &Arc<Self>, options: TransactionOptions) -> Transaction {
+        let id = TransactionId(self.next_transaction.fetch_add(1, Ordering::Relaxed));
+        Transaction::new(Arc::clone(self), id, options)
+    }
+
+    /// The newest version whose commits are as durable as was asked for.
+    pub fn published(&self) -> Arc<DatabaseVersion> {
+        self.versions.published(|| self.synced())
+    }
+
+    /// The newest version: what is ordered, on disk or not.
+    pub fn newest(&self) -> Arc<DatabaseVersion> {
+        self.versions.newest()
+    }
+
+    /// Place up to which the log is on disk.
+    pub fn synced(&self) -> Position {
+        self.log.as_ref().map_or(Position::START, |log| log.commits.synced())
+    }
+
+    /// What the log did since the start; none without a log.
+    pub fn log_statistics(&self) -> Option<LogStatistics> {
+        self.log.as_ref().map(|log| log.commits.statistics())
+    }
+
+    /// The transactions that are open and what they hold on to, the oldest first.
+    pub fn snapshots(&self) -> Vec<SnapshotInfo> {
+        self.open.list(&self.newest())
+    }
+
+    /// How many tables, rows, keys and names are locked.
+    pub fn locked(&self) -> usize {
+        self.locks.count()
+    }
+
+    /// An id for a new table.
+    pub fn new_table_id(&self) -> TableId {
+        TableId::new(self.next_table.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// An id for a new sequence.
+    pub fn new_sequence_id(&self) -> SequenceId {
+        SequenceId::new(self.next_sequence.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Puts a version of a table that holds the same rows in the place of the newest one: `fold` gives it
+    /// from that. Without effect when the table is not there any more.
+    pub fn publish_fold(
+        &self,
+        table: TableId,
+        fold: impl FnOnce(&TableVersion) -> Result<TableVersion, TableError>,
+    ) -> Result<(), TransactionError> {
+        let sequencer = self.sequencer.lock();
+        let newest = self.newest();
+        let Some(stored) = newest.tables.get(&table) else { return Ok(()) };
+        let mut next = (*newest).clone();
+        next.set_table(table, Arc::new(fold(&stored.version)?), stored.changed);
+        let old = self.versions.push(Arc::new(next), self.is_shown_at_once(&sequencer));
+        drop(sequencer);
+        drop((old, newest));
+        Ok(())
+    }
+
+    fn is_shown_at_once(&self, sequencer: &Sequencer) -> bool {
+        self.log.is_none() || sequencer.durability != Durability::Fsync
+    }
+
+    /// What acknowledged commits survive.
+    pub fn durability(&self) -> Durability {
+        match self.log {
+            Some(_) => self.sequencer.lock().durability,
+            None => Durability::Off,
+        }
+    }
+
+    /// Sets what acknowledged commits survive from now on. What was acknowledged before survives it too when
+    /// this returns. Back from [`Durability::Off`] is [`log_again`](Self::log_again) and a checkpoint.
+    pub async fn set_durability(&self, durability: Durability) -> Result<(), TransactionError> {
+        let Some(log) = &self.log else { return Ok(()) };
+        self.change_durability(durability)?;
+        log.commits.sync_to(log.commits.end())?.await?;
+        Ok(())
+    }
+
+    fn change_durability(&self, durability: Durability) -> Result<(), TransactionError> {
+        let mut sequencer = self.sequencer.lock();
+        if sequencer.durability == Durability::Off && durability != Durability::Off {
+            return Err(TransactionError::CheckpointFirst);
+        }
+        sequencer.durability = durability;
+        if durability != Durability::Fsync {
+            self.versions.publish_all();
+        }
+        Ok(())
+    }
+
+    /// Has records written again after [`Durability::Off`], acknowledged as under [`Durability::Async`]. They
+    /// are of use when a checkpoint has saved the version that is returned, which no log holds: only then
+    /// may the durability be set to [`Durability::Fsync`].
+    pub fn log_again(&self) -> Arc<DatabaseVersion> {
+        let mut sequencer = self.sequencer.lock();
+        if sequencer.durability == Durability::Off {
+            sequencer.durability = Durability::Async;
+        }
+        self.newest()
+    }
+}

@@ -58,9 +58,9 @@ impl SequenceDefinition {
         }
     }
 
-    /// A value some steps after another one without leaving the limits: what is logged ahead. The value
-    /// itself where the next one begins a new cycle.
-    pub fn ahead(&self, from: i64) -> i64 {
+    /// What is logged ahead: the value some steps after one without leaving the limits, and how many values
+    /// that are, both among them.
+    pub fn ahead(&self, from: i64) -> (i64, u64) {
         let steps = i128::from(LOGGED_AHEAD.max(u64::from(self.cache)));
         let room = match self.increment > 0 {
             true => i128::from(self.max) - i128::from(from),
@@ -69,6 +69,6 @@ impl SequenceDefinition {
         let size = i128::from(self.increment).abs().max(1);
         let steps = steps.min(room.max(0) / size);
         let ahead = i128::from(from) + steps * i128::from(self.increment);
-        i64::try_from(ahead).unwrap_or(from)
+        (i64::try_from(ahead).unwrap_or(from), steps as u64 + 1)
     }
 }

@@ -197,6 +197,12 @@ impl DatabaseVersion {
         self.sequences.get(&id)
     }
 
+    /// The name of a sequence; looked for among all names.
+    pub fn sequence_name(&self, id: SequenceId) -> Option<&RelationName> {
+        let mut all = self.relations.iter();
+        all.find(|(_, relation)| **relation == Relation::Sequence(id)).map(|(name, _)| name)
+    }
+
     /// Puts a table in the place of an earlier version of it.
     pub(super) fn set_table(&mut self, id: TableId, version: Arc<TableVersion>, changed: Epoch) {
         if let Some(table) = self.tables.get_mut(&id) {

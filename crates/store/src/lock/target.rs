@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::ids::{RowId, TableId};
+use crate::ids::{RowId, SequenceId, TableId};
 
 /// A transaction, from its beginning to its end. Never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -20,6 +20,10 @@ impl fmt::Display for TransactionId {
 pub enum LockTarget {
     /// The name of a schema or of something in one.
     Name(u64),
+    /// A sequence, for those that alter it.
+    Sequence(SequenceId),
+    /// What the log says ahead of a sequence, for the length of a call.
+    SequenceAhead(SequenceId),
     /// A table: shared by all that change rows of it, exclusive for what changes it as a whole.
     Table(TableId),
     /// A key that a unique constraint allows once, there or not.

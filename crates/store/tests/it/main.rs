@@ -3,6 +3,7 @@
 mod chunk_files;
 mod crash;
 mod group_commit;
+mod history;
 mod live_files;
 mod locks;
 mod log;
@@ -11,7 +12,9 @@ mod log_faults;
 mod log_histories;
 mod rows;
 mod simulated_files;
+mod small_database;
 mod stepped;
 mod support;
 mod table_versions;
 mod tables;
+mod transactions;

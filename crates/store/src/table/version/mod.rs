@@ -299,8 +299,14 @@ impl TableVersion {
 
     /// The row with a key under the constraint of this number in the definition.
     pub fn find(&self, unique: usize, key: &Key) -> Option<RowId> {
+        self.find_all(unique, key).next()
+    }
+
+    /// All rows with a key: several only where a change that breaks the constraint was applied.
+    pub fn find_all<'a>(&'a self, unique: usize, key: &'a Key) -> impl Iterator<Item = RowId> + 'a {
         let index = &self.indexes[unique];
-        index.candidates(key).find(|id| self.key_of(*id, index.columns()).as_ref() == Some(key))
+        let has_key = |id: &RowId| self.key_of(*id, index.columns()).as_ref() == Some(key);
+        index.candidates(key).filter(has_key)
     }
 
     /// The key of a row; none where it has a NULL, or where there is no such row.

@@ -1,0 +1,236 @@
+//! Why a transaction cannot go on, in PostgreSQL's words and with its codes.
+
+use std::sync::Arc;
+
+use super::apply::ApplyError;
+use crate::lock::{Deadlock, LockTarget};
+use crate::log::LogError;
+use crate::table::TableError;
+
+/// Why a statement was refused, or a transaction ended.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum TransactionError {
+    /// The request would have closed a circle of transactions that wait for each other.
+    #[error("deadlock detected")]
+    Deadlock {
+        /// Who waits for whom.
+        circle: Deadlock,
+        /// The same as text.
+        detail: String,
+    },
+    /// A repeatable read would have changed what another transaction changed since it began.
+    #[error("could not serialize access due to concurrent {0}")]
+    Serialization(ConcurrentChange),
+    /// A key that is there already.
+    #[error("duplicate key value violates unique constraint \"{constraint}\"")]
+    UniqueViolation {
+        /// The table.
+        table: String,
+        /// The constraint.
+        constraint: String,
+        /// Which key, as `(columns)=(values)`.
+        key: String,
+    },
+    /// `NOWAIT`, and another transaction holds the lock.
+    #[error("could not obtain lock on {what}")]
+    LockNotAvailable {
+        /// The row or table.
+        what: String,
+    },
+    /// A change within `BEGIN READ ONLY`.
+    #[error("cannot execute {statement} in a read-only transaction")]
+    ReadOnly {
+        /// What was to be done.
+        statement: String,
+    },
+    /// The table, view or sequence was dropped, or was never there.
+    #[error("relation \"{name}\" does not exist")]
+    UndefinedRelation {
+        /// Its name.
+        name: String,
+    },
+    /// The name is taken.
+    #[error("relation \"{name}\" already exists")]
+    DuplicateRelation {
+        /// The name.
+        name: String,
+    },
+    /// The schema was dropped, or was never there.
+    #[error("schema \"{name}\" does not exist")]
+    UndefinedSchema {
+        /// Its name.
+        name: String,
+    },
+    /// The name of the schema is taken.
+    #[error("schema \"{name}\" already exists")]
+    DuplicateSchema {
+        /// The name.
+        name: String,
+    },
+    /// A schema that is not empty.
+    #[error("cannot drop schema {schema} because other objects depend on it")]
+    SchemaNotEmpty {
+        /// The schema.
+        schema: String,
+        /// Something in it.
+        object: String,
+    },
+    /// `ROLLBACK TO` or `RELEASE` of a savepoint that is not there.
+    #[error("savepoint \"{name}\" does not exist")]
+    UndefinedSavepoint {
+        /// Its name.
+        name: String,
+    },
+    /// A sequence without further values.
+    #[error("nextval: reached {end} value of sequence \"{name}\" ({limit})")]
+    SequenceEnded {
+        /// Its name.
+        name: String,
+        /// `maximum` or `minimum`.
+        end: &'static str,
+        /// Which that is.
+        limit: i64,
+    },
+    /// Back to a log from none, which needs a checkpoint between.
+    #[error(
+        "the durability cannot change from off before a checkpoint has saved what no log holds"
+    )]
+    CheckpointFirst,
+    /// The log refused the record, or stopped.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The change could not be made.
+    #[error("{0}")]
+    Apply(Arc<ApplyError>),
+}
+
+/// What another transaction did meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConcurrentChange {
+    /// Gave the row other values, or the table another definition.
+    Update,
+    /// Removed the row.
+    Delete,
+}
+
+impl std::fmt::Display for ConcurrentChange {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Update => "update",
+            Self::Delete => "delete",
+        })
+    }
+}
+
+impl From<ApplyError> for TransactionError {
+    fn from(error: ApplyError) -> Self {
+        Self::Apply(Arc::new(error))
+    }
+}
+
+impl From<TableError> for TransactionError {
+    fn from(error: TableError) -> Self {
+        ApplyError::Table(error).into()
+    }
+}
+
+impl TransactionError {
+    /// The five characters by which programs tell errors apart.
+    pub fn sqlstate(&self) -> &'static str {
+        match self {
+            Self::Deadlock { .. } => "40P01",
+            Self::Serialization(_) => "40001",
+            Self::UniqueViolation { .. } => "23505",
+            Self::LockNotAvailable { .. } => "55P03",
+            Self::ReadOnly { .. } => "25006",
+            Self::UndefinedRelation { .. } => "42P01",
+            Self::DuplicateRelation { .. } => "42P07",
+            Self::UndefinedSchema { .. } => "3F000",
+            Self::DuplicateSchema { .. } => "42P06",
+            Self::SchemaNotEmpty { .. } => "2BP01",
+            Self::UndefinedSavepoint { .. } => "3B001",
+            Self::SequenceEnded { .. } => "2200H",
+            Self::CheckpointFirst => "55000",
+            Self::Log(LogError::NoSpace(_)) => "53100",
+            Self::Log(LogError::TooLarge { .. }) => "54000",
+            Self::Log(_) => "58030",
+            Self::Apply(error) => match &**error {
+                ApplyError::Misfit(_) => "XX000",
+                ApplyError::Table(error) => table_sqlstate(error),
+            },
+        }
+    }
+
+    /// What is wrong, in one line.
+    pub fn message(&self) -> String {
+        self.to_string()
+    }
+
+    /// More about this case, where there is more.
+    pub fn detail(&self) -> Option<String> {
+        match self {
+            Self::Deadlock { detail, .. } => Some(detail.clone()),
+            Self::UniqueViolation { key, .. } => Some(format!("Key {key} already exists.")),
+            Self::SchemaNotEmpty { schema, object } => {
+                Some(format!("{object} depends on schema {schema}"))
+            }
+            _ => None,
+        }
+    }
+
+    /// What to do about it, where that is known.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Deadlock { .. } | Self::Serialization(_) => Some("Repeat the transaction."),
+            Self::SchemaNotEmpty { .. } => {
+                Some("Use DROP ... CASCADE to drop the dependent objects too.")
+            }
+            Self::Log(LogError::NoSpace(_)) => {
+                Some("Free space on that disk and repeat the change.")
+            }
+            Self::CheckpointFirst => Some("Run CHECKPOINT, then set the durability."),
+            _ => None,
+        }
+    }
+}
+
+fn table_sqlstate(error: &TableError) -> &'static str {
+    match error {
+        TableError::Values(_) => "22000",
+        TableError::Memory(_) => "53200",
+        TableError::Null { .. } => "23502",
+        TableError::Duplicate { .. } => "23505",
+        TableError::Unsupported { .. } => "0A000",
+        TableError::NoHome(_) => "55000",
+        TableError::DamagedRow { .. } | TableError::Misfit { .. } => "XX000",
+    }
+}
+
+/// A lock as messages name it; `name` gives the name of a table.
+pub(super) fn describe_lock(
+    target: &LockTarget,
+    name: impl Fn(crate::TableId) -> String,
+) -> String {
+    match target {
+        LockTarget::Name(_) => "a name in the catalog".to_owned(),
+        LockTarget::Sequence(id) | LockTarget::SequenceAhead(id) => format!("sequence {id}"),
+        LockTarget::Table(table) => format!("relation \"{}\"", name(*table)),
+        LockTarget::Key { table, .. } => format!("a key in relation \"{}\"", name(*table)),
+        LockTarget::Row(table, _) => format!("row in relation \"{}\"", name(*table)),
+    }
+}
+
+/// Who waits for whom, a line for each.
+pub(super) fn describe_circle(
+    circle: &Deadlock,
+    name: impl Fn(crate::TableId) -> String,
+) -> String {
+    let circle = &circle.circle;
+    let line = |at: usize| {
+        let (waiter, target) = &circle[at];
+        let (holder, _) = &circle[(at + 1) % circle.len()];
+        let what = describe_lock(target, &name);
+        format!("Transaction {waiter} waits for {what}; blocked by transaction {holder}.")
+    };
+    (0..circle.len()).map(line).collect::<Vec<_>>().join("\n")
+}

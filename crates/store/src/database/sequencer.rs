@@ -1,0 +1,102 @@
+//! Ordering: one commit after the other makes the next version and puts its record into the log.
+//!
+//! All is decided before: a change that is ordered has its locks, was checked against the newest version
+//! under them, and has room in the log. Only an error of the log can refuse it here, and then nothing was
+//! done. The order of versions is the order of records.
+
+use std::sync::Arc;
+
+use super::Database;
+use super::apply::ApplyError;
+use super::change::DatabaseChange;
+use super::error::TransactionError;
+use super::log::PreparedRecord;
+use super::options::Durability;
+use super::version::DatabaseVersion;
+use crate::log::{Acknowledgement, LogTicket, Position};
+
+/// What orders: held for one commit at a time.
+#[derive(Debug, Default)]
+pub(super) struct Sequencer {
+    pub(super) durability: Durability,
+}
+
+/// A commit that has its place.
+#[derive(Debug)]
+pub(super) struct OrderedCommit {
+    pub(super) version: Arc<DatabaseVersion>,
+    ticket: Option<LogTicket>,
+}
+
+impl OrderedCommit {
+    /// Waits until the commit is as durable as was asked for.
+    pub(super) async fn synced(self) -> Result<Position, TransactionError> {
+        match self.ticket {
+            Some(ticket) => Ok(ticket.await?),
+            None => Ok(self.version.position()),
+        }
+    }
+}
+
+type MadeVersion = Result<DatabaseVersion, ApplyError>;
+
+impl Database {
+    /// Orders a change; `make` gives the version after it from the newest one.
+    pub(super) async fn order(
+        &self,
+        change: &DatabaseChange,
+        make: impl Fn(&Arc<DatabaseVersion>) -> MadeVersion,
+    ) -> Result<OrderedCommit, TransactionError> {
+        let mut record = None;
+        loop {
+            if let (Some(log), true) = (&self.log, record.is_none() && self.is_logging()) {
+                record = Some(log.prepare(change).await?);
+            }
+            if let Some(ordered) = self.try_order(&mut record, &make) {
+                return ordered;
+            }
+        }
+    }
+
+    fn is_logging(&self) -> bool {
+        self.sequencer.lock().durability != Durability::Off
+    }
+
+    /// None where the log is to be written again, and there is not a record.
+    fn try_order(
+        &self,
+        record: &mut Option<PreparedRecord>,
+        make: impl Fn(&Arc<DatabaseVersion>) -> MadeVersion,
+    ) -> Option<Result<OrderedCommit, TransactionError>> {
+        let sequencer = self.sequencer.lock();
+        let durability = sequencer.durability;
+        let log = self.log.as_ref().filter(|_| durability != Durability::Off);
+        if log.is_some() && record.is_none() {
+            return None;
+        }
+        let newest = self.versions.newest();
+        let mut next = match make(&newest) {
+            Ok(next) => next,
+            Err(error) => return Some(Err(error.into())),
+        };
+        (next.epoch, next.position) = (newest.next_epoch(), newest.position);
+        let mut ticket = None;
+        if let (Some(log), Some(mut record)) = (log, record.take()) {
+            record.set_epoch(next.epoch);
+            let acknowledgement = match durability {
+                Durability::Fsync => Acknowledgement::Synced,
+                Durability::Async | Durability::Off => Acknowledgement::AtOnce,
+            };
+            match log.commits.submit(record.room, &record.payload, acknowledgement) {
+                Ok(submitted) => next.position = ticket.insert(submitted).position(),
+                Err(error) => return Some(Err(error.into())),
+            }
+        }
+        let version = Arc::new(next);
+        let is_shown = log.is_none() || durability != Durability::Fsync;
+        let old = self.versions.push(Arc::clone(&version), is_shown);
+        drop(sequencer);
+        drop((old, newest));
+        Some(Ok(OrderedCommit { version, ticket }))
+    }
+}

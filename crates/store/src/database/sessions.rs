@@ -1,0 +1,110 @@
+//! The transactions that are open, and what they hold on to.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hashbrown::{HashMap, HashSet};
+use parking_lot::Mutex;
+
+use super::options::{Isolation, TransactionOptions};
+use super::version::DatabaseVersion;
+use crate::ids::Epoch;
+use crate::lock::TransactionId;
+
+/// Few sessions begin at the same moment in the same one.
+const SHARDS: usize = 16;
+
+/// An open transaction.
+#[derive(Clone, Debug)]
+pub struct SnapshotInfo {
+    /// Its number.
+    pub transaction: TransactionId,
+    /// What it sees of others.
+    pub isolation: Isolation,
+    /// Whether it must not change anything.
+    pub read_only: bool,
+    /// When it began, by the clock of its session.
+    pub begun: Duration,
+    /// Number of commits that its statement saw, or all of them where they read one snapshot; none before
+    /// the first statement.
+    pub epoch: Option<Epoch>,
+    /// Bytes of chunks that only it, or another old snapshot, still reads.
+    pub held_bytes: usize,
+}
+
+/// The open transactions, in shards.
+#[derive(Debug, Default)]
+pub(super) struct OpenTransactions {
+    shards: [Mutex<HashMap<TransactionId, OpenTransaction>>; SHARDS],
+}
+
+#[derive(Debug)]
+struct OpenTransaction {
+    options: TransactionOptions,
+    reads: Option<Arc<DatabaseVersion>>,
+}
+
+impl OpenTransactions {
+    fn shard(&self, id: TransactionId) -> &Mutex<HashMap<TransactionId, OpenTransaction>> {
+        &self.shards[id.0 as usize % SHARDS]
+    }
+
+    pub(super) fn begin(&self, id: TransactionId, options: TransactionOptions) {
+        self.shard(id).lock().insert(id, OpenTransaction { options, reads: None });
+    }
+
+    /// Notes what a transaction reads.
+    pub(super) fn reads(&self, id: TransactionId, version: &Arc<DatabaseVersion>) {
+        let version = Arc::clone(version);
+        let mut shard = self.shard(id).lock();
+        let old = shard.get_mut(&id).and_then(|open| open.reads.replace(version));
+        drop(shard);
+        drop(old);
+    }
+
+    pub(super) fn end(&self, id: TransactionId) {
+        let ended = self.shard(id).lock().remove(&id);
+        drop(ended);
+    }
+
+    /// All that are open, the oldest first.
+    pub(super) fn list(&self, newest: &DatabaseVersion) -> Vec<SnapshotInfo> {
+        let mut open = BTreeMap::new();
+        for shard in &self.shards {
+            for (id, transaction) in shard.lock().iter() {
+                open.insert(*id, (transaction.options, transaction.reads.clone()));
+            }
+        }
+        let info = |(transaction, (options, reads)): (_, (TransactionOptions, _))| {
+            let reads: Option<Arc<DatabaseVersion>> = reads;
+            SnapshotInfo {
+                transaction,
+                isolation: options.isolation,
+                read_only: options.read_only,
+                begun: options.begun,
+                epoch: reads.as_ref().map(|version| version.epoch()),
+                held_bytes: reads.map_or(0, |version| held_bytes(&version, newest)),
+            }
+        };
+        open.into_iter().map(info).collect()
+    }
+}
+
+/// Bytes of chunks of a version that are not in the newest one.
+fn held_bytes(version: &DatabaseVersion, newest: &DatabaseVersion) -> usize {
+    let mut bytes = 0;
+    for (id, table) in version.tables() {
+        let now = newest.table(id).filter(|now| !Arc::ptr_eq(now, table));
+        if now.is_none() && newest.table(id).is_some() {
+            continue;
+        }
+        let kept = now.into_iter().flat_map(|now| now.entries());
+        let kept: HashSet<_> = kept.map(|entry| Arc::as_ptr(entry.chunk())).collect();
+        let old = table.entries().filter(|entry| !kept.contains(&Arc::as_ptr(entry.chunk())));
+        let copies =
+            old.flat_map(|entry| entry.chunk().copies.iter().map(|copy| copy.memory.len()));
+        bytes += copies.sum::<usize>();
+    }
+    bytes
+}

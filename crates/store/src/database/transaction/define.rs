@@ -1,0 +1,167 @@
+//! Changes of the catalog. They are part of the transaction like changes of rows: others see them when it
+//! commits, and they are taken back with it.
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use super::own::OwnBase;
+use super::{Result, Transaction};
+use crate::database::catalog::{Relation, RelationName};
+use crate::database::change::{CatalogChange, ChangeStep};
+use crate::database::error::{ConcurrentChange, TransactionError};
+use crate::database::options::Written;
+use crate::database::version::DatabaseVersion;
+use crate::lock::{LockMode, LockTarget};
+
+impl Transaction {
+    /// Changes the catalog. A table that is changed is locked alone, by
+    /// [`lock_table`](Self::lock_table) before the statement reads it, or here.
+    pub async fn define(&mut self, change: CatalogChange) -> Result<Written> {
+        self.check_writable("a change of the catalog")?;
+        for (target, mode) in locks_of(&change) {
+            self.lock(target, mode).await?;
+        }
+        if let Some(written) = self.lock_table_of(&change).await? {
+            return Ok(written);
+        }
+        let newest = self.read_newest();
+        let own = self.own.on(OwnBase::Newest, &newest, &self.database.environment)?;
+        check_names(&own, &change)?;
+        let step = ChangeStep::Catalog(change);
+        let mut after = (*own).clone();
+        after.apply_step(&step, &self.database.environment)?;
+        self.keep(step, &newest, after)?;
+        Ok(Written::Done)
+    }
+
+    /// Locks the table that a change is about; what became of it, unless it is as the statement read it.
+    async fn lock_table_of(&mut self, change: &CatalogChange) -> Result<Option<Written>> {
+        let newest = self.read_newest();
+        let own = self.own.on(OwnBase::Newest, &newest, &self.database.environment)?;
+        let (table, is_read) = match change {
+            CatalogChange::SetDefinition { table, .. } => (Some(*table), true),
+            CatalogChange::Drop { name } | CatalogChange::Rename { from: name, .. } => {
+                (own.table_named(name).map(|(table, _)| table), false)
+            }
+            _ => (None, false),
+        };
+        let Some(table) = table else { return Ok(None) };
+        self.lock(LockTarget::Table(table), LockMode::Exclusive).await?;
+        if !is_read {
+            return Ok(None);
+        }
+        let newest = self.read_newest();
+        let before = self.base.as_ref().and_then(|base| base.table_changed(table));
+        let now = newest.table_changed(table);
+        match (before, now) {
+            (Some(_), None) => {
+                Err(TransactionError::UndefinedRelation { name: self.name_of(table) })
+            }
+            (before, now) if before == now => Ok(None),
+            _ => self.stale(ConcurrentChange::Update).map(Some),
+        }
+    }
+}
+
+/// The names that a change locks: what it makes, moves or removes alone, the schema around it shared.
+fn locks_of(change: &CatalogChange) -> Vec<(LockTarget, LockMode)> {
+    let schema = |name: &str, mode| (name_target(name, None), mode);
+    let in_schema = |name: &RelationName| {
+        let own = (name_target(&name.schema, Some(&name.name)), LockMode::Exclusive);
+        vec![schema(&name.schema, LockMode::Shared), own]
+    };
+    match change {
+        CatalogChange::CreateSchema { name } | CatalogChange::DropSchema { name } => {
+            vec![schema(name, LockMode::Exclusive)]
+        }
+        CatalogChange::CreateTable { name, .. }
+        | CatalogChange::CreateView { name, .. }
+        | CatalogChange::CreateExternal { name, .. }
+        | CatalogChange::CreateSequence { name, .. }
+        | CatalogChange::Drop { name } => in_schema(name),
+        CatalogChange::Rename { from, to } => {
+            let mut locks = in_schema(from);
+            locks.extend(in_schema(to));
+            locks.sort_unstable();
+            locks
+        }
+        CatalogChange::SetDefinition { .. } => Vec::new(),
+        CatalogChange::SetSequence { sequence, .. } => {
+            vec![(LockTarget::Sequence(*sequence), LockMode::Exclusive)]
+        }
+    }
+}
+
+fn name_target(schema: &str, name: Option<&str>) -> LockTarget {
+    let mut hasher = std::hash::DefaultHasher::new();
+    (schema, name).hash(&mut hasher);
+    LockTarget::Name(hasher.finish())
+}
+
+/// Refuses names that are taken, or that are not there.
+fn check_names(version: &Arc<DatabaseVersion>, change: &CatalogChange) -> Result<()> {
+    match change {
+        CatalogChange::CreateSchema { name } if version.has_schema(name) => {
+            Err(TransactionError::DuplicateSchema { name: name.to_string() })
+        }
+        CatalogChange::CreateSchema { .. } => Ok(()),
+        CatalogChange::DropSchema { name } => {
+            check_schema(version, name)?;
+            match version.relations_of(name).next() {
+                Some((inside, relation)) => Err(TransactionError::SchemaNotEmpty {
+                    schema: name.to_string(),
+                    object: format!("{} {}", relation.kind(), inside.name),
+                }),
+                None => Ok(()),
+            }
+        }
+        CatalogChange::CreateView { name, .. }
+            if matches!(version.relation(name), Some(Relation::View(_))) =>
+        {
+            Ok(())
+        }
+        CatalogChange::CreateTable { name, .. }
+        | CatalogChange::CreateView { name, .. }
+        | CatalogChange::CreateExternal { name, .. }
+        | CatalogChange::CreateSequence { name, .. } => check_free(version, name),
+        CatalogChange::Drop { name } => check_there(version, name),
+        CatalogChange::Rename { from, to } => {
+            check_there(version, from)?;
+            check_free(version, to)
+        }
+        CatalogChange::SetDefinition { table, .. } => match version.table(*table) {
+            Some(_) => Ok(()),
+            None => Err(undefined(&format!("table {table}"))),
+        },
+        CatalogChange::SetSequence { sequence, .. } => match version.sequence(*sequence) {
+            Some(_) => Ok(()),
+            None => Err(undefined(&format!("sequence {sequence}"))),
+        },
+    }
+}
+
+fn check_schema(version: &DatabaseVersion, name: &str) -> Result<()> {
+    match version.has_schema(name) {
+        true => Ok(()),
+        false => Err(TransactionError::UndefinedSchema { name: name.to_owned() }),
+    }
+}
+
+fn check_there(version: &DatabaseVersion, name: &RelationName) -> Result<()> {
+    match version.relation(name) {
+        Some(_) => Ok(()),
+        None => Err(undefined(&name.name)),
+    }
+}
+
+fn check_free(version: &DatabaseVersion, name: &RelationName) -> Result<()> {
+    check_schema(version, &name.schema)?;
+    match version.relation(name) {
+        Some(_) => Err(TransactionError::DuplicateRelation { name: name.name.to_string() }),
+        None => Ok(()),
+    }
+}
+
+fn undefined(name: &str) -> TransactionError {
+    TransactionError::UndefinedRelation { name: name.to_owned() }
+}

@@ -1,0 +1,190 @@
+//! What a session does between BEGIN and COMMIT.
+//!
+//! | file | what |
+//! |---|---|
+//! | `mod.rs` | what a statement reads; commit |
+//! | `own.rs` | changes so far, and versions with them |
+//! | `locking.rs` | locks that a session asks for |
+//! | `write.rs` | changes of rows: locks, conflicts |
+//! | `unique.rs` | keys that unique constraints allow once |
+//! | `define.rs` | changes of the catalog |
+//! | `savepoint.rs` | savepoints |
+//! | `sequences.rs` | values of sequences |
+
+mod define;
+mod locking;
+mod own;
+mod savepoint;
+mod sequences;
+mod unique;
+mod write;
+
+use std::sync::Arc;
+
+use super::error::TransactionError;
+use super::options::{Committed, Durability, Isolation, TransactionOptions};
+use super::version::DatabaseVersion;
+use super::{ChangeStep, Database};
+use crate::lock::{HeldLocks, TransactionId};
+use crate::log::Position;
+use own::{OwnBase, OwnChanges};
+
+pub use locking::LockedRows;
+use savepoint::NamedSavepoint;
+pub use savepoint::SavepointMark;
+
+type Result<T> = std::result::Result<T, TransactionError>;
+
+/// A transaction. Dropping it rolls it back and lets go of its locks.
+#[derive(Debug)]
+pub struct Transaction {
+    database: Arc<Database>,
+    id: TransactionId,
+    options: TransactionOptions,
+    locks: HeldLocks,
+    /// What the statement reads, without own changes.
+    base: Option<Arc<DatabaseVersion>>,
+    own: OwnChanges,
+    /// Place in the log up to which it may have read what is not on disk.
+    read_to: Position,
+    savepoints: Vec<NamedSavepoint>,
+}
+
+impl Transaction {
+    pub(super) fn new(
+        database: Arc<Database>,
+        id: TransactionId,
+        options: TransactionOptions,
+    ) -> Self {
+        database.open.begin(id, options);
+        let locks = HeldLocks::new(Arc::clone(&database.locks), id);
+        let (base, own, read_to) = (None, OwnChanges::new(), Position::START);
+        Self { database, id, options, locks, base, own, read_to, savepoints: Vec::new() }
+    }
+
+    /// Its number.
+    pub fn id(&self) -> TransactionId {
+        self.id
+    }
+
+    /// How it runs.
+    pub fn options(&self) -> TransactionOptions {
+        self.options
+    }
+
+    /// Whether it has changed anything.
+    pub fn has_changes(&self) -> bool {
+        !self.own.is_empty()
+    }
+
+    /// What the next statement reads; `writes` for one that changes rows or locks them. Under READ COMMITTED
+    /// that is what is committed now, under REPEATABLE READ what was when the first statement began; with
+    /// the transaction's own changes.
+    pub fn statement(&mut self, writes: bool) -> Result<Arc<DatabaseVersion>> {
+        let base = match &self.base {
+            Some(base) if self.options.isolation == Isolation::RepeatableRead => Arc::clone(base),
+            _ => self.committed(writes),
+        };
+        if self.base.as_ref().is_none_or(|before| !Arc::ptr_eq(before, &base)) {
+            self.database.open.reads(self.id, &base);
+            self.base = Some(Arc::clone(&base));
+        }
+        let which = match self.options.isolation {
+            Isolation::ReadCommitted => OwnBase::Newest,
+            Isolation::RepeatableRead => OwnBase::Snapshot,
+        };
+        Ok(self.own.on(which, &base, &self.database.environment)?)
+    }
+
+    /// What a new statement sees of others. What it was shown before, it goes on seeing.
+    fn committed(&mut self, writes: bool) -> Arc<DatabaseVersion> {
+        if !writes && self.own.is_empty() {
+            let published = self.database.published();
+            if published.position() >= self.read_to {
+                return published;
+            }
+        }
+        self.read_newest()
+    }
+
+    /// The newest version; what the transaction answers waits for its sync.
+    fn read_newest(&mut self) -> Arc<DatabaseVersion> {
+        let newest = self.database.newest();
+        self.read_to = self.read_to.max(newest.position());
+        newest
+    }
+
+    /// Waits until all that the transaction has read is on disk, if commits are to be. Before it, nothing
+    /// of what a statement found may be answered that writes, or follows one in its transaction.
+    pub async fn settled(&self) -> Result<()> {
+        let Some(log) = &self.database.log else { return Ok(()) };
+        let is_synced = self.read_to <= log.commits.synced();
+        if !is_synced && self.database.durability() == Durability::Fsync {
+            log.commits.sync_to(self.read_to)?.await?;
+        }
+        Ok(())
+    }
+
+    fn check_writable(&self, statement: &str) -> Result<()> {
+        match self.options.read_only {
+            true => Err(TransactionError::ReadOnly { statement: statement.to_owned() }),
+            false => Ok(()),
+        }
+    }
+
+    /// Keeps a step that leads from a version on the newest one to the next.
+    fn keep(
+        &mut self,
+        step: ChangeStep,
+        newest: &Arc<DatabaseVersion>,
+        after: DatabaseVersion,
+    ) -> Result<()> {
+        let snapshot = match (self.options.isolation, self.base.clone()) {
+            (Isolation::RepeatableRead, Some(base)) if !Arc::ptr_eq(&base, newest) => Some(base),
+            _ => None,
+        };
+        let after = Arc::new(after);
+        let environment = &self.database.environment;
+        let read = match &snapshot {
+            Some(base) => {
+                let mut read = (*self.own.on(OwnBase::Snapshot, base, environment)?).clone();
+                read.apply_step(&step, environment)?;
+                Arc::new(read)
+            }
+            None => Arc::clone(&after),
+        };
+        self.own.push(step);
+        self.own.set(OwnBase::Newest, newest, &after);
+        self.own.set(OwnBase::Snapshot, snapshot.as_ref().unwrap_or(newest), &read);
+        Ok(())
+    }
+
+    /// Makes the changes part of the database. When this is answered they survive what the durability
+    /// says. An error of the log after the commit was ordered leaves open whether they do.
+    ///
+    /// Dropping the future before the changes have their place in the log rolls them back; afterwards they
+    /// are committed.
+    pub async fn commit(mut self) -> Result<Committed> {
+        if self.own.is_empty() {
+            self.locks.release_all();
+            self.settled().await?;
+            let epoch = self.database.published().epoch();
+            return Ok(Committed { epoch, position: self.read_to });
+        }
+        let finished = std::mem::replace(&mut self.own, OwnChanges::new()).finish();
+        let database = Arc::clone(&self.database);
+        let make = |newest: &Arc<DatabaseVersion>| finished.on(newest, &database.environment);
+        let ordered = database.order(&finished.change, make).await?;
+        self.locks.release_all();
+        drop((self, finished));
+        let epoch = ordered.version.epoch();
+        let position = ordered.synced().await?;
+        Ok(Committed { epoch, position })
+    }
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        self.database.open.end(self.id);
+    }
+}

@@ -1,0 +1,62 @@
+//! Savepoints: what was done after one is taken back, locks stay.
+
+use std::sync::Arc;
+
+use super::{Result, Transaction};
+use crate::database::error::TransactionError;
+
+/// A place in a transaction to which it can go back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SavepointMark(usize);
+
+#[derive(Debug)]
+pub(super) struct NamedSavepoint {
+    name: Arc<str>,
+    mark: SavepointMark,
+}
+
+impl Transaction {
+    /// Remembers this place.
+    pub fn mark(&mut self) -> SavepointMark {
+        SavepointMark(self.own.begin_level())
+    }
+
+    /// Takes back what was done since; the place stays remembered, those after it do not.
+    pub fn rollback_to_mark(&mut self, mark: SavepointMark) {
+        self.own.undo_to(mark.0);
+        self.own.begin_level();
+        self.savepoints.retain(|savepoint| savepoint.mark.0 <= mark.0);
+    }
+
+    /// Forgets this place and those after it, and keeps what was done.
+    pub fn release_mark(&mut self, mark: SavepointMark) {
+        self.own.merge_to(mark.0);
+        self.savepoints.retain(|savepoint| savepoint.mark.0 < mark.0);
+    }
+
+    /// `SAVEPOINT`. A name that is there already means the new place from then on.
+    pub fn savepoint(&mut self, name: impl Into<Arc<str>>) {
+        let mark = self.mark();
+        self.savepoints.push(NamedSavepoint { name: name.into(), mark });
+    }
+
+    /// `ROLLBACK TO SAVEPOINT`.
+    pub fn rollback_to(&mut self, name: &str) -> Result<()> {
+        let mark = self.savepoint_named(name)?;
+        self.rollback_to_mark(mark);
+        Ok(())
+    }
+
+    /// `RELEASE SAVEPOINT`.
+    pub fn release(&mut self, name: &str) -> Result<()> {
+        let mark = self.savepoint_named(name)?;
+        self.release_mark(mark);
+        Ok(())
+    }
+
+    fn savepoint_named(&self, name: &str) -> Result<SavepointMark> {
+        let found = self.savepoints.iter().rev().find(|savepoint| *savepoint.name == *name);
+        let undefined = || TransactionError::UndefinedSavepoint { name: name.to_owned() };
+        found.map(|savepoint| savepoint.mark).ok_or_else(undefined)
+    }
+}
