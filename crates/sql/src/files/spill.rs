@@ -22,8 +22,12 @@ use datafusion::prelude::SessionContext;
 use futures::{Stream, stream};
 use parking_lot::Mutex;
 
-/// As much as DataFusion reads at once.
+/// As much is read at once, or one message where that is more.
 const READ_BYTES: usize = 128 << 10;
+
+/// Arrow writes this and a length at once to begin a message.
+const MESSAGE_BEGINS: [u8; 4] = [0xff; 4];
+const MESSAGE_BEGIN_BYTES: usize = 8;
 
 /// Where the queries of a session spill to.
 #[derive(Clone, Debug)]
@@ -112,7 +116,8 @@ impl TempFileFactory for SpillFiles {
         let file = tempfile::tempfile_in(&self.directory);
         let file = Arc::new(file.map_err(|error| self.failed("made", &error))?);
         let (used, limit) = (Arc::clone(&self.used), self.limit);
-        Ok(Arc::new(Spilled { file, bytes: Arc::default(), used, limit }))
+        let (bytes, messages) = Default::default();
+        Ok(Arc::new(Spilled { file, bytes, messages, used, limit }))
     }
 }
 
@@ -121,6 +126,7 @@ impl TempFileFactory for SpillFiles {
 struct Spilled {
     file: Arc<File>,
     bytes: Arc<AtomicU64>,
+    messages: Arc<Messages>,
     used: Arc<AtomicU64>,
     limit: u64,
 }
@@ -137,32 +143,55 @@ impl SpillFile for Spilled {
     }
 
     fn read_stream(&self) -> Result<Pin<Box<dyn Stream<Item = Result<Bytes>> + Send>>> {
-        let from = (Arc::clone(&self.file), 0);
-        Ok(Box::pin(stream::try_unfold(from, |(file, offset)| async move {
-            let read = tokio::task::spawn_blocking(move || {
-                let bytes = read_at(&file, offset)?;
-                io::Result::Ok((bytes, file))
-            });
-            let (bytes, file) = read.await.map_err(io::Error::other)??;
+        // On the worker, as files are written: a thread for blocking calls would keep memory of its own
+        // for each reader of a merge. Most of what is read is still in the page cache.
+        let from = (Arc::clone(&self.file), Arc::clone(&self.messages), 0);
+        Ok(Box::pin(stream::try_unfold(from, |(file, messages, offset)| async move {
+            let bytes = read_at(&file, offset, messages.read_after(offset))?;
             let next = offset + bytes.len() as u64;
-            let more = (!bytes.is_empty()).then(|| (Bytes::from(bytes), (file, next)));
-            Ok::<_, DataFusionError>(more)
+            Ok::<_, DataFusionError>(
+                (!bytes.is_empty()).then(|| (Bytes::from(bytes), (file, messages, next))),
+            )
         })))
     }
 
     fn open_writer(&self) -> Result<Box<dyn SpillWriter>> {
-        let (bytes, used) = (Arc::clone(&self.bytes), Arc::clone(&self.used));
         Ok(Box::new(SpillFileWriter {
             file: Arc::clone(&self.file),
-            bytes,
-            used,
+            bytes: Arc::clone(&self.bytes),
+            messages: Arc::clone(&self.messages),
+            used: Arc::clone(&self.used),
             limit: self.limit,
         }))
     }
 }
 
-fn read_at(file: &File, offset: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = vec![0; READ_BYTES];
+/// Where the messages of a file begin. Read as it was written, a batch of rows lies in the bytes that
+/// were read; from pieces Arrow would put it together in a buffer of up to twice its size.
+#[derive(Debug, Default)]
+struct Messages(Mutex<Vec<u64>>);
+
+impl Messages {
+    /// Takes note of bytes that are written at this offset.
+    fn note(&self, offset: u64, bytes: &[u8]) {
+        if bytes.len() == MESSAGE_BEGIN_BYTES && bytes.starts_with(&MESSAGE_BEGINS) {
+            self.0.lock().push(offset);
+        }
+    }
+
+    /// How many bytes to read from this offset on: whole messages, as many as fit or one. The last one
+    /// has no end here.
+    fn read_after(&self, offset: u64) -> usize {
+        let begins = self.0.lock();
+        let next = begins.partition_point(|begin| *begin <= offset);
+        let fit = begins.partition_point(|begin| *begin <= offset + READ_BYTES as u64);
+        let end = begins.get(next.max(fit.saturating_sub(1)));
+        end.map_or(READ_BYTES, |end| (end - offset) as usize)
+    }
+}
+
+fn read_at(file: &File, offset: u64, length: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; length];
     let read = loop {
         match file.read_at(&mut bytes, offset) {
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -177,6 +206,7 @@ fn read_at(file: &File, offset: u64) -> io::Result<Vec<u8>> {
 struct SpillFileWriter {
     file: Arc<File>,
     bytes: Arc<AtomicU64>,
+    messages: Arc<Messages>,
     used: Arc<AtomicU64>,
     limit: u64,
 }
@@ -199,7 +229,8 @@ impl Write for SpillFileWriter {
         }
         let written = (&*self.file).write(bytes)?;
         self.used.fetch_add(written as u64, Ordering::Relaxed);
-        self.bytes.fetch_add(written as u64, Ordering::Relaxed);
+        let offset = self.bytes.fetch_add(written as u64, Ordering::Relaxed);
+        self.messages.note(offset, bytes);
         Ok(written)
     }
 
@@ -241,6 +272,33 @@ mod tests {
             assert_eq!(read.concat(), text);
         }
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+
+    #[tokio::test]
+    async fn messages_are_read_whole() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = disk(directory.path(), u64::MAX).create_tmp_file("a test").unwrap();
+        let mut writer = file.open_writer().unwrap();
+        let lengths = [24, 3 * READ_BYTES, READ_BYTES / 3, READ_BYTES / 3, READ_BYTES / 2, 0];
+        for length in lengths {
+            writer.write_all(&[255, 255, 255, 255, 1, 2, 3, 4]).unwrap();
+            writer.write_all(&vec![7; length]).unwrap();
+        }
+        let read: Vec<Bytes> = file.read_stream().unwrap().try_collect().await.unwrap();
+        let read: Vec<usize> = read.iter().map(Bytes::len).collect();
+        let [a, b, c, d, e, end] = lengths.map(|length| length + MESSAGE_BEGIN_BYTES);
+        assert_eq!(read, [a, b, c + d, e, end]);
+    }
+
+    #[test]
+    fn a_file_is_read_without_a_thread_of_its_own() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = disk(directory.path(), u64::MAX).create_tmp_file("a test").unwrap();
+        file.open_writer().unwrap().write_all(b"spilled").unwrap();
+        // No runtime here that could lend one.
+        let read: Vec<Bytes> =
+            futures::executor::block_on(file.read_stream().unwrap().try_collect()).unwrap();
+        assert_eq!(read.concat(), b"spilled");
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //! more. Operators that can spill do so then, others end with an error; scans ask too, since whatever
 //! grows without a reservation grows by their rows.
 
+mod fit;
 mod pool;
 
 use std::fmt;
@@ -23,6 +24,7 @@ use datafusion::execution::memory_pool::{
 };
 use parking_lot::Mutex;
 
+pub(crate) use fit::fit;
 pub(crate) use pool::SharedPool;
 
 /// Beyond the limit by this share and these bytes more: batches on their way between operators, and

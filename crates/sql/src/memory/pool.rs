@@ -13,8 +13,11 @@
 //! - Shares are of three quarters: the rest stays free for operators that come to ask after the spillers
 //!   have filled up, such as the merge of sorted partitions and the writer of a file.
 //! - The merge of an external sort counts as a spiller: it takes as many runs at a time as it gets memory
-//!   for and makes do with two, and took everything while its siblings were still sorting.
+//!   for and makes do with two, and took everything while its siblings were still sorting. A sort and its
+//!   merge have one share: while it merges what it has, to spill it, a sort would collect what comes out
+//!   until its share is full again.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -27,8 +30,9 @@ use parking_lot::Mutex;
 
 use super::Gauge;
 
-/// DataFusion's name for the merges of external sorts.
-const MERGE: &str = "ExternalSorterMerge";
+/// DataFusion's names for external sorts and for their merges; the partition follows in brackets.
+const SORT: &str = "ExternalSorter[";
+const MERGE: &str = "ExternalSorterMerge[";
 
 /// A pool in shares that also asks a [`Gauge`]; see the module.
 #[derive(Debug)]
@@ -44,6 +48,15 @@ struct Taken {
     merges: usize,
     by_spillers: usize,
     by_others: usize,
+    /// Merges of sorts by partition.
+    merging: HashMap<String, Merging>,
+}
+
+/// The merges of one partition: one for each sort of the queries that run.
+#[derive(Debug, Default)]
+struct Merging {
+    merges: usize,
+    bytes: usize,
 }
 
 impl SharedPool {
@@ -67,7 +80,7 @@ impl SharedPool {
             let left = self.limit / 16;
             self.share(taken, own).min(free.saturating_sub(left))
         } else if consumer.can_spill() {
-            self.share(taken, own).min(free)
+            self.share(taken, own + taken.by_merge_of(consumer)).min(free)
         } else {
             free
         }
@@ -75,7 +88,11 @@ impl SharedPool {
 }
 
 fn is_merge(consumer: &MemoryConsumer) -> bool {
-    consumer.name().starts_with(MERGE)
+    merge_partition(consumer).is_some()
+}
+
+fn merge_partition(consumer: &MemoryConsumer) -> Option<&str> {
+    consumer.name().strip_prefix(MERGE)
 }
 
 /// Whether it makes do with less.
@@ -84,8 +101,41 @@ fn is_spiller(consumer: &MemoryConsumer) -> bool {
 }
 
 impl Taken {
-    fn count(&mut self, consumer: &MemoryConsumer) -> &mut usize {
-        if is_merge(consumer) { &mut self.merges } else { &mut self.spillers }
+    fn register(&mut self, consumer: &MemoryConsumer) {
+        if let Some(partition) = merge_partition(consumer) {
+            self.merges += 1;
+            self.merging.entry(partition.to_owned()).or_default().merges += 1;
+        } else if consumer.can_spill() {
+            self.spillers += 1;
+        }
+    }
+
+    fn unregister(&mut self, consumer: &MemoryConsumer) {
+        if let Some(partition) = merge_partition(consumer) {
+            self.merges = self.merges.saturating_sub(1);
+            let Some(merging) = self.merging.get_mut(partition) else { return };
+            merging.merges = merging.merges.saturating_sub(1);
+            if merging.merges == 0 {
+                self.merging.remove(partition);
+            }
+        } else if consumer.can_spill() {
+            self.spillers = self.spillers.saturating_sub(1);
+        }
+    }
+
+    fn grow(&mut self, consumer: &MemoryConsumer, bytes: usize) {
+        *self.of(consumer) += bytes;
+        if let Some(merging) = self.merging_of(consumer) {
+            merging.bytes += bytes;
+        }
+    }
+
+    fn shrink(&mut self, consumer: &MemoryConsumer, bytes: usize) {
+        let taken = self.of(consumer);
+        *taken = taken.saturating_sub(bytes);
+        if let Some(merging) = self.merging_of(consumer) {
+            merging.bytes = merging.bytes.saturating_sub(bytes);
+        }
     }
 
     fn all(&self) -> usize {
@@ -94,6 +144,18 @@ impl Taken {
 
     fn of(&mut self, consumer: &MemoryConsumer) -> &mut usize {
         if is_spiller(consumer) { &mut self.by_spillers } else { &mut self.by_others }
+    }
+
+    fn merging_of(&mut self, merge: &MemoryConsumer) -> Option<&mut Merging> {
+        self.merging.get_mut(merge_partition(merge)?)
+    }
+
+    /// What the merge of this sort has: consumers have no other relation than their names, so of several
+    /// sorts in one partition it is the mean.
+    fn by_merge_of(&self, sort: &MemoryConsumer) -> usize {
+        let partition = sort.name().strip_prefix(SORT);
+        let merging = partition.and_then(|partition| self.merging.get(partition));
+        merging.map_or(0, |merging| merging.bytes / merging.merges.max(1))
     }
 }
 
@@ -109,27 +171,19 @@ impl MemoryPool for SharedPool {
     }
 
     fn register(&self, consumer: &MemoryConsumer) {
-        if is_spiller(consumer) {
-            *self.taken.lock().count(consumer) += 1;
-        }
+        self.taken.lock().register(consumer);
     }
 
     fn unregister(&self, consumer: &MemoryConsumer) {
-        if is_spiller(consumer) {
-            let mut taken = self.taken.lock();
-            let count = taken.count(consumer);
-            *count = count.saturating_sub(1);
-        }
+        self.taken.lock().unregister(consumer);
     }
 
     fn grow(&self, reservation: &MemoryReservation, additional: usize) {
-        *self.taken.lock().of(reservation.consumer()) += additional;
+        self.taken.lock().grow(reservation.consumer(), additional);
     }
 
     fn shrink(&self, reservation: &MemoryReservation, shrink: usize) {
-        let mut taken = self.taken.lock();
-        let own = taken.of(reservation.consumer());
-        *own = own.saturating_sub(shrink);
+        self.taken.lock().shrink(reservation.consumer(), shrink);
     }
 
     fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> Result<()> {
@@ -147,7 +201,7 @@ impl MemoryPool for SharedPool {
                 Bytes(available as u64)
             ));
         }
-        *taken.of(consumer) += additional;
+        taken.grow(consumer, additional);
         Ok(())
     }
 
@@ -213,6 +267,28 @@ mod tests {
         merge.try_grow(180).unwrap();
         assert!(merge.try_grow(10).is_err());
         consumer(&pool, "SortPreservingMergeExec[0]", false).try_grow(70).unwrap();
+    }
+
+    #[test]
+    fn a_sort_has_what_its_own_merge_leaves_of_their_share() {
+        let pool = pool();
+        let [sort, merge, other, other_merge] = [
+            ("ExternalSorter[0]", true),
+            ("ExternalSorterMerge[0]", false),
+            ("ExternalSorter[1]", true),
+            ("ExternalSorterMerge[1]", false),
+        ]
+        .map(|(name, can_spill)| consumer(&pool, name, can_spill));
+        merge.try_grow(250).unwrap();
+        sort.try_grow(125).unwrap();
+        assert!(sort.try_grow(1).is_err());
+        other.try_grow(375).unwrap();
+        assert!(other.try_grow(1).is_err());
+        other.shrink(300);
+        other_merge.try_grow(300).unwrap();
+        assert!(other.try_grow(1).is_err());
+        drop(merge);
+        sort.try_grow(250).unwrap();
     }
 
     #[test]

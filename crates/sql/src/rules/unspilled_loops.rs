@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{JoinType, Result};
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
@@ -75,9 +76,9 @@ fn one_partitioned(join: &NestedLoopJoinExec) -> Result<Option<Arc<dyn Execution
             over(join, Arc::clone(left), gathered(right)).map(Some)
         }
         JoinType::Right | JoinType::RightSemi | JoinType::RightAnti | JoinType::RightMark
-            if runs_twice(right) =>
+            if runs_twice(&undealt(right)?) =>
         {
-            let gathered = over(join, gathered(left), gathered(right))?;
+            let gathered = over(join, gathered(left), gathered(&undealt(right)?))?;
             match gathered.downcast_ref::<NestedLoopJoinExec>() {
                 Some(join) => join.swap_inputs().map(Some),
                 None => Ok(None),
@@ -103,6 +104,19 @@ fn gathered(plan: &Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
         1 => Arc::clone(plan),
         _ => Arc::new(CoalescePartitionsExec::new(Arc::clone(plan))),
     }
+}
+
+/// The plan without the dealing of few rows to several partitions, which DataFusion adds below
+/// projections and filters, and which cannot run twice.
+fn undealt(plan: &Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+    let undealt =
+        Arc::clone(plan).transform_up(|plan| match plan.downcast_ref::<RepartitionExec>() {
+            Some(dealt) if matches!(dealt.partitioning(), Partitioning::RoundRobinBatch(_)) => {
+                Ok(Transformed::yes(Arc::clone(dealt.input())))
+            }
+            _ => Ok(Transformed::no(plan)),
+        })?;
+    Ok(undealt.data)
 }
 
 /// Whether a plan gives the same rows when it is run a second time, as far as that is known.

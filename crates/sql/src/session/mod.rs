@@ -30,7 +30,7 @@ use atoll_store::table::Destination;
 use atoll_topology::{Bytes, Fact, Knowledge, Machine};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::{CatalogProvider, UrlTableFactory};
-use datafusion::common::config::{ConfigNonZeroUsize, ConfigOptions, MaxRowGroupBytes};
+use datafusion::common::config::ConfigNonZeroUsize;
 use datafusion::common::{ResolvedTableReference, Result, TableReference};
 use datafusion::datasource::dynamic_file::DynamicListTableFactory;
 use datafusion::execution::SessionStateBuilder;
@@ -337,26 +337,11 @@ fn config(runtime: &Runtime, placement: Strategy, limit: usize) -> SessionConfig
     if let Ok(each) = ConfigNonZeroUsize::try_new(1) {
         options.execution.max_spill_file_size_bytes = each;
     }
-    fit_sorts_and_writers(options, limit);
+    memory::fit(options, limit);
     // Nanoseconds end in 2262, INT96 does not.
     options.execution.parquet.coerce_int96 = Some("us".to_owned());
     options.explain.show_statistics = false;
     options.explain.physical_plan_only = true;
     options.extensions.insert(AtollOptions { placement, ..AtollOptions::default() });
     config
-}
-
-/// Below this limit Parquet is written by one thread: the writer on several has no bound but rows.
-const PARALLEL_WRITER_MIN: usize = 1 << 30;
-
-/// What sorts reserve in advance and writers collect, where the limit is too small for DataFusion's
-/// sizes: ten megabytes for each partition of each sort, a million rows for a group of rows in Parquet.
-fn fit_sorts_and_writers(options: &mut ConfigOptions, limit: usize) {
-    let execution = &mut options.execution;
-    let each = limit / 16 / execution.target_partitions.max(1);
-    execution.sort_spill_reservation_bytes = execution.sort_spill_reservation_bytes.min(each);
-    if limit < PARALLEL_WRITER_MIN {
-        execution.parquet.allow_single_file_parallelism = false;
-        execution.parquet.max_row_group_bytes = MaxRowGroupBytes::try_new(limit / 16).ok();
-    }
 }
