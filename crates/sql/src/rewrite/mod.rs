@@ -7,10 +7,12 @@
 //! | [`NestedOrder`] | lists, structs and maps compared in the order in which they are sorted | first |
 //! | [`EmbeddedSubqueries`] | IN and EXISTS inside of expressions, with NULL as SQL has it | before subqueries become joins |
 //! | `Contradictions` | filters that no row passes, as an empty relation | where filters sink |
+//! | `DistinctTypes` | sums beside a DISTINCT aggregate, of the type they were planned with | where DataFusion groups twice for DISTINCT |
 //! | [`ComputedKeys`] | sort keys that are computed, as columns | last among the logical rules that DataFusion has |
 
 mod contradictions;
 mod copies;
+mod distinct_types;
 mod keys;
 mod membership;
 mod nested_order;
@@ -23,6 +25,7 @@ use datafusion::optimizer::{Optimizer, OptimizerRule};
 
 use contradictions::Contradictions;
 pub(crate) use copies::CountedCopies;
+use distinct_types::DistinctTypes;
 pub(crate) use keys::ComputedKeys;
 pub(crate) use nested_order::NestedOrder;
 pub(crate) use quantified::NamedQuantified;
@@ -34,13 +37,20 @@ const DECORRELATE: &str = "decorrelate_predicate_subquery";
 /// DataFusion's rule that has filters sink.
 const SINK_FILTERS: &str = "push_down_filter";
 
+/// DataFusion's rule that groups twice for DISTINCT.
+const GROUP_DISTINCT: &str = "single_distinct_aggregation_to_group_by";
+
 /// DataFusion's logical rules with ours among them.
 pub(crate) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let mut rules = Optimizer::new().rules;
     let at = rules.iter().position(|rule| rule.name() == DECORRELATE).unwrap_or(0);
     rules.insert(at, Arc::new(EmbeddedSubqueries));
-    for rule in rules.iter_mut().filter(|rule| rule.name() == SINK_FILTERS) {
-        *rule = Arc::new(Contradictions::before(Arc::clone(rule)));
+    for rule in &mut rules {
+        match rule.name() {
+            SINK_FILTERS => *rule = Arc::new(Contradictions::before(Arc::clone(rule))),
+            GROUP_DISTINCT => *rule = Arc::new(DistinctTypes::kept_by(Arc::clone(rule))),
+            _ => {}
+        }
     }
     rules.push(Arc::new(ComputedKeys));
     rules.insert(0, Arc::new(NestedOrder));
@@ -56,5 +66,6 @@ mod tests {
         let rules = Optimizer::new().rules;
         assert_eq!(rules.iter().filter(|rule| rule.name() == DECORRELATE).count(), 1);
         assert!(rules.iter().any(|rule| rule.name() == SINK_FILTERS));
+        assert!(rules.iter().any(|rule| rule.name() == GROUP_DISTINCT));
     }
 }
