@@ -325,7 +325,11 @@ fn a_key_made_by_hand_is_the_key_of_the_row() {
     key.bytes(b"a long text behind its length");
     key.fixed(&(-7_i32).to_le_bytes());
     key.boolean(true);
-    assert_eq!(Some(key.finish()), codec.keys_of(&batch, &[1, 0, 2]).unwrap().remove(0));
+    let key = key.finish();
+    let text = "(text, number, flag)=(a long text behind its length, -7, true)";
+    assert_eq!(codec.describe_key(&key, &[1, 0, 2]), text);
+    assert_eq!(codec.describe_key(&key, &[0]), "(number)=()", "the key of other columns");
+    assert_eq!(Some(key), codec.keys_of(&batch, &[1, 0, 2]).unwrap().remove(0));
 }
 
 #[test]

@@ -5,8 +5,6 @@
 
 use std::sync::Arc;
 
-use arrow_cast::display::array_value_to_string;
-
 use super::write::{MadeChange, key_target};
 use super::{Result, Transaction};
 use crate::database::error::TransactionError;
@@ -43,7 +41,7 @@ impl Transaction {
         match first_duplicate(&keys, after) {
             Some(new) => {
                 let unique = &after.definition().uniques[new.unique];
-                Err(violation(after, unique, new.row))
+                Err(violation(after, unique, &new.key))
             }
             None => Ok(true),
         }
@@ -104,21 +102,10 @@ fn first_duplicate<'k>(keys: &'k [ChangedKey], after: &TableVersion) -> Option<&
     keys.iter().find(is_duplicate)
 }
 
-fn violation(table: &TableVersion, unique: &Unique, row: RowId) -> TransactionError {
+fn violation(table: &TableVersion, unique: &Unique, key: &Key) -> TransactionError {
     TransactionError::UniqueViolation {
         table: table.name().to_string(),
         constraint: unique.name.to_string(),
-        key: describe_key(table, unique, row).unwrap_or_default(),
+        key: table.codec().describe_key(key, &unique.columns),
     }
-}
-
-/// `(columns)=(values)`.
-fn describe_key(table: &TableVersion, unique: &Unique, row: RowId) -> Option<String> {
-    let columns = &table.definition().columns;
-    let names: Vec<&str> =
-        unique.columns.iter().map(|at| columns.field(*at).name().as_str()).collect();
-    let batch = table.codec().decode_columns(&[table.row(row)?], &unique.columns).ok()?;
-    let values = batch.columns().iter().map(|column| array_value_to_string(column, 0));
-    let values = values.collect::<std::result::Result<Vec<_>, _>>().ok()?;
-    Some(format!("({})=({})", names.join(", "), values.join(", ")))
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_cast::cast;
+use arrow_cast::display::array_value_to_string;
 use arrow_schema::{DataType, SchemaRef};
 
 use super::super::column::{Selection, StoredColumn};
@@ -273,6 +274,26 @@ impl RowCodec {
         }
         let bytes: Vec<u8> = columns.iter().flat_map(|at| parts[*at]).copied().collect();
         Some(Key(bytes.into()))
+    }
+
+    /// A key as PostgreSQL writes it in errors, `(a, b)=(1, x)`; without the values where they are not a
+    /// key of these columns.
+    pub fn describe_key(&self, key: &Key, columns: &[usize]) -> String {
+        let names: Vec<_> =
+            columns.iter().map(|at| self.schema.field(*at).name().as_str()).collect();
+        let values = self.key_values(key, columns).unwrap_or_default();
+        format!("({})=({})", names.join(", "), values.join(", "))
+    }
+
+    fn key_values(&self, key: &Key, columns: &[usize]) -> Option<Vec<String>> {
+        let mut cursor = Cursor(key.as_bytes());
+        let value = |at: &usize| {
+            let mut sink = Sink::new(&self.columns[*at].plain, 1);
+            sink.push(&mut cursor)?;
+            array_value_to_string(&sink.finish().ok()?, 0).ok()
+        };
+        let values = columns.iter().map(value).collect::<Option<_>>()?;
+        cursor.0.is_empty().then_some(values)
     }
 
     /// The keys of the rows of a batch with the columns of the table, which are cast to the table's types.

@@ -108,11 +108,18 @@ impl FoldTask {
 }
 
 impl TableVersion {
-    /// What is worth folding by now; tasks may run at the same time and in any order.
+    /// What is worth folding by now; tasks may run at the same time and in any order. It looks at every entry
+    /// and at the tail: it is to be asked some times a second, not after every commit.
     pub fn folds(&self, policy: &FoldPolicy) -> Vec<FoldTask> {
-        let (ahead, mut stretches) = self.stretches();
         let is_crowded = self.tail.len() >= 8 * policy.tail_rows;
         let enough = if is_crowded { policy.tail_rows / 8 } else { policy.tail_rows };
+        let may_be_changed = |entry: &Arc<ChunkEntry>| {
+            (entry.deleted_rows() + self.tail.len()) * policy.changed_share > entry.chunk().rows
+        };
+        if self.tail.len() < enough && !self.entries.values().any(may_be_changed) {
+            return Vec::new();
+        }
+        let (ahead, mut stretches) = self.stretches();
         let mut tasks = Vec::new();
         while let Some(last) = stretches.pop() {
             let changed = last.entry.deleted_rows() + last.within.len();

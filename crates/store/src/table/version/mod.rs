@@ -130,7 +130,8 @@ impl TableVersion {
     }
 
     /// The same rows under another definition. The index of a constraint that was there before, by its
-    /// columns, is kept; others are built.
+    /// columns, is kept; others are built. Whether rows have NULL where a column is NOT NULL from now on,
+    /// or break a new CHECK, is seen to before.
     ///
     /// # Errors
     /// [`TableError::Duplicate`] for the first key of a new constraint that several rows have,
@@ -302,7 +303,8 @@ impl TableVersion {
         self.find_all(unique, key).next()
     }
 
-    /// All rows with a key: several only where a change that breaks the constraint was applied.
+    /// All rows with a key: several only where a change that breaks the constraint was applied. One row may come
+    /// twice.
     pub fn find_all<'a>(&'a self, unique: usize, key: &'a Key) -> impl Iterator<Item = RowId> + 'a {
         let index = &self.indexes[unique];
         let has_key = |id: &RowId| self.key_of(*id, index.columns()).as_ref() == Some(key);
