@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::apply::ApplyError;
 use crate::lock::{Deadlock, LockTarget};
 use crate::log::LogError;
+use crate::record::RecordError;
 use crate::table::TableError;
 
 /// Why a statement was refused, or a transaction ended.
@@ -99,6 +100,9 @@ pub enum TransactionError {
     /// The log refused the record, or stopped.
     #[error(transparent)]
     Log(#[from] LogError),
+    /// The change cannot be a record.
+    #[error("{0}")]
+    Record(Arc<RecordError>),
     /// The change could not be made.
     #[error("{0}")]
     Apply(Arc<ApplyError>),
@@ -128,6 +132,12 @@ impl From<ApplyError> for TransactionError {
     }
 }
 
+impl From<RecordError> for TransactionError {
+    fn from(error: RecordError) -> Self {
+        Self::Record(Arc::new(error))
+    }
+}
+
 impl From<TableError> for TransactionError {
     fn from(error: TableError) -> Self {
         ApplyError::Table(error).into()
@@ -154,6 +164,10 @@ impl TransactionError {
             Self::Log(LogError::NoSpace(_)) => "53100",
             Self::Log(LogError::TooLarge { .. }) => "54000",
             Self::Log(_) => "58030",
+            Self::Record(error) => match &**error {
+                RecordError::Type(_) => "0A000",
+                _ => "XX000",
+            },
             Self::Apply(error) => match &**error {
                 ApplyError::Misfit(_) => "XX000",
                 ApplyError::Table(error) => table_sqlstate(error),
@@ -188,7 +202,7 @@ impl TransactionError {
             Self::Log(LogError::NoSpace(_)) => {
                 Some("Free space on that disk and repeat the change.")
             }
-            Self::CheckpointFirst => Some("Run CHECKPOINT, then set the durability."),
+            Self::CheckpointFirst => Some("Make a checkpoint while commits are held back."),
             _ => None,
         }
     }
@@ -212,6 +226,7 @@ pub(super) fn describe_lock(
     name: impl Fn(crate::TableId) -> String,
 ) -> String {
     match target {
+        LockTarget::Commits => "the order of commits".to_owned(),
         LockTarget::Name(_) => "a name in the catalog".to_owned(),
         LockTarget::Sequence(id) | LockTarget::SequenceAhead(id) => format!("sequence {id}"),
         LockTarget::Table(table) => format!("relation \"{}\"", name(*table)),

@@ -1,62 +1,79 @@
-//! The log of a database with a data directory, and how records are ordered in it.
-//!
-//! A record is the epoch that its commit makes (8 bytes, the lowest first) and the change. Epochs follow
-//! each other without gaps but where [`Durability::Off`](super::Durability::Off) left some out: what lies
-//! behind a gap does not fit what is before it.
+//! Records of commits, and holding commits back.
 
+use std::sync::Arc;
+
+use super::Database;
 use super::change::DatabaseChange;
 use super::error::TransactionError;
-use crate::ids::Epoch;
-use crate::log::{GroupCommit, LogRoom};
+use super::options::Durability;
+use super::version::DatabaseVersion;
+use crate::lock::{HeldLocks, LockMode, LockTarget};
+use crate::log::LogRoom;
+use crate::record::encode_record;
 
-/// Bytes of the epoch before the change.
-const EPOCH_BYTES: usize = 8;
-
-/// Makes the bytes of a change, behind what is in the buffer.
-pub type ChangeEncoder =
-    Box<dyn Fn(&DatabaseChange, &mut Vec<u8>) -> Result<(), TransactionError> + Send + Sync>;
-
-/// The log of a database.
-pub struct DatabaseLog {
-    /// Orders and syncs the records.
-    pub commits: GroupCommit,
-    /// Makes the bytes of a change.
-    pub encode: ChangeEncoder,
-}
-
-impl std::fmt::Debug for DatabaseLog {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("DatabaseLog").field("commits", &self.commits).finish_non_exhaustive()
-    }
-}
-
-/// A record with room in the log, whose epoch is not known yet.
+/// A record with room in the log.
 #[derive(Debug)]
 pub(super) struct PreparedRecord {
     pub(super) room: LogRoom,
     pub(super) payload: Vec<u8>,
 }
 
-impl DatabaseLog {
+/// While this lives, nothing is committed: what would be waits. Dropping it lets commits go on.
+#[derive(Debug)]
+pub struct PausedCommits {
+    database: Arc<Database>,
+    #[expect(dead_code, reason = "commits wait for it")]
+    turn: HeldLocks,
+}
+
+impl Database {
+    /// The record of a change, with room; none without a log, or while none is written.
     pub(super) async fn prepare(
         &self,
         change: &DatabaseChange,
-    ) -> Result<PreparedRecord, TransactionError> {
-        let mut payload = vec![0; EPOCH_BYTES];
-        (self.encode)(change, &mut payload)?;
-        let room = self.commits.reserve(payload.len())?.await?;
-        Ok(PreparedRecord { room, payload })
+    ) -> Result<Option<PreparedRecord>, TransactionError> {
+        let Some(log) = self.log.as_ref().filter(|_| self.durability() != Durability::Off) else {
+            return Ok(None);
+        };
+        let payload = encode_record(change)?;
+        let room = log.reserve(payload.len())?.await?;
+        Ok(Some(PreparedRecord { room, payload }))
+    }
+
+    /// Holds back commits. After [`Durability::Off`] a checkpoint of what is committed by then has to be made
+    /// meanwhile, before records are written again: no log holds it. It is short if another one was made just
+    /// before.
+    pub async fn pause_commits(self: &Arc<Self>) -> PausedCommits {
+        let mut turn = HeldLocks::new(Arc::clone(&self.locks), self.new_call());
+        let locked = turn.lock(LockTarget::Commits, LockMode::Exclusive).await;
+        debug_assert!(locked.is_ok(), "a call that holds nothing else closes no circle");
+        self.sequencer.lock().is_paused = true;
+        PausedCommits { database: Arc::clone(self), turn }
+    }
+
+    /// Waits until commits are not held back.
+    pub(super) async fn wait_for_pause(&self) {
+        let mut turn = HeldLocks::new(Arc::clone(&self.locks), self.new_call());
+        let locked = turn.lock(LockTarget::Commits, LockMode::Shared).await;
+        debug_assert!(locked.is_ok(), "a call that holds nothing else closes no circle");
     }
 }
 
-impl PreparedRecord {
-    pub(super) fn set_epoch(&mut self, epoch: Epoch) {
-        self.payload[..EPOCH_BYTES].copy_from_slice(&epoch.get().to_le_bytes());
+impl PausedCommits {
+    /// All that is committed.
+    pub fn version(&self) -> Arc<DatabaseVersion> {
+        self.database.newest()
+    }
+
+    /// Lets commits go on, with this durability. After [`Durability::Off`] another one is right only if a
+    /// checkpoint holds [`version`](Self::version).
+    pub fn resume(self, durability: Durability) {
+        self.database.sequencer.lock().durability = durability;
     }
 }
 
-/// The epoch that a record makes and the bytes of its change; none where it is too short.
-pub fn split_record(payload: &[u8]) -> Option<(Epoch, &[u8])> {
-    let (epoch, change) = payload.split_first_chunk::<EPOCH_BYTES>()?;
-    Some((Epoch::new(u64::from_le_bytes(*epoch)), change))
+impl Drop for PausedCommits {
+    fn drop(&mut self) {
+        self.database.sequencer.lock().is_paused = false;
+    }
 }

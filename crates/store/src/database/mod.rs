@@ -47,7 +47,7 @@ use parking_lot::Mutex;
 
 use crate::ids::{SequenceId, TableId};
 use crate::lock::{LockManager, TransactionId};
-use crate::log::{LogStatistics, Position};
+use crate::log::{GroupCommit, LogStatistics, Position};
 use crate::table::{TableError, TableVersion};
 use sequencer::Sequencer;
 use sessions::OpenTransactions;
@@ -58,7 +58,7 @@ pub use apply::ApplyError;
 pub use catalog::{Relation, RelationName, StoredStatement};
 pub use change::{CatalogChange, ChangeStep, DatabaseChange};
 pub use error::{ConcurrentChange, TransactionError};
-pub use log::{ChangeEncoder, DatabaseLog, split_record};
+pub use log::PausedCommits;
 pub use options::{
     Committed, Durability, Isolation, LockScope, LockWait, TransactionOptions, Written,
 };
@@ -73,7 +73,7 @@ pub struct Database {
     environment: StoreEnvironment,
     versions: Versions,
     sequencer: Mutex<Sequencer>,
-    log: Option<DatabaseLog>,
+    log: Option<GroupCommit>,
     locks: Arc<LockManager>,
     open: OpenTransactions,
     values: SequenceValues,
@@ -87,7 +87,7 @@ impl Database {
     pub fn start(
         version: DatabaseVersion,
         environment: StoreEnvironment,
-        log: Option<DatabaseLog>,
+        log: Option<GroupCommit>,
     ) -> Arc<Self> {
         let next_table = AtomicU64::new(version.next_table.get());
         let next_sequence = AtomicU64::new(version.next_sequence.get());
@@ -133,12 +133,21 @@ impl Database {
 
     /// Place up to which the log is on disk.
     pub fn synced(&self) -> Position {
-        self.log.as_ref().map_or(Position::START, |log| log.commits.synced())
+        self.log.as_ref().map_or(Position::START, |log| log.synced())
+    }
+
+    /// Waits until the log is on disk up to a position of a version.
+    pub async fn sync_to(&self, position: Position) -> Result<(), TransactionError> {
+        let Some(log) = &self.log else { return Ok(()) };
+        if position > log.synced() {
+            log.sync_to(position)?.await?;
+        }
+        Ok(())
     }
 
     /// What the log did since the start; none without a log.
     pub fn log_statistics(&self) -> Option<LogStatistics> {
-        self.log.as_ref().map(|log| log.commits.statistics())
+        self.log.as_ref().map(|log| log.statistics())
     }
 
     /// The transactions that are open and what they hold on to, the oldest first.
@@ -192,11 +201,12 @@ impl Database {
     }
 
     /// Sets what acknowledged commits survive from now on. What was acknowledged before survives it too when
-    /// this returns. Back from [`Durability::Off`] is [`log_again`](Self::log_again) and a checkpoint.
+    /// this returns. The way back from [`Durability::Off`] is [`pause_commits`](Self::pause_commits).
     pub async fn set_durability(&self, durability: Durability) -> Result<(), TransactionError> {
-        let Some(log) = &self.log else { return Ok(()) };
-        self.change_durability(durability)?;
-        log.commits.sync_to(log.commits.end())?.await?;
+        if self.log.is_some() {
+            self.change_durability(durability)?;
+            self.sync_to(self.newest().position()).await?;
+        }
         Ok(())
     }
 
@@ -212,14 +222,8 @@ impl Database {
         Ok(())
     }
 
-    /// Has records written again after [`Durability::Off`], acknowledged as under [`Durability::Async`]. They
-    /// are of use when a checkpoint has saved the version that is returned, which no log holds: only then
-    /// may the durability be set to [`Durability::Fsync`].
-    pub fn log_again(&self) -> Arc<DatabaseVersion> {
-        let mut sequencer = self.sequencer.lock();
-        if sequencer.durability == Durability::Off {
-            sequencer.durability = Durability::Async;
-        }
-        self.newest()
+    /// A number for a call that locks by itself, apart from transactions.
+    fn new_call(&self) -> TransactionId {
+        TransactionId(self.next_transaction.fetch_add(1, Ordering::Relaxed))
     }
 }

@@ -19,6 +19,8 @@ use crate::log::{Acknowledgement, LogTicket, Position};
 #[derive(Debug, Default)]
 pub(super) struct Sequencer {
     pub(super) durability: Durability,
+    /// Whether commits are held back.
+    pub(super) is_paused: bool,
 }
 
 /// A commit that has its place.
@@ -38,6 +40,15 @@ impl OrderedCommit {
     }
 }
 
+/// What became of an attempt to order a commit.
+enum OrderAttempt {
+    Done(Result<OrderedCommit, TransactionError>),
+    /// Records are written again, and there is none.
+    NoRecord,
+    /// Commits are held back.
+    Paused,
+}
+
 type MadeVersion = Result<DatabaseVersion, ApplyError>;
 
 impl Database {
@@ -47,49 +58,49 @@ impl Database {
         change: &DatabaseChange,
         make: impl Fn(&Arc<DatabaseVersion>) -> MadeVersion,
     ) -> Result<OrderedCommit, TransactionError> {
-        let mut record = None;
         loop {
-            if let (Some(log), true) = (&self.log, record.is_none() && self.is_logging()) {
-                record = Some(log.prepare(change).await?);
-            }
-            if let Some(ordered) = self.try_order(&mut record, &make) {
-                return ordered;
+            let mut record = self.prepare(change).await?;
+            match self.try_order(&mut record, &make) {
+                OrderAttempt::Done(ordered) => return ordered,
+                OrderAttempt::NoRecord => {}
+                OrderAttempt::Paused => {
+                    // A room is not held while others are waited for.
+                    drop(record);
+                    self.wait_for_pause().await;
+                }
             }
         }
     }
 
-    fn is_logging(&self) -> bool {
-        self.sequencer.lock().durability != Durability::Off
-    }
-
-    /// None where the log is to be written again, and there is not a record.
     fn try_order(
         &self,
         record: &mut Option<PreparedRecord>,
         make: impl Fn(&Arc<DatabaseVersion>) -> MadeVersion,
-    ) -> Option<Result<OrderedCommit, TransactionError>> {
+    ) -> OrderAttempt {
         let sequencer = self.sequencer.lock();
         let durability = sequencer.durability;
         let log = self.log.as_ref().filter(|_| durability != Durability::Off);
+        if sequencer.is_paused {
+            return OrderAttempt::Paused;
+        }
         if log.is_some() && record.is_none() {
-            return None;
+            return OrderAttempt::NoRecord;
         }
         let newest = self.versions.newest();
         let mut next = match make(&newest) {
             Ok(next) => next,
-            Err(error) => return Some(Err(error.into())),
+            Err(error) => return OrderAttempt::Done(Err(error.into())),
         };
         (next.epoch, next.position) = (newest.next_epoch(), newest.position);
         let mut ticket = None;
-        if let (Some(log), Some(mut record)) = (log, record.take()) {
-            record.set_epoch(next.epoch);
+        if let (Some(log), Some(record)) = (log, record.take()) {
             let acknowledgement = match durability {
                 Durability::Fsync => Acknowledgement::Synced,
                 Durability::Async | Durability::Off => Acknowledgement::AtOnce,
             };
-            match log.commits.submit(record.room, &record.payload, acknowledgement) {
+            match log.submit(record.room, &record.payload, acknowledgement) {
                 Ok(submitted) => next.position = ticket.insert(submitted).position(),
-                Err(error) => return Some(Err(error.into())),
+                Err(error) => return OrderAttempt::Done(Err(error.into())),
             }
         }
         let version = Arc::new(next);
@@ -97,6 +108,6 @@ impl Database {
         let old = self.versions.push(Arc::clone(&version), is_shown);
         drop(sequencer);
         drop((old, newest));
-        Some(Ok(OrderedCommit { version, ticket }))
+        OrderAttempt::Done(Ok(OrderedCommit { version, ticket }))
     }
 }

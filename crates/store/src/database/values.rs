@@ -13,7 +13,7 @@ use super::error::TransactionError;
 use super::sequence::SequenceState;
 use super::version::DatabaseVersion;
 use crate::ids::SequenceId;
-use crate::lock::{HeldLocks, LockMode, LockTarget, TransactionId};
+use crate::lock::{HeldLocks, LockMode, LockTarget};
 use crate::log::Position;
 
 /// How far each sequence is in what was logged ahead.
@@ -29,9 +29,6 @@ struct GivenValues {
     left: u64,
     position: Position,
 }
-
-/// Marks the locks of single calls.
-const CALL: u64 = 1 << 63;
 
 /// A value, and how far the log must be synced before it may be shown.
 pub(super) type GivenValue = (i64, Position);
@@ -62,17 +59,13 @@ impl SequenceValues {
 
 impl Database {
     /// The next value of a sequence that is committed.
-    pub(super) async fn next_value(
-        &self,
-        id: SequenceId,
-        asks: TransactionId,
-    ) -> Result<GivenValue, TransactionError> {
+    pub(super) async fn next_value(&self, id: SequenceId) -> Result<GivenValue, TransactionError> {
         loop {
             let state = self.committed_sequence(id)?;
             if let Some(given) = self.values.next(id, &state) {
                 return Ok(given);
             }
-            self.log_ahead(id, asks).await?;
+            self.log_ahead(id).await?;
         }
     }
 
@@ -82,10 +75,9 @@ impl Database {
     }
 
     /// Has the log say that more values may have been given; one session at a time for a sequence.
-    async fn log_ahead(&self, id: SequenceId, asks: TransactionId) -> Result<(), TransactionError> {
+    async fn log_ahead(&self, id: SequenceId) -> Result<(), TransactionError> {
         // A lock of the call alone: it is let go of before the transaction waits for anything else.
-        let call = TransactionId(asks.0 | CALL);
-        let mut turn = HeldLocks::new(Arc::clone(&self.locks), call);
+        let mut turn = HeldLocks::new(Arc::clone(&self.locks), self.new_call());
         let locked = turn.lock(LockTarget::SequenceAhead(id), LockMode::Exclusive).await;
         debug_assert!(locked.is_ok(), "a call that holds nothing else closes no circle");
         let state = self.committed_sequence(id)?;

@@ -18,6 +18,8 @@ impl fmt::Display for TransactionId {
 /// which is slower but not wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LockTarget {
+    /// Committing: alone by what holds commits back, for the length of a call.
+    Commits,
     /// The name of a schema or of something in one.
     Name(u64),
     /// A sequence, for those that alter it.

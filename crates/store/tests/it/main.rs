@@ -1,6 +1,7 @@
 //! Tests of the store over a directory of this machine and over simulated ones.
 
 mod chunk_files;
+mod commit_crashes;
 mod crash;
 mod group_commit;
 mod history;

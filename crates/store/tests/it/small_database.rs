@@ -9,9 +9,10 @@ use arrow_cast::cast;
 use arrow_schema::{DataType, Field, Schema};
 use atoll_placement::{Arena, Strategy};
 use atoll_store::database::{
-    CatalogChange, Database, DatabaseLog, DatabaseVersion, LockScope, RelationName,
-    StoreEnvironment, Transaction, TransactionError, TransactionOptions, Written,
+    CatalogChange, Database, DatabaseVersion, LockScope, RelationName, StoreEnvironment,
+    Transaction, TransactionError, TransactionOptions, Written,
 };
+use atoll_store::log::GroupCommit;
 use atoll_store::table::{Key, Row, RowCodec, TableChange, TableDefinition, Unique, stored_schema};
 use atoll_store::{RowId, TableId};
 use atoll_testkit::kernel::SimulatedKernel;
@@ -56,9 +57,13 @@ impl SmallDatabase {
     }
 
     /// A new one over this log, or none.
-    pub(crate) fn start(log: Option<DatabaseLog>) -> Self {
+    pub(crate) fn start(log: Option<GroupCommit>) -> Self {
         let version = DatabaseVersion::with_schemas(["public".into()]);
-        let database = Database::start(version, environment(), log);
+        Self::over(Database::start(version, environment(), log))
+    }
+
+    /// A new one in a database without tables.
+    pub(crate) fn over(database: Arc<Database>) -> Self {
         let table = database.new_table_id();
         let definition = Arc::new(definition());
         let codec = Arc::new(RowCodec::new(&definition.columns).unwrap());

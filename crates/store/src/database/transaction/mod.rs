@@ -114,15 +114,13 @@ impl Transaction {
         newest
     }
 
-    /// Waits until all that the transaction has read is on disk, if commits are to be. Before it, nothing
-    /// of what a statement found may be answered that writes, or follows one in its transaction.
+    /// Waits until all that the transaction has read is on disk, if commits are to be. Nothing of what a
+    /// statement found may be answered before, an error such as a duplicate key neither.
     pub async fn settled(&self) -> Result<()> {
-        let Some(log) = &self.database.log else { return Ok(()) };
-        let is_synced = self.read_to <= log.commits.synced();
-        if !is_synced && self.database.durability() == Durability::Fsync {
-            log.commits.sync_to(self.read_to)?.await?;
+        match self.database.durability() {
+            Durability::Fsync => self.database.sync_to(self.read_to).await,
+            Durability::Async | Durability::Off => Ok(()),
         }
-        Ok(())
     }
 
     fn check_writable(&self, statement: &str) -> Result<()> {

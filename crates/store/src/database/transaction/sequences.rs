@@ -17,7 +17,7 @@ impl Transaction {
             return self.next_own_value(sequence, &own);
         }
         let database = Arc::clone(&self.database);
-        let (value, position) = database.next_value(sequence, self.id).await?;
+        let (value, position) = database.next_value(sequence).await?;
         self.read_to = self.read_to.max(position);
         Ok(value)
     }
