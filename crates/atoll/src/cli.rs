@@ -33,6 +33,7 @@ Examples:
   atoll sql                                              a shell
   atoll sql sales.parquet                                a shell; the file is the view 'sales'
   atoll sql -c \"SELECT count(*) FROM 'sales.parquet'\"    one statement
+  atoll sql --data shop                                  a shell over the database in directory 'shop'
   atoll sql --json -c 'SELECT * FROM atoll.nodes'        for programs
   atoll sql --tpch 1 -f queries.sql                      a script over TPC-H at scale factor 1
   generate | atoll sql --mode csv | head                 statements from a pipe
@@ -85,6 +86,9 @@ pub(crate) struct SqlArgs {
     /// Parquet, CSV, JSON or Arrow files; each becomes a view named by its stem
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
+    /// Directory of a database that keeps its data, made where it is missing [default: in memory]
+    #[arg(short = 'd', long = "data", value_name = "DIR", env = "ATOLL_DATA")]
+    pub(crate) data: Option<PathBuf>,
     /// Statements or a .command to run; may be repeated
     #[arg(short = 'c', long = "command", value_name = "SQL")]
     pub(crate) commands: Vec<String>,

@@ -1,11 +1,12 @@
 //! What `sql` and `demo` start: the machine, the pools, a session.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context;
 use atoll_placement::{LiveKernel, heap_allocated};
 use atoll_runtime::{Runtime, RuntimeError, RuntimeOptions};
-use atoll_sql::{Session, SessionOptions};
+use atoll_sql::{DatabaseOptions, Session};
 use atoll_tools::exit::{CommandError, Exit};
 use atoll_topology::Bytes;
 
@@ -22,7 +23,7 @@ pub(crate) struct Engine {
 
 impl Engine {
     /// Discovers the machine, starts the pools, and opens a session on them.
-    pub(crate) fn start(args: &EngineArgs) -> Result<Self, CommandError> {
+    pub(crate) fn start(args: &EngineArgs, data: Option<PathBuf>) -> Result<Self, CommandError> {
         // Every batch that an exchange spills is a file. Where it cannot be raised the limit stays.
         let _ = atoll_sys::raise_open_files();
         // Discovery reads the bounds of this thread, so it comes before any thread is bound.
@@ -36,7 +37,7 @@ impl Engine {
         };
         let kernel = Arc::new(LiveKernel::new());
         let runtime = Runtime::start(machine, kernel, options).map_err(not_started)?;
-        let options = SessionOptions {
+        let options = DatabaseOptions {
             memory_limit,
             spill_directory: args.spill_dir.clone(),
             files: true,
@@ -44,6 +45,7 @@ impl Engine {
             strict: args.strict,
             facts: known.facts,
             heap: Some(heap_allocated),
+            directory: data,
         };
         let session = Session::new(runtime, options).context("the session cannot be opened")?;
         Ok(Self { session, memory_limit })

@@ -7,6 +7,7 @@
 
 mod arithmetic;
 mod catalog;
+mod database;
 mod error;
 mod exchange;
 mod files;
@@ -31,11 +32,13 @@ mod timezone;
 pub mod tpch;
 mod volatile;
 
+pub use database::{Database, DatabaseOptions};
 pub use datafusion;
 pub use datafusion::arrow;
-pub use error::{SourcePosition, SqlError};
+pub use error::{SourcePosition, SqlError, SqlState};
 pub use group::GroupExec;
 pub use session::{
-    QueryResult, ScanProgress, Session, SessionOptions, Splitter, Statement, split_statements,
+    PreparedStatement, QueryResult, ScanProgress, Session, Splitter, Statement, TransactionState,
+    split_statements,
 };
 pub use settings::{AggregateMethod, AtollOptions, JoinMethod};

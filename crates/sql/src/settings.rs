@@ -4,6 +4,7 @@ use std::any::Any;
 use std::fmt;
 
 use atoll_placement::Strategy;
+use atoll_store::database::Durability;
 use datafusion::common::config::{ConfigEntry, ConfigExtension, ExtensionOptions};
 use datafusion::common::{DataFusionError, Result, config_err};
 
@@ -58,12 +59,15 @@ pub struct AtollOptions {
     pub join: JoinMethod,
     /// How GROUP BY is carried out.
     pub aggregate: AggregateMethod,
+    /// What acknowledged commits survive, as this session asked for it.
+    pub durability: Durability,
 }
 
 impl Default for AtollOptions {
     fn default() -> Self {
         let (join, aggregate) = (JoinMethod::Auto, AggregateMethod::Auto);
-        Self { placement: Strategy::Aligned, join, aggregate }
+        let durability = Durability::Fsync;
+        Self { placement: Strategy::Aligned, join, aggregate, durability }
     }
 }
 
@@ -112,9 +116,10 @@ impl ExtensionOptions for AtollOptions {
                     }
                 };
             }
+            "durability" => self.durability = parse_durability(value)?,
             _ => {
                 return config_err!(
-                    "unknown setting atoll.{key}; expected atoll.aggregate, atoll.join or \
+                    "unknown setting atoll.{key}; expected atoll.aggregate, atoll.durability, atoll.join or \
                      atoll.placement"
                 );
             }
@@ -134,6 +139,12 @@ impl ExtensionOptions for AtollOptions {
                 self.placement.to_string(),
                 "Where new tables put their chunks: default, aligned, ahead(k), farthest, \
                  interleave, spread, subset(k), local, preferred(n), weighted-interleave, replicate",
+            ),
+            entry(
+                "atoll.durability",
+                durability_name(self.durability).to_owned(),
+                "What a commit of the database survives: fsync (a power cut), async (all but the last 0.2 \
+                 seconds), off (nothing since the last checkpoint)",
             ),
             entry(
                 "atoll.join",
@@ -157,4 +168,25 @@ impl ExtensionOptions for AtollOptions {
 /// A placement by its name.
 pub(crate) fn parse_placement(text: &str) -> Result<Strategy> {
     text.parse::<Strategy>().map_err(|error| DataFusionError::Configuration(error.to_string()))
+}
+
+/// The durability of a name.
+fn parse_durability(name: &str) -> Result<Durability> {
+    match name.to_ascii_lowercase().as_str() {
+        "fsync" => Ok(Durability::Fsync),
+        "async" => Ok(Durability::Async),
+        "off" => Ok(Durability::Off),
+        _ => {
+            config_err!("invalid value '{name}' for atoll.durability; expected fsync, async or off")
+        }
+    }
+}
+
+/// As `SET atoll.durability` takes it.
+pub(crate) fn durability_name(durability: Durability) -> &'static str {
+    match durability {
+        Durability::Fsync => "fsync",
+        Durability::Async => "async",
+        Durability::Off => "off",
+    }
 }

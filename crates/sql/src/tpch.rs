@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use atoll_runtime::WorkerId;
-use atoll_store::table::stored_schema;
+use atoll_store::table::Chunk;
 use datafusion::arrow::array::{RecordBatch, RecordBatchReader};
 use datafusion::common::{Result, exec_err};
 use futures::future::BoxFuture;
@@ -133,13 +133,13 @@ async fn load_table(session: &Session, table: &'static str, scale: f64) -> Resul
     let runtime = session.runtime();
     let small = matches!(table, "region" | "nation") || scale < PARALLEL_SCALE;
     let parts = if small { 1 } else { runtime.worker_count() };
-    let schema = stored_schema(&part(table, scale, 1, 1)?.schema());
-    let placed = session.new_table(session.resolve(table.into()), session.placement(), schema);
+    let schema = part(table, scale, 1, 1)?.schema();
+    let new = session.new_table(table, schema).await?;
     let mut tasks = Vec::with_capacity(parts);
     for number in 0..parts {
         let worker = WorkerId(number as u32);
         let node = runtime.node_of(worker);
-        let mut writer = placed.writer(node, number);
+        let mut writer = new.table.writer(node, number);
         tasks.push(BoundTask::new(runtime.spawn_on(worker, async move {
             for batch in part(table, scale, number as i32 + 1, parts as i32)? {
                 let batch: RecordBatch = batch?;
@@ -155,8 +155,9 @@ async fn load_table(session: &Session, table: &'static str, scale: f64) -> Resul
         let loaded = task.join(&format!("generating {table}")).await?;
         chunks.extend(loaded.into_iter().map(Arc::new));
     }
-    let placed = placed.with(chunks);
-    let snapshot = placed.snapshot();
-    session.register(placed)?;
-    Ok(LoadedTpchTable { table, rows: snapshot.rows, bytes: snapshot.memory_bytes() })
+    let rows = chunks.iter().map(|chunk| chunk.rows).sum();
+    let copies = chunks.iter().flat_map(|chunk: &Arc<Chunk>| &chunk.copies);
+    let bytes = copies.map(|copy| copy.memory.len()).sum();
+    new.fill(session, chunks).await?;
+    Ok(LoadedTpchTable { table, rows, bytes })
 }

@@ -49,7 +49,7 @@ struct Shell {
 /// Runs the command.
 pub(crate) async fn run(args: &SqlArgs, scripts: Vec<Script>) -> Result<(), CommandError> {
     let views = views::statements(&args.files)?;
-    let engine = Engine::start(&args.engine)?;
+    let engine = Engine::start(&args.engine, args.data.clone())?;
     let is_interactive = scripts.is_empty() && stdin().is_terminal();
     let has_progress = !args.engine.no_progress && stderr().is_terminal();
     let mut shell = Shell {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use atoll_sql::{Session, SessionOptions};
+use atoll_sql::{DatabaseOptions, Session};
 use atoll_tools::topo::live;
 use atoll_tools::workload::{ColumnTable, Rig};
 use datafusion::arrow::array::RecordBatch;
@@ -24,7 +24,7 @@ impl SqlTable {
     /// When memory is out.
     pub(super) fn load(rig: &Rig, table: &ColumnTable) -> Result<Self> {
         let facts = live().map_or_else(|_| Vec::new(), |known| known.facts);
-        let options = SessionOptions { facts, ..SessionOptions::default() };
+        let options = DatabaseOptions { facts, ..DatabaseOptions::default() };
         let session = Session::new(rig.context.runtime().clone(), options)?;
         let batches: Vec<RecordBatch> = table.parts.iter().map(|part| part.rows.clone()).collect();
         let schema = batches.first().context("a table without rows")?.schema();

@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use atoll_runtime::{Runtime, RuntimeOptions, WorkerId};
-use atoll_sql::{Session, SessionOptions};
+use atoll_sql::{DatabaseOptions, Session};
 use atoll_topology::Bytes;
 use datafusion::arrow::array::RecordBatch;
-use datafusion::error::DataFusionError;
 use datafusion::physical_plan::{ExecutionPlan, collect};
 
 use super::protocol::Placement;
@@ -29,7 +28,7 @@ const PLACEMENT: &str = "
 /// A session with all tables in placed memory.
 pub(super) struct Atoll {
     session: Session,
-    options: SessionOptions,
+    options: DatabaseOptions,
 }
 
 impl Atoll {
@@ -38,7 +37,7 @@ impl Atoll {
         let threads =
             RuntimeOptions { threads: Some(options.threads), ..RuntimeOptions::default() };
         let runtime = Runtime::start(machine, kernel, threads)?;
-        let mut session_options = SessionOptions::default();
+        let mut session_options = DatabaseOptions::default();
         if let Some(bytes) = options.memory_limit {
             session_options.memory_limit = Bytes(bytes);
         }
@@ -86,9 +85,9 @@ impl Engine for Atoll {
         let (session, sql) = (self.session.clone(), sql.to_owned());
         // On a worker, where the scans that a query runs by itself are.
         let run = self.session.runtime().spawn_on(WorkerId(0), async move {
-            let plan = session.context().sql(&sql).await?.create_physical_plan().await?;
-            collect(Arc::clone(&plan), session.context().task_ctx()).await?;
-            Ok::<_, DataFusionError>(plan)
+            let (plan, context) = session.plan(&sql).await?;
+            collect(Arc::clone(&plan), context).await?;
+            anyhow::Ok(plan)
         });
         let plan = self.session.runtime().block_on(run).context("a worker failed")??;
         Ok(scanned_bytes(&plan))

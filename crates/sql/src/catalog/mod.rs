@@ -12,17 +12,21 @@
 //! ```
 
 mod provider;
+mod stored;
 mod view;
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::fmt;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
+use atoll_store::SequenceId;
+use atoll_store::database::{Relation, RelationName};
 use datafusion::catalog::{CatalogProviderList, TableProvider, UrlTableFactory};
 use datafusion::common::{DataFusionError, ResolvedTableReference, Result, exec_datafusion_err};
 use parking_lot::RwLock;
 
+pub(crate) use stored::{StoredNames, relation_name};
 pub(crate) use view::UnplannedView;
 
 /// The catalog of a session's own tables.
@@ -65,6 +69,8 @@ pub(crate) struct Catalogs {
     current: Arc<RwLock<Arc<NameMap>>>,
     /// Tables that a statement names for itself: found by their names, listed nowhere.
     hidden: Arc<RwLock<SchemaTables>>,
+    /// What the store keeps, as the statement sees it.
+    stored: Option<StoredNames>,
     /// Makes a table of a file that is named like one, where SQL may name files.
     files: Option<Arc<dyn UrlTableFactory>>,
 }
@@ -74,19 +80,21 @@ impl Catalogs {
     pub(crate) fn new(files: Option<Arc<dyn UrlTableFactory>>) -> Self {
         let schemas = BTreeMap::from([(SCHEMA.to_owned(), Arc::default())]);
         let names = NameMap(BTreeMap::from([(CATALOG.to_owned(), schemas)]));
-        Self { current: Arc::new(RwLock::new(Arc::new(names))), hidden: Arc::default(), files }
+        let current = Arc::new(RwLock::new(Arc::new(names)));
+        Self { current, hidden: Arc::default(), stored: None, files }
     }
 
-    /// The names as they are now, which change here no more, and there without this.
-    pub(crate) fn fork(&self) -> Self {
+    /// The names as they are now, which change here no more, and there without this; with them those of
+    /// the store.
+    pub(crate) fn fork(&self, stored: StoredNames) -> Self {
         let names = self.names();
         let current = Arc::new(RwLock::new(names));
-        Self { current, hidden: Arc::default(), files: self.files.clone() }
+        Self { current, hidden: Arc::default(), stored: Some(stored), files: self.files.clone() }
     }
 
-    /// For what is itself in the catalogs.
-    pub(crate) fn downgrade(&self) -> WeakCatalogs {
-        WeakCatalogs(Arc::downgrade(&self.current))
+    /// What the store keeps under names of this catalog.
+    fn stored_in(&self, catalog: &str) -> Option<&StoredNames> {
+        self.stored.as_ref().filter(|_| catalog == CATALOG)
     }
 
     /// Makes a schema, where it is not there yet.
@@ -98,9 +106,56 @@ impl Catalogs {
         });
     }
 
-    /// The table or view of a name.
-    pub(crate) fn table(&self, name: &ResolvedTableReference) -> Option<Arc<dyn TableProvider>> {
-        self.names().tables(&name.catalog, &name.schema)?.get(&*name.table).cloned()
+    /// The table or view of a name: the session's own, then the store's.
+    pub(crate) fn table(
+        &self,
+        name: &ResolvedTableReference,
+    ) -> Result<Option<Arc<dyn TableProvider>>> {
+        let names = self.names();
+        let own = names.tables(&name.catalog, &name.schema).and_then(|own| own.get(&*name.table));
+        match (own, self.stored_in(&name.catalog)) {
+            (Some(own), _) => Ok(Some(Arc::clone(own))),
+            (None, Some(stored)) => stored.get(&name.schema, &name.table),
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// Whether there is a schema of our own catalog.
+    pub(crate) fn has_schema(&self, schema: &str) -> bool {
+        let stored = self.stored.as_ref();
+        self.names().tables(CATALOG, schema).is_some()
+            || stored.is_some_and(|stored| stored.version().has_schema(schema))
+    }
+
+    /// What the store keeps in a schema.
+    pub(crate) fn stored_relations(&self, schema: &str) -> Vec<RelationName> {
+        let stored = self.stored.iter();
+        let relations = stored.flat_map(|stored| stored.version().relations_of(schema));
+        relations.map(|(name, _)| name.clone()).collect()
+    }
+
+    /// The sequences that number columns of a table.
+    pub(crate) fn sequences_of(&self, table: &RelationName) -> Vec<RelationName> {
+        self.stored.iter().flat_map(|stored| stored.sequences_of(table)).collect()
+    }
+
+    /// The sequence of a name.
+    pub(crate) fn sequence(&self, name: &RelationName) -> Option<SequenceId> {
+        match self.stored.as_ref()?.version().relation(name)? {
+            Relation::Sequence(id) => Some(*id),
+            _ => None,
+        }
+    }
+
+    /// Removes a table or view of the session's own; false where it has none of this name.
+    pub(crate) fn remove(&self, name: &ResolvedTableReference) -> bool {
+        let Ok(removed) = self.change(|names| {
+            let schemas = names.0.get_mut(&*name.catalog);
+            let tables = schemas.and_then(|schemas| schemas.get_mut(&*name.schema));
+            let removed = tables.and_then(|tables| Arc::make_mut(tables).remove(&*name.table));
+            Ok::<_, Infallible>(removed)
+        });
+        removed.is_some()
     }
 
     /// Names of all views.
@@ -117,6 +172,7 @@ impl Catalogs {
                 }));
             }
         }
+        views.extend(self.stored.iter().flat_map(StoredNames::views));
         views
     }
 
@@ -133,31 +189,22 @@ impl Catalogs {
         make: impl FnOnce(Option<&Arc<dyn TableProvider>>) -> Result<Arc<dyn TableProvider>>,
     ) -> Result<()> {
         self.change(|names| -> Result<_> {
+            if self
+                .stored_in(&name.catalog)
+                .is_some_and(|stored| stored.version().has_schema(&name.schema))
+            {
+                names
+                    .0
+                    .entry(name.catalog.to_string())
+                    .or_default()
+                    .entry(name.schema.to_string())
+                    .or_default();
+            }
             let tables = names.tables_mut(&name.catalog, &name.schema)?;
             let table = make(tables.get(&*name.table))?;
             Ok(tables.insert(name.table.to_string(), table))
         })?;
         Ok(())
-    }
-
-    /// Gives what has a name another one, which must be free, in one step; `make` is shown what it is.
-    pub(crate) fn rename(
-        &self,
-        from: &ResolvedTableReference,
-        to: &ResolvedTableReference,
-        make: impl FnOnce(&Arc<dyn TableProvider>) -> Result<Arc<dyn TableProvider>>,
-    ) -> Result<()> {
-        self.change(|names| {
-            let tables = names.tables_mut(&from.catalog, &from.schema)?;
-            if tables.contains_key(&*to.table) {
-                return Err(exec_datafusion_err!("Table '{}' already exists", plain(to)));
-            }
-            let Some(table) = tables.remove(&*from.table) else {
-                return Err(exec_datafusion_err!("table '{}' does not exist", plain(from)));
-            };
-            tables.insert(to.table.to_string(), make(&table)?);
-            Ok(())
-        })
     }
 
     fn names(&self) -> Arc<NameMap> {
@@ -183,17 +230,6 @@ impl fmt::Debug for Catalogs {
     }
 }
 
-/// Catalogs that this does not keep alive.
-#[derive(Clone, Debug)]
-pub(crate) struct WeakCatalogs(Weak<RwLock<Arc<NameMap>>>);
-
-impl WeakCatalogs {
-    /// The catalogs, as long as their session is there.
-    pub(crate) fn upgrade(&self) -> Option<Catalogs> {
-        Some(Catalogs { current: self.0.upgrade()?, hidden: Arc::default(), files: None })
-    }
-}
-
 /// A name as a person writes it: without the parts that are the defaults.
 pub(crate) fn plain(name: &ResolvedTableReference) -> String {
     match (&*name.catalog, &*name.schema) {
@@ -206,6 +242,7 @@ pub(crate) fn plain(name: &ResolvedTableReference) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use atoll_runtime::{Runtime, RuntimeOptions};
     use datafusion::arrow::datatypes::{DataType, Field, Schema};
     use datafusion::catalog::MemTable;
 
@@ -219,15 +256,22 @@ mod tests {
         Arc::new(MemTable::try_new(schema, vec![vec![]]).expect("a table without rows"))
     }
 
+    fn nothing_stored() -> StoredNames {
+        let machine = Arc::new(atoll_testkit::machines::two_nodes());
+        let kernel = atoll_testkit::kernel::SimulatedKernel::new(Arc::clone(&machine));
+        let runtime = Runtime::start(machine, Arc::new(kernel), RuntimeOptions::default());
+        StoredNames::new(Arc::default(), runtime.expect("the pools start"))
+    }
+
     fn column(catalogs: &Catalogs) -> Option<String> {
-        Some(catalogs.table(&name("t"))?.schema().field(0).name().clone())
+        Some(catalogs.table(&name("t")).ok()??.schema().field(0).name().clone())
     }
 
     #[test]
     fn a_fork_keeps_what_the_names_meant_when_it_was_made() {
         let catalogs = Catalogs::new(None);
         catalogs.put(&name("t"), |_| Ok(table("old"))).expect("t is new");
-        let fork = catalogs.fork();
+        let fork = catalogs.fork(nothing_stored());
         catalogs.put(&name("t"), |_| Ok(table("new"))).expect("t is replaced");
         assert_eq!(column(&fork).as_deref(), Some("old"));
         assert_eq!(column(&catalogs).as_deref(), Some("new"));

@@ -1,5 +1,6 @@
 //! The catalogs as DataFusion asks for them.
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::sync::Arc;
 
@@ -53,12 +54,17 @@ impl Catalog {
 impl CatalogProvider for Catalog {
     fn schema_names(&self) -> Vec<String> {
         let names = self.all.names();
-        names.0.get(&self.name).map(|schemas| schemas.keys().cloned().collect()).unwrap_or_default()
+        let own = names.0.get(&self.name).into_iter().flat_map(|schemas| schemas.keys().cloned());
+        let stored = self.all.stored_in(&self.name).into_iter();
+        let stored = stored.flat_map(|stored| stored.version().schemas().map(ToString::to_string));
+        own.chain(stored).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
         let is_there = self.all.names().tables(&self.name, name).is_some();
-        is_there.then(|| self.schema_of(name))
+        let stored = self.all.stored_in(&self.name);
+        let is_stored = stored.is_some_and(|stored| stored.version().has_schema(name));
+        (is_there || is_stored).then(|| self.schema_of(name))
     }
 
     /// Takes over the name of the schema; its tables are always kept here.
@@ -111,11 +117,20 @@ impl Schema {
 #[async_trait]
 impl SchemaProvider for Schema {
     fn table_names(&self) -> Vec<String> {
-        self.tables().map(|tables| tables.keys().cloned().collect()).unwrap_or_default()
+        let tables = self.tables();
+        let own = tables.iter().flat_map(|tables| tables.keys().cloned());
+        let stored = self.all.stored_in(&self.catalog).into_iter();
+        let stored = stored.flat_map(|stored| stored.tables_of(&self.name));
+        own.chain(stored).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
         if let Some(table) = self.tables().and_then(|tables| tables.get(name).cloned()) {
+            return Ok(Some(table));
+        }
+        if let Some(stored) = self.all.stored_in(&self.catalog)
+            && let Some(table) = stored.get(&self.name, name)?
+        {
             return Ok(Some(table));
         }
         if let Some(table) = self.all.hidden.read().get(name).cloned() {
@@ -149,6 +164,6 @@ impl SchemaProvider for Schema {
     }
 
     fn table_exist(&self, name: &str) -> bool {
-        self.tables().is_some_and(|tables| tables.contains_key(name))
+        self.table_names().iter().any(|table| table == name)
     }
 }

@@ -7,21 +7,19 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use datafusion::arrow::datatypes::SchemaRef;
+use atoll_store::database::StoredStatement;
+use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::config::{ConfigOptions, SqlParserOptions};
 use datafusion::common::{Result, plan_err};
 use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::ExecutionPlan;
-use datafusion::sql::sqlparser::ast::Statement as Ast;
 
 /// A view that is not planned yet.
 #[derive(Clone, Debug)]
 pub(crate) struct UnplannedView {
     /// The statement that made it.
-    pub(crate) statement: Ast,
-    /// The statement as text.
-    pub(crate) definition: Option<String>,
+    pub(crate) sql: String,
     schema: SchemaRef,
     default_catalog: String,
     default_schema: String,
@@ -29,17 +27,40 @@ pub(crate) struct UnplannedView {
 }
 
 impl UnplannedView {
-    /// The view that `statement` makes under these settings; `schema` has its columns as of now.
-    pub(crate) fn new(
-        statement: Ast,
-        definition: Option<String>,
-        schema: SchemaRef,
-        options: &ConfigOptions,
-    ) -> Self {
+    /// The view that a statement makes under these settings; `schema` has its columns as of now.
+    pub(crate) fn new(sql: String, schema: SchemaRef, options: &ConfigOptions) -> Self {
         let default_catalog = options.catalog.default_catalog.clone();
         let default_schema = options.catalog.default_schema.clone();
         let sql_parser = options.sql_parser.clone();
-        Self { statement, definition, schema, default_catalog, default_schema, sql_parser }
+        Self { sql, schema, default_catalog, default_schema, sql_parser }
+    }
+
+    /// The view as the store keeps it.
+    pub(crate) fn stored(&self) -> StoredStatement {
+        let (dialect, normalizes) =
+            (self.sql_parser.dialect, self.sql_parser.enable_ident_normalization);
+        StoredStatement {
+            sql: self.sql.as_str().into(),
+            schema: self.default_schema.as_str().into(),
+            options: format!("{dialect} {normalizes} {}", self.default_catalog).into(),
+        }
+    }
+
+    /// The view that [`stored`](Self::stored) gave; its columns are known when it is planned.
+    pub(crate) fn from_stored(stored: &StoredStatement) -> Result<Self> {
+        let mut sql_parser = SqlParserOptions::default();
+        let mut options = stored.options.splitn(3, ' ');
+        let mut next = || options.next().unwrap_or_default();
+        sql_parser.dialect = next().parse()?;
+        sql_parser.enable_ident_normalization = next() != "false";
+        let default_catalog = next().to_owned();
+        Ok(Self {
+            sql: stored.sql.to_string(),
+            schema: Arc::new(Schema::empty()),
+            default_catalog,
+            default_schema: stored.schema.to_string(),
+            sql_parser,
+        })
     }
 
     /// Restores the settings that give its text its meaning.
@@ -63,7 +84,7 @@ impl TableProvider for UnplannedView {
     }
 
     fn get_table_definition(&self) -> Option<&str> {
-        self.definition.as_deref()
+        Some(&self.sql)
     }
 
     async fn scan(

@@ -1,5 +1,6 @@
 //! Errors as a person reads them: what, where in the SQL, what to do next.
 
+mod state;
 mod wording;
 
 use std::fmt;
@@ -9,6 +10,7 @@ use datafusion::common::{DataFusionError, Span};
 use datafusion::sql::sqlparser::tokenizer::Location;
 
 use crate::Session;
+pub use state::SqlState;
 use wording::{Wording, wording};
 
 /// A line and a column of a statement, both from 1.
@@ -52,6 +54,8 @@ pub struct SqlError {
     pub place: Option<SourcePosition>,
     /// What to do next.
     pub helps: Vec<String>,
+    /// Its code.
+    pub state: SqlState,
     context: Box<ErrorContext>,
 }
 
@@ -69,7 +73,7 @@ impl std::error::Error for SqlError {}
 impl SqlError {
     pub(crate) fn new(error: DataFusionError, sql: &str) -> Self {
         let diagnostic = error.diagnostic().cloned();
-        let root = error.find_root();
+        let (root, state) = (error.find_root(), SqlState::of(&error));
         let text = root.strip_backtrace();
         let place = diagnostic
             .as_ref()
@@ -87,7 +91,7 @@ impl SqlError {
         helps.extend(near_field(&message));
         let missing_table = missing_table(&message);
         let context = Box::new(ErrorContext { excerpt: excerpt(sql, place), missing_table });
-        Self { message, place, helps, context }
+        Self { message, place, helps, state, context }
     }
 
     pub(crate) fn syntax(message: String, place: SourcePosition, sql: &str) -> Self {
@@ -95,6 +99,7 @@ impl SqlError {
             message: format!("syntax error: {message}"),
             place: Some(place),
             helps: Vec::new(),
+            state: SqlState::SYNTAX_ERROR,
             context: Box::new(ErrorContext {
                 excerpt: excerpt(sql, Some(place)),
                 missing_table: None,

@@ -51,6 +51,7 @@ mod headroom;
 mod mean;
 mod nested_extreme;
 mod overflow;
+pub(crate) mod sequence;
 mod sum;
 mod target;
 #[cfg(test)]

@@ -64,7 +64,7 @@ impl Dialect for AtollDialect {
         supports_show_like_before_in supports_comment_on supports_create_table_select
         supports_partiql supports_constraint_keyword_without_name supports_key_column_option
         supports_table_sample_before_alias supports_insert_set supports_insert_table_function
-        supports_insert_table_query supports_insert_format supports_insert_table_alias
+        supports_insert_table_query supports_insert_format
         supports_set_stmt_without_operator supports_table_versioning
         supports_string_escape_constant supports_table_hints
         requires_single_line_comment_whitespace supports_array_typedef_with_brackets
@@ -87,6 +87,10 @@ impl Dialect for AtollDialect {
     /// What the parser does only for some dialects it does for the dialect inside.
     fn dialect(&self) -> TypeId {
         self.inner.dialect()
+    }
+
+    fn supports_insert_table_alias(&self) -> bool {
+        self.is_mended() || self.inner.supports_insert_table_alias()
     }
 
     fn supports_order_by_all(&self) -> bool {

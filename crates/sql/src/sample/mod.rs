@@ -24,7 +24,9 @@ use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 
 pub(crate) use relation::SampledRelations;
 
-/// DataFusion's planner, which also plans samples.
+use crate::table::WrittenRowsPlanner;
+
+/// DataFusion's planner, which also plans samples and the rows of RETURNING.
 #[derive(Debug)]
 pub(crate) struct SamplePlanner;
 
@@ -35,9 +37,10 @@ impl QueryPlanner for SamplePlanner {
         plan: &LogicalPlan,
         session: &dyn PlanningSession,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let planner = DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(
-            node::SampleNodePlanner,
-        )]);
+        let planner = DefaultPhysicalPlanner::with_extension_planners(vec![
+            Arc::new(node::SampleNodePlanner),
+            Arc::new(WrittenRowsPlanner),
+        ]);
         planner.create_physical_plan(plan, session).await
     }
 }

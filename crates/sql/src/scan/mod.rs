@@ -14,8 +14,11 @@
 pub(crate) mod assign;
 mod estimate;
 mod filter;
+mod lookup;
 mod stored_predicate;
 mod stream;
+
+pub(crate) use lookup::{KeyLookup, LookupExec};
 
 pub(crate) use stored_predicate::whole_number;
 
@@ -58,8 +61,8 @@ pub(crate) struct ScanExec {
     runtime: Runtime,
     snapshot: Arc<TableSnapshot>,
     projection: Vec<usize>,
-    /// Whether the positions of the rows come behind these columns.
-    with_positions: bool,
+    /// Whether the ids of the rows come behind these columns.
+    with_ids: bool,
     schema: SchemaRef,
     /// Conjuncts over the table's schema.
     fixed: Vec<Arc<dyn PhysicalExpr>>,
@@ -98,7 +101,7 @@ impl ScanExec {
             runtime,
             snapshot,
             projection,
-            with_positions: false,
+            with_ids: false,
             schema,
             fixed,
             dynamic: Vec::new(),
@@ -111,14 +114,14 @@ impl ScanExec {
         })
     }
 
-    /// The same with the [positions](RowPosition) of the rows as a last column of this name.
-    pub(crate) fn with_positions(mut self, name: &str) -> Result<Self> {
+    /// The same with the ids of the rows as a last column of this name.
+    pub(crate) fn with_ids(mut self, name: &str) -> Result<Self> {
         let fields = self.schema.fields().iter().cloned();
-        let position = Arc::new(Field::new(name, DataType::UInt64, false));
-        self.schema = Arc::new(Schema::new(fields.chain([position]).collect::<Vec<_>>()));
+        let id = Arc::new(Field::new(name, DataType::UInt64, false));
+        self.schema = Arc::new(Schema::new(fields.chain([id]).collect::<Vec<_>>()));
         let Self { snapshot, projection, schema, parts, cuts, .. } = &self;
         let properties = properties(snapshot, projection, schema, parts, cuts)?;
-        Ok(Self { with_positions: true, properties: Arc::new(properties), ..self })
+        Ok(Self { with_ids: true, properties: Arc::new(properties), ..self })
     }
 
     /// Whether its partitions are cut at these points.
@@ -319,7 +322,7 @@ impl ExecutionPlan for ScanExec {
         args: &StatisticsArgs,
     ) -> Result<Arc<Statistics>> {
         let mut whole = statistics(&self.snapshot, &self.projection);
-        if self.with_positions {
+        if self.with_ids {
             whole.column_statistics.push(ColumnStatistics::new_unknown());
         }
         let share = match args.partition() {

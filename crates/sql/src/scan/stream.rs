@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use atoll_runtime::Runtime;
-use atoll_store::table::{BLOCK_ROWS, Chunk, RowPosition, Selection, TableSnapshot};
+use atoll_store::table::{BLOCK_ROWS, Chunk, Selection, TableSnapshot};
 use atoll_topology::NodeId;
 use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array};
 use datafusion::arrow::compute::BatchCoalescer;
@@ -33,8 +33,8 @@ pub(crate) struct ScanStream {
     runtime: Runtime,
     snapshot: Arc<TableSnapshot>,
     projection: Vec<usize>,
-    /// Whether positions of rows are the last column.
-    with_positions: bool,
+    /// Whether ids of rows are the last column.
+    with_ids: bool,
     schema: SchemaRef,
     filter: PartitionFilter,
     route: Option<(Cuts, usize)>,
@@ -79,7 +79,7 @@ impl ScanStream {
             runtime: scan.runtime.clone(),
             snapshot: Arc::clone(&scan.snapshot),
             projection: scan.projection.clone(),
-            with_positions: scan.with_positions,
+            with_ids: scan.with_ids,
             schema: Arc::clone(&scan.schema),
             filter: PartitionFilter::new(&scan.fixed, &scan.dynamic, &scan.snapshot.schema)?,
             route: scan.cuts.clone().map(|cuts| (cuts, partition)),
@@ -169,8 +169,8 @@ impl ScanStream {
         };
         let columns = self.projection.iter().enumerate().map(decode);
         let mut columns = columns.collect::<Result<Vec<_>, ArrowError>>()?;
-        if self.with_positions {
-            columns.push(positions(range, rows));
+        if self.with_ids {
+            columns.push(ids(&self.snapshot, range, rows));
         }
         let options = RecordBatchOptions::new().with_row_count(Some(rows.count()));
         let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?;
@@ -194,11 +194,11 @@ impl ScanStream {
     }
 }
 
-/// Where the rows are in the snapshot.
-fn positions(range: &BlockRange, rows: &Selection) -> ArrayRef {
-    let first = range.block * BLOCK_ROWS;
-    let position = |row: u32| RowPosition::new(range.chunk, first + row as usize).bits();
-    Arc::new(UInt64Array::from_iter_values(rows.numbers().into_iter().map(position)))
+/// The ids of rows of a block.
+fn ids(snapshot: &TableSnapshot, range: &BlockRange, rows: &Selection) -> ArrayRef {
+    let (ids, first) = (snapshot.row_ids(range.chunk), range.block * BLOCK_ROWS);
+    let id = |row: u32| ids.at(first + row as usize).get();
+    Arc::new(UInt64Array::from_iter_values(rows.numbers().into_iter().map(id)))
 }
 
 /// Memory with unknown home counts as remote: nothing is claimed that was not seen.

@@ -8,14 +8,14 @@ use atoll_testkit::machines;
 use datafusion::physical_plan::{collect, displayable};
 
 use super::planner::{cancel_token, plan_physical};
-use crate::{Session, SessionOptions};
+use crate::{DatabaseOptions, Session};
 
 fn session() -> Session {
     let machine = Arc::new(machines::two_nodes());
     let kernel = Arc::new(SimulatedKernel::new(Arc::clone(&machine)));
     let runtime = Runtime::start(machine, kernel, RuntimeOptions::default());
     let runtime = runtime.expect("the pools start");
-    Session::new(runtime, SessionOptions::default()).expect("the session starts")
+    Session::new(runtime, DatabaseOptions::default()).expect("the session starts")
 }
 
 /// A table of several partitions, and a sorted one of a single partition.
@@ -51,7 +51,9 @@ fn a_raised_token_ends_grouping_of_every_kind_and_method() {
                 ("SELECT v, sum(k) FROM t GROUP BY v", "exchanged"),
                 ("SELECT v, sum(k) FROM small GROUP BY v", "partitioned"),
             ] {
-                let state = session.planner().state;
+                let transaction = session.statement_transaction().expect("none failed");
+                let planner = session.planner(&transaction, false).await.expect("planned");
+                let state = planner.state;
                 let logical = state.create_logical_plan(sql).await.expect("it is SQL");
                 let plan = plan_physical(&state, &logical).await.expect("it can be planned");
                 let shown = displayable(plan.as_ref()).indent(false).to_string();

@@ -1,12 +1,12 @@
 //! DELETE, UPDATE and TRUNCATE as the query that finds their rows.
 //!
 //! ```text
-//! DELETE FROM t USING u WHERE p        SELECT t."row position" FROM t, u WHERE p
-//! UPDATE t SET b = e FROM u WHERE p    SELECT t."row position", t.a, e AS b FROM t, u WHERE p
-//! TRUNCATE t                           SELECT t."row position" FROM t
+//! DELETE FROM t USING u WHERE p        SELECT t."row id" FROM t, u WHERE p
+//! UPDATE t SET b = e FROM u WHERE p    SELECT t."row id", t.a, e AS b FROM t, u WHERE p
+//! TRUNCATE t                           SELECT t."row id" FROM t
 //! ```
 //!
-//! In the query the table is a [`ChangedTable`], whose rows know where they are; what the query finds is
+//! In the query the table is a [`ChangedTable`], whose rows know their ids; what the query finds is
 //! the input of the change. DataFusion 55 plans both statements itself, and loses their predicates where
 //! these have sub-queries, are constant, or come with a LIMIT (apache/datafusion#24654).
 
@@ -17,6 +17,7 @@ use datafusion::catalog::default_table_source::provider_as_source;
 use datafusion::common::{
     ResolvedTableReference, Result, TableReference, internal_datafusion_err, plan_err,
 };
+use datafusion::execution::SessionState;
 use datafusion::logical_expr::dml::InsertOp;
 use datafusion::logical_expr::expr::Placeholder;
 use datafusion::logical_expr::{
@@ -33,8 +34,9 @@ use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 
 use super::foreign;
-use crate::catalog::{Catalogs, plain};
-use crate::table::{ChangeKind, ChangedTable, PlacedTable};
+use super::planner::StatementPlanner;
+use crate::catalog::plain;
+use crate::table::{ChangeKind, ChangedTable, PlacedTable, WriteRules};
 
 /// The name under which the changed table is planned: no statement can say it by chance.
 const CHANGED: &str = "table being changed";
@@ -53,11 +55,10 @@ impl RowChange {
     ///
     /// # Errors
     /// For what has rows and was not made by CREATE TABLE, and for clauses that are not supported.
-    pub(super) fn take(
+    pub(super) async fn take(
         statement: &mut Parsed,
-        names: &Catalogs,
-        resolve: impl Fn(ObjectName) -> Result<ResolvedTableReference>,
-        normalize: &dyn Fn(&Ident) -> String,
+        planner: &StatementPlanner,
+        state: &SessionState,
     ) -> Result<Option<Self>> {
         let Some(ast) = changing(statement) else { return Ok(None) };
         if let Ast::Truncate(truncate) = ast {
@@ -72,8 +73,8 @@ impl RowChange {
         let TableFactor::Table { name, .. } = &target.relation else {
             return plan_err!("{} changes the rows of a table; name one", word(kind));
         };
-        let at = resolve(name.clone())?;
-        let Some(found) = names.table(&at) else {
+        let at = planner.resolve_in(state, name)?;
+        let Some(found) = planner.names.table(&at)? else {
             return plan_err!("table '{}' not found", plain(&at));
         };
         let Some(table) = found.downcast_ref::<PlacedTable>() else {
@@ -85,14 +86,24 @@ impl RowChange {
             );
         };
         foreign::check(ast, &at)?;
+        let at_name = at.table.to_string();
         let changed = ResolvedTableReference { table: CHANGED.into(), ..at };
-        let source = Arc::new(ChangedTable::new(table.clone(), kind));
-        names.hide(CHANGED, Arc::clone(&source) as _);
-        let columns = Arc::clone(&table.snapshot().schema);
-        let query = match std::mem::replace(ast, template()?) {
-            Ast::Delete(delete) => of_delete(delete, &changed, source.position())?,
+        let rules = match kind {
+            ChangeKind::Delete => WriteRules::default(),
+            ChangeKind::Update => {
+                let name = quoted(&at_name);
+                planner.write_rules(state, table, &name, None).await?
+            }
+        };
+        let target = planner.target(rules);
+        let source = Arc::new(ChangedTable::new(table.clone(), kind, target));
+        planner.names.hide(CHANGED, Arc::clone(&source) as _);
+        let normalize = &|ident: &Ident| planner.normalized(ident);
+        let columns = Arc::clone(table.columns());
+        let query = match std::mem::replace(ast, parsed("SELECT 0")?) {
+            Ast::Delete(delete) => of_delete(delete, &changed, source.row_id())?,
             Ast::Update(update) => {
-                of_update(update, &changed, (source.position(), &columns), normalize)?
+                of_update(update, &changed, (source.row_id(), &columns), normalize)?
             }
             _ => unreachable!("told apart above"),
         };
@@ -102,22 +113,12 @@ impl RowChange {
 
     /// The change of the rows that the query finds, whose plan this is, also within EXPLAIN and PREPARE.
     pub(super) fn plan(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
-        Ok(match plan {
-            LogicalPlan::Explain(mut explain) => {
-                let plan = self.change(Arc::unwrap_or_clone(explain.plan))?;
-                explain.stringified_plans = vec![plan.to_stringified(PlanType::InitialLogicalPlan)];
-                explain.plan = Arc::new(plan);
-                LogicalPlan::Explain(explain)
-            }
-            LogicalPlan::Analyze(mut analyze) => {
-                analyze.input = Arc::new(self.change(Arc::unwrap_or_clone(analyze.input))?);
-                LogicalPlan::Analyze(analyze)
-            }
+        match plan {
             LogicalPlan::Statement(PlanStatement::Prepare(prepare)) => {
-                LogicalPlan::Statement(PlanStatement::Prepare(self.prepare(prepare)?))
+                Ok(LogicalPlan::Statement(PlanStatement::Prepare(self.prepare(prepare)?)))
             }
-            query => self.change(query)?,
-        })
+            plan => within(plan, |query| self.change(query)),
+        }
     }
 
     /// The same prepared. Parameters that are set as they are have the types of their columns.
@@ -147,7 +148,7 @@ impl RowChange {
 
     /// New values in the types of their columns.
     fn in_types_of_columns(&self, query: LogicalPlan) -> Result<LogicalPlan> {
-        let columns = Arc::clone(&self.table.snapshot().schema);
+        let columns = Arc::clone(self.table.columns());
         let query = with_typed_parameters(query, &columns)?;
         let schema = Arc::clone(query.schema());
         let mut values = Vec::with_capacity(columns.fields().len() + 1);
@@ -180,6 +181,30 @@ fn with_typed_parameters(query: LogicalPlan, columns: &Schema) -> Result<Logical
     Projection::try_new(projection.expr, projection.input).map(LogicalPlan::Projection)
 }
 
+/// Makes another plan of what a plan explains or prepares, or of itself.
+pub(super) fn within(
+    plan: LogicalPlan,
+    make: impl FnOnce(LogicalPlan) -> Result<LogicalPlan>,
+) -> Result<LogicalPlan> {
+    Ok(match plan {
+        LogicalPlan::Explain(mut explain) => {
+            let plan = make(Arc::unwrap_or_clone(explain.plan))?;
+            explain.stringified_plans = vec![plan.to_stringified(PlanType::InitialLogicalPlan)];
+            explain.plan = Arc::new(plan);
+            LogicalPlan::Explain(explain)
+        }
+        LogicalPlan::Analyze(mut analyze) => {
+            analyze.input = Arc::new(make(Arc::unwrap_or_clone(analyze.input))?);
+            LogicalPlan::Analyze(analyze)
+        }
+        LogicalPlan::Statement(PlanStatement::Prepare(mut prepare)) => {
+            prepare.input = Arc::new(make(Arc::unwrap_or_clone(prepare.input))?);
+            LogicalPlan::Statement(PlanStatement::Prepare(prepare))
+        }
+        plan => make(plan)?,
+    })
+}
+
 fn word(kind: ChangeKind) -> &'static str {
     match kind {
         ChangeKind::Delete => "DELETE",
@@ -187,16 +212,22 @@ fn word(kind: ChangeKind) -> &'static str {
     }
 }
 
-/// The DELETE, UPDATE or TRUNCATE in a statement.
-fn changing(statement: &mut Parsed) -> Option<&mut Ast> {
+/// What a statement is, within EXPLAIN and PREPARE.
+pub(super) fn innermost(statement: &mut Parsed) -> Option<&mut Ast> {
     let mut ast = match statement {
         Parsed::Statement(ast) => ast.as_mut(),
-        Parsed::Explain(explain) => return changing(&mut explain.statement),
+        Parsed::Explain(explain) => return innermost(&mut explain.statement),
         _ => return None,
     };
     while let Ast::Prepare { statement, .. } | Ast::Explain { statement, .. } = ast {
         ast = statement.as_mut();
     }
+    Some(ast)
+}
+
+/// The DELETE, UPDATE or TRUNCATE in a statement.
+fn changing(statement: &mut Parsed) -> Option<&mut Ast> {
+    let ast = innermost(statement)?;
     let changes = match &*ast {
         Ast::Delete(_) | Ast::Update(_) | Ast::Truncate(_) => true,
         Ast::Query(query) => matches!(*query.body, SetExpr::Delete(_) | SetExpr::Update(_)),
@@ -227,10 +258,15 @@ fn all_rows(truncate: &Truncate) -> Result<Delete> {
         );
     };
     let text = format!("DELETE FROM {}", table.name);
-    match Parser::parse_sql(&GenericDialect {}, &text)?.pop() {
-        Some(Ast::Delete(delete)) => Ok(delete),
+    match parsed(&text)? {
+        Ast::Delete(delete) => Ok(delete),
         _ => Err(internal_datafusion_err!("'{text}' is another statement")),
     }
+}
+
+/// The expression that a text of ours is.
+pub(super) fn parsed_expr(text: &str) -> Result<AstExpr> {
+    Ok(Parser::new(&GenericDialect {}).try_with_sql(text)?.parse_expr()?)
 }
 
 /// What a query is made of.
@@ -240,9 +276,10 @@ struct RowQuery {
     selection: Option<AstExpr>,
 }
 
-fn template() -> Result<Ast> {
-    let mut parsed = Parser::parse_sql(&GenericDialect {}, "SELECT 0")?;
-    parsed.pop().ok_or_else(|| internal_datafusion_err!("a query was not parsed"))
+/// The statement that a text of ours is.
+pub(super) fn parsed(text: &str) -> Result<Ast> {
+    let mut parsed = Parser::parse_sql(&GenericDialect {}, text)?;
+    parsed.pop().ok_or_else(|| internal_datafusion_err!("'{text}' is no statement"))
 }
 
 impl RowQuery {
@@ -262,7 +299,6 @@ impl RowQuery {
 }
 
 fn target_of_delete(delete: &Delete) -> Result<&TableWithJoins> {
-    refuse(delete.returning.is_some(), "RETURNING of DELETE")?;
     refuse(delete.output.is_some(), "OUTPUT of DELETE")?;
     refuse(!delete.order_by.is_empty(), "ORDER BY of DELETE")?;
     refuse(delete.limit.is_some(), "LIMIT of DELETE")?;
@@ -275,7 +311,6 @@ fn target_of_delete(delete: &Delete) -> Result<&TableWithJoins> {
 }
 
 fn target_of_update(update: &Update) -> Result<&TableWithJoins> {
-    refuse(update.returning.is_some(), "RETURNING of UPDATE")?;
     refuse(update.output.is_some(), "OUTPUT of UPDATE")?;
     refuse(update.or.is_some(), "OR of UPDATE")?;
     refuse(!update.order_by.is_empty(), "ORDER BY of UPDATE")?;
@@ -294,23 +329,23 @@ fn refuse(is_there: bool, what: &str) -> Result<()> {
     if is_there { plan_err!("{what} is not supported") } else { Ok(()) }
 }
 
-fn of_delete(delete: Delete, changed: &ResolvedTableReference, position: &str) -> Result<RowQuery> {
+fn of_delete(delete: Delete, changed: &ResolvedTableReference, row_id: &str) -> Result<RowQuery> {
     let (FromTable::WithFromKeyword(mut from) | FromTable::WithoutKeyword(mut from)) = delete.from;
     let name = rename(&mut from[0].relation, changed)?;
     from.extend(delete.using.unwrap_or_default());
-    Ok(RowQuery { columns: vec![column_of(&name, position)], from, selection: delete.selection })
+    Ok(RowQuery { columns: vec![column_of(&name, row_id)], from, selection: delete.selection })
 }
 
 fn of_update(
     update: Update,
     changed: &ResolvedTableReference,
-    (position, schema): (&str, &Schema),
+    (row_id, schema): (&str, &Schema),
     normalize: &dyn Fn(&Ident) -> String,
 ) -> Result<RowQuery> {
     let mut table = update.table;
     let name = rename(&mut table.relation, changed)?;
     let mut assigned = assignments(update.assignments, schema, normalize)?;
-    let mut columns = vec![column_of(&name, position)];
+    let mut columns = vec![column_of(&name, row_id)];
     for (field, expr) in schema.fields().iter().zip(&mut assigned) {
         columns.push(match expr.take() {
             Some(expr) => SelectItem::ExprWithAlias { expr, alias: quoted(field.name()) },
@@ -394,6 +429,6 @@ fn column_of(table: &Ident, column: &str) -> SelectItem {
     SelectItem::UnnamedExpr(AstExpr::CompoundIdentifier(vec![table.clone(), quoted(column)]))
 }
 
-fn quoted(name: &str) -> Ident {
+pub(super) fn quoted(name: &str) -> Ident {
     Ident::with_quote('"', name)
 }

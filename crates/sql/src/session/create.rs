@@ -5,43 +5,44 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use atoll_placement::Strategy;
-use atoll_store::table::{declared_schema, stored_schema};
-use datafusion::arrow::datatypes::Schema;
+use atoll_store::database::{CatalogChange, RelationName, SequenceDefinition};
+use atoll_store::table::{Chunk, Identity, IdentityKind, TableDefinition};
+use datafusion::arrow::datatypes::{DataType, Schema, SchemaRef};
 use datafusion::catalog::TableProvider;
-use datafusion::catalog::default_table_source::source_as_provider;
-use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{Result, TableReference, exec_datafusion_err, exec_err, not_impl_err};
-use datafusion::logical_expr::{
-    CreateExternalTable, CreateMemoryTable, CreateView, LogicalPlan, TableType,
+use datafusion::common::{
+    ResolvedTableReference, Result, TableReference, exec_datafusion_err, exec_err, internal_err,
+    not_impl_err,
 };
-use datafusion::sql::sqlparser::ast::Statement as Ast;
+use datafusion::logical_expr::{CreateExternalTable, CreateMemoryTable, CreateView, TableType};
 
 use super::Session;
+use super::change::quoted;
+use super::declared::{DeclaredIdentity, DeclaredTable};
 use super::planner::{StatementPlanner, coerced, plan_physical};
-use crate::catalog::UnplannedView;
-use crate::table::load::load;
+use super::sequence::{sequence_definition, within_type};
+use crate::catalog::{UnplannedView, relation_name};
+use crate::table::insert::inserted;
+use crate::table::load::{LoadedRows, load};
+use crate::table::{PlacedTable, StaleStatement, stored_columns, transaction_error};
 
 impl Session {
     /// Creates the table; the number of rows it has, or none where it existed already and the
     /// statement allows that.
     pub(super) async fn create_table(
         &self,
-        planner: StatementPlanner,
+        planner: &StatementPlanner,
         create: CreateMemoryTable,
-        not_null: &[bool],
+        mut declared: DeclaredTable,
         strategy: Strategy,
     ) -> Result<Option<usize>> {
-        let CreateMemoryTable { name, input, if_not_exists, or_replace, .. } = create;
-        if create.temporary {
-            return not_impl_err!(
-                "CREATE TEMPORARY TABLE; every table lives as long as its session"
+        let CreateMemoryTable { name, input, if_not_exists, or_replace, temporary, .. } = create;
+        if temporary {
+            return exec_err!(
+                "CREATE TEMPORARY TABLE is not supported; drop the table when it is done"
             );
         }
-        if !create.constraints.is_empty() || !create.column_defaults.is_empty() {
-            return not_impl_err!("constraints and defaults of columns; leave them out");
-        }
         let at = planner.resolve(name.clone());
-        let before = planner.names.table(&at);
+        let before = planner.names.table(&at)?;
         if before.is_some() && if_not_exists && !or_replace {
             return Ok(None);
         }
@@ -50,51 +51,86 @@ impl Session {
         rule.check(before.as_ref())?;
         unique_names(input.schema().as_arrow())?;
         let plan = plan_physical(&planner.state, &input).await?;
-        let schema = declared_schema(&stored_schema(&plan.schema()), not_null);
-        let table = self.new_table(at.clone(), strategy, schema);
-        let chunks = load(plan, planner.state.task_ctx(), &table).await?;
-        let table = table.with(chunks);
-        let rows = table.snapshot().rows;
-        let was_read = before.as_ref().map(|before| reads(&input, before)).transpose()?;
-        self.catalogs.put(&at, |current| {
-            rule.check(current)?;
-            let unchanged = match (&before, current) {
-                (Some(before), Some(current)) => Arc::ptr_eq(before, current),
-                _ => false,
-            };
-            if was_read == Some(true) && !unchanged {
-                return exec_err!(
-                    "table '{name}' was changed while the statement that replaces it was reading \
-                     it; run the statement again"
-                );
+        let columns = stored_columns(&plan.schema());
+        let identities = declared.columns.iter_mut().map(|column| column.identity.take());
+        let identities: Vec<_> = identities.collect();
+        let mut definition = declared.definition(planner, &at.table, columns, strategy)?;
+        if let Some(before) = &before {
+            unchanged(planner, before).await?;
+            planner.drop_relation(&at).await?;
+        }
+        let relation = relation_name(&at);
+        for (column, identity) in identities.into_iter().enumerate() {
+            if let Some(identity) = identity {
+                identify(planner, &relation, &mut definition, column, identity).await?;
             }
-            Ok(Arc::new(table))
-        })?;
+        }
+        let (created, table) = self.add_table(planner, &at, definition).await?;
+        let rules = created.write_rules(&created.state, &table, &quoted(&at.table), None).await?;
+        let target = Arc::new(planner.target(rules));
+        let loaded = load(plan, planner.state.task_ctx(), &table, &target, false).await?;
+        let rows = loaded.rows();
+        planner.write(&table, inserted(&table, loaded)?).await?;
         Ok(Some(rows))
     }
 
-    /// Creates a view of the planned query; `statement` is what made the plan.
-    pub(super) fn create_view(
+    /// Adds a table without rows under a name that is free; a planner that sees it, and it.
+    async fn add_table(
+        &self,
+        planner: &StatementPlanner,
+        at: &ResolvedTableReference,
+        definition: TableDefinition,
+    ) -> Result<(StatementPlanner, PlacedTable)> {
+        let (name, id) = (relation_name(at), planner.database.store().new_table_id());
+        let definition = Arc::new(definition);
+        planner.define(CatalogChange::CreateTable { name, id, definition }).await?;
+        let planner = self.planner(&planner.transaction, true).await?;
+        match planner.names.table(at)?.as_deref().and_then(|table| table.downcast_ref()) {
+            Some(table) => Ok((planner.clone(), PlacedTable::clone(table))),
+            None => internal_err!("a table that was created is not there"),
+        }
+    }
+
+    /// A table without rows in place of what has the name, in a transaction of its own, which ends with
+    /// [`fill`](NewTable::fill).
+    pub(crate) async fn new_table(&self, name: &str, columns: SchemaRef) -> Result<NewTable> {
+        let transaction = self.statement_transaction()?;
+        let planner = self.planner(&transaction, true).await?;
+        let at = planner.resolve(name.into());
+        if planner.names.table(&at)?.is_some() {
+            planner.drop_relation(&at).await?;
+        }
+        let definition = TableDefinition::new(stored_columns(&columns), self.placement());
+        let (planner, table) = self.add_table(&planner, &at, definition).await?;
+        Ok(NewTable { planner, table })
+    }
+
+    /// Creates a view of the planned query; `sql` is the statement. A temporary one is the
+    /// session's own.
+    pub(super) async fn create_view(
         &self,
         planner: &StatementPlanner,
         create: CreateView,
-        statement: Ast,
+        sql: String,
     ) -> Result<()> {
-        let CreateView { name, input, or_replace, definition, temporary } = create;
-        if temporary {
-            return not_impl_err!("CREATE TEMPORARY VIEW; every view lives as long as its session");
-        }
+        let CreateView { name, input, or_replace, temporary, .. } = create;
         let plan = coerced(&planner.state, Arc::unwrap_or_clone(input))?;
         unique_names(plan.schema().as_arrow())?;
         let schema = Arc::clone(plan.schema().inner());
-        let view =
-            UnplannedView::new(statement, definition, schema, planner.state.config_options());
         let kind = TableType::View;
         let rule = NameReplacement { name: &name, kind, if_not_exists: false, or_replace };
-        self.catalogs.put(&planner.resolve(name.clone()), |current| {
-            rule.check(current)?;
-            Ok(Arc::new(view))
-        })
+        let at = planner.resolve(name.clone());
+        let options = planner.state.config_options();
+        let view = UnplannedView::new(sql, schema, options);
+        if temporary {
+            return self.catalogs.put(&at, |current| {
+                rule.check(current)?;
+                Ok(Arc::new(view))
+            });
+        }
+        rule.check(planner.names.table(&at)?.as_ref())?;
+        let (name, statement) = (relation_name(&at), Arc::new(view.stored()));
+        planner.define(CatalogChange::CreateView { name, statement }).await
     }
 
     /// Creates a table over files, which are not read yet.
@@ -109,7 +145,7 @@ impl Session {
         let CreateExternalTable { name, if_not_exists, or_replace, .. } = &create;
         let (at, kind) = (planner.resolve(name.clone()), TableType::Base);
         let (if_not_exists, or_replace) = (*if_not_exists, *or_replace);
-        let before = planner.names.table(&at);
+        let before = planner.names.table(&at)?;
         if before.is_some() && if_not_exists && !or_replace {
             return Ok(());
         }
@@ -137,6 +173,21 @@ impl Session {
             statistics.drop_table_entries(table)?;
         }
         Ok(())
+    }
+}
+
+/// A table that is being filled.
+pub(crate) struct NewTable {
+    planner: StatementPlanner,
+    pub(crate) table: PlacedTable,
+}
+
+impl NewTable {
+    /// Fills the table and commits.
+    pub(crate) async fn fill(self, session: &Session, chunks: Vec<Arc<Chunk>>) -> Result<()> {
+        let change = inserted(&self.table, LoadedRows::Chunks(chunks))?;
+        self.planner.write(&self.table, change).await?;
+        self.planner.transaction.finish(session.database()).await
     }
 }
 
@@ -169,16 +220,42 @@ impl NameReplacement<'_> {
     }
 }
 
-/// Whether a plan scans this table.
-fn reads(plan: &LogicalPlan, table: &Arc<dyn TableProvider>) -> Result<bool> {
-    let mut found = false;
-    plan.apply_with_subqueries(|node| {
-        if let LogicalPlan::TableScan(scan) = node {
-            found |= Arc::ptr_eq(&source_as_provider(&scan.source)?, table);
-        }
-        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
-    })?;
-    Ok(found)
+/// Locks a table that is about to be replaced, by rows that may have been read from it.
+///
+/// # Errors
+/// [`StaleStatement`], where it was changed since the statement began.
+async fn unchanged(planner: &StatementPlanner, table: &Arc<dyn TableProvider>) -> Result<()> {
+    let Some(table) = table.downcast_ref::<PlacedTable>() else { return Ok(()) };
+    planner.lock_table(table).await?;
+    let now = planner.transaction.transaction.lock().await?.statement(true);
+    let now = now.map_err(transaction_error)?;
+    match now.table(table.id()).is_some_and(|now| Arc::ptr_eq(now, table.version())) {
+        true => Ok(()),
+        false => Err(StaleStatement::error()),
+    }
+}
+
+/// Gives a column its sequence, from which its numbers come.
+async fn identify(
+    planner: &StatementPlanner,
+    table: &RelationName,
+    definition: &mut TableDefinition,
+    column: usize,
+    identity: DeclaredIdentity,
+) -> Result<()> {
+    let field = definition.columns.field(column);
+    if !matches!(field.data_type(), DataType::Int16 | DataType::Int32 | DataType::Int64) {
+        return exec_err!("identity column '{}' must be SMALLINT, INTEGER or BIGINT", field.name());
+    }
+    let numbers = sequence_definition(&identity.options, SequenceDefinition::default())?;
+    let numbers = Arc::new(within_type(numbers, field.data_type()));
+    let name = format!("{}_{}_seq", table.name, field.name());
+    let name = RelationName::new(Arc::clone(&table.schema), name);
+    let kind = if identity.always { IdentityKind::Always } else { IdentityKind::ByDefault };
+    let sequence = planner.database.store().new_sequence_id();
+    definition.identities[column] = Some(Identity { kind, sequence });
+    definition.defaults[column] = Some(format!("nextval({sequence})").into());
+    planner.define(CatalogChange::CreateSequence { name, id: sequence, definition: numbers }).await
 }
 
 fn unique_names(schema: &Schema) -> Result<()> {

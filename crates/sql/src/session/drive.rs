@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 use super::AtollOptions;
 use super::planner::plan_physical;
 use super::progress::ScanProgress;
+use super::transaction::StatementTransaction;
 use crate::lab;
 use crate::rules;
 use crate::settings::{AggregateMethod, JoinMethod};
@@ -29,6 +30,8 @@ pub(super) struct RunningQuery {
     /// Its plan, in which the tables are the ones of its statement.
     pub(super) plan: LogicalPlan,
     pub(super) progress: ScanProgress,
+    /// What it reads, pinned until it ends.
+    pub(super) transaction: StatementTransaction,
 }
 
 impl RunningQuery {
@@ -40,6 +43,7 @@ impl RunningQuery {
         sender: mpsc::Sender<Result<RecordBatch>>,
     ) {
         let _running = lab::QueryRegion::begins();
+        let failure = self.transaction.failure.clone();
         let (context, before) = (self.state.task_ctx(), self.reserved());
         let retry = rules::has_hash_tables(&physical) && !has_effects(&self.plan);
         // What could be planned again keeps the tables of its moment, dropped or not.
@@ -55,6 +59,7 @@ impl RunningQuery {
             _ => Some(error),
         };
         if let Some(error) = error {
+            failure.tell();
             // The client may be gone; then the error is dropped.
             let _ = sender.send(Err(error)).await;
         }

@@ -6,9 +6,12 @@ use atoll_placement::Strategy;
 use atoll_runtime::{CancelToken, WorkerId};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
-use datafusion::common::{DataFusionError, Result, internal_datafusion_err};
-use datafusion::execution::SessionState;
-use datafusion::logical_expr::{DdlStatement, LogicalPlan, Statement as PlanStatement};
+use datafusion::common::{DataFusionError, ParamValues, Result, internal_datafusion_err};
+use datafusion::execution::TaskContext;
+use datafusion::logical_expr::{
+    CreateMemoryTable, DdlStatement, LogicalPlan, Statement as PlanStatement,
+};
+use datafusion::physical_plan::{ExecutionPlan, collect};
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::Statement as Ast;
 use futures::future::BoxFuture;
@@ -17,13 +20,16 @@ use tokio::task::JoinHandle;
 
 use super::Session;
 use super::aside::aside;
+use super::declared::DeclaredTable;
 use super::drive::RunningQuery;
 use super::planner::{StatementPlanner, cancel_token, plan_physical};
 use super::progress::ScanProgress;
-use super::statement::{not_null, parse};
+use super::statement::{ParsedStatement, parse};
+use super::transaction::StatementTransaction;
 use crate::error::SqlError;
 use crate::parse::{on_deep_stack, stack_for};
 use crate::settings::parse_placement;
+use crate::table::StaleStatement;
 use crate::task::BoundTask;
 use crate::timezone;
 
@@ -96,16 +102,20 @@ impl QueryResult {
     }
 
     pub(super) fn done(tag: String, sql: &str) -> Self {
-        let (_, batches) = mpsc::channel(1);
-        Self {
-            cancel: CancelToken::new(),
-            schema: Arc::new(Schema::empty()),
-            batches,
-            driver: None,
-            progress: ScanProgress::default(),
-            tag: Some(tag),
-            sql: sql.to_owned(),
+        let mut done = Self::of(Arc::new(Schema::empty()), Vec::new(), sql);
+        done.tag = Some(tag);
+        done
+    }
+
+    /// Batches that are there.
+    pub(super) fn of(schema: SchemaRef, rows: Vec<RecordBatch>, sql: &str) -> Self {
+        let (sender, batches) = mpsc::channel(rows.len().max(1));
+        for batch in rows {
+            // There is room for all of them.
+            let _ = sender.try_send(Ok(batch));
         }
+        let (cancel, progress) = (CancelToken::new(), ScanProgress::default());
+        Self { cancel, schema, batches, driver: None, progress, tag: None, sql: sql.to_owned() }
     }
 }
 
@@ -133,7 +143,7 @@ impl Session {
             let (session, text) = (self.clone(), sql.to_owned());
             let running =
                 async move { on_deep_stack(stack_for(&text), session.try_run(&text)).await };
-            match aside(&self.runtime, running).await {
+            match aside(self.runtime(), running).await {
                 Ok(result) => Ok(result),
                 Err(error) => Err(SqlError::new(error, sql).with_near_names(self)),
             }
@@ -141,19 +151,72 @@ impl Session {
     }
 
     async fn try_run(&self, sql: &str) -> Result<QueryResult> {
-        let planner = self.planner();
-        let placed = parse(sql, &planner.state)?;
-        if let Parsed::Statement(ast) = &placed.statement
-            && let Ast::AlterTable(alter) = ast.as_ref()
+        let statement = parse(sql, &self.context.state())?;
+        if let Parsed::Statement(ast) = &statement.statement
+            && let Some(done) = self.control(ast, sql).await?
         {
-            return self.alter(planner, alter.clone(), sql).await;
+            return Ok(done);
         }
-        let form = StatementForm::of(&placed.statement);
-        let plan = planner.plan(placed.statement).await?;
+        let transaction = self.statement_transaction()?;
+        let result = self.run_in(&transaction, &statement, None, sql).await;
+        if result.is_err() {
+            transaction.failure.tell();
+        }
+        result
+    }
+
+    /// Runs a statement with these values of its parameters.
+    pub(super) async fn run_with(
+        &self,
+        transaction: &StatementTransaction,
+        sql: &str,
+        values: &ParamValues,
+    ) -> Result<QueryResult> {
+        let statement = parse(sql, &self.context.state())?;
+        self.run_in(transaction, &statement, Some(values), sql).await
+    }
+
+    /// Runs a statement in its transaction: once more whenever rows that it found were changed by others
+    /// before it had locked them. It keeps the locks, so each time fewer can be.
+    async fn run_in(
+        &self,
+        transaction: &StatementTransaction,
+        statement: &ParsedStatement,
+        values: Option<&ParamValues>,
+        sql: &str,
+    ) -> Result<QueryResult> {
+        loop {
+            match self.run_once(transaction, statement.clone(), values, sql).await {
+                Err(error) if StaleStatement::ended(&error) => {}
+                result => return result,
+            }
+        }
+    }
+
+    async fn run_once(
+        &self,
+        transaction: &StatementTransaction,
+        placed: ParsedStatement,
+        values: Option<&ParamValues>,
+        sql: &str,
+    ) -> Result<QueryResult> {
+        let writes = self.prepared.writes(&placed.statement);
+        let planner = self.planner(transaction, writes).await?;
+        if let Parsed::Statement(ast) = &placed.statement
+            && let Some(done) = self.define_other(&planner, ast, sql).await?
+        {
+            planner.transaction.finish(self.database()).await?;
+            return Ok(done);
+        }
         let strategy = match &placed.placement {
             Some(placement) => parse_placement(placement)?,
             None => self.placement(),
         };
+        let form = StatementForm::of(&placed.statement);
+        let mut plan = planner.plan(placed.statement).await?;
+        if let Some(values) = values {
+            plan = plan.replace_params_with_values(values)?;
+        }
         let (plan, executed) = self.prepared.bound(&planner, plan).await?;
         let form = executed.as_ref().map_or(form, StatementForm::of_ast);
         match plan {
@@ -168,18 +231,24 @@ impl Session {
             }
             LogicalPlan::Statement(statement) => {
                 let plan = LogicalPlan::Statement(timezone::checked_setting(statement)?);
+                let before = self.atoll_options().durability;
                 let frame = self.context.execute_logical_plan(plan).await?;
                 self.spill.keep(&self.context)?;
+                let durability = self.atoll_options().durability;
+                if durability != before {
+                    self.database().set_durability(durability).await?;
+                }
                 match frame.logical_plan() {
                     LogicalPlan::EmptyRelation(_) => Ok(QueryResult::done(first_word(sql), sql)),
-                    _ => self.query(planner.state, frame.logical_plan().clone(), sql).await,
+                    _ => self.query(planner, frame.logical_plan().clone(), sql).await,
                 }
             }
-            plan => self.query(planner.state, plan, sql).await,
+            plan if writes => self.write(planner, plan, sql).await,
+            plan => self.query(planner, plan, sql).await,
         }
     }
 
-    pub(super) async fn define(
+    async fn define(
         &self,
         planner: StatementPlanner,
         ddl: DdlStatement,
@@ -187,21 +256,16 @@ impl Session {
         strategy: Strategy,
         sql: &str,
     ) -> Result<QueryResult> {
+        let drops = matches!(ddl, DdlStatement::DropTable(_) | DdlStatement::DropCatalogSchema(_));
         let tag = match ddl {
             DdlStatement::CreateMemoryTable(create) => {
-                let session = self.clone();
-                let _waiting = cancel_token(&planner.state).cancel_on_drop();
-                // The load is driven from a pool as well, so that what it awaits runs there.
-                let created = self.runtime.spawn_on(WorkerId(0), async move {
-                    Box::pin(session.create_table(planner, create, &form.not_null, strategy)).await
-                });
-                match BoundTask::new(created).join("carrying out the statement").await? {
+                match self.create_on_worker(&planner, create, form.declared, strategy).await? {
                     Some(rows) => format!("CREATE TABLE {rows}"),
                     None => "CREATE TABLE: exists already".to_owned(),
                 }
             }
             DdlStatement::CreateView(create) => {
-                self.create_view(&planner, create, form.kept()?)?;
+                self.create_view(&planner, create, form.kept()?.to_string()).await?;
                 first_words(sql)
             }
             DdlStatement::CreateExternalTable(create) => {
@@ -209,29 +273,110 @@ impl Session {
                 first_words(sql)
             }
             ddl => {
-                self.context.execute_logical_plan(LogicalPlan::Ddl(ddl)).await?;
-                // What tables had is the kernel's again, as far as no query reads them still: this
-                // one's names must not keep them.
-                drop(planner);
-                self.arena.trim();
+                if !self.drop_or_create(&planner, &ddl).await? {
+                    self.context.execute_logical_plan(LogicalPlan::Ddl(ddl)).await?;
+                }
                 first_words(sql)
             }
         };
+        planner.transaction.finish(self.database()).await?;
+        // What tables had is the kernel's again, as far as no query reads them still: this one's names
+        // must not keep them.
+        drop(planner);
+        if drops {
+            self.arena().trim();
+        }
         Ok(QueryResult::done(tag, sql))
     }
 
-    pub(super) async fn query(
+    /// Creates a table. The load is driven from a pool as well, so that what it awaits runs there.
+    pub(super) async fn create_on_worker(
         &self,
-        state: SessionState,
+        planner: &StatementPlanner,
+        create: CreateMemoryTable,
+        declared: DeclaredTable,
+        strategy: Strategy,
+    ) -> Result<Option<usize>> {
+        let (session, planner) = (self.clone(), planner.clone());
+        let _waiting = cancel_token(&planner.state).cancel_on_drop();
+        self.on_worker(async move {
+            Box::pin(session.create_table(&planner, create, declared, strategy)).await
+        })
+        .await
+    }
+
+    /// Runs a statement that writes, to its end: what it returns is known to be there.
+    pub(super) async fn write(
+        &self,
+        planner: StatementPlanner,
         plan: LogicalPlan,
         sql: &str,
     ) -> Result<QueryResult> {
+        let physical = plan_physical(&planner.state, &plan).await?;
+        let (schema, context) = (physical.schema(), planner.state.task_ctx());
+        let _waiting = cancel_token(&planner.state).cancel_on_drop();
+        let batches = self.on_worker(collect(physical, context)).await?;
+        planner.transaction.finish(self.database()).await?;
+        Ok(QueryResult::of(schema, batches, sql))
+    }
+
+    /// Runs work on a worker, so that what it awaits runs there too; what it gives.
+    pub(super) async fn on_worker<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T>> + Send + 'static,
+    ) -> Result<T> {
+        BoundTask::new(self.runtime().spawn_on(WorkerId(0), work))
+            .join("carrying out the statement")
+            .await
+    }
+
+    /// Carries out ALTER TABLE and statements about sequences; none for all others.
+    async fn define_other(
+        &self,
+        planner: &StatementPlanner,
+        ast: &Ast,
+        sql: &str,
+    ) -> Result<Option<QueryResult>> {
+        let tag = match ast {
+            Ast::AlterTable(alter) => Some(self.alter(planner, alter).await?),
+            other => planner.sequence(other).await?,
+        };
+        Ok(tag.map(|tag| QueryResult::done(tag.to_owned(), sql)))
+    }
+
+    /// The plan of a query over what is there now, to be run on a worker, and what it runs in.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub async fn plan(
+        &self,
+        sql: &str,
+    ) -> Result<(Arc<dyn ExecutionPlan>, Arc<TaskContext>), SqlError> {
+        let planned = async {
+            let transaction = self.statement_transaction()?;
+            let planner = self.planner(&transaction, false).await?;
+            let statement = parse(sql, &planner.state)?.statement;
+            let plan = planner.plan(statement).await?;
+            Ok((plan_physical(&planner.state, &plan).await?, planner.state.task_ctx()))
+        };
+        planned.await.map_err(|error| SqlError::new(error, sql).with_near_names(self))
+    }
+
+    /// Starts a query.
+    pub(super) async fn query(
+        &self,
+        planner: StatementPlanner,
+        plan: LogicalPlan,
+        sql: &str,
+    ) -> Result<QueryResult> {
+        let StatementPlanner { state, transaction, .. } = planner;
         let physical = plan_physical(&state, &plan).await?;
+        transaction.settle().await?;
         let schema = physical.schema();
         let (progress, cancel) = (ScanProgress::of(&physical), cancel_token(&state));
         let (sender, batches) = mpsc::channel(CLIENT_BATCHES);
-        let query = RunningQuery { state, plan, progress: progress.clone() };
-        let driver = self.runtime.spawn_on(WorkerId(0), async move {
+        let query = RunningQuery { state, plan, progress: progress.clone(), transaction };
+        let driver = self.runtime().spawn_on(WorkerId(0), async move {
             query.drive(physical, sender).await;
         });
         let (driver, sql) = (Some(driver), sql.to_owned());
@@ -243,26 +388,28 @@ impl Session {
 pub(super) struct StatementForm {
     /// The statement, where it is kept under a name.
     statement: Option<Ast>,
-    /// For each column that it declares, whether it is NOT NULL.
-    not_null: Vec<bool>,
+    /// What it declares beyond names and types of columns.
+    declared: DeclaredTable,
 }
 
 impl StatementForm {
     fn of(statement: &Parsed) -> Self {
         match statement {
             Parsed::Statement(ast) => Self::of_ast(ast),
-            _ => Self { statement: None, not_null: Vec::new() },
+            _ => Self { statement: None, declared: DeclaredTable::default() },
         }
-    }
-
-    /// Of one that makes a table whose columns are NOT NULL or not.
-    pub(super) fn of_columns(not_null: Vec<bool>) -> Self {
-        Self { statement: None, not_null }
     }
 
     fn of_ast(ast: &Ast) -> Self {
         let is_kept = matches!(ast, Ast::CreateView(_) | Ast::Prepare { .. });
-        Self { statement: is_kept.then(|| ast.clone()), not_null: not_null(ast) }
+        let declared = match ast {
+            // What is wrong in it is told when it is planned.
+            Ast::CreateTable(create) => {
+                DeclaredTable::take(&mut create.clone()).unwrap_or_default()
+            }
+            _ => DeclaredTable::default(),
+        };
+        Self { statement: is_kept.then(|| ast.clone()), declared }
     }
 
     fn kept(self) -> Result<Ast> {

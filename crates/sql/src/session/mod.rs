@@ -6,49 +6,57 @@ mod aside;
 mod cancel_tests;
 mod change;
 mod create;
+mod declared;
+mod definition;
 mod drive;
+mod drop;
 mod execute;
 mod foreign;
 mod homonyms;
+mod insert;
 mod integers;
 mod planner;
+mod point;
 mod prepared;
 mod progress;
+mod returning;
+mod rules;
+mod sequence;
 mod split;
 mod statement;
 #[cfg(test)]
 mod tests;
+mod transaction;
 
-use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::fmt;
 use std::sync::Arc;
 
-use atoll_placement::{Arena, ArenaOptions, Kernel, Strategy};
-use atoll_primitives::{Context as PrimitiveContext, Tuning};
+use atoll_placement::{Arena, Kernel, Strategy};
 use atoll_runtime::Runtime;
-use atoll_store::table::Destination;
-use atoll_topology::{Bytes, Fact, Knowledge, Machine};
-use datafusion::arrow::datatypes::SchemaRef;
-use datafusion::catalog::{CatalogProvider, UrlTableFactory};
+use atoll_topology::Machine;
+use datafusion::catalog::{CatalogProvider, CatalogProviderList, UrlTableFactory};
+use datafusion::common::Result;
 use datafusion::common::config::ConfigNonZeroUsize;
-use datafusion::common::{ResolvedTableReference, Result, TableReference};
 use datafusion::datasource::dynamic_file::DynamicListTableFactory;
 use datafusion::execution::SessionStateBuilder;
-use datafusion::execution::memory_pool::{MemoryPool, TrackConsumersPool};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::optimizer::{Analyzer, AnalyzerRule};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use futures::future::BoxFuture;
 
 pub use execute::QueryResult;
+pub use point::PreparedStatement;
 pub use progress::ScanProgress;
 pub use split::{Splitter, Statement, split_statements};
+pub use transaction::TransactionState;
+pub(crate) use transaction::{SharedTransaction, StatementHandle};
 
 use crate::arithmetic::{CheckedArithmetic, PlanDivision};
-use crate::catalog::{CATALOG, Catalogs, SCHEMA};
+use crate::catalog::{CATALOG, Catalogs, SCHEMA, StoredNames};
+use crate::database::{Database, DatabaseOptions};
 use crate::files::spill::Spill;
 use crate::float::CanonicalFloats;
-use crate::memory::{self, Gauge, PoolBudget, SharedPool};
+use crate::memory;
 use crate::rewrite::{CountedCopies, NamedQuantified};
 use crate::sample::{SamplePlanner, SampledRelations};
 use crate::settings::AtollOptions;
@@ -56,41 +64,7 @@ use crate::table::PlacedTable;
 use crate::timezone::{self, SessionTimeZone};
 use crate::volatile::VolatileFilters;
 use prepared::PreparedStatements;
-
-/// How a session is set up.
-#[derive(Clone, Debug)]
-pub struct SessionOptions {
-    /// Limit for tables and queries together.
-    pub memory_limit: Bytes,
-    /// Directory for what queries spill, made where it is missing; the files in it have no names.
-    pub spill_directory: Option<PathBuf>,
-    /// Whether SQL may name files (`SELECT … FROM 'file'`, `COPY`): for a local shell only.
-    pub files: bool,
-    /// Where new tables put their chunks, until `SET atoll.placement` says otherwise.
-    pub placement: Strategy,
-    /// Whether a placement that the kernel refuses is an error instead of a recorded fallback.
-    pub strict: bool,
-    /// What is known of the machine beyond its structure, for `atoll.facts` and its kin.
-    pub facts: Vec<Fact>,
-    /// Reads what is allocated in this process and has no home, such as
-    /// [`heap_allocated`](atoll_placement::heap_allocated). With it the limit holds for what queries
-    /// take, without it only for what they reserve.
-    pub heap: Option<fn() -> Bytes>,
-}
-
-impl Default for SessionOptions {
-    fn default() -> Self {
-        Self {
-            memory_limit: Bytes(u64::MAX >> 1),
-            spill_directory: None,
-            files: true,
-            placement: Strategy::Aligned,
-            strict: false,
-            facts: Vec::new(),
-            heap: None,
-        }
-    }
-}
+use transaction::SessionTransaction;
 
 /// A SQL session over the pools of a runtime. Clones share tables and settings.
 #[derive(Clone)]
@@ -98,89 +72,91 @@ pub struct Session {
     context: SessionContext,
     catalogs: Catalogs,
     prepared: Arc<PreparedStatements>,
-    runtime: Runtime,
-    arena: Arena,
+    transaction: Arc<SessionTransaction>,
+    database: Database,
     spill: Spill,
 }
 
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("database", &self.database).finish_non_exhaustive()
+    }
+}
+
 impl Session {
-    /// A session whose queries run on the pools of `runtime` and whose tables lie in its machine's
-    /// memory.
+    /// A session of a database in memory that has no other: [`Database::start`] and [`Database::session`].
     ///
     /// # Errors
     /// When the spill directory cannot be made.
-    pub fn new(runtime: Runtime, options: SessionOptions) -> Result<Self> {
-        let limit = usize::try_from(options.memory_limit.0).unwrap_or(usize::MAX);
-        let top = NonZeroUsize::new(5).unwrap_or(NonZeroUsize::MIN);
-        let gauge = Arc::new(Gauge::new(limit, options.heap));
-        let shares = SharedPool::new(limit, Arc::clone(&gauge));
-        let pool: Arc<dyn MemoryPool> = Arc::new(TrackConsumersPool::new(shares, top));
-        let spill = Spill::new(options.spill_directory)?;
+    pub fn new(runtime: Runtime, options: DatabaseOptions) -> Result<Self> {
+        Database::start(runtime, options)?.session()
+    }
+
+    pub(crate) fn of(database: Database) -> Result<Self> {
+        let options = database.options();
+        let spill = Spill::new(options.spill_directory.clone())?;
         let mut environment = RuntimeEnvBuilder::new()
-            .with_memory_pool(Arc::clone(&pool))
+            .with_memory_pool(Arc::clone(database.pool()))
             // DataFusion's cache of listings never looks at a directory again.
             .with_object_list_cache_limit(0);
         environment.disk_manager = Some(spill.disk());
-        let environment = environment.build_arc()?;
-        let budget = Arc::new(PoolBudget::new(&pool, &gauge));
-        let kept_max = memory::kept_max(runtime.machine(), options.memory_limit);
-        let arena = Arena::with_options(
-            Arc::clone(runtime.machine()),
-            Arc::clone(runtime.kernel()),
-            Some(budget as _),
-            ArenaOptions { strict: options.strict, kept_max },
-        );
-        let machine = Machine::clone(runtime.machine());
-        let knowledge = Arc::new(Knowledge { machine, facts: options.facts });
-        let primitives = PrimitiveContext::new(runtime.clone(), arena.clone())
-            .with_tuning(Tuning::of(&knowledge))
-            .with_knowledge(Arc::clone(&knowledge));
         let files = options.files.then(|| Arc::new(DynamicListTableFactory::default()));
         let catalogs = Catalogs::new(files.clone().map(|files| files as Arc<dyn UrlTableFactory>));
+        let config = config(database.runtime(), options.placement, database.limit());
         let mut state = SessionStateBuilder::new()
-            .with_config(config(&runtime, options.placement, limit).with_extension(gauge))
+            .with_config(config.with_extension(Arc::clone(database.gauge())))
             .with_catalog_list(Arc::new(catalogs.clone()))
-            .with_runtime_env(environment)
+            .with_runtime_env(environment.build_arc()?)
             .with_expr_planners(vec![Arc::new(PlanDivision)])
             .with_default_features()
             .with_analyzer_rules(analyzer_rules())
             .with_optimizer_rules(crate::rewrite::optimizer_rules())
             .with_query_planner(Arc::new(SamplePlanner))
             .with_optimizer_rule(Arc::new(CheckedArithmetic))
-            .with_physical_optimizer_rules(crate::rules::physical_rules(&primitives, limit))
+            .with_physical_optimizer_rules(crate::rules::physical_rules(
+                database.primitives(),
+                database.limit(),
+            ))
             .build();
         crate::files::register(&mut state)?;
         let context = SessionContext::new_with_state(state);
         crate::functions::register(&context);
+        crate::functions::sequence::register(&context, &database);
         context.register_relation_planner(Arc::new(SampledRelations))?;
         timezone::refresh_functions(&context);
         if let Some(files) = files {
             files.session_store().with_state(context.state_weak_ref());
         }
-        let prepared = Arc::default();
-        let session = Self { context, catalogs, prepared, runtime, arena, spill };
+        let knowledge = Arc::clone(database.knowledge());
+        let (prepared, transaction) = (Arc::default(), Arc::default());
+        let session = Self { context, catalogs, prepared, transaction, database, spill };
         crate::system::register(&session, &knowledge)?;
         Ok(session)
     }
 
+    /// The database whose session it is.
+    pub fn database(&self) -> &Database {
+        &self.database
+    }
+
     /// The pools on which queries run.
     pub fn runtime(&self) -> &Runtime {
-        &self.runtime
+        self.database.runtime()
     }
 
     /// The machine whose memory holds the tables.
     pub fn machine(&self) -> &Arc<Machine> {
-        self.runtime.machine()
+        self.runtime().machine()
     }
 
     /// The kernel that placed them.
     pub fn kernel(&self) -> &Arc<dyn Kernel> {
-        self.runtime.kernel()
+        self.runtime().kernel()
     }
 
     /// Where the memory of tables comes from.
     pub fn arena(&self) -> &Arena {
-        &self.arena
+        self.database.arena()
     }
 
     /// DataFusion's context, for what a session does not offer itself. Plans that it executes run
@@ -204,16 +180,18 @@ impl Session {
         &self.catalogs
     }
 
-    fn destination(&self, strategy: Strategy) -> Destination {
-        Destination { machine: Arc::clone(self.machine()), arena: self.arena.clone(), strategy }
+    /// The names that the next statement sees.
+    fn names(&self) -> Catalogs {
+        let version = self.statement_version();
+        self.catalogs.fork(StoredNames::new(version, self.runtime().clone()))
     }
 
     /// Names of all tables and views, ordered: plain in `public`, `schema.table` elsewhere.
     pub fn table_names(&self) -> Vec<String> {
-        let state = self.context.state();
+        let all = self.names();
         let mut names = Vec::new();
-        for catalog in state.catalog_list().catalog_names() {
-            let Some(catalog) = state.catalog_list().catalog(&catalog) else { continue };
+        for catalog in all.catalog_names() {
+            let Some(catalog) = all.catalog(&catalog) else { continue };
             for schema_name in catalog.schema_names() {
                 let tables = catalog.schema(&schema_name).map(|schema| schema.table_names());
                 names.extend(tables.into_iter().flatten().map(|name| match schema_name.as_str() {
@@ -229,34 +207,12 @@ impl Session {
     /// Names of the columns of a table or view; none where there is no such table.
     pub fn column_names<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Vec<String>> {
         Box::pin(async move {
-            match self.context.table_provider(table).await {
-                Ok(table) => table.schema().fields().iter().map(|f| f.name().clone()).collect(),
+            let query = format!("SELECT * FROM {table} LIMIT 0");
+            match self.run(&query).await {
+                Ok(result) => result.schema().fields().iter().map(|f| f.name().clone()).collect(),
                 Err(_) => Vec::new(),
             }
         })
-    }
-
-    /// The full name of a table.
-    pub(crate) fn resolve(&self, name: TableReference) -> ResolvedTableReference {
-        let state = self.context.state();
-        let defaults = &state.config_options().catalog;
-        name.resolve(&defaults.default_catalog, &defaults.default_schema)
-    }
-
-    /// A table without rows that is not in the catalogs yet.
-    pub(crate) fn new_table(
-        &self,
-        at: ResolvedTableReference,
-        placement: Strategy,
-        schema: SchemaRef,
-    ) -> PlacedTable {
-        let (catalogs, runtime) = (self.catalogs.downgrade(), self.runtime.clone());
-        PlacedTable::new(at, catalogs, runtime, self.destination(placement), schema)
-    }
-
-    /// Puts a table into the catalogs under its name, in place of one that has it.
-    pub(crate) fn register(&self, table: PlacedTable) -> Result<()> {
-        self.catalogs.put(&table.at().clone(), |_| Ok(Arc::new(table)))
     }
 }
 

@@ -3,30 +3,38 @@
 use std::sync::Arc;
 
 use atoll_runtime::CancelToken;
+use atoll_store::database::{CatalogChange, LockWait};
+use atoll_store::lock::LockMode;
+use atoll_store::table::TableChange;
 use datafusion::catalog::view::ViewTable;
 use datafusion::common::{
-    ResolvedTableReference, Result, TableReference, internal_err, plan_datafusion_err, plan_err,
+    DFSchema, ResolvedTableReference, Result, TableReference, internal_err, plan_datafusion_err,
+    plan_err,
 };
 use datafusion::execution::SessionState;
-use datafusion::logical_expr::{DdlStatement, LogicalPlan, Volatility};
+use datafusion::logical_expr::{DdlStatement, Expr, LogicalPlan, Volatility};
 use datafusion::optimizer::Analyzer;
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercion;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::planner::{IdentNormalizer, object_name_to_table_reference};
 use datafusion::sql::resolve::resolve_table_references;
-use datafusion::sql::sqlparser::ast::{Ident, ObjectName, Statement as Ast};
+use datafusion::sql::sqlparser::ast::{Ident, ObjectName, Statement as Ast, TableObject};
 use futures::future::BoxFuture;
 
 use super::Session;
-use super::change::RowChange;
+use super::change::{RowChange, innermost, quoted};
+use super::declared::DeclaredTable;
 use super::homonyms::BareQualifiers;
-use super::statement::target;
-use crate::catalog::{Catalogs, UnplannedView, plain};
+use super::insert::{fill_defaults, take_conflict};
+use super::returning::Returning;
+use super::transaction::{StatementHandle, StatementTransaction};
+use crate::catalog::{Catalogs, StoredNames, UnplannedView, plain};
+use crate::database::Database;
 use crate::error::SqlError;
 use crate::functions::without_large_constants;
 use crate::parse::{STACK_SHORT, on_deep_stack};
-use crate::table::PlacedTable;
+use crate::table::{PlacedTable, WriteRules, WriteTarget, fresh, transaction_error};
 use crate::timezone::SessionTimeZone;
 use crate::volatile::check_ctes;
 
@@ -34,20 +42,36 @@ use crate::volatile::check_ctes;
 const INFORMATION_SCHEMA: &str = "information_schema";
 
 /// Plans one statement: all of its scans see the rows that were there when this was made.
+#[derive(Clone)]
 pub(super) struct StatementPlanner {
     /// The session's settings, over names of the statement's own.
     pub(super) state: SessionState,
     /// These names.
     pub(super) names: Catalogs,
+    /// What it reads and writes.
+    pub(super) transaction: StatementTransaction,
+    /// What all of its sessions share.
+    pub(super) database: Database,
 }
 
 impl Session {
-    pub(super) fn planner(&self) -> StatementPlanner {
-        let names = self.catalogs.fork();
+    /// A planner of the next statement of a transaction, over what that sees.
+    pub(super) async fn planner(
+        &self,
+        transaction: &StatementTransaction,
+        writes: bool,
+    ) -> Result<StatementPlanner> {
+        let version = transaction.statement(writes).await?;
+        let names = self.catalogs.fork(StoredNames::new(version, self.runtime().clone()));
         let mut state = self.context.state();
         state.register_catalog_list(Arc::new(names.clone()));
         state.config_mut().set_extension(Arc::new(CancelToken::new()));
-        StatementPlanner { state, names }
+        let statement = StatementHandle::new(transaction.transaction.clone());
+        state.config_mut().options_mut().extensions.insert(statement);
+        // What functions are told of the settings.
+        state.mark_start_execution();
+        let (transaction, database) = (transaction.clone(), self.database().clone());
+        Ok(StatementPlanner { state, names, transaction, database })
     }
 }
 
@@ -84,22 +108,76 @@ impl StatementPlanner {
         mut statement: Parsed,
         within: &[ResolvedTableReference],
     ) -> Result<LogicalPlan> {
-        let change = self.change(state, &mut statement)?;
-        let plan = self.plan_query(state, statement, within).await?;
-        match change {
-            Some(change) => change.plan(plan),
+        let returning = Returning::take(&mut statement)?;
+        if let Some(Ast::CreateTable(create)) = innermost(&mut statement) {
+            DeclaredTable::take(create)?;
+        }
+        let change = RowChange::take(&mut statement, self, state).await?;
+        if change.is_none() {
+            self.take_insert(state, &mut statement).await?;
+        }
+        let mut plan = self.plan_query(state, statement, within).await?;
+        if let Some(change) = change {
+            plan = change.plan(plan)?;
+        }
+        match returning {
+            Some(returning) => returning.plan(self, state, plan).await,
             None => Ok(plan),
         }
     }
 
-    /// The change of rows that a statement makes: the statement is the query that finds them then.
-    fn change(&self, state: &SessionState, statement: &mut Parsed) -> Result<Option<RowChange>> {
-        let normalize = state.config_options().sql_parser.enable_ident_normalization;
-        let at = |name| Ok(resolve(state, object_name_to_table_reference(name, normalize)?));
-        RowChange::take(statement, &self.names, at, &|ident| self.normalized(ident))
+    /// Where the rows of this statement go.
+    pub(super) fn target(&self, rules: WriteRules) -> WriteTarget {
+        let (database, transaction) = (self.database.clone(), &self.transaction.transaction);
+        WriteTarget { database, transaction: transaction.clone(), rules }
     }
 
-    async fn plan_query(
+    /// Waits until no other transaction writes the table.
+    pub(super) async fn lock_table(&self, table: &PlacedTable) -> Result<()> {
+        let mut transaction = self.transaction.transaction.lock().await?;
+        let locked = transaction.lock_table(table.id(), LockMode::Exclusive, LockWait::Wait).await;
+        locked.map_err(transaction_error)
+    }
+
+    /// Changes names, definitions and what they stand for.
+    pub(super) async fn define(&self, change: CatalogChange) -> Result<()> {
+        let mut transaction = self.transaction.transaction.lock().await?;
+        fresh(transaction.define(change).await.map_err(transaction_error)?)
+    }
+
+    /// Hands a change of rows to the transaction.
+    pub(super) async fn write(&self, table: &PlacedTable, change: TableChange) -> Result<()> {
+        self.target(WriteRules::default()).write(table, change).await
+    }
+
+    /// Makes the table of an INSERT the target of its rows, and takes out what DataFusion does not plan.
+    async fn take_insert(&self, state: &SessionState, statement: &mut Parsed) -> Result<()> {
+        let Some(Ast::Insert(insert)) = innermost(statement) else { return Ok(()) };
+        let TableObject::TableName(name) = &insert.table else { return Ok(()) };
+        let at = self.resolve_in(state, name)?;
+        let Some(found) = self.names.table(&at)? else { return Ok(()) };
+        let Some(table) = found.downcast_ref::<PlacedTable>() else { return Ok(()) };
+        let alias = insert.table_alias.take().map(|alias| alias.alias);
+        let name = alias.unwrap_or_else(|| quoted(&at.table));
+        let normalize = |ident: &Ident| self.normalized(ident);
+        fill_defaults(insert, table.definition(), &normalize)?;
+        let conflict = take_conflict(insert, table.definition(), &normalize)?;
+        let rules = self.write_rules(state, table, &name, conflict).await?;
+        let defaults = self.defaults(state, table)?;
+        let target = table.as_target(self.target(rules), defaults);
+        self.names.put(&at, |_| Ok(Arc::new(target)))
+    }
+
+    /// Of each column what it is where an INSERT leaves it out.
+    fn defaults(&self, state: &SessionState, table: &PlacedTable) -> Result<Vec<Option<Expr>>> {
+        let none = DFSchema::empty();
+        let default = |text: &Option<Arc<str>>| {
+            text.as_ref().map(|text| state.create_logical_expr(text, &none)).transpose()
+        };
+        table.definition().defaults.iter().map(default).collect()
+    }
+
+    pub(super) async fn plan_query(
         &self,
         state: &SessionState,
         statement: Parsed,
@@ -114,23 +192,11 @@ impl StatementPlanner {
         if reads(&statement) {
             self.plan_views(state, tables, within).await?;
         }
-        if let Some(name) = target(&statement) {
-            let name = object_name_to_table_reference(name.clone(), normalize)?;
-            self.relax(&resolve(state, name))?;
-        }
         let plan = state.statement_to_plan(statement).await?;
         if let Some(qualifiers) = qualifiers {
             qualifiers.check(&plan)?;
         }
         Ok(plan)
-    }
-
-    fn relax(&self, target: &ResolvedTableReference) -> Result<()> {
-        let Some(table) = self.names.table(target) else { return Ok(()) };
-        match table.downcast_ref::<PlacedTable>() {
-            Some(table) => self.names.put(target, |_| Ok(Arc::new(table.as_target()))),
-            None => Ok(()),
-        }
     }
 
     /// A name as it is looked up.
@@ -149,6 +215,16 @@ impl StatementPlanner {
 
     pub(super) fn resolve(&self, name: TableReference) -> ResolvedTableReference {
         resolve(&self.state, name)
+    }
+
+    /// The full name of a table under some settings.
+    pub(super) fn resolve_in(
+        &self,
+        state: &SessionState,
+        name: &ObjectName,
+    ) -> Result<ResolvedTableReference> {
+        let normalize = state.config_options().sql_parser.enable_ident_normalization;
+        Ok(resolve(state, object_name_to_table_reference(name.clone(), normalize)?))
     }
 
     /// Plans the views among the tables that a statement reads, and puts the plans under their names.
@@ -182,13 +258,13 @@ impl StatementPlanner {
         name: &ResolvedTableReference,
         within: &[ResolvedTableReference],
     ) -> Result<()> {
-        let Some(table) = self.names.table(name) else { return Ok(()) };
+        let Some(table) = self.names.table(name)? else { return Ok(()) };
         let Some(view) = table.downcast_ref::<UnplannedView>() else { return Ok(()) };
         let within = [within, std::slice::from_ref(name)].concat();
         let plan = self.view_plan(view, &within).await.map_err(|error| {
             plan_datafusion_err!("view '{}': {}", plain(name), SqlError::new(error, "").message)
         })?;
-        let planned = ViewTable::new(plan, view.definition.clone());
+        let planned = ViewTable::new(plan, Some(view.sql.clone()));
         self.names.put(name, |_| Ok(Arc::new(planned)))
     }
 
@@ -199,7 +275,7 @@ impl StatementPlanner {
     ) -> Result<LogicalPlan> {
         let mut state = self.state.clone();
         view.set_options(state.config_mut().options_mut());
-        let statement = Parsed::Statement(Box::new(view.statement.clone()));
+        let statement = super::statement::parse(&view.sql, &state)?.statement;
         match self.plan_within(&state, statement, within).await? {
             LogicalPlan::Ddl(DdlStatement::CreateView(create)) => {
                 coerced(&state, Arc::unwrap_or_clone(create.input))
@@ -214,6 +290,11 @@ pub(super) fn coerced(state: &SessionState, plan: LogicalPlan) -> Result<Logical
     let analyzer =
         Analyzer::with_rules(vec![Arc::new(SessionTimeZone), Arc::new(TypeCoercion::new())]);
     analyzer.execute_and_check(plan, state.config_options(), |_, _| {})
+}
+
+/// The plan as it is after all of analysis.
+pub(super) fn analyzed(state: &SessionState, plan: LogicalPlan) -> Result<LogicalPlan> {
+    state.analyzer().execute_and_check(plan, state.config_options(), |_, _| {})
 }
 
 /// The physical plan of a logical one.

@@ -16,7 +16,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::sql::parser::Statement as Parsed;
-use datafusion::sql::sqlparser::ast::Statement as Ast;
+use datafusion::sql::sqlparser::ast::{SetExpr, Statement as Ast};
 use parking_lot::Mutex;
 
 use super::planner::StatementPlanner;
@@ -39,6 +39,27 @@ impl PreparedStatements {
                 vacant.insert(statement);
                 Ok(())
             }
+        }
+    }
+
+    /// Whether a statement changes what the store keeps; EXECUTE as what it executes.
+    pub(super) fn writes(&self, statement: &Parsed) -> bool {
+        let ast = match statement {
+            Parsed::Statement(ast) => ast.as_ref(),
+            Parsed::Explain(explain) => return self.writes(&explain.statement),
+            _ => return false,
+        };
+        match ast {
+            Ast::Explain { statement, .. } => self.writes(&Parsed::Statement(statement.clone())),
+            Ast::Execute { name: Some(name), .. } => {
+                let kept = self.0.lock();
+                let name = name.0.last().and_then(|part| part.as_ident());
+                name.and_then(|name| kept.get(&name.value)).is_some_and(|kept| match kept {
+                    Ast::Prepare { statement, .. } => is_write(statement),
+                    _ => false,
+                })
+            }
+            ast => is_write(ast),
         }
     }
 
@@ -104,6 +125,19 @@ impl PreparedStatements {
         };
         let plan = Arc::unwrap_or_clone(prepare.input);
         Ok((*statement, plan.replace_params_with_values(&ParamValues::List(values))?))
+    }
+}
+
+fn is_write(ast: &Ast) -> bool {
+    match ast {
+        Ast::Query(query) => matches!(
+            *query.body,
+            SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_)
+        ),
+        Ast::Insert(_) | Ast::Update(_) | Ast::Delete(_) | Ast::Truncate(_) => true,
+        Ast::CreateTable(_) | Ast::CreateView(_) | Ast::CreateSchema { .. } => true,
+        Ast::CreateSequence { .. } | Ast::AlterTable(_) | Ast::Drop { .. } => true,
+        _ => false,
     }
 }
 

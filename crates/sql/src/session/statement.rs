@@ -4,13 +4,13 @@ use datafusion::common::{DataFusionError, Result, plan_err};
 use datafusion::execution::SessionState;
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::{
-    ColumnDef, ColumnOption, CreateTableOptions, Expr, Insert, ObjectName, SqlOption,
-    Statement as Ast, TableObject, Value,
+    CreateTableOptions, Expr, SqlOption, Statement as Ast, Value,
 };
 
 use super::integers::keep_digits;
 
 /// A parsed statement, and the placement that its WITH names.
+#[derive(Clone)]
 pub(crate) struct ParsedStatement {
     pub(crate) statement: Parsed,
     pub(crate) placement: Option<String>,
@@ -45,31 +45,6 @@ fn take_placement(statement: &mut Parsed) -> Result<Option<String>> {
     }
     create.table_options = CreateTableOptions::None;
     Ok(placement)
-}
-
-/// For each column that a CREATE TABLE declares, whether it is NOT NULL.
-pub(crate) fn not_null(statement: &Ast) -> Vec<bool> {
-    let Ast::CreateTable(create) = statement else { return Vec::new() };
-    let is_not_null = |column: &ColumnDef| {
-        column.options.iter().any(|option| option.option == ColumnOption::NotNull)
-    };
-    create.columns.iter().map(is_not_null).collect()
-}
-
-/// The table into which a statement inserts rows.
-pub(crate) fn target(statement: &Parsed) -> Option<&ObjectName> {
-    let mut ast = match statement {
-        Parsed::Statement(ast) => ast.as_ref(),
-        Parsed::Explain(explain) => return target(&explain.statement),
-        _ => return None,
-    };
-    while let Ast::Prepare { statement, .. } | Ast::Explain { statement, .. } = ast {
-        ast = statement;
-    }
-    match ast {
-        Ast::Insert(Insert { table: TableObject::TableName(name), .. }) => Some(name),
-        _ => None,
-    }
 }
 
 fn text_of(value: &Expr) -> Result<String> {

@@ -7,6 +7,7 @@ mod column;
 mod knowledge;
 mod machine;
 mod storage;
+mod store;
 mod workers;
 
 use std::fmt;
@@ -95,5 +96,7 @@ pub(crate) fn register(session: &Session, knowledge: &Arc<Knowledge>) -> Result<
     add(knowledge::bandwidth(Arc::clone(knowledge)))?;
     add(knowledge::links(Arc::clone(knowledge)))?;
     add(workers::workers(runtime.clone()))?;
+    add(store::database(session.database().clone()))?;
+    add(store::snapshots(session.database().clone()))?;
     storage::all(runtime.clone()).into_iter().try_for_each(add)
 }

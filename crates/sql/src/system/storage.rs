@@ -46,10 +46,10 @@ fn tables() -> SystemTable {
             Box::pin(async move {
                 let tables = placed(names).await?.into_iter();
                 let read = |(name, table): (String, PlacedTable)| {
-                    let snapshot = table.snapshot();
-                    (name, table, snapshot)
+                    let snapshot = table.snapshot()?;
+                    Ok((name, table, snapshot))
                 };
-                Ok(tables.map(read).collect())
+                tables.map(read).collect()
             })
         })
 }
@@ -80,12 +80,18 @@ fn columns() -> SystemTable {
         .column("nulls", |column| column.nulls)
         .table("columns", |session| {
             let names = session.catalog_list();
-            Box::pin(async move { Ok(placed(names).await?.iter().flat_map(columns_of).collect()) })
+            Box::pin(async move {
+                let mut columns = Vec::new();
+                for table in &placed(names).await? {
+                    columns.extend(columns_of(table)?);
+                }
+                Ok(columns)
+            })
         })
 }
 
-fn columns_of((table, placed): &(String, PlacedTable)) -> Vec<StorageRow> {
-    let snapshot = placed.snapshot();
+fn columns_of((table, placed): &(String, PlacedTable)) -> Result<Vec<StorageRow>> {
+    let snapshot = placed.snapshot()?;
     let column = |(at, field): (usize, &datafusion::arrow::datatypes::FieldRef)| {
         let stats = || snapshot.chunks.iter().map(|chunk| &chunk.stats[at]);
         let mut encodings: Vec<&str> = stats().map(|stats| stats.encoding.as_str()).collect();
@@ -100,7 +106,7 @@ fn columns_of((table, placed): &(String, PlacedTable)) -> Vec<StorageRow> {
             nulls: stats().map(|stats| stats.nulls as u64).sum(),
         }
     };
-    snapshot.schema.fields().iter().enumerate().map(column).collect()
+    Ok(snapshot.schema.fields().iter().enumerate().map(column).collect())
 }
 
 /// Pages of a table that were wanted on one node and are on another, or on the same.
@@ -132,7 +138,7 @@ fn found_pages(tables: &[(String, PlacedTable)], runtime: &Runtime) -> Result<Ve
     let page_size = runtime.kernel().page_size() as u64;
     let mut rows = Vec::new();
     for (name, table) in tables {
-        let snapshot = table.snapshot();
+        let snapshot = table.snapshot()?;
         let mut by_wanted: BTreeMap<Option<NodeId>, Vec<_>> = BTreeMap::new();
         for copy in snapshot.chunks.iter().flat_map(|chunk| &chunk.copies) {
             by_wanted.entry(copy.wanted).or_default().push(copy.memory.pages());

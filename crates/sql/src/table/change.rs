@@ -1,27 +1,22 @@
-//! DELETE and UPDATE: the rows that their query found are deleted, and written anew with other values.
+//! DELETE and UPDATE: the rows that their query found are deleted, or get other values.
 //!
 //! ```text
-//! query over a ChangedTable ─▶ position, new values ─▶ ChangeRows ─▶ Deletion ──────────┐
-//!   (its rows know where they are)                        └─▶ chunks at the old homes ──┴▶ one new snapshot
+//! query over a ChangedTable ─▶ ids, new values ─▶ ChangeRows ─▶ ids, new rows ─▶ transaction
+//!   (its rows know their ids)
 //! ```
-//!
-//! The statement reads one snapshot and publishes another in one step: no query sees half of it. Where
-//! rows of the chunks that it changes were deleted meanwhile, it fails and has changed nothing.
 
-use std::collections::BTreeMap;
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use atoll_placement::ChunkHome;
-use atoll_runtime::WorkerId;
-use atoll_store::table::{BLOCK_ROWS, Chunk, ChunkWriter, Deletion, RowPosition, TableSnapshot};
-use atoll_topology::NodeId;
+use atoll_store::RowId;
+use atoll_store::table::TableChange;
 use datafusion::arrow::array::{AsArray, RecordBatch, UInt64Array};
-use datafusion::arrow::compute::{BatchCoalescer, take_record_batch};
+use datafusion::arrow::compute::take_record_batch;
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt64Type};
 use datafusion::catalog::{Session, TableProvider};
-use datafusion::common::{Result, exec_err, internal_err};
+use datafusion::common::{Result, internal_datafusion_err, internal_err};
 use datafusion::execution::TaskContext;
 use datafusion::logical_expr::dml::InsertOp;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
@@ -30,48 +25,78 @@ use datafusion::physical_plan::ExecutionPlan;
 use futures::StreamExt;
 use futures::future::BoxFuture;
 
-use super::write::{TableWrite, WriteExec};
+use super::target::WriteTarget;
+use super::update::{NewValues, updated};
+use super::write::{TableWrite, WriteExec, WrittenBatches};
 use super::{PlacedTable, table_error};
-use crate::task::BoundTask;
 
-/// The column that holds the positions of rows, with as many apostrophes behind it as make it the only
+/// The column that holds the ids of rows, with as many apostrophes behind it as make it the only
 /// column of that name.
-const POSITION: &str = "row position";
+const ROW_ID: &str = "row id";
 
 /// What happens to the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ChangeKind {
     /// They are deleted.
     Delete,
-    /// They get the values that come behind their positions, one for each column.
+    /// They get the values that come behind their ids, one for each column.
     Update,
 }
 
-/// A table whose rows are about to be changed: its columns, and the position of each row.
-#[derive(Debug)]
+/// A table whose rows are about to be changed: its columns, and the id of each row.
+#[derive(Clone, Debug)]
 pub(crate) struct ChangedTable {
     table: PlacedTable,
     kind: ChangeKind,
-    /// Name of the column of positions, the last one.
-    position: String,
+    /// Name of the column of ids, the last one.
+    row_id: String,
     schema: SchemaRef,
+    target: Arc<WriteTarget>,
 }
 
 impl ChangedTable {
     /// The table as the target of a change.
-    pub(crate) fn new(table: PlacedTable, kind: ChangeKind) -> Self {
-        let mut position = POSITION.to_owned();
-        while table.schema.index_of(&position).is_ok() {
-            position.push('\'');
+    pub(crate) fn new(table: PlacedTable, kind: ChangeKind, target: WriteTarget) -> Self {
+        let mut row_id = ROW_ID.to_owned();
+        while table.schema.index_of(&row_id).is_ok() {
+            row_id.push('\'');
         }
-        let last = Field::new(&position, DataType::UInt64, false);
+        let last = Field::new(&row_id, DataType::UInt64, false);
         let schema = Schema::new(table.nullable_fields().chain([last]).collect::<Vec<_>>());
-        Self { table, kind, position, schema: Arc::new(schema) }
+        Self { table, kind, row_id, schema: Arc::new(schema), target: Arc::new(target) }
     }
 
-    /// Name of the column of positions.
-    pub(crate) fn position(&self) -> &str {
-        &self.position
+    /// Name of the column of ids.
+    pub(crate) fn row_id(&self) -> &str {
+        &self.row_id
+    }
+
+    /// What happens to the rows.
+    pub(crate) fn kind(&self) -> ChangeKind {
+        self.kind
+    }
+
+    /// The table.
+    pub(crate) fn table(&self) -> &PlacedTable {
+        &self.table
+    }
+
+    /// Where its rows go.
+    pub(crate) fn target(&self) -> &WriteTarget {
+        &self.target
+    }
+
+    /// Changes the rows whose ids, and new values, are the input; with `returning` they are the
+    /// operator's rows, else their number is.
+    pub(crate) fn change_exec(
+        &self,
+        input: Arc<dyn ExecutionPlan>,
+        returning: bool,
+    ) -> Arc<dyn ExecutionPlan> {
+        let (table, target) = (self.table.clone(), Arc::clone(&self.target));
+        let change = ChangeRows { table, kind: self.kind, target };
+        let schema = returning.then(|| self.table.written_schema());
+        Arc::new(WriteExec::new(Arc::new(change), input, schema))
     }
 }
 
@@ -101,32 +126,32 @@ impl TableProvider for ChangedTable {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let last = self.schema.fields().len() - 1;
         let mut columns = projection.cloned().unwrap_or_else(|| (0..=last).collect());
-        let has_positions = columns.last() == Some(&last);
-        columns.truncate(columns.len() - usize::from(has_positions));
+        let has_ids = columns.last() == Some(&last);
+        columns.truncate(columns.len() - usize::from(has_ids));
         if columns.contains(&last) {
-            return internal_err!("positions of rows are not the last column");
+            return internal_err!("ids of rows are not the last column");
         }
-        let scan = self.table.scan_exec(state, Some(&columns), filters, limit)?;
-        Ok(Arc::new(if has_positions { scan.with_positions(&self.position)? } else { scan }))
+        let ids = has_ids.then_some(self.row_id.as_str());
+        self.table.read(state, Some(&columns), filters, limit, ids)
     }
 
-    /// Changes the rows whose positions, and new values, are the input.
+    /// Changes the rows whose ids, and new values, are the input.
     async fn insert_into(
         &self,
         _: &dyn Session,
         input: Arc<dyn ExecutionPlan>,
         _: InsertOp,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let change = ChangeRows { table: self.table.clone(), kind: self.kind };
-        Ok(Arc::new(WriteExec::new(Arc::new(change), input)))
+        Ok(self.change_exec(input, false))
     }
 }
 
-/// Changes the rows of a table whose positions are the input's first column.
+/// Changes the rows of a table whose ids are the input's first column.
 #[derive(Debug)]
 struct ChangeRows {
     table: PlacedTable,
     kind: ChangeKind,
+    target: Arc<WriteTarget>,
 }
 
 impl fmt::Display for ChangeRows {
@@ -152,126 +177,95 @@ impl TableWrite for ChangeRows {
         &self,
         input: Arc<dyn ExecutionPlan>,
         context: Arc<TaskContext>,
-    ) -> BoxFuture<'static, Result<usize>> {
-        let mut change = Change::new(self.table.clone());
+        returning: bool,
+    ) -> BoxFuture<'static, Result<WrittenBatches>> {
+        let (table, target) = (self.table.clone(), Arc::clone(&self.target));
+        let kind = self.kind;
         Box::pin(async move {
-            let mut found = input.execute(0, context)?;
-            while let Some(batch) = found.next().await {
-                change.take(&batch?)?;
+            let mut found = FoundRows::new(table);
+            let mut rows = input.execute(0, context)?;
+            while let Some(batch) = rows.next().await {
+                found.take(&batch?, &target)?;
             }
-            change.publish().await
+            found.write(kind, &target, returning).await
         })
     }
 }
 
-/// Whose node new rows are written on, and in what memory: as the rows before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct RowHome {
-    /// Node whose worker writes them.
-    node: NodeId,
-    memory: ChunkHome,
-}
-
-/// A change under way.
-struct Change {
+/// The rows that are to be changed.
+struct FoundRows {
     table: PlacedTable,
-    snapshot: Arc<TableSnapshot>,
-    deletion: Deletion,
-    /// New rows, by where they go.
-    values: BTreeMap<RowHome, BatchCoalescer>,
+    seen: HashSet<RowId>,
+    ids: Vec<RowId>,
+    /// The new values of some of them.
+    values: Vec<NewValues>,
 }
 
-impl Change {
+impl FoundRows {
     fn new(table: PlacedTable) -> Self {
-        let snapshot = table.snapshot();
-        let deletion = Deletion::new(Arc::clone(&snapshot));
-        Self { table, snapshot, deletion, values: BTreeMap::new() }
+        Self { table, seen: HashSet::new(), ids: Vec::new(), values: Vec::new() }
     }
 
-    /// Takes positions, and behind them the new values where there are any. A row that was found twice
+    /// Takes ids, and behind them the new values where there are any. A row that was found twice
     /// is changed once: the first values count.
-    fn take(&mut self, batch: &RecordBatch) -> Result<()> {
-        let positions = batch.column(0).as_primitive::<UInt64Type>();
-        let mut by_home: BTreeMap<RowHome, Vec<u64>> = BTreeMap::new();
-        for (row, bits) in positions.values().iter().enumerate() {
-            let position = RowPosition::of_bits(*bits);
-            if self.deletion.add(position) && batch.num_columns() > 1 {
-                by_home.entry(self.home_of(position)).or_default().push(row as u64);
+    fn take(&mut self, batch: &RecordBatch, target: &WriteTarget) -> Result<()> {
+        let ids = batch.column(0).as_primitive::<UInt64Type>();
+        let first = self.ids.len();
+        let mut new: Vec<u64> = Vec::with_capacity(ids.len());
+        for (row, id) in ids.values().iter().enumerate() {
+            let id = RowId::new(*id);
+            if self.seen.insert(id) {
+                self.ids.push(id);
+                new.push(row as u64);
             }
         }
-        if by_home.is_empty() {
+        if new.is_empty() || batch.num_columns() == 1 {
             return Ok(());
         }
         let columns: Vec<usize> = (1..batch.num_columns()).collect();
-        let values = batch.project(&columns)?;
-        for (home, rows) in by_home {
-            // Its batches have text of their own: that of all rows that a join found would fill the memory.
-            let gathered = self
-                .values
-                .entry(home)
-                .or_insert_with(|| BatchCoalescer::new(values.schema(), BLOCK_ROWS));
-            gathered.push_batch(take_record_batch(&values, &UInt64Array::from(rows))?)?;
+        let mut values = batch.project(&columns)?;
+        if new.len() < batch.num_rows() {
+            // Its text is its own: that of all rows that a join found would fill the memory.
+            values = take_record_batch(&values, &UInt64Array::from(new))?;
         }
+        let values = self.table.typed(&values)?;
+        self.table.check_nulls(&values)?;
+        target.rules.check(self.table.name(), &values)?;
+        self.values.push((self.ids[first..].to_vec(), values));
         Ok(())
     }
 
-    fn home_of(&self, position: RowPosition) -> RowHome {
-        let chunk = &self.snapshot.chunks[position.chunk()];
-        let near = chunk.owner.or_else(|| chunk.copies.first().and_then(|copy| copy.home()));
-        let node = near.unwrap_or_else(|| self.table.runtime().node_of(WorkerId(0)));
-        let memory = match &chunk.copies[..] {
-            [copy] => copy.wanted.map_or(ChunkHome::Unbound, ChunkHome::Node),
-            _ => ChunkHome::CopyPerNode,
-        };
-        RowHome { node, memory }
+    /// Hands the change to the transaction; how many rows were changed, or which.
+    async fn write(
+        self,
+        kind: ChangeKind,
+        target: &WriteTarget,
+        returning: bool,
+    ) -> Result<WrittenBatches> {
+        let mut written = WrittenBatches { count: self.ids.len(), rows: Vec::new() };
+        let mut change = TableChange::default();
+        match kind {
+            ChangeKind::Delete => {
+                if returning {
+                    written.rows.push(self.old_rows()?);
+                }
+                change.deleted.extend(self.ids.iter().map(|id| id.get()));
+            }
+            ChangeKind::Update => {
+                change = updated(&self.table, &self.values).await?;
+                if returning {
+                    written.rows = self.values.into_iter().map(|(_, values)| values).collect();
+                }
+            }
+        }
+        target.write(&self.table, change).await?;
+        Ok(written)
     }
 
-    /// Publishes the table without the old rows and with the new ones; how many were changed.
-    async fn publish(self) -> Result<usize> {
-        let runtime = self.table.runtime().clone();
-        let workers = (0..runtime.worker_count()).map(|worker| WorkerId(worker as u32));
-        let workers: Vec<WorkerId> = workers.collect();
-        let mut writing = Vec::new();
-        for (home, mut gathered) in self.values {
-            let writer = self.table.writer(home.node, 0).with_home(home.memory);
-            gathered.finish_buffered_batch()?;
-            let near = workers.iter().find(|worker| runtime.node_of(**worker) == home.node);
-            let worker = near.copied().unwrap_or(WorkerId(0));
-            writing.push(BoundTask::new(
-                runtime.spawn_on(worker, async move { write(writer, gathered) }),
-            ));
-        }
-        let mut chunks = Vec::new();
-        for task in writing {
-            chunks.extend(task.join("writing the changed rows").await?);
-        }
-        let count = self.deletion.count();
-        if count > 0 {
-            self.table.change(&self.deletion, chunks)?;
-        }
-        Ok(count)
-    }
-}
-
-fn write(mut writer: ChunkWriter, mut rows: BatchCoalescer) -> Result<Vec<Arc<Chunk>>> {
-    while let Some(batch) = rows.next_completed_batch() {
-        writer.write(&batch).map_err(table_error)?;
-    }
-    Ok(writer.finish().map_err(table_error)?.into_iter().map(Arc::new).collect())
-}
-
-impl PlacedTable {
-    /// Publishes the table of this name, as it is by now, without some rows and with more chunks.
-    fn change(&self, deletion: &Deletion, chunks: Vec<Arc<Chunk>>) -> Result<()> {
-        self.publish("changed", |current| {
-            let Some(rest) = current.snapshot.without(deletion) else {
-                return exec_err!(
-                    "rows of table '{}' were changed by another statement while this one was changing \
-                     them; run the statement again",
-                    self.name
-                );
-            };
-            Ok(Self { snapshot: Arc::new(rest.with(chunks)), ..current.clone() })
-        })
+    fn old_rows(&self) -> Result<RecordBatch> {
+        let version = self.table.version();
+        let rows: Option<Vec<_>> = self.ids.iter().map(|id| version.row(*id)).collect();
+        let rows = rows.ok_or_else(|| internal_datafusion_err!("a row that was found is gone"))?;
+        self.table.typed(&version.codec().decode(&rows).map_err(table_error)?)
     }
 }

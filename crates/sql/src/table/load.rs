@@ -3,103 +3,217 @@
 //! Each partition of the plan is written by the worker that stands at its place in the order of
 //! workers, so neighbouring rows stay on one node. A plan of one partition (a single file, a sorted
 //! result) is read once and its chunks are dealt to the workers in turn, for it would otherwise
-//! fill one node and keep one core busy.
+//! fill one node and keep one core busy. Few rows are left as they are: a chunk would cost pages.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use atoll_runtime::WorkerId;
-use atoll_store::table::{CHUNK_ROWS, Chunk, ChunkWriter};
+use atoll_store::table::{BLOCK_ROWS, CHUNK_ROWS, Chunk, ChunkWriter};
+use datafusion::arrow::array::RecordBatch;
 use datafusion::common::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use futures::StreamExt;
 
+use super::target::WriteTarget;
 use super::{PlacedTable, table_error};
 use crate::task::BoundTask;
 
 /// What a task here does, for its errors.
 const LOADING: &str = "loading the table";
 
-/// Runs `plan` and returns its rows as chunks for `table`, to stand behind those it has, in the plan's
-/// order.
+/// Rows that are left as they are, at most.
+const FEW_ROWS: usize = BLOCK_ROWS;
+
+/// The rows of a plan, in its order, checked.
+#[derive(Debug)]
+pub(crate) enum LoadedRows {
+    /// Few, or as many as were asked for this way.
+    Rows(Vec<RecordBatch>),
+    /// Many.
+    Chunks(Vec<Arc<Chunk>>),
+}
+
+impl LoadedRows {
+    /// How many.
+    pub(crate) fn rows(&self) -> usize {
+        match self {
+            Self::Rows(batches) => batches.iter().map(RecordBatch::num_rows).sum(),
+            Self::Chunks(chunks) => chunks.iter().map(|chunk| chunk.rows).sum(),
+        }
+    }
+}
+
+/// Runs `plan` and returns its rows for `table`, to stand behind those it has; with `keeps_rows` as
+/// batches, however many they are.
 pub(crate) async fn load(
     plan: Arc<dyn ExecutionPlan>,
     context: Arc<TaskContext>,
     table: &PlacedTable,
-) -> Result<Vec<Arc<Chunk>>> {
-    let partitions = plan.output_partitioning().partition_count();
-    let chunks = if partitions == 1 {
-        deal(plan.execute(0, context)?, table).await?
-    } else {
-        in_place(&plan, &context, table).await?
-    };
-    Ok(chunks.into_iter().map(Arc::new).collect())
+    target: &Arc<WriteTarget>,
+    keeps_rows: bool,
+) -> Result<LoadedRows> {
+    let few = if keeps_rows { usize::MAX } else { FEW_ROWS };
+    let load = Load { table: table.clone(), target: Arc::clone(target), few };
+    match plan.output_partitioning().partition_count() {
+        1 => load.deal(plan.execute(0, context)?).await,
+        _ => load.in_place(&plan, &context).await,
+    }
 }
 
-async fn in_place(
-    plan: &Arc<dyn ExecutionPlan>,
-    context: &Arc<TaskContext>,
-    table: &PlacedTable,
-) -> Result<Vec<Chunk>> {
-    let (runtime, first) = (table.runtime(), table.snapshot().chunks.len());
-    let partitions = plan.output_partitioning().partition_count();
-    let mut tasks = Vec::with_capacity(partitions);
-    for partition in 0..partitions {
-        let worker = WorkerId((partition * runtime.worker_count() / partitions) as u32);
-        let (plan, context) = (Arc::clone(plan), Arc::clone(context));
-        // Strategies that deal in turn start each partition one further.
-        let writer = table.writer(runtime.node_of(worker), first + partition);
-        tasks.push(BoundTask::new(runtime.spawn_on(worker, async move {
-            write(plan.execute(partition, context)?, writer).await
-        })));
-    }
-    let mut chunks = Vec::new();
-    for task in tasks {
-        chunks.extend(task.join(LOADING).await?);
-    }
-    Ok(chunks)
+/// A load under way.
+#[derive(Clone)]
+struct Load {
+    table: PlacedTable,
+    target: Arc<WriteTarget>,
+    /// Up to so many rows no chunk is made of them.
+    few: usize,
 }
 
-async fn write(mut rows: SendableRecordBatchStream, mut writer: ChunkWriter) -> Result<Vec<Chunk>> {
-    while let Some(batch) = rows.next().await {
-        writer.write(&batch?).map_err(table_error)?;
-    }
-    writer.finish().map_err(table_error)
+/// What a partition became: the batches that were read, or a writer that has them.
+enum Partition {
+    Few(Vec<RecordBatch>, ChunkWriter),
+    Many(ChunkWriter),
 }
 
-async fn deal(mut rows: SendableRecordBatchStream, table: &PlacedTable) -> Result<Vec<Chunk>> {
-    let (runtime, first) = (table.runtime(), table.snapshot().chunks.len());
-    let (mut dealt, mut chunks) = (0, Vec::new());
-    let mut under_way = std::collections::VecDeque::new();
-    let mut ended = false;
-    while !ended {
-        let mut batches = Vec::new();
-        let mut room = CHUNK_ROWS;
-        while room > 0 {
-            let Some(batch) = rows.next().await else {
-                ended = true;
-                break;
-            };
+impl Load {
+    async fn in_place(
+        self,
+        plan: &Arc<dyn ExecutionPlan>,
+        context: &Arc<TaskContext>,
+    ) -> Result<LoadedRows> {
+        let (runtime, first) = (self.table.runtime().clone(), self.table.version().entries().len());
+        let partitions = plan.output_partitioning().partition_count();
+        let mut tasks = Vec::with_capacity(partitions);
+        for partition in 0..partitions {
+            let worker = WorkerId((partition * runtime.worker_count() / partitions) as u32);
+            let (plan, context, load) = (Arc::clone(plan), Arc::clone(context), self.clone());
+            // Strategies that deal in turn start each partition one further.
+            let writer = self.table.writer(runtime.node_of(worker), first + partition);
+            tasks.push((
+                worker,
+                BoundTask::new(runtime.spawn_on(worker, async move {
+                    load.write(plan.execute(partition, context)?, writer).await
+                })),
+            ));
+        }
+        let mut parts = Vec::with_capacity(partitions);
+        for (worker, task) in tasks {
+            parts.push((worker, task.join(LOADING).await?));
+        }
+        self.finish(parts).await
+    }
+
+    /// Reads a partition into a writer, once its rows are more than few.
+    async fn write(
+        self,
+        mut rows: SendableRecordBatchStream,
+        mut writer: ChunkWriter,
+    ) -> Result<Partition> {
+        let (mut few, mut count) = (Vec::new(), 0);
+        while let Some(batch) = rows.next().await {
             let batch = batch?;
-            room = room.saturating_sub(batch.num_rows());
-            batches.push(batch);
+            self.check(&batch)?;
+            count += batch.num_rows();
+            few.push(batch);
+            if count > self.few {
+                few.drain(..).try_for_each(|batch| writer.write(&batch)).map_err(table_error)?;
+            }
         }
-        let worker = WorkerId((dealt % runtime.worker_count()) as u32);
-        let mut writer = table.writer(runtime.node_of(worker), first + dealt);
-        dealt += 1;
-        under_way.push_back(BoundTask::new(runtime.spawn_on(worker, async move {
-            batches.iter().try_for_each(|batch| writer.write(batch)).map_err(table_error)?;
-            writer.finish().map_err(table_error)
-        })));
-        // Reading ahead of the workers would only hold more undigested batches.
-        if under_way.len() > runtime.worker_count()
-            && let Some(oldest) = under_way.pop_front()
-        {
-            chunks.extend(oldest.join(LOADING).await?);
+        Ok(if count > self.few { Partition::Many(writer) } else { Partition::Few(few, writer) })
+    }
+
+    /// All rows as batches where they are few together, else as chunks.
+    async fn finish(self, parts: Vec<(WorkerId, Partition)>) -> Result<LoadedRows> {
+        let few: Option<usize> = parts.iter().map(|(_, part)| part.few_rows()).sum();
+        if few.is_some_and(|rows| rows <= self.few) {
+            let batches = parts.into_iter().flat_map(|(_, part)| part.into_batches());
+            return Ok(LoadedRows::Rows(batches.collect()));
+        }
+        let runtime = self.table.runtime();
+        let finish = |(worker, part): (WorkerId, Partition)| {
+            BoundTask::new(runtime.spawn_on(worker, async move { part.into_chunks() }))
+        };
+        let tasks: Vec<_> = parts.into_iter().map(finish).collect();
+        let mut chunks = Vec::new();
+        for task in tasks {
+            chunks.extend(task.join(LOADING).await?.into_iter().map(Arc::new));
+        }
+        Ok(LoadedRows::Chunks(chunks))
+    }
+
+    async fn deal(self, mut rows: SendableRecordBatchStream) -> Result<LoadedRows> {
+        let (runtime, first) = (self.table.runtime().clone(), self.table.version().entries().len());
+        let (mut dealt, mut chunks) = (0, Vec::new());
+        let mut under_way = VecDeque::new();
+        let mut ended = false;
+        while !ended {
+            let mut batches = Vec::new();
+            let (mut count, wanted) = (0, CHUNK_ROWS.max(self.few));
+            while count < wanted {
+                let Some(batch) = rows.next().await else {
+                    ended = true;
+                    break;
+                };
+                let batch = batch?;
+                self.check(&batch)?;
+                count += batch.num_rows();
+                batches.push(batch);
+            }
+            if ended && dealt == 0 && count <= self.few {
+                return Ok(LoadedRows::Rows(batches));
+            }
+            let worker = WorkerId((dealt % runtime.worker_count()) as u32);
+            let writer = self.table.writer(runtime.node_of(worker), first + dealt);
+            dealt += 1;
+            let part = Partition::Few(batches, writer);
+            under_way.push_back(BoundTask::new(
+                runtime.spawn_on(worker, async move { part.into_chunks() }),
+            ));
+            // Reading ahead of the workers would only hold more undigested batches.
+            if under_way.len() > runtime.worker_count()
+                && let Some(oldest) = under_way.pop_front()
+            {
+                chunks.extend(oldest.join(LOADING).await?);
+            }
+        }
+        for task in under_way {
+            chunks.extend(task.join(LOADING).await?);
+        }
+        Ok(LoadedRows::Chunks(chunks.into_iter().map(Arc::new).collect()))
+    }
+
+    fn check(&self, batch: &RecordBatch) -> Result<()> {
+        self.table.check_nulls(batch)?;
+        self.target.rules.check(self.table.name(), batch)
+    }
+}
+
+impl Partition {
+    /// How many rows there are, where they are few.
+    fn few_rows(&self) -> Option<usize> {
+        match self {
+            Self::Few(batches, _) => Some(batches.iter().map(RecordBatch::num_rows).sum()),
+            Self::Many(_) => None,
         }
     }
-    for task in under_way {
-        chunks.extend(task.join(LOADING).await?);
+
+    fn into_batches(self) -> Vec<RecordBatch> {
+        match self {
+            Self::Few(batches, _) => batches,
+            Self::Many(_) => Vec::new(),
+        }
     }
-    Ok(chunks)
+
+    fn into_chunks(self) -> Result<Vec<Chunk>> {
+        let writer = match self {
+            Self::Few(batches, mut writer) => {
+                batches.iter().try_for_each(|batch| writer.write(batch)).map_err(table_error)?;
+                writer
+            }
+            Self::Many(writer) => writer,
+        };
+        writer.finish().map_err(table_error)
+    }
 }

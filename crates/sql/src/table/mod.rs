@@ -1,26 +1,39 @@
 //! The store's tables as DataFusion asks for them.
 //!
-//! A table is a list of immutable chunks ([`atoll_store::table`]). Readers see the list that was current when the planning of
-//! their statement began; a writer builds new chunks on the workers and puts a table with a longer
-//! list in place of the old one in one step, so a statement that fails leaves the table as it was.
+//! A statement sees the version of a table that its transaction pinned. What it writes is collected by an
+//! operator and handed to the transaction as one change, so a statement that fails leaves the table as it
+//! was.
 
 mod change;
+mod conflict;
 pub(crate) mod insert;
 pub(crate) mod load;
+mod rules;
 mod statistics;
+mod target;
+mod update;
 mod write;
+mod written;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use atoll_placement::Strategy;
 use atoll_runtime::Runtime;
-use atoll_store::table::{Chunk, ChunkWriter, Destination, TableError, TableSnapshot};
+use atoll_store::table::{
+    ChunkWriter, Destination, TableDefinition, TableError, TableSnapshot, TableVersion,
+    declared_schema, stored_schema,
+};
+use atoll_store::{TableId, database::TransactionError};
 use atoll_topology::NodeId;
-use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
+use datafusion::arrow::array::{Array, ArrayRef, RecordBatch};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::arrow::util::display::array_value_to_string;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::{
-    DFSchema, DataFusionError, ResolvedTableReference, Result, Statistics, exec_err, plan_err,
+    DFSchema, DataFusionError, ResolvedTableReference, Result, Statistics, plan_datafusion_err,
+    plan_err,
 };
 use datafusion::logical_expr::dml::InsertOp;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
@@ -30,71 +43,61 @@ use datafusion::physical_plan::ExecutionPlan;
 
 pub(crate) use change::{ChangeKind, ChangedTable};
 use insert::Insert;
+pub(crate) use rules::{PlannedCheck, PlannedConflict, PlannedUpdate, WriteRules};
 pub(crate) use statistics::{statistics, whole};
+pub(crate) use target::{StaleStatement, WriteTarget, fresh};
 use write::WriteExec;
+pub(crate) use write::count_batch;
+pub(crate) use written::{WrittenRows, WrittenRowsPlanner};
 
-use crate::catalog::{WeakCatalogs, plain};
-use crate::scan::ScanExec;
+use crate::catalog::plain;
+use crate::error::SqlState;
+use crate::scan::{KeyLookup, LookupExec, ScanExec};
 
-/// A table whose chunks have homes, as it was at one moment: it never changes, an INSERT puts another
-/// one in its place.
+/// A version of a table, under its name.
 #[derive(Clone, Debug)]
 pub(crate) struct PlacedTable {
     at: ResolvedTableReference,
     name: Arc<str>,
-    catalogs: WeakCatalogs,
+    id: TableId,
     runtime: Runtime,
-    destination: Destination,
-    snapshot: Arc<TableSnapshot>,
+    version: Arc<TableVersion>,
     /// The columns as planning sees them.
     schema: SchemaRef,
+    /// Where rows go, for the target of an INSERT.
+    target: Option<Arc<WriteTarget>>,
+    /// Of each column what it is where an INSERT leaves it out.
+    defaults: Arc<[Option<Expr>]>,
 }
 
 impl PlacedTable {
-    /// A table without rows; `schema` holds the types as stored. It is found under its name once it
-    /// is put into the catalogs.
+    /// The version of a table that is found under a name.
     pub(crate) fn new(
         at: ResolvedTableReference,
-        catalogs: WeakCatalogs,
+        id: TableId,
+        version: Arc<TableVersion>,
         runtime: Runtime,
-        destination: Destination,
-        schema: SchemaRef,
     ) -> Self {
-        let snapshot = Arc::new(TableSnapshot::new(Arc::clone(&schema), Vec::new()));
-        Self { name: plain(&at).into(), at, catalogs, runtime, destination, snapshot, schema }
-    }
-
-    /// The table with these chunks behind those it has.
-    pub(crate) fn with(&self, chunks: Vec<Arc<Chunk>>) -> Self {
-        Self { snapshot: Arc::new(self.snapshot.with(chunks)), ..self.clone() }
+        let (name, schema) = (plain(&at).into(), Arc::clone(&version.definition().columns));
+        Self { at, name, id, runtime, version, schema, target: None, defaults: Arc::new([]) }
     }
 
     /// The table as the target of an INSERT: DataFusion 55 gives VALUES the target's columns, and fails
     /// on a NULL in them with a message that names neither. It is found when the rows are written.
-    pub(crate) fn as_target(&self) -> Self {
-        let schema = Arc::new(Schema::new(self.nullable_fields().collect::<Vec<_>>()));
+    pub(crate) fn as_target(&self, target: WriteTarget, defaults: Vec<Option<Expr>>) -> Self {
+        let schema = self.written_schema();
+        Self { schema, target: Some(Arc::new(target)), defaults: defaults.into(), ..self.clone() }
+    }
+
+    /// The table as something to plan expressions over.
+    pub(crate) fn as_rows(&self) -> Self {
+        let schema = self.written_schema();
         Self { schema, ..self.clone() }
     }
 
     /// The columns, NULL in all of them.
     fn nullable_fields(&self) -> impl Iterator<Item = Field> {
         self.schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true))
-    }
-
-    /// The same table under another name.
-    pub(crate) fn renamed(&self, at: ResolvedTableReference) -> Self {
-        Self { name: plain(&at).into(), at, ..self.clone() }
-    }
-
-    /// Gives the columns other names: the table of this name has them from now on.
-    pub(crate) fn rename_columns(&self, names: &[&str]) -> Result<()> {
-        self.publish("renamed", |current| {
-            let fields = current.snapshot.schema.fields().iter().zip(names);
-            let fields = fields.map(|(field, name)| field.as_ref().clone().with_name(*name));
-            let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-            let snapshot = Arc::new(current.snapshot.with_names(Arc::clone(&schema)));
-            Ok(Self { snapshot, schema, ..current.clone() })
-        })
     }
 
     /// Its full name.
@@ -107,67 +110,135 @@ impl PlacedTable {
         &self.name
     }
 
+    /// What it is, whatever its name.
+    pub(crate) fn id(&self) -> TableId {
+        self.id
+    }
+
+    /// What is declared of it.
+    pub(crate) fn definition(&self) -> &Arc<TableDefinition> {
+        self.version.definition()
+    }
+
+    /// Type of a column.
+    pub(crate) fn type_of(&self, column: usize) -> DataType {
+        self.columns().field(column).data_type().clone()
+    }
+
     /// The workers that fill it.
     pub(crate) fn runtime(&self) -> &Runtime {
         &self.runtime
     }
 
+    /// Its rows and how they are found.
+    pub(crate) fn version(&self) -> &Arc<TableVersion> {
+        &self.version
+    }
+
     /// A writer on `node` of chunks for this table, the first of which has the number `first`.
     pub(crate) fn writer(&self, node: NodeId, first: usize) -> ChunkWriter {
-        let (name, schema) = (Arc::clone(&self.name), Arc::clone(&self.snapshot.schema));
-        ChunkWriter::new(name, schema, self.destination.clone(), node, first)
+        let (name, schema) = (Arc::clone(&self.name), Arc::clone(self.columns()));
+        ChunkWriter::new(name, schema, self.destination().clone(), node, first)
     }
 
-    /// What it holds.
-    pub(crate) fn snapshot(&self) -> Arc<TableSnapshot> {
-        Arc::clone(&self.snapshot)
+    /// Its columns as stored.
+    pub(crate) fn columns(&self) -> &SchemaRef {
+        &self.definition().columns
     }
 
-    /// How they are placed.
+    /// What its scans read. The first to ask since rows changed has them put into chunks.
+    ///
+    /// # Errors
+    /// When there is no memory for them.
+    pub(crate) fn snapshot(&self) -> Result<Arc<TableSnapshot>> {
+        self.version.view().map_err(table_error)
+    }
+
+    /// How its chunks are placed.
     pub(crate) fn strategy(&self) -> &Strategy {
-        &self.destination.strategy
+        &self.definition().placement
     }
 
-    fn scan_exec(
+    fn destination(&self) -> &Destination {
+        self.version.destination()
+    }
+
+    /// Reads the table: the row that a key names, or all rows that pass the filters. With `ids` the ids
+    /// of the rows come behind the columns, under this name.
+    fn read(
         &self,
         state: &dyn Session,
         projection: Option<&Vec<usize>>,
         filters: &[Expr],
         limit: Option<usize>,
-    ) -> Result<ScanExec> {
-        let snapshot = self.snapshot();
-        let conjuncts = conjuncts(state, &snapshot.schema, filters)?;
-        let (name, runtime) = (Arc::clone(&self.name), self.runtime.clone());
-        ScanExec::new(name, runtime, snapshot, projection, conjuncts, limit)
-    }
-
-    /// Publishes more chunks behind those that the table of this name has by now.
-    pub(crate) fn append(&self, chunks: Vec<Arc<Chunk>>) -> Result<()> {
-        self.publish("inserted", |current| Ok(current.with(chunks)))
-    }
-
-    /// Puts another table in the place of the one of this name, made of what that is by now. Errors say
-    /// what was to be done with the rows.
-    fn publish(&self, done: &str, make: impl FnOnce(&Self) -> Result<Self>) -> Result<()> {
-        let Some(catalogs) = self.catalogs.upgrade() else {
-            return exec_err!("the session ended before the rows were {done}");
-        };
-        catalogs.put(&self.at, |current| {
-            let Some(current) = current.and_then(|table| table.downcast_ref::<Self>()) else {
-                return exec_err!(
-                    "table '{}' was dropped while rows of it were being {done}",
-                    self.name
-                );
-            };
-            if current.snapshot.schema != self.snapshot.schema {
-                return exec_err!(
-                    "table '{}' was replaced by one with other columns while rows of it were being \
-                     {done}; run the statement again",
-                    self.name
-                );
-            }
-            Ok(Arc::new(make(current)?))
+        ids: Option<&str>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let conjuncts = conjuncts(state, self.columns(), filters)?;
+        let name = Arc::clone(&self.name);
+        if let Some(lookup) = KeyLookup::of(&self.version, &conjuncts)? {
+            let all = || (0..self.columns().fields().len()).collect();
+            let projection = projection.cloned().unwrap_or_else(all);
+            let version = Arc::clone(&self.version);
+            return Ok(Arc::new(LookupExec::new(name, version, lookup, projection, ids)?));
+        }
+        let (snapshot, runtime) = (self.snapshot()?, self.runtime.clone());
+        let scan = ScanExec::new(name, runtime, snapshot, projection, conjuncts, limit)?;
+        Ok(match ids {
+            Some(ids) => Arc::new(scan.with_ids(ids)?),
+            None => Arc::new(scan),
         })
+    }
+
+    /// The columns of rows that were written: NULL in all of them, for what is to be checked.
+    pub(crate) fn written_schema(&self) -> SchemaRef {
+        Arc::new(Schema::new(self.nullable_fields().collect::<Vec<_>>()))
+    }
+
+    /// A batch with the columns of the table, in its names and types.
+    pub(crate) fn typed(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let columns = batch.columns().iter().zip(self.columns().fields());
+        let columns =
+            columns.map(|(column, field)| match column.data_type() == field.data_type() {
+                true => Ok(Arc::clone(column)),
+                false => cast(column, field.data_type()),
+            });
+        Ok(RecordBatch::try_new(self.written_schema(), columns.collect::<Result<_, _>>()?)?)
+    }
+
+    /// Refuses NULL in columns that are NOT NULL.
+    pub(crate) fn check_nulls(&self, batch: &RecordBatch) -> Result<()> {
+        let columns = batch.columns().iter().zip(self.columns().fields());
+        for (row_column, field) in columns {
+            if !field.is_nullable() && row_column.logical_null_count() > 0 {
+                return Err(SqlState::NOT_NULL_VIOLATION.error(
+                    TableError::Null { column: field.name().clone(), table: self.name.to_string() }
+                        .to_string(),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Where its rows go.
+    ///
+    /// # Errors
+    /// When it is not the target of an INSERT.
+    pub(crate) fn insert_target(&self) -> Result<&Arc<WriteTarget>> {
+        let target = self.target.as_ref();
+        target.ok_or_else(|| {
+            plan_datafusion_err!("table '{}' is not the target of this statement", self.name)
+        })
+    }
+
+    /// Inserts the rows of a plan; with `returning` they are the operator's rows, else their number is.
+    pub(crate) fn insert_exec(
+        &self,
+        input: Arc<dyn ExecutionPlan>,
+        returning: bool,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let insert = Insert { table: self.clone(), target: Arc::clone(self.insert_target()?) };
+        let schema = returning.then(|| self.written_schema());
+        Ok(Arc::new(WriteExec::new(Arc::new(insert), input, schema)))
     }
 }
 
@@ -182,8 +253,8 @@ impl TableProvider for PlacedTable {
     }
 
     fn statistics(&self) -> Option<Statistics> {
-        let all: Vec<usize> = (0..self.snapshot.schema.fields().len()).collect();
-        Some(statistics(&self.snapshot, &all))
+        let all: Vec<usize> = (0..self.columns().fields().len()).collect();
+        Some(statistics(&*self.snapshot().ok()?, &all))
     }
 
     fn supports_filters_pushdown(
@@ -204,7 +275,7 @@ impl TableProvider for PlacedTable {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(Arc::new(self.scan_exec(state, projection, filters, limit)?))
+        self.read(state, projection, filters, limit, None)
     }
 
     async fn insert_into(
@@ -219,8 +290,18 @@ impl TableProvider for PlacedTable {
                 self.name
             );
         }
-        Ok(Arc::new(WriteExec::new(Arc::new(Insert(self.clone())), input)))
+        self.insert_exec(input, false)
     }
+
+    fn get_column_default(&self, column: &str) -> Option<&Expr> {
+        let column = self.schema.index_of(column).ok()?;
+        self.defaults.get(column)?.as_ref()
+    }
+}
+
+/// The columns in which a table keeps what a query returns; NULL in all of them.
+pub(crate) fn stored_columns(schema: &Schema) -> SchemaRef {
+    declared_schema(&stored_schema(schema), &[])
 }
 
 /// The store's errors as DataFusion's.
@@ -236,6 +317,21 @@ pub(crate) fn table_error(error: TableError) -> DataFusionError {
         | TableError::Misfit { .. }
         | TableError::Duplicate { .. } => DataFusionError::Execution(error.to_string()),
     }
+}
+
+/// The store's refusals as DataFusion's errors.
+pub(crate) fn transaction_error(error: TransactionError) -> DataFusionError {
+    DataFusionError::External(Box::new(error))
+}
+
+/// A row as PostgreSQL shows one that fails: `(1, NULL, two)`.
+fn text_of_row(rows: &RecordBatch, row: usize) -> String {
+    let value = |column: &ArrayRef| match column.is_null(row) {
+        true => "NULL".to_owned(),
+        false => array_value_to_string(column, row).unwrap_or_default(),
+    };
+    let values: Vec<String> = rows.columns().iter().map(value).collect();
+    format!("failing row contains ({})", values.join(", "))
 }
 
 /// The filters over the table's columns, one predicate a conjunct.

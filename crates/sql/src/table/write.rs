@@ -1,5 +1,5 @@
-//! The operator that writes to a table: it runs its input to the end, publishes, and returns how many rows
-//! were written.
+//! The operator that writes to a table: it runs its input to the end, hands what it changes to the
+//! transaction, and returns how many rows were written, or these rows.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,6 +18,7 @@ use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, InputDistributionRequirements, PlanProperties,
 };
 use futures::future::BoxFuture;
+use futures::{StreamExt, TryFutureExt, stream};
 
 /// A way to write to a table.
 pub(super) trait TableWrite: fmt::Debug + fmt::Display + Send + Sync {
@@ -27,32 +28,55 @@ pub(super) trait TableWrite: fmt::Debug + fmt::Display + Send + Sync {
     /// How its input has to be distributed.
     fn distribution(&self) -> Distribution;
 
-    /// Writes the rows of the input, and publishes them in one step; how many there were.
+    /// Writes the rows of the input in one step; with `returning` it gives them back.
     fn run(
         &self,
         input: Arc<dyn ExecutionPlan>,
         context: Arc<TaskContext>,
-    ) -> BoxFuture<'static, Result<usize>>;
+        returning: bool,
+    ) -> BoxFuture<'static, Result<WrittenBatches>>;
 }
 
-/// Writes its input to a table; returns one row, the number of rows written.
+/// What was written.
+#[derive(Debug, Default)]
+pub(super) struct WrittenBatches {
+    /// How many rows.
+    pub(super) count: usize,
+    /// The rows, where they are asked for.
+    pub(super) rows: Vec<RecordBatch>,
+}
+
+/// Writes its input to a table; returns one row, the number of rows written, or those rows.
 #[derive(Debug)]
 pub(super) struct WriteExec {
     write: Arc<dyn TableWrite>,
     input: Arc<dyn ExecutionPlan>,
+    /// The columns of the rows that it returns, where it does.
+    returns: Option<SchemaRef>,
     properties: Arc<PlanProperties>,
 }
 
 impl WriteExec {
-    pub(super) fn new(write: Arc<dyn TableWrite>, input: Arc<dyn ExecutionPlan>) -> Self {
+    pub(super) fn new(
+        write: Arc<dyn TableWrite>,
+        input: Arc<dyn ExecutionPlan>,
+        returns: Option<SchemaRef>,
+    ) -> Self {
+        let schema = returns.clone().unwrap_or_else(count_schema);
         let properties = PlanProperties::new(
-            EquivalenceProperties::new(count_schema()),
+            EquivalenceProperties::new(schema),
             Partitioning::UnknownPartitioning(1),
             EmissionType::Final,
             Boundedness::Bounded,
         );
-        Self { write, input, properties: Arc::new(properties) }
+        Self { write, input, returns, properties: Arc::new(properties) }
     }
+}
+
+/// What a statement returns that wrote so many rows.
+pub(crate) fn count_batch(count: usize) -> Result<RecordBatch> {
+    let count = Arc::new(UInt64Array::from(vec![count as u64]));
+    Ok(RecordBatch::try_new(count_schema(), vec![count])?)
 }
 
 fn count_schema() -> SchemaRef {
@@ -92,7 +116,11 @@ impl ExecutionPlan for WriteExec {
         mut children: Vec<Arc<dyn ExecutionPlan>>,
         _: ReplaceChildrenOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(Arc::new(Self::new(Arc::clone(&self.write), children.swap_remove(0))))
+        Ok(Arc::new(Self::new(
+            Arc::clone(&self.write),
+            children.swap_remove(0),
+            self.returns.clone(),
+        )))
     }
 
     fn with_new_children(
@@ -111,12 +139,20 @@ impl ExecutionPlan for WriteExec {
     }
 
     fn execute(&self, _: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        let written = self.write.run(Arc::clone(&self.input), context);
-        let counted = async move {
-            let count = Arc::new(UInt64Array::from(vec![written.await? as u64]));
-            Ok(RecordBatch::try_new(count_schema(), vec![count])?)
-        };
-        let stream = futures::stream::once(counted);
-        Ok(Box::pin(RecordBatchStreamAdapter::new(count_schema(), stream)))
+        let returning = self.returns.is_some();
+        let written = self.write.run(Arc::clone(&self.input), context, returning);
+        let schema = self.schema();
+        let batches = written.and_then(move |written| async move {
+            let WrittenBatches { count, rows } = written;
+            if returning {
+                return Ok(rows);
+            }
+            Ok(vec![count_batch(count)?])
+        });
+        let batches = stream::once(batches).flat_map(|batches| match batches {
+            Ok(batches) => stream::iter(batches.into_iter().map(Ok)).left_stream(),
+            Err(error) => stream::iter([Err(error)]).right_stream(),
+        });
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
     }
 }

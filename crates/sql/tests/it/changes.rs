@@ -166,9 +166,9 @@ fn new_values_lie_where_the_old_ones_did_under_every_placement() {
 #[test]
 fn rows_that_are_found_often_take_the_memory_of_once() {
     let machine = std::sync::Arc::new(atoll_topology::Machine::discover().unwrap());
-    let options = atoll_sql::SessionOptions {
+    let options = atoll_sql::DatabaseOptions {
         memory_limit: atoll_topology::Bytes(256 << 20),
-        ..atoll_sql::SessionOptions::default()
+        ..atoll_sql::DatabaseOptions::default()
     };
     let kernel = std::sync::Arc::new(atoll_placement::LiveKernel::new());
     let session = crate::common::session(machine, kernel, options);

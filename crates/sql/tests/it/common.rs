@@ -6,28 +6,28 @@ use atoll_placement::{Kernel, LiveKernel, Strategy};
 use atoll_runtime::{Runtime, RuntimeOptions};
 use atoll_sql::arrow::array::RecordBatch;
 use atoll_sql::arrow::util::display::{ArrayFormatter, FormatOptions};
-use atoll_sql::{Session, SessionOptions, SqlError};
+use atoll_sql::{DatabaseOptions, Session, SqlError};
 use atoll_testkit::kernel::SimulatedKernel;
 use atoll_topology::Machine;
 
 /// A session on the machine the test runs on.
 pub(crate) fn live() -> Session {
     let machine = Arc::new(Machine::discover().expect("the machine can be read"));
-    session(machine, Arc::new(LiveKernel::new()), SessionOptions::default())
+    session(machine, Arc::new(LiveKernel::new()), DatabaseOptions::default())
 }
 
 /// A session on a fake machine whose kernel is simulated.
 pub(crate) fn fake(machine: Machine, placement: Strategy) -> Session {
     let machine = Arc::new(machine);
     let kernel = Arc::new(SimulatedKernel::new(Arc::clone(&machine)));
-    session(machine, kernel, SessionOptions { placement, ..SessionOptions::default() })
+    session(machine, kernel, DatabaseOptions { placement, ..DatabaseOptions::default() })
 }
 
 /// A session on any machine.
 pub(crate) fn session(
     machine: Arc<Machine>,
     kernel: Arc<dyn Kernel>,
-    options: SessionOptions,
+    options: DatabaseOptions,
 ) -> Session {
     let runtime =
         Runtime::start(machine, kernel, RuntimeOptions::default()).expect("the pools start");

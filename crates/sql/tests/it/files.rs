@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use atoll_placement::LiveKernel;
-use atoll_sql::SessionOptions;
+use atoll_sql::DatabaseOptions;
 use atoll_sql::arrow::array::{ArrayRef, Int32Array, RecordBatch};
 use atoll_sql::arrow::datatypes::{DataType, Field, Schema};
 use atoll_sql::arrow::ipc::writer::FileWriter;
@@ -152,10 +152,10 @@ fn a_place_that_cannot_be_written_is_named() {
 #[test]
 fn spilled_rows_stay_out_of_sight_whatever_the_settings() {
     let directory = tempfile::tempdir().expect("a directory can be made");
-    let options = SessionOptions {
+    let options = DatabaseOptions {
         memory_limit: Bytes(64 << 20),
         spill_directory: Some(directory.path().join("spill")),
-        ..SessionOptions::default()
+        ..DatabaseOptions::default()
     };
     let machine = Arc::new(Machine::discover().expect("the machine can be read"));
     let session = session(machine, Arc::new(LiveKernel::new()), options);

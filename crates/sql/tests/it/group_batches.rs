@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use atoll_placement::{LiveKernel, Strategy};
 use atoll_runtime::{Runtime, RuntimeOptions};
-use atoll_sql::{Session, SessionOptions};
+use atoll_sql::{DatabaseOptions, Session};
 use atoll_testkit::machines;
 use atoll_topology::{Bytes, Machine};
 
@@ -19,7 +19,7 @@ fn with_workers(threads: usize) -> Session {
     let options = RuntimeOptions { threads: Some(threads), ..RuntimeOptions::default() };
     let runtime = Runtime::start(machine, Arc::new(LiveKernel::new()), options);
     let limit = Bytes(1 << 30);
-    let options = SessionOptions { memory_limit: limit, ..SessionOptions::default() };
+    let options = DatabaseOptions { memory_limit: limit, ..DatabaseOptions::default() };
     Session::new(runtime.expect("the pools start"), options).expect("the session starts")
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use atoll_placement::{LiveKernel, Strategy};
-use atoll_sql::{Session, SessionOptions, tpch};
+use atoll_sql::{DatabaseOptions, Session, tpch};
 use atoll_testkit::machines;
 use atoll_topology::{Bytes, Machine};
 
@@ -192,7 +192,7 @@ fn operators_above_get_the_partitions_they_ask_for() {
 #[test]
 fn groups_beyond_the_memory_limit_are_planned_again_with_operators_that_spill() {
     let machine = Arc::new(Machine::discover().expect("the machine can be read"));
-    let options = SessionOptions { memory_limit: Bytes(60 << 20), ..SessionOptions::default() };
+    let options = DatabaseOptions { memory_limit: Bytes(60 << 20), ..DatabaseOptions::default() };
     let session = session(machine, Arc::new(LiveKernel::new()), options);
     let sql = "SELECT count(*), sum(s) FROM (SELECT value * 7919 % 2000003 AS k, sum(value) AS s \
                FROM generate_series(1, 2000000) GROUP BY 1)";

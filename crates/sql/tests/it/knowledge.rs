@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
-use atoll_sql::{Session, SessionOptions};
+use atoll_sql::{DatabaseOptions, Session};
 use atoll_testkit::{kernel::SimulatedKernel, machines};
 use atoll_topology::{Conditions, Fact, Link, LinkId, NodeId, Quantity, Source, Spread, Subject};
 
@@ -40,7 +40,7 @@ fn known() -> Session {
     ];
     let machine = Arc::new(machine);
     let kernel = Arc::new(SimulatedKernel::new(Arc::clone(&machine)));
-    session(machine, kernel, SessionOptions { facts, ..SessionOptions::default() })
+    session(machine, kernel, DatabaseOptions { facts, ..DatabaseOptions::default() })
 }
 
 #[test]

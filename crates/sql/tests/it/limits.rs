@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use atoll_placement::LiveKernel;
-use atoll_sql::{Session, SessionOptions};
+use atoll_sql::{DatabaseOptions, Session};
 use atoll_topology::{Bytes, Machine};
 
 use crate::common::{live, rows, run, session};
 
 fn with_memory(limit: u64) -> Session {
     let machine = Arc::new(Machine::discover().expect("the machine can be read"));
-    let options = SessionOptions { memory_limit: Bytes(limit), ..SessionOptions::default() };
+    let options = DatabaseOptions { memory_limit: Bytes(limit), ..DatabaseOptions::default() };
     session(machine, Arc::new(LiveKernel::new()), options)
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use atoll_sql::{Session, SessionOptions};
+use atoll_sql::{DatabaseOptions, Session};
 use atoll_testkit::kernel::SimulatedKernel;
 use atoll_topology::{Bytes, Machine};
 
@@ -18,7 +18,7 @@ fn with(memory_limit: u64, heap: Option<fn() -> Bytes>) -> Session {
     let machine = Arc::new(Machine::synthetic("node:1 core:2").expect("a machine"));
     let kernel = Arc::new(SimulatedKernel::new(Arc::clone(&machine)));
     let memory_limit = Bytes(memory_limit);
-    session(machine, kernel, SessionOptions { memory_limit, heap, ..SessionOptions::default() })
+    session(machine, kernel, DatabaseOptions { memory_limit, heap, ..DatabaseOptions::default() })
 }
 
 fn error(session: &Session, sql: &str) -> String {

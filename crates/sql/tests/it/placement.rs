@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use atoll_placement::{Kernel, Strategy};
-use atoll_sql::SessionOptions;
+use atoll_sql::DatabaseOptions;
 use atoll_testkit::kernel::SimulatedKernel;
 use atoll_testkit::{Need, machines, skip};
 
@@ -107,7 +107,7 @@ fn a_refused_mbind_is_no_error_and_the_pages_tell_where_they_are() {
     let kernel = SimulatedKernel::new(Arc::clone(&machine));
     kernel.refuse("mbind");
     let kernel: Arc<dyn Kernel> = Arc::new(kernel);
-    let session = session(machine, kernel, SessionOptions::default());
+    let session = session(machine, kernel, DatabaseOptions::default());
     rows(&session, MAKE);
     assert!(!session.arena().fallbacks().is_empty());
     assert_eq!(rows(&session, "SELECT count(*), sum(v) > 0 FROM t"), [["400000", "true"]]);

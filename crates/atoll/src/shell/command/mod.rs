@@ -4,7 +4,7 @@ mod help;
 mod set;
 mod tables;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::Shell;
 use super::stop::Stop;
@@ -27,6 +27,7 @@ enum CommandKind {
     Help,
     MaxRows,
     Mode,
+    Open,
     Output,
     Quit,
     Read,
@@ -45,7 +46,7 @@ const fn command(
 }
 
 /// All commands, ordered by name.
-pub(super) static COMMANDS: [ShellCommand; 12] = [
+pub(super) static COMMANDS: [ShellCommand; 13] = [
     command(
         &["bail"],
         "on|off",
@@ -71,6 +72,12 @@ pub(super) static COMMANDS: [ShellCommand; 12] = [
         "[MODE]",
         "box, table, csv, json, ndjson, markdown or line",
         CommandKind::Mode,
+    ),
+    command(
+        &["open"],
+        "[DIR]",
+        "Open the database in a directory, made where it is missing; without one, a new one in memory",
+        CommandKind::Open,
     ),
     command(
         &["output", "o"],
@@ -108,6 +115,7 @@ impl Shell {
             CommandKind::Help => self.help(),
             CommandKind::MaxRows => set::rows_max(&mut self.settings, argument),
             CommandKind::Mode => set::mode(&mut self.settings, argument),
+            CommandKind::Open => self.open(argument).await,
             CommandKind::Output => self.output(argument),
             CommandKind::Quit => Err(Stop::Left),
             CommandKind::Read if argument.is_empty() => {
@@ -118,6 +126,16 @@ impl Shell {
             CommandKind::Schema | CommandKind::Tables => self.tables().await,
             CommandKind::Timer => set::switch(&mut self.settings.timer, command, argument),
         }
+    }
+
+    /// Leaves the database for another one, on the same workers.
+    async fn open(&mut self, directory: &str) -> Result<(), Stop> {
+        let directory = (!directory.is_empty()).then(|| PathBuf::from(directory));
+        // The directory may be the one that is left.
+        let before = self.session.database().clone();
+        self.session =
+            before.reopen(directory).await.map_err(|error| Stop::failed(error.to_string()))?;
+        Ok(())
     }
 
     fn output(&mut self, file: &str) -> Result<(), Stop> {

@@ -1,0 +1,262 @@
+//! A database: the memory, the workers and the tables that its sessions share.
+
+mod directory;
+mod folding;
+
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use atoll_placement::{Arena, ArenaOptions, Strategy};
+use atoll_primitives::{Context as PrimitiveContext, Tuning};
+use atoll_runtime::Runtime;
+use atoll_store::checkpoint::CheckpointReport;
+use atoll_store::database::{Database as StoreDatabase, Durability, StoreEnvironment};
+use atoll_store::open::OpenReport;
+use atoll_store::table::TableChange;
+use atoll_topology::{Bytes, Fact, Knowledge, Machine};
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::common::{Result, exec_err};
+use datafusion::execution::memory_pool::{MemoryPool, TrackConsumersPool};
+
+use crate::memory::{self, Gauge, PoolBudget, SharedPool};
+use crate::session::{Session, SharedTransaction};
+use directory::DataDirectory;
+use folding::FoldSignal;
+
+/// How a database is set up.
+#[derive(Clone, Debug)]
+pub struct DatabaseOptions {
+    /// Limit for tables and queries together.
+    pub memory_limit: Bytes,
+    /// Directory for what queries spill, made where it is missing; the files in it have no names.
+    pub spill_directory: Option<PathBuf>,
+    /// Whether SQL may name files (`SELECT … FROM 'file'`, `COPY`): for a local shell only.
+    pub files: bool,
+    /// Where new tables put their chunks, until `SET atoll.placement` says otherwise.
+    pub placement: Strategy,
+    /// Whether a placement that the kernel refuses is an error instead of a recorded fallback.
+    pub strict: bool,
+    /// Directory that keeps the data; none for a database in memory.
+    pub directory: Option<PathBuf>,
+    /// What is known of the machine beyond its structure, for `atoll.facts` and its kin.
+    pub facts: Vec<Fact>,
+    /// Reads what is allocated in this process and has no home, such as
+    /// [`heap_allocated`](atoll_placement::heap_allocated). With it the limit holds for what queries
+    /// take, without it only for what they reserve.
+    pub heap: Option<fn() -> Bytes>,
+}
+
+impl Default for DatabaseOptions {
+    fn default() -> Self {
+        Self {
+            memory_limit: Bytes(u64::MAX >> 1),
+            spill_directory: None,
+            files: true,
+            placement: Strategy::Aligned,
+            strict: false,
+            directory: None,
+            facts: Vec::new(),
+            heap: None,
+        }
+    }
+}
+
+/// A database. Clones are the same one.
+#[derive(Clone)]
+pub struct Database(Arc<DatabaseParts>);
+
+struct DatabaseParts {
+    options: DatabaseOptions,
+    runtime: Runtime,
+    arena: Arena,
+    knowledge: Arc<Knowledge>,
+    primitives: PrimitiveContext,
+    /// Bytes for tables and queries of all sessions together, and who has them.
+    limit: usize,
+    gauge: Arc<Gauge>,
+    pool: Arc<dyn MemoryPool>,
+    store: Arc<StoreDatabase>,
+    directory: Option<DataDirectory>,
+    started: Instant,
+    folding: FoldSignal,
+}
+
+impl fmt::Debug for Database {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Database").field("options", &self.0.options).finish_non_exhaustive()
+    }
+}
+
+impl Database {
+    /// A database whose queries run on the pools of `runtime` and whose tables lie in its machine's
+    /// memory: the one in the directory that the options name, or a new one without a directory.
+    ///
+    /// # Errors
+    /// When the directory cannot be opened: it is open elsewhere, damaged, of a later version, or there is
+    /// no memory for what it holds.
+    pub fn start(runtime: Runtime, options: DatabaseOptions) -> Result<Self> {
+        let limit = usize::try_from(options.memory_limit.0).unwrap_or(usize::MAX);
+        let top = NonZeroUsize::new(5).unwrap_or(NonZeroUsize::MIN);
+        let gauge = Arc::new(Gauge::new(limit, options.heap));
+        let shares = SharedPool::new(limit, Arc::clone(&gauge));
+        let pool: Arc<dyn MemoryPool> = Arc::new(TrackConsumersPool::new(shares, top));
+        let budget = Arc::new(PoolBudget::new(&pool, &gauge));
+        let kept_max = memory::kept_max(runtime.machine(), options.memory_limit);
+        let arena = Arena::with_options(
+            Arc::clone(runtime.machine()),
+            Arc::clone(runtime.kernel()),
+            Some(budget as _),
+            ArenaOptions { strict: options.strict, kept_max },
+        );
+        let machine = Machine::clone(runtime.machine());
+        let knowledge = Arc::new(Knowledge { machine, facts: options.facts.clone() });
+        let primitives = PrimitiveContext::new(runtime.clone(), arena.clone())
+            .with_tuning(Tuning::of(&knowledge))
+            .with_knowledge(Arc::clone(&knowledge));
+        let environment =
+            StoreEnvironment { machine: Arc::clone(runtime.machine()), arena: arena.clone() };
+        let (store, directory) = match &options.directory {
+            Some(path) => {
+                let (store, directory) = DataDirectory::open(path, environment, &runtime)?;
+                (store, Some(directory))
+            }
+            None => (StoreDatabase::in_memory(environment), None),
+        };
+        let parts = DatabaseParts {
+            options,
+            runtime,
+            arena,
+            knowledge,
+            primitives,
+            limit,
+            gauge,
+            pool,
+            store,
+            directory,
+            started: Instant::now(),
+            folding: FoldSignal::default(),
+        };
+        parts.folding.start(&parts.runtime, &parts.store);
+        Ok(Self(Arc::new(parts)))
+    }
+
+    /// Another database on the same workers, in a directory or in memory.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub async fn reopen(&self, directory: Option<PathBuf>) -> Result<Session> {
+        let options = DatabaseOptions { directory, ..self.0.options.clone() };
+        Self::start(self.0.runtime.clone(), options)?.session()
+    }
+
+    /// What opening its directory found; none for a database in memory.
+    pub fn open_report(&self) -> Option<&OpenReport> {
+        self.0.directory.as_ref().map(DataDirectory::report)
+    }
+
+    /// Makes a checkpoint now; what was written. None for a database in memory.
+    ///
+    /// # Errors
+    /// When it cannot be written; the last one stays.
+    pub async fn checkpoint(&self) -> Result<Option<CheckpointReport>> {
+        match &self.0.directory {
+            Some(directory) => directory.checkpoint().await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Where its directory is.
+    pub(crate) fn directory(&self) -> Option<&Path> {
+        self.0.directory.as_ref().map(DataDirectory::path)
+    }
+
+    /// Place in the log up to which its last checkpoint holds all.
+    pub(crate) fn checkpoint_position(&self) -> Option<u64> {
+        self.0.directory.as_ref().map(DataDirectory::checkpoint_position)
+    }
+
+    /// Sets what acknowledged commits survive.
+    pub(crate) async fn set_durability(&self, durability: Durability) -> Result<()> {
+        match &self.0.directory {
+            Some(directory) => directory.set_durability(self.store(), durability).await,
+            None => exec_err!(
+                "this database is in memory: there is nothing that commits could survive; open one with \
+                 --data DIR"
+            ),
+        }
+    }
+
+    /// Writes chunks of a change to their files, where there is a directory.
+    pub(crate) async fn write_chunks(
+        &self,
+        columns: &SchemaRef,
+        change: &mut TableChange,
+    ) -> Result<()> {
+        match &self.0.directory {
+            Some(directory) => directory.write_chunks(columns, change).await,
+            None => Ok(()),
+        }
+    }
+
+    /// How long it has been open.
+    pub(crate) fn age(&self) -> Duration {
+        self.0.started.elapsed()
+    }
+
+    /// Names, tables and transactions.
+    pub(crate) fn store(&self) -> &Arc<StoreDatabase> {
+        &self.0.store
+    }
+
+    /// Commits; what was read and written is durable then, as far as the durability asks for it.
+    pub(crate) async fn commit(&self, transaction: &SharedTransaction) -> Result<()> {
+        transaction.commit().await?;
+        self.0.folding.raise();
+        Ok(())
+    }
+
+    /// A new session.
+    ///
+    /// # Errors
+    /// When the spill directory cannot be made.
+    pub fn session(&self) -> Result<Session> {
+        Session::of(self.clone())
+    }
+
+    /// The pools on which queries run.
+    pub fn runtime(&self) -> &Runtime {
+        &self.0.runtime
+    }
+
+    /// Where the memory of tables comes from.
+    pub fn arena(&self) -> &Arena {
+        &self.0.arena
+    }
+
+    pub(crate) fn options(&self) -> &DatabaseOptions {
+        &self.0.options
+    }
+
+    pub(crate) fn knowledge(&self) -> &Arc<Knowledge> {
+        &self.0.knowledge
+    }
+
+    pub(crate) fn primitives(&self) -> &PrimitiveContext {
+        &self.0.primitives
+    }
+
+    pub(crate) fn limit(&self) -> usize {
+        self.0.limit
+    }
+
+    pub(crate) fn gauge(&self) -> &Arc<Gauge> {
+        &self.0.gauge
+    }
+
+    pub(crate) fn pool(&self) -> &Arc<dyn MemoryPool> {
+        &self.0.pool
+    }
+}

@@ -1,0 +1,293 @@
+//! A table's definition as ALTER TABLE leaves it, operation by operation.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use atoll_store::table::{Identity, TableDefinition};
+use datafusion::arrow::datatypes::Field;
+use datafusion::common::{Result, plan_err};
+use datafusion::sql::sqlparser::ast::{
+    AlterColumnOperation, AlterTableOperation, ColumnDef, DataType, Expr, Ident, TableConstraint,
+    visit_expressions, visit_expressions_mut,
+};
+
+use super::super::change::{parsed_expr, quoted};
+use super::super::declared::{DeclaredCheck, DeclaredKey, DeclaredTable};
+
+/// A column of the table as it is to be.
+pub(super) struct AlteredColumn {
+    pub(super) name: String,
+    pub(super) not_null: bool,
+    pub(super) default: Option<Expr>,
+    pub(super) identity: Option<Identity>,
+    pub(super) source: ColumnSource,
+}
+
+/// Where its values come from.
+pub(super) enum ColumnSource {
+    /// The column of this name.
+    Column(Arc<Field>),
+    /// Its default, or NULL, in this type.
+    New(DataType),
+    /// An expression over the table as it was, in this type.
+    Computed(Expr, DataType),
+}
+
+/// A key by the names of its columns.
+pub(super) struct AlteredKey {
+    pub(super) name: Arc<str>,
+    pub(super) columns: Vec<String>,
+    pub(super) is_primary: bool,
+}
+
+/// A table as it is to be.
+pub(super) struct AlteredTable {
+    pub(super) columns: Vec<AlteredColumn>,
+    pub(super) keys: Vec<AlteredKey>,
+    pub(super) checks: Vec<(Arc<str>, Expr)>,
+    /// Constraints that are added, still without names.
+    pub(super) added: DeclaredTable,
+}
+
+impl AlteredTable {
+    /// The table as it is.
+    pub(super) fn of(definition: &TableDefinition) -> Result<Self> {
+        let fields = definition.columns.fields();
+        let mut columns = Vec::with_capacity(fields.len());
+        for (at, field) in fields.iter().enumerate() {
+            let default = definition.defaults[at].as_deref();
+            columns.push(AlteredColumn {
+                name: field.name().clone(),
+                not_null: !field.is_nullable(),
+                default: default.map(parsed_expr).transpose()?,
+                identity: definition.identities[at],
+                source: ColumnSource::Column(Arc::clone(field)),
+            });
+        }
+        let keys = definition.uniques.iter().map(|unique| AlteredKey {
+            name: Arc::clone(&unique.name),
+            columns: unique.columns.iter().map(|at| fields[*at].name().clone()).collect(),
+            is_primary: unique.is_primary,
+        });
+        let mut checks = Vec::with_capacity(definition.checks.len());
+        for check in &definition.checks {
+            checks.push((Arc::clone(&check.name), parsed_expr(&check.sql)?));
+        }
+        Ok(Self { columns, keys: keys.collect(), checks, added: DeclaredTable::default() })
+    }
+
+    /// Carries out an operation.
+    pub(super) fn apply(
+        &mut self,
+        operation: &AlterTableOperation,
+        normalize: &dyn Fn(&Ident) -> String,
+    ) -> Result<()> {
+        use AlterTableOperation as Op;
+        match operation {
+            Op::AddColumn { column_def, if_not_exists, column_position: None, .. } => {
+                self.add(column_def, *if_not_exists, normalize)
+            }
+            Op::DropColumn { column_names, if_exists, .. } => column_names
+                .iter()
+                .try_for_each(|name| self.drop_column(&normalize(name), *if_exists, normalize)),
+            Op::RenameColumn { old_column_name, new_column_name } => {
+                self.rename(&normalize(old_column_name), normalize(new_column_name), normalize)
+            }
+            Op::AlterColumn { column_name, op } => self.alter(&normalize(column_name), op),
+            Op::AddConstraint { constraint, not_valid: false } => {
+                self.constrain(constraint.clone())
+            }
+            Op::DropConstraint { name, if_exists, .. } => {
+                self.drop_constraint(&normalize(name), *if_exists)
+            }
+            Op::RenameConstraint { old_name, new_name } => {
+                self.rename_constraint(&normalize(old_name), normalize(new_name))
+            }
+            other => plan_err!(
+                "ALTER TABLE … {other} is not supported; expected ADD, DROP, RENAME or ALTER COLUMN, ADD, DROP \
+                 or RENAME CONSTRAINT, or RENAME TO alone"
+            ),
+        }
+    }
+
+    fn add(
+        &mut self,
+        column: &ColumnDef,
+        if_not_exists: bool,
+        normalize: &dyn Fn(&Ident) -> String,
+    ) -> Result<()> {
+        let name = normalize(&column.name);
+        if if_not_exists && self.position(&name).is_some() {
+            return Ok(());
+        }
+        self.free(&name)?;
+        let mut column = column.clone();
+        self.added.take_column(&mut column)?;
+        let Some(declared) = self.added.columns.pop() else { return Ok(()) };
+        if declared.identity.is_some() {
+            return plan_err!(
+                "ADD COLUMN … AS IDENTITY is not supported; create the table anew, or use DEFAULT \
+                 nextval('sequence')"
+            );
+        }
+        self.columns.push(AlteredColumn {
+            name,
+            not_null: declared.not_null,
+            default: declared.default,
+            identity: None,
+            source: ColumnSource::New(column.data_type),
+        });
+        Ok(())
+    }
+
+    /// Drops a column, and with it the constraints that name it.
+    fn drop_column(
+        &mut self,
+        name: &str,
+        if_exists: bool,
+        normalize: &dyn Fn(&Ident) -> String,
+    ) -> Result<()> {
+        match self.position(name) {
+            None if if_exists => return Ok(()),
+            None => return self.not_found(name),
+            Some(at) => drop(self.columns.remove(at)),
+        }
+        self.keys.retain(|key| key.columns.iter().all(|column| column != name));
+        self.checks.retain(|(_, check)| !columns_of(check, normalize).contains(name));
+        match self.columns.is_empty() {
+            true => plan_err!("the last column of a table cannot be dropped; use DROP TABLE"),
+            false => Ok(()),
+        }
+    }
+
+    fn rename(
+        &mut self,
+        old: &str,
+        new: String,
+        normalize: &dyn Fn(&Ident) -> String,
+    ) -> Result<()> {
+        let Some(at) = self.position(old) else { return self.not_found(old) };
+        self.free(&new)?;
+        for column in self.keys.iter_mut().flat_map(|key| &mut key.columns) {
+            if column == old {
+                column.clone_from(&new);
+            }
+        }
+        for (_, check) in &mut self.checks {
+            let _ = visit_expressions_mut(check, |expr| {
+                let name = match expr {
+                    Expr::Identifier(name) => Some(name),
+                    Expr::CompoundIdentifier(parts) => parts.last_mut(),
+                    _ => None,
+                };
+                if let Some(name) = name.filter(|name| normalize(name) == old) {
+                    *name = quoted(&new);
+                }
+                ControlFlow::<()>::Continue(())
+            });
+        }
+        self.columns[at].name = new;
+        Ok(())
+    }
+
+    fn alter(&mut self, name: &str, operation: &AlterColumnOperation) -> Result<()> {
+        let Some(at) = self.position(name) else { return self.not_found(name) };
+        let in_primary_key =
+            self.keys.iter().any(|key| key.is_primary && key.columns.iter().any(|c| c == name));
+        let column = &mut self.columns[at];
+        match operation {
+            AlterColumnOperation::SetNotNull => column.not_null = true,
+            AlterColumnOperation::DropNotNull if in_primary_key || column.identity.is_some() => {
+                return plan_err!(
+                    "column '{name}' is in a primary key, or an identity: never NULL"
+                );
+            }
+            AlterColumnOperation::DropNotNull => column.not_null = false,
+            AlterColumnOperation::SetDefault { value } => column.default = Some(value.clone()),
+            AlterColumnOperation::DropDefault => column.default = None,
+            AlterColumnOperation::SetDataType { data_type, using, .. } => {
+                let ColumnSource::Column(field) = &column.source else {
+                    return plan_err!("column '{name}' is changed twice in one ALTER TABLE");
+                };
+                let own = || Expr::Identifier(quoted(field.name()));
+                let value = using.clone().unwrap_or_else(own);
+                column.source = ColumnSource::Computed(value, data_type.clone());
+            }
+            other => return plan_err!("ALTER COLUMN {name} {other} is not supported"),
+        }
+        Ok(())
+    }
+
+    fn constrain(&mut self, constraint: TableConstraint) -> Result<()> {
+        let is_primary = matches!(constraint, TableConstraint::PrimaryKey(_));
+        if is_primary && self.keys.iter().any(|key| key.is_primary) {
+            return plan_err!("the table has a primary key; drop that first: DROP CONSTRAINT");
+        }
+        self.added.add(constraint, None)
+    }
+
+    fn drop_constraint(&mut self, name: &str, if_exists: bool) -> Result<()> {
+        let before = self.keys.len() + self.checks.len();
+        self.keys.retain(|key| &*key.name != name);
+        self.checks.retain(|(own, _)| &**own != name);
+        match if_exists || self.keys.len() + self.checks.len() < before {
+            true => Ok(()),
+            false => plan_err!("constraint '{name}' does not exist{}", self.constraints()),
+        }
+    }
+
+    fn rename_constraint(&mut self, old: &str, new: String) -> Result<()> {
+        let keys = self.keys.iter_mut().map(|key| &mut key.name);
+        let mut names = keys.chain(self.checks.iter_mut().map(|(name, _)| name));
+        match names.find(|name| &***name == old) {
+            Some(name) => *name = new.into(),
+            None => return plan_err!("constraint '{old}' does not exist{}", self.constraints()),
+        }
+        Ok(())
+    }
+
+    fn constraints(&self) -> String {
+        let names = self.keys.iter().map(|key| &*key.name);
+        let names: Vec<&str> = names.chain(self.checks.iter().map(|(name, _)| &**name)).collect();
+        match names.is_empty() {
+            true => "; the table has none".to_owned(),
+            false => format!("; the table has {}", names.join(", ")),
+        }
+    }
+
+    fn position(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column.name == name)
+    }
+
+    fn free(&self, name: &str) -> Result<()> {
+        match self.position(name) {
+            Some(_) => plan_err!("column '{name}' already exists"),
+            None => Ok(()),
+        }
+    }
+
+    fn not_found<T>(&self, name: &str) -> Result<T> {
+        let names: Vec<&str> = self.columns.iter().map(|column| column.name.as_str()).collect();
+        plan_err!("column '{name}' not found; the table has the columns {}", names.join(", "))
+    }
+
+    /// The new keys and checks, which get their names when the definition is made.
+    pub(super) fn take_added(&mut self) -> (Vec<DeclaredKey>, Vec<DeclaredCheck>) {
+        (std::mem::take(&mut self.added.keys), std::mem::take(&mut self.added.checks))
+    }
+}
+
+/// Names of the columns that a condition reads.
+fn columns_of(condition: &Expr, normalize: &dyn Fn(&Ident) -> String) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    let _ = visit_expressions(condition, |expr| {
+        match expr {
+            Expr::Identifier(name) => drop(names.insert(normalize(name))),
+            Expr::CompoundIdentifier(parts) => names.extend(parts.last().map(normalize)),
+            _ => {}
+        }
+        ControlFlow::<()>::Continue(())
+    });
+    names
+}

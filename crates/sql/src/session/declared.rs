@@ -1,0 +1,192 @@
+//! What CREATE TABLE declares beyond names and types of columns: NOT NULL, DEFAULT, identities, PRIMARY
+//! KEY, UNIQUE, CHECK. It is taken out of the statement, whose rest DataFusion plans.
+
+use std::collections::HashSet;
+
+use datafusion::common::{Result, not_impl_err, plan_err};
+use datafusion::sql::sqlparser::ast::{
+    CheckConstraint, ColumnDef, ColumnOption, CreateTable, DataType, Expr, GeneratedAs, Ident,
+    IndexColumn, ObjectNamePart, SequenceOptions, TableConstraint,
+};
+
+/// What is declared, columns by their place.
+#[derive(Debug, Default)]
+pub(super) struct DeclaredTable {
+    pub(super) columns: Vec<DeclaredColumn>,
+    pub(super) keys: Vec<DeclaredKey>,
+    pub(super) checks: Vec<DeclaredCheck>,
+}
+
+/// What is declared of a column.
+#[derive(Debug, Default)]
+pub(super) struct DeclaredColumn {
+    pub(super) not_null: bool,
+    pub(super) default: Option<Expr>,
+    pub(super) identity: Option<DeclaredIdentity>,
+}
+
+/// `GENERATED … AS IDENTITY`, and SERIAL.
+#[derive(Debug)]
+pub(super) struct DeclaredIdentity {
+    /// Whether a statement may not give a value of its own.
+    pub(super) always: bool,
+    pub(super) options: Vec<SequenceOptions>,
+}
+
+/// PRIMARY KEY or UNIQUE.
+#[derive(Debug)]
+pub(super) struct DeclaredKey {
+    pub(super) name: Option<Ident>,
+    pub(super) columns: Vec<Ident>,
+    pub(super) is_primary: bool,
+}
+
+/// CHECK.
+#[derive(Debug)]
+pub(super) struct DeclaredCheck {
+    pub(super) name: Option<Ident>,
+    /// The column that it is declared with.
+    pub(super) column: Option<Ident>,
+    pub(super) condition: Expr,
+}
+
+impl DeclaredTable {
+    /// Takes what is declared out of a statement.
+    ///
+    /// # Errors
+    /// For constraints that are not supported, and for two primary keys.
+    pub(super) fn take(create: &mut CreateTable) -> Result<Self> {
+        let mut declared = Self::default();
+        for column in &mut create.columns {
+            declared.take_column(column)?;
+        }
+        for constraint in std::mem::take(&mut create.constraints) {
+            declared.add(constraint, None)?;
+        }
+        if declared.keys.iter().filter(|key| key.is_primary).count() > 1 {
+            return plan_err!("multiple primary keys for table '{}' are not allowed", create.name);
+        }
+        Ok(declared)
+    }
+
+    /// Takes what is declared with one column; it is the last one so far.
+    pub(super) fn take_column(&mut self, column: &mut ColumnDef) -> Result<()> {
+        let mut of_column = DeclaredColumn::default();
+        if let Some(whole) = serial(&column.data_type) {
+            column.data_type = whole;
+            of_column.identity = Some(DeclaredIdentity { always: false, options: Vec::new() });
+        }
+        for option in std::mem::take(&mut column.options) {
+            let name = option.name;
+            match option.option {
+                ColumnOption::Null => {}
+                ColumnOption::NotNull => of_column.not_null = true,
+                ColumnOption::Default(value) => of_column.default = Some(value),
+                ColumnOption::PrimaryKey(key) => self.keys.push(DeclaredKey {
+                    name: name.or(key.name),
+                    columns: vec![column.name.clone()],
+                    is_primary: true,
+                }),
+                ColumnOption::Unique(key) => self.keys.push(DeclaredKey {
+                    name: name.or(key.name),
+                    columns: vec![column.name.clone()],
+                    is_primary: false,
+                }),
+                ColumnOption::Check(CheckConstraint { name: own, expr, .. }) => {
+                    let (name, column) = (name.or(own), Some(column.name.clone()));
+                    self.checks.push(DeclaredCheck { name, column, condition: *expr });
+                }
+                ColumnOption::Generated {
+                    generated_as,
+                    sequence_options,
+                    generation_expr: None,
+                    ..
+                } => {
+                    let always = generated_as == GeneratedAs::Always;
+                    let options = sequence_options.unwrap_or_default();
+                    of_column.identity = Some(DeclaredIdentity { always, options });
+                }
+                ColumnOption::Generated { .. } => {
+                    return not_impl_err!(
+                        "column '{}': generated columns; use a view that computes it",
+                        column.name
+                    );
+                }
+                ColumnOption::ForeignKey(_) => return foreign_key(),
+                other => {
+                    return not_impl_err!(
+                        "column '{}': {other}; expected NOT NULL, DEFAULT, PRIMARY KEY, UNIQUE, CHECK or \
+                         GENERATED … AS IDENTITY",
+                        column.name
+                    );
+                }
+            }
+        }
+        if of_column.identity.is_some() && of_column.default.is_some() {
+            return plan_err!("column '{}' has both DEFAULT and IDENTITY", column.name);
+        }
+        of_column.not_null |= of_column.identity.is_some();
+        self.columns.push(of_column);
+        Ok(())
+    }
+
+    /// Adds a constraint of the table.
+    pub(super) fn add(&mut self, constraint: TableConstraint, named: Option<Ident>) -> Result<()> {
+        match constraint {
+            TableConstraint::PrimaryKey(key) => self.keys.push(DeclaredKey {
+                name: named.or(key.name),
+                columns: names(&key.columns)?,
+                is_primary: true,
+            }),
+            TableConstraint::Unique(key) => self.keys.push(DeclaredKey {
+                name: named.or(key.name),
+                columns: names(&key.columns)?,
+                is_primary: false,
+            }),
+            TableConstraint::Check(CheckConstraint { name, expr, .. }) => {
+                let name = named.or(name);
+                self.checks.push(DeclaredCheck { name, column: None, condition: *expr });
+            }
+            TableConstraint::ForeignKey(_) => return foreign_key(),
+            other => {
+                return not_impl_err!("{other}; expected PRIMARY KEY, UNIQUE or CHECK");
+            }
+        }
+        Ok(())
+    }
+}
+
+fn foreign_key<T>() -> Result<T> {
+    not_impl_err!("FOREIGN KEY constraints; leave REFERENCES out")
+}
+
+/// The columns of a key, each named once.
+fn names(columns: &[IndexColumn]) -> Result<Vec<Ident>> {
+    let mut seen = HashSet::new();
+    let mut names = Vec::with_capacity(columns.len());
+    for column in columns {
+        let Expr::Identifier(name) = &column.column.expr else {
+            return plan_err!("a key has columns, '{column}' is none");
+        };
+        if !seen.insert(name.value.clone()) {
+            return plan_err!("column '{name}' appears twice in a key");
+        }
+        names.push(name.clone());
+    }
+    Ok(names)
+}
+
+/// The type of the numbers that SERIAL and its kin stand for.
+fn serial(data_type: &DataType) -> Option<DataType> {
+    let DataType::Custom(name, arguments) = data_type else { return None };
+    let [ObjectNamePart::Identifier(name)] = &name.0[..] else { return None };
+    if !arguments.is_empty() {
+        return None;
+    }
+    match name.value.to_ascii_lowercase().as_str() {
+        "smallserial" | "serial2" => Some(DataType::SmallInt(None)),
+        "serial" | "serial4" => Some(DataType::Integer(None)),
+        "bigserial" | "serial8" => Some(DataType::BigInt(None)),
+        _ => None,
+    }
+}

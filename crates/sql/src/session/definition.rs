@@ -1,0 +1,165 @@
+//! From what CREATE TABLE declares to the definition that the store keeps.
+
+use std::sync::Arc;
+
+use atoll_placement::Strategy;
+use atoll_store::table::{Check, TableDefinition, Unique};
+use datafusion::arrow::datatypes::{DataType, Schema, SchemaRef};
+use datafusion::common::{DFSchema, Result, plan_datafusion_err, plan_err};
+use datafusion::sql::sqlparser::ast::{Expr, Ident};
+
+use super::change::parsed_expr;
+use super::declared::{DeclaredCheck, DeclaredColumn, DeclaredKey, DeclaredTable};
+use super::planner::StatementPlanner;
+use crate::error::SqlError;
+
+impl DeclaredTable {
+    /// The definition of a table with these stored columns; identities get their sequences later. Names of
+    /// constraints that have none are PostgreSQL's: `t_pkey`, `t_a_b_key`, `t_a_check`.
+    ///
+    /// # Errors
+    /// For columns that are not there, names that are taken, and defaults of other types.
+    pub(super) fn definition(
+        self,
+        planner: &StatementPlanner,
+        table: &str,
+        columns: SchemaRef,
+        placement: Strategy,
+    ) -> Result<TableDefinition> {
+        let mut definition = TableDefinition::new(columns, placement);
+        let normalize = |ident: &Ident| planner.normalized(ident);
+        for (column, declared) in self.columns.into_iter().enumerate() {
+            add_column(&mut definition, planner, column, declared)?;
+        }
+        for key in self.keys {
+            add_key(&mut definition, table, key, &normalize)?;
+        }
+        for check in self.checks {
+            add_check(&mut definition, table, check, &normalize)?;
+        }
+        Ok(definition)
+    }
+}
+
+fn add_column(
+    definition: &mut TableDefinition,
+    planner: &StatementPlanner,
+    column: usize,
+    declared: DeclaredColumn,
+) -> Result<()> {
+    if declared.not_null {
+        set_not_null(definition, &[column]);
+    }
+    if let Some(default) = declared.default {
+        let field = definition.columns.field(column);
+        check_default(planner, &default, field.name(), field.data_type())?;
+        definition.defaults[column] = Some(default.to_string().into());
+    }
+    Ok(())
+}
+
+/// Refuses a default that is not of the column's type, or reads columns.
+pub(super) fn check_default(
+    planner: &StatementPlanner,
+    default: &Expr,
+    column: &str,
+    wanted: &DataType,
+) -> Result<()> {
+    let none = DFSchema::empty();
+    let planned = planner.state.create_logical_expr(&default.to_string(), &none);
+    let planned = planned.and_then(|expr| {
+        use datafusion::logical_expr::ExprSchemable;
+        expr.cast_to(wanted, &none)
+    });
+    match planned {
+        Ok(_) => Ok(()),
+        Err(error) => {
+            let message = SqlError::new(error, "").message;
+            plan_err!("DEFAULT {default} of column '{column}': {message}")
+        }
+    }
+}
+
+/// Adds a PRIMARY KEY or UNIQUE constraint.
+pub(super) fn add_key(
+    definition: &mut TableDefinition,
+    table: &str,
+    key: DeclaredKey,
+    normalize: &dyn Fn(&Ident) -> String,
+) -> Result<()> {
+    let mut columns = Vec::with_capacity(key.columns.len());
+    for column in &key.columns {
+        let name = normalize(column);
+        let found = definition.columns.index_of(&name);
+        columns
+            .push(found.map_err(|_| {
+                plan_datafusion_err!("column '{name}' named in key does not exist")
+            })?);
+    }
+    if key.is_primary {
+        if definition.uniques.iter().any(|unique| unique.is_primary) {
+            return plan_err!("multiple primary keys for table '{table}' are not allowed");
+        }
+        set_not_null(definition, &columns);
+    }
+    let name = match &key.name {
+        Some(name) => free_name(definition, normalize(name))?,
+        None if key.is_primary => unused_name(definition, format!("{table}_pkey")),
+        None => {
+            let names: Vec<&str> =
+                columns.iter().map(|at| definition.columns.field(*at).name().as_str()).collect();
+            unused_name(definition, format!("{table}_{}_key", names.join("_")))
+        }
+    };
+    let (name, is_primary) = (name.into(), key.is_primary);
+    definition.uniques.push(Unique { name, columns, is_primary });
+    Ok(())
+}
+
+/// Adds a CHECK constraint, whose condition is planned when rows are written.
+pub(super) fn add_check(
+    definition: &mut TableDefinition,
+    table: &str,
+    check: DeclaredCheck,
+    normalize: &dyn Fn(&Ident) -> String,
+) -> Result<()> {
+    let name = match (&check.name, &check.column) {
+        (Some(name), _) => free_name(definition, normalize(name))?,
+        (None, Some(column)) => {
+            unused_name(definition, format!("{table}_{}_check", normalize(column)))
+        }
+        (None, None) => unused_name(definition, format!("{table}_check")),
+    };
+    let sql = check.condition.to_string();
+    // What is stored is parsed again whenever rows are written.
+    parsed_expr(&sql)?;
+    definition.checks.push(Check { name: name.into(), sql: sql.into() });
+    Ok(())
+}
+
+fn set_not_null(definition: &mut TableDefinition, columns: &[usize]) {
+    let fields = definition.columns.fields().iter().enumerate().map(|(at, field)| {
+        let nullable = field.is_nullable() && !columns.contains(&at);
+        field.as_ref().clone().with_nullable(nullable)
+    });
+    definition.columns = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+}
+
+fn is_used(definition: &TableDefinition, name: &str) -> bool {
+    let uniques = definition.uniques.iter().map(|unique| &*unique.name);
+    uniques.chain(definition.checks.iter().map(|check| &*check.name)).any(|used| used == name)
+}
+
+fn free_name(definition: &TableDefinition, name: String) -> Result<String> {
+    match is_used(definition, &name) {
+        true => plan_err!("constraint '{name}' exists twice; give one of them another name"),
+        false => Ok(name),
+    }
+}
+
+/// The name, with a number behind it where it is taken.
+fn unused_name(definition: &TableDefinition, name: String) -> String {
+    let numbered = (1..).map(|number| format!("{name}{number}"));
+    let mut names = std::iter::once(name.clone()).chain(numbered);
+    names.find(|name| !is_used(definition, name)).unwrap_or(name)
+}

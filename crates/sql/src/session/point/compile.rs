@@ -1,0 +1,258 @@
+//! Which statements are about one row by its key, and the expressions that they compute.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::{DataType, Field, Schema};
+use datafusion::catalog::default_table_source::source_as_provider;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{Column, DFSchema, Result, TableReference};
+use datafusion::execution::SessionState;
+use datafusion::logical_expr::expr::Placeholder;
+use datafusion::logical_expr::utils::split_conjunction;
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Operator, TableScan, Values};
+use datafusion::physical_expr::PhysicalExpr;
+
+use crate::table::{ChangeKind, ChangedTable, PlacedTable};
+
+/// The relation whose columns are the parameters.
+const PARAMETERS: &str = "parameters";
+
+/// A statement about one row by its key, or about rows that it lists.
+#[derive(Debug)]
+pub(super) struct PointPlan {
+    pub(super) table: PlacedTable,
+    pub(super) source: PointSource,
+    pub(super) action: PointAction,
+}
+
+/// Where the rows of a statement come from.
+#[derive(Debug)]
+pub(super) enum PointSource {
+    /// The row with a key, computed from the parameters.
+    Key {
+        /// Number of the constraint.
+        unique: usize,
+        /// A value for each of its columns.
+        key: Vec<Arc<dyn PhysicalExpr>>,
+        /// The values wanted of the row, over its columns and behind them the parameters.
+        values: Vec<Arc<dyn PhysicalExpr>>,
+    },
+    /// Rows of values, computed from the parameters.
+    Rows(Vec<Vec<Arc<dyn PhysicalExpr>>>),
+}
+
+/// What is done.
+#[derive(Debug)]
+pub(super) enum PointAction {
+    /// The values are the result, under these names.
+    Select(Arc<Schema>),
+    /// The values are new rows.
+    Insert(Arc<PlacedTable>),
+    /// The values are those of the row from now on.
+    Update(Arc<ChangedTable>),
+    /// The row is deleted.
+    Delete,
+}
+
+/// The parameters of a statement by their names, `$1` first.
+pub(super) struct Parameters {
+    names: HashMap<String, usize>,
+    schema: DFSchema,
+}
+
+impl Parameters {
+    /// Parameters of these types.
+    pub(super) fn new(types: &[DataType]) -> Result<Self> {
+        let fields = types
+            .iter()
+            .enumerate()
+            .map(|(at, data_type)| Field::new(format!("${}", at + 1), data_type.clone(), true));
+        let fields: Vec<Field> = fields.collect();
+        let names = fields.iter().enumerate().map(|(at, field)| (field.name().clone(), at));
+        let names = names.collect();
+        let schema = DFSchema::try_from_qualified_schema(PARAMETERS, &Schema::new(fields))?;
+        Ok(Self { names, schema })
+    }
+
+    /// The expression over columns, those of the parameters among them.
+    fn in_columns(&self, expr: Expr) -> Result<Expr> {
+        let placed = expr.transform_up(|expr| match expr {
+            Expr::Placeholder(Placeholder { id, .. }) if self.names.contains_key(&id) => {
+                let column = Column::new(Some(TableReference::bare(PARAMETERS)), id);
+                Ok(Transformed::yes(Expr::Column(column)))
+            }
+            other => Ok(Transformed::no(other)),
+        })?;
+        Ok(placed.data)
+    }
+
+    fn physical(
+        &self,
+        state: &SessionState,
+        expr: Expr,
+        row: Option<&DFSchema>,
+        wanted: Option<&DataType>,
+    ) -> Result<Arc<dyn PhysicalExpr>> {
+        let schema = match row {
+            Some(row) => row.join(&self.schema)?,
+            None => self.schema.clone(),
+        };
+        let mut expr = self.in_columns(expr)?.unalias();
+        if let Some(wanted) = wanted {
+            expr = expr.cast_to(wanted, &schema)?;
+        }
+        state.create_physical_expr(expr, &schema)
+    }
+}
+
+/// Compiles an optimized plan; none where it is not about one row by its key, or rows that it lists.
+pub(super) fn compile(
+    state: &SessionState,
+    plan: &LogicalPlan,
+    parameters: &Parameters,
+) -> Result<Option<PointPlan>> {
+    let LogicalPlan::Dml(write) = plan else {
+        let schema = Arc::clone(plan.schema().inner());
+        return by_key(state, plan, parameters, |_| Some(PointAction::Select(schema)));
+    };
+    let target = source_as_provider(&write.target)?;
+    if let Some(table) = target.downcast_ref::<PlacedTable>() {
+        let Some(rows) = listed_rows(&write.input) else { return Ok(None) };
+        let mut compiled = Vec::with_capacity(rows.len());
+        for row in rows {
+            let columns = table.columns().fields().iter();
+            let values = row.into_iter().zip(columns).map(|(value, field)| {
+                parameters.physical(state, value, None, Some(field.data_type()))
+            });
+            compiled.push(values.collect::<Result<_>>()?);
+        }
+        let (source, action) =
+            (PointSource::Rows(compiled), PointAction::Insert(Arc::new(table.clone())));
+        return Ok(Some(PointPlan { table: table.clone(), source, action }));
+    }
+    by_key(state, &write.input, parameters, |changed| {
+        let changed = Arc::new(changed?.clone());
+        Some(match changed.kind() {
+            ChangeKind::Update => PointAction::Update(changed),
+            ChangeKind::Delete => PointAction::Delete,
+        })
+    })
+}
+
+/// A select list over the row with a key.
+fn by_key(
+    state: &SessionState,
+    plan: &LogicalPlan,
+    parameters: &Parameters,
+    action: impl FnOnce(Option<&ChangedTable>) -> Option<PointAction>,
+) -> Result<Option<PointPlan>> {
+    let Some((exprs, scan)) = select_list(plan) else { return Ok(None) };
+    let provider = source_as_provider(&scan.source)?;
+    let changed = provider.downcast_ref::<ChangedTable>();
+    let table = match (changed, provider.downcast_ref::<PlacedTable>()) {
+        (Some(changed), _) => changed.table(),
+        (None, Some(table)) => table,
+        (None, None) => return Ok(None),
+    };
+    let Some((unique, key)) = key_of(table, &scan.filters) else { return Ok(None) };
+    let Some(action) = action(changed) else { return Ok(None) };
+    let columns = &table.definition().uniques[unique].columns;
+    let key = key.into_iter().zip(columns).map(|(value, column)| {
+        parameters.physical(state, value, None, Some(&table.type_of(*column)))
+    });
+    let key = key.collect::<Result<_>>()?;
+    let row = DFSchema::try_from_qualified_schema(scan.table_name.clone(), &scan.source.schema())?;
+    // The id of the row, which comes first, is known by then.
+    let skipped = usize::from(!matches!(action, PointAction::Select(_)));
+    let wanted = |at: usize| match &action {
+        PointAction::Update(_) => Some(table.type_of(at)),
+        _ => None,
+    };
+    let values = exprs
+        .into_iter()
+        .skip(skipped)
+        .enumerate()
+        .map(|(at, expr)| parameters.physical(state, expr, Some(&row), wanted(at).as_ref()));
+    let values = values.collect::<Result<_>>()?;
+    let source = PointSource::Key { unique, key, values };
+    Ok(Some(PointPlan { table: table.clone(), source, action }))
+}
+
+/// The expressions of projections over a scan, in the scan's columns, and the scan.
+fn select_list(plan: &LogicalPlan) -> Option<(Vec<Expr>, &TableScan)> {
+    match plan {
+        LogicalPlan::TableScan(scan) if scan.fetch.is_none() => {
+            let columns = scan.projected_schema.columns().into_iter();
+            Some((columns.map(Expr::Column).collect(), scan))
+        }
+        LogicalPlan::Projection(projection) => {
+            let (below, scan) = select_list(&projection.input)?;
+            let schema = projection.input.schema();
+            let exprs = projection.expr.iter().map(|expr| inlined(expr, schema, &below));
+            Some((exprs.collect::<Option<_>>()?, scan))
+        }
+        LogicalPlan::SubqueryAlias(alias) => select_list(&alias.input),
+        _ => None,
+    }
+}
+
+/// Rows that a plan lists, without reading anything.
+fn listed_rows(plan: &LogicalPlan) -> Option<Vec<Vec<Expr>>> {
+    match plan {
+        LogicalPlan::Values(Values { values, .. }) => Some(values.clone()),
+        LogicalPlan::EmptyRelation(empty) if empty.produce_one_row => Some(vec![Vec::new()]),
+        LogicalPlan::SubqueryAlias(alias) => listed_rows(&alias.input),
+        LogicalPlan::Projection(projection) => {
+            let (below, schema) = (listed_rows(&projection.input)?, projection.input.schema());
+            let row = |row: &Vec<Expr>| -> Option<Vec<Expr>> {
+                projection.expr.iter().map(|expr| inlined(expr, schema, row)).collect()
+            };
+            below.iter().map(row).collect()
+        }
+        _ => None,
+    }
+}
+
+/// An expression with what its columns stand for in their place.
+fn inlined(expr: &Expr, schema: &DFSchema, below: &[Expr]) -> Option<Expr> {
+    let inlined = expr.clone().transform_up(|expr| match &expr {
+        Expr::Column(column) => {
+            let at = schema.index_of_column(column)?;
+            Ok(Transformed::yes(below[at].clone().unalias()))
+        }
+        _ => Ok(Transformed::no(expr)),
+    });
+    Some(inlined.ok()?.data.unalias())
+}
+
+/// The unique constraint whose columns the filters compare with values, and these; none where they do more.
+fn key_of(table: &PlacedTable, filters: &[Expr]) -> Option<(usize, Vec<Expr>)> {
+    let conjuncts: Vec<&Expr> = filters.iter().flat_map(split_conjunction).collect();
+    let equalities: Vec<(usize, &Expr)> =
+        conjuncts.iter().map(|conjunct| equality(table, conjunct)).collect::<Option<_>>()?;
+    let uniques = table.definition().uniques.iter().enumerate();
+    let named = |columns: &[usize]| {
+        let value = |column: &usize| {
+            let found = equalities.iter().find(|(own, _)| own == column);
+            found.map(|(_, value)| (*value).clone())
+        };
+        let all = columns.len() == equalities.len();
+        if all { columns.iter().map(value).collect::<Option<Vec<_>>>() } else { None }
+    };
+    uniques.into_iter().find_map(|(at, unique)| Some((at, named(&unique.columns)?)))
+}
+
+/// The column and the value, which reads no column, of `column = value`.
+fn equality<'e>(table: &PlacedTable, conjunct: &'e Expr) -> Option<(usize, &'e Expr)> {
+    let Expr::BinaryExpr(binary) = conjunct else { return None };
+    if binary.op != Operator::Eq {
+        return None;
+    }
+    let (column, value) = match (binary.left.as_ref(), binary.right.as_ref()) {
+        (Expr::Column(column), value) | (value, Expr::Column(column)) => (column, value),
+        _ => return None,
+    };
+    let is_constant = matches!(value, Expr::Literal(..) | Expr::Placeholder(_));
+    is_constant.then(|| Some((table.columns().index_of(&column.name).ok()?, value)))?
+}

@@ -1,0 +1,162 @@
+//! The expressions that a write obeys: CHECK constraints, and what ON CONFLICT says.
+//!
+//! They are planned as the select list of a query over the rows in question, and taken out of its plan: so
+//! they mean what they mean in a query.
+
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::{DFSchemaRef, Result, internal_err, plan_datafusion_err, plan_err};
+use datafusion::execution::SessionState;
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::sql::parser::Statement as Parsed;
+use datafusion::sql::sqlparser::ast::{
+    Expr as AstExpr, Ident, SelectItem, SetExpr, Statement as Ast,
+};
+
+use super::change::{parsed, parsed_expr, quoted};
+use super::insert::{DeclaredConflict, DeclaredUpdate};
+use super::planner::{StatementPlanner, analyzed};
+use crate::error::SqlError;
+use crate::table::{PlacedTable, PlannedCheck, PlannedConflict, PlannedUpdate, WriteRules};
+
+/// Names of the rows in question: no statement says them by chance.
+const ROWS: &str = "rows to check";
+const THERE: &str = "rows that are there";
+const NEW: &str = "new rows";
+
+impl StatementPlanner {
+    /// What a write of this table obeys; `name` is what the statement calls the table.
+    pub(super) async fn write_rules(
+        &self,
+        state: &SessionState,
+        table: &PlacedTable,
+        name: &Ident,
+        conflict: Option<DeclaredConflict>,
+    ) -> Result<WriteRules> {
+        let checks = self.checks(state, table).await?;
+        let conflict = match conflict {
+            Some(conflict) => Some(self.conflict(state, table, name, conflict).await?),
+            None => None,
+        };
+        Ok(WriteRules { checks, conflict })
+    }
+
+    async fn checks(&self, state: &SessionState, table: &PlacedTable) -> Result<Vec<PlannedCheck>> {
+        let checks = &table.definition().checks;
+        let mut conditions = Vec::with_capacity(checks.len());
+        for check in checks {
+            conditions.push(parsed_expr(&check.sql)?);
+        }
+        let planned = self.check_conditions(state, table, conditions).await?;
+        let name = checks.iter().map(|check| Arc::clone(&check.name));
+        Ok(name.zip(planned).map(|(name, condition)| PlannedCheck { name, condition }).collect())
+    }
+
+    /// Conditions over the rows of a table, which are constraints of it.
+    pub(super) async fn check_conditions(
+        &self,
+        state: &SessionState,
+        table: &PlacedTable,
+        conditions: Vec<AstExpr>,
+    ) -> Result<Vec<Arc<dyn PhysicalExpr>>> {
+        if conditions.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.names.hide(ROWS, Arc::new(table.as_rows()));
+        let name = Ident::with_quote('"', &*table.at().table);
+        let planned = self.row_expressions(state, &[(ROWS, &name)], conditions).await?;
+        for expr in &planned.exprs {
+            if expr.is_volatile() {
+                return plan_err!("a CHECK constraint must give the same answer each time");
+            }
+        }
+        let types = vec![DataType::Boolean; planned.exprs.len()];
+        planned.physical(state, &types)
+    }
+
+    async fn conflict(
+        &self,
+        state: &SessionState,
+        table: &PlacedTable,
+        name: &Ident,
+        conflict: DeclaredConflict,
+    ) -> Result<PlannedConflict> {
+        let DeclaredConflict { uniques, update } = conflict;
+        let Some(DeclaredUpdate { assignments, condition }) = update else {
+            return Ok(PlannedConflict { uniques, update: None });
+        };
+        self.names.hide(THERE, Arc::new(table.as_rows()));
+        self.names.hide(NEW, Arc::new(table.as_rows()));
+        let excluded = Ident::new("excluded");
+        let has_condition = condition.is_some();
+        let columns: Vec<usize> = assignments.iter().map(|(column, _)| *column).collect();
+        let mut types: Vec<DataType> =
+            columns.iter().map(|column| table.type_of(*column)).collect();
+        types.extend(has_condition.then_some(DataType::Boolean));
+        let exprs = assignments.into_iter().map(|(_, value)| value).chain(condition).collect();
+        let sources = [(THERE, name), (NEW, &excluded)];
+        let planned = self.row_expressions(state, &sources, exprs).await?;
+        let mut exprs = planned.physical(state, &types)?;
+        let condition = if has_condition { exprs.pop() } else { None };
+        let assignments = columns.into_iter().zip(exprs).collect();
+        Ok(PlannedConflict { uniques, update: Some(PlannedUpdate { assignments, condition }) })
+    }
+
+    /// Expressions over rows of hidden tables, side by side.
+    async fn row_expressions(
+        &self,
+        state: &SessionState,
+        sources: &[(&str, &Ident)],
+        exprs: Vec<AstExpr>,
+    ) -> Result<RowExpressions> {
+        let from = sources.iter().map(|(hidden, name)| format!("{} AS {name}", quoted(hidden)));
+        let text = format!("SELECT 0 FROM {}", from.collect::<Vec<_>>().join(", "));
+        let mut query = parsed(&text)?;
+        if let Ast::Query(query) = &mut query
+            && let SetExpr::Select(select) = query.body.as_mut()
+        {
+            let item = |(at, expr)| {
+                let alias = Ident::with_quote('"', format!("expression {at}"));
+                SelectItem::ExprWithAlias { expr, alias }
+            };
+            select.projection = exprs.into_iter().enumerate().map(item).collect();
+        }
+        let plan = self.plan_query(state, Parsed::Statement(Box::new(query)), &[]).await?;
+        match analyzed(state, plan)? {
+            LogicalPlan::Projection(projection) => {
+                let schema = Arc::clone(projection.input.schema());
+                Ok(RowExpressions { exprs: projection.expr, schema })
+            }
+            _ => internal_err!("expressions over rows were not planned as a select list"),
+        }
+    }
+}
+
+/// Planned expressions over rows.
+struct RowExpressions {
+    exprs: Vec<Expr>,
+    schema: DFSchemaRef,
+}
+
+impl RowExpressions {
+    /// The same in these types, to be computed.
+    fn physical(
+        self,
+        state: &SessionState,
+        types: &[DataType],
+    ) -> Result<Vec<Arc<dyn PhysicalExpr>>> {
+        let Self { exprs, schema } = self;
+        let exprs = exprs.into_iter().zip(types).map(|(expr, data_type)| {
+            let expr = expr.unalias();
+            let text = expr.to_string();
+            let typed = expr.cast_to(data_type, &schema)?;
+            state.create_physical_expr(typed, &schema).map_err(|error| {
+                let message = SqlError::new(error, "").message;
+                plan_datafusion_err!("'{text}' cannot be computed from the row alone: {message}")
+            })
+        });
+        exprs.collect()
+    }
+}

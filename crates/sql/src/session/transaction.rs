@@ -1,0 +1,320 @@
+//! BEGIN, COMMIT, ROLLBACK, SAVEPOINT: the transaction of a session.
+//!
+//! Outside of BEGIN every statement is a transaction of its own. Within, a statement that fails leaves the
+//! transaction as PostgreSQL does: it refuses all but ROLLBACK, until that or ROLLBACK TO a savepoint.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use atoll_store::database::{DatabaseVersion, Isolation, Transaction, TransactionOptions};
+use datafusion::common::config::{ConfigEntry, ConfigExtension, ConfigOptions, ExtensionOptions};
+use datafusion::common::{Result, exec_err, not_impl_err};
+use datafusion::sql::sqlparser::ast::{
+    Ident, Statement as Ast, TransactionAccessMode, TransactionIsolationLevel, TransactionMode,
+};
+use parking_lot::Mutex;
+use tokio::sync::{MappedMutexGuard, Mutex as AsyncMutex, MutexGuard};
+
+use super::Session;
+use super::execute::QueryResult;
+use crate::database::Database;
+use crate::error::SqlState;
+use crate::table::transaction_error;
+
+/// A transaction that the operators of a statement write to, until it ends.
+#[derive(Clone, Debug)]
+pub(crate) struct SharedTransaction(Arc<AsyncMutex<Option<Transaction>>>);
+
+impl SharedTransaction {
+    fn new(transaction: Transaction) -> Self {
+        Self(Arc::new(AsyncMutex::new(Some(transaction))))
+    }
+
+    /// The transaction, for as long as the guard lives.
+    ///
+    /// # Errors
+    /// When it has ended.
+    pub(crate) async fn lock(&self) -> Result<MappedMutexGuard<'_, Transaction>> {
+        match MutexGuard::try_map(self.0.lock().await, Option::as_mut) {
+            Ok(transaction) => Ok(transaction),
+            Err(_) => exec_err!("the transaction of this statement has ended"),
+        }
+    }
+
+    /// Commits.
+    pub(crate) async fn commit(&self) -> Result<()> {
+        match self.0.lock().await.take() {
+            Some(transaction) => transaction.commit().await.map(drop).map_err(transaction_error),
+            None => exec_err!("the transaction of this statement has ended"),
+        }
+    }
+
+    /// Ends it without a trace.
+    async fn rollback(&self) {
+        self.0.lock().await.take();
+    }
+
+    /// What its next statement sees, where no statement uses it now.
+    fn version(&self) -> Option<Arc<DatabaseVersion>> {
+        self.0.try_lock().ok()?.as_mut()?.statement(false).ok()
+    }
+}
+
+/// The transaction that a session is in, if it is in one.
+#[derive(Debug, Default)]
+pub(super) struct SessionTransaction(Mutex<Option<OpenTransaction>>);
+
+/// A transaction between BEGIN and COMMIT.
+#[derive(Clone, Debug)]
+pub(super) struct OpenTransaction {
+    pub(super) transaction: SharedTransaction,
+    failure: FailedStatement,
+}
+
+/// Whether a statement of a transaction failed.
+#[derive(Clone, Debug, Default)]
+pub(super) struct FailedStatement(Arc<AtomicBool>);
+
+impl FailedStatement {
+    pub(super) fn tell(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+/// The transaction in which one statement runs.
+#[derive(Clone, Debug)]
+pub(super) struct StatementTransaction {
+    pub(super) transaction: SharedTransaction,
+    /// Whether it ends with the statement.
+    pub(super) is_own: bool,
+    pub(super) failure: FailedStatement,
+}
+
+impl StatementTransaction {
+    /// What the statement sees.
+    pub(super) async fn statement(&self, writes: bool) -> Result<Arc<DatabaseVersion>> {
+        self.transaction.lock().await?.statement(writes).map_err(transaction_error)
+    }
+
+    /// Ends a statement that wrote: its own transaction is committed.
+    pub(super) async fn finish(&self, database: &Database) -> Result<()> {
+        match self.is_own {
+            true => database.commit(&self.transaction).await,
+            false => self.settle().await,
+        }
+    }
+
+    /// Waits until all that was read is durable, where it was not committed long ago.
+    pub(super) async fn settle(&self) -> Result<()> {
+        if self.is_own {
+            return Ok(());
+        }
+        self.transaction.lock().await?.settled().await.map_err(transaction_error)
+    }
+}
+
+impl Session {
+    /// The transaction of the next statement.
+    ///
+    /// # Errors
+    /// In a transaction whose last statement failed.
+    pub(super) fn statement_transaction(&self) -> Result<StatementTransaction> {
+        if let Some(open) = &*self.transaction.0.lock() {
+            if open.failure.0.load(Ordering::Acquire) {
+                return Err(SqlState::IN_FAILED_TRANSACTION.error(
+                    "current transaction is aborted, commands ignored until end of transaction block; \
+                     say ROLLBACK",
+                ));
+            }
+            let OpenTransaction { transaction, failure } = open.clone();
+            return Ok(StatementTransaction { transaction, is_own: false, failure });
+        }
+        let options = TransactionOptions { begun: self.database().age(), ..Default::default() };
+        let transaction = SharedTransaction::new(self.database().store().begin(options));
+        Ok(StatementTransaction { transaction, is_own: true, failure: FailedStatement::default() })
+    }
+
+    /// Carries out a statement about transactions; none for all others.
+    pub(super) async fn control(&self, ast: &Ast, sql: &str) -> Result<Option<QueryResult>> {
+        let tag = match ast {
+            Ast::StartTransaction { modes, statements, exception: None, .. }
+                if statements.is_empty() =>
+            {
+                self.begin(modes)?;
+                "BEGIN"
+            }
+            Ast::Commit { chain: false, .. } => self.end(true).await?,
+            Ast::Rollback { chain: false, savepoint: None } => self.end(false).await?,
+            Ast::Commit { .. } | Ast::Rollback { savepoint: None, .. } => {
+                return not_impl_err!("AND CHAIN; say BEGIN again");
+            }
+            Ast::Rollback { savepoint: Some(name), .. } => {
+                self.at_savepoint("ROLLBACK TO SAVEPOINT", name, Transaction::rollback_to).await?;
+                if let Some(open) = &*self.transaction.0.lock() {
+                    open.failure.0.store(false, Ordering::Release);
+                }
+                "ROLLBACK"
+            }
+            Ast::Savepoint { name } => {
+                self.statement_transaction()?;
+                let set = |transaction: &mut Transaction, name: &str| {
+                    transaction.savepoint(name);
+                    Ok(())
+                };
+                self.at_savepoint("SAVEPOINT", name, set).await?;
+                "SAVEPOINT"
+            }
+            Ast::ReleaseSavepoint { name } => {
+                self.statement_transaction()?;
+                self.at_savepoint("RELEASE SAVEPOINT", name, Transaction::release).await?;
+                "RELEASE"
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(QueryResult::done(tag.to_owned(), sql)))
+    }
+
+    /// What the next statement sees, as far as no other one runs in its transaction.
+    pub(super) fn statement_version(&self) -> Arc<DatabaseVersion> {
+        let open = self.transaction.0.lock().as_ref().map(|open| open.transaction.clone());
+        let own = open.and_then(|open| open.version());
+        own.unwrap_or_else(|| self.database().store().published())
+    }
+
+    /// Whether a statement runs in the transaction of others.
+    pub(super) fn is_in_transaction(&self) -> bool {
+        self.transaction.0.lock().is_some()
+    }
+
+    /// Whether a transaction is open, and whether a statement of it failed.
+    pub fn transaction_state(&self) -> TransactionState {
+        match &*self.transaction.0.lock() {
+            None => TransactionState::Idle,
+            Some(open) if open.failure.0.load(Ordering::Acquire) => TransactionState::Failed,
+            Some(_) => TransactionState::Open,
+        }
+    }
+
+    fn begin(&self, modes: &[TransactionMode]) -> Result<()> {
+        let mut open = self.transaction.0.lock();
+        if open.is_some() {
+            return Err(
+                SqlState::ACTIVE_TRANSACTION.error("there is already a transaction in progress")
+            );
+        }
+        let options = TransactionOptions { begun: self.database().age(), ..options(modes)? };
+        let transaction = SharedTransaction::new(self.database().store().begin(options));
+        *open = Some(OpenTransaction { transaction, failure: FailedStatement::default() });
+        Ok(())
+    }
+
+    /// COMMIT or ROLLBACK; a transaction that failed is rolled back by both.
+    async fn end(&self, commits: bool) -> Result<&'static str> {
+        let Some(OpenTransaction { transaction, failure }) = self.transaction.0.lock().take()
+        else {
+            return Err(
+                SqlState::NO_ACTIVE_TRANSACTION.error("there is no transaction in progress")
+            );
+        };
+        if !commits || failure.0.load(Ordering::Acquire) {
+            transaction.rollback().await;
+            return Ok("ROLLBACK");
+        }
+        self.database().commit(&transaction).await?;
+        Ok("COMMIT")
+    }
+
+    async fn at_savepoint(
+        &self,
+        what: &str,
+        name: &Ident,
+        act: impl FnOnce(&mut Transaction, &str) -> Result<(), atoll_store::database::TransactionError>,
+    ) -> Result<()> {
+        let open = self.transaction.0.lock().clone();
+        let Some(open) = open else {
+            return Err(SqlState::NO_ACTIVE_TRANSACTION
+                .error(format!("{what} can only be used in transaction blocks; say BEGIN first")));
+        };
+        let mut transaction = open.transaction.lock().await?;
+        act(&mut transaction, &name.value).map_err(transaction_error)
+    }
+}
+
+/// Where a session is in its transactions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransactionState {
+    /// In none: each statement is one.
+    Idle,
+    /// Between BEGIN and COMMIT.
+    Open,
+    /// There, after a statement that failed.
+    Failed,
+}
+
+fn options(modes: &[TransactionMode]) -> Result<TransactionOptions> {
+    let mut options = TransactionOptions::default();
+    for mode in modes {
+        match mode {
+            TransactionMode::AccessMode(mode) => {
+                options.read_only = *mode == TransactionAccessMode::ReadOnly;
+            }
+            TransactionMode::IsolationLevel(level) => options.isolation = isolation(*level)?,
+        }
+    }
+    Ok(options)
+}
+
+/// READ UNCOMMITTED is READ COMMITTED, as in PostgreSQL.
+fn isolation(level: TransactionIsolationLevel) -> Result<Isolation> {
+    use TransactionIsolationLevel as Level;
+    match level {
+        Level::ReadUncommitted | Level::ReadCommitted => Ok(Isolation::ReadCommitted),
+        Level::RepeatableRead | Level::Snapshot => Ok(Isolation::RepeatableRead),
+        Level::Serializable => not_impl_err!(
+            "ISOLATION LEVEL SERIALIZABLE; REPEATABLE READ is snapshot isolation, with SELECT … FOR UPDATE \
+             for rows whose values decide"
+        ),
+    }
+}
+
+/// The transaction of the statement that is planned, for functions: `nextval` and its kin.
+#[derive(Clone, Debug)]
+pub(crate) struct StatementHandle(Option<SharedTransaction>);
+
+impl StatementHandle {
+    pub(super) fn new(transaction: SharedTransaction) -> Self {
+        Self(Some(transaction))
+    }
+
+    /// The transaction of the statement with these settings.
+    pub(crate) fn of(options: &ConfigOptions) -> Option<SharedTransaction> {
+        options.extensions.get::<Self>()?.0.clone()
+    }
+}
+
+impl ConfigExtension for StatementHandle {
+    const PREFIX: &'static str = "statement";
+}
+
+impl ExtensionOptions for StatementHandle {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+
+    fn cloned(&self) -> Box<dyn ExtensionOptions> {
+        Box::new(self.clone())
+    }
+
+    fn set(&mut self, key: &str, _: &str) -> Result<()> {
+        exec_err!("'statement.{key}' is not a setting")
+    }
+
+    fn entries(&self) -> Vec<ConfigEntry> {
+        Vec::new()
+    }
+}

@@ -1,0 +1,47 @@
+//! `atoll.database`, `atoll.snapshots`: what is kept, how safely, and who reads old versions of it.
+
+use atoll_store::database::{Isolation, SnapshotInfo};
+
+use super::column::ColumnSpecs;
+use super::{SystemTable, now};
+use crate::database::Database;
+use crate::settings::durability_name;
+
+/// One row: the database of the session.
+pub(super) fn database(database: Database) -> SystemTable {
+    ColumnSpecs::<Database>::new()
+        .column("directory", |database| database.directory().map(|path| path.display().to_string()))
+        .column("durability", |database| durability_name(database.store().durability()))
+        .column("commits", |database| database.store().newest().epoch().get())
+        .column("log_bytes", |database| database.store().newest().position().0)
+        .column("synced_bytes", |database| database.store().synced().0)
+        .column("checkpoint_bytes", |database| database.checkpoint_position())
+        .column("locks", |database| database.store().locked() as u64)
+        .table("database", move |_| now([database.clone()]))
+}
+
+/// One row a transaction that is open.
+pub(super) fn snapshots(database: Database) -> SystemTable {
+    ColumnSpecs::<(SnapshotInfo, f64)>::new()
+        .column("transaction", |(snapshot, _)| snapshot.transaction.0)
+        .column("isolation", |(snapshot, _)| isolation(snapshot.isolation))
+        .column("read_only", |(snapshot, _)| snapshot.read_only)
+        .column("age_seconds", |(_, age)| *age)
+        .column("commits_seen", |(snapshot, _)| snapshot.epoch.map(|epoch| epoch.get()))
+        .column("held_bytes", |(snapshot, _)| snapshot.held_bytes as u64)
+        .table("snapshots", move |_| {
+            let age = database.age();
+            let snapshots = database.store().snapshots().into_iter();
+            now(snapshots.map(|snapshot| {
+                let seconds = age.saturating_sub(snapshot.begun).as_secs_f64();
+                (snapshot, seconds)
+            }))
+        })
+}
+
+fn isolation(isolation: Isolation) -> &'static str {
+    match isolation {
+        Isolation::ReadCommitted => "read committed",
+        Isolation::RepeatableRead => "repeatable read",
+    }
+}

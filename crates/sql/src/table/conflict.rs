@@ -1,0 +1,153 @@
+//! `INSERT … ON CONFLICT`: rows whose key is there already are left out, or change the row that is there.
+//!
+//! The keys are locked first, so that what is found of them stays so until the transaction ends.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::Arc;
+
+use atoll_store::RowId;
+use atoll_store::table::{Key, TableChange};
+use datafusion::arrow::array::{BooleanArray, RecordBatch, UInt64Array};
+use datafusion::arrow::compute::{concat_batches, filter_record_batch, take_record_batch};
+use datafusion::arrow::datatypes::{Field, Schema};
+use datafusion::common::Result;
+
+use super::rules::{PlannedConflict, PlannedUpdate};
+use super::target::WriteTarget;
+use super::write::WrittenBatches;
+use super::{PlacedTable, table_error, transaction_error};
+use crate::error::SqlState;
+
+impl fmt::Display for PlannedConflict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.update.is_some() { "update" } else { "nothing" })
+    }
+}
+
+/// The new rows of a statement, told apart.
+#[derive(Default)]
+struct SortedOut {
+    /// Numbers of rows whose keys are free.
+    free: Vec<u64>,
+    /// Numbers of rows whose key is there, and the row that has it.
+    taken: Vec<(u64, RowId)>,
+}
+
+impl PlannedConflict {
+    /// Inserts what can be inserted of these rows, and updates what is to be updated.
+    pub(super) async fn insert(
+        &self,
+        table: &PlacedTable,
+        target: &WriteTarget,
+        batches: &[RecordBatch],
+        returning: bool,
+    ) -> Result<WrittenBatches> {
+        let new = table.typed(&concat_rows(table, batches)?)?;
+        let found = self.sort_out(table, target, &new).await?;
+        let inserted = take_record_batch(&new, &UInt64Array::from(found.free))?;
+        let first = table.version().reserve(inserted.num_rows()).get();
+        let rows = table.version().codec().encode(&inserted).map_err(table_error)?;
+        let ids = (first..).map(RowId::new);
+        let mut change =
+            TableChange { inserted: ids.zip(rows).collect(), ..TableChange::default() };
+        let mut written = vec![inserted];
+        if let Some(update) = &self.update {
+            written
+                .push(update_rows(table, target, update, &new, &found.taken, &mut change).await?);
+        }
+        target.write(table, change).await?;
+        let count = written.iter().map(RecordBatch::num_rows).sum();
+        let rows = if returning { written } else { Vec::new() };
+        Ok(WrittenBatches { count, rows })
+    }
+
+    /// Locks the keys of all rows and looks which are there.
+    async fn sort_out(
+        &self,
+        table: &PlacedTable,
+        target: &WriteTarget,
+        new: &RecordBatch,
+    ) -> Result<SortedOut> {
+        let mut there: Vec<Option<RowId>> = vec![None; new.num_rows()];
+        let mut is_twice = vec![false; new.num_rows()];
+        for unique in &self.uniques {
+            let columns = &table.definition().uniques[*unique].columns;
+            let keys = table.version().codec().keys_of(new, columns).map_err(table_error)?;
+            let mut seen: HashSet<&Key> = HashSet::new();
+            for (row, key) in keys.iter().enumerate() {
+                is_twice[row] |= key.as_ref().is_some_and(|key| !seen.insert(key));
+            }
+            let mut transaction = target.transaction.lock().await?;
+            let found = transaction.find_conflicts(table.id(), *unique, &keys).await;
+            let found = found.map_err(transaction_error)?;
+            for (there, found) in there.iter_mut().zip(found) {
+                *there = there.or(found);
+            }
+        }
+        let mut sorted = SortedOut::default();
+        for (row, (there, is_twice)) in there.into_iter().zip(is_twice).enumerate() {
+            match there {
+                _ if is_twice && self.update.is_some() => return Err(changed_twice()),
+                Some(id) => sorted.taken.push((row as u64, id)),
+                None if is_twice => {}
+                None => sorted.free.push(row as u64),
+            }
+        }
+        Ok(sorted)
+    }
+}
+
+fn changed_twice() -> datafusion::common::DataFusionError {
+    SqlState::CARDINALITY_VIOLATION.error(
+        "ON CONFLICT DO UPDATE cannot affect a row a second time; the new rows have a key twice",
+    )
+}
+
+/// Adds the updates of rows that are there to a change; the rows as they are then.
+async fn update_rows(
+    table: &PlacedTable,
+    target: &WriteTarget,
+    update: &PlannedUpdate,
+    new: &RecordBatch,
+    taken: &[(u64, RowId)],
+    change: &mut TableChange,
+) -> Result<RecordBatch> {
+    let rows = {
+        let mut transaction = target.transaction.lock().await?;
+        let version = transaction.statement(true).map_err(transaction_error)?;
+        let now = version.table(table.id());
+        now.and_then(|now| taken.iter().map(|(_, id)| now.row(*id)).collect::<Option<Vec<_>>>())
+    };
+    let rows = rows.ok_or_else(super::StaleStatement::error)?;
+    let there = table.version().codec().decode(&rows).map_err(table_error)?;
+    let numbers: UInt64Array = taken.iter().map(|(row, _)| *row).collect();
+    let pairs = side_by_side(&there, &take_record_batch(new, &numbers)?)?;
+    let applies: BooleanArray = update.applies(&pairs)?;
+    let updated = update.updated(&there, &pairs)?;
+    let updated = table.typed(&filter_record_batch(&updated, &applies)?)?;
+    table.check_nulls(&updated)?;
+    target.rules.check(table.name(), &updated)?;
+    let ids =
+        taken.iter().zip(applies.values()).filter_map(|((_, id), applies)| applies.then_some(*id));
+    let rows = table.version().codec().encode(&updated).map_err(table_error)?;
+    change.updated.extend(ids.zip(rows));
+    Ok(updated)
+}
+
+fn concat_rows(table: &PlacedTable, batches: &[RecordBatch]) -> Result<RecordBatch> {
+    let Some(first) = batches.first() else {
+        return Ok(RecordBatch::new_empty(Arc::clone(table.columns())));
+    };
+    Ok(concat_batches(&first.schema(), batches)?)
+}
+
+/// The columns of both; all of them may be NULL.
+fn side_by_side(one: &RecordBatch, other: &RecordBatch) -> Result<RecordBatch> {
+    let (one_schema, other_schema) = (one.schema(), other.schema());
+    let fields = one_schema.fields().iter().chain(other_schema.fields());
+    let fields: Vec<Field> =
+        fields.map(|field| field.as_ref().clone().with_nullable(true)).collect();
+    let columns = one.columns().iter().chain(other.columns()).cloned().collect();
+    Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?)
+}

@@ -1,0 +1,82 @@
+//! What a write obeys: CHECK constraints, and what ON CONFLICT says.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
+use datafusion::common::Result;
+use datafusion::common::cast::as_boolean_array;
+use datafusion::physical_expr::PhysicalExpr;
+
+use super::text_of_row;
+use crate::error::SqlState;
+
+/// What the rows that a statement writes must obey, and what happens to those that are there already.
+#[derive(Debug, Default)]
+pub(crate) struct WriteRules {
+    pub(crate) checks: Vec<PlannedCheck>,
+    pub(crate) conflict: Option<PlannedConflict>,
+}
+
+/// A CHECK constraint, over the columns of the table.
+#[derive(Debug)]
+pub(crate) struct PlannedCheck {
+    pub(crate) name: Arc<str>,
+    pub(crate) condition: Arc<dyn PhysicalExpr>,
+}
+
+/// ON CONFLICT.
+#[derive(Debug)]
+pub(crate) struct PlannedConflict {
+    /// Numbers of the unique constraints that it is about.
+    pub(crate) uniques: Vec<usize>,
+    /// What becomes of rows that are there; none where they stay.
+    pub(crate) update: Option<PlannedUpdate>,
+}
+
+/// DO UPDATE, over the columns of the row that is there and behind them those of the new row.
+#[derive(Debug)]
+pub(crate) struct PlannedUpdate {
+    /// Numbers of columns, and their values.
+    pub(crate) assignments: Vec<(usize, Arc<dyn PhysicalExpr>)>,
+    /// Rows for which it is not true stay.
+    pub(crate) condition: Option<Arc<dyn PhysicalExpr>>,
+}
+
+impl WriteRules {
+    /// Refuses rows for which a CHECK constraint is false; NULL passes, as in SQL's standard.
+    pub(crate) fn check(&self, table: &str, rows: &RecordBatch) -> Result<()> {
+        for PlannedCheck { name, condition } in &self.checks {
+            let holds = condition.evaluate(rows)?.into_array(rows.num_rows())?;
+            let holds: &BooleanArray = as_boolean_array(&holds)?;
+            let failing = (0..holds.len()).find(|row| holds.is_valid(*row) && !holds.value(*row));
+            if let Some(row) = failing {
+                return Err(SqlState::CHECK_VIOLATION.error(format!(
+                    "new row for table '{table}' violates check constraint '{name}': {}",
+                    text_of_row(rows, row)
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl PlannedUpdate {
+    /// Which of the rows are updated; `pairs` has the columns of the rows that are there, and behind
+    /// them those of the new ones.
+    pub(crate) fn applies(&self, pairs: &RecordBatch) -> Result<BooleanArray> {
+        let Some(condition) = &self.condition else {
+            return Ok(BooleanArray::from(vec![true; pairs.num_rows()]));
+        };
+        let applies = condition.evaluate(pairs)?.into_array(pairs.num_rows())?;
+        Ok(applies.as_boolean().iter().map(|applies| Some(applies == Some(true))).collect())
+    }
+
+    /// The rows that are there with their new values.
+    pub(crate) fn updated(&self, there: &RecordBatch, pairs: &RecordBatch) -> Result<RecordBatch> {
+        let mut columns = there.columns().to_vec();
+        for (column, value) in &self.assignments {
+            columns[*column] = value.evaluate(pairs)?.into_array(pairs.num_rows())?;
+        }
+        Ok(RecordBatch::try_new(there.schema(), columns)?)
+    }
+}

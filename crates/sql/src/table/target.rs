@@ -1,0 +1,79 @@
+//! Where the rows of a statement go: its transaction, and what they obey.
+
+use std::error::Error;
+use std::fmt;
+
+use atoll_store::database::{Isolation, LockScope, TransactionError, Written};
+use atoll_store::table::TableChange;
+use datafusion::common::{DataFusionError, Result};
+
+use super::{PlacedTable, WriteRules, transaction_error};
+use crate::database::Database;
+use crate::session::SharedTransaction;
+
+/// Where the rows of a statement go.
+#[derive(Debug)]
+pub(crate) struct WriteTarget {
+    pub(crate) database: Database,
+    pub(crate) transaction: SharedTransaction,
+    pub(crate) rules: WriteRules,
+}
+
+impl WriteTarget {
+    /// Hands a change to the transaction, which may wait for others that hold its rows.
+    ///
+    /// # Errors
+    /// [`StaleStatement`] where the rows are others by now; whatever the transaction refuses.
+    pub(crate) async fn write(&self, table: &PlacedTable, mut change: TableChange) -> Result<()> {
+        if change.is_empty() {
+            return Ok(());
+        }
+        self.database.write_chunks(table.columns(), &mut change).await?;
+        let (table, mut transaction) = (table.id(), self.transaction.lock().await?);
+        match transaction.write(table, change, LockScope::Rows).await {
+            Ok(written) => fresh(written),
+            // Another table may have its name by now.
+            Err(TransactionError::UndefinedRelation { .. })
+                if transaction.options().isolation == Isolation::ReadCommitted =>
+            {
+                Err(StaleStatement::error())
+            }
+            Err(error) => Err(transaction_error(error)),
+        }
+    }
+}
+
+/// Nothing, where a change was made; [`StaleStatement`] where the statement is to run again.
+pub(crate) fn fresh(written: Written) -> Result<()> {
+    match written {
+        Written::Done => Ok(()),
+        Written::Stale => Err(StaleStatement::error()),
+    }
+}
+
+/// The rows that a statement found were changed by others before it had locked them: it is run again, over
+/// what they are now. No one but the session sees this.
+#[derive(Debug)]
+pub(crate) struct StaleStatement;
+
+impl StaleStatement {
+    pub(crate) fn error() -> DataFusionError {
+        DataFusionError::External(Box::new(Self))
+    }
+
+    /// Whether this is why a statement ended.
+    pub(crate) fn ended(error: &DataFusionError) -> bool {
+        match error.find_root() {
+            DataFusionError::External(error) => error.is::<Self>(),
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Display for StaleStatement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("rows were changed by another transaction; run the statement again")
+    }
+}
+
+impl Error for StaleStatement {}
