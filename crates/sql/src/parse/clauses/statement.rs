@@ -2,20 +2,18 @@
 
 use datafusion::common::Result;
 use datafusion::sql::sqlparser::ast::{
-    ColumnDef, ColumnOption, CreateView, FromTable, ObjectType, Query, SelectInto, SetExpr,
-    Statement, UpdateTableFromKind,
+    CreateView, FromTable, ObjectType, Query, SelectInto, SetExpr, Statement, UpdateTableFromKind,
 };
 
 use super::{joins, refuse};
 
 pub(super) fn check(statement: &mut Statement) -> Result<()> {
     match statement {
-        Statement::CreateTable(create) => create.columns.iter().try_for_each(column),
         Statement::CreateView(create) => view(create),
         Statement::CreateIndex(_) => refuse(
             true,
             "CREATE INDEX",
-            "tables have no indexes, and scans skip blocks by their least and greatest values",
+            "PRIMARY KEY and UNIQUE make one, and scans skip blocks by their least and greatest values",
         ),
         Statement::CreateSchema { with, options, default_collate_spec, clone, .. } => {
             let has_options = with.is_some() || options.is_some();
@@ -53,28 +51,6 @@ pub(super) fn check(statement: &mut Statement) -> Result<()> {
             delete.using.iter_mut().flatten().try_for_each(joins::check)
         }
         _ => Ok(()),
-    }
-}
-
-fn column(column: &ColumnDef) -> Result<()> {
-    let is_known = |option: &ColumnOption| {
-        matches!(
-            option,
-            ColumnOption::Null
-                | ColumnOption::NotNull
-                // Those that CREATE TABLE gets to see, and refuses itself.
-                | ColumnOption::Default(_)
-                | ColumnOption::Unique(_)
-                | ColumnOption::PrimaryKey(_)
-                | ColumnOption::ForeignKey(_)
-                | ColumnOption::Check(_)
-        )
-    };
-    match column.options.iter().find(|option| !is_known(&option.option)) {
-        Some(option) => {
-            refuse(true, &format!("{} of column {}", option.option, column.name), "leave it out")
-        }
-        None => Ok(()),
     }
 }
 
