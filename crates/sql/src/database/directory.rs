@@ -197,7 +197,7 @@ fn not_opened(path: &Path, error: &dyn fmt::Display) -> DataFusionError {
     exec_datafusion_err!("data directory '{}' cannot be opened: {error}", path.display())
 }
 
-/// Makes checkpoints until nobody can ask for one any more.
+/// Makes checkpoints until the database is closed.
 fn make_checkpoints(
     requests: &mpsc::Receiver<CheckpointRequest>,
     store: &Weak<StoreDatabase>,
@@ -208,7 +208,7 @@ fn make_checkpoints(
         let Some(store) = store.upgrade() else { return };
         match request {
             Ok(request) => {
-                // Whoever asked may be gone.
+                // The session that asked may be gone.
                 let _ = request.send(make_checkpoint(&store, checkpoints));
             }
             Err(RecvTimeoutError::Timeout) => {

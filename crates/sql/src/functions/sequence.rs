@@ -20,13 +20,12 @@ use futures::executor::block_on;
 use parking_lot::Mutex;
 
 use crate::catalog::{CATALOG, SCHEMA};
-use crate::database::Database;
 use crate::session::{SharedTransaction, StatementHandle};
 use crate::table::{fresh, transaction_error};
 
-/// Registers the functions for a session of a database.
-pub(crate) fn register(context: &SessionContext, database: &Database) {
-    let numbers = SequenceNumbers { database: database.clone(), given: Arc::default() };
+/// Registers the functions for a session.
+pub(crate) fn register(context: &SessionContext) {
+    let numbers = SequenceNumbers::default();
     for kind in [
         SequenceFunction::Next,
         SequenceFunction::Current,
@@ -39,9 +38,8 @@ pub(crate) fn register(context: &SessionContext, database: &Database) {
 }
 
 /// The sequences as a session sees them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct SequenceNumbers {
-    database: Database,
     given: Arc<Mutex<GivenNumbers>>,
 }
 
@@ -121,11 +119,11 @@ impl ScalarUDFImpl for NumberFunction {
             };
             return Ok(ColumnarValue::Scalar(ScalarValue::Int64(Some(last))));
         }
-        let sequence = numbers.sequence(&args.args[0])?;
         let transaction = StatementHandle::of(&args.config_options);
         let Some(transaction) = transaction else {
             return exec_err!("{} outside of a statement", self.name());
         };
+        let sequence = sequence(&args.args[0], &transaction)?;
         let value = match self.kind {
             SequenceFunction::Next => {
                 let next = || numbers.next(sequence, &transaction);
@@ -194,30 +192,32 @@ impl SequenceNumbers {
             Ok(value)
         })
     }
+}
 
-    /// The sequence that an argument names, or, for defaults of columns, numbers.
-    fn sequence(&self, argument: &ColumnarValue) -> Result<SequenceId> {
-        let ColumnarValue::Scalar(argument) = argument else {
-            return plan_err!("the sequence must be a constant: nextval('name')");
-        };
-        if let ScalarValue::Int64(Some(number)) = argument {
-            return Ok(SequenceId::new(number.cast_unsigned()));
-        }
-        let Some(Some(name)) = argument.try_as_str() else {
-            return plan_err!("the sequence is named by a string: nextval('name')");
-        };
-        let parts: Vec<&str> = name.split('.').map(|part| part.trim_matches('"')).collect();
-        let relation = match &parts[..] {
-            [name] => RelationName::new(SCHEMA, *name),
-            [schema, name] | [CATALOG, schema, name] => RelationName::new(*schema, *name),
-            _ => return plan_err!("'{name}' is not the name of a sequence"),
-        };
-        match self.database.store().newest().relation(&relation) {
-            Some(Relation::Sequence(id)) => Ok(*id),
-            Some(_) => exec_err!("'{name}' is not a sequence"),
-            None => {
-                exec_err!("sequence '{name}' does not exist; create it with CREATE SEQUENCE {name}")
-            }
+/// The sequence that an argument names, or, for defaults of columns, numbers.
+fn sequence(argument: &ColumnarValue, transaction: &SharedTransaction) -> Result<SequenceId> {
+    let ColumnarValue::Scalar(argument) = argument else {
+        return plan_err!("the sequence must be a constant: nextval('name')");
+    };
+    if let ScalarValue::Int64(Some(number)) = argument {
+        return Ok(SequenceId::new(number.cast_unsigned()));
+    }
+    let Some(Some(name)) = argument.try_as_str() else {
+        return plan_err!("the sequence is named by a string: nextval('name')");
+    };
+    let parts: Vec<&str> = name.split('.').map(|part| part.trim_matches('"')).collect();
+    let relation = match &parts[..] {
+        [name] => RelationName::new(SCHEMA, *name),
+        [schema, name] | [CATALOG, schema, name] => RelationName::new(*schema, *name),
+        _ => return plan_err!("'{name}' is not the name of a sequence"),
+    };
+    let version =
+        block_on(async { transaction.lock().await?.statement(true).map_err(transaction_error) })?;
+    match version.relation(&relation) {
+        Some(Relation::Sequence(id)) => Ok(*id),
+        Some(_) => exec_err!("'{name}' is not a sequence"),
+        None => {
+            exec_err!("sequence '{name}' does not exist; create it with CREATE SEQUENCE {name}")
         }
     }
 }

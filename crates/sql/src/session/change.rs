@@ -279,7 +279,7 @@ struct RowQuery {
 /// The statement that a text of ours is.
 pub(super) fn parsed(text: &str) -> Result<Ast> {
     let mut parsed = Parser::parse_sql(&GenericDialect {}, text)?;
-    parsed.pop().ok_or_else(|| internal_datafusion_err!("'{text}' is no statement"))
+    parsed.pop().ok_or_else(|| internal_datafusion_err!("'{text}' is not a statement"))
 }
 
 impl RowQuery {

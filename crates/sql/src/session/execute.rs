@@ -26,6 +26,7 @@ use super::planner::{StatementPlanner, cancel_token, plan_physical};
 use super::progress::ScanProgress;
 use super::statement::{ParsedStatement, parse};
 use super::transaction::StatementTransaction;
+use super::whole::WholeStatement;
 use crate::error::SqlError;
 use crate::parse::{on_deep_stack, stack_for};
 use crate::settings::parse_placement;
@@ -151,6 +152,9 @@ impl Session {
     }
 
     async fn try_run(&self, sql: &str) -> Result<QueryResult> {
+        if let Some(whole) = WholeStatement::of(sql)? {
+            return self.run_whole(whole, sql).await;
+        }
         let statement = parse(sql, &self.context.state())?;
         if let Parsed::Statement(ast) = &statement.statement
             && let Some(done) = self.control(ast, sql).await?
@@ -161,6 +165,8 @@ impl Session {
         let result = self.run_in(&transaction, &statement, None, sql).await;
         if result.is_err() {
             transaction.failure.tell();
+            // An error may tell of what others have committed and is not on disk yet.
+            let _ = transaction.settle().await;
         }
         result
     }
@@ -178,7 +184,7 @@ impl Session {
 
     /// Runs a statement in its transaction: once more whenever rows that it found were changed by others
     /// before it had locked them. It keeps the locks, so each time fewer can be.
-    async fn run_in(
+    pub(super) async fn run_in(
         &self,
         transaction: &StatementTransaction,
         statement: &ParsedStatement,

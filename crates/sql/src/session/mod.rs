@@ -27,6 +27,7 @@ mod statement;
 #[cfg(test)]
 mod tests;
 mod transaction;
+mod whole;
 
 use std::fmt;
 use std::sync::Arc;
@@ -121,7 +122,7 @@ impl Session {
         crate::files::register(&mut state)?;
         let context = SessionContext::new_with_state(state);
         crate::functions::register(&context);
-        crate::functions::sequence::register(&context, &database);
+        crate::functions::sequence::register(&context);
         context.register_relation_planner(Arc::new(SampledRelations))?;
         timezone::refresh_functions(&context);
         if let Some(files) = files {

@@ -105,11 +105,8 @@ impl StatementTransaction {
         }
     }
 
-    /// Waits until all that was read is durable, where it was not committed long ago.
+    /// Waits until all that was read is durable.
     pub(super) async fn settle(&self) -> Result<()> {
-        if self.is_own {
-            return Ok(());
-        }
         self.transaction.lock().await?.settled().await.map_err(transaction_error)
     }
 }

@@ -113,7 +113,7 @@ impl ExtensionPlanner for WrittenRowsPlanner {
         }
         match rows.target.downcast_ref::<ChangedTable>() {
             Some(table) => Ok(Some(table.change_exec(input, true))),
-            None => internal_err!("'{}' is no table that can be written", rows.table),
+            None => internal_err!("'{}' cannot be written", rows.table),
         }
     }
 }

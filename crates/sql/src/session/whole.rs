@@ -1,0 +1,291 @@
+//! Statements about the database as a whole, which sqlparser does not know.
+//!
+//! ```text
+//! CHECKPOINT
+//! EXPORT DATABASE TO 'directory'      a Parquet file for each table, and load.sql, which makes all of it again
+//! IMPORT DATABASE FROM 'directory'    runs that file, as one transaction
+//! ```
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use atoll_store::database::{DatabaseVersion, Relation, RelationName, SequenceState};
+use atoll_store::table::{TableDefinition, TableVersion};
+use atoll_store::{SequenceId, TableId};
+use datafusion::common::{Result, exec_datafusion_err, exec_err, plan_err};
+use datafusion::sql::sqlparser::dialect::GenericDialect;
+use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
+
+use super::Session;
+use super::change::quoted;
+use super::execute::QueryResult;
+use super::split::split_statements;
+use super::transaction::StatementTransaction;
+use crate::catalog::SCHEMA;
+
+/// The file that makes all of a database again.
+const LOAD: &str = "load.sql";
+
+/// A statement about the database as a whole.
+pub(super) enum WholeStatement {
+    Checkpoint,
+    Export(PathBuf),
+    Import(PathBuf),
+}
+
+impl WholeStatement {
+    /// The statement of a text, if it is one.
+    ///
+    /// # Errors
+    /// Where EXPORT or IMPORT DATABASE is not followed by a directory.
+    pub(super) fn of(sql: &str) -> Result<Option<Self>> {
+        let first = sql.trim_start().get(..6).unwrap_or_default();
+        let is_one = ["checkp", "export", "import"].iter().any(|it| first.eq_ignore_ascii_case(it));
+        if !is_one {
+            return Ok(None);
+        }
+        let Ok(tokens) = Tokenizer::new(&GenericDialect {}, sql).tokenize() else {
+            return Ok(None);
+        };
+        let mut words = Vec::new();
+        let mut directory = None;
+        for token in tokens {
+            match token {
+                Token::Word(word) => words.push(word.value.to_ascii_lowercase()),
+                Token::SingleQuotedString(text) if directory.is_none() => directory = Some(text),
+                Token::Whitespace(_) | Token::SemiColon => {}
+                _ => return Ok(None),
+            }
+        }
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        match (&words[..], directory) {
+            (["checkpoint"], None) => Ok(Some(Self::Checkpoint)),
+            (["export", "database"] | ["export", "database", "to"], Some(directory)) => {
+                Ok(Some(Self::Export(directory.into())))
+            }
+            (["import", "database"] | ["import", "database", "from"], Some(directory)) => {
+                Ok(Some(Self::Import(directory.into())))
+            }
+            (["export" | "import", "database", ..], _) => plan_err!(
+                "expected EXPORT DATABASE TO 'directory' or IMPORT DATABASE FROM 'directory'"
+            ),
+            _ => Ok(None),
+        }
+    }
+}
+
+impl Session {
+    /// Carries out a statement about the database as a whole.
+    pub(super) async fn run_whole(
+        &self,
+        statement: WholeStatement,
+        sql: &str,
+    ) -> Result<QueryResult> {
+        let tag = match statement {
+            WholeStatement::Checkpoint => match self.database().checkpoint().await? {
+                Some(report) => {
+                    format!("CHECKPOINT {} bytes", report.chunk_bytes + report.table_bytes)
+                }
+                None => "CHECKPOINT: the database is in memory".to_owned(),
+            },
+            WholeStatement::Export(directory) => self.export(&directory).await?,
+            WholeStatement::Import(directory) => self.import(&directory).await?,
+        };
+        Ok(QueryResult::done(tag, sql))
+    }
+
+    /// Writes all tables of one version to files.
+    async fn export(&self, directory: &Path) -> Result<String> {
+        if !self.database().options().files {
+            return exec_err!("EXPORT DATABASE writes files, which this session may not");
+        }
+        std::fs::create_dir_all(directory).map_err(|error| failed("written", directory, &error))?;
+        if directory.join(LOAD).exists() {
+            return exec_err!("'{}' holds an exported database", directory.display());
+        }
+        let transaction = self.statement_transaction()?;
+        let version = transaction.statement(false).await?;
+        let mut tables = 0;
+        for (id, _) in version.tables() {
+            let Some(name) = version.table_name(id) else { continue };
+            let file = directory.join(file_of(name));
+            let copy = format!("COPY (SELECT * FROM {}) TO '{}'", full(name), text(&file));
+            self.run_to_end(&transaction, &copy).await?;
+            tables += 1;
+        }
+        // It comes last, so that what was exported in part cannot be imported.
+        let load = load_script(&version)?;
+        std::fs::write(directory.join(LOAD), load)
+            .map_err(|error| failed("written", directory, &error))?;
+        Ok(format!("EXPORT DATABASE {tables}"))
+    }
+
+    /// Runs the script of an exported database.
+    async fn import(&self, directory: &Path) -> Result<String> {
+        if !self.database().options().files {
+            return exec_err!("IMPORT DATABASE reads files, which this session may not");
+        }
+        let script = directory.join(LOAD);
+        let script = std::fs::read_to_string(script);
+        let script = script.map_err(|error| failed("read", directory, &error))?;
+        // Names of files are relative to the directory.
+        let script = script.replace(FROM_FILE, &format!("{FROM_FILE}{}/", text(directory)));
+        let statements =
+            split_statements(&script).map_err(|error| exec_datafusion_err!("{LOAD}: {error}"))?;
+        let transaction = self.statement_transaction()?;
+        for statement in &statements {
+            self.run_to_end(&transaction, &statement.text).await?;
+        }
+        transaction.finish(self.database()).await?;
+        Ok(format!("IMPORT DATABASE {}", statements.len()))
+    }
+
+    /// Runs a statement as part of a transaction.
+    async fn run_to_end(&self, transaction: &StatementTransaction, sql: &str) -> Result<()> {
+        let within = StatementTransaction { is_own: false, ..transaction.clone() };
+        let statement = super::statement::parse(sql, &self.context.state())?;
+        let result = Box::pin(self.run_in(&within, &statement, None, sql)).await?;
+        result.collect().await.map(drop).map_err(|error| exec_datafusion_err!("{sql}: {error}"))
+    }
+}
+
+fn failed(
+    what: &str,
+    directory: &Path,
+    error: &std::io::Error,
+) -> datafusion::common::DataFusionError {
+    exec_datafusion_err!("'{}' cannot be {what}: {error}", directory.display())
+}
+
+const FROM_FILE: &str = "AS SELECT * FROM '";
+
+/// A path within a string of SQL.
+fn text(path: &Path) -> String {
+    path.display().to_string().replace('\'', "''")
+}
+
+fn file_of(name: &RelationName) -> String {
+    format!("{}.{}.parquet", name.schema, name.name)
+}
+
+fn full(name: &RelationName) -> String {
+    format!("{}.{}", quoted(&name.schema), quoted(&name.name))
+}
+
+/// The statements that make a database again.
+fn load_script(version: &DatabaseVersion) -> Result<String> {
+    let mut script = String::new();
+    for schema in version.schemas().filter(|schema| &***schema != SCHEMA) {
+        line(&mut script, &format!("CREATE SCHEMA {}", quoted(schema)));
+    }
+    let relations = || version.relations();
+    for (name, relation) in relations() {
+        if let Relation::Sequence(id) = relation
+            && let Some(sequence) = version.sequence(*id)
+        {
+            write_sequence(&mut script, name, sequence);
+        }
+    }
+    for (name, relation) in relations() {
+        if let Relation::Table(id) = relation
+            && let Some(table) = version.table(*id)
+        {
+            write_table(&mut script, version, name, (*id, table))?;
+        }
+    }
+    for (_, relation) in relations() {
+        if let Relation::View(view) = relation {
+            line(&mut script, view.sql.trim_end_matches([';', ' ', '\n']));
+        }
+    }
+    Ok(script)
+}
+
+fn line(script: &mut String, statement: &str) {
+    script.push_str(statement);
+    script.push_str(";\n");
+}
+
+fn write_sequence(script: &mut String, name: &RelationName, sequence: &SequenceState) {
+    let of = &sequence.definition;
+    let cycle = if of.cycle { " CYCLE" } else { "" };
+    let create = format!(
+        "CREATE SEQUENCE {} INCREMENT BY {} MINVALUE {} MAXVALUE {} START {} CACHE {}{cycle}",
+        full(name),
+        of.increment,
+        of.min,
+        of.max,
+        of.start,
+        of.cache
+    );
+    line(script, &create);
+    if let Some(last) = sequence.last {
+        let name = format!("{}.{}", name.schema, name.name).replace('\'', "''");
+        line(script, &format!("SELECT setval('{name}', {last})"));
+    }
+}
+
+/// The table out of its file, then what is declared of it.
+fn write_table(
+    script: &mut String,
+    version: &DatabaseVersion,
+    name: &RelationName,
+    (_, table): (TableId, &TableVersion),
+) -> Result<()> {
+    let definition = table.definition();
+    let (full, file) = (full(name), file_of(name).replace('\'', "''"));
+    let placement = definition.placement;
+    line(
+        script,
+        &format!("CREATE TABLE {full} WITH (placement = '{placement}') {FROM_FILE}{file}'"),
+    );
+    let declared = declared(version, definition)?;
+    if !declared.is_empty() {
+        line(script, &format!("ALTER TABLE {full} {}", declared.join(", ")));
+    }
+    Ok(())
+}
+
+fn declared(version: &DatabaseVersion, definition: &TableDefinition) -> Result<Vec<String>> {
+    let mut parts = Vec::new();
+    for (at, field) in definition.columns.fields().iter().enumerate() {
+        let column = quoted(field.name());
+        if !field.is_nullable() {
+            parts.push(format!("ALTER COLUMN {column} SET NOT NULL"));
+        }
+        let default = match &definition.identities[at] {
+            Some(identity) => Some(next_value(version, identity.sequence)?),
+            None => definition.defaults[at].as_ref().map(ToString::to_string),
+        };
+        if let Some(default) = default {
+            parts.push(format!("ALTER COLUMN {column} SET DEFAULT {default}"));
+        }
+    }
+    for unique in &definition.uniques {
+        let kind = if unique.is_primary { "PRIMARY KEY" } else { "UNIQUE" };
+        let columns = unique.columns.iter().map(|at| quoted(definition.columns.field(*at).name()));
+        let columns: Vec<String> = columns.map(|column| column.to_string()).collect();
+        let name = quoted(&unique.name);
+        parts.push(format!("ADD CONSTRAINT {name} {kind} ({})", columns.join(", ")));
+    }
+    for check in &definition.checks {
+        let mut part = format!("ADD CONSTRAINT {}", quoted(&check.name));
+        let _ = write!(part, " CHECK ({})", check.sql);
+        parts.push(part);
+    }
+    Ok(parts)
+}
+
+/// The default of an identity, by the name of its sequence.
+fn next_value(version: &DatabaseVersion, sequence: SequenceId) -> Result<String> {
+    let mut relations = version.relations();
+    let found = relations
+        .find(|(_, relation)| matches!(relation, Relation::Sequence(id) if *id == sequence));
+    match found {
+        Some((name, _)) => {
+            let name = format!("{}.{}", name.schema, name.name).replace('\'', "''");
+            Ok(format!("nextval('{name}')"))
+        }
+        None => exec_err!("sequence {sequence} of an identity is not there"),
+    }
+}
