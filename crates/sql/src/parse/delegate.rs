@@ -69,7 +69,7 @@ impl Dialect for AtollDialect {
         supports_string_escape_constant supports_table_hints
         requires_single_line_comment_whitespace supports_array_typedef_with_brackets
         supports_geometric_types supports_set_names
-        supports_space_separated_column_options supports_alter_column_type_using
+        supports_space_separated_column_options
         supports_comma_separated_drop_column_list supports_notnull_operator
         supports_data_type_signed_suffix supports_interval_options
         supports_create_table_like_parenthesized supports_semantic_view_table_factor
@@ -87,6 +87,10 @@ impl Dialect for AtollDialect {
     /// What the parser does only for some dialects it does for the dialect inside.
     fn dialect(&self) -> TypeId {
         self.inner.dialect()
+    }
+
+    fn supports_alter_column_type_using(&self) -> bool {
+        self.is_mended() || self.inner.supports_alter_column_type_using()
     }
 
     fn supports_insert_table_alias(&self) -> bool {

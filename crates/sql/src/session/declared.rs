@@ -115,8 +115,8 @@ impl DeclaredTable {
                 ColumnOption::ForeignKey(_) => return foreign_key(),
                 other => {
                     return not_impl_err!(
-                        "column '{}': {other}; expected NOT NULL, DEFAULT, PRIMARY KEY, UNIQUE, CHECK or \
-                         GENERATED … AS IDENTITY",
+                        "{other} of column '{}' is not supported; expected NOT NULL, DEFAULT, PRIMARY KEY, \
+                         UNIQUE, CHECK or GENERATED … AS IDENTITY",
                         column.name
                     );
                 }

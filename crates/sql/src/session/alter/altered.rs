@@ -174,18 +174,14 @@ impl AlteredTable {
                 column.clone_from(&new);
             }
         }
-        for (_, check) in &mut self.checks {
-            let _ = visit_expressions_mut(check, |expr| {
-                let name = match expr {
-                    Expr::Identifier(name) => Some(name),
-                    Expr::CompoundIdentifier(parts) => parts.last_mut(),
-                    _ => None,
-                };
-                if let Some(name) = name.filter(|name| normalize(name) == old) {
-                    *name = quoted(&new);
-                }
-                ControlFlow::<()>::Continue(())
-            });
+        let added = self.added.checks.iter_mut().map(|check| &mut check.condition);
+        for check in self.checks.iter_mut().map(|(_, check)| check).chain(added) {
+            rename_in(check, old, &new, normalize);
+        }
+        for column in self.added.keys.iter_mut().flat_map(|key| &mut key.columns) {
+            if normalize(column) == old {
+                *column = quoted(&new);
+            }
         }
         self.columns[at].name = new;
         Ok(())
@@ -276,6 +272,21 @@ impl AlteredTable {
     pub(super) fn take_added(&mut self) -> (Vec<DeclaredKey>, Vec<DeclaredCheck>) {
         (std::mem::take(&mut self.added.keys), std::mem::take(&mut self.added.checks))
     }
+}
+
+/// Gives a column another name in a condition.
+fn rename_in(condition: &mut Expr, old: &str, new: &str, normalize: &dyn Fn(&Ident) -> String) {
+    let _ = visit_expressions_mut(condition, |expr| {
+        let name = match expr {
+            Expr::Identifier(name) => Some(name),
+            Expr::CompoundIdentifier(parts) => parts.last_mut(),
+            _ => None,
+        };
+        if let Some(name) = name.filter(|name| normalize(name) == old) {
+            *name = quoted(new);
+        }
+        ControlFlow::<()>::Continue(())
+    });
 }
 
 /// Names of the columns that a condition reads.
