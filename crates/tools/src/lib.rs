@@ -1,5 +1,5 @@
 //! The commands that need no SQL engine: `topo` shows the machine, `run` starts programs under a
-//! placement, `where` tells where a process lives, `bench` and `tune` measure what it can do.
+//! placement, `where` tells where a process lives, `data` looks after data directories, `bench` and `tune` measure what it can do.
 //!
 //! It owns their flags, their text and their JSON, and how a process of Atoll ends. It is a crate of
 //! its own because it builds in seconds and makes a binary of a few megabytes (`atoll-tools`) that can
@@ -9,6 +9,7 @@
 
 pub mod bench;
 pub mod bytes;
+pub mod data;
 pub mod exit;
 pub mod lab;
 pub mod manual;
@@ -35,6 +36,9 @@ pub enum Command {
     /// Show where a process lives: its threads, its memory, its policies
     #[command(after_help = whereabouts::EXAMPLES)]
     Where(whereabouts::Args),
+    /// Check data directories of databases, show what they hold, make checkpoints
+    #[command(after_help = data::EXAMPLES)]
+    Data(data::Args),
     /// Fit the primitives to this machine and keep the result
     #[command(after_help = tune::EXAMPLES)]
     Tune(tune::Args),
@@ -55,6 +59,7 @@ pub fn run(command: &Command, whole: impl FnOnce() -> clap::Command) -> Result<(
         Command::Topo(args) => topo::run(args),
         Command::Run(args) => run::run(args),
         Command::Where(args) => whereabouts::run(args),
+        Command::Data(args) => data::run(args),
         Command::Tune(args) => tune::run(args),
         Command::Lab(args) => lab::run(args),
         Command::Completions(args) => manual::completions(args, whole()),

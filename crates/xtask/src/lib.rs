@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 mod cargo;
 pub mod ci;
+pub mod crash;
 pub mod differential;
 pub mod loom;
 pub mod one_build;

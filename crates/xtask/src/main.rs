@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use atoll_xtask::{ci, differential, loom, one_build, repository_root, sanitize, tidy};
+use atoll_xtask::{ci, crash, differential, loom, one_build, repository_root, sanitize, tidy};
 
 const HELP: &str = "\
 cargo xtask <chore>
@@ -15,6 +15,8 @@ cargo xtask <chore>
                 runs)
   differential  random queries under many settings, against DuckDB (--help tells its flags;
                 --minutes 10; not among what ci runs)
+  crash         kills a process that commits, 1000 times, and looks for what it committed (--help
+                tells its flags; not among what ci runs, whose tests kill 50 times)
   ci            everything `make test` checks: format, tidy, one-build, licences, loom, clippy, the
                 portable kernels, tests;
                 --may-skip NEED,… accepts tests that are skipped for want of it
@@ -42,6 +44,7 @@ fn chore(arguments: &[String]) -> Result<ExitCode> {
         ["one-build"] => one_build::check(&repository_root()).map(|()| ExitCode::SUCCESS),
         ["loom"] => loom::run(&repository_root()).map(|()| ExitCode::SUCCESS),
         ["sanitize"] => sanitize::run(&repository_root()).map(|()| ExitCode::SUCCESS),
+        ["crash", rest @ ..] => crash::run(&repository_root(), rest),
         ["differential", rest @ ..] => differential::run(&repository_root(), rest),
         ["help" | "--help" | "-h"] => {
             print!("{HELP}");

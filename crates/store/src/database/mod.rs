@@ -47,7 +47,7 @@ use parking_lot::Mutex;
 
 use crate::ids::{SequenceId, TableId};
 use crate::lock::{LockManager, TransactionId};
-use crate::log::{GroupCommit, LogStatistics, Position};
+use crate::log::{GroupCommit, LogError, LogStatistics, Position};
 use crate::table::{TableError, TableVersion};
 use sequencer::Sequencer;
 use sessions::OpenTransactions;
@@ -143,6 +143,14 @@ impl Database {
             log.sync_to(position)?.await?;
         }
         Ok(())
+    }
+
+    /// Blocks the thread, which is not a worker, until the log is on disk up to a position of a version.
+    pub(crate) fn wait_for_log(&self, position: Position) -> Result<(), LogError> {
+        match &self.log {
+            Some(log) if position > log.synced() => log.sync_to(position)?.wait().map(drop),
+            _ => Ok(()),
+        }
     }
 
     /// What the log did since the start; none without a log.

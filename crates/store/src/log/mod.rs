@@ -42,7 +42,8 @@ use crate::files::Files;
 use buffer::{CheckedPayload, LogBuffer, check_size};
 use frame::{FrameChecksum, frame_bytes};
 use reader::list_segments;
-use segment::{LOG_DIRECTORY, SEGMENT_HEADER_BYTES, segment_name};
+pub(crate) use segment::LOG_DIRECTORY;
+use segment::{SEGMENT_HEADER_BYTES, segment_name};
 use space::LogSpace;
 use writer::LogWriter;
 

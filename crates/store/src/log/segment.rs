@@ -26,7 +26,7 @@ use crate::DatabaseId;
 use crate::files::{DataFile, FileError};
 
 /// The directory of the segments.
-pub(super) const LOG_DIRECTORY: &str = "log";
+pub(crate) const LOG_DIRECTORY: &str = "log";
 pub(super) const SEGMENT_HEADER_BYTES: usize = 4096;
 pub(super) const SEGMENT_BYTES_MIN: u64 = 8192;
 const MAGIC: &[u8; 8] = b"ATOLLLOG";

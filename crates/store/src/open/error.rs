@@ -63,6 +63,9 @@ pub enum OpenError {
     /// A directory without a database where one was to be opened.
     #[error("the directory holds no database")]
     Empty,
+    /// The log's thread was not started.
+    #[error("the thread of the log was not started: {0}")]
+    Thread(std::io::Error),
     /// The kernel gave no random numbers for the id of a new database.
     #[error("no random numbers for the id of a new database: {0}")]
     Random(std::io::Error),
@@ -79,9 +82,9 @@ impl OpenError {
             Self::File(error) => error.is_damage(),
             Self::Chunk(error) => error.is_damage(),
             Self::Log(error) => matches!(error, LogError::Corrupt { .. }),
-            Self::Record { reason, .. } => matches!(reason, RecordError::Damaged(_)),
+            Self::Record { reason, .. } => !matches!(reason, RecordError::NewerFormat(_)),
             Self::Misfit { .. } | Self::Manifest(_) | Self::Table { .. } => true,
-            Self::NotADatabase { .. } | Self::Empty | Self::Random(_) => false,
+            Self::NotADatabase { .. } | Self::Empty | Self::Thread(_) | Self::Random(_) => false,
         }
     }
 }

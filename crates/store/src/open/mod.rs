@@ -4,7 +4,8 @@
 //! Opening::begin   lock, manifest, files of tables; which chunks there are, also in records of the log
 //!    │ tasks()     each reads one chunk into memory at its home: run them on the workers of their nodes
 //! Opening::finish  tables out of chunks, then the log, record by record; files that nothing names are removed
-//!    └ Opened      version, log, files of chunks, checkpoints, and a report
+//!    │ Opened      version, log, files of chunks, checkpoints, and a report
+//!    └ DurableDatabase    the same with sessions and the log's thread
 //! ```
 //!
 //! A directory without files becomes a new database. Damage is an error that names the file and the place; with
@@ -12,8 +13,10 @@
 //! on with.
 
 mod create;
+mod durable;
 mod error;
 mod finish;
+mod inspect;
 mod replay;
 mod report;
 mod task;
@@ -31,7 +34,9 @@ use crate::ids::ChunkFileId;
 use crate::log::{Log, LogOptions};
 use crate::record::files_of_record;
 
+pub use durable::DurableDatabase;
 pub use error::OpenError;
+pub use inspect::{DirectoryInfo, TableInfo, check_directory, directory_info};
 pub use report::{MissingPart, OpenReport};
 pub use task::{RecoveredChunk, RecoveryTask};
 
@@ -170,18 +175,12 @@ impl Opening {
             return Ok(());
         }
         let mut named = Vec::new();
-        let read = replay::for_each_record(
-            &self.files,
-            self.log_options(),
-            self.manifest.start,
-            |record| {
-                named.extend(
-                    files_of_record(record.payload)
-                        .map_err(|e| OpenError::record(record.position, e))?,
-                );
-                Ok(())
-            },
-        );
+        let (options, start) = (self.log_options(), self.manifest.start);
+        let read = replay::for_each_record(&self.files, options, start, |record| {
+            let files = files_of_record(record.payload);
+            named.extend(files.map_err(|reason| OpenError::record(record.position, reason))?);
+            Ok(())
+        });
         self.named.extend(named);
         match read {
             // Replaying tells of it.

@@ -26,7 +26,7 @@ pub struct OpenReport {
     pub records: u64,
     /// Bytes of these records.
     pub record_bytes: u64,
-    /// Position behind the last of them.
+    /// Position behind the last record.
     pub position: Position,
     /// Bytes behind the last record that were written and never acknowledged: the rest of an interrupted
     /// write, which was cut.

@@ -3,8 +3,10 @@
 mod chunk_files;
 mod commit_crashes;
 mod crash;
+mod durable;
 mod group_commit;
 mod history;
+mod kills;
 mod live_files;
 mod locks;
 mod log;

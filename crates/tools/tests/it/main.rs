@@ -1,6 +1,7 @@
 //! The commands as a user runs them, through the `atoll-tools` binary.
 
 mod bench;
+mod data;
 mod lab;
 mod postgres;
 mod refused;

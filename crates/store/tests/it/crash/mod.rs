@@ -5,9 +5,11 @@
 //! - `store`: versions, log and checkpoints over a directory, stepped by one thread.
 //! - `changes`: transactions of every kind.
 //! - `histories`: random ones, whole lives of a directory.
+//! - `damage`: flipped bits, missing files, arbitrary bytes; salvage and check.
 //! - `faults`: one life, in which each call fails once, in every way.
 
 mod changes;
+mod damage;
 mod faults;
 mod histories;
 mod model;

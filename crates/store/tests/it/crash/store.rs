@@ -94,10 +94,10 @@ impl TestStore {
 
     /// Orders a change that is known to fit.
     pub(super) fn submit(&mut self, change: &DatabaseChange) -> Result<Position, LogError> {
+        let epoch = Epoch::new(self.version.epoch().get() + 1);
         let record = encode_record(change).unwrap();
         let next = self.version.apply(change, environment()).unwrap();
         let position = self.log.append(&record)?;
-        let epoch = Epoch::new(self.version.epoch().get() + 1);
         self.version = Arc::new(next.at(epoch, position));
         Ok(position)
     }

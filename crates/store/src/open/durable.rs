@@ -1,0 +1,86 @@
+//! A database with a data directory, while it is open.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::{OpenError, OpenOptions, OpenReport, Opened, Opening, RecoveryTask, Result};
+use crate::checkpoint::{CheckpointError, CheckpointReport, CheckpointState, Checkpoints};
+use crate::chunk_file::ChunkFiles;
+use crate::database::{Database, StoreEnvironment};
+use crate::files::{DirectoryLock, Files};
+use crate::log::{GroupCommit, GroupCommitOptions};
+
+/// A database with a data directory, which is locked as long as this lives.
+#[derive(Debug)]
+pub struct DurableDatabase {
+    database: Arc<Database>,
+    checkpoints: Arc<Checkpoints>,
+    report: OpenReport,
+    /// One checkpoint at a time.
+    checkpointing: Mutex<()>,
+    _lock: DirectoryLock,
+}
+
+impl DurableDatabase {
+    /// Opens a directory on this thread alone. With workers: [`Opening::begin`], its tasks on their nodes,
+    /// [`Opening::finish`], [`start`](Self::start).
+    pub fn open(
+        files: Arc<dyn Files>,
+        environment: StoreEnvironment,
+        options: OpenOptions,
+    ) -> Result<Self> {
+        let opening = Opening::begin(files, environment.clone(), options)?;
+        let chunks = opening.tasks().into_iter().map(RecoveryTask::run).collect();
+        Self::start(opening.finish(chunks)?, environment, GroupCommitOptions::default())
+    }
+
+    /// Starts the thread of the log, and sessions. What was salvaged has no log: it is for reading.
+    pub fn start(
+        opened: Opened,
+        environment: StoreEnvironment,
+        options: GroupCommitOptions,
+    ) -> Result<Self> {
+        let Opened { version, log, checkpoints, lock, report } = opened;
+        let log = match log {
+            Some(log) => Some(GroupCommit::start(log, options).map_err(OpenError::Thread)?),
+            None => None,
+        };
+        let database = Database::start(version, environment, log);
+        let checkpointing = Mutex::new(());
+        Ok(Self { database, checkpoints, report, checkpointing, _lock: lock })
+    }
+
+    /// The database.
+    pub fn database(&self) -> &Arc<Database> {
+        &self.database
+    }
+
+    /// The files of chunks: a bulk load writes its chunks here before it commits.
+    pub fn chunks(&self) -> &Arc<ChunkFiles> {
+        self.checkpoints.chunks()
+    }
+
+    /// What opening found.
+    pub fn report(&self) -> &OpenReport {
+        &self.report
+    }
+
+    /// Bytes of the log that recovery would read: what a checkpoint saves it.
+    pub fn log_bytes(&self) -> u64 {
+        self.database.newest().position().0.saturating_sub(self.checkpoints.position().0)
+    }
+
+    /// Makes a checkpoint of the newest version. Blocks the thread, which is not a worker.
+    pub fn checkpoint(&self) -> std::result::Result<CheckpointReport, CheckpointError> {
+        let _one = self.checkpointing.lock();
+        let mut checkpoint = self.checkpoints.begin(|| self.database.newest())?;
+        loop {
+            match checkpoint.step(self.database.synced())? {
+                CheckpointState::Working => {}
+                CheckpointState::NeedsLog(position) => self.database.wait_for_log(position)?,
+                CheckpointState::Done(report) => return Ok(report),
+            }
+        }
+    }
+}

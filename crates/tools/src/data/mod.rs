@@ -1,0 +1,119 @@
+//! `data`: data directories of databases, without the SQL engine: what they hold, whether all of it can be read,
+//! and a checkpoint of one that no server has open.
+
+mod report;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::Context;
+use atoll_placement::{Arena, Kernel, LiveKernel};
+use atoll_store::database::StoreEnvironment;
+use atoll_store::files::{Files, LiveFiles};
+use atoll_store::open::{DurableDatabase, OpenError, OpenOptions, check_directory, directory_info};
+use clap::Subcommand;
+
+use crate::exit::{CommandError, Exit};
+use crate::topo::live;
+use report::{CheckpointView, DirectoryView};
+
+/// What `--help` shows.
+pub const EXAMPLES: &str = "\
+Examples:
+  atoll data info shop            tables, rows, bytes, and how much of the log a checkpoint would save
+  atoll data check shop           read everything and compare all checksums; ends with 1 on damage
+  atoll data check shop --json    the same for programs
+  atoll data checkpoint shop      apply the log, so that the next start is fast
+
+A directory is locked while a command reads it, and refused while a database has it open.";
+
+/// Arguments.
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    #[command(subcommand)]
+    command: DataCommand,
+}
+
+/// What to do with a data directory.
+#[derive(Debug, Subcommand)]
+enum DataCommand {
+    /// Read every file of a data directory and compare all checksums
+    Check(DirectoryArgs),
+    /// Show what a data directory holds
+    Info(DirectoryArgs),
+    /// Apply the log to the tables and remove it
+    Checkpoint(DirectoryArgs),
+}
+
+/// Which directory, and how to answer.
+#[derive(clap::Args, Debug)]
+struct DirectoryArgs {
+    /// The data directory
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), CommandError> {
+    match &args.command {
+        DataCommand::Check(args) => check(args),
+        DataCommand::Info(args) => {
+            let info = directory_info(&open(&args.directory)?).map_err(failed(&args.directory))?;
+            put(args, &DirectoryView::of(&info))
+        }
+        DataCommand::Checkpoint(args) => checkpoint(args),
+    }
+}
+
+fn check(args: &DirectoryArgs) -> Result<(), CommandError> {
+    let info = check_directory(&open(&args.directory)?).map_err(failed(&args.directory))?;
+    let view = DirectoryView::checked(&info);
+    put(args, &view)?;
+    match info.damage.is_empty() {
+        true => Ok(()),
+        false => Err(CommandError::quietly(Exit::Statement)),
+    }
+}
+
+fn checkpoint(args: &DirectoryArgs) -> Result<(), CommandError> {
+    let files = open(&args.directory)?;
+    let machine = Arc::new(live()?.machine);
+    let kernel: Arc<dyn Kernel> = Arc::new(LiveKernel::new());
+    let arena = Arena::new(Arc::clone(&machine), kernel, None);
+    let options = OpenOptions { create: false, ..OpenOptions::default() };
+    let start = Instant::now();
+    let environment = StoreEnvironment { machine, arena };
+    let database =
+        DurableDatabase::open(files, environment, options).map_err(failed(&args.directory))?;
+    let open_seconds = start.elapsed().as_secs_f64();
+    let made = database.checkpoint().map_err(anyhow::Error::from)?;
+    let seconds = start.elapsed().as_secs_f64() - open_seconds;
+    put(args, &CheckpointView::of(database.report(), &made, open_seconds, seconds))
+}
+
+fn open(directory: &Path) -> Result<Arc<dyn Files>, CommandError> {
+    let files = LiveFiles::open(directory).context("no data directory")?;
+    Ok(Arc::new(files))
+}
+
+/// Damage is what a check is for; all else is a failure of the command.
+fn failed(directory: &Path) -> impl Fn(OpenError) -> CommandError + '_ {
+    move |error| {
+        let exit = if error.is_damage() { Exit::Statement } else { Exit::Own };
+        CommandError::with(exit, format!("{}: {error}", directory.display()))
+    }
+}
+
+fn put(
+    args: &DirectoryArgs,
+    view: &(impl serde::Serialize + std::fmt::Display),
+) -> Result<(), CommandError> {
+    let text = match args.json {
+        true => crate::bench::json(view)?,
+        false => view.to_string(),
+    };
+    crate::bench::put(None, &text)
+}

@@ -1,0 +1,70 @@
+//! `data`: what is told of a data directory, sound and damaged.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use atoll_placement::{Arena, Kernel, LiveKernel};
+use atoll_store::database::StoreEnvironment;
+use atoll_store::files::LiveFiles;
+use atoll_store::open::{DurableDatabase, OpenOptions};
+use atoll_testkit::machines;
+
+use crate::support::tools;
+
+fn database(directory: &Path) -> DurableDatabase {
+    let machine = Arc::new(machines::one_node());
+    let kernel: Arc<dyn Kernel> = Arc::new(LiveKernel::new());
+    let environment =
+        StoreEnvironment { arena: Arena::new(Arc::clone(&machine), kernel, None), machine };
+    let options = OpenOptions { segment_bytes: 1 << 16, ..OpenOptions::default() };
+    let files = Arc::new(LiveFiles::create(directory).unwrap());
+    DurableDatabase::open(files, environment, options).unwrap()
+}
+
+#[test]
+fn a_sound_directory_is_shown_and_passes_the_check() {
+    let home = tempfile::tempdir().unwrap();
+    let directory = home.path().join("shop");
+    drop(database(&directory));
+    let path = directory.to_str().unwrap();
+    let info = tools(&["data", "info", path]).done();
+    assert!(info.contains("checkpoint of commit 0") && info.contains("log: 0 commits"), "{info}");
+    let check = tools(&["data", "check", path]).done();
+    assert!(check.ends_with("all files were read; no damage found\n"), "{check}");
+    let made = tools(&["data", "checkpoint", path, "--json"]).json();
+    assert_eq!(made["chunks_written"], 0);
+    let json = tools(&["data", "check", path, "--json"]).json();
+    assert_eq!((&json["checked"], &json["damage"]), (&true.into(), &serde_json::json!([])));
+}
+
+#[test]
+fn damage_ends_with_1_and_names_the_file() {
+    let home = tempfile::tempdir().unwrap();
+    let directory = home.path().join("shop");
+    drop(database(&directory));
+    let manifest = directory.join("manifest");
+    let mut bytes = fs::read(&manifest).unwrap();
+    bytes[50] ^= 1;
+    fs::write(&manifest, bytes).unwrap();
+    let path = directory.to_str().unwrap();
+    for command in ["check", "info", "checkpoint"] {
+        let message = tools(&["data", command, path]).failed(1);
+        assert!(message.contains("manifest is damaged at byte 12"), "{command}: {message}");
+    }
+}
+
+#[test]
+fn what_is_not_a_data_directory_or_is_open_is_refused() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().to_str().unwrap();
+    let empty = tools(&["data", "info", path]).failed(125);
+    assert!(empty.contains("the directory holds no database"), "{empty}");
+    assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0, "nothing is left in it");
+    let missing = tools(&["data", "check", "/nowhere/at/all"]).failed(125);
+    assert!(missing.contains("/nowhere/at/all"), "{missing}");
+    let open = database(&home.path().join("shop"));
+    let used = tools(&["data", "info", home.path().join("shop").to_str().unwrap()]).failed(125);
+    assert!(used.contains(&format!("in use by process {}", std::process::id())), "{used}");
+    drop(open);
+}
