@@ -31,7 +31,7 @@ pub(super) enum ColumnSource {
     /// Its default, or NULL, in this type.
     New(DataType),
     /// An expression over the table as it was, in this type.
-    Computed(Expr, DataType),
+    Computed(Box<Expr>, DataType),
 }
 
 /// A key by the names of its columns.
@@ -208,7 +208,7 @@ impl AlteredTable {
                 };
                 let own = || Expr::Identifier(quoted(field.name()));
                 let value = using.clone().unwrap_or_else(own);
-                column.source = ColumnSource::Computed(value, data_type.clone());
+                column.source = ColumnSource::Computed(Box::new(value), data_type.clone());
             }
             other => return plan_err!("ALTER COLUMN {name} {other} is not supported"),
         }

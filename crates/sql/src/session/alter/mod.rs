@@ -314,7 +314,7 @@ fn query(at: &ResolvedTableReference, columns: &[AlteredColumn]) -> Result<Ast> 
                 let default = column.default.clone();
                 cast(default.unwrap_or_else(|| Expr::value(Value::Null)), data_type)
             }
-            ColumnSource::Computed(expr, data_type) => cast(expr.clone(), data_type),
+            ColumnSource::Computed(expr, data_type) => cast(Expr::clone(expr), data_type),
         };
         SelectItem::ExprWithAlias { expr, alias: quoted(&column.name) }
     };
