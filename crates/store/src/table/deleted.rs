@@ -1,17 +1,9 @@
 //! Rows that are deleted: chunks never change, so a snapshot says which of their rows are still there.
 //!
-//! | type | what |
-//! |---|---|
-//! | [`DeletedRows`] | the rows of one chunk that are gone, block by block |
-//! | [`Deletion`] | the rows of a snapshot that a statement is about to delete |
-
-use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
 
-use super::chunk::{BLOCK_ROWS, Chunk};
-use super::snapshot::TableSnapshot;
+use super::chunk::BLOCK_ROWS;
 
 /// Where a row is in a snapshot: the number of its chunk, and its number in the chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -55,15 +47,6 @@ pub struct DeletedRows {
 }
 
 impl DeletedRows {
-    /// The rows whose bit is set, of all rows of a chunk.
-    fn new(deleted: &BooleanBuffer) -> Self {
-        let blocks = (0..deleted.len()).step_by(BLOCK_ROWS).map(|start| {
-            let block = deleted.slice(start, BLOCK_ROWS.min(deleted.len() - start));
-            (block.count_set_bits() > 0).then(|| !&block)
-        });
-        Self { live: blocks.collect(), rows: deleted.len(), count: deleted.count_set_bits() }
-    }
-
     /// No deleted rows yet of a chunk of so many rows.
     pub fn none(rows: usize) -> Self {
         Self { live: vec![None; rows.div_ceil(BLOCK_ROWS)], rows, count: 0 }
@@ -124,54 +107,3 @@ impl DeletedRows {
         self.live[row / BLOCK_ROWS].as_ref().is_some_and(|live| !live.value(row % BLOCK_ROWS))
     }
 }
-
-/// Rows of a snapshot that a statement is about to delete, each once.
-#[derive(Debug)]
-pub struct Deletion {
-    snapshot: Arc<TableSnapshot>,
-    chunks: BTreeMap<usize, BooleanBufferBuilder>,
-    count: usize,
-}
-
-impl Deletion {
-    /// No rows yet of this snapshot.
-    pub fn new(snapshot: Arc<TableSnapshot>) -> Self {
-        Self { snapshot, chunks: BTreeMap::new(), count: 0 }
-    }
-
-    /// Adds a row that the snapshot has; false where it was added before.
-    pub fn add(&mut self, position: RowPosition) -> bool {
-        let chunk = &self.snapshot.chunks[position.chunk()];
-        let rows = self.chunks.entry(position.chunk()).or_insert_with(|| {
-            let mut rows = BooleanBufferBuilder::new(chunk.rows);
-            rows.append_n(chunk.rows, false);
-            rows
-        });
-        let is_new = !rows.get_bit(position.row());
-        rows.set_bit(position.row(), true);
-        self.count += usize::from(is_new);
-        is_new
-    }
-
-    /// Number of rows.
-    pub fn count(&self) -> usize {
-        self.count
-    }
-
-    /// The chunks with rows to delete: each as it is in the snapshot, and the rows that are gone then.
-    pub(super) fn chunks(&self) -> impl Iterator<Item = (ChunkState, DeletedRows)> {
-        self.chunks.iter().map(|(at, rows)| {
-            let before = &self.snapshot.deleted[*at];
-            let mut deleted = BooleanBufferBuilder::new(rows.len());
-            (0..rows.len()).for_each(|row| {
-                let was = before.as_ref().is_some_and(|before| before.is_deleted(row));
-                deleted.append(was || rows.get_bit(row));
-            });
-            let state = (Arc::clone(&self.snapshot.chunks[*at]), before.clone());
-            (state, DeletedRows::new(&deleted.finish()))
-        })
-    }
-}
-
-/// A chunk, and which of its rows are deleted.
-pub(super) type ChunkState = (Arc<Chunk>, Option<Arc<DeletedRows>>);

@@ -7,7 +7,7 @@ use arrow_schema::SchemaRef;
 
 use super::bounds::{Bounds, merge};
 use super::chunk::{BLOCK_ROWS, Chunk, whole_number_at};
-use super::deleted::{DeletedRows, Deletion, RowPosition};
+use super::deleted::{DeletedRows, RowPosition};
 use super::row_ids::RowIds;
 use crate::ids::RowId;
 
@@ -82,41 +82,6 @@ impl TableSnapshot {
         let columns = 0..self.schema.fields().len();
         let rising = || columns.filter(|c| is_rising(&self.chunks, *c)).collect();
         self.rising.get_or_init(rising)
-    }
-
-    /// The same chunks and these behind them.
-    pub fn with(&self, more: Vec<Arc<Chunk>>) -> Self {
-        let chunks: Vec<_> = self.chunks.iter().cloned().chain(more).collect();
-        let mut deleted = self.deleted.clone();
-        deleted.resize(chunks.len(), None);
-        Self::with_deleted(Arc::clone(&self.schema), chunks, deleted)
-    }
-
-    /// The same under other names of columns.
-    pub fn with_names(&self, schema: SchemaRef) -> Self {
-        Self::with_deleted(schema, self.chunks.clone(), self.deleted.clone())
-    }
-
-    /// The same without some rows, which were found in this snapshot or an earlier one; none where rows of
-    /// their chunks were deleted since. Chunks without rows are left out.
-    pub fn without(&self, deletion: &Deletion) -> Option<Self> {
-        let mut deleted = self.deleted.clone();
-        for ((chunk, before), gone) in deletion.chunks() {
-            let at = self.chunks.iter().position(|own| Arc::ptr_eq(own, &chunk))?;
-            let is_unchanged = match (&before, &self.deleted[at]) {
-                (Some(before), Some(now)) => Arc::ptr_eq(before, now),
-                (before, now) => before.is_none() && now.is_none(),
-            };
-            if !is_unchanged {
-                return None;
-            }
-            deleted[at] = Some(Arc::new(gone));
-        }
-        let all = self.chunks.iter().cloned().zip(deleted);
-        let (chunks, deleted) = all
-            .filter(|(chunk, gone)| gone.as_ref().is_none_or(|gone| gone.count() < chunk.rows))
-            .unzip();
-        Some(Self::with_deleted(Arc::clone(&self.schema), chunks, deleted))
     }
 
     /// Number of rows of its chunks that are deleted.
