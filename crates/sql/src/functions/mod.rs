@@ -20,6 +20,7 @@
 //! | `extreme` | `min` and `max` |
 //! | `nested_extreme` | `min` and `max` of lists, structs and maps |
 //! | `any_value` | `any_value` |
+//! | `string_agg` | `string_agg`, charged with the copies it makes |
 //! | `growing` | `repeat` and its kin, which make no more than there is memory for |
 //!
 //! Sums and averages of floats and averages of integers are DataFusion's own.
@@ -52,6 +53,7 @@ mod mean;
 mod nested_extreme;
 mod overflow;
 pub(crate) mod sequence;
+mod string_agg;
 mod sum;
 mod target;
 #[cfg(test)]
@@ -69,9 +71,10 @@ pub use extreme::{OrderedMax, OrderedMin};
 pub(crate) use growing::without_large_constants;
 pub use overflow::SumOverflow;
 pub(crate) use overflow::sql_name;
+pub use string_agg::CountedStringAgg;
 pub use sum::CheckedSum;
 
-/// `sum`, `avg` (with its alias `mean`), `min`, `max` and `any_value`, to register over DataFusion's.
+/// `sum`, `avg` (with its alias `mean`), `min`, `max`, `any_value` and `string_agg`, to register over DataFusion's.
 pub fn aggregates() -> Vec<Arc<AggregateUDF>> {
     vec![
         Arc::new(AggregateUDF::from(CheckedSum::default())),
@@ -79,6 +82,7 @@ pub fn aggregates() -> Vec<Arc<AggregateUDF>> {
         Arc::new(AggregateUDF::from(OrderedMin::default())),
         Arc::new(AggregateUDF::from(OrderedMax::default())),
         Arc::new(AggregateUDF::from(OrderedAnyValue::default())),
+        Arc::new(AggregateUDF::from(CountedStringAgg::default())),
     ]
 }
 

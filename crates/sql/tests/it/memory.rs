@@ -70,6 +70,15 @@ fn rows_that_a_window_keeps_are_reserved() {
 }
 
 #[test]
+fn texts_put_together_are_charged_with_their_copies() {
+    let session = with(64 << 20, None);
+    let long = error(&session, &format!("SELECT length(string_agg(s, ',')) FROM {TEXTS}"));
+    assert!(long.contains("AggregateStream") && long.contains("64.0 MiB"), "{long}");
+    let few = format!("SELECT length(string_agg(s, ',')) FROM {TEXTS} WHERE k <= 1000");
+    assert_eq!(rows(&session, &few), [["96999"]]);
+}
+
+#[test]
 fn one_call_makes_no_more_than_there_is_memory_for() {
     let session = with(64 << 20, None);
     for sql in [

@@ -8,11 +8,17 @@ use super::refuse;
 /// Columns of a CUBE with lists, at most: it becomes a set for each choice of them.
 const CUBE_LISTS_MAX: usize = 12;
 
+/// `GROUP BY ()` is one group, also of no rows; beside other keys the empty list is nothing.
 /// `GROUP BY a, b WITH ROLLUP` is `GROUP BY ROLLUP (a, b)`, and a list of keys is its keys.
 pub(super) fn check(group_by: &mut GroupByExpr) -> Result<()> {
     let (exprs, modifiers) = match group_by {
         GroupByExpr::Expressions(exprs, modifiers) => {
+            let given = !exprs.is_empty();
             *exprs = std::mem::take(exprs).into_iter().flat_map(keys).map(sets).collect();
+            exprs.retain(|expr| !matches!(expr, Expr::Tuple(list) if list.is_empty()));
+            if given && exprs.is_empty() {
+                exprs.push(Expr::GroupingSets(vec![vec![]]));
+            }
             (Some(exprs), modifiers)
         }
         GroupByExpr::All(modifiers) => (None, modifiers),
