@@ -39,7 +39,7 @@ use crate::catalog::plain;
 use crate::table::{ChangeKind, ChangedTable, PlacedTable, WriteRules};
 
 /// The name under which the changed table is planned: no statement can say it by chance.
-const CHANGED: &str = "table being changed";
+pub(super) const CHANGED: &str = "table being changed";
 
 /// A change of a table, whose statement has become the query that finds the rows.
 #[derive(Debug)]
@@ -87,7 +87,7 @@ impl RowChange {
         };
         foreign::check(ast, &at)?;
         let at_name = at.table.to_string();
-        let changed = ResolvedTableReference { table: CHANGED.into(), ..at };
+        let changed = changed_source(&at);
         let rules = match kind {
             ChangeKind::Delete => WriteRules::default(),
             ChangeKind::Update => {
@@ -406,8 +406,16 @@ fn each(target: AssignmentTarget, value: AstExpr) -> Result<Vec<(ObjectName, Ast
     }
 }
 
+/// Where the changed table is found while its statement is planned.
+pub(super) fn changed_source(at: &ResolvedTableReference) -> ResolvedTableReference {
+    ResolvedTableReference { table: CHANGED.into(), ..at.clone() }
+}
+
 /// Has a table stand for the one that is changed, under the name that the statement gives it.
-fn rename(relation: &mut TableFactor, changed: &ResolvedTableReference) -> Result<Ident> {
+pub(super) fn rename(
+    relation: &mut TableFactor,
+    changed: &ResolvedTableReference,
+) -> Result<Ident> {
     let TableFactor::Table { name, alias, .. } = relation else {
         return plan_err!("only the rows of a table can be changed");
     };
@@ -425,7 +433,7 @@ fn rename(relation: &mut TableFactor, changed: &ResolvedTableReference) -> Resul
     Ok(own)
 }
 
-fn column_of(table: &Ident, column: &str) -> SelectItem {
+pub(super) fn column_of(table: &Ident, column: &str) -> SelectItem {
     SelectItem::UnnamedExpr(AstExpr::CompoundIdentifier(vec![table.clone(), quoted(column)]))
 }
 

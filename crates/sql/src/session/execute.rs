@@ -22,6 +22,7 @@ use super::Session;
 use super::aside::aside;
 use super::declared::DeclaredTable;
 use super::drive::RunningQuery;
+use super::locking::LockingQuery;
 use super::planner::{StatementPlanner, cancel_token, plan_physical};
 use super::progress::ScanProgress;
 use super::statement::{ParsedStatement, parse};
@@ -213,6 +214,9 @@ impl Session {
         {
             planner.transaction.finish(self.database()).await?;
             return Ok(done);
+        }
+        if let Some(locking) = LockingQuery::take(&placed.statement)? {
+            return self.run_locking(planner, locking, sql).await;
         }
         let strategy = match &placed.placement {
             Some(placement) => parse_placement(placement)?,

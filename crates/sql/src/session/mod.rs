@@ -15,6 +15,7 @@ mod foreign;
 mod homonyms;
 mod insert;
 mod integers;
+mod locking;
 mod planner;
 mod point;
 mod prepared;

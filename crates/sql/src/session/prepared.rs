@@ -130,10 +130,13 @@ impl PreparedStatements {
 
 fn is_write(ast: &Ast) -> bool {
     match ast {
-        Ast::Query(query) => matches!(
-            *query.body,
-            SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_)
-        ),
+        Ast::Query(query) => {
+            let changes = matches!(
+                *query.body,
+                SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_)
+            );
+            changes || !query.locks.is_empty()
+        }
         Ast::Insert(_) | Ast::Update(_) | Ast::Delete(_) | Ast::Truncate(_) => true,
         Ast::CreateTable(_) | Ast::CreateView(_) | Ast::CreateSchema { .. } => true,
         Ast::CreateSequence { .. } | Ast::AlterTable(_) | Ast::Drop { .. } => true,

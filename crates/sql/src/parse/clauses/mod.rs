@@ -15,7 +15,8 @@ use datafusion::common::{DataFusionError, Result, plan_datafusion_err};
 use datafusion::execution::SessionState;
 use datafusion::sql::parser::{CopyToSource, Statement as Parsed};
 use datafusion::sql::sqlparser::ast::{
-    Expr, Query, Select, SelectInto, SetExpr, Statement, TableFactor, VisitMut, VisitorMut,
+    Expr, LockClause, Query, Select, SelectInto, SetExpr, Statement, TableFactor, VisitMut,
+    VisitorMut,
 };
 
 use super::depth::{DEPTH_MAX, too_deep};
@@ -25,7 +26,15 @@ use windows::Windows;
 pub(super) fn apply(statement: &mut Parsed, state: &SessionState) -> Result<()> {
     let mut clauses = Clauses { state, depth: 0, windows: Windows::default(), into: None };
     let visited = match statement {
-        Parsed::Statement(statement) => statement.visit(&mut clauses),
+        Parsed::Statement(statement) => {
+            // The session locks rows for a query that is a statement.
+            let locks = locks_of(statement).map(std::mem::take);
+            let visited = statement.visit(&mut clauses);
+            if let (Some(locks), Some(own)) = (locks, locks_of(statement)) {
+                *own = locks;
+            }
+            visited
+        }
         Parsed::Explain(explain) => return apply(&mut explain.statement, state),
         Parsed::CopyTo(copy) => match &mut copy.source {
             CopyToSource::Query(query) => query.visit(&mut clauses),
@@ -36,6 +45,13 @@ pub(super) fn apply(statement: &mut Parsed, state: &SessionState) -> Result<()> 
     match visited {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
+    }
+}
+
+fn locks_of(statement: &mut Statement) -> Option<&mut Vec<LockClause>> {
+    match statement {
+        Statement::Query(query) => Some(&mut query.locks),
+        _ => None,
     }
 }
 

@@ -9,7 +9,11 @@ use datafusion::sql::sqlparser::ast::{
 use super::{refuse, refused};
 
 pub(super) fn check(query: &mut Query) -> Result<()> {
-    refuse(!query.locks.is_empty(), "FOR UPDATE or FOR SHARE", "queries take no locks")?;
+    refuse(
+        !query.locks.is_empty(),
+        "FOR UPDATE or FOR SHARE",
+        "only a query that is a statement locks rows",
+    )?;
     refuse(query.for_clause.is_some(), "FOR XML, FOR JSON or FOR BROWSE", "")?;
     refuse(query.settings.is_some(), "SETTINGS", "use SET before the query")?;
     refuse(query.format_clause.is_some(), "FORMAT", "use COPY … TO or the shell's .mode")?;
