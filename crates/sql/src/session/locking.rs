@@ -19,7 +19,7 @@ use datafusion::physical_plan::collect;
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::{
     Distinct, Expr, GroupByExpr, Ident, LimitClause, LockClause, LockType, NonBlock, Query, Select,
-    SetExpr, Statement as Ast, TableFactor, Value,
+    SelectItem, SetExpr, Statement as Ast, TableFactor, Value,
 };
 
 use super::Session;
@@ -138,7 +138,9 @@ impl Session {
         let own = rename(&mut locking.select()?.from[0].relation, &changed_source(&at))?;
         let found = self.find(&planner, &locking, &own, source.row_id()).await?;
         let locked = lock(&planner, table, &locking, found).await?;
-        self.read(planner, locking, &own, (source.row_id(), locked), sql).await
+        let columns: Vec<String> =
+            table.columns().fields().iter().map(|field| field.name().clone()).collect();
+        self.read(planner, locking, &own, (source.row_id(), &columns), locked, sql).await
     }
 
     /// The ids of the rows, in the order of the query.
@@ -174,12 +176,22 @@ impl Session {
         planner: StatementPlanner,
         locking: LockingQuery,
         own: &Ident,
-        (row_id, locked): (&str, Vec<RowId>),
+        (row_id, columns): (&str, &[String]),
+        locked: Vec<RowId>,
         sql: &str,
     ) -> Result<QueryResult> {
         let mut query = locking.query;
         query.limit_clause = None;
         if let SetExpr::Select(select) = query.body.as_mut() {
+            select.projection = std::mem::take(&mut select.projection)
+                .into_iter()
+                .flat_map(|item| match item {
+                    SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..) => {
+                        columns.iter().map(|column| column_of(own, column)).collect()
+                    }
+                    item => vec![item],
+                })
+                .collect();
             let id = Expr::CompoundIdentifier(vec![own.clone(), super::change::quoted(row_id)]);
             let list = locked.iter().map(|id| Expr::value(Value::Number(id.to_string(), false)));
             let (expr, list) = (Box::new(id), list.collect());
