@@ -4,7 +4,7 @@
 //! SELECT a FROM t WHERE p ORDER BY b LIMIT 1 FOR UPDATE SKIP LOCKED
 //!     1. SELECT t."row id" FROM t WHERE p ORDER BY b          which rows; in their order
 //!     2. lock them, up to the limit of them
-//!     3. SELECT a FROM t WHERE t."row id" IN (…) ORDER BY b   what they hold
+//!     3. SELECT a FROM <these rows> ORDER BY b                what they hold
 //! ```
 
 use std::sync::Arc;
@@ -14,12 +14,15 @@ use atoll_store::database::{LockWait, LockedRows};
 use atoll_store::lock::LockMode;
 use datafusion::arrow::array::AsArray;
 use datafusion::arrow::datatypes::{DataType, UInt64Type};
+use datafusion::catalog::MemTable;
+use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{Result, plan_err};
+use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::collect;
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::{
     Distinct, Expr, GroupByExpr, Ident, LimitClause, LockClause, LockType, NonBlock, Query, Select,
-    SelectItem, SetExpr, Statement as Ast, TableFactor, Value,
+    SetExpr, Statement as Ast, TableFactor, Value,
 };
 
 use super::Session;
@@ -28,7 +31,8 @@ use super::execute::QueryResult;
 use super::planner::{StatementPlanner, plan_physical};
 use crate::catalog::plain;
 use crate::table::{
-    ChangeKind, ChangedTable, PlacedTable, StaleStatement, WriteRules, transaction_error,
+    ChangeKind, ChangedTable, PlacedTable, StaleStatement, WriteRules, table_error,
+    transaction_error,
 };
 
 /// A query that locks its rows.
@@ -138,9 +142,7 @@ impl Session {
         let own = rename(&mut locking.select()?.from[0].relation, &changed_source(&at))?;
         let found = self.find(&planner, &locking, &own, source.row_id()).await?;
         let locked = lock(&planner, table, &locking, found).await?;
-        let columns: Vec<String> =
-            table.columns().fields().iter().map(|field| field.name().clone()).collect();
-        self.read(planner, locking, &own, (source.row_id(), &columns), locked, sql).await
+        self.read(planner, table, locking.query, &locked, sql).await
     }
 
     /// The ids of the rows, in the order of the query.
@@ -151,6 +153,13 @@ impl Session {
         own: &Ident,
         row_id: &str,
     ) -> Result<Vec<RowId>> {
+        let whole = planner.plan_query(&planner.state, of(locking.query.clone()), &[]).await?;
+        let puts_together = |plan: &LogicalPlan| {
+            Ok(matches!(plan, LogicalPlan::Aggregate(_) | LogicalPlan::Window(_)))
+        };
+        if whole.exists(puts_together)? {
+            return not_of_one_table();
+        }
         let mut query = locking.query.clone();
         if locking.wait == LockWait::SkipLocked {
             query.limit_clause = None;
@@ -174,28 +183,20 @@ impl Session {
     async fn read(
         &self,
         planner: StatementPlanner,
-        locking: LockingQuery,
-        own: &Ident,
-        (row_id, columns): (&str, &[String]),
-        locked: Vec<RowId>,
+        table: &PlacedTable,
+        query: Box<Query>,
+        locked: &[RowId],
         sql: &str,
     ) -> Result<QueryResult> {
-        let mut query = locking.query;
+        let version = table.version();
+        let rows: Vec<_> = locked.iter().filter_map(|id| version.row(*id)).collect();
+        let rows = table.typed(&version.codec().decode(&rows).map_err(table_error)?)?;
+        let rows = MemTable::try_new(rows.schema(), vec![vec![rows]])?;
+        planner.names.hide(CHANGED, Arc::new(rows));
+        let mut query = query;
         query.limit_clause = None;
         if let SetExpr::Select(select) = query.body.as_mut() {
-            select.projection = std::mem::take(&mut select.projection)
-                .into_iter()
-                .flat_map(|item| match item {
-                    SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..) => {
-                        columns.iter().map(|column| column_of(own, column)).collect()
-                    }
-                    item => vec![item],
-                })
-                .collect();
-            let id = Expr::CompoundIdentifier(vec![own.clone(), super::change::quoted(row_id)]);
-            let list = locked.iter().map(|id| Expr::value(Value::Number(id.to_string(), false)));
-            let (expr, list) = (Box::new(id), list.collect());
-            select.selection = Some(Expr::InList { expr, list, negated: false });
+            select.selection = None;
         }
         let plan = planner.plan_query(&planner.state, of(query), &[]).await?;
         self.query(planner, plan, sql).await

@@ -114,15 +114,7 @@ impl TableProvider for ChangedTable {
         &self,
         filters: &[&Expr],
     ) -> Result<Vec<TableProviderFilterPushDown>> {
-        let support = self.table.supports_filters_pushdown(filters)?.into_iter().zip(filters);
-        let reads_ids =
-            |filter: &Expr| filter.column_refs().iter().any(|it| it.name == self.row_id);
-        Ok(support
-            .map(|(support, filter)| match reads_ids(filter) {
-                true => TableProviderFilterPushDown::Unsupported,
-                false => support,
-            })
-            .collect())
+        self.table.supports_filters_pushdown(filters)
     }
 
     async fn scan(
