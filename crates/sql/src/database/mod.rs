@@ -78,8 +78,9 @@ struct DatabaseParts {
     limit: usize,
     gauge: Arc<Gauge>,
     pool: Arc<dyn MemoryPool>,
-    store: Arc<StoreDatabase>,
+    /// Before the store, of which it makes a last checkpoint when both are dropped.
     directory: Option<DataDirectory>,
+    store: Arc<StoreDatabase>,
     started: Instant,
     folding: FoldSignal,
 }

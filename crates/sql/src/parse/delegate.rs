@@ -89,12 +89,12 @@ impl Dialect for AtollDialect {
         self.inner.dialect()
     }
 
-    fn supports_alter_column_type_using(&self) -> bool {
-        self.is_mended() || self.inner.supports_alter_column_type_using()
-    }
-
     fn supports_insert_table_alias(&self) -> bool {
         self.is_mended() || self.inner.supports_insert_table_alias()
+    }
+
+    fn supports_alter_column_type_using(&self) -> bool {
+        self.is_mended() || self.inner.supports_alter_column_type_using()
     }
 
     fn supports_order_by_all(&self) -> bool {

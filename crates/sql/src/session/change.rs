@@ -12,6 +12,7 @@
 
 use std::sync::Arc;
 
+use atoll_store::table::TableDefinition;
 use datafusion::arrow::datatypes::Schema;
 use datafusion::catalog::default_table_source::provider_as_source;
 use datafusion::common::{
@@ -34,6 +35,7 @@ use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 
 use super::foreign;
+use super::insert::given_value;
 use super::planner::StatementPlanner;
 use crate::catalog::plain;
 use crate::table::{ChangeKind, ChangedTable, PlacedTable, WriteRules};
@@ -99,11 +101,11 @@ impl RowChange {
         let source = Arc::new(ChangedTable::new(table.clone(), kind, target));
         planner.names.hide(CHANGED, Arc::clone(&source) as _);
         let normalize = &|ident: &Ident| planner.normalized(ident);
-        let columns = Arc::clone(table.columns());
+        let definition = Arc::clone(table.definition());
         let query = match std::mem::replace(ast, parsed("SELECT 0")?) {
             Ast::Delete(delete) => of_delete(delete, &changed, source.row_id())?,
             Ast::Update(update) => {
-                of_update(update, &changed, (source.row_id(), &columns), normalize)?
+                of_update(update, &changed, (source.row_id(), &definition), normalize)?
             }
             _ => unreachable!("told apart above"),
         };
@@ -339,14 +341,14 @@ fn of_delete(delete: Delete, changed: &ResolvedTableReference, row_id: &str) -> 
 fn of_update(
     update: Update,
     changed: &ResolvedTableReference,
-    (row_id, schema): (&str, &Schema),
+    (row_id, definition): (&str, &TableDefinition),
     normalize: &dyn Fn(&Ident) -> String,
 ) -> Result<RowQuery> {
     let mut table = update.table;
     let name = rename(&mut table.relation, changed)?;
-    let mut assigned = assignments(update.assignments, schema, normalize)?;
+    let mut assigned = assignments(update.assignments, definition, normalize)?;
     let mut columns = vec![column_of(&name, row_id)];
-    for (field, expr) in schema.fields().iter().zip(&mut assigned) {
+    for (field, expr) in definition.columns.fields().iter().zip(&mut assigned) {
         columns.push(match expr.take() {
             Some(expr) => SelectItem::ExprWithAlias { expr, alias: quoted(field.name()) },
             None => column_of(&name, field.name()),
@@ -365,9 +367,10 @@ fn of_update(
 /// The expression that each column is set to, if it is.
 fn assignments(
     assignments: Vec<Assignment>,
-    schema: &Schema,
+    definition: &TableDefinition,
     normalize: &dyn Fn(&Ident) -> String,
 ) -> Result<Vec<Option<AstExpr>>> {
+    let schema = &definition.columns;
     let mut values: Vec<Option<AstExpr>> = vec![None; schema.fields().len()];
     for Assignment { target, value } in assignments {
         for (column, value) in each(target, value)? {
@@ -385,6 +388,7 @@ fn assignments(
                     names.join(", ")
                 );
             };
+            let value = given_value(value, at, definition)?;
             if values[at].replace(value).is_some() {
                 return plan_err!("column '{name}' is set twice");
             }

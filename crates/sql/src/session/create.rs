@@ -249,13 +249,25 @@ async fn identify(
     }
     let numbers = sequence_definition(&identity.options, SequenceDefinition::default())?;
     let numbers = Arc::new(within_type(numbers, field.data_type()));
-    let name = format!("{}_{}_seq", table.name, field.name());
-    let name = RelationName::new(Arc::clone(&table.schema), name);
+    let name = unused_name(planner, table, format!("{}_{}_seq", table.name, field.name())).await?;
     let kind = if identity.always { IdentityKind::Always } else { IdentityKind::ByDefault };
     let sequence = planner.database.store().new_sequence_id();
     definition.identities[column] = Some(Identity { kind, sequence });
     definition.defaults[column] = Some(format!("nextval({sequence})").into());
     planner.define(CatalogChange::CreateSequence { name, id: sequence, definition: numbers }).await
+}
+
+/// A name beside the table, with a number behind it where it is taken.
+async fn unused_name(
+    planner: &StatementPlanner,
+    table: &RelationName,
+    name: String,
+) -> Result<RelationName> {
+    let version = planner.transaction.statement(true).await?;
+    let in_schema = |name: String| RelationName::new(Arc::clone(&table.schema), name);
+    let mut names = std::iter::once(name.clone()).chain((1..).map(|n| format!("{name}{n}")));
+    let free = names.find(|name| version.relation(&in_schema(name.clone())).is_none());
+    Ok(in_schema(free.unwrap_or(name)))
 }
 
 fn unique_names(schema: &Schema) -> Result<()> {

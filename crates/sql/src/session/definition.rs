@@ -1,12 +1,13 @@
 //! From what CREATE TABLE declares to the definition that the store keeps.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use atoll_placement::Strategy;
 use atoll_store::table::{Check, TableDefinition, Unique};
 use datafusion::arrow::datatypes::{DataType, Schema, SchemaRef};
 use datafusion::common::{DFSchema, Result, plan_datafusion_err, plan_err};
-use datafusion::sql::sqlparser::ast::{Expr, Ident};
+use datafusion::sql::sqlparser::ast::{Expr, Ident, visit_expressions_mut};
 
 use super::change::parsed_expr;
 use super::declared::{DeclaredCheck, DeclaredColumn, DeclaredKey, DeclaredTable};
@@ -130,11 +131,26 @@ pub(super) fn add_check(
         }
         (None, None) => unused_name(definition, format!("{table}_check")),
     };
-    let sql = check.condition.to_string();
+    let mut condition = check.condition;
+    without_table(&mut condition, table, normalize);
+    let sql = condition.to_string();
     // What is stored is parsed again whenever rows are written.
     parsed_expr(&sql)?;
     definition.checks.push(Check { name: name.into(), sql: sql.into() });
     Ok(())
+}
+
+/// Columns without the name of their table, which may become another one.
+fn without_table(condition: &mut Expr, table: &str, normalize: &dyn Fn(&Ident) -> String) {
+    let _ = visit_expressions_mut(condition, |expr| {
+        if let Expr::CompoundIdentifier(parts) = expr
+            && let [of_table, column] = &parts[..]
+            && normalize(of_table) == table
+        {
+            *expr = Expr::Identifier(column.clone());
+        }
+        ControlFlow::<()>::Continue(())
+    });
 }
 
 fn set_not_null(definition: &mut TableDefinition, columns: &[usize]) {

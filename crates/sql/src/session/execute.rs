@@ -38,6 +38,9 @@ use crate::timezone;
 /// Batches that may wait for the client before the query pauses.
 const CLIENT_BATCHES: usize = 4;
 
+/// The setting of what commits survive.
+const DURABILITY: &str = "atoll.durability";
+
 /// What a statement returns, while it runs. Dropping it cancels the query.
 #[derive(Debug)]
 pub struct QueryResult {
@@ -145,10 +148,10 @@ impl Session {
             let (session, text) = (self.clone(), sql.to_owned());
             let running =
                 async move { on_deep_stack(stack_for(&text), session.try_run(&text)).await };
-            match aside(self.runtime(), running).await {
-                Ok(result) => Ok(result),
-                Err(error) => Err(SqlError::new(error, sql).with_near_names(self)),
-            }
+            let unfinished = self.unfinished();
+            let result = aside(self.runtime(), running).await;
+            unfinished.ended(&result);
+            result.map_err(|error| SqlError::new(error, sql).with_near_names(self))
         })
     }
 
@@ -241,12 +244,11 @@ impl Session {
             }
             LogicalPlan::Statement(statement) => {
                 let plan = LogicalPlan::Statement(timezone::checked_setting(statement)?);
-                let before = self.atoll_options().durability;
+                let sets_durability = sets_durability(&plan);
                 let frame = self.context.execute_logical_plan(plan).await?;
                 self.spill.keep(&self.context)?;
-                let durability = self.atoll_options().durability;
-                if durability != before {
-                    self.database().set_durability(durability).await?;
+                if sets_durability {
+                    self.database().set_durability(self.atoll_options().durability).await?;
                 }
                 match frame.logical_plan() {
                     LogicalPlan::EmptyRelation(_) => Ok(QueryResult::done(first_word(sql), sql)),
@@ -424,6 +426,16 @@ impl StatementForm {
 
     fn kept(self) -> Result<Ast> {
         self.statement.ok_or_else(|| internal_datafusion_err!("the statement was not kept"))
+    }
+}
+
+/// Whether a statement sets what commits survive: it is set for the whole database, which another session
+/// may have set otherwise.
+fn sets_durability(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Statement(PlanStatement::SetVariable(set)) => set.variable == DURABILITY,
+        LogicalPlan::Statement(PlanStatement::ResetVariable(reset)) => reset.variable == DURABILITY,
+        _ => false,
     }
 }
 

@@ -12,12 +12,13 @@
 use datafusion::common::{Result, plan_err};
 use datafusion::sql::sqlparser::ast::{
     Assignment, AssignmentTarget, ConflictTarget, DoUpdate, Expr, Ident, Insert, ObjectName,
-    ObjectNamePart, OnConflict, OnConflictAction, OnInsert, SetExpr, Values,
+    ObjectNamePart, OnConflict, OnConflictAction, OnInsert, Query, SetExpr, Statement as Ast,
+    Values,
 };
 
 use atoll_store::table::{IdentityKind, TableDefinition};
 
-use super::change::parsed_expr;
+use super::change::{parsed_expr, quoted};
 
 /// What the ON CONFLICT of an INSERT says.
 pub(super) struct DeclaredConflict {
@@ -31,6 +32,21 @@ pub(super) struct DeclaredUpdate {
     /// Numbers of the columns that are set, and to what.
     pub(super) assignments: Vec<(usize, Expr)>,
     pub(super) condition: Option<Expr>,
+}
+
+/// Moves the WITH before an INSERT to the query that gives its rows.
+pub(super) fn take_with(ast: &mut Ast) {
+    let Ast::Query(query) = ast else { return };
+    let Query { with, body, .. } = query.as_mut();
+    let SetExpr::Insert(Ast::Insert(insert)) = body.as_mut() else { return };
+    if let (Some(mut outer), Some(source)) = (with.take(), insert.source.as_mut()) {
+        if let Some(inner) = source.with.take() {
+            outer.recursive |= inner.recursive;
+            outer.cte_tables.extend(inner.cte_tables);
+        }
+        source.with = Some(outer);
+    }
+    *ast = Ast::Insert(insert.clone());
 }
 
 /// Takes the ON CONFLICT out of an INSERT.
@@ -121,11 +137,7 @@ fn of_update(
             if assignments.iter().any(|(other, _)| *other == column) {
                 return plan_err!("column '{name}' is set twice");
             }
-            let value = match is_default(&value) {
-                true => default_of(column, definition)?,
-                false => value,
-            };
-            assignments.push((column, value));
+            assignments.push((column, given_value(value, column, definition)?));
         }
     }
     Ok(DeclaredUpdate { assignments, condition: update.selection })
@@ -138,6 +150,7 @@ pub(super) fn fill_defaults(
     definition: &TableDefinition,
     normalize: &dyn Fn(&Ident) -> String,
 ) -> Result<()> {
+    name_first_columns(insert, definition);
     let columns = columns(insert, definition, normalize)?;
     let Some(source) = insert.source.as_mut() else {
         // DEFAULT VALUES
@@ -145,7 +158,7 @@ pub(super) fn fill_defaults(
         let values: Result<Vec<String>> =
             all.iter().map(|column| Ok(default_of(*column, definition)?.to_string())).collect();
         let values = super::change::parsed(&format!("VALUES ({})", values?.join(", ")))?;
-        if let datafusion::sql::sqlparser::ast::Statement::Query(query) = values {
+        if let Ast::Query(query) = values {
             insert.source = Some(query);
         }
         return Ok(());
@@ -163,10 +176,7 @@ pub(super) fn fill_defaults(
         }
     }
     for (column, given) in columns.iter().zip(given) {
-        let is_always = definition.identities[*column]
-            .as_ref()
-            .is_some_and(|identity| identity.kind == IdentityKind::Always);
-        if is_always && given {
+        if given && is_always(*column, definition) {
             return plan_err!(
                 "cannot insert a value into column '{}', which is GENERATED ALWAYS AS IDENTITY; leave it \
                  out, or give DEFAULT",
@@ -175,6 +185,23 @@ pub(super) fn fill_defaults(
         }
     }
     Ok(())
+}
+
+/// VALUES without a list of columns are for the first ones; the others get their defaults.
+fn name_first_columns(insert: &mut Insert, definition: &TableDefinition) {
+    let Some(SetExpr::Values(Values { rows, .. })) =
+        insert.source.as_ref().map(|source| source.body.as_ref())
+    else {
+        return;
+    };
+    let widths = rows.iter().map(|row| row.content.len());
+    let (fewest, most) = (widths.clone().min(), widths.max().unwrap_or_default());
+    let fields = definition.columns.fields();
+    if insert.columns.is_empty() && fewest == Some(most) && most < fields.len() {
+        let first = fields.iter().take(most).map(|field| quoted(field.name()));
+        insert.columns =
+            first.map(|name| ObjectName(vec![ObjectNamePart::Identifier(name)])).collect();
+    }
 }
 
 /// Numbers of the columns that values are given for.
@@ -204,6 +231,32 @@ fn column_number(name: &str, definition: &TableDefinition) -> Result<usize> {
 
 fn last(name: &ObjectName) -> Option<&Ident> {
     name.0.last().and_then(|part| part.as_ident())
+}
+
+/// The value that SET gives a column: what the table declares for DEFAULT.
+///
+/// # Errors
+/// For values of identities that are GENERATED ALWAYS.
+pub(super) fn given_value(
+    value: Expr,
+    column: usize,
+    definition: &TableDefinition,
+) -> Result<Expr> {
+    if is_default(&value) {
+        return default_of(column, definition);
+    }
+    match is_always(column, definition) {
+        true => plan_err!(
+            "column '{}' is GENERATED ALWAYS AS IDENTITY and can only be set to DEFAULT",
+            definition.columns.field(column).name()
+        ),
+        false => Ok(value),
+    }
+}
+
+fn is_always(column: usize, definition: &TableDefinition) -> bool {
+    let identity = definition.identities[column].as_ref();
+    identity.is_some_and(|identity| identity.kind == IdentityKind::Always)
 }
 
 /// DEFAULT in the place of a value, which the parser takes for a column.

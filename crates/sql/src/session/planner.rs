@@ -26,7 +26,7 @@ use super::Session;
 use super::change::{RowChange, innermost, quoted};
 use super::declared::DeclaredTable;
 use super::homonyms::BareQualifiers;
-use super::insert::{fill_defaults, take_conflict};
+use super::insert::{fill_defaults, take_conflict, take_with};
 use super::returning::Returning;
 use super::transaction::{StatementHandle, StatementTransaction};
 use crate::catalog::{Catalogs, StoredNames, UnplannedView, plain};
@@ -152,10 +152,16 @@ impl StatementPlanner {
 
     /// Makes the table of an INSERT the target of its rows, and takes out what DataFusion does not plan.
     async fn take_insert(&self, state: &SessionState, statement: &mut Parsed) -> Result<()> {
-        let Some(Ast::Insert(insert)) = innermost(statement) else { return Ok(()) };
+        let Some(ast) = innermost(statement) else { return Ok(()) };
+        take_with(ast);
+        let Ast::Insert(insert) = ast else { return Ok(()) };
         let TableObject::TableName(name) = &insert.table else { return Ok(()) };
         let at = self.resolve_in(state, name)?;
-        let Some(found) = self.names.table(&at)? else { return Ok(()) };
+        let Some(found) = self.names.table(&at)? else {
+            // That the table is missing is told, not that the clause is unknown.
+            insert.on = None;
+            return Ok(());
+        };
         let Some(table) = found.downcast_ref::<PlacedTable>() else { return Ok(()) };
         let alias = insert.table_alias.take().map(|alias| alias.alias);
         let name = alias.unwrap_or_else(|| quoted(&at.table));

@@ -83,7 +83,7 @@ pub(super) fn sequence_definition(
                 };
                 definition.cache = cache;
             }
-            SequenceOptions::Cycle(cycle) => definition.cycle = *cycle,
+            SequenceOptions::Cycle(is_refused) => definition.cycle = !is_refused,
         }
     }
     if definition.increment == 0 {

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use atoll_store::database::{DatabaseVersion, Isolation, Transaction, TransactionOptions};
 use datafusion::common::config::{ConfigEntry, ConfigExtension, ConfigOptions, ExtensionOptions};
 use datafusion::common::{Result, exec_err, not_impl_err};
+use datafusion::sql::planner::IdentNormalizer;
 use datafusion::sql::sqlparser::ast::{
     Ident, Statement as Ast, TransactionAccessMode, TransactionIsolationLevel, TransactionMode,
 };
@@ -233,8 +234,41 @@ impl Session {
             return Err(SqlState::NO_ACTIVE_TRANSACTION
                 .error(format!("{what} can only be used in transaction blocks; say BEGIN first")));
         };
+        let normalizes =
+            self.context.state().config_options().sql_parser.enable_ident_normalization;
+        let name = IdentNormalizer::new(normalizes).normalize(name.clone());
         let mut transaction = open.transaction.lock().await?;
-        act(&mut transaction, &name.value).map_err(transaction_error)
+        act(&mut transaction, &name).map_err(transaction_error)
+    }
+
+    /// A statement that begins.
+    pub(super) fn unfinished(&self) -> UnfinishedStatement<'_> {
+        UnfinishedStatement { session: self, ended: false }
+    }
+}
+
+/// A statement that runs: where it fails, or its caller drops it, the transaction that is open refuses all
+/// but its own end.
+pub(super) struct UnfinishedStatement<'a> {
+    session: &'a Session,
+    ended: bool,
+}
+
+impl UnfinishedStatement<'_> {
+    /// The statement has ended; a second BEGIN changes nothing.
+    pub(super) fn ended<T>(mut self, result: &Result<T>) {
+        self.ended = match result {
+            Ok(_) => true,
+            Err(error) => SqlState::of(error) == SqlState::ACTIVE_TRANSACTION,
+        };
+    }
+}
+
+impl Drop for UnfinishedStatement<'_> {
+    fn drop(&mut self) {
+        if let (Some(open), false) = (&*self.session.transaction.0.lock(), self.ended) {
+            open.failure.tell();
+        }
     }
 }
 

@@ -70,28 +70,34 @@ impl PlannedConflict {
         new: &RecordBatch,
     ) -> Result<SortedOut> {
         let mut there: Vec<Option<RowId>> = vec![None; new.num_rows()];
-        let mut is_twice = vec![false; new.num_rows()];
+        let mut keys_of_uniques = Vec::with_capacity(self.uniques.len());
         for unique in &self.uniques {
             let columns = &table.definition().uniques[*unique].columns;
             let keys = table.version().codec().keys_of(new, columns).map_err(table_error)?;
-            let mut seen: HashSet<&Key> = HashSet::new();
-            for (row, key) in keys.iter().enumerate() {
-                is_twice[row] |= key.as_ref().is_some_and(|key| !seen.insert(key));
-            }
             let mut transaction = target.transaction.lock().await?;
             let found = transaction.find_conflicts(table.id(), *unique, &keys).await;
             let found = found.map_err(transaction_error)?;
             for (there, found) in there.iter_mut().zip(found) {
                 *there = there.or(found);
             }
+            keys_of_uniques.push(keys);
         }
         let mut sorted = SortedOut::default();
-        for (row, (there, is_twice)) in there.into_iter().zip(is_twice).enumerate() {
+        let mut seen: HashSet<(usize, &Key)> = HashSet::new();
+        for (row, there) in there.into_iter().enumerate() {
+            let own = keys_of_uniques.iter().map(|keys| keys[row].as_ref()).enumerate();
+            let own: Vec<(usize, &Key)> =
+                own.filter_map(|(unique, key)| Some((unique, key?))).collect();
+            let is_twice = own.iter().any(|key| seen.contains(key));
             match there {
                 _ if is_twice && self.update.is_some() => return Err(changed_twice()),
                 Some(id) => sorted.taken.push((row as u64, id)),
                 None if is_twice => {}
                 None => sorted.free.push(row as u64),
+            }
+            // A row that is left out leaves its keys to those behind it.
+            if self.update.is_some() || (there.is_none() && !is_twice) {
+                seen.extend(own);
             }
         }
         Ok(sorted)

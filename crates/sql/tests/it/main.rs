@@ -15,6 +15,8 @@
 //! - `files`: formats survive the way out and back, and a COPY that fails changes nothing.
 //! - `changes`: DELETE and UPDATE give what a list of rows gives.
 //! - `csv`, `parquet`: what foreign files hold is right or refused by name.
+//! - `prepared`: statements that are prepared once give what they give when they are run anew.
+//! - `sessions`: sessions of one database change the same rows and tables.
 //! - `floats`: zeros and NaNs of any bits in files answer as those of tables do.
 
 mod changes;
@@ -31,6 +33,8 @@ mod logic;
 mod memory;
 mod parquet;
 mod placement;
+mod prepared;
 mod reference;
+mod sessions;
 mod statements;
 mod tpch;

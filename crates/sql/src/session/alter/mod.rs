@@ -7,6 +7,7 @@ mod altered;
 
 use std::sync::Arc;
 
+use atoll_store::SequenceId;
 use atoll_store::database::CatalogChange;
 use atoll_store::table::{TableChange, TableDefinition};
 use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
@@ -73,9 +74,16 @@ impl Session {
         for operation in &alter.operations {
             altered.apply(operation, &normalize)?;
         }
+        let kept = altered.columns.iter().filter_map(|column| Some(column.identity?.sequence));
+        let kept: Vec<SequenceId> = kept.collect();
         match is_declared_only(table, &altered) {
             true => self.declare(planner, table, altered).await?,
             false => self.rewrite(planner, table, altered).await?,
+        }
+        for name in planner.names.sequences_of(&relation_name(&at)) {
+            if planner.names.sequence(&name).is_some_and(|sequence| !kept.contains(&sequence)) {
+                planner.define(CatalogChange::Drop { name }).await?;
+            }
         }
         Ok("ALTER TABLE")
     }

@@ -118,6 +118,9 @@ pub(super) fn compile(
     };
     let target = source_as_provider(&write.target)?;
     if let Some(table) = target.downcast_ref::<PlacedTable>() {
+        if table.insert_target()?.rules.conflict.is_some() {
+            return Ok(None);
+        }
         let Some(rows) = listed_rows(&write.input) else { return Ok(None) };
         let mut compiled = Vec::with_capacity(rows.len());
         for row in rows {

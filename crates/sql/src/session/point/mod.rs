@@ -10,14 +10,18 @@ use atoll_store::TableId;
 use atoll_store::table::TableDefinition;
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::metadata::ScalarAndMetadata;
-use datafusion::common::{ParamValues, Result, ScalarValue, exec_err};
-use datafusion::logical_expr::LogicalPlan;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::{ParamValues, Result, ScalarValue, TableReference, exec_err};
+use datafusion::logical_expr::{Expr, LogicalPlan, Volatility};
+use datafusion::sql::resolve::resolve_table_references;
 use parking_lot::Mutex;
 
 use super::Session;
 use super::execute::QueryResult;
+use super::planner::StatementPlanner;
 use super::statement::parse;
 use crate::error::SqlError;
+use crate::table::PlacedTable;
 use compile::{Parameters, PointPlan, compile};
 
 /// A statement that a session runs with different values, `$1` and so on.
@@ -55,9 +59,12 @@ impl Session {
         let statement = parse(sql, &self.context.state())?.statement;
         let writes = self.prepared.writes(&statement);
         let planner = self.planner(&transaction, writes).await?;
+        let normalizes = planner.state.config_options().sql_parser.enable_ident_normalization;
+        let (names, _) = resolve_table_references(&statement, normalizes)?;
         let plan = planner.plan(statement).await?;
         let types = types_of(&plan)?;
-        if !matches!(plan, LogicalPlan::Dml(_) | LogicalPlan::Projection(_)) {
+        let is_one = matches!(plan, LogicalPlan::Dml(_) | LogicalPlan::Projection(_));
+        if !is_one || !are_tables(&planner, names)? || !is_fixed(&plan)? {
             return Ok((types, None));
         }
         let optimized = planner.state.optimize(&plan)?;
@@ -70,6 +77,37 @@ impl Session {
         });
         Ok((types, point))
     }
+}
+
+/// Whether names are those of tables: a view may become another one.
+fn are_tables(planner: &StatementPlanner, names: Vec<TableReference>) -> Result<bool> {
+    for name in names {
+        let found = planner.names.table(&planner.resolve(name))?;
+        if !found.is_some_and(|found| found.is::<PlacedTable>()) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Whether a plan computes the same from the same values whenever it runs: `now()` and `nextval('s')`
+/// belong to the statement that they are planned for.
+fn is_fixed(plan: &LogicalPlan) -> Result<bool> {
+    let mut fixed = true;
+    plan.apply_with_subqueries(|node| {
+        node.apply_expressions(|expr| {
+            expr.apply(|expr| match expr {
+                Expr::ScalarFunction(call)
+                    if call.func.signature().volatility != Volatility::Immutable =>
+                {
+                    fixed = false;
+                    Ok(TreeNodeRecursion::Stop)
+                }
+                _ => Ok(TreeNodeRecursion::Continue),
+            })
+        })
+    })?;
+    Ok(fixed)
 }
 
 /// The types of `$1`, `$2` and so on; text where nothing tells.
@@ -97,7 +135,9 @@ impl PreparedStatement {
     /// # Errors
     /// As [`Session::run`].
     pub async fn execute(&self, values: &[ScalarValue]) -> Result<QueryResult, SqlError> {
+        let unfinished = self.session.unfinished();
         let result = self.try_execute(values).await;
+        unfinished.ended(&result);
         result.map_err(|error| SqlError::new(error, &self.sql).with_near_names(&self.session))
     }
 

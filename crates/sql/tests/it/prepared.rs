@@ -1,0 +1,68 @@
+//! Statements that a client prepares and runs with different values.
+
+use atoll_sql::datafusion::common::ScalarValue;
+use atoll_sql::{Session, SqlError};
+
+use crate::common::{live, rows, texts};
+
+/// The rows that a prepared statement gives for each of these values.
+fn executed(session: &Session, sql: &str, values: &[&[i64]]) -> Vec<Vec<String>> {
+    session.runtime().block_on(async {
+        let prepared = session.prepare(sql).await.expect(sql);
+        let mut found = Vec::new();
+        for values in values {
+            let values: Vec<ScalarValue> = values.iter().map(|value| (*value).into()).collect();
+            let batches = async { prepared.execute(&values).await?.collect().await };
+            let batches: Result<_, SqlError> = batches.await;
+            found.extend(batches.expect(sql).iter().flat_map(texts));
+        }
+        found
+    })
+}
+
+#[test]
+fn defaults_and_moments_are_those_of_each_execution() {
+    let session = live();
+    rows(
+        &session,
+        "CREATE TABLE t (id SERIAL PRIMARY KEY, n BIGINT, at TIMESTAMPTZ DEFAULT now())",
+    );
+    executed(&session, "INSERT INTO t (n) VALUES ($1)", &[&[10], &[20], &[30]]);
+    executed(&session, "INSERT INTO t (n, at) VALUES ($1, now())", &[&[40], &[50]]);
+    assert_eq!(
+        rows(
+            &session,
+            "SELECT string_agg(id || ':' || n, ' ' ORDER BY id), count(DISTINCT at) FROM t"
+        ),
+        [["1:10 2:20 3:30 4:40 5:50", "5"]]
+    );
+}
+
+#[test]
+fn what_is_there_already_is_what_on_conflict_says() {
+    let session = live();
+    rows(&session, "CREATE TABLE t (id BIGINT PRIMARY KEY, n BIGINT)");
+    let add = "INSERT INTO t VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET n = t.n + excluded.n";
+    executed(&session, add, &[&[1, 10], &[1, 20], &[2, 5]]);
+    executed(&session, "INSERT INTO t VALUES ($1, 0) ON CONFLICT DO NOTHING", &[&[1], &[3]]);
+    assert_eq!(
+        rows(&session, "SELECT * FROM t ORDER BY id"),
+        [["1", "30"], ["2", "5"], ["3", "0"]]
+    );
+}
+
+#[test]
+fn views_are_what_they_are_when_the_statement_runs() {
+    let session = live();
+    rows(&session, "CREATE TABLE t (id BIGINT PRIMARY KEY, n BIGINT)");
+    rows(&session, "INSERT INTO t VALUES (1, 10)");
+    rows(&session, "CREATE VIEW v AS SELECT id, n FROM t");
+    let found = session.runtime().block_on(async {
+        let prepared = session.prepare("SELECT n FROM v WHERE id = $1").await.expect("prepared");
+        let view = "CREATE OR REPLACE VIEW v AS SELECT id, n * 2 AS n FROM t";
+        session.run(view).await.expect("replaced").collect().await.expect("replaced");
+        let result = prepared.execute(&[ScalarValue::from(1_i64)]).await.expect("it runs");
+        result.collect().await.expect("it runs")
+    });
+    assert_eq!(found.iter().flat_map(texts).collect::<Vec<_>>(), [["20"]]);
+}
