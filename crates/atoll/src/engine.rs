@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::Context;
 use atoll_placement::{LiveKernel, heap_allocated};
 use atoll_runtime::{Runtime, RuntimeError, RuntimeOptions};
 use atoll_sql::{DatabaseOptions, Session};
@@ -47,7 +46,8 @@ impl Engine {
             heap: Some(heap_allocated),
             directory: data,
         };
-        let session = Session::new(runtime, options).context("the session cannot be opened")?;
+        let session = Session::new(runtime, options)
+            .map_err(|error| CommandError::with(Exit::Own, error.message()))?;
         Ok(Self { session, memory_limit })
     }
 }

@@ -134,7 +134,7 @@ impl Shell {
         // The directory may be the one that is left.
         let before = self.session.database().clone();
         self.session =
-            before.reopen(directory).await.map_err(|error| Stop::failed(error.to_string()))?;
+            before.reopen(directory).await.map_err(|error| Stop::failed(error.message()))?;
         Ok(())
     }
 
