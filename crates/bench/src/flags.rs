@@ -32,7 +32,7 @@ pub(crate) struct RunArgs {
 /// Who takes part, and how.
 #[derive(Args, Debug)]
 pub(crate) struct ContestArgs {
-    /// Engines to compare with: duckdb, polars, datafusion, or none [default: all that can]
+    /// Engines to compare with: sqlite, duckdb, polars, datafusion, or none [default: all that can]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     rivals: Vec<RivalName>,
     #[command(flatten)]
@@ -63,6 +63,7 @@ pub(crate) struct PrimitiveArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum RivalName {
+    Sqlite,
     Duckdb,
     Polars,
     Datafusion,
@@ -113,6 +114,7 @@ impl ContestArgs {
             return Err(usage("--rivals takes names or 'none', not both".to_owned()));
         }
         let named = |name: &RivalName| match name {
+            RivalName::Sqlite => Some(Rival::Sqlite),
             RivalName::Duckdb => Some(Rival::Duckdb),
             RivalName::Polars => Some(Rival::Polars),
             RivalName::Datafusion => Some(Rival::Datafusion),

@@ -9,8 +9,9 @@
 //! | `tpch` | whole queries, each engine in a process of its own ([`worker`]) |
 //! | `primitives` | aggregation, join, sort and partitioning of columns |
 //! | `runtime` | the pools beside plain tokio |
+//! | `store` | databases in directories: single rows, bulk loads, checkpoints, recovery |
 //! | `compare` | two results, with confidence |
-//! | [`rivals`] | DuckDB, Polars and DataFusion as processes |
+//! | [`rivals`] | SQLite, DuckDB, Polars and DataFusion as processes |
 //! | [`answers`] | whether two engines gave the same result |
 //! | `flags`, `table`, `cache` | what all of them need |
 
@@ -24,6 +25,7 @@ mod memory;
 mod primitives;
 pub mod rivals;
 mod runtime;
+mod store;
 mod table;
 mod tpch;
 pub mod worker;
@@ -74,6 +76,9 @@ enum Scenario {
     /// What bound pools cost: Atoll's runtime beside plain tokio
     #[command(after_help = runtime::EXAMPLES)]
     Runtime(Box<runtime::RuntimeArgs>),
+    /// Databases in directories, beside SQLite and DuckDB
+    #[command(after_help = store::EXAMPLES)]
+    Store(Box<store::StoreArgs>),
     /// Those that need neither SQL nor another engine
     #[command(flatten)]
     Tools(Benchmark),
@@ -98,6 +103,7 @@ impl BenchArgs {
             Scenario::Sort(args) => primitives::sort::run(args),
             Scenario::Partition(args) => primitives::partition::run(args),
             Scenario::Runtime(args) => runtime::run(args),
+            Scenario::Store(args) => store::run(args),
             Scenario::Tools(benchmark) => benchmark.run(),
             Scenario::Compare(args) => compare::run(args),
             Scenario::Worker(args) => {

@@ -9,7 +9,7 @@ use atoll_tools::exit::CommandError;
 use atoll_tools::workload::{
     ColumnTable, Draw, Keys, Permutation, Rig, Zipf, count, rows_of, scramble, shown, sums, timed,
 };
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde_json::{Value, json};
 
 use super::bandwidth::{Bound, Meter};
@@ -19,7 +19,7 @@ use super::report::Case;
 use super::sql::{SqlTable, integers};
 use super::sweep::Sweep;
 use crate::flags::PrimitiveArgs;
-use crate::rivals::Rival;
+use crate::rivals::ANALYTIC;
 use crate::rivals::columns::RivalOperation;
 
 /// What `--help` shows.
@@ -61,7 +61,7 @@ pub(crate) struct AggregateArgs {
 
 /// Runs it.
 pub(crate) fn run(args: &AggregateArgs) -> Result<(), CommandError> {
-    let mut sweep = Sweep::start("aggregate", &args.shared, Rival::value_variants())?;
+    let mut sweep = Sweep::start("aggregate", &args.shared, &ANALYTIC)?;
     let seed = sweep.settings.seed;
     for threads in sweep.threads.clone() {
         let rig = sweep.rig(threads)?;

@@ -15,7 +15,7 @@ use atoll_tools::exit::CommandError;
 use atoll_tools::workload::{
     ColumnTable, Draw, Keys, PART_ROWS, Permutation, Rig, Zipf, count, scramble, shown, timed,
 };
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde_json::json;
 
 use super::bandwidth::{Bound, Meter};
@@ -24,7 +24,7 @@ use super::contest::{self, Contest, ContestOutcome, ContestSettings, Own};
 use super::report::Case;
 use super::sweep::Sweep;
 use crate::flags::PrimitiveArgs;
-use crate::rivals::Rival;
+use crate::rivals::ANALYTIC;
 use crate::rivals::columns::RivalOperation;
 
 /// What `--help` shows.
@@ -53,7 +53,7 @@ pub(crate) struct SortArgs {
 
 /// Runs it.
 pub(crate) fn run(args: &SortArgs) -> Result<(), CommandError> {
-    let mut sweep = Sweep::start("sort", &args.shared, Rival::value_variants())?;
+    let mut sweep = Sweep::start("sort", &args.shared, &ANALYTIC)?;
     for threads in sweep.threads.clone() {
         let rig = sweep.rig(threads)?;
         let meter = Meter::of(&rig)?;

@@ -2,10 +2,11 @@
 //!
 //! | File | Owns |
 //! |---|---|
-//! | `python` | the virtual environment with DuckDB, Polars and DataFusion |
+//! | `python` | the virtual environment with DuckDB, Polars and DataFusion; SQLite comes with Python |
 //! | `process` | a process that answers lines with lines |
 //! | `sql` | an engine that answers SQL over TPC-H or over tables that it is told to make |
 //! | `columns` | an engine that runs one query over columns of 64-bit integers |
+//! | `store` | an engine whose database sessions change row by row |
 //! | `files` | those columns, as the engines load them |
 
 pub(crate) mod columns;
@@ -13,19 +14,21 @@ pub(crate) mod files;
 mod process;
 mod python;
 mod sql;
+pub(crate) mod store;
 
 pub use python::find as python;
 pub use sql::SqlEngine;
 
 use std::fmt;
 
-use clap::ValueEnum;
 use serde::Serialize;
 
 /// The rivals.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Rival {
+    /// SQLite
+    Sqlite,
     /// DuckDB
     Duckdb,
     /// Polars
@@ -38,12 +41,16 @@ impl Rival {
     /// Its name on the command line and in reports.
     pub(crate) fn name(self) -> &'static str {
         match self {
+            Self::Sqlite => "sqlite",
             Self::Duckdb => "duckdb",
             Self::Polars => "polars",
             Self::Datafusion => "datafusion",
         }
     }
 }
+
+/// Those that run queries over columns.
+pub(crate) const ANALYTIC: [Rival; 3] = [Rival::Duckdb, Rival::Polars, Rival::Datafusion];
 
 impl fmt::Display for Rival {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -2,4 +2,5 @@
 
 mod compare;
 mod primitives;
+mod store;
 mod tpch;

@@ -14,7 +14,7 @@ use super::contest::{self, Contest, ContestSettings};
 use super::report::Case;
 use super::sweep::Sweep;
 use crate::flags::PrimitiveArgs;
-use crate::rivals::Rival;
+use crate::rivals::ANALYTIC;
 use crate::rivals::columns::RivalOperation;
 use data::{Data, Sides};
 
@@ -83,7 +83,7 @@ pub(crate) fn run(args: &JoinArgs) -> Result<(), CommandError> {
     if let Some(wrong) = all.iter().find_map(|data| data.mistake()) {
         return Err(CommandError::with(Exit::Usage, wrong));
     }
-    let mut sweep = Sweep::start("join", &args.shared, Rival::value_variants())?;
+    let mut sweep = Sweep::start("join", &args.shared, &ANALYTIC)?;
     for threads in sweep.threads.clone() {
         let rig = sweep.rig(threads)?;
         let meter = Meter::of(&rig)?;

@@ -1,0 +1,67 @@
+//! `bench store`: the shape of its JSON, acknowledged changes that are there, and rivals that do not behave;
+//! with few rows.
+
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::Value;
+
+use crate::support::atoll;
+
+const TINY: [&str; 8] =
+    ["--rows", "100", "--bulk-rows", "2000", "--seconds", "0.02", "--warmup", "0"];
+
+fn subjects(case: &Value) -> Vec<&str> {
+    let subjects = case["subjects"].as_array().expect("subjects").iter();
+    subjects.map(|subject| subject["name"].as_str().expect("a name")).collect()
+}
+
+#[test]
+fn all_kinds_of_work_are_measured() {
+    let run = atoll(
+        &[
+            &["bench", "store", "--rivals", "none", "--runs", "2", "--sessions", "1,3", "--json"],
+            &TINY[..],
+        ]
+        .concat(),
+    )
+    .json();
+    assert_eq!(run["benchmark"], "store");
+    let cases = run["details"]["cases"].as_array().expect("cases");
+    // Writes of two numbers of sessions with two durabilities; reads; bulk, checkpoints, recovery.
+    assert_eq!(cases.len(), 2 * 2 * 2 + 2 + 2 + 4 + 1);
+    assert_eq!(subjects(&cases[0]), ["atoll", "fdatasync"]);
+    assert_eq!(cases[0]["work"], "insert");
+    for case in cases {
+        for subject in case["subjects"].as_array().expect("subjects") {
+            assert_eq!(subject["spread"]["runs"], 2, "{case}");
+        }
+    }
+    let samples: usize = cases.iter().map(|case| subjects(case).len()).sum();
+    assert_eq!(run["measurements"].as_array().map(Vec::len), Some(samples));
+}
+
+#[test]
+fn a_rival_is_measured_beside_and_its_words_are_told() {
+    let home = tempfile::tempdir().unwrap();
+    let python = home.path().join("python");
+    let ready = r#"echo '{"engine": "sqlite", "version": "3"}'; read open; echo '{"made": true}'"#;
+    let beside = |work: &str| {
+        std::fs::write(
+            &python,
+            format!("#!/bin/sh\n{ready}\nread work; echo '{work}'\nread end\n"),
+        )
+        .unwrap();
+        std::fs::set_permissions(&python, std::fs::Permissions::from_mode(0o700)).unwrap();
+        let flags = ["--rivals", "sqlite", "--work", "insert", "--sessions", "1", "--runs", "1"];
+        let python = ["--durability", "off", "--python", python.to_str().unwrap(), "--json"];
+        atoll(&[&["bench", "store"], &flags[..], &python, &TINY].concat())
+    };
+    let run = beside(r#"{"count": 10, "seconds": 0.5}"#).json();
+    let case = &run["details"]["cases"][0];
+    assert_eq!(subjects(case), ["atoll", "sqlite"]);
+    assert_eq!(case["subjects"][1]["spread"]["median"], 20.0);
+    assert!(
+        beside(r#"{"error": "database is locked"}"#).failed(125).contains("database is locked")
+    );
+    assert!(beside(r#"{"count": 1, "seconds": 0}"#).failed(125).contains("a run took 0 s"));
+}

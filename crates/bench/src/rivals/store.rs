@@ -1,0 +1,120 @@
+//! An engine whose database sessions change and read row by row: a process of Python, which
+//! `rivals/store_engine.py` of this crate is.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Result, anyhow, ensure};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::Rival;
+use super::process::RivalProcess;
+
+const SCRIPT: &str = include_str!("../../rivals/store_engine.py");
+
+/// A rival's process.
+#[derive(Debug)]
+pub(crate) struct StoreEngine {
+    pub(crate) rival: Rival,
+    pub(crate) version: String,
+    process: RivalProcess,
+}
+
+/// What it says first.
+#[derive(Deserialize)]
+struct Started {
+    engine: String,
+    version: String,
+}
+
+#[derive(Deserialize)]
+struct Made {
+    made: bool,
+}
+
+#[derive(Deserialize)]
+struct Timed {
+    seconds: f64,
+}
+
+/// What sessions did.
+#[derive(Clone, Copy, Debug, Deserialize)]
+struct Worked {
+    count: u64,
+    seconds: f64,
+}
+
+impl StoreEngine {
+    /// Starts the engine with so many threads, its databases in a directory.
+    ///
+    /// # Errors
+    /// When it does not start, does not answer within `patience`, or is not the engine asked for.
+    pub(crate) fn start(
+        rival: Rival,
+        python: &Path,
+        threads: usize,
+        directory: &Path,
+        patience: Duration,
+    ) -> Result<Self> {
+        let mut command = Command::new(python);
+        command.args(["-c", SCRIPT, rival.name(), &threads.to_string()]).arg(directory);
+        let mut process = RivalProcess::start(rival.name(), &mut command, patience)?;
+        let started = process.receive::<Started>()?.map_err(|error| {
+            anyhow!("{rival} does not start with {}: {error}", python.display())
+        })?;
+        let Started { engine, version } = started;
+        ensure!(engine == rival.name(), "{engine} was started, not {rival}");
+        Ok(Self { rival, version, process })
+    }
+
+    fn ask<T: DeserializeOwned>(&mut self, request: &Value) -> Result<T> {
+        let reply = self.process.ask::<T>(request)?;
+        reply.map_err(|error| anyhow!("{}: {error}", self.rival))
+    }
+
+    /// Makes the database of this durability, with a table of so many rows.
+    pub(crate) fn open(&mut self, durability: &str, rows: u64) -> Result<()> {
+        self.make(&json!({ "open": rows, "durability": durability }))
+    }
+
+    /// Makes the table that is copied.
+    pub(crate) fn source(&mut self, durability: &str, rows: u64) -> Result<()> {
+        self.make(&json!({ "source": rows, "durability": durability }))
+    }
+
+    fn make(&mut self, request: &Value) -> Result<()> {
+        let Made { made } = self.ask(request)?;
+        ensure!(made, "{} did not make its tables", self.rival);
+        Ok(())
+    }
+
+    /// Seconds that a statement takes.
+    pub(crate) fn time(&mut self, durability: &str, sql: &str) -> Result<f64> {
+        let Timed { seconds } = self.ask(&json!({ "time": sql, "durability": durability }))?;
+        self.checked(seconds)
+    }
+
+    /// Transactions a second of so many sessions.
+    pub(crate) fn rate(
+        &mut self,
+        durability: &str,
+        work: &str,
+        sessions: u16,
+        seconds: f64,
+    ) -> Result<f64> {
+        let request = json!({
+            "work": work, "durability": durability, "sessions": sessions, "seconds": seconds,
+        });
+        let Worked { count, seconds } = self.ask(&request)?;
+        Ok(count as f64 / self.checked(seconds)?)
+    }
+
+    fn checked(&self, seconds: f64) -> Result<f64> {
+        let is_time = seconds.is_finite() && seconds > 0.0;
+        ensure!(is_time, "{} says that a run took {seconds} s", self.rival);
+        Ok(seconds)
+    }
+}

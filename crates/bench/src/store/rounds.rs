@@ -1,0 +1,262 @@
+//! The rounds: in each, every case runs on Atoll and then on each rival, one after the other.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use atoll_runtime::Runtime;
+use atoll_tools::bench::Better;
+use serde_json::json;
+
+use super::disk::{Disk, bytes_in};
+use super::ours::OurDatabase;
+use super::report::StoreCase;
+use super::work::{StoreDurability, StoreWork};
+use crate::rivals::store::StoreEngine;
+
+/// Statements that write whole tables, and what makes room for them again.
+const BULK: [(&str, &str, &str); 2] = [
+    ("create table as", "CREATE TABLE made AS SELECT * FROM source", "DROP TABLE made"),
+    ("insert select", "INSERT INTO loaded SELECT * FROM source", "DELETE FROM loaded"),
+];
+
+/// Where 1 % of the rows lie.
+const CHANGES: [(&str, &str); 2] = [
+    ("random", "id * 7919 % 1000003 % 100 = 7"),
+    ("clustered", "id < (SELECT count(*) FROM source) / 100"),
+];
+
+/// What is measured.
+pub(super) struct StorePlan {
+    pub(super) work: Vec<StoreWork>,
+    pub(super) sessions: Vec<u16>,
+    pub(super) durability: Vec<StoreDurability>,
+    /// Of each run with single rows.
+    pub(super) time: Duration,
+    pub(super) rows: u64,
+    pub(super) bulk_rows: u64,
+    pub(super) directory: PathBuf,
+    pub(super) seed: u64,
+    /// Those that do not count, and those that do.
+    pub(super) rounds: (u32, u32),
+}
+
+impl StorePlan {
+    fn has(&self, work: StoreWork) -> bool {
+        self.work.contains(&work)
+    }
+
+    fn rounds(&self) -> impl Iterator<Item = u32> + use<> {
+        let (warmup, runs) = self.rounds;
+        0..warmup + runs
+    }
+
+    /// Sums up cases, or, before the first round that counts, forgets them.
+    fn end_round(&self, round: u32, cases: &mut [StoreCase]) {
+        if round + 1 == self.rounds.0 {
+            cases.iter_mut().for_each(StoreCase::forget);
+        }
+    }
+}
+
+/// Measures all of a plan.
+pub(super) fn measure(
+    plan: &StorePlan,
+    runtime: &Runtime,
+    mut engines: Vec<StoreEngine>,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Vec<StoreCase>> {
+    let disk = Disk::of(&plan.directory)?;
+    let mut cases = Vec::new();
+    for durability in &plan.durability {
+        progress(&format!("single rows, {}", durability.name()));
+        let mut engine = SingleRows { plan, runtime, engines: &mut engines, disk: &disk };
+        cases.extend(engine.measure(*durability)?);
+    }
+    if plan.has(StoreWork::Bulk) {
+        progress("bulk loads");
+        cases.extend(bulk(plan, runtime, &mut engines, &disk)?);
+    }
+    drop(engines);
+    if plan.has(StoreWork::Checkpoint) || plan.has(StoreWork::Recovery) {
+        progress("checkpoints and recovery");
+        cases.extend(checkpoints(plan, runtime)?);
+    }
+    cases.retain(|case| !case.subjects.is_empty());
+    cases.iter_mut().for_each(StoreCase::finish);
+    Ok(cases)
+}
+
+/// Transactions of one row, with one durability.
+struct SingleRows<'a> {
+    plan: &'a StorePlan,
+    runtime: &'a Runtime,
+    engines: &'a mut [StoreEngine],
+    disk: &'a Disk<'a>,
+}
+
+impl SingleRows<'_> {
+    fn measure(&mut self, durability: StoreDurability) -> Result<Vec<StoreCase>> {
+        let plan = self.plan;
+        let is_first = plan.durability.first() == Some(&durability);
+        let asked = |work: &StoreWork| work.is_write() || (is_first && *work == StoreWork::Select);
+        let works: Vec<StoreWork> = plan.work.iter().copied().filter(asked).collect();
+        if works.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut database = self.open(durability)?;
+        let mut cases = Vec::new();
+        for work in &works {
+            cases.extend(plan.sessions.iter().map(|sessions| {
+                let mut settings = json!({ "work": work.name(), "sessions": sessions });
+                if work.is_write() {
+                    settings["durability"] = json!(durability);
+                }
+                StoreCase::new(settings, "transactions/s", Better::More)
+            }));
+        }
+        for round in plan.rounds() {
+            let kinds = works.iter().flat_map(|work| plan.sessions.iter().map(|it| (*work, *it)));
+            for (case, (work, sessions)) in cases.iter_mut().zip(kinds) {
+                self.run(case, &mut database, durability, work, sessions, round)?;
+            }
+            plan.end_round(round, &mut cases);
+        }
+        database.check()?;
+        Ok(cases)
+    }
+
+    fn open(&mut self, durability: StoreDurability) -> Result<OurDatabase> {
+        let name = durability.name();
+        let directory = self.plan.directory.join(format!("atoll-{name}"));
+        let mut database = OurDatabase::open(self.runtime, Some(directory))?;
+        database.fill(durability, self.plan.rows)?;
+        for engine in self.engines.iter_mut() {
+            engine.open(name, self.plan.rows)?;
+        }
+        Ok(database)
+    }
+
+    fn run(
+        &mut self,
+        case: &mut StoreCase,
+        database: &mut OurDatabase,
+        durability: StoreDurability,
+        work: StoreWork,
+        sessions: u16,
+        round: u32,
+    ) -> Result<()> {
+        let (time, seed) = (self.plan.time, self.plan.seed + u64::from(round));
+        case.add("atoll", database.rate(work, sessions, time, seed)?);
+        for engine in self.engines.iter_mut() {
+            let seconds = time.as_secs_f64();
+            let rate = engine.rate(durability.name(), work.name(), sessions, seconds)?;
+            case.add(engine.rival.name(), rate);
+        }
+        if work.is_write() && durability == StoreDurability::Fsync {
+            case.add("fdatasync", self.disk.syncs_per_second(time)?);
+        }
+        Ok(())
+    }
+}
+
+/// Whole tables into a directory, and into memory.
+fn bulk(
+    plan: &StorePlan,
+    runtime: &Runtime,
+    engines: &mut [StoreEngine],
+    disk: &Disk<'_>,
+) -> Result<Vec<StoreCase>> {
+    let directory = plan.directory.join("atoll-bulk");
+    let stored = OurDatabase::open(runtime, Some(directory.clone()))?;
+    let memory = OurDatabase::open(runtime, None)?;
+    let empty = "CREATE TABLE loaded AS SELECT * FROM source WHERE false";
+    for database in [&stored, &memory] {
+        database.source(plan.bulk_rows)?;
+        database.run(empty)?;
+    }
+    let durability = StoreDurability::Fsync.name();
+    for engine in engines.iter_mut() {
+        if !plan.durability.contains(&StoreDurability::Fsync)
+            || !plan.work.iter().any(|work| work.statement().is_some())
+        {
+            engine.open(durability, 1)?;
+        }
+        engine.source(durability, plan.bulk_rows)?;
+        engine.time(durability, empty)?;
+    }
+    let case = |(name, ..): &(&str, _, _)| {
+        let settings = json!({ "work": "bulk", "statement": name, "rows": plan.bulk_rows });
+        StoreCase::new(settings, "s", Better::Less)
+    };
+    let mut cases: Vec<StoreCase> = BULK.iter().map(case).collect();
+    for round in plan.rounds() {
+        for (case, (_, statement, undo)) in cases.iter_mut().zip(BULK) {
+            let before = bytes_in(&directory)?;
+            case.add("atoll", stored.time(statement)?);
+            let bytes = bytes_in(&directory)?.saturating_sub(before);
+            let (in_memory, on_disk) = (memory.time(statement)?, disk.write_seconds(bytes)?);
+            case.add("atoll in memory", in_memory);
+            case.add("atoll in memory, and the disk", in_memory + on_disk);
+            for engine in engines.iter_mut() {
+                case.add(engine.rival.name(), engine.time(durability, statement)?);
+                engine.time(durability, undo)?;
+            }
+            stored.run(undo)?;
+            memory.run(undo)?;
+        }
+        plan.end_round(round, &mut cases);
+    }
+    Ok(cases)
+}
+
+/// Checkpoints after few changes, and opening what they wrote.
+fn checkpoints(plan: &StorePlan, runtime: &Runtime) -> Result<Vec<StoreCase>> {
+    let directory = plan.directory.join("atoll-checkpoint");
+    let mut database = OurDatabase::open(runtime, Some(directory.clone()))?;
+    database.source(plan.bulk_rows)?;
+    let mut cases = Vec::new();
+    for (place, _) in CHANGES {
+        let settings = json!({ "work": "checkpoint", "changed": place });
+        cases.push(StoreCase::new(settings.clone(), "% of the table written", Better::Less));
+        cases.push(StoreCase::new(settings, "s", Better::Less));
+    }
+    cases.push(StoreCase::new(json!({ "work": "recovery" }), "MB/s", Better::More));
+    for round in plan.rounds() {
+        let (recovery, checkpoints) = cases.split_last_mut().context("there is a case")?;
+        let bytes =
+            database.number("SELECT memory_bytes FROM atoll.tables WHERE \"table\" = 'source'")?;
+        if plan.has(StoreWork::Checkpoint) {
+            for (cases, (_, rows)) in checkpoints.chunks_mut(2).zip(CHANGES) {
+                checkpoint(&database, rows, bytes, cases)?;
+            }
+        }
+        if plan.has(StoreWork::Recovery) {
+            let (opened, seconds) = database.reopen(&directory)?;
+            recovery.add("atoll", bytes as f64 / 1e6 / seconds);
+            database = opened;
+        }
+        plan.end_round(round, &mut cases);
+    }
+    Ok(cases)
+}
+
+fn checkpoint(
+    database: &OurDatabase,
+    rows: &str,
+    bytes: u64,
+    cases: &mut [StoreCase],
+) -> Result<()> {
+    let runtime = database.database().runtime().clone();
+    runtime.block_on(database.database().checkpoint())?;
+    database.run(&format!("UPDATE source SET value = value + 1 WHERE {rows}"))?;
+    let start = Instant::now();
+    let report = runtime.block_on(database.database().checkpoint())?;
+    let seconds = start.elapsed().as_secs_f64();
+    let report = report.context("a database in a directory has checkpoints")?;
+    let written = report.chunk_bytes + report.table_bytes;
+    for (case, sample) in cases.iter_mut().zip([written as f64 / bytes as f64 * 100.0, seconds]) {
+        case.add("atoll", sample);
+    }
+    Ok(())
+}
