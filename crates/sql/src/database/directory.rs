@@ -15,15 +15,14 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use atoll_runtime::Runtime;
-use atoll_store::checkpoint::{CheckpointReport, CheckpointState, Checkpoints};
+use atoll_store::checkpoint::CheckpointReport;
 use atoll_store::database::{Database as StoreDatabase, Durability, StoreEnvironment};
-use atoll_store::files::{DirectoryLock, LiveFiles};
-use atoll_store::log::{GroupCommit, GroupCommitOptions};
-use atoll_store::open::{OpenOptions, OpenReport, Opening};
+use atoll_store::files::LiveFiles;
+use atoll_store::log::GroupCommitOptions;
+use atoll_store::open::{DurableDatabase, OpenOptions, OpenReport, Opening};
 use atoll_store::table::{Chunk, TableChange};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::{DataFusionError, Result, exec_datafusion_err, exec_err};
-use futures::executor::block_on;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
@@ -41,13 +40,11 @@ const WRITERS: usize = 4;
 /// An open data directory.
 pub(crate) struct DataDirectory {
     path: PathBuf,
-    report: OpenReport,
-    checkpoints: Arc<Checkpoints>,
+    durable: Arc<DurableDatabase>,
     requests: Mutex<Option<mpsc::Sender<CheckpointRequest>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
     /// Where files of chunks are written: blocking threads beside the workers.
     runtime: Runtime,
-    _lock: DirectoryLock,
 }
 
 /// Someone who waits for a checkpoint.
@@ -72,50 +69,33 @@ impl DataDirectory {
         let opening = opening.map_err(|error| failed(&error))?;
         let chunks = in_parallel(opening.tasks(), runtime.worker_count(), |task| task.run());
         let opened = opening.finish(chunks).map_err(|error| failed(&error))?;
-        let Some(log) = opened.log else {
-            return Err(failed(&"it has no log to go on with"));
-        };
-        let commits = GroupCommit::start(log, GroupCommitOptions::default());
-        let commits = commits.map_err(|error| failed(&error))?;
-        let store = StoreDatabase::start(opened.version, environment, Some(commits));
-        let directory = Self {
-            path: path.to_owned(),
-            report: opened.report,
-            checkpoints: opened.checkpoints,
-            requests: Mutex::default(),
-            thread: Mutex::default(),
-            runtime: runtime.clone(),
-            _lock: opened.lock,
-        };
-        directory.start(&store).map_err(|error| failed(&error))?;
-        Ok((store, directory))
+        let durable = DurableDatabase::start(opened, environment, GroupCommitOptions::default());
+        let durable = Arc::new(durable.map_err(|error| failed(&error))?);
+        let store = Arc::clone(durable.database());
+        let (requests, received) = mpsc::channel();
+        let watched = Arc::downgrade(&durable);
+        let thread = thread::Builder::new()
+            .name("atoll-checkpoint".to_owned())
+            .spawn(move || make_checkpoints(&received, &watched))
+            .map_err(|error| failed(&error))?;
+        let (requests, thread) = (Mutex::new(Some(requests)), Mutex::new(Some(thread)));
+        let (path, runtime) = (path.to_owned(), runtime.clone());
+        Ok((store, Self { path, durable, requests, thread, runtime }))
     }
 
     /// What opening it found.
     pub(crate) fn report(&self) -> &OpenReport {
-        &self.report
+        self.durable.report()
     }
 
     /// Place in the log up to which the last checkpoint holds all.
     pub(crate) fn checkpoint_position(&self) -> u64 {
-        self.checkpoints.position().0
+        self.durable.checkpoint_position().0
     }
 
     /// Where it is.
     pub(crate) fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// Starts the thread of the checkpoints.
-    fn start(&self, store: &Arc<StoreDatabase>) -> std::io::Result<()> {
-        let (requests, received) = mpsc::channel();
-        let (store, checkpoints) = (Arc::downgrade(store), Arc::clone(&self.checkpoints));
-        let thread = thread::Builder::new()
-            .name("atoll-checkpoint".to_owned())
-            .spawn(move || make_checkpoints(&received, &store, &checkpoints))?;
-        *self.requests.lock() = Some(requests);
-        *self.thread.lock() = Some(thread);
-        Ok(())
     }
 
     /// Makes a checkpoint now.
@@ -157,7 +137,7 @@ impl DataDirectory {
         columns: &SchemaRef,
     ) -> BoundTask<Result<atoll_store::ChunkFileId>> {
         let (chunk, columns) = (Arc::clone(chunk), Arc::clone(columns));
-        let chunks = Arc::clone(self.checkpoints.chunks());
+        let chunks = Arc::clone(self.durable.chunks());
         let handle = self.runtime.handle_of(atoll_runtime::WorkerId(0));
         BoundTask::new(handle.spawn_blocking(move || {
             let written = chunks.write(&chunk, &columns);
@@ -198,49 +178,27 @@ fn not_opened(path: &Path, error: &dyn fmt::Display) -> DataFusionError {
 }
 
 /// Makes checkpoints until the database is closed.
-fn make_checkpoints(
-    requests: &mpsc::Receiver<CheckpointRequest>,
-    store: &Weak<StoreDatabase>,
-    checkpoints: &Arc<Checkpoints>,
-) {
+fn make_checkpoints(requests: &mpsc::Receiver<CheckpointRequest>, durable: &Weak<DurableDatabase>) {
     loop {
         let request = requests.recv_timeout(LOOK);
-        let Some(store) = store.upgrade() else { return };
+        let Some(durable) = durable.upgrade() else { return };
         match request {
             Ok(request) => {
+                let made = durable.checkpoint().map_err(|error| exec_datafusion_err!("{error}"));
                 // The session that asked may be gone.
-                let _ = request.send(make_checkpoint(&store, checkpoints));
+                let _ = request.send(made);
             }
-            Err(RecvTimeoutError::Timeout) => {
-                let newest = store.newest().position().0;
-                if newest.saturating_sub(checkpoints.position().0) > LOG_BYTES_MAX {
-                    // The next look tries again; writes are refused when the disk is full.
-                    let _ = make_checkpoint(&store, checkpoints);
-                }
+            Err(RecvTimeoutError::Timeout) if durable.log_bytes() > LOG_BYTES_MAX => {
+                // The next look tries again; writes are refused when the disk is full.
+                let _ = durable.checkpoint();
             }
+            Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
-                if store.durability() == Durability::Off {
-                    let _ = make_checkpoint(&store, checkpoints);
+                if durable.database().durability() == Durability::Off {
+                    let _ = durable.checkpoint();
                 }
                 return;
             }
-        }
-    }
-}
-
-fn make_checkpoint(
-    store: &StoreDatabase,
-    checkpoints: &Arc<Checkpoints>,
-) -> Result<CheckpointReport> {
-    let failed = |error: &dyn fmt::Display| exec_datafusion_err!("{error}");
-    let mut checkpoint = checkpoints.begin(|| store.newest()).map_err(|error| failed(&error))?;
-    loop {
-        match checkpoint.step(store.synced()).map_err(|error| failed(&error))? {
-            CheckpointState::Working => {}
-            CheckpointState::NeedsLog(position) => {
-                block_on(store.sync_to(position)).map_err(|error| failed(&error))?;
-            }
-            CheckpointState::Done(report) => return Ok(report),
         }
     }
 }

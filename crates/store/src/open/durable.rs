@@ -9,7 +9,7 @@ use crate::checkpoint::{CheckpointError, CheckpointReport, CheckpointState, Chec
 use crate::chunk_file::ChunkFiles;
 use crate::database::{Database, StoreEnvironment};
 use crate::files::{DirectoryLock, Files};
-use crate::log::{GroupCommit, GroupCommitOptions};
+use crate::log::{GroupCommit, GroupCommitOptions, Position};
 
 /// A database with a data directory, which is locked as long as this lives.
 #[derive(Debug)]
@@ -64,6 +64,11 @@ impl DurableDatabase {
     /// What opening found.
     pub fn report(&self) -> &OpenReport {
         &self.report
+    }
+
+    /// Place in the log up to which the last checkpoint holds all.
+    pub fn checkpoint_position(&self) -> Position {
+        self.checkpoints.position()
     }
 
     /// Bytes of the log that recovery would read: what a checkpoint saves it.
