@@ -5,6 +5,7 @@
 //! - [`table`]: tables as chunks of columns.
 //! - [`checkpoint`]: a version of the database on disk.
 //! - [`chunk_file`]: chunks as files.
+//! - [`clock_scan`]: one pass over a table that answers a batch of queries.
 //! - [`data_file`]: what all files but the log have in common.
 //! - [`files`]: the layer through which everything reaches the disk, and the live directory behind it.
 //! - [`lock`]: locks of transactions, waited for without blocking a thread.
@@ -20,6 +21,7 @@
 
 pub mod checkpoint;
 pub mod chunk_file;
+pub mod clock_scan;
 mod codec;
 pub mod data_file;
 pub mod database;

@@ -50,7 +50,7 @@ pub(super) fn canonical_float32(value: f32) -> f32 {
 }
 
 /// The equal value in the canonical form.
-pub(super) fn canonical_float64(value: f64) -> f64 {
+pub(crate) fn canonical_float64(value: f64) -> f64 {
     Float64Type::canonical(value)
 }
 

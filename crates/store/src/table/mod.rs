@@ -36,6 +36,7 @@ pub use definition::{Check, Identity, IdentityKind, TableDefinition, Unique};
 pub use deleted::{DeletedRows, RowPosition};
 pub use encode::{declared_schema, stored_schema};
 pub use error::TableError;
+pub(crate) use float::canonical_float64;
 pub use float::{canonical, has_floats};
 pub use lab::lab_number;
 pub(crate) use place::stored_data;

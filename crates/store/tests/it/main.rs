@@ -1,6 +1,7 @@
 //! Tests of the store over a directory of this machine and over simulated ones.
 
 mod chunk_files;
+mod clock_scan;
 mod commit_crashes;
 mod crash;
 mod durable;

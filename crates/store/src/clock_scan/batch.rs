@@ -1,0 +1,136 @@
+//! The queries of a cycle, each filed under the test that the fewest rows pass.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow_schema::SchemaRef;
+
+use super::number_index::NumberIndex;
+use super::query::{BatchQuery, ColumnTest, NumberTest, TextTest};
+use super::sample::ColumnSamples;
+use super::text_index::TextIndex;
+
+/// The number of a query in its batch.
+pub(super) type QueryNumber = u32;
+
+/// The queries of a cycle.
+#[derive(Debug)]
+pub struct QueryBatch {
+    pub(super) schema: SchemaRef,
+    pub(super) queries: Vec<FiledQuery>,
+    /// Columns by which queries are found.
+    pub(super) indexes: Vec<ColumnIndex>,
+    /// Queries that no test files: they look at every row.
+    pub(super) unfiled: Vec<QueryNumber>,
+}
+
+#[derive(Debug)]
+pub(super) struct FiledQuery {
+    /// The tests that are left when the query is found.
+    pub(super) rest: Vec<(usize, ColumnTest)>,
+    pub(super) projection: Arc<[usize]>,
+    /// Each column of the projection once.
+    pub(super) columns: Vec<usize>,
+    pub(super) with_ids: bool,
+    pub(super) limit: usize,
+}
+
+/// The queries that a column files.
+#[derive(Debug)]
+pub(super) struct ColumnIndex {
+    pub(super) column: usize,
+    pub(super) numbers: NumberIndex,
+    pub(super) text: TextIndex,
+    /// Queries that want its NULLs.
+    pub(super) nulls: Vec<QueryNumber>,
+}
+
+impl QueryBatch {
+    /// A batch over tables with this schema. The samples are of the same columns.
+    pub fn new(schema: SchemaRef, queries: Vec<BatchQuery>, samples: &ColumnSamples) -> Self {
+        let mut indexes: BTreeMap<usize, ColumnIndex> = BTreeMap::new();
+        let mut unfiled = Vec::new();
+        let mut filed = Vec::with_capacity(queries.len());
+        for (number, query) in queries.into_iter().enumerate() {
+            let number = number as QueryNumber;
+            let BatchQuery { mut tests, projection, with_ids, limit } = query;
+            match most_selective(&tests, samples) {
+                Some(at) => {
+                    let (column, test) = tests.swap_remove(at);
+                    let index = indexes.entry(column).or_insert_with(|| ColumnIndex::new(column));
+                    index.file(number, &test);
+                }
+                None => unfiled.push(number),
+            }
+            let mut columns = projection.to_vec();
+            columns.sort_unstable();
+            columns.dedup();
+            let rest = in_order(tests, samples);
+            filed.push(FiledQuery { rest, projection, columns, with_ids, limit });
+        }
+        let mut indexes: Vec<ColumnIndex> = indexes.into_values().collect();
+        for index in &mut indexes {
+            index.numbers.finish();
+            index.text.finish();
+        }
+        Self { schema, queries: filed, indexes, unfiled }
+    }
+
+    /// Number of queries.
+    pub fn len(&self) -> usize {
+        self.queries.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.queries.is_empty()
+    }
+
+    /// Number of columns by which queries are found.
+    pub fn indexed_columns(&self) -> usize {
+        self.indexes.len()
+    }
+}
+
+impl ColumnIndex {
+    fn new(column: usize) -> Self {
+        let (numbers, text) = Default::default();
+        Self { column, numbers, text, nulls: Vec::new() }
+    }
+
+    fn file(&mut self, query: QueryNumber, test: &ColumnTest) {
+        match test {
+            ColumnTest::Number(test) => self.numbers.file(query, test),
+            ColumnTest::Text(test) => self.text.file(query, test),
+            ColumnTest::Null(_) => self.nulls.push(query),
+        }
+    }
+}
+
+/// The test that files a query; none where it has none that could.
+fn most_selective(tests: &[(usize, ColumnTest)], samples: &ColumnSamples) -> Option<usize> {
+    let filing = tests.iter().enumerate().filter(|(_, (_, test))| is_filing(test));
+    let share = |(_, (column, test)): &(usize, &(usize, ColumnTest))| samples.share(*column, test);
+    filing.min_by(|a, b| share(a).total_cmp(&share(b))).map(|(at, _)| at)
+}
+
+/// Whether queries can be filed under a test.
+fn is_filing(test: &ColumnTest) -> bool {
+    !matches!(
+        test,
+        ColumnTest::Number(NumberTest::NotIn(_))
+            | ColumnTest::Text(TextTest::NotIn(_))
+            | ColumnTest::Null(false)
+    )
+}
+
+/// The tests that fewer rows pass first.
+fn in_order(
+    mut tests: Vec<(usize, ColumnTest)>,
+    samples: &ColumnSamples,
+) -> Vec<(usize, ColumnTest)> {
+    if tests.len() > 1 {
+        tests.sort_by_cached_key(|(column, test)| samples.share(*column, test).to_bits());
+    }
+    tests
+}

@@ -1,0 +1,143 @@
+//! Which values of a column may be in an index: each value has a slot, and slots that are taken may be hit
+//! by others too.
+//!
+//! Nearly all rows end here, so this is the loop that a cycle consists of: one slot and one load a row, in
+//! groups of rows that are looked at one by one only where one of them hits.
+
+/// Slots of a table, in the first-level cache.
+const SLOTS: usize = 1 << SLOT_BITS;
+const SLOT_BITS: u32 = 12;
+
+/// Rows that are looked up before anyone asks whether one of them hit.
+const GROUP: usize = 16;
+
+/// The taken slots.
+#[derive(Clone, Debug)]
+pub(super) struct SlotTable(Box<[u8; SLOTS]>);
+
+/// A slot of a [`SlotTable`].
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slot(usize);
+
+impl SlotTable {
+    pub(super) fn new() -> Self {
+        Self(Box::new([0; SLOTS]))
+    }
+
+    pub(super) fn take(&mut self, slot: Slot) {
+        self.0[slot.0] = 1;
+    }
+
+    /// Whether a slot is taken.
+    pub(super) fn has(&self, slot: Slot) -> bool {
+        self.0[slot.0] != 0
+    }
+
+    /// Takes all slots from one to another.
+    pub(super) fn take_from_to(&mut self, first: Slot, last: Slot) {
+        if first.0 <= last.0 {
+            self.0[first.0..=last.0].fill(1);
+        }
+    }
+
+    /// Adds the numbers of the rows whose value hits.
+    #[inline]
+    pub(super) fn hits<T: Copy>(
+        &self,
+        values: &[T],
+        slot: impl Fn(T) -> Slot,
+        into: &mut Vec<u32>,
+    ) {
+        let taken = |value: T| self.0[slot(value).0 & (SLOTS - 1)];
+        let groups = values.chunks_exact(GROUP);
+        let rest = groups.remainder();
+        let mut row = 0;
+        for group in groups {
+            let mut any = 0;
+            for value in group {
+                any |= taken(*value);
+            }
+            if any != 0 {
+                let hit = |(_, value): &(u32, &T)| taken(**value) != 0;
+                into.extend((row..).zip(group).filter(hit).map(|(row, _)| row));
+            }
+            row += GROUP as u32;
+        }
+        into.extend((row..).zip(rest).filter(|(_, v)| taken(**v) != 0).map(|(row, _)| row));
+    }
+}
+
+impl Slot {
+    /// The slot of a key by its hash.
+    #[inline(always)]
+    pub(super) fn of_key(key: i64) -> Self {
+        // Fibonacci hashing (Knuth): the upper bits of a product with 2^64 / φ.
+        let product = (key as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        Self((product >> (64 - SLOT_BITS)) as usize)
+    }
+
+    /// The slot of a number below [`SLOTS`] by itself.
+    #[inline(always)]
+    pub(super) fn of_number(number: u16) -> Self {
+        Self(usize::from(number) & (SLOTS - 1))
+    }
+}
+
+/// Slots of keys in their order, for intervals: keys of a range are spread over them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OrderedSlots {
+    low: i64,
+    high: i64,
+    shift: u32,
+}
+
+impl OrderedSlots {
+    /// For keys between these two; those below and above have the slots of the two.
+    pub(super) fn between(low: i64, high: i64) -> Self {
+        let span = high.wrapping_sub(low) as u64;
+        Self { low, high, shift: (64 - span.leading_zeros()).saturating_sub(SLOT_BITS) }
+    }
+
+    #[inline(always)]
+    pub(super) fn slot(self, key: i64) -> Slot {
+        let key = key.max(self.low).min(self.high);
+        Slot((key.wrapping_sub(self.low) as u64 >> self.shift) as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_with_a_taken_slot_hits() {
+        let values: Vec<i64> = (0..1000).map(|i| i * 7919 % 501 - 250).collect();
+        for wanted in [vec![], vec![-250], vec![3, 99, 100], (-250..251).collect()] {
+            let mut table = SlotTable::new();
+            wanted.iter().for_each(|key| table.take(Slot::of_key(*key)));
+            let mut hits = Vec::new();
+            table.hits(&values, Slot::of_key, &mut hits);
+            assert!(hits.is_sorted_by(|a, b| a < b));
+            let missing = (0..values.len())
+                .find(|row| wanted.contains(&values[*row]) && !hits.contains(&(*row as u32)));
+            assert_eq!(missing, None);
+            assert!(!wanted.is_empty() || hits.is_empty());
+        }
+    }
+
+    #[test]
+    fn ordered_slots_keep_the_order_at_the_ends_of_the_keys() {
+        let ends =
+            [(i64::MIN, i64::MAX), (0, 0), (-5, 5), (i64::MAX - 1, i64::MAX), (0, 4095), (0, 4096)];
+        for (low, high) in ends {
+            let slots = OrderedSlots::between(low, high);
+            let keys =
+                [i64::MIN, low, low.saturating_add(1), high.saturating_sub(1), high, i64::MAX];
+            let of = |key: i64| slots.slot(key).0;
+            for key in keys {
+                assert!(of(key) < SLOTS);
+                assert!(of(low) <= of(key) && of(key) <= of(high));
+            }
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Clock scans: one pass over a table answers a batch of queries.
+//!
+//! After the CSCS engine of Giceva (2011), whose scan is Crescendo's ClockScan on columns: not the data are
+//! indexed but the queries. A [`QueryBatch`] files each query under the test that the fewest rows pass; a pass
+//! over a chunk looks every value of the columns that have such tests up in their index, and proves the other
+//! tests of the queries that it finds, on the columns as they are stored.
+//!
+//! ```text
+//! queries ─▶ QueryBatch ── index of column 3: value or interval ─▶ queries
+//!                      └── index of column 7: …
+//!                              │
+//! chunk ── block ── column 3 ──┴─▶ rows that some query may want ─▶ its other tests ─▶ (query, row)
+//!                                                                                         │
+//!                                  rows of each query ◀── gathered by column ◀────────────┘
+//! ```
+//!
+//! | file | what |
+//! |---|---|
+//! | `query.rs` | a query: tests of columns, and the columns that it wants |
+//! | `values.rs` | the values of a block as tests read them |
+//! | `sample.rs` | how many rows pass a test, as told by a sample |
+//! | `filter.rs` | which values of a column may be in an index, fast |
+//! | `number_index.rs`, `text_index.rs` | queries by value, interval and NULL |
+//! | `batch.rs` | the queries of a cycle, filed |
+//! | `scan.rs` | the pass over chunks |
+//! | `gather.rs` | the rows that were found, as columns by query |
+
+mod batch;
+mod filter;
+mod gather;
+mod number_index;
+mod query;
+mod sample;
+mod scan;
+mod text_index;
+mod values;
+
+pub use batch::QueryBatch;
+pub use gather::{QueryRows, RowsOutcome};
+pub use query::{BatchQuery, ColumnTest, NumberTest, TextTest, float_key, is_number, is_tested};
+pub use sample::ColumnSamples;
+pub use scan::{BatchScan, ScanCounts};

@@ -1,0 +1,213 @@
+//! The pass of one worker over its chunks.
+
+use std::sync::Arc;
+
+use arrow_array::StringViewArray;
+use arrow_array::cast::AsArray;
+use arrow_buffer::BooleanBuffer;
+
+use super::batch::{ColumnIndex, QueryBatch, QueryNumber};
+use super::gather::{Gather, QueryRows};
+use super::text_index::CodeQueries;
+use super::values::{BlockColumn, BlockValues};
+use crate::table::{BLOCK_ROWS, Chunk, StoredColumn, TableError, TableSnapshot, Zone};
+
+type Result<T> = std::result::Result<T, TableError>;
+
+/// What a pass read and found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ScanCounts {
+    /// Rows of blocks that were looked at.
+    pub rows: u64,
+    /// Bytes of the columns by which queries are found, in blocks that their zones did not exclude.
+    pub bytes: u64,
+    /// Pairs of a query and a row that its index found.
+    pub candidates: u64,
+    /// Those of them that passed all tests.
+    pub matches: u64,
+}
+
+/// The pass of one worker over its chunks.
+#[derive(Debug)]
+pub struct BatchScan {
+    batch: Arc<QueryBatch>,
+    /// Rows that each query may still have; it has given up where there are none left.
+    left: Vec<usize>,
+    gather: Gather,
+    counts: ScanCounts,
+    /// Rows whose values hit, of one column of one block.
+    hits: Vec<u32>,
+    /// Pairs of a chunk. A query is filed under one test, so each pair is there once, and the rows of a query
+    /// rise.
+    pairs: Vec<(QueryNumber, u32)>,
+}
+
+/// A column by which queries are found, with what the chunk's dictionary says.
+struct ChunkIndex<'b> {
+    index: &'b ColumnIndex,
+    codes: Option<CodeQueries>,
+}
+
+impl BatchScan {
+    /// A pass that gathers at most so many rows for one query: it gives up what wants more.
+    pub fn new(batch: Arc<QueryBatch>, rows_max: usize) -> Self {
+        let limit = |limit: usize| limit.min(rows_max.saturating_add(1));
+        let left = batch.queries.iter().map(|query| limit(query.limit)).collect();
+        let gather = Gather::new(Arc::clone(&batch), rows_max);
+        let (counts, hits, pairs) = Default::default();
+        Self { batch, left, gather, counts, hits, pairs }
+    }
+
+    /// Stops looking for the rows of a query whose client is gone.
+    pub fn give_up(&mut self, query: usize) {
+        self.left[query] = 0;
+    }
+
+    /// Looks at the rows of a chunk, in one of its copies.
+    ///
+    /// # Errors
+    /// Where the rows that were found cannot be decoded.
+    pub fn chunk(&mut self, snapshot: &TableSnapshot, number: usize, copy: usize) -> Result<()> {
+        let chunk = &snapshot.chunks[number];
+        let Some(copy) = chunk.copies.get(copy) else { return Ok(()) };
+        let batch = Arc::clone(&self.batch);
+        let indexes: Vec<ChunkIndex<'_>> =
+            batch.indexes.iter().map(|index| ChunkIndex::new(index, &copy.blocks)).collect();
+        self.pairs.clear();
+        for (at, block) in copy.blocks.iter().enumerate() {
+            let live = snapshot.live(number, at);
+            if live.is_some_and(|live| live.count_set_bits() == 0) {
+                continue;
+            }
+            BlockScan { scan: self, chunk, block, at, live, columns: Columns::new(block) }
+                .run(&indexes);
+        }
+        self.counts.matches += self.pairs.len() as u64;
+        self.keep_within_limits();
+        self.gather.take(snapshot, number, &copy.blocks, &self.pairs)
+    }
+
+    /// Drops what is more than queries want.
+    fn keep_within_limits(&mut self) {
+        let left = &mut self.left;
+        self.pairs.retain(|(query, _)| {
+            let left = &mut left[*query as usize];
+            let wanted = *left > 0;
+            *left -= usize::from(wanted);
+            wanted
+        });
+    }
+
+    /// The rows of each query, in the order of the batch, and what was read.
+    ///
+    /// # Errors
+    /// Where rows cannot be put together.
+    pub fn finish(self) -> Result<(Vec<QueryRows>, ScanCounts)> {
+        Ok((self.gather.finish()?, self.counts))
+    }
+}
+
+impl ColumnIndex {
+    /// Whether queries may want rows of a block.
+    fn may_find(&self, codes: Option<&CodeQueries>, zone: Option<Zone>) -> bool {
+        let text = codes.map_or(!self.text.is_empty(), |codes| !codes.is_empty());
+        text || !self.nulls.is_empty() || self.numbers.meets(zone)
+    }
+}
+
+impl<'b> ChunkIndex<'b> {
+    fn new(index: &'b ColumnIndex, blocks: &[Vec<StoredColumn>]) -> Self {
+        let dictionary = blocks.first().and_then(|block| dictionary(&block[index.column]));
+        Self { index, codes: dictionary.map(|values| index.text.ask(values)) }
+    }
+}
+
+fn dictionary(column: &StoredColumn) -> Option<&StringViewArray> {
+    match column {
+        StoredColumn::Dictionary { values, .. } => values.as_string_view_opt(),
+        _ => None,
+    }
+}
+
+/// The columns of a block, made readable when they are asked for.
+struct Columns<'a> {
+    block: &'a [StoredColumn],
+    made: Vec<Option<BlockColumn<'a>>>,
+}
+
+impl<'a> Columns<'a> {
+    fn new(block: &'a [StoredColumn]) -> Self {
+        Self { block, made: block.iter().map(|_| None).collect() }
+    }
+
+    fn get(&mut self, column: usize) -> &BlockColumn<'a> {
+        let stored = &self.block[column];
+        self.made[column].get_or_insert_with(|| BlockColumn::new(stored))
+    }
+}
+
+struct BlockScan<'s> {
+    scan: &'s mut BatchScan,
+    chunk: &'s Chunk,
+    block: &'s [StoredColumn],
+    at: usize,
+    live: Option<&'s BooleanBuffer>,
+    columns: Columns<'s>,
+}
+
+impl BlockScan<'_> {
+    fn run(mut self, indexes: &[ChunkIndex<'_>]) {
+        let Some(rows) = self.block.first().map(|column| column.rows().len()) else { return };
+        self.scan.counts.rows += rows as u64;
+        let mut found: Vec<(QueryNumber, u32)> = Vec::new();
+        for ChunkIndex { index, codes } in indexes {
+            let zone = self.chunk.zones[self.at][index.column];
+            if !index.may_find(codes.as_ref(), zone) {
+                continue;
+            }
+            let column = self.columns.get(index.column);
+            self.scan.counts.bytes += self.chunk.block_bytes[self.at][index.column] as u64;
+            let mut take = |row: u32, queries: &[QueryNumber]| {
+                found.extend(queries.iter().map(|query| (*query, row)));
+            };
+            let hits = &mut self.scan.hits;
+            match (&column.values, codes) {
+                (BlockValues::Codes8(..) | BlockValues::Codes16(..), Some(codes)) => {
+                    codes.look_up(column, hits, &mut take);
+                }
+                (BlockValues::Text(_), _) => index.text.look_up(column, hits, &mut take),
+                _ => index.numbers.look_up(column, zone, hits, &mut take),
+            }
+            if !index.nulls.is_empty() {
+                null_rows(column).for_each(|row| take(row as u32, &index.nulls));
+            }
+        }
+        let batch = Arc::clone(&self.scan.batch);
+        for query in &batch.unfiled {
+            found.extend((0..rows as u32).map(|row| (*query, row)));
+        }
+        self.prove(&batch, &found);
+    }
+
+    /// Keeps the pairs whose row is there and passes the other tests of the query.
+    fn prove(&mut self, batch: &QueryBatch, found: &[(QueryNumber, u32)]) {
+        self.scan.counts.candidates += found.len() as u64;
+        let first = (self.at * BLOCK_ROWS) as u32;
+        for (query, row) in found {
+            let (number, at) = (*query as usize, *row as usize);
+            let there = self.live.is_none_or(|live| live.value(at));
+            if !there || self.scan.left[number] == 0 {
+                continue;
+            }
+            let rest = &batch.queries[number].rest;
+            if rest.iter().all(|(column, test)| self.columns.get(*column).passes(test, at)) {
+                self.scan.pairs.push((*query, first + row));
+            }
+        }
+    }
+}
+
+fn null_rows<'c>(column: &'c BlockColumn<'_>) -> impl Iterator<Item = usize> + 'c {
+    let nulls = column.nulls.into_iter();
+    nulls.flat_map(|nulls| (0..nulls.len()).filter(|row| nulls.is_null(*row)))
+}

@@ -1,0 +1,169 @@
+//! Queries filed under what they ask of a column of strings.
+
+use arrow_array::builder::make_view;
+use arrow_array::{Array, StringViewArray};
+use hashbrown::HashMap;
+
+use super::batch::QueryNumber;
+use super::filter::{Slot, SlotTable};
+use super::query::TextTest;
+use super::values::{BlockColumn, BlockValues};
+
+/// Queries by value and by interval or prefix of a column of strings.
+#[derive(Debug, Default)]
+pub(super) struct TextIndex {
+    by_value: HashMap<Box<str>, Vec<QueryNumber>>,
+    /// Intervals and prefixes, looked at one after another.
+    others: Vec<(TextTest, QueryNumber)>,
+    /// The values by what views tell of them.
+    heads: Option<SlotTable>,
+    /// The values by their last bytes: of long strings, views tell only how they begin.
+    tails: Option<SlotTable>,
+}
+
+/// What a dictionary says: the queries that want each of its codes.
+#[derive(Debug)]
+pub(super) struct CodeQueries {
+    /// Of each code.
+    queries: Vec<Vec<QueryNumber>>,
+    /// Codes that some query wants; none where that are none.
+    taken: Option<SlotTable>,
+}
+
+impl TextIndex {
+    /// Files a query. NOT IN has no place in it.
+    pub(super) fn file(&mut self, query: QueryNumber, test: &TextTest) {
+        match test {
+            TextTest::In(values) => {
+                for value in values {
+                    self.by_value.entry(value.clone()).or_default().push(query);
+                }
+            }
+            TextTest::Between(..) | TextTest::Prefix(_) => self.others.push((test.clone(), query)),
+            TextTest::NotIn(_) => debug_assert!(false, "NOT IN is not filed"),
+        }
+    }
+
+    /// Makes it ready to be asked.
+    pub(super) fn finish(&mut self) {
+        for value in self.by_value.keys() {
+            self.heads.get_or_insert_with(SlotTable::new).take(Slot::of_key(head_of(value)));
+            self.tails.get_or_insert_with(SlotTable::new).take(Slot::of_key(tail_of(value)));
+        }
+    }
+
+    /// Asks it about all values of a dictionary.
+    pub(super) fn ask(&self, dictionary: &StringViewArray) -> CodeQueries {
+        let mut queries = vec![Vec::new(); dictionary.len()];
+        let mut taken: Option<SlotTable> = None;
+        for (code, value) in dictionary.iter().enumerate() {
+            let Some(value) = value else { continue };
+            self.queries_of(value, &mut queries[code]);
+            if !queries[code].is_empty() {
+                taken.get_or_insert_with(SlotTable::new).take(Slot::of_number(code as u16));
+            }
+        }
+        CodeQueries { queries, taken }
+    }
+
+    fn queries_of(&self, value: &str, into: &mut Vec<QueryNumber>) {
+        into.extend(self.by_value.get(value).into_iter().flatten());
+        let passes = |(test, query): &(TextTest, QueryNumber)| test.passes(value).then_some(*query);
+        into.extend(self.others.iter().filter_map(passes));
+    }
+
+    /// Whether queries are filed.
+    pub(super) fn is_empty(&self) -> bool {
+        self.by_value.is_empty() && self.others.is_empty()
+    }
+
+    /// Adds the rows of a block of strings without a dictionary that queries want, with the queries.
+    pub(super) fn look_up(
+        &self,
+        column: &BlockColumn<'_>,
+        hits: &mut Vec<u32>,
+        mut found: impl FnMut(u32, &[QueryNumber]),
+    ) {
+        let BlockValues::Text(views) = &column.values else { return };
+        if let (Some(heads), Some(tails)) = (&self.heads, &self.tails) {
+            hits.clear();
+            heads.hits(views.views(), |view| Slot::of_key(head_of_view(view)), hits);
+            for row in hits.iter() {
+                let Some(value) = column.text(*row as usize) else { continue };
+                if tails.has(Slot::of_key(tail_of(value)))
+                    && let Some(queries) = self.by_value.get(value)
+                {
+                    found(*row, queries);
+                }
+            }
+        }
+        for (test, query) in &self.others {
+            for row in 0..views.len() {
+                if column.text(row).is_some_and(|value| test.passes(value)) {
+                    found(row as u32, &[*query]);
+                }
+            }
+        }
+    }
+}
+
+impl CodeQueries {
+    /// Whether no query wants a value of the dictionary.
+    pub(super) fn is_empty(&self) -> bool {
+        self.taken.is_none()
+    }
+
+    /// Adds the rows of a block of codes that queries want, with the queries.
+    pub(super) fn look_up(
+        &self,
+        column: &BlockColumn<'_>,
+        hits: &mut Vec<u32>,
+        mut found: impl FnMut(u32, &[QueryNumber]),
+    ) {
+        let Some(taken) = &self.taken else { return };
+        hits.clear();
+        let code: &dyn Fn(usize) -> usize = match &column.values {
+            BlockValues::Codes8(codes, _) => {
+                taken.hits(codes, |code| Slot::of_number(code.into()), hits);
+                &|row| codes[row].into()
+            }
+            BlockValues::Codes16(codes, _) => {
+                taken.hits(codes, Slot::of_number, hits);
+                &|row| codes[row].into()
+            }
+            _ => return,
+        };
+        for row in hits.iter() {
+            if !column.is_null(*row as usize) {
+                match &self.queries[code(*row as usize)][..] {
+                    [] => {}
+                    queries => found(*row, queries),
+                }
+            }
+        }
+    }
+}
+
+/// Strings of up to so many bytes lie in their views.
+const INLINE_MAX: u32 = 12;
+
+/// What a view tells of its string without looking it up: all of a short one, of a long one its length and
+/// its first four bytes.
+#[inline(always)]
+fn head_of_view(view: u128) -> i64 {
+    let (low, high) = (view as u64, (view >> 64) as u64);
+    let rest = if low as u32 <= INLINE_MAX { high } else { 0 };
+    (low ^ rest.wrapping_mul(0xff51_afd7_ed55_8ccd)) as i64
+}
+
+/// The same of a string.
+fn head_of(value: &str) -> i64 {
+    // A view of a long string tells no more where its text is in another buffer.
+    head_of_view(make_view(value.as_bytes(), 0, 0))
+}
+
+/// The last eight bytes of a string.
+fn tail_of(value: &str) -> i64 {
+    let last = value.as_bytes().last_chunk();
+    last.map_or(0, |bytes| i64::from_le_bytes(*bytes))
+}
