@@ -25,6 +25,7 @@ mod sample;
 mod scan;
 mod session;
 mod settings;
+mod shared_scan;
 mod system;
 mod table;
 mod task;

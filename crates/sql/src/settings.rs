@@ -50,6 +50,18 @@ impl fmt::Display for AggregateMethod {
     }
 }
 
+/// Whether selections that wait at the same time are answered by one pass over their table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SharedScan {
+    /// Prepared ones, and others while a pass is under way.
+    #[default]
+    Auto,
+    /// All that fit.
+    On,
+    /// Each by itself.
+    Off,
+}
+
 /// The settings under `atoll.`.
 #[derive(Clone, Debug)]
 pub struct AtollOptions {
@@ -61,13 +73,15 @@ pub struct AtollOptions {
     pub aggregate: AggregateMethod,
     /// What acknowledged commits survive, as this session asked for it.
     pub durability: Durability,
+    /// Whether selections share scans.
+    pub shared_scan: SharedScan,
 }
 
 impl Default for AtollOptions {
     fn default() -> Self {
         let (join, aggregate) = (JoinMethod::Auto, AggregateMethod::Auto);
-        let durability = Durability::Fsync;
-        Self { placement: Strategy::Aligned, join, aggregate, durability }
+        let (durability, shared_scan) = (Durability::Fsync, SharedScan::Auto);
+        Self { placement: Strategy::Aligned, join, aggregate, durability, shared_scan }
     }
 }
 
@@ -117,10 +131,11 @@ impl ExtensionOptions for AtollOptions {
                 };
             }
             "durability" => self.durability = parse_durability(value)?,
+            "shared_scan" => self.shared_scan = parse_shared_scan(value)?,
             _ => {
                 return config_err!(
-                    "unknown setting atoll.{key}; expected atoll.aggregate, atoll.durability, atoll.join or \
-                     atoll.placement"
+                    "unknown setting atoll.{key}; expected atoll.aggregate, atoll.durability, atoll.join, \
+                     atoll.placement or atoll.shared_scan"
                 );
             }
         }
@@ -161,6 +176,16 @@ impl ExtensionOptions for AtollOptions {
                  (partitioned, pieces read along the ring), migrate (partitioned, tables visit the \
                  pieces) or off (DataFusion's operators)",
             ),
+            entry(
+                "atoll.shared_scan",
+                match self.shared_scan {
+                    SharedScan::Auto => "auto".to_owned(),
+                    SharedScan::On => "on".to_owned(),
+                    SharedScan::Off => "off".to_owned(),
+                },
+                "Whether selections that wait at the same time are answered by one pass over their table: \
+                 auto (prepared ones, and others while a pass is under way), on (all that fit) or off",
+            ),
         ]
     }
 }
@@ -168,6 +193,15 @@ impl ExtensionOptions for AtollOptions {
 /// A placement by its name.
 pub(crate) fn parse_placement(text: &str) -> Result<Strategy> {
     text.parse::<Strategy>().map_err(|error| DataFusionError::Configuration(error.to_string()))
+}
+
+fn parse_shared_scan(name: &str) -> Result<SharedScan> {
+    match name.to_ascii_lowercase().as_str() {
+        "auto" => Ok(SharedScan::Auto),
+        "on" => Ok(SharedScan::On),
+        "off" => Ok(SharedScan::Off),
+        _ => config_err!("invalid value '{name}' for atoll.shared_scan; expected auto, on or off"),
+    }
 }
 
 /// The durability of a name.

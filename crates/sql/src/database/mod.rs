@@ -23,6 +23,7 @@ use datafusion::execution::memory_pool::{MemoryPool, TrackConsumersPool};
 
 use crate::memory::{self, Gauge, PoolBudget, SharedPool};
 use crate::session::{Session, SharedTransaction};
+use crate::shared_scan::SharedScans;
 use directory::DataDirectory;
 use folding::FoldSignal;
 
@@ -83,6 +84,7 @@ struct DatabaseParts {
     store: Arc<StoreDatabase>,
     started: Instant,
     folding: FoldSignal,
+    shared_scans: SharedScans,
 }
 
 impl fmt::Debug for Database {
@@ -139,6 +141,7 @@ impl Database {
             directory,
             started: Instant::now(),
             folding: FoldSignal::default(),
+            shared_scans: SharedScans::default(),
         };
         parts.folding.start(&parts.runtime, &parts.store);
         Ok(Self(Arc::new(parts)))
@@ -235,6 +238,10 @@ impl Database {
     /// Where the memory of tables comes from.
     pub fn arena(&self) -> &Arena {
         &self.0.arena
+    }
+
+    pub(crate) fn shared_scans(&self) -> &SharedScans {
+        &self.0.shared_scans
     }
 
     pub(crate) fn options(&self) -> &DatabaseOptions {

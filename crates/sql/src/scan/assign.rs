@@ -68,6 +68,35 @@ pub(crate) fn by_blocks(snapshot: &TableSnapshot, runtime: &Runtime) -> Vec<Vec<
     parts
 }
 
+/// A chunk that a worker scans as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ScannedChunk {
+    /// Number of the chunk in the snapshot.
+    pub(crate) chunk: usize,
+    /// Number of the copy that is nearest to the worker.
+    pub(crate) copy: usize,
+}
+
+/// Chunks by worker, each to that of those near its owner that has the fewest rows so far: the shards of a
+/// clock scan, until its next cycle.
+pub(crate) fn by_chunks(snapshot: &TableSnapshot, runtime: &Runtime) -> Vec<Vec<ScannedChunk>> {
+    let workers = runtime.worker_count();
+    let nodes: Vec<NodeId> = (0..workers).map(|w| runtime.node_of(WorkerId(w as u32))).collect();
+    let mut parts = vec![Vec::new(); workers];
+    let mut rows = vec![0; workers];
+    for (number, chunk) in snapshot.chunks.iter().enumerate() {
+        let near = match chunk.owner {
+            Some(owner) => workers_near(owner, &nodes, runtime),
+            None => (0..workers).collect(),
+        };
+        let Some(worker) = near.into_iter().min_by_key(|worker| rows[*worker]) else { continue };
+        let copy = nearest_copy(snapshot, runtime, number, nodes[worker]);
+        parts[worker].push(ScannedChunk { chunk: number, copy });
+        rows[worker] += chunk.rows;
+    }
+    parts
+}
+
 /// Partitions on the owner, or on the nearest node that has any.
 fn workers_near(owner: NodeId, nodes: &[NodeId], runtime: &Runtime) -> Vec<usize> {
     let by_distance = runtime.machine().nodes_by_distance(owner);
@@ -182,12 +211,14 @@ fn choose_copies(snapshot: &TableSnapshot, runtime: &Runtime, parts: &mut [Vec<R
     for (partition, pieces) in parts.iter_mut().enumerate() {
         let node = runtime.node_of(WorkerId(partition as u32));
         for piece in pieces {
-            let copies = &snapshot.chunks[piece.chunk].copies;
-            let distance = |copy: &usize| {
-                copies[*copy].home().and_then(|home| runtime.machine().distance(node, home))
-            };
-            piece.copy =
-                (0..copies.len()).min_by_key(|c| distance(c).unwrap_or(u32::MAX)).unwrap_or(0);
+            piece.copy = nearest_copy(snapshot, runtime, piece.chunk, node);
         }
     }
+}
+
+fn nearest_copy(snapshot: &TableSnapshot, runtime: &Runtime, chunk: usize, node: NodeId) -> usize {
+    let copies = &snapshot.chunks[chunk].copies;
+    let distance =
+        |copy: &usize| copies[*copy].home().and_then(|home| runtime.machine().distance(node, home));
+    (0..copies.len()).min_by_key(|c| distance(c).unwrap_or(u32::MAX)).unwrap_or(0)
 }

@@ -48,6 +48,7 @@ use futures::future::BoxFuture;
 
 pub use execute::QueryResult;
 pub use point::PreparedStatement;
+pub(crate) use point::{Parameters, one_row, select_list};
 pub use progress::ScanProgress;
 pub use split::{Splitter, Statement, split_statements};
 pub use transaction::TransactionState;
@@ -61,7 +62,7 @@ use crate::float::CanonicalFloats;
 use crate::memory;
 use crate::rewrite::{CountedCopies, NamedQuantified};
 use crate::sample::{SamplePlanner, SampledRelations};
-use crate::settings::AtollOptions;
+use crate::settings::{AtollOptions, SharedScan};
 use crate::table::PlacedTable;
 use crate::timezone::{self, SessionTimeZone};
 use crate::volatile::VolatileFilters;
@@ -170,6 +171,10 @@ impl Session {
     /// The placement of tables created from now on.
     pub fn placement(&self) -> Strategy {
         self.atoll_options().placement
+    }
+
+    fn shared_scan(&self) -> SharedScan {
+        self.atoll_options().shared_scan
     }
 
     fn atoll_options(&self) -> AtollOptions {

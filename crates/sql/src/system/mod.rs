@@ -6,6 +6,7 @@
 mod column;
 mod knowledge;
 mod machine;
+mod scans;
 mod storage;
 mod store;
 mod workers;
@@ -98,5 +99,6 @@ pub(crate) fn register(session: &Session, knowledge: &Arc<Knowledge>) -> Result<
     add(workers::workers(runtime.clone()))?;
     add(store::database(session.database().clone()))?;
     add(store::snapshots(session.database().clone()))?;
+    add(scans::scans(session.database().clone()))?;
     storage::all(runtime.clone()).into_iter().try_for_each(add)
 }

@@ -36,5 +36,6 @@ mod placement;
 mod prepared;
 mod reference;
 mod sessions;
+mod shared_scans;
 mod statements;
 mod tpch;

@@ -94,12 +94,13 @@ impl Gather {
         Ok(())
     }
 
-    /// The rows of each query, in the order of the batch.
-    pub(super) fn finish(self) -> Result<Vec<QueryRows>> {
+    /// The rows of each query, in the order of the batch, and the bytes that they take.
+    pub(super) fn finish(self) -> Result<(Vec<QueryRows>, u64)> {
         let count = self.batch.len();
         let columns = self.columns.into_iter().map(|column| column.by_query(count));
         let columns = columns.collect::<Result<Vec<_>>>()?;
         let ids = self.ids.by_query(count)?;
+        let bytes = columns.iter().chain([&ids]).map(ValuesByQuery::memory_bytes).sum();
         let schema = &self.batch.schema;
         let queries = self.batch.queries.iter().enumerate().map(|(number, query)| {
             let rows = self.counts[number];
@@ -115,7 +116,7 @@ impl Gather {
             let columns = own.chain(id).collect();
             QueryRows { outcome: RowsOutcome::Whole, columns, rows }
         });
-        Ok(queries.collect())
+        Ok((queries.collect(), bytes))
     }
 }
 
@@ -151,6 +152,10 @@ struct ValuesByQuery {
 }
 
 impl ValuesByQuery {
+    fn memory_bytes(&self) -> u64 {
+        self.values.as_ref().map_or(0, |values| values.get_array_memory_size() as u64)
+    }
+
     fn of(&self, query: usize, data_type: &DataType) -> ArrayRef {
         let (start, end) = (self.starts[query] as usize, self.starts[query + 1] as usize);
         match &self.values {

@@ -1,5 +1,6 @@
 //! The pass of one worker over its chunks.
 
+use std::ops::AddAssign;
 use std::sync::Arc;
 
 use arrow_array::StringViewArray;
@@ -25,6 +26,18 @@ pub struct ScanCounts {
     pub candidates: u64,
     /// Those of them that passed all tests.
     pub matches: u64,
+    /// Bytes of the values that were gathered for queries.
+    pub gathered: u64,
+}
+
+impl AddAssign for ScanCounts {
+    fn add_assign(&mut self, other: Self) {
+        self.rows += other.rows;
+        self.bytes += other.bytes;
+        self.candidates += other.candidates;
+        self.matches += other.matches;
+        self.gathered += other.gathered;
+    }
 }
 
 /// The pass of one worker over its chunks.
@@ -103,7 +116,8 @@ impl BatchScan {
     /// # Errors
     /// Where rows cannot be put together.
     pub fn finish(self) -> Result<(Vec<QueryRows>, ScanCounts)> {
-        Ok((self.gather.finish()?, self.counts))
+        let (rows, gathered) = self.gather.finish()?;
+        Ok((rows, ScanCounts { gathered, ..self.counts }))
     }
 }
 

@@ -56,7 +56,7 @@ pub(super) enum PointAction {
 }
 
 /// The parameters of a statement by their names, `$1` first.
-pub(super) struct Parameters {
+pub(crate) struct Parameters {
     names: HashMap<String, usize>,
     schema: DFSchema,
 }
@@ -73,6 +73,21 @@ impl Parameters {
         let names = names.collect();
         let schema = DFSchema::try_from_qualified_schema(PARAMETERS, &Schema::new(fields))?;
         Ok(Self { names, schema })
+    }
+
+    /// A constant or a parameter, over the parameters alone.
+    pub(crate) fn value(&self, state: &SessionState, expr: &Expr) -> Result<Arc<dyn PhysicalExpr>> {
+        self.physical(state, expr.clone(), None, None)
+    }
+
+    /// An expression over a row, behind whose columns are the parameters.
+    pub(crate) fn over(
+        &self,
+        state: &SessionState,
+        expr: Expr,
+        row: &DFSchema,
+    ) -> Result<Arc<dyn PhysicalExpr>> {
+        self.physical(state, expr, Some(row), None)
     }
 
     /// The expression over columns, those of the parameters among them.
@@ -183,7 +198,7 @@ fn by_key(
 }
 
 /// The expressions of projections over a scan, in the scan's columns, and the scan.
-fn select_list(plan: &LogicalPlan) -> Option<(Vec<Expr>, &TableScan)> {
+pub(crate) fn select_list(plan: &LogicalPlan) -> Option<(Vec<Expr>, &TableScan)> {
     match plan {
         LogicalPlan::TableScan(scan) if scan.fetch.is_none() => {
             let columns = scan.projected_schema.columns().into_iter();

@@ -21,8 +21,12 @@ use super::execute::QueryResult;
 use super::planner::StatementPlanner;
 use super::statement::parse;
 use crate::error::SqlError;
+use crate::settings::SharedScan;
+use crate::shared_scan::SharedSelection;
 use crate::table::PlacedTable;
-use compile::{Parameters, PointPlan, compile};
+pub(crate) use compile::{Parameters, select_list};
+use compile::{PointPlan, compile};
+pub(crate) use run::one_row;
 
 /// A statement that a session runs with different values, `$1` and so on.
 #[derive(Debug)]
@@ -30,7 +34,18 @@ pub struct PreparedStatement {
     session: Session,
     sql: String,
     types: Vec<DataType>,
-    point: Mutex<Option<Arc<PlannedPoint>>>,
+    shape: Mutex<Shape>,
+}
+
+/// How a statement runs without being planned again.
+#[derive(Clone, Debug)]
+enum Shape {
+    /// It finds a row by its key, or has its rows at hand.
+    Point(Arc<PlannedPoint>),
+    /// It selects rows of one table, together with other statements.
+    Shared(Arc<SharedSelection>),
+    /// It is planned whenever it runs.
+    Planned,
 }
 
 /// A plan, for as long as the table is declared as it was.
@@ -48,13 +63,13 @@ impl Session {
     /// For statements that cannot be parsed or planned, with the place in the text where it is known.
     pub async fn prepare(&self, sql: &str) -> Result<PreparedStatement, SqlError> {
         let planned = self.plan_prepared(sql).await;
-        let (types, point) =
+        let (types, shape) =
             planned.map_err(|error| SqlError::new(error, sql).with_near_names(self))?;
-        let (session, sql, point) = (self.clone(), sql.to_owned(), Mutex::new(point.map(Arc::new)));
-        Ok(PreparedStatement { session, sql, types, point })
+        let (session, sql, shape) = (self.clone(), sql.to_owned(), Mutex::new(shape));
+        Ok(PreparedStatement { session, sql, types, shape })
     }
 
-    async fn plan_prepared(&self, sql: &str) -> Result<(Vec<DataType>, Option<PlannedPoint>)> {
+    async fn plan_prepared(&self, sql: &str) -> Result<(Vec<DataType>, Shape)> {
         let transaction = self.statement_transaction()?;
         let statement = parse(sql, &self.context.state())?.statement;
         let writes = self.prepared.writes(&statement);
@@ -65,17 +80,18 @@ impl Session {
         let types = types_of(&plan)?;
         let is_one = matches!(plan, LogicalPlan::Dml(_) | LogicalPlan::Projection(_));
         if !is_one || !are_tables(&planner, names)? || !is_fixed(&plan)? {
-            return Ok((types, None));
+            return Ok((types, Shape::Planned));
         }
         let optimized = planner.state.optimize(&plan)?;
         let parameters = Parameters::new(&types)?;
         let point = compile(&planner.state, &optimized, &parameters)?;
-        let point = point.map(|plan| PlannedPoint {
-            table: plan.table.id(),
-            definition: Arc::clone(plan.table.definition()),
-            plan,
-        });
-        Ok((types, point))
+        if let Some(plan) = point {
+            let definition = Arc::clone(plan.table.definition());
+            let point = PlannedPoint { table: plan.table.id(), definition, plan };
+            return Ok((types, Shape::Point(Arc::new(point))));
+        }
+        let shared = SharedSelection::compile(&planner.state, &optimized, &parameters)?;
+        Ok((types, shared.map_or(Shape::Planned, |shared| Shape::Shared(Arc::new(shared)))))
     }
 }
 
@@ -155,15 +171,37 @@ impl PreparedStatement {
             }
         });
         let values = values.collect::<Result<Vec<_>>>()?;
-        let point = self.point.lock().clone();
-        if let Some(point) = point {
-            if let Some(result) = self.run_point(&point, &values).await? {
-                return Ok(result);
+        let shape = self.shape.lock().clone();
+        let result = match &shape {
+            Shape::Point(point) => self.run_point(point, &values).await?,
+            Shape::Shared(selection) => self.run_shared(selection, &values).await?,
+            Shape::Planned => None,
+        };
+        match (result, &shape) {
+            (Some(result), _) => return Ok(result),
+            (None, Shape::Point(_)) => {
+                // The table is another one, or declared otherwise.
+                *self.shape.lock() = self.session.plan_prepared(&self.sql).await?.1;
             }
-            // The table is another one, or declared otherwise.
-            *self.point.lock() = self.session.plan_prepared(&self.sql).await?.1.map(Arc::new);
+            (None, _) => {}
         }
         self.run_planned(values).await
+    }
+
+    /// Selects rows together with others; none where that is off, or the ordinary way has to answer.
+    async fn run_shared(
+        &self,
+        selection: &SharedSelection,
+        values: &[ScalarValue],
+    ) -> Result<Option<QueryResult>> {
+        let session = &self.session;
+        if session.is_in_transaction() || session.shared_scan() == SharedScan::Off {
+            return Ok(None);
+        }
+        let values = run::arrays(values)?;
+        let Some(bound) = selection.bind(&values)? else { return Ok(None) };
+        let rows = bound.ride(session.database()).await?;
+        Ok(rows.map(|rows| done(Arc::clone(selection.schema()), rows, &self.sql)))
     }
 
     /// Runs it as any other statement.

@@ -142,7 +142,7 @@ fn insert(
     change: &mut TableChange,
 ) -> Result<usize> {
     let PointSource::Rows(rows) = &plan.source else { return Ok(0) };
-    let parameters = batch(parameters)?;
+    let parameters = one_row(parameters)?;
     let mut next = table.reserve(rows.len()).get();
     for row in rows {
         let row = checked(&plan.table, evaluated(row, &parameters)?, target.insert_target()?)?;
@@ -173,7 +173,7 @@ fn find(
     parameters: &[ArrayRef],
 ) -> Result<Option<FoundRow>> {
     let PointSource::Key { unique, key, values } = &plan.source else { return Ok(None) };
-    let key = evaluated(key, &batch(parameters)?)?;
+    let key = evaluated(key, &one_row(parameters)?)?;
     let columns = &table.definition().uniques[*unique].columns;
     let keys = table.codec().keys_of_values(columns, &key).map_err(table_error)?;
     let found = keys.first().and_then(|key| table.find(*unique, key.as_ref()?));
@@ -188,15 +188,15 @@ fn find(
         columns.push(Arc::new(datafusion::arrow::array::UInt64Array::from(vec![id.get()])));
     }
     columns.extend(parameters.iter().cloned());
-    Ok(Some(FoundRow { id, values: evaluated(values, &batch(&columns)?)? }))
+    Ok(Some(FoundRow { id, values: evaluated(values, &one_row(&columns)?)? }))
 }
 
-fn arrays(values: &[ScalarValue]) -> Result<Vec<ArrayRef>> {
+pub(super) fn arrays(values: &[ScalarValue]) -> Result<Vec<ArrayRef>> {
     values.iter().map(ScalarValue::to_array).collect()
 }
 
 /// One row of these values.
-fn batch(columns: &[ArrayRef]) -> Result<RecordBatch> {
+pub(crate) fn one_row(columns: &[ArrayRef]) -> Result<RecordBatch> {
     let fields = columns.iter().map(|column| Field::new("", column.data_type().clone(), true));
     let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
     let options = RecordBatchOptions::new().with_row_count(Some(1));

@@ -1,0 +1,237 @@
+//! Filters of a statement as tests of columns, whose values are known when it runs.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use atoll_store::clock_scan::{ColumnTest, NumberTest, TextTest, float_key, is_tested};
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::datatypes::{DataType, Schema};
+use datafusion::common::{Result, ScalarValue};
+use datafusion::logical_expr::{Expr, Operator};
+use datafusion::physical_expr::PhysicalExpr;
+
+use crate::scan::whole_number;
+
+/// A filter on one column.
+#[derive(Debug)]
+pub(super) struct ColumnFilter {
+    column: usize,
+    is_text: bool,
+    kind: FilterKind,
+}
+
+#[derive(Debug)]
+enum FilterKind {
+    Compare(Operator, Arc<dyn PhysicalExpr>),
+    In { values: Vec<Arc<dyn PhysicalExpr>>, negated: bool },
+    Like(Arc<dyn PhysicalExpr>),
+    Null(bool),
+}
+
+/// A filter with its values.
+#[derive(Debug)]
+pub(super) enum BoundFilter {
+    /// As a test of a column.
+    Test(usize, ColumnTest),
+    /// With values for which there is no test.
+    Misfit,
+}
+
+impl ColumnFilter {
+    /// The filter; none where it is not on one column by itself. `value` compiles an expression that reads no
+    /// column.
+    pub(super) fn new(
+        filter: &Expr,
+        schema: &Schema,
+        value: &impl Fn(&Expr) -> Result<Arc<dyn PhysicalExpr>>,
+    ) -> Result<Option<Self>> {
+        let kind = match filter {
+            Expr::BinaryExpr(binary) => match (column_of(&binary.left), column_of(&binary.right)) {
+                (Some(name), None) if is_value(&binary.right) => {
+                    Some((name, FilterKind::Compare(binary.op, value(&binary.right)?)))
+                }
+                (None, Some(name)) if is_value(&binary.left) => match binary.op.swap() {
+                    Some(op) => Some((name, FilterKind::Compare(op, value(&binary.left)?))),
+                    None => None,
+                },
+                _ => None,
+            },
+            Expr::InList(list) if list.list.iter().all(is_value) => match column_of(&list.expr) {
+                Some(name) => {
+                    let values = list.list.iter().map(value).collect::<Result<_>>()?;
+                    Some((name, FilterKind::In { values, negated: list.negated }))
+                }
+                None => None,
+            },
+            Expr::Like(like)
+                if !like.negated
+                    && !like.case_insensitive
+                    && like.escape_char.is_none()
+                    && is_value(&like.pattern) =>
+            {
+                match column_of(&like.expr) {
+                    Some(name) => Some((name, FilterKind::Like(value(&like.pattern)?))),
+                    None => None,
+                }
+            }
+            Expr::IsNull(inner) => column_of(inner).map(|name| (name, FilterKind::Null(true))),
+            Expr::IsNotNull(inner) => column_of(inner).map(|name| (name, FilterKind::Null(false))),
+            _ => None,
+        };
+        let Some((name, kind)) = kind else { return Ok(None) };
+        let Ok(column) = schema.index_of(name) else { return Ok(None) };
+        let data_type = schema.field(column).data_type();
+        let is_text = *data_type == DataType::Utf8View;
+        let fits = match &kind {
+            FilterKind::Null(_) => true,
+            FilterKind::Like(_) => is_text,
+            FilterKind::Compare(op, _) => is_tested(data_type) && is_comparison(*op),
+            FilterKind::In { .. } => is_tested(data_type),
+        };
+        Ok(fits.then_some(Self { column, is_text, kind }))
+    }
+
+    /// The test that the filter is with these values of the parameters, one row.
+    pub(super) fn bind(&self, parameters: &RecordBatch) -> Result<BoundFilter> {
+        let value = |expr: &Arc<dyn PhysicalExpr>| -> Result<ScalarValue> {
+            ScalarValue::try_from_array(&expr.evaluate(parameters)?.into_array(1)?, 0)
+        };
+        let test = match &self.kind {
+            FilterKind::Null(wanted) => Some(ColumnTest::Null(*wanted)),
+            FilterKind::Compare(op, expr) => self.compared(*op, &value(expr)?),
+            FilterKind::In { values, negated } => {
+                let values = values.iter().map(value).collect::<Result<Vec<_>>>()?;
+                self.listed(&values, *negated)
+            }
+            FilterKind::Like(pattern) => like(&value(pattern)?),
+        };
+        Ok(test.map_or(BoundFilter::Misfit, |test| BoundFilter::Test(self.column, test)))
+    }
+
+    fn compared(&self, op: Operator, value: &ScalarValue) -> Option<ColumnTest> {
+        if value.is_null() {
+            return Some(self.never());
+        }
+        if self.is_text {
+            let text: Box<str> = value.try_as_str()??.into();
+            return Some(ColumnTest::Text(match op {
+                Operator::Eq => TextTest::In([text].into()),
+                Operator::NotEq => TextTest::NotIn([text].into()),
+                Operator::Lt => TextTest::Between(Bound::Unbounded, Bound::Excluded(text)),
+                Operator::LtEq => TextTest::Between(Bound::Unbounded, Bound::Included(text)),
+                Operator::Gt => TextTest::Between(Bound::Excluded(text), Bound::Unbounded),
+                Operator::GtEq => TextTest::Between(Bound::Included(text), Bound::Unbounded),
+                _ => return None,
+            }));
+        }
+        let key = key_of(value)?;
+        Some(ColumnTest::Number(match op {
+            Operator::Eq => NumberTest::In([key].into()),
+            Operator::NotEq => NumberTest::NotIn([key].into()),
+            Operator::Lt => NumberTest::Between(i64::MIN, key - 1),
+            Operator::LtEq => NumberTest::Between(i64::MIN, key),
+            Operator::Gt => NumberTest::Between(key + 1, i64::MAX),
+            Operator::GtEq => NumberTest::Between(key, i64::MAX),
+            _ => return None,
+        }))
+    }
+
+    fn listed(&self, values: &[ScalarValue], negated: bool) -> Option<ColumnTest> {
+        let has_null = values.iter().any(ScalarValue::is_null);
+        if negated && has_null {
+            return Some(self.never());
+        }
+        let values = values.iter().filter(|value| !value.is_null());
+        if self.is_text {
+            let text = |value: &ScalarValue| Some(Box::<str>::from(value.try_as_str()??));
+            let list = rising(values.map(text).collect::<Option<Vec<_>>>()?);
+            return Some(ColumnTest::Text(match negated {
+                true => TextTest::NotIn(list),
+                false => TextTest::In(list),
+            }));
+        }
+        let list = rising(values.map(key_of).collect::<Option<Vec<_>>>()?);
+        Some(ColumnTest::Number(match negated {
+            true => NumberTest::NotIn(list),
+            false => NumberTest::In(list),
+        }))
+    }
+
+    /// The test that no value passes: a comparison with NULL.
+    fn never(&self) -> ColumnTest {
+        match self.is_text {
+            true => ColumnTest::Text(TextTest::In([].into())),
+            false => ColumnTest::Number(NumberTest::In([].into())),
+        }
+    }
+}
+
+/// A pattern that only says how a string begins; none for all others.
+fn like(pattern: &ScalarValue) -> Option<ColumnTest> {
+    let Some(pattern) = pattern.try_as_str()? else {
+        return Some(ColumnTest::Text(TextTest::In([].into())));
+    };
+    let plain = |text: &str| !text.contains(['%', '_', '\\']);
+    let test = match pattern.strip_suffix('%') {
+        Some(prefix) if plain(prefix) => TextTest::Prefix(prefix.into()),
+        None if plain(pattern) => TextTest::In([pattern.into()].into()),
+        _ => return None,
+    };
+    Some(ColumnTest::Text(test))
+}
+
+fn rising<T: Ord>(mut values: Vec<T>) -> Box<[T]> {
+    values.sort_unstable();
+    values.dedup();
+    values.into()
+}
+
+/// The key of a number; none where it is at or beyond the ends of the keys.
+fn key_of(value: &ScalarValue) -> Option<i64> {
+    let key = match value {
+        ScalarValue::Boolean(Some(value)) => i64::from(*value),
+        ScalarValue::UInt8(Some(value)) => i64::from(*value),
+        ScalarValue::Float32(Some(value)) => float_key(f64::from(*value)),
+        ScalarValue::Float64(Some(value)) => float_key(*value),
+        other => whole_number(other)?,
+    };
+    (key != i64::MIN && key != i64::MAX).then_some(key)
+}
+
+fn column_of(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Column(column) => Some(&column.name),
+        _ => None,
+    }
+}
+
+/// Whether an expression is a constant or a parameter.
+fn is_value(expr: &Expr) -> bool {
+    matches!(expr, Expr::Literal(..) | Expr::Placeholder(_))
+}
+
+fn is_comparison(op: Operator) -> bool {
+    use Operator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
+    matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq)
+}
+
+/// All tests, those of one column that are intervals as one; none where a filter is a misfit.
+pub(super) fn merged(filters: Vec<BoundFilter>) -> Option<Vec<(usize, ColumnTest)>> {
+    let mut tests: Vec<(usize, ColumnTest)> = Vec::with_capacity(filters.len());
+    for filter in filters {
+        let BoundFilter::Test(column, test) = filter else { return None };
+        let same = tests.iter_mut().find_map(|(other, before)| match before {
+            ColumnTest::Number(NumberTest::Between(low, high)) if *other == column => {
+                Some((low, high))
+            }
+            _ => None,
+        });
+        match (same, &test) {
+            (Some((low, high)), ColumnTest::Number(NumberTest::Between(from, to))) => {
+                (*low, *high) = ((*low).max(*from), (*high).min(*to));
+            }
+            _ => tests.push((column, test)),
+        }
+    }
+    Some(tests)
+}

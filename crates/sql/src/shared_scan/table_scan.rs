@@ -1,0 +1,214 @@
+//! Who waits for the rows of a table, and the cycles that answer them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use atoll_runtime::WorkerId;
+use atoll_store::TableId;
+use atoll_store::clock_scan::{BatchQuery, ColumnSamples};
+use atoll_store::table::{TableDefinition, TableSnapshot};
+use datafusion::arrow::array::ArrayRef;
+use datafusion::common::{Result, exec_datafusion_err};
+use datafusion::execution::memory_pool::MemoryReservation;
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+
+use super::cycle;
+use super::report::{CycleCounts, ScanCounters, ScanReport};
+use crate::database::Database;
+use crate::error::SqlState;
+
+/// Queries that a cycle answers at most.
+const BATCH_MAX: usize = 4096;
+
+/// Queries that may wait for a table; what comes beyond them is refused.
+const WAITING_MAX: usize = 4 * BATCH_MAX;
+
+/// From a batch of so many on, clients that were answered are given a moment to come back, so that they ride
+/// together again: this share of the last cycle's time.
+const TOGETHER: usize = 8;
+const MOMENT_SHARE: u32 = 16;
+
+/// Samples are taken again when the table has changed its size by one part in so many, or after so many cycles.
+const SAMPLE_DRIFT: usize = 8;
+const SAMPLE_CYCLES: usize = 1024;
+
+/// The shared scan of a table.
+#[derive(Debug)]
+pub(super) struct TableScan {
+    pub(super) table: TableId,
+    name: Arc<str>,
+    state: Mutex<ScanState>,
+    counters: ScanCounters,
+}
+
+#[derive(Debug, Default)]
+struct ScanState {
+    waiting: Vec<WaitingQuery>,
+    /// Whether cycles are under way.
+    turns: bool,
+    samples: Option<KeptSamples>,
+}
+
+#[derive(Debug)]
+struct KeptSamples {
+    definition: Arc<TableDefinition>,
+    samples: Arc<ColumnSamples>,
+    cycles: usize,
+}
+
+/// A query that waits.
+#[derive(Debug)]
+pub(super) struct WaitingQuery {
+    pub(super) query: BatchQuery,
+    pub(super) definition: Arc<TableDefinition>,
+    /// Cleared when its client is gone.
+    pub(super) is_wanted: Arc<AtomicBool>,
+    pub(super) since: Instant,
+    pub(super) reply: oneshot::Sender<Result<ScanAnswer>>,
+}
+
+/// What a query is told.
+#[derive(Debug)]
+pub(crate) enum ScanAnswer {
+    /// Its rows.
+    Rows(AnsweredRows),
+    /// The ordinary way has to answer it.
+    Elsewhere,
+}
+
+/// Rows of a query, and the memory that is charged for the cycle's rows while any of them is kept.
+#[derive(Debug)]
+pub(crate) struct AnsweredRows {
+    /// Columns and number of rows, one part for each worker that found some.
+    pub(super) parts: Vec<(Vec<ArrayRef>, usize)>,
+    pub(super) _charge: Arc<MemoryReservation>,
+}
+
+/// Tells the cycle when the client is gone.
+struct Wanted(Arc<AtomicBool>);
+
+impl Drop for Wanted {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+}
+
+impl TableScan {
+    pub(super) fn new(table: TableId, name: &str) -> Self {
+        let (state, counters) = Default::default();
+        Self { table, name: name.into(), state, counters }
+    }
+
+    pub(super) fn report(&self) -> ScanReport {
+        self.counters.report(&self.name, self.state.lock().waiting.len())
+    }
+
+    /// Waits for the cycle that answers a query. Dropping the future gives the query up.
+    pub(super) async fn ask(
+        self: &Arc<Self>,
+        database: &Database,
+        definition: Arc<TableDefinition>,
+        query: BatchQuery,
+    ) -> Result<ScanAnswer> {
+        let wanted = Wanted(Arc::new(AtomicBool::new(true)));
+        let (reply, answer) = oneshot::channel();
+        let since = Instant::now();
+        let is_wanted = Arc::clone(&wanted.0);
+        let waiting = WaitingQuery { query, definition, is_wanted, since, reply };
+        if self.wait(waiting)? {
+            let turning = Turning { scan: Arc::clone(self), ended: false };
+            drop(database.runtime().spawn_on(self.leader(database), turning.run(database.clone())));
+        }
+        let answer = answer.await;
+        drop(wanted);
+        answer.map_err(|_| exec_datafusion_err!("the shared scan of '{}' has ended", self.name))?
+    }
+
+    /// Adds a query; whether the cycles have to be started.
+    fn wait(&self, waiting: WaitingQuery) -> Result<bool> {
+        let mut state = self.state.lock();
+        if state.waiting.len() >= WAITING_MAX {
+            return Err(SqlState::TOO_MANY_WAITING.error(format!(
+                "{WAITING_MAX} queries are waiting for the shared scan of '{}' already; try again later",
+                self.name
+            )));
+        }
+        state.waiting.push(waiting);
+        Ok(!std::mem::replace(&mut state.turns, true))
+    }
+
+    /// The worker on which cycles are prepared.
+    fn leader(&self, database: &Database) -> WorkerId {
+        let workers = database.runtime().worker_count().max(1) as u64;
+        WorkerId((self.table.get() % workers) as u32)
+    }
+
+    /// All who wait, as far as a cycle takes them; none ends the cycles.
+    fn take(&self) -> Vec<WaitingQuery> {
+        let mut state = self.state.lock();
+        let count = state.waiting.len().min(BATCH_MAX);
+        state.turns = count > 0;
+        state.waiting.drain(..count).collect()
+    }
+
+    /// Samples of a version, or of one before that is much the same.
+    pub(super) fn samples(
+        &self,
+        definition: &Arc<TableDefinition>,
+        view: &TableSnapshot,
+    ) -> Arc<ColumnSamples> {
+        let mut state = self.state.lock();
+        if let Some(kept) = &mut state.samples {
+            kept.cycles += 1;
+            let drift = kept.samples.table_rows().abs_diff(view.rows);
+            let is_same = Arc::ptr_eq(&kept.definition, definition);
+            if is_same && drift <= view.rows / SAMPLE_DRIFT && kept.cycles < SAMPLE_CYCLES {
+                return Arc::clone(&kept.samples);
+            }
+        }
+        let samples = Arc::new(ColumnSamples::of(view));
+        let definition = Arc::clone(definition);
+        state.samples = Some(KeptSamples { definition, samples: Arc::clone(&samples), cycles: 0 });
+        samples
+    }
+}
+
+/// The task that turns cycles while queries wait. Where it dies, they are told instead of waiting on.
+struct Turning {
+    scan: Arc<TableScan>,
+    ended: bool,
+}
+
+impl Turning {
+    async fn run(mut self, database: Database) {
+        let mut last = Duration::ZERO;
+        loop {
+            if last > Duration::ZERO {
+                tokio::time::sleep(last / MOMENT_SHARE).await;
+            }
+            let batch = self.scan.take();
+            if batch.is_empty() {
+                self.ended = true;
+                return;
+            }
+            let (begun, queries) = (Instant::now(), batch.len());
+            let waited: Vec<Instant> = batch.iter().map(|waiting| waiting.since).collect();
+            let counts = cycle::turn(&self.scan, &database, batch).await;
+            let took = begun.elapsed();
+            last = if queries >= TOGETHER { took } else { Duration::ZERO };
+            self.scan.counters.cycle(CycleCounts { queries, took, ..counts }, &waited);
+        }
+    }
+}
+
+impl Drop for Turning {
+    fn drop(&mut self) {
+        if !self.ended {
+            let mut state = self.scan.state.lock();
+            state.turns = false;
+            state.waiting.clear();
+        }
+    }
+}

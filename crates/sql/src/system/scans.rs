@@ -1,0 +1,26 @@
+//! `atoll.scans`: what the shared scans of each table did.
+
+use super::column::ColumnSpecs;
+use super::{SystemTable, now};
+use crate::database::Database;
+use crate::shared_scan::ScanReport;
+
+/// One row a table whose rows were selected by shared scans.
+pub(super) fn scans(database: Database) -> SystemTable {
+    ColumnSpecs::<ScanReport>::new()
+        .column("table_name", |scan| scan.table.clone())
+        .column("waiting", |scan| scan.waiting)
+        .column("cycles", |scan| scan.cycles)
+        .column("queries", |scan| scan.queries)
+        .column("batch_mean", |scan| scan.batch_mean)
+        .column("batch_max", |scan| scan.batch_max)
+        .column("cycle_ms", |scan| scan.cycle_ms)
+        .column("latency_p50_ms", |scan| scan.latency_ms.map(|(half, _)| half))
+        .column("latency_p99_ms", |scan| scan.latency_ms.map(|(_, most)| most))
+        .column("rows_read", |scan| scan.scan.rows)
+        .column("bytes_read", |scan| scan.scan.bytes)
+        .column("candidates", |scan| scan.scan.candidates)
+        .column("matches", |scan| scan.scan.matches)
+        .column("answered_elsewhere", |scan| scan.elsewhere)
+        .table("scans", move |_| now(database.shared_scans().reports()))
+}

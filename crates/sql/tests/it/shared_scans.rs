@@ -1,0 +1,245 @@
+//! Selections that share scans find what each finds by itself.
+
+use atoll_placement::Strategy;
+use atoll_sql::datafusion::common::ScalarValue;
+use atoll_sql::{PreparedStatement, Session};
+use atoll_sys::SplitMix64;
+use atoll_testkit::machines;
+use futures::future::join_all;
+
+use crate::common::{fake, live, rows, run, texts};
+
+/// Columns of every kind that is tested, with NULLs, and few enough values that tests hit.
+const TABLE: &str = "CREATE TABLE t AS SELECT
+    i AS id,
+    CASE WHEN i % 11 = 0 THEN NULL ELSE i % 50 END AS small,
+    i * 1000003 % 7919 AS large,
+    CASE i % 9 WHEN 0 THEN NULL WHEN 1 THEN 'nan'::DOUBLE WHEN 2 THEN -0.0 ELSE (i % 40) / 4.0 END AS real,
+    (i % 100)::DECIMAL(12, 2) / 4 AS price,
+    DATE '2024-01-01' + (i % 60)::INT AS day,
+    i % 3 = 0 AS flag,
+    CASE WHEN i % 13 = 0 THEN NULL ELSE 'city ' || (i % 70) END AS city,
+    'a note of some length about ' || (i * 31 % 5000) AS note
+    FROM generate_series(1, 20000) AS s(i)";
+
+/// Filters with two parameters each, whose types are told by what they are compared with.
+const FILTERS: [&str; 18] = [
+    "small = $1 AND large < $2",
+    "large BETWEEN $1 AND $2",
+    "large > $1 AND large <= $2 AND small IN (1, 2, 3, NULL)",
+    "small <> $1 AND id < $2",
+    "small NOT IN ($1, 7) AND id > $2",
+    "small NOT IN ($1, NULL) AND id > $2",
+    "small IS NULL AND id > $1 AND id > $2",
+    "small IS NOT NULL AND id = $1 AND large = $2",
+    "id = $1 OR id = $2",
+    "real = $1::DOUBLE AND id > $2",
+    "real > $1::DOUBLE AND id < $2",
+    "real = 'nan'::DOUBLE AND small > $1 AND large > $2",
+    "price >= 3.25 AND price < 4.5 AND small = $1 AND id > $2",
+    "day >= DATE '2024-02-01' AND small = $1 AND id > $2",
+    "flag AND small = $1 AND id > $2",
+    "city = 'city ' || $1 AND id > $2",
+    "city LIKE 'city 1%' AND small = $1 AND id > $2",
+    "note > 'a note of some length about 4' AND note LIKE '%9' AND small = $1 AND id > $2",
+];
+
+const LISTS: [&str; 4] = [
+    "id, small, city",
+    "note, real, price, id",
+    "id, small + large AS sum, upper(city), $1 AS first",
+    "id, day, flag, city",
+];
+
+fn value(random: &mut SplitMix64) -> ScalarValue {
+    match random.next() % 12 {
+        0 => ScalarValue::Int64(None),
+        1 => ScalarValue::Int64(Some(i64::MAX)),
+        2 => ScalarValue::Int64(Some(-1)),
+        n if n < 8 => ScalarValue::Int64(Some((random.next() % 60) as i64)),
+        _ => ScalarValue::Int64(Some((random.next() % 8000) as i64)),
+    }
+}
+
+async fn answer(statement: &PreparedStatement, values: &[ScalarValue]) -> Vec<Vec<String>> {
+    let batches = statement.execute(values).await.expect("it runs").collect().await;
+    let mut rows: Vec<Vec<String>> = batches.expect("it ends").iter().flat_map(texts).collect();
+    rows.sort();
+    rows
+}
+
+/// What the shared scans of a table did: cycles, queries, the largest batch.
+fn scans(session: &Session) -> Vec<u64> {
+    let found = rows(session, "SELECT cycles, queries, batch_max FROM atoll.scans");
+    found.first().into_iter().flatten().map(|number| number.parse().expect("a number")).collect()
+}
+
+fn ask_many(session: &Session, seed: u64, rounds: usize) {
+    rows(session, TABLE);
+    let random = &mut SplitMix64::new(seed);
+    let alone = session.database().session().expect("a session");
+    rows(&alone, "SET atoll.shared_scan = off");
+    for round in 0..rounds {
+        let asked: Vec<(String, [ScalarValue; 2])> = (0..60)
+            .map(|_| {
+                let filter = FILTERS[random.next() as usize % FILTERS.len()];
+                let list = LISTS[random.next() as usize % LISTS.len()];
+                (format!("SELECT {list} FROM t WHERE {filter}"), [value(random), value(random)])
+            })
+            .collect();
+        session.runtime().block_on(async {
+            let together = asked.iter().map(async |(sql, values)| {
+                let statement = session.prepare(sql).await.expect(sql);
+                answer(&statement, values).await
+            });
+            for (found, (sql, values)) in join_all(together).await.into_iter().zip(&asked) {
+                let statement = alone.prepare(sql).await.expect(sql);
+                assert_eq!(found, answer(&statement, values).await, "{sql} with {values:?}");
+            }
+        });
+        rows(
+            session,
+            &format!("UPDATE t SET small = small + 1, city = city || '!' WHERE id % 17 = {round}"),
+        );
+        rows(session, &format!("DELETE FROM t WHERE id % 23 = {round}"));
+        rows(session, "INSERT INTO t (id, small, note) SELECT max(id) + 1, 5, 'new' FROM t");
+    }
+    let [cycles, queries, batch_max] = scans(session)[..] else { panic!("no scans") };
+    assert!(cycles < queries && batch_max > 1, "{cycles} cycles, {queries} queries");
+}
+
+#[test]
+fn selections_that_wait_together_find_what_each_finds_alone() {
+    ask_many(&live(), 1, 3);
+}
+
+#[test]
+fn so_they_do_on_a_machine_of_eight_nodes() {
+    ask_many(&fake(machines::eight_uneven_nodes(), Strategy::Aligned), 2, 2);
+}
+
+#[test]
+fn a_client_sees_what_it_wrote_and_no_half_of_what_others_write() {
+    let session = live();
+    rows(&session, "CREATE TABLE account (id BIGINT PRIMARY KEY, owner BIGINT, amount BIGINT)");
+    rows(&session, "INSERT INTO account SELECT i, i % 2, 100 FROM generate_series(0, 999) AS s(i)");
+    session.runtime().block_on(async {
+        // Money moves between the two owners; a reader of both owners' accounts always sees all of it.
+        let writers = (0..4_u64).map(|number| {
+            let session = session.database().session().expect("a session");
+            async move {
+                let random = &mut SplitMix64::new(number);
+                let read = session.prepare("SELECT amount FROM account WHERE owner = $1 AND id = $2");
+                let read = read.await.expect("prepared");
+                for _ in 0..40 {
+                    let (from, to) = (random.next() % 1000, random.next() % 1000);
+                    let moves = format!(
+                        "UPDATE account SET amount = amount + CASE WHEN id = {from} THEN -1 ELSE 1 END \
+                         WHERE id IN ({from}, {to}) AND {from} <> {to}"
+                    );
+                    session.run(&moves).await.expect("written").collect().await.expect("written");
+                    let mine = 10_000 + number * 1000 + random.next() % 1000;
+                    let new = format!("INSERT INTO account VALUES ({mine}, 7, {mine}) ON CONFLICT DO NOTHING");
+                    session.run(&new).await.expect("written").collect().await.expect("written");
+                    let found = answer(&read, &[7_i64.into(), (mine as i64).into()]).await;
+                    assert_eq!(found, [[mine.to_string()]], "a client's own row is missing");
+                }
+            }
+        });
+        let readers = (0..4).map(|_| {
+            let session = session.database().session().expect("a session");
+            async move {
+                let read = session.prepare("SELECT amount FROM account WHERE owner >= $1 AND owner <= $2");
+                let read = read.await.expect("prepared");
+                for _ in 0..60 {
+                    let found = answer(&read, &[0_i64.into(), 1_i64.into()]).await;
+                    let sum: i64 = found.iter().map(|row| row[0].parse::<i64>().expect("an amount")).sum();
+                    assert_eq!((found.len(), sum), (1000, 100_000));
+                }
+            }
+        });
+        tokio::join!(join_all(writers), join_all(readers));
+    });
+}
+
+#[test]
+fn a_thousand_clients_share_cycles() {
+    let session = live();
+    rows(&session, TABLE);
+    session.runtime().block_on(async {
+        let statement = session.prepare("SELECT id FROM t WHERE large = $1 AND small < $2");
+        let statement = statement.await.expect("prepared");
+        let clients = (0..1024_i64).map(|number| {
+            let statement = &statement;
+            async move { answer(statement, &[number.into(), 60_i64.into()]).await.len() }
+        });
+        let found: usize = join_all(clients).await.into_iter().sum();
+        let wanted = "SELECT count(*) FROM t WHERE large < 1024 AND small < 60";
+        let wanted = session.run(wanted).await.expect("counted").collect().await.expect("counted");
+        assert_eq!(texts(&wanted[0])[0][0], found.to_string());
+    });
+    let [cycles, queries, _] = scans(&session)[..] else { panic!("no scans") };
+    assert_eq!(queries, 1024);
+    assert!(cycles < queries, "{cycles} cycles");
+}
+
+#[test]
+fn clients_that_leave_harm_none_that_stay() {
+    let session = live();
+    rows(&session, TABLE);
+    session.runtime().block_on(async {
+        let statement = session.prepare("SELECT id FROM t WHERE large = $1 AND id > $2");
+        let statement = statement.await.expect("prepared");
+        for _ in 0..20 {
+            let third = [3_i64.into(), 0_i64.into()];
+            let stay = answer(&statement, &third);
+            let leave = (0..50_i64).map(|number| {
+                let values = [ScalarValue::from(number), ScalarValue::from(0_i64)];
+                let statement = &statement;
+                async move {
+                    let asked = statement.execute(&values);
+                    tokio::time::timeout(std::time::Duration::from_micros(50), asked).await.is_ok()
+                }
+            });
+            let (found, _) = tokio::join!(stay, join_all(leave));
+            assert_eq!(found.len(), 3);
+        }
+    });
+}
+
+#[test]
+fn a_table_that_is_altered_or_gone_is_seen_as_it_is() {
+    let session = live();
+    rows(
+        &session,
+        "CREATE TABLE t AS SELECT i AS a, i * 2 AS b FROM generate_series(1, 100) AS s(i)",
+    );
+    session.runtime().block_on(async {
+        let statement = session.prepare("SELECT b FROM t WHERE a = $1").await.expect("prepared");
+        let one = [ScalarValue::from(7_i64)];
+        assert_eq!(answer(&statement, &one).await, [["14"]]);
+        let alter = "ALTER TABLE t ADD COLUMN c BIGINT DEFAULT 5";
+        session.run(alter).await.expect("altered").collect().await.expect("altered");
+        assert_eq!(answer(&statement, &one).await, [["14"]]);
+        let replace = "CREATE OR REPLACE TABLE t AS SELECT 7 AS a, 1 AS b";
+        session.run(replace).await.expect("replaced").collect().await.expect("replaced");
+        assert_eq!(answer(&statement, &one).await, [["1"]]);
+        session.run("DROP TABLE t").await.expect("dropped").collect().await.expect("dropped");
+        let error = statement.execute(&one).await.expect_err("there is no table");
+        assert!(error.message.contains("not found"), "{}", error.message);
+    });
+}
+
+#[test]
+fn own_changes_of_an_open_transaction_are_seen() {
+    let session = live();
+    rows(&session, "CREATE TABLE t AS SELECT i AS a FROM generate_series(1, 100) AS s(i)");
+    rows(&session, "BEGIN");
+    rows(&session, "INSERT INTO t VALUES (1)");
+    session.runtime().block_on(async {
+        let statement = session.prepare("SELECT a FROM t WHERE a = $1").await.expect("prepared");
+        assert_eq!(answer(&statement, &[1_i64.into()]).await, [["1"], ["1"]]);
+    });
+    rows(&session, "ROLLBACK");
+    assert!(run(&session, "SET atoll.shared_scan = maybe").is_err());
+}
