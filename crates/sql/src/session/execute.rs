@@ -25,12 +25,14 @@ use super::drive::RunningQuery;
 use super::locking::LockingQuery;
 use super::planner::{StatementPlanner, cancel_token, plan_physical};
 use super::progress::ScanProgress;
+use super::selected::TextRide;
 use super::statement::{ParsedStatement, parse};
 use super::transaction::StatementTransaction;
 use super::whole::WholeStatement;
 use crate::error::SqlError;
 use crate::parse::{on_deep_stack, stack_for};
 use crate::settings::parse_placement;
+use crate::shared_scan::AloneQuery;
 use crate::table::StaleStatement;
 use crate::task::BoundTask;
 use crate::timezone;
@@ -52,6 +54,8 @@ pub struct QueryResult {
     progress: ScanProgress,
     tag: Option<String>,
     sql: String,
+    /// Tells others like it that they are not alone, while it runs.
+    alone: Option<AloneQuery>,
 }
 
 impl QueryResult {
@@ -120,7 +124,16 @@ impl QueryResult {
             let _ = sender.try_send(Ok(batch));
         }
         let (cancel, progress) = (CancelToken::new(), ScanProgress::default());
-        Self { cancel, schema, batches, driver: None, progress, tag: None, sql: sql.to_owned() }
+        Self {
+            cancel,
+            schema,
+            batches,
+            driver: None,
+            progress,
+            tag: None,
+            sql: sql.to_owned(),
+            alone: None,
+        }
     }
 }
 
@@ -165,8 +178,19 @@ impl Session {
         {
             return Ok(done);
         }
+        let alone = match &statement.statement {
+            Parsed::Statement(ast) => match self.ride_text(ast, sql).await? {
+                TextRide::Rows(result) => return Ok(result),
+                TextRide::Alone(alone) => Some(alone),
+                TextRide::Misfit => None,
+            },
+            _ => None,
+        };
         let transaction = self.statement_transaction()?;
-        let result = self.run_in(&transaction, &statement, None, sql).await;
+        let mut result = self.run_in(&transaction, &statement, None, sql).await;
+        if let Ok(result) = &mut result {
+            result.alone = alone;
+        }
         if result.is_err() {
             transaction.failure.tell();
             // An error may tell of what others have committed and is not on disk yet.
@@ -392,7 +416,7 @@ impl Session {
             query.drive(physical, sender).await;
         });
         let (driver, sql) = (Some(driver), sql.to_owned());
-        Ok(QueryResult { cancel, schema, batches, driver, progress, tag: None, sql })
+        Ok(QueryResult { cancel, schema, batches, driver, progress, tag: None, sql, alone: None })
     }
 }
 

@@ -22,6 +22,7 @@ mod prepared;
 mod progress;
 mod returning;
 mod rules;
+mod selected;
 mod sequence;
 mod split;
 mod statement;
@@ -67,6 +68,7 @@ use crate::table::PlacedTable;
 use crate::timezone::{self, SessionTimeZone};
 use crate::volatile::VolatileFilters;
 use prepared::PreparedStatements;
+use selected::TextSelections;
 use transaction::SessionTransaction;
 
 /// A SQL session over the pools of a runtime. Clones share tables and settings.
@@ -75,6 +77,7 @@ pub struct Session {
     context: SessionContext,
     catalogs: Catalogs,
     prepared: Arc<PreparedStatements>,
+    texts: Arc<TextSelections>,
     transaction: Arc<SessionTransaction>,
     database: Database,
     spill: Spill,
@@ -131,8 +134,8 @@ impl Session {
             files.session_store().with_state(context.state_weak_ref());
         }
         let knowledge = Arc::clone(database.knowledge());
-        let (prepared, transaction) = (Arc::default(), Arc::default());
-        let session = Self { context, catalogs, prepared, transaction, database, spill };
+        let (prepared, texts, transaction) = Default::default();
+        let session = Self { context, catalogs, prepared, texts, transaction, database, spill };
         crate::system::register(&session, &knowledge)?;
         Ok(session)
     }

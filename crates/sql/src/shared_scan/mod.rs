@@ -33,6 +33,7 @@ use parking_lot::Mutex;
 
 pub(crate) use report::ScanReport;
 pub(crate) use selection::SharedSelection;
+pub(crate) use table_scan::AloneQuery;
 use table_scan::TableScan;
 
 /// The shared scans of a database's tables.

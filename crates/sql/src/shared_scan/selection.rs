@@ -15,7 +15,7 @@ use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::physical_expr::PhysicalExpr;
 
 use super::filters::{ColumnFilter, merged};
-use super::table_scan::ScanAnswer;
+use super::table_scan::{AloneQuery, ScanAnswer};
 use crate::database::Database;
 use crate::session::{Parameters, one_row, select_list};
 use crate::table::PlacedTable;
@@ -115,6 +115,11 @@ impl SharedSelection {
 }
 
 impl BoundSelection<'_> {
+    /// Counts the query as one that runs by itself, where no other one waits or runs; none where it should ride.
+    pub(crate) fn alone(&self, database: &Database) -> Option<AloneQuery> {
+        database.shared_scans().of(self.selection.table, &self.selection.name).alone()
+    }
+
     /// Rides the next cycle; none where the ordinary way has to answer: the table was altered, or the rows
     /// are too many.
     pub(crate) async fn ride(self, database: &Database) -> Result<Option<Vec<RecordBatch>>> {

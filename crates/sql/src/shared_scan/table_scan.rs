@@ -48,6 +48,8 @@ struct ScanState {
     waiting: Vec<WaitingQuery>,
     /// Whether cycles are under way.
     turns: bool,
+    /// Whether a query that could have waited runs by itself.
+    has_alone: bool,
     samples: Option<KeptSamples>,
 }
 
@@ -86,6 +88,16 @@ pub(crate) struct AnsweredRows {
     pub(super) _charge: Arc<MemoryReservation>,
 }
 
+/// A query that runs by itself, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct AloneQuery(Arc<TableScan>);
+
+impl Drop for AloneQuery {
+    fn drop(&mut self) {
+        self.0.state.lock().has_alone = false;
+    }
+}
+
 /// Tells the cycle when the client is gone.
 struct Wanted(Arc<AtomicBool>);
 
@@ -99,6 +111,17 @@ impl TableScan {
     pub(super) fn new(table: TableId, name: &str) -> Self {
         let (state, counters) = Default::default();
         Self { table, name: name.into(), state, counters }
+    }
+
+    /// A query that runs by itself; none where another one does, or rides.
+    pub(super) fn alone(self: &Arc<Self>) -> Option<AloneQuery> {
+        let mut state = self.state.lock();
+        if state.turns || state.has_alone {
+            return None;
+        }
+        state.has_alone = true;
+        drop(state);
+        Some(AloneQuery(Arc::clone(self)))
     }
 
     pub(super) fn report(&self) -> ScanReport {

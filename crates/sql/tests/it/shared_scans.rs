@@ -162,6 +162,67 @@ fn a_client_sees_what_it_wrote_and_no_half_of_what_others_write() {
     });
 }
 
+/// Conditions with values as they are written.
+const WRITTEN: [&str; 14] = [
+    "large = 77",
+    "small = -1 OR id = 5",
+    "large BETWEEN 100 AND 110 AND small <> 3",
+    "price = 2.5 AND id < 500",
+    "price < 2.505 AND id < 500",
+    "price = '2.50' AND id < 500",
+    "real = 2.5 AND id < 700",
+    "id < 300.5",
+    "id = 9223372036854775807",
+    "id = 99999999999999999999",
+    "day = '2024-02-03' AND id < 900",
+    "city = 'city 7' AND note <> 'x'' y'",
+    "city LIKE 'city 1%' AND id IN (14, 15, -3, NULL)",
+    "flag = true AND id > 19990 AND 19995 > id",
+];
+
+#[test]
+fn selections_as_text_find_the_same_together() {
+    let session = live();
+    rows(&session, TABLE);
+    let alone = session.database().session().expect("a session");
+    rows(&alone, "SET atoll.shared_scan = off");
+    for mode in ["auto", "on"] {
+        rows(&session, &format!("SET atoll.shared_scan = {mode}"));
+        session.runtime().block_on(async {
+            let asked: Vec<String> = (0..5)
+                .flat_map(|_| WRITTEN)
+                .map(|filter| format!("SELECT id, note, price FROM t WHERE {filter}"))
+                .collect();
+            let together = asked.iter().map(|sql| written(&session, sql));
+            for (found, sql) in join_all(together).await.into_iter().zip(&asked) {
+                assert_eq!(found, written(&alone, sql).await, "{sql}");
+            }
+        });
+    }
+    let [_, queries, _] = scans(&session)[..] else { panic!("no scans") };
+    assert!(queries > 40, "{queries} queries");
+    // What a name means is not remembered longer than it means that.
+    rows(&session, "CREATE TEMP VIEW v AS SELECT id FROM t");
+    assert_eq!(rows(&session, "SELECT id FROM v WHERE id = 3"), [["3"]]);
+    rows(&session, "CREATE OR REPLACE TEMP VIEW v AS SELECT id + 1 AS id FROM t");
+    assert_eq!(rows(&session, "SELECT id FROM v WHERE id = 1"), Vec::<Vec<String>>::new());
+}
+
+async fn written(session: &Session, sql: &str) -> Vec<Vec<String>> {
+    let result = match session.run(sql).await {
+        Ok(result) => result.collect().await,
+        Err(error) => Err(error),
+    };
+    match result {
+        Ok(batches) => {
+            let mut rows: Vec<Vec<String>> = batches.iter().flat_map(texts).collect();
+            rows.sort();
+            rows
+        }
+        Err(error) => vec![vec![error.message]],
+    }
+}
+
 #[test]
 fn a_thousand_clients_share_cycles() {
     let session = live();

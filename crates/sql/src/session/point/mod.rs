@@ -39,7 +39,7 @@ pub struct PreparedStatement {
 
 /// How a statement runs without being planned again.
 #[derive(Clone, Debug)]
-enum Shape {
+pub(super) enum Shape {
     /// It finds a row by its key, or has its rows at hand.
     Point(Arc<PlannedPoint>),
     /// It selects rows of one table, together with other statements.
@@ -50,7 +50,7 @@ enum Shape {
 
 /// A plan, for as long as the table is declared as it was.
 #[derive(Debug)]
-struct PlannedPoint {
+pub(super) struct PlannedPoint {
     plan: PointPlan,
     table: TableId,
     definition: Arc<TableDefinition>,
@@ -69,7 +69,7 @@ impl Session {
         Ok(PreparedStatement { session, sql, types, shape })
     }
 
-    async fn plan_prepared(&self, sql: &str) -> Result<(Vec<DataType>, Shape)> {
+    pub(super) async fn plan_prepared(&self, sql: &str) -> Result<(Vec<DataType>, Shape)> {
         let transaction = self.statement_transaction()?;
         let statement = parse(sql, &self.context.state())?.statement;
         let writes = self.prepared.writes(&statement);
