@@ -8,6 +8,7 @@ use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::common::{DataFusionError, ParamValues, Result, internal_datafusion_err};
 use datafusion::execution::TaskContext;
+use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::logical_expr::{
     CreateMemoryTable, DdlStatement, LogicalPlan, Statement as PlanStatement,
 };
@@ -32,7 +33,7 @@ use super::whole::WholeStatement;
 use crate::error::SqlError;
 use crate::parse::{on_deep_stack, stack_for};
 use crate::settings::parse_placement;
-use crate::shared_scan::AloneQuery;
+use crate::shared_scan::{AloneQuery, ScannedRows};
 use crate::table::StaleStatement;
 use crate::task::BoundTask;
 use crate::timezone;
@@ -56,6 +57,8 @@ pub struct QueryResult {
     sql: String,
     /// Tells others like it that they are not alone, while it runs.
     alone: Option<AloneQuery>,
+    /// The memory that its rows are charged with.
+    charge: Option<Arc<MemoryReservation>>,
 }
 
 impl QueryResult {
@@ -116,6 +119,13 @@ impl QueryResult {
         done
     }
 
+    /// Rows that a shared scan found.
+    pub(super) fn of_scan(schema: &SchemaRef, rows: ScannedRows, sql: &str) -> Self {
+        let mut result = Self::of(Arc::clone(schema), rows.batches, sql);
+        result.charge = Some(rows.charge);
+        result
+    }
+
     /// Batches that are there.
     pub(super) fn of(schema: SchemaRef, rows: Vec<RecordBatch>, sql: &str) -> Self {
         let (sender, batches) = mpsc::channel(rows.len().max(1));
@@ -133,6 +143,7 @@ impl QueryResult {
             tag: None,
             sql: sql.to_owned(),
             alone: None,
+            charge: None,
         }
     }
 }
@@ -357,7 +368,7 @@ impl Session {
     }
 
     /// Runs work on a worker, so that what it awaits runs there too; what it gives.
-    pub(super) async fn on_worker<T: Send + 'static>(
+    pub(crate) async fn on_worker<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T>> + Send + 'static,
     ) -> Result<T> {
@@ -416,7 +427,17 @@ impl Session {
             query.drive(physical, sender).await;
         });
         let (driver, sql) = (Some(driver), sql.to_owned());
-        Ok(QueryResult { cancel, schema, batches, driver, progress, tag: None, sql, alone: None })
+        Ok(QueryResult {
+            cancel,
+            schema,
+            batches,
+            driver,
+            progress,
+            tag: None,
+            sql,
+            alone: None,
+            charge: None,
+        })
     }
 }
 

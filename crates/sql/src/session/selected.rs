@@ -88,11 +88,8 @@ impl Session {
         {
             return Ok(TextRide::Alone(alone));
         }
-        match bound.ride(self.database()).await? {
-            Some(rows) => {
-                let schema = Arc::clone(selection.schema());
-                Ok(TextRide::Rows(QueryResult::of(schema, rows, sql)))
-            }
+        match bound.ride(self).await? {
+            Some(rows) => Ok(TextRide::Rows(QueryResult::of_scan(selection.schema(), rows, sql))),
             None => {
                 self.texts.forget();
                 Ok(TextRide::Misfit)
@@ -159,19 +156,16 @@ fn decimal(text: &str, scale: u32) -> Option<i128> {
 /// The text of a selection from one table with parameters in place of the values of its conditions, and these;
 /// none where it is more than that.
 fn with_parameters(query: &Query) -> Option<(String, Vec<Literal>)> {
-    let is_plain = query.with.is_none()
-        && query.order_by.is_none()
-        && query.limit_clause.is_none()
-        && query.fetch.is_none()
-        && query.locks.is_empty();
     let SetExpr::Select(select) = query.body.as_ref() else { return None };
-    if !is_plain || !is_of_one_table(select) {
+    let is_more = query.with.is_some() || !query.locks.is_empty();
+    if is_more || select.selection.is_none() || !is_of_one_table(select) {
         return None;
     }
-    let mut literals = Vec::new();
-    let mut select = Select::clone(select);
-    take_values(select.selection.as_mut()?, &mut literals)?;
-    (!literals.is_empty()).then(|| (select.to_string(), literals))
+    let (mut query, mut literals) = (query.clone(), Vec::new());
+    if let SetExpr::Select(select) = query.body.as_mut() {
+        take_values(select.selection.as_mut()?, &mut literals)?;
+    }
+    (!literals.is_empty()).then(|| (query.to_string(), literals))
 }
 
 fn is_of_one_table(select: &Select) -> bool {
@@ -179,10 +173,6 @@ fn is_of_one_table(select: &Select) -> bool {
     matches!(from.relation, TableFactor::Table { args: None, .. })
         && from.joins.is_empty()
         && select.into.is_none()
-        && select.distinct.is_none()
-        && select.top.is_none()
-        && select.having.is_none()
-        && select.qualify.is_none()
         && !has_parameters(select)
 }
 

@@ -115,7 +115,7 @@ fn answer(database: &Database, current: Vec<WaitingQuery>, found: Vec<WorkerRows
             true => {
                 let parts = rows.into_iter().filter(|rows| rows.rows > 0);
                 let parts = parts.map(|rows| (rows.columns, rows.rows)).collect();
-                ScanAnswer::Rows(AnsweredRows { parts, _charge: Arc::clone(&charge) })
+                ScanAnswer::Rows(AnsweredRows { parts, charge: Arc::clone(&charge) })
             }
         };
         let _ = waiting.reply.send(Ok(answer));

@@ -14,11 +14,13 @@
 //! | file | what |
 //! |---|---|
 //! | `selection.rs` | statements that fit, compiled once, bound to values |
+//! | `above.rs` | aggregates, sorting and limits over the rows that were selected |
 //! | `filters.rs` | filters as tests of columns |
 //! | `table_scan.rs` | who waits for a table, and its cycles |
 //! | `cycle.rs` | one cycle |
 //! | `report.rs` | what cycles did, for `atoll.scans` |
 
+mod above;
 mod cycle;
 mod filters;
 mod report;
@@ -32,7 +34,7 @@ use atoll_store::TableId;
 use parking_lot::Mutex;
 
 pub(crate) use report::ScanReport;
-pub(crate) use selection::SharedSelection;
+pub(crate) use selection::{ScannedRows, SharedSelection};
 pub(crate) use table_scan::AloneQuery;
 use table_scan::TableScan;
 

@@ -1,5 +1,5 @@
-//! Statements that fit a shared scan: a select list over the rows of one table that pass tests of single
-//! columns. They are compiled once and bound to values whenever they run.
+//! Statements that fit a shared scan: a select list, aggregates, an order or a limit over the rows of one table that
+//! pass tests of single columns. They are compiled once and bound to values whenever they run.
 
 use std::sync::Arc;
 
@@ -8,16 +8,19 @@ use atoll_store::clock_scan::BatchQuery;
 use atoll_store::table::TableDefinition;
 use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
-use datafusion::common::{Column, DFSchema, Result};
+use datafusion::catalog::default_table_source::source_as_provider;
+use datafusion::common::{Column, DFSchema, Result, ScalarValue};
 use datafusion::execution::SessionState;
+use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::logical_expr::utils::split_conjunction;
-use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::logical_expr::{Expr, LogicalPlan, TableScan};
 use datafusion::physical_expr::PhysicalExpr;
 
+use super::above::{PlanAbove, only_scan};
 use super::filters::{ColumnFilter, merged};
 use super::table_scan::{AloneQuery, ScanAnswer};
 use crate::database::Database;
-use crate::session::{Parameters, one_row, select_list};
+use crate::session::{Parameters, Session, one_row, select_list};
 use crate::table::PlacedTable;
 
 /// A statement that fits; see the module.
@@ -29,10 +32,32 @@ pub(crate) struct SharedSelection {
     filters: Vec<ColumnFilter>,
     /// Columns that are read of the rows that pass.
     projection: Arc<[usize]>,
-    /// The select list, over these columns and behind them the parameters; none where it is these columns.
-    values: Option<Vec<Arc<dyn PhysicalExpr>>>,
+    result: SelectionResult,
     schema: SchemaRef,
-    limit: usize,
+}
+
+/// What becomes of the rows that pass.
+#[derive(Debug)]
+enum SelectionResult {
+    /// They are the result.
+    Columns,
+    /// A select list, over their columns and behind these the parameters.
+    Values(Vec<Arc<dyn PhysicalExpr>>),
+    /// Aggregates, sorting, a limit.
+    Above(PlanAbove),
+}
+
+/// The columns that a statement reads, and what becomes of them.
+struct ReadRows {
+    projection: Vec<usize>,
+    result: SelectionResult,
+}
+
+/// The result of a selection, and the memory that is charged for it while it is kept.
+#[derive(Debug)]
+pub(crate) struct ScannedRows {
+    pub(crate) batches: Vec<RecordBatch>,
+    pub(crate) charge: Arc<MemoryReservation>,
 }
 
 /// A statement with its values.
@@ -45,46 +70,40 @@ pub(crate) struct BoundSelection<'s> {
 
 impl SharedSelection {
     /// Compiles an optimized plan; none where it does not fit.
-    pub(crate) fn compile(
+    pub(crate) async fn compile(
         state: &SessionState,
         plan: &LogicalPlan,
         parameters: &Parameters,
     ) -> Result<Option<Self>> {
-        let Some((exprs, scan)) = select_list(plan) else { return Ok(None) };
         // The type of a parameter by itself is known when it has its value.
         if plan.schema().fields().iter().any(|field| field.data_type().is_null()) {
             return Ok(None);
         }
-        let provider = datafusion::catalog::default_table_source::source_as_provider(&scan.source)?;
+        let list = select_list(plan);
+        let scan = match &list {
+            Some((_, scan)) => *scan,
+            None => match only_scan(plan)? {
+                Some(scan) if scan.fetch.is_none() => scan,
+                _ => return Ok(None),
+            },
+        };
+        let provider = source_as_provider(&scan.source)?;
         let Some(table) = provider.downcast_ref::<PlacedTable>() else { return Ok(None) };
         let columns = Arc::clone(&table.definition().columns);
-        let value = |expr: &Expr| parameters.value(state, expr);
-        let mut filters = Vec::new();
-        for filter in scan.filters.iter().flat_map(split_conjunction) {
-            match ColumnFilter::new(filter, &columns, &value)? {
-                Some(filter) => filters.push(filter),
+        let Some(filters) = column_filters(state, scan, &columns, parameters)? else {
+            return Ok(None);
+        };
+        let read = match list {
+            Some((exprs, _)) => ReadRows::listed(state, exprs, scan, &columns, parameters)?,
+            None => match PlanAbove::new(state, plan).await? {
+                Some(above) => ReadRows::above(above, &columns),
                 None => return Ok(None),
-            }
-        }
-        let mut projection: Vec<usize> = Vec::new();
-        for expr in &exprs {
-            for column in expr.column_refs() {
-                let Ok(at) = columns.index_of(&column.name) else { return Ok(None) };
-                if !projection.contains(&at) {
-                    projection.push(at);
-                }
-            }
-        }
-        let plain: Option<Vec<usize>> =
-            exprs.iter().map(|expr| plain_column(expr, &columns)).collect();
-        let (projection, values) = match plain {
-            Some(plain) => (plain, None),
-            None => {
-                let read = Arc::new(columns.project(&projection)?);
-                let row = DFSchema::try_from_qualified_schema(scan.table_name.clone(), &read)?;
-                let values = exprs.into_iter().map(|expr| parameters.over(state, expr, &row));
-                (projection, Some(values.collect::<Result<_>>()?))
-            }
+            },
+        };
+        let Some(ReadRows { projection, result }) = read else { return Ok(None) };
+        let schema = match &result {
+            SelectionResult::Above(above) => above.schema(),
+            _ => Arc::clone(plan.schema().inner()),
         };
         Ok(Some(Self {
             table: table.id(),
@@ -92,9 +111,8 @@ impl SharedSelection {
             definition: Arc::clone(table.definition()),
             filters,
             projection: projection.into(),
-            values,
-            schema: Arc::clone(plan.schema().inner()),
-            limit: usize::MAX,
+            result,
+            schema,
         }))
     }
 
@@ -109,7 +127,7 @@ impl SharedSelection {
         let filters = self.filters.iter().map(|filter| filter.bind(&parameters));
         let tests = merged(filters.collect::<Result<_>>()?);
         let projection = Arc::clone(&self.projection);
-        let query = |tests| BatchQuery { tests, projection, with_ids: false, limit: self.limit };
+        let query = |tests| BatchQuery { tests, projection, with_ids: false, limit: usize::MAX };
         Ok(tests.map(|tests| BoundSelection { selection: self, query: query(tests), parameters }))
     }
 }
@@ -122,24 +140,86 @@ impl BoundSelection<'_> {
 
     /// Rides the next cycle; none where the ordinary way has to answer: the table was altered, or the rows
     /// are too many.
-    pub(crate) async fn ride(self, database: &Database) -> Result<Option<Vec<RecordBatch>>> {
+    pub(crate) async fn ride(self, session: &Session) -> Result<Option<ScannedRows>> {
         let Self { selection, query, parameters } = self;
+        let database = session.database();
         let scan = database.shared_scans().of(selection.table, &selection.name);
         let definition = Arc::clone(&selection.definition);
-        let parts = match scan.ask(database, definition, query).await? {
-            ScanAnswer::Rows(parts) => parts,
+        let answered = match scan.ask(database, definition, query).await? {
+            ScanAnswer::Rows(answered) => answered,
             ScanAnswer::Elsewhere => return Ok(None),
         };
-        let batches = parts.parts.into_iter().map(|(columns, rows)| {
+        let schema = match &selection.result {
+            SelectionResult::Above(above) => above.rows(),
+            _ => &selection.schema,
+        };
+        let batches = answered.parts.into_iter().map(|(columns, rows)| {
             let options = RecordBatchOptions::new().with_row_count(Some(rows));
-            let columns = match &selection.values {
-                None => columns,
-                Some(values) => evaluated(values, columns, rows, &parameters)?,
+            let columns = match &selection.result {
+                SelectionResult::Values(values) => evaluated(values, columns, rows, &parameters)?,
+                _ => columns,
             };
-            Ok(RecordBatch::try_new_with_options(Arc::clone(&selection.schema), columns, &options)?)
+            Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
         });
-        batches.collect::<Result<Vec<_>>>().map(Some)
+        let batches = batches.collect::<Result<Vec<_>>>()?;
+        let batches = match &selection.result {
+            SelectionResult::Above(above) => {
+                let (above, state) = (above.clone(), session.context().state());
+                session.on_worker(async move { above.run(batches, &state).await }).await?
+            }
+            _ => batches,
+        };
+        Ok(Some(ScannedRows { batches, charge: answered.charge }))
     }
+}
+
+impl ReadRows {
+    /// For a select list: its columns, or what it computes of them.
+    fn listed(
+        state: &SessionState,
+        exprs: Vec<Expr>,
+        scan: &TableScan,
+        columns: &Schema,
+        parameters: &Parameters,
+    ) -> Result<Option<Self>> {
+        let plain: Option<Vec<usize>> =
+            exprs.iter().map(|expr| plain_column(expr, columns)).collect();
+        if let Some(projection) = plain {
+            return Ok(Some(Self { projection, result: SelectionResult::Columns }));
+        }
+        let mut projection: Vec<usize> = Vec::new();
+        for column in exprs.iter().flat_map(Expr::column_refs) {
+            let Ok(at) = columns.index_of(&column.name) else { return Ok(None) };
+            if !projection.contains(&at) {
+                projection.push(at);
+            }
+        }
+        let read = Arc::new(columns.project(&projection)?);
+        let row = DFSchema::try_from_qualified_schema(scan.table_name.clone(), &read)?;
+        let values = exprs.into_iter().map(|expr| parameters.over(state, expr, &row));
+        let result = SelectionResult::Values(values.collect::<Result<_>>()?);
+        Ok(Some(Self { projection, result }))
+    }
+
+    /// For a plan above the scan: the columns of the scan.
+    fn above(above: PlanAbove, columns: &Schema) -> Option<Self> {
+        let fields = above.rows().fields().iter();
+        let projection = fields.map(|field| columns.index_of(field.name()).ok());
+        let projection = projection.collect::<Option<_>>()?;
+        Some(Self { projection, result: SelectionResult::Above(above) })
+    }
+}
+
+/// The filters of a scan; none where one of them does not fit.
+fn column_filters(
+    state: &SessionState,
+    scan: &TableScan,
+    columns: &Schema,
+    parameters: &Parameters,
+) -> Result<Option<Vec<ColumnFilter>>> {
+    let value = |expr: &Expr| parameters.value(state, expr);
+    let filters = scan.filters.iter().flat_map(split_conjunction);
+    filters.map(|filter| ColumnFilter::new(filter, columns, &value)).collect()
 }
 
 /// The select list over rows, behind whose columns are the parameters.
@@ -150,7 +230,7 @@ fn evaluated(
     parameters: &RecordBatch,
 ) -> Result<Vec<ArrayRef>> {
     for parameter in parameters.columns() {
-        let value = datafusion::common::ScalarValue::try_from_array(parameter, 0)?;
+        let value = ScalarValue::try_from_array(parameter, 0)?;
         columns.push(value.to_array_of_size(rows)?);
     }
     let fields = columns.iter().map(|column| Field::new("", column.data_type().clone(), true));

@@ -85,7 +85,7 @@ pub(crate) enum ScanAnswer {
 pub(crate) struct AnsweredRows {
     /// Columns and number of rows, one part for each worker that found some.
     pub(super) parts: Vec<(Vec<ArrayRef>, usize)>,
-    pub(super) _charge: Arc<MemoryReservation>,
+    pub(super) charge: Arc<MemoryReservation>,
 }
 
 /// A query that runs by itself, until this is dropped.

@@ -44,12 +44,18 @@ const FILTERS: [&str; 18] = [
     "note > 'a note of some length about 4' AND note LIKE '%9' AND small = $1 AND id > $2",
 ];
 
-const LISTS: [&str; 4] = [
+const LISTS: [&str; 7] = [
+    "count(*), sum(large), min(note), max(price), avg(real)",
+    "DISTINCT city, flag",
+    "id, row_number() OVER (ORDER BY id) AS number",
     "id, small, city",
     "note, real, price, id",
     "id, small + large AS sum, upper(city), $1 AS first",
     "id, day, flag, city",
 ];
+
+/// What follows conditions, where the list has the id.
+const RESTS: [&str; 4] = ["", "", "ORDER BY id DESC LIMIT 3", "ORDER BY id LIMIT 2 OFFSET 1"];
 
 fn value(random: &mut SplitMix64) -> ScalarValue {
     match random.next() % 12 {
@@ -84,7 +90,12 @@ fn ask_many(session: &Session, seed: u64, rounds: usize) {
             .map(|_| {
                 let filter = FILTERS[random.next() as usize % FILTERS.len()];
                 let list = LISTS[random.next() as usize % LISTS.len()];
-                (format!("SELECT {list} FROM t WHERE {filter}"), [value(random), value(random)])
+                let rest = RESTS[random.next() as usize % RESTS.len()];
+                let sql = match list.contains("id,") {
+                    true => format!("SELECT {list} FROM t WHERE {filter} {rest}"),
+                    false => format!("SELECT {list} FROM t WHERE {filter}"),
+                };
+                (sql, [value(random), value(random)])
             })
             .collect();
         session.runtime().block_on(async {
@@ -163,7 +174,9 @@ fn a_client_sees_what_it_wrote_and_no_half_of_what_others_write() {
 }
 
 /// Conditions with values as they are written.
-const WRITTEN: [&str; 14] = [
+const WRITTEN: [&str; 16] = [
+    "city > 'city 6' AND small = 9 ORDER BY id DESC LIMIT 2",
+    "large < 50 GROUP BY id, note, price HAVING count(*) = 1",
     "large = 77",
     "small = -1 OR id = 5",
     "large BETWEEN 100 AND 110 AND small <> 3",

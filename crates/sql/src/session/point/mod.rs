@@ -78,8 +78,15 @@ impl Session {
         let (names, _) = resolve_table_references(&statement, normalizes)?;
         let plan = planner.plan(statement).await?;
         let types = types_of(&plan)?;
-        let is_one = matches!(plan, LogicalPlan::Dml(_) | LogicalPlan::Projection(_));
-        if !is_one || !are_tables(&planner, names)? || !is_fixed(&plan)? {
+        let may_be = matches!(
+            plan,
+            LogicalPlan::Dml(_)
+                | LogicalPlan::Projection(_)
+                | LogicalPlan::Sort(_)
+                | LogicalPlan::Limit(_)
+                | LogicalPlan::Distinct(_)
+        );
+        if !may_be || !are_tables(&planner, names)? || !is_fixed(&plan)? {
             return Ok((types, Shape::Planned));
         }
         let optimized = planner.state.optimize(&plan)?;
@@ -90,7 +97,7 @@ impl Session {
             let point = PlannedPoint { table: plan.table.id(), definition, plan };
             return Ok((types, Shape::Point(Arc::new(point))));
         }
-        let shared = SharedSelection::compile(&planner.state, &optimized, &parameters)?;
+        let shared = SharedSelection::compile(&planner.state, &optimized, &parameters).await?;
         Ok((types, shared.map_or(Shape::Planned, |shared| Shape::Shared(Arc::new(shared)))))
     }
 }
@@ -200,8 +207,8 @@ impl PreparedStatement {
         }
         let values = run::arrays(values)?;
         let Some(bound) = selection.bind(&values)? else { return Ok(None) };
-        let rows = bound.ride(session.database()).await?;
-        Ok(rows.map(|rows| done(Arc::clone(selection.schema()), rows, &self.sql)))
+        let rows = bound.ride(session).await?;
+        Ok(rows.map(|rows| QueryResult::of_scan(selection.schema(), rows, &self.sql)))
     }
 
     /// Runs it as any other statement.
