@@ -55,6 +55,8 @@ pub struct QueryResult {
     progress: ScanProgress,
     tag: Option<String>,
     sql: String,
+    /// What comes behind all other batches.
+    pub(super) last: Option<RecordBatch>,
     /// Tells others like it that they are not alone, while it runs.
     alone: Option<AloneQuery>,
     /// The memory that its rows are charged with.
@@ -75,7 +77,10 @@ impl QueryResult {
         match self.batches.recv().await {
             Some(Ok(batch)) => Ok(Some(batch)),
             Some(Err(error)) => Err(SqlError::new(error, &self.sql)),
-            None => self.ended().await,
+            None => match self.ended().await? {
+                None => Ok(self.last.take()),
+                some => Ok(some),
+            },
         }
     }
 
@@ -142,6 +147,7 @@ impl QueryResult {
             progress,
             tag: None,
             sql: sql.to_owned(),
+            last: None,
             alone: None,
             charge: None,
         }
@@ -290,6 +296,7 @@ impl Session {
                     _ => self.query(planner, frame.logical_plan().clone(), sql).await,
                 }
             }
+            LogicalPlan::Explain(explain) if !writes => self.explain(planner, explain, sql).await,
             plan if writes => self.write(planner, plan, sql).await,
             plan => self.query(planner, plan, sql).await,
         }
@@ -435,6 +442,7 @@ impl Session {
             progress,
             tag: None,
             sql,
+            last: None,
             alone: None,
             charge: None,
         })

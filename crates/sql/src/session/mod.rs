@@ -24,6 +24,7 @@ mod returning;
 mod rules;
 mod selected;
 mod sequence;
+mod sharing;
 mod split;
 mod statement;
 #[cfg(test)]

@@ -34,7 +34,7 @@ use atoll_store::TableId;
 use parking_lot::Mutex;
 
 pub(crate) use report::ScanReport;
-pub(crate) use selection::{ScannedRows, SharedSelection};
+pub(crate) use selection::{ScannedRows, SharedSelection, sharing};
 pub(crate) use table_scan::AloneQuery;
 use table_scan::TableScan;
 

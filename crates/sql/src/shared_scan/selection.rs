@@ -68,6 +68,27 @@ pub(crate) struct BoundSelection<'s> {
     parameters: RecordBatch,
 }
 
+/// Whether a selection from one table rides shared scans, as EXPLAIN says it; none for other plans.
+pub(crate) fn sharing(
+    state: &SessionState,
+    plan: &LogicalPlan,
+    parameters: &Parameters,
+) -> Result<Option<String>> {
+    let Some(scan) = only_scan(plan)? else { return Ok(None) };
+    let provider = source_as_provider(&scan.source)?;
+    let Some(table) = provider.downcast_ref::<PlacedTable>() else { return Ok(None) };
+    let value = |expr: &Expr| parameters.value(state, expr);
+    let mut conditions = Vec::new();
+    for filter in scan.filters.iter().flat_map(split_conjunction) {
+        if ColumnFilter::new(filter, &table.definition().columns, &value)?.is_none() {
+            return Ok(Some(format!("no: {filter} is not a comparison of one column with values")));
+        }
+        conditions.push(filter.to_string());
+    }
+    let rides = !conditions.is_empty();
+    Ok(rides.then(|| format!("with others that wait: {}", conditions.join(", "))))
+}
+
 impl SharedSelection {
     /// Compiles an optimized plan; none where it does not fit.
     pub(crate) async fn compile(

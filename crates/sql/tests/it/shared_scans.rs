@@ -317,3 +317,26 @@ fn own_changes_of_an_open_transaction_are_seen() {
     rows(&session, "ROLLBACK");
     assert!(run(&session, "SET atoll.shared_scan = maybe").is_err());
 }
+
+#[test]
+fn explain_says_whether_a_selection_shares_scans() {
+    let session = live();
+    rows(&session, "CREATE TABLE t (id BIGINT PRIMARY KEY, a BIGINT, b BIGINT)");
+    let says = |sql: &str| {
+        let found = rows(&session, sql).into_iter().find(|row| row[0] == "shared_scan");
+        found.map(|row| row[1].clone())
+    };
+    let rides = says("EXPLAIN SELECT count(*) FROM t WHERE a = 5 AND b < 7").expect("it is said");
+    assert!(rides.starts_with("with others that wait: "), "{rides}");
+    let no = says("EXPLAIN SELECT b FROM t WHERE a + b = 5").expect("it is said");
+    assert!(no.starts_with("no: ") && no.contains("is not a comparison"), "{no}");
+    for other in [
+        "EXPLAIN SELECT b FROM t WHERE id = 5",
+        "EXPLAIN SELECT b FROM t",
+        "EXPLAIN SELECT * FROM t JOIN t AS u ON t.a = u.b WHERE t.a = 7",
+    ] {
+        assert_eq!(says(other), None, "{other}");
+    }
+    rows(&session, "SET atoll.shared_scan = off");
+    assert_eq!(says("EXPLAIN SELECT b FROM t WHERE a = 5"), None);
+}

@@ -20,7 +20,7 @@ const PARAMETERS: &str = "parameters";
 
 /// A statement about one row by its key, or about rows that it lists.
 #[derive(Debug)]
-pub(super) struct PointPlan {
+pub(crate) struct PointPlan {
     pub(super) table: PlacedTable,
     pub(super) source: PointSource,
     pub(super) action: PointAction,
@@ -28,7 +28,7 @@ pub(super) struct PointPlan {
 
 /// Where the rows of a statement come from.
 #[derive(Debug)]
-pub(super) enum PointSource {
+pub(crate) enum PointSource {
     /// The row with a key, computed from the parameters.
     Key {
         /// Number of the constraint.
@@ -44,7 +44,7 @@ pub(super) enum PointSource {
 
 /// What is done.
 #[derive(Debug)]
-pub(super) enum PointAction {
+pub(crate) enum PointAction {
     /// The values are the result, under these names.
     Select(Arc<Schema>),
     /// The values are new rows.
@@ -63,7 +63,7 @@ pub(crate) struct Parameters {
 
 impl Parameters {
     /// Parameters of these types.
-    pub(super) fn new(types: &[DataType]) -> Result<Self> {
+    pub(crate) fn new(types: &[DataType]) -> Result<Self> {
         let fields = types
             .iter()
             .enumerate()
@@ -122,7 +122,7 @@ impl Parameters {
 }
 
 /// Compiles an optimized plan; none where it is not about one row by its key, or rows that it lists.
-pub(super) fn compile(
+pub(crate) fn compile(
     state: &SessionState,
     plan: &LogicalPlan,
     parameters: &Parameters,

@@ -24,8 +24,8 @@ use crate::error::SqlError;
 use crate::settings::SharedScan;
 use crate::shared_scan::SharedSelection;
 use crate::table::PlacedTable;
-pub(crate) use compile::{Parameters, select_list};
-use compile::{PointPlan, compile};
+use compile::PointPlan;
+pub(crate) use compile::{Parameters, compile, select_list};
 pub(crate) use run::one_row;
 
 /// A statement that a session runs with different values, `$1` and so on.

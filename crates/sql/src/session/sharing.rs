@@ -1,0 +1,58 @@
+//! What EXPLAIN says of shared scans: whether a selection from one table would ride with others, and why not.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{ArrayRef, RecordBatch, StringArray};
+use datafusion::arrow::compute::cast;
+use datafusion::common::Result;
+use datafusion::logical_expr::{Explain, ExplainFormat, LogicalPlan};
+
+use super::Session;
+use super::execute::QueryResult;
+use super::planner::StatementPlanner;
+use super::point::{Parameters, compile};
+use crate::settings::SharedScan;
+use crate::shared_scan::sharing;
+
+/// What the row is about, beside `physical_plan`.
+const ROW: &str = "shared_scan";
+
+impl Session {
+    /// Runs EXPLAIN; behind the plan of a selection from one table it says whether that shares scans.
+    pub(super) async fn explain(
+        &self,
+        planner: StatementPlanner,
+        explain: Explain,
+        sql: &str,
+    ) -> Result<QueryResult> {
+        let says = match (self.shared_scan(), &explain.explain_format) {
+            (SharedScan::Off, _) | (_, ExplainFormat::Tree | ExplainFormat::PostgresJSON) => None,
+            _ => says(&planner, &explain.plan)?,
+        };
+        let mut result = self.query(planner, LogicalPlan::Explain(explain), sql).await?;
+        if let Some(says) = says {
+            result.last = Some(row(&result, &says)?);
+        }
+        Ok(result)
+    }
+}
+
+/// What is said of a plan; none where it is not a selection from one table, or finds its row by a key.
+fn says(planner: &StatementPlanner, plan: &LogicalPlan) -> Result<Option<String>> {
+    let (state, parameters) = (&planner.state, Parameters::new(&[])?);
+    let optimized = state.optimize(plan)?;
+    match compile(state, &optimized, &parameters)? {
+        Some(_) => Ok(None),
+        None => sharing(state, &optimized, &parameters),
+    }
+}
+
+fn row(result: &QueryResult, says: &str) -> Result<RecordBatch> {
+    let schema = Arc::clone(result.schema());
+    let columns = [ROW, says].into_iter().zip(schema.fields()).map(|(text, field)| {
+        let text: ArrayRef = Arc::new(StringArray::from(vec![text]));
+        Ok(cast(&text, field.data_type())?)
+    });
+    let columns = columns.collect::<Result<Vec<_>>>()?;
+    Ok(RecordBatch::try_new(schema, columns)?)
+}
