@@ -182,7 +182,9 @@ impl Session {
     }
 
     fn atoll_options(&self) -> AtollOptions {
-        let state = self.context.state();
+        // Without a copy of the state: prepared statements ask whenever they run.
+        let state = self.context.state_ref();
+        let state = state.read();
         state.config_options().extensions.get::<AtollOptions>().cloned().unwrap_or_default()
     }
 

@@ -95,10 +95,11 @@ fn answer(database: &Database, current: Vec<WaitingQuery>, found: Vec<WorkerRows
     let mut counts = CycleCounts::default();
     found.iter().for_each(|(_, own)| counts.scan += *own);
     let charge = MemoryConsumer::new("shared scan").register(database.pool());
-    if let Err(error) = charge.try_grow(counts.scan.gathered as usize) {
-        let shared = Arc::new(error);
+    if charge.try_grow(counts.scan.gathered as usize).is_err() {
+        // Each by itself hands its rows on batch by batch.
+        counts.elsewhere += current.len();
         for waiting in current {
-            let _ = waiting.reply.send(Err(DataFusionError::Shared(Arc::clone(&shared))));
+            let _ = waiting.reply.send(Ok(ScanAnswer::Elsewhere));
         }
         return counts;
     }

@@ -16,7 +16,7 @@ use crate::scan::whole_number;
 #[derive(Debug)]
 pub(super) struct ColumnFilter {
     column: usize,
-    is_text: bool,
+    data_type: DataType,
     kind: FilterKind,
 }
 
@@ -81,14 +81,13 @@ impl ColumnFilter {
         let Some((name, kind)) = kind else { return Ok(None) };
         let Ok(column) = schema.index_of(name) else { return Ok(None) };
         let data_type = schema.field(column).data_type();
-        let is_text = *data_type == DataType::Utf8View;
         let fits = match &kind {
             FilterKind::Null(_) => true,
-            FilterKind::Like(_) => is_text,
+            FilterKind::Like(_) => *data_type == DataType::Utf8View,
             FilterKind::Compare(op, _) => is_tested(data_type) && is_comparison(*op),
             FilterKind::In { .. } => is_tested(data_type),
         };
-        Ok(fits.then_some(Self { column, is_text, kind }))
+        Ok(fits.then(|| Self { column, data_type: data_type.clone(), kind }))
     }
 
     /// The test that the filter is with these values of the parameters, one row.
@@ -112,7 +111,7 @@ impl ColumnFilter {
         if value.is_null() {
             return Some(self.never());
         }
-        if self.is_text {
+        if self.is_text() {
             let text: Box<str> = value.try_as_str()??.into();
             return Some(ColumnTest::Text(match op {
                 Operator::Eq => TextTest::In([text].into()),
@@ -124,7 +123,7 @@ impl ColumnFilter {
                 _ => return None,
             }));
         }
-        let key = key_of(value)?;
+        let key = self.key(value)?;
         Some(ColumnTest::Number(match op {
             Operator::Eq => NumberTest::In([key].into()),
             Operator::NotEq => NumberTest::NotIn([key].into()),
@@ -142,7 +141,7 @@ impl ColumnFilter {
             return Some(self.never());
         }
         let values = values.iter().filter(|value| !value.is_null());
-        if self.is_text {
+        if self.is_text() {
             let text = |value: &ScalarValue| Some(Box::<str>::from(value.try_as_str()??));
             let list = rising(values.map(text).collect::<Option<Vec<_>>>()?);
             return Some(ColumnTest::Text(match negated {
@@ -150,16 +149,33 @@ impl ColumnFilter {
                 false => TextTest::In(list),
             }));
         }
-        let list = rising(values.map(key_of).collect::<Option<Vec<_>>>()?);
+        let list = rising(values.map(|value| self.key(value)).collect::<Option<Vec<_>>>()?);
         Some(ColumnTest::Number(match negated {
             true => NumberTest::NotIn(list),
             false => NumberTest::In(list),
         }))
     }
 
+    fn is_text(&self) -> bool {
+        self.data_type == DataType::Utf8View
+    }
+
+    /// The key of a number of the column's type; none where it is at or beyond the ends of the keys.
+    fn key(&self, value: &ScalarValue) -> Option<i64> {
+        let key = match value {
+            other if other.data_type() != self.data_type => return None,
+            ScalarValue::Boolean(Some(value)) => i64::from(*value),
+            ScalarValue::UInt8(Some(value)) => i64::from(*value),
+            ScalarValue::Float32(Some(value)) => float_key(f64::from(*value)),
+            ScalarValue::Float64(Some(value)) => float_key(*value),
+            other => whole_number(other)?,
+        };
+        (key != i64::MIN && key != i64::MAX).then_some(key)
+    }
+
     /// The test that no value passes: a comparison with NULL.
     fn never(&self) -> ColumnTest {
-        match self.is_text {
+        match self.is_text() {
             true => ColumnTest::Text(TextTest::In([].into())),
             false => ColumnTest::Number(NumberTest::In([].into())),
         }
@@ -184,18 +200,6 @@ fn rising<T: Ord>(mut values: Vec<T>) -> Box<[T]> {
     values.sort_unstable();
     values.dedup();
     values.into()
-}
-
-/// The key of a number; none where it is at or beyond the ends of the keys.
-fn key_of(value: &ScalarValue) -> Option<i64> {
-    let key = match value {
-        ScalarValue::Boolean(Some(value)) => i64::from(*value),
-        ScalarValue::UInt8(Some(value)) => i64::from(*value),
-        ScalarValue::Float32(Some(value)) => float_key(f64::from(*value)),
-        ScalarValue::Float64(Some(value)) => float_key(*value),
-        other => whole_number(other)?,
-    };
-    (key != i64::MIN && key != i64::MAX).then_some(key)
 }
 
 fn column_of(expr: &Expr) -> Option<&str> {

@@ -53,10 +53,11 @@ impl QueryBatch {
         let mut filed = Vec::with_capacity(queries.len());
         for (number, query) in queries.into_iter().enumerate() {
             let number = number as QueryNumber;
-            let BatchQuery { mut tests, projection, with_ids, limit } = query;
-            match most_selective(&tests, samples) {
+            let BatchQuery { tests, projection, with_ids, limit } = query;
+            let mut rest = in_order(tests, samples);
+            match rest.iter().position(|(_, test)| is_filing(test)) {
                 Some(at) => {
-                    let (column, test) = tests.swap_remove(at);
+                    let (column, test) = rest.remove(at);
                     let index = indexes.entry(column).or_insert_with(|| ColumnIndex::new(column));
                     index.file(number, &test);
                 }
@@ -65,7 +66,6 @@ impl QueryBatch {
             let mut columns = projection.to_vec();
             columns.sort_unstable();
             columns.dedup();
-            let rest = in_order(tests, samples);
             filed.push(FiledQuery { rest, projection, columns, with_ids, limit });
         }
         let mut indexes: Vec<ColumnIndex> = indexes.into_values().collect();
@@ -107,11 +107,12 @@ impl ColumnIndex {
     }
 }
 
-/// The test that files a query; none where it has none that could.
-fn most_selective(tests: &[(usize, ColumnTest)], samples: &ColumnSamples) -> Option<usize> {
-    let filing = tests.iter().enumerate().filter(|(_, (_, test))| is_filing(test));
-    let share = |(_, (column, test)): &(usize, &(usize, ColumnTest))| samples.share(*column, test);
-    filing.min_by(|a, b| share(a).total_cmp(&share(b))).map(|(at, _)| at)
+/// The tests, those that fewer rows pass first.
+fn in_order(tests: Vec<(usize, ColumnTest)>, samples: &ColumnSamples) -> Vec<(usize, ColumnTest)> {
+    let share = |(column, test): (usize, ColumnTest)| (samples.share(column, &test), column, test);
+    let mut shares: Vec<(f64, usize, ColumnTest)> = tests.into_iter().map(share).collect();
+    shares.sort_by(|a, b| a.0.total_cmp(&b.0));
+    shares.into_iter().map(|(_, column, test)| (column, test)).collect()
 }
 
 /// Whether queries can be filed under a test.
@@ -122,15 +123,4 @@ fn is_filing(test: &ColumnTest) -> bool {
             | ColumnTest::Text(TextTest::NotIn(_))
             | ColumnTest::Null(false)
     )
-}
-
-/// The tests that fewer rows pass first.
-fn in_order(
-    mut tests: Vec<(usize, ColumnTest)>,
-    samples: &ColumnSamples,
-) -> Vec<(usize, ColumnTest)> {
-    if tests.len() > 1 {
-        tests.sort_by_cached_key(|(column, test)| samples.share(*column, test).to_bits());
-    }
-    tests
 }
