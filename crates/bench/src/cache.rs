@@ -1,7 +1,7 @@
 //! Where benchmarks keep what they make once: data, and the rivals' programs.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
@@ -11,6 +11,18 @@ use anyhow::{Context, Result};
 /// Where neither variable is set: there is no place to keep anything.
 pub(crate) fn directory() -> Result<PathBuf> {
     place(|name| std::env::var_os(name))
+}
+
+/// A directory for databases that goes with this value: in the one that the user named, else among the
+/// temporary files.
+///
+/// # Errors
+/// Where it cannot be made.
+pub(crate) fn databases(named: Option<&Path>) -> Result<tempfile::TempDir> {
+    let mut name = tempfile::Builder::new();
+    name.prefix("atoll-bench-");
+    let made = named.map_or_else(|| name.tempdir(), |directory| name.tempdir_in(directory));
+    made.context("cannot make a directory for the databases; name one with --directory")
 }
 
 fn place(variable: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf> {

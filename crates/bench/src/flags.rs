@@ -95,7 +95,8 @@ impl Resident {
     }
 }
 
-fn seconds(text: &str) -> Result<f64, String> {
+/// Reads seconds.
+pub(crate) fn seconds(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(seconds) if (0.001..=1e6).contains(&seconds) => Ok(seconds),
         _ => Err("expected seconds from 0.001 to 1000000".to_owned()),

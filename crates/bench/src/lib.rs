@@ -10,10 +10,12 @@
 //! | `primitives` | aggregation, join, sort and partitioning of columns |
 //! | `runtime` | the pools beside plain tokio |
 //! | `store` | databases in directories: single rows, bulk loads, checkpoints, recovery |
+//! | `scan` | many clients and their small queries over one wide table: shared scans |
 //! | `compare` | two results, with confidence |
 //! | [`rivals`] | SQLite, DuckDB, Polars and DataFusion as processes |
 //! | [`answers`] | whether two engines gave the same result |
-//! | `flags`, `table`, `cache` | what all of them need |
+//! | `paired` | measurements of Atoll and of others in turn |
+//! | `flags`, `table`, `cache`, `session` | what all of them need |
 
 #![forbid(unsafe_code)]
 
@@ -22,9 +24,12 @@ mod cache;
 mod compare;
 mod flags;
 mod memory;
+mod paired;
 mod primitives;
 pub mod rivals;
 mod runtime;
+mod scan;
+mod session;
 mod store;
 mod table;
 mod tpch;
@@ -79,6 +84,9 @@ enum Scenario {
     /// Databases in directories, beside SQLite and DuckDB
     #[command(after_help = store::EXAMPLES)]
     Store(Box<store::StoreArgs>),
+    /// Many clients and their small queries over one wide table, beside DuckDB
+    #[command(after_help = scan::EXAMPLES)]
+    Scan(Box<scan::ScanArgs>),
     /// Those that need neither SQL nor another engine
     #[command(flatten)]
     Tools(Benchmark),
@@ -104,6 +112,7 @@ impl BenchArgs {
             Scenario::Partition(args) => primitives::partition::run(args),
             Scenario::Runtime(args) => runtime::run(args),
             Scenario::Store(args) => store::run(args),
+            Scenario::Scan(args) => scan::run(args),
             Scenario::Tools(benchmark) => benchmark.run(),
             Scenario::Compare(args) => compare::run(args),
             Scenario::Worker(args) => {

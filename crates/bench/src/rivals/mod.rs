@@ -7,12 +7,14 @@
 //! | `sql` | an engine that answers SQL over TPC-H or over tables that it is told to make |
 //! | `columns` | an engine that runs one query over columns of 64-bit integers |
 //! | `store` | an engine whose database sessions change row by row |
+//! | `scan` | DuckDB with the queries of `bench scan` |
 //! | `files` | those columns, as the engines load them |
 
 pub(crate) mod columns;
 pub(crate) mod files;
 mod process;
 mod python;
+pub(crate) mod scan;
 mod sql;
 pub(crate) mod store;
 

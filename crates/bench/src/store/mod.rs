@@ -11,7 +11,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use atoll_runtime::{Runtime, RuntimeOptions, THREADS_MAX};
 use atoll_tools::bench::{Document, Form, Manifest, json};
 use atoll_tools::exit::CommandError;
@@ -19,7 +18,8 @@ use atoll_tools::terminal;
 use atoll_topology::Machine;
 use clap::{Args, ValueEnum, ValueHint};
 
-use crate::flags::ContestArgs;
+use crate::cache;
+use crate::flags::{ContestArgs, seconds};
 use crate::rivals::store::StoreEngine;
 use crate::rivals::{self, Rival};
 use crate::worker::this_machine;
@@ -73,13 +73,6 @@ pub(crate) struct StoreArgs {
     contest: ContestArgs,
 }
 
-fn seconds(text: &str) -> Result<f64, String> {
-    match text.parse() {
-        Ok(seconds) if (0.001..=3600.0).contains(&seconds) => Ok(seconds),
-        _ => Err("expected seconds from 0.001 to 3600".to_owned()),
-    }
-}
-
 /// Measures, and writes what came out.
 pub(crate) fn run(args: &StoreArgs) -> Result<(), CommandError> {
     let outputs = args.contest.run.output.outputs(false)?;
@@ -101,7 +94,7 @@ fn contest(args: &StoreArgs, rivals: &[Rival]) -> anyhow::Result<(Manifest, Stor
     let threads = args.threads.map_or(machine.cpus.len(), usize::from).clamp(1, THREADS_MAX);
     let (runs, warmup) = (args.contest.run.runs, args.contest.run.warmup);
     let mut manifest = Manifest::of(&machine, runs, warmup, args.contest.seed());
-    let directory = databases(args)?;
+    let directory = cache::databases(args.directory.as_deref())?;
     let engines = start(args, rivals, threads, &directory)?;
     let options = RuntimeOptions { threads: Some(threads), ..RuntimeOptions::default() };
     let runtime = Runtime::start(Arc::<Machine>::clone(&machine), kernel, options)?;
@@ -126,16 +119,6 @@ fn contest(args: &StoreArgs, rivals: &[Rival]) -> anyhow::Result<(Manifest, Stor
     let (rows, bulk_rows) = (args.rows, args.bulk_rows);
     let directory = directory.path().parent().unwrap_or(directory.path()).display().to_string();
     Ok((manifest, StoreReport { rows, bulk_rows, directory, cases }))
-}
-
-/// The directory of all databases, which goes when the benchmark ends.
-fn databases(args: &StoreArgs) -> anyhow::Result<tempfile::TempDir> {
-    let mut name = tempfile::Builder::new();
-    let made = match &args.directory {
-        Some(directory) => name.prefix("atoll-bench-").tempdir_in(directory),
-        None => name.prefix("atoll-bench-").tempdir(),
-    };
-    made.context("cannot make a directory for the databases; name one with --directory")
 }
 
 fn start(

@@ -5,13 +5,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use atoll_runtime::{Runtime, WorkerId};
-use atoll_sql::arrow::array::{Array, Int64Array, RecordBatch, UInt64Array};
+use atoll_sql::arrow::array::RecordBatch;
 use atoll_sql::datafusion::common::ScalarValue;
 use atoll_sql::{Database, DatabaseOptions, PreparedStatement, Session};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
 use super::work::{StoreDurability, StoreWork};
+use crate::session;
 
 /// Statements after which a session lets the others of its worker go on, as one does that waits for a client.
 const TURN: u64 = 32;
@@ -65,8 +66,7 @@ impl OurDatabase {
 
     /// Runs a statement.
     pub(super) fn run(&self, sql: &str) -> Result<Vec<RecordBatch>> {
-        let run = async { self.session.run(sql).await?.collect().await };
-        Ok(self.session.runtime().block_on(run)?)
+        session::run(&self.session, sql)
     }
 
     /// Seconds that a statement takes.
@@ -78,12 +78,7 @@ impl OurDatabase {
 
     /// A number that a query gives.
     pub(super) fn number(&self, sql: &str) -> Result<u64> {
-        let batches = self.run(sql)?;
-        let column = batches.iter().find(|batch| batch.num_rows() == 1);
-        let column = column.with_context(|| format!("{sql} gave no row"))?.column(0);
-        let signed = column.as_any().downcast_ref::<Int64Array>().map(|array| array.value(0));
-        let number = column.as_any().downcast_ref::<UInt64Array>().map(|array| array.value(0));
-        number.or(signed.map(i64::unsigned_abs)).with_context(|| format!("{sql} gave no number"))
+        session::number(&self.session, sql)
     }
 
     /// Transactions a second of so many sessions, each on a worker.

@@ -10,8 +10,8 @@ use serde_json::json;
 
 use super::disk::{Disk, bytes_in};
 use super::ours::OurDatabase;
-use super::report::StoreCase;
 use super::work::{StoreDurability, StoreWork};
+use crate::paired::PairedCase;
 use crate::rivals::store::StoreEngine;
 
 /// Statements that write whole tables, and what makes room for them again.
@@ -52,9 +52,9 @@ impl StorePlan {
     }
 
     /// Sums up cases, or, before the first round that counts, forgets them.
-    fn end_round(&self, round: u32, cases: &mut [StoreCase]) {
+    fn end_round(&self, round: u32, cases: &mut [PairedCase]) {
         if round + 1 == self.rounds.0 {
-            cases.iter_mut().for_each(StoreCase::forget);
+            cases.iter_mut().for_each(PairedCase::forget);
         }
     }
 }
@@ -65,7 +65,7 @@ pub(super) fn measure(
     runtime: &Runtime,
     mut engines: Vec<StoreEngine>,
     progress: &mut dyn FnMut(&str),
-) -> Result<Vec<StoreCase>> {
+) -> Result<Vec<PairedCase>> {
     let disk = Disk::of(&plan.directory)?;
     let mut cases = Vec::new();
     for durability in &plan.durability {
@@ -83,7 +83,7 @@ pub(super) fn measure(
         cases.extend(checkpoints(plan, runtime)?);
     }
     cases.retain(|case| !case.subjects.is_empty());
-    cases.iter_mut().for_each(StoreCase::finish);
+    cases.iter_mut().for_each(PairedCase::finish);
     Ok(cases)
 }
 
@@ -96,7 +96,7 @@ struct SingleRows<'a> {
 }
 
 impl SingleRows<'_> {
-    fn measure(&mut self, durability: StoreDurability) -> Result<Vec<StoreCase>> {
+    fn measure(&mut self, durability: StoreDurability) -> Result<Vec<PairedCase>> {
         let plan = self.plan;
         let is_first = plan.durability.first() == Some(&durability);
         let asked = |work: &StoreWork| work.is_write() || (is_first && *work == StoreWork::Select);
@@ -112,7 +112,7 @@ impl SingleRows<'_> {
                 if work.is_write() {
                     settings["durability"] = json!(durability);
                 }
-                StoreCase::new(settings, "transactions/s", Better::More)
+                PairedCase::new(settings, "transactions/s", Better::More)
             }));
         }
         for round in plan.rounds() {
@@ -139,7 +139,7 @@ impl SingleRows<'_> {
 
     fn run(
         &mut self,
-        case: &mut StoreCase,
+        case: &mut PairedCase,
         database: &mut OurDatabase,
         durability: StoreDurability,
         work: StoreWork,
@@ -166,7 +166,7 @@ fn bulk(
     runtime: &Runtime,
     engines: &mut [StoreEngine],
     disk: &Disk<'_>,
-) -> Result<Vec<StoreCase>> {
+) -> Result<Vec<PairedCase>> {
     let directory = plan.directory.join("atoll-bulk");
     let stored = OurDatabase::open(runtime, Some(directory.clone()))?;
     let memory = OurDatabase::open(runtime, None)?;
@@ -187,9 +187,9 @@ fn bulk(
     }
     let case = |(name, ..): &(&str, _, _)| {
         let settings = json!({ "work": "bulk", "statement": name, "rows": plan.bulk_rows });
-        StoreCase::new(settings, "s", Better::Less)
+        PairedCase::new(settings, "s", Better::Less)
     };
-    let mut cases: Vec<StoreCase> = BULK.iter().map(case).collect();
+    let mut cases: Vec<PairedCase> = BULK.iter().map(case).collect();
     for round in plan.rounds() {
         for (case, (_, statement, undo)) in cases.iter_mut().zip(BULK) {
             let before = bytes_in(&directory)?;
@@ -211,17 +211,17 @@ fn bulk(
 }
 
 /// Checkpoints after few changes, and opening what they wrote.
-fn checkpoints(plan: &StorePlan, runtime: &Runtime) -> Result<Vec<StoreCase>> {
+fn checkpoints(plan: &StorePlan, runtime: &Runtime) -> Result<Vec<PairedCase>> {
     let directory = plan.directory.join("atoll-checkpoint");
     let mut database = OurDatabase::open(runtime, Some(directory.clone()))?;
     database.source(plan.bulk_rows)?;
     let mut cases = Vec::new();
     for (place, _) in CHANGES {
         let settings = json!({ "work": "checkpoint", "changed": place });
-        cases.push(StoreCase::new(settings.clone(), "% of the table written", Better::Less));
-        cases.push(StoreCase::new(settings, "s", Better::Less));
+        cases.push(PairedCase::new(settings.clone(), "% of the table written", Better::Less));
+        cases.push(PairedCase::new(settings, "s", Better::Less));
     }
-    cases.push(StoreCase::new(json!({ "work": "recovery" }), "MB/s", Better::More));
+    cases.push(PairedCase::new(json!({ "work": "recovery" }), "MB/s", Better::More));
     for round in plan.rounds() {
         let (recovery, checkpoints) = cases.split_last_mut().context("there is a case")?;
         let bytes =
@@ -245,7 +245,7 @@ fn checkpoint(
     database: &OurDatabase,
     rows: &str,
     bytes: u64,
-    cases: &mut [StoreCase],
+    cases: &mut [PairedCase],
 ) -> Result<()> {
     let runtime = database.database().runtime().clone();
     runtime.block_on(database.database().checkpoint())?;

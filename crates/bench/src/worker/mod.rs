@@ -7,7 +7,7 @@ mod atoll;
 mod datafusion;
 mod generator;
 pub mod protocol;
-mod values;
+pub(crate) mod values;
 
 use std::io::{BufRead, Write};
 use std::path::PathBuf;

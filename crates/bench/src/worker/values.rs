@@ -11,10 +11,10 @@ use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use super::protocol::Kind;
 
 /// Rows of texts; none is NULL.
-pub(super) type Rows = Vec<Vec<Option<String>>>;
+pub(crate) type Rows = Vec<Vec<Option<String>>>;
 
 /// What the columns hold, and the rows. A result without a batch has no columns.
-pub(super) fn of(batches: &[RecordBatch]) -> Result<(Vec<Kind>, Rows)> {
+pub(crate) fn of(batches: &[RecordBatch]) -> Result<(Vec<Kind>, Rows)> {
     let Some(first) = batches.first() else { return Ok(Default::default()) };
     let kinds = first.schema().fields().iter().map(|field| kind(field.data_type())).collect();
     let mut rows = Vec::with_capacity(batches.iter().map(RecordBatch::num_rows).sum());

@@ -5,11 +5,13 @@
 //! |---|---|
 //! | `memory`, `reproduce` | Kiefer's experiments |
 //! | `shuffle` | shuffles, and their simulation |
+//! | `chart` | curves in frames |
 //! | `output` | where results go, and in which form |
 //! | `document` | the JSON form of all results |
 //! | `manifest` | conditions |
 //! | `summary` | what some runs come to |
 
+mod chart;
 mod document;
 mod manifest;
 mod memory;
@@ -22,6 +24,7 @@ use clap::Subcommand;
 
 use crate::exit::CommandError;
 
+pub use chart::{ChartAxis, Curve, CurveChart, picture};
 pub use document::{Better, Document, Measurement};
 pub use manifest::Manifest;
 pub use output::{Form, OutputArgs, Outputs, json, put};

@@ -2,5 +2,6 @@
 
 mod compare;
 mod primitives;
+mod scan;
 mod store;
 mod tpch;

@@ -11,11 +11,10 @@ use atoll_topology::{Bytes, Machine};
 use serde::Serialize;
 use serde_json::json;
 
-use super::chart::Curve;
 use super::references::{self, References};
 use super::{Args, variants};
 use crate::bench::manifest::is_lab;
-use crate::bench::{Manifest, Measurement, Summary};
+use crate::bench::{Curve, Manifest, Measurement, Summary};
 use crate::exit::CommandError;
 use crate::terminal;
 

@@ -1,6 +1,5 @@
 //! `bench shuffle`: every shuffle on this machine, and, simulated, on a machine that is not here.
 
-mod chart;
 mod live;
 mod predict;
 mod published;
@@ -11,7 +10,7 @@ mod variants;
 use atoll_runtime::THREADS_MAX;
 use atoll_topology::Bytes;
 
-use super::{Document, Form, Manifest, OutputArgs, json};
+use super::{ChartAxis, Curve, CurveChart, Document, Form, Manifest, OutputArgs, json, picture};
 use crate::bytes;
 use crate::exit::{CommandError, Exit};
 use variants::{CoordinationName, MovedName, OrderName};
@@ -81,7 +80,7 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
                 measurements: Vec::new(),
                 details: &prediction,
             }),
-            Form::Svg => Ok(chart::by_threads(&prediction.title(), &prediction.curves())),
+            Form::Svg => Ok(by_threads(prediction.title(), prediction.curves())),
         });
     }
     let results = live::measure(args)?;
@@ -93,8 +92,16 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
             measurements: results.measurements(),
             details: &results,
         }),
-        Form::Svg => Ok(chart::by_threads(&results.title(), &results.curves())),
+        Form::Svg => Ok(by_threads(results.title(), results.curves())),
     })
+}
+
+/// A picture of bandwidths.
+fn by_threads(title: String, curves: Vec<Curve>) -> String {
+    let axis = |label| ChartAxis { label, logarithmic: false };
+    let chart =
+        CurveChart { title: title.clone(), across: axis("threads"), up: axis("GB/s"), curves };
+    picture(&title, &[chart])
 }
 
 fn not_here(error: impl std::fmt::Display) -> CommandError {

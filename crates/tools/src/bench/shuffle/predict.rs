@@ -10,9 +10,9 @@ use atoll_runtime::WorkerId;
 use atoll_topology::{Machine, NodeId, Quantity, links_assumed};
 use serde::Serialize;
 
-use super::chart::Curve;
 use super::published::{Published, Says, Statement, Workload};
 use super::{Args, not_here, variants};
+use crate::bench::Curve;
 use crate::exit::{CommandError, Exit};
 
 /// Protocol of machines of which nothing but bandwidths is known: as under a directory, which asks

@@ -1,0 +1,74 @@
+//! `bench scan`: the shape of its JSON, changes that are there, and a rival whose answers are wrong; with few
+//! rows and clients.
+
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::Value;
+
+use crate::support::{Ran, atoll_in};
+
+const TINY: [&str; 10] =
+    ["--statements", "8", "--seconds", "0.02", "--warmup", "0", "--threads", "2", "--seed", "3"];
+
+fn scan(arguments: &[&str]) -> Ran {
+    let home = tempfile::tempdir().unwrap();
+    atoll_in(home.path(), &[&["bench", "scan", "--json"], &TINY[..], arguments].concat(), "")
+}
+
+fn names<'a>(list: &'a Value, field: &str) -> Vec<&'a str> {
+    let items = list.as_array().expect("a list").iter();
+    items.map(|item| item[field].as_str().expect("a name")).collect()
+}
+
+#[test]
+fn all_kinds_of_work_are_measured_over_every_relation() {
+    let flags = ["--rivals", "none", "--runs", "2", "--clients", "1,3", "--changes", "0,0.5"];
+    let run = scan(&[&flags[..], &["--load", "0.5", "--rows", "2000,3000"]].concat()).json();
+    assert_eq!(run["benchmark"], "scan");
+    let cases = run["details"]["cases"].as_array().expect("cases");
+    let works = names(&run["details"]["cases"], "work");
+    let one = ["read", "read", "open", "mix", "mix", "changes", "changes"];
+    let mut wanted = [one, one].concat();
+    let mut found = works.clone();
+    wanted.sort_unstable();
+    found.sort_unstable();
+    assert_eq!(found, wanted, "{works:?}");
+    for case in cases {
+        for subject in case["subjects"].as_array().expect("subjects") {
+            assert_eq!(subject["spread"]["runs"], 2, "{case}");
+        }
+        for latency in case["latencies"].as_array().expect("latencies") {
+            assert!(latency["p50"].as_f64() <= latency["max"].as_f64(), "{case}");
+        }
+    }
+    let read = cases.iter().find(|case| case["work"] == "read").expect("reading");
+    assert_eq!(names(&read["subjects"], "name"), ["atoll", "atoll, as text"]);
+    let changed = cases.iter().find(|case| case["changes"] == 0.5).expect("changes");
+    assert_eq!(names(&changed["latencies"], "of"), ["queries", "changes"]);
+    for relation in run["details"]["relations"].as_array().expect("relations") {
+        assert!(
+            relation["raw_bytes"].as_u64() > Some(0) && relation["table_bytes"].as_u64() > Some(0)
+        );
+        assert!(relation["found"]["median"].as_u64() >= Some(1), "{relation}");
+    }
+}
+
+#[test]
+fn a_rival_with_other_answers_ends_the_benchmark() {
+    let home = tempfile::tempdir().unwrap();
+    let python = home.path().join("python");
+    let beside = |answers: &str| {
+        let ready = r#"echo '{"engine": "duckdb", "version": "2"}'; read load; echo '{"empty_query_us": 7}'"#;
+        let script = format!("#!/bin/sh\n{ready}\nread work\necho '{answers}'\nread end\n");
+        std::fs::write(&python, script).unwrap();
+        std::fs::set_permissions(&python, std::fs::Permissions::from_mode(0o700)).unwrap();
+        let flags = ["--rows", "3000", "--work", "read", "--clients", "1", "--runs", "1"];
+        scan(&[&flags[..], &["--python", python.to_str().unwrap()]].concat()).failed(125)
+    };
+    let said = beside(r#"{"one": [], "joined": []}"#);
+    assert!(said.contains("duckdb answers (0, 0) queries where it was asked 64"), "{said}");
+    let none = vec!["[]"; 64].join(", ");
+    let said = beside(&format!(r#"{{"one": [{none}], "joined": [{none}]}}"#));
+    assert!(said.contains("Atoll and DuckDB, one by one, differ"), "{said}");
+    assert!(beside(r#"{"error": "out of memory"}"#).contains("duckdb: out of memory"));
+}

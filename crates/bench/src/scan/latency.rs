@@ -1,0 +1,132 @@
+//! Latencies as counts by time: buckets that are a 64th of their time wide, so that percentiles are right to
+//! 2 %, as of HdrHistogram.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+/// Buckets of each power of two.
+const PARTS: u64 = 64;
+const PART_BITS: u32 = PARTS.ilog2();
+
+/// Latencies by time.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LatencyHistogram {
+    counts: Vec<u64>,
+    count: u64,
+    longest: u64,
+}
+
+/// Milliseconds within which so many of a hundred were done.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(super) struct LatencyPercentiles {
+    pub(super) count: u64,
+    pub(super) p50: f64,
+    pub(super) p90: f64,
+    pub(super) p99: f64,
+    #[serde(rename = "p99.9")]
+    pub(super) p999: f64,
+    pub(super) max: f64,
+}
+
+impl LatencyHistogram {
+    /// Counts one.
+    pub(super) fn add(&mut self, latency: Duration) {
+        let nanos = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
+        let bucket = bucket(nanos);
+        if self.counts.len() <= bucket {
+            self.counts.resize(bucket + 1, 0);
+        }
+        self.counts[bucket] += 1;
+        self.count += 1;
+        self.longest = self.longest.max(nanos);
+    }
+
+    /// Counts those of another one too.
+    pub(super) fn merge(&mut self, other: &Self) {
+        if self.counts.len() < other.counts.len() {
+            self.counts.resize(other.counts.len(), 0);
+        }
+        self.counts.iter_mut().zip(&other.counts).for_each(|(own, other)| *own += other);
+        self.count += other.count;
+        self.longest = self.longest.max(other.longest);
+    }
+
+    /// How many were counted.
+    pub(super) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The percentiles; none where nothing was counted.
+    pub(super) fn percentiles(&self) -> Option<LatencyPercentiles> {
+        (self.count > 0).then(|| LatencyPercentiles {
+            count: self.count,
+            p50: self.milliseconds(0.5),
+            p90: self.milliseconds(0.9),
+            p99: self.milliseconds(0.99),
+            p999: self.milliseconds(0.999),
+            max: self.longest as f64 / 1e6,
+        })
+    }
+
+    /// Within which such a share was done: the end of its bucket.
+    fn milliseconds(&self, share: f64) -> f64 {
+        let wanted = (share * self.count as f64).ceil() as u64;
+        let mut below = 0;
+        for (bucket, count) in self.counts.iter().enumerate() {
+            below += count;
+            if below >= wanted {
+                return end(bucket).min(self.longest) as f64 / 1e6;
+            }
+        }
+        self.longest as f64 / 1e6
+    }
+}
+
+/// Up to [`PARTS`] a bucket for each number, then as many for each power of two.
+fn bucket(nanos: u64) -> usize {
+    let power = nanos.max(1).ilog2();
+    let shift = power.saturating_sub(PART_BITS);
+    (u64::from(shift) * PARTS + (nanos >> shift)) as usize
+}
+
+/// The last number of a bucket.
+fn end(bucket: usize) -> u64 {
+    let bucket = bucket as u64;
+    let shift = (bucket / PARTS).saturating_sub(1);
+    let first = bucket - shift * PARTS;
+    ((first + 1) << shift) - 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_are_narrow_and_follow_each_other() {
+        let mut last = 0;
+        for nanos in (0..5_000).chain((1..1_000).map(|it| it * 9_999_991)) {
+            let own = bucket(nanos);
+            assert!(own >= last, "{nanos}");
+            last = own;
+            assert!(end(own) >= nanos && end(own) - nanos <= nanos / 32, "{nanos}: {}", end(own));
+        }
+    }
+
+    #[test]
+    fn percentiles_are_those_of_all_that_was_counted() {
+        let mut all = LatencyHistogram::default();
+        for part in 0..4_u64 {
+            let mut own = LatencyHistogram::default();
+            (1..=1000)
+                .filter(|it| it % 4 == part)
+                .for_each(|it| own.add(Duration::from_millis(it)));
+            all.merge(&own);
+        }
+        let found = all.percentiles().expect("percentiles");
+        let near = |found: f64, wanted: f64| (found / wanted - 1.0).abs() < 0.02;
+        assert!(near(found.p50, 500.0) && near(found.p99, 990.0), "{found:?}");
+        assert_eq!((found.count, found.max), (1000, 1000.0));
+        assert!(LatencyHistogram::default().percentiles().is_none());
+    }
+}

@@ -1,0 +1,266 @@
+//! What came out: throughput beside others, and latencies.
+
+use std::fmt;
+
+use atoll_tools::bench::{Better, Measurement};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::cycles::{CycleMeans, CycleSums};
+use super::latency::{LatencyHistogram, LatencyPercentiles};
+use super::ours::LoadRun;
+use crate::paired::{self, PairedCase};
+use crate::table::table;
+
+/// What is told beside the measurements.
+#[derive(Debug, Serialize)]
+pub(super) struct ScanReport {
+    /// One for each number of rows and of threads.
+    pub(super) relations: Vec<RelationReport>,
+    #[serde(serialize_with = "cases")]
+    pub(super) cases: Vec<ScanCase>,
+}
+
+/// A relation as it was loaded.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct RelationReport {
+    pub(super) rows: u64,
+    pub(super) threads: usize,
+    /// Statements that queries are drawn from.
+    pub(super) statements: usize,
+    /// Bytes of the columns in the widths of their types.
+    pub(super) raw_bytes: u64,
+    /// Bytes of the table in Atoll's memory.
+    pub(super) table_bytes: u64,
+    pub(super) load_seconds: f64,
+    /// GB/s that all workers together read.
+    pub(super) bandwidth: f64,
+    pub(super) found: Option<FoundRows>,
+    /// Microseconds of a rival's query that has nothing to do.
+    pub(super) rival_empty_query_us: Option<f64>,
+}
+
+/// Rows that queries found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct FoundRows {
+    pub(super) median: u32,
+    pub(super) p90: u32,
+    pub(super) p99: u32,
+    pub(super) most: u32,
+}
+
+/// One setting: everyone's throughput, and Atoll's latencies.
+#[derive(Debug)]
+pub(super) struct ScanCase {
+    pub(super) throughput: PairedCase,
+    latencies: Vec<SubjectLatencies>,
+}
+
+/// Latencies and cycles of everyone who was measured in this process.
+#[derive(Debug)]
+struct SubjectLatencies {
+    name: String,
+    queries: LatencyHistogram,
+    changes: LatencyHistogram,
+    cycles: CycleSums,
+}
+
+impl FoundRows {
+    /// Of the queries; none where there were none.
+    pub(super) fn of(found: &mut [u32]) -> Option<Self> {
+        found.sort_unstable();
+        let last = found.len().checked_sub(1)?;
+        let at = |share: f64| found[(last as f64 * share) as usize];
+        Some(Self { median: at(0.5), p90: at(0.9), p99: at(0.99), most: at(1.0) })
+    }
+}
+
+impl ScanCase {
+    pub(super) fn new(settings: Value, unit: &'static str, better: Better) -> Self {
+        Self { throughput: PairedCase::new(settings, unit, better), latencies: Vec::new() }
+    }
+
+    /// Adds a run.
+    pub(super) fn add(&mut self, name: &str, run: &LoadRun) {
+        self.throughput.add(name, run.rate());
+        let at = self.latencies.iter().position(|subject| subject.name == name);
+        let at = at.unwrap_or_else(|| {
+            let (queries, changes, cycles) = Default::default();
+            self.latencies.push(SubjectLatencies {
+                name: name.to_owned(),
+                queries,
+                changes,
+                cycles,
+            });
+            self.latencies.len() - 1
+        });
+        self.latencies[at].queries.merge(&run.did.queries);
+        self.latencies[at].changes.merge(&run.did.changes);
+        self.latencies[at].cycles = self.latencies[at].cycles.and(run.cycles);
+    }
+
+    /// Forgets the rounds so far: they were to warm up.
+    pub(super) fn forget(&mut self) {
+        self.throughput.forget();
+        self.latencies.clear();
+    }
+
+    /// Who, what, and how long it took.
+    fn percentiles(&self) -> impl Iterator<Item = (&str, &'static str, LatencyPercentiles)> {
+        self.latencies.iter().flat_map(|SubjectLatencies { name, queries, changes, .. }| {
+            let both = [("queries", queries), ("changes", changes)];
+            both.into_iter()
+                .filter_map(|(what, all)| Some((name.as_str(), what, all.percentiles()?)))
+        })
+    }
+
+    /// Who, and what the cycles did.
+    fn cycles(&self) -> impl Iterator<Item = (&str, CycleMeans)> {
+        let all = self.latencies.iter();
+        all.filter_map(|subject| Some((subject.name.as_str(), subject.cycles.means()?)))
+    }
+}
+
+/// Cases in JSON: as the other benchmarks have them, with latencies in milliseconds.
+fn cases<S: serde::Serializer>(cases: &[ScanCase], to: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Latency<'a> {
+        subject: &'a str,
+        of: &'static str,
+        #[serde(flatten)]
+        milliseconds: LatencyPercentiles,
+    }
+    #[derive(Serialize)]
+    struct Shown<'a> {
+        #[serde(flatten)]
+        throughput: &'a PairedCase,
+        latencies: Vec<Latency<'a>>,
+        cycles: Vec<Cycles<'a>>,
+    }
+    #[derive(Serialize)]
+    struct Cycles<'a> {
+        subject: &'a str,
+        #[serde(flatten)]
+        means: CycleMeans,
+    }
+    to.collect_seq(cases.iter().map(|case| {
+        let latencies = case.percentiles();
+        let latencies =
+            latencies.map(|(subject, of, milliseconds)| Latency { subject, of, milliseconds });
+        let cycles = case.cycles().map(|(subject, means)| Cycles { subject, means });
+        Shown {
+            throughput: &case.throughput,
+            latencies: latencies.collect(),
+            cycles: cycles.collect(),
+        }
+    }))
+}
+
+impl ScanReport {
+    /// For `bench compare`.
+    pub(super) fn measurements(&self) -> Vec<Measurement> {
+        self.cases.iter().flat_map(|case| case.throughput.measurements()).collect()
+    }
+
+    fn latencies(&self) -> String {
+        let head = ["case", "subject", "of", "count", "p50 ms", "p90", "p99", "p99.9", "max"];
+        let mut rows = Vec::new();
+        for case in &self.cases {
+            for (subject, of, found) in case.percentiles() {
+                let LatencyPercentiles { count, p50, p90, p99, p999, max } = found;
+                let mut row = vec![
+                    case.throughput.name(),
+                    subject.to_owned(),
+                    of.to_owned(),
+                    count.to_string(),
+                ];
+                row.extend([p50, p90, p99, p999, max].map(|it| format!("{it:.2}")));
+                rows.push(row);
+            }
+        }
+        table(&head.map(str::to_owned), &rows)
+    }
+
+    /// Share of the bandwidth that all workers have.
+    fn share_of_bandwidth(&self, case: &ScanCase, rate: f64) -> Option<f64> {
+        let settings = &case.throughput.settings;
+        let is_own = |relation: &&RelationReport| {
+            settings["rows"] == relation.rows && settings["threads"] == relation.threads
+        };
+        self.relations.iter().find(is_own).map(|relation| rate / relation.bandwidth)
+    }
+
+    fn cycles(&self) -> String {
+        let head = [
+            "case",
+            "subject",
+            "cycles",
+            "batch",
+            "cycle ms",
+            "MB read",
+            "GB/s",
+            "of bandwidth",
+            "candidates of a match",
+        ];
+        let mut rows = Vec::new();
+        for case in &self.cases {
+            for (subject, means) in case.cycles() {
+                let share = self.share_of_bandwidth(case, means.rate);
+                rows.push(vec![
+                    case.throughput.name(),
+                    subject.to_owned(),
+                    means.cycles.to_string(),
+                    format!("{:.0}", means.batch),
+                    format!("{:.2}", means.milliseconds),
+                    format!("{:.0}", means.bytes / 1e6),
+                    format!("{:.2}", means.rate),
+                    share.map_or_else(String::new, |share| format!("{:.0} %", share * 100.0)),
+                    format!("{:.1}", means.candidates_of_match),
+                ]);
+            }
+        }
+        table(&head.map(str::to_owned), &rows)
+    }
+}
+
+impl fmt::Display for ScanReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for relation in &self.relations {
+            let RelationReport { rows, threads, statements, bandwidth, load_seconds, .. } =
+                relation;
+            let megabytes = |bytes: u64| bytes as f64 / 1e6;
+            writeln!(
+                f,
+                "- {rows} rows, {threads} threads: {:.0} MB in the widths of the columns' types, {:.0} MB in \
+                 memory, loaded in {load_seconds:.1} s; {statements} statements; workers read {bandwidth:.1} GB/s",
+                megabytes(relation.raw_bytes),
+                megabytes(relation.table_bytes),
+            )?;
+            if let Some(FoundRows { median, p90, p99, most }) = relation.found {
+                writeln!(
+                    f,
+                    "- queries found {median} rows in the median, 90 % {p90}, 99 % {p99}, at most {most}"
+                )?;
+            }
+            if let Some(time) = relation.rival_empty_query_us {
+                writeln!(f, "- DuckDB takes {time:.0} µs for a query over no rows, from Python")?;
+            }
+        }
+        writeln!(f, "\n{}", paired::table(self.cases.iter().map(|case| &case.throughput)))?;
+        writeln!(f, "{}", self.latencies())?;
+        f.write_str(&self.cycles())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::FoundRows;
+
+    #[test]
+    fn rows_that_were_found_are_summed_up_by_rank() {
+        let mut found: Vec<u32> = (0..=1000).rev().collect();
+        let summed = FoundRows { median: 500, p90: 900, p99: 990, most: 1000 };
+        assert_eq!(FoundRows::of(&mut found), Some(summed));
+        assert_eq!(FoundRows::of(&mut []), None);
+    }
+}

@@ -1,0 +1,36 @@
+//! What is measured.
+
+use clap::ValueEnum;
+
+/// A kind of measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum ScanWork {
+    /// Queries alone, each client asking again when it is answered
+    Read,
+    /// Queries that arrive at random moments, at shares of what `read` reached
+    Open,
+    /// Nine queries to one change
+    Mix,
+    /// A growing share of changes
+    Changes,
+}
+
+/// What Atoll does with selections that could ride a shared scan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum SharedScan {
+    /// Rides where several are waiting
+    Auto,
+    /// Always rides
+    On,
+    /// Never rides
+    Off,
+}
+
+impl SharedScan {
+    /// The statement that sets it.
+    pub(super) fn setting(self) -> String {
+        let value = self.to_possible_value();
+        let name = value.as_ref().map_or("auto", |value| value.get_name());
+        format!("SET atoll.shared_scan = '{name}'")
+    }
+}
