@@ -89,6 +89,9 @@ pub(crate) struct SqlArgs {
     /// Directory of a database that keeps its data, made where it is missing [default: in memory]
     #[arg(short = 'd', long = "data", value_name = "DIR", env = "ATOLL_DATA")]
     pub(crate) data: Option<PathBuf>,
+    /// Open what can be read of a damaged directory, for reading only, and say what is missing
+    #[arg(long, requires = "data")]
+    pub(crate) salvage: bool,
     /// Statements or a .command to run; may be repeated
     #[arg(short = 'c', long = "command", value_name = "SQL")]
     pub(crate) commands: Vec<String>,

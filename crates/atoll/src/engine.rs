@@ -22,7 +22,11 @@ pub(crate) struct Engine {
 
 impl Engine {
     /// Discovers the machine, starts the pools, and opens a session on them.
-    pub(crate) fn start(args: &EngineArgs, data: Option<PathBuf>) -> Result<Self, CommandError> {
+    pub(crate) fn start(
+        args: &EngineArgs,
+        data: Option<PathBuf>,
+        salvage: bool,
+    ) -> Result<Self, CommandError> {
         // Every batch that an exchange spills is a file. Where it cannot be raised the limit stays.
         let _ = atoll_sys::raise_open_files();
         // Discovery reads the bounds of this thread, so it comes before any thread is bound.
@@ -45,6 +49,7 @@ impl Engine {
             facts: known.facts,
             heap: Some(heap_allocated),
             directory: data,
+            salvage,
         };
         let session = Session::new(runtime, options)
             .map_err(|error| CommandError::with(Exit::Own, error.message()))?;

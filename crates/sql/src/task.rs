@@ -4,6 +4,8 @@ use std::any::Any;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 
+use atoll_runtime::{Runtime, WorkerId};
+use atoll_topology::NodeId;
 use datafusion::common::exec_datafusion_err;
 use datafusion::error::{DataFusionError, Result};
 use futures::FutureExt;
@@ -33,6 +35,31 @@ impl<T> Drop for BoundTask<T> {
     fn drop(&mut self) {
         self.0.abort();
     }
+}
+
+/// Does each piece of work on a worker of its node, where it names one, else on all in turn; what they gave, in the
+/// order of the pieces.
+pub(crate) async fn on_workers<T: Send + 'static, R: Send + 'static>(
+    runtime: &Runtime,
+    doing: &str,
+    pieces: Vec<(Option<NodeId>, T)>,
+    run: fn(T) -> Result<R>,
+) -> Result<Vec<R>> {
+    let workers = || (0..runtime.worker_count()).map(|worker| WorkerId(worker as u32));
+    let all: Vec<WorkerId> = workers().collect();
+    let mut running = Vec::with_capacity(pieces.len());
+    for (number, (node, piece)) in pieces.into_iter().enumerate() {
+        let near: Vec<WorkerId> =
+            workers().filter(|worker| Some(runtime.node_of(*worker)) == node).collect();
+        let near = if near.is_empty() { &all } else { &near };
+        let worker = near[number % near.len()];
+        running.push(BoundTask::new(runtime.spawn_on(worker, async move { run(piece) })));
+    }
+    let mut done = Vec::with_capacity(running.len());
+    for task in running {
+        done.push(task.join(doing).await?);
+    }
+    Ok(done)
 }
 
 /// Runs the future; a panic in it becomes an error that tells `who` panicked.

@@ -34,6 +34,7 @@ pub mod open;
 pub mod record;
 pub mod simulated;
 pub mod table;
+pub mod workers;
 
 pub use codec::DecodeError;
 pub use database_id::DatabaseId;

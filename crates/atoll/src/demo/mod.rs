@@ -30,7 +30,7 @@ const EXPLAINED: usize = 12;
 pub(crate) async fn run(args: &DemoArgs) -> Result<(), CommandError> {
     let started = Instant::now();
     let has_progress = !args.engine.no_progress && stderr().is_terminal();
-    let engine = Engine::start(&args.engine, None)?;
+    let engine = Engine::start(&args.engine, None, false)?;
     let session = &engine.session;
     let teller = Teller { is_silent: args.json };
 

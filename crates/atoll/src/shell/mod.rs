@@ -49,7 +49,7 @@ struct Shell {
 /// Runs the command.
 pub(crate) async fn run(args: &SqlArgs, scripts: Vec<Script>) -> Result<(), CommandError> {
     let views = views::statements(&args.files)?;
-    let engine = Engine::start(&args.engine, args.data.clone())?;
+    let engine = Engine::start(&args.engine, args.data.clone(), args.salvage)?;
     let is_interactive = scripts.is_empty() && stdin().is_terminal();
     let has_progress = !args.engine.no_progress && stderr().is_terminal();
     let mut shell = Shell {
@@ -60,6 +60,7 @@ pub(crate) async fn run(args: &SqlArgs, scripts: Vec<Script>) -> Result<(), Comm
         depth: 0,
         has_failed: false,
     };
+    shell.tell_missing();
     if let Some(scale) = args.tpch {
         shell.load_tpch(scale).await.map_err(CommandError::from)?;
     }

@@ -3,7 +3,7 @@
 //! them. Skipped, and said so, where no guest can be booted.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
 use atoll_testkit::{Need, guests, skip};
@@ -18,8 +18,8 @@ fn lab(arguments: &[&str]) -> Command {
     command
 }
 
-/// Runs the script in a guest of four nodes with counted regions; its output and the record.
-fn scans(record: &Path) -> Option<Output> {
+/// Runs a script in a guest of four nodes; its output.
+fn run(script: &str, more: &[&str]) -> Option<Output> {
     let ready = lab(&["setup", "--dry-run"]).output().expect("the binary starts");
     if !ready.status.success() {
         skip(Need::Lab, String::from_utf8_lossy(&ready.stderr));
@@ -27,13 +27,12 @@ fn scans(record: &Path) -> Option<Output> {
     }
     let crate_root =
         std::env::var("CARGO_MANIFEST_DIR").expect("cargo tells the crate's directory");
-    let script = PathBuf::from(crate_root).join("tests/lab/scans.sh").display().to_string();
+    let script = PathBuf::from(crate_root).join("tests/lab").join(script).display().to_string();
     let atoll = env!("CARGO_BIN_EXE_atoll");
     let attempt = || {
         lab(&["run", "--machine", "westmere-ex-4", "--cpus", "2", "--memory", "1GiB"])
-            .args(["--timeout", "150s"])
-            .args(["--cache-divisor", "16", "--count", "region", "--balancing", "off"])
-            .args(["--report", &record.display().to_string(), "--with", atoll])
+            .args(["--balancing", "off", "--with", atoll])
+            .args(more)
             .args(["--env", &format!("ATOLL={atoll}"), "--", "sh", &script])
             .output()
             .expect("the binary starts")
@@ -45,7 +44,10 @@ fn scans(record: &Path) -> Option<Output> {
 fn scans_of_placed_tables_are_local_in_a_real_kernel_and_others_are_not() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("record.json");
-    let Some(output) = scans(&file) else { return };
+    let report = file.display().to_string();
+    let counted = ["--timeout", "150s", "--cache-divisor", "16", "--count", "region", "--report"];
+    let counted = [&counted[..], &[&report]].concat();
+    let Some(output) = run("scans.sh", &counted) else { return };
     let out = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{out}\n{}", String::from_utf8_lossy(&output.stderr));
     let record: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
@@ -64,6 +66,21 @@ fn scans_of_placed_tables_are_local_in_a_real_kernel_and_others_are_not() {
     // A quarter of the pages is local to each of four nodes. `default` may be as local as `aligned`:
     // the first touch is by the worker that scans the chunk later.
     assert!(local["spread"] <= 0.4, "{local:?}");
+}
+
+#[test]
+fn rows_are_at_their_homes_in_a_real_kernel_after_a_thousand_updates() {
+    let Some(output) = run("updates.sh", &["--timeout", "300s", "--count", "off"]) else { return };
+    let out = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{out}\n{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(rows(&out, "aligned", "sum"), [["1048000", "1048000"]], "{out}");
+    let homes = rows(&out, "aligned", "home");
+    assert_eq!(homes.len(), 4, "a part of the table on each node: {homes:?}");
+    let [pages] = &rows(&out, "aligned", "pages")[..] else { panic!("{out}") };
+    let [at_home, all] = pages[..] else { panic!("{out}") };
+    let [at_home, all] = [at_home, all].map(|pages| pages.parse::<f64>().unwrap());
+    // Two columns of 1,048,000 rows in four bytes each are 2,047 pages.
+    assert!(all >= 2000.0 && at_home >= 0.95 * all, "{at_home} of {all} pages are at home");
 }
 
 /// Rows of a placement that begin with a word, the rest as cells.

@@ -5,6 +5,7 @@
 //! - `modes`: every output mode over values that are awkward to write, and in bulk.
 //! - `scripts`: `-c`, `-f`, stdin and files: order, errors with their lines, exit codes, streams.
 //! - `commands`: each dot command does what its help says.
+//! - `data`: databases in directories, damaged ones too.
 //! - `limits`: memory and threads are bounded as told.
 //! - `interrupts`: Ctrl-C and closed pipes.
 //! - `ends`: whatever ends the process, files are whole and nothing is left behind.
@@ -14,6 +15,7 @@
 
 mod bench;
 mod commands;
+mod data;
 mod demo;
 mod ends;
 mod help;

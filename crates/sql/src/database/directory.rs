@@ -9,22 +9,27 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use atoll_runtime::Runtime;
+use atoll_runtime::{Runtime, WorkerId};
+use atoll_store::ChunkFileId;
 use atoll_store::checkpoint::CheckpointReport;
 use atoll_store::database::{Database as StoreDatabase, Durability, StoreEnvironment};
 use atoll_store::files::LiveFiles;
 use atoll_store::log::GroupCommitOptions;
-use atoll_store::open::{DurableDatabase, OpenOptions, OpenReport, Opening};
+use atoll_store::open::{
+    DurableDatabase, OpenError, OpenOptions, OpenReport, Opening, RecoveryTask,
+};
 use atoll_store::table::{Chunk, TableChange};
+use atoll_store::workers::{Workers, map};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::{DataFusionError, Result, exec_datafusion_err, exec_err};
-use parking_lot::Mutex;
-use tokio::sync::oneshot;
+use tokio::runtime::Handle;
+use tokio::sync::{Semaphore, oneshot};
 
 use crate::task::BoundTask;
 
@@ -37,14 +42,25 @@ const LOOK: Duration = Duration::from_secs(1);
 /// Files of chunks that are written at the same time.
 const WRITERS: usize = 4;
 
+/// Why nothing is written to a directory that was salvaged.
+const SALVAGED: &str = "the database was opened with --salvage and can only be read";
+
 /// An open data directory.
 pub(crate) struct DataDirectory {
     path: PathBuf,
+    /// None where the database can only be read. It ends, with a last checkpoint, before the database is let go.
+    thread: Option<CheckpointThread>,
     durable: Arc<DurableDatabase>,
-    requests: Mutex<Option<mpsc::Sender<CheckpointRequest>>>,
-    thread: Mutex<Option<JoinHandle<()>>>,
     /// Where files of chunks are written: blocking threads beside the workers.
     runtime: Runtime,
+    /// Turns to write.
+    writers: Arc<Semaphore>,
+}
+
+/// The thread that makes checkpoints, until this is dropped.
+struct CheckpointThread {
+    requests: Option<mpsc::Sender<CheckpointRequest>>,
+    thread: Option<JoinHandle<()>>,
 }
 
 /// Someone who waits for a checkpoint.
@@ -57,30 +73,39 @@ impl fmt::Debug for DataDirectory {
 }
 
 impl DataDirectory {
-    /// Opens the database in a directory, which becomes one where it is missing or empty.
+    /// Opens the database in a directory, which becomes one where it is missing or empty; or, with `salvage`, what
+    /// can be read of it, in which nothing is written.
     pub(super) fn open(
         path: &Path,
         environment: StoreEnvironment,
         runtime: &Runtime,
+        salvage: bool,
     ) -> Result<(Arc<StoreDatabase>, Self)> {
         let failed = |error: &dyn fmt::Display| not_opened(path, error);
-        let files = LiveFiles::create(path).map_err(|error| failed(&error))?;
-        let opening = Opening::begin(Arc::new(files), environment.clone(), OpenOptions::default());
-        let opening = opening.map_err(|error| failed(&error))?;
-        let chunks = in_parallel(opening.tasks(), runtime.worker_count(), |task| task.run());
-        let opened = opening.finish(chunks).map_err(|error| failed(&error))?;
+        let not_read = |error: OpenError| match error.is_damage() && !salvage {
+            true => failed(&format!("{error}; --salvage opens what of it can be read")),
+            false => failed(&error),
+        };
+        let files = match salvage {
+            true => LiveFiles::open(path),
+            false => LiveFiles::create(path),
+        };
+        let files = Arc::new(files.map_err(|error| failed(&error))?);
+        let options = OpenOptions { salvage, ..OpenOptions::default() };
+        let workers = Threads(runtime.worker_count());
+        let opening = Opening::begin(files, environment.clone(), options).map_err(not_read)?;
+        let chunks = map(&workers, opening.tasks(), RecoveryTask::run);
+        let opened = opening.finish(chunks, &workers).map_err(not_read)?;
         let durable = DurableDatabase::start(opened, environment, GroupCommitOptions::default());
-        let durable = Arc::new(durable.map_err(|error| failed(&error))?);
+        let durable = Arc::new(durable.map_err(not_read)?);
         let store = Arc::clone(durable.database());
-        let (requests, received) = mpsc::channel();
-        let watched = Arc::downgrade(&durable);
-        let thread = thread::Builder::new()
-            .name("atoll-checkpoint".to_owned())
-            .spawn(move || make_checkpoints(&received, &watched))
-            .map_err(|error| failed(&error))?;
-        let (requests, thread) = (Mutex::new(Some(requests)), Mutex::new(Some(thread)));
+        let thread = match store.is_read_only() {
+            true => None,
+            false => Some(CheckpointThread::start(&durable).map_err(|error| failed(&error))?),
+        };
         let (path, runtime) = (path.to_owned(), runtime.clone());
-        Ok((store, Self { path, durable, requests, thread, runtime }))
+        let writers = Arc::new(Semaphore::new(WRITERS));
+        Ok((store, Self { path, durable, thread, runtime, writers }))
     }
 
     /// What opening it found.
@@ -100,15 +125,14 @@ impl DataDirectory {
 
     /// Makes a checkpoint now.
     pub(crate) async fn checkpoint(&self) -> Result<CheckpointReport> {
-        let (sender, done) = oneshot::channel();
-        let sent = self.requests.lock().as_ref().map(|requests| requests.send(sender));
-        match (sent, done.await) {
-            (Some(Ok(())), Ok(report)) => report,
-            _ => exec_err!("the thread that makes checkpoints has ended"),
+        match &self.thread {
+            Some(thread) => thread.checkpoint().await,
+            None => exec_err!("{SALVAGED}"),
         }
     }
 
-    /// Writes the chunks of a change to files of their own, which the record of its commit names.
+    /// Writes the chunks of a change that have no files yet to files of their own, which the record of its commit
+    /// names.
     pub(crate) async fn write_chunks(
         &self,
         columns: &SchemaRef,
@@ -116,33 +140,45 @@ impl DataDirectory {
     ) -> Result<()> {
         let appended = change.appended.iter_mut().map(|chunk| (&chunk.chunk, &mut chunk.file));
         let replaced = change.replaced.iter_mut().map(|chunk| (&chunk.chunk, &mut chunk.file));
-        let mut waiting = appended.chain(replaced).filter(|(_, file)| file.is_none());
-        loop {
-            let mut writing = Vec::with_capacity(WRITERS);
-            for (chunk, file) in waiting.by_ref().take(WRITERS) {
-                writing.push((file, self.write_chunk(chunk, columns)));
-            }
-            if writing.is_empty() {
-                return Ok(());
-            }
-            for (file, task) in writing {
-                *file = Some(task.join("writing a chunk to its file").await?);
-            }
+        let mut writing = Vec::new();
+        for (chunk, file) in appended.chain(replaced).filter(|(_, file)| file.is_none()) {
+            writing.push((file, self.write_chunk(chunk, columns)));
         }
+        if writing.is_empty() {
+            return Ok(());
+        }
+        for (file, task) in writing {
+            *file = Some(task.join("writing a chunk to its file").await?);
+        }
+        let chunks = Arc::clone(self.durable.chunks());
+        let syncing = self.blocking_handle().spawn_blocking(move || {
+            chunks.sync_names().map_err(|error| exec_datafusion_err!("{error}"))
+        });
+        BoundTask::new(syncing).join("syncing the names of files").await
     }
 
-    fn write_chunk(
+    /// Writes a chunk to its file, whose name [`write_chunks`](Self::write_chunks) syncs.
+    pub(crate) fn write_chunk(
         &self,
         chunk: &Arc<Chunk>,
         columns: &SchemaRef,
-    ) -> BoundTask<Result<atoll_store::ChunkFileId>> {
+    ) -> BoundTask<Result<ChunkFileId>> {
         let (chunk, columns) = (Arc::clone(chunk), Arc::clone(columns));
-        let chunks = Arc::clone(self.durable.chunks());
-        let handle = self.runtime.handle_of(atoll_runtime::WorkerId(0));
-        BoundTask::new(handle.spawn_blocking(move || {
-            let written = chunks.write(&chunk, &columns);
-            written.map(|written| written.id).map_err(|error| exec_datafusion_err!("{error}"))
+        let (chunks, writers) = (Arc::clone(self.durable.chunks()), Arc::clone(&self.writers));
+        let handle = self.blocking_handle().clone();
+        BoundTask::new(self.blocking_handle().spawn(async move {
+            let turn = writers.acquire_owned().await;
+            let writing = handle.spawn_blocking(move || {
+                let _turn = turn;
+                let written = chunks.write_content(&chunk, &columns);
+                written.map(|written| written.id).map_err(|error| exec_datafusion_err!("{error}"))
+            });
+            BoundTask::new(writing).join("writing a chunk to its file").await
         }))
+    }
+
+    fn blocking_handle(&self) -> &Handle {
+        self.runtime.handle_of(WorkerId(0))
     }
 
     /// Sets what acknowledged commits survive.
@@ -151,6 +187,9 @@ impl DataDirectory {
         store: &Arc<StoreDatabase>,
         durability: Durability,
     ) -> Result<()> {
+        if store.is_read_only() {
+            return exec_err!("{SALVAGED}");
+        }
         if store.durability() == Durability::Off && durability != Durability::Off {
             // The second checkpoint, for which commits wait, has little to write.
             self.checkpoint().await?;
@@ -162,11 +201,31 @@ impl DataDirectory {
     }
 }
 
-impl Drop for DataDirectory {
+impl CheckpointThread {
+    fn start(durable: &Arc<DurableDatabase>) -> std::io::Result<Self> {
+        let (requests, received) = mpsc::channel();
+        let watched = Arc::downgrade(durable);
+        let thread = thread::Builder::new()
+            .name("atoll-checkpoint".to_owned())
+            .spawn(move || make_checkpoints(&received, &watched))?;
+        Ok(Self { requests: Some(requests), thread: Some(thread) })
+    }
+
+    async fn checkpoint(&self) -> Result<CheckpointReport> {
+        let (sender, done) = oneshot::channel();
+        let sent = self.requests.as_ref().map(|requests| requests.send(sender));
+        match (sent, done.await) {
+            (Some(Ok(())), Ok(report)) => report,
+            _ => exec_err!("the thread that makes checkpoints has ended"),
+        }
+    }
+}
+
+impl Drop for CheckpointThread {
     fn drop(&mut self) {
         // The thread makes a last checkpoint where no log holds what was committed.
-        drop(self.requests.lock().take());
-        if let Some(thread) = self.thread.lock().take() {
+        self.requests = None;
+        if let Some(thread) = self.thread.take() {
             // A panic was reported when it happened.
             let _ = thread.join();
         }
@@ -175,6 +234,12 @@ impl Drop for DataDirectory {
 
 fn not_opened(path: &Path, error: &dyn fmt::Display) -> DataFusionError {
     exec_datafusion_err!("data directory '{}' cannot be opened: {error}", path.display())
+}
+
+/// Whether the log is long, or the disk so full that the next checkpoint might have no space.
+fn wants_checkpoint(durable: &DurableDatabase) -> bool {
+    let log_bytes = durable.log_bytes();
+    log_bytes > LOG_BYTES_MAX || (durable.reserve_space().is_err() && log_bytes > 0)
 }
 
 /// Makes checkpoints until the database is closed.
@@ -188,7 +253,7 @@ fn make_checkpoints(requests: &mpsc::Receiver<CheckpointRequest>, durable: &Weak
                 // The session that asked may be gone.
                 let _ = request.send(made);
             }
-            Err(RecvTimeoutError::Timeout) if durable.log_bytes() > LOG_BYTES_MAX => {
+            Err(RecvTimeoutError::Timeout) if wants_checkpoint(&durable) => {
                 // The next look tries again; writes are refused when the disk is full.
                 let _ = durable.checkpoint();
             }
@@ -203,24 +268,24 @@ fn make_checkpoints(requests: &mpsc::Receiver<CheckpointRequest>, durable: &Weak
     }
 }
 
-/// Does pieces of work on some threads; what they gave.
-fn in_parallel<T: Send, R: Send>(
-    work: Vec<T>,
-    threads: usize,
-    run: impl Fn(T) -> R + Sync,
-) -> Vec<R> {
-    let (work, done) = (Mutex::new(work), Mutex::new(Vec::new()));
-    thread::scope(|scope| {
-        for _ in 0..threads.max(1) {
-            scope.spawn(|| {
-                loop {
-                    let next = work.lock().pop();
-                    let Some(next) = next else { return };
-                    let result = run(next);
-                    done.lock().push(result);
-                }
-            });
-        }
-    });
-    done.into_inner()
+/// So many threads, for the time before sessions use the workers.
+struct Threads(usize);
+
+impl Workers for Threads {
+    fn run(&self, count: usize, work: &(dyn Fn(usize) + Sync)) {
+        let next = AtomicUsize::new(0);
+        thread::scope(|scope| {
+            for _ in 0..self.0.clamp(1, count.max(1)) {
+                scope.spawn(|| {
+                    loop {
+                        let piece = next.fetch_add(1, Ordering::Relaxed);
+                        if piece >= count {
+                            return;
+                        }
+                        work(piece);
+                    }
+                });
+            }
+        });
+    }
 }

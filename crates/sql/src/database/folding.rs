@@ -8,6 +8,7 @@ use atoll_runtime::{Runtime, WorkerId};
 use atoll_store::database::Database as StoreDatabase;
 use atoll_store::table::{FoldPolicy, FoldTask, Folded, TableError};
 use atoll_store::{Epoch, TableId};
+use datafusion::execution::memory_pool::MemoryReservation;
 use tokio::sync::Notify;
 
 use crate::task::BoundTask;
@@ -25,8 +26,14 @@ impl FoldSignal {
         self.0.notify_one();
     }
 
-    /// Starts the folding of a database.
-    pub(super) fn start(&self, runtime: &Runtime, store: &Arc<StoreDatabase>) {
+    /// Starts the folding of a database. What its tables have beside their chunks is charged to `rows`.
+    pub(super) fn start(
+        &self,
+        runtime: &Runtime,
+        store: &Arc<StoreDatabase>,
+        rows: MemoryReservation,
+    ) {
+        self.raise();
         let (signal, store) = (Arc::clone(&self.0), Arc::downgrade(store));
         let workers = runtime.clone();
         // It ends with the database, or with the runtime.
@@ -37,6 +44,7 @@ impl FoldSignal {
                 tokio::time::sleep(PAUSE).await;
                 let Some(store) = Weak::upgrade(&store) else { return };
                 seen = fold_changed(&store, &workers, seen).await;
+                rows.resize(bytes_beside_chunks(&store));
             }
         }));
     }
@@ -61,6 +69,12 @@ async fn fold_changed(store: &StoreDatabase, runtime: &Runtime, since: Epoch) ->
         }
     }
     newest.epoch()
+}
+
+/// Bytes of rows that are in no chunk, and of indexes.
+fn bytes_beside_chunks(store: &StoreDatabase) -> usize {
+    let newest = store.newest();
+    newest.tables().map(|(_, table)| table.loose_bytes() + table.index_bytes()).sum()
 }
 
 async fn fold(

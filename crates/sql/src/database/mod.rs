@@ -12,18 +12,20 @@ use std::time::{Duration, Instant};
 use atoll_placement::{Arena, ArenaOptions, Strategy};
 use atoll_primitives::{Context as PrimitiveContext, Tuning};
 use atoll_runtime::Runtime;
+use atoll_store::ChunkFileId;
 use atoll_store::checkpoint::CheckpointReport;
 use atoll_store::database::{Database as StoreDatabase, Durability, StoreEnvironment};
 use atoll_store::open::OpenReport;
-use atoll_store::table::TableChange;
+use atoll_store::table::{Chunk, TableChange};
 use atoll_topology::{Bytes, Fact, Knowledge, Machine};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::{Result, exec_err};
-use datafusion::execution::memory_pool::{MemoryPool, TrackConsumersPool};
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, TrackConsumersPool};
 
 use crate::memory::{self, Gauge, PoolBudget, SharedPool};
 use crate::session::{Session, SharedTransaction};
 use crate::shared_scan::SharedScans;
+use crate::task::BoundTask;
 use directory::DataDirectory;
 use folding::FoldSignal;
 
@@ -42,6 +44,8 @@ pub struct DatabaseOptions {
     pub strict: bool,
     /// Directory that keeps the data; none for a database in memory.
     pub directory: Option<PathBuf>,
+    /// Whether what is damaged in the directory is left out instead of refused; the rest can only be read.
+    pub salvage: bool,
     /// What is known of the machine beyond its structure, for `atoll.facts` and its kin.
     pub facts: Vec<Fact>,
     /// Reads what is allocated in this process and has no home, such as
@@ -59,6 +63,7 @@ impl Default for DatabaseOptions {
             placement: Strategy::Aligned,
             strict: false,
             directory: None,
+            salvage: false,
             facts: Vec::new(),
             heap: None,
         }
@@ -123,7 +128,8 @@ impl Database {
             StoreEnvironment { machine: Arc::clone(runtime.machine()), arena: arena.clone() };
         let (store, directory) = match &options.directory {
             Some(path) => {
-                let (store, directory) = DataDirectory::open(path, environment, &runtime)?;
+                let (store, directory) =
+                    DataDirectory::open(path, environment, &runtime, options.salvage)?;
                 (store, Some(directory))
             }
             None => (StoreDatabase::in_memory(environment), None),
@@ -143,16 +149,17 @@ impl Database {
             folding: FoldSignal::default(),
             shared_scans: SharedScans::default(),
         };
-        parts.folding.start(&parts.runtime, &parts.store);
+        let rows = MemoryConsumer::new("rows outside of chunks and indexes of tables");
+        parts.folding.start(&parts.runtime, &parts.store, rows.register(&parts.pool));
         Ok(Self(Arc::new(parts)))
     }
 
-    /// Another database on the same workers, in a directory or in memory.
+    /// Another database on the same workers, in a directory or in memory; `salvage` as in [`DatabaseOptions`].
     ///
     /// # Errors
     /// As [`start`](Self::start).
-    pub async fn reopen(&self, directory: Option<PathBuf>) -> Result<Session> {
-        let options = DatabaseOptions { directory, ..self.0.options.clone() };
+    pub async fn reopen(&self, directory: Option<PathBuf>, salvage: bool) -> Result<Session> {
+        let options = DatabaseOptions { directory, salvage, ..self.0.options.clone() };
         Self::start(self.0.runtime.clone(), options)?.session()
     }
 
@@ -182,6 +189,12 @@ impl Database {
         self.0.directory.as_ref().map(DataDirectory::checkpoint_position)
     }
 
+    /// Place in the log up to which all is on disk, in the log or in a checkpoint; none in memory.
+    pub(crate) fn durable_position(&self) -> Option<u64> {
+        let synced = self.store().synced().0;
+        Some(self.checkpoint_position()?.max(synced))
+    }
+
     /// Sets what acknowledged commits survive.
     pub(crate) async fn set_durability(&self, durability: Durability) -> Result<()> {
         match &self.0.directory {
@@ -191,6 +204,16 @@ impl Database {
                  --data DIR"
             ),
         }
+    }
+
+    /// Begins to write a chunk of a change that is to come to its file, where there is a directory.
+    pub(crate) fn write_chunk(
+        &self,
+        columns: &SchemaRef,
+        chunk: &Arc<Chunk>,
+    ) -> Option<BoundTask<Result<ChunkFileId>>> {
+        let directory = self.0.directory.as_ref().filter(|_| !self.store().is_read_only());
+        directory.map(|directory| directory.write_chunk(chunk, columns))
     }
 
     /// Writes chunks of a change to their files, where there is a directory.

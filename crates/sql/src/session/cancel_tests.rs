@@ -29,7 +29,7 @@ fn dropping_a_result_raises_the_token_of_its_query() {
     let session = session();
     session.runtime().block_on(async {
         let result = session.run("SELECT 1").await.expect("it starts");
-        let token = result.cancel.clone();
+        let token = result.cancel_token().expect("it runs").clone();
         assert!(!token.is_cancelled());
         drop(result);
         assert!(token.is_cancelled());

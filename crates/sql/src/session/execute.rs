@@ -47,20 +47,35 @@ const DURABILITY: &str = "atoll.durability";
 /// What a statement returns, while it runs. Dropping it cancels the query.
 #[derive(Debug)]
 pub struct QueryResult {
-    /// Reaches what is under way in the midst of a poll, which aborting the driver does not.
-    pub(super) cancel: CancelToken,
     schema: SchemaRef,
-    batches: mpsc::Receiver<Result<RecordBatch>>,
-    driver: Option<JoinHandle<()>>,
+    rows: ResultRows,
     progress: ScanProgress,
     tag: Option<String>,
-    sql: String,
+    sql: Arc<str>,
     /// What comes behind all other batches.
     pub(super) last: Option<RecordBatch>,
     /// Tells others like it that they are not alone, while it runs.
     alone: Option<AloneQuery>,
     /// The memory that its rows are charged with.
     charge: Option<Arc<MemoryReservation>>,
+}
+
+/// Where the batches of a result come from.
+#[derive(Debug)]
+enum ResultRows {
+    /// They are there.
+    Ready(std::vec::IntoIter<RecordBatch>),
+    /// The query gives them while it runs.
+    Running(RunningRows),
+}
+
+/// The batches of a query that runs. Dropping this cancels it.
+#[derive(Debug)]
+struct RunningRows {
+    /// Reaches what is under way in the midst of a poll, which aborting the driver does not.
+    cancel: CancelToken,
+    batches: mpsc::Receiver<Result<RecordBatch>>,
+    driver: Option<JoinHandle<()>>,
 }
 
 impl QueryResult {
@@ -74,26 +89,14 @@ impl QueryResult {
     /// # Errors
     /// When the query fails; no batch follows.
     pub async fn next(&mut self) -> std::result::Result<Option<RecordBatch>, SqlError> {
-        match self.batches.recv().await {
-            Some(Ok(batch)) => Ok(Some(batch)),
-            Some(Err(error)) => Err(SqlError::new(error, &self.sql)),
-            None => match self.ended().await? {
-                None => Ok(self.last.take()),
-                some => Ok(some),
-            },
-        }
-    }
-
-    /// A driver that went away without a word panicked.
-    async fn ended(&mut self) -> std::result::Result<Option<RecordBatch>, SqlError> {
-        let Some(driver) = self.driver.take() else { return Ok(None) };
-        match driver.await {
-            Err(error) if error.is_panic() => {
-                let error = DataFusionError::Execution(format!("the query panicked: {error}"));
-                Err(SqlError::new(error, &self.sql))
+        let next = match &mut self.rows {
+            ResultRows::Ready(batches) => batches.next(),
+            ResultRows::Running(running) => {
+                let next = running.next().await;
+                next.map_err(|error| SqlError::new(error, &self.sql))?
             }
-            _ => Ok(None),
-        }
+        };
+        Ok(next.or_else(|| self.last.take()))
     }
 
     /// All batches that are left.
@@ -125,36 +128,50 @@ impl QueryResult {
     }
 
     /// Rows that a shared scan found.
-    pub(super) fn of_scan(schema: &SchemaRef, rows: ScannedRows, sql: &str) -> Self {
+    pub(super) fn of_scan(schema: &SchemaRef, rows: ScannedRows, sql: impl Into<Arc<str>>) -> Self {
         let mut result = Self::of(Arc::clone(schema), rows.batches, sql);
         result.charge = Some(rows.charge);
         result
     }
 
     /// Batches that are there.
-    pub(super) fn of(schema: SchemaRef, rows: Vec<RecordBatch>, sql: &str) -> Self {
-        let (sender, batches) = mpsc::channel(rows.len().max(1));
-        for batch in rows {
-            // There is room for all of them.
-            let _ = sender.try_send(Ok(batch));
-        }
-        let (cancel, progress) = (CancelToken::new(), ScanProgress::default());
-        Self {
-            cancel,
-            schema,
-            batches,
-            driver: None,
-            progress,
-            tag: None,
-            sql: sql.to_owned(),
-            last: None,
-            alone: None,
-            charge: None,
+    pub(super) fn of(schema: SchemaRef, rows: Vec<RecordBatch>, sql: impl Into<Arc<str>>) -> Self {
+        let (rows, progress) = (ResultRows::Ready(rows.into_iter()), ScanProgress::default());
+        let (sql, tag, last, alone, charge) = (sql.into(), None, None, None, None);
+        Self { schema, rows, progress, tag, sql, last, alone, charge }
+    }
+
+    /// What cancels the query; none for one that is done.
+    #[cfg(test)]
+    pub(super) fn cancel_token(&self) -> Option<&CancelToken> {
+        match &self.rows {
+            ResultRows::Ready(_) => None,
+            ResultRows::Running(running) => Some(&running.cancel),
         }
     }
 }
 
-impl Drop for QueryResult {
+impl RunningRows {
+    async fn next(&mut self) -> Result<Option<RecordBatch>> {
+        match self.batches.recv().await {
+            Some(batch) => batch.map(Some),
+            None => self.ended().await,
+        }
+    }
+
+    /// A driver that went away without a word panicked.
+    async fn ended(&mut self) -> Result<Option<RecordBatch>> {
+        let Some(driver) = self.driver.take() else { return Ok(None) };
+        match driver.await {
+            Err(error) if error.is_panic() => {
+                Err(DataFusionError::Execution(format!("the query panicked: {error}")))
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+impl Drop for RunningRows {
     fn drop(&mut self) {
         self.cancel.cancel();
         if let Some(driver) = &self.driver {
@@ -433,19 +450,9 @@ impl Session {
         let driver = self.runtime().spawn_on(WorkerId(0), async move {
             query.drive(physical, sender).await;
         });
-        let (driver, sql) = (Some(driver), sql.to_owned());
-        Ok(QueryResult {
-            cancel,
-            schema,
-            batches,
-            driver,
-            progress,
-            tag: None,
-            sql,
-            last: None,
-            alone: None,
-            charge: None,
-        })
+        let rows = ResultRows::Running(RunningRows { cancel, batches, driver: Some(driver) });
+        let (sql, tag, last, alone, charge) = (sql.into(), None, None, None, None);
+        Ok(QueryResult { schema, rows, progress, tag, sql, last, alone, charge })
     }
 }
 

@@ -12,7 +12,8 @@ use crate::scan::ScanExec;
 /// live as long as somebody looks.
 #[derive(Clone, Debug, Default)]
 pub struct ScanProgress {
-    scans: Arc<Mutex<Vec<ExecutionPlanMetricsSet>>>,
+    /// None where there is no plan.
+    scans: Option<Arc<Mutex<Vec<ExecutionPlanMetricsSet>>>>,
     rows: u64,
 }
 
@@ -20,16 +21,17 @@ impl ScanProgress {
     pub(super) fn of(plan: &Arc<dyn ExecutionPlan>) -> Self {
         let mut rows = 0;
         for_each_scan(plan, &mut |scan| rows += scan.table_rows() as u64);
-        let progress = Self { scans: Arc::default(), rows };
+        let progress = Self { scans: Some(Arc::default()), rows };
         progress.follow(plan);
         progress
     }
 
     /// Counts the scans of another plan of the same query from here on.
     pub(super) fn follow(&self, plan: &Arc<dyn ExecutionPlan>) {
+        let Some(known) = &self.scans else { return };
         let mut scans = Vec::new();
         for_each_scan(plan, &mut |scan| scans.push(scan.counts()));
-        *self.scans.lock() = scans;
+        *known.lock() = scans;
     }
 
     /// Rows of placed tables read so far, and to be read at most. Both are 0 for a query without
@@ -39,7 +41,8 @@ impl ScanProgress {
             let scanned = scan.clone_inner().sum_by_name("rows_scanned");
             scanned.map_or(0, |value| value.as_usize() as u64)
         };
-        (self.scans.lock().iter().map(scanned).sum(), self.rows)
+        let scans = self.scans.iter().map(|scans| scans.lock().iter().map(scanned).sum::<u64>());
+        (scans.sum(), self.rows)
     }
 }
 

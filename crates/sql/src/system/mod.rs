@@ -100,5 +100,5 @@ pub(crate) fn register(session: &Session, knowledge: &Arc<Knowledge>) -> Result<
     add(store::database(session.database().clone()))?;
     add(store::snapshots(session.database().clone()))?;
     add(scans::scans(session.database().clone()))?;
-    storage::all(runtime.clone()).into_iter().try_for_each(add)
+    storage::all(session.database()).into_iter().try_for_each(add)
 }

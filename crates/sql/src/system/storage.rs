@@ -13,6 +13,7 @@ use datafusion::common::{DataFusionError, Result};
 use super::SystemTable;
 use super::column::ColumnSpecs;
 use crate::catalog::CATALOG;
+use crate::database::Database;
 use crate::session::placed_tables;
 use crate::table::PlacedTable;
 
@@ -27,27 +28,50 @@ async fn placed(names: StatementNames) -> Result<Vec<(String, PlacedTable)>> {
 }
 
 /// The tables about tables.
-pub(super) fn all(runtime: Runtime) -> [SystemTable; 3] {
-    [tables(), columns(), pages(runtime)]
+pub(super) fn all(database: &Database) -> [SystemTable; 3] {
+    [tables(database.clone()), columns(), pages(database.runtime().clone())]
 }
 
-fn tables() -> SystemTable {
-    ColumnSpecs::<(String, PlacedTable, Arc<TableSnapshot>)>::new()
-        .column("table", |(name, _, _)| name.clone())
-        .column("rows", |(_, _, snapshot)| snapshot.rows as u64)
-        .column("deleted_rows", |(_, _, snapshot)| snapshot.deleted_rows() as u64)
-        .column("chunks", |(_, _, snapshot)| snapshot.chunks.len() as u64)
-        .column("columns", |(_, _, snapshot)| snapshot.schema.fields().len() as u64)
-        .column("memory_bytes", |(_, _, snapshot)| snapshot.memory_bytes() as u64)
-        .column("placement", |(_, table, _)| table.strategy().to_string())
-        .column("sorted_by", |(_, _, snapshot)| sorted_by(snapshot))
-        .table("tables", |session| {
-            let names = session.catalog_list();
+/// A table as a statement sees it.
+struct StoredTable {
+    name: String,
+    table: PlacedTable,
+    snapshot: Arc<TableSnapshot>,
+    /// Place in the log up to which it is on disk.
+    durable: Option<u64>,
+}
+
+impl StoredTable {
+    /// Rows of chunks that are gone or have newer values, of all rows of chunks.
+    fn deleted_share(&self) -> f64 {
+        let deleted = self.table.version().deleted_rows() as f64;
+        let chunks = self.table.version().entries().map(|entry| entry.chunk().rows);
+        deleted / (chunks.sum::<usize>() as f64).max(1.0)
+    }
+}
+
+fn tables(database: Database) -> SystemTable {
+    ColumnSpecs::<StoredTable>::new()
+        .column("table", |table| table.name.clone())
+        .column("rows", |table| table.snapshot.rows as u64)
+        .column("deleted_rows", |table| table.snapshot.deleted_rows() as u64)
+        .column("deleted_share", StoredTable::deleted_share)
+        .column("delta_rows", |table| table.table.version().delta_rows() as u64)
+        .column("chunks", |table| table.snapshot.chunks.len() as u64)
+        .column("columns", |table| table.snapshot.schema.fields().len() as u64)
+        .column("memory_bytes", |table| table.snapshot.memory_bytes() as u64)
+        .column("delta_bytes", |table| table.table.version().loose_bytes() as u64)
+        .column("index_bytes", |table| table.table.version().index_bytes() as u64)
+        .column("durable_position", |table| table.durable)
+        .column("placement", |table| table.table.strategy().to_string())
+        .column("sorted_by", |table| sorted_by(&table.snapshot))
+        .table("tables", move |session| {
+            let (names, durable) = (session.catalog_list(), database.durable_position());
             Box::pin(async move {
                 let tables = placed(names).await?.into_iter();
                 let read = |(name, table): (String, PlacedTable)| {
                     let snapshot = table.snapshot()?;
-                    Ok((name, table, snapshot))
+                    Ok(StoredTable { name, table, snapshot, durable })
                 };
                 tables.map(read).collect()
             })

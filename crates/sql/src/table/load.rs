@@ -9,8 +9,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use atoll_runtime::WorkerId;
+use atoll_store::ChunkFileId;
 use atoll_store::table::{BLOCK_ROWS, CHUNK_ROWS, Chunk, ChunkWriter};
+use atoll_topology::NodeId;
 use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
@@ -73,8 +76,43 @@ struct Load {
 
 /// What a partition became: the batches that were read, or a writer that has them.
 enum Partition {
-    Few(Vec<RecordBatch>, ChunkWriter),
-    Many(ChunkWriter),
+    Few(Vec<RecordBatch>, FiledWriter),
+    Many(FiledWriter),
+}
+
+/// Writes chunks, and each to its file as soon as it is full, where there is a directory.
+struct FiledWriter {
+    writer: ChunkWriter,
+    target: Arc<WriteTarget>,
+    columns: SchemaRef,
+    chunks: Vec<Arc<Chunk>>,
+    files: Vec<BoundTask<Result<ChunkFileId>>>,
+}
+
+/// Chunks, and the files that are being written.
+type FiledChunks = (Vec<Arc<Chunk>>, Vec<BoundTask<Result<ChunkFileId>>>);
+
+impl FiledWriter {
+    fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        self.writer.write(batch).map_err(table_error)?;
+        let full = self.writer.take_full();
+        self.file(full);
+        Ok(())
+    }
+
+    fn file(&mut self, chunks: Vec<Chunk>) {
+        for chunk in chunks.into_iter().map(Arc::new) {
+            self.files.extend(self.target.database.write_chunk(&self.columns, &chunk));
+            self.chunks.push(chunk);
+        }
+    }
+
+    fn finish(mut self) -> Result<FiledChunks> {
+        self.writer.cut_rest().map_err(table_error)?;
+        let last = self.writer.take_full();
+        self.file(last);
+        Ok((self.chunks, self.files))
+    }
 }
 
 impl Load {
@@ -90,7 +128,7 @@ impl Load {
             let worker = WorkerId((partition * runtime.worker_count() / partitions) as u32);
             let (plan, context, load) = (Arc::clone(plan), Arc::clone(context), self.clone());
             // Strategies that deal in turn start each partition one further.
-            let writer = self.table.writer(runtime.node_of(worker), first + partition);
+            let writer = self.writer(runtime.node_of(worker), first + partition);
             tasks.push((
                 worker,
                 BoundTask::new(runtime.spawn_on(worker, async move {
@@ -109,7 +147,7 @@ impl Load {
     async fn write(
         self,
         mut rows: SendableRecordBatchStream,
-        mut writer: ChunkWriter,
+        mut writer: FiledWriter,
     ) -> Result<Partition> {
         let (mut few, mut count) = (Vec::new(), 0);
         while let Some(batch) = rows.next().await {
@@ -118,7 +156,7 @@ impl Load {
             count += batch.num_rows();
             few.push(batch);
             if count > self.few {
-                few.drain(..).try_for_each(|batch| writer.write(&batch)).map_err(table_error)?;
+                few.drain(..).try_for_each(|batch| writer.write(&batch))?;
             }
         }
         Ok(if count > self.few { Partition::Many(writer) } else { Partition::Few(few, writer) })
@@ -136,16 +174,29 @@ impl Load {
             BoundTask::new(runtime.spawn_on(worker, async move { part.into_chunks() }))
         };
         let tasks: Vec<_> = parts.into_iter().map(finish).collect();
-        let mut chunks = Vec::new();
+        let (mut chunks, mut files) = (Vec::new(), Vec::new());
         for task in tasks {
-            chunks.extend(task.join(LOADING).await?.into_iter().map(Arc::new));
+            let made = task.join(LOADING).await?;
+            chunks.extend(made.0);
+            files.extend(made.1);
         }
+        written(files).await?;
         Ok(LoadedRows::Chunks(chunks))
+    }
+
+    fn writer(&self, node: NodeId, first: usize) -> FiledWriter {
+        FiledWriter {
+            writer: self.table.writer(node, first),
+            target: Arc::clone(&self.target),
+            columns: Arc::clone(self.table.columns()),
+            chunks: Vec::new(),
+            files: Vec::new(),
+        }
     }
 
     async fn deal(self, mut rows: SendableRecordBatchStream) -> Result<LoadedRows> {
         let (runtime, first) = (self.table.runtime().clone(), self.table.version().entries().len());
-        let (mut dealt, mut chunks) = (0, Vec::new());
+        let (mut dealt, mut chunks, mut files) = (0, Vec::new(), Vec::new());
         let mut under_way = VecDeque::new();
         let mut ended = false;
         while !ended {
@@ -165,7 +216,7 @@ impl Load {
                 return Ok(LoadedRows::Rows(batches));
             }
             let worker = WorkerId((dealt % runtime.worker_count()) as u32);
-            let writer = self.table.writer(runtime.node_of(worker), first + dealt);
+            let writer = self.writer(runtime.node_of(worker), first + dealt);
             dealt += 1;
             let part = Partition::Few(batches, writer);
             under_way.push_back(BoundTask::new(
@@ -175,13 +226,18 @@ impl Load {
             if under_way.len() > runtime.worker_count()
                 && let Some(oldest) = under_way.pop_front()
             {
-                chunks.extend(oldest.join(LOADING).await?);
+                let made = oldest.join(LOADING).await?;
+                chunks.extend(made.0);
+                files.extend(made.1);
             }
         }
         for task in under_way {
-            chunks.extend(task.join(LOADING).await?);
+            let made = task.join(LOADING).await?;
+            chunks.extend(made.0);
+            files.extend(made.1);
         }
-        Ok(LoadedRows::Chunks(chunks.into_iter().map(Arc::new).collect()))
+        written(files).await?;
+        Ok(LoadedRows::Chunks(chunks))
     }
 
     fn check(&self, batch: &RecordBatch) -> Result<()> {
@@ -206,14 +262,22 @@ impl Partition {
         }
     }
 
-    fn into_chunks(self) -> Result<Vec<Chunk>> {
+    fn into_chunks(self) -> Result<FiledChunks> {
         let writer = match self {
             Self::Few(batches, mut writer) => {
-                batches.iter().try_for_each(|batch| writer.write(batch)).map_err(table_error)?;
+                batches.iter().try_for_each(|batch| writer.write(batch))?;
                 writer
             }
             Self::Many(writer) => writer,
         };
-        writer.finish().map_err(table_error)
+        writer.finish()
     }
+}
+
+/// Waits until files are written; the change that is made of their chunks finds them.
+async fn written(files: Vec<BoundTask<Result<ChunkFileId>>>) -> Result<()> {
+    for file in files {
+        file.join("writing a chunk to its file").await?;
+    }
+    Ok(())
 }

@@ -4,12 +4,13 @@ use std::error::Error;
 use std::fmt;
 
 use atoll_store::database::{Isolation, LockScope, TransactionError, Written};
-use atoll_store::table::TableChange;
+use atoll_store::table::{KeyTask, NewKeys, SortKeysTask, TableChange};
 use datafusion::common::{DataFusionError, Result};
 
-use super::{PlacedTable, WriteRules, transaction_error};
+use super::{PlacedTable, WriteRules, table_error, transaction_error};
 use crate::database::Database;
 use crate::session::SharedTransaction;
+use crate::task::on_workers;
 
 /// Where the rows of a statement go.
 #[derive(Debug)]
@@ -28,7 +29,14 @@ impl WriteTarget {
         if change.is_empty() {
             return Ok(());
         }
-        self.database.write_chunks(table.columns(), &mut change).await?;
+        if change.rows() > change.deleted.len() as usize {
+            self.database.gauge().check(format_args!("a change of table '{}'", table.name()))?;
+        }
+        // One that only reads refuses the change below, and leaves no files.
+        if !self.transaction.lock().await?.options().read_only {
+            self.database.write_chunks(table.columns(), &mut change).await?;
+        }
+        ready_keys(table, &mut change).await?;
         let (table, mut transaction) = (table.id(), self.transaction.lock().await?);
         match transaction.write(table, change, LockScope::Rows).await {
             Ok(written) => fresh(written),
@@ -41,6 +49,20 @@ impl WriteTarget {
             Err(error) => Err(transaction_error(error)),
         }
     }
+}
+
+/// Gets the keys of new chunks ready for the table's indexes, which takes longer than what the transaction then does
+/// with them.
+async fn ready_keys(table: &PlacedTable, change: &mut TableChange) -> Result<()> {
+    let hashed = table.version().key_tasks(change).into_iter();
+    let hashed = hashed.map(|task| (task.node(), task)).collect();
+    let (runtime, doing) = (table.runtime(), "reading the keys of new rows");
+    let hash = |task: KeyTask| task.run().map_err(table_error);
+    let pieces = on_workers(runtime, doing, hashed, hash).await?;
+    let sorting = NewKeys::sort_tasks(pieces).into_iter().map(|task| (None, task)).collect();
+    let sort = |task: SortKeysTask| Ok(task.run());
+    change.keys = NewKeys::of(on_workers(runtime, doing, sorting, sort).await?);
+    Ok(())
 }
 
 /// Nothing, where a change was made; [`StaleStatement`] where the statement is to run again.

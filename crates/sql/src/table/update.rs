@@ -3,7 +3,6 @@
 
 use std::collections::HashMap;
 
-use atoll_runtime::WorkerId;
 use atoll_store::RowId;
 use atoll_store::table::{BLOCK_ROWS, ReplacedChunk, RewriteTask, TableChange};
 use datafusion::arrow::array::{RecordBatch, UInt64Array};
@@ -11,7 +10,7 @@ use datafusion::arrow::compute::take_record_batch;
 use datafusion::common::Result;
 
 use super::{PlacedTable, table_error};
-use crate::task::BoundTask;
+use crate::task::on_workers;
 
 /// From so many changed rows on a chunk is written anew at once.
 const MANY_ROWS: usize = BLOCK_ROWS;
@@ -89,21 +88,12 @@ async fn rewritten(
     table: &PlacedTable,
     values: HashMap<RowId, Vec<NewValues>>,
 ) -> Result<Vec<ReplacedChunk>> {
-    let runtime = table.runtime();
-    let mut writing = Vec::with_capacity(values.len());
-    for (number, (chunk, values)) in values.into_iter().enumerate() {
+    let mut tasks = Vec::with_capacity(values.len());
+    for (chunk, values) in values {
         let task: RewriteTask = table.version().rewrite(chunk, values).map_err(table_error)?;
-        let workers = (0..runtime.worker_count()).map(|worker| WorkerId(worker as u32));
-        let near: Vec<WorkerId> =
-            workers.filter(|worker| runtime.node_of(*worker) == task.node()).collect();
-        let worker = near.get(number % near.len().max(1)).copied().unwrap_or(WorkerId(0));
-        writing.push(BoundTask::new(
-            runtime.spawn_on(worker, async move { task.run().map_err(table_error) }),
-        ));
+        tasks.push((Some(task.node()), task));
     }
-    let mut chunks = Vec::new();
-    for task in writing {
-        chunks.extend(task.join("writing the changed rows").await?);
-    }
-    Ok(chunks)
+    let run = |task: RewriteTask| task.run().map_err(table_error);
+    let chunks = on_workers(table.runtime(), "writing the changed rows", tasks, run).await?;
+    Ok(chunks.into_iter().flatten().collect())
 }

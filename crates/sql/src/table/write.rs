@@ -2,7 +2,7 @@
 //! transaction, and returns how many rows were written, or these rows.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use datafusion::arrow::array::{RecordBatch, UInt64Array};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
@@ -80,7 +80,9 @@ pub(crate) fn count_batch(count: usize) -> Result<RecordBatch> {
 }
 
 fn count_schema() -> SchemaRef {
-    Arc::new(Schema::new(vec![Field::new("count", DataType::UInt64, false)]))
+    static COUNT: LazyLock<SchemaRef> =
+        LazyLock::new(|| Arc::new(Schema::new(vec![Field::new("count", DataType::UInt64, false)])));
+    Arc::clone(&COUNT)
 }
 
 impl DisplayAs for WriteExec {

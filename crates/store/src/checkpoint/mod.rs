@@ -20,6 +20,7 @@
 //! 5. removes segments of the log, and files that neither the manifest nor the log names.
 
 mod manifest;
+mod reserve;
 mod step;
 mod table_file;
 
@@ -33,10 +34,11 @@ use crate::DatabaseId;
 use crate::chunk_file::ChunkFiles;
 use crate::data_file::DataFileError;
 use crate::database::DatabaseVersion;
-use crate::files::Files;
+use crate::files::{FileError, Files};
 use crate::ids::TableId;
 use crate::log::{LogError, Position};
-use crate::table::TableVersion;
+use crate::table::{Chunk, TableVersion};
+use reserve::SpaceReserve;
 
 pub(crate) use manifest::{MANIFEST, Manifest, NEXT_MANIFEST, TableFile};
 pub use step::{Checkpoint, CheckpointReport, CheckpointState};
@@ -53,12 +55,25 @@ pub enum CheckpointError {
     Log(#[from] LogError),
 }
 
+impl CheckpointError {
+    /// Whether the disk is full.
+    pub fn is_no_space(&self) -> bool {
+        match self {
+            Self::File(error) => error.is_no_space(),
+            Self::Log(_) => false,
+        }
+    }
+}
+
 /// The checkpoints of a data directory: what the last one wrote.
 pub struct Checkpoints {
     files: Arc<dyn Files>,
     database: DatabaseId,
     chunks: Arc<ChunkFiles>,
     last: Mutex<LastCheckpoint>,
+    reserve: SpaceReserve,
+    /// What the next one may need beyond what is known now: records that come meanwhile.
+    ahead_bytes: u64,
 }
 
 /// What the manifest on disk names.
@@ -71,12 +86,14 @@ struct LastCheckpoint {
 }
 
 impl Checkpoints {
-    /// The checkpoints of a directory whose manifest this is; `version` is what it holds, as it was read.
+    /// The checkpoints of a directory whose manifest this is; `version` is what it holds, as it was read. Segments
+    /// of its log have `segment_bytes`.
     pub(crate) fn new(
         files: Arc<dyn Files>,
         chunks: Arc<ChunkFiles>,
         manifest: &Manifest,
         version: &DatabaseVersion,
+        segment_bytes: u64,
     ) -> Result<Self, DataFileError> {
         // An attempt that failed may have left files behind the last one that counts.
         let found = files.list(TABLE_DIRECTORY)?;
@@ -90,7 +107,9 @@ impl Checkpoints {
             table_file: found.fold(manifest.last_table_file, u64::max),
             tables: tables.collect(),
         };
-        Ok(Self { files, database: manifest.database, chunks, last: Mutex::new(last) })
+        let reserve = SpaceReserve::open(Arc::clone(&files), segment_bytes / 4)?;
+        let (database, last) = (manifest.database, Mutex::new(last));
+        Ok(Self { files, database, chunks, last, reserve, ahead_bytes: segment_bytes })
     }
 
     /// The files of chunks.
@@ -104,6 +123,28 @@ impl Checkpoints {
         self.last.lock().from
     }
 
+    /// Keeps as much space as a checkpoint of this version needs, and what a segment of the log adds to it. What it
+    /// cannot keep while the disk is full a checkpoint made at once may make free.
+    pub fn reserve_space(&self, version: &DatabaseVersion) -> Result<(), FileError> {
+        self.reserve.keep(self.unwritten_bytes(version) + self.ahead_bytes)
+    }
+
+    /// Gives some of the space free that is kept for a checkpoint; whether there was any.
+    pub fn release_space(&self) -> bool {
+        self.reserve.release()
+    }
+
+    /// Bytes that a checkpoint of a version writes, about.
+    fn unwritten_bytes(&self, version: &DatabaseVersion) -> u64 {
+        let last = self.last.lock();
+        let is_changed = |id: TableId, table: &Arc<TableVersion>| match last.tables.get(&id) {
+            Some((same, _)) => !std::ptr::eq(same.as_ptr(), Arc::as_ptr(table)),
+            None => true,
+        };
+        let changed = version.tables().filter(|(id, table)| is_changed(*id, table));
+        changed.map(|(_, table)| unwritten_bytes(table)).sum()
+    }
+
     /// Begins a checkpoint; one at a time. `newest` gives the newest version, whether it is synced or not.
     pub fn begin(
         self: &Arc<Self>,
@@ -111,6 +152,20 @@ impl Checkpoints {
     ) -> Result<Checkpoint, CheckpointError> {
         Checkpoint::begin(Arc::clone(self), newest)
     }
+}
+
+/// Bytes of chunks of a table that have no file, and of the table's own file, about.
+fn unwritten_bytes(table: &TableVersion) -> u64 {
+    let mut chunks: Vec<&Arc<Chunk>> = Vec::new();
+    for entry in table.entries().filter(|entry| entry.file().is_none()) {
+        // Parts of a chunk that was cut follow each other.
+        if chunks.last().is_none_or(|last| !Arc::ptr_eq(last, entry.chunk())) {
+            chunks.push(entry.chunk());
+        }
+    }
+    let copies = chunks.into_iter().filter_map(|chunk| chunk.copies.first());
+    let chunks: usize = copies.map(|copy| copy.memory.len()).sum();
+    (chunks + table.loose_bytes() + 2 * table.deleted_rows()) as u64
 }
 
 impl fmt::Debug for Checkpoints {

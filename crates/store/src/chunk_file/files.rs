@@ -63,9 +63,32 @@ impl ChunkFiles {
         Envelope { kind: DataFileKind::Chunk, database: self.database, number: id.get() }
     }
 
-    /// Writes a chunk to a file of its own and syncs it, or finds the one it has. The schema holds the stored
-    /// types of its columns. Several threads may write at the same time; none of them should be a worker.
+    /// Writes a chunk to a file of its own and syncs it with its name, or finds the one it has. The schema holds
+    /// the stored types of its columns. Several threads may write at the same time; none of them should be a
+    /// worker.
     pub fn write(
+        &self,
+        chunk: &Arc<Chunk>,
+        schema: &Schema,
+    ) -> Result<WrittenChunk, DataFileError> {
+        let written = self.write_content(chunk, schema)?;
+        if written.bytes > 0
+            && let Err(error) = self.sync_names()
+        {
+            self.state.lock().by_chunk.remove(&address(chunk));
+            return Err(error.into());
+        }
+        Ok(written)
+    }
+
+    /// Waits until the names of all files that were written are on disk.
+    pub fn sync_names(&self) -> Result<(), FileError> {
+        self.files.sync_names(CHUNK_DIRECTORY)
+    }
+
+    /// As [`write`](Self::write), but for the name: of many chunks [`sync_names`](Self::sync_names) comes once, behind
+    /// the last one and before a record names them.
+    pub fn write_content(
         &self,
         chunk: &Arc<Chunk>,
         schema: &Schema,
@@ -96,7 +119,7 @@ impl ChunkFiles {
         chunk: &Chunk,
         schema: &Schema,
     ) -> Result<u64, DataFileError> {
-        let file = self.files.create(&chunk_file_name(id), 0)?;
+        let file = self.files.create_unsynced(&chunk_file_name(id))?;
         write(&*file, self.envelope(id), chunk, schema)
     }
 

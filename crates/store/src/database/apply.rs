@@ -9,6 +9,7 @@ use super::sequence::SequenceState;
 use super::version::{DatabaseVersion, StoreEnvironment, StoredTable};
 use crate::ids::{Epoch, SequenceId, TableId};
 use crate::table::{Destination, TableDefinition, TableError, TableVersion};
+use crate::workers::Workers;
 
 /// Why a change was not applied.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +33,23 @@ impl DatabaseVersion {
     pub fn apply(&self, change: &DatabaseChange, environment: &StoreEnvironment) -> Result<Self> {
         let mut next = self.clone();
         change.steps.iter().try_for_each(|step| next.apply_step(step, environment))?;
+        Ok(next)
+    }
+
+    /// The same; workers get the keys of new chunks ready.
+    pub(crate) fn apply_with(
+        &self,
+        change: &mut DatabaseChange,
+        environment: &StoreEnvironment,
+        workers: &dyn Workers,
+    ) -> Result<Self> {
+        let mut next = self.clone();
+        for step in &mut change.steps {
+            if let ChangeStep::Table(id, change) = step {
+                next.stored(*id)?.version.ready_keys(change, workers)?;
+            }
+            next.apply_step(step, environment)?;
+        }
         Ok(next)
     }
 

@@ -68,7 +68,8 @@ impl PausedCommits {
     /// Lets commits go on, with this durability. After [`Durability::Off`] another one is right only if a
     /// checkpoint holds [`version`](Self::version).
     pub fn resume(self, durability: Durability) {
-        self.database.sequencer.lock().durability = durability;
+        let sequencer = self.database.sequencer.lock();
+        self.database.durability.set(durability, &sequencer);
     }
 }
 

@@ -49,7 +49,7 @@ use crate::ids::{SequenceId, TableId};
 use crate::lock::{LockManager, TransactionId};
 use crate::log::{GroupCommit, LogError, LogStatistics, Position};
 use crate::table::{TableError, TableVersion};
-use sequencer::Sequencer;
+use sequencer::{CurrentDurability, Sequencer};
 use sessions::OpenTransactions;
 use values::SequenceValues;
 use versions::Versions;
@@ -73,6 +73,7 @@ pub struct Database {
     environment: StoreEnvironment,
     versions: Versions,
     sequencer: Mutex<Sequencer>,
+    durability: CurrentDurability,
     log: Option<GroupCommit>,
     locks: Arc<LockManager>,
     open: OpenTransactions,
@@ -80,6 +81,8 @@ pub struct Database {
     next_transaction: AtomicU64,
     next_table: AtomicU64,
     next_sequence: AtomicU64,
+    /// Whether every transaction is read-only.
+    is_read_only: bool,
 }
 
 impl Database {
@@ -89,12 +92,26 @@ impl Database {
         environment: StoreEnvironment,
         log: Option<GroupCommit>,
     ) -> Arc<Self> {
+        Arc::new(Self::new(version, environment, log))
+    }
+
+    /// A database whose transactions only read.
+    pub fn reading(version: DatabaseVersion, environment: StoreEnvironment) -> Arc<Self> {
+        Arc::new(Self { is_read_only: true, ..Self::new(version, environment, None) })
+    }
+
+    fn new(
+        version: DatabaseVersion,
+        environment: StoreEnvironment,
+        log: Option<GroupCommit>,
+    ) -> Self {
         let next_table = AtomicU64::new(version.next_table.get());
         let next_sequence = AtomicU64::new(version.next_sequence.get());
-        Arc::new(Self {
+        Self {
             environment,
             versions: Versions::new(version),
             sequencer: Mutex::default(),
+            durability: CurrentDurability::default(),
             log,
             locks: Arc::default(),
             open: OpenTransactions::default(),
@@ -102,7 +119,8 @@ impl Database {
             next_transaction: AtomicU64::new(1),
             next_table,
             next_sequence,
-        })
+            is_read_only: false,
+        }
     }
 
     /// A database without a data directory and without anything in it but the schema `public`.
@@ -115,8 +133,14 @@ impl Database {
         &self.environment
     }
 
+    /// Whether every transaction is read-only.
+    pub fn is_read_only(&self) -> bool {
+        self.is_read_only
+    }
+
     /// Begins a transaction. Dropping it rolls it back.
-    pub fn begin(self: &Arc<Self>, options: TransactionOptions) -> Transaction {
+    pub fn begin(self: &Arc<Self>, mut options: TransactionOptions) -> Transaction {
+        options.read_only |= self.is_read_only;
         let id = TransactionId(self.next_transaction.fetch_add(1, Ordering::Relaxed));
         Transaction::new(Arc::clone(self), id, options)
     }
@@ -190,20 +214,20 @@ impl Database {
         let Some(stored) = newest.tables.get(&table) else { return Ok(()) };
         let mut next = (*newest).clone();
         next.set_table(table, Arc::new(fold(&stored.version)?), stored.changed);
-        let old = self.versions.push(Arc::new(next), self.is_shown_at_once(&sequencer));
+        let old = self.versions.push(Arc::new(next), self.is_shown_at_once());
         drop(sequencer);
         drop((old, newest));
         Ok(())
     }
 
-    fn is_shown_at_once(&self, sequencer: &Sequencer) -> bool {
-        self.log.is_none() || sequencer.durability != Durability::Fsync
+    fn is_shown_at_once(&self) -> bool {
+        self.durability() != Durability::Fsync
     }
 
     /// What acknowledged commits survive.
     pub fn durability(&self) -> Durability {
         match self.log {
-            Some(_) => self.sequencer.lock().durability,
+            Some(_) => self.durability.get(),
             None => Durability::Off,
         }
     }
@@ -219,11 +243,11 @@ impl Database {
     }
 
     fn change_durability(&self, durability: Durability) -> Result<(), TransactionError> {
-        let mut sequencer = self.sequencer.lock();
-        if sequencer.durability == Durability::Off && durability != Durability::Off {
+        let sequencer = self.sequencer.lock();
+        if self.durability.get() == Durability::Off && durability != Durability::Off {
             return Err(TransactionError::CheckpointFirst);
         }
-        sequencer.durability = durability;
+        self.durability.set(durability, &sequencer);
         if durability != Durability::Fsync {
             self.versions.publish_all();
         }

@@ -5,6 +5,7 @@
 //! done. The order of versions is the order of records.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::Database;
 use super::apply::ApplyError;
@@ -18,9 +19,26 @@ use crate::log::{Acknowledgement, LogTicket, Position};
 /// What orders: held for one commit at a time.
 #[derive(Debug, Default)]
 pub(super) struct Sequencer {
-    pub(super) durability: Durability,
     /// Whether commits are held back.
     pub(super) is_paused: bool,
+}
+
+/// What commits survive: set by who holds the sequencer, read by all without waiting for it.
+#[derive(Debug, Default)]
+pub(super) struct CurrentDurability(AtomicU8);
+
+impl CurrentDurability {
+    pub(super) fn get(&self) -> Durability {
+        match self.0.load(Ordering::Acquire) {
+            0 => Durability::Fsync,
+            1 => Durability::Async,
+            _ => Durability::Off,
+        }
+    }
+
+    pub(super) fn set(&self, durability: Durability, _: &Sequencer) {
+        self.0.store(durability as u8, Ordering::Release);
+    }
 }
 
 /// A commit that has its place.
@@ -78,7 +96,7 @@ impl Database {
         make: impl Fn(&Arc<DatabaseVersion>) -> MadeVersion,
     ) -> OrderAttempt {
         let sequencer = self.sequencer.lock();
-        let durability = sequencer.durability;
+        let durability = self.durability.get();
         let log = self.log.as_ref().filter(|_| durability != Durability::Off);
         if sequencer.is_paused {
             return OrderAttempt::Paused;

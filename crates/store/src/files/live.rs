@@ -125,6 +125,24 @@ impl Files for LiveFiles {
         Ok(Arc::new(file))
     }
 
+    fn create_unsynced(&self, name: &str) -> Result<Arc<dyn DataFile>, FileError> {
+        let created = Self::options().create_new(true).clone();
+        Ok(Arc::new(self.open_with(FileOperation::Create, &created, name)?))
+    }
+
+    fn sync_names(&self, directory: &str) -> Result<(), FileError> {
+        sync_directory(&self.path(directory))
+    }
+
+    fn reserve(&self, name: &str, bytes: u64) -> Result<(), FileError> {
+        let file = self.open_with(FileOperation::Create, Self::options().create_new(true), name)?;
+        let made = file.allocate(bytes).and_then(|()| self.sync_directory_of(name));
+        if made.is_err() {
+            let _ = self.remove(name);
+        }
+        made
+    }
+
     fn open(&self, name: &str) -> Result<Arc<dyn DataFile>, FileError> {
         Ok(Arc::new(self.open_with(FileOperation::Open, &Self::options(), name)?))
     }
@@ -173,9 +191,11 @@ impl LiveFiles {
 impl LiveFile {
     /// Makes a new file this many zeros long, on disk.
     fn fill(&self, bytes: u64) -> Result<(), FileError> {
-        if bytes > 0 {
-            self.allocate(bytes)?;
+        if bytes == 0 {
+            // What is written into it is synced with its length.
+            return Ok(());
         }
+        self.allocate(bytes)?;
         let mut offset = 0;
         while offset < bytes {
             let piece = (bytes - offset).min(ZEROS.len() as u64);

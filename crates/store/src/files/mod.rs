@@ -38,6 +38,19 @@ pub trait Files: fmt::Debug + Send + Sync {
     /// unless removing it fails too.
     fn create(&self, name: &str, bytes: u64) -> Result<Arc<dyn DataFile>, FileError>;
 
+    /// A new file that takes this many bytes of the disk, whatever is in it, until it is removed; otherwise as
+    /// [`create`](Self::create).
+    fn reserve(&self, name: &str, bytes: u64) -> Result<(), FileError> {
+        self.create(name, bytes).map(drop)
+    }
+
+    /// A new file that grows as it is written. Its name is on disk when [`sync_names`](Self::sync_names) returns;
+    /// otherwise as [`create`](Self::create).
+    fn create_unsynced(&self, name: &str) -> Result<Arc<dyn DataFile>, FileError>;
+
+    /// Waits until the names of files in a directory are on disk.
+    fn sync_names(&self, directory: &str) -> Result<(), FileError>;
+
     /// A file that is there, for reading and writing.
     fn open(&self, name: &str) -> Result<Arc<dyn DataFile>, FileError>;
 

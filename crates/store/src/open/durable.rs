@@ -8,8 +8,9 @@ use super::{OpenError, OpenOptions, OpenReport, Opened, Opening, RecoveryTask, R
 use crate::checkpoint::{CheckpointError, CheckpointReport, CheckpointState, Checkpoints};
 use crate::chunk_file::ChunkFiles;
 use crate::database::{Database, StoreEnvironment};
-use crate::files::{DirectoryLock, Files};
+use crate::files::{DirectoryLock, FileError, Files};
 use crate::log::{GroupCommit, GroupCommitOptions, Position};
+use crate::workers::OneThread;
 
 /// A database with a data directory, which is locked as long as this lives.
 #[derive(Debug)]
@@ -32,7 +33,7 @@ impl DurableDatabase {
     ) -> Result<Self> {
         let opening = Opening::begin(files, environment.clone(), options)?;
         let chunks = opening.tasks().into_iter().map(RecoveryTask::run).collect();
-        Self::start(opening.finish(chunks)?, environment, GroupCommitOptions::default())
+        Self::start(opening.finish(chunks, &OneThread)?, environment, GroupCommitOptions::default())
     }
 
     /// Starts the thread of the log, and sessions. What was salvaged has no log: it is for reading.
@@ -42,11 +43,13 @@ impl DurableDatabase {
         options: GroupCommitOptions,
     ) -> Result<Self> {
         let Opened { version, log, checkpoints, lock, report } = opened;
-        let log = match log {
-            Some(log) => Some(GroupCommit::start(log, options).map_err(OpenError::Thread)?),
-            None => None,
+        let database = match log {
+            Some(log) => {
+                let log = GroupCommit::start(log, options).map_err(OpenError::Thread)?;
+                Database::start(version, environment, Some(log))
+            }
+            None => Database::reading(version, environment),
         };
-        let database = Database::start(version, environment, log);
         let checkpointing = Mutex::new(());
         Ok(Self { database, checkpoints, report, checkpointing, _lock: lock })
     }
@@ -81,11 +84,20 @@ impl DurableDatabase {
         let _one = self.checkpointing.lock();
         let mut checkpoint = self.checkpoints.begin(|| self.database.newest())?;
         loop {
-            match checkpoint.step(self.database.synced())? {
-                CheckpointState::Working => {}
-                CheckpointState::NeedsLog(position) => self.database.wait_for_log(position)?,
-                CheckpointState::Done(report) => return Ok(report),
+            match checkpoint.step(self.database.synced()) {
+                Err(error) if error.is_no_space() && self.checkpoints.release_space() => {}
+                Err(error) => return Err(error),
+                Ok(CheckpointState::Working) => {}
+                Ok(CheckpointState::NeedsLog(position)) => self.database.wait_for_log(position)?,
+                Ok(CheckpointState::Done(report)) => return Ok(report),
             }
         }
+    }
+
+    /// Keeps space for the next checkpoint, as much as what changed since the last one needs. An error says that the
+    /// disk is full: a checkpoint made now still has the space that was kept before, and makes that of the log free.
+    pub fn reserve_space(&self) -> std::result::Result<(), FileError> {
+        let _one = self.checkpointing.lock();
+        self.checkpoints.reserve_space(&self.database.newest())
     }
 }

@@ -18,10 +18,12 @@ use crate::files::FileError;
 use crate::ids::{ChunkFileId, TableId};
 use crate::log::Log;
 use crate::table::{Destination, RestoredEntry, TableDefinition, TableVersion};
+use crate::workers::Workers;
 
 impl Opening {
-    /// Makes the newest version. `chunks` is what all [`tasks`](Self::tasks) gave, in any order.
-    pub fn finish(mut self, chunks: Vec<RecoveredChunk>) -> Result<Opened> {
+    /// Makes the newest version. `chunks` is what all [`tasks`](Self::tasks) gave, in any order; `workers` build the
+    /// indexes.
+    pub fn finish(mut self, chunks: Vec<RecoveredChunk>, workers: &dyn Workers) -> Result<Opened> {
         let mut loaded = LoadedChunks::new();
         for RecoveredChunk { id, chunk } in chunks {
             if let Ok(chunk) = &chunk {
@@ -31,14 +33,15 @@ impl Opening {
             }
             loaded.insert(id, chunk);
         }
-        let checkpoint = self.checkpoint(&loaded)?;
+        let checkpoint = self.checkpoint(&loaded, workers)?;
         let checkpoints = Checkpoints::new(
             Arc::clone(&self.files),
             Arc::clone(&self.chunks),
             &self.manifest,
             &checkpoint,
+            self.options.segment_bytes,
         )?;
-        let (version, log) = self.replay(checkpoint, &loaded)?;
+        let (version, log) = self.replay(checkpoint, &loaded, workers)?;
         drop(loaded);
         if !self.options.salvage {
             self.remove_unnamed()?;
@@ -52,11 +55,15 @@ impl Opening {
     }
 
     /// The version that the checkpoint holds.
-    fn checkpoint(&mut self, loaded: &LoadedChunks) -> Result<DatabaseVersion> {
+    fn checkpoint(
+        &mut self,
+        loaded: &LoadedChunks,
+        workers: &dyn Workers,
+    ) -> Result<DatabaseVersion> {
         let mut tables = Vec::new();
         for stored in std::mem::take(&mut self.tables) {
             let id = stored.id;
-            tables.push((id, Arc::new(self.restore(stored, loaded)?)));
+            tables.push((id, Arc::new(self.restore(stored, loaded, workers)?)));
         }
         let manifest = &self.manifest;
         let is_there = |id: &TableId| tables.iter().any(|(found, _)| found == id);
@@ -77,7 +84,12 @@ impl Opening {
         DatabaseVersion::from_contents(contents).map_err(OpenError::Manifest)
     }
 
-    fn restore(&mut self, stored: StoredTable, loaded: &LoadedChunks) -> Result<TableVersion> {
+    fn restore(
+        &mut self,
+        stored: StoredTable,
+        loaded: &LoadedChunks,
+        workers: &dyn Workers,
+    ) -> Result<TableVersion> {
         let name = self.manifest.name_of(stored.id);
         let definition = Arc::new(stored.definition);
         let mut tail = stored.tail;
@@ -109,8 +121,15 @@ impl Opening {
         let in_errors = name.rsplit('.').next().unwrap_or_default().into();
         let tail = tail.into_iter().collect();
         let next = stored.next_row_id;
-        let restored =
-            TableVersion::restored(in_errors, definition, destination, entries, tail, next);
+        let restored = TableVersion::restored(
+            in_errors,
+            definition,
+            destination,
+            entries,
+            tail,
+            next,
+            workers,
+        );
         restored.map_err(|reason| OpenError::Table { table: name, reason })
     }
 
@@ -118,6 +137,7 @@ impl Opening {
         &mut self,
         version: DatabaseVersion,
         loaded: &LoadedChunks,
+        workers: &dyn Workers,
     ) -> Result<(DatabaseVersion, Option<Log>)> {
         if let Some(log) = self.new_log.take() {
             return Ok((version, Some(log)));
@@ -129,6 +149,7 @@ impl Opening {
             chunks: loaded,
             report: &mut self.report,
             salvage,
+            workers,
         };
         let recovery = Log::recover(Arc::clone(&self.files), options, self.manifest.start);
         let replayed = recovery.map_err(OpenError::from).and_then(|mut recovery| {

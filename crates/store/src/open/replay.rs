@@ -7,12 +7,15 @@ use super::report::MissingPart;
 use super::task::RegisteredChunk;
 use super::{OpenError, OpenReport, Result};
 use crate::data_file::DataFileError;
-use crate::database::{DatabaseChange, DatabaseVersion, StoreEnvironment};
+use crate::database::{
+    CatalogChange, ChangeStep, DatabaseChange, DatabaseVersion, StoreEnvironment,
+};
 use crate::files::Files;
-use crate::ids::{ChunkFileId, Epoch};
+use crate::ids::{ChunkFileId, Epoch, TableId};
 use crate::log::{Log, LogOptions, LogRecord, Position, Recovery, RecoveryStart};
 use crate::record::{RecordError, decode_record};
 use crate::table::Chunk;
+use crate::workers::Workers;
 
 /// Chunks that were read, or why not.
 pub(super) type LoadedChunks =
@@ -39,6 +42,7 @@ pub(super) struct Replay<'a> {
     pub(super) chunks: &'a LoadedChunks,
     pub(super) report: &'a mut OpenReport,
     pub(super) salvage: bool,
+    pub(super) workers: &'a dyn Workers,
 }
 
 impl Replay<'_> {
@@ -53,8 +57,14 @@ impl Replay<'_> {
     fn apply(&mut self, record: LogRecord<'_>) -> Result<()> {
         let LogRecord { position, payload } = record;
         let epoch = Epoch::new(self.version.epoch().get() + 1);
-        let applied = self.change(position, payload).and_then(|change| {
-            let applied = self.version.apply(&change, self.environment);
+        let change = match self.change(position, payload) {
+            Err(OpenError::Chunk(error)) if self.salvage => {
+                self.change_without_damaged(position, payload, &error)
+            }
+            change => change,
+        };
+        let applied = change.and_then(|mut change| {
+            let applied = self.version.apply_with(&mut change, self.environment, self.workers);
             applied.map_err(|reason| (change, OpenError::Misfit { position, reason })).or_else(
                 |(change, error)| match self.salvage {
                     true => Ok(self.apply_steps(change, position)),
@@ -91,6 +101,53 @@ impl Replay<'_> {
                 OpenError::Manifest(format!("chunk file {id} was not read"))
             }
         })
+    }
+
+    /// The change without new rows whose chunks were not read; `first` is what is wrong with one of them. Where
+    /// other chunks than those of new rows are damaged, that is the error.
+    fn change_without_damaged(
+        &mut self,
+        position: Position,
+        payload: &[u8],
+        first: &Arc<DataFileError>,
+    ) -> Result<DatabaseChange> {
+        let chunk = |id: ChunkFileId| -> std::result::Result<Arc<Chunk>, RecordError> {
+            Ok(match self.chunks.get(&id) {
+                Some(Ok(loaded)) => Arc::clone(&loaded.chunk),
+                _ => Arc::new(Chunk::empty()),
+            })
+        };
+        let Ok(mut change) = decode_record(payload, chunk) else {
+            return Err(OpenError::Chunk(Arc::clone(first)));
+        };
+        let mut created: HashMap<TableId, String> = HashMap::new();
+        for step in &mut change.steps {
+            let (table, change) = match step {
+                ChangeStep::Table(table, change) => (table, change),
+                ChangeStep::Catalog(CatalogChange::CreateTable { id, name, .. }) => {
+                    created.insert(*id, name.to_string());
+                    continue;
+                }
+                ChangeStep::Catalog(_) | ChangeStep::Sequence(..) => continue,
+            };
+            let known = self.version.table_name(*table).map(ToString::to_string);
+            let name = created.get(table).cloned().or(known);
+            change.appended.retain(|appended| {
+                let is_read = appended.chunk.rows > 0;
+                if !is_read {
+                    let error =
+                        appended.file.and_then(|file| self.chunks.get(&file)?.as_ref().err());
+                    let what = format!(
+                        "rows from row {} on, of the commit at log position {position},",
+                        appended.first
+                    );
+                    let missing = MissingPart::new(name.clone(), what, error.unwrap_or(first));
+                    self.report.missing.push(missing);
+                }
+                is_read
+            });
+        }
+        Ok(change)
     }
 
     /// Applies as many steps as fit: rows that they change may be missing.

@@ -91,5 +91,13 @@ pub(super) fn decode_table(
     let inserted = decode_rows(decoder)?;
     let updated = decode_rows(decoder)?;
     let deleted = decode_set(decoder)?;
-    Ok(TableChange { inserted, updated, deleted, appended, replaced, truncated })
+    Ok(TableChange {
+        inserted,
+        updated,
+        deleted,
+        appended,
+        replaced,
+        truncated,
+        ..Default::default()
+    })
 }

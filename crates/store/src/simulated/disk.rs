@@ -180,9 +180,12 @@ impl SimulatedDisk {
     /// The fault of a write after which the file reaches up to `end`.
     fn no_space(&self, number: FileNumber, end: u64) -> Option<Fault> {
         let grown = end.saturating_sub(self.contents[number].bytes());
-        let used: u64 = self.seen.files.values().map(|file| self.contents[*file].bytes()).sum();
-        (grown > 0 && self.space.is_some_and(|space| used + grown > space))
+        (grown > 0 && self.space.is_some_and(|space| self.used() + grown > space))
             .then_some(Fault::NoSpace)
+    }
+
+    pub(super) fn used(&self) -> u64 {
+        self.seen.files.values().map(|file| self.contents[*file].bytes()).sum()
     }
 
     pub(super) fn sync(&mut self, number: FileNumber, name: &str) -> Result<(), FileError> {

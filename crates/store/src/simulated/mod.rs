@@ -86,6 +86,11 @@ impl SimulatedFiles {
         self.disk.lock().space = bytes;
     }
 
+    /// Bytes that all files take together.
+    pub fn used(&self) -> u64 {
+        self.disk.lock().used()
+    }
+
     fn file(&self, number: FileNumber, name: &str) -> Arc<dyn DataFile> {
         Arc::new(SimulatedFile { disk: Arc::clone(&self.disk), number, name: name.to_owned() })
     }
@@ -122,6 +127,17 @@ impl Files for SimulatedFiles {
             return Err(error);
         }
         Ok(self.file(number, name))
+    }
+
+    fn create_unsynced(&self, name: &str) -> Result<Arc<dyn DataFile>, FileError> {
+        let mut disk = self.disk.lock();
+        disk.call(FileOperation::Create, name)?;
+        let number = disk.create(name)?;
+        Ok(self.file(number, name))
+    }
+
+    fn sync_names(&self, directory: &str) -> Result<(), FileError> {
+        self.disk.lock().sync_directory(directory)
     }
 
     fn open(&self, name: &str) -> Result<Arc<dyn DataFile>, FileError> {

@@ -8,6 +8,7 @@ use roaring::RoaringTreemap;
 use super::chunk::Chunk;
 use super::row::Row;
 use super::row_ids::RowIds;
+use super::version::NewKeys;
 use crate::ids::{ChunkFileId, RowId};
 
 /// What one transaction does to one table, by row; what the log holds of it.
@@ -36,6 +37,8 @@ pub struct TableChange {
     pub replaced: Vec<ReplacedChunk>,
     /// Whether all rows that were there before are gone.
     pub truncated: bool,
+    /// Keys of `appended`, where they were got ready; no record has them.
+    pub keys: NewKeys,
 }
 
 /// A chunk of new rows, whose ids have no gaps.
@@ -97,6 +100,9 @@ impl TableChange {
     pub fn then(&mut self, later: Self) {
         if later.truncated {
             *self = Self { truncated: true, ..Self::default() };
+        }
+        if !later.appended.is_empty() || !later.replaced.is_empty() {
+            self.keys = NewKeys::default();
         }
         self.appended.extend(later.appended);
         self.inserted.extend(later.inserted);

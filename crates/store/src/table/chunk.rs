@@ -36,6 +36,14 @@ pub struct Chunk {
     pub block_bytes: Vec<Vec<usize>>,
 }
 
+impl Chunk {
+    /// Stands for a chunk that cannot be read.
+    pub(crate) fn empty() -> Self {
+        let (copies, stats, zones, block_bytes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { rows: 0, owner: None, copies, stats, zones, block_bytes }
+    }
+}
+
 /// One copy of a chunk.
 #[derive(Debug)]
 pub struct ChunkCopy {

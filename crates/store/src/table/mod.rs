@@ -44,6 +44,7 @@ pub use row::{Key, KeyBuilder, Row, RowCodec};
 pub use row_ids::RowIds;
 pub use snapshot::TableSnapshot;
 pub use version::{
-    ChunkEntry, FoldPolicy, FoldTask, Folded, RestoredEntry, RewriteTask, TableVersion,
+    ChunkEntry, ChunkKeys, FoldPolicy, FoldTask, Folded, KeyTask, NewKeys, RestoredEntry,
+    RewriteTask, SortKeysTask, SortedRanges, TableVersion,
 };
 pub use writer::{ChunkWriter, Destination};

@@ -99,15 +99,29 @@ impl ChunkWriter {
         Ok(())
     }
 
+    /// The chunks that were made and not taken yet.
+    pub fn take_full(&mut self) -> Vec<Chunk> {
+        std::mem::take(&mut self.chunks)
+    }
+
     /// The chunks, the last one filled as far as rows were given.
     ///
     /// # Errors
     /// [`TableError`].
     pub fn finish(mut self) -> Result<Vec<Chunk>> {
-        if self.pending_rows > 0 {
-            self.cut()?;
-        }
+        self.cut_rest()?;
         Ok(self.chunks)
+    }
+
+    /// Makes a chunk of what is left behind the full ones.
+    ///
+    /// # Errors
+    /// [`TableError`].
+    pub fn cut_rest(&mut self) -> Result<()> {
+        match self.pending_rows {
+            0 => Ok(()),
+            _ => self.cut(),
+        }
     }
 
     fn check(&self, batch: &RecordBatch) -> Result<()> {

@@ -36,7 +36,7 @@ fn open(files: &SimulatedFiles) -> OpenDirectory {
     };
     let opening = Opening::begin(Arc::new(files.clone()), environment(), options).unwrap();
     let chunks = opening.tasks().into_iter().map(|task| task.run()).collect();
-    let opened = opening.finish(chunks).unwrap();
+    let opened = opening.finish(chunks, &atoll_store::workers::OneThread).unwrap();
     let log = GroupCommit::start(opened.log.unwrap(), GroupCommitOptions::default()).unwrap();
     let database = Database::start(opened.version, environment(), Some(log));
     OpenDirectory { database, checkpoints: opened.checkpoints, _lock: opened.lock }

@@ -70,3 +70,39 @@ fn without_a_log_commits_are_saved_by_the_next_checkpoint_only() {
     let ids: Vec<u64> = (0..9).filter(|id| found.committed(*id).is_some()).collect();
     assert_eq!(ids, [1, 2]);
 }
+
+#[test]
+fn a_full_disk_lets_a_checkpoint_finish_after_which_commits_go_on() {
+    for is_reserved in [true, false] {
+        let files = SimulatedFiles::new();
+        let (opened, small) = open(&files);
+        if is_reserved {
+            opened.reserve_space().unwrap();
+        }
+        files.set_space(Some(files.used() + 1000));
+        let mut id = 0;
+        let refused = loop {
+            let mut transaction = small.database.begin(TransactionOptions::default());
+            block_on(small.insert(&mut transaction, id, &format!("value {id}"))).unwrap();
+            match block_on(transaction.commit()) {
+                Ok(_) => id += 1,
+                Err(error) => break error,
+            }
+            assert!(id < 10_000, "the disk never fills");
+        };
+        assert_eq!(refused.sqlstate(), "53100");
+        if is_reserved {
+            opened.reserve_space().expect_err("there is no more space, so a checkpoint is due");
+            assert_eq!(opened.checkpoint().unwrap().tables, 1);
+            insert(&small, id);
+            assert!((0..=id).all(|id| small.committed(id).is_some()));
+        } else {
+            opened.checkpoint().unwrap_err();
+        }
+        // What was acknowledged is there in any case.
+        drop((opened, small));
+        files.set_space(None);
+        let (_opened, small) = open(&files.crash(7));
+        assert!((0..id).all(|id| small.committed(id).is_some()));
+    }
+}

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use super::Shell;
 use super::stop::Stop;
 use super::target::OutputTarget;
+use atoll_tools::terminal;
 use atoll_topology::nearest_name;
 
 /// A command: its names, the first of which help shows, and what help says of it.
@@ -75,8 +76,9 @@ pub(super) static COMMANDS: [ShellCommand; 13] = [
     ),
     command(
         &["open"],
-        "[DIR]",
-        "Open the database in a directory, made where it is missing; without one, a new one in memory",
+        "[DIR [--salvage]]",
+        "Open the database in a directory, made where it is missing; with --salvage, read what is left of a \
+         damaged one; without a directory, a new one in memory",
         CommandKind::Open,
     ),
     command(
@@ -129,13 +131,29 @@ impl Shell {
     }
 
     /// Leaves the database for another one, on the same workers.
-    async fn open(&mut self, directory: &str) -> Result<(), Stop> {
+    async fn open(&mut self, argument: &str) -> Result<(), Stop> {
+        let (directory, salvage) = match argument.strip_suffix("--salvage") {
+            Some(directory) => (directory.trim_end(), true),
+            None => (argument, false),
+        };
+        if salvage && directory.is_empty() {
+            return Err(Stop::failed(".open --salvage expects a directory"));
+        }
         let directory = (!directory.is_empty()).then(|| PathBuf::from(directory));
         // The directory may be the one that is left.
         let before = self.session.database().clone();
-        self.session =
-            before.reopen(directory).await.map_err(|error| Stop::failed(error.message()))?;
+        let opened = before.reopen(directory, salvage).await;
+        self.session = opened.map_err(|error| Stop::failed(error.message()))?;
+        self.tell_missing();
         Ok(())
+    }
+
+    /// Says what of a salvaged database is missing.
+    pub(super) fn tell_missing(&self) {
+        let report = self.session.database().open_report();
+        for part in report.iter().flat_map(|report| &report.missing) {
+            terminal::say(format!("missing: {part}"));
+        }
     }
 
     fn output(&mut self, file: &str) -> Result<(), Stop> {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::{DataType, Field, Schema};
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::catalog::default_table_source::source_as_provider;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, DFSchema, Result, TableReference};
@@ -22,6 +22,10 @@ const PARAMETERS: &str = "parameters";
 #[derive(Debug)]
 pub(crate) struct PointPlan {
     pub(super) table: PlacedTable,
+    /// The parameters, as expressions read them.
+    pub(super) parameters: SchemaRef,
+    /// Rows that are written.
+    pub(super) written: SchemaRef,
     pub(super) source: PointSource,
     pub(super) action: PointAction,
 }
@@ -35,7 +39,11 @@ pub(crate) enum PointSource {
         unique: usize,
         /// A value for each of its columns.
         key: Vec<Arc<dyn PhysicalExpr>>,
-        /// The values wanted of the row, over its columns and behind them the parameters.
+        /// The columns that are read of the row.
+        columns: Vec<usize>,
+        /// These, and behind them the parameters.
+        row: SchemaRef,
+        /// The values wanted of the row, over `row`.
         values: Vec<Arc<dyn PhysicalExpr>>,
     },
     /// Rows of values, computed from the parameters.
@@ -88,6 +96,11 @@ impl Parameters {
         row: &DFSchema,
     ) -> Result<Arc<dyn PhysicalExpr>> {
         self.physical(state, expr, Some(row), None)
+    }
+
+    /// As expressions read them.
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(self.schema.inner())
     }
 
     /// The expression over columns, those of the parameters among them.
@@ -147,7 +160,13 @@ pub(crate) fn compile(
         }
         let (source, action) =
             (PointSource::Rows(compiled), PointAction::Insert(Arc::new(table.clone())));
-        return Ok(Some(PointPlan { table: table.clone(), source, action }));
+        return Ok(Some(PointPlan {
+            written: table.written_schema(),
+            parameters: parameters.schema(),
+            table: table.clone(),
+            source,
+            action,
+        }));
     }
     by_key(state, &write.input, parameters, |changed| {
         let changed = Arc::new(changed?.clone());
@@ -180,21 +199,35 @@ fn by_key(
         parameters.physical(state, value, None, Some(&table.type_of(*column)))
     });
     let key = key.collect::<Result<_>>()?;
-    let row = DFSchema::try_from_qualified_schema(scan.table_name.clone(), &scan.source.schema())?;
     // The id of the row, which comes first, is known by then.
     let skipped = usize::from(!matches!(action, PointAction::Select(_)));
+    let exprs: Vec<Expr> = exprs.into_iter().skip(skipped).collect();
+    let columns = read_columns(table, &exprs);
+    let read = table.columns().project(&columns)?;
+    let row = DFSchema::try_from_qualified_schema(scan.table_name.clone(), &read)?;
     let wanted = |at: usize| match &action {
         PointAction::Update(_) => Some(table.type_of(at)),
         _ => None,
     };
     let values = exprs
         .into_iter()
-        .skip(skipped)
         .enumerate()
         .map(|(at, expr)| parameters.physical(state, expr, Some(&row), wanted(at).as_ref()));
     let values = values.collect::<Result<_>>()?;
-    let source = PointSource::Key { unique, key, values };
-    Ok(Some(PointPlan { table: table.clone(), source, action }))
+    let row = Arc::clone(row.join(&parameters.schema)?.inner());
+    let source = PointSource::Key { unique, key, columns, row, values };
+    let (parameters, written) = (parameters.schema(), table.written_schema());
+    Ok(Some(PointPlan { table: table.clone(), parameters, written, source, action }))
+}
+
+/// The columns of a table that expressions read.
+fn read_columns(table: &PlacedTable, exprs: &[Expr]) -> Vec<usize> {
+    let all = table.columns().fields().iter().enumerate();
+    let is_read = |name: &str| {
+        let mut columns = exprs.iter().flat_map(Expr::column_refs);
+        columns.any(|column| column.name == name)
+    };
+    all.filter(|(_, field)| is_read(field.name())).map(|(at, _)| at).collect()
 }
 
 /// The expressions of projections over a scan, in the scan's columns, and the scan.

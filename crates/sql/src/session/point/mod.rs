@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use atoll_store::TableId;
 use atoll_store::table::TableDefinition;
-use datafusion::arrow::datatypes::{DataType, SchemaRef};
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::metadata::ScalarAndMetadata;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{ParamValues, Result, ScalarValue, TableReference, exec_err};
@@ -32,7 +32,7 @@ pub(crate) use run::one_row;
 #[derive(Debug)]
 pub struct PreparedStatement {
     session: Session,
-    sql: String,
+    sql: Arc<str>,
     types: Vec<DataType>,
     shape: Mutex<Shape>,
 }
@@ -65,7 +65,7 @@ impl Session {
         let planned = self.plan_prepared(sql).await;
         let (types, shape) =
             planned.map_err(|error| SqlError::new(error, sql).with_near_names(self))?;
-        let (session, sql, shape) = (self.clone(), sql.to_owned(), Mutex::new(shape));
+        let (session, sql, shape) = (self.clone(), sql.into(), Mutex::new(shape));
         Ok(PreparedStatement { session, sql, types, shape })
     }
 
@@ -208,7 +208,7 @@ impl PreparedStatement {
         let values = run::arrays(values)?;
         let Some(bound) = selection.bind(&values)? else { return Ok(None) };
         let rows = bound.ride(session).await?;
-        Ok(rows.map(|rows| QueryResult::of_scan(selection.schema(), rows, &self.sql)))
+        Ok(rows.map(|rows| QueryResult::of_scan(selection.schema(), rows, Arc::clone(&self.sql))))
     }
 
     /// Runs it as any other statement.
@@ -223,13 +223,4 @@ impl PreparedStatement {
         }
         result
     }
-}
-
-/// The result of a statement that is done.
-fn done(
-    schema: SchemaRef,
-    rows: Vec<datafusion::arrow::array::RecordBatch>,
-    sql: &str,
-) -> QueryResult {
-    QueryResult::of(schema, rows, sql)
 }

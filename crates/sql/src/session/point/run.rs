@@ -6,12 +6,12 @@ use atoll_store::RowId;
 use atoll_store::database::DatabaseVersion;
 use atoll_store::table::{TableChange, TableVersion};
 use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
-use datafusion::arrow::datatypes::{Field, Schema};
+use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::physical_expr::PhysicalExpr;
 
 use super::compile::{PointAction, PointPlan, PointSource};
-use super::{PlannedPoint, PreparedStatement, done};
+use super::{PlannedPoint, PreparedStatement};
 use crate::session::execute::QueryResult;
 use crate::session::transaction::StatementTransaction;
 use crate::table::{
@@ -31,7 +31,7 @@ impl PreparedStatement {
         point: &PlannedPoint,
         values: &[ScalarValue],
     ) -> Result<Option<QueryResult>> {
-        let parameters = arrays(values)?;
+        let parameters = batch(&point.plan.parameters, arrays(values)?)?;
         if let PointAction::Select(_) = &point.plan.action
             && !self.session.is_in_transaction()
         {
@@ -50,7 +50,7 @@ impl PreparedStatement {
         &self,
         point: &PlannedPoint,
         transaction: &StatementTransaction,
-        parameters: &[ArrayRef],
+        parameters: &RecordBatch,
     ) -> Result<Option<QueryResult>> {
         let writes = !matches!(point.plan.action, PointAction::Select(_));
         loop {
@@ -66,7 +66,11 @@ impl PreparedStatement {
                 Ok(count) => {
                     transaction.finish(self.session.database()).await?;
                     let count = count_batch(count)?;
-                    return Ok(Some(done(count.schema(), vec![count], &self.sql)));
+                    return Ok(Some(QueryResult::of(
+                        count.schema(),
+                        vec![count],
+                        Arc::clone(&self.sql),
+                    )));
                 }
             }
         }
@@ -76,19 +80,17 @@ impl PreparedStatement {
         &self,
         point: &PlannedPoint,
         version: &DatabaseVersion,
-        parameters: &[ArrayRef],
+        parameters: &RecordBatch,
     ) -> Result<Option<QueryResult>> {
         let Some(table) = point.table_in(version) else { return Ok(None) };
         let PointAction::Select(schema) = &point.plan.action else { return Ok(None) };
         let rows = match find(&point.plan, table, parameters)? {
             Some(row) => {
-                let options = RecordBatchOptions::new().with_row_count(Some(1));
-                let schema = Arc::clone(schema);
-                vec![RecordBatch::try_new_with_options(schema, row.values, &options)?]
+                vec![batch(schema, row.values)?]
             }
             None => Vec::new(),
         };
-        Ok(Some(done(Arc::clone(schema), rows, &self.sql)))
+        Ok(Some(QueryResult::of(Arc::clone(schema), rows, Arc::clone(&self.sql))))
     }
 
     /// Writes; how many rows.
@@ -97,7 +99,7 @@ impl PreparedStatement {
         plan: &PointPlan,
         table: &TableVersion,
         transaction: &StatementTransaction,
-        parameters: &[ArrayRef],
+        parameters: &RecordBatch,
     ) -> Result<usize> {
         let mut change = TableChange::default();
         let count = match &plan.action {
@@ -105,7 +107,7 @@ impl PreparedStatement {
             PointAction::Insert(target) => insert(plan, target, table, parameters, &mut change)?,
             PointAction::Update(changed) => match find(plan, table, parameters)? {
                 Some(FoundRow { id, values }) => {
-                    let row = checked(&plan.table, values, changed.target())?;
+                    let row = checked(plan, values, changed.target())?;
                     let rows = table.codec().encode(&row).map_err(table_error)?;
                     change.updated.extend(rows.into_iter().map(|row| (id, row)));
                     1
@@ -138,14 +140,13 @@ fn insert(
     plan: &PointPlan,
     target: &PlacedTable,
     table: &TableVersion,
-    parameters: &[ArrayRef],
+    parameters: &RecordBatch,
     change: &mut TableChange,
 ) -> Result<usize> {
     let PointSource::Rows(rows) = &plan.source else { return Ok(0) };
-    let parameters = one_row(parameters)?;
     let mut next = table.reserve(rows.len()).get();
     for row in rows {
-        let row = checked(&plan.table, evaluated(row, &parameters)?, target.insert_target()?)?;
+        let row = checked(plan, evaluated(row, parameters)?, target.insert_target()?)?;
         for row in table.codec().encode(&row).map_err(table_error)? {
             change.inserted.insert(RowId::new(next), row);
             next += 1;
@@ -155,14 +156,10 @@ fn insert(
 }
 
 /// A row of the table that obeys what is declared.
-fn checked(
-    table: &PlacedTable,
-    values: Vec<ArrayRef>,
-    target: &WriteTarget,
-) -> Result<RecordBatch> {
-    let row = RecordBatch::try_new(table.written_schema(), values)?;
-    table.check_nulls(&row)?;
-    target.rules.check(table.name(), &row)?;
+fn checked(plan: &PointPlan, values: Vec<ArrayRef>, target: &WriteTarget) -> Result<RecordBatch> {
+    let row = batch(&plan.written, values)?;
+    plan.table.check_nulls(&row)?;
+    target.rules.check(plan.table.name(), &row)?;
     Ok(row)
 }
 
@@ -170,25 +167,23 @@ fn checked(
 fn find(
     plan: &PointPlan,
     table: &TableVersion,
-    parameters: &[ArrayRef],
+    parameters: &RecordBatch,
 ) -> Result<Option<FoundRow>> {
-    let PointSource::Key { unique, key, values } = &plan.source else { return Ok(None) };
-    let key = evaluated(key, &one_row(parameters)?)?;
-    let columns = &table.definition().uniques[*unique].columns;
-    let keys = table.codec().keys_of_values(columns, &key).map_err(table_error)?;
-    let found = keys.first().and_then(|key| table.find(*unique, key.as_ref()?));
-    let Some((id, row)) = found.and_then(|id| Some((id, table.row(id)?))) else { return Ok(None) };
+    let PointSource::Key { unique, key, columns, row, values } = &plan.source else {
+        return Ok(None);
+    };
+    let key = evaluated(key, parameters)?;
+    let key_columns = &table.definition().uniques[*unique].columns;
+    let keys = table.codec().keys_of_values(key_columns, &key).map_err(table_error)?;
+    let Some(id) = keys.first().and_then(|key| table.find(*unique, key.as_ref()?)) else {
+        return Ok(None);
+    };
     if values.is_empty() {
         return Ok(Some(FoundRow { id, values: Vec::new() }));
     }
-    let row = table.codec().decode(&[row]).map_err(table_error)?;
-    let mut columns = row.columns().to_vec();
-    if let PointAction::Update(_) | PointAction::Delete = &plan.action {
-        // The column of ids, which no value reads.
-        columns.push(Arc::new(datafusion::arrow::array::UInt64Array::from(vec![id.get()])));
-    }
-    columns.extend(parameters.iter().cloned());
-    Ok(Some(FoundRow { id, values: evaluated(values, &one_row(&columns)?)? }))
+    let mut read = table.read(&[id], columns).map_err(table_error)?;
+    read.extend(parameters.columns().iter().cloned());
+    Ok(Some(FoundRow { id, values: evaluated(values, &batch(row, read)?)? }))
 }
 
 pub(super) fn arrays(values: &[ScalarValue]) -> Result<Vec<ArrayRef>> {
@@ -199,8 +194,13 @@ pub(super) fn arrays(values: &[ScalarValue]) -> Result<Vec<ArrayRef>> {
 pub(crate) fn one_row(columns: &[ArrayRef]) -> Result<RecordBatch> {
     let fields = columns.iter().map(|column| Field::new("", column.data_type().clone(), true));
     let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+    batch(&schema, columns.to_vec())
+}
+
+/// One row of these values, under a schema that is known.
+fn batch(schema: &SchemaRef, columns: Vec<ArrayRef>) -> Result<RecordBatch> {
     let options = RecordBatchOptions::new().with_row_count(Some(1));
-    Ok(RecordBatch::try_new_with_options(schema, columns.to_vec(), &options)?)
+    Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
 }
 
 fn evaluated(exprs: &[Arc<dyn PhysicalExpr>], row: &RecordBatch) -> Result<Vec<ArrayRef>> {

@@ -3,8 +3,7 @@
 //! A transaction locks each key that it brings into a table or takes out of it. So with the lock of a key,
 //! the newest version says whether it is there until the transaction ends.
 
-use std::sync::Arc;
-
+use super::own::OwnBase;
 use super::write::{MadeChange, key_target};
 use super::{Result, Transaction};
 use crate::database::error::TransactionError;
@@ -17,89 +16,99 @@ struct ChangedKey {
     unique: usize,
     row: RowId,
     key: Key,
-    is_new: bool,
 }
 
 impl Transaction {
-    /// Looks for rows with the keys that a change brings. False where the version that it was made on is
-    /// not the newest one any more when the keys are locked: it is to be made again.
-    pub(super) async fn check_keys(
+    /// Locks the keys that a change of single rows brings or takes out. Its rows are locked, so their keys stay
+    /// what they are now.
+    pub(super) async fn lock_changed_keys(
         &mut self,
         table: TableId,
         change: &TableChange,
-        made: &MadeChange,
-        is_whole: bool,
-    ) -> Result<bool> {
-        let after = &made.after;
-        let keys = changed_keys(change, &made.before, after);
-        if !is_whole && !keys.is_empty() {
-            let is_new = self.lock_keys(table, &keys).await?;
-            if is_new && !Arc::ptr_eq(&made.newest, &self.database.newest()) {
-                return Ok(false);
-            }
-        }
-        match first_duplicate(&keys, after) {
-            Some(new) => {
-                let unique = &after.definition().uniques[new.unique];
-                Err(violation(after, unique, &new.key))
-            }
-            None => Ok(true),
-        }
-    }
-
-    /// Locks keys; whether one of them was not locked before.
-    async fn lock_keys(&mut self, table: TableId, keys: &[ChangedKey]) -> Result<bool> {
-        let count = self.locks.count();
+    ) -> Result<()> {
+        let newest = self.read_newest();
+        let own = self.own.on(OwnBase::Newest, &newest, &self.database.environment)?;
+        let Some(before) = own.table(table) else {
+            return Err(TransactionError::UndefinedRelation { name: self.name_of(table) });
+        };
+        let keys = row_keys(change, before, WantedKeys::All);
         let target = |changed: &ChangedKey| key_target(table, changed.unique, &changed.key);
         let mut targets: Vec<LockTarget> = keys.iter().map(target).collect();
         targets.sort_unstable();
         for target in targets {
             self.lock(target, LockMode::Exclusive).await?;
         }
-        Ok(self.locks.count() > count)
+        Ok(())
     }
 }
 
-/// The keys that rows of a change have only before or only after it.
-fn changed_keys(
-    change: &TableChange,
-    before: &TableVersion,
-    after: &TableVersion,
-) -> Vec<ChangedKey> {
-    let mut keys = Vec::new();
-    for (unique, constraint) in after.definition().uniques.iter().enumerate() {
-        let columns = &constraint.columns;
-        let changed =
-            |row, key: Option<Key>, is_new| key.map(|key| ChangedKey { unique, row, key, is_new });
-        let appended = change.appended.iter().flat_map(|chunk| {
-            let ids = chunk.ids();
-            (0..ids.count()).map(move |at| ids.at(at))
-        });
-        for row in change.inserted.keys().copied().chain(appended) {
-            keys.extend(changed(row, after.key_of(row, columns), true));
+/// Refuses a change that brings a key which another row has.
+pub(super) fn check_keys(change: &TableChange, made: &MadeChange) -> Result<()> {
+    if !change.appended.is_empty() || !change.replaced.is_empty() {
+        let after = &made.after;
+        if let Some((unique, key)) = made.before.first_duplicate(change, after)? {
+            return Err(violation(after, &after.definition().uniques[unique], &key));
         }
-        let replaced = change.replaced.iter().flat_map(|chunk| chunk.ids.iter());
-        for row in change.updated.keys().copied().chain(replaced) {
-            let (old, new) = (before.key_of(row, columns), after.key_of(row, columns));
+    }
+    check(&row_keys(change, &made.before, WantedKeys::New), &made.after)
+}
+
+/// The same for single rows that take no key from each other: on what is there before them.
+pub(super) fn check_new_rows(change: &TableChange, before: &TableVersion) -> Result<()> {
+    check(&row_keys(change, before, WantedKeys::New), before)
+}
+
+fn check(new: &[ChangedKey], table: &TableVersion) -> Result<()> {
+    match first_duplicate(new, table) {
+        Some(new) => {
+            let unique = &table.definition().uniques[new.unique];
+            Err(violation(table, unique, &new.key))
+        }
+        None => Ok(()),
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum WantedKeys {
+    /// Those that rows have only after a change.
+    New,
+    /// These, and those that rows have only before it.
+    All,
+}
+
+/// The keys that single rows of a change have only after it, or also those that they have only before it.
+fn row_keys(change: &TableChange, before: &TableVersion, wanted: WantedKeys) -> Vec<ChangedKey> {
+    let mut keys = Vec::new();
+    let gone = |key: Option<Key>| key.filter(|_| wanted == WantedKeys::All);
+    for (unique, constraint) in before.definition().uniques.iter().enumerate() {
+        let columns = &constraint.columns;
+        let changed = |row, key: Option<Key>| key.map(|key| ChangedKey { unique, row, key });
+        for (id, row) in &change.inserted {
+            keys.extend(changed(*id, before.codec().key(row, columns)));
+        }
+        for (id, row) in &change.updated {
+            let (old, new) = (before.key_of(*id, columns), before.codec().key(row, columns));
             if old != new {
-                keys.extend(changed(row, old, false));
-                keys.extend(changed(row, new, true));
+                keys.extend(changed(*id, gone(old)));
+                keys.extend(changed(*id, new));
             }
         }
-        for row in change.deleted.iter().map(RowId::new) {
-            keys.extend(changed(row, before.key_of(row, columns), false));
+        if wanted == WantedKeys::All {
+            for id in change.deleted.iter().map(RowId::new) {
+                keys.extend(changed(id, before.key_of(id, columns)));
+            }
         }
     }
     keys
 }
 
 /// The first new key that another row has too.
-fn first_duplicate<'k>(keys: &'k [ChangedKey], after: &TableVersion) -> Option<&'k ChangedKey> {
+fn first_duplicate<'k>(new: &'k [ChangedKey], table: &TableVersion) -> Option<&'k ChangedKey> {
     let is_duplicate = |new: &&ChangedKey| {
-        let mut rows = after.find_all(new.unique, &new.key);
-        new.is_new && rows.any(|row| row != new.row)
+        let mut rows = table.find_all(new.unique, &new.key);
+        rows.any(|row| row != new.row)
     };
-    keys.iter().find(is_duplicate)
+    new.iter().find(is_duplicate)
 }
 
 fn violation(table: &TableVersion, unique: &Unique, key: &Key) -> TransactionError {

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use super::own::OwnBase;
+use super::unique::{check_keys, check_new_rows};
 use super::{Result, Transaction};
 use crate::database::change::ChangeStep;
 use crate::database::error::TransactionError;
@@ -13,13 +14,14 @@ use crate::database::version::DatabaseVersion;
 use crate::ids::{RowId, TableId};
 use crate::lock::{LockMode, LockTarget};
 use crate::table::{Key, TableChange, TableVersion};
+use crate::workers::OneThread;
 
 /// A change of more rows than this locks the table: a lock for each would take longer than the change.
 const ROWS_LOCKED_MAX: usize = 10_000;
 
 /// What a change makes of the newest version.
 pub(super) struct MadeChange {
-    pub(super) newest: Arc<DatabaseVersion>,
+    newest: Arc<DatabaseVersion>,
     own: Arc<DatabaseVersion>,
     pub(super) before: Arc<TableVersion>,
     pub(super) after: Arc<TableVersion>,
@@ -30,7 +32,7 @@ impl Transaction {
     pub async fn write(
         &mut self,
         table: TableId,
-        change: TableChange,
+        mut change: TableChange,
         scope: LockScope,
     ) -> Result<Written> {
         self.check_writable("a change of rows")?;
@@ -42,15 +44,30 @@ impl Transaction {
         if self.compare_change(table, &change)? == Written::Stale {
             return Ok(Written::Stale);
         }
-        loop {
-            let made = self.make(table, &change)?;
-            if self.check_keys(table, &change, &made, is_whole).await? {
-                let mut after = (*made.own).clone();
-                after.set_table(table, made.after, made.newest.next_epoch());
-                self.keep(ChangeStep::Table(table, change), &made.newest, after)?;
-                return Ok(Written::Done);
-            }
+        if !is_whole {
+            self.lock_changed_keys(table, &change).await?;
         }
+        if self.own.is_empty() && change.is_row_by_row() && change.rows() == 1 {
+            self.check_row(table, &change)?;
+            self.own.push(ChangeStep::Table(table, change));
+            return Ok(Written::Done);
+        }
+        let made = self.make(table, &mut change)?;
+        check_keys(&change, &made)?;
+        let mut after = (*made.own).clone();
+        after.set_table(table, made.after, made.newest.next_epoch());
+        self.keep(ChangeStep::Table(table, change), &made.newest, after)?;
+        Ok(Written::Done)
+    }
+
+    /// Checks a change of one row, the first of the transaction, on what is there: the version after it is made
+    /// when something asks for it, which a commit alone does once.
+    fn check_row(&mut self, table: TableId, change: &TableChange) -> Result<()> {
+        let newest = self.read_newest();
+        let Some(before) = newest.table(table) else {
+            return Err(TransactionError::UndefinedRelation { name: self.name_of(table) });
+        };
+        check_new_rows(change, before)
     }
 
     /// Whether a change locks its table as a whole.
@@ -90,12 +107,13 @@ impl Transaction {
     }
 
     /// The table before and after the change, on the newest version.
-    fn make(&mut self, table: TableId, change: &TableChange) -> Result<MadeChange> {
+    fn make(&mut self, table: TableId, change: &mut TableChange) -> Result<MadeChange> {
         let newest = self.read_newest();
         let own = self.own.on(OwnBase::Newest, &newest, &self.database.environment)?;
         let Some(before) = own.table(table).cloned() else {
             return Err(TransactionError::UndefinedRelation { name: self.name_of(table) });
         };
+        before.ready_keys(change, &OneThread)?;
         let after = Arc::new(before.apply(change)?);
         Ok(MadeChange { newest, own, before, after })
     }

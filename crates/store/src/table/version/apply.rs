@@ -8,9 +8,14 @@ use roaring::RoaringTreemap;
 use super::super::change::{ReplacedChunk, TableChange};
 use super::super::row::{Key, Row};
 use super::entry::ChunkEntry;
+use super::keys::appended_entries;
 use super::loose::LooseRows;
 use super::{Result, TableVersion};
 use crate::ids::RowId;
+use crate::workers::OneThread;
+
+/// Indexes follow more rows than this together, and fewer one by one.
+const MANY_ROWS: usize = 1000;
 
 impl TableVersion {
     /// The table after a change. Constraints are not checked: they were when the change was made.
@@ -25,12 +30,11 @@ impl TableVersion {
             after.truncate();
         }
         let mut deleted = change.deleted.clone();
-        let appended = change.appended.iter();
-        let appended =
-            appended.map(|new| ChunkEntry::new(Arc::clone(&new.chunk), new.ids(), new.file));
-        let appended: Vec<Arc<ChunkEntry>> = appended.map(Arc::new).collect();
+        let appended = appended_entries(change);
         appended.iter().try_for_each(|entry| after.check_chunk(entry))?;
-        after.index_entries(&appended)?;
+        if !appended.is_empty() {
+            after.index_keys(&after.appended_keys(change, &OneThread)?);
+        }
         appended.into_iter().try_for_each(|entry| after.append(entry))?;
         after.insert_rows(&change.inserted)?;
         for replaced in &change.replaced {
@@ -160,6 +164,13 @@ impl TableVersion {
 
     /// Gives rows other values, or none; their ids rise.
     fn change_rows(&mut self, rows: &[(RowId, Option<&Row>)]) -> Result<()> {
+        if rows.len() > MANY_ROWS && !self.indexes.is_empty() {
+            self.reindex_rows(rows)?;
+            let indexes = std::mem::take(&mut self.indexes);
+            self.change_rows(rows)?;
+            self.indexes = indexes;
+            return Ok(());
+        }
         let mut rest = rows;
         while let [(id, row), ..] = rest {
             let Some((entry, _)) = self.in_chunk(*id) else {

@@ -88,6 +88,11 @@ impl ChunkEntry {
         chunk + self.ids.memory_bytes() + self.delta.memory_bytes()
     }
 
+    /// Bytes of the newer values and of ids.
+    pub(super) fn loose_bytes(&self) -> usize {
+        self.ids.memory_bytes() + self.delta.row_bytes()
+    }
+
     pub(super) fn loose(&self) -> &LooseRows {
         &self.delta
     }

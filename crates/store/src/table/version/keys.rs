@@ -1,15 +1,20 @@
 //! Indexes kept up with rows: built of many at once, checked, and followed through a mass UPDATE.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
+use super::super::change::{AppendedChunk, TableChange};
 use super::super::chunk::BLOCK_ROWS;
 use super::super::definition::Unique;
 use super::super::error::TableError;
-use super::super::row::hash_of;
-use super::index::{HashedRow, UniqueIndex};
+use super::super::row::{Key, Row, RowCodec, hash_of};
+use super::index::{HashedRow, HashedRows, SortedKeys, UniqueIndex, sorted};
+use super::new_keys::NewKeys;
 use super::{ChunkEntry, Result, TableVersion};
 use crate::ids::RowId;
+use crate::workers::{OneThread, Workers};
+
+/// All rows of a chunk are hashed at once where more than one in so many of them is wanted.
+const MANY_OF_CHUNK: usize = 8;
 
 impl TableVersion {
     /// The index of a new constraint.
@@ -17,48 +22,132 @@ impl TableVersion {
     /// # Errors
     /// [`TableError::Duplicate`] for the first key that several rows have.
     pub(super) fn build_index(&self, unique: &Unique) -> Result<UniqueIndex> {
-        let mut all = Vec::with_capacity(self.rows);
-        for entry in self.entries.values() {
-            self.hash_entry(entry, &unique.columns, &mut all)?;
-        }
-        for (id, row) in self.tail.iter() {
-            all.extend(self.shared.codec.key(row, &unique.columns).map(|key| (key.hash64(), id)));
-        }
-        all.sort_unstable();
-        self.check_distinct(unique, &all)?;
         let mut index = UniqueIndex::new(unique);
-        index.extend(all);
+        let mut pieces = Vec::with_capacity(self.entries.len() + 1);
+        for entry in self.entries.values() {
+            let mut rows = Vec::with_capacity(entry.rows());
+            hash_entry(&self.shared.codec, entry, &unique.columns, &mut rows)?;
+            pieces.push(HashedRows::of(rows));
+        }
+        let codec = &self.shared.codec;
+        let tail = self.tail.iter();
+        let tail =
+            tail.filter_map(|(id, row)| Some((codec.key(row, &unique.columns)?.hash64(), id)));
+        pieces.push(HashedRows::of(tail.collect()));
+        let keys = sorted(&pieces);
+        drop(pieces);
+        if let Some(key) = self.first_duplicate_among(&keys, &unique.columns, None) {
+            return Err(TableError::Duplicate {
+                table: self.shared.name.to_string(),
+                constraint: unique.name.to_string(),
+                key: key.1,
+            });
+        }
+        index.extend(&keys);
         Ok(index)
     }
 
-    fn check_distinct(&self, unique: &Unique, rows: &[HashedRow]) -> Result<()> {
-        for same_hash in rows.chunk_by(|a, b| a.0 == b.0).filter(|rows| rows.len() > 1) {
-            let keys = same_hash.iter().filter_map(|(_, id)| self.key_of(*id, &unique.columns));
-            let mut seen = HashSet::new();
-            if let Some(key) = keys.into_iter().find(|key| !seen.insert(key.clone())) {
-                return Err(TableError::Duplicate {
-                    table: self.shared.name.to_string(),
-                    constraint: unique.name.to_string(),
-                    key,
-                });
+    /// The first row of these whose key one before it has too, if it comes before `first`.
+    fn first_duplicate_among(
+        &self,
+        keys: &SortedKeys,
+        columns: &[usize],
+        mut first: Option<(RowId, Key)>,
+    ) -> Option<(RowId, Key)> {
+        for rows in keys.same_hash() {
+            for (at, (_, id)) in rows.iter().enumerate().skip(1) {
+                if first.as_ref().is_some_and(|(first, _)| first < id) {
+                    break;
+                }
+                let Some(key) = self.key_of(*id, columns) else { continue };
+                let has_key =
+                    |(_, id): &HashedRow| self.key_of(*id, columns).as_ref() == Some(&key);
+                if rows[..at].iter().any(has_key) {
+                    first = Some((*id, key));
+                }
             }
+        }
+        first
+    }
+
+    /// The first row of new chunks of a change, by its id, with a key that another row has too, with the number of
+    /// the constraint; this is the version before the change, `after` the one after it.
+    ///
+    /// # Errors
+    /// When the keys of the change cannot be read.
+    pub fn first_duplicate(
+        &self,
+        change: &TableChange,
+        after: &Self,
+    ) -> Result<Option<(usize, Key)>> {
+        let appended = self.appended_keys(change, &OneThread)?;
+        let mut appended = appended.iter();
+        for (number, index) in self.indexes.iter().enumerate() {
+            let columns = index.columns();
+            let replaced = self.replaced_keys(change, columns)?;
+            let mut first = None;
+            for keys in appended.next().into_iter().chain([&replaced]) {
+                first = after.first_duplicate_among(keys, columns, first);
+                let known = if change.truncated { None } else { Some(index.all_candidates(keys)) };
+                for (id, known) in known.into_iter().flatten() {
+                    if id == known || first.as_ref().is_some_and(|(first, _)| *first <= id) {
+                        continue;
+                    }
+                    let key = after.key_of(id, columns);
+                    if key.is_some() && key == after.key_of(known, columns) {
+                        first = key.map(|key| (id, key));
+                    }
+                }
+            }
+            if let Some((_, key)) = first {
+                return Ok(Some((number, key)));
+            }
+        }
+        Ok(None)
+    }
+    /// The keys that new chunks of a change bring to each index: those that it has ready, if they are of the same
+    /// columns.
+    pub(super) fn appended_keys(
+        &self,
+        change: &TableChange,
+        workers: &dyn Workers,
+    ) -> Result<NewKeys> {
+        if change.keys.are_of(&self.indexes) {
+            return Ok(change.keys.clone());
+        }
+        self.keys_of_entries(&appended_entries(change), workers)
+    }
+
+    /// Gets the keys of new chunks of a change ready, where they are not: it may be applied several times.
+    ///
+    /// # Errors
+    /// When the keys of the chunks cannot be read.
+    pub fn ready_keys(&self, change: &mut TableChange, workers: &dyn Workers) -> Result<()> {
+        if !change.appended.is_empty() {
+            change.keys = self.appended_keys(change, workers)?;
         }
         Ok(())
     }
 
-    /// Adds the rows of new entries to all indexes.
-    pub(super) fn index_entries(&mut self, entries: &[Arc<ChunkEntry>]) -> Result<()> {
-        let mut indexes = std::mem::take(&mut self.indexes);
-        for index in &mut indexes {
-            let mut all = Vec::new();
-            for entry in entries {
-                self.hash_entry(entry, index.columns(), &mut all)?;
-            }
-            all.sort_unstable();
-            index.extend(all);
+    /// The keys that rows of replaced chunks have only after a change.
+    fn replaced_keys(&self, change: &TableChange, columns: &[usize]) -> Result<SortedKeys> {
+        let mut new = Vec::new();
+        for replaced in &change.replaced {
+            let (chunk, ids) = (Arc::clone(&replaced.chunk), replaced.ids.clone());
+            let rows: Vec<RowId> = ids.iter().collect();
+            let mut after = Vec::with_capacity(rows.len());
+            let entry = ChunkEntry::new(chunk, ids, replaced.file);
+            hash_entry(&self.shared.codec, &entry, columns, &mut after)?;
+            new.extend(changed(self.hash_rows(&rows, columns)?, after).1);
         }
-        self.indexes = indexes;
-        Ok(())
+        Ok(sorted([&HashedRows::of(new)]))
+    }
+
+    /// Adds the rows of new entries to all indexes.
+    pub(super) fn index_keys(&mut self, keys: &NewKeys) {
+        for (index, keys) in self.indexes.iter_mut().zip(keys.iter()) {
+            index.extend(keys);
+        }
     }
 
     /// Follows rows, whose ids rise, from what they are in this version to what they are in a new entry;
@@ -66,15 +155,27 @@ impl TableVersion {
     pub(super) fn reindex(&mut self, rows: &[RowId], entry: &ChunkEntry) -> Result<()> {
         let mut indexes = std::mem::take(&mut self.indexes);
         for index in &mut indexes {
-            let (mut before, mut after) = (self.hash_rows(rows, index.columns())?, Vec::new());
-            self.hash_entry(entry, index.columns(), &mut after)?;
-            before.sort_unstable();
-            after.sort_unstable();
-            for row in before.iter().filter(|row| after.binary_search(row).is_err()) {
-                index.set(*row, false);
-            }
-            after.retain(|row| before.binary_search(row).is_err());
-            index.extend(after);
+            let mut after = Vec::with_capacity(entry.rows());
+            hash_entry(&self.shared.codec, entry, index.columns(), &mut after)?;
+            let (went, came) = changed(self.hash_rows(rows, index.columns())?, after);
+            index.change_many(went, came);
+        }
+        self.indexes = indexes;
+        Ok(())
+    }
+
+    /// Follows rows, whose ids rise, to other values or none.
+    pub(super) fn reindex_rows(&mut self, rows: &[(RowId, Option<&Row>)]) -> Result<()> {
+        let ids: Vec<RowId> = rows.iter().map(|(id, _)| *id).collect();
+        let codec = Arc::clone(&self.shared.codec);
+        let mut indexes = std::mem::take(&mut self.indexes);
+        for index in &mut indexes {
+            let key = |(id, row): &(RowId, Option<&Row>)| {
+                Some((codec.key((*row)?, index.columns())?.hash64(), *id))
+            };
+            let after = rows.iter().filter_map(key).collect();
+            let (went, came) = changed(self.hash_rows(&ids, index.columns())?, after);
+            index.change_many(went, came);
         }
         self.indexes = indexes;
         Ok(())
@@ -85,43 +186,25 @@ impl TableVersion {
         let mut all = Vec::with_capacity(rows.len());
         let mut rest = rows;
         while let [first, ..] = rest {
-            let Some((entry, _)) = self.in_chunk(*first) else {
-                all.extend(self.key_of(*first, columns).map(|key| (key.hash64(), *first)));
-                rest = &rest[1..];
+            let end = self.range_of(*first).1;
+            let count = rest.partition_point(|id| end.is_none_or(|end| *id < end));
+            let (of_entry, behind) = rest.split_at(count.max(1));
+            rest = behind;
+            let entry = self.entries.get_prev(first).map(|(_, entry)| entry);
+            let entry = entry.filter(|entry| of_entry.len() > entry.chunk().rows / MANY_OF_CHUNK);
+            let key = |id: &RowId| Some((self.key_of(*id, columns)?.hash64(), *id));
+            let Some(entry) = entry else {
+                all.extend(of_entry.iter().filter_map(key));
                 continue;
             };
             let known = all.len();
-            self.hash_entry(entry, columns, &mut all)?;
+            hash_entry(&self.shared.codec, entry, columns, &mut all)?;
             let added = all.split_off(known);
-            all.extend(added.into_iter().filter(|(_, id)| rest.binary_search(id).is_ok()));
-            let end = self.range_of(*first).1;
-            rest = &rest[rest.partition_point(|id| end.is_none_or(|end| *id < end))..];
+            all.extend(added.into_iter().filter(|(_, id)| of_entry.binary_search(id).is_ok()));
+            let in_tail = of_entry.iter().filter(|id| entry.ids().position(**id).is_none());
+            all.extend(in_tail.filter_map(key));
         }
         Ok(all)
-    }
-
-    /// The rows of an entry with the hashes of their keys.
-    fn hash_entry(
-        &self,
-        entry: &ChunkEntry,
-        columns: &[usize],
-        into: &mut Vec<HashedRow>,
-    ) -> Result<()> {
-        let codec = &self.shared.codec;
-        let blocks = entry.chunk().copies.first().map_or(&[][..], |copy| &copy.blocks);
-        for (number, block) in blocks.iter().enumerate() {
-            let first = number * BLOCK_ROWS;
-            let rows = BLOCK_ROWS.min(entry.chunk().rows - first);
-            codec.each_key_stored(block, rows, columns, |row, key| {
-                if !entry.is_masked(first + row) {
-                    into.push((hash_of(key), entry.ids().at(first + row)));
-                }
-            })?;
-        }
-        for (id, row) in entry.delta() {
-            into.extend(codec.key(row, columns).map(|key| (key.hash64(), id)));
-        }
-        Ok(())
     }
 
     /// Ids of all rows, those of chunks first.
@@ -135,4 +218,52 @@ impl TableVersion {
         };
         self.entries.values().flat_map(of_entry).chain(self.tail.iter().map(|(id, _)| id))
     }
+}
+
+/// The rows of an entry with the hashes of their keys.
+pub(super) fn hash_entry(
+    codec: &RowCodec,
+    entry: &ChunkEntry,
+    columns: &[usize],
+    into: &mut Vec<HashedRow>,
+) -> Result<()> {
+    let blocks = entry.chunk().copies.first().map_or(&[][..], |copy| &copy.blocks);
+    for (number, block) in blocks.iter().enumerate() {
+        let first = number * BLOCK_ROWS;
+        let rows = BLOCK_ROWS.min(entry.chunk().rows - first);
+        codec.each_key_stored(block, rows, columns, |row, key| {
+            if !entry.is_masked(first + row) {
+                into.push((hash_of(key), entry.ids().at(first + row)));
+            }
+        })?;
+    }
+    for (id, row) in entry.delta() {
+        into.extend(codec.key(row, columns).map(|key| (key.hash64(), id)));
+    }
+    Ok(())
+}
+
+/// The new chunks of a change as entries.
+pub(super) fn appended_entries(change: &TableChange) -> Vec<Arc<ChunkEntry>> {
+    let appended = change.appended.iter();
+    let entry = |new: &AppendedChunk| ChunkEntry::new(Arc::clone(&new.chunk), new.ids(), new.file);
+    appended.map(|new| Arc::new(entry(new))).collect()
+}
+
+/// What is only in the first, and what is only in the second.
+fn changed(
+    mut before: Vec<HashedRow>,
+    mut after: Vec<HashedRow>,
+) -> (Vec<HashedRow>, Vec<HashedRow>) {
+    before.sort_unstable();
+    after.sort_unstable();
+    let only = |rows: &[HashedRow], others: &[HashedRow]| {
+        let mut others = others.iter().peekable();
+        let is_only = |row: &&HashedRow| {
+            while others.next_if(|other| other < row).is_some() {}
+            others.peek() != Some(row)
+        };
+        rows.iter().filter(is_only).copied().collect()
+    };
+    (only(&before, &after), only(&after, &before))
 }

@@ -82,6 +82,11 @@ impl LooseRows {
         self.bytes + copies.map(|copy| copy.memory.capacity()).sum::<usize>()
     }
 
+    /// Bytes of the rows by themselves.
+    pub(super) fn row_bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Takes a row, in place of one with the same id, which is returned.
     pub(super) fn insert(&mut self, id: RowId, row: Row) -> Option<Row> {
         self.bytes += row.memory_bytes();

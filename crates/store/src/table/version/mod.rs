@@ -20,8 +20,9 @@
 //! | `fold.rs` | rows that changed as chunks again |
 //! | `rewrite.rs` | a chunk with other values, for UPDATEs of many rows |
 //! | `merge.rs` | rows of several places in their order, for both |
-//! | `index.rs` | rows by key |
-//! | `keys.rs` | indexes kept up with rows |
+//! | `index/` | rows by key |
+//! | `keys.rs` | indexes kept up with rows; keys that come twice |
+//! | `new_keys.rs` | keys of many rows, got ready in pieces |
 //! | `restore.rs` | a version from what a checkpoint keeps |
 //! | `view.rs` | the version as scans read it |
 
@@ -32,6 +33,7 @@ mod index;
 mod keys;
 mod loose;
 mod merge;
+mod new_keys;
 mod restore;
 mod rewrite;
 mod view;
@@ -55,6 +57,7 @@ pub use entry::ChunkEntry;
 pub use fold::{FoldPolicy, FoldTask, Folded};
 use index::UniqueIndex;
 use loose::LooseRows;
+pub use new_keys::{ChunkKeys, KeyTask, NewKeys, SortKeysTask, SortedRanges};
 pub use restore::RestoredEntry;
 pub use rewrite::RewriteTask;
 
@@ -217,11 +220,21 @@ impl TableVersion {
         newer + self.tail.len()
     }
 
+    /// Bytes of rows that are in no chunk, and of what says which rows are in its chunks, about.
+    pub fn loose_bytes(&self) -> usize {
+        let newer = self.entries.values().map(|entry| entry.loose_bytes());
+        newer.sum::<usize>() + self.tail.row_bytes()
+    }
+
+    /// Bytes of memory of its indexes, about.
+    pub fn index_bytes(&self) -> usize {
+        self.indexes.iter().map(UniqueIndex::memory_bytes).sum()
+    }
+
     /// Bytes of memory of its chunks, rows and indexes, these about.
     pub fn memory_bytes(&self) -> usize {
         let entries: usize = self.entries.values().map(|entry| entry.memory_bytes()).sum();
-        let indexes: usize = self.indexes.iter().map(UniqueIndex::memory_bytes).sum();
-        entries + self.tail.memory_bytes() + indexes
+        entries + self.tail.memory_bytes() + self.index_bytes()
     }
 
     /// Its chunks in the order of their rows.

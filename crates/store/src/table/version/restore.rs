@@ -10,6 +10,7 @@ use super::super::writer::Destination;
 use super::entry::ChunkEntry;
 use super::{Result, TableVersion};
 use crate::ids::{ChunkFileId, RowId};
+use crate::workers::Workers;
 
 /// A [`ChunkEntry`] in its parts.
 #[derive(Clone, Debug)]
@@ -40,13 +41,14 @@ impl TableVersion {
         entries: Vec<RestoredEntry>,
         tail: Vec<(RowId, Row)>,
         next_row_id: RowId,
+        workers: &dyn Workers,
     ) -> Result<Self> {
         let mut version = Self::new(name, definition, destination)?;
         for entry in entries {
             version.restore(entry)?;
         }
         let entries: Vec<_> = version.entries.values().cloned().collect();
-        version.index_entries(&entries)?;
+        version.index_keys(&version.keys_of_entries(&entries, workers)?);
         version.insert_rows(&tail.into_iter().collect())?;
         if version.next_row_id() > next_row_id {
             let problem = format!("it has rows above {next_row_id}, the id that is to come next");

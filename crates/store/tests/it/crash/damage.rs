@@ -64,7 +64,7 @@ fn salvage(files: &SimulatedFiles) -> Result<Opened, OpenError> {
     let options = OpenOptions { salvage: true, ..options() };
     let opening = Opening::begin(Arc::new(files.clone()), environment().clone(), options)?;
     let chunks = opening.tasks().into_iter().map(|task| task.run()).collect();
-    opening.finish(chunks)
+    opening.finish(chunks, &atoll_store::workers::OneThread)
 }
 
 #[test]

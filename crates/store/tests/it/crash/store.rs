@@ -15,6 +15,7 @@ use atoll_store::open::{OpenError, OpenOptions, Opening};
 use atoll_store::record::encode_record;
 use atoll_store::simulated::SimulatedFiles;
 use atoll_store::table::{Chunk, ChunkWriter, Destination, TableDefinition, Unique};
+use atoll_store::workers::OneThread;
 use atoll_testkit::kernel::SimulatedKernel;
 use atoll_testkit::machines;
 use atoll_topology::NodeId;
@@ -83,7 +84,7 @@ impl TestStore {
     pub(super) fn open(files: &SimulatedFiles) -> Result<Self, OpenError> {
         let opening = Opening::begin(Arc::new(files.clone()), environment().clone(), options())?;
         let chunks = opening.tasks().into_iter().map(|task| task.run()).collect();
-        let opened = opening.finish(chunks)?;
+        let opened = opening.finish(chunks, &OneThread)?;
         Ok(Self {
             version: Arc::new(opened.version),
             log: opened.log.unwrap(),

@@ -236,6 +236,7 @@ pub(super) fn restored(version: &TableVersion) -> TableVersion {
         version.entries().map(entry).collect(),
         version.tail().map(|(id, row)| (id, row.clone())).collect(),
         version.next_row_id(),
+        &atoll_store::workers::OneThread,
     )
     .unwrap()
 }

@@ -1,0 +1,83 @@
+//! Space that is kept for the next checkpoint, so that a full disk still lets one finish: it makes the log's space free.
+//!
+//! Files of a directory of their own take the space. They hold nothing, and a checkpoint that finds the disk full
+//! removes them.
+
+use std::fmt;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::files::{FileError, Files};
+
+/// Directory of the files that keep space.
+pub(crate) const RESERVE_DIRECTORY: &str = "reserve";
+
+/// Space that is kept in a directory.
+pub(super) struct SpaceReserve {
+    files: Arc<dyn Files>,
+    /// Bytes of a new file.
+    piece_bytes: u64,
+    pieces: Mutex<Vec<ReservedPiece>>,
+}
+
+struct ReservedPiece {
+    number: u64,
+    bytes: u64,
+}
+
+impl SpaceReserve {
+    /// What is kept in a directory, by files of so many bytes from now on.
+    pub(super) fn open(files: Arc<dyn Files>, piece_bytes: u64) -> Result<Self, FileError> {
+        let mut pieces = Vec::new();
+        for name in files.list(RESERVE_DIRECTORY)? {
+            let number = name.strip_suffix(".reserve").and_then(|number| number.parse().ok());
+            let Some(number) = number else { continue };
+            let bytes = files.open(&piece_name(number))?.bytes()?;
+            pieces.push(ReservedPiece { number, bytes });
+        }
+        Ok(Self { files, piece_bytes: piece_bytes.max(1), pieces: Mutex::new(pieces) })
+    }
+
+    /// Keeps at least so many bytes, and hardly more.
+    pub(super) fn keep(&self, bytes: u64) -> Result<(), FileError> {
+        let mut pieces = self.pieces.lock();
+        let kept = |pieces: &[ReservedPiece]| pieces.iter().map(|piece| piece.bytes).sum::<u64>();
+        if pieces.is_empty() {
+            self.files.create_directory(RESERVE_DIRECTORY)?;
+        }
+        while kept(&pieces) < bytes {
+            let number = pieces.iter().map(|piece| piece.number + 1).max().unwrap_or(0);
+            self.files.reserve(&piece_name(number), self.piece_bytes)?;
+            pieces.push(ReservedPiece { number, bytes: self.piece_bytes });
+        }
+        // Not back and forth when what is wanted goes up and down a little.
+        while let Some(last) = pieces.last()
+            && kept(&pieces) - last.bytes >= bytes + self.piece_bytes
+        {
+            self.files.remove(&piece_name(last.number))?;
+            pieces.pop();
+        }
+        Ok(())
+    }
+
+    /// Gives a piece free; whether there was one.
+    pub(super) fn release(&self) -> bool {
+        let mut pieces = self.pieces.lock();
+        match pieces.pop() {
+            Some(piece) => self.files.remove(&piece_name(piece.number)).is_ok(),
+            None => false,
+        }
+    }
+}
+
+fn piece_name(number: u64) -> String {
+    format!("{RESERVE_DIRECTORY}/{number}.reserve")
+}
+
+impl fmt::Debug for SpaceReserve {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let pieces = self.pieces.lock().len();
+        f.debug_struct("SpaceReserve").field("pieces", &pieces).finish_non_exhaustive()
+    }
+}
