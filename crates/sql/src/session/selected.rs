@@ -19,6 +19,9 @@ use super::point::Shape;
 use crate::settings::SharedScan;
 use crate::shared_scan::{AloneQuery, SharedSelection};
 
+/// Values that a text has at most: planning takes longer with each of them than sharing a scan would save.
+const VALUES_MAX: usize = 256;
+
 /// Texts that a session remembers.
 const TEXTS_MAX: usize = 256;
 
@@ -165,7 +168,7 @@ fn with_parameters(query: &Query) -> Option<(String, Vec<Literal>)> {
     if let SetExpr::Select(select) = query.body.as_mut() {
         take_values(select.selection.as_mut()?, &mut literals)?;
     }
-    (!literals.is_empty()).then(|| (query.to_string(), literals))
+    (1..=VALUES_MAX).contains(&literals.len()).then(|| (query.to_string(), literals))
 }
 
 fn is_of_one_table(select: &Select) -> bool {
@@ -209,7 +212,7 @@ fn take_values(expr: &mut Expr, literals: &mut Vec<Literal>) -> Option<()> {
             take_value(high, literals);
             Some(())
         }
-        Expr::InList { expr, list, .. } if is_column(expr) => {
+        Expr::InList { expr, list, .. } if is_column(expr) && list.len() <= VALUES_MAX => {
             list.iter_mut().for_each(|value| take_value(value, literals));
             Some(())
         }

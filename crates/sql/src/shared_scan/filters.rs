@@ -12,6 +12,9 @@ use datafusion::physical_expr::PhysicalExpr;
 
 use crate::scan::whole_number;
 
+/// Members of an IN list at most: longer ones are looked up by the ordinary scan.
+const LIST_MAX: usize = 1024;
+
 /// A filter on one column.
 #[derive(Debug)]
 pub(super) struct ColumnFilter {
@@ -56,13 +59,15 @@ impl ColumnFilter {
                 },
                 _ => None,
             },
-            Expr::InList(list) if list.list.iter().all(is_value) => match column_of(&list.expr) {
-                Some(name) => {
-                    let values = list.list.iter().map(value).collect::<Result<_>>()?;
-                    Some((name, FilterKind::In { values, negated: list.negated }))
+            Expr::InList(list) if list.list.len() <= LIST_MAX && list.list.iter().all(is_value) => {
+                match column_of(&list.expr) {
+                    Some(name) => {
+                        let values = list.list.iter().map(value).collect::<Result<_>>()?;
+                        Some((name, FilterKind::In { values, negated: list.negated }))
+                    }
+                    None => None,
                 }
-                None => None,
-            },
+            }
             Expr::Like(like)
                 if !like.negated
                     && !like.case_insensitive
