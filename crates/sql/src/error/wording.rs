@@ -1,5 +1,7 @@
 //! DataFusion's messages in the words of the person who typed the statement.
 
+use atoll_topology::nearest_name;
+
 /// A message, and what helps.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Wording {
@@ -44,6 +46,9 @@ pub(super) fn wording(text: &str) -> Wording {
     if let Some(known) = no_function(rest).or_else(|| no_operator(rest)) {
         return known;
     }
+    if let Some(known) = unknown_function(rest) {
+        return known;
+    }
     if is_unplanned_subquery(rest) {
         let message = "this correlated subquery is not supported: no join can be made of the way it \
                        refers to the surrounding query; write it as a join, or as a subquery in FROM";
@@ -79,6 +84,44 @@ fn is_unplanned_subquery(text: &str) -> bool {
             .iter()
             .any(|kind| expr.starts_with(kind))
     })
+}
+
+/// Functions of DuckDB and PostgreSQL that are not here, and what there is instead.
+const INSTEAD: [(&str, &str); 14] = [
+    ("bitstring_agg", "bit strings are not supported; bit_or(1 << x) collects up to 63 of them"),
+    ("fill", "coalesce(x, lag(x) OVER (…)) takes the value before"),
+    (
+        "getenv",
+        "the variables of the process are not read; SET and a query of the shell's caller are",
+    ),
+    (
+        "json_each",
+        "unnest(json_extract(j, '$[*]')) makes rows of a list, unnest(json_keys(j)) of keys",
+    ),
+    ("json_tree", "unnest(json_extract(j, '$..key')) finds a key at any depth"),
+    ("json_serialize_sql", "EXPLAIN shows how a statement is understood"),
+    ("nfc_normalize", "bring texts into one form before they are loaded"),
+    ("array_to_tsvector", "LIKE and regexp_matches search in texts"),
+    ("regexp_split_to_table", "unnest(string_split_regex(text, pattern)) makes rows of the pieces"),
+    ("sleep_ms", "statements do not wait"),
+    ("stem", "LIKE and regexp_matches search in texts"),
+    ("to_number", "CAST(text AS DECIMAL(p, s)) reads a number"),
+    ("to_tsvector", "LIKE and regexp_matches search in texts"),
+    ("txid_current", "atoll.snapshots shows the open transactions"),
+];
+
+/// A function that does not exist, of which DataFusion suggests the nearest, however far it is.
+fn unknown_function(text: &str) -> Option<Wording> {
+    let (name, rest) = text.strip_prefix("Invalid function '")?.split_once('\'')?;
+    let suggested = rest.split_once("Did you mean '").and_then(|(_, rest)| rest.split_once('\''));
+    let instead = INSTEAD.iter().find(|(known, _)| *known == name);
+    let near = suggested.and_then(|(near, _)| nearest_name(name, [near]));
+    let help = match (instead, near) {
+        (Some((_, instead)), _) => (*instead).to_owned(),
+        (None, Some(near)) => format!("Did you mean '{near}'?"),
+        (None, None) => "\\df lists the functions, as atoll.functions does".to_owned(),
+    };
+    Some(Wording { message: format!("function '{name}' does not exist"), help: Some(help) })
 }
 
 /// A function that does not take arguments of these types.

@@ -21,6 +21,11 @@
 //! | `nested_extreme` | `min` and `max` of lists, structs and maps |
 //! | `any_value` | `any_value` |
 //! | `string_agg` | `string_agg`, charged with the copies it makes |
+//! | `gathered` | aggregates that need all values of a group: mode, quantiles, `max(x, n)`, histogram |
+//! | `moments` | aggregates of floats that keep a few numbers: product, skewness |
+//! | `planner` | operators that are functions, and aggregates whose meaning depends on the number of their arguments |
+//! | `lambda` | functions of a list and a lambda |
+//! | `scalar` | scalar functions, by theme |
 //! | `growing` | `repeat` and its kin, which make no more than there is memory for |
 //!
 //! Sums and averages of floats and averages of integers are DataFusion's own.
@@ -45,13 +50,18 @@ mod avg;
 mod distinct;
 mod extreme;
 mod finish;
+mod gathered;
 mod grouped;
 mod groups;
 mod growing;
 mod headroom;
+mod lambda;
 mod mean;
+mod moments;
 mod nested_extreme;
 mod overflow;
+mod planner;
+mod scalar;
 pub(crate) mod sequence;
 mod string_agg;
 mod sum;
@@ -71,19 +81,25 @@ pub use extreme::{OrderedMax, OrderedMin};
 pub(crate) use growing::without_large_constants;
 pub use overflow::SumOverflow;
 pub(crate) use overflow::sql_name;
+pub(crate) use planner::PlanCalls;
 pub use string_agg::CountedStringAgg;
 pub use sum::CheckedSum;
 
-/// `sum`, `avg` (with its alias `mean`), `min`, `max`, `any_value` and `string_agg`, to register over DataFusion's.
+/// Atoll's aggregates, to register over DataFusion's.
 pub fn aggregates() -> Vec<Arc<AggregateUDF>> {
-    vec![
+    let mut all = vec![
         Arc::new(AggregateUDF::from(CheckedSum::default())),
         Arc::new(AggregateUDF::from(CheckedAvg::default())),
         Arc::new(AggregateUDF::from(OrderedMin::default())),
         Arc::new(AggregateUDF::from(OrderedMax::default())),
         Arc::new(AggregateUDF::from(OrderedAnyValue::default())),
         Arc::new(AggregateUDF::from(CountedStringAgg::default())),
-    ]
+    ];
+    let gathered = gathered::entries().map(gathered::Gathered::new);
+    all.extend(gathered.map(|function| Arc::new(AggregateUDF::from(function))));
+    let moments = moments::ENTRIES.iter().map(moments::Moments::new);
+    all.extend(moments.map(|function| Arc::new(AggregateUDF::from(function))));
+    all
 }
 
 /// Puts Atoll's functions in the place of DataFusion's of the same name.
@@ -92,4 +108,6 @@ pub fn register(context: &SessionContext) {
         context.register_udaf(Arc::unwrap_or_clone(function));
     }
     growing::register(context);
+    scalar::register(context);
+    lambda::register(context);
 }

@@ -82,6 +82,11 @@ impl AtollDialect {
 
     /// A sign binds more tightly than `^`, so that `-2 ^ 2` is 4 as in PostgreSQL and DuckDB.
     pub(super) fn prefix(&self, parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
+        if self.is_mended()
+            && let Some(lambda) = super::lambda::parse(parser)
+        {
+            return Some(lambda);
+        }
         let op = match parser.peek_token_ref().token {
             Token::Minus => UnaryOperator::Minus,
             Token::Plus => UnaryOperator::Plus,

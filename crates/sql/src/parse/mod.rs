@@ -9,10 +9,12 @@
 //! that it drops is either rewritten into one that it knows, or refused by name: `clauses` goes over the
 //! tree once, with a file for each part of it.
 
+mod calls;
 mod clauses;
 mod delegate;
 mod depth;
 mod dialect;
+mod lambda;
 
 use datafusion::common::{DataFusionError, Result, plan_datafusion_err, plan_err};
 use datafusion::execution::SessionState;

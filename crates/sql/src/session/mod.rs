@@ -61,6 +61,7 @@ use crate::catalog::{CATALOG, Catalogs, SCHEMA, StoredNames};
 use crate::database::{Database, DatabaseOptions};
 use crate::files::spill::Spill;
 use crate::float::CanonicalFloats;
+use crate::functions::PlanCalls;
 use crate::memory;
 use crate::rewrite::{CountedCopies, NamedQuantified};
 use crate::sample::{SamplePlanner, SampledRelations};
@@ -114,7 +115,7 @@ impl Session {
             .with_config(config.with_extension(Arc::clone(database.gauge())))
             .with_catalog_list(Arc::new(catalogs.clone()))
             .with_runtime_env(environment.build_arc()?)
-            .with_expr_planners(vec![Arc::new(PlanDivision)])
+            .with_expr_planners(vec![Arc::new(PlanDivision), Arc::new(PlanCalls)])
             .with_default_features()
             .with_analyzer_rules(analyzer_rules())
             .with_optimizer_rules(crate::rewrite::optimizer_rules())

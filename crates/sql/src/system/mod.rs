@@ -4,6 +4,7 @@
 //! what the kernel says at that moment; they are joined like any others.
 
 mod column;
+mod functions;
 mod knowledge;
 mod machine;
 mod scans;
@@ -97,6 +98,7 @@ pub(crate) fn register(session: &Session, knowledge: &Arc<Knowledge>) -> Result<
     add(knowledge::bandwidth(Arc::clone(knowledge)))?;
     add(knowledge::links(Arc::clone(knowledge)))?;
     add(workers::workers(runtime.clone()))?;
+    add(functions::functions())?;
     add(store::database(session.database().clone()))?;
     add(store::snapshots(session.database().clone()))?;
     add(scans::scans(session.database().clone()))?;

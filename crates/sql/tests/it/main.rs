@@ -17,6 +17,7 @@
 //! - `csv`, `parquet`: what foreign files hold is right or refused by name.
 //! - `prepared`: statements that are prepared once give what they give when they are run anew.
 //! - `sessions`: sessions of one database change the same rows and tables.
+//! - `functions`: what can be called is listed, its examples are true, and the page of it is fresh.
 //! - `floats`: zeros and NaNs of any bits in files answer as those of tables do.
 
 mod changes;
@@ -25,6 +26,7 @@ mod concurrency;
 mod csv;
 mod files;
 mod floats;
+mod functions;
 mod group_batches;
 mod grouping;
 mod knowledge;

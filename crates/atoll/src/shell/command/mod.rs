@@ -25,6 +25,7 @@ enum CommandKind {
     Bail,
     Echo,
     Explain,
+    Functions,
     Help,
     MaxRows,
     Mode,
@@ -47,7 +48,7 @@ const fn command(
 }
 
 /// All commands, ordered by name.
-pub(super) static COMMANDS: [ShellCommand; 13] = [
+pub(super) static COMMANDS: [ShellCommand; 14] = [
     command(
         &["bail"],
         "on|off",
@@ -60,6 +61,12 @@ pub(super) static COMMANDS: [ShellCommand; 13] = [
         "on|off|analyze",
         "Show the plans of queries instead of their rows",
         CommandKind::Explain,
+    ),
+    command(
+        &["functions", "df"],
+        "[PATTERN]",
+        "List the functions whose names have the pattern in them; * stands for anything",
+        CommandKind::Functions,
     ),
     command(&["help", "?"], "", "List the commands", CommandKind::Help),
     command(
@@ -114,6 +121,7 @@ impl Shell {
             CommandKind::Bail => set::switch(&mut self.settings.bail, command, argument),
             CommandKind::Echo => set::switch(&mut self.settings.echo, command, argument),
             CommandKind::Explain => set::explain(&mut self.settings, argument),
+            CommandKind::Functions => self.functions(argument).await,
             CommandKind::Help => self.help(),
             CommandKind::MaxRows => set::rows_max(&mut self.settings, argument),
             CommandKind::Mode => set::mode(&mut self.settings, argument),

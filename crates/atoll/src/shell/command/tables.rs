@@ -1,4 +1,4 @@
-//! `.tables` and `.schema`, answered by the information schema.
+//! `.tables`, `.schema` and `.functions`, answered by system tables.
 
 use atoll_sql::Session;
 use atoll_sql::arrow::array::Array;
@@ -15,6 +15,21 @@ const TABLES: &str = "SELECT table_schema AS schema, table_name AS name, table_t
 impl Shell {
     pub(super) async fn tables(&mut self) -> Result<(), Stop> {
         self.run_plainly(TABLES).await
+    }
+
+    /// The functions whose name or other name is like a pattern.
+    pub(super) async fn functions(&mut self, pattern: &str) -> Result<(), Stop> {
+        let like = match pattern.contains(['*', '%']) {
+            true => pattern.replace('*', "%"),
+            false => format!("%{pattern}%"),
+        };
+        let like = quoted(&like.to_lowercase());
+        let query = format!(
+            "SELECT name, kind, arguments, description FROM atoll.functions WHERE name LIKE {like} \
+             OR list_contains(list_transform(string_split(aliases, ', '), a -> a LIKE {like}), true) \
+             ORDER BY name"
+        );
+        self.run_plainly(&query).await
     }
 
     pub(super) async fn columns_of(&mut self, table: &str) -> Result<(), Stop> {

@@ -83,6 +83,7 @@ impl Clauses<'_> {
         if self.depth > DEPTH_MAX {
             return Err(too_deep(None));
         }
+        super::calls::rewrite(expr);
         match expr {
             Expr::Function(function) => {
                 self.windows.resolve(function)?;
@@ -99,6 +100,7 @@ impl Clauses<'_> {
         if let Some(into) = statement::take_into(statement)? {
             self.into = Some(into);
         }
+        super::calls::rewrite_statement(statement);
         statement::check(statement)
     }
 

@@ -1,0 +1,349 @@
+//! An aggregate as an entry of a table, and DataFusion's function made of it.
+
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, LazyLock};
+
+use datafusion::arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
+use datafusion::arrow::compute::{and, is_not_null};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema};
+use datafusion::common::{Result, ScalarValue, plan_datafusion_err, plan_err};
+use datafusion::logical_expr::expr::AggregateFunction;
+use datafusion::logical_expr::function::{
+    AccumulatorArgs, AggregateFunctionSimplification, StateFieldsArgs,
+};
+use datafusion::logical_expr::utils::AggregateOrderSensitivity;
+use datafusion::logical_expr::{
+    Accumulator, AggregateUDFImpl, DocSection, Documentation, EmitTo, Expr, GroupsAccumulator,
+    Signature, Volatility,
+};
+use datafusion::physical_expr::PhysicalExpr;
+
+use super::groups::Groups;
+use super::rows::{GroupRows, kept};
+use crate::functions::scalar::Arguments;
+use crate::functions::sql_name;
+
+/// What an aggregate gives for its rows.
+pub(in crate::functions) type Finish = fn(&Groups<'_>) -> Result<ArrayRef>;
+
+/// An aggregate, as it is documented and computed.
+pub(in crate::functions) struct GatheredEntry {
+    pub(in crate::functions) name: &'static str,
+    pub(in crate::functions) aliases: &'static [&'static str],
+    pub(in crate::functions) arguments: &'static str,
+    pub(in crate::functions) about: &'static str,
+    pub(in crate::functions) example: &'static str,
+    pub(super) takes: &'static [Arguments],
+    /// How many arguments are gathered; those behind them are constants.
+    pub(super) gathered: usize,
+    /// The arguments that must not be NULL in a row that counts.
+    pub(super) required: &'static [usize],
+    /// Whether the values may be given as WITHIN GROUP (ORDER BY values).
+    pub(super) within_group: bool,
+    pub(super) gives: fn(&[DataType]) -> DataType,
+    /// What it is instead outside of windows, where that needs less.
+    pub(super) instead: Option<fn(AggregateFunction) -> Result<Expr>>,
+    pub(super) finish: Finish,
+}
+
+impl GatheredEntry {
+    pub(in crate::functions) fn documentation(&self) -> Documentation {
+        let syntax = format!("{}({})", self.name, self.arguments);
+        Documentation::builder(DocSection::default(), self.about, syntax)
+            .with_sql_example(self.example)
+            .build()
+    }
+}
+
+type Documented = LazyLock<Documentation, Box<dyn FnOnce() -> Documentation + Send + Sync>>;
+
+/// An entry as DataFusion's function.
+pub(in crate::functions) struct Gathered {
+    entry: &'static GatheredEntry,
+    aliases: Vec<String>,
+    signature: Signature,
+    documentation: Documented,
+}
+
+impl Gathered {
+    pub(in crate::functions) fn new(entry: &'static GatheredEntry) -> Self {
+        Self {
+            entry,
+            aliases: entry.aliases.iter().map(|&alias| alias.to_owned()).collect(),
+            signature: Signature::user_defined(Volatility::Immutable),
+            documentation: LazyLock::new(Box::new(|| entry.documentation())),
+        }
+    }
+
+    fn rows(&self, args: &AccumulatorArgs<'_>) -> Result<GatheredGroups> {
+        let gathered = &args.expr_fields[..self.entry.gathered];
+        let types = gathered.iter().map(|field| kept(field.data_type())).collect();
+        let constants: Result<Vec<ScalarValue>> = args.exprs[self.entry.gathered..]
+            .iter()
+            .map(|expr| constant(self.entry.name, expr))
+            .collect();
+        let descending = self.entry.within_group
+            && args.order_bys.first().is_some_and(|order| order.options.descending);
+        Ok(GatheredGroups {
+            entry: self.entry,
+            rows: GroupRows::new(types),
+            result: args.return_field.data_type().clone(),
+            constants: constants?,
+            descending,
+            is_distinct: args.is_distinct,
+        })
+    }
+}
+
+/// The value of an argument that must be one.
+fn constant(name: &str, expr: &Arc<dyn PhysicalExpr>) -> Result<ScalarValue> {
+    let options = RecordBatchOptions::new().with_row_count(Some(1));
+    let none = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), vec![], &options)?;
+    let value = expr.evaluate(&none).and_then(|value| value.into_array(1));
+    match value {
+        Ok(value) => ScalarValue::try_from_array(&value, 0),
+        Err(_) => plan_err!("{name}: an argument behind the values must be a constant"),
+    }
+}
+
+impl std::fmt::Debug for Gathered {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Gathered({})", self.entry.name)
+    }
+}
+
+impl PartialEq for Gathered {
+    fn eq(&self, other: &Self) -> bool {
+        self.entry.name == other.entry.name
+    }
+}
+
+impl Eq for Gathered {}
+
+impl Hash for Gathered {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.entry.name.hash(state);
+    }
+}
+
+impl AggregateUDFImpl for Gathered {
+    fn name(&self) -> &str {
+        self.entry.name
+    }
+
+    fn aliases(&self) -> &[String] {
+        &self.aliases
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn coerce_types(&self, given: &[DataType]) -> Result<Vec<DataType>> {
+        let found = self.entry.takes.iter().find_map(|arguments| arguments.coerced(given));
+        found.ok_or_else(|| {
+            let given: Vec<String> = given.iter().map(sql_name).collect();
+            let GatheredEntry { name, arguments, .. } = self.entry;
+            let given = given.join(", ");
+            plan_datafusion_err!(
+                "function {name}({given}) does not exist; it is {name}({arguments})"
+            )
+        })
+    }
+
+    fn return_type(&self, given: &[DataType]) -> Result<DataType> {
+        Ok((self.entry.gives)(given))
+    }
+
+    fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
+        let gathered = args.input_fields[..self.entry.gathered].iter().enumerate();
+        let list = |(at, field): (usize, &FieldRef)| {
+            let name = format!("{}[{at}]", args.name);
+            Arc::new(Field::new_list(
+                name,
+                Field::new_list_field(kept(field.data_type()), true),
+                true,
+            ))
+        };
+        Ok(gathered.map(list).collect())
+    }
+
+    fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        Ok(Box::new(GatheredGroup(self.rows(&args)?)))
+    }
+
+    fn groups_accumulator_supported(&self, _: AccumulatorArgs) -> bool {
+        true
+    }
+
+    fn create_groups_accumulator(
+        &self,
+        args: AccumulatorArgs,
+    ) -> Result<Box<dyn GroupsAccumulator>> {
+        Ok(Box::new(self.rows(&args)?))
+    }
+
+    fn order_sensitivity(&self) -> AggregateOrderSensitivity {
+        AggregateOrderSensitivity::Insensitive
+    }
+
+    fn supports_within_group_clause(&self) -> bool {
+        self.entry.within_group
+    }
+
+    fn simplify(&self) -> Option<AggregateFunctionSimplification> {
+        let instead = self.entry.instead?;
+        Some(Box::new(move |function, _| instead(function)))
+    }
+
+    fn documentation(&self) -> Option<&Documentation> {
+        Some(&self.documentation)
+    }
+}
+
+/// The rows of many groups.
+#[derive(Debug)]
+struct GatheredGroups {
+    entry: &'static GatheredEntry,
+    rows: GroupRows,
+    result: DataType,
+    constants: Vec<ScalarValue>,
+    descending: bool,
+    is_distinct: bool,
+}
+
+impl std::fmt::Debug for GatheredEntry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl GatheredGroups {
+    /// The rows that count.
+    fn wanted(
+        &self,
+        values: &[ArrayRef],
+        filter: Option<&BooleanArray>,
+    ) -> Result<Option<BooleanArray>> {
+        let mut wanted = filter.cloned();
+        for value in
+            self.entry.required.iter().filter_map(|&at| values[..self.entry.gathered].get(at))
+        {
+            if value.logical_null_count() > 0 {
+                let valid = is_not_null(value)?;
+                wanted = Some(match wanted {
+                    Some(wanted) => and(&wanted, &valid)?,
+                    None => valid,
+                });
+            }
+        }
+        Ok(wanted)
+    }
+
+    fn results(&self, arranged: super::rows::Arranged) -> Result<ArrayRef> {
+        let groups = Groups::new(arranged, &self.result, &self.constants, self.descending);
+        match self.is_distinct {
+            true => (self.entry.finish)(&groups.distinct(&self.result)?),
+            false => (self.entry.finish)(&groups),
+        }
+    }
+}
+
+impl GroupsAccumulator for GatheredGroups {
+    fn update_batch(
+        &mut self,
+        values: &[ArrayRef],
+        group_indices: &[usize],
+        opt_filter: Option<&BooleanArray>,
+        total_num_groups: usize,
+    ) -> Result<()> {
+        let wanted = self.wanted(values, opt_filter)?;
+        let values = &values[..self.entry.gathered];
+        self.rows.add(values, group_indices, wanted.as_ref(), total_num_groups)
+    }
+
+    fn merge_batch(
+        &mut self,
+        values: &[ArrayRef],
+        group_indices: &[usize],
+        total_num_groups: usize,
+    ) -> Result<()> {
+        self.rows.merge(values, group_indices, total_num_groups)
+    }
+
+    fn evaluate(&mut self, emit_to: EmitTo) -> Result<ArrayRef> {
+        let arranged = self.rows.take(emit_to)?;
+        self.results(arranged)
+    }
+
+    fn state(&mut self, emit_to: EmitTo) -> Result<Vec<ArrayRef>> {
+        self.rows.take(emit_to)?.into_lists()
+    }
+
+    fn convert_to_state(
+        &self,
+        values: &[ArrayRef],
+        opt_filter: Option<&BooleanArray>,
+    ) -> Result<Vec<ArrayRef>> {
+        let (count, wanted) = (values[0].len(), self.wanted(values, opt_filter)?);
+        let mut rows = self.rows.none();
+        let groups: Vec<usize> = (0..count).collect();
+        rows.add(&values[..self.entry.gathered], &groups, wanted.as_ref(), count)?;
+        rows.take(EmitTo::All)?.into_lists()
+    }
+
+    fn size(&self) -> usize {
+        self.rows.bytes()
+    }
+}
+
+/// The rows of one group.
+#[derive(Debug)]
+struct GatheredGroup(GatheredGroups);
+
+impl Accumulator for GatheredGroup {
+    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        let groups = vec![0; values[0].len()];
+        self.0.update_batch(values, &groups, None, 1)
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
+        let groups = vec![0; states[0].len()];
+        self.0.merge_batch(states, &groups, 1)
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        let mut arranged = self.0.rows.arranged()?;
+        arranged.offsets.resize(2, 0);
+        ScalarValue::try_from_array(&self.0.results(arranged)?, 0)
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        let mut arranged = self.0.rows.arranged()?;
+        arranged.offsets.resize(2, 0);
+        let lists = arranged.into_lists()?;
+        lists.iter().map(|list| ScalarValue::try_from_array(list, 0)).collect()
+    }
+
+    fn size(&self) -> usize {
+        size_of_val(self) + self.0.size()
+    }
+}
+
+impl GatheredEntry {
+    /// What entries leave out.
+    pub(super) const NONE: Self = Self {
+        name: "",
+        aliases: &[],
+        arguments: "",
+        about: "",
+        example: "",
+        takes: &[],
+        gathered: 1,
+        required: &[0, 1],
+        within_group: false,
+        gives: |_| DataType::Null,
+        instead: None,
+        finish: |groups| groups.figures(|_| Ok(None)),
+    };
+}

@@ -1,0 +1,140 @@
+//! The rows of each group side by side, out of which results are made.
+
+use std::cell::OnceCell;
+use std::ops::Range;
+use std::sync::Arc;
+
+use datafusion::arrow::array::{
+    Array, ArrayRef, Float64Array, ListArray, UInt32Array, UInt32Builder,
+};
+use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
+use datafusion::arrow::compute::{SortOptions, cast, take};
+use datafusion::arrow::datatypes::{DataType, Field};
+use datafusion::arrow::row::{RowConverter, Rows, SortField};
+use datafusion::common::{Result, ScalarValue};
+
+use super::rows::Arranged;
+
+/// The rows of all groups, and what the aggregate was called with.
+pub(super) struct Groups<'a> {
+    pub(super) columns: Vec<ArrayRef>,
+    offsets: Vec<i32>,
+    pub(super) result: &'a DataType,
+    /// The arguments behind those that are gathered, which are constants.
+    pub(super) constants: &'a [ScalarValue],
+    /// Whether the values are counted from the largest on.
+    pub(super) descending: bool,
+    keys: OnceCell<Rows>,
+}
+
+impl<'a> Groups<'a> {
+    pub(super) fn new(
+        arranged: Arranged,
+        result: &'a DataType,
+        constants: &'a [ScalarValue],
+        descending: bool,
+    ) -> Self {
+        let Arranged { columns, offsets } = arranged;
+        Self { columns, offsets, result, constants, descending, keys: OnceCell::new() }
+    }
+
+    /// Where each group begins, and the last one ends.
+    pub(super) fn offsets(&self) -> &[i32] {
+        &self.offsets
+    }
+
+    /// The rows of each group.
+    pub(super) fn ranges(&self) -> impl Iterator<Item = Range<usize>> {
+        self.offsets.windows(2).map(|pair| pair[0] as usize..pair[1] as usize)
+    }
+
+    /// The last column as keys that compare as SQL orders values.
+    pub(super) fn keys(&self) -> Result<&Rows> {
+        if let Some(keys) = self.keys.get() {
+            return Ok(keys);
+        }
+        let column = &self.columns[self.columns.len() - 1];
+        let options = SortOptions { descending: self.descending, nulls_first: false };
+        let field = SortField::new_with_options(column.data_type().clone(), options);
+        let keys = RowConverter::new(vec![field])?.convert_columns(std::slice::from_ref(column))?;
+        Ok(self.keys.get_or_init(|| keys))
+    }
+
+    /// The rows of a group, ordered by their keys; equal ones stay in their order.
+    pub(super) fn sorted(&self, range: Range<usize>) -> Result<Vec<usize>> {
+        let keys = self.keys()?;
+        let mut rows: Vec<usize> = range.collect();
+        rows.sort_by(|left, right| keys.row(*left).cmp(&keys.row(*right)));
+        Ok(rows)
+    }
+
+    /// A value of the first column for each group.
+    pub(super) fn pick(
+        &self,
+        of: impl Fn(Range<usize>) -> Result<Option<usize>>,
+    ) -> Result<ArrayRef> {
+        let mut picked = UInt32Builder::new();
+        for range in self.ranges() {
+            picked.append_option(of(range)?.map(|row| row as u32));
+        }
+        Ok(cast(&take(&self.columns[0], &picked.finish(), None)?, self.result)?)
+    }
+
+    /// A list of values of the first column for each group.
+    pub(super) fn pick_lists(
+        &self,
+        of: impl Fn(Range<usize>) -> Result<Option<Vec<usize>>>,
+    ) -> Result<ArrayRef> {
+        let (mut picked, mut lengths, mut valid) = (Vec::new(), Vec::new(), Vec::new());
+        for range in self.ranges() {
+            let rows = of(range)?;
+            valid.push(rows.is_some());
+            let rows = rows.unwrap_or_default();
+            lengths.push(rows.len());
+            picked.extend(rows.into_iter().map(|row| row as u32));
+        }
+        let values = take(&self.columns[0], &UInt32Array::from(picked), None)?;
+        let field = Arc::new(Field::new_list_field(values.data_type().clone(), true));
+        let offsets = OffsetBuffer::from_lengths(lengths);
+        let lists = ListArray::try_new(field, offsets, values, Some(NullBuffer::from(valid)))?;
+        Ok(cast(&lists, self.result)?)
+    }
+
+    /// A number for each group.
+    pub(super) fn figures(
+        &self,
+        of: impl Fn(Range<usize>) -> Result<Option<f64>>,
+    ) -> Result<ArrayRef> {
+        let figures: Result<Float64Array> = self.ranges().map(of).collect();
+        Ok(cast(&figures?, self.result)?)
+    }
+
+    /// How often each value of a group is there, with the first row that has it, in the order of values.
+    pub(super) fn counted(&self, range: Range<usize>) -> Result<Vec<(usize, usize)>> {
+        let keys = self.keys()?;
+        let mut counted: Vec<(usize, usize)> = Vec::new();
+        for row in self.sorted(range)? {
+            match counted.last_mut() {
+                Some((first, count)) if keys.row(*first) == keys.row(row) => *count += 1,
+                _ => counted.push((row, 1)),
+            }
+        }
+        Ok(counted)
+    }
+}
+
+impl<'a> Groups<'a> {
+    /// The same with each value of a group once.
+    pub(super) fn distinct(&self, result: &'a DataType) -> Result<Self> {
+        let (mut rows, mut offsets) = (Vec::new(), vec![0]);
+        for range in self.ranges() {
+            rows.extend(self.counted(range)?.into_iter().map(|(first, _)| first as u32));
+            offsets.push(rows.len() as i32);
+        }
+        let rows = UInt32Array::from(rows);
+        let columns: Result<Vec<ArrayRef>> =
+            self.columns.iter().map(|column| Ok(take(column, &rows, None)?)).collect();
+        let arranged = Arranged { columns: columns?, offsets };
+        Ok(Self::new(arranged, result, self.constants, self.descending))
+    }
+}

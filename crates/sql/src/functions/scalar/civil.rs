@@ -1,0 +1,136 @@
+//! Days since 1970 and microseconds of a day as the proleptic Gregorian calendar has them.
+
+pub(super) const MICROS_OF_SECOND: i64 = 1_000_000;
+pub(super) const MICROS_OF_MINUTE: i64 = 60 * MICROS_OF_SECOND;
+pub(super) const MICROS_OF_HOUR: i64 = 60 * MICROS_OF_MINUTE;
+pub(super) const MICROS_OF_DAY: i64 = 24 * MICROS_OF_HOUR;
+
+/// A day of the calendar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Civil {
+    pub(super) year: i64,
+    pub(super) month: i64,
+    pub(super) day: i64,
+}
+
+impl Civil {
+    /// The day that is so many days after 1970-01-01 (Hinnant, `civil_from_days`).
+    pub(super) fn of_days(days: i64) -> Self {
+        let days = days + 719_468;
+        let era = days.div_euclid(146_097);
+        let of_era = days.rem_euclid(146_097);
+        let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+        let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+        let shifted = (5 * of_year + 2) / 153;
+        let day = of_year - (153 * shifted + 2) / 5 + 1;
+        let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+        let year = year_of_era + era * 400 + i64::from(month <= 2);
+        Self { year, month, day }
+    }
+
+    /// Days since 1970-01-01 (Hinnant, `days_from_civil`).
+    pub(super) fn days(self) -> i64 {
+        let year = self.year - i64::from(self.month <= 2);
+        let era = year.div_euclid(400);
+        let year_of_era = year.rem_euclid(400);
+        let shifted = (self.month + 9) % 12;
+        let of_year = (153 * shifted + 2) / 5 + self.day - 1;
+        let of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + of_year;
+        era * 146_097 + of_era - 719_468
+    }
+
+    /// The day, where there is such a one.
+    pub(super) fn checked(year: i64, month: i64, day: i64) -> Option<Self> {
+        let is_day = (-290_000..=294_000).contains(&year)
+            && (1..=12).contains(&month)
+            && (1..=days_of_month(year, month)).contains(&day);
+        is_day.then_some(Self { year, month, day })
+    }
+
+    pub(super) fn day_of_year(self) -> i64 {
+        self.days() - Self { month: 1, day: 1, ..self }.days() + 1
+    }
+
+    /// Year and week of ISO 8601.
+    pub(super) fn iso_week(self) -> (i64, i64) {
+        let days = self.days();
+        let thursday = Self::of_days(days - (iso_weekday(days) - 1) + 3);
+        (thursday.year, (thursday.day_of_year() - 1) / 7 + 1)
+    }
+
+    /// Months since year 0.
+    pub(super) fn months(self) -> i64 {
+        self.year * 12 + self.month - 1
+    }
+}
+
+/// 0 for Sunday.
+pub(super) fn weekday(days: i64) -> i64 {
+    (days + 4).rem_euclid(7)
+}
+
+/// 1 for Monday, 7 for Sunday.
+pub(super) fn iso_weekday(days: i64) -> i64 {
+    (days + 3).rem_euclid(7) + 1
+}
+
+pub(super) fn days_of_month(year: i64, month: i64) -> i64 {
+    match month {
+        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
+/// Days and microseconds of the day of a timestamp.
+pub(super) fn split(micros: i64) -> (i64, i64) {
+    (micros.div_euclid(MICROS_OF_DAY), micros.rem_euclid(MICROS_OF_DAY))
+}
+
+/// A timestamp so many months later, on the last day of the month where it has no such day.
+pub(super) fn plus_months(micros: i64, months: i64) -> Option<i64> {
+    let (days, of_day) = split(micros);
+    let civil = Civil::of_days(days);
+    let months = civil.months().checked_add(months)?;
+    let (year, month) = (months.div_euclid(12), months.rem_euclid(12) + 1);
+    let day = civil.day.min(days_of_month(year, month));
+    let days = Civil::checked(year, month, day)?.days();
+    days.checked_mul(MICROS_OF_DAY)?.checked_add(of_day)
+}
+
+pub(super) const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+
+/// From Sunday on.
+pub(super) const WEEKDAYS: [&str; 7] =
+    ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_go_to_the_calendar_and_back() {
+        for days in (-800_000..800_000).step_by(13) {
+            let civil = Civil::of_days(days);
+            assert_eq!(civil.days(), days);
+            assert!((1..=days_of_month(civil.year, civil.month)).contains(&civil.day));
+        }
+        assert_eq!(Civil::of_days(0), Civil { year: 1970, month: 1, day: 1 });
+        assert_eq!(Civil { year: 2024, month: 12, day: 31 }.iso_week(), (2025, 1));
+        assert_eq!(Civil { year: 2021, month: 1, day: 3 }.iso_week(), (2020, 53));
+    }
+}

@@ -1,0 +1,335 @@
+//! A function as an entry of a table, and DataFusion's function made of it.
+
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, LazyLock};
+
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, IntervalUnit, TimeUnit};
+use datafusion::common::{Result, ScalarValue, plan_datafusion_err, plan_err};
+use datafusion::logical_expr::{
+    ColumnarValue, DocSection, Documentation, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF,
+    ScalarUDFImpl, Signature, Volatility,
+};
+
+use super::call::Call;
+use crate::functions::sql_name;
+
+/// The metadata of a field whose text is JSON.
+pub(super) const JSON_MARK: (&str, &str) = ("ARROW:extension:name", "arrow.json");
+
+/// Functions that give JSON.
+const GIVES_JSON: [&str; 9] = [
+    "json",
+    "json_array",
+    "json_checked",
+    "json_extract",
+    "json_merge_patch",
+    "json_object",
+    "json_structure",
+    "to_json",
+    "try_json_checked",
+];
+
+/// What an argument may be, and what it becomes before the call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::functions) enum Takes {
+    /// Anything, as it is.
+    Any,
+    /// Text, as Utf8.
+    Text,
+    /// Text or bytes, as Binary.
+    Bytes,
+    /// An integer, as BIGINT.
+    Whole,
+    /// An integer, as it is.
+    Integer,
+    /// A number, as DOUBLE.
+    Double,
+    /// A number, as it is.
+    Number,
+    /// BOOLEAN.
+    Flag,
+    /// A date or timestamp, or text that is one, as TIMESTAMP in microseconds of the wall clock.
+    Moment,
+    /// A date or timestamp as it is, timestamps in microseconds.
+    DateOrTimestamp,
+    /// A date or timestamp, as TIMESTAMP in microseconds; no text.
+    DateOrTimestampOnly,
+    /// An INTERVAL.
+    Interval,
+    /// A TIME, in microseconds.
+    Time,
+    /// A list, as it is.
+    List,
+    /// A list of texts.
+    Texts,
+    /// A list of numbers, as DOUBLE.
+    Doubles,
+    /// A map.
+    Map,
+    /// A struct.
+    Struct,
+}
+
+impl Takes {
+    /// The type that an argument of this type becomes; none where it is not taken.
+    fn coerced(self, given: &DataType) -> Option<DataType> {
+        let as_it_is = |fits: bool| fits.then(|| given.clone());
+        let is_null = given.is_null();
+        let is_text = matches!(given, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
+        let is_bytes =
+            matches!(given, DataType::Binary | DataType::LargeBinary | DataType::BinaryView);
+        let micros = |zone: Option<Arc<str>>| DataType::Timestamp(TimeUnit::Microsecond, zone);
+        match self {
+            Self::Any => as_it_is(true),
+            Self::Text => (is_text || is_null).then_some(DataType::Utf8),
+            Self::Bytes => (is_text || is_bytes || is_null).then_some(DataType::Binary),
+            Self::Whole => (given.is_integer() || is_null).then_some(DataType::Int64),
+            Self::Integer if is_null => Some(DataType::Int64),
+            Self::Integer => as_it_is(given.is_integer()),
+            Self::Double => (given.is_numeric() || is_null).then_some(DataType::Float64),
+            Self::Number if is_null => Some(DataType::Float64),
+            Self::Number => as_it_is(given.is_numeric()),
+            Self::Flag => (is_null || *given == DataType::Boolean).then_some(DataType::Boolean),
+            Self::Moment => match given {
+                DataType::Timestamp(_, zone) => Some(micros(zone.clone())),
+                DataType::Date32 | DataType::Date64 | DataType::Null => Some(micros(None)),
+                _ => is_text.then(|| micros(None)),
+            },
+            Self::DateOrTimestamp => match given {
+                DataType::Timestamp(_, zone) => Some(micros(zone.clone())),
+                DataType::Date32 | DataType::Date64 => Some(DataType::Date32),
+                _ => (is_text || is_null).then(|| micros(None)),
+            },
+            Self::DateOrTimestampOnly if is_text => None,
+            Self::DateOrTimestampOnly => Self::Moment.coerced(given),
+            Self::Interval => (is_null || matches!(given, DataType::Interval(_)))
+                .then_some(DataType::Interval(IntervalUnit::MonthDayNano)),
+            Self::Time => (is_null || matches!(given, DataType::Time32(_) | DataType::Time64(_)))
+                .then_some(DataType::Time64(TimeUnit::Microsecond)),
+            Self::List => match given {
+                DataType::List(_) => as_it_is(true),
+                DataType::LargeList(field) | DataType::FixedSizeList(field, _) => {
+                    Some(DataType::List(Arc::clone(field)))
+                }
+                _ => is_null.then(|| DataType::new_list(DataType::Null, true)),
+            },
+            Self::Texts => (is_null
+                || is_list_where(given, |item| {
+                    matches!(
+                        item,
+                        DataType::Utf8 | DataType::Utf8View | DataType::LargeUtf8 | DataType::Null
+                    )
+                }))
+            .then(|| DataType::new_list(DataType::Utf8, true)),
+            Self::Doubles => (is_null
+                || is_list_where(given, |item| item.is_numeric() || item.is_null()))
+            .then(|| DataType::new_list(DataType::Float64, true)),
+            Self::Map => as_it_is(is_null || matches!(given, DataType::Map(..))),
+            Self::Struct => as_it_is(matches!(given, DataType::Struct(_))),
+        }
+    }
+}
+
+fn is_list_where(given: &DataType, of: impl Fn(&DataType) -> bool) -> bool {
+    match given {
+        DataType::List(field) | DataType::LargeList(field) | DataType::FixedSizeList(field, _) => {
+            of(field.data_type())
+        }
+        _ => false,
+    }
+}
+
+/// The arguments of one way to call a function.
+pub(in crate::functions) enum Arguments {
+    /// These.
+    Are(&'static [Takes]),
+    /// These, then any number of the last kind.
+    More(&'static [Takes], Takes),
+}
+
+impl Arguments {
+    pub(in crate::functions) fn coerced(&self, given: &[DataType]) -> Option<Vec<DataType>> {
+        let (first, rest) = match self {
+            Self::Are(first) => (*first, None),
+            Self::More(first, rest) => (*first, Some(*rest)),
+        };
+        if given.len() < first.len() || (rest.is_none() && given.len() > first.len()) {
+            return None;
+        }
+        let kinds = first
+            .iter()
+            .copied()
+            .chain(std::iter::repeat_n(rest.unwrap_or(Takes::Any), given.len() - first.len()));
+        kinds.zip(given).map(|(kind, given)| kind.coerced(given)).collect()
+    }
+}
+
+/// What a call gives: types of the arguments, and those of them that are constants.
+pub(in crate::functions) type Gives = fn(&[DataType], &[Option<&ScalarValue>]) -> Result<DataType>;
+
+/// The rows of a call.
+pub(in crate::functions) type Run = fn(&Call) -> Result<datafusion::arrow::array::ArrayRef>;
+
+/// A function, as it is documented and computed.
+pub(in crate::functions) struct Entry {
+    /// Its name.
+    pub(in crate::functions) name: &'static str,
+    /// Its other names.
+    pub(in crate::functions) aliases: &'static [&'static str],
+    /// Its arguments as the reference shows them, between the parentheses.
+    pub(in crate::functions) arguments: &'static str,
+    /// What it does, in a sentence.
+    pub(in crate::functions) about: &'static str,
+    /// A call, and what comes of it.
+    pub(in crate::functions) example: &'static str,
+    /// The ways to call it.
+    pub(in crate::functions) takes: &'static [Arguments],
+    /// The type of its result.
+    pub(in crate::functions) gives: Gives,
+    /// Whether a call may give something else each time.
+    pub(in crate::functions) volatile: bool,
+    /// What computes it.
+    pub(in crate::functions) run: Run,
+}
+
+impl Entry {
+    pub(super) fn function(&'static self) -> ScalarUDF {
+        ScalarUDF::new_from_impl(Listed {
+            entry: self,
+            aliases: self.aliases.iter().map(|&alias| alias.to_owned()).collect(),
+            signature: Signature::user_defined(match self.volatile {
+                true => Volatility::Volatile,
+                false => Volatility::Immutable,
+            }),
+            documentation: LazyLock::new(Box::new(|| self.documentation())),
+        })
+    }
+
+    fn documentation(&self) -> Documentation {
+        let syntax = format!("{}({})", self.name, self.arguments);
+        Documentation::builder(DocSection::default(), self.about, syntax)
+            .with_sql_example(self.example)
+            .build()
+    }
+}
+
+type Documented = LazyLock<Documentation, Box<dyn FnOnce() -> Documentation + Send + Sync>>;
+
+/// An entry as DataFusion's function.
+struct Listed {
+    entry: &'static Entry,
+    aliases: Vec<String>,
+    signature: Signature,
+    documentation: Documented,
+}
+
+impl std::fmt::Debug for Listed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Listed({})", self.entry.name)
+    }
+}
+
+impl PartialEq for Listed {
+    fn eq(&self, other: &Self) -> bool {
+        self.entry.name == other.entry.name
+    }
+}
+
+impl Eq for Listed {}
+
+impl Hash for Listed {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.entry.name.hash(state);
+    }
+}
+
+impl ScalarUDFImpl for Listed {
+    fn name(&self) -> &str {
+        self.entry.name
+    }
+
+    fn aliases(&self) -> &[String] {
+        &self.aliases
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn coerce_types(&self, given: &[DataType]) -> Result<Vec<DataType>> {
+        let found = self.entry.takes.iter().find_map(|arguments| arguments.coerced(given));
+        found.ok_or_else(|| {
+            let given: Vec<String> = given.iter().map(sql_name).collect();
+            let Entry { name, arguments, .. } = self.entry;
+            let given = given.join(", ");
+            plan_datafusion_err!(
+                "function {name}({given}) does not exist; it is {name}({arguments})"
+            )
+        })
+    }
+
+    fn return_type(&self, given: &[DataType]) -> Result<DataType> {
+        (self.entry.gives)(given, &vec![None; given.len()])
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
+        let types: Vec<DataType> =
+            args.arg_fields.iter().map(|field| field.data_type().clone()).collect();
+        let gives = (self.entry.gives)(&types, args.scalar_arguments)?;
+        let field = Field::new(self.entry.name, gives, true);
+        let is_json = GIVES_JSON.contains(&self.entry.name);
+        let metadata = is_json.then(|| (JSON_MARK.0.to_owned(), JSON_MARK.1.to_owned()));
+        Ok(Arc::new(field.with_metadata(metadata.into_iter().collect())))
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let constant = !self.entry.volatile
+            && args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
+        let rows = if constant { 1 } else { args.number_rows };
+        let call = Call::new(self.entry.name, args, rows)?;
+        let result = (self.entry.run)(&call)?;
+        match constant {
+            true => Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&result, 0)?)),
+            false => Ok(ColumnarValue::Array(result)),
+        }
+    }
+
+    fn documentation(&self) -> Option<&Documentation> {
+        Some(&self.documentation)
+    }
+}
+
+/// Types of results that do not depend on the arguments.
+macro_rules! gives {
+    ($($name:ident: $data_type:expr;)*) => {$(
+        pub(in crate::functions) fn $name(
+            _: &[DataType],
+            _: &[Option<&ScalarValue>],
+        ) -> Result<DataType> {
+            Ok($data_type)
+        }
+    )*};
+}
+
+gives! {
+    text: DataType::Utf8;
+    bytes: DataType::Binary;
+    whole: DataType::Int64;
+    double: DataType::Float64;
+    flag: DataType::Boolean;
+    date: DataType::Date32;
+    timestamp: DataType::Timestamp(TimeUnit::Microsecond, None);
+    interval: DataType::Interval(IntervalUnit::MonthDayNano);
+    texts: DataType::new_list(DataType::Utf8, true);
+}
+
+/// The type of the first argument.
+pub(in crate::functions) fn as_first(
+    given: &[DataType],
+    _: &[Option<&ScalarValue>],
+) -> Result<DataType> {
+    match given.first() {
+        Some(first) => Ok(first.clone()),
+        None => plan_err!("an argument is missing"),
+    }
+}

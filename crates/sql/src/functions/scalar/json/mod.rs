@@ -1,0 +1,31 @@
+//! JSON: text that is parsed where it is asked, as DuckDB's functions do.
+//!
+//! JSON has no type of its own: it is VARCHAR. What a function here gives is marked as JSON in the metadata
+//! of its field, so that `json_array(json_object('a', 1))` nests it; a table does not keep the mark.
+//! Numbers keep all their digits.
+//!
+//! | file | what |
+//! |---|---|
+//! | `value` | a parsed text, and the text of a value |
+//! | `parse` | the parser |
+//! | `path` | `$.a[0]`, `/a/0`, and what they find |
+//! | `extract` | values out of a text |
+//! | `inspect` | types, keys, lengths, what contains what |
+//! | `write` | values of SQL as JSON |
+//! | `build` | `to_json`, `json_object` and what makes texts of texts |
+//! | `transform` | JSON as values of SQL |
+
+mod build;
+mod extract;
+mod inspect;
+mod parse;
+mod path;
+mod transform;
+mod value;
+mod write;
+
+use super::entry::Entry;
+
+pub(in crate::functions) use build::{grouped_lists, grouped_objects};
+
+pub(super) static ENTRIES: &[&[Entry]] = &[extract::ALL, inspect::ALL, build::ALL, transform::ALL];

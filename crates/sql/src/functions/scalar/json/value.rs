@@ -1,0 +1,171 @@
+//! A parsed text, and the text of a value.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+/// A value of JSON.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Json<'a> {
+    Null,
+    Flag(bool),
+    /// As it is written.
+    Number(&'a str),
+    Text(Cow<'a, str>),
+    List(Vec<Json<'a>>),
+    /// In the order of the text, keys that are there twice too.
+    Object(Vec<(Cow<'a, str>, Json<'a>)>),
+}
+
+impl Json<'_> {
+    /// Its type, by the names of DuckDB.
+    pub(super) fn type_name(&self) -> &'static str {
+        match self {
+            Self::Null => "NULL",
+            Self::Flag(_) => "BOOLEAN",
+            Self::Number(number) if number.parse::<u64>().is_ok() => "UBIGINT",
+            Self::Number(number) if number.parse::<i64>().is_ok() => "BIGINT",
+            Self::Number(_) => "DOUBLE",
+            Self::Text(_) => "VARCHAR",
+            Self::List(_) => "ARRAY",
+            Self::Object(_) => "OBJECT",
+        }
+    }
+
+    /// Writes it without blanks.
+    pub(super) fn write(&self, out: &mut String) {
+        match self {
+            Self::Null => out.push_str("null"),
+            Self::Flag(flag) => out.push_str(if *flag { "true" } else { "false" }),
+            Self::Number(number) => write_number(number, out),
+            Self::Text(text) => quote(text, out),
+            Self::List(items) => {
+                out.push('[');
+                for (at, item) in items.iter().enumerate() {
+                    if at > 0 {
+                        out.push(',');
+                    }
+                    item.write(out);
+                }
+                out.push(']');
+            }
+            Self::Object(pairs) => {
+                out.push('{');
+                for (at, (key, value)) in pairs.iter().enumerate() {
+                    if at > 0 {
+                        out.push(',');
+                    }
+                    quote(key, out);
+                    out.push(':');
+                    value.write(out);
+                }
+                out.push('}');
+            }
+        }
+    }
+
+    /// Writes it with a line for each value.
+    pub(super) fn write_lines(&self, depth: usize, out: &mut String) {
+        let indent = |depth: usize, out: &mut String| {
+            out.push('\n');
+            out.extend(std::iter::repeat_n("    ", depth));
+        };
+        match self {
+            Self::List(items) if !items.is_empty() => {
+                out.push('[');
+                for (at, item) in items.iter().enumerate() {
+                    if at > 0 {
+                        out.push(',');
+                    }
+                    indent(depth + 1, out);
+                    item.write_lines(depth + 1, out);
+                }
+                indent(depth, out);
+                out.push(']');
+            }
+            Self::Object(pairs) if !pairs.is_empty() => {
+                out.push('{');
+                for (at, (key, value)) in pairs.iter().enumerate() {
+                    if at > 0 {
+                        out.push(',');
+                    }
+                    indent(depth + 1, out);
+                    quote(key, out);
+                    out.push_str(": ");
+                    value.write_lines(depth + 1, out);
+                }
+                indent(depth, out);
+                out.push('}');
+            }
+            other => other.write(out),
+        }
+    }
+
+    /// Its text where it is one, else as it is written; none for null.
+    pub(super) fn write_text(&self, out: &mut String) -> bool {
+        match self {
+            Self::Null => return false,
+            Self::Text(text) => out.push_str(text),
+            other => other.write(out),
+        }
+        true
+    }
+
+    /// The value of the first key of this name.
+    pub(super) fn get(&self, key: &str) -> Option<&Self> {
+        match self {
+            Self::Object(pairs) => {
+                pairs.iter().find(|(name, _)| name == key).map(|(_, value)| value)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Writes a number: with the fewest digits where a double holds it, else as it is.
+fn write_number(number: &str, out: &mut String) {
+    let is_whole = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+    match number.parse::<f64>() {
+        Ok(value) if !is_whole && value.is_finite() => write_double(value, out),
+        _ => out.push_str(number),
+    }
+}
+
+/// Writes a double: without an exponent from 1e-6 to 1e21, with a digit behind the point.
+pub(super) fn write_double(value: f64, out: &mut String) {
+    let size = value.abs();
+    let start = out.len();
+    // Writing to a String does not fail.
+    let _written = if value.is_nan() {
+        write!(out, "NaN")
+    } else if value.is_infinite() {
+        write!(out, "{}Infinity", if value < 0.0 { "-" } else { "" })
+    } else if size == 0.0 || (1e-6..1e21).contains(&size) {
+        write!(out, "{value}")
+    } else {
+        write!(out, "{value:e}")
+    };
+    if value.is_finite() && !out[start..].contains(['.', 'e']) {
+        out.push_str(".0");
+    }
+}
+
+/// Writes a text between quotes.
+pub(super) fn quote(text: &str, out: &mut String) {
+    out.push('"');
+    for one in text.chars() {
+        match one {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\u{8}' => out.push_str("\\b"),
+            '\u{c}' => out.push_str("\\f"),
+            control if control < ' ' => {
+                let _written = write!(out, "\\u{:04X}", control as u32);
+            }
+            other => out.push(other),
+        }
+    }
+    out.push('"');
+}

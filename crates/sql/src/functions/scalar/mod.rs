@@ -1,0 +1,95 @@
+//! Scalar functions that DataFusion lacks, or has with another meaning: DuckDB's, by theme.
+//!
+//! Each function is an entry of a table ([`Entry`]): its names, a sentence, an example, what it takes and
+//! gives, and the loop over its rows. `entry` makes a DataFusion function of it, `call` hands its arguments
+//! to the loop.
+//!
+//! | file | what |
+//! |---|---|
+//! | `alias` | other names for DataFusion's functions |
+//! | `civil` | days and microseconds as years, months, days |
+//! | `parts`, `dates`, `buckets` | what a date says, the distance of two, intervals of time |
+//! | `strftime`, `strptime` | dates to text and back |
+//! | `printf`, `spec` | numbers and texts to text |
+//! | `texts`, `similar`, `patterns`, `bytes` | strings, how alike they are, regular expressions, encodings |
+//! | `hashes` | md5, sha256 and their kin |
+//! | `numbers` | integers and floats |
+//! | `types` | typeof, and functions about the session |
+//! | `lists`, `aggregated` | lists, and the aggregates of their elements |
+//! | `structs` | structs and maps |
+//! | `uuids` | UUIDs |
+//! | `json` | JSON |
+
+mod alias;
+mod call;
+mod civil;
+mod entry;
+
+mod aggregated;
+mod buckets;
+mod bytes;
+mod dates;
+mod hashes;
+mod json;
+mod lists;
+mod numbers;
+mod parts;
+mod patterns;
+mod printf;
+mod similar;
+mod spec;
+mod strftime;
+mod strptime;
+mod structs;
+mod texts;
+mod types;
+mod uuids;
+
+use std::sync::Arc;
+
+use datafusion::logical_expr::ScalarUDF;
+use datafusion::prelude::SessionContext;
+
+pub(super) use entry::{Arguments, Entry, Takes};
+pub(super) use json::{grouped_lists, grouped_objects};
+
+/// All entries, theme by theme.
+pub(super) fn entries() -> impl Iterator<Item = &'static Entry> {
+    [
+        parts::ENTRIES,
+        dates::ENTRIES,
+        buckets::ENTRIES,
+        strftime::ENTRIES,
+        strptime::ENTRIES,
+        printf::ENTRIES,
+        texts::ENTRIES,
+        similar::ENTRIES,
+        patterns::ENTRIES,
+        bytes::ENTRIES,
+        hashes::ENTRIES,
+        numbers::ENTRIES,
+        types::ENTRIES,
+        json::ENTRIES,
+        lists::ENTRIES,
+        aggregated::ENTRIES,
+        structs::ENTRIES,
+        uuids::ENTRIES,
+    ]
+    .into_iter()
+    .flatten()
+    .copied()
+    .flatten()
+}
+
+/// The function of this name.
+pub(super) fn named(name: &str) -> Option<Arc<ScalarUDF>> {
+    entries().find(|entry| entry.name == name).map(|entry| Arc::new(entry.function()))
+}
+
+/// Registers the functions, and the other names of DataFusion's.
+pub(super) fn register(context: &SessionContext) {
+    alias::register(context);
+    for entry in entries() {
+        context.register_udf(entry.function());
+    }
+}

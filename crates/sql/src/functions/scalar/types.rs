@@ -1,0 +1,142 @@
+//! The types of values, and what a session is.
+
+use datafusion::arrow::array::ArrayRef;
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::{Result, exec_err};
+
+use super::call::Call;
+use super::entry::{Arguments, Entry, JSON_MARK, Takes, text};
+use crate::functions::sql_name;
+
+/// A type as `typeof` names it: DuckDB's names.
+pub(in crate::functions) fn type_name(data_type: &DataType) -> String {
+    match data_type {
+        DataType::Null => "\"NULL\"".to_owned(),
+        DataType::Int32 => "INTEGER".to_owned(),
+        DataType::UInt8 => "UTINYINT".to_owned(),
+        DataType::UInt16 => "USMALLINT".to_owned(),
+        DataType::UInt32 => "UINTEGER".to_owned(),
+        DataType::UInt64 => "UBIGINT".to_owned(),
+        DataType::Float32 => "FLOAT".to_owned(),
+        DataType::Binary
+        | DataType::LargeBinary
+        | DataType::BinaryView
+        | DataType::FixedSizeBinary(_) => "BLOB".to_owned(),
+        DataType::Timestamp(_, Some(_)) => "TIMESTAMP WITH TIME ZONE".to_owned(),
+        DataType::List(item) | DataType::LargeList(item) => {
+            format!("{}[]", type_name(item.data_type()))
+        }
+        DataType::FixedSizeList(item, size) => format!("{}[{size}]", type_name(item.data_type())),
+        DataType::Struct(fields) => {
+            let fields: Vec<String> = fields
+                .iter()
+                .map(|field| format!("{} {}", field.name(), type_name(field.data_type())))
+                .collect();
+            format!("STRUCT({})", fields.join(", "))
+        }
+        DataType::Map(entries, _) => match entries.data_type() {
+            DataType::Struct(fields) if fields.len() == 2 => {
+                let [key, value] = [0, 1].map(|at| type_name(fields[at].data_type()));
+                format!("MAP({key}, {value})")
+            }
+            other => sql_name(other),
+        },
+        DataType::Dictionary(_, value) => type_name(value),
+        other => sql_name(other),
+    }
+}
+
+fn name_of(call: &Call) -> String {
+    let field = &call.fields[0];
+    match field.metadata().get(JSON_MARK.0) {
+        Some(kind) if kind == JSON_MARK.1 && !field.data_type().is_nested() => "JSON".to_owned(),
+        _ => type_name(field.data_type()),
+    }
+}
+
+fn constant(call: &Call, text: &str) -> Result<ArrayRef> {
+    // Not `texts`: the type of NULL is a type too.
+    let texts = vec![text; call.rows];
+    Ok(std::sync::Arc::new(datafusion::arrow::array::StringArray::from(texts)))
+}
+
+fn user() -> String {
+    std::env::var("USER").unwrap_or_else(|_| "atoll".to_owned())
+}
+
+const ANY: &[Arguments] = &[Arguments::Are(&[Takes::Any])];
+const NONE: &[Arguments] = &[Arguments::Are(&[])];
+
+const ALL: &[Entry] = &[
+    Entry {
+        name: "typeof",
+        aliases: &[],
+        arguments: "value",
+        about: "The name of the type, as DuckDB has it.",
+        example: "typeof(1::INTEGER) = 'INTEGER'",
+        takes: ANY,
+        gives: text,
+        volatile: false,
+        run: |call| constant(call, &name_of(call)),
+    },
+    Entry {
+        name: "pg_typeof",
+        aliases: &[],
+        arguments: "value",
+        about: "The name of the type in small letters.",
+        example: "pg_typeof(1::INTEGER) = 'integer'",
+        takes: ANY,
+        gives: text,
+        volatile: false,
+        run: |call| constant(call, &name_of(call).to_lowercase()),
+    },
+    Entry {
+        name: "current_database",
+        aliases: &["current_catalog"],
+        arguments: "",
+        about: "The name of the database.",
+        example: "current_database() = 'atoll'",
+        takes: NONE,
+        gives: text,
+        volatile: false,
+        run: |call| constant(call, &call.config.catalog.default_catalog),
+    },
+    Entry {
+        name: "current_schema",
+        aliases: &[],
+        arguments: "",
+        about: "The schema in which names without one are looked up.",
+        example: "current_schema() = 'public'",
+        takes: NONE,
+        gives: text,
+        volatile: false,
+        run: |call| constant(call, &call.config.catalog.default_schema),
+    },
+    Entry {
+        name: "current_user",
+        aliases: &["session_user", "current_role", "user"],
+        arguments: "",
+        about: "The name of the user that the process runs as.",
+        example: "current_user()",
+        takes: NONE,
+        gives: text,
+        volatile: false,
+        run: |call| constant(call, &user()),
+    },
+    Entry {
+        name: "error",
+        aliases: &[],
+        arguments: "message",
+        about: "Ends the statement with this message.",
+        example: "error('no rate for this day')",
+        takes: &[Arguments::Are(&[Takes::Text])],
+        gives: |_, _| Ok(DataType::Null),
+        volatile: true,
+        run: |call| match (0..call.rows).find(|&row| !call.is_null(row)) {
+            Some(row) => exec_err!("{}", call.text(0).value(row)),
+            None => Ok(datafusion::arrow::array::new_null_array(&DataType::Null, call.rows)),
+        },
+    },
+];
+
+pub(super) static ENTRIES: &[&[Entry]] = &[ALL];

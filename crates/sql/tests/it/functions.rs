@@ -1,0 +1,128 @@
+//! `atoll.functions` and the page that is made of it.
+
+use std::path::Path;
+
+use atoll_sql::Session;
+
+use crate::common::{crate_folder, live, rows, run};
+
+/// Set to write the page instead of comparing it.
+const WRITE: &str = "ATOLL_WRITE_DOCS";
+
+const HEAD: &str = "\
+# Functions
+
+What can be called in SQL, as `atoll.functions` and `\\df` in the shell list it. This page is made of that table:
+`ATOLL_WRITE_DOCS=1 cargo test --release -p atoll-sql --test it functions_page` writes it anew.
+
+Functions have DuckDB's meaning. What is different:
+
+- JSON is VARCHAR: the type name JSON in a cast checks the text. What JSON functions give is known to be JSON within
+  an expression, so that `json_array(json_object('a', 1))` nests it; read from a table, it is text.
+- UUID is VARCHAR: the type name UUID in a cast checks the text and gives it in its canonical form.
+- ORDER BY puts NULL last, and first where it is DESC, as in PostgreSQL: also in `list(x ORDER BY y DESC)`.
+- Sums, counts and `factorial` are BIGINT or DECIMAL, not HUGEINT. `typeof(1)` is BIGINT, `typeof(1.5)` is DOUBLE.
+- `hash` has values of its own. `approx_top_k` and `reservoir_quantile` are exact.
+- `date_trunc` with a zone gives a moment in that zone. Nanoseconds are cut to microseconds.
+- `substr` with a negative start counts from before the first character, and `lpad` with an empty filling fills
+  with nothing, as in PostgreSQL. `concat` makes text of lists too; `list_concat` joins them.
+- `sqrt(-1)`, `pow(0, -1)` and a division by zero are errors, as in PostgreSQL. A DATE plus an INTERVAL is a DATE;
+  `date_add` gives a TIMESTAMP.
+- A path of `json_extract` with wildcards and the names of `regexp_extract` must be constants. `try` does not take
+  back what fails while a constant is folded.
+- `corr` and `covar_samp` of one row are NULL, as in PostgreSQL.
+
+";
+
+fn page(session: &Session) -> String {
+    let mut page = HEAD.to_owned();
+    for (kind, title) in [
+        ("scalar", "Scalar functions"),
+        ("aggregate", "Aggregates"),
+        ("window", "Window functions"),
+    ] {
+        page.push_str(&format!(
+            "## {title}\n\n| Function | What it does | Example |\n|---|---|---|\n"
+        ));
+        let query = format!(
+            "SELECT name, arguments, description, coalesce(example, ''), aliases \
+             FROM atoll.functions WHERE kind = '{kind}' ORDER BY name"
+        );
+        for row in rows(session, &query) {
+            let cell = |at: usize| row[at].replace('|', "\\|");
+            let code = |text: String| if text.is_empty() { text } else { format!("`{text}`") };
+            let also = match cell(4) {
+                none if none.is_empty() => none,
+                names => format!(
+                    " Also {}.",
+                    names
+                        .split(", ")
+                        .map(|name| format!("`{name}`"))
+                        .collect::<Vec<_>>()
+                        .join(", ")
+                ),
+            };
+            let (name, arguments) = (cell(0), cell(1));
+            page.push_str(&format!(
+                "| `{name}({arguments})` | {}{also} | {} |\n",
+                cell(2),
+                code(cell(3))
+            ));
+        }
+        page.push('\n');
+    }
+    page.truncate(page.trim_end().len());
+    page.push('\n');
+    page
+}
+
+#[test]
+fn functions_page_is_what_the_table_says() {
+    let page = page(&live());
+    let file = Path::new(&crate_folder()).join("../../docs/functions.md");
+    if std::env::var_os(WRITE).is_some() {
+        std::fs::write(&file, &page).expect("the page can be written");
+    }
+    let written = std::fs::read_to_string(&file).unwrap_or_default();
+    assert!(
+        written == page,
+        "docs/functions.md is stale; {WRITE}=1 cargo test --release -p atoll-sql --test it \
+         functions_page writes it anew"
+    );
+}
+
+#[test]
+fn examples_of_our_own_functions_are_true() {
+    let session = live();
+    let query = "SELECT example FROM atoll.functions WHERE kind = 'scalar' AND example LIKE '% = %' \
+                 AND example NOT LIKE '%:=%' ORDER BY 1";
+    let mut wrong = Vec::new();
+    for row in rows(&session, query) {
+        let example = &row[0];
+        match run(&session, &format!("SELECT {example}")) {
+            Ok(batches) => {
+                let answers: Vec<Vec<String>> =
+                    batches.iter().flat_map(crate::common::texts).collect();
+                if answers != [["true"]] {
+                    wrong.push(format!("{example}: {answers:?}"));
+                }
+            }
+            Err(error) => wrong.push(format!("{example}: {}", error.message)),
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn an_unknown_function_names_the_near_one_or_what_there_is_instead() {
+    let session = live();
+    let told = |sql: &str| run(&session, sql).expect_err(sql).to_string();
+    let near = told("SELECT list_transfrom([1])");
+    assert!(near.contains("function 'list_transfrom' does not exist"), "{near}");
+    assert!(near.contains("Did you mean 'list_transform'?"), "{near}");
+    let far = told("SELECT frobnicate(1)");
+    assert!(!far.contains("Did you mean"), "{far}");
+    assert!(far.contains("\\df lists the functions"), "{far}");
+    let instead = told("SELECT regexp_split_to_table('a b', ' ')");
+    assert!(instead.contains("unnest(string_split_regex"), "{instead}");
+}
