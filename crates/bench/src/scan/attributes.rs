@@ -20,7 +20,7 @@ pub(super) enum AttributeKind {
 
 /// How the numbers of an attribute are drawn; strings are made of numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Law {
+pub(super) enum ValueLaw {
     /// Number of the row, from 1.
     RowNumber,
     /// Rises with the rows, from the first number over so many.
@@ -43,10 +43,10 @@ pub(super) enum Law {
 
 /// An attribute.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Attribute {
+pub(super) struct BookingAttribute {
     pub(super) name: &'static str,
     pub(super) kind: AttributeKind,
-    pub(super) law: Law,
+    pub(super) law: ValueLaw,
     /// Rows of a hundred in which it is NULL.
     pub(super) nulls: u64,
 }
@@ -69,12 +69,17 @@ impl AttributeKind {
     }
 }
 
-const fn known(name: &'static str, kind: AttributeKind, law: Law) -> Attribute {
-    Attribute { name, kind, law, nulls: 0 }
+const fn known(name: &'static str, kind: AttributeKind, law: ValueLaw) -> BookingAttribute {
+    BookingAttribute { name, kind, law, nulls: 0 }
 }
 
-const fn nullable(name: &'static str, nulls: u64, kind: AttributeKind, law: Law) -> Attribute {
-    Attribute { name, kind, law, nulls }
+const fn nullable(
+    name: &'static str,
+    nulls: u64,
+    kind: AttributeKind,
+    law: ValueLaw,
+) -> BookingAttribute {
+    BookingAttribute { name, kind, law, nulls }
 }
 
 /// The first of January 2023 in days since 1970.
@@ -89,10 +94,10 @@ const FARE: [usize; 3] = [26, 27, 28];
 pub(super) const ATTRIBUTES: usize = 48;
 
 use AttributeKind::{Day, Large, Small, Text, Whole};
-use Law::{After, Even, Falling, OftenZero, Popular, Rising, RowNumber, Shared, Sum};
+use ValueLaw::{After, Even, Falling, OftenZero, Popular, Rising, RowNumber, Shared, Sum};
 
 /// The attributes. The first is the primary key.
-pub(super) const BOOKINGS: [Attribute; ATTRIBUTES] = [
+pub(super) const BOOKINGS: [BookingAttribute; ATTRIBUTES] = [
     known("booking_id", Large, RowNumber),
     known("created_on", Day, Rising(FIRST_DAY, 1096)),
     known("created_minute", Small, Even(0, 1, 1440)),
@@ -145,7 +150,7 @@ pub(super) const BOOKINGS: [Attribute; ATTRIBUTES] = [
 
 /// The statement that makes the table.
 pub(super) fn create_table() -> String {
-    let columns = BOOKINGS.iter().map(|Attribute { name, kind, nulls, .. }| {
+    let columns = BOOKINGS.iter().map(|BookingAttribute { name, kind, nulls, .. }| {
         let null = if *nulls == 0 { " NOT NULL" } else { "" };
         format!("{name} {}{null}", kind.sql())
     });

@@ -15,7 +15,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::attributes::ATTRIBUTES;
 use super::latency::LatencyHistogram;
-use super::queries::{PER_STATEMENT, Queries};
+use super::queries::{PER_STATEMENT, ScanQueries};
 use super::relation::Relation;
 
 /// Statements that a client prepares at least.
@@ -36,7 +36,7 @@ pub(super) enum StatementPath {
 
 /// What clients do.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Load {
+pub(super) struct ClientLoad {
     pub(super) clients: usize,
     pub(super) path: StatementPath,
     /// Share of changes, kept to in every stretch of a client's statements.
@@ -48,7 +48,7 @@ pub(super) struct Load {
 #[derive(Debug)]
 pub(super) struct Bookings {
     pub(super) relation: Relation,
-    pub(super) queries: Queries,
+    pub(super) queries: ScanQueries,
     /// The row that is inserted next.
     pub(super) next_row: AtomicU64,
 }
@@ -66,7 +66,7 @@ pub(super) struct ClientRun {
 
 /// A client.
 #[derive(Debug)]
-pub(super) struct Client {
+pub(super) struct ScanClient {
     number: usize,
     session: Session,
     /// Some statements of all, by their number.
@@ -91,7 +91,7 @@ impl ClientRun {
     }
 }
 
-impl Client {
+impl ScanClient {
     /// Prepares the statements of a client. The first clients have many, so that few clients ask for as
     /// much as many do.
     pub(super) async fn prepare(
@@ -122,10 +122,10 @@ impl Client {
     pub(super) async fn run_until(
         self: Arc<Self>,
         bookings: Arc<Bookings>,
-        load: Load,
+        load: ClientLoad,
         end: Instant,
     ) -> Result<ClientRun> {
-        let mut turn = Turn::of(&self, bookings, load);
+        let mut turn = ClientTurn::of(&self, bookings, load);
         while Instant::now() < end {
             turn.next(Instant::now()).await?;
             // One whose statements never wait lets the others of its worker go on, as if it were remote.
@@ -138,10 +138,10 @@ impl Client {
     pub(super) async fn run_arrivals(
         self: Arc<Self>,
         bookings: Arc<Bookings>,
-        load: Load,
+        load: ClientLoad,
         arrivals: Arc<Mutex<UnboundedReceiver<Instant>>>,
     ) -> Result<ClientRun> {
-        let mut turn = Turn::of(&self, bookings, load);
+        let mut turn = ClientTurn::of(&self, bookings, load);
         loop {
             let arrival = arrivals.lock().await.recv().await;
             let Some(arrival) = arrival else { return Ok(turn.run) };
@@ -151,18 +151,18 @@ impl Client {
 }
 
 /// A client at work.
-struct Turn<'a> {
-    client: &'a Client,
+struct ClientTurn<'a> {
+    client: &'a ScanClient,
     bookings: Arc<Bookings>,
-    load: Load,
+    load: ClientLoad,
     random: StdRng,
     /// Changes that are due, and a part of one.
     due: f64,
     run: ClientRun,
 }
 
-impl<'a> Turn<'a> {
-    fn of(client: &'a Client, bookings: Arc<Bookings>, load: Load) -> Self {
+impl<'a> ClientTurn<'a> {
+    fn of(client: &'a ScanClient, bookings: Arc<Bookings>, load: ClientLoad) -> Self {
         let mut random = StdRng::seed_from_u64(load.seed ^ ((client.number as u64) << 32));
         let due = random.random::<f64>();
         Self { client, bookings, load, random, due, run: ClientRun::default() }
@@ -189,8 +189,8 @@ impl<'a> Turn<'a> {
     async fn query(&mut self) -> Result<u32> {
         let own = self.random.random_range(0..self.client.statements.len());
         let (statement, prepared) = &self.client.statements[own];
-        let query =
-            Queries::of_statement(*statement).start + self.random.random_range(0..PER_STATEMENT);
+        let query = ScanQueries::of_statement(*statement).start
+            + self.random.random_range(0..PER_STATEMENT);
         let queries = &self.bookings.queries;
         let result = match self.load.path {
             StatementPath::Prepared => prepared.execute(&queries.values(query)).await?,

@@ -49,7 +49,7 @@ use crate::rivals::{self, Rival};
 use crate::worker::this_machine;
 use client::Bookings;
 use ours::BookingDatabase;
-use queries::Queries;
+use queries::ScanQueries;
 use relation::{Relation, raw_bytes};
 use report::{RelationReport, ScanCase, ScanReport};
 use rounds::{ScanPlan, ScanRounds, start_rival};
@@ -200,7 +200,7 @@ impl ScanSetup<'_> {
         terminal::say(format!("making {rows} bookings"));
         let relation = Relation::of(rows, seed);
         let file = relation.file(&cache::directory()?, threads)?;
-        let queries = Queries::draw(&relation, usize::from(args.statements), seed)?;
+        let queries = ScanQueries::draw(&relation, usize::from(args.statements), seed)?;
         let rival = self.rival(threads, &file, &queries)?;
         terminal::say("loading them");
         let directory = cache::databases(args.directory.as_deref())?;
@@ -240,7 +240,7 @@ impl ScanSetup<'_> {
         &self,
         threads: usize,
         file: &Path,
-        queries: &Queries,
+        queries: &ScanQueries,
     ) -> anyhow::Result<Option<ScanEngine>> {
         let Some(python) = &self.python else { return Ok(None) };
         terminal::say("DuckDB: loading the bookings");

@@ -16,7 +16,7 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
 
 use super::attributes::{BOOKINGS, create_table};
-use super::client::{Bookings, Client, ClientRun, Load};
+use super::client::{Bookings, ClientLoad, ClientRun, ScanClient};
 use super::cycles::CycleSums;
 use crate::answers::{self, RowOrder};
 use crate::session;
@@ -34,7 +34,7 @@ pub(super) struct BookingDatabase {
     pub(super) bookings: Arc<Bookings>,
     /// Statements that every session begins with.
     settings: Vec<String>,
-    clients: Vec<Arc<Client>>,
+    clients: Vec<Arc<ScanClient>>,
     /// Changes that all rows had when they were loaded.
     changes: u64,
     done: ClientRun,
@@ -138,7 +138,7 @@ impl BookingDatabase {
         let missing = self.clients.len()..clients.max(self.clients.len());
         let made = missing.map(|number| {
             let (bookings, settings) = (Arc::clone(&self.bookings), self.settings.clone());
-            let client = Client::prepare(self.database.clone(), number, bookings, settings);
+            let client = ScanClient::prepare(self.database.clone(), number, bookings, settings);
             self.runtime.spawn_on(self.worker(number), client)
         });
         let made: Vec<_> = made.collect();
@@ -177,7 +177,7 @@ impl BookingDatabase {
     }
 
     /// A closed loop: each client asks again as soon as it is answered.
-    pub(super) fn closed(&mut self, load: Load, time: Duration) -> Result<LoadRun> {
+    pub(super) fn closed(&mut self, load: ClientLoad, time: Duration) -> Result<LoadRun> {
         self.prepare(load.clients)?;
         let before = CycleSums::now(&self.session)?;
         let start = Instant::now();
@@ -192,7 +192,7 @@ impl BookingDatabase {
 
     /// An open loop: statements arrive whether or not the ones before are answered, so many a second on
     /// average, at random moments. Latencies count from these.
-    pub(super) fn open(&mut self, load: Load, rate: f64, time: Duration) -> Result<LoadRun> {
+    pub(super) fn open(&mut self, load: ClientLoad, rate: f64, time: Duration) -> Result<LoadRun> {
         self.prepare(load.clients)?;
         let (sender, arrivals) = unbounded_channel();
         let arrivals = Arc::new(Mutex::new(arrivals));

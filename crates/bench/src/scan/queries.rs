@@ -29,7 +29,7 @@ const TRIES: usize = 32;
 
 /// A statement, whose parameters are drawn again and again.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Statement {
+pub(super) struct ScanStatement {
     /// `= $1`
     equal: usize,
     /// `BETWEEN $2 AND $3`
@@ -41,7 +41,7 @@ pub(super) struct Statement {
 
 /// A statement with its parameters.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Query {
+pub(super) struct ScanQuery {
     pub(super) statement: usize,
     /// Numbers that the four parameters are, or are made of.
     numbers: [i64; 4],
@@ -49,13 +49,13 @@ pub(super) struct Query {
 
 /// All queries of a run.
 #[derive(Debug)]
-pub(super) struct Queries {
-    pub(super) statements: Vec<Statement>,
+pub(super) struct ScanQueries {
+    pub(super) statements: Vec<ScanStatement>,
     /// [`PER_STATEMENT`] for each statement.
-    pub(super) queries: Vec<Query>,
+    pub(super) queries: Vec<ScanQuery>,
 }
 
-impl Statement {
+impl ScanStatement {
     /// Of random attributes, no two the same, neither of which is the key.
     fn draw(random: &mut StdRng) -> Self {
         let mut drawn: Vec<usize> = Vec::with_capacity(6);
@@ -117,20 +117,20 @@ fn is_number(attribute: usize) -> bool {
     !is_text(attribute)
 }
 
-impl Queries {
+impl ScanQueries {
     /// So many statements, with their parameters.
     pub(super) fn draw(relation: &Relation, statements: usize, seed: u64) -> Result<Self> {
-        let samples = Samples::of(relation);
+        let samples = ValueSamples::of(relation);
         let mut random = StdRng::seed_from_u64(seed);
         let mut drawn = Self { statements: Vec::new(), queries: Vec::new() };
         let mut tries = 0;
         while drawn.statements.len() < statements {
             tries += 1;
             ensure!(tries < 1000 * statements, "no queries with few rows; use more --rows");
-            let statement = Statement::draw(&mut random);
+            let statement = ScanStatement::draw(&mut random);
             let number = drawn.statements.len();
             let draw = |_| samples.query(relation, number, &statement, &mut random);
-            let queries: Option<Vec<Query>> = (0..PER_STATEMENT).map(draw).collect();
+            let queries: Option<Vec<ScanQuery>> = (0..PER_STATEMENT).map(draw).collect();
             if let Some(queries) = queries {
                 drawn.statements.push(statement);
                 drawn.queries.extend(queries);
@@ -145,7 +145,7 @@ impl Queries {
     }
 
     /// The statement of a query.
-    pub(super) fn statement(&self, query: usize) -> &Statement {
+    pub(super) fn statement(&self, query: usize) -> &ScanStatement {
         &self.statements[self.queries[query].statement]
     }
 
@@ -168,7 +168,7 @@ impl Queries {
 
     /// The rows that a query finds, by looking at all of them.
     pub(super) fn rows_of(&self, query: usize, relation: &Relation) -> Vec<u64> {
-        let Statement { equal, range, text, .. } = *self.statement(query);
+        let ScanStatement { equal, range, text, .. } = *self.statement(query);
         let [wanted, low, high, string] = self.queries[query].numbers;
         let passes = |row: &u64| {
             relation.number(*row, equal) == Some(wanted)
@@ -180,12 +180,12 @@ impl Queries {
 }
 
 /// Values of some rows by attribute, rising.
-struct Samples {
+struct ValueSamples {
     values: Vec<Vec<i64>>,
     rows: usize,
 }
 
-impl Samples {
+impl ValueSamples {
     fn of(relation: &Relation) -> Self {
         let step = (relation.rows / SAMPLE_ROWS).max(1) as usize;
         let rows = (0..relation.rows).step_by(step);
@@ -221,10 +221,10 @@ impl Samples {
         &self,
         relation: &Relation,
         number: usize,
-        statement: &Statement,
+        statement: &ScanStatement,
         random: &mut StdRng,
-    ) -> Option<Query> {
-        let Statement { equal, range, text, .. } = *statement;
+    ) -> Option<ScanQuery> {
+        let ScanStatement { equal, range, text, .. } = *statement;
         (0..TRIES).find_map(|_| {
             let row = random.random_range(0..relation.rows);
             let value = |attribute: usize| relation.number(row, attribute);
@@ -235,7 +235,7 @@ impl Samples {
             let aim = ROWS_WANTED.powf(random.random::<f64>());
             let (low, high) = self.around(range, centre, (aim / found).min(RANGE_SHARE_MAX));
             let expected = found * self.share(range, low, high);
-            let query = Query { statement: number, numbers: [wanted, low, high, string] };
+            let query = ScanQuery { statement: number, numbers: [wanted, low, high, string] };
             (expected <= ROWS_EXPECTED_MAX).then_some(query)
         })
     }
@@ -248,7 +248,7 @@ mod tests {
     #[test]
     fn queries_find_the_row_around_which_they_were_drawn_and_few_others() {
         let relation = Relation::of(20_000, 3);
-        let queries = Queries::draw(&relation, 8, 5).expect("queries");
+        let queries = ScanQueries::draw(&relation, 8, 5).expect("queries");
         assert_eq!(queries.queries.len(), 8 * PER_STATEMENT);
         let mut counts: Vec<usize> = (0..queries.queries.len())
             .step_by(5)
@@ -262,7 +262,7 @@ mod tests {
     #[test]
     fn texts_name_the_parameters_in_their_order() {
         let relation = Relation::of(2_000, 3);
-        let queries = Queries::draw(&relation, 4, 5).expect("queries");
+        let queries = ScanQueries::draw(&relation, 4, 5).expect("queries");
         for query in 0..queries.queries.len() {
             let (sql, values) = (queries.statement(query).sql(), queries.values(query));
             let text = queries.sql(query);

@@ -16,7 +16,7 @@ use datafusion::common::ScalarValue;
 use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::file::properties::WriterProperties;
 
-use super::attributes::{Attribute, AttributeKind, BOOKINGS, Law};
+use super::attributes::{AttributeKind, BOOKINGS, BookingAttribute, ValueLaw};
 use crate::tpch::data::ROW_GROUP_ROWS;
 
 /// Counts up when rows of the same seed become others, so that no file of before is taken for them.
@@ -42,11 +42,14 @@ impl Relation {
     pub(super) fn of(rows: u64, seed: u64) -> Self {
         let draws = BOOKINGS.iter().enumerate().map(|(number, attribute)| {
             let count = match attribute.law {
-                Law::Falling(_, _, count) | Law::OftenZero(_, _, _, count) => count,
-                Law::Popular(count) => count,
-                Law::After(_, most) => most + 1,
-                Law::Shared(_) => 26_u64.pow(6),
-                Law::RowNumber | Law::Rising(..) | Law::Even(..) | Law::Sum(_) => 1,
+                ValueLaw::Falling(_, _, count) | ValueLaw::OftenZero(_, _, _, count) => count,
+                ValueLaw::Popular(count) => count,
+                ValueLaw::After(_, most) => most + 1,
+                ValueLaw::Shared(_) => 26_u64.pow(6),
+                ValueLaw::RowNumber
+                | ValueLaw::Rising(..)
+                | ValueLaw::Even(..)
+                | ValueLaw::Sum(_) => 1,
             };
             let places = Permutation::of(seed.wrapping_add(number as u64), count);
             AttributeDraw { ranks: Zipf::of(count), places }
@@ -56,7 +59,7 @@ impl Relation {
 
     /// The number that an attribute of a row is, or is made of; none is NULL.
     pub(super) fn number(&self, row: u64, attribute: usize) -> Option<i64> {
-        let Attribute { law, nulls, .. } = BOOKINGS[attribute];
+        let BookingAttribute { law, nulls, .. } = BOOKINGS[attribute];
         let mut draw = Draw::of(self.seed, attribute as u64, row);
         if nulls > 0 && draw.below(100) < nulls {
             return None;
@@ -64,18 +67,18 @@ impl Relation {
         let AttributeDraw { ranks, places } = self.draws[attribute];
         let plus = |first: i64, step: i64, count: u64| first + step * count as i64;
         Some(match law {
-            Law::RowNumber => row as i64 + 1,
-            Law::Rising(first, span) => {
+            ValueLaw::RowNumber => row as i64 + 1,
+            ValueLaw::Rising(first, span) => {
                 plus(first, 1, row.min(self.rows) * span / self.rows.max(1))
             }
-            Law::Even(first, step, count) => plus(first, step, draw.below(count)),
-            Law::Falling(first, step, _) => plus(first, step, ranks.draw(&mut draw)),
-            Law::Popular(_) => places.at(ranks.draw(&mut draw)) as i64,
-            Law::OftenZero(zeros, ..) if draw.below(100) < zeros => 0,
-            Law::OftenZero(_, first, step, _) => plus(first, step, ranks.draw(&mut draw)),
-            Law::After(other, _) => plus(self.number(row, other)?, 1, ranks.draw(&mut draw)),
-            Law::Shared(by) => places.at(row / by) as i64,
-            Law::Sum(others) => {
+            ValueLaw::Even(first, step, count) => plus(first, step, draw.below(count)),
+            ValueLaw::Falling(first, step, _) => plus(first, step, ranks.draw(&mut draw)),
+            ValueLaw::Popular(_) => places.at(ranks.draw(&mut draw)) as i64,
+            ValueLaw::OftenZero(zeros, ..) if draw.below(100) < zeros => 0,
+            ValueLaw::OftenZero(_, first, step, _) => plus(first, step, ranks.draw(&mut draw)),
+            ValueLaw::After(other, _) => plus(self.number(row, other)?, 1, ranks.draw(&mut draw)),
+            ValueLaw::Shared(by) => places.at(row / by) as i64,
+            ValueLaw::Sum(others) => {
                 let numbers = others.iter().map(|other| self.number(row, *other));
                 numbers.sum::<Option<i64>>()?
             }
@@ -89,7 +92,7 @@ impl Relation {
         attributes: &[usize],
     ) -> Result<RecordBatch> {
         let columns = attributes.iter().map(|number| {
-            let Attribute { name, kind, nulls, .. } = BOOKINGS[*number];
+            let BookingAttribute { name, kind, nulls, .. } = BOOKINGS[*number];
             let values = rows.clone().map(|row| self.number(row, *number));
             let array = array(kind, values);
             (Field::new(name, array.data_type().clone(), nulls > 0), array)
@@ -204,7 +207,7 @@ mod tests {
         let again = Relation::of(5_000, 7);
         let other = Relation::of(5_000, 8);
         let mut differing = 0;
-        for (number, Attribute { name, kind, nulls, .. }) in BOOKINGS.iter().enumerate() {
+        for (number, BookingAttribute { name, kind, nulls, .. }) in BOOKINGS.iter().enumerate() {
             let mut absent = 0;
             for row in 0..1_000 {
                 let value = relation.number(row, number);

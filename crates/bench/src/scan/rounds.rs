@@ -10,9 +10,9 @@ use datafusion::common::ScalarValue;
 use serde_json::{Value, json};
 
 use super::attributes::BOOKINGS;
-use super::client::{Load, StatementPath};
+use super::client::{ClientLoad, StatementPath};
 use super::ours::{BookingDatabase, LoadRun};
-use super::queries::Queries;
+use super::queries::ScanQueries;
 use super::report::{FoundRows, ScanCase};
 use super::work::ScanWork;
 use crate::answers::{self, RowOrder};
@@ -138,7 +138,7 @@ impl ScanRounds<'_> {
         changes: f64,
         seed: u64,
     ) -> Result<LoadRun> {
-        let load = Load { clients, path, changes, seed };
+        let load = ClientLoad { clients, path, changes, seed };
         let run = self.database.closed(load, self.plan.time)?;
         ensure!(run.did.count() > 0, "no statement was answered in a run");
         Ok(run)
@@ -185,7 +185,7 @@ impl ScanRounds<'_> {
     fn open(&mut self, fastest: f64, seed: u64) -> Result<()> {
         let clients = self.clients_most();
         for share in self.plan.loads.clone() {
-            let load = Load { clients, path: StatementPath::Prepared, changes: 0.0, seed };
+            let load = ClientLoad { clients, path: StatementPath::Prepared, changes: 0.0, seed };
             let run = self.database.open(load, fastest * share, self.plan.time)?;
             let settings = json!({ "work": "open", "load": share, "clients": clients });
             self.case(settings).add("atoll", &run);
@@ -241,7 +241,7 @@ pub(super) fn start_rival(
     threads: usize,
     patience: Duration,
     file: &Path,
-    queries: &Queries,
+    queries: &ScanQueries,
 ) -> Result<ScanEngine> {
     let statements = queries.statements.iter().map(|statement| RivalStatement {
         sql: statement.sql(),
