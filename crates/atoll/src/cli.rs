@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use atoll_placement::Strategy;
@@ -38,6 +39,7 @@ Examples:
   atoll sql --tpch 1 -f queries.sql                      a script over TPC-H at scale factor 1
   generate | atoll sql --mode csv | head                 statements from a pipe
 
+-csv, -json, -line, -markdown and so on are read as --mode csv …, as in duckdb and sqlite3.
 -c and -f run in the order given. The first error ends a script with its line and exit code 1; after
 '.bail off' it goes on, and the exit code is 1 all the same.
 Results go to stdout; messages, times and errors go to stderr. '.help' in the shell lists its
@@ -102,11 +104,14 @@ pub(crate) struct SqlArgs {
     #[arg(long, value_name = "SCALE")]
     pub(crate) tpch: Option<f64>,
     /// Output format of results
-    #[arg(long, value_name = "MODE", value_enum, default_value = "box")]
+    #[arg(long, visible_alias = "format", value_name = "MODE", value_enum, default_value = "box")]
     pub(crate) mode: Mode,
-    /// The same as --mode json
-    #[arg(long, conflicts_with = "mode")]
-    pub(crate) json: bool,
+    /// No names of columns in results
+    #[arg(long, alias = "noheader")]
+    pub(crate) no_header: bool,
+    /// The text for NULL [default: that of the mode]
+    #[arg(long, alias = "nullvalue", value_name = "TEXT")]
+    pub(crate) null_value: Option<String>,
     /// Engine options
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
@@ -147,10 +152,35 @@ impl SqlArgs {
         scripts.sort_by_key(|(place, _)| *place);
         scripts.into_iter().map(|(_, script)| script).collect()
     }
+}
 
-    /// The mode that `--mode` and `--json` name.
-    pub(crate) fn mode(&self) -> Mode {
-        if self.json { Mode::Json } else { self.mode }
+/// Flags of `atoll sql` that are followed by a value.
+const WITH_VALUE: [&str; 4] = ["-c", "--command", "-f", "--file"];
+
+/// The arguments with `--mode csv` for `-csv`, which duckdb and sqlite3 know.
+pub(crate) fn with_mode_flags(arguments: Vec<OsString>) -> Vec<OsString> {
+    if arguments.get(1).is_none_or(|command| command != "sql") {
+        return arguments;
+    }
+    let mut before = OsString::new();
+    let renamed = arguments.into_iter().map(|argument| {
+        let is_value = WITH_VALUE.iter().any(|flag| before == *flag);
+        before.clone_from(&argument);
+        match argument.to_str().and_then(mode_flag).filter(|_| !is_value) {
+            Some(flag) => flag.into(),
+            None => argument,
+        }
+    });
+    renamed.collect()
+}
+
+fn mode_flag(argument: &str) -> Option<String> {
+    let name = argument.strip_prefix('-')?;
+    let name = name.strip_prefix('-').unwrap_or(name);
+    match name {
+        "header" | "headers" => None,
+        "noheader" if !argument.starts_with("--") => Some("--no-header".to_owned()),
+        name => Some(format!("--mode={}", Mode::named(name)?.name())),
     }
 }
 
@@ -163,6 +193,18 @@ mod tests {
     #[test]
     fn the_command_line_is_well_formed() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn modes_are_flags_too() {
+        let of = |line: &[&str]| {
+            with_mode_flags(line.iter().map(OsString::from).collect())
+                .join(std::ffi::OsStr::new(" "))
+        };
+        assert_eq!(of(&["atoll", "sql", "-csv", "-c", "-json"]), "atoll sql --mode=csv -c -json");
+        assert_eq!(of(&["atoll", "sql", "--json", "-d", "x"]), "atoll sql --mode=json -d x");
+        assert_eq!(of(&["atoll", "sql", "-noheader"]), "atoll sql --no-header");
+        assert_eq!(of(&["atoll", "demo", "--json"]), "atoll demo --json");
     }
 
     #[test]

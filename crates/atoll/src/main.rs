@@ -29,7 +29,8 @@ use cli::{AtollCommand, Cli};
 static ALLOCATOR: CountedHeap<mimalloc::MiMalloc> = CountedHeap(mimalloc::MiMalloc);
 
 fn main() -> ExitCode {
-    let matches = Cli::command().get_matches();
+    let arguments = cli::with_mode_flags(std::env::args_os().collect());
+    let matches = Cli::command().get_matches_from(arguments);
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let Err(ends) = run(&cli, &matches) else { return Exit::Done.into() };
     if let Some(message) = &ends.message {

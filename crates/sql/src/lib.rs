@@ -31,6 +31,7 @@ mod table;
 mod task;
 mod timezone;
 pub mod tpch;
+mod type_name;
 mod volatile;
 
 pub use database::{Database, DatabaseOptions};

@@ -7,6 +7,7 @@ use atoll_placement::Strategy;
 use atoll_store::database::Durability;
 use datafusion::common::config::{ConfigEntry, ConfigExtension, ExtensionOptions};
 use datafusion::common::{DataFusionError, Result, config_err};
+use datafusion::logical_expr::{SetVariable, Statement};
 
 /// How equal joins are carried out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -187,6 +188,19 @@ impl ExtensionOptions for AtollOptions {
                  auto (prepared ones, and others while a pass is under way), on (all that fit) or off",
             ),
         ]
+    }
+}
+
+/// What RESET sets a setting under `atoll.` to; `defaults` are those of the database. DataFusion resets its own
+/// settings only.
+pub(crate) fn reset(statement: Statement, defaults: &AtollOptions) -> Statement {
+    let Statement::ResetVariable(reset) = statement else { return statement };
+    let mut entries = defaults.entries().into_iter();
+    match entries.find(|entry| entry.key == reset.variable) {
+        Some(ConfigEntry { key, value, .. }) => {
+            Statement::SetVariable(SetVariable { variable: key, value: value.unwrap_or_default() })
+        }
+        None => Statement::ResetVariable(reset),
     }
 }
 

@@ -50,7 +50,7 @@ mod tests {
     fn a_long_result_shows_its_first_and_last_rows() {
         let layout = DrawLayout { rows_max: Some(5), ..DrawLayout::default() };
         for batch in [1, 3, 1000] {
-            let (text, notes) = written_in(Mode::Box, layout, &numbers(1000, batch));
+            let (text, notes) = written_in(Mode::Box, layout.clone(), &numbers(1000, batch));
             let cells: Vec<&str> =
                 text.lines().skip(3).map(|line| line.trim_matches(['│', ' '])).collect();
             assert_eq!(&cells[..6], ["0", "1", "2", "·", "998", "999"]);

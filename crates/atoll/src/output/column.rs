@@ -1,35 +1,58 @@
-//! Values of a column as text.
+//! Values of a column as text, as DuckDB writes them.
+//!
+//! ```text
+//! [1, NULL, 3]    {'a': x, 'b': 'y, z'}    {a=1}    1 day 04:05:06.5    1e+20    2024-05-01 12:00:00+00
+//! ```
 
 use std::fmt::Write as _;
 use std::io;
+use std::ops::Range;
 
-use atoll_sql::arrow::array::{Array, ArrayRef, RecordBatch};
+use atoll_sql::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use atoll_sql::arrow::buffer::NullBuffer;
 use atoll_sql::arrow::compute::cast;
 use atoll_sql::arrow::datatypes::DataType;
 use atoll_sql::arrow::error::ArrowError;
-use atoll_sql::arrow::util::display::{ArrayFormatter, DurationFormat, FormatOptions};
+use atoll_sql::arrow::util::display::{ArrayFormatter, FormatOptions};
+
+use super::interval;
 
 /// As SQL writes values: `2024-05-01 12:00:00`.
 pub(super) const SQL: FormatOptions<'static> = FormatOptions::new()
     .with_datetime_format(Some("%Y-%m-%d %H:%M:%S%.f"))
     .with_timestamp_format(Some("%Y-%m-%d %H:%M:%S%.f"))
-    .with_timestamp_tz_format(Some("%Y-%m-%d %H:%M:%S%.f%:z"))
-    .with_duration_format(DurationFormat::Pretty);
+    .with_timestamp_tz_format(Some("%Y-%m-%d %H:%M:%S%.f%:z"));
 
 /// As ISO 8601 writes them: `2024-05-01T12:00:00`.
 pub(super) const ISO: FormatOptions<'static> = FormatOptions::new();
 
+/// The least number but zero that is written without an exponent.
+const PLAIN_MIN: f64 = 1e-4;
+
 /// One column of a batch.
 pub(super) struct OutputColumn<'a> {
-    formatter: ArrayFormatter<'a>,
+    form: Form<'a>,
     nulls: Option<NullBuffer>,
+}
+
+/// How the values of a type are written.
+enum Form<'a> {
+    /// Never ambiguous within other values.
+    Number(ArrayFormatter<'a>),
+    Float(ArrayFormatter<'a>),
+    Text(ArrayFormatter<'a>),
+    /// Times, with or without their dates.
+    Time(ArrayFormatter<'a>),
+    Interval(&'a dyn Array),
+    List(&'a dyn Array, Box<OutputColumn<'a>>),
+    /// Names with their colons, and values.
+    Struct(Vec<String>, Vec<OutputColumn<'a>>),
+    Map(&'a dyn Array, Box<OutputColumn<'a>>, Box<OutputColumn<'a>>),
 }
 
 impl<'a> OutputColumn<'a> {
     pub(super) fn new(array: &'a dyn Array, options: &FormatOptions<'a>) -> io::Result<Self> {
-        let formatter = ArrayFormatter::try_new(array, options).map_err(unwritable)?;
-        Ok(Self { formatter, nulls: array.logical_nulls() })
+        Ok(Self { form: Form::of(array, options)?, nulls: array.logical_nulls() })
     }
 
     /// Whether there is no value.
@@ -40,15 +63,186 @@ impl<'a> OutputColumn<'a> {
     /// Appends the value's text; nothing for NULL.
     pub(super) fn push(&self, row: usize, text: &mut String) {
         if !self.is_null(row) {
-            // A String takes everything.
-            let _ = write!(text, "{}", self.formatter.value(row));
+            self.form.push(row, text);
         }
     }
 
     /// The value's text; none for NULL.
     pub(super) fn text(&self, row: usize) -> Option<String> {
-        (!self.is_null(row)).then(|| self.formatter.value(row).to_string())
+        (!self.is_null(row)).then(|| {
+            let mut text = String::new();
+            self.form.push(row, &mut text);
+            text
+        })
     }
+
+    /// Appends the value as a part of another one.
+    fn push_within(&self, row: usize, text: &mut String) {
+        if self.is_null(row) {
+            return text.push_str("NULL");
+        }
+        let start = text.len();
+        self.form.push(row, text);
+        let may_be_other = matches!(self.form, Form::Text(_) | Form::Time(_));
+        if may_be_other && is_ambiguous(&text[start..]) {
+            let value = quoted(&text[start..]);
+            text.truncate(start);
+            text.push_str(&value);
+        }
+    }
+}
+
+impl<'a> Form<'a> {
+    fn of(array: &'a dyn Array, options: &FormatOptions<'a>) -> io::Result<Self> {
+        let formatter = || ArrayFormatter::try_new(array, options).map_err(unwritable);
+        let column = |array: &'a ArrayRef| OutputColumn::new(array.as_ref(), options);
+        Ok(match array.data_type() {
+            DataType::Float32 | DataType::Float64 => Self::Float(formatter()?),
+            kind if kind.is_numeric() || *kind == DataType::Boolean => Self::Number(formatter()?),
+            DataType::Timestamp(..) | DataType::Time32(_) | DataType::Time64(_) => {
+                Self::Time(formatter()?)
+            }
+            DataType::Interval(_) | DataType::Duration(_) => Self::Interval(array),
+            DataType::List(_) => {
+                Self::List(array, Box::new(column(array.as_list::<i32>().values())?))
+            }
+            DataType::LargeList(_) => {
+                Self::List(array, Box::new(column(array.as_list::<i64>().values())?))
+            }
+            DataType::FixedSizeList(..) => {
+                Self::List(array, Box::new(column(array.as_fixed_size_list().values())?))
+            }
+            DataType::Struct(_) => {
+                let fields = array.as_struct();
+                let names = fields.column_names().into_iter().map(|name| quoted(name) + ": ");
+                let values = fields.columns().iter().map(column).collect::<io::Result<_>>()?;
+                Self::Struct(names.collect(), values)
+            }
+            DataType::Map(..) => {
+                let (keys, values) = (array.as_map().keys(), array.as_map().values());
+                Self::Map(array, Box::new(column(keys)?), Box::new(column(values)?))
+            }
+            _ => Self::Text(formatter()?),
+        })
+    }
+
+    fn push(&self, row: usize, text: &mut String) {
+        let start = text.len();
+        match self {
+            // A String takes everything.
+            Self::Number(values) | Self::Text(values) => {
+                let _ = write!(text, "{}", values.value(row));
+            }
+            Self::Float(values) => {
+                let _ = write!(text, "{}", values.value(row));
+                exponent(text, start);
+            }
+            Self::Time(values) => {
+                let _ = write!(text, "{}", values.value(row));
+                trim_time(text, start);
+            }
+            Self::Interval(array) => interval::push(*array, row, text),
+            Self::List(array, items) => {
+                text.push('[');
+                for (at, item) in items_of(*array, row).enumerate() {
+                    text.push_str(if at > 0 { ", " } else { "" });
+                    items.push_within(item, text);
+                }
+                text.push(']');
+            }
+            Self::Struct(names, values) => {
+                text.push('{');
+                for (at, (name, value)) in names.iter().zip(values).enumerate() {
+                    text.push_str(if at > 0 { ", " } else { "" });
+                    text.push_str(name);
+                    value.push_within(row, text);
+                }
+                text.push('}');
+            }
+            Self::Map(array, keys, values) => {
+                text.push('{');
+                for (at, entry) in items_of(*array, row).enumerate() {
+                    text.push_str(if at > 0 { ", " } else { "" });
+                    keys.push_within(entry, text);
+                    text.push('=');
+                    values.push_within(entry, text);
+                }
+                text.push('}');
+            }
+        }
+    }
+}
+
+/// Positions of a list's items, or a map's entries, among those of all rows.
+pub(super) fn items_of(array: &dyn Array, row: usize) -> Range<usize> {
+    match array.data_type() {
+        DataType::List(_) => {
+            let offsets = array.as_list::<i32>().value_offsets();
+            offsets[row] as usize..offsets[row + 1] as usize
+        }
+        DataType::LargeList(_) => {
+            let offsets = array.as_list::<i64>().value_offsets();
+            offsets[row] as usize..offsets[row + 1] as usize
+        }
+        DataType::Map(..) => {
+            let offsets = array.as_map().value_offsets();
+            offsets[row] as usize..offsets[row + 1] as usize
+        }
+        _ => {
+            let lists = array.as_fixed_size_list();
+            let first = lists.value_offset(row) as usize;
+            first..first + lists.value_length() as usize
+        }
+    }
+}
+
+/// Whether a text within a list could be read as something else.
+fn is_ambiguous(text: &str) -> bool {
+    text.is_empty()
+        || text.eq_ignore_ascii_case("null")
+        || text.starts_with(char::is_whitespace)
+        || text.ends_with(char::is_whitespace)
+        || text.contains(['\'', '"', '\\', ',', ':', '=', '[', ']', '{', '}', '(', ')'])
+}
+
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"))
+}
+
+/// Writes the float behind `start` as C does where it needs an exponent: `1e+20`, `1e-07`.
+fn exponent(text: &mut String, start: usize) {
+    let number = &text[start..];
+    if !number.contains('e') {
+        match number.parse::<f64>() {
+            Ok(value) if value != 0.0 && value.abs() < PLAIN_MIN => {
+                let number = format!("{value:e}");
+                text.replace_range(start.., &number);
+            }
+            _ => return,
+        }
+    }
+    let Some((mantissa, power)) = text[start..].split_once('e') else { return };
+    let Ok(power) = power.parse::<i32>() else { return };
+    let sign = if power < 0 { '-' } else { '+' };
+    let number = format!("{mantissa}e{sign}{:02}", power.abs());
+    text.replace_range(start.., &number);
+}
+
+/// Drops what says nothing from the time behind `start`: zeros that end a fraction of a second, and minutes of
+/// a zone that has none.
+fn trim_time(text: &mut String, start: usize) {
+    let is_sql = !text[start..].contains('T');
+    if is_sql && text[start..].contains(['+', '-']) && text.ends_with(":00") {
+        let zone = text[start..].rfind(['+', '-']).map(|at| start + at);
+        if zone.is_some_and(|zone| text.len() - zone == "+00:00".len()) {
+            text.truncate(text.len() - ":00".len());
+        }
+    }
+    let Some(point) = text[start..].find('.').map(|at| start + at) else { return };
+    let rest = &text[point + 1..];
+    let end = point + 1 + rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    let kept = text[..end].trim_end_matches('0').trim_end_matches('.').len();
+    text.replace_range(kept..end, "");
 }
 
 /// The columns of a batch as text, as SQL writes values.

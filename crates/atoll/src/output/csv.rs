@@ -6,13 +6,18 @@ use std::io::{self, Write};
 use atoll_sql::arrow::array::RecordBatch;
 use atoll_sql::arrow::datatypes::Schema;
 
-use super::ResultWriter;
 use super::column::{columns, plain};
+use super::{DrawLayout, ResultWriter};
 
-pub(super) struct Csv;
+pub(super) struct Csv {
+    pub(super) layout: DrawLayout,
+}
 
 impl ResultWriter for Csv {
     fn start(&mut self, schema: &Schema, out: &mut dyn Write) -> io::Result<()> {
+        if self.layout.headless {
+            return Ok(());
+        }
         let mut line = String::new();
         for (i, field) in schema.fields().iter().enumerate() {
             separate(i, &mut line);
@@ -29,7 +34,9 @@ impl ResultWriter for Csv {
             line.clear();
             for (i, column) in columns.iter().enumerate() {
                 separate(i, &mut line);
-                if !column.is_null(row) {
+                if column.is_null(row) {
+                    line.push_str(self.layout.null_or(""));
+                } else {
                     value.clear();
                     column.push(row, &mut value);
                     push_field(&value, &mut line);

@@ -112,7 +112,13 @@ impl ResultWriter for Grid {
             return self.write_plan(out);
         }
         let wanted = self.widths_wanted();
-        let widths = fitting(&wanted, self.layout.width);
+        let mut set = wanted.clone();
+        for (width, of_column) in set.iter_mut().zip(&self.layout.widths) {
+            if *of_column > 0 {
+                *width = *of_column;
+            }
+        }
+        let widths = fitting(&set, self.layout.width);
         Drawing { grid: self, widths: &widths }.draw(out)?;
         Ok(self.notes(&wanted, &widths))
     }
@@ -133,10 +139,13 @@ impl Grid {
 
     /// Width of every column in full.
     fn widths_wanted(&self) -> Vec<usize> {
-        let mut widths: Vec<usize> = self.heads.iter().map(width).collect();
+        let null = self.layout.null_or("NULL").width();
+        let heads =
+            self.heads.iter().map(|head| if self.layout.headless { 0 } else { width(head, null) });
+        let mut widths: Vec<usize> = heads.collect();
         for row in self.shown() {
             for (widest, cell) in widths.iter_mut().zip(row) {
-                *widest = (*widest).max(width(cell));
+                *widest = (*widest).max(width(cell, null));
             }
         }
         widths
@@ -184,10 +193,11 @@ fn printable(line: &str) -> String {
     printable
 }
 
-fn width(cell: &GridCell) -> usize {
+/// Width of a cell, and of one that is NULL.
+fn width(cell: &GridCell, null: usize) -> usize {
     match cell {
         Some(lines) => lines.iter().map(|line| line.width()).max().unwrap_or(0),
-        None => "NULL".len(),
+        None => null,
     }
 }
 
@@ -218,8 +228,10 @@ impl Drawing<'_> {
     fn draw(&self, out: &mut dyn Write) -> io::Result<()> {
         let lines = self.grid.lines;
         self.rule(&lines.top, out)?;
-        self.row(&self.grid.heads, out)?;
-        self.rule(&lines.middle, out)?;
+        if !self.grid.layout.headless {
+            self.row(&self.grid.heads, out)?;
+            self.rule(&lines.middle, out)?;
+        }
         for row in &self.grid.first {
             self.row(row, out)?;
         }
@@ -254,7 +266,7 @@ impl Drawing<'_> {
     fn cell(&self, column: usize, cell: &GridCell, line: usize) -> String {
         let text = match cell {
             Some(lines) => lines.get(line).map_or("", String::as_str),
-            None if line == 0 => "NULL",
+            None if line == 0 => self.grid.layout.null_or("NULL"),
             None => "",
         };
         let text = cut(text, self.widths[column], self.grid.lines.cut);

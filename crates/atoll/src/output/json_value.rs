@@ -1,12 +1,13 @@
 //! Values as JSON.
 
+use std::collections::HashSet;
 use std::io::{self, Write};
 
 use atoll_sql::arrow::array::types::{Float16Type, Float32Type, Float64Type};
 use atoll_sql::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use atoll_sql::arrow::datatypes::{DataType, Schema};
 
-use super::column::{ISO, OutputColumn, plain};
+use super::column::{ISO, OutputColumn, items_of, plain};
 
 /// Objects with the columns' names as keys, in their order.
 #[derive(Default)]
@@ -17,12 +18,14 @@ pub(super) struct Objects {
 
 impl Objects {
     pub(super) fn new(schema: &Schema) -> Self {
-        let mut names: Vec<String> = Vec::with_capacity(schema.fields().len());
-        for field in schema.fields() {
-            let name = unused(field.name(), &names);
-            names.push(name);
-        }
-        Self { keys: names.iter().map(|name| quoted(name) + ":").collect() }
+        let mut taken = HashSet::with_capacity(schema.fields().len());
+        let keys = schema.fields().iter().map(|field| {
+            let name = unused(field.name(), &taken);
+            let key = quoted(&name) + ":";
+            taken.insert(name);
+            key
+        });
+        Self { keys: keys.collect() }
     }
 
     /// Writes the rows, `before` each of them and `after` it.
@@ -49,7 +52,7 @@ impl Objects {
 }
 
 /// The name, or with a number behind it one that no other column has.
-fn unused(name: &str, taken: &[String]) -> String {
+fn unused(name: &str, taken: &HashSet<String>) -> String {
     let numbered = (1..).map(|n| format!("{name}_{n}"));
     let mut candidates = std::iter::once(name.to_owned()).chain(numbered);
     candidates.find(|candidate| !taken.contains(candidate)).unwrap_or_default()
@@ -85,6 +88,8 @@ enum JsonKind<'a> {
     Float,
     Text,
     List(Box<JsonColumn<'a>>),
+    /// Keys, which JSON has as texts, and values.
+    Map(Box<OutputColumn<'a>>, Box<JsonColumn<'a>>),
     Struct {
         keys: Vec<String>,
         values: Vec<JsonColumn<'a>>,
@@ -101,6 +106,10 @@ impl<'a> JsonColumn<'a> {
             DataType::LargeList(_) => JsonKind::list(array.as_list::<i64>().values())?,
             DataType::FixedSizeList(_, _) => JsonKind::list(array.as_fixed_size_list().values())?,
             DataType::Struct(_) => JsonKind::fields(array)?,
+            DataType::Map(..) => JsonKind::Map(
+                Box::new(OutputColumn::new(array.as_map().keys().as_ref(), &ISO)?),
+                Box::new(JsonColumn::new(array.as_map().values())?),
+            ),
             _ => JsonKind::Text,
         };
         Ok(Self { array: array.as_ref(), column: OutputColumn::new(array.as_ref(), &ISO)?, kind })
@@ -117,6 +126,7 @@ impl<'a> JsonColumn<'a> {
                 line.push_str(&quoted(&self.column.text(row).unwrap_or_default()));
             }
             JsonKind::List(items) => self.push_list(items, row, line),
+            JsonKind::Map(keys, values) => self.push_map(keys, values, row, line),
             JsonKind::Struct { keys, values } => push_object(keys, values, row, line),
         }
     }
@@ -135,9 +145,26 @@ impl<'a> JsonColumn<'a> {
         }
     }
 
+    fn push_map(
+        &self,
+        keys: &OutputColumn<'_>,
+        values: &JsonColumn<'_>,
+        row: usize,
+        line: &mut String,
+    ) {
+        line.push('{');
+        for (at, entry) in items_of(self.array, row).enumerate() {
+            line.push_str(if at > 0 { "," } else { "" });
+            line.push_str(&quoted(&keys.text(entry).unwrap_or_default()));
+            line.push(':');
+            values.push(entry, line);
+        }
+        line.push('}');
+    }
+
     fn push_list(&self, items: &JsonColumn<'_>, row: usize, line: &mut String) {
         line.push('[');
-        let range = self.items_of(row);
+        let range = items_of(self.array, row);
         let first = range.start;
         for item in range {
             if item > first {
@@ -146,25 +173,6 @@ impl<'a> JsonColumn<'a> {
             items.push(item, line);
         }
         line.push(']');
-    }
-
-    /// Positions of a list's items among the items of all lists.
-    fn items_of(&self, row: usize) -> std::ops::Range<usize> {
-        match self.array.data_type() {
-            DataType::List(_) => {
-                let offsets = self.array.as_list::<i32>().value_offsets();
-                offsets[row] as usize..offsets[row + 1] as usize
-            }
-            DataType::LargeList(_) => {
-                let offsets = self.array.as_list::<i64>().value_offsets();
-                offsets[row] as usize..offsets[row + 1] as usize
-            }
-            _ => {
-                let lists = self.array.as_fixed_size_list();
-                let first = lists.value_offset(row) as usize;
-                first..first + lists.value_length() as usize
-            }
-        }
     }
 }
 

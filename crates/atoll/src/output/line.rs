@@ -6,17 +6,23 @@ use atoll_sql::arrow::array::RecordBatch;
 use atoll_sql::arrow::datatypes::Schema;
 use unicode_width::UnicodeWidthStr;
 
-use super::ResultWriter;
 use super::column::{columns, plain};
+use super::{DrawLayout, ResultWriter};
 
 /// Names are right-aligned to the longest, and to this at least.
 const NAME_WIDTH_MIN: usize = 5;
 
-#[derive(Default)]
 pub(super) struct Line {
+    layout: DrawLayout,
     /// Column names, padded.
     names: Vec<String>,
     rows: usize,
+}
+
+impl Line {
+    pub(super) fn new(layout: DrawLayout) -> Self {
+        Self { layout, names: Vec::new(), rows: 0 }
+    }
 }
 
 impl ResultWriter for Line {
@@ -30,6 +36,7 @@ impl ResultWriter for Line {
     fn batch(&mut self, batch: &RecordBatch, out: &mut dyn Write) -> io::Result<()> {
         let arrays = plain(batch)?;
         let columns = columns(&arrays)?;
+        let null = self.layout.null_or("NULL");
         for row in 0..batch.num_rows() {
             if self.rows > 0 {
                 writeln!(out)?;
@@ -37,7 +44,7 @@ impl ResultWriter for Line {
             self.rows += 1;
             for (name, column) in self.names.iter().zip(&columns) {
                 let value = column.text(row);
-                writeln!(out, "{name} = {}", value.as_deref().unwrap_or("NULL"))?;
+                writeln!(out, "{name} = {}", value.as_deref().unwrap_or(null))?;
             }
         }
         Ok(())

@@ -5,10 +5,12 @@ use std::io::{self, Write};
 use atoll_sql::arrow::array::RecordBatch;
 use atoll_sql::arrow::datatypes::Schema;
 
-use super::ResultWriter;
 use super::column::{columns, plain};
+use super::{DrawLayout, ResultWriter};
 
-pub(super) struct Markdown;
+pub(super) struct Markdown {
+    pub(super) layout: DrawLayout,
+}
 
 impl ResultWriter for Markdown {
     fn start(&mut self, schema: &Schema, out: &mut dyn Write) -> io::Result<()> {
@@ -27,8 +29,8 @@ impl ResultWriter for Markdown {
         let columns = columns(&arrays)?;
         for row in 0..batch.num_rows() {
             let values = columns.iter().map(|column| column.text(row));
-            let values =
-                values.map(|value| value.map_or_else(|| "NULL".to_owned(), |v| escaped(&v)));
+            let null = self.layout.null_or("NULL");
+            let values = values.map(|value| value.map_or_else(|| null.to_owned(), |v| escaped(&v)));
             writeln!(out, "| {} |", values.collect::<Vec<_>>().join(" | "))?;
         }
         Ok(())

@@ -9,6 +9,10 @@
 //! | `ndjson` | one object a line | `null` | a batch |
 //! | `markdown` | a pipe table | `NULL` | a batch |
 //! | `line` | `name = value`, a value a line | `NULL` | a batch |
+//! | `tabs` | values between tabs, as they are | empty | a batch |
+//! | `list` | values between bars, as they are | empty | a batch |
+//!
+//! `.nullvalue` sets another text for NULL, but in JSON; `.headers off` leaves the names of the columns out.
 //!
 //! Numbers in JSON (also decimals and 64-bit integers) are numbers with all their digits; a reader
 //! that keeps fewer rounds them itself. NaN and the infinities, which JSON lacks, are the texts
@@ -17,7 +21,9 @@
 mod boxed;
 mod column;
 mod csv;
+mod delimited;
 mod grid;
+mod interval;
 mod json;
 mod json_value;
 mod line;
@@ -37,25 +43,34 @@ use atoll_sql::arrow::datatypes::Schema;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Mode {
     /// Drawn with lines, for people
+    #[value(alias = "duckbox")]
     Box,
     /// The same in ASCII
+    #[value(aliases = ["ascii", "column"])]
     Table,
     /// Comma-separated values with a header (RFC 4180)
     Csv,
     /// One JSON array of objects
     Json,
     /// One JSON object per line
+    #[value(alias = "jsonlines")]
     Ndjson,
     /// A Markdown table
+    #[value(alias = "md")]
     Markdown,
     /// One value per line
     Line,
+    /// Values between tabs
+    #[value(alias = "tsv")]
+    Tabs,
+    /// Values between bars
+    List,
 }
 
 impl Mode {
     /// The names, as they are typed.
-    pub(crate) const NAMES: [&str; 7] =
-        ["box", "table", "csv", "json", "ndjson", "markdown", "line"];
+    pub(crate) const NAMES: [&str; 9] =
+        ["box", "table", "csv", "json", "ndjson", "markdown", "line", "tabs", "list"];
 
     /// The mode of that name.
     pub(crate) fn named(name: &str) -> Option<Self> {
@@ -77,17 +92,19 @@ impl Mode {
         match self {
             Self::Box => Box::new(boxed::rows(layout)),
             Self::Table => Box::new(table::rows(layout)),
-            Self::Csv => Box::new(csv::Csv),
+            Self::Csv => Box::new(csv::Csv { layout }),
             Self::Json => Box::new(json::Json::default()),
             Self::Ndjson => Box::new(ndjson::Ndjson::default()),
-            Self::Markdown => Box::new(markdown::Markdown),
-            Self::Line => Box::new(line::Line::default()),
+            Self::Markdown => Box::new(markdown::Markdown { layout }),
+            Self::Line => Box::new(line::Line::new(layout)),
+            Self::Tabs => Box::new(delimited::Delimited { delimiter: '\t', layout }),
+            Self::List => Box::new(delimited::Delimited { delimiter: '|', layout }),
         }
     }
 }
 
-/// What a drawn result has to fit in.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What a result has to fit in, and what is shown of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DrawLayout {
     /// Columns of the terminal; none to cut nothing.
     pub(crate) width: Option<usize>,
@@ -95,6 +112,19 @@ pub(crate) struct DrawLayout {
     pub(crate) rows_max: Option<usize>,
     /// Whether NULL is dimmed.
     pub(crate) color: bool,
+    /// Whether the names of the columns are left out.
+    pub(crate) headless: bool,
+    /// The text for NULL, where it is not that of the mode.
+    pub(crate) null: Option<String>,
+    /// Widths of the first columns; 0 for as wide as their values.
+    pub(crate) widths: Vec<usize>,
+}
+
+impl DrawLayout {
+    /// The text for NULL.
+    fn null_or<'a>(&'a self, of_mode: &'a str) -> &'a str {
+        self.null.as_deref().unwrap_or(of_mode)
+    }
 }
 
 /// Writes one result. The contract: `start` once, `batch` for each batch in order, `finish` once; an

@@ -39,6 +39,8 @@ struct Shell {
     session: Session,
     settings: ShellSettings,
     target: OutputTarget,
+    /// The one that comes back after the next result.
+    target_before: Option<OutputTarget>,
     interrupts: Interrupts,
     /// Scripts that `.read` is in.
     depth: usize,
@@ -52,10 +54,14 @@ pub(crate) async fn run(args: &SqlArgs, scripts: Vec<Script>) -> Result<(), Comm
     let engine = Engine::start(&args.engine, args.data.clone(), args.salvage)?;
     let is_interactive = scripts.is_empty() && stdin().is_terminal();
     let has_progress = !args.engine.no_progress && stderr().is_terminal();
+    let mut settings = ShellSettings::new(args.mode, is_interactive, has_progress);
+    settings.headers = !args.no_header;
+    settings.null.clone_from(&args.null_value);
     let mut shell = Shell {
         session: engine.session.clone(),
-        settings: ShellSettings::new(args.mode(), is_interactive, has_progress),
+        settings,
         target: OutputTarget::stdout(),
+        target_before: None,
         interrupts: Interrupts::listen()?,
         depth: 0,
         has_failed: false,

@@ -31,6 +31,12 @@ pub(super) struct ShellSettings {
     pub(super) progress: bool,
     /// Whether the first failure ends a script.
     pub(super) bail: bool,
+    /// Whether results begin with the names of their columns.
+    pub(super) headers: bool,
+    /// The text for NULL, where it is not that of the mode.
+    pub(super) null: Option<String>,
+    /// Widths of drawn columns, 0 for as wide as their values.
+    pub(super) widths: Vec<usize>,
 }
 
 impl ShellSettings {
@@ -44,6 +50,9 @@ impl ShellSettings {
             echo: false,
             progress,
             bail: true,
+            headers: true,
+            null: None,
+            widths: Vec::new(),
         }
     }
 

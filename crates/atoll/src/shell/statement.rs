@@ -28,6 +28,9 @@ impl Shell {
         bar.end();
         // Rows that were written before a failure are rows that the statement returned.
         self.target.writer().flush()?;
+        if let Some(before) = self.target_before.take() {
+            self.target = before;
+        }
         self.tell(done?, started.elapsed());
         Ok(())
     }
@@ -40,11 +43,17 @@ impl Shell {
         line: u64,
         above: u64,
     ) -> Result<Option<String>, Stop> {
-        if let Some(tag) = result.tag() {
-            return Ok(Some(tag.to_owned()));
-        }
         let progress = result.progress().clone();
-        let layout = self.target.layout(self.settings.rows_max);
+        if result.is_told_by_tag() {
+            while let Some(_count) = self
+                .interrupts
+                .unless(bar, Some(&progress), result.next())
+                .await?
+                .map_err(|error| Stop::sql(error, line, above))?
+            {}
+            return Ok(Some(result.tag()));
+        }
+        let layout = self.target.layout(&self.settings);
         let mut rows = self.settings.mode.rows(layout);
         let mut count = 0;
         rows.start(&result.schema().clone(), self.target.writer())?;

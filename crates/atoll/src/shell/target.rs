@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write, stdout};
 use std::path::Path;
 
+use super::settings::ShellSettings;
 use crate::output::DrawLayout;
 use atoll_tools::terminal;
 
@@ -31,12 +32,14 @@ impl OutputTarget {
     }
 
     /// What results drawn here have to fit in: files have no bounds.
-    pub(super) fn layout(&self, rows_max: Option<usize>) -> DrawLayout {
-        match self.is_terminal {
-            true => {
-                DrawLayout { width: terminal::width(), rows_max, color: terminal::colors(true) }
-            }
-            false => DrawLayout { rows_max, ..DrawLayout::default() },
+    pub(super) fn layout(&self, settings: &ShellSettings) -> DrawLayout {
+        DrawLayout {
+            width: if self.is_terminal { terminal::width() } else { None },
+            rows_max: settings.rows_max,
+            color: self.is_terminal && terminal::colors(true),
+            headless: !settings.headers,
+            null: settings.null.clone(),
+            widths: settings.widths.clone(),
         }
     }
 

@@ -30,7 +30,7 @@ fn what_cannot_be_understood_is_told_with_what_is_near() {
     let error = atoll(&["sql", "--memory-limit", "lots"]).failed(2);
     assert!(error.contains("8GiB"), "{error}");
     let error = atoll(&["sql", "--json", "--mode", "csv"]).failed(2);
-    assert!(error.contains("'--json' cannot be used with '--mode"), "{error}");
+    assert!(error.contains("'--mode <MODE>' cannot be used multiple times"), "{error}");
     let error = atoll(&[]).failed(2);
     assert!(error.contains("Usage: atoll <COMMAND>"), "{error}");
 }

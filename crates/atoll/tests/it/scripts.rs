@@ -15,7 +15,7 @@ fn statements_come_from_stdin_when_nothing_else_is_named() {
     let script =
         "-- a comment\nCREATE TABLE t AS SELECT 1 AS a;\n.mode csv\nSELECT a + 1 AS b\nFROM t";
     let ran = atoll_with(&["sql"], script);
-    assert!(ran.err.contains("CREATE TABLE 1"), "{ran:?}");
+    assert!(ran.err.contains("SELECT 1"), "{ran:?}");
     assert_eq!(ran.done(), "b\n2\n");
     let dash = atoll_with(&["sql", "--mode", "csv", "-f", "-"], "SELECT 5 AS n;");
     assert_eq!(dash.done(), "n\n5\n");
@@ -85,7 +85,7 @@ fn data_goes_to_stdout_and_everything_else_to_stderr() {
     let script = ".timer on\n.echo on\nCREATE TABLE t AS SELECT 7 AS a;\nSELECT a FROM t;\n";
     let ran = atoll_with(&["sql", "--mode", "csv"], script);
     assert_eq!(ran.out, "a\n7\n");
-    for word in ["SELECT a FROM t", "CREATE TABLE 1", " ms"] {
+    for word in ["SELECT a FROM t", "SELECT 1", " ms"] {
         assert!(ran.err.contains(word), "{word} is missing in {ran:?}");
     }
     let quiet = atoll(&["sql", "--mode", "csv", "-c", "SELECT 1 AS n"]);

@@ -80,7 +80,7 @@ fn an_error_leaves_the_shell_and_its_tables_whole() {
     let mut terminal = Terminal::open(home.path(), "");
     terminal.prompts();
     terminal.types("CREATE TABLE t AS SELECT 5 AS five;\r");
-    terminal.shows("CREATE TABLE 1");
+    terminal.shows("SELECT 1");
     terminal.prompts();
     terminal.types("SELECT sixx FROM t;\r");
     terminal.shows("error:");

@@ -11,6 +11,7 @@
 //! statement ──▶ names 7 { t: table (snapshot), v: view (its plan) }   views it reads are planned here
 //! ```
 
+mod information;
 mod provider;
 mod stored;
 mod view;
@@ -26,6 +27,7 @@ use datafusion::catalog::{CatalogProviderList, TableProvider, UrlTableFactory};
 use datafusion::common::{DataFusionError, ResolvedTableReference, Result, exec_datafusion_err};
 use parking_lot::RwLock;
 
+pub(crate) use information::INFORMATION_SCHEMA;
 pub(crate) use stored::{StoredNames, relation_name};
 pub(crate) use view::UnplannedView;
 

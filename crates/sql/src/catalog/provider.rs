@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, TableProvider};
 use datafusion::common::{Result, exec_err};
 
+use super::information::{INFORMATION_SCHEMA, InformationSchema};
 use super::{Catalogs, SchemaTables};
 
 impl CatalogProviderList for Catalogs {
@@ -61,6 +62,9 @@ impl CatalogProvider for Catalog {
     }
 
     fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
+        if name == INFORMATION_SCHEMA {
+            return Some(Arc::new(InformationSchema::new(self.all.clone())));
+        }
         let is_there = self.all.names().tables(&self.name, name).is_some();
         let stored = self.all.stored_in(&self.name);
         let is_stored = stored.is_some_and(|stored| stored.version().has_schema(name));

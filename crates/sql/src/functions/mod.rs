@@ -75,12 +75,12 @@ use std::sync::Arc;
 use datafusion::logical_expr::AggregateUDF;
 use datafusion::prelude::SessionContext;
 
+pub(crate) use crate::type_name::sql_name;
 pub use any_value::OrderedAnyValue;
 pub use avg::CheckedAvg;
 pub use extreme::{OrderedMax, OrderedMin};
 pub(crate) use growing::without_large_constants;
 pub use overflow::SumOverflow;
-pub(crate) use overflow::sql_name;
 pub(crate) use planner::PlanCalls;
 pub use string_agg::CountedStringAgg;
 pub use sum::CheckedSum;

@@ -3,6 +3,8 @@
 use datafusion::arrow::datatypes::{DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType};
 use datafusion::error::DataFusionError;
 
+use crate::type_name::sql_name;
+
 /// A sum or average whose result, or whose sum before the division, does not fit its type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{aggregate} overflows {result_type}; {advice}")]
@@ -28,35 +30,6 @@ impl SumOverflow {
     /// The same as DataFusion carries it.
     pub fn into_datafusion(self) -> DataFusionError {
         DataFusionError::External(Box::new(self))
-    }
-}
-
-/// A type as SQL names it.
-pub(crate) fn sql_name(data_type: &DataType) -> String {
-    match data_type {
-        DataType::Int8 => "TINYINT".to_owned(),
-        DataType::Int16 => "SMALLINT".to_owned(),
-        DataType::Int32 => "INT".to_owned(),
-        DataType::Int64 => "BIGINT".to_owned(),
-        DataType::UInt8 => "TINYINT UNSIGNED".to_owned(),
-        DataType::UInt16 => "SMALLINT UNSIGNED".to_owned(),
-        DataType::UInt32 => "INT UNSIGNED".to_owned(),
-        DataType::UInt64 => "BIGINT UNSIGNED".to_owned(),
-        DataType::Float32 => "REAL".to_owned(),
-        DataType::Float64 => "DOUBLE".to_owned(),
-        DataType::Boolean => "BOOLEAN".to_owned(),
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => "VARCHAR".to_owned(),
-        DataType::Date32 | DataType::Date64 => "DATE".to_owned(),
-        DataType::Time32(_) | DataType::Time64(_) => "TIME".to_owned(),
-        DataType::Timestamp(_, None) => "TIMESTAMP".to_owned(),
-        DataType::Timestamp(_, Some(_)) => "TIMESTAMPTZ".to_owned(),
-        DataType::Decimal32(precision, scale)
-        | DataType::Decimal64(precision, scale)
-        | DataType::Decimal128(precision, scale)
-        | DataType::Decimal256(precision, scale) => format!("DECIMAL({precision},{scale})"),
-        DataType::Interval(_) => "INTERVAL".to_owned(),
-        DataType::Duration(_) => "DURATION".to_owned(),
-        other => other.to_string(),
     }
 }
 

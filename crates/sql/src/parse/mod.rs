@@ -1,8 +1,8 @@
 //! From the text of one statement to the syntax tree that DataFusion's planner is given.
 //!
 //! ```text
-//! text ─tokens─▶ parser, in an AtollDialect ─▶ syntax tree ─Clauses─▶ the same, without what the planner
-//!                                                                   would ignore or misread
+//! text ─tokens─▶ parser, in an AtollDialect ─▶ syntax tree ─names─▶ with names for all columns
+//!      ─Clauses─▶ the same, without what the planner would ignore or misread
 //! ```
 //!
 //! DataFusion 55.2 plans much of what sqlparser 0.62 reads, and drops the rest without a word. Each clause
@@ -15,6 +15,7 @@ mod delegate;
 mod depth;
 mod dialect;
 mod lambda;
+mod names;
 
 use datafusion::common::{DataFusionError, Result, plan_datafusion_err, plan_err};
 use datafusion::execution::SessionState;
@@ -24,6 +25,7 @@ use datafusion::sql::sqlparser::tokenizer::Tokenizer;
 
 pub(crate) use depth::{STACK_SHORT, on_deep_stack, stack_for};
 use dialect::AtollDialect;
+pub(crate) use names::shown;
 
 /// Parses one statement in the session's dialect.
 pub(crate) fn parse(sql: &str, state: &SessionState) -> Result<Parsed> {
@@ -42,6 +44,7 @@ pub(crate) fn parse(sql: &str, state: &SessionState) -> Result<Parsed> {
     let (Some(mut statement), None) = (statements.pop_front(), statements.pop_front()) else {
         return plan_err!("expected a single statement");
     };
+    names::apply(&mut statement);
     clauses::apply(&mut statement, state)?;
     Ok(statement)
 }

@@ -7,13 +7,16 @@ use std::sync::Arc;
 use atoll_placement::Strategy;
 use atoll_store::database::{CatalogChange, RelationName, SequenceDefinition};
 use atoll_store::table::{Chunk, Identity, IdentityKind, TableDefinition};
-use datafusion::arrow::datatypes::{DataType, Schema, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::catalog::TableProvider;
 use datafusion::common::{
     ResolvedTableReference, Result, TableReference, exec_datafusion_err, exec_err, internal_err,
     not_impl_err,
 };
-use datafusion::logical_expr::{CreateExternalTable, CreateMemoryTable, CreateView, TableType};
+use datafusion::logical_expr::{
+    CreateExternalTable, CreateMemoryTable, CreateView, Expr, LogicalPlan, LogicalPlanBuilder,
+    TableType,
+};
 
 use super::Session;
 use super::change::quoted;
@@ -49,7 +52,11 @@ impl Session {
         let rule =
             NameReplacement { name: &name, kind: TableType::Base, if_not_exists, or_replace };
         rule.check(before.as_ref())?;
-        unique_names(input.schema().as_arrow())?;
+        let input = match declared.columns.is_empty() {
+            true => distinctly_named(Arc::unwrap_or_clone(input))?,
+            false => Arc::unwrap_or_clone(input),
+        };
+        check_names(input.schema().as_arrow())?;
         let plan = plan_physical(&planner.state, &input).await?;
         let columns = stored_columns(&plan.schema());
         let identities = declared.columns.iter_mut().map(|column| column.identity.take());
@@ -114,8 +121,7 @@ impl Session {
         sql: String,
     ) -> Result<()> {
         let CreateView { name, input, or_replace, temporary, .. } = create;
-        let plan = coerced(&planner.state, Arc::unwrap_or_clone(input))?;
-        unique_names(plan.schema().as_arrow())?;
+        let plan = coerced(&planner.state, distinctly_named(Arc::unwrap_or_clone(input))?)?;
         let schema = Arc::clone(plan.schema().inner());
         let kind = TableType::View;
         let rule = NameReplacement { name: &name, kind, if_not_exists: false, or_replace };
@@ -244,17 +250,34 @@ async fn identify(
     identity: DeclaredIdentity,
 ) -> Result<()> {
     let field = definition.columns.field(column);
+    let identity = new_identity(planner, table, field, identity).await?;
+    definition.defaults[column] = Some(next_number(&identity).into());
+    definition.identities[column] = Some(identity);
+    Ok(())
+}
+
+/// The default of an identity.
+pub(super) fn next_number(identity: &Identity) -> String {
+    format!("nextval({})", identity.sequence)
+}
+
+/// Makes the sequence of an identity.
+pub(super) async fn new_identity(
+    planner: &StatementPlanner,
+    table: &RelationName,
+    field: &Field,
+    identity: DeclaredIdentity,
+) -> Result<Identity> {
     if !matches!(field.data_type(), DataType::Int16 | DataType::Int32 | DataType::Int64) {
         return exec_err!("identity column '{}' must be SMALLINT, INTEGER or BIGINT", field.name());
     }
     let numbers = sequence_definition(&identity.options, SequenceDefinition::default())?;
-    let numbers = Arc::new(within_type(numbers, field.data_type()));
+    let definition = Arc::new(within_type(numbers, field.data_type()));
     let name = unused_name(planner, table, format!("{}_{}_seq", table.name, field.name())).await?;
     let kind = if identity.always { IdentityKind::Always } else { IdentityKind::ByDefault };
     let sequence = planner.database.store().new_sequence_id();
-    definition.identities[column] = Some(Identity { kind, sequence });
-    definition.defaults[column] = Some(format!("nextval({sequence})").into());
-    planner.define(CatalogChange::CreateSequence { name, id: sequence, definition: numbers }).await
+    planner.define(CatalogChange::CreateSequence { name, id: sequence, definition }).await?;
+    Ok(Identity { kind, sequence })
 }
 
 /// A name beside the table, with a number behind it where it is taken.
@@ -270,12 +293,34 @@ async fn unused_name(
     Ok(in_schema(free.unwrap_or(name)))
 }
 
-fn unique_names(schema: &Schema) -> Result<()> {
+/// The plan with a name of its own for each column: of several `a` the others are `a_1`, `a_2`, as in DuckDB.
+pub(super) fn distinctly_named(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let columns = plan.schema().columns();
+    let names: HashSet<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+    if names.len() == columns.len() {
+        return Ok(plan);
+    }
+    let (mut seen, mut numbered) = (HashSet::new(), HashSet::new());
+    let mut named = Vec::with_capacity(columns.len());
+    for column in &columns {
+        let name = if seen.insert(column.name.as_str()) {
+            column.name.clone()
+        } else {
+            let mut others = (1..).map(|number| format!("{}_{number}", column.name));
+            let is_free =
+                |other: &String| !names.contains(other.as_str()) && numbered.insert(other.clone());
+            others.find(is_free).unwrap_or_default()
+        };
+        named.push(Expr::Column(column.clone()).alias(name));
+    }
+    LogicalPlanBuilder::from(plan).project(named)?.build()
+}
+
+/// Refuses two columns of one name.
+fn check_names(schema: &Schema) -> Result<()> {
     let mut seen = HashSet::new();
-    match schema.fields().iter().find(|field| !seen.insert(Arc::clone(field).name().clone())) {
-        Some(twice) => {
-            exec_err!("duplicate column name '{}'; rename one of the two with AS", twice.name())
-        }
+    match schema.fields().iter().find(|field| !seen.insert(field.name().as_str())) {
+        Some(twice) => exec_err!("duplicate column name '{}'", twice.name()),
         None => Ok(()),
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use atoll_placement::Strategy;
 use atoll_runtime::{CancelToken, WorkerId};
-use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::common::{DataFusionError, ParamValues, Result, internal_datafusion_err};
 use datafusion::execution::TaskContext;
@@ -28,11 +28,12 @@ use super::planner::{StatementPlanner, cancel_token, plan_physical};
 use super::progress::ScanProgress;
 use super::selected::TextRide;
 use super::statement::{ParsedStatement, parse};
+use super::tag::{StatementTag, ddl_tag};
 use super::transaction::StatementTransaction;
 use super::whole::WholeStatement;
 use crate::error::SqlError;
-use crate::parse::{on_deep_stack, stack_for};
-use crate::settings::parse_placement;
+use crate::parse::{on_deep_stack, shown, stack_for};
+use crate::settings::{self, AtollOptions, parse_placement};
 use crate::shared_scan::{AloneQuery, ScannedRows};
 use crate::table::StaleStatement;
 use crate::task::BoundTask;
@@ -50,7 +51,7 @@ pub struct QueryResult {
     schema: SchemaRef,
     rows: ResultRows,
     progress: ScanProgress,
-    tag: Option<String>,
+    tag: StatementTag,
     sql: Arc<str>,
     /// What comes behind all other batches.
     pub(super) last: Option<RecordBatch>,
@@ -96,7 +97,15 @@ impl QueryResult {
                 next.map_err(|error| SqlError::new(error, &self.sql))?
             }
         };
-        Ok(next.or_else(|| self.last.take()))
+        let Some(batch) = next else { return Ok(self.last.take()) };
+        self.tag.add(&batch);
+        match shown(batch.schema_ref()) {
+            Some(schema) => {
+                let named = named(&batch, schema);
+                named.map(Some).map_err(|error| SqlError::new(error, &self.sql))
+            }
+            None => Ok(Some(batch)),
+        }
     }
 
     /// All batches that are left.
@@ -116,15 +125,23 @@ impl QueryResult {
         &self.progress
     }
 
-    /// What was done, for statements that return no rows: `CREATE TABLE 1500000`.
-    pub fn tag(&self) -> Option<&str> {
-        self.tag.as_deref()
+    /// What was done, as PostgreSQL says it: `INSERT 0 3`, `CREATE VIEW`. Complete once all batches were read.
+    pub fn tag(&self) -> String {
+        self.tag.text()
+    }
+
+    /// Whether there are no rows, or only the number that the tag tells: those of a statement that writes.
+    pub fn is_told_by_tag(&self) -> bool {
+        self.tag.tells_all() || self.schema.fields().is_empty() && !self.tag.counts_rows()
     }
 
     pub(super) fn done(tag: String, sql: &str) -> Self {
-        let mut done = Self::of(Arc::new(Schema::empty()), Vec::new(), sql);
-        done.tag = Some(tag);
-        done
+        Self::of(Arc::new(Schema::empty()), Vec::new(), sql).tagged(StatementTag::done(tag))
+    }
+
+    pub(super) fn tagged(mut self, tag: StatementTag) -> Self {
+        self.tag = tag;
+        self
     }
 
     /// Rows that a shared scan found.
@@ -137,7 +154,8 @@ impl QueryResult {
     /// Batches that are there.
     pub(super) fn of(schema: SchemaRef, rows: Vec<RecordBatch>, sql: impl Into<Arc<str>>) -> Self {
         let (rows, progress) = (ResultRows::Ready(rows.into_iter()), ScanProgress::default());
-        let (sql, tag, last, alone, charge) = (sql.into(), None, None, None, None);
+        let (sql, last, alone, charge) = (sql.into(), None, None, None);
+        let (schema, tag) = (shown(&schema).unwrap_or(schema), StatementTag::rows());
         Self { schema, rows, progress, tag, sql, last, alone, charge }
     }
 
@@ -284,38 +302,49 @@ impl Session {
             None => self.placement(),
         };
         let form = StatementForm::of(&placed.statement);
+        let tag = StatementTag::of(&placed.statement);
         let mut plan = planner.plan(placed.statement).await?;
         if let Some(values) = values {
             plan = plan.replace_params_with_values(values)?;
         }
         let (plan, executed) = self.prepared.bound(&planner, plan).await?;
         let form = executed.as_ref().map_or(form, StatementForm::of_ast);
+        let tag = executed.as_ref().map_or(tag, StatementTag::of_ast);
         match plan {
             LogicalPlan::Ddl(ddl) => self.define(planner, ddl, form, strategy, sql).await,
             LogicalPlan::Statement(PlanStatement::Prepare(prepare)) => {
                 self.prepared.keep(&prepare, form.kept()?)?;
-                Ok(QueryResult::done(first_word(sql), sql))
+                Ok(QueryResult::done("PREPARE".to_owned(), sql))
             }
             LogicalPlan::Statement(PlanStatement::Deallocate(deallocate)) => {
                 self.prepared.remove(&deallocate.name)?;
-                Ok(QueryResult::done(first_word(sql), sql))
+                Ok(QueryResult::done("DEALLOCATE".to_owned(), sql))
             }
             LogicalPlan::Statement(statement) => {
+                let is_reset = matches!(statement, PlanStatement::ResetVariable(_));
+                let tag = if is_reset { "RESET" } else { "SET" };
+                let placement = self.database().options().placement;
+                let defaults = AtollOptions { placement, ..AtollOptions::default() };
+                let statement = settings::reset(statement, &defaults);
                 let plan = LogicalPlan::Statement(timezone::checked_setting(statement)?);
-                let sets_durability = sets_durability(&plan);
+                // In memory there is nothing to reset.
+                let is_needless = is_reset && self.database().options().directory.is_none();
+                let sets_durability = sets_durability(&plan) && !is_needless;
                 let frame = self.context.execute_logical_plan(plan).await?;
                 self.spill.keep(&self.context)?;
                 if sets_durability {
                     self.database().set_durability(self.atoll_options().durability).await?;
                 }
                 match frame.logical_plan() {
-                    LogicalPlan::EmptyRelation(_) => Ok(QueryResult::done(first_word(sql), sql)),
+                    LogicalPlan::EmptyRelation(_) => Ok(QueryResult::done(tag.to_owned(), sql)),
                     _ => self.query(planner, frame.logical_plan().clone(), sql).await,
                 }
             }
-            LogicalPlan::Explain(explain) if !writes => self.explain(planner, explain, sql).await,
-            plan if writes => self.write(planner, plan, sql).await,
-            plan => self.query(planner, plan, sql).await,
+            LogicalPlan::Explain(explain) if !writes => {
+                Ok(self.explain(planner, explain, sql).await?.tagged(tag))
+            }
+            plan if writes => Ok(self.write(planner, plan, sql).await?.tagged(tag)),
+            plan => Ok(self.query(planner, plan, sql).await?.tagged(tag)),
         }
     }
 
@@ -327,27 +356,30 @@ impl Session {
         strategy: Strategy,
         sql: &str,
     ) -> Result<QueryResult> {
+        let tag = ddl_tag(&ddl);
         let drops = matches!(ddl, DdlStatement::DropTable(_) | DdlStatement::DropCatalogSchema(_));
         let tag = match ddl {
             DdlStatement::CreateMemoryTable(create) => {
+                let is_query = form.declared.columns.is_empty();
                 match self.create_on_worker(&planner, create, form.declared, strategy).await? {
-                    Some(rows) => format!("CREATE TABLE {rows}"),
+                    Some(rows) if is_query => format!("SELECT {rows}"),
+                    Some(_) => tag.to_owned(),
                     None => "CREATE TABLE: exists already".to_owned(),
                 }
             }
             DdlStatement::CreateView(create) => {
                 self.create_view(&planner, create, form.kept()?.to_string()).await?;
-                first_words(sql)
+                tag.to_owned()
             }
             DdlStatement::CreateExternalTable(create) => {
                 self.create_external_table(&planner, *create).await?;
-                first_words(sql)
+                tag.to_owned()
             }
             ddl => {
                 if !self.drop_or_create(&planner, &ddl).await? {
                     self.context.execute_logical_plan(LogicalPlan::Ddl(ddl)).await?;
                 }
-                first_words(sql)
+                tag.to_owned()
             }
         };
         planner.transaction.finish(self.database()).await?;
@@ -444,6 +476,7 @@ impl Session {
         let physical = plan_physical(&state, &plan).await?;
         transaction.settle().await?;
         let schema = physical.schema();
+        let schema = shown(&schema).unwrap_or(schema);
         let (progress, cancel) = (ScanProgress::of(&physical), cancel_token(&state));
         let (sender, batches) = mpsc::channel(CLIENT_BATCHES);
         let query = RunningQuery { state, plan, progress: progress.clone(), transaction };
@@ -451,9 +484,17 @@ impl Session {
             query.drive(physical, sender).await;
         });
         let rows = ResultRows::Running(RunningRows { cancel, batches, driver: Some(driver) });
-        let (sql, tag, last, alone, charge) = (sql.into(), None, None, None, None);
+        let (sql, last, alone, charge) = (sql.into(), None, None, None);
+        let tag = StatementTag::rows();
         Ok(QueryResult { schema, rows, progress, tag, sql, last, alone, charge })
     }
+}
+
+/// The batch with other names.
+fn named(batch: &RecordBatch, schema: SchemaRef) -> Result<RecordBatch> {
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    let columns = batch.columns().to_vec();
+    Ok(RecordBatch::try_new_with_options(schema, columns, &options)?)
 }
 
 /// What of a statement's text is needed once it is planned.
@@ -497,14 +538,4 @@ fn sets_durability(plan: &LogicalPlan) -> bool {
         LogicalPlan::Statement(PlanStatement::ResetVariable(reset)) => reset.variable == DURABILITY,
         _ => false,
     }
-}
-
-fn first_word(sql: &str) -> String {
-    sql.split_whitespace().next().unwrap_or_default().to_ascii_uppercase()
-}
-
-/// `DROP TABLE`, `CREATE VIEW`: the first two words, what a client prints when it is done.
-fn first_words(sql: &str) -> String {
-    let words: Vec<&str> = sql.split_whitespace().take(2).collect();
-    words.join(" ").to_ascii_uppercase()
 }

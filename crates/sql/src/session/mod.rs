@@ -27,6 +27,7 @@ mod sequence;
 mod sharing;
 mod split;
 mod statement;
+mod tag;
 #[cfg(test)]
 mod tests;
 mod transaction;
@@ -284,7 +285,8 @@ const NESTING_MAX: usize = 200;
 fn config(runtime: &Runtime, placement: Strategy, limit: usize) -> SessionConfig {
     let mut config = SessionConfig::new()
         .with_target_partitions(runtime.worker_count())
-        .with_information_schema(true)
+        // It is a schema of our own.
+        .with_information_schema(false)
         .with_default_catalog_and_schema(CATALOG, SCHEMA)
         .with_create_default_catalog_and_schema(false);
     let options = config.options_mut();

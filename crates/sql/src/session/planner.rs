@@ -24,12 +24,13 @@ use futures::future::BoxFuture;
 
 use super::Session;
 use super::change::{RowChange, innermost, quoted};
+use super::create::distinctly_named;
 use super::declared::DeclaredTable;
 use super::homonyms::BareQualifiers;
 use super::insert::{fill_defaults, take_conflict, take_with};
 use super::returning::Returning;
 use super::transaction::{StatementHandle, StatementTransaction};
-use crate::catalog::{Catalogs, StoredNames, UnplannedView, plain};
+use crate::catalog::{Catalogs, INFORMATION_SCHEMA, StoredNames, UnplannedView, plain};
 use crate::database::Database;
 use crate::error::SqlError;
 use crate::functions::without_large_constants;
@@ -37,9 +38,6 @@ use crate::parse::{STACK_SHORT, on_deep_stack};
 use crate::table::{PlacedTable, WriteRules, WriteTarget, fresh, transaction_error};
 use crate::timezone::SessionTimeZone;
 use crate::volatile::check_ctes;
-
-/// The schema that tells of all others.
-const INFORMATION_SCHEMA: &str = "information_schema";
 
 /// Plans one statement: all of its scans see the rows that were there when this was made.
 #[derive(Clone)]
@@ -284,7 +282,7 @@ impl StatementPlanner {
         let statement = super::statement::parse(&view.sql, &state)?.statement;
         match self.plan_within(&state, statement, within).await? {
             LogicalPlan::Ddl(DdlStatement::CreateView(create)) => {
-                coerced(&state, Arc::unwrap_or_clone(create.input))
+                coerced(&state, distinctly_named(Arc::unwrap_or_clone(create.input))?)
             }
             other => internal_err!("a view was made by another statement: {}", other.display()),
         }

@@ -6,11 +6,12 @@
 //! IMPORT DATABASE FROM 'directory'    runs that file, as one transaction
 //! ```
 
+use std::collections::HashSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use atoll_store::database::{DatabaseVersion, Relation, RelationName, SequenceState};
-use atoll_store::table::{TableDefinition, TableVersion};
+use atoll_store::table::{Identity, IdentityKind, TableDefinition, TableVersion};
 use atoll_store::{SequenceId, TableId};
 use datafusion::common::{Result, exec_datafusion_err, exec_err, plan_err};
 use datafusion::sql::sqlparser::dialect::GenericDialect;
@@ -179,8 +180,14 @@ fn load_script(version: &DatabaseVersion) -> Result<String> {
         line(&mut script, &format!("CREATE SCHEMA {}", quoted(schema)));
     }
     let relations = || version.relations();
+    let owned: HashSet<SequenceId> = version
+        .tables()
+        .flat_map(|(_, table)| table.definition().identities.iter().flatten())
+        .map(|identity| identity.sequence)
+        .collect();
     for (name, relation) in relations() {
         if let Relation::Sequence(id) = relation
+            && !owned.contains(id)
             && let Some(sequence) = version.sequence(*id)
         {
             write_sequence(&mut script, name, sequence);
@@ -253,11 +260,10 @@ fn declared(version: &DatabaseVersion, definition: &TableDefinition) -> Result<V
         if !field.is_nullable() {
             parts.push(format!("ALTER COLUMN {column} SET NOT NULL"));
         }
-        let default = match &definition.identities[at] {
-            Some(identity) => Some(next_value(version, identity.sequence)?),
-            None => definition.defaults[at].as_ref().map(ToString::to_string),
-        };
-        if let Some(default) = default {
+        if let Some(identity) = &definition.identities[at] {
+            let generated = generated(version, identity)?;
+            parts.push(format!("ALTER COLUMN {column} ADD GENERATED {generated}"));
+        } else if let Some(default) = &definition.defaults[at] {
             parts.push(format!("ALTER COLUMN {column} SET DEFAULT {default}"));
         }
     }
@@ -276,16 +282,23 @@ fn declared(version: &DatabaseVersion, definition: &TableDefinition) -> Result<V
     Ok(parts)
 }
 
-/// The default of an identity, by the name of its sequence.
-fn next_value(version: &DatabaseVersion, sequence: SequenceId) -> Result<String> {
-    let mut relations = version.relations();
-    let found = relations
-        .find(|(_, relation)| matches!(relation, Relation::Sequence(id) if *id == sequence));
-    match found {
-        Some((name, _)) => {
-            let name = format!("{}.{}", name.schema, name.name).replace('\'', "''");
-            Ok(format!("nextval('{name}')"))
-        }
-        None => exec_err!("sequence {sequence} of an identity is not there"),
-    }
+/// An identity that goes on where this one is.
+fn generated(version: &DatabaseVersion, identity: &Identity) -> Result<String> {
+    let Some(sequence) = version.sequence(identity.sequence) else {
+        return exec_err!("sequence {} of an identity is not there", identity.sequence);
+    };
+    let kind = match identity.kind {
+        IdentityKind::Always => "ALWAYS",
+        IdentityKind::ByDefault => "BY DEFAULT",
+    };
+    let of = &sequence.definition;
+    let next = match sequence.last {
+        Some(last) => last.saturating_add(of.increment).clamp(of.min, of.max),
+        None => of.start,
+    };
+    let cycle = if of.cycle { " CYCLE" } else { "" };
+    Ok(format!(
+        "{kind} AS IDENTITY (INCREMENT BY {} MINVALUE {} MAXVALUE {} START {next} CACHE {}{cycle})",
+        of.increment, of.min, of.max, of.cache
+    ))
 }

@@ -18,6 +18,7 @@
 //! - `prepared`: statements that are prepared once give what they give when they are run anew.
 //! - `sessions`: sessions of one database change the same rows and tables.
 //! - `functions`: what can be called is listed, its examples are true, and the page of it is fresh.
+//! - `names`: columns of results and tags of statements are called as people expect.
 //! - `floats`: zeros and NaNs of any bits in files answer as those of tables do.
 
 mod changes;
@@ -33,6 +34,7 @@ mod knowledge;
 mod limits;
 mod logic;
 mod memory;
+mod names;
 mod parquet;
 mod placement;
 mod prepared;

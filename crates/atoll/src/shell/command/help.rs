@@ -2,7 +2,7 @@
 
 use super::super::Shell;
 use super::super::stop::Stop;
-use super::{COMMANDS, ShellCommand};
+use super::{COMMANDS, ShellCommand, find};
 
 const REST: &str = "
 Commands may start with a backslash as well. Statements end with a semicolon. Ctrl-C cancels the
@@ -10,10 +10,17 @@ query that runs. SELECT … FROM 'file.parquet' reads a file; so do .csv, .json 
 ";
 
 impl Shell {
-    pub(super) fn help(&mut self) -> Result<(), Stop> {
+    pub(super) fn help(&mut self, name: &str) -> Result<(), Stop> {
         let out = self.target.writer();
+        if !name.is_empty() {
+            let command = find(name.trim_start_matches(['.', '\\']))?;
+            let (usage, help, example) = (usage(command), command.help, command.example);
+            writeln!(out, "{usage}\n    {help}\n    For example: {example}")?;
+            return Ok(out.flush()?);
+        }
         for command in &COMMANDS {
-            writeln!(out, "{:<26} {}", usage(command), command.help)?;
+            let (usage, help, example) = (usage(command), command.help, command.example);
+            writeln!(out, "{usage:<26} {help}: {example}")?;
         }
         out.write_all(REST.as_bytes())?;
         Ok(out.flush()?)

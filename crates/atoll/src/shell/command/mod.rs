@@ -1,10 +1,12 @@
 //! `.commands`, which psql's users type with a backslash.
 
 mod help;
+mod import;
 mod set;
 mod tables;
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use super::Shell;
 use super::stop::Stop;
@@ -17,6 +19,7 @@ pub(super) struct ShellCommand {
     pub(super) names: &'static [&'static str],
     arguments: &'static str,
     help: &'static str,
+    example: &'static str,
     kind: CommandKind,
 }
 
@@ -26,88 +29,172 @@ enum CommandKind {
     Echo,
     Explain,
     Functions,
+    Headers,
     Help,
+    Import,
     MaxRows,
     Mode,
+    NullValue,
+    Once,
     Open,
     Output,
+    Print,
     Quit,
     Read,
     Schema,
+    Shell,
     Tables,
     Timer,
+    Width,
 }
 
 const fn command(
     names: &'static [&'static str],
     arguments: &'static str,
     help: &'static str,
+    example: &'static str,
     kind: CommandKind,
 ) -> ShellCommand {
-    ShellCommand { names, arguments, help, kind }
+    ShellCommand { names, arguments, help, example, kind }
 }
 
 /// All commands, ordered by name.
-pub(super) static COMMANDS: [ShellCommand; 14] = [
+pub(super) static COMMANDS: [ShellCommand; 21] = [
     command(
         &["bail"],
         "on|off",
         "End a script at its first error; off: go on after errors",
+        ".bail off",
         CommandKind::Bail,
     ),
-    command(&["echo"], "on|off", "Print each statement before it runs", CommandKind::Echo),
+    command(
+        &["echo"],
+        "on|off",
+        "Print each statement before it runs",
+        ".echo on",
+        CommandKind::Echo,
+    ),
     command(
         &["explain"],
         "on|off|analyze",
         "Show the plans of queries instead of their rows",
+        ".explain analyze",
         CommandKind::Explain,
     ),
     command(
         &["functions", "df"],
         "[PATTERN]",
         "List the functions whose names have the pattern in them; * stands for anything",
+        ".functions json*",
         CommandKind::Functions,
     ),
-    command(&["help", "?"], "", "List the commands", CommandKind::Help),
+    command(
+        &["headers", "header"],
+        "on|off",
+        "Begin results with the names of their columns",
+        ".headers off",
+        CommandKind::Headers,
+    ),
+    command(
+        &["help", "?"],
+        "[COMMAND]",
+        "List the commands, or show one with an example",
+        ".help import",
+        CommandKind::Help,
+    ),
+    command(
+        &["import"],
+        "FILE TABLE",
+        "Insert the rows of a file into a table, which is made where it is missing",
+        ".import 'my visits.csv' visits",
+        CommandKind::Import,
+    ),
     command(
         &["maxrows"],
         "N",
         "Rows drawn of a result, first and last; 0 for all",
+        ".maxrows 100",
         CommandKind::MaxRows,
     ),
     command(
         &["mode"],
         "[MODE]",
-        "box, table, csv, json, ndjson, markdown or line",
+        "box, table, csv, json, ndjson, markdown, line, tabs or list",
+        ".mode csv",
         CommandKind::Mode,
+    ),
+    command(
+        &["nullvalue"],
+        "[TEXT]",
+        "The text for NULL; without one, that of the mode",
+        ".nullvalue -",
+        CommandKind::NullValue,
+    ),
+    command(
+        &["once"],
+        "FILE",
+        "Write the next result to a file",
+        ".once counts.csv",
+        CommandKind::Once,
     ),
     command(
         &["open"],
         "[DIR [--salvage]]",
         "Open the database in a directory, made where it is missing; with --salvage, read what is left of a \
          damaged one; without a directory, a new one in memory",
+        ".open shop",
         CommandKind::Open,
     ),
     command(
         &["output", "o"],
         "[FILE]",
         "Write results to a file; without one, to stdout again",
+        ".output report.md",
         CommandKind::Output,
     ),
-    command(&["quit", "exit", "q"], "", "Exit (as Ctrl-D does)", CommandKind::Quit),
-    command(&["read", "i"], "FILE", "Run a script", CommandKind::Read),
+    command(
+        &["print"],
+        "[TEXT]",
+        "Write a text where results go",
+        ".print done",
+        CommandKind::Print,
+    ),
+    command(&["quit", "exit", "q"], "", "Exit (as Ctrl-D does)", ".quit", CommandKind::Quit),
+    command(&["read", "i"], "FILE", "Run a script", ".read setup.sql", CommandKind::Read),
     command(
         &["schema", "d"],
-        "[TABLE]",
-        "Columns of a table; without one, all tables",
+        "[PATTERN]",
+        "Columns of a table, or of all whose names match; without a pattern, of all",
+        ".schema visit*",
         CommandKind::Schema,
     ),
-    command(&["tables", "dt"], "", "List tables and views", CommandKind::Tables),
+    command(
+        &["shell", "system", "!"],
+        "COMMAND",
+        "Run a command of the system",
+        ".shell ls *.csv",
+        CommandKind::Shell,
+    ),
+    command(
+        &["tables", "dt"],
+        "[PATTERN]",
+        "List tables and views; those of the system only by a pattern",
+        ".tables atoll.*",
+        CommandKind::Tables,
+    ),
     command(
         &["timer", "timing"],
         "on|off",
         "Print the time each statement takes",
+        ".timer on",
         CommandKind::Timer,
+    ),
+    command(
+        &["width"],
+        "[N …]",
+        "Widths of drawn columns, 0 for as wide as their values; without any, for all",
+        ".width 10 0 20",
+        CommandKind::Width,
     ),
 ];
 
@@ -117,24 +204,37 @@ impl Shell {
         let (name, argument) = parts(text);
         let command = find(name)?;
         let argument = argument.as_str();
+        let settings = &mut self.settings;
         match command.kind {
-            CommandKind::Bail => set::switch(&mut self.settings.bail, command, argument),
-            CommandKind::Echo => set::switch(&mut self.settings.echo, command, argument),
-            CommandKind::Explain => set::explain(&mut self.settings, argument),
+            CommandKind::Bail => set::switch(&mut settings.bail, command, argument),
+            CommandKind::Echo => set::switch(&mut settings.echo, command, argument),
+            CommandKind::Explain => set::explain(settings, argument),
             CommandKind::Functions => self.functions(argument).await,
-            CommandKind::Help => self.help(),
-            CommandKind::MaxRows => set::rows_max(&mut self.settings, argument),
-            CommandKind::Mode => set::mode(&mut self.settings, argument),
+            CommandKind::Headers => set::switch(&mut settings.headers, command, argument),
+            CommandKind::Help => self.help(argument),
+            CommandKind::Import => self.import(raw_argument(text)).await,
+            CommandKind::MaxRows => set::rows_max(settings, argument),
+            CommandKind::Mode => set::mode(settings, argument),
+            CommandKind::NullValue => {
+                settings.null = (!argument.is_empty()).then(|| argument.to_owned());
+                Ok(())
+            }
+            CommandKind::Once if argument.is_empty() => Err(no_file("once")),
+            CommandKind::Once => self.once(argument),
             CommandKind::Open => self.open(argument).await,
             CommandKind::Output => self.output(argument),
-            CommandKind::Quit => Err(Stop::Left),
-            CommandKind::Read if argument.is_empty() => {
-                Err(Stop::failed(".read expects the name of a file"))
+            CommandKind::Print => {
+                writeln!(self.target.writer(), "{argument}")?;
+                Ok(self.target.writer().flush()?)
             }
+            CommandKind::Quit => Err(Stop::Left),
+            CommandKind::Read if argument.is_empty() => Err(no_file("read")),
             CommandKind::Read => self.run_file(Path::new(argument)).await,
-            CommandKind::Schema if !argument.is_empty() => self.columns_of(argument).await,
-            CommandKind::Schema | CommandKind::Tables => self.tables().await,
-            CommandKind::Timer => set::switch(&mut self.settings.timer, command, argument),
+            CommandKind::Schema => self.columns_of(argument).await,
+            CommandKind::Shell => self.system(raw_argument(text)),
+            CommandKind::Tables => self.tables(argument).await,
+            CommandKind::Timer => set::switch(&mut settings.timer, command, argument),
+            CommandKind::Width => set::widths(settings, argument),
         }
     }
 
@@ -168,14 +268,44 @@ impl Shell {
         self.target.writer().flush()?;
         self.target = match file {
             "" | "-" | "stdout" => OutputTarget::stdout(),
-            file => OutputTarget::file(Path::new(file))
-                .map_err(|error| Stop::failed(format!("{file} cannot be written: {error}")))?,
+            file => opened(file)?,
         };
         Ok(())
     }
+
+    /// Makes a file the target of the next result; `output_again` puts the one that is left back.
+    fn once(&mut self, file: &str) -> Result<(), Stop> {
+        let before = std::mem::replace(&mut self.target, opened(file)?);
+        self.target_before.get_or_insert(before);
+        Ok(())
+    }
+
+    /// Runs a command of the system, whose output is the shell's.
+    fn system(&mut self, command: &str) -> Result<(), Stop> {
+        if command.is_empty() {
+            return Err(Stop::failed(".shell expects a command, as in .shell ls"));
+        }
+        self.target.writer().flush()?;
+        let ended = Command::new("sh").args(["-c", command]).status();
+        let ended =
+            ended.map_err(|error| Stop::failed(format!("'{command}' cannot be run: {error}")))?;
+        if ended.success() {
+            return Ok(());
+        }
+        Err(Stop::failed(format!("'{command}' ended with {ended}")))
+    }
 }
 
-fn find(name: &str) -> Result<&'static ShellCommand, Stop> {
+fn opened(file: &str) -> Result<OutputTarget, Stop> {
+    OutputTarget::file(Path::new(file))
+        .map_err(|error| Stop::failed(format!("{file} cannot be written: {error}")))
+}
+
+fn no_file(command: &str) -> Stop {
+    Stop::failed(format!(".{command} expects the name of a file"))
+}
+
+pub(super) fn find(name: &str) -> Result<&'static ShellCommand, Stop> {
     let found = COMMANDS.iter().find(|command| command.names.contains(&name));
     found.ok_or_else(|| {
         let names = COMMANDS.iter().flat_map(|command| command.names.iter().copied());
@@ -185,6 +315,11 @@ fn find(name: &str) -> Result<&'static ShellCommand, Stop> {
         };
         Stop::failed(format!("unknown command .{name}; {help}"))
     })
+}
+
+/// What stands behind the name, as it is.
+fn raw_argument(text: &str) -> &str {
+    text.split_once(char::is_whitespace).map_or("", |(_, argument)| argument.trim())
 }
 
 /// Name and argument. Quotes around the argument and a semicolon behind it are dropped.

@@ -65,6 +65,16 @@ pub(super) fn rows_max(settings: &mut ShellSettings, argument: &str) -> Result<(
     Ok(())
 }
 
+pub(super) fn widths(settings: &mut ShellSettings, argument: &str) -> Result<(), Stop> {
+    let widths = argument.split_whitespace().map(str::parse::<usize>);
+    settings.widths = widths.collect::<Result<_, _>>().map_err(|_| {
+        Stop::failed(format!(
+            "invalid argument '{argument}' for .width; expected numbers, as in .width 10 0 20"
+        ))
+    })?;
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -75,13 +85,16 @@ mod tests {
         mode(&mut settings, "csv").unwrap();
         rows_max(&mut settings, "0").unwrap();
         explain(&mut settings, "analyze").unwrap();
+        widths(&mut settings, "3 0").unwrap();
         for bad in ["cvs", "-1", "maybe"] {
+            assert!(widths(&mut settings, bad).is_err());
             assert!(mode(&mut settings, bad).is_err());
             assert!(rows_max(&mut settings, bad).is_err());
             assert!(explain(&mut settings, bad).is_err());
         }
         assert_eq!(settings.mode, Mode::Csv);
         assert_eq!(settings.rows_max, None);
+        assert_eq!(settings.widths, [3, 0]);
         assert_eq!(settings.explain, Explain::Analyze);
     }
 

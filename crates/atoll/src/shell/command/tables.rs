@@ -8,13 +8,17 @@ use super::super::Shell;
 use super::super::stop::Stop;
 use atoll_topology::nearest_name;
 
-const TABLES: &str = "SELECT table_schema AS schema, table_name AS name, table_type AS type \
-                      FROM information_schema.tables \
-                      WHERE table_schema <> 'information_schema' ORDER BY 1, 2";
+const TABLES: &str = "SELECT table_schema AS schema, table_name AS name, \
+                      CASE table_type WHEN 'BASE TABLE' THEN 'TABLE' ELSE table_type END AS type \
+                      FROM information_schema.tables WHERE";
+
+/// The schemas of the system's own tables.
+const OF_USERS: &str = "table_schema NOT IN ('information_schema', 'atoll')";
 
 impl Shell {
-    pub(super) async fn tables(&mut self) -> Result<(), Stop> {
-        self.run_plainly(TABLES).await
+    pub(super) async fn tables(&mut self, pattern: &str) -> Result<(), Stop> {
+        let condition = if pattern.is_empty() { OF_USERS.to_owned() } else { named_like(pattern) };
+        self.run_plainly(&format!("{TABLES} {condition} ORDER BY 1, 2")).await
     }
 
     /// The functions whose name or other name is like a pattern.
@@ -32,26 +36,42 @@ impl Shell {
         self.run_plainly(&query).await
     }
 
-    pub(super) async fn columns_of(&mut self, table: &str) -> Result<(), Stop> {
-        let (schema, name) = table.rsplit_once('.').unwrap_or(("public", table));
-        let place = format!(
-            "FROM information_schema.columns WHERE table_schema = {} AND table_name = {}",
-            quoted(schema),
-            quoted(name)
-        );
-        let found = texts(&self.session, &format!("SELECT column_name {place}")).await?;
-        if found.is_empty() {
-            return Err(self.unknown(table, name).await?);
+    pub(super) async fn columns_of(&mut self, pattern: &str) -> Result<(), Stop> {
+        let condition = if pattern.is_empty() { OF_USERS.to_owned() } else { named_like(pattern) };
+        let names = texts(
+            &self.session,
+            &format!(
+                "SELECT DISTINCT table_name FROM information_schema.columns WHERE {condition}"
+            ),
+        )
+        .await?;
+        if names.is_empty() && !pattern.is_empty() {
+            return Err(self.unknown(pattern).await?);
         }
+        let table = if names.len() == 1 { "" } else { "table_name AS table, " };
         self.run_plainly(&format!(
-            "SELECT column_name AS column, data_type AS type, is_nullable AS nullable {place} \
-             ORDER BY ordinal_position"
+            "SELECT {table}column_name AS column, data_type AS type, is_nullable AS nullable \
+             FROM information_schema.columns WHERE {condition} \
+             ORDER BY table_schema, table_name, ordinal_position"
         ))
         .await
     }
 
-    async fn unknown(&self, table: &str, name: &str) -> Result<Stop, Stop> {
-        let names = format!("SELECT name FROM ({TABLES})");
+    /// Whether there is a table or view of this name.
+    pub(super) async fn has_table(&self, table: &str) -> Result<bool, Stop> {
+        let (schema, name) = table.rsplit_once('.').unwrap_or(("public", table));
+        let query = format!(
+            "SELECT table_name FROM information_schema.tables \
+             WHERE table_schema = {} AND table_name = {}",
+            quoted(&schema.to_lowercase()),
+            quoted(&name.to_lowercase())
+        );
+        Ok(!texts(&self.session, &query).await?.is_empty())
+    }
+
+    async fn unknown(&self, table: &str) -> Result<Stop, Stop> {
+        let name = table.rsplit_once('.').map_or(table, |(_, name)| name);
+        let names = format!("SELECT table_name FROM information_schema.tables WHERE {OF_USERS}");
         let names = texts(&self.session, &names).await?;
         let help = match nearest_name(name, names.iter().map(String::as_str)) {
             Some(near) => format!("did you mean {near}?"),
@@ -72,7 +92,24 @@ impl Shell {
     }
 }
 
-fn quoted(text: &str) -> String {
+/// The condition on tables that a pattern stands for: `*` and `%` are any text, `?` is a character. A pattern
+/// without a schema is of the users' ones.
+fn named_like(pattern: &str) -> String {
+    let like = |pattern: &str| {
+        let escaped = pattern.to_lowercase().replace('\\', "\\\\").replace('_', "\\_");
+        quoted(&escaped.replace('*', "%").replace('?', "_"))
+    };
+    match pattern.rsplit_once('.') {
+        Some((schema, name)) => {
+            let (schema, name) = (like(schema), like(name));
+            format!("lower(table_schema) LIKE {schema} AND lower(table_name) LIKE {name}")
+        }
+        None => format!("{OF_USERS} AND lower(table_name) LIKE {}", like(pattern)),
+    }
+}
+
+/// A text as SQL writes it.
+pub(super) fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 

@@ -8,40 +8,10 @@ use super::call::Call;
 use super::entry::{Arguments, Entry, JSON_MARK, Takes, text};
 use crate::functions::sql_name;
 
-/// A type as `typeof` names it: DuckDB's names.
-pub(in crate::functions) fn type_name(data_type: &DataType) -> String {
+/// A type as `typeof` names it.
+fn type_name(data_type: &DataType) -> String {
     match data_type {
         DataType::Null => "\"NULL\"".to_owned(),
-        DataType::Int32 => "INTEGER".to_owned(),
-        DataType::UInt8 => "UTINYINT".to_owned(),
-        DataType::UInt16 => "USMALLINT".to_owned(),
-        DataType::UInt32 => "UINTEGER".to_owned(),
-        DataType::UInt64 => "UBIGINT".to_owned(),
-        DataType::Float32 => "FLOAT".to_owned(),
-        DataType::Binary
-        | DataType::LargeBinary
-        | DataType::BinaryView
-        | DataType::FixedSizeBinary(_) => "BLOB".to_owned(),
-        DataType::Timestamp(_, Some(_)) => "TIMESTAMP WITH TIME ZONE".to_owned(),
-        DataType::List(item) | DataType::LargeList(item) => {
-            format!("{}[]", type_name(item.data_type()))
-        }
-        DataType::FixedSizeList(item, size) => format!("{}[{size}]", type_name(item.data_type())),
-        DataType::Struct(fields) => {
-            let fields: Vec<String> = fields
-                .iter()
-                .map(|field| format!("{} {}", field.name(), type_name(field.data_type())))
-                .collect();
-            format!("STRUCT({})", fields.join(", "))
-        }
-        DataType::Map(entries, _) => match entries.data_type() {
-            DataType::Struct(fields) if fields.len() == 2 => {
-                let [key, value] = [0, 1].map(|at| type_name(fields[at].data_type()));
-                format!("MAP({key}, {value})")
-            }
-            other => sql_name(other),
-        },
-        DataType::Dictionary(_, value) => type_name(value),
         other => sql_name(other),
     }
 }

@@ -8,12 +8,12 @@ use atoll_store::table::{Identity, TableDefinition};
 use datafusion::arrow::datatypes::Field;
 use datafusion::common::{Result, plan_err};
 use datafusion::sql::sqlparser::ast::{
-    AlterColumnOperation, AlterTableOperation, ColumnDef, DataType, Expr, Ident, TableConstraint,
-    visit_expressions, visit_expressions_mut,
+    AlterColumnOperation, AlterTableOperation, ColumnDef, DataType, Expr, GeneratedAs, Ident,
+    TableConstraint, visit_expressions, visit_expressions_mut,
 };
 
 use super::super::change::{parsed_expr, quoted};
-use super::super::declared::{DeclaredCheck, DeclaredKey, DeclaredTable};
+use super::super::declared::{DeclaredCheck, DeclaredIdentity, DeclaredKey, DeclaredTable};
 
 /// A column of the table as it is to be.
 pub(super) struct AlteredColumn {
@@ -21,6 +21,8 @@ pub(super) struct AlteredColumn {
     pub(super) not_null: bool,
     pub(super) default: Option<Expr>,
     pub(super) identity: Option<Identity>,
+    /// The identity that it becomes, still without its sequence.
+    pub(super) new_identity: Option<DeclaredIdentity>,
     pub(super) source: ColumnSource,
 }
 
@@ -62,6 +64,7 @@ impl AlteredTable {
                 not_null: !field.is_nullable(),
                 default: default.map(parsed_expr).transpose()?,
                 identity: definition.identities[at],
+                new_identity: None,
                 source: ColumnSource::Column(Arc::clone(field)),
             });
         }
@@ -136,6 +139,7 @@ impl AlteredTable {
             not_null: declared.not_null,
             default: declared.default,
             identity: None,
+            new_identity: None,
             source: ColumnSource::New(column.data_type),
         });
         Ok(())
@@ -202,6 +206,15 @@ impl AlteredTable {
             AlterColumnOperation::DropNotNull => column.not_null = false,
             AlterColumnOperation::SetDefault { value } => column.default = Some(value.clone()),
             AlterColumnOperation::DropDefault => column.default = None,
+            AlterColumnOperation::AddGenerated { .. } if column.identity.is_some() => {
+                return plan_err!("column '{name}' is an identity already");
+            }
+            AlterColumnOperation::AddGenerated { generated_as, sequence_options } => {
+                let always = *generated_as == Some(GeneratedAs::Always);
+                let options = sequence_options.clone().unwrap_or_default();
+                column.new_identity = Some(DeclaredIdentity { always, options });
+                column.not_null = true;
+            }
             AlterColumnOperation::SetDataType { data_type, using, .. } => {
                 let ColumnSource::Column(field) = &column.source else {
                     return plan_err!("column '{name}' is changed twice in one ALTER TABLE");
@@ -210,7 +223,6 @@ impl AlteredTable {
                 let value = using.clone().unwrap_or_else(own);
                 column.source = ColumnSource::Computed(Box::new(value), data_type.clone());
             }
-            other => return plan_err!("ALTER COLUMN {name} {other} is not supported"),
         }
         Ok(())
     }

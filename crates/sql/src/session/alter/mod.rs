@@ -24,6 +24,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::Session;
 use super::change::{parsed, parsed_expr, quoted};
+use super::create::{new_identity, next_number};
 use super::definition::{add_check, add_key, check_default};
 use super::planner::{StatementPlanner, plan_physical};
 use crate::catalog::{plain, relation_name};
@@ -73,6 +74,15 @@ impl Session {
         let mut altered = AlteredTable::of(table.definition())?;
         for operation in &alter.operations {
             altered.apply(operation, &normalize)?;
+        }
+        for column in &mut altered.columns {
+            let Some(declared) = column.new_identity.take() else { continue };
+            let ColumnSource::Column(field) = &column.source else {
+                return plan_err!("column '{}' is changed twice in one ALTER TABLE", column.name);
+            };
+            let identity = new_identity(planner, &relation_name(&at), field, declared).await?;
+            column.default = Some(parsed_expr(&next_number(&identity))?);
+            column.identity = Some(identity);
         }
         let kept = altered.columns.iter().filter_map(|column| Some(column.identity?.sequence));
         let kept: Vec<SequenceId> = kept.collect();

@@ -13,6 +13,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use super::compile::{PointAction, PointPlan, PointSource};
 use super::{PlannedPoint, PreparedStatement};
 use crate::session::execute::QueryResult;
+use crate::session::tag::StatementTag;
 use crate::session::transaction::StatementTransaction;
 use crate::table::{
     PlacedTable, StaleStatement, WriteRules, WriteTarget, count_batch, table_error,
@@ -66,11 +67,15 @@ impl PreparedStatement {
                 Ok(count) => {
                     transaction.finish(self.session.database()).await?;
                     let count = count_batch(count)?;
-                    return Ok(Some(QueryResult::of(
-                        count.schema(),
-                        vec![count],
-                        Arc::clone(&self.sql),
-                    )));
+                    let words = match point.plan.action {
+                        PointAction::Select(_) => "SELECT",
+                        PointAction::Insert(_) => "INSERT 0",
+                        PointAction::Update(_) => "UPDATE",
+                        PointAction::Delete => "DELETE",
+                    };
+                    let sql = Arc::clone(&self.sql);
+                    let result = QueryResult::of(count.schema(), vec![count], sql);
+                    return Ok(Some(result.tagged(StatementTag::written(words))));
                 }
             }
         }

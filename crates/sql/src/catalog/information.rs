@@ -1,0 +1,168 @@
+//! `information_schema`: DataFusion's, with SQL's names of types in `columns`.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::arrow::array::{
+    ArrayBuilder, ArrayRef, RecordBatch, StringArray, StringBuilder, UInt64Array, UInt64Builder,
+    new_null_array,
+};
+use datafusion::arrow::datatypes::{DataType, Field, SchemaRef};
+use datafusion::catalog::information_schema::InformationSchemaProvider;
+use datafusion::catalog::{CatalogProviderList, MemTable, SchemaProvider, TableProvider};
+use datafusion::common::Result;
+
+use super::Catalogs;
+use crate::table::PlacedTable;
+use crate::type_name::sql_name;
+
+/// The schema that tells of all others.
+pub(crate) const INFORMATION_SCHEMA: &str = "information_schema";
+
+/// The table of columns.
+const COLUMNS: &str = "columns";
+
+/// The schema over the names of one moment.
+#[derive(Debug)]
+pub(super) struct InformationSchema {
+    names: Catalogs,
+    others: InformationSchemaProvider,
+}
+
+impl InformationSchema {
+    pub(super) fn new(names: Catalogs) -> Self {
+        let others = InformationSchemaProvider::new(Arc::new(names.clone()));
+        Self { names, others }
+    }
+
+    async fn columns(&self, schema: SchemaRef) -> Result<RecordBatch> {
+        let mut columns = ColumnRows::default();
+        for catalog_name in self.names.catalog_names() {
+            let Some(catalog) = self.names.catalog(&catalog_name) else { continue };
+            for schema_name in catalog.schema_names() {
+                let Some(schema) = catalog.schema(&schema_name) else { continue };
+                for table_name in schema.table_names() {
+                    if let Some(table) = schema.table(&table_name).await? {
+                        columns.add([&catalog_name, &schema_name, &table_name], table.as_ref());
+                    }
+                }
+            }
+        }
+        columns.batch(schema)
+    }
+}
+
+#[async_trait]
+impl SchemaProvider for InformationSchema {
+    fn table_names(&self) -> Vec<String> {
+        self.others.table_names()
+    }
+
+    async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+        let table = self.others.table(name).await?;
+        match table {
+            Some(table) if name.eq_ignore_ascii_case(COLUMNS) => {
+                let schema = table.schema();
+                let rows = self.columns(Arc::clone(&schema)).await?;
+                Ok(Some(Arc::new(MemTable::try_new(schema, vec![vec![rows]])?)))
+            }
+            table => Ok(table),
+        }
+    }
+
+    fn table_exist(&self, name: &str) -> bool {
+        self.others.table_exist(name)
+    }
+}
+
+/// The rows of `columns`.
+#[derive(Default)]
+struct ColumnRows {
+    /// Catalog, schema and table of each.
+    at: [StringBuilder; 3],
+    names: StringBuilder,
+    positions: UInt64Builder,
+    defaults: StringBuilder,
+    nullable: StringBuilder,
+    types: StringBuilder,
+    /// Digits, their base, and those behind the point.
+    digits: [UInt64Builder; 3],
+}
+
+impl ColumnRows {
+    fn add(&mut self, at: [&str; 3], table: &dyn TableProvider) {
+        let definition = table.downcast_ref::<PlacedTable>().map(PlacedTable::definition);
+        for (column, field) in table.schema().fields().iter().enumerate() {
+            for (names, name) in self.at.iter_mut().zip(at) {
+                names.append_value(name);
+            }
+            self.positions.append_value(column as u64 + 1);
+            let default = definition.and_then(|definition| {
+                // The numbers of an identity come from its sequence, not from a default.
+                definition.defaults[column]
+                    .as_deref()
+                    .filter(|_| definition.identities[column].is_none())
+            });
+            self.defaults.append_option(default);
+            self.add_field(field);
+        }
+    }
+
+    fn add_field(&mut self, field: &Field) {
+        self.names.append_value(field.name());
+        self.nullable.append_value(if field.is_nullable() { "YES" } else { "NO" });
+        self.types.append_value(sql_name(field.data_type()));
+        for (digits, of_field) in self.digits.iter_mut().zip(digits(field.data_type())) {
+            digits.append_option(of_field);
+        }
+    }
+
+    fn batch(mut self, schema: SchemaRef) -> Result<RecordBatch> {
+        let rows = self.positions.len();
+        let [catalogs, schemas, tables] = self.at.map(|mut names| names.finish());
+        let [precisions, bases, scales] = self.digits.map(|mut digits| digits.finish());
+        let texts = |texts: StringArray| -> ArrayRef { Arc::new(texts) };
+        let numbers = |numbers: UInt64Array| -> ArrayRef { Arc::new(numbers) };
+        let known = [
+            ("table_catalog", texts(catalogs)),
+            ("table_schema", texts(schemas)),
+            ("table_name", texts(tables)),
+            ("column_name", texts(self.names.finish())),
+            ("ordinal_position", numbers(self.positions.finish())),
+            ("column_default", texts(self.defaults.finish())),
+            ("is_nullable", texts(self.nullable.finish())),
+            ("data_type", texts(self.types.finish())),
+            ("numeric_precision", numbers(precisions)),
+            ("numeric_precision_radix", numbers(bases)),
+            ("numeric_scale", numbers(scales)),
+        ];
+        let column = |field: &Arc<Field>| {
+            let found = known.iter().find(|(name, _)| name == field.name());
+            found.map_or_else(
+                || new_null_array(field.data_type(), rows),
+                |(_, values)| Arc::clone(values),
+            )
+        };
+        let columns = schema.fields().iter().map(column).collect();
+        Ok(RecordBatch::try_new(schema, columns)?)
+    }
+}
+
+fn digits(data_type: &DataType) -> [Option<u64>; 3] {
+    let binary = |bits: u64| [Some(bits), Some(2), Some(0)];
+    match data_type {
+        DataType::Int8 | DataType::UInt8 => binary(8),
+        DataType::Int16 | DataType::UInt16 => binary(16),
+        DataType::Int32 | DataType::UInt32 => binary(32),
+        DataType::Int64 | DataType::UInt64 => binary(64),
+        DataType::Float32 => [Some(24), Some(2), None],
+        DataType::Float64 => [Some(53), Some(2), None],
+        DataType::Decimal32(precision, scale)
+        | DataType::Decimal64(precision, scale)
+        | DataType::Decimal128(precision, scale)
+        | DataType::Decimal256(precision, scale) => {
+            [Some((*precision).into()), Some(10), u64::try_from(*scale).ok()]
+        }
+        _ => [None; 3],
+    }
+}

@@ -1,0 +1,260 @@
+//! Names of the columns that a query leaves unnamed: an expression is called by its text.
+//!
+//! ```text
+//! SELECT count(*), a+1, t.b FROM t       SELECT count(*) AS "count(*)", a + 1 AS "a + 1", t.b FROM t
+//! SELECT a, a FROM t                     two columns a
+//! CREATE TABLE u AS SELECT a, a FROM t   columns a and a_1, as in DuckDB
+//! ```
+//!
+//! DataFusion would call them `count(Int64(1))`, `t.a + Int64(1)`, and refuses two columns of one name. In
+//! the rows of a statement the second keeps its name, with a mark that [`shown`] takes away again; inside
+//! of a statement, where names are looked up, it is numbered. Queries inside expressions are left as they
+//! are: their names are not shown.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
+use datafusion::sql::parser::{CopyToSource, Statement as Parsed};
+use datafusion::sql::sqlparser::ast::{
+    Expr, Ident, OrderBy, OrderByKind, Query, Select, SelectItem, SetExpr, Statement, VisitMut,
+    VisitorMut,
+};
+
+/// Stands between the name of a column of a result and a number, where there is another of its name; the
+/// second character cannot be seen.
+const MARK: &str = ":\u{2063}";
+
+/// Gives names to all select lists of a statement.
+pub(super) fn apply(statement: &mut Parsed) {
+    let _ = match statement {
+        Parsed::Statement(statement) => {
+            if let Some(query) = returned(statement) {
+                name_output(&mut query.body);
+            }
+            statement.visit(&mut Names::default())
+        }
+        Parsed::Explain(explain) => return apply(&mut explain.statement),
+        Parsed::CopyTo(copy) => match &mut copy.source {
+            CopyToSource::Query(query) => query.visit(&mut Names::default()),
+            CopyToSource::Relation(_) => ControlFlow::Continue(()),
+        },
+        Parsed::CreateExternalTable(_) | Parsed::Reset(_) => ControlFlow::Continue(()),
+    };
+}
+
+/// The schema as clients see it; none where nothing of it is marked.
+pub(crate) fn shown(schema: &Schema) -> Option<SchemaRef> {
+    let plain = |field: &Arc<Field>| match field.name().split_once(MARK) {
+        Some((name, _)) => Arc::new(field.as_ref().clone().with_name(name)),
+        None => Arc::clone(field),
+    };
+    let is_marked = schema.fields().iter().any(|field| field.name().contains(MARK));
+    is_marked.then(|| {
+        let fields: Vec<_> = schema.fields().iter().map(plain).collect();
+        Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
+    })
+}
+
+/// The query whose rows a statement returns.
+fn returned(statement: &mut Statement) -> Option<&mut Query> {
+    match statement {
+        Statement::Query(query) => Some(query),
+        Statement::Prepare { statement, .. } => returned(statement),
+        _ => None,
+    }
+}
+
+fn name_output(body: &mut SetExpr) {
+    match body {
+        SetExpr::Select(select) => name(&mut select.projection, MARK),
+        SetExpr::Query(query) => name_output(&mut query.body),
+        SetExpr::SetOperation { left, right, .. } => {
+            name_output(left);
+            name_output(right);
+        }
+        _ => {}
+    }
+}
+
+/// Names what the statement does not return.
+#[derive(Default)]
+struct Names {
+    /// SELECTs of expressions, which are about to be visited.
+    unseen: Vec<*const Select>,
+}
+
+impl VisitorMut for Names {
+    type Break = ();
+
+    fn pre_visit_statement(&mut self, statement: &mut Statement) -> ControlFlow<()> {
+        let returning = match statement {
+            Statement::Insert(insert) => insert.returning.as_mut(),
+            Statement::Update(update) => update.returning.as_mut(),
+            Statement::Delete(delete) => delete.returning.as_mut(),
+            _ => None,
+        };
+        if let Some(items) = returning {
+            name(items, MARK);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+        let at: *const Select = select;
+        if !self.unseen.contains(&at) {
+            name(&mut select.projection, "_");
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        order_by_names(query);
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Some(SetExpr::Select(select)) = query_of(expr).map(|query| query.body.as_ref()) {
+            self.unseen.push(select.as_ref());
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Some(SetExpr::Select(_)) = query_of(expr).map(|query| query.body.as_ref()) {
+            self.unseen.pop();
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Under DISTINCT, DataFusion finds an expression of ORDER BY in the select list only by its name there.
+fn order_by_names(query: &mut Query) {
+    let SetExpr::Select(select) = query.body.as_ref() else { return };
+    let Some(OrderBy { kind: OrderByKind::Expressions(keys), .. }) = &mut query.order_by else {
+        return;
+    };
+    if select.distinct.is_none() {
+        return;
+    }
+    for key in keys.iter_mut().filter(|key| column(&key.expr).is_none()) {
+        let text = key.expr.to_string();
+        let named = select.projection.iter().find_map(|item| match item {
+            SelectItem::ExprWithAlias { expr, alias } if expr.to_string() == text => Some(alias),
+            _ => None,
+        });
+        if let Some(name) = named {
+            key.expr = Expr::Identifier(name.clone());
+        }
+    }
+}
+
+/// The query that is an operand.
+fn query_of(expr: &Expr) -> Option<&Query> {
+    match expr {
+        Expr::Subquery(query)
+        | Expr::Exists { subquery: query, .. }
+        | Expr::InSubquery { subquery: query, .. } => Some(query),
+        _ => None,
+    }
+}
+
+/// The names of one select list.
+#[derive(Default)]
+struct TakenNames {
+    /// Of each name the number of the last column that has it, and by which qualifier it is a column.
+    taken: HashMap<String, (usize, Option<String>)>,
+}
+
+impl TakenNames {
+    /// The name, with a number behind it where it is taken.
+    fn take(&mut self, name: String, between: &str) -> String {
+        let Some((last, _)) = self.taken.get(&name) else {
+            self.taken.insert(name.clone(), (0, None));
+            return name;
+        };
+        let mut number = last + 1;
+        let mut numbered = format!("{name}{between}{number}");
+        while self.taken.contains_key(&numbered) {
+            number += 1;
+            numbered = format!("{name}{between}{number}");
+        }
+        if let Some((last, _)) = self.taken.get_mut(&name) {
+            *last = number;
+        }
+        self.taken.insert(numbered.clone(), (0, None));
+        numbered
+    }
+
+    /// Whether a column can keep its name: it has it alone, or is told apart by the name of its table.
+    fn keeps(&mut self, name: &str, qualifier: Option<String>) -> bool {
+        match self.taken.get(name) {
+            None => {
+                self.taken.insert(name.to_owned(), (0, qualifier));
+                true
+            }
+            Some((_, of)) => of.is_some() && qualifier.is_some() && *of != qualifier,
+        }
+    }
+}
+
+/// Gives each item of a select list a name of its own; `between` stands between a name that is taken and
+/// the number behind it.
+fn name(items: &mut [SelectItem], between: &str) {
+    let mut names = TakenNames::default();
+    for item in items {
+        let (expr, name) = match item {
+            SelectItem::ExprWithAlias { alias, .. } => {
+                let name = names.take(folded(alias), between);
+                if name != folded(alias) {
+                    *alias = Ident::with_quote('"', name);
+                }
+                continue;
+            }
+            SelectItem::UnnamedExpr(expr) => match column(expr) {
+                Some((name, qualifier)) => {
+                    if names.keeps(&name, qualifier) {
+                        continue;
+                    }
+                    (expr, name)
+                }
+                None => {
+                    let text = expr.to_string();
+                    if is_other(expr, &text) {
+                        continue;
+                    }
+                    (expr, text)
+                }
+            },
+            _ => continue,
+        };
+        let alias = Ident::with_quote('"', names.take(name, between));
+        let none = Expr::Identifier(Ident::new(""));
+        *item = SelectItem::ExprWithAlias { expr: std::mem::replace(expr, none), alias };
+    }
+}
+
+/// Name and qualifier of a column; none for other expressions.
+fn column(expr: &Expr) -> Option<(String, Option<String>)> {
+    match expr {
+        Expr::Nested(inner) => column(inner),
+        Expr::Identifier(name) => Some((folded(name), None)),
+        Expr::CompoundIdentifier(parts) => {
+            let (name, of) = parts.split_last()?;
+            let of: Vec<String> = of.iter().map(folded).collect();
+            Some((folded(name), Some(of.join("."))))
+        }
+        _ => None,
+    }
+}
+
+/// A name as it is looked up.
+fn folded(name: &Ident) -> String {
+    if name.quote_style.is_some() { name.value.clone() } else { name.value.to_lowercase() }
+}
+
+/// Whether it is several columns, or has its name in front.
+fn is_other(expr: &Expr, text: &str) -> bool {
+    matches!(expr, Expr::Named { .. }) || text.to_ascii_lowercase().contains("columns(")
+}
