@@ -25,6 +25,8 @@ pub enum Need {
     Lstopo,
     /// PostgreSQL with pgbench, as Debian installs it.
     Postgresql,
+    /// A Python with DuckDB, pandas, Polars and pyarrow.
+    PythonEngines,
     /// QEMU, busybox and a kernel image: guests of the lab.
     Lab,
     /// A system call or a file of procfs that containers and kernels may refuse.
@@ -44,6 +46,7 @@ impl Need {
             Self::Numactl => "numactl",
             Self::Lstopo => "lstopo",
             Self::Postgresql => "postgresql",
+            Self::PythonEngines => "python-engines",
             Self::Lab => "lab",
             Self::Permission => "permission",
             Self::HugePages => "huge-pages",

@@ -14,11 +14,12 @@ pub const VARIABLE: &str = "ATOLL_TEST_SKIPS";
 
 /// What a machine may lack, and why tests that need it may be skipped everywhere. What
 /// `scripts/setup.sh tests` installs is not among it.
-const EXPECTED: [(&str, &str); 4] = [
+const EXPECTED: [(&str, &str); 5] = [
     ("huge-pages", "a kernel may have them switched off, or none free"),
     ("one-node", "a machine may have several"),
     ("permission", "containers forbid system calls and hide files"),
     ("postgresql", "a whole database, which the set-up does not install"),
+    ("python-engines", "DuckDB, pandas and Polars, which the set-up does not install"),
 ];
 
 /// The file of one run, empty at first.

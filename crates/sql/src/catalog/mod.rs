@@ -178,6 +178,13 @@ impl Catalogs {
         views
     }
 
+    /// Whether a table or view of the default schema has this name.
+    pub(crate) fn is_table(&self, name: &str) -> bool {
+        let (catalog, schema) = (CATALOG.into(), SCHEMA.into());
+        let name = ResolvedTableReference { catalog, schema, table: name.into() };
+        matches!(self.table(&name), Ok(Some(_)))
+    }
+
     /// Puts a table under a name that is listed nowhere.
     pub(crate) fn hide(&self, name: &str, table: Arc<dyn TableProvider>) {
         self.hidden.write().insert(name.to_owned(), table);

@@ -49,6 +49,18 @@ pub(super) trait Amendment: fmt::Debug + Send + Sync + 'static {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         format.create_physical_plan(state, config).await
     }
+
+    /// What writes rows to files.
+    async fn create_writer_physical_plan(
+        &self,
+        format: &dyn FileFormat,
+        input: Arc<dyn ExecutionPlan>,
+        state: &dyn Session,
+        config: FileSinkConfig,
+        order: Option<LexRequirement>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        format.create_writer_physical_plan(input, state, config, order).await
+    }
 }
 
 /// DataFusion's format with its amendment.
@@ -147,7 +159,8 @@ impl<A: Amendment> FileFormat for AmendedFormat<A> {
         config: FileSinkConfig,
         order: Option<LexRequirement>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        self.format.create_writer_physical_plan(input, state, config, order).await
+        let format = &*self.format;
+        self.amendment.create_writer_physical_plan(format, input, state, config, order).await
     }
 
     fn file_source(&self, table_schema: TableSchema) -> Arc<dyn FileSource> {

@@ -7,16 +7,23 @@
 //! | `arrow` | two columns of one name are refused |
 //! | `csv` | types keep what is written, errors name file, line and column |
 //! | `json` | types are those of many rows |
+//! | `read` | files in FROM, by name and by functions |
+//! | `copy` | what the options of COPY mean |
 //! | `whole` | COPY replaces files as a whole or leaves them as they were |
 //! | `spill` | spill files are gone with the process, whatever ends it |
 
 mod amended;
 mod arrow;
+pub(crate) mod copy;
 mod csv;
 mod json;
 mod parquet;
+pub(crate) mod read;
 pub(crate) mod spill;
 pub(crate) mod whole;
+
+pub(crate) use json::JsonScanExec;
+pub(crate) use whole::WholeFilesExec;
 
 use std::sync::Arc;
 

@@ -17,7 +17,7 @@ use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
 /// What an operator does with the rows of its input. Partition p of the operator reads partition p of the
-/// input and nothing else.
+/// input and nothing else, unless `properties` tells of a single one, which reads them all.
 pub(crate) trait PassThrough: Clone + fmt::Debug + Send + Sync + 'static {
     /// The operator's name in plans.
     const NAME: &'static str;

@@ -11,6 +11,7 @@
 
 mod calls;
 mod clauses;
+mod copy;
 mod delegate;
 mod depth;
 mod dialect;
@@ -35,12 +36,14 @@ pub(crate) fn parse(sql: &str, state: &SessionState) -> Result<Parsed> {
     let tokens =
         Tokenizer::new(&dialect, sql).tokenize_with_location().map_err(ParserError::from)?;
     depth::check_set_operations(&tokens)?;
-    let mut statements = DFParserBuilder::new(tokens)
-        .with_dialect(&dialect)
-        .with_recursion_limit(limit)
-        .build()?
-        .parse_statements()
-        .map_err(|error| named(error, &dialect, limit))?;
+    let mut parser =
+        DFParserBuilder::new(tokens).with_dialect(&dialect).with_recursion_limit(limit).build()?;
+    if let Some(mut copy) = copy::parse(&mut parser.parser)? {
+        clauses::apply(&mut copy, state)?;
+        return Ok(copy);
+    }
+    let mut statements =
+        parser.parse_statements().map_err(|error| named(error, &dialect, limit))?;
     let (Some(mut statement), None) = (statements.pop_front(), statements.pop_front()) else {
         return plan_err!("expected a single statement");
     };

@@ -15,10 +15,12 @@
 //! | [`UnspilledLoops`] | nested-loop joins that do not spill where that loses rows | after projections are pushed down |
 //! | [`NestedKeys`] | joins by nested keys without filters for their probe side | before dynamic filters |
 //! | [`YieldingJoins`] | joins that yield, so that they can be cancelled | after scans yield |
+//! | [`FileOrder`] | rows of files in their order where nothing asks for another | after scans yield |
 //! | `PlaceWholeFiles` | files take their names when all of them is written | after scans yield |
 //! | `PlaceOnHomes` | exchanges and gathers that keep work at its home | before dynamic filters |
 
 mod common_cuts;
+mod file_order;
 mod gathered_batches;
 mod grouping_sets;
 mod large_limit;
@@ -39,6 +41,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::joins::HashJoinExec;
 
 use common_cuts::CommonCuts;
+use file_order::FileOrder;
 use gathered_batches::GatheredBatches;
 use grouping_sets::GroupingSets;
 use large_limit::LargeLimit;
@@ -82,6 +85,7 @@ pub(crate) fn physical_rules(primitives: &PrimitiveContext, limit: usize) -> Rul
             Arc::new(BottomUp(NestedKeys)),
             Arc::new(BottomUp(YieldingJoins)),
             Arc::new(BottomUp(PlaceWholeFiles)),
+            Arc::new(FileOrder),
         ])
         // After all that move partitions about and right before the dynamic filters, which must see the
         // final plan.

@@ -32,6 +32,7 @@ use super::tag::{StatementTag, ddl_tag};
 use super::transaction::StatementTransaction;
 use super::whole::WholeStatement;
 use crate::error::SqlError;
+use crate::files::copy::ReplacedDirectory;
 use crate::parse::{on_deep_stack, shown, stack_for};
 use crate::settings::{self, AtollOptions, parse_placement};
 use crate::shared_scan::{AloneQuery, ScannedRows};
@@ -469,10 +470,13 @@ impl Session {
     pub(super) async fn query(
         &self,
         planner: StatementPlanner,
-        plan: LogicalPlan,
+        mut plan: LogicalPlan,
         sql: &str,
     ) -> Result<QueryResult> {
-        let StatementPlanner { state, transaction, .. } = planner;
+        let StatementPlanner { mut state, transaction, .. } = planner;
+        if let Some(replaced) = ReplacedDirectory::take(&mut plan) {
+            state.config_mut().set_extension(Arc::new(replaced));
+        }
         let physical = plan_physical(&state, &plan).await?;
         transaction.settle().await?;
         let schema = physical.schema();

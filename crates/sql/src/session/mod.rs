@@ -42,7 +42,6 @@ use atoll_topology::Machine;
 use datafusion::catalog::{CatalogProvider, CatalogProviderList, UrlTableFactory};
 use datafusion::common::Result;
 use datafusion::common::config::ConfigNonZeroUsize;
-use datafusion::datasource::dynamic_file::DynamicListTableFactory;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::optimizer::{Analyzer, AnalyzerRule};
@@ -60,6 +59,7 @@ pub(crate) use transaction::{SharedTransaction, StatementHandle};
 use crate::arithmetic::{CheckedArithmetic, PlanDivision};
 use crate::catalog::{CATALOG, Catalogs, SCHEMA, StoredNames};
 use crate::database::{Database, DatabaseOptions};
+use crate::files::read::FileNames;
 use crate::files::spill::Spill;
 use crate::float::CanonicalFloats;
 use crate::functions::PlanCalls;
@@ -109,7 +109,7 @@ impl Session {
             // DataFusion's cache of listings never looks at a directory again.
             .with_object_list_cache_limit(0);
         environment.disk_manager = Some(spill.disk());
-        let files = options.files.then(|| Arc::new(DynamicListTableFactory::default()));
+        let files = options.files.then(|| Arc::new(FileNames::default()));
         let catalogs = Catalogs::new(files.clone().map(|files| files as Arc<dyn UrlTableFactory>));
         let config = config(database.runtime(), options.placement, database.limit());
         let mut state = SessionStateBuilder::new()
@@ -134,7 +134,7 @@ impl Session {
         context.register_relation_planner(Arc::new(SampledRelations))?;
         timezone::refresh_functions(&context);
         if let Some(files) = files {
-            files.session_store().with_state(context.state_weak_ref());
+            files.set_state(context.state_weak_ref());
         }
         let knowledge = Arc::clone(database.knowledge());
         let (prepared, texts, transaction) = Default::default();

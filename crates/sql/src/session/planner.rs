@@ -184,9 +184,11 @@ impl StatementPlanner {
     pub(super) async fn plan_query(
         &self,
         state: &SessionState,
-        statement: Parsed,
+        mut statement: Parsed,
         within: &[ResolvedTableReference],
     ) -> Result<LogicalPlan> {
+        let files = self.database.options().files;
+        crate::files::read::expand(state, &self.names, files, &mut statement).await?;
         let normalize = state.config_options().sql_parser.enable_ident_normalization;
         let (tables, ctes) = resolve_table_references(&statement, normalize)?;
         if !ctes.is_empty() {
@@ -196,7 +198,7 @@ impl StatementPlanner {
         if reads(&statement) {
             self.plan_views(state, tables, within).await?;
         }
-        let plan = state.statement_to_plan(statement).await?;
+        let plan = crate::files::copy::settled(state.statement_to_plan(statement).await?);
         if let Some(qualifiers) = qualifiers {
             qualifiers.check(&plan)?;
         }

@@ -15,6 +15,8 @@
 //! - `files`: formats survive the way out and back, and a COPY that fails changes nothing.
 //! - `changes`: DELETE and UPDATE give what a list of rows gives.
 //! - `csv`, `parquet`: what foreign files hold is right or refused by name.
+//! - `hostile_files`: files that are cut, mixed up or named oddly are read or told.
+//! - `exchange`: pandas, Polars and DuckDB read what COPY writes, and the other way round.
 //! - `prepared`: statements that are prepared once give what they give when they are run anew.
 //! - `sessions`: sessions of one database change the same rows and tables.
 //! - `functions`: what can be called is listed, its examples are true, and the page of it is fresh.
@@ -25,11 +27,13 @@ mod changes;
 mod common;
 mod concurrency;
 mod csv;
+mod exchange;
 mod files;
 mod floats;
 mod functions;
 mod group_batches;
 mod grouping;
+mod hostile_files;
 mod knowledge;
 mod limits;
 mod logic;

@@ -1,11 +1,23 @@
 //! CSV files: types that keep what is written, and errors that say where.
 //!
+//! ```text
+//! files ─table─▶ sniff (delimiter, quote, preamble) ─▶ infer (header, types) ─▶ usual: DataFusion's reader
+//!                                                                              else:  careful, record by record
+//! ```
+//!
 //! DataFusion's format does the reading. Its inference (55.2) looks at 1000 rows and takes `00123` for
 //! a number; its errors name neither file nor column, and count lines from the middle of a file that
 //! is read in parts.
 
+mod careful;
+mod infer;
+mod options;
+mod records;
 mod sample;
+mod sniff;
 mod source;
+mod table;
+mod times;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,8 +38,10 @@ use futures::{StreamExt, TryStreamExt};
 
 use super::SAMPLE_ROWS;
 use super::amended::{AmendedFormat, Amendment, refuse_equal_names};
+pub(crate) use options::KNOWN;
 use sample::CsvSample;
 use source::LocatedCsvSource;
+pub(crate) use table::{parts, sniffed_by};
 
 /// DataFusion's format with our inference and errors.
 pub(super) fn amended(format: Arc<dyn FileFormat>) -> Arc<dyn FileFormat> {

@@ -154,7 +154,7 @@ impl FilePart {
             },
             _ => None,
         };
-        let Some(wrong) = wrong else { return error };
+        let Some(wrong) = wrong else { return self.cut_short(error) };
         let line = wrong.line + self.lines_before().await;
         let file = &self.location;
         match wrong.value {
@@ -162,13 +162,27 @@ impl FilePart {
                 let field = self.schema.fields().get(column);
                 let name = field.map_or("", |field| field.name());
                 let wanted = field.map_or(String::new(), |field| sql_name(field.data_type()));
-                exec_datafusion_err!(
-                    "/{file}, line {line}, column \"{name}\": '{value}' cannot be read as {wanted}, \
-                     the type that the first rows suggest; name the types yourself: CREATE EXTERNAL \
-                     TABLE name ({name} VARCHAR, …) STORED AS CSV LOCATION '/{file}'"
-                )
+                not_of_type(&format!("/{file}"), line, name, &value, &wanted, true)
             }
-            None => exec_datafusion_err!("/{file}, line {line}: {}", wrong.text),
+            None => exec_datafusion_err!(
+                "/{file}, line {line}: {}; read_csv with ignore_errors = true leaves such rows out",
+                wrong.text
+            ),
+        }
+    }
+
+    /// The error of compressed data that ends too early.
+    fn cut_short(&self, error: DataFusionError) -> DataFusionError {
+        let text = error.strip_backtrace();
+        match ["deflate", "end of file", "incomplete", "unexpected end"]
+            .iter()
+            .any(|it| text.contains(it))
+        {
+            true => exec_datafusion_err!(
+                "'/{}' is truncated: its compressed data ends too early",
+                self.location
+            ),
+            false => error,
         }
     }
 
@@ -227,7 +241,12 @@ impl Wrong {
         };
         let text = match text.split_once("Expected ") {
             Some((_, counts)) => format!("expected {}", counts.replace(" records", " values")),
-            None => text.replace("fields", "values"),
+            None => {
+                match text.rsplit_once(", expected ").and_then(|(_, it)| it.split_once(" got ")) {
+                    Some((expected, got)) => format!("expected {expected} values, found {got}"),
+                    None => text.replace("fields", "values"),
+                }
+            }
         };
         Some(Self { line, value: None, text })
     }
@@ -244,8 +263,37 @@ fn number(text: &str) -> Option<u64> {
     text[..end].parse().ok()
 }
 
-fn sql_name(of: &DataType) -> String {
+/// The error of a value that is not of its column's type.
+pub(super) fn not_of_type(
+    file: &str,
+    line: u64,
+    column: &str,
+    value: &str,
+    wanted: &str,
+    is_found: bool,
+) -> DataFusionError {
+    let found =
+        if is_found { ", the type that the first rows suggest or a statement names" } else { "" };
+    exec_datafusion_err!(
+        "{file}, line {line}, column \"{column}\": '{value}' cannot be read as {wanted}{found}; read_csv \
+         with types = {{'{column}': 'VARCHAR'}} names the type (as does CREATE EXTERNAL TABLE), and with \
+         ignore_errors = true leaves such rows out"
+    )
+}
+
+/// A type as SQL names it.
+pub(super) fn sql_name(of: &DataType) -> String {
     match of {
+        DataType::Utf8 | DataType::Utf8View | DataType::LargeUtf8 => "VARCHAR".to_owned(),
+        DataType::Int32 => "INTEGER".to_owned(),
+        DataType::Int16 => "SMALLINT".to_owned(),
+        DataType::Int8 => "TINYINT".to_owned(),
+        DataType::UInt64 => "UBIGINT".to_owned(),
+        DataType::UInt32 => "UINTEGER".to_owned(),
+        DataType::Float32 => "REAL".to_owned(),
+        DataType::Decimal128(precision, scale) => format!("DECIMAL({precision},{scale})"),
+        DataType::Time64(_) => "TIME".to_owned(),
+        DataType::Timestamp(_, Some(_)) => "TIMESTAMP WITH TIME ZONE".to_owned(),
         DataType::Int64 => "BIGINT".to_owned(),
         DataType::Float64 => "DOUBLE".to_owned(),
         DataType::Date32 => "DATE".to_owned(),

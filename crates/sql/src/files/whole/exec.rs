@@ -13,6 +13,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::{TryStreamExt, stream};
 
 use super::store::Staging;
+use crate::files::copy::ReplacedDirectory;
 use crate::operator::{OperatorRule, PassThrough, PassThroughExec};
 
 /// Puts a [`WholeFilesExec`] above everything that writes files.
@@ -33,10 +34,10 @@ impl OperatorRule for PlaceWholeFiles {
 
 /// Has its input write files without names, and places them when it has ended without an error.
 /// Where it fails or is dropped, the files are gone and the old ones are as they were.
-type WholeFilesExec = PassThroughExec<WholeFiles>;
+pub(crate) type WholeFilesExec = PassThroughExec<WholeFiles>;
 
 #[derive(Clone, Copy, Debug)]
-struct WholeFiles;
+pub(crate) struct WholeFiles;
 
 impl PassThrough for WholeFiles {
     const NAME: &'static str = "WholeFilesExec";
@@ -52,11 +53,16 @@ impl PassThrough for WholeFiles {
         let written = input.execute(partition, staging.context(&context))?;
         let schema = written.schema();
         let guard = Guard(staging);
+        let replaced = context.session_config().get_extension::<ReplacedDirectory>();
         let placed = async move {
             // The one row that says how many were written.
             let said: Result<Vec<RecordBatch>> = written.try_collect().await;
             let said = said.map_err(|error| guard.0.failure().unwrap_or(error))?;
+            let before = replaced.map(|replaced| replaced.files()).unwrap_or_default();
             guard.0.place().await?;
+            for file in before {
+                std::fs::remove_file(&file)?;
+            }
             Ok::<_, DataFusionError>(stream::iter(said.into_iter().map(Ok)))
         };
         let rows = TryStreamExt::try_flatten(stream::once(placed));

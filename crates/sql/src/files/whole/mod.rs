@@ -12,4 +12,4 @@
 mod exec;
 mod store;
 
-pub(crate) use exec::PlaceWholeFiles;
+pub(crate) use exec::{PlaceWholeFiles, WholeFilesExec};

@@ -27,7 +27,7 @@ const SORTED_SHARE: usize = 16;
 
 /// What is done for the operator below or above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Duty {
+pub(crate) enum Duty {
     /// Rows from a source: they go on while the [`Gauge`] allows.
     Source,
     /// Rows that a window operator keeps to the end: they are reserved.
@@ -37,7 +37,7 @@ pub(super) enum Duty {
 }
 
 /// Hands batches on, and ends with an error where memory is short.
-pub(super) type MeteredExec = PassThroughExec<Duty>;
+pub(crate) type MeteredExec = PassThroughExec<Duty>;
 
 impl PassThrough for Duty {
     const NAME: &'static str = "MeteredExec";

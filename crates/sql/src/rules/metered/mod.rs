@@ -24,7 +24,8 @@ use datafusion::physical_plan::windows::WindowAggExec;
 
 use crate::operator::OperatorRule;
 use crate::scan::ScanExec;
-use exec::{Duty, MeteredExec};
+use exec::Duty;
+pub(super) use exec::MeteredExec;
 
 /// Has rows pass through a [`MeteredExec`] where they need it; see the module.
 #[derive(Debug)]

@@ -1,0 +1,210 @@
+//! What the options of `read_csv` and of COPY say of a file.
+
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::{Result, plan_err};
+
+use super::records::CsvSyntax;
+use crate::files::SAMPLE_ROWS;
+use crate::files::read::FileOptions;
+
+const DELIMITER: &[&str] = &["delim", "sep", "delimiter"];
+const QUOTE: &[&str] = &["quote"];
+const ESCAPE: &[&str] = &["escape"];
+const COMMENT: &[&str] = &["comment"];
+const HEADER: &[&str] = &["header"];
+const NULLS: &[&str] = &["nullstr", "null"];
+const SKIP: &[&str] = &["skip"];
+const COLUMNS: &[&str] = &["columns"];
+const TYPES: &[&str] = &["types", "dtypes", "column_types"];
+const NAMES: &[&str] = &["names", "column_names"];
+const AUTO_DETECT: &[&str] = &["auto_detect"];
+const ALL_VARCHAR: &[&str] = &["all_varchar"];
+const DATE_FORMAT: &[&str] = &["dateformat", "date_format"];
+const TIMESTAMP_FORMAT: &[&str] = &["timestampformat", "timestamp_format"];
+const DECIMAL: &[&str] = &["decimal_separator"];
+const THOUSANDS: &[&str] = &["thousands"];
+const IGNORE_ERRORS: &[&str] = &["ignore_errors"];
+const STORE_REJECTS: &[&str] = &["store_rejects"];
+const PADDING: &[&str] = &["null_padding"];
+const SAMPLE: &[&str] = &["sample_size"];
+const LINE_MAX: &[&str] = &["max_line_size", "maximum_line_size"];
+const QUOTED_NULLS: &[&str] = &["allow_quoted_nulls"];
+const NOT_NULL: &[&str] = &["force_not_null"];
+const NORMALIZE: &[&str] = &["normalize_names"];
+const STRICT: &[&str] = &["strict_mode"];
+const ENCODING: &[&str] = &["encoding"];
+const NEW_LINE: &[&str] = &["new_line"];
+/// How DuckDB goes about it, which says nothing of the file.
+const IGNORED: &[&str] = &["parallel", "buffer_size", "auto_type_candidates", "files_to_sniff"];
+
+/// All options that are read here.
+pub(crate) const KNOWN: &[&[&str]] = &[
+    DELIMITER,
+    QUOTE,
+    ESCAPE,
+    COMMENT,
+    HEADER,
+    NULLS,
+    SKIP,
+    COLUMNS,
+    TYPES,
+    NAMES,
+    AUTO_DETECT,
+    ALL_VARCHAR,
+    DATE_FORMAT,
+    TIMESTAMP_FORMAT,
+    DECIMAL,
+    THOUSANDS,
+    IGNORE_ERRORS,
+    STORE_REJECTS,
+    PADDING,
+    SAMPLE,
+    LINE_MAX,
+    QUOTED_NULLS,
+    NOT_NULL,
+    NORMALIZE,
+    STRICT,
+    ENCODING,
+    NEW_LINE,
+    IGNORED,
+];
+
+/// Bytes that a line may have unless `max_line_size` says otherwise, as in DuckDB.
+const LINE_BYTES: usize = 2_000_000;
+
+/// Types by the names of columns, or in their order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) enum GivenTypes {
+    #[default]
+    None,
+    Named(Vec<(String, String)>),
+    Listed(Vec<String>),
+}
+
+/// What is said of a file; all that is not is found out.
+#[derive(Clone, Debug)]
+pub(crate) struct CsvSettings {
+    pub(super) delimiter: Option<u8>,
+    pub(super) quote: Option<Option<u8>>,
+    pub(super) escape: Option<Option<u8>>,
+    pub(super) comment: Option<Option<u8>>,
+    pub(super) header: Option<bool>,
+    pub(super) nulls: Option<Vec<String>>,
+    pub(super) skip: Option<usize>,
+    pub(super) columns: Option<Vec<(String, String)>>,
+    /// The columns of the table that the rows are for.
+    pub(super) target: Option<Vec<(String, DataType)>>,
+    pub(super) types: GivenTypes,
+    pub(super) names: Vec<String>,
+    pub(super) auto_detect: bool,
+    pub(super) all_varchar: bool,
+    pub(super) date_format: Option<String>,
+    pub(super) timestamp_format: Option<String>,
+    pub(super) decimal: u8,
+    pub(super) thousands: Option<u8>,
+    pub(super) ignore_errors: bool,
+    pub(super) padding: bool,
+    pub(super) sample: usize,
+    pub(super) line_max: usize,
+    pub(super) quoted_nulls: bool,
+    pub(super) not_null: Vec<String>,
+    pub(super) normalize: bool,
+    pub(super) strict: bool,
+}
+
+impl CsvSettings {
+    pub(crate) fn of(options: &FileOptions) -> Result<Self> {
+        if let Some(encoding) = options.text(ENCODING)?
+            && !["utf-8", "utf8"].contains(&encoding.to_ascii_lowercase().as_str())
+        {
+            return plan_err!(
+                "encoding '{encoding}' is not supported; convert the file to UTF-8, for example with \
+                 iconv -f {encoding} -t UTF-8"
+            );
+        }
+        let types = match options.get(TYPES) {
+            None => GivenTypes::None,
+            Some(value) => match (value.pairs(), value.texts()) {
+                (Some(named), _) => GivenTypes::Named(named),
+                (None, Some(listed)) => GivenTypes::Listed(listed),
+                (None, None) => {
+                    return plan_err!(
+                        "invalid value of option types; expected {{'a': 'INTEGER'}} or ['INTEGER', …]"
+                    );
+                }
+            },
+        };
+        // A format of `auto`, which DuckDB has, is none.
+        let format = |names| -> Result<Option<String>> {
+            Ok(options.text(names)?.map(|text| match text.to_ascii_lowercase().as_str() {
+                "iso" => "%Y-%m-%d".to_owned(),
+                _ => text,
+            }))
+        };
+        Ok(Self {
+            delimiter: match options.byte(DELIMITER)? {
+                Some(None) => {
+                    return plan_err!("invalid value of option delim; expected a character");
+                }
+                given => given.flatten(),
+            },
+            quote: options.byte(QUOTE)?,
+            escape: options.byte(ESCAPE)?,
+            comment: options.byte(COMMENT)?,
+            header: options.bool(HEADER)?,
+            nulls: options.texts(NULLS)?,
+            skip: options.count(SKIP)?,
+            columns: options.pairs(COLUMNS)?,
+            target: options.target.clone(),
+            types,
+            names: options.texts(NAMES)?.unwrap_or_default(),
+            auto_detect: options.bool(AUTO_DETECT)?.unwrap_or(true),
+            all_varchar: options.bool(ALL_VARCHAR)?.unwrap_or(false),
+            date_format: format(DATE_FORMAT)?,
+            timestamp_format: format(TIMESTAMP_FORMAT)?,
+            decimal: options.byte(DECIMAL)?.flatten().unwrap_or(b'.'),
+            thousands: options.byte(THOUSANDS)?.flatten(),
+            ignore_errors: options.bool(IGNORE_ERRORS)?.unwrap_or(false)
+                || options.bool(STORE_REJECTS)?.unwrap_or(false),
+            padding: options.bool(PADDING)?.unwrap_or(false),
+            sample: options.count(SAMPLE)?.unwrap_or(SAMPLE_ROWS),
+            line_max: options.count(LINE_MAX)?.unwrap_or(LINE_BYTES),
+            quoted_nulls: options.bool(QUOTED_NULLS)?.unwrap_or(true),
+            not_null: options.texts(NOT_NULL)?.unwrap_or_default(),
+            normalize: options.bool(NORMALIZE)?.unwrap_or(false),
+            strict: options.bool(STRICT)?.unwrap_or(true),
+        })
+    }
+
+    /// Whether `read_csv` was asked for what arrow-csv does not do.
+    pub(super) fn needs_care(&self) -> bool {
+        let other_nulls = self.nulls.as_ref().is_some_and(|it| *it != [String::new()]);
+        other_nulls
+            || self.skip.is_some_and(|skip| skip > 0)
+            || self.date_format.is_some()
+            || self.timestamp_format.is_some()
+            || self.decimal != b'.'
+            || self.thousands.is_some()
+            || self.ignore_errors
+            || self.padding
+            || !self.quoted_nulls
+            || !self.not_null.is_empty()
+            || !self.strict
+    }
+
+    /// What stands for NULL.
+    pub(super) fn null_texts(&self) -> Vec<String> {
+        self.nulls.clone().unwrap_or_else(|| vec![String::new()])
+    }
+
+    /// The syntax as far as it is said.
+    pub(super) fn syntax(&self) -> CsvSyntax {
+        let quote = self.quote.unwrap_or(Some(b'"'));
+        CsvSyntax {
+            delimiter: self.delimiter.unwrap_or(b','),
+            quote,
+            escape: self.escape.flatten(),
+            comment: self.comment.flatten(),
+        }
+    }
+}

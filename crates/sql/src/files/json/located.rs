@@ -1,0 +1,100 @@
+//! DataFusion's reader of JSON lines, with errors that name the file and the line.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::catalog::Session;
+use datafusion::common::Result;
+use datafusion::datasource::file_format::FileFormat;
+use datafusion::datasource::physical_plan::FileScanConfig;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::object_store::{ObjectMeta, ObjectStore};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use futures::TryStreamExt;
+
+use super::reader::JsonReading;
+use crate::files::amended::{AmendedFormat, Amendment};
+use crate::files::read::{BatchSource, SourceFile};
+use crate::operator::{PassThrough, PassThroughExec};
+
+/// The format with located errors.
+pub(super) fn located(format: Arc<dyn FileFormat>, reading: JsonReading) -> Arc<dyn FileFormat> {
+    Arc::new(AmendedFormat { format, amendment: Located(reading) })
+}
+
+#[derive(Clone, Debug)]
+struct Located(JsonReading);
+
+#[async_trait]
+impl Amendment for Located {
+    async fn infer_schema(
+        &self,
+        format: &dyn FileFormat,
+        state: &dyn Session,
+        store: &Arc<dyn ObjectStore>,
+        objects: &[ObjectMeta],
+    ) -> Result<SchemaRef> {
+        format.infer_schema(state, store, objects).await
+    }
+
+    async fn create_physical_plan(
+        &self,
+        format: &dyn FileFormat,
+        state: &dyn Session,
+        config: FileScanConfig,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let files = config.file_groups.iter().flat_map(|group| group.iter());
+        let files = files
+            .map(|file| SourceFile::of_object(&file.object_meta, config.file_compression_type));
+        let errors = LocatedErrors { reading: self.0.clone(), files: Arc::new(files.collect()) };
+        let plan = format.create_physical_plan(state, config).await?;
+        Ok(PassThroughExec::plan(&plan, errors))
+    }
+}
+
+/// A scan of lines of JSON.
+pub(crate) type JsonScanExec = PassThroughExec<LocatedErrors>;
+
+/// Looks for the value that is wrong once there is an error.
+#[derive(Clone, Debug)]
+pub(crate) struct LocatedErrors {
+    reading: JsonReading,
+    files: Arc<Vec<SourceFile>>,
+}
+
+impl PassThrough for LocatedErrors {
+    const NAME: &'static str = "JsonScanExec";
+
+    fn execute(
+        &self,
+        input: &Arc<dyn ExecutionPlan>,
+        partition: usize,
+        context: Arc<TaskContext>,
+        _: &ExecutionPlanMetricsSet,
+    ) -> Result<SendableRecordBatchStream> {
+        let rows = input.execute(partition, context)?;
+        let (schema, located) = (rows.schema(), self.clone());
+        let rows = rows.map_err(move |error| located.first_error().unwrap_or(error));
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
+    }
+}
+
+impl LocatedErrors {
+    fn first_error(&self) -> Option<datafusion::common::DataFusionError> {
+        let columns: Vec<usize> = (0..self.reading.schema.fields().len()).collect();
+        for file in self.files.iter() {
+            match self.reading.open(file, &columns, 1000) {
+                Ok(mut batches) => {
+                    if let Some(error) = batches.find_map(Result::err) {
+                        return Some(error);
+                    }
+                }
+                Err(error) => return Some(error),
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,76 @@
+//! JSON: lines, arrays, and values over several lines.
+//!
+//! Types are those of as many rows as those of CSV: DataFusion (55.2) looks at 1000, and a key that comes
+//! first after them is not made a column. It reads the lines; all else, and values of several types in one
+//! place, are read here.
+
+mod infer;
+mod located;
+mod reader;
+mod table;
+mod values;
+mod write;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::catalog::Session;
+use datafusion::common::config::JsonOptions;
+use datafusion::common::{Result, not_impl_err};
+use datafusion::datasource::file_format::FileFormat;
+use datafusion::datasource::file_format::json::JsonFormat;
+use datafusion::datasource::physical_plan::FileSinkConfig;
+use datafusion::datasource::sink::DataSinkExec;
+use datafusion::logical_expr::dml::InsertOp;
+use datafusion::object_store::{ObjectMeta, ObjectStore};
+use datafusion::physical_expr::LexRequirement;
+use datafusion::physical_plan::ExecutionPlan;
+
+use super::SAMPLE_ROWS;
+use super::amended::{AmendedFormat, Amendment};
+pub(crate) use located::JsonScanExec;
+pub(super) use table::{KNOWN, parts};
+use write::JsonFiles;
+
+/// DataFusion's format, which looks at more rows, and writes NULLs and arrays.
+pub(super) fn amended(format: Arc<dyn FileFormat>) -> Arc<dyn FileFormat> {
+    let Some(json) = format.downcast_ref::<JsonFormat>() else { return format };
+    let mut options = json.options().clone();
+    options.schema_infer_max_rec.get_or_insert(SAMPLE_ROWS);
+    let format = Arc::new(JsonFormat::default().with_options(options.clone()));
+    Arc::new(AmendedFormat { format, amendment: WrittenJson { options } })
+}
+
+#[derive(Debug)]
+struct WrittenJson {
+    options: JsonOptions,
+}
+
+#[async_trait]
+impl Amendment for WrittenJson {
+    async fn infer_schema(
+        &self,
+        format: &dyn FileFormat,
+        state: &dyn Session,
+        store: &Arc<dyn ObjectStore>,
+        objects: &[ObjectMeta],
+    ) -> Result<SchemaRef> {
+        format.infer_schema(state, store, objects).await
+    }
+
+    async fn create_writer_physical_plan(
+        &self,
+        _: &dyn FileFormat,
+        input: Arc<dyn ExecutionPlan>,
+        _: &dyn Session,
+        config: FileSinkConfig,
+        order: Option<LexRequirement>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        if config.insert_op != InsertOp::Append {
+            return not_impl_err!("INSERT OVERWRITE of files of JSON; use COPY … TO");
+        }
+        let sink = Arc::new(JsonFiles { config, options: self.options.clone() });
+        Ok(Arc::new(DataSinkExec::new(input, sink, order)))
+    }
+}
