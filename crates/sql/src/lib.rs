@@ -8,6 +8,7 @@
 mod arithmetic;
 mod catalog;
 mod database;
+mod dialect;
 mod error;
 mod exchange;
 mod files;

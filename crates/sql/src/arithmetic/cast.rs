@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, Float32Array, Float64Array};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, Float32Array, Float64Array, StringArray};
 use datafusion::arrow::compute::{CastOptions, cast_with_options};
 use datafusion::arrow::datatypes::{
     DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType, Field, FieldRef, Float32Type,
@@ -48,6 +48,7 @@ impl CheckedCast {
 
     fn cast(&self, values: &ArrayRef) -> Result<ArrayRef> {
         convert(values, &self.to, self.is_try).map_err(|error| match self.blame(values) {
+            Some(_) if is_text(values.data_type()) => DataFusionError::from(error),
             Some(value) => exec_datafusion_err!(
                 "cannot cast {value} to {}: {}",
                 sql_name(&self.to),
@@ -118,6 +119,9 @@ fn may_change(from: &DataType, to: &DataType) -> bool {
     if let (DataType::Timestamp(_, None), DataType::Timestamp(_, Some(time_zone))) = (from, to) {
         return !is_utc(time_zone);
     }
+    if is_text(from) && matches!(to, DataType::Timestamp(..)) {
+        return true;
+    }
     let from_places = places(from);
     match (from_places, places(to)) {
         (Some(_), Some(_)) if from == to => false,
@@ -153,8 +157,43 @@ fn places(data_type: &DataType) -> Option<DigitCount> {
 
 fn convert(values: &ArrayRef, to: &DataType, is_try: bool) -> Result<ArrayRef, ArrowError> {
     let options = CastOptions { safe: is_try, ..CastOptions::default() };
+    if is_text(values.data_type()) && matches!(to, DataType::Timestamp(..)) {
+        let texts = cast_with_options(values, &DataType::Utf8, &options)?;
+        return cast_with_options(&with_seconds(&texts), to, &options);
+    }
     let rounded = if to.is_integer() { rounded(values, &options)? } else { Arc::clone(values) };
     cast_with_options(&rounded, to, &options)
+}
+
+fn is_text(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
+}
+
+/// Texts such as '2020-01-01 10:00', which has no seconds, as Arrow reads them.
+fn with_seconds(texts: &ArrayRef) -> ArrayRef {
+    let texts = texts.as_string::<i32>();
+    if texts.iter().flatten().all(|text| seconds_at(text).is_none()) {
+        return Arc::new(texts.clone());
+    }
+    let filled = texts.iter().map(|text| {
+        text.map(|text| match seconds_at(text) {
+            Some(at) => format!("{}:00{}", &text[..at], &text[at..]),
+            None => text.to_owned(),
+        })
+    });
+    Arc::new(filled.collect::<StringArray>())
+}
+
+/// Where the seconds are missing in a text that has hours and minutes: `2020-01-01 10:00+02`.
+fn seconds_at(text: &str) -> Option<usize> {
+    const MINUTES_END: usize = "2020-01-01 10:00".len();
+    let bytes = text.as_bytes();
+    let has_minutes = bytes.get(MINUTES_END - 3) == Some(&b':')
+        && matches!(bytes.get(MINUTES_END - 6), Some(b' ' | b'T'))
+        && bytes.get(MINUTES_END - 2..MINUTES_END)?.iter().all(u8::is_ascii_digit);
+    let goes_on =
+        bytes.get(MINUTES_END).is_some_and(|next| matches!(next, b':' | b'.' | b'0'..=b'9'));
+    (has_minutes && !goes_on && text.is_char_boundary(MINUTES_END)).then_some(MINUTES_END)
 }
 
 /// Whole numbers of the same kind.
@@ -185,7 +224,7 @@ mod tests {
     use super::*;
 
     use datafusion::arrow::array::{Decimal128Array, Int32Array};
-    use datafusion::arrow::datatypes::Int32Type;
+    use datafusion::arrow::datatypes::{Int32Type, TimeUnit};
 
     #[test]
     fn only_casts_that_round_or_fail_are_taken() {
@@ -205,6 +244,7 @@ mod tests {
             (Float64, Decimal128(10, 2), false),
             (Decimal128(10, 2), Float64, false),
             (Utf8, Int32, false),
+            (Utf8, DataType::Timestamp(TimeUnit::Microsecond, None), true),
         ] {
             assert_eq!(may_change(&from, &to), expected, "{from} to {to}");
         }

@@ -141,6 +141,14 @@ impl Catalogs {
         self.stored.iter().flat_map(|stored| stored.sequences_of(table)).collect()
     }
 
+    /// The text of the macro of a name.
+    pub(crate) fn macro_text(&self, name: &RelationName) -> Option<Arc<str>> {
+        match self.stored.as_ref()?.version().relation(name)? {
+            Relation::External(statement) => Some(Arc::clone(&statement.sql)),
+            _ => None,
+        }
+    }
+
     /// The sequence of a name.
     pub(crate) fn sequence(&self, name: &RelationName) -> Option<SequenceId> {
         match self.stored.as_ref()?.version().relation(name)? {

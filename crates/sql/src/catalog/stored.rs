@@ -38,7 +38,8 @@ impl StoredNames {
     /// Names of tables and views in a schema.
     pub(super) fn tables_of(&self, schema: &str) -> Vec<String> {
         let relations = self.0.version.relations_of(schema);
-        let tables = relations.filter(|(_, relation)| !matches!(relation, Relation::Sequence(_)));
+        let tables = relations
+            .filter(|(_, relation)| matches!(relation, Relation::Table(_) | Relation::View(_)));
         tables.map(|(name, _)| name.name.to_string()).collect()
     }
 

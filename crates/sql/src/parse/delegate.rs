@@ -70,8 +70,8 @@ impl Dialect for AtollDialect {
         requires_single_line_comment_whitespace supports_array_typedef_with_brackets
         supports_geometric_types supports_set_names
         supports_space_separated_column_options
-        supports_comma_separated_drop_column_list supports_notnull_operator
-        supports_data_type_signed_suffix supports_interval_options
+        supports_comma_separated_drop_column_list supports_data_type_signed_suffix
+        supports_interval_options
         supports_create_table_like_parenthesized supports_semantic_view_table_factor
         supports_quote_delimited_string supports_comment_optimizer_hint
         supports_double_ampersand_operator supports_binary_kw_as_cast
@@ -95,6 +95,10 @@ impl Dialect for AtollDialect {
 
     fn supports_alter_column_type_using(&self) -> bool {
         self.is_mended() || self.inner.supports_alter_column_type_using()
+    }
+
+    fn supports_notnull_operator(&self) -> bool {
+        self.is_mended() || self.inner.supports_notnull_operator()
     }
 
     fn supports_order_by_all(&self) -> bool {

@@ -69,6 +69,7 @@ impl AtollDialect {
         }
         match parser.peek_token_ref().token {
             Token::Caret => Some(Ok(POWER)),
+            Token::Mul if parser.peek_nth_token_ref(1).token == Token::Mul => Some(Ok(POWER)),
             Token::StringConcat
             | Token::Arrow
             | Token::LongArrow
@@ -86,6 +87,11 @@ impl AtollDialect {
             && let Some(lambda) = super::lambda::parse(parser)
         {
             return Some(lambda);
+        }
+        if self.is_mended()
+            && let Some(named) = crate::dialect::prefix(parser)
+        {
+            return Some(named);
         }
         let op = match parser.peek_token_ref().token {
             Token::Minus => UnaryOperator::Minus,
@@ -109,6 +115,11 @@ impl AtollDialect {
         }
         if self.is_mended() && parser.consume_token(&Token::Caret) {
             return Some(binary(expr, BinaryOperator::PGExp, parser.parse_subexpr(precedence)));
+        }
+        if self.is_mended()
+            && let Some(power) = crate::dialect::infix(parser, expr, precedence)
+        {
+            return Some(power);
         }
         if parser.parse_keywords(&[Keyword::IS, Keyword::DISTINCT, Keyword::FROM]) {
             let right = parser.parse_subexpr(precedence).map(Box::new);

@@ -33,9 +33,10 @@ pub(crate) fn parse(sql: &str, state: &SessionState) -> Result<Parsed> {
     let options = &state.config_options().sql_parser;
     let dialect = AtollDialect::named(options.dialect);
     let limit = options.recursion_limit.get();
-    let tokens =
+    let mut tokens =
         Tokenizer::new(&dialect, sql).tokenize_with_location().map_err(ParserError::from)?;
     depth::check_set_operations(&tokens)?;
+    crate::dialect::read_words(&mut tokens, dialect.is_mended())?;
     let mut parser =
         DFParserBuilder::new(tokens).with_dialect(&dialect).with_recursion_limit(limit).build()?;
     if let Some(mut copy) = copy::parse(&mut parser.parser)? {

@@ -5,6 +5,7 @@
 //! | [`CountedCopies`] | INTERSECT ALL and EXCEPT ALL that count copies | behind the coercion of types, before floats get their form |
 //! | [`NamedQuantified`] | ANY and ALL over a table that the query around reads too | behind the coercion of types |
 //! | [`NestedOrder`] | lists, structs and maps compared in the order in which they are sorted | first |
+//! | [`DependentJoins`] | correlated subqueries that DataFusion refuses or joins wrongly | last among the analyzer's rules |
 //! | [`EmbeddedSubqueries`] | IN and EXISTS inside of expressions, with NULL as SQL has it | before subqueries become joins |
 //! | `Contradictions` | filters that no row passes, as an empty relation | where filters sink |
 //! | `DistinctTypes` | sums beside a DISTINCT aggregate, of the type they were planned with | where DataFusion groups twice for DISTINCT |
@@ -12,6 +13,7 @@
 
 mod contradictions;
 mod copies;
+mod dependent;
 mod distinct_types;
 mod keys;
 mod membership;
@@ -25,6 +27,7 @@ use datafusion::optimizer::{Optimizer, OptimizerRule};
 
 use contradictions::Contradictions;
 pub(crate) use copies::CountedCopies;
+pub(crate) use dependent::DependentJoins;
 use distinct_types::DistinctTypes;
 pub(crate) use keys::ComputedKeys;
 pub(crate) use nested_order::NestedOrder;

@@ -295,6 +295,11 @@ impl Session {
             planner.transaction.finish(self.database()).await?;
             return Ok(done);
         }
+        if self.variables.carry_out(&planner, &placed.statement).await? {
+            planner.transaction.finish(self.database()).await?;
+            let tag = if matches!(placed.statement, Parsed::Reset(_)) { "RESET" } else { "SET" };
+            return Ok(QueryResult::done(tag.to_owned(), sql));
+        }
         if let Some(locking) = LockingQuery::take(&placed.statement)? {
             return self.run_locking(planner, locking, sql).await;
         }
@@ -302,7 +307,7 @@ impl Session {
             Some(placement) => parse_placement(placement)?,
             None => self.placement(),
         };
-        let form = StatementForm::of(&placed.statement);
+        let form = StatementForm::of(&placed.statement, sql);
         let tag = StatementTag::of(&placed.statement);
         let mut plan = planner.plan(placed.statement).await?;
         if let Some(values) = values {
@@ -369,7 +374,7 @@ impl Session {
                 }
             }
             DdlStatement::CreateView(create) => {
-                self.create_view(&planner, create, form.kept()?.to_string()).await?;
+                self.create_view(&planner, create, form.kept_text()?).await?;
                 tag.to_owned()
             }
             DdlStatement::CreateExternalTable(create) => {
@@ -443,7 +448,10 @@ impl Session {
     ) -> Result<Option<QueryResult>> {
         let tag = match ast {
             Ast::AlterTable(alter) => Some(self.alter(planner, alter).await?),
-            other => planner.sequence(other).await?,
+            other => match planner.macros(other, sql).await? {
+                Some(tag) => Some(tag),
+                None => planner.sequence(other).await?,
+            },
         };
         Ok(tag.map(|tag| QueryResult::done(tag.to_owned(), sql)))
     }
@@ -505,15 +513,21 @@ fn named(batch: &RecordBatch, schema: SchemaRef) -> Result<RecordBatch> {
 pub(super) struct StatementForm {
     /// The statement, where it is kept under a name.
     statement: Option<Ast>,
+    /// What was typed, where that is the statement.
+    text: Option<String>,
     /// What it declares beyond names and types of columns.
     declared: DeclaredTable,
 }
 
 impl StatementForm {
-    fn of(statement: &Parsed) -> Self {
+    fn of(statement: &Parsed, sql: &str) -> Self {
         match statement {
-            Parsed::Statement(ast) => Self::of_ast(ast),
-            _ => Self { statement: None, declared: DeclaredTable::default() },
+            Parsed::Statement(ast) => {
+                let is_view = matches!(ast.as_ref(), Ast::CreateView(_));
+                let text = is_view.then(|| sql.trim().trim_end_matches(';').trim_end().to_owned());
+                Self { text, ..Self::of_ast(ast) }
+            }
+            _ => Self { statement: None, text: None, declared: DeclaredTable::default() },
         }
     }
 
@@ -526,7 +540,15 @@ impl StatementForm {
             }
             _ => DeclaredTable::default(),
         };
-        Self { statement: is_kept.then(|| ast.clone()), declared }
+        Self { statement: is_kept.then(|| ast.clone()), text: None, declared }
+    }
+
+    /// The text of a view: as it was typed, since the syntax tree is of what that was rewritten to.
+    fn kept_text(mut self) -> Result<String> {
+        match self.text.take() {
+            Some(text) => Ok(text),
+            None => self.kept().map(|ast| ast.to_string()),
+        }
     }
 
     fn kept(self) -> Result<Ast> {

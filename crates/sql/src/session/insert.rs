@@ -12,8 +12,8 @@
 use datafusion::common::{Result, plan_err};
 use datafusion::sql::sqlparser::ast::{
     Assignment, AssignmentTarget, ConflictTarget, DoUpdate, Expr, Ident, Insert, ObjectName,
-    ObjectNamePart, OnConflict, OnConflictAction, OnInsert, Query, SetExpr, Statement as Ast,
-    Values,
+    ObjectNamePart, OnConflict, OnConflictAction, OnInsert, Query, SetExpr, SqliteOnConflict,
+    Statement as Ast, Values,
 };
 
 use atoll_store::table::{IdentityKind, TableDefinition};
@@ -47,6 +47,66 @@ pub(super) fn take_with(ast: &mut Ast) {
         source.with = Some(outer);
     }
     *ast = Ast::Insert(insert.clone());
+}
+
+/// OR REPLACE and OR IGNORE as the ON CONFLICT that says the same.
+pub(super) fn take_or(
+    insert: &mut Insert,
+    definition: &TableDefinition,
+    normalize: &dyn Fn(&Ident) -> String,
+) -> Result<()> {
+    let Some(or) = insert.or.take() else { return Ok(()) };
+    if insert.on.is_some() {
+        return plan_err!("INSERT OR {or} and ON CONFLICT exclude each other");
+    }
+    let action = match or {
+        SqliteOnConflict::Ignore => OnConflictAction::DoNothing,
+        SqliteOnConflict::Replace => match replaced(insert, definition, normalize)? {
+            Some(update) => OnConflictAction::DoUpdate(update),
+            None => OnConflictAction::DoNothing,
+        },
+        other => {
+            return plan_err!(
+                "INSERT OR {other} is not supported; a statement that fails changes nothing"
+            );
+        }
+    };
+    let keys = match (&action, definition.uniques.as_slice()) {
+        (OnConflictAction::DoNothing, _) => None,
+        (_, [unique]) => Some(unique),
+        (_, uniques) => match uniques.iter().find(|unique| unique.is_primary) {
+            Some(primary) => Some(primary),
+            None => {
+                return plan_err!(
+                    "INSERT OR REPLACE needs a PRIMARY KEY or one UNIQUE constraint; use ON CONFLICT (columns) DO UPDATE"
+                );
+            }
+        },
+    };
+    let conflict_target = keys.map(|unique| {
+        let names = unique.columns.iter().map(|at| quoted(definition.columns.field(*at).name()));
+        ConflictTarget::Columns(names.collect())
+    });
+    insert.on = Some(OnInsert::OnConflict(OnConflict { conflict_target, action }));
+    Ok(())
+}
+
+/// What OR REPLACE sets: all columns that are given and are no keys.
+fn replaced(
+    insert: &Insert,
+    definition: &TableDefinition,
+    normalize: &dyn Fn(&Ident) -> String,
+) -> Result<Option<DoUpdate>> {
+    let given = columns(insert, definition, normalize)?;
+    let is_key = |at: &usize| definition.uniques.iter().any(|unique| unique.columns.contains(at));
+    let mut assignments = Vec::new();
+    for at in given.iter().filter(|at| !is_key(at)) {
+        let name = quoted(definition.columns.field(*at).name());
+        let target = AssignmentTarget::ColumnName(ObjectName::from(vec![name.clone()]));
+        let value = Expr::CompoundIdentifier(vec![Ident::new("excluded"), name]);
+        assignments.push(Assignment { target, value });
+    }
+    Ok((!assignments.is_empty()).then_some(DoUpdate { assignments, selection: None }))
 }
 
 /// Takes the ON CONFLICT out of an INSERT.

@@ -11,11 +11,13 @@ mod definition;
 mod drive;
 mod drop;
 mod execute;
+mod expand;
 mod foreign;
 mod homonyms;
 mod insert;
 mod integers;
 mod locking;
+mod macros;
 mod planner;
 mod point;
 mod prepared;
@@ -31,6 +33,7 @@ mod tag;
 #[cfg(test)]
 mod tests;
 mod transaction;
+mod variables;
 mod whole;
 
 use std::fmt;
@@ -44,6 +47,7 @@ use datafusion::common::Result;
 use datafusion::common::config::ConfigNonZeroUsize;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::logical_expr::var_provider::VarType;
 use datafusion::optimizer::{Analyzer, AnalyzerRule};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use futures::future::BoxFuture;
@@ -59,12 +63,13 @@ pub(crate) use transaction::{SharedTransaction, StatementHandle};
 use crate::arithmetic::{CheckedArithmetic, PlanDivision};
 use crate::catalog::{CATALOG, Catalogs, SCHEMA, StoredNames};
 use crate::database::{Database, DatabaseOptions};
+use crate::dialect::{Relations, SqlTypes, TypedLiterals};
 use crate::files::read::FileNames;
 use crate::files::spill::Spill;
 use crate::float::CanonicalFloats;
 use crate::functions::PlanCalls;
 use crate::memory;
-use crate::rewrite::{CountedCopies, NamedQuantified};
+use crate::rewrite::{CountedCopies, DependentJoins, NamedQuantified};
 use crate::sample::{SamplePlanner, SampledRelations};
 use crate::settings::{AtollOptions, SharedScan};
 use crate::table::PlacedTable;
@@ -73,6 +78,7 @@ use crate::volatile::VolatileFilters;
 use prepared::PreparedStatements;
 use selected::TextSelections;
 use transaction::SessionTransaction;
+use variables::Variables;
 
 /// A SQL session over the pools of a runtime. Clones share tables and settings.
 #[derive(Clone)]
@@ -84,6 +90,7 @@ pub struct Session {
     transaction: Arc<SessionTransaction>,
     database: Database,
     spill: Spill,
+    variables: Variables,
 }
 
 impl fmt::Debug for Session {
@@ -116,11 +123,16 @@ impl Session {
             .with_config(config.with_extension(Arc::clone(database.gauge())))
             .with_catalog_list(Arc::new(catalogs.clone()))
             .with_runtime_env(environment.build_arc()?)
-            .with_expr_planners(vec![Arc::new(PlanDivision), Arc::new(PlanCalls)])
+            .with_expr_planners(vec![
+                Arc::new(TypedLiterals),
+                Arc::new(PlanDivision),
+                Arc::new(PlanCalls),
+            ])
             .with_default_features()
             .with_analyzer_rules(analyzer_rules())
             .with_optimizer_rules(crate::rewrite::optimizer_rules())
             .with_query_planner(Arc::new(SamplePlanner))
+            .with_type_planner(Arc::new(SqlTypes))
             .with_optimizer_rule(Arc::new(CheckedArithmetic))
             .with_physical_optimizer_rules(crate::rules::physical_rules(
                 database.primitives(),
@@ -132,13 +144,17 @@ impl Session {
         crate::functions::register(&context);
         crate::functions::sequence::register(&context);
         context.register_relation_planner(Arc::new(SampledRelations))?;
+        context.register_relation_planner(Arc::new(Relations))?;
         timezone::refresh_functions(&context);
         if let Some(files) = files {
             files.set_state(context.state_weak_ref());
         }
         let knowledge = Arc::clone(database.knowledge());
         let (prepared, texts, transaction) = Default::default();
-        let session = Self { context, catalogs, prepared, texts, transaction, database, spill };
+        let variables = Variables::default();
+        context.register_variable(VarType::UserDefined, Arc::new(variables.clone()));
+        let session =
+            Self { context, catalogs, prepared, texts, transaction, database, spill, variables };
         crate::system::register(&session, &knowledge)?;
         Ok(session)
     }
@@ -240,6 +256,7 @@ fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     rules.push(Arc::new(NamedQuantified));
     rules.push(Arc::new(CanonicalFloats));
     rules.push(Arc::new(VolatileFilters));
+    rules.push(Arc::new(DependentJoins));
     rules
 }
 

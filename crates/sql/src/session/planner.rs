@@ -19,7 +19,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::planner::{IdentNormalizer, object_name_to_table_reference};
 use datafusion::sql::resolve::resolve_table_references;
-use datafusion::sql::sqlparser::ast::{Ident, ObjectName, Statement as Ast, TableObject};
+use datafusion::sql::sqlparser::ast::{Ident, Insert, ObjectName, Statement as Ast, TableObject};
 use futures::future::BoxFuture;
 
 use super::Session;
@@ -27,11 +27,12 @@ use super::change::{RowChange, innermost, quoted};
 use super::create::distinctly_named;
 use super::declared::DeclaredTable;
 use super::homonyms::BareQualifiers;
-use super::insert::{fill_defaults, take_conflict, take_with};
+use super::insert::{fill_defaults, take_conflict, take_or, take_with};
 use super::returning::Returning;
 use super::transaction::{StatementHandle, StatementTransaction};
 use crate::catalog::{Catalogs, INFORMATION_SCHEMA, StoredNames, UnplannedView, plain};
 use crate::database::Database;
+use crate::dialect::BY_NAME;
 use crate::error::SqlError;
 use crate::functions::without_large_constants;
 use crate::parse::{STACK_SHORT, on_deep_stack};
@@ -106,6 +107,7 @@ impl StatementPlanner {
         mut statement: Parsed,
         within: &[ResolvedTableReference],
     ) -> Result<LogicalPlan> {
+        self.expand(state, &mut statement, within).await?;
         let returning = Returning::take(&mut statement)?;
         if let Some(Ast::CreateTable(create)) = innermost(&mut statement) {
             DeclaredTable::take(create)?;
@@ -164,12 +166,25 @@ impl StatementPlanner {
         let alias = insert.table_alias.take().map(|alias| alias.alias);
         let name = alias.unwrap_or_else(|| quoted(&at.table));
         let normalize = |ident: &Ident| self.normalized(ident);
+        self.name_columns(state, insert).await?;
+        take_or(insert, table.definition(), &normalize)?;
         fill_defaults(insert, table.definition(), &normalize)?;
         let conflict = take_conflict(insert, table.definition(), &normalize)?;
         let rules = self.write_rules(state, table, &name, conflict).await?;
         let defaults = self.defaults(state, table)?;
         let target = table.as_target(self.target(rules), defaults);
         self.names.put(&at, |_| Ok(Arc::new(target)))
+    }
+
+    /// The columns of INSERT … BY NAME: those of its query.
+    async fn name_columns(&self, state: &SessionState, insert: &mut Insert) -> Result<()> {
+        let is_by_name = matches!(&insert.columns[..], [name] if name.to_string() == BY_NAME);
+        let (true, Some(source)) = (is_by_name, &insert.source) else { return Ok(()) };
+        let query = Parsed::Statement(Box::new(Ast::Query(source.clone())));
+        let plan = self.plan_query(state, query, &[]).await?;
+        let names = plan.schema().fields().iter().map(|field| quoted(field.name()));
+        insert.columns = names.map(|name| ObjectName::from(vec![name])).collect();
+        Ok(())
     }
 
     /// Of each column what it is where an INSERT leaves it out.

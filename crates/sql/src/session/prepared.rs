@@ -140,6 +140,7 @@ fn is_write(ast: &Ast) -> bool {
         Ast::Insert(_) | Ast::Update(_) | Ast::Delete(_) | Ast::Truncate(_) => true,
         Ast::CreateTable(_) | Ast::CreateView(_) | Ast::CreateSchema { .. } => true,
         Ast::CreateSequence { .. } | Ast::AlterTable(_) | Ast::Drop { .. } => true,
+        Ast::CreateMacro { .. } | Ast::DropFunction(_) => true,
         _ => false,
     }
 }

@@ -201,6 +201,11 @@ fn load_script(version: &DatabaseVersion) -> Result<String> {
         }
     }
     for (_, relation) in relations() {
+        if let Relation::External(text) = relation {
+            line(&mut script, text.sql.trim_end_matches([';', ' ', '\n']));
+        }
+    }
+    for (_, relation) in relations() {
         if let Relation::View(view) = relation {
             line(&mut script, view.sql.trim_end_matches([';', ' ', '\n']));
         }

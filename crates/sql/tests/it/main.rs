@@ -13,6 +13,7 @@
 //! - `grouping`, `group_batches`: GROUP BY by the primitives gives the groups of DataFusion's operators,
 //!   in batches of one and two rows and by any number of workers too.
 //! - `files`: formats survive the way out and back, and a COPY that fails changes nothing.
+//! - `compatibility`: the page on compatibility is what its examples give.
 //! - `changes`: DELETE and UPDATE give what a list of rows gives.
 //! - `csv`, `parquet`: what foreign files hold is right or refused by name.
 //! - `hostile_files`: files that are cut, mixed up or named oddly are read or told.
@@ -25,6 +26,7 @@
 
 mod changes;
 mod common;
+mod compatibility;
 mod concurrency;
 mod csv;
 mod exchange;

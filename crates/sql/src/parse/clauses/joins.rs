@@ -61,7 +61,10 @@ pub(super) fn alias(factor: &TableFactor) -> Option<&TableAlias> {
 }
 
 fn operator(join: &mut Join) -> Result<()> {
-    refuse(join.global, "GLOBAL JOIN", "leave GLOBAL out")?;
+    // These are ours, see `dialect::positional`.
+    if join.global {
+        return Ok(());
+    }
     let name = match &mut join.join_operator {
         JoinOperator::Semi(constraint) => {
             join.join_operator = JoinOperator::LeftSemi(constraint.clone());

@@ -20,6 +20,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::depth::{DEPTH_MAX, too_deep};
+use crate::dialect;
 use windows::Windows;
 
 /// Goes over the statement and all that is inside it.
@@ -83,6 +84,7 @@ impl Clauses<'_> {
         if self.depth > DEPTH_MAX {
             return Err(too_deep(None));
         }
+        dialect::rewrite_expr(expr)?;
         super::calls::rewrite(expr);
         match expr {
             Expr::Function(function) => {
@@ -100,11 +102,13 @@ impl Clauses<'_> {
         if let Some(into) = statement::take_into(statement)? {
             self.into = Some(into);
         }
+        dialect::rewrite_statement(statement, self.state)?;
         super::calls::rewrite_statement(statement);
         statement::check(statement)
     }
 
     fn query(&mut self, query: &mut Query) -> Result<()> {
+        dialect::rewrite_query(query)?;
         match query.body.as_ref() {
             SetExpr::Select(select) => self.windows.enter(&select.named_window),
             _ => self.windows.enter(&[]),
@@ -114,6 +118,7 @@ impl Clauses<'_> {
 
     fn select(&mut self, select: &mut Select) -> Result<()> {
         self.windows.enter(&select.named_window);
+        dialect::rewrite_select(select)?;
         select::check(select)
     }
 }
@@ -158,7 +163,7 @@ impl VisitorMut for Clauses<'_> {
     }
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Self::Break> {
-        flow(table::check(factor))
+        flow(dialect::rewrite_table(factor).and_then(|()| table::check(factor)))
     }
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {

@@ -22,8 +22,6 @@ pub(super) fn check(factor: &mut TableFactor) -> Result<()> {
             refuse(args.iter().any(is_named), "a named argument of a table function", "")
         }
         TableFactor::NestedJoin { table_with_joins, .. } => joins::check(table_with_joins),
-        TableFactor::Pivot { .. } => refuse(true, "PIVOT", "use aggregates with FILTER (WHERE …)"),
-        TableFactor::Unpivot { .. } => refuse(true, "UNPIVOT", "use UNION ALL"),
         TableFactor::MatchRecognize { .. } => refuse(true, "MATCH_RECOGNIZE", ""),
         TableFactor::JsonTable { .. } => refuse(true, "JSON_TABLE", ""),
         TableFactor::OpenJsonTable { .. } => refuse(true, "OPENJSON", ""),
@@ -32,7 +30,10 @@ pub(super) fn check(factor: &mut TableFactor) -> Result<()> {
         TableFactor::TableFunction { .. } => {
             refuse(true, "TABLE(…)", "call the function in FROM without TABLE")
         }
-        TableFactor::Derived { .. } | TableFactor::UNNEST { .. } => Ok(()),
+        TableFactor::Derived { .. }
+        | TableFactor::UNNEST { .. }
+        | TableFactor::Pivot { .. }
+        | TableFactor::Unpivot { .. } => Ok(()),
     }
 }
 

@@ -1,0 +1,111 @@
+//! A string literal beside a value of another type is a value of that type, as in PostgreSQL.
+//!
+//! ```text
+//! n = '010'              n = 10
+//! '1' + 1                1 + 1
+//! d > '2020-01-01'       d > DATE '2020-01-01'
+//! done = 't'             done = true
+//! 7 // 2                 7 / 2, and trunc(a / b) where one of them is no integer
+//! ```
+//!
+//! A literal with digits behind the point keeps them beside a decimal: `price = '3.149'` rounds nothing.
+
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::{DFSchema, Result, ScalarValue};
+use datafusion::functions::expr_fn::trunc;
+use datafusion::logical_expr::expr::Cast;
+use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
+use datafusion::logical_expr::{Expr, ExprSchemable};
+use datafusion::sql::sqlparser::ast::BinaryOperator;
+
+/// Gives string literals the type of the other operand.
+#[derive(Debug, Default)]
+pub(crate) struct TypedLiterals;
+
+impl ExprPlanner for TypedLiterals {
+    fn plan_binary_op(
+        &self,
+        mut expr: RawBinaryExpr,
+        schema: &DFSchema,
+    ) -> Result<PlannerResult<RawBinaryExpr>> {
+        let is_whole =
+            matches!(expr.op, BinaryOperator::DuckIntegerDivide | BinaryOperator::MyIntegerDivide);
+        if is_whole {
+            return whole_quotient(expr, schema);
+        }
+        match (text(&expr.left), text(&expr.right)) {
+            (Some(text), None) => {
+                if let Some(wanted) = wanted(&expr.op, &expr.right, schema, &text) {
+                    expr.left = cast(expr.left, wanted);
+                }
+            }
+            (None, Some(text)) => {
+                if let Some(wanted) = wanted(&expr.op, &expr.left, schema, &text) {
+                    expr.right = cast(expr.right, wanted);
+                }
+            }
+            _ => {}
+        }
+        Ok(PlannerResult::Original(expr))
+    }
+}
+
+/// The quotient of integers is an integer; that of other numbers loses its fraction.
+fn whole_quotient(
+    mut expr: RawBinaryExpr,
+    schema: &DFSchema,
+) -> Result<PlannerResult<RawBinaryExpr>> {
+    let is_integer = |side: &Expr| side.get_type(schema).is_ok_and(|of| of.is_integer());
+    if is_integer(&expr.left) && is_integer(&expr.right) {
+        expr.op = BinaryOperator::Divide;
+        return Ok(PlannerResult::Original(expr));
+    }
+    Ok(PlannerResult::Planned(trunc(vec![expr.left / expr.right])))
+}
+
+/// The text of a literal that is nothing but a string.
+fn text(expr: &Expr) -> Option<String> {
+    match expr {
+        Expr::Literal(
+            ScalarValue::Utf8(Some(text))
+            | ScalarValue::Utf8View(Some(text))
+            | ScalarValue::LargeUtf8(Some(text)),
+            _,
+        ) => Some(text.clone()),
+        _ => None,
+    }
+}
+
+fn cast(expr: Expr, wanted: DataType) -> Expr {
+    Expr::Cast(Cast::new(Box::new(expr), wanted))
+}
+
+/// The type of a literal beside another operand; none where it stays a string.
+fn wanted(op: &BinaryOperator, other: &Expr, schema: &DFSchema, text: &str) -> Option<DataType> {
+    use BinaryOperator::{
+        And, Divide, Eq, Gt, GtEq, Lt, LtEq, Minus, Modulo, Multiply, NotEq, Or, Plus,
+    };
+    let other = other.get_type(schema).ok()?;
+    let compares = matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq);
+    let computes = matches!(op, Plus | Minus | Multiply | Divide | Modulo);
+    match &other {
+        DataType::Boolean => (compares || matches!(op, And | Or)).then_some(DataType::Boolean),
+        _ if other.is_integer() || other.is_floating() => {
+            (compares || computes).then(|| other.clone())
+        }
+        _ if other.is_decimal() => (compares || computes).then(|| decimal(text)).flatten(),
+        DataType::Date32 | DataType::Timestamp(..) | DataType::Time64(_) => {
+            (compares || *op == Minus).then(|| other.clone())
+        }
+        DataType::Interval(_) => compares.then(|| other.clone()),
+        _ => None,
+    }
+}
+
+/// A decimal with the digits of a text.
+fn decimal(text: &str) -> Option<DataType> {
+    let behind = text.trim().split_once('.').map_or(0, |(_, behind)| behind.len());
+    let whole = text.trim().trim_start_matches(['-', '+']).split('.').next().map_or(0, str::len);
+    let precision = u8::try_from(whole + behind).ok().filter(|digits| (1..=38).contains(digits))?;
+    Some(DataType::Decimal128(precision, i8::try_from(behind).ok()?))
+}

@@ -1,0 +1,103 @@
+//! What people type first and DataFusion or its parser does not know, rewritten into what they know.
+//!
+//! ```text
+//! tokens ─words─▶ parser ─▶ syntax tree ─steps─▶ what DataFusion plans ─relations─▶ plan
+//! ```
+//!
+//! | file | what is written | what it becomes |
+//! |---|---|---|
+//! | `words` | `STRUCT(a INT)`, `a ASOF JOIN b`, `FROM (SUMMARIZE t)` | tokens that the parser reads |
+//! | `asof` | `a ASOF JOIN b ON …` | a window over both sides, and two joins |
+//! | `aliases` | `SELECT x: 1` | `SELECT 1 AS x` |
+//! | `operators` | `7 // 2`, `a ^@ 'b'` | calls of functions |
+//! | `by_name` | `a UNION BY NAME b` | a relation, whose columns are paired by `relations` |
+//! | `lateral` | `FROM t, unnest(t.l)`, WITH ORDINALITY | LATERAL subqueries |
+//! | `literals` | `n = '5'`, `'1' + 1` | literals of the type beside them |
+//! | `tuples` | `(a, b) IN (…)` | comparisons of the parts |
+//! | `positional` | `a POSITIONAL JOIN b` | a join on the numbers of the rows |
+//! | `forms` | `PIVOT t ON a`, `SUMMARIZE t`, `DESCRIBE t` | queries of relations |
+//! | `pivot`, `unpivot` | `PIVOT (…)`, `UNPIVOT (…)` | aggregates with filters; lists that are unnested |
+//! | `statements` | `SHOW TABLES`, `PRAGMA table_info('t')` | queries of the catalog, or errors that name the alternative |
+//! | `summarize` | what SUMMARIZE and DESCRIBE ask | aggregates of all columns; their names and types |
+//! | `columns` | `COLUMNS('^a') + 1` | an expression for each column, whose names `needs` asks for |
+//! | `types` | `MAP(VARCHAR, INT)`, `TIMESTAMP_S`, `UNION(…)` | Arrow's types, or an error that names one |
+//!
+//! The steps run in the pass over the tree that also looks for clauses without an effect (`parse::clauses`),
+//! outermost first: what a step makes is visited as well. A step that needs to know columns leaves a table
+//! function whose name begins with `$`, which no one can type: [`Relations`] plans it, where the names
+//! around it are known.
+
+mod aliases;
+mod asof;
+mod by_name;
+mod columns;
+mod forms;
+mod lateral;
+mod literals;
+mod needs;
+mod operators;
+mod pivot;
+mod positional;
+mod relations;
+mod statements;
+mod summarize;
+mod tree;
+mod tuples;
+mod types;
+mod unpivot;
+mod words;
+
+use datafusion::common::Result;
+use datafusion::execution::SessionState;
+use datafusion::sql::sqlparser::ast::{Expr, Query, Select, Statement, TableFactor};
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+
+pub(crate) use literals::TypedLiterals;
+pub(crate) use needs::{Answer, Question, answered, asked};
+pub(crate) use operators::infix;
+pub(crate) use relations::Relations;
+pub(crate) use tree::query_of;
+pub(crate) use types::SqlTypes;
+pub(crate) use words::read as read_words;
+
+/// The name that words give the variables of a session.
+pub(crate) const VARIABLE: &str = "$variable";
+
+/// The name that words give the columns of INSERT … BY NAME.
+pub(crate) const BY_NAME: &str = "$by_name";
+
+/// The steps on a statement.
+pub(crate) fn rewrite_statement(statement: &mut Statement, state: &SessionState) -> Result<()> {
+    statements::rewrite(statement, state)
+}
+
+/// The steps on a query: what stands around and between its SELECTs.
+pub(crate) fn rewrite_query(query: &mut Query) -> Result<()> {
+    by_name::rewrite(query);
+    Ok(())
+}
+
+/// The steps on one SELECT.
+pub(crate) fn rewrite_select(select: &mut Select) -> Result<()> {
+    aliases::rewrite(select);
+    lateral::rewrite(select);
+    tuples::rewrite_select(select);
+    select.from.iter_mut().try_for_each(positional::rewrite)
+}
+
+/// The steps on what stands in FROM.
+pub(crate) fn rewrite_table(factor: &mut TableFactor) -> Result<()> {
+    forms::rewrite(factor);
+    Ok(())
+}
+
+/// Reads what begins an expression in our own ways.
+pub(crate) fn prefix(parser: &mut Parser) -> Option<std::result::Result<Expr, ParserError>> {
+    aliases::prefix(parser).or_else(|| forms::prefix(parser))
+}
+
+/// The steps on an expression.
+pub(crate) fn rewrite_expr(expr: &mut Expr) -> Result<()> {
+    operators::rewrite(expr)?;
+    tuples::rewrite(expr)
+}

@@ -1,0 +1,128 @@
+//! Operators of DuckDB and PostgreSQL that DataFusion has as functions.
+//!
+//! ```text
+//! 2 ** 3             power(2, 3)
+//! 'abc' ^@ 'ab'      starts_with('abc', 'ab')
+//! ~5                 5 # -1
+//! (s).a, l[2:]       s['a'], l[2:-1]
+//! ```
+
+use datafusion::common::Result;
+use datafusion::sql::sqlparser::ast::{
+    AccessExpr, BinaryOperator, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArguments, Ident, Subscript, UnaryOperator, Value,
+};
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+use datafusion::sql::sqlparser::tokenizer::Token;
+
+use super::tree::{binary, call};
+
+/// Reads `**`, which binds as `^`; `left` is what stands before it.
+pub(crate) fn infix(
+    parser: &mut Parser,
+    left: &Expr,
+    precedence: u8,
+) -> Option<Result<Expr, ParserError>> {
+    if parser.peek_tokens() != [Token::Mul, Token::Mul] {
+        return None;
+    }
+    parser.next_token();
+    parser.next_token();
+    let right = parser.parse_subexpr(precedence);
+    Some(right.map(|right| Expr::BinaryOp {
+        left: Box::new(left.clone()),
+        op: BinaryOperator::PGExp,
+        right: Box::new(right),
+    }))
+}
+
+/// Puts functions in the place of operators.
+pub(super) fn rewrite(expr: &mut Expr) -> Result<()> {
+    match expr {
+        Expr::BinaryOp { left, op, right } => match op {
+            BinaryOperator::PGStartsWith => {
+                let (left, right) = (left.as_ref().clone(), right.as_ref().clone());
+                *expr = call("starts_with", vec![left, right]);
+            }
+            _ => {}
+        },
+        Expr::UnaryOp { op: UnaryOperator::BitwiseNot, expr: value } => {
+            let ones = Expr::Value(Value::Number("-1".to_owned(), false).into());
+            let value = Expr::Nested(value.clone());
+            *expr = Expr::Nested(Box::new(binary(value, BinaryOperator::BitwiseXor, ones)));
+        }
+        Expr::Function(function) => {
+            if let Some(name) = variable(function) {
+                *expr = Expr::Identifier(Ident::new(format!("@{name}")));
+            }
+        }
+        Expr::Cast { expr: value, data_type, .. } if is_decimal(data_type) => keep_digits(value),
+        Expr::CompoundFieldAccess { root, access_chain } => {
+            // What follows a name is a column, a table or a schema, as far as dots go.
+            let names = match root.as_ref() {
+                Expr::Identifier(_) => {
+                    access_chain.iter().take_while(|of| matches!(of, AccessExpr::Dot(_))).count()
+                }
+                _ => 0,
+            };
+            access_chain.iter_mut().skip(names).for_each(access);
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// The name of the variable that a call asks for.
+fn variable(function: &Function) -> Option<String> {
+    if !function.name.to_string().eq_ignore_ascii_case("getvariable") {
+        return None;
+    }
+    let FunctionArguments::List(list) = &function.args else { return None };
+    let [FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(name)))] = list.args.as_slice()
+    else {
+        return None;
+    };
+    match &name.value {
+        Value::SingleQuotedString(name) => Some(name.to_lowercase()),
+        _ => None,
+    }
+}
+
+fn is_decimal(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Decimal(_) | DataType::Numeric(_) | DataType::Dec(_))
+}
+
+/// A number with a point that is cast to a decimal is not a float on its way.
+fn keep_digits(value: &mut Expr) {
+    if let Expr::Value(literal) = value
+        && let Value::Number(digits, _) = &literal.value
+        && digits.contains('.')
+        && !digits.contains(['e', 'E'])
+    {
+        literal.value = Value::SingleQuotedString(digits.clone());
+    }
+}
+
+/// `(s).a` is `s['a']`, and a slice without bounds goes to the ends.
+fn access(access: &mut AccessExpr) {
+    let bound = |bound: &str| Some(Expr::Value(Value::Number(bound.to_owned(), false).into()));
+    match access {
+        AccessExpr::Dot(Expr::Identifier(name)) => {
+            let name = match name.quote_style {
+                Some(_) => name.value.clone(),
+                None => name.value.to_lowercase(),
+            };
+            let index = Expr::Value(Value::SingleQuotedString(name).into());
+            *access = AccessExpr::Subscript(Subscript::Index { index });
+        }
+        AccessExpr::Subscript(Subscript::Slice { lower_bound, upper_bound, .. }) => {
+            if lower_bound.is_none() {
+                *lower_bound = bound("1");
+            }
+            if upper_bound.is_none() {
+                *upper_bound = bound("-1");
+            }
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,539 @@
+//! The values of outer columns that a subquery names, and the subquery over all of them at once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::{
+    Column, DFSchema, JoinType, NullEquality, Result, ScalarValue, internal_err, not_impl_err,
+};
+use datafusion::functions_window::expr_fn::row_number;
+use datafusion::logical_expr::expr::Sort as SortExpr;
+use datafusion::logical_expr::logical_plan::builder::unnest_with_options;
+use datafusion::logical_expr::{
+    Aggregate, Distinct, DistinctOn, EmptyRelation, Expr, ExprFunctionExt, ExprSchemable,
+    FetchType, Filter, Join, Limit, LogicalPlan, LogicalPlanBuilder, Projection, SkipType, Sort,
+    SubqueryAlias, Union, Unnest, Values, Window, lit, when,
+};
+use datafusion::prelude::ident;
+
+/// A name that no other column has.
+pub(super) fn unused(what: &str) -> String {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    format!("${what}{}", NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// The outer columns that the expressions of a node name.
+pub(super) fn has_outer(node: &LogicalPlan) -> Result<bool> {
+    let mut found = false;
+    node.apply_expressions(|expr| {
+        found = found || expr.contains_outer();
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(found)
+}
+
+/// The outer columns that a subquery names, and those inside it for columns that it has not: all, or those of
+/// one plan around it.
+pub(super) fn outer_columns(
+    plan: &LogicalPlan,
+    of: Option<&DFSchema>,
+) -> Result<Vec<(Column, Expr)>> {
+    let mut found: Vec<(Column, Expr)> = Vec::new();
+    collect(plan, &mut found)?;
+    found.retain(|(column, _)| of.is_none_or(|schema| schema.has_column(column)));
+    Ok(found)
+}
+
+fn collect(plan: &LogicalPlan, found: &mut Vec<(Column, Expr)>) -> Result<()> {
+    plan.apply(|node| {
+        let mut own = DFSchema::empty();
+        node.inputs().into_iter().for_each(|input| own.merge(input.schema()));
+        node.apply_expressions(|expr| {
+            expr.apply(|expr| {
+                if let Expr::OuterReferenceColumn(_, column) = expr
+                    && !found.iter().any(|(known, _)| known == column)
+                {
+                    found.push((column.clone(), expr.clone()));
+                }
+                let subquery = match expr {
+                    Expr::ScalarSubquery(subquery) => Some(subquery),
+                    Expr::Exists(exists) => Some(&exists.subquery),
+                    Expr::InSubquery(membership) => Some(&membership.subquery),
+                    Expr::SetComparison(comparison) => Some(&comparison.subquery),
+                    _ => None,
+                };
+                if let Some(subquery) = subquery {
+                    let mut inner = Vec::new();
+                    collect(&subquery.subquery, &mut inner)?;
+                    inner.retain(|(column, _)| !own.has_column(column));
+                    inner.retain(|(column, _)| !found.iter().any(|(known, _)| known == column));
+                    found.append(&mut inner);
+                }
+                Ok(TreeNodeRecursion::Continue)
+            })
+        })
+    })?;
+    Ok(())
+}
+
+/// Outer columns as columns, where the plan has them.
+pub(super) fn unwrapped(expr: Expr, schema: &DFSchema) -> Result<Expr> {
+    expr.transform_up(|expr| {
+        Ok(match expr {
+            Expr::OuterReferenceColumn(_, column) if schema.has_column(&column) => {
+                Transformed::yes(Expr::Column(column))
+            }
+            other => Transformed::no(other),
+        })
+    })
+    .data()
+}
+
+/// Whether a plan has the same rows each time it is read.
+pub(super) fn is_repeatable(plan: &LogicalPlan) -> Result<bool> {
+    let mut repeats = true;
+    plan.apply(|node| {
+        repeats &= !matches!(node, LogicalPlan::Limit(_) | LogicalPlan::Extension(_));
+        node.apply_expressions(|expr| {
+            repeats &= !expr.is_volatile();
+            Ok(TreeNodeRecursion::Continue)
+        })
+    })?;
+    Ok(repeats)
+}
+
+/// How many rows a LIMIT skips and returns.
+pub(super) fn fetched(limit: &Limit) -> Result<(usize, Option<usize>)> {
+    match (limit.get_skip_type()?, limit.get_fetch_type()?) {
+        (SkipType::Literal(skip), FetchType::Literal(fetch)) => Ok((skip, fetch)),
+        _ => not_impl_err!("LIMIT with an expression inside a correlated subquery; give a number"),
+    }
+}
+
+/// Distinct values of outer columns, each under a name of its own.
+pub(super) struct Domain {
+    plan: LogicalPlan,
+    columns: Vec<(Column, String)>,
+}
+
+impl Domain {
+    /// The values of these columns in a plan.
+    pub(super) fn of(outer: &LogicalPlan, refs: Vec<(Column, Expr)>) -> Result<Self> {
+        let columns: Vec<(Column, String)> =
+            refs.into_iter().map(|(column, _)| (column, unused("outer"))).collect();
+        let named = columns.iter().map(|(column, name)| Expr::Column(column.clone()).alias(name));
+        let named: Vec<Expr> = named.collect();
+        let plan = LogicalPlanBuilder::from(outer.clone()).project(named)?.distinct()?.build()?;
+        Ok(Self { plan, columns })
+    }
+
+    /// The rows of a plan as they are, all columns of them.
+    pub(super) fn rows(plan: &LogicalPlan) -> Result<Self> {
+        let columns = plan.schema().columns().into_iter();
+        let columns: Vec<(Column, String)> =
+            columns.map(|column| (column, unused("outer"))).collect();
+        let named = columns.iter().map(|(column, name)| Expr::Column(column.clone()).alias(name));
+        let named: Vec<Expr> = named.collect();
+        let plan = LogicalPlanBuilder::from(plan.clone()).project(named)?.build()?;
+        Ok(Self { plan, columns })
+    }
+
+    /// Its columns under the names that they have in the outer plan.
+    pub(super) fn restored(&self) -> impl Iterator<Item = Expr> {
+        self.columns.iter().map(|(column, name)| {
+            ident(name).alias_qualified(column.relation.clone(), &column.name)
+        })
+    }
+
+    /// What joins it to the plan whose values it has: that plan's columns, and its own.
+    pub(super) fn keys(&self) -> (Vec<Column>, Vec<Column>) {
+        let own = self.columns.iter().map(|(_, name)| Column::from_name(name));
+        (self.columns.iter().map(|(column, _)| column.clone()).collect(), own.collect())
+    }
+
+    fn own(&self) -> Vec<Expr> {
+        self.columns.iter().map(|(_, name)| ident(name)).collect()
+    }
+
+    /// The same values under other names.
+    fn again(&self) -> Result<Self> {
+        let columns: Vec<(Column, String)> =
+            self.columns.iter().map(|(column, _)| (column.clone(), unused("outer"))).collect();
+        let renamed = self.columns.iter().zip(&columns);
+        let renamed: Vec<Expr> =
+            renamed.map(|((_, old), (_, new))| ident(old).alias(new)).collect();
+        let plan = LogicalPlanBuilder::from(self.plan.clone()).project(renamed)?.build()?;
+        Ok(Self { plan, columns })
+    }
+
+    /// Its columns in the place of the outer ones.
+    fn bound(&self, expr: Expr) -> Result<Expr> {
+        expr.transform_up(|expr| {
+            let Expr::OuterReferenceColumn(_, column) = &expr else {
+                return Ok(Transformed::no(expr));
+            };
+            Ok(match self.columns.iter().find(|(outer, _)| outer == column) {
+                Some((_, name)) => Transformed::yes(ident(name)),
+                None => Transformed::no(expr),
+            })
+        })
+        .data()
+    }
+
+    fn all_bound(&self, exprs: Vec<Expr>) -> Result<Vec<Expr>> {
+        exprs
+            .into_iter()
+            .map(|expr| {
+                let name = expr.qualified_name();
+                let bound = self.bound(expr.clone())?;
+                Ok(if bound == expr { expr } else { bound.alias_qualified(name.0, name.1) })
+            })
+            .collect()
+    }
+
+    fn is_named_in(&self, plan: &LogicalPlan) -> Result<bool> {
+        let refs = outer_columns(plan, None)?;
+        Ok(refs.iter().any(|(column, _)| self.columns.iter().any(|(own, _)| own == column)))
+    }
+
+    /// The plan for all values: its columns, then the domain's.
+    pub(super) fn push(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
+        if let LogicalPlan::EmptyRelation(EmptyRelation { produce_one_row: true, schema }) = &plan
+            && schema.fields().is_empty()
+        {
+            return Ok(self.plan.clone());
+        }
+        if !self.is_named_in(&plan)? {
+            return LogicalPlanBuilder::from(plan).cross_join(self.plan.clone())?.build();
+        }
+        match plan {
+            LogicalPlan::Projection(Projection { expr, input, .. }) => {
+                let exprs = self.all_bound(expr)?;
+                self.over(input)?.project(exprs.into_iter().chain(self.own()))?.build()
+            }
+            LogicalPlan::Filter(Filter { predicate, input, .. }) => {
+                self.over(input)?.filter(self.bound(predicate)?)?.build()
+            }
+            LogicalPlan::SubqueryAlias(alias) => self.alias(alias),
+            LogicalPlan::Aggregate(aggregate) => self.aggregate(aggregate),
+            LogicalPlan::Window(Window { input, window_expr, .. }) => {
+                let columns = input.schema().columns().into_iter().map(Expr::Column);
+                let results: Vec<Expr> =
+                    window_expr.iter().map(|expr| ident(expr.schema_name().to_string())).collect();
+                let names: Vec<String> =
+                    window_expr.iter().map(|expr| expr.schema_name().to_string()).collect();
+                let of_each = window_expr.into_iter().map(|expr| self.window(expr));
+                let of_each = of_each.collect::<Result<Vec<_>>>()?;
+                let named = of_each.iter().zip(&names).zip(results);
+                let named: Vec<Expr> = named
+                    .map(|((expr, name), _)| ident(expr.schema_name().to_string()).alias(name))
+                    .collect();
+                let columns: Vec<Expr> = columns.chain(named).chain(self.own()).collect();
+                self.over(input)?.window(of_each)?.project(columns)?.build()
+            }
+            LogicalPlan::Sort(Sort { expr, input, fetch }) => {
+                let plan = self.sorted(expr, Arc::clone(&input))?;
+                match fetch {
+                    Some(fetch) => self.cut(plan, &input, 0, Some(fetch)),
+                    None => Ok(plan.0.build()?),
+                }
+            }
+            LogicalPlan::Limit(limit) => {
+                let (skip, fetch) = fetched(&limit)?;
+                match limit.input.as_ref() {
+                    LogicalPlan::Sort(Sort { expr, input, .. }) => {
+                        let sorted = self.sorted(expr.clone(), Arc::clone(input))?;
+                        self.cut(sorted, input, skip, fetch)
+                    }
+                    // The order of what is projected from a sorted plan.
+                    LogicalPlan::Projection(Projection { expr, input, .. })
+                        if matches!(input.as_ref(), LogicalPlan::Sort(_)) =>
+                    {
+                        let limit = Limit { input: Arc::clone(input), ..limit.clone() };
+                        let below = LogicalPlan::Limit(limit);
+                        let exprs = self.all_bound(expr.clone())?;
+                        LogicalPlanBuilder::from(self.push(below)?)
+                            .project(exprs.into_iter().chain(self.own()))?
+                            .build()
+                    }
+                    input => {
+                        let plan = LogicalPlanBuilder::from(self.push(input.clone())?);
+                        self.cut((plan, vec![]), input, skip, fetch)
+                    }
+                }
+            }
+            LogicalPlan::Distinct(Distinct::All(input)) => self.over(input)?.distinct()?.build(),
+            LogicalPlan::Distinct(Distinct::On(on)) => self.distinct_on(on),
+            LogicalPlan::Union(union) => self.union(union),
+            LogicalPlan::Join(join) => self.join(join),
+            LogicalPlan::Values(values) => self.push(rows_of(values)?),
+            LogicalPlan::Unnest(unnest) => self.unnest(unnest),
+            LogicalPlan::Subquery(subquery) => self.push(Arc::unwrap_or_clone(subquery.subquery)),
+            LogicalPlan::Repartition(repartition) => {
+                self.push(Arc::unwrap_or_clone(repartition.input))
+            }
+            other => not_impl_err!(
+                "a correlated subquery refers to outer columns within {}; write it as a join",
+                other.display()
+            ),
+        }
+    }
+
+    fn over(&self, input: Arc<LogicalPlan>) -> Result<LogicalPlanBuilder> {
+        self.push(Arc::unwrap_or_clone(input)).map(LogicalPlanBuilder::from)
+    }
+
+    fn alias(&self, alias: SubqueryAlias) -> Result<LogicalPlan> {
+        let inner = alias.input.schema().columns().into_iter();
+        let named = inner
+            .zip(alias.schema.columns())
+            .map(|(inner, outer)| Expr::Column(inner).alias_qualified(outer.relation, outer.name));
+        let named: Vec<Expr> = named.chain(self.own()).collect();
+        self.over(alias.input)?.project(named)?.build()
+    }
+
+    /// Groups by the domain too. Without keys there is a group of no rows for values without rows.
+    fn aggregate(&self, aggregate: Aggregate) -> Result<LogicalPlan> {
+        let Aggregate { input, group_expr, aggr_expr, schema, .. } = aggregate;
+        let (groups, values) = (self.all_bound(group_expr)?, self.all_bound(aggr_expr.clone())?);
+        if groups.iter().any(|expr| matches!(expr, Expr::GroupingSet(_))) {
+            return not_impl_err!("GROUPING SETS over outer columns in a correlated subquery");
+        }
+        let is_single = groups.is_empty();
+        let of_each = |domain: &Self| {
+            domain.over(input)?.aggregate(groups.into_iter().chain(domain.own()), values)
+        };
+        if !is_single {
+            let columns = schema.columns().into_iter().map(Expr::Column);
+            let columns: Vec<Expr> = columns.chain(self.own()).collect();
+            return of_each(self)?.project(columns)?.build();
+        }
+        let grouped = of_each(self)?.build()?;
+        let again = self.again()?;
+        let own = self.columns.iter().map(|(_, name)| Column::from_name(name));
+        let others = again.columns.iter().map(|(_, name)| Column::from_name(name));
+        let keys = (others.collect::<Vec<_>>(), own.collect::<Vec<_>>());
+        let nulls = NullEquality::NullEqualsNull;
+        let mut columns = Vec::new();
+        for (at, column) in schema.columns().into_iter().enumerate() {
+            let value = Expr::Column(column.clone());
+            columns.push(match default_of(&aggr_expr[at], schema.field(at).data_type())? {
+                Some(default) => when(value.clone().is_null(), default)
+                    .otherwise(value)?
+                    .alias_qualified(column.relation, column.name),
+                None => value,
+            });
+        }
+        for ((_, own), (_, other)) in self.columns.iter().zip(&again.columns) {
+            columns.push(ident(other).alias(own));
+        }
+        LogicalPlanBuilder::from(again.plan)
+            .join_detailed(grouped, JoinType::Left, keys, None, nulls)?
+            .project(columns)?
+            .build()
+    }
+
+    fn window(&self, expr: Expr) -> Result<Expr> {
+        match self.bound(expr)? {
+            Expr::WindowFunction(mut function) => {
+                function.params.partition_by.extend(self.own());
+                Ok(Expr::WindowFunction(function))
+            }
+            other => internal_err!("{other} among the functions of a window"),
+        }
+    }
+
+    fn sorted(
+        &self,
+        order: Vec<SortExpr>,
+        input: Arc<LogicalPlan>,
+    ) -> Result<(LogicalPlanBuilder, Vec<SortExpr>)> {
+        let order = order.into_iter().map(|sort| {
+            let expr = self.bound(sort.expr)?;
+            Ok(SortExpr { expr, ..sort })
+        });
+        Ok((self.over(input)?, order.collect::<Result<_>>()?))
+    }
+
+    /// The first rows of each value.
+    fn cut(
+        &self,
+        (plan, order): (LogicalPlanBuilder, Vec<SortExpr>),
+        input: &LogicalPlan,
+        skip: usize,
+        fetch: Option<usize>,
+    ) -> Result<LogicalPlan> {
+        let number = row_number().partition_by(self.own());
+        let number = match order.is_empty() {
+            true => number.build()?,
+            false => number.order_by(order).build()?,
+        };
+        let name = number.schema_name().to_string();
+        let number_of = |count: usize| lit(u64::try_from(count).unwrap_or(u64::MAX));
+        let mut wanted = ident(&name).gt(number_of(skip));
+        if let Some(fetch) = fetch {
+            wanted = wanted.and(ident(&name).lt_eq(number_of(skip.saturating_add(fetch))));
+        }
+        let columns = input.schema().columns().into_iter().map(Expr::Column);
+        let columns: Vec<Expr> = columns.chain(self.own()).collect();
+        plan.window([number])?.filter(wanted)?.project(columns)?.build()
+    }
+
+    fn distinct_on(&self, on: DistinctOn) -> Result<LogicalPlan> {
+        let DistinctOn { on_expr, select_expr, sort_expr, input, .. } = on;
+        let mut keys = self.own();
+        keys.extend(self.all_bound(on_expr)?);
+        let mut select = self.all_bound(select_expr)?;
+        select.extend(self.own());
+        let sort = sort_expr.map(|sort| {
+            let own = self.own().into_iter().map(|key| SortExpr::new(key, true, false));
+            let bound = sort.into_iter().map(|sort| {
+                let expr = self.bound(sort.expr)?;
+                Ok(SortExpr { expr, ..sort })
+            });
+            own.map(Ok).chain(bound).collect::<Result<Vec<_>>>()
+        });
+        self.over(input)?.distinct_on(keys, select, sort.transpose()?)?.build()
+    }
+
+    fn union(&self, union: Union) -> Result<LogicalPlan> {
+        let schema = union.schema;
+        let mut inputs = Vec::with_capacity(union.inputs.len());
+        for input in union.inputs {
+            let own = input.schema().columns().into_iter().zip(schema.columns());
+            let named = own.map(|(own, wanted)| {
+                Expr::Column(own).alias_qualified(wanted.relation, wanted.name)
+            });
+            let named: Vec<Expr> = named.chain(self.own()).collect();
+            inputs.push(Arc::new(self.over(input)?.project(named)?.build()?));
+        }
+        let plan = LogicalPlan::Union(Union::try_new_with_loose_types(inputs)?);
+        let named = plan.schema().columns().into_iter().zip(schema.columns());
+        let named = named
+            .map(|(own, wanted)| Expr::Column(own).alias_qualified(wanted.relation, wanted.name));
+        let named: Vec<Expr> = named.chain(self.own()).collect();
+        LogicalPlanBuilder::from(plan).project(named)?.build()
+    }
+
+    /// Each side that names outer columns gets them; where both do, their values are equal.
+    fn join(&self, join: Join) -> Result<LogicalPlan> {
+        let in_condition = join.filter.as_ref().is_some_and(Expr::contains_outer)
+            || join.on.iter().any(|(left, right)| left.contains_outer() || right.contains_outer());
+        let (mut of_left, mut of_right) =
+            (self.is_named_in(&join.left)?, self.is_named_in(&join.right)?);
+        match join.join_type {
+            JoinType::Inner => of_left |= in_condition && !of_right,
+            JoinType::Left | JoinType::LeftSemi | JoinType::LeftAnti | JoinType::LeftMark => {
+                of_left = true;
+            }
+            JoinType::Right | JoinType::RightSemi | JoinType::RightAnti | JoinType::RightMark => {
+                of_right = true;
+            }
+            JoinType::Full => (of_left, of_right) = (true, true),
+        }
+        let columns = join.schema.columns().into_iter().map(Expr::Column);
+        let mut columns: Vec<Expr> = columns.collect();
+        let again = self.again()?;
+        let left = match of_left {
+            true => self.push(Arc::unwrap_or_clone(join.left))?,
+            false => Arc::unwrap_or_clone(join.left),
+        };
+        let (right, right_domain) = match (of_left, of_right) {
+            (_, false) => (Arc::unwrap_or_clone(join.right), None),
+            (false, true) => (self.push(Arc::unwrap_or_clone(join.right))?, None),
+            (true, true) => (again.push(Arc::unwrap_or_clone(join.right))?, Some(&again)),
+        };
+        let mut filter = join.filter.map(|filter| self.bound(filter)).transpose()?;
+        let mut on = Vec::new();
+        for (left, right) in join.on {
+            on.push((self.bound(left)?, self.bound(right)?));
+        }
+        if let Some(again) = right_domain {
+            for (own, other) in self.own().into_iter().zip(again.own()) {
+                let equal = datafusion::logical_expr::binary_expr(
+                    own.clone(),
+                    datafusion::logical_expr::Operator::IsNotDistinctFrom,
+                    other.clone(),
+                );
+                filter = Some(filter.map_or(equal.clone(), |filter| filter.and(equal)));
+            }
+        }
+        let own = match (join.join_type, right_domain) {
+            (JoinType::Right | JoinType::RightSemi | JoinType::RightAnti, Some(again)) => {
+                self.renamed(again)
+            }
+            (JoinType::Full, Some(again)) => {
+                let pairs = self.columns.iter().zip(&again.columns);
+                let either = pairs.map(|((_, own), (_, other))| {
+                    let value = when(ident(own).is_null(), ident(other)).otherwise(ident(own))?;
+                    Ok(value.alias(own))
+                });
+                either.collect::<Result<_>>()?
+            }
+            _ => self.own(),
+        };
+        let joined = Join::try_new(
+            Arc::new(left),
+            Arc::new(right),
+            on,
+            filter,
+            join.join_type,
+            join.join_constraint,
+            join.null_equality,
+            join.null_aware,
+        )?;
+        columns.extend(own);
+        LogicalPlanBuilder::from(LogicalPlan::Join(joined)).project(columns)?.build()
+    }
+
+    fn renamed(&self, again: &Self) -> Vec<Expr> {
+        let pairs = self.columns.iter().zip(&again.columns);
+        pairs.map(|((_, own), (_, other))| ident(other).alias(own)).collect()
+    }
+
+    fn unnest(&self, unnest: Unnest) -> Result<LogicalPlan> {
+        let columns = unnest.schema.columns().into_iter().map(Expr::Column);
+        let columns: Vec<Expr> = columns.chain(self.own()).collect();
+        let input = self.push(Arc::unwrap_or_clone(unnest.input))?;
+        let plan = unnest_with_options(input, unnest.exec_columns, unnest.options)?;
+        LogicalPlanBuilder::from(plan).project(columns)?.build()
+    }
+}
+
+/// What an aggregate gives for no rows, unless that is NULL.
+fn default_of(
+    expr: &Expr,
+    data_type: &datafusion::arrow::datatypes::DataType,
+) -> Result<Option<Expr>> {
+    match expr.clone().unalias() {
+        Expr::AggregateFunction(function) => {
+            let default: ScalarValue = function.func.default_value(data_type)?;
+            Ok((!default.is_null()).then(|| lit(default)))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// VALUES as a union of rows.
+fn rows_of(values: Values) -> Result<LogicalPlan> {
+    let names: Vec<Column> = values.schema.columns();
+    let mut plan: Option<LogicalPlanBuilder> = None;
+    for row in values.values {
+        let named = row.into_iter().zip(&names).zip(values.schema.fields());
+        let named = named.map(|((value, column), field)| {
+            let value = value.cast_to(field.data_type(), &DFSchema::empty())?;
+            Ok(value.alias_qualified(column.relation.clone(), &column.name))
+        });
+        let named: Vec<Expr> = named.collect::<Result<_>>()?;
+        let row = LogicalPlanBuilder::empty(true).project(named)?;
+        plan = Some(match plan {
+            Some(plan) => plan.union(row.build()?)?,
+            None => row,
+        });
+    }
+    match plan {
+        Some(plan) => plan.build(),
+        None => internal_err!("VALUES without rows"),
+    }
+}

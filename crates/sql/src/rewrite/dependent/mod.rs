@@ -1,0 +1,270 @@
+//! Correlated subqueries of any form, as joins.
+//!
+//! ```text
+//! SELECT a, (SELECT c FROM u WHERE u.a < t.a ORDER BY c LIMIT 1) FROM t
+//!
+//!   t LEFT JOIN (the subquery, computed for all values of t.a at once, with t.a beside its rows) ON t.a
+//! ```
+//!
+//! DataFusion 55.2 makes joins of those subqueries that compare columns for equality under an aggregate; it
+//! refuses most others, and finds wrong columns for some. What it does right is left to it ([`plain`]). All others
+//! are computed over the distinct values of the outer columns that they name (Neumann and Kemper, Unnesting
+//! Arbitrary Queries): [`Domain::push`] carries these values through the subquery as columns of its own. IN,
+//! EXISTS, ANY and ALL are counted: how many rows match, and for how many that is unknown.
+//!
+//! The outer plan is read twice, so its rows must be the same both times.
+
+mod domain;
+mod plain;
+mod quantified;
+mod single;
+
+use std::sync::Arc;
+
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::{Column, JoinType, NullEquality, Result, not_impl_err};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::utils::conjunction;
+use datafusion::logical_expr::{
+    Expr, Filter, Join, LogicalPlan, LogicalPlanBuilder, Subquery, lit,
+};
+use datafusion::optimizer::AnalyzerRule;
+
+use domain::{Domain, is_repeatable, outer_columns, unused};
+use single::single_value;
+
+/// Joins correlated subqueries to the plans that they stand in; see the module.
+#[derive(Debug, Default)]
+pub(crate) struct DependentJoins;
+
+impl AnalyzerRule for DependentJoins {
+    fn name(&self) -> &str {
+        "dependent_joins"
+    }
+
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        if !plain::is_needed(&plan)? {
+            return Ok(plan);
+        }
+        plan.transform_up_with_subqueries(rewritten).data()
+    }
+}
+
+fn rewritten(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    match node {
+        LogicalPlan::Join(join) => match join.right.as_ref() {
+            right if lateral(right).is_some() => lateral_join(join).map(Transformed::yes),
+            _ => in_join(join),
+        },
+        node if node.inputs().len() == 1 && has_dependent(&node)? => {
+            in_expressions(node).map(Transformed::yes)
+        }
+        node => Ok(Transformed::no(node)),
+    }
+}
+
+fn has_dependent(node: &LogicalPlan) -> Result<bool> {
+    let mut found = false;
+    node.apply_expressions(|expr| {
+        found = found || expr.exists(|expr| Ok(plain::is_dependent(expr, node)))?;
+        Ok(datafusion::common::tree_node::TreeNodeRecursion::Continue)
+    })?;
+    Ok(found)
+}
+
+/// The subquery of a LATERAL relation, and its alias.
+fn lateral(plan: &LogicalPlan) -> Option<LogicalPlan> {
+    match plan {
+        LogicalPlan::Subquery(subquery) => Some(subquery.subquery.as_ref().clone()),
+        LogicalPlan::SubqueryAlias(alias) => {
+            let inner = lateral(&alias.input)?;
+            LogicalPlanBuilder::from(inner).alias(alias.alias.clone()).ok()?.build().ok()
+        }
+        _ => None,
+    }
+}
+
+fn lateral_join(join: Join) -> Result<LogicalPlan> {
+    let Some(right) = lateral(&join.right) else { return Ok(LogicalPlan::Join(join)) };
+    let columns = join.schema.columns();
+    let left = Arc::unwrap_or_clone(join.left);
+    let refs = outer_columns(&right, Some(left.schema()))?;
+    if join.join_type == JoinType::Inner && !refs.is_empty() && is_rowwise(&right) {
+        let rows = Domain::rows(&left)?;
+        let of_right = right.schema().columns().into_iter().map(Expr::Column);
+        let columns: Vec<Expr> = rows.restored().chain(of_right).collect();
+        let on = join.on.into_iter().map(|(left, right)| left.eq(right));
+        let conditions: Vec<Expr> = on.chain(join.filter).collect();
+        let plan = LogicalPlanBuilder::from(rows.push(right)?).project(columns)?;
+        return match conjunction(conditions) {
+            Some(condition) => plan.filter(condition)?.build(),
+            None => plan.build(),
+        };
+    }
+    let (right, mut keys) = match refs.is_empty() {
+        true => (right, (vec![], vec![])),
+        false => {
+            check_repeatable(&left)?;
+            let domain = Domain::of(&left, refs)?;
+            let keys = domain.keys();
+            (domain.push(right)?, keys)
+        }
+    };
+    for (own, other) in join.on {
+        let (Expr::Column(own), Expr::Column(other)) = (own, other) else {
+            return not_impl_err!("a LATERAL join whose condition compares expressions; use WHERE");
+        };
+        keys.0.push(own);
+        keys.1.push(other);
+    }
+    joined(left, right, join.join_type, keys, join.filter)?
+        .project(columns.into_iter().map(Expr::Column))?
+        .build()
+}
+
+/// Whether a plan makes its rows of each outer row by itself.
+fn is_rowwise(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::EmptyRelation(empty) => empty.produce_one_row,
+        LogicalPlan::Projection(_)
+        | LogicalPlan::Filter(_)
+        | LogicalPlan::Unnest(_)
+        | LogicalPlan::SubqueryAlias(_) => plan.inputs().into_iter().all(is_rowwise),
+        _ => false,
+    }
+}
+
+fn check_repeatable(outer: &LogicalPlan) -> Result<()> {
+    match is_repeatable(outer)? {
+        true => Ok(()),
+        false => not_impl_err!(
+            "a correlated subquery over rows that are not the same each time they are read \
+             (LIMIT, random()); make a table of them first"
+        ),
+    }
+}
+
+/// A join whose NULLs are equal.
+fn joined(
+    left: LogicalPlan,
+    right: LogicalPlan,
+    join_type: JoinType,
+    keys: (Vec<Column>, Vec<Column>),
+    filter: Option<Expr>,
+) -> Result<LogicalPlanBuilder> {
+    let nulls = NullEquality::NullEqualsNull;
+    let left = LogicalPlanBuilder::from(left);
+    match keys.0.is_empty() {
+        true => left.join_on(right, join_type, [filter.unwrap_or_else(|| lit(true))]),
+        false => left.join_detailed(right, join_type, keys, filter, nulls),
+    }
+}
+
+/// The condition of an inner join is a filter over it.
+fn in_join(mut join: Join) -> Result<Transformed<LogicalPlan>> {
+    let node = LogicalPlan::Join(join.clone());
+    if !has_dependent(&node)? {
+        return Ok(Transformed::no(node));
+    }
+    let Some(filter) = join.filter.take().filter(|_| join.join_type == JoinType::Inner) else {
+        return not_impl_err!(
+            "a correlated subquery in the condition of an outer join; put it into a subquery in FROM"
+        );
+    };
+    let filter = Filter::try_new(filter, Arc::new(LogicalPlan::Join(join)))?;
+    in_expressions(LogicalPlan::Filter(filter)).map(Transformed::yes)
+}
+
+/// Joins the subqueries in the expressions of a node to its input.
+fn in_expressions(node: LogicalPlan) -> Result<LogicalPlan> {
+    let columns = node.schema().columns();
+    let names = NamePreserver::new(&node);
+    let mut input = node.inputs().into_iter().next().cloned().unwrap_or_default();
+    let mut expressions = Vec::new();
+    for expr in node.expressions() {
+        let name = names.save(&expr);
+        let expr = expr.transform_up(|expr| attached(expr, &node, &mut input)).data()?;
+        expressions.push(name.restore(expr));
+    }
+    let plan = node.with_new_exprs(expressions, vec![input])?;
+    // What hands its input's columns on has the values of the subqueries among them.
+    if plan.schema().fields().len() == columns.len() {
+        return Ok(plan);
+    }
+    LogicalPlanBuilder::from(plan).project(columns.into_iter().map(Expr::Column))?.build()
+}
+
+/// The column that holds the value of a subquery, which is joined to the input.
+fn attached(expr: Expr, node: &LogicalPlan, input: &mut LogicalPlan) -> Result<Transformed<Expr>> {
+    if !plain::is_dependent(&expr, node) {
+        return Ok(Transformed::no(expr));
+    }
+    let rows = match expr {
+        Expr::ScalarSubquery(Subquery { subquery, .. }) => Arc::unwrap_or_clone(subquery),
+        other => quantified::counted(other, input.schema())?,
+    };
+    if let Some(value) = inlined(&rows)? {
+        return Ok(Transformed::yes(domain::unwrapped(value, input.schema())?));
+    }
+    let before = std::mem::take(input);
+    let (plan, value) = with_value(before, rows)?;
+    *input = plan;
+    Ok(Transformed::yes(Expr::Column(value)))
+}
+
+/// The value of a subquery without FROM.
+fn inlined(rows: &LogicalPlan) -> Result<Option<Expr>> {
+    let LogicalPlan::Projection(projection) = rows else { return Ok(None) };
+    let LogicalPlan::EmptyRelation(empty) = projection.input.as_ref() else { return Ok(None) };
+    let [value] = projection.expr.as_slice() else { return Ok(None) };
+    Ok((empty.produce_one_row && !value.is_volatile()).then(|| value.clone().unalias()))
+}
+
+/// The plan with the one value of a subquery for each of its rows as the last column.
+fn with_value(outer: LogicalPlan, rows: LogicalPlan) -> Result<(LogicalPlan, Column)> {
+    let is_single = has_one_row(&rows);
+    let refs = outer_columns(&rows, Some(outer.schema()))?;
+    let name = unused("value");
+    let first = rows.schema().columns().swap_remove(0);
+    let (rows, keys) = match refs.is_empty() {
+        true => (rows, (vec![], vec![])),
+        false => {
+            check_repeatable(&outer)?;
+            let domain = Domain::of(&outer, refs)?;
+            let keys = domain.keys();
+            (domain.push(rows)?, keys)
+        }
+    };
+    let of_domain = || keys.1.iter().cloned().map(Expr::Column);
+    let rows = LogicalPlanBuilder::from(rows);
+    let rows = match is_single {
+        true => {
+            let value = Expr::Column(first).alias(&name);
+            rows.project(of_domain().chain([value]))?
+        }
+        false => {
+            let value = single_value(Expr::Column(first)).alias(&name);
+            rows.aggregate(of_domain(), [value])?
+        }
+    };
+    let plan = joined(outer, rows.build()?, JoinType::Left, keys, None)?.build()?;
+    Ok((plan, Column::from_name(name)))
+}
+
+/// Whether a subquery has one row for each row around it, or none.
+fn has_one_row(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Aggregate(aggregate) => aggregate.group_expr.is_empty(),
+        LogicalPlan::Projection(projection) => has_one_row(&projection.input),
+        LogicalPlan::SubqueryAlias(alias) => has_one_row(&alias.input),
+        LogicalPlan::Filter(filter) => has_one_row(&filter.input),
+        LogicalPlan::Sort(sort) => sort.fetch == Some(1) || has_one_row(&sort.input),
+        LogicalPlan::Limit(limit) => {
+            domain::fetched(limit).is_ok_and(|(_, fetch)| fetch.is_some_and(|fetch| fetch <= 1))
+                || has_one_row(&limit.input)
+        }
+        LogicalPlan::EmptyRelation(_) => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,92 @@
+//! Which correlated subqueries DataFusion joins rightly: those are left to it.
+
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{DFSchema, Result};
+use datafusion::logical_expr::utils::split_conjunction;
+use datafusion::logical_expr::{Aggregate, BinaryExpr, Expr, Filter, LogicalPlan, Operator};
+
+use super::domain::{has_outer, outer_columns};
+
+/// Whether there is a subquery in a plan that refers to what is around it.
+pub(super) fn is_needed(plan: &LogicalPlan) -> Result<bool> {
+    let mut found = false;
+    plan.apply_with_subqueries(|node| {
+        found = found || matches!(node, LogicalPlan::Subquery(_)) || has_outer(node)?;
+        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    })?;
+    Ok(found)
+}
+
+/// Whether an expression of a node is a subquery that is joined here.
+pub(super) fn is_dependent(expr: &Expr, node: &LogicalPlan) -> bool {
+    let (subquery, is_scalar) = match expr {
+        Expr::ScalarSubquery(subquery) => (subquery, true),
+        Expr::Exists(exists) => (&exists.subquery, false),
+        Expr::InSubquery(membership) => (&membership.subquery, false),
+        Expr::SetComparison(comparison) => (&comparison.subquery, false),
+        _ => return false,
+    };
+    let rows = subquery.subquery.as_ref();
+    let Ok(all) = outer_columns(rows, None) else { return false };
+    if all.is_empty() {
+        return false;
+    }
+    let mut own = DFSchema::empty();
+    node.inputs().into_iter().for_each(|input| own.merge(input.schema()));
+    if all.iter().any(|(column, _)| !own.has_column(column)) {
+        return true;
+    }
+    let value_is_outer = match expr {
+        Expr::InSubquery(membership) => membership.expr.contains_outer(),
+        _ => false,
+    };
+    let is_in_place = match node {
+        LogicalPlan::Projection(_) | LogicalPlan::Filter(_) => true,
+        _ => !is_scalar,
+    };
+    let is_plain = if is_scalar { is_plain_value(rows) } else { is_plain_rows(rows) };
+    value_is_outer || !is_in_place || !is_plain
+}
+
+/// One aggregate over rows that are found by columns that equal outer ones.
+fn is_plain_value(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Projection(projection) => {
+            !projection.expr.iter().any(Expr::contains_outer) && is_plain_value(&projection.input)
+        }
+        LogicalPlan::Aggregate(Aggregate { input, group_expr, aggr_expr, .. }) => {
+            group_expr.is_empty()
+                && !aggr_expr.iter().any(Expr::contains_outer)
+                && is_plain_filter(input, true)
+        }
+        _ => false,
+    }
+}
+
+/// Rows that are found by a filter.
+fn is_plain_rows(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Projection(projection) => {
+            !projection.expr.iter().any(Expr::contains_outer) && is_plain_rows(&projection.input)
+        }
+        _ => is_plain_filter(plan, false),
+    }
+}
+
+fn is_plain_filter(plan: &LogicalPlan, only_equal: bool) -> bool {
+    let LogicalPlan::Filter(Filter { predicate, input, .. }) = plan else { return false };
+    let conjuncts = split_conjunction(predicate);
+    let is_plain =
+        |conjunct: &Expr| !conjunct.contains_outer() || !only_equal || is_equality(conjunct);
+    conjuncts.into_iter().all(is_plain)
+        && outer_columns(input, None).is_ok_and(|refs| refs.is_empty())
+}
+
+fn is_equality(conjunct: &Expr) -> bool {
+    let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) = conjunct else {
+        return false;
+    };
+    let is_outer = |expr: &Expr| matches!(expr, Expr::OuterReferenceColumn(..));
+    (is_outer(left) && matches!(**right, Expr::Column(_)))
+        || (is_outer(right) && matches!(**left, Expr::Column(_)))
+}

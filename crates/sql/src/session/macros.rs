@@ -1,0 +1,295 @@
+//! Macros: expressions and queries under a name, with parameters. Calls are replaced before planning.
+//!
+//! ```text
+//! CREATE MACRO add(a, b := 1) AS a + b          SELECT add(x)          SELECT (x + 1)
+//! CREATE MACRO first(n) AS TABLE SELECT …       FROM first(3)          FROM (SELECT …)
+//! ```
+//!
+//! A macro is its text, kept by the store under its name with `()` behind it, as views are.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use atoll_store::database::{CatalogChange, RelationName, StoredStatement};
+use datafusion::common::{DataFusionError, Result, exec_err, plan_err};
+use datafusion::execution::SessionState;
+use datafusion::sql::parser::{CopyToSource, Statement as Parsed};
+use datafusion::sql::sqlparser::ast::{
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, MacroArg, MacroDefinition,
+    ObjectName, Query, SelectItem, Statement as Ast, TableFactor, VisitMut, VisitorMut,
+};
+
+use super::planner::StatementPlanner;
+use crate::catalog::relation_name;
+
+/// Most calls that are replaced in one statement: more are a macro that calls itself.
+const CALLS_MAX: usize = 10_000;
+
+impl StatementPlanner {
+    /// Carries out CREATE and DROP MACRO; none for all other statements.
+    pub(super) async fn macros(&self, ast: &Ast, sql: &str) -> Result<Option<&'static str>> {
+        match ast {
+            Ast::CreateMacro { temporary: true, .. } => {
+                exec_err!(
+                    "CREATE TEMPORARY MACRO is not supported; leave out TEMPORARY, and drop it when it is done"
+                )
+            }
+            Ast::CreateMacro { or_replace, name, args, .. } => {
+                self.check_macro(name, args.as_deref().unwrap_or_default())?;
+                let at = self.macro_name(name)?;
+                match (self.names.macro_text(&at), or_replace) {
+                    (Some(_), false) => {
+                        return exec_err!(
+                            "macro '{name}' exists already; CREATE OR REPLACE MACRO replaces it"
+                        );
+                    }
+                    (Some(_), true) => {
+                        self.define(CatalogChange::Drop { name: at.clone() }).await?;
+                    }
+                    (None, _) => {}
+                }
+                let options = &self.state.config_options();
+                let sql = sql.trim().trim_end_matches(';').trim_end();
+                let statement = StoredStatement {
+                    sql: sql.into(),
+                    schema: options.catalog.default_schema.as_str().into(),
+                    options: "".into(),
+                };
+                let statement = Arc::new(statement);
+                self.define(CatalogChange::CreateExternal { name: at, statement }).await?;
+                Ok(Some("CREATE MACRO"))
+            }
+            Ast::DropFunction(drop) => {
+                for function in &drop.func_desc {
+                    let at = self.macro_name(&function.name)?;
+                    match self.names.macro_text(&at) {
+                        Some(_) => self.define(CatalogChange::Drop { name: at }).await?,
+                        None if drop.if_exists => {}
+                        None => return exec_err!("macro '{}' does not exist", function.name),
+                    }
+                }
+                Ok(Some("DROP MACRO"))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn check_macro(&self, name: &ObjectName, args: &[MacroArg]) -> Result<()> {
+        let plain = name.to_string().to_lowercase();
+        if is_builtin(&self.state, &plain) {
+            return exec_err!("'{name}' is a function already; give the macro another name");
+        }
+        let mut has_default = false;
+        for (at, arg) in args.iter().enumerate() {
+            if args[..at].iter().any(|other| same(&other.name.value, &arg.name.value)) {
+                return exec_err!("macro '{name}' has two parameters '{}'", arg.name);
+            }
+            if has_default && arg.default_expr.is_none() {
+                return exec_err!(
+                    "parameter '{}' follows one with a default and needs one too",
+                    arg.name
+                );
+            }
+            has_default |= arg.default_expr.is_some();
+        }
+        Ok(())
+    }
+
+    fn macro_name(&self, name: &ObjectName) -> Result<RelationName> {
+        let at = relation_name(&self.resolve(self.name(name)?));
+        Ok(RelationName::new(Arc::clone(&at.schema), format!("{}()", at.name)))
+    }
+
+    /// Replaces the calls of macros.
+    pub(super) fn expand_macros(&self, state: &SessionState, statement: &mut Parsed) -> Result<()> {
+        let mut calls = Calls { planner: self, state, left: CALLS_MAX };
+        let visited = match statement {
+            Parsed::Statement(ast) => match ast.as_mut() {
+                Ast::CreateMacro { .. } => return Ok(()),
+                ast => ast.visit(&mut calls),
+            },
+            Parsed::Explain(explain) => return self.expand_macros(state, &mut explain.statement),
+            Parsed::CopyTo(copy) => match &mut copy.source {
+                CopyToSource::Query(query) => query.visit(&mut calls),
+                CopyToSource::Relation(_) => ControlFlow::Continue(()),
+            },
+            _ => ControlFlow::Continue(()),
+        };
+        match visited {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(error) => Err(error),
+        }
+    }
+}
+
+fn is_builtin(state: &SessionState, name: &str) -> bool {
+    state.scalar_functions().contains_key(name)
+        || state.aggregate_functions().contains_key(name)
+        || state.window_functions().contains_key(name)
+}
+
+fn same(one: &str, other: &str) -> bool {
+    one.eq_ignore_ascii_case(other)
+}
+
+struct Calls<'a> {
+    planner: &'a StatementPlanner,
+    state: &'a SessionState,
+    left: usize,
+}
+
+impl Calls<'_> {
+    /// The parameters and the body of the macro of a name.
+    fn found(&mut self, name: &ObjectName) -> Result<Option<(Vec<MacroArg>, MacroDefinition)>> {
+        let Ok(at) = self.planner.macro_name(name) else { return Ok(None) };
+        let Some(sql) = self.planner.names.macro_text(&at) else { return Ok(None) };
+        if self.left == 0 {
+            return plan_err!(
+                "macro '{name}' is called more than {CALLS_MAX} times: it calls itself"
+            );
+        }
+        self.left -= 1;
+        let Parsed::Statement(ast) = crate::parse::parse(&sql, self.state)? else {
+            return Ok(None);
+        };
+        match *ast {
+            Ast::CreateMacro { args, definition, .. } => {
+                Ok(Some((args.unwrap_or_default(), definition)))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn expr(&mut self, expr: &mut Expr) -> Result<()> {
+        let Expr::Function(Function { name, args, .. }) = expr else { return Ok(()) };
+        if is_builtin(self.state, &name.to_string().to_lowercase()) {
+            return Ok(());
+        }
+        let Some((parameters, definition)) = self.found(name)? else { return Ok(()) };
+        let MacroDefinition::Expr(mut body) = definition else {
+            return plan_err!("macro '{name}' gives a table; write FROM {name}(…)");
+        };
+        let given = match args {
+            FunctionArguments::List(list) => list.args.as_slice(),
+            _ => &[],
+        };
+        bind(name, &parameters, given)?.put_into(&mut body)?;
+        *expr = Expr::Nested(Box::new(body));
+        // What it stands for may be a call too.
+        match expr {
+            Expr::Nested(inner) => self.expr(inner),
+            _ => Ok(()),
+        }
+    }
+
+    fn factor(&mut self, factor: &mut TableFactor) -> Result<()> {
+        let TableFactor::Table { name, args: Some(args), alias, .. } = factor else {
+            return Ok(());
+        };
+        let Some((parameters, definition)) = self.found(name)? else { return Ok(()) };
+        let MacroDefinition::Table(mut query) = definition else {
+            return plan_err!("macro '{name}' gives a value; write SELECT {name}(…)");
+        };
+        bind(name, &parameters, &args.args)?.put_into(&mut query)?;
+        let alias = alias.take();
+        *factor = TableFactor::Derived { lateral: false, subquery: query, alias, sample: None };
+        Ok(())
+    }
+}
+
+/// The values of the parameters.
+fn bind(name: &ObjectName, parameters: &[MacroArg], given: &[FunctionArg]) -> Result<Bound> {
+    let mut values: Vec<Option<Expr>> = vec![None; parameters.len()];
+    for (at, arg) in given.iter().enumerate() {
+        let (at, value) = match arg {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) => (Some(at), value),
+            FunctionArg::Named { name, arg: FunctionArgExpr::Expr(value), .. } => {
+                (parameters.iter().position(|other| same(&other.name.value, &name.value)), value)
+            }
+            other => return plan_err!("macro '{name}' takes values, not {other}"),
+        };
+        match at.and_then(|at| values.get_mut(at)) {
+            Some(place) => *place = Some(Expr::Nested(Box::new(value.clone()))),
+            None => {
+                return plan_err!(
+                    "macro '{name}' has no parameter for {arg}; it has {}",
+                    parameters.len()
+                );
+            }
+        }
+    }
+    let mut bound = Vec::with_capacity(parameters.len());
+    for (parameter, value) in parameters.iter().zip(values) {
+        let Some(value) = value.or_else(|| parameter.default_expr.clone()) else {
+            return plan_err!("macro '{name}' needs a value of '{}'", parameter.name);
+        };
+        bound.push((parameter.name.value.clone(), value));
+    }
+    Ok(Bound(bound))
+}
+
+/// Values in the place of names.
+struct Bound(Vec<(String, Expr)>);
+
+impl Bound {
+    fn put_into(mut self, body: &mut impl VisitMut) -> Result<()> {
+        let _ = body.visit(&mut self);
+        Ok(())
+    }
+}
+
+impl VisitorMut for Bound {
+    type Break = ();
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Expr::Identifier(name) = expr
+            && let Some((_, value)) = self.0.iter().find(|(other, _)| same(other, &name.value))
+        {
+            *expr = value.clone();
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+fn flow(result: Result<()>) -> ControlFlow<DataFusionError> {
+    match result {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => ControlFlow::Break(error),
+    }
+}
+
+impl VisitorMut for Calls<'_> {
+    type Break = DataFusionError;
+
+    fn pre_visit_select(
+        &mut self,
+        select: &mut datafusion::sql::sqlparser::ast::Select,
+    ) -> ControlFlow<Self::Break> {
+        for item in &mut select.projection {
+            // A column that is a call is called as it was written.
+            if let SelectItem::UnnamedExpr(expr @ Expr::Function(_)) = item {
+                let mut value = expr.clone();
+                if let Err(error) = self.expr(&mut value) {
+                    return ControlFlow::Break(error);
+                }
+                if matches!(value, Expr::Nested(_)) {
+                    let alias = super::change::quoted(&expr.to_string());
+                    *item = SelectItem::ExprWithAlias { expr: value, alias };
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
+        flow(self.expr(expr))
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Self::Break> {
+        flow(self.factor(factor))
+    }
+
+    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Self::Break> {
+        ControlFlow::Continue(())
+    }
+}
