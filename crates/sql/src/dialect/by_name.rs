@@ -12,6 +12,7 @@ use datafusion::scalar::ScalarValue;
 use datafusion::sql::sqlparser::ast::{Query, SetExpr, SetOperator, SetQuantifier};
 
 use super::tree;
+use crate::parse::shown_name;
 
 /// The relations that stand for it.
 pub(super) const ALL: &str = "$union_all_by_name";
@@ -46,11 +47,12 @@ pub(super) fn plan(name: &str, sides: Vec<LogicalPlan>) -> Result<LogicalPlan> {
     for side in &sides {
         let own = side.schema().fields();
         for (at, field) in own.iter().enumerate() {
-            if own.iter().take(at).any(|other| is_same(other.name(), field.name())) {
+            let name = shown_name(field.name());
+            if own.iter().take(at).any(|other| is_same(shown_name(other.name()), name)) {
                 return plan_err!(
                     "UNION BY NAME pairs columns by their names, and one side has two columns '{}'; \
                      rename one of them with AS",
-                    field.name()
+                    name
                 );
             }
             if !names.iter().any(|known| is_same(known, field.name())) {

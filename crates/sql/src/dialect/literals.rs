@@ -5,7 +5,7 @@
 //! '1' + 1                1 + 1
 //! d > '2020-01-01'       d > DATE '2020-01-01'
 //! done = 't'             done = true
-//! 7 // 2                 7 / 2, and trunc(a / b) where one of them is no integer
+//! 7 // 2                 7 / 2, and trunc(a / b) where one of them is not an integer
 //! ```
 //!
 //! A literal with digits behind the point keeps them beside a decimal: `price = '3.149'` rounds nothing.

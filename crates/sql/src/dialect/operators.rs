@@ -39,13 +39,10 @@ pub(crate) fn infix(
 /// Puts functions in the place of operators.
 pub(super) fn rewrite(expr: &mut Expr) -> Result<()> {
     match expr {
-        Expr::BinaryOp { left, op, right } => match op {
-            BinaryOperator::PGStartsWith => {
-                let (left, right) = (left.as_ref().clone(), right.as_ref().clone());
-                *expr = call("starts_with", vec![left, right]);
-            }
-            _ => {}
-        },
+        Expr::BinaryOp { left, op: BinaryOperator::PGStartsWith, right } => {
+            let (left, right) = (left.as_ref().clone(), right.as_ref().clone());
+            *expr = call("starts_with", vec![left, right]);
+        }
         Expr::UnaryOp { op: UnaryOperator::BitwiseNot, expr: value } => {
             let ones = Expr::Value(Value::Number("-1".to_owned(), false).into());
             let value = Expr::Nested(value.clone());

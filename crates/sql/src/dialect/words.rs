@@ -99,7 +99,7 @@ impl Words<'_> {
         self.set(close, Token::Gt);
     }
 
-    /// Whether a name and a type stand here: two words of which the second is no operator.
+    /// Whether a name and a type stand here: two words of which the second is not an operator.
     fn is_field(&self, at: usize) -> bool {
         let starts = self.word(at).is_some_and(|first| {
             !matches!(first.keyword, Keyword::CASE | Keyword::NOT | Keyword::SELECT | Keyword::CAST)
@@ -254,7 +254,7 @@ impl Words<'_> {
         put(self, keyword("FROM"));
     }
 
-    /// Whether a query may begin with the word that stands here, and what follows is no operator.
+    /// Whether a query may begin with the word that stands here, and what follows is not an operator.
     fn starts_query(&self, at: usize, word: &str) -> bool {
         let follows = match self.get(at + 1) {
             Some(Token::Word(_)) => !self.is_operator(at + 1),

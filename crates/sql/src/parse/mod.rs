@@ -26,7 +26,7 @@ use datafusion::sql::sqlparser::tokenizer::Tokenizer;
 
 pub(crate) use depth::{STACK_SHORT, on_deep_stack, stack_for};
 use dialect::AtollDialect;
-pub(crate) use names::shown;
+pub(crate) use names::{shown, shown_name};
 
 /// Parses one statement in the session's dialect.
 pub(crate) fn parse(sql: &str, state: &SessionState) -> Result<Parsed> {

@@ -46,15 +46,18 @@ pub(super) fn apply(statement: &mut Parsed) {
 
 /// The schema as clients see it; none where nothing of it is marked.
 pub(crate) fn shown(schema: &Schema) -> Option<SchemaRef> {
-    let plain = |field: &Arc<Field>| match field.name().split_once(MARK) {
-        Some((name, _)) => Arc::new(field.as_ref().clone().with_name(name)),
-        None => Arc::clone(field),
-    };
+    let plain =
+        |field: &Arc<Field>| Arc::new(field.as_ref().clone().with_name(shown_name(field.name())));
     let is_marked = schema.fields().iter().any(|field| field.name().contains(MARK));
     is_marked.then(|| {
         let fields: Vec<_> = schema.fields().iter().map(plain).collect();
         Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
     })
+}
+
+/// The name of a column as clients see it.
+pub(crate) fn shown_name(name: &str) -> &str {
+    name.split_once(MARK).map_or(name, |(name, _)| name)
 }
 
 /// The query whose rows a statement returns.
@@ -203,6 +206,8 @@ impl TakenNames {
 /// the number behind it.
 fn name(items: &mut [SelectItem], between: &str) {
     let mut names = TakenNames::default();
+    // What `*` stands for is not known yet. A column beside it may be one of those, which results allow.
+    let is_starred = between == MARK && items.iter().any(is_star);
     for item in items {
         let (expr, name) = match item {
             SelectItem::ExprWithAlias { alias, .. } => {
@@ -214,7 +219,7 @@ fn name(items: &mut [SelectItem], between: &str) {
             }
             SelectItem::UnnamedExpr(expr) => match column(expr) {
                 Some((name, qualifier)) => {
-                    if names.keeps(&name, qualifier) {
+                    if names.keeps(&name, qualifier) && !is_starred {
                         continue;
                     }
                     (expr, name)
@@ -233,6 +238,10 @@ fn name(items: &mut [SelectItem], between: &str) {
         let none = Expr::Identifier(Ident::new(""));
         *item = SelectItem::ExprWithAlias { expr: std::mem::replace(expr, none), alias };
     }
+}
+
+fn is_star(item: &SelectItem) -> bool {
+    matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..))
 }
 
 /// Name and qualifier of a column; none for other expressions.

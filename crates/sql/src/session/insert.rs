@@ -91,7 +91,7 @@ pub(super) fn take_or(
     Ok(())
 }
 
-/// What OR REPLACE sets: all columns that are given and are no keys.
+/// What OR REPLACE sets: all columns that are given, without those of the key.
 fn replaced(
     insert: &Insert,
     definition: &TableDefinition,

@@ -1,5 +1,7 @@
-//! Names of files with `*`, `?`, `[…]` and `**`, in the order of their bytes.
+//! Names of files with `*`, `?`, `[…]` and `**`, in the order of their bytes, those of a directory before
+//! those of directories in it.
 
+use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -17,9 +19,16 @@ pub(super) fn matches(pattern: &str) -> io::Result<Vec<PathBuf>> {
     let segments: Vec<&str> = rest.split('/').filter(|it| !it.is_empty() && *it != ".").collect();
     let mut found = Vec::new();
     walk(&root, &segments, &mut found)?;
-    found.sort();
+    found.sort_by_cached_key(|path| place(path));
     found.dedup();
     Ok(found)
+}
+
+/// Where a path is in the order: the files of a directory come before those of directories in it.
+fn place(path: &Path) -> Vec<(bool, OsString)> {
+    let depth = path.components().count();
+    let parts = path.components().enumerate();
+    parts.map(|(at, part)| (at + 1 < depth, part.as_os_str().to_owned())).collect()
 }
 
 fn walk(at: &Path, segments: &[&str], found: &mut Vec<PathBuf>) -> io::Result<()> {
