@@ -112,6 +112,7 @@ mod tests {
                 "NestedKeys",
                 "YieldingJoins",
                 "PlaceWholeFiles",
+                "FileOrder",
                 "PlaceOnHomes",
                 "FilterPushdown(Post)",
                 "SanityCheckPlan",
