@@ -13,7 +13,6 @@ mod error;
 mod exchange;
 mod files;
 mod float;
-pub mod functions;
 mod group;
 mod join;
 mod lab;
@@ -32,7 +31,6 @@ mod table;
 mod task;
 mod timezone;
 pub mod tpch;
-mod type_name;
 mod volatile;
 
 pub use database::{Database, DatabaseOptions};

@@ -24,7 +24,7 @@ use datafusion::logical_expr::{
 };
 
 use super::divide::digits;
-use crate::functions::sql_name;
+use atoll_functions::sql_name;
 use crate::timezone::is_utc;
 
 /// CAST, or TRY_CAST, to a type that may not hold every value.

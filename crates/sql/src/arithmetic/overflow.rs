@@ -3,7 +3,7 @@
 use datafusion::arrow::datatypes::{DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType};
 use datafusion::error::DataFusionError;
 
-use crate::functions::sql_name;
+use atoll_functions::sql_name;
 
 /// An operation of which one row's result does not fit the result type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -14,7 +14,7 @@ use datafusion::common::Result;
 
 use super::Catalogs;
 use crate::table::PlacedTable;
-use crate::type_name::sql_name;
+use atoll_functions::sql_name;
 
 /// The schema that tells of all others.
 pub(crate) const INFORMATION_SCHEMA: &str = "information_schema";

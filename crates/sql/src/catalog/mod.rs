@@ -13,6 +13,7 @@
 
 mod information;
 mod provider;
+mod sequence_functions;
 mod stored;
 mod view;
 
@@ -28,6 +29,7 @@ use datafusion::common::{DataFusionError, ResolvedTableReference, Result, exec_d
 use parking_lot::RwLock;
 
 pub(crate) use information::INFORMATION_SCHEMA;
+pub(crate) use sequence_functions::register as register_sequence_functions;
 pub(crate) use stored::{StoredNames, relation_name};
 pub(crate) use view::UnplannedView;
 

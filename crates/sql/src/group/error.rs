@@ -3,7 +3,7 @@
 use atoll_primitives::PrimitiveError;
 use datafusion::error::DataFusionError;
 
-use crate::functions::SumOverflow;
+use atoll_functions::SumOverflow;
 
 /// Lack of memory can be answered by another plan; an overflow tells what to cast; all others read as
 /// they are, without a word of where they came from.

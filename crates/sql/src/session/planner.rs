@@ -34,7 +34,7 @@ use crate::catalog::{Catalogs, INFORMATION_SCHEMA, StoredNames, UnplannedView, p
 use crate::database::Database;
 use crate::dialect::BY_NAME;
 use crate::error::SqlError;
-use crate::functions::without_large_constants;
+use atoll_functions::without_large_constants;
 use crate::parse::{STACK_SHORT, on_deep_stack};
 use crate::table::{PlacedTable, WriteRules, WriteTarget, fresh, transaction_error};
 use crate::timezone::SessionTimeZone;

@@ -26,6 +26,6 @@ mod write;
 
 use super::entry::Entry;
 
-pub(in crate::functions) use build::{grouped_lists, grouped_objects};
+pub(crate) use build::{grouped_lists, grouped_objects};
 
 pub(super) static ENTRIES: &[&[Entry]] = &[extract::ALL, inspect::ALL, build::ALL, transform::ALL];

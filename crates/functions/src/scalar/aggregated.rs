@@ -21,12 +21,11 @@ use datafusion::physical_expr::{PhysicalExpr, expressions::cast};
 use super::call::Call;
 use super::entry::{Arguments, Entry, Takes};
 use super::texts::entry;
-use crate::functions;
 
 /// All aggregates, by their names and the other ones.
 static AGGREGATES: LazyLock<HashMap<String, Arc<AggregateUDF>>> = LazyLock::new(|| {
     let mut all = HashMap::new();
-    for function in all_default_aggregate_functions().into_iter().chain(functions::aggregates()) {
+    for function in all_default_aggregate_functions().into_iter().chain(crate::aggregates()) {
         for alias in function.aliases() {
             all.insert(alias.clone(), Arc::clone(&function));
         }

@@ -19,7 +19,7 @@ use datafusion::functions::datetime::to_local_time;
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs};
 
 /// A call for a number of rows.
-pub(in crate::functions) struct Call {
+pub(crate) struct Call {
     pub(super) name: &'static str,
     pub(super) rows: usize,
     pub(super) arrays: Vec<ArrayRef>,

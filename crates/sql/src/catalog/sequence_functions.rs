@@ -19,7 +19,7 @@ use datafusion::prelude::SessionContext;
 use futures::executor::block_on;
 use parking_lot::Mutex;
 
-use crate::catalog::{CATALOG, SCHEMA};
+use super::{CATALOG, SCHEMA};
 use crate::session::{SharedTransaction, StatementHandle};
 use crate::table::{fresh, transaction_error};
 

@@ -16,7 +16,7 @@ use datafusion::logical_expr::{Expr, lit, when};
 use super::function::GatheredEntry;
 use super::groups::Groups;
 use super::picks::gathered;
-use crate::functions::scalar::{Arguments, Takes, grouped_lists, grouped_objects};
+use crate::scalar::{Arguments, Takes, grouped_lists, grouped_objects};
 
 const ANY: &[Arguments] = &[Arguments::Are(&[Takes::Any])];
 const TWO: &[Arguments] = &[Arguments::Are(&[Takes::Text, Takes::Any])];

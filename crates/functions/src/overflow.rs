@@ -3,7 +3,7 @@
 use datafusion::arrow::datatypes::{DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType};
 use datafusion::error::DataFusionError;
 
-use crate::type_name::sql_name;
+use super::type_name::sql_name;
 
 /// A sum or average whose result, or whose sum before the division, does not fit its type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -136,7 +136,7 @@ mod tests {
 
     use datafusion::arrow::datatypes::TimeUnit;
 
-    use crate::functions::total::total_of_values;
+    use crate::total::total_of_values;
 
     #[test]
     fn durations_average_although_their_sum_overflows() {

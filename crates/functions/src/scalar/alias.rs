@@ -3,7 +3,7 @@
 use datafusion::prelude::SessionContext;
 
 /// A function of DataFusion, and the names that DuckDB and PostgreSQL have for it.
-pub(in crate::functions) const SCALARS: &[(&str, &[&str])] = &[
+pub(crate) const SCALARS: &[(&str, &[&str])] = &[
     ("make_array", &["list_value", "list_pack", "array_value"]),
     ("starts_with", &["prefix", "^@"]),
     ("arrays_zip", &["array_zip"]),
@@ -22,7 +22,7 @@ pub(in crate::functions) const SCALARS: &[(&str, &[&str])] = &[
 ];
 
 /// The same for aggregates.
-pub(in crate::functions) const AGGREGATES: &[(&str, &[&str])] = &[
+pub(crate) const AGGREGATES: &[(&str, &[&str])] = &[
     ("array_agg", &["list"]),
     ("first_value", &["first", "arbitrary"]),
     ("last_value", &["last"]),

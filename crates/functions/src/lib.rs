@@ -1,5 +1,6 @@
-//! Atoll's own aggregates: `sum` and `avg` never wrap, `min` and `max` order floats as SQL does, and
-//! `any_value` heeds its ORDER BY; and functions whose results have a bound.
+//! Atoll's functions of SQL: aggregates of which `sum` and `avg` never wrap, `min` and `max` order floats
+//! as SQL does and `any_value` heeds its ORDER BY; scalar functions by theme; those whose results have a
+//! bound. They know DataFusion and nothing of sessions, tables or places.
 //!
 //! DataFusion's `sum` wraps silently, for BIGINT too. Here a sum that its type cannot hold is a
 //! [`SumOverflow`], and only such a sum is one: the running total is kept exactly (`total`), so
@@ -26,6 +27,7 @@
 //! | `planner` | operators that are functions, and aggregates whose meaning depends on the number of their arguments |
 //! | `lambda` | functions of a list and a lambda |
 //! | `scalar` | scalar functions, by theme |
+//! | `type_name` | what types are called |
 //! | `growing` | `repeat` and its kin, which make no more than there is memory for |
 //!
 //! Sums and averages of floats and averages of integers are DataFusion's own.
@@ -62,28 +64,28 @@ mod nested_extreme;
 mod overflow;
 mod planner;
 mod scalar;
-pub(crate) mod sequence;
 mod string_agg;
 mod sum;
 mod target;
 #[cfg(test)]
 mod tests;
 mod total;
+mod type_name;
 
 use std::sync::Arc;
 
 use datafusion::logical_expr::AggregateUDF;
 use datafusion::prelude::SessionContext;
 
-pub(crate) use crate::type_name::sql_name;
 pub use any_value::OrderedAnyValue;
 pub use avg::CheckedAvg;
 pub use extreme::{OrderedMax, OrderedMin};
-pub(crate) use growing::without_large_constants;
+pub use growing::without_large_constants;
 pub use overflow::SumOverflow;
-pub(crate) use planner::PlanCalls;
+pub use planner::PlanCalls;
 pub use string_agg::CountedStringAgg;
 pub use sum::CheckedSum;
+pub use type_name::sql_name;
 
 /// Atoll's aggregates, to register over DataFusion's.
 pub fn aggregates() -> Vec<Arc<AggregateUDF>> {

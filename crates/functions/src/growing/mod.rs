@@ -44,7 +44,7 @@ thread_local! {
 }
 
 /// Does `work`, in which constant expressions are computed, without making large values.
-pub(crate) fn without_large_constants<T>(work: impl FnOnce() -> T) -> T {
+pub fn without_large_constants<T>(work: impl FnOnce() -> T) -> T {
     /// Also where the work panics.
     struct Restored(bool);
     impl Drop for Restored {

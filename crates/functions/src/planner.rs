@@ -17,7 +17,7 @@ use super::scalar;
 
 /// `->`, `->>`, `^@`; `max(x, n)`, `string_agg` without a separator, `json_group_array` in an order.
 #[derive(Debug, Default)]
-pub(crate) struct PlanCalls;
+pub struct PlanCalls;
 
 macro_rules! own {
     ($($constant:ident $name:literal;)*) => {$(

@@ -6,7 +6,7 @@ use datafusion::common::{Result, exec_err};
 
 use super::call::Call;
 use super::entry::{Arguments, Entry, JSON_MARK, Takes, text};
-use crate::functions::sql_name;
+use crate::sql_name;
 
 /// A type as `typeof` names it.
 fn type_name(data_type: &DataType) -> String {

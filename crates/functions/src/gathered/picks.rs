@@ -14,7 +14,7 @@ use datafusion::logical_expr::expr::{AggregateFunction, NullTreatment, Sort};
 
 use super::function::GatheredEntry;
 use super::groups::Groups;
-use crate::functions::scalar::{Arguments, Takes};
+use crate::scalar::{Arguments, Takes};
 
 const ANY: &[Arguments] = &[Arguments::Are(&[Takes::Any])];
 const TWO: &[Arguments] = &[Arguments::Are(&[Takes::Any, Takes::Any])];

@@ -20,19 +20,19 @@ use datafusion::physical_expr::PhysicalExpr;
 
 use super::groups::Groups;
 use super::rows::{GroupRows, kept};
-use crate::functions::scalar::Arguments;
-use crate::functions::sql_name;
+use crate::scalar::Arguments;
+use crate::sql_name;
 
 /// What an aggregate gives for its rows.
-pub(in crate::functions) type Finish = fn(&Groups<'_>) -> Result<ArrayRef>;
+pub(crate) type Finish = fn(&Groups<'_>) -> Result<ArrayRef>;
 
 /// An aggregate, as it is documented and computed.
-pub(in crate::functions) struct GatheredEntry {
-    pub(in crate::functions) name: &'static str,
-    pub(in crate::functions) aliases: &'static [&'static str],
-    pub(in crate::functions) arguments: &'static str,
-    pub(in crate::functions) about: &'static str,
-    pub(in crate::functions) example: &'static str,
+pub(crate) struct GatheredEntry {
+    pub(crate) name: &'static str,
+    pub(crate) aliases: &'static [&'static str],
+    pub(crate) arguments: &'static str,
+    pub(crate) about: &'static str,
+    pub(crate) example: &'static str,
     pub(super) takes: &'static [Arguments],
     /// How many arguments are gathered; those behind them are constants.
     pub(super) gathered: usize,
@@ -47,7 +47,7 @@ pub(in crate::functions) struct GatheredEntry {
 }
 
 impl GatheredEntry {
-    pub(in crate::functions) fn documentation(&self) -> Documentation {
+    pub(crate) fn documentation(&self) -> Documentation {
         let syntax = format!("{}({})", self.name, self.arguments);
         Documentation::builder(DocSection::default(), self.about, syntax)
             .with_sql_example(self.example)
@@ -58,7 +58,7 @@ impl GatheredEntry {
 type Documented = LazyLock<Documentation, Box<dyn FnOnce() -> Documentation + Send + Sync>>;
 
 /// An entry as DataFusion's function.
-pub(in crate::functions) struct Gathered {
+pub(crate) struct Gathered {
     entry: &'static GatheredEntry,
     aliases: Vec<String>,
     signature: Signature,
@@ -66,7 +66,7 @@ pub(in crate::functions) struct Gathered {
 }
 
 impl Gathered {
-    pub(in crate::functions) fn new(entry: &'static GatheredEntry) -> Self {
+    pub(crate) fn new(entry: &'static GatheredEntry) -> Self {
         Self {
             entry,
             aliases: entry.aliases.iter().map(|&alias| alias.to_owned()).collect(),

@@ -4,7 +4,7 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::common::utils::quote_identifier;
 
 /// The name of a type in SQL.
-pub(crate) fn sql_name(data_type: &DataType) -> String {
+pub fn sql_name(data_type: &DataType) -> String {
     let name = match data_type {
         DataType::Null => "NULL",
         DataType::Boolean => "BOOLEAN",

@@ -11,7 +11,7 @@ use datafusion::logical_expr::{
 };
 
 use super::call::Call;
-use crate::functions::sql_name;
+use crate::sql_name;
 
 /// The metadata of a field whose text is JSON.
 pub(super) const JSON_MARK: (&str, &str) = ("ARROW:extension:name", "arrow.json");
@@ -31,7 +31,7 @@ const GIVES_JSON: [&str; 9] = [
 
 /// What an argument may be, and what it becomes before the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::functions) enum Takes {
+pub(crate) enum Takes {
     /// Anything, as it is.
     Any,
     /// Text, as Utf8.
@@ -140,7 +140,7 @@ fn is_list_where(given: &DataType, of: impl Fn(&DataType) -> bool) -> bool {
 }
 
 /// The arguments of one way to call a function.
-pub(in crate::functions) enum Arguments {
+pub(crate) enum Arguments {
     /// These.
     Are(&'static [Takes]),
     /// These, then any number of the last kind.
@@ -148,7 +148,7 @@ pub(in crate::functions) enum Arguments {
 }
 
 impl Arguments {
-    pub(in crate::functions) fn coerced(&self, given: &[DataType]) -> Option<Vec<DataType>> {
+    pub(crate) fn coerced(&self, given: &[DataType]) -> Option<Vec<DataType>> {
         let (first, rest) = match self {
             Self::Are(first) => (*first, None),
             Self::More(first, rest) => (*first, Some(*rest)),
@@ -165,31 +165,31 @@ impl Arguments {
 }
 
 /// What a call gives: types of the arguments, and those of them that are constants.
-pub(in crate::functions) type Gives = fn(&[DataType], &[Option<&ScalarValue>]) -> Result<DataType>;
+pub(crate) type Gives = fn(&[DataType], &[Option<&ScalarValue>]) -> Result<DataType>;
 
 /// The rows of a call.
-pub(in crate::functions) type Run = fn(&Call) -> Result<datafusion::arrow::array::ArrayRef>;
+pub(crate) type Run = fn(&Call) -> Result<datafusion::arrow::array::ArrayRef>;
 
 /// A function, as it is documented and computed.
-pub(in crate::functions) struct Entry {
+pub(crate) struct Entry {
     /// Its name.
-    pub(in crate::functions) name: &'static str,
+    pub(crate) name: &'static str,
     /// Its other names.
-    pub(in crate::functions) aliases: &'static [&'static str],
+    pub(crate) aliases: &'static [&'static str],
     /// Its arguments as the reference shows them, between the parentheses.
-    pub(in crate::functions) arguments: &'static str,
+    pub(crate) arguments: &'static str,
     /// What it does, in a sentence.
-    pub(in crate::functions) about: &'static str,
+    pub(crate) about: &'static str,
     /// A call, and what comes of it.
-    pub(in crate::functions) example: &'static str,
+    pub(crate) example: &'static str,
     /// The ways to call it.
-    pub(in crate::functions) takes: &'static [Arguments],
+    pub(crate) takes: &'static [Arguments],
     /// The type of its result.
-    pub(in crate::functions) gives: Gives,
+    pub(crate) gives: Gives,
     /// Whether a call may give something else each time.
-    pub(in crate::functions) volatile: bool,
+    pub(crate) volatile: bool,
     /// What computes it.
-    pub(in crate::functions) run: Run,
+    pub(crate) run: Run,
 }
 
 impl Entry {
@@ -302,7 +302,7 @@ impl ScalarUDFImpl for Listed {
 /// Types of results that do not depend on the arguments.
 macro_rules! gives {
     ($($name:ident: $data_type:expr;)*) => {$(
-        pub(in crate::functions) fn $name(
+        pub(crate) fn $name(
             _: &[DataType],
             _: &[Option<&ScalarValue>],
         ) -> Result<DataType> {
@@ -324,7 +324,7 @@ gives! {
 }
 
 /// The type of the first argument.
-pub(in crate::functions) fn as_first(
+pub(crate) fn as_first(
     given: &[DataType],
     _: &[Option<&ScalarValue>],
 ) -> Result<DataType> {

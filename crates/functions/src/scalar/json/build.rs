@@ -135,13 +135,13 @@ fn checked(call: &Call, is_tried: bool) -> Result<ArrayRef> {
 }
 
 /// The values of each row's list as a JSON list; NULL of an empty one.
-pub(in crate::functions) fn grouped_lists(values: &ArrayRef, offsets: &[i32]) -> Result<ArrayRef> {
+pub(crate) fn grouped_lists(values: &ArrayRef, offsets: &[i32]) -> Result<ArrayRef> {
     let column = Column::of(values, false)?;
     grouped(offsets, ['[', ']'], |row, out| column.write(row, out))
 }
 
 /// The keys and values of each row's list as a JSON object; NULL of an empty one.
-pub(in crate::functions) fn grouped_objects(
+pub(crate) fn grouped_objects(
     keys: &ArrayRef,
     values: &ArrayRef,
     offsets: &[i32],

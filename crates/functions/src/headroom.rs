@@ -47,7 +47,7 @@ mod tests {
     use datafusion::arrow::datatypes::{IntervalDayTime, i256};
     use proptest::prelude::*;
 
-    use crate::functions::total::total_of_values;
+    use crate::total::total_of_values;
 
     proptest! {
         #[test]

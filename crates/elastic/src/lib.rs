@@ -1,0 +1,1 @@
+//! Elastic allocation of cores.
