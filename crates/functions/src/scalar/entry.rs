@@ -324,10 +324,7 @@ gives! {
 }
 
 /// The type of the first argument.
-pub(crate) fn as_first(
-    given: &[DataType],
-    _: &[Option<&ScalarValue>],
-) -> Result<DataType> {
+pub(crate) fn as_first(given: &[DataType], _: &[Option<&ScalarValue>]) -> Result<DataType> {
     match given.first() {
         Some(first) => Ok(first.clone()),
         None => plan_err!("an argument is missing"),

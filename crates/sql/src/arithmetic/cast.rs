@@ -24,8 +24,8 @@ use datafusion::logical_expr::{
 };
 
 use super::divide::digits;
-use atoll_functions::sql_name;
 use crate::timezone::is_utc;
+use atoll_functions::sql_name;
 
 /// CAST, or TRY_CAST, to a type that may not hold every value.
 #[derive(Debug, PartialEq, Eq, Hash)]

@@ -27,7 +27,7 @@ use super::locking::LockingQuery;
 use super::planner::{StatementPlanner, cancel_token, plan_physical};
 use super::progress::ScanProgress;
 use super::selected::TextRide;
-use super::statement::{ParsedStatement, parse};
+use super::statement::ParsedStatement;
 use super::tag::{StatementTag, ddl_tag};
 use super::transaction::StatementTransaction;
 use super::whole::WholeStatement;
@@ -225,19 +225,16 @@ impl Session {
         if let Some(whole) = WholeStatement::of(sql)? {
             return self.run_whole(whole, sql).await;
         }
-        let statement = parse(sql, &self.context.state())?;
+        let statement = self.parse(sql)?;
         if let Parsed::Statement(ast) = &statement.statement
             && let Some(done) = self.control(ast, sql).await?
         {
             return Ok(done);
         }
-        let alone = match &statement.statement {
-            Parsed::Statement(ast) => match self.ride_text(ast, sql).await? {
-                TextRide::Rows(result) => return Ok(result),
-                TextRide::Alone(alone) => Some(alone),
-                TextRide::Misfit => None,
-            },
-            _ => None,
+        let alone = match self.ride_text(&statement.statement, sql).await? {
+            TextRide::Rows(result) => return Ok(result),
+            TextRide::Alone(alone) => Some(alone),
+            TextRide::Misfit => None,
         };
         let transaction = self.statement_transaction()?;
         let mut result = self.run_in(&transaction, &statement, None, sql).await;
@@ -259,7 +256,7 @@ impl Session {
         sql: &str,
         values: &ParamValues,
     ) -> Result<QueryResult> {
-        let statement = parse(sql, &self.context.state())?;
+        let statement = self.parse(sql)?;
         self.run_in(transaction, &statement, Some(values), sql).await
     }
 
@@ -467,7 +464,7 @@ impl Session {
         let planned = async {
             let transaction = self.statement_transaction()?;
             let planner = self.planner(&transaction, false).await?;
-            let statement = parse(sql, &planner.state)?.statement;
+            let statement = super::statement::parse(sql, &planner.state)?.statement;
             let plan = planner.plan(statement).await?;
             Ok((plan_physical(&planner.state, &plan).await?, planner.state.task_ctx()))
         };

@@ -32,6 +32,7 @@ mod statement;
 mod tag;
 #[cfg(test)]
 mod tests;
+mod text_scope;
 mod transaction;
 mod variables;
 mod whole;
@@ -67,7 +68,6 @@ use crate::dialect::{Relations, SqlTypes, TypedLiterals};
 use crate::files::read::FileNames;
 use crate::files::spill::Spill;
 use crate::float::CanonicalFloats;
-use atoll_functions::PlanCalls;
 use crate::memory;
 use crate::rewrite::{CountedCopies, DependentJoins, NamedQuantified};
 use crate::sample::{SamplePlanner, SampledRelations};
@@ -75,8 +75,9 @@ use crate::settings::{AtollOptions, SharedScan};
 use crate::table::PlacedTable;
 use crate::timezone::{self, SessionTimeZone};
 use crate::volatile::VolatileFilters;
+use atoll_functions::PlanCalls;
 use prepared::PreparedStatements;
-use selected::TextSelections;
+use text_scope::SessionScope;
 use transaction::SessionTransaction;
 use variables::Variables;
 
@@ -86,7 +87,7 @@ pub struct Session {
     context: SessionContext,
     catalogs: Catalogs,
     prepared: Arc<PreparedStatements>,
-    texts: Arc<TextSelections>,
+    scope: Arc<SessionScope>,
     transaction: Arc<SessionTransaction>,
     database: Database,
     spill: Spill,
@@ -150,11 +151,11 @@ impl Session {
             files.set_state(context.state_weak_ref());
         }
         let knowledge = Arc::clone(database.knowledge());
-        let (prepared, texts, transaction) = Default::default();
+        let (prepared, scope, transaction) = Default::default();
         let variables = Variables::default();
         context.register_variable(VarType::UserDefined, Arc::new(variables.clone()));
         let session =
-            Self { context, catalogs, prepared, texts, transaction, database, spill, variables };
+            Self { context, catalogs, prepared, scope, transaction, database, spill, variables };
         crate::system::register(&session, &knowledge)?;
         Ok(session)
     }

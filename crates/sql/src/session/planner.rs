@@ -34,11 +34,11 @@ use crate::catalog::{Catalogs, INFORMATION_SCHEMA, StoredNames, UnplannedView, p
 use crate::database::Database;
 use crate::dialect::BY_NAME;
 use crate::error::SqlError;
-use atoll_functions::without_large_constants;
 use crate::parse::{STACK_SHORT, on_deep_stack};
 use crate::table::{PlacedTable, WriteRules, WriteTarget, fresh, transaction_error};
 use crate::timezone::SessionTimeZone;
 use crate::volatile::check_ctes;
+use atoll_functions::without_large_constants;
 
 /// Plans one statement: all of its scans see the rows that were there when this was made.
 #[derive(Clone)]

@@ -1,41 +1,26 @@
 //! Selections sent as text that share scans: the values that conditions compare columns with become parameters,
 //! so that a text is planned once, whatever values it comes with.
 
-use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue};
+use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, Query, Select, SetExpr, Statement as Ast, TableFactor, UnaryOperator,
     Value,
 };
-use parking_lot::Mutex;
 
 use super::Session;
 use super::execute::QueryResult;
 use super::point::Shape;
+use super::text_scope::SHARED_SCAN_KEY;
 use crate::settings::SharedScan;
-use crate::shared_scan::{AloneQuery, SharedSelection};
+use crate::shared_scan::{AloneQuery, TextScope, TextSelection};
 
 /// Values that a text has at most: planning takes longer with each of them than sharing a scan would save.
 const VALUES_MAX: usize = 256;
-
-/// Texts that a session remembers.
-const TEXTS_MAX: usize = 256;
-
-/// The selections that a session sent as text, by text with parameters. A name means something else after a
-/// statement of another kind, so that forgets them.
-#[derive(Debug, Default)]
-pub(super) struct TextSelections(Mutex<HashMap<String, Arc<TextSelection>>>);
-
-/// A selection; none where the text does not fit.
-#[derive(Debug)]
-struct TextSelection {
-    types: Vec<DataType>,
-    selection: Option<Arc<SharedSelection>>,
-}
 
 /// What comes of a text.
 pub(super) enum TextRide {
@@ -47,39 +32,27 @@ pub(super) enum TextRide {
     Misfit,
 }
 
-impl TextSelections {
-    pub(super) fn forget(&self) {
-        self.0.lock().clear();
-    }
-
-    fn find(&self, text: &str) -> Option<Arc<TextSelection>> {
-        self.0.lock().get(text).cloned()
-    }
-
-    fn keep(&self, text: String, selection: &Arc<TextSelection>) {
-        let mut texts = self.0.lock();
-        if texts.len() >= TEXTS_MAX {
-            texts.clear();
-        }
-        texts.insert(text, Arc::clone(selection));
-    }
-}
-
 impl Session {
     /// Answers a selection together with others, where it fits and others run.
-    pub(super) async fn ride_text(&self, ast: &Ast, sql: &str) -> Result<TextRide> {
+    pub(super) async fn ride_text(&self, statement: &Parsed, sql: &str) -> Result<TextRide> {
+        self.scope.heed(statement);
+        let Parsed::Statement(ast) = statement else { return Ok(TextRide::Misfit) };
+        let Ast::Query(query) = ast.as_ref() else { return Ok(TextRide::Misfit) };
         let mode = self.shared_scan();
         if mode == SharedScan::Off || self.is_in_transaction() {
             return Ok(TextRide::Misfit);
         }
-        let Ast::Query(query) = ast else {
-            self.texts.forget();
-            return Ok(TextRide::Misfit);
-        };
         let Some((text, literals)) = with_parameters(query) else { return Ok(TextRide::Misfit) };
-        let known = match self.texts.find(&text) {
+        let scope = self.text_scope();
+        let texts = self.database().shared_scans().texts();
+        let version = self.database().store().published();
+        let known = match texts.find(scope, &text, &version) {
             Some(known) => known,
-            None => self.plan_text(text).await,
+            None => {
+                let planned = Arc::new(self.plan_text(&text).await);
+                texts.keep(scope, text.clone(), &planned, &version);
+                planned
+            }
         };
         let Some(selection) = &known.selection else { return Ok(TextRide::Misfit) };
         let values = literals.iter().zip(&known.types).map(|(literal, of)| literal.value(of));
@@ -94,24 +67,34 @@ impl Session {
         match bound.ride(self).await? {
             Some(rows) => Ok(TextRide::Rows(QueryResult::of_scan(selection.schema(), rows, sql))),
             None => {
-                self.texts.forget();
+                texts.forget(scope, &text);
                 Ok(TextRide::Misfit)
             }
         }
     }
 
     /// Plans a text. One that cannot be planned with parameters may be planned without.
-    async fn plan_text(&self, text: String) -> Arc<TextSelection> {
-        let planned = self.plan_prepared(&text).await;
-        let planned = match planned {
+    async fn plan_text(&self, text: &str) -> TextSelection {
+        match self.plan_prepared(text).await {
             Ok((types, Shape::Shared(selection))) => {
                 TextSelection { types, selection: Some(selection) }
             }
             _ => TextSelection { types: Vec::new(), selection: None },
-        };
-        let planned = Arc::new(planned);
-        self.texts.keep(text, &planned);
-        planned
+        }
+    }
+
+    /// Where the texts of this session are kept.
+    fn text_scope(&self) -> TextScope {
+        self.scope.get_or_find(|is_own| {
+            let texts = self.database().shared_scans().texts();
+            if is_own {
+                return texts.own_scope();
+            }
+            let state = self.context.state_ref();
+            let entries = state.read().config_options().entries();
+            let settings = entries.into_iter().filter(|entry| entry.key != SHARED_SCAN_KEY);
+            texts.scope_of(settings.map(|entry| (entry.key, entry.value)).collect())
+        })
     }
 }
 

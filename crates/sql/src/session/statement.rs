@@ -7,6 +7,7 @@ use datafusion::sql::sqlparser::ast::{
     CreateTableOptions, Expr, SqlOption, Statement as Ast, Value,
 };
 
+use super::Session;
 use super::integers::keep_digits;
 
 /// A parsed statement, and the placement that its WITH names.
@@ -14,6 +15,16 @@ use super::integers::keep_digits;
 pub(crate) struct ParsedStatement {
     pub(crate) statement: Parsed,
     pub(crate) placement: Option<String>,
+}
+
+impl Session {
+    /// Parses one statement and takes out the placement.
+    pub(super) fn parse(&self, sql: &str) -> Result<ParsedStatement> {
+        // A copy of the state would take longer than the statement.
+        let state = self.context.state_ref();
+        let state = state.read();
+        parse(sql, &state)
+    }
 }
 
 /// Parses one statement and takes out the placement.

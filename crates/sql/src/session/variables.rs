@@ -74,7 +74,7 @@ impl VarProvider for Variables {
 }
 
 /// The name of a variable that a statement sets.
-fn variable(name: &ObjectName) -> Option<String> {
+pub(super) fn variable(name: &ObjectName) -> Option<String> {
     match name.0.as_slice() {
         [kind, name] if kind.as_ident().is_some_and(|kind| kind.value == VARIABLE) => {
             name.as_ident().map(|name| name.value.to_lowercase())

@@ -144,7 +144,7 @@ impl Session {
     /// Runs a statement as part of a transaction.
     async fn run_to_end(&self, transaction: &StatementTransaction, sql: &str) -> Result<()> {
         let within = StatementTransaction { is_own: false, ..transaction.clone() };
-        let statement = super::statement::parse(sql, &self.context.state())?;
+        let statement = self.parse(sql)?;
         let result = Box::pin(self.run_in(&within, &statement, None, sql)).await?;
         result.collect().await.map(drop).map_err(|error| exec_datafusion_err!("{sql}: {error}"))
     }

@@ -17,6 +17,7 @@
 //! | `above.rs` | aggregates, sorting and limits over the rows that were selected |
 //! | `filters.rs` | filters as tests of columns |
 //! | `table_scan.rs` | who waits for a table, and its cycles |
+//! | `texts.rs` | statements sent as text, planned once for all sessions that read them alike |
 //! | `cycle.rs` | one cycle |
 //! | `report.rs` | what cycles did, for `atoll.scans` |
 
@@ -26,6 +27,7 @@ mod filters;
 mod report;
 mod selection;
 mod table_scan;
+mod texts;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -37,21 +39,31 @@ pub(crate) use report::ScanReport;
 pub(crate) use selection::{ScannedRows, SharedSelection, sharing};
 pub(crate) use table_scan::AloneQuery;
 use table_scan::TableScan;
+use texts::TextSelections;
+pub(crate) use texts::{TextScope, TextSelection};
 
 /// The shared scans of a database's tables.
 #[derive(Debug, Default)]
-pub(crate) struct SharedScans(Mutex<HashMap<TableId, Arc<TableScan>>>);
+pub(crate) struct SharedScans {
+    tables: Mutex<HashMap<TableId, Arc<TableScan>>>,
+    texts: TextSelections,
+}
 
 impl SharedScans {
+    /// What sessions sent as text.
+    pub(crate) fn texts(&self) -> &TextSelections {
+        &self.texts
+    }
+
     fn of(&self, table: TableId, name: &str) -> Arc<TableScan> {
-        let mut scans = self.0.lock();
+        let mut scans = self.tables.lock();
         Arc::clone(scans.entry(table).or_insert_with(|| Arc::new(TableScan::new(table, name))))
     }
 
     /// What the cycles of each table did, by name.
     pub(crate) fn reports(&self) -> Vec<ScanReport> {
         let mut reports: Vec<ScanReport> =
-            self.0.lock().values().map(|scan| scan.report()).collect();
+            self.tables.lock().values().map(|scan| scan.report()).collect();
         reports.sort_by(|a, b| a.table.cmp(&b.table));
         reports
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use atoll_store::TableId;
 use atoll_store::clock_scan::BatchQuery;
+use atoll_store::database::DatabaseVersion;
 use atoll_store::table::TableDefinition;
 use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
@@ -135,6 +136,12 @@ impl SharedSelection {
             result,
             schema,
         }))
+    }
+
+    /// Whether its table is declared as it was.
+    pub(crate) fn is_current(&self, version: &DatabaseVersion) -> bool {
+        let table = version.table(self.table);
+        table.is_some_and(|table| Arc::ptr_eq(table.definition(), &self.definition))
     }
 
     /// The columns of the result.

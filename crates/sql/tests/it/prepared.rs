@@ -66,3 +66,32 @@ fn views_are_what_they_are_when_the_statement_runs() {
     });
     assert_eq!(found.iter().flat_map(texts).collect::<Vec<_>>(), [["20"]]);
 }
+
+#[test]
+fn a_name_that_another_table_has_got_means_that_one() {
+    for key in ["", " PRIMARY KEY"] {
+        let session = live();
+        let other = session.database().session().expect("a session");
+        rows(&session, &format!("CREATE TABLE t (id BIGINT{key}, n BIGINT)"));
+        rows(&session, "INSERT INTO t VALUES (1, 10)");
+        let found = session.runtime().block_on(async {
+            let prepared =
+                session.prepare("SELECT n FROM t WHERE id = $1").await.expect("prepared");
+            let one = [ScalarValue::from(1_i64)];
+            let mut found = Vec::new();
+            for change in
+                ["", "ALTER TABLE t RENAME TO old", "CREATE TABLE t AS SELECT 1 AS id, 20 AS n"]
+            {
+                if !change.is_empty() {
+                    other.run(change).await.expect(change).collect().await.expect(change);
+                }
+                found.push(match prepared.execute(&one).await {
+                    Ok(result) => texts(&result.collect().await.expect("it runs")[0])[0][0].clone(),
+                    Err(error) => error.state.code().to_owned(),
+                });
+            }
+            found
+        });
+        assert_eq!(found, ["10", "42P01", "20"], "{key}");
+    }
+}

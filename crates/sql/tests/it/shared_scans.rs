@@ -305,6 +305,32 @@ fn a_table_that_is_altered_or_gone_is_seen_as_it_is() {
 }
 
 #[test]
+fn a_text_means_what_it_means_to_its_session() {
+    let first = live();
+    let second = first.database().session().expect("a session");
+    rows(
+        &first,
+        "CREATE TABLE t AS SELECT i AS a, i * 2 AS b FROM generate_series(1, 100) AS s(i)",
+    );
+    let sql = "SELECT b FROM t WHERE a = 7";
+    for session in [&first, &second] {
+        rows(session, "SET atoll.shared_scan = on");
+        assert_eq!(rows(session, sql), [["14"]]);
+    }
+    rows(&second, "ALTER TABLE t RENAME TO old");
+    rows(&second, "CREATE TABLE t AS SELECT 7 AS a, 'new' AS b");
+    for session in [&first, &second] {
+        assert_eq!(rows(session, sql), [["new"]]);
+    }
+    rows(&second, "CREATE SCHEMA other");
+    rows(&second, "CREATE TABLE other.t AS SELECT 7 AS a, 'other' AS b");
+    if run(&second, "SET datafusion.catalog.default_schema = 'other'").is_ok() {
+        assert_eq!(rows(&second, sql), [["other"]]);
+    }
+    assert_eq!(rows(&first, sql), [["new"]]);
+}
+
+#[test]
 fn own_changes_of_an_open_transaction_are_seen() {
     let session = live();
     rows(&session, "CREATE TABLE t AS SELECT i AS a FROM generate_series(1, 100) AS s(i)");

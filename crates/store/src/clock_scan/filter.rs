@@ -83,6 +83,33 @@ impl Slot {
     }
 }
 
+/// Adds the numbers of the rows whose value passes: for tests that compilers turn into comparisons of vectors.
+#[inline(always)]
+pub(super) fn rows_passing<T: Copy>(values: &[T], passes: impl Fn(T) -> bool, into: &mut Vec<u32>) {
+    const LANES: usize = 64;
+    let (groups, rest) = values.as_chunks::<LANES>();
+    let mut first = 0;
+    for group in groups {
+        let mut passed = [0_u8; LANES];
+        for (passed, value) in passed.iter_mut().zip(group) {
+            *passed = u8::from(passes(*value));
+        }
+        // Whether any did, eight at a time.
+        let (words, _) = passed.as_chunks::<8>();
+        let words: [u64; LANES / 8] = std::array::from_fn(|at| u64::from_le_bytes(words[at]));
+        if words.iter().fold(0, |any, word| any | word) != 0 {
+            for (at, mut word) in (first..).step_by(8).zip(words) {
+                while word != 0 {
+                    into.push(at + word.trailing_zeros() / 8);
+                    word &= word - 1;
+                }
+            }
+        }
+        first += LANES as u32;
+    }
+    into.extend((first..).zip(rest).filter(|(_, value)| passes(**value)).map(|(row, _)| row));
+}
+
 /// Slots of keys in their order, for intervals: keys of a range are spread over them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OrderedSlots {
@@ -108,6 +135,19 @@ impl OrderedSlots {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_that_pass_are_found_in_whole_groups_and_behind_them() {
+        for count in [0, 1, 63, 64, 65, 128, 200] {
+            let values: Vec<i16> = (0..count).map(|i| i * 37 % 11).collect();
+            for wanted in 0..11 {
+                let mut found = Vec::new();
+                rows_passing(&values, |value| value == wanted, &mut found);
+                let expected = (0..count as u32).filter(|row| values[*row as usize] == wanted);
+                assert_eq!(found, expected.collect::<Vec<u32>>());
+            }
+        }
+    }
 
     #[test]
     fn every_row_with_a_taken_slot_hits() {

@@ -22,10 +22,12 @@
 //! | `filter.rs` | which values of a column may be in an index, fast |
 //! | `number_index.rs`, `text_index.rs` | queries by value, interval and NULL |
 //! | `batch.rs` | the queries of a cycle, filed |
+//! | `candidates.rs` | the rows that indexes found, by query, and the tests that are left |
 //! | `scan.rs` | the pass over chunks |
 //! | `gather.rs` | the rows that were found, as columns by query |
 
 mod batch;
+mod candidates;
 mod filter;
 mod gather;
 mod number_index;

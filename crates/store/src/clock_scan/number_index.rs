@@ -1,25 +1,36 @@
 //! Queries filed under what they ask of a column of numbers.
 
+use std::collections::BTreeMap;
+
 use hashbrown::HashMap;
 
 use super::batch::QueryNumber;
-use super::filter::{OrderedSlots, Slot, SlotTable};
+use super::candidates::Candidates;
+use super::filter::{OrderedSlots, Slot, SlotTable, rows_passing};
 use super::query::NumberTest;
 use super::values::{BlockColumn, BlockValues, with_numbers};
 use crate::table::Zone;
+
+/// Bytes of values that are compared with one test after another sooner than looked up: so many tests of
+/// bytes, half as many of 16-bit numbers. A look-up takes as long as some 48 bytes in vector registers.
+pub(super) const FEW_BYTES: usize = 48;
 
 /// Queries by value and by interval of a column of numbers.
 #[derive(Debug, Default)]
 pub(super) struct NumberIndex {
     by_key: HashMap<i64, Vec<QueryNumber>>,
-    intervals: Vec<(i64, i64, QueryNumber)>,
+    /// By first and last key.
+    intervals: BTreeMap<(i64, i64), Vec<QueryNumber>>,
     keys: Option<KeyFilter>,
     stretches: Option<Stretches>,
 }
 
 #[derive(Debug)]
 struct KeyFilter {
-    taken: SlotTable,
+    /// By the hash of keys.
+    hashed: SlotTable,
+    /// By the lowest bits of keys.
+    low_bits: SlotTable,
     /// Smallest and largest key.
     ends: (i64, i64),
 }
@@ -46,7 +57,9 @@ impl NumberIndex {
                 }
             }
             NumberTest::Between(low, high) if low > high => {}
-            NumberTest::Between(low, high) => self.intervals.push((*low, *high, query)),
+            NumberTest::Between(low, high) => {
+                self.intervals.entry((*low, *high)).or_default().push(query);
+            }
             NumberTest::NotIn(_) => debug_assert!(false, "NOT IN is not filed"),
         }
     }
@@ -55,9 +68,12 @@ impl NumberIndex {
     pub(super) fn finish(&mut self) {
         let keys = || self.by_key.keys().copied();
         if let (Some(low), Some(high)) = (keys().min(), keys().max()) {
-            let mut taken = SlotTable::new();
-            keys().for_each(|key| taken.take(Slot::of_key(key)));
-            self.keys = Some(KeyFilter { taken, ends: (low, high) });
+            let (mut hashed, mut low_bits) = (SlotTable::new(), SlotTable::new());
+            for key in keys() {
+                hashed.take(Slot::of_key(key));
+                low_bits.take(Slot::of_number(key as u16));
+            }
+            self.keys = Some(KeyFilter { hashed, low_bits, ends: (low, high) });
         }
         self.stretches = Stretches::of(&self.intervals);
     }
@@ -69,34 +85,114 @@ impl NumberIndex {
         keys.into_iter().chain(stretches).any(|ends| meets(ends, zone))
     }
 
-    /// Adds the rows of a block that queries want, with the queries; `hits` is room to work in.
+    /// Adds the rows of a block that queries want; `hits` is room to work in.
     pub(super) fn look_up(
         &self,
         column: &BlockColumn<'_>,
         zone: Option<Zone>,
         hits: &mut Vec<u32>,
-        mut found: impl FnMut(u32, &[QueryNumber]),
+        found: &mut Candidates,
     ) {
+        let few = FEW_BYTES / column.value_bytes();
         if let Some(keys) = self.keys.as_ref().filter(|keys| meets(keys.ends, zone)) {
-            hits.clear();
-            hits_of(&keys.taken, column, Slot::of_key, hits);
-            for row in hits.iter() {
-                if let Some(queries) = column.key(*row as usize).and_then(|k| self.by_key.get(&k)) {
-                    found(*row, queries);
+            if self.by_key.len() <= few {
+                for (key, queries) in &self.by_key {
+                    one_by_one((*key, *key), queries, column, zone, hits, found);
                 }
+            } else {
+                self.by_slots(keys, column, hits, found);
             }
         }
         if let Some(stretches) = self.stretches.as_ref().filter(|all| meets(all.ends, zone)) {
-            hits.clear();
-            hits_of(&stretches.taken, column, |key| stretches.slots.slot(key), hits);
-            for row in hits.iter() {
-                let Some(key) = column.key(*row as usize) else { continue };
-                match stretches.queries_of(key) {
-                    [] => {}
-                    queries => found(*row, queries),
+            if self.intervals.len() <= few {
+                for (ends, queries) in &self.intervals {
+                    one_by_one(*ends, queries, column, zone, hits, found);
                 }
+            } else {
+                stretches.look_up(column, hits, found);
             }
         }
+    }
+
+    fn by_slots(
+        &self,
+        keys: &KeyFilter,
+        column: &BlockColumn<'_>,
+        hits: &mut Vec<u32>,
+        found: &mut Candidates,
+    ) {
+        hits.clear();
+        match column.value_bytes() {
+            1 | 2 => hits_of(&keys.low_bits, column, |key| Slot::of_number(key as u16), hits),
+            _ => hits_of(&keys.hashed, column, Slot::of_key, hits),
+        }
+        for row in hits.iter() {
+            if let Some(queries) = column.key(*row as usize).and_then(|k| self.by_key.get(&k)) {
+                found.add(*row, queries);
+            }
+        }
+    }
+}
+
+/// Adds the rows of a block whose keys are between two, for these queries.
+fn one_by_one(
+    (low, high): (i64, i64),
+    queries: &[QueryNumber],
+    column: &BlockColumn<'_>,
+    zone: Option<Zone>,
+    hits: &mut Vec<u32>,
+    found: &mut Candidates,
+) {
+    if !meets((low, high), zone) {
+        return;
+    }
+    hits.clear();
+    rows_between(column, low, high, hits);
+    if column.nulls.is_some() {
+        hits.retain(|row| !column.is_null(*row as usize));
+    }
+    found.add_rows(hits, queries);
+}
+
+/// Adds the rows whose keys are between two; NULLs are among them.
+fn rows_between(column: &BlockColumn<'_>, low: i64, high: i64, hits: &mut Vec<u32>) {
+    /// In the type of the values, so that as many as possible are compared at a time.
+    macro_rules! narrow {
+        ($values:expr, $number:ty) => {{
+            let (min, max) = (i64::from(<$number>::MIN), i64::from(<$number>::MAX));
+            if low <= max && high >= min {
+                let (low, high) = (low.max(min) as $number, high.min(max) as $number);
+                if low == high {
+                    rows_passing($values, |value| value == low, hits);
+                } else {
+                    rows_passing($values, |value| (low <= value) & (value <= high), hits);
+                }
+            }
+        }};
+    }
+    match &column.values {
+        BlockValues::I8(values) => narrow!(values, i8),
+        BlockValues::I16(values) => narrow!(values, i16),
+        BlockValues::I32(values) => narrow!(values, i32),
+        BlockValues::U8(values) => narrow!(values, u8),
+        BlockValues::U16(values) => narrow!(values, u16),
+        BlockValues::U32(values) => narrow!(values, u32),
+        BlockValues::Bool(bits) => {
+            let between = |bit: bool| low <= i64::from(bit) && i64::from(bit) <= high;
+            hits.extend((0..).zip(bits.iter()).filter(|(_, bit)| between(*bit)).map(|(at, _)| at));
+        }
+        values => with_numbers!(
+            values,
+            |values, key| rows_passing(
+                values,
+                |value| {
+                    let key = key(value);
+                    (low <= key) & (key <= high)
+                },
+                hits
+            ),
+            ()
+        ),
     }
 }
 
@@ -123,24 +219,23 @@ fn hits_of(
 }
 
 impl Stretches {
-    fn of(intervals: &[(i64, i64, QueryNumber)]) -> Option<Self> {
-        let lows = intervals.iter().map(|(low, ..)| *low);
+    fn of(intervals: &BTreeMap<(i64, i64), Vec<QueryNumber>>) -> Option<Self> {
+        let lows = intervals.keys().map(|(low, _)| *low);
         // The first key behind an interval; nothing is behind the last key.
-        let behind = intervals.iter().filter_map(|(_, high, _)| high.checked_add(1));
-        let mut starts: Vec<i64> = lows.chain(behind).collect();
+        let behind = intervals.keys().filter_map(|(_, high)| high.checked_add(1));
+        let mut starts: Vec<i64> = lows.clone().chain(behind).collect();
         starts.sort_unstable();
         starts.dedup();
         let mut queries = vec![Vec::new(); starts.len()];
-        for (low, high, query) in intervals {
+        for ((low, high), of) in intervals {
             let first = starts.partition_point(|start| start < low);
             let last = starts.partition_point(|start| start <= high);
-            queries[first..last].iter_mut().for_each(|all| all.push(*query));
+            queries[first..last].iter_mut().for_each(|all| all.extend(of));
         }
-        let low = intervals.iter().map(|(low, ..)| *low).min()?;
-        let high = intervals.iter().map(|(_, high, _)| *high).max()?;
+        let ends = (lows.min()?, intervals.keys().map(|(_, high)| *high).max()?);
         // Open ends would leave all others in a slot or two.
         let bounds = || {
-            let all = intervals.iter().flat_map(|(low, high, _)| [*low, *high]);
+            let all = intervals.keys().flat_map(|(low, high)| [*low, *high]);
             all.filter(|end| *end != i64::MIN && *end != i64::MAX)
         };
         let slots = match (bounds().min(), bounds().max()) {
@@ -150,10 +245,20 @@ impl Stretches {
             _ => OrderedSlots::between(0, 0),
         };
         let mut taken = SlotTable::new();
-        for (low, high, _) in intervals {
+        for (low, high) in intervals.keys() {
             taken.take_from_to(slots.slot(*low), slots.slot(*high));
         }
-        Some(Self { taken, slots, starts, queries, ends: (low, high) })
+        Some(Self { taken, slots, starts, queries, ends })
+    }
+
+    fn look_up(&self, column: &BlockColumn<'_>, hits: &mut Vec<u32>, found: &mut Candidates) {
+        hits.clear();
+        hits_of(&self.taken, column, |key| self.slots.slot(key), hits);
+        for row in hits.iter() {
+            if let Some(key) = column.key(*row as usize) {
+                found.add(*row, self.queries_of(key));
+            }
+        }
     }
 
     fn queries_of(&self, key: i64) -> &[QueryNumber] {

@@ -1,5 +1,7 @@
 //! How many rows pass a test, as told by some rows of the table.
 
+use std::ops::Bound;
+
 use arrow_schema::DataType;
 
 use super::query::{ColumnTest, NumberTest, TextTest, is_number};
@@ -7,7 +9,7 @@ use super::values::BlockColumn;
 use crate::table::{BLOCK_ROWS, TableSnapshot};
 
 /// Rows that are looked at.
-const SAMPLE_ROWS: usize = 1024;
+const SAMPLE_ROWS: usize = 8192;
 
 /// Values of some rows, by column. It stays good enough while rows come and go: what it says decides how fast
 /// a batch is answered, never what the answer is.
@@ -19,12 +21,20 @@ pub struct ColumnSamples {
 
 #[derive(Clone, Debug)]
 enum ColumnSample {
-    /// Keys, rising.
-    Numbers { keys: Vec<i64>, rows: usize },
-    /// Strings, rising.
-    Text { values: Vec<Box<str>>, rows: usize },
+    Numbers(SortedSample<i64>),
+    Text(SortedSample<Box<str>>),
     /// Of another type.
     Other,
+}
+
+/// Values of the rows that were looked at.
+#[derive(Clone, Debug)]
+struct SortedSample<V> {
+    /// Rising; without NULL.
+    values: Vec<V>,
+    rows: usize,
+    /// The share of rows that a value stands for which is not among them.
+    unseen_share: f64,
 }
 
 impl ColumnSamples {
@@ -45,8 +55,8 @@ impl ColumnSamples {
     /// The share of rows that pass, above zero.
     pub(super) fn share(&self, column: usize, test: &ColumnTest) -> f64 {
         let rest = match &self.columns[column] {
-            ColumnSample::Numbers { keys, rows } => share_of_numbers(keys, *rows, test),
-            ColumnSample::Text { values, rows } => share_of_text(values, *rows, test),
+            ColumnSample::Numbers(sample) => share_of_numbers(sample, test),
+            ColumnSample::Text(sample) => share_of_text(sample, test),
             ColumnSample::Other => 0.5,
         };
         rest.max(1.0 / (2 * self.rows.max(1)) as f64)
@@ -81,64 +91,81 @@ fn sample(
     });
     let rows = positions.len();
     if is_number(data_type) {
-        let mut keys: Vec<i64> = values.filter_map(|(column, row)| column.key(row)).collect();
-        keys.sort_unstable();
-        ColumnSample::Numbers { keys, rows }
+        let keys = values.filter_map(|(column, row)| column.key(row)).collect();
+        ColumnSample::Numbers(SortedSample::of(keys, rows))
     } else if *data_type == DataType::Utf8View {
-        let mut values: Vec<Box<str>> =
-            values.filter_map(|(column, row)| column.text(row).map(Box::from)).collect();
-        values.sort_unstable();
-        ColumnSample::Text { values, rows }
+        let texts = values.filter_map(|(column, row)| column.text(row).map(Box::from)).collect();
+        ColumnSample::Text(SortedSample::of(texts, rows))
     } else {
         ColumnSample::Other
     }
 }
 
-fn share_of_numbers(keys: &[i64], rows: usize, test: &ColumnTest) -> f64 {
-    let between = |low: i64, high: i64| {
-        let below = keys.partition_point(|key| *key < low);
-        let found = keys.partition_point(|key| *key <= high).saturating_sub(below);
-        found_share(found, keys, rows)
-    };
+impl<V: Ord> SortedSample<V> {
+    fn of(mut values: Vec<V>, rows: usize) -> Self {
+        values.sort_unstable();
+        // By far fewer than one row of the sample where all that it has differ.
+        let repeats = values.windows(2).filter(|pair| pair[0] == pair[1]).count();
+        let common = (repeats + 1) as f64 / (values.len() + 1) as f64;
+        Self { values, rows, unseen_share: common / (2 * rows.max(1)) as f64 }
+    }
+
+    /// The share of rows that so many of the sample stand for.
+    fn share(&self, found: usize) -> f64 {
+        match found {
+            0 => self.unseen_share,
+            found => found as f64 / self.rows.max(1) as f64,
+        }
+    }
+
+    /// The share of rows between the first value that is not `below` and the first that is `above`.
+    fn between(&self, below: impl Fn(&V) -> bool, above: impl Fn(&V) -> bool) -> f64 {
+        let first = self.values.partition_point(below);
+        let behind = self.values.partition_point(|value| !above(value));
+        self.share(behind.saturating_sub(first))
+    }
+
+    fn nulls(&self) -> f64 {
+        self.share(self.rows - self.values.len())
+    }
+}
+
+fn share_of_numbers(sample: &SortedSample<i64>, test: &ColumnTest) -> f64 {
+    let between = |low: i64, high: i64| sample.between(|key| *key < low, |key| *key > high);
     match test {
         ColumnTest::Number(NumberTest::In(wanted)) => {
             wanted.iter().map(|key| between(*key, *key)).sum()
         }
         ColumnTest::Number(NumberTest::NotIn(_)) | ColumnTest::Null(false) => 1.0,
         ColumnTest::Number(NumberTest::Between(low, high)) => between(*low, *high),
-        ColumnTest::Null(true) => found_share(rows - keys.len(), keys, rows),
+        ColumnTest::Null(true) => sample.nulls(),
         ColumnTest::Text(_) => 0.0,
     }
 }
 
-fn share_of_text(values: &[Box<str>], rows: usize, test: &ColumnTest) -> f64 {
-    let passing = |test: &TextTest| {
-        let found = values.iter().filter(|value| test.passes(value)).count();
-        found_share(found, values, rows)
-    };
+fn share_of_text(sample: &SortedSample<Box<str>>, test: &ColumnTest) -> f64 {
     match test {
-        ColumnTest::Text(TextTest::In(wanted)) => wanted
-            .iter()
-            .map(|text| {
-                let below = values.partition_point(|value| value < text);
-                let found = values[below..].iter().take_while(|value| *value == text).count();
-                found_share(found, values, rows)
-            })
-            .sum(),
+        ColumnTest::Text(TextTest::In(wanted)) => {
+            wanted.iter().map(|text| sample.between(|v| v < text, |v| v > text)).sum()
+        }
         ColumnTest::Text(TextTest::NotIn(_)) | ColumnTest::Null(false) => 1.0,
-        ColumnTest::Text(test) => passing(test),
-        ColumnTest::Null(true) => found_share(rows - values.len(), values, rows),
+        ColumnTest::Text(TextTest::Between(low, high)) => sample.between(
+            |value| match low {
+                Bound::Included(low) => value < low,
+                Bound::Excluded(low) => value <= low,
+                Bound::Unbounded => false,
+            },
+            |value| match high {
+                Bound::Included(high) => value > high,
+                Bound::Excluded(high) => value >= high,
+                Bound::Unbounded => false,
+            },
+        ),
+        ColumnTest::Text(TextTest::Prefix(prefix)) => sample.between(
+            |value| **value < **prefix,
+            |value| **value > **prefix && !value.starts_with(&**prefix),
+        ),
+        ColumnTest::Null(true) => sample.nulls(),
         ColumnTest::Number(_) => 0.0,
     }
-}
-
-/// The share that so many of the rows of a sample stand for: those that were not found may be fewer than one
-/// in the sample, by far where all that it has differ.
-fn found_share<V: PartialEq>(found: usize, sorted: &[V], rows: usize) -> f64 {
-    if found > 0 {
-        return found as f64 / rows.max(1) as f64;
-    }
-    let repeats = sorted.windows(2).filter(|pair| pair[0] == pair[1]).count();
-    let common = (repeats + 1) as f64 / (sorted.len() + 1) as f64;
-    common / (2 * rows.max(1)) as f64
 }

@@ -8,6 +8,7 @@ use arrow_array::cast::AsArray;
 use arrow_buffer::BooleanBuffer;
 
 use super::batch::{ColumnIndex, QueryBatch, QueryNumber};
+use super::candidates::{Candidates, keep_live, keep_passing};
 use super::gather::{Gather, QueryRows};
 use super::text_index::CodeQueries;
 use super::values::{BlockColumn, BlockValues};
@@ -50,6 +51,8 @@ pub struct BatchScan {
     counts: ScanCounts,
     /// Rows whose values hit, of one column of one block.
     hits: Vec<u32>,
+    /// What the indexes found in a block.
+    candidates: Candidates,
     /// Pairs of a chunk. A query is filed under one test, so each pair is there once, and the rows of a query
     /// rise.
     pairs: Vec<(QueryNumber, u32)>,
@@ -67,8 +70,9 @@ impl BatchScan {
         let limit = |limit: usize| limit.min(rows_max.saturating_add(1));
         let left = batch.queries.iter().map(|query| limit(query.limit)).collect();
         let gather = Gather::new(Arc::clone(&batch), rows_max);
+        let candidates = Candidates::new(batch.len());
         let (counts, hits, pairs) = Default::default();
-        Self { batch, left, gather, counts, hits, pairs }
+        Self { batch, left, gather, counts, hits, candidates, pairs }
     }
 
     /// Stops looking for the rows of a query whose client is gone.
@@ -173,7 +177,6 @@ impl BlockScan<'_> {
     fn run(mut self, indexes: &[ChunkIndex<'_>]) {
         let Some(rows) = self.block.first().map(|column| column.rows().len()) else { return };
         self.scan.counts.rows += rows as u64;
-        let mut found: Vec<(QueryNumber, u32)> = Vec::new();
         for ChunkIndex { index, codes } in indexes {
             let zone = self.chunk.zones[self.at][index.column];
             if !index.may_find(codes.as_ref(), zone) {
@@ -181,43 +184,45 @@ impl BlockScan<'_> {
             }
             let column = self.columns.get(index.column);
             self.scan.counts.bytes += self.chunk.block_bytes[self.at][index.column] as u64;
-            let mut take = |row: u32, queries: &[QueryNumber]| {
-                found.extend(queries.iter().map(|query| (*query, row)));
-            };
-            let hits = &mut self.scan.hits;
+            let BatchScan { hits, candidates, .. } = &mut *self.scan;
             match (&column.values, codes) {
                 (BlockValues::Codes8(..) | BlockValues::Codes16(..), Some(codes)) => {
-                    codes.look_up(column, hits, &mut take);
+                    codes.look_up(column, hits, candidates);
                 }
-                (BlockValues::Text(_), _) => index.text.look_up(column, hits, &mut take),
-                _ => index.numbers.look_up(column, zone, hits, &mut take),
+                (BlockValues::Text(_), _) => index.text.look_up(column, hits, candidates),
+                _ => index.numbers.look_up(column, zone, hits, candidates),
             }
             if !index.nulls.is_empty() {
-                null_rows(column).for_each(|row| take(row as u32, &index.nulls));
+                null_rows(column).for_each(|row| candidates.add(row as u32, &index.nulls));
             }
         }
         let batch = Arc::clone(&self.scan.batch);
         for query in &batch.unfiled {
-            found.extend((0..rows as u32).map(|row| (*query, row)));
+            self.scan.candidates.add_all(*query, rows as u32);
         }
-        self.prove(&batch, &found);
+        self.prove(&batch);
     }
 
-    /// Keeps the pairs whose row is there and passes the other tests of the query.
-    fn prove(&mut self, batch: &QueryBatch, found: &[(QueryNumber, u32)]) {
-        self.scan.counts.candidates += found.len() as u64;
+    /// Keeps the candidates whose row is there and passes the other tests of the query.
+    fn prove(mut self, batch: &QueryBatch) {
         let first = (self.at * BLOCK_ROWS) as u32;
-        for (query, row) in found {
-            let (number, at) = (*query as usize, *row as usize);
-            let there = self.live.is_none_or(|live| live.value(at));
-            if !there || self.scan.left[number] == 0 {
-                continue;
+        let BatchScan { left, counts, candidates, pairs, .. } = &mut *self.scan;
+        candidates.drain(|query, rows| {
+            counts.candidates += rows.len() as u64;
+            if left[query as usize] == 0 {
+                return;
             }
-            let rest = &batch.queries[number].rest;
-            if rest.iter().all(|(column, test)| self.columns.get(*column).passes(test, at)) {
-                self.scan.pairs.push((*query, first + row));
+            if let Some(live) = self.live {
+                keep_live(rows, live);
             }
-        }
+            for (column, test) in &batch.queries[query as usize].rest {
+                if rows.is_empty() {
+                    return;
+                }
+                keep_passing(rows, self.columns.get(*column), test);
+            }
+            pairs.extend(rows.iter().map(|row| (query, first + row)));
+        });
     }
 }
 

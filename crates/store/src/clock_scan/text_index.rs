@@ -5,7 +5,9 @@ use arrow_array::{Array, StringViewArray};
 use hashbrown::HashMap;
 
 use super::batch::QueryNumber;
-use super::filter::{Slot, SlotTable};
+use super::candidates::Candidates;
+use super::filter::{Slot, SlotTable, rows_passing};
+use super::number_index::FEW_BYTES;
 use super::query::TextTest;
 use super::values::{BlockColumn, BlockValues};
 
@@ -26,7 +28,9 @@ pub(super) struct TextIndex {
 pub(super) struct CodeQueries {
     /// Of each code.
     queries: Vec<Vec<QueryNumber>>,
-    /// Codes that some query wants; none where that are none.
+    /// Codes that some query wants.
+    wanted: Vec<u16>,
+    /// Their slots; none where no query wants any.
     taken: Option<SlotTable>,
 }
 
@@ -55,15 +59,16 @@ impl TextIndex {
     /// Asks it about all values of a dictionary.
     pub(super) fn ask(&self, dictionary: &StringViewArray) -> CodeQueries {
         let mut queries = vec![Vec::new(); dictionary.len()];
-        let mut taken: Option<SlotTable> = None;
+        let (mut wanted, mut taken): (Vec<u16>, Option<SlotTable>) = Default::default();
         for (code, value) in dictionary.iter().enumerate() {
             let Some(value) = value else { continue };
             self.queries_of(value, &mut queries[code]);
             if !queries[code].is_empty() {
+                wanted.push(code as u16);
                 taken.get_or_insert_with(SlotTable::new).take(Slot::of_number(code as u16));
             }
         }
-        CodeQueries { queries, taken }
+        CodeQueries { queries, wanted, taken }
     }
 
     fn queries_of(&self, value: &str, into: &mut Vec<QueryNumber>) {
@@ -77,15 +82,22 @@ impl TextIndex {
         self.by_value.is_empty() && self.others.is_empty()
     }
 
-    /// Adds the rows of a block of strings without a dictionary that queries want, with the queries.
+    /// Adds the rows of a block of strings without a dictionary that queries want; `hits` is room to work in.
     pub(super) fn look_up(
         &self,
         column: &BlockColumn<'_>,
         hits: &mut Vec<u32>,
-        mut found: impl FnMut(u32, &[QueryNumber]),
+        found: &mut Candidates,
     ) {
         let BlockValues::Text(views) = &column.values else { return };
-        if let (Some(heads), Some(tails)) = (&self.heads, &self.tails) {
+        if self.by_value.len() <= FEW_BYTES / column.value_bytes() {
+            for (value, queries) in &self.by_value {
+                hits.clear();
+                rows_equal(views, value, hits);
+                hits.retain(|row| column.text(*row as usize) == Some(value));
+                found.add_rows(hits, queries);
+            }
+        } else if let (Some(heads), Some(tails)) = (&self.heads, &self.tails) {
             hits.clear();
             heads.hits(views.views(), |view| Slot::of_key(head_of_view(view)), hits);
             for row in hits.iter() {
@@ -93,14 +105,14 @@ impl TextIndex {
                 if tails.has(Slot::of_key(tail_of(value)))
                     && let Some(queries) = self.by_value.get(value)
                 {
-                    found(*row, queries);
+                    found.add(*row, queries);
                 }
             }
         }
         for (test, query) in &self.others {
             for row in 0..views.len() {
                 if column.text(row).is_some_and(|value| test.passes(value)) {
-                    found(row as u32, &[*query]);
+                    found.add(row as u32, &[*query]);
                 }
             }
         }
@@ -113,14 +125,33 @@ impl CodeQueries {
         self.taken.is_none()
     }
 
-    /// Adds the rows of a block of codes that queries want, with the queries.
+    /// Adds the rows of a block of codes that queries want; `hits` is room to work in.
     pub(super) fn look_up(
         &self,
         column: &BlockColumn<'_>,
         hits: &mut Vec<u32>,
-        mut found: impl FnMut(u32, &[QueryNumber]),
+        found: &mut Candidates,
     ) {
         let Some(taken) = &self.taken else { return };
+        if self.wanted.len() <= FEW_BYTES / column.value_bytes() {
+            for wanted in &self.wanted {
+                hits.clear();
+                match &column.values {
+                    BlockValues::Codes8(codes, _) => {
+                        rows_passing(codes, |code| u16::from(code) == *wanted, hits);
+                    }
+                    BlockValues::Codes16(codes, _) => {
+                        rows_passing(codes, |code| code == *wanted, hits);
+                    }
+                    _ => return,
+                }
+                if column.nulls.is_some() {
+                    hits.retain(|row| !column.is_null(*row as usize));
+                }
+                found.add_rows(hits, &self.queries[usize::from(*wanted)]);
+            }
+            return;
+        }
         hits.clear();
         let code: &dyn Fn(usize) -> usize = match &column.values {
             BlockValues::Codes8(codes, _) => {
@@ -135,12 +166,20 @@ impl CodeQueries {
         };
         for row in hits.iter() {
             if !column.is_null(*row as usize) {
-                match &self.queries[code(*row as usize)][..] {
-                    [] => {}
-                    queries => found(*row, queries),
-                }
+                found.add(*row, &self.queries[code(*row as usize)]);
             }
         }
+    }
+}
+
+/// Adds the rows whose strings may equal one, as far as their views tell.
+fn rows_equal(strings: &StringViewArray, wanted: &str, hits: &mut Vec<u32>) {
+    let view = make_view(wanted.as_bytes(), 0, 0);
+    if wanted.len() <= INLINE_MAX as usize {
+        rows_passing(strings.views(), |own| own == view, hits);
+    } else {
+        // Length and first four bytes; the rest of the view says where the text lies.
+        rows_passing(strings.views(), |own| own as u64 == view as u64, hits);
     }
 }
 

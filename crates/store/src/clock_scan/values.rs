@@ -10,7 +10,6 @@ use arrow_array::{Array, ArrayRef, StringViewArray};
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_schema::{DataType, TimeUnit};
 
-use super::query::ColumnTest;
 use crate::table::StoredColumn;
 
 /// A column of a block.
@@ -116,6 +115,18 @@ impl<'a> BlockColumn<'a> {
         Self { values, nulls: array.nulls().filter(|nulls| nulls.null_count() > 0) }
     }
 
+    /// Bytes of a value where it is stored.
+    pub(super) fn value_bytes(&self) -> usize {
+        match &self.values {
+            BlockValues::I8(_) | BlockValues::U8(_) | BlockValues::Codes8(..) => 1,
+            BlockValues::Bool(_) => 1,
+            BlockValues::I16(_) | BlockValues::U16(_) | BlockValues::Codes16(..) => 2,
+            BlockValues::I32(_) | BlockValues::U32(_) | BlockValues::F32(_) => 4,
+            BlockValues::I64(_) | BlockValues::U64(_) | BlockValues::F64(_) => 8,
+            BlockValues::I128(_) | BlockValues::Text(_) | BlockValues::Other => 16,
+        }
+    }
+
     pub(super) fn is_null(&self, row: usize) -> bool {
         self.nulls.is_some_and(|nulls| nulls.is_null(row))
     }
@@ -141,15 +152,6 @@ impl<'a> BlockColumn<'a> {
             BlockValues::Codes16(codes, values) => Some(values.value(codes[row].into())),
             BlockValues::Text(values) => Some(values.value(row)),
             _ => None,
-        }
-    }
-
-    /// Whether a row passes a test.
-    pub(super) fn passes(&self, test: &ColumnTest, row: usize) -> bool {
-        match test {
-            ColumnTest::Number(test) => self.key(row).is_some_and(|key| test.passes(key)),
-            ColumnTest::Text(test) => self.text(row).is_some_and(|text| test.passes(text)),
-            ColumnTest::Null(wanted) => self.is_null(row) == *wanted,
         }
     }
 }

@@ -65,7 +65,7 @@ pub use options::{
 pub use sequence::{SequenceDefinition, SequenceState};
 pub use sessions::SnapshotInfo;
 pub use transaction::{LockedRows, SavepointMark, Transaction};
-pub use version::{DatabaseContents, DatabaseVersion, StoreEnvironment};
+pub use version::{DatabaseContents, DatabaseNames, DatabaseVersion, StoreEnvironment};
 
 /// A database that sessions share.
 #[derive(Debug)]

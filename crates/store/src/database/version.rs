@@ -35,6 +35,21 @@ pub struct DatabaseVersion {
     pub(super) next_sequence: SequenceId,
 }
 
+/// The names of a version, to be compared with those of another one: as long as they are the same, a name
+/// means the same relation.
+#[derive(Clone, Debug, Default)]
+pub struct DatabaseNames {
+    schemas: OrdSet<Arc<str>>,
+    relations: OrdMap<RelationName, Relation>,
+}
+
+impl DatabaseNames {
+    /// Whether a version has these names still; false also where they were changed and changed back.
+    pub fn are_those_of(&self, version: &DatabaseVersion) -> bool {
+        self.schemas.ptr_eq(&version.schemas) && self.relations.ptr_eq(&version.relations)
+    }
+}
+
 /// A table with the commit that changed it last; folding does not count as one.
 #[derive(Clone, Debug)]
 pub(super) struct StoredTable {
@@ -120,6 +135,11 @@ impl DatabaseVersion {
             next_table: self.next_table,
             next_sequence: self.next_sequence,
         }
+    }
+
+    /// Its names.
+    pub fn names(&self) -> DatabaseNames {
+        DatabaseNames { schemas: self.schemas.clone(), relations: self.relations.clone() }
     }
 
     /// Number of commits it has seen.

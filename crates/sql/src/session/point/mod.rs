@@ -7,6 +7,7 @@ mod run;
 use std::sync::Arc;
 
 use atoll_store::TableId;
+use atoll_store::database::{DatabaseNames, DatabaseVersion};
 use atoll_store::table::TableDefinition;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::metadata::ScalarAndMetadata;
@@ -19,7 +20,6 @@ use parking_lot::Mutex;
 use super::Session;
 use super::execute::QueryResult;
 use super::planner::StatementPlanner;
-use super::statement::parse;
 use crate::error::SqlError;
 use crate::settings::SharedScan;
 use crate::shared_scan::SharedSelection;
@@ -34,7 +34,14 @@ pub struct PreparedStatement {
     session: Session,
     sql: Arc<str>,
     types: Vec<DataType>,
-    shape: Mutex<Shape>,
+    shape: Mutex<PreparedShape>,
+}
+
+/// How a statement runs, as long as names mean what they meant when it was planned.
+#[derive(Clone, Debug)]
+struct PreparedShape {
+    names: DatabaseNames,
+    shape: Shape,
 }
 
 /// How a statement runs without being planned again.
@@ -46,6 +53,17 @@ pub(super) enum Shape {
     Shared(Arc<SharedSelection>),
     /// It is planned whenever it runs.
     Planned,
+}
+
+impl Shape {
+    /// Whether its table is declared as it was.
+    fn is_current(&self, version: &DatabaseVersion) -> bool {
+        match self {
+            Self::Point(point) => point.table_in(version).is_some(),
+            Self::Shared(selection) => selection.is_current(version),
+            Self::Planned => true,
+        }
+    }
 }
 
 /// A plan, for as long as the table is declared as it was.
@@ -62,16 +80,18 @@ impl Session {
     /// # Errors
     /// For statements that cannot be parsed or planned, with the place in the text where it is known.
     pub async fn prepare(&self, sql: &str) -> Result<PreparedStatement, SqlError> {
+        // Those from before it is planned: where they change meanwhile, it is planned once more.
+        let names = self.database().store().published().names();
         let planned = self.plan_prepared(sql).await;
         let (types, shape) =
             planned.map_err(|error| SqlError::new(error, sql).with_near_names(self))?;
-        let (session, sql, shape) = (self.clone(), sql.into(), Mutex::new(shape));
-        Ok(PreparedStatement { session, sql, types, shape })
+        let shape = Mutex::new(PreparedShape { names, shape });
+        Ok(PreparedStatement { session: self.clone(), sql: sql.into(), types, shape })
     }
 
     pub(super) async fn plan_prepared(&self, sql: &str) -> Result<(Vec<DataType>, Shape)> {
         let transaction = self.statement_transaction()?;
-        let statement = parse(sql, &self.context.state())?.statement;
+        let statement = self.parse(sql)?.statement;
         let writes = self.prepared.writes(&statement);
         let planner = self.planner(&transaction, writes).await?;
         let normalizes = planner.state.config_options().sql_parser.enable_ident_normalization;
@@ -178,21 +198,32 @@ impl PreparedStatement {
             }
         });
         let values = values.collect::<Result<Vec<_>>>()?;
-        let shape = self.shape.lock().clone();
-        let result = match &shape {
-            Shape::Point(point) => self.run_point(point, &values).await?,
-            Shape::Shared(selection) => self.run_shared(selection, &values).await?,
+        let result = match self.current_shape().await? {
+            Shape::Point(point) => self.run_point(&point, &values).await?,
+            Shape::Shared(selection) => self.run_shared(&selection, &values).await?,
             Shape::Planned => None,
         };
-        match (result, &shape) {
-            (Some(result), _) => return Ok(result),
-            (None, Shape::Point(_)) => {
-                // The table is another one, or declared otherwise.
-                *self.shape.lock() = self.session.plan_prepared(&self.sql).await?.1;
-            }
-            (None, _) => {}
+        match result {
+            Some(result) => Ok(result),
+            None => self.run_planned(values).await,
         }
-        self.run_planned(values).await
+    }
+
+    /// How it runs now.
+    async fn current_shape(&self) -> Result<Shape> {
+        let database = self.session.database();
+        let version = database.store().published();
+        {
+            let planned = self.shape.lock();
+            if planned.names.are_those_of(&version) && planned.shape.is_current(&version) {
+                return Ok(planned.shape.clone());
+            }
+        }
+        let (types, shape) = self.session.plan_prepared(&self.sql).await?;
+        // With parameters of other types it is another statement, which the ordinary way refuses or answers.
+        let shape = if types == self.types { shape } else { Shape::Planned };
+        *self.shape.lock() = PreparedShape { names: version.names(), shape: shape.clone() };
+        Ok(shape)
     }
 
     /// Selects rows together with others; none where that is off, or the ordinary way has to answer.

@@ -135,7 +135,7 @@ impl PreparedStatement {
 
 impl PlannedPoint {
     /// The table as it is in a version; none where it is declared otherwise.
-    fn table_in<'v>(&self, version: &'v DatabaseVersion) -> Option<&'v TableVersion> {
+    pub(super) fn table_in<'v>(&self, version: &'v DatabaseVersion) -> Option<&'v TableVersion> {
         let table = version.table(self.table)?;
         Arc::ptr_eq(table.definition(), &self.definition).then_some(table)
     }
