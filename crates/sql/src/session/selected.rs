@@ -2,7 +2,6 @@
 //! so that a text is planned once, whatever values it comes with.
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue};
@@ -46,14 +45,8 @@ impl Session {
         let scope = self.text_scope();
         let texts = self.database().shared_scans().texts();
         let version = self.database().store().published();
-        let known = match texts.find(scope, &text, &version) {
-            Some(known) => known,
-            None => {
-                let planned = Arc::new(self.plan_text(&text).await);
-                texts.keep(scope, text.clone(), &planned, &version);
-                planned
-            }
-        };
+        let planned = texts.get(scope, &text, &version);
+        let known = planned.get_or_init(|| self.plan_text(&text)).await;
         let Some(selection) = &known.selection else { return Ok(TextRide::Misfit) };
         let values = literals.iter().zip(&known.types).map(|(literal, of)| literal.value(of));
         let Some(values) = values.collect::<Option<Vec<_>>>() else { return Ok(TextRide::Misfit) };

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use atoll_store::database::{DatabaseNames, DatabaseVersion};
 use datafusion::arrow::datatypes::DataType;
 use parking_lot::Mutex;
+use tokio::sync::OnceCell;
 
 use super::selection::SharedSelection;
 
@@ -28,6 +29,9 @@ pub(crate) struct TextSelection {
     pub(crate) selection: Option<Arc<SharedSelection>>,
 }
 
+/// A text that is planned once, by the first session that asks; others wait for it.
+pub(crate) type PlannedText = Arc<OnceCell<TextSelection>>;
+
 /// All settings of a session.
 type Settings = Vec<(String, Option<String>)>;
 
@@ -39,7 +43,7 @@ pub(crate) struct TextSelections(Mutex<Kept>);
 struct Kept {
     /// Names as they were when the texts were planned.
     names: DatabaseNames,
-    texts: HashMap<TextScope, HashMap<String, Arc<TextSelection>>>,
+    texts: HashMap<TextScope, HashMap<String, PlannedText>>,
     count: usize,
     scopes: HashMap<Settings, TextScope>,
     next: u64,
@@ -65,35 +69,28 @@ impl TextSelections {
         self.0.lock().next_scope()
     }
 
-    /// What a text is, as planned under the names of this version.
-    pub(crate) fn find(
+    /// A text, as planned under the names of this version or later ones.
+    pub(crate) fn get(
         &self,
         scope: TextScope,
         text: &str,
         version: &DatabaseVersion,
-    ) -> Option<Arc<TextSelection>> {
-        let kept = self.0.lock();
-        let are_same = kept.names.are_those_of(version);
-        kept.texts.get(&scope).filter(|_| are_same)?.get(text).cloned()
-    }
-
-    /// Keeps what a text is, which was planned under the names of this version or later ones.
-    pub(crate) fn keep(
-        &self,
-        scope: TextScope,
-        text: String,
-        selection: &Arc<TextSelection>,
-        version: &DatabaseVersion,
-    ) {
+    ) -> PlannedText {
         let mut kept = self.0.lock();
-        if !kept.names.are_those_of(version) || kept.count >= TEXTS_MAX {
-            kept.names = version.names();
-            kept.texts.clear();
-            kept.count = 0;
+        if !kept.names.are_those_of(version) {
+            kept.start_anew(version);
         }
-        let texts = kept.texts.entry(scope).or_default();
-        let is_new = texts.insert(text, Arc::clone(selection)).is_none();
-        kept.count += usize::from(is_new);
+        let texts = kept.texts.get(&scope);
+        if let Some(known) = texts.and_then(|texts| texts.get(text)) {
+            return Arc::clone(known);
+        }
+        if kept.count >= TEXTS_MAX {
+            kept.start_anew(version);
+        }
+        kept.count += 1;
+        let planned = PlannedText::default();
+        kept.texts.entry(scope).or_default().insert(text.to_owned(), Arc::clone(&planned));
+        planned
     }
 
     /// Forgets a text that no longer fits.
@@ -105,6 +102,12 @@ impl TextSelections {
 }
 
 impl Kept {
+    fn start_anew(&mut self, version: &DatabaseVersion) {
+        self.names = version.names();
+        self.texts.clear();
+        self.count = 0;
+    }
+
     fn next_scope(&mut self) -> TextScope {
         self.next += 1;
         TextScope(self.next)
