@@ -1,5 +1,5 @@
 //! The commands that need no SQL engine: `topo` shows the machine, `run` starts programs under a
-//! placement, `where` tells where a process lives, `data` looks after data directories, `bench` and `tune` measure what it can do.
+//! placement, `where` tells where a process lives, `elastic` gives one its cores, `data` looks after data directories, `bench` and `tune` measure what it can do.
 //!
 //! It owns their flags, their text and their JSON, and how a process of Atoll ends. It is a crate of
 //! its own because it builds in seconds and makes a binary of a few megabytes (`atoll-tools`) that can
@@ -10,6 +10,7 @@
 pub mod bench;
 pub mod bytes;
 pub mod data;
+pub mod elastic;
 pub mod exit;
 pub mod lab;
 pub mod manual;
@@ -36,6 +37,9 @@ pub enum Command {
     /// Show where a process lives: its threads, its memory, its policies
     #[command(after_help = whereabouts::EXAMPLES)]
     Where(whereabouts::Args),
+    /// Give a program only the cores that it needs, where its data is
+    #[command(after_help = elastic::EXAMPLES)]
+    Elastic(Box<elastic::Args>),
     /// Check data directories of databases, show what they hold, make checkpoints
     #[command(after_help = data::EXAMPLES)]
     Data(data::Args),
@@ -59,6 +63,7 @@ pub fn run(command: &Command, whole: impl FnOnce() -> clap::Command) -> Result<(
         Command::Topo(args) => topo::run(args),
         Command::Run(args) => run::run(args),
         Command::Where(args) => whereabouts::run(args),
+        Command::Elastic(args) => elastic::run(args),
         Command::Data(args) => data::run(args),
         Command::Tune(args) => tune::run(args),
         Command::Lab(args) => lab::run(args),

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::CallError;
+
 /// Time that the calling thread has spent on cpus, in the kernel too.
 #[doc(alias = "CLOCK_THREAD_CPUTIME_ID")]
 pub fn thread_cpu_time() -> Duration {
@@ -21,9 +23,42 @@ fn cpu_time(clock: libc::clockid_t) -> Duration {
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
 }
 
+/// Time that all threads of another process have spent on cpus, ended ones included, to the nanosecond:
+/// the kernel lets every user ask. `ESRCH` where there is no such process.
+#[doc(alias = "clock_getcpuclockid")]
+pub fn process_cpu_time_of(pid: u32) -> Result<Duration, CallError> {
+    // 0 would be the calling process.
+    let Some(number) = i32::try_from(pid).ok().filter(|number| *number > 0) else {
+        return Err(CallError { call: "clock_getcpuclockid", errno: libc::ESRCH });
+    };
+    let mut clock = 0;
+    // SAFETY: the call writes the one number.
+    match unsafe { libc::clock_getcpuclockid(number, &raw mut clock) } {
+        0 => {}
+        errno => return Err(CallError { call: "clock_getcpuclockid", errno }),
+    }
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel writes the one structure.
+    match unsafe { libc::clock_gettime(clock, &raw mut time) } {
+        0 => Ok(Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)),
+        // The process ended between the two calls, which the kernel calls an unknown clock.
+        _ => Err(CallError { call: "clock_gettime", errno: libc::ESRCH }),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_clock_of_a_process_is_found_by_its_number() {
+        let before = process_cpu_time();
+        let asked = process_cpu_time_of(std::process::id()).unwrap();
+        assert!(before <= asked && asked <= process_cpu_time());
+        for pid in [0, 4_194_999, u32::MAX] {
+            assert_eq!(process_cpu_time_of(pid).unwrap_err().errno_name(), "ESRCH", "{pid}");
+        }
+    }
 
     #[test]
     fn the_clock_of_a_thread_stands_still_while_others_work() {

@@ -22,7 +22,7 @@ pub use bitmap::{BITMAP_NUMBER_MAX, Bitmap, BitmapError};
 pub use children::{
     EndedChild, Ending, ended_child, kill_group, kill_process, pass_on, tie_to_parent,
 };
-pub use clock::{process_cpu_time, thread_cpu_time};
+pub use clock::{process_cpu_time, process_cpu_time_of, thread_cpu_time};
 pub use error::{CallError, CallErrorKind, errno_name};
 pub use files::{linkat_unnamed, open_unnamed, raise_open_files};
 pub use memory::{

@@ -21,14 +21,14 @@ const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 const CONNECTIONS_MAX: usize = 64;
 
 /// A request for the page. It waits until it is [answered](Self::answer).
-pub(super) struct Request {
+pub(crate) struct Request {
     page: Sender<String>,
     written: Receiver<()>,
 }
 
 impl Request {
     /// Sends the page; returns when it has been written or the client has gone or is too slow.
-    pub(super) fn answer(self, page: String) {
+    pub(crate) fn answer(self, page: String) {
         // A client that went away wants no page.
         let _ = self.page.send(page);
         let _ = self.written.recv_timeout(DEADLINE);
@@ -36,7 +36,7 @@ impl Request {
 }
 
 /// Takes connections on threads of their own and hands over what asks for the page.
-pub(super) fn listen(listener: TcpListener) -> Receiver<Request> {
+pub(crate) fn listen(listener: TcpListener) -> Receiver<Request> {
     let (send, requests) = mpsc::channel();
     std::thread::spawn(move || {
         // One is held by each connection.

@@ -111,22 +111,27 @@ impl Page {
 }
 
 /// One metric: its name, its type, what it is, and its samples.
-struct Metric {
+pub(crate) struct Metric {
     text: String,
     name: &'static str,
 }
 
 impl Metric {
-    fn new(name: &'static str, kind: &str, help: &str) -> Self {
+    pub(crate) fn new(name: &'static str, kind: &str, help: &str) -> Self {
         Self { text: format!("# HELP {name} {help}\n# TYPE {name} {kind}\n"), name }
     }
 
-    fn sample(&mut self, labels: &str, value: f64) {
+    pub(crate) fn sample(&mut self, labels: &str, value: f64) {
         let name = self.name;
         let _ = match labels.is_empty() {
             true => writeln!(self.text, "{name} {value}"),
             false => writeln!(self.text, "{name}{{{labels}}} {value}"),
         };
+    }
+
+    /// The metric with its samples.
+    pub(crate) fn into_text(self) -> String {
+        self.text
     }
 }
 
@@ -205,7 +210,7 @@ fn text(session: &WatchSession, look: &Look, moves: &Moves) -> String {
     }
     let of_memory = [together, memory, proportional, age, error];
     let metrics = of_memory.into_iter().chain([threads, cpu, migrations, own, warnings]);
-    metrics.map(|metric| metric.text).collect()
+    metrics.map(Metric::into_text).collect()
 }
 
 /// A sample for each kind and node; `who` is the labels before these, each with a comma behind it.
@@ -230,7 +235,7 @@ fn node_label(node: Option<NodeId>) -> String {
 }
 
 /// A label's value: backslash, quote and line end are escaped.
-fn escaped(value: &str) -> String {
+pub(crate) fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 

@@ -8,9 +8,9 @@
 //! | `watch` | looks again and again, on a terminal or into a stream |
 //! | `metrics`, `http` | looks for Prometheus, on loopback |
 
-mod http;
+pub(crate) mod http;
 mod json;
-mod metrics;
+pub(crate) mod metrics;
 mod session;
 mod table;
 mod text;

@@ -2,6 +2,7 @@
 
 mod bench;
 mod data;
+mod elastic;
 mod lab;
 mod postgres;
 mod refused;

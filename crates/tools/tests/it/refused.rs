@@ -113,3 +113,24 @@ fn measuring_nothing_is_not_success_and_says_why() {
     let document: Value = serde_json::from_slice(&output.stdout).expect("a JSON document");
     assert_eq!(document["facts"], serde_json::json!([]));
 }
+
+#[test]
+fn threads_that_may_not_be_bound_end_an_elastic_run_with_what_to_do_and_nothing_is_left() {
+    let cores = atoll_topology::Machine::discover().expect("this machine").cores.len();
+    if cores < 2 {
+        return skip(Need::Permission, "two cores that may be used");
+    }
+    let Some(sandbox) = Sandbox::new() else { return };
+    let mut idle = Command::new("cat").stdin(Stdio::piped()).spawn().expect("cat");
+    let journals = sandbox.directory.path().join("journals");
+    let tools = Path::new(env!("CARGO_BIN_EXE_atoll-tools"));
+    let mut command = sandbox.command(EPERM, &[SCHED_SETAFFINITY], tools);
+    command.args(["elastic", "attach", "--actuator", "affinity", "--pid", &idle.id().to_string()]);
+    let output = command.arg("--journal").arg(&journals).output().expect("the binary starts");
+    drop(idle.stdin.take());
+    idle.wait().expect("it ends with its input");
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("may not be bound") && said.contains("CAP_SYS_NICE"), "{said}");
+    assert_eq!(std::fs::read_dir(&journals).expect("the journals").count(), 0);
+}

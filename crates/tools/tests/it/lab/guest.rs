@@ -9,7 +9,7 @@ use atoll_testkit::{Need, guests, skip};
 use serde_json::Value;
 
 /// One guest at a time: each keeps all cpus busy.
-pub(super) static TURN: Mutex<()> = Mutex::new(());
+pub(crate) static TURN: Mutex<()> = Mutex::new(());
 
 /// Where the scripts are.
 pub(super) fn scripts() -> PathBuf {

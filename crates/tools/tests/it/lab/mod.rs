@@ -12,3 +12,5 @@ mod killed;
 mod shuffle;
 mod strategies;
 mod topo;
+
+pub(crate) use guest::TURN;

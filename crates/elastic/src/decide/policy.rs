@@ -1,0 +1,136 @@
+//! What a user sets for a target.
+
+use crate::mode::Mode;
+use crate::net::NetParameters;
+
+/// How a target's cores are decided on.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Policy {
+    /// Which core comes next.
+    pub mode: Mode,
+    /// Lower threshold of the load, percent.
+    pub thmin: i64,
+    /// Upper threshold of the load, percent.
+    pub thmax: i64,
+    /// How far below the upper threshold the load must stay on one core less, percent.
+    pub hysteresis: i64,
+    /// Fewest cores.
+    pub cores_min: usize,
+    /// Most cores; all where none is said.
+    pub cores_max: Option<usize>,
+    /// Overloaded observations in a row before a core is given.
+    pub dwell_up: i64,
+    /// Idle observations in a row before a core is released.
+    pub dwell_down: i64,
+    /// A rise or fall of performance by less is none, percent.
+    pub margin_percent: f64,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        let published = NetParameters::published(1);
+        Self {
+            mode: Mode::default(),
+            thmin: published.thmin,
+            thmax: published.thmax,
+            hysteresis: published.hysteresis,
+            cores_min: 1,
+            cores_max: None,
+            dwell_up: published.dwell_up,
+            dwell_down: published.dwell_down,
+            margin_percent: 3.0,
+        }
+    }
+}
+
+/// Why a policy cannot be followed.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PolicyError {
+    /// The thresholds leave nothing between them.
+    #[error(
+        "thresholds thmin {thmin} and thmax {thmax}: expected 0 <= thmin < thmax <= 100, percent"
+    )]
+    Thresholds {
+        /// The lower one.
+        thmin: i64,
+        /// The upper one.
+        thmax: i64,
+    },
+    /// A core could never be given back.
+    #[error("hysteresis {hysteresis}: expected 0 to less than thmax ({thmax}), percent")]
+    Hysteresis {
+        /// The hysteresis.
+        hysteresis: i64,
+        /// The upper threshold.
+        thmax: i64,
+    },
+    /// A dwell of nothing.
+    #[error("dwell of {observations} observations: expected 1 to 100000")]
+    Dwell {
+        /// The number.
+        observations: i64,
+    },
+    /// The bounds on cores are wrong, or the machine is too small for them.
+    #[error(
+        "cores_min {least} and cores_max {most}: expected 1 <= cores_min <= cores_max <= {there}, the cores that may be given"
+    )]
+    Cores {
+        /// The fewest.
+        least: usize,
+        /// The most.
+        most: usize,
+        /// Cores of the machine.
+        there: usize,
+    },
+    /// A margin that is not a share.
+    #[error("margin_percent {margin}: expected 0 to 50")]
+    Margin {
+        /// The margin.
+        margin: f64,
+    },
+}
+
+impl Policy {
+    /// The parameters of the net on so many cores.
+    pub fn parameters(&self, cores: usize) -> Result<NetParameters, PolicyError> {
+        let (thmin, thmax, hysteresis) = (self.thmin, self.thmax, self.hysteresis);
+        if !(0 <= thmin && thmin < thmax && thmax <= 100) {
+            return Err(PolicyError::Thresholds { thmin, thmax });
+        }
+        if !(0..thmax).contains(&hysteresis) {
+            return Err(PolicyError::Hysteresis { hysteresis, thmax });
+        }
+        for observations in [self.dwell_up, self.dwell_down] {
+            if !(1..=100_000).contains(&observations) {
+                return Err(PolicyError::Dwell { observations });
+            }
+        }
+        if !(0.0..=50.0).contains(&self.margin_percent) {
+            return Err(PolicyError::Margin { margin: self.margin_percent });
+        }
+        let (least, most) = (self.cores_min, self.cores_max.unwrap_or(cores));
+        if !(1 <= least && least <= most && most <= cores) {
+            return Err(PolicyError::Cores { least, most, there: cores });
+        }
+        Ok(NetParameters {
+            thmin,
+            thmax,
+            hysteresis,
+            cores_min: least as i64,
+            cores_max: most as i64,
+            dwell_up: self.dwell_up,
+            dwell_down: self.dwell_down,
+        })
+    }
+
+    /// The smallest number of cores on which so many cpus' worth of work stays below the upper threshold,
+    /// within the bounds; `cpus_each` is the hardware threads of a core.
+    pub fn cores_for(&self, demand_cpus: f64, cpus_each: f64, cores: usize) -> usize {
+        let each = cpus_each.max(1.0) * self.thmax as f64 / 100.0;
+        let wanted = (demand_cpus.max(0.0) / each).floor() + 1.0;
+        let most = self.cores_max.unwrap_or(cores).min(cores).max(1);
+        (wanted.min(most as f64) as usize).clamp(self.cores_min.clamp(1, most), most)
+    }
+}

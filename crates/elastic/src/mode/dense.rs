@@ -1,0 +1,31 @@
+//! Dense (figure 2b): cores close to each other, so that threads share caches and a memory controller.
+
+use atoll_topology::{CoreId, NodeId};
+
+use super::Choice;
+
+/// The free core nearest to those given: node by node, and in a node domain by domain.
+pub fn give(choice: &Choice<'_>) -> Option<CoreId> {
+    let home = home(choice)?;
+    let far = |node: &NodeId| {
+        let started = choice.table.count_on(choice.given, *node);
+        let distance = choice.table.distance(home, *node);
+        (choice.saturated.contains(node), distance, usize::MAX - started, *node)
+    };
+    choice.beside_given(choice.nodes_free().into_iter().min_by_key(far)?)
+}
+
+/// The given core farthest from most of them.
+pub fn release(choice: &Choice<'_>) -> Option<CoreId> {
+    let home = home(choice)?;
+    let far = |node: &NodeId| {
+        let left = choice.table.count_on(choice.given, *node);
+        (choice.table.distance(home, *node), usize::MAX - left, *node)
+    };
+    choice.loneliest(choice.nodes_given().into_iter().max_by_key(far)?)
+}
+
+/// The node of most cores; before there is one, the node with most free cores.
+fn home(choice: &Choice<'_>) -> Option<NodeId> {
+    choice.table.main_node(choice.given).or_else(|| choice.table.main_node(choice.free))
+}

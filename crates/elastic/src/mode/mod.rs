@@ -1,0 +1,137 @@
+//! The order in which cores are given and released: Dominico 2018, section 3.2.1 and figure 2.
+//!
+//! | Mode | Gives | Releases |
+//! |---|---|---|
+//! | [`dense`] | beside those given: the same domain, the same node, the nearest node | the farthest from most of them |
+//! | [`sparse`] | on the node, then in the domain, that has fewest of them | from the node that has most |
+//! | [`adaptive`] | on the node with most pages accessed, dense there | from the node with fewest |
+//!
+//! What the paper leaves open: which core of a node comes first (the smallest number whose domain has
+//! most of those given, so that caches are shared), which node comes first where nothing is known of
+//! pages (the one with most free cores, of several the first), and hardware threads (a core is given
+//! with all of them).
+
+pub mod adaptive;
+mod cores;
+pub mod dense;
+mod pages;
+pub mod sparse;
+
+use atoll_topology::{CoreId, NodeId};
+
+pub use cores::{CoreIds, CoreTable, ElasticCore};
+pub use pages::{AccessEntry, PageQueue};
+
+/// A mode by name.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// Cores close to each other.
+    Dense,
+    /// Cores far from each other.
+    Sparse,
+    /// Cores where the pages are.
+    #[default]
+    Adaptive,
+}
+
+impl Mode {
+    /// Every mode.
+    pub const ALL: [Self; 3] = [Self::Dense, Self::Sparse, Self::Adaptive];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Dense => "dense",
+            Self::Sparse => "sparse",
+            Self::Adaptive => "adaptive",
+        }
+    }
+
+    /// The mode of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|mode| mode.name() == name)
+    }
+}
+
+/// What a choice is made from.
+#[derive(Clone, Copy, Debug)]
+pub struct Choice<'a> {
+    /// All cores.
+    pub table: &'a CoreTable,
+    /// Those that the target has.
+    pub given: &'a CoreIds,
+    /// Those that it may be given.
+    pub free: &'a CoreIds,
+    /// Pages accessed by node.
+    pub pages: &'a PageQueue,
+    /// Nodes on which a core more did not pay: the last to be given cores on.
+    pub saturated: &'a std::collections::BTreeSet<NodeId>,
+}
+
+impl Choice<'_> {
+    /// The core to give next.
+    pub fn give(&self, mode: Mode) -> Option<CoreId> {
+        match mode {
+            Mode::Dense => dense::give(self),
+            Mode::Sparse => sparse::give(self),
+            Mode::Adaptive => adaptive::give(self),
+        }
+    }
+
+    /// The core to release next.
+    pub fn release(&self, mode: Mode) -> Option<CoreId> {
+        match mode {
+            Mode::Dense => dense::release(self),
+            Mode::Sparse => sparse::release(self),
+            Mode::Adaptive => adaptive::release(self),
+        }
+    }
+
+    /// A core to release and one to give in its place, where that brings cores and pages together.
+    pub fn exchange(&self, mode: Mode) -> Option<(CoreId, CoreId)> {
+        match mode {
+            Mode::Adaptive => adaptive::exchange(self),
+            Mode::Dense | Mode::Sparse => None,
+        }
+    }
+
+    /// Free cores of a node, ordered by number.
+    fn free_on(&self, node: NodeId) -> impl Iterator<Item = &ElasticCore> {
+        self.free.iter().filter_map(|id| self.table.core(*id)).filter(move |core| core.node == node)
+    }
+
+    /// Cores of a node that the target has.
+    fn given_on(&self, node: NodeId) -> impl Iterator<Item = &ElasticCore> {
+        let given = self.given.iter().filter_map(|id| self.table.core(*id));
+        given.filter(move |core| core.node == node)
+    }
+
+    /// The free core of a node that shares its last-level cache with most of those given.
+    fn beside_given(&self, node: NodeId) -> Option<CoreId> {
+        let alone = |core: &&ElasticCore| {
+            (usize::MAX - self.table.count_in(self.given, core.domain), core.id)
+        };
+        self.free_on(node).min_by_key(alone).map(|core| core.id)
+    }
+
+    /// The given core of a node that shares its last-level cache with fewest of the others.
+    fn loneliest(&self, node: NodeId) -> Option<CoreId> {
+        let company = |core: &&ElasticCore| {
+            (self.table.count_in(self.given, core.domain), usize::MAX - core.id.index())
+        };
+        self.given_on(node).min_by_key(company).map(|core| core.id)
+    }
+
+    /// Nodes that have a free core.
+    fn nodes_free(&self) -> std::collections::BTreeSet<NodeId> {
+        self.free.iter().filter_map(|id| self.table.core(*id)).map(|core| core.node).collect()
+    }
+
+    /// Nodes on which the target has a core.
+    fn nodes_given(&self) -> std::collections::BTreeSet<NodeId> {
+        self.given.iter().filter_map(|id| self.table.core(*id)).map(|core| core.node).collect()
+    }
+}

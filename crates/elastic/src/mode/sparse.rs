@@ -1,0 +1,25 @@
+//! Sparse (figure 2a): cores apart from each other, so that the target has all memory controllers and
+//! caches.
+
+use atoll_topology::{CoreId, NodeId};
+
+use super::{Choice, ElasticCore};
+
+/// A free core of the node with fewest of those given, in its domain with fewest.
+pub fn give(choice: &Choice<'_>) -> Option<CoreId> {
+    let crowd = |node: &NodeId| {
+        let crowd = choice.table.count_on(choice.given, *node);
+        (choice.saturated.contains(node), crowd, *node)
+    };
+    let node = choice.nodes_free().into_iter().min_by_key(crowd)?;
+    let company = |core: &&ElasticCore| (choice.table.count_in(choice.given, core.domain), core.id);
+    choice.free_on(node).min_by_key(company).map(|core| core.id)
+}
+
+/// A given core of the node with most of them, in its domain with most.
+pub fn release(choice: &Choice<'_>) -> Option<CoreId> {
+    let crowd = |node: &NodeId| (choice.table.count_on(choice.given, *node), *node);
+    let node = choice.nodes_given().into_iter().max_by_key(crowd)?;
+    let company = |core: &&ElasticCore| (choice.table.count_in(choice.given, core.domain), core.id);
+    choice.given_on(node).max_by_key(company).map(|core| core.id)
+}

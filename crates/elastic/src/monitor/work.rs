@@ -1,0 +1,186 @@
+//! Performance `p`: how much is done.
+//!
+//! | Kind | Counts | Is |
+//! |---|---|---|
+//! | `command` | what a command of the user prints: a counter that rises, such as committed transactions | real |
+//! | `calls` | reads and writes that the kernel completed for the target (`/proc/PID/io`) | a fallback: work done in memory is not seen |
+//! | `cpu` | time used on cpus | a fallback: threads that wait for memory look as if they worked |
+
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::time::Duration;
+
+use atoll_process::inspect::ProcessId;
+use atoll_sys::Root;
+
+use super::MonitorState;
+
+/// Time between two calls of a command.
+const COMMAND_EVERY: Duration = Duration::from_millis(500);
+
+/// What counts as work: `cpu`, `calls` or `command:COMMAND`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum WorkKind {
+    /// What this shell command prints.
+    Command(String),
+    /// Reads and writes.
+    Calls,
+    /// Time used on cpus.
+    #[default]
+    Cpu,
+}
+
+impl WorkKind {
+    /// The kind of that name.
+    pub fn named(text: &str) -> Result<Self, String> {
+        match text.split_once(':') {
+            Some(("command", command)) if !command.trim().is_empty() => {
+                Ok(Self::Command(command.to_owned()))
+            }
+            None if text == "cpu" => Ok(Self::Cpu),
+            None if text == "calls" => Ok(Self::Calls),
+            _ => Err(format!(
+                "unknown work '{text}'; expected cpu, calls, or command: and a command that prints a \
+                 counter"
+            )),
+        }
+    }
+}
+
+/// What is known of the work done.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum WorkReading {
+    /// So much so far, in a unit of its own.
+    Count(f64),
+    /// As much as time was used on cpus.
+    CpuTime,
+    /// There is no new figure.
+    Unchanged,
+}
+
+/// Counts work.
+#[derive(Debug)]
+pub(super) struct WorkCounter {
+    kind: WorkKind,
+    /// The answer of a command that runs.
+    answer: Option<Receiver<Result<f64, String>>>,
+    next: Duration,
+    failed: Option<String>,
+}
+
+impl WorkCounter {
+    pub(super) fn new(kind: WorkKind) -> Self {
+        Self { kind, answer: None, next: Duration::ZERO, failed: None }
+    }
+
+    /// What has been done so far.
+    pub(super) fn read(
+        &mut self,
+        at: Duration,
+        root: &Root,
+        processes: &[ProcessId],
+    ) -> WorkReading {
+        match &self.kind {
+            WorkKind::Cpu => WorkReading::CpuTime,
+            WorkKind::Calls => {
+                let calls = processes.iter().filter_map(|id| calls_of(root, id.pid));
+                WorkReading::Count(calls.sum::<u64>() as f64)
+            }
+            WorkKind::Command(command) => {
+                let command = command.clone();
+                self.asked(at, &command).map_or(WorkReading::Unchanged, WorkReading::Count)
+            }
+        }
+    }
+
+    /// The command runs on a thread of its own: a server that is slow to answer delays no decision.
+    fn asked(&mut self, at: Duration, command: &str) -> Option<f64> {
+        let Some(answer) = &self.answer else {
+            if at >= self.next {
+                self.next = at + COMMAND_EVERY;
+                let (send, receive) = channel();
+                let command = command.to_owned();
+                // Where the run ends first, the answer is not waited for.
+                std::thread::spawn(move || send.send(run(&command)));
+                self.answer = Some(receive);
+            }
+            return None;
+        };
+        let result = match answer.try_recv() {
+            Err(TryRecvError::Empty) => return None,
+            Err(TryRecvError::Disconnected) => Err("it was interrupted".to_owned()),
+            Ok(result) => result,
+        };
+        self.answer = None;
+        match result {
+            Ok(count) => {
+                self.failed = None;
+                Some(count)
+            }
+            Err(reason) => {
+                self.failed = Some(reason);
+                None
+            }
+        }
+    }
+
+    pub(super) fn state(&self) -> MonitorState {
+        const NAME: &str = "performance";
+        match (&self.kind, &self.failed) {
+            (WorkKind::Command(command), None) => {
+                MonitorState::real(NAME, format!("the counter that '{command}' prints"))
+            }
+            (WorkKind::Command(command), Some(reason)) => {
+                MonitorState::absent(NAME, format!("'{command}': {reason}"))
+            }
+            (WorkKind::Calls, _) => MonitorState::fallback(
+                NAME,
+                "reads and writes in /proc/PID/io: work in memory alone is not seen",
+            ),
+            (WorkKind::Cpu, _) => MonitorState::fallback(
+                NAME,
+                "time used on cpus: waiting for memory looks like work; --work 'command:…' names a counter",
+            ),
+        }
+    }
+}
+
+fn calls_of(root: &Root, pid: u32) -> Option<u64> {
+    let text = root.read_text(&format!("/proc/{pid}/io")).ok()?;
+    let field = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+        line.trim_start_matches(':').trim().parse::<u64>().ok()
+    };
+    Some(field("syscr")?.saturating_add(field("syscw")?))
+}
+
+/// The last number that a command prints.
+fn run(command: &str) -> Result<f64, String> {
+    let output = Command::new("sh")
+        .args(["-c", command])
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output()
+        .map_err(|error| error.to_string())?;
+    if !output.status.success() {
+        return Err(format!("ended with {}", output.status));
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    let number = text.split_whitespace().last().and_then(|word| word.parse::<f64>().ok());
+    number.filter(|number| number.is_finite()).ok_or_else(|| {
+        format!("expected a number, found '{}'", text.trim().chars().take(40).collect::<String>())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_counts_by_the_last_number_that_it_prints() {
+        assert_eq!(run("echo commits 41; echo 42.5"), Ok(42.5));
+        assert!(run("exit 3").unwrap_err().contains("exit status: 3"));
+        assert_eq!(run("echo none").unwrap_err(), "expected a number, found 'none'");
+        assert!(run("echo inf").is_err());
+    }
+}

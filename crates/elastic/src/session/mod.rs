@@ -1,0 +1,335 @@
+//! A target that is followed: look, decide, act, check; and its cores given back in the end.
+
+mod share;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use atoll_process::inspect::{InspectError, ProcessId};
+use atoll_topology::CpuSet;
+
+use crate::actuate::{ActuateError, Actuator, Journal};
+use crate::decide::{Controller, Decision, Observation, Policy, PolicyError};
+use crate::mode::{Choice, CoreIds, CoreTable, PageQueue};
+use crate::monitor::{
+    LoadKind, LoadMeter, MonitorState, Pressure, TargetSource, Traffic, WorkReading,
+};
+
+pub use share::{Grain, ShareAct, ShareError, ShareState, first_shares, shares};
+
+/// Processes and threads that came since are looked for this often where nothing else is to do.
+const CHECK_EVERY: Duration = Duration::from_secs(1);
+
+/// Why a target is not followed any longer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SessionError {
+    /// The policy.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// The target cannot be looked at.
+    #[error(transparent)]
+    Inspect(#[from] InspectError),
+    /// Its cores cannot be given.
+    #[error(transparent)]
+    Actuate(#[from] ActuateError),
+}
+
+/// What a look came to.
+#[derive(Clone, Debug, Default)]
+pub struct Tick {
+    /// What was decided; none at the first look.
+    pub decision: Option<Decision>,
+    /// Cpus' worth of time that the target used.
+    pub demand_cpus: Option<f64>,
+    /// What is to be known, a sentence each.
+    pub notes: Vec<String>,
+    /// Whether the target has ended.
+    pub is_ended: bool,
+}
+
+/// How cores are given; without it nothing is changed.
+#[derive(Debug)]
+pub struct Hand {
+    /// The way.
+    pub actuator: Actuator,
+    /// What is written down first.
+    pub journal: Journal,
+}
+
+/// A target that is followed.
+pub struct TargetSession {
+    name: String,
+    policy: Policy,
+    table: Arc<CoreTable>,
+    offered: CoreIds,
+    source: Box<dyn TargetSource>,
+    hand: Option<Hand>,
+    controller: Option<Controller>,
+    meter: LoadMeter,
+    load: LoadKind,
+    carried: Option<(Duration, Traffic)>,
+    counted: Option<(Duration, f64)>,
+    seen: Option<Observation>,
+    pages: PageQueue,
+    pressure: Pressure,
+    processes: Vec<ProcessId>,
+    applied: Option<(CpuSet, Duration)>,
+    told: BTreeSet<String>,
+    acts: u64,
+}
+
+impl TargetSession {
+    /// Of a target that may have the cores `offered`.
+    pub fn new(
+        name: impl Into<String>,
+        policy: Policy,
+        table: Arc<CoreTable>,
+        offered: CoreIds,
+        source: Box<dyn TargetSource>,
+        hand: Option<Hand>,
+    ) -> Result<Self, SessionError> {
+        policy.parameters(table.len())?;
+        Ok(Self {
+            name: name.into(),
+            policy,
+            table,
+            offered,
+            source,
+            hand,
+            controller: None,
+            meter: LoadMeter::default(),
+            load: LoadKind::default(),
+            carried: None,
+            counted: None,
+            seen: None,
+            pages: PageQueue::default(),
+            pressure: Pressure::default(),
+            processes: Vec::new(),
+            applied: None,
+            told: BTreeSet::new(),
+            acts: 0,
+        })
+    }
+
+    /// Takes another load than that of the cpus.
+    pub fn set_load(&mut self, load: LoadKind) {
+        self.load = load;
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What decides; none before the second look.
+    pub fn controller(&self) -> Option<&Controller> {
+        self.controller.as_ref()
+    }
+
+    /// What the monitors have to say of themselves.
+    pub fn monitors(&self) -> Vec<MonitorState> {
+        self.source.states()
+    }
+
+    /// How cores are given, in words.
+    pub fn actuator(&self) -> Option<String> {
+        self.hand.as_ref().map(|hand| hand.actuator.words())
+    }
+
+    /// What else bears on it.
+    pub fn pressure(&self) -> Pressure {
+        self.pressure
+    }
+
+    /// Its processes at the last look.
+    pub fn processes(&self) -> &[ProcessId] {
+        &self.processes
+    }
+
+    /// What is known of the pages that it accesses.
+    pub fn pages(&self) -> &PageQueue {
+        &self.pages
+    }
+
+    /// How often its cores were changed.
+    pub fn acts(&self) -> u64 {
+        self.acts
+    }
+
+    /// Load of its cores at the last look, percent.
+    pub fn load_percent(&self) -> Option<f64> {
+        self.seen.map(|seen| seen.load)
+    }
+
+    /// Looks, decides and acts. After an error the target is to be [given back](Self::finish).
+    pub fn tick(&mut self, at: Duration) -> Result<Tick, SessionError> {
+        let mut tick = Tick::default();
+        self.processes = self.source.processes(at)?;
+        if self.processes.is_empty() {
+            tick.is_ended = true;
+            return Ok(tick);
+        }
+        self.look_around(at)?;
+        let source = &mut self.source;
+        let clocks = self.processes.iter().filter_map(|id| Some((*id, source.cpu_time(*id)?)));
+        let clocks: Vec<(ProcessId, Duration)> = clocks.collect();
+        let Some(demand) = self.meter.demand(at, clocks) else { return Ok(tick) };
+        tick.demand_cpus = Some(demand);
+        let performance = self.performance(at, demand);
+        let mut controller = match self.controller.take() {
+            Some(controller) => controller,
+            None => self.begin(demand)?,
+        };
+        let cpus = controller.cpus().len().max(1) as f64;
+        let load = match self.load {
+            LoadKind::Cpu => demand / cpus * 100.0,
+            // Without a new figure the last one holds.
+            _ => self.traffic_load(at).or(self.load_percent()).unwrap_or_default(),
+        };
+        let observation = Observation { at, load, performance };
+        let decision = controller.observe(&observation);
+        self.seen = Some(observation);
+        self.controller = Some(controller);
+        self.acts += u64::from(decision.is_act());
+        tick.notes = self.act(at, &decision.cpus)?;
+        tick.decision = Some(decision);
+        Ok(tick)
+    }
+
+    /// What changes slowly.
+    fn look_around(&mut self, at: Duration) -> Result<(), SessionError> {
+        if let Some(pages) = self.source.pages(at) {
+            if let Some(controller) = &mut self.controller {
+                controller.set_pages(pages.clone());
+            }
+            self.pages = pages;
+        }
+        if let Some(pressure) = self.source.pressure(at) {
+            self.pressure = pressure;
+            let most = self.cores_max();
+            if let Some(controller) = &mut self.controller {
+                controller.set_cores_max(most);
+            }
+        }
+        Ok(())
+    }
+
+    /// Most cores: as the policy says, and no more than a quota can fill.
+    fn cores_max(&self) -> usize {
+        let most = self.policy.cores_max.unwrap_or(self.table.len());
+        let each = self.cpus_each();
+        let filled = self.pressure.quota_cpus.map(|cpus| (cpus / each).ceil().max(1.0) as usize);
+        filled.map_or(most, |filled| most.min(filled))
+    }
+
+    /// Hardware threads of a core.
+    fn cpus_each(&self) -> f64 {
+        let cpus: usize = self.table.iter().map(|core| core.cpus.len()).sum();
+        cpus as f64 / self.table.len().max(1) as f64
+    }
+
+    /// The load that memory traffic is.
+    fn traffic_load(&mut self, at: Duration) -> Option<f64> {
+        let now = self.source.traffic(at)?;
+        let (before_at, before) = self.carried.replace((at, now))?;
+        now.load(before, at.saturating_sub(before_at).as_secs_f64(), self.load)
+    }
+
+    /// Work per second since the last figure.
+    fn performance(&mut self, at: Duration, demand: f64) -> Option<f64> {
+        match self.source.work(at) {
+            WorkReading::CpuTime => Some(demand),
+            WorkReading::Unchanged => None,
+            WorkReading::Count(count) => {
+                let (before_at, before) = self.counted.replace((at, count))?;
+                let elapsed = at.saturating_sub(before_at).as_secs_f64();
+                (elapsed > 0.0 && count >= before).then(|| (count - before) / elapsed)
+            }
+        }
+    }
+
+    /// As many cores as so many cpus' worth of work needs, where the mode wants them.
+    pub fn first_cores(&self, demand: f64) -> CoreIds {
+        let count = self.policy.cores_for(demand, self.cpus_each(), self.offered.len());
+        let (mut given, mut free) = (CoreIds::new(), self.offered.clone());
+        let saturated = BTreeSet::new();
+        while given.len() < count {
+            let (table, pages) = (&*self.table, &self.pages);
+            let choice = Choice { table, given: &given, free: &free, pages, saturated: &saturated };
+            let Some(core) = choice.give(self.policy.mode) else { break };
+            free.remove(&core);
+            given.insert(core);
+        }
+        given
+    }
+
+    fn begin(&self, demand: f64) -> Result<Controller, SessionError> {
+        let given = self.first_cores(demand);
+        let free = &self.offered - &given;
+        let mut controller = Controller::new(self.table.clone(), &self.policy, &given, &free)?;
+        controller.set_pages(self.pages.clone());
+        controller.set_cores_max(self.cores_max());
+        Ok(controller)
+    }
+
+    /// Gives the cpus where they are not given yet, or where it is time to look for new threads.
+    fn act(&mut self, at: Duration, cpus: &CpuSet) -> Result<Vec<String>, SessionError> {
+        let Some(hand) = &mut self.hand else { return Ok(Vec::new()) };
+        let is_done = self.applied.as_ref().is_some_and(|(applied, checked)| {
+            applied == cpus && at.saturating_sub(*checked) < CHECK_EVERY
+        });
+        if is_done {
+            return Ok(Vec::new());
+        }
+        let applied = hand.actuator.apply(&mut hand.journal, &self.processes, cpus)?;
+        self.applied = Some((cpus.clone(), at));
+        let told = &mut self.told;
+        Ok(applied.notes.into_iter().filter(|note| told.insert(note.clone())).collect())
+    }
+
+    /// What has to be known to share cores between targets.
+    pub fn share_state(&self, priority: i64) -> Option<ShareState> {
+        let controller = self.controller.as_ref()?;
+        let seen = self.seen.as_ref()?;
+        Some(ShareState {
+            priority,
+            cores_min: self.policy.cores_min,
+            given: controller.given(),
+            free: controller.free(),
+            is_short: controller.is_short(seen),
+            pages: self.pages.clone(),
+        })
+    }
+
+    /// Carries out what was decided about sharing.
+    pub fn share(&mut self, act: &ShareAct) {
+        let Some(controller) = &mut self.controller else { return };
+        match act {
+            ShareAct::Lend(cores) => controller.lend(cores),
+            ShareAct::Recall(cores) => controller.recall(cores),
+            ShareAct::Yield => controller.yield_core(),
+        }
+    }
+
+    /// Gives everything back; tells what could not be. The journal is kept where something could not.
+    pub fn finish(&mut self) -> Vec<String> {
+        let Some(mut hand) = self.hand.take() else { return Vec::new() };
+        let mut failed = hand.actuator.restore();
+        if failed.is_empty() {
+            failed.extend(hand.journal.finish().err().map(|error| error.to_string()));
+        } else {
+            let path = hand.journal.path().display();
+            failed.push(format!("the journal {path} is kept for `atoll elastic undo`"));
+        }
+        failed
+    }
+}
+
+impl Drop for TargetSession {
+    fn drop(&mut self) {
+        // What could not be given back is in the journal.
+        let _ = self.finish();
+    }
+}
