@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use atoll_process::inspect::{InspectError, ProcessId};
+use atoll_sys::thread_cpu_time;
 use atoll_topology::CpuSet;
 
 use crate::actuate::{ActuateError, Actuator, Journal};
@@ -20,6 +21,8 @@ pub use share::{Grain, ShareAct, ShareError, ShareState, first_shares, shares};
 
 /// Processes and threads that came since are looked for this often where nothing else is to do.
 const CHECK_EVERY: Duration = Duration::from_secs(1);
+/// That is followed by so many times its own cost without it: a third of a percent of a cpu.
+const CHECK_COST: u32 = 300;
 
 /// Why a target is not followed any longer.
 #[derive(Debug, thiserror::Error)]
@@ -75,6 +78,7 @@ pub struct TargetSession {
     pages: PageQueue,
     pressure: Pressure,
     processes: Vec<ProcessId>,
+    /// Cpus that were given, and when they are to be checked.
     applied: Option<(CpuSet, Duration)>,
     told: BTreeSet<String>,
     acts: u64,
@@ -277,14 +281,15 @@ impl TargetSession {
     /// Gives the cpus where they are not given yet, or where it is time to look for new threads.
     fn act(&mut self, at: Duration, cpus: &CpuSet) -> Result<Vec<String>, SessionError> {
         let Some(hand) = &mut self.hand else { return Ok(Vec::new()) };
-        let is_done = self.applied.as_ref().is_some_and(|(applied, checked)| {
-            applied == cpus && at.saturating_sub(*checked) < CHECK_EVERY
-        });
+        let is_done =
+            self.applied.as_ref().is_some_and(|(applied, check)| applied == cpus && at < *check);
         if is_done {
             return Ok(Vec::new());
         }
+        let before = thread_cpu_time();
         let applied = hand.actuator.apply(&mut hand.journal, &self.processes, cpus)?;
-        self.applied = Some((cpus.clone(), at));
+        let cost = thread_cpu_time().saturating_sub(before);
+        self.applied = Some((cpus.clone(), at + CHECK_EVERY.max(cost * CHECK_COST)));
         let told = &mut self.told;
         Ok(applied.notes.into_iter().filter(|note| told.insert(note.clone())).collect())
     }

@@ -37,6 +37,10 @@ pub(super) fn obstacle() -> Option<String> {
 pub(super) struct Printed(String);
 
 impl Printed {
+    pub(super) fn of(text: String) -> Self {
+        Self(text)
+    }
+
     pub(super) fn lines(&self, word: &str, fields: usize) -> Vec<Vec<&str>> {
         let lines = self.0.lines().filter_map(|line| line.split_once(' '));
         let of_word = lines.filter(|(first, _)| *first == word);

@@ -6,6 +6,7 @@
 
 mod balancing;
 mod cpuset;
+mod elastic;
 mod flags;
 mod guest;
 mod killed;

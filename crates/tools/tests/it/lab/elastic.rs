@@ -1,0 +1,94 @@
+//! Elastic cores on the machine of the paper (four nodes of four cores) under a real kernel: a scan ends on
+//! the node of its data, its remote accesses fall, and what was given is given back.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::PoisonError;
+
+use atoll_testkit::{Need, guests, skip};
+use serde_json::Value;
+
+use super::guest::{Printed, TURN, lab, obstacle, scripts};
+
+/// The scan, compiled here; none, and said so, where there is no compiler.
+fn compiled(directory: &std::path::Path) -> Option<PathBuf> {
+    let program = directory.join("scan");
+    let include = scripts().join("../../../marker/include");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-O1", "-pthread", "-I"]).arg(include).arg("-o").arg(&program);
+    match compiler.arg(scripts().join("scan.c")).output() {
+        Ok(output) => {
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            Some(program)
+        }
+        Err(error) => {
+            skip(Need::Compiler, error);
+            None
+        }
+    }
+}
+
+/// What the script printed, and what was counted.
+fn counted() -> Option<(Printed, Value)> {
+    let agent = env!("CARGO_BIN_EXE_atoll-tools");
+    let plugin = std::path::Path::new(agent).with_file_name("libatoll_plugin.so");
+    let missing = (!plugin.is_file()).then(|| format!("{} is not there", plugin.display()));
+    if let Some(obstacle) = obstacle().or(missing) {
+        skip(Need::Lab, obstacle);
+        return None;
+    }
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let scan = compiled(home.path())?.display().to_string();
+    let record = home.path().join("record.json").display().to_string();
+    let scripts = scripts().display().to_string();
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let output = guests::boot(|| {
+        lab(&["run", "--machine", "opteron-8387-4", "--count", "region", "--timeout", "300s"])
+            .args(["--balancing", "off", "--report", &record])
+            .args(["--with", &scripts, "--with", agent, "--with", &scan])
+            .args(["--env", &format!("LAB={scripts}"), "--env", &format!("AGENT={agent}")])
+            .args(["--env", &format!("SCAN={scan}")])
+            .args(["--", "sh", &format!("{scripts}/elastic.sh")])
+            .output()
+            .expect("the binary starts")
+    });
+    let (out, err) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{}\n{out}\n{err}", output.status);
+    let record = std::fs::read_to_string(&record).expect("a record");
+    Some((Printed::of(out.into_owned()), serde_json::from_str(&record).expect("a JSON document")))
+}
+
+/// Lines of the buffer that cpus of other nodes loaded, and all of them.
+fn remote(record: &Value, region: u64) -> (u64, u64) {
+    let regions = record["report"]["regions"].as_array().expect("regions");
+    let region = regions.iter().find(|it| it["number"] == region).expect("the region was counted");
+    let tags = region["traffic"]["tags"].as_array().expect("tags");
+    let buffer = tags.iter().find(|tag| tag["tag"] == 1).expect("the buffer is tagged");
+    let lines: Vec<Vec<u64>> = serde_json::from_value(buffer["lines"].clone()).expect("a matrix");
+    let all = lines.iter().flatten().sum();
+    let near: u64 = lines.iter().enumerate().map(|(node, row)| row[node]).sum();
+    (all - near, all)
+}
+
+#[test]
+fn a_scan_ends_on_the_node_of_its_data_and_its_remote_accesses_fall() {
+    let Some((printed, record)) = counted() else { return };
+    let line = |word: &str| {
+        let lines = printed.lines(word, 2);
+        assert_eq!(lines.len(), 1, "{word}: {lines:?}");
+        lines[0].iter().map(|field| (*field).to_owned()).collect::<Vec<_>>()
+    };
+    let cpus = atoll_topology::CpuSet::parse(&line("cpus")[0]).expect("a list of cpus");
+    let on_node_2 = atoll_topology::CpuSet::parse("8-11").expect("a list of cpus");
+    assert!(!cpus.is_empty() && cpus.is_subset(&on_node_2), "it ends on cpus {cpus}");
+    let (system, elastic) = (remote(&record, 0), remote(&record, 1));
+    assert!(system.1 > 0 && elastic.1 > 0, "{system:?} {elastic:?}");
+    assert!(system.0 >= 5 * elastic.0.max(1), "remote accesses {system:?}, then {elastic:?}");
+    assert_eq!(line("dense")[0], "0-2");
+    assert_eq!(line("sparse")[0], "0,4,8");
+    let undone = line("undone");
+    assert_eq!(undone[1], "0-15", "{undone:?}");
+    assert_ne!(undone[0], "0-15");
+    assert_eq!(line("groups")[0], "0");
+}

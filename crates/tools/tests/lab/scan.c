@@ -1,0 +1,80 @@
+/*
+ * Threads that read one buffer over and over. Atoll's tests count where from.
+ *
+ *     scan REGION THREADS SECONDS PASSES
+ *
+ * The buffer lies where the memory policy of the program puts it. For so many seconds the threads only
+ * warm up; then each reads the buffer so many times inside region REGION (0 or 1).
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "atoll_marker.h"
+
+enum { BYTES = 16 << 20, LINE = 64, THREADS_MAX = 64 };
+
+static volatile char *buffer;
+static long region, threads, seconds, passes;
+static pthread_barrier_t barrier;
+
+static double now(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+static void pass(void)
+{
+    for (size_t at = 0; at < BYTES; at += LINE)
+        (void)buffer[at];
+}
+
+static void *scan(void *unused)
+{
+    double end = now() + (double)seconds;
+
+    while (now() < end)
+        pass();
+    pthread_barrier_wait(&barrier);
+    if (region == 0)
+        ATOLL_OPEN(0);
+    else
+        ATOLL_OPEN(1);
+    for (long i = 0; i < passes; i++)
+        pass();
+    if (region == 0)
+        ATOLL_CLOSE(0);
+    else
+        ATOLL_CLOSE(1);
+    return unused;
+}
+
+int main(int count, char **arguments)
+{
+    pthread_t ids[THREADS_MAX];
+
+    if (count != 5)
+        return 2;
+    region = atol(arguments[1]);
+    threads = atol(arguments[2]);
+    seconds = atol(arguments[3]);
+    passes = atol(arguments[4]);
+    if (threads < 1 || threads > THREADS_MAX)
+        return 2;
+    buffer = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (buffer == MAP_FAILED)
+        return 1;
+    memset((void *)buffer, 1, BYTES);
+    ATOLL_TAG(1, (const char *)buffer, BYTES);
+    pthread_barrier_init(&barrier, NULL, (unsigned)threads);
+    for (long i = 0; i < threads; i++)
+        pthread_create(&ids[i], NULL, scan, NULL);
+    for (long i = 0; i < threads; i++)
+        pthread_join(ids[i], NULL);
+    return 0;
+}
