@@ -1,6 +1,7 @@
 //! The command line.
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use atoll_placement::Strategy;
@@ -45,6 +46,19 @@ Examples:
 Results go to stdout; messages, times and errors go to stderr. '.help' in the shell lists its
 commands; scripts know them too. ~/.atollrc is run at the start of an interactive shell.")]
     Sql(SqlArgs),
+    /// Serve a database to PostgreSQL's clients: psql, drivers, tools
+    #[command(after_help = "\
+Examples:
+  atoll serve --data shop --socket /tmp                  on 127.0.0.1:5432 and a Unix socket
+  psql -h /tmp -d atoll                                  as the user who started it, who may do everything
+  CREATE ROLE ann LOGIN PASSWORD '…';                    in psql; then
+  psql -h 127.0.0.1 -U ann -d atoll                      asks ann for the password
+  atoll serve --data shop --listen 0.0.0.0:5432 --tls-cert c.pem --tls-key k.pem --tls required
+
+SIGHUP reads certificate and key anew.
+SIGTERM and Ctrl-C stop it: sessions end where they wait for their clients, statements that run have
+30 seconds, and a checkpoint is written.")]
+    Serve(ServeArgs),
     /// Demonstrate the engine: the machine, TPC-H, its 22 queries, and where data and threads were
     #[command(after_help = "\
 Examples:
@@ -115,6 +129,53 @@ pub(crate) struct SqlArgs {
     /// Engine options
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
+}
+
+/// Arguments of `atoll serve`.
+#[derive(Args, Debug)]
+pub(crate) struct ServeArgs {
+    /// Directory of a database that keeps its data, made where it is missing [default: in memory]
+    #[arg(short = 'd', long = "data", value_name = "DIR", env = "ATOLL_DATA")]
+    pub(crate) data: Option<PathBuf>,
+    /// Address and port to listen on; may be repeated
+    #[arg(long, value_name = "ADDRESS", env = "ATOLL_LISTEN", default_value = "127.0.0.1:5432")]
+    pub(crate) listen: Vec<SocketAddr>,
+    /// Directory for a Unix socket, as psql -h takes it; users of this machine are roles of their names there
+    #[arg(long, value_name = "DIR", env = "ATOLL_SOCKET")]
+    pub(crate) socket: Option<PathBuf>,
+    /// Address for /metrics, /healthz and /readyz over HTTP, for monitoring
+    #[arg(long, value_name = "ADDRESS", env = "ATOLL_HTTP")]
+    pub(crate) http: Option<SocketAddr>,
+    /// Certificate for TLS, in PEM form
+    #[arg(long, value_name = "FILE", env = "ATOLL_TLS_CERT", requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// Key of the certificate, in PEM form
+    #[arg(long, value_name = "FILE", env = "ATOLL_TLS_KEY", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// Whether connections over TCP have to use TLS
+    #[arg(long, value_name = "MODE", value_enum, default_value = "optional", env = "ATOLL_TLS")]
+    pub(crate) tls: TlsMode,
+    /// Listen where other machines reach it without TLS: passwords and rows pass in the clear
+    #[arg(long)]
+    pub(crate) insecure_listen: bool,
+    /// Let everyone in without a password, and let them do everything but read files; loopback only
+    #[arg(long)]
+    pub(crate) insecure_no_password: bool,
+    /// Connections at the same time
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    pub(crate) max_connections: usize,
+    /// Engine options
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
+}
+
+/// Whether connections over TCP use TLS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum TlsMode {
+    /// Where there is a certificate and the client asks for it.
+    Optional,
+    /// Always; others are refused.
+    Required,
 }
 
 /// Arguments of `atoll demo`.

@@ -1,11 +1,12 @@
-//! What `sql` and `demo` start: the machine, the pools, a session.
+//! What `sql`, `serve` and `demo` start: the machine, the pools, a session.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use atoll_placement::{LiveKernel, heap_allocated};
 use atoll_runtime::{Runtime, RuntimeError, RuntimeOptions};
-use atoll_sql::{DatabaseOptions, Session};
+use atoll_sql::datafusion::error::DataFusionError;
+use atoll_sql::{Database, DatabaseOptions, Session};
 use atoll_tools::exit::{CommandError, Exit};
 use atoll_topology::Bytes;
 
@@ -27,34 +28,42 @@ impl Engine {
         data: Option<PathBuf>,
         salvage: bool,
     ) -> Result<Self, CommandError> {
-        // Every batch that an exchange spills is a file. Where it cannot be raised the limit stays.
-        let _ = atoll_sys::raise_open_files();
-        // Discovery reads the bounds of this thread, so it comes before any thread is bound.
-        let known = atoll_tools::topo::live()?;
-        let machine = Arc::new(known.machine);
-        let memory_limit = args.memory_limit.unwrap_or_else(|| limit_default(&machine));
-        let options = RuntimeOptions {
-            threads: args.threads,
-            strict: args.strict,
-            ..RuntimeOptions::default()
-        };
-        let kernel = Arc::new(LiveKernel::new());
-        let runtime = Runtime::start(machine, kernel, options).map_err(not_started)?;
-        let options = DatabaseOptions {
-            memory_limit,
-            spill_directory: args.spill_dir.clone(),
-            files: true,
-            placement: args.placement,
-            strict: args.strict,
-            facts: known.facts,
-            heap: Some(heap_allocated),
-            directory: data,
-            salvage,
-        };
-        let session = Session::new(runtime, options)
-            .map_err(|error| CommandError::with(Exit::Own, error.message()))?;
+        let options = DatabaseOptions { directory: data, salvage, ..DatabaseOptions::default() };
+        let (database, memory_limit) = start_database(args, options)?;
+        let session = database.session().map_err(failed)?;
         Ok(Self { session, memory_limit })
     }
+}
+
+/// Discovers the machine, starts the pools and opens a database on them; what tables and queries may take together.
+pub(crate) fn start_database(
+    args: &EngineArgs,
+    options: DatabaseOptions,
+) -> Result<(Database, Bytes), CommandError> {
+    // Every batch that an exchange spills is a file. Where it cannot be raised the limit stays.
+    let _ = atoll_sys::raise_open_files();
+    // Discovery reads the bounds of this thread, so it comes before any thread is bound.
+    let known = atoll_tools::topo::live()?;
+    let machine = Arc::new(known.machine);
+    let memory_limit = args.memory_limit.unwrap_or_else(|| limit_default(&machine));
+    let threads =
+        RuntimeOptions { threads: args.threads, strict: args.strict, ..RuntimeOptions::default() };
+    let kernel = Arc::new(LiveKernel::new());
+    let runtime = Runtime::start(machine, kernel, threads).map_err(not_started)?;
+    let options = DatabaseOptions {
+        memory_limit,
+        spill_directory: args.spill_dir.clone(),
+        placement: args.placement,
+        strict: args.strict,
+        facts: known.facts,
+        heap: Some(heap_allocated),
+        ..options
+    };
+    Ok((Database::start(runtime, options).map_err(failed)?, memory_limit))
+}
+
+fn failed(error: DataFusionError) -> CommandError {
+    CommandError::with(Exit::Own, error.message())
 }
 
 fn not_started(error: RuntimeError) -> CommandError {

@@ -1,4 +1,4 @@
-//! The `atoll` binary: `sql` is a shell and runs scripts, `bench` measures, `demo` shows all of it at
+//! The `atoll` binary: `sql` is a shell and runs scripts, `serve` is a server, `bench` measures, `demo` shows all of it at
 //! once, and the commands of `tools` are there too.
 //!
 //! It owns what only a command has: flags, terminals, exit codes, and results as text. It is a crate
@@ -12,6 +12,7 @@ mod engine;
 mod memory;
 mod output;
 mod progress;
+mod serve;
 mod shell;
 
 use std::process::ExitCode;
@@ -47,6 +48,7 @@ fn run(cli: &Cli, matches: &ArgMatches) -> Result<(), CommandError> {
             let scripts = matches.subcommand().map(|(_, matches)| args.scripts_in_order(matches));
             on_this_thread(shell::run(args, scripts.unwrap_or_default()))
         }
+        AtollCommand::Serve(args) => serve::run(args),
         AtollCommand::Demo(args) => on_this_thread(demo::run(args)),
     }
 }

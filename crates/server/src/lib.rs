@@ -1,1 +1,33 @@
-//! The server.
+//! The server: clients of one database, over PostgreSQL's protocol.
+//!
+//! It owns sockets, log-ins, the protocol and the forms of values in it; what statements mean is `sql`'s. It is a
+//! crate of its own because it fences off what a network brings: TLS, credentials and bytes of strangers.
+//!
+//! | folder | what |
+//! |---|---|
+//! | `server` | listening, many connections on few threads, the end of all |
+//! | `tls`, `failures` | certificates, and log-ins that failed |
+//! | `metrics` | figures and health over HTTP |
+//! | `supervisor` | what systemd is told |
+//! | `connection` | one connection: log-in, simple and extended protocol |
+//! | `copy` | COPY between a table and a client |
+//! | `wire` | messages as bytes |
+//! | `value` | values in text and binary form |
+
+#![forbid(unsafe_code)]
+
+mod connection;
+mod copy;
+mod failures;
+mod metrics;
+mod options;
+mod server;
+mod supervisor;
+mod tls;
+mod value;
+mod wire;
+
+pub use options::{ServerError, ServerOptions};
+pub use server::Server;
+pub use supervisor::{tell_ready, tell_stopping};
+pub use tls::TlsFiles;

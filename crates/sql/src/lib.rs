@@ -5,6 +5,7 @@
 //! rules, and the knowledge base as tables. It is a crate of its own because it is the only library
 //! that names DataFusion and Arrow; what others need of Arrow they take from [`arrow`].
 
+pub mod activity;
 mod arithmetic;
 mod catalog;
 mod database;
@@ -20,6 +21,7 @@ mod memory;
 mod operator;
 mod parse;
 mod rewrite;
+mod role;
 mod rules;
 mod sample;
 mod scan;
@@ -38,8 +40,9 @@ pub use datafusion;
 pub use datafusion::arrow;
 pub use error::{SourcePosition, SqlError, SqlState};
 pub use group::GroupExec;
+pub use role::{Identity, Role, ScramVerifier};
 pub use session::{
-    PreparedStatement, QueryResult, ScanProgress, Session, Splitter, Statement, TransactionState,
-    split_statements,
+    POSTGRESQL_VERSION, PreparedStatement, QueryResult, ScanProgress, Session, Splitter, Statement,
+    TransactionState, split_statements,
 };
 pub use settings::{AggregateMethod, AtollOptions, JoinMethod};

@@ -23,7 +23,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use atoll_store::SequenceId;
-use atoll_store::database::{Relation, RelationName};
+use atoll_store::database::{DatabaseVersion, Relation, RelationName};
 use datafusion::catalog::{CatalogProviderList, TableProvider, UrlTableFactory};
 use datafusion::common::{DataFusionError, ResolvedTableReference, Result, exec_datafusion_err};
 use parking_lot::RwLock;
@@ -99,6 +99,11 @@ impl Catalogs {
     /// What the store keeps under names of this catalog.
     fn stored_in(&self, catalog: &str) -> Option<&StoredNames> {
         self.stored.as_ref().filter(|_| catalog == CATALOG)
+    }
+
+    /// The version of the database that the names are of; an empty one for names that are of none.
+    pub(crate) fn stored_version(&self) -> Arc<DatabaseVersion> {
+        self.stored.as_ref().map(|stored| Arc::clone(stored.version())).unwrap_or_default()
     }
 
     /// Makes a schema, where it is not there yet.

@@ -10,6 +10,7 @@ use datafusion::common::{Result, exec_err};
 
 use super::information::{INFORMATION_SCHEMA, InformationSchema};
 use super::{Catalogs, SchemaTables};
+use crate::role::ROLES;
 
 impl CatalogProviderList for Catalogs {
     /// Takes over the names of the schemas; their tables are always kept here.
@@ -58,7 +59,8 @@ impl CatalogProvider for Catalog {
         let own = names.0.get(&self.name).into_iter().flat_map(|schemas| schemas.keys().cloned());
         let stored = self.all.stored_in(&self.name).into_iter();
         let stored = stored.flat_map(|stored| stored.version().schemas().map(ToString::to_string));
-        own.chain(stored).collect::<BTreeSet<_>>().into_iter().collect()
+        let all: BTreeSet<_> = own.chain(stored).filter(|schema| schema != ROLES).collect();
+        all.into_iter().collect()
     }
 
     fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {

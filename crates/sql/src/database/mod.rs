@@ -22,7 +22,9 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::{Result, exec_err};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, TrackConsumersPool};
 
+use crate::activity::Activity;
 use crate::memory::{self, Gauge, PoolBudget, SharedPool};
+use crate::role::{self, Identity, Role};
 use crate::session::{Session, SharedTransaction};
 use crate::shared_scan::SharedScans;
 use crate::task::BoundTask;
@@ -90,6 +92,7 @@ struct DatabaseParts {
     started: Instant,
     folding: FoldSignal,
     shared_scans: SharedScans,
+    activity: Activity,
 }
 
 impl fmt::Debug for Database {
@@ -148,6 +151,7 @@ impl Database {
             started: Instant::now(),
             folding: FoldSignal::default(),
             shared_scans: SharedScans::default(),
+            activity: Activity::default(),
         };
         let rows = MemoryConsumer::new("rows outside of chunks and indexes of tables");
         parts.folding.start(&parts.runtime, &parts.store, rows.register(&parts.pool));
@@ -245,12 +249,25 @@ impl Database {
         Ok(())
     }
 
-    /// A new session.
+    /// A new session of the user of this process, who may do everything.
     ///
     /// # Errors
     /// When the spill directory cannot be made.
     pub fn session(&self) -> Result<Session> {
-        Session::of(self.clone())
+        self.session_of(Identity { is_owner: true, ..Identity::default() })
+    }
+
+    /// A new session of someone.
+    ///
+    /// # Errors
+    /// When the spill directory cannot be made.
+    pub fn session_of(&self, identity: Identity) -> Result<Session> {
+        Session::of(self.clone(), identity)
+    }
+
+    /// The role of a name, as it is now.
+    pub fn role(&self, name: &str) -> Option<Role> {
+        role::role(&self.store().published(), name)
     }
 
     /// The pools on which queries run.
@@ -261,6 +278,11 @@ impl Database {
     /// Where the memory of tables comes from.
     pub fn arena(&self) -> &Arena {
         &self.0.arena
+    }
+
+    /// The sessions of its clients.
+    pub fn activity(&self) -> &Activity {
+        &self.0.activity
     }
 
     pub(crate) fn shared_scans(&self) -> &SharedScans {

@@ -21,6 +21,7 @@ macro_rules! states {
 
 states! {
     FEATURE_NOT_SUPPORTED = "0A000";
+    INVALID_GRANT = "0LP01";
     CARDINALITY_VIOLATION = "21000";
     DATA_EXCEPTION = "22000";
     NUMERIC_VALUE_OUT_OF_RANGE = "22003";
@@ -30,12 +31,20 @@ states! {
     CHECK_VIOLATION = "23514";
     ACTIVE_TRANSACTION = "25001";
     NO_ACTIVE_TRANSACTION = "25P01";
+    INVALID_PARAMETER = "22023";
     IN_FAILED_TRANSACTION = "25P02";
+    INVALID_PASSWORD = "28P01";
     SYNTAX_ERROR_OR_ACCESS_RULE_VIOLATION = "42000";
+    INSUFFICIENT_PRIVILEGE = "42501";
     SYNTAX_ERROR = "42601";
     AMBIGUOUS_COLUMN = "42702";
     UNDEFINED_COLUMN = "42703";
+    UNDEFINED_OBJECT = "42704";
+    DUPLICATE_OBJECT = "42710";
+    RESERVED_NAME = "42939";
     UNDEFINED_TABLE = "42P01";
+    OBJECT_IN_USE = "55006";
+    CANT_CHANGE = "55P02";
     OUT_OF_MEMORY = "53200";
     TOO_MANY_WAITING = "53400";
     CONFIG_FILE_ERROR = "F0000";
@@ -80,6 +89,9 @@ impl SqlState {
                 }
                 _ => Self::DATA_EXCEPTION,
             },
+            DataFusionError::Execution(message) if message == "division by zero" => {
+                Self::DIVISION_BY_ZERO
+            }
             DataFusionError::Execution(_) => Self::DATA_EXCEPTION,
             _ => Self::INTERNAL_ERROR,
         }

@@ -24,6 +24,7 @@ use super::aside::aside;
 use super::declared::DeclaredTable;
 use super::drive::RunningQuery;
 use super::locking::LockingQuery;
+use super::parameters::ParameterStatement;
 use super::planner::{StatementPlanner, cancel_token, plan_physical};
 use super::progress::ScanProgress;
 use super::selected::TextRide;
@@ -34,6 +35,7 @@ use super::whole::WholeStatement;
 use crate::error::SqlError;
 use crate::files::copy::ReplacedDirectory;
 use crate::parse::{on_deep_stack, shown, stack_for};
+use crate::role::RoleStatement;
 use crate::settings::{self, AtollOptions, parse_placement};
 use crate::shared_scan::{AloneQuery, ScannedRows};
 use crate::table::StaleStatement;
@@ -136,7 +138,7 @@ impl QueryResult {
         self.tag.tells_all() || self.schema.fields().is_empty() && !self.tag.counts_rows()
     }
 
-    pub(super) fn done(tag: String, sql: &str) -> Self {
+    pub(crate) fn done(tag: String, sql: &str) -> Self {
         Self::of(Arc::new(Schema::empty()), Vec::new(), sql).tagged(StatementTag::done(tag))
     }
 
@@ -211,19 +213,29 @@ impl Session {
     ) -> BoxFuture<'a, std::result::Result<QueryResult, SqlError>> {
         // Boxed, or every crate that awaits it compiles DataFusion's planner into itself.
         Box::pin(async move {
-            let (session, text) = (self.clone(), sql.to_owned());
-            let running =
-                async move { on_deep_stack(stack_for(&text), session.try_run(&text)).await };
             let unfinished = self.unfinished();
-            let result = aside(self.runtime(), running).await;
+            let result = self.run_aside(sql).await;
             unfinished.ended(&result);
             result.map_err(|error| SqlError::new(error, sql).with_near_names(self))
         })
     }
 
+    pub(super) async fn run_aside(&self, sql: &str) -> Result<QueryResult> {
+        let (session, text) = (self.clone(), sql.to_owned());
+        let running = async move { on_deep_stack(stack_for(&text), session.try_run(&text)).await };
+        // Boxed: what plans is large, and is handed from one thread's stack to another's.
+        aside(self.runtime(), Box::pin(running)).await
+    }
+
     async fn try_run(&self, sql: &str) -> Result<QueryResult> {
         if let Some(whole) = WholeStatement::of(sql)? {
             return self.run_whole(whole, sql).await;
+        }
+        if let Some(statement) = RoleStatement::of(sql)? {
+            return self.run_roles(&statement, sql).await;
+        }
+        if let Some(statement) = ParameterStatement::of(sql) {
+            return self.parameter(statement, sql);
         }
         let statement = self.parse(sql)?;
         if let Parsed::Statement(ast) = &statement.statement
@@ -375,6 +387,7 @@ impl Session {
                 tag.to_owned()
             }
             DdlStatement::CreateExternalTable(create) => {
+                planner.check_files("CREATE EXTERNAL TABLE")?;
                 self.create_external_table(&planner, *create).await?;
                 tag.to_owned()
             }

@@ -5,6 +5,7 @@ mod aside;
 #[cfg(test)]
 mod cancel_tests;
 mod change;
+mod copy_in;
 mod create;
 mod declared;
 mod definition;
@@ -18,6 +19,7 @@ mod insert;
 mod integers;
 mod locking;
 mod macros;
+mod parameters;
 mod planner;
 mod point;
 mod prepared;
@@ -54,6 +56,9 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 use futures::future::BoxFuture;
 
 pub use execute::QueryResult;
+pub(crate) use parameters::ClientSettings;
+pub use parameters::POSTGRESQL_VERSION;
+pub(crate) use planner::StatementPlanner;
 pub use point::PreparedStatement;
 pub(crate) use point::{Parameters, one_row, select_list};
 pub use progress::ScanProgress;
@@ -70,6 +75,7 @@ use crate::files::spill::Spill;
 use crate::float::CanonicalFloats;
 use crate::memory;
 use crate::rewrite::{CountedCopies, DependentJoins, NamedQuantified};
+use crate::role::{Identity, may_use_files};
 use crate::sample::{SamplePlanner, SampledRelations};
 use crate::settings::{AtollOptions, SharedScan};
 use crate::table::PlacedTable;
@@ -92,6 +98,8 @@ pub struct Session {
     database: Database,
     spill: Spill,
     variables: Variables,
+    parameters: ClientSettings,
+    identity: Arc<Identity>,
 }
 
 impl fmt::Debug for Session {
@@ -109,7 +117,7 @@ impl Session {
         Database::start(runtime, options)?.session()
     }
 
-    pub(crate) fn of(database: Database) -> Result<Self> {
+    pub(crate) fn of(database: Database, identity: Identity) -> Result<Self> {
         let options = database.options();
         let spill = Spill::new(options.spill_directory.clone())?;
         let mut environment = RuntimeEnvBuilder::new()
@@ -117,7 +125,8 @@ impl Session {
             // DataFusion's cache of listings never looks at a directory again.
             .with_object_list_cache_limit(0);
         environment.disk_manager = Some(spill.disk());
-        let files = options.files.then(|| Arc::new(FileNames::default()));
+        let may_use_files = may_use_files(&database, &identity);
+        let files = may_use_files.then(|| Arc::new(FileNames::default()));
         let catalogs = Catalogs::new(files.clone().map(|files| files as Arc<dyn UrlTableFactory>));
         let config = config(database.runtime(), options.placement, database.limit());
         let mut state = SessionStateBuilder::new()
@@ -154,8 +163,20 @@ impl Session {
         let (prepared, scope, transaction) = Default::default();
         let variables = Variables::default();
         context.register_variable(VarType::UserDefined, Arc::new(variables.clone()));
-        let session =
-            Self { context, catalogs, prepared, scope, transaction, database, spill, variables };
+        let (identity, parameters) = (Arc::new(identity), ClientSettings::default());
+        crate::system::register_session_functions(&context, &database, &identity, &parameters);
+        let session = Self {
+            context,
+            catalogs,
+            prepared,
+            scope,
+            transaction,
+            database,
+            spill,
+            variables,
+            parameters,
+            identity,
+        };
         crate::system::register(&session, &knowledge)?;
         Ok(session)
     }
@@ -163,6 +184,11 @@ impl Session {
     /// The database whose session it is.
     pub fn database(&self) -> &Database {
         &self.database
+    }
+
+    /// Whose it is.
+    pub fn identity(&self) -> &Arc<Identity> {
+        &self.identity
     }
 
     /// The pools on which queries run.

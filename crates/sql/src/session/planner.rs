@@ -33,8 +33,9 @@ use super::transaction::{StatementHandle, StatementTransaction};
 use crate::catalog::{Catalogs, INFORMATION_SCHEMA, StoredNames, UnplannedView, plain};
 use crate::database::Database;
 use crate::dialect::BY_NAME;
-use crate::error::SqlError;
+use crate::error::{SqlError, SqlState};
 use crate::parse::{STACK_SHORT, on_deep_stack};
+use crate::role::check_reserved;
 use crate::table::{PlacedTable, WriteRules, WriteTarget, fresh, transaction_error};
 use crate::timezone::SessionTimeZone;
 use crate::volatile::check_ctes;
@@ -42,20 +43,22 @@ use atoll_functions::without_large_constants;
 
 /// Plans one statement: all of its scans see the rows that were there when this was made.
 #[derive(Clone)]
-pub(super) struct StatementPlanner {
+pub(crate) struct StatementPlanner {
     /// The session's settings, over names of the statement's own.
     pub(super) state: SessionState,
     /// These names.
-    pub(super) names: Catalogs,
+    pub(crate) names: Catalogs,
     /// What it reads and writes.
     pub(super) transaction: StatementTransaction,
     /// What all of its sessions share.
     pub(super) database: Database,
+    /// Whether the statement may name files.
+    files: bool,
 }
 
 impl Session {
     /// A planner of the next statement of a transaction, over what that sees.
-    pub(super) async fn planner(
+    pub(crate) async fn planner(
         &self,
         transaction: &StatementTransaction,
         writes: bool,
@@ -70,7 +73,8 @@ impl Session {
         // What functions are told of the settings.
         state.mark_start_execution();
         let (transaction, database) = (transaction.clone(), self.database().clone());
-        Ok(StatementPlanner { state, names, transaction, database })
+        let files = self.may_use_files();
+        Ok(StatementPlanner { state, names, transaction, database, files })
     }
 }
 
@@ -141,6 +145,12 @@ impl StatementPlanner {
 
     /// Changes names, definitions and what they stand for.
     pub(super) async fn define(&self, change: CatalogChange) -> Result<()> {
+        check_reserved(&change)?;
+        self.define_any(change).await
+    }
+
+    /// Likewise, the schema of roles included.
+    pub(crate) async fn define_any(&self, change: CatalogChange) -> Result<()> {
         let mut transaction = self.transaction.transaction.lock().await?;
         fresh(transaction.define(change).await.map_err(transaction_error)?)
     }
@@ -202,8 +212,7 @@ impl StatementPlanner {
         mut statement: Parsed,
         within: &[ResolvedTableReference],
     ) -> Result<LogicalPlan> {
-        let files = self.database.options().files;
-        crate::files::read::expand(state, &self.names, files, &mut statement).await?;
+        crate::files::read::expand(state, &self.names, self.files, &mut statement).await?;
         let normalize = state.config_options().sql_parser.enable_ident_normalization;
         let (tables, ctes) = resolve_table_references(&statement, normalize)?;
         if !ctes.is_empty() {
@@ -214,10 +223,23 @@ impl StatementPlanner {
             self.plan_views(state, tables, within).await?;
         }
         let plan = crate::files::copy::settled(state.statement_to_plan(statement).await?);
+        if matches!(plan, LogicalPlan::Copy(_)) {
+            self.check_files("COPY")?;
+        }
         if let Some(qualifiers) = qualifiers {
             qualifiers.check(&plan)?;
         }
         Ok(plan)
+    }
+
+    /// Refuses statements that name files where the session may not.
+    pub(super) fn check_files(&self, statement: &str) -> Result<()> {
+        match self.files {
+            true => Ok(()),
+            false => Err(SqlState::INSUFFICIENT_PRIVILEGE.error(format!(
+                "permission denied: {statement} names files of the server, which this session may not use"
+            ))),
+        }
     }
 
     /// A name as it is looked up.

@@ -13,7 +13,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::Session;
 use super::execute::QueryResult;
-use super::point::Shape;
+use super::point::{PlannedStatement, Shape};
 use super::text_scope::SHARED_SCAN_KEY;
 use crate::settings::SharedScan;
 use crate::shared_scan::{AloneQuery, TextScope, TextSelection};
@@ -68,8 +68,8 @@ impl Session {
 
     /// Plans a text. One that cannot be planned with parameters may be planned without.
     async fn plan_text(&self, text: &str) -> TextSelection {
-        match self.plan_prepared(text).await {
-            Ok((types, Shape::Shared(selection))) => {
+        match self.plan_prepared(text, &[]).await {
+            Ok(PlannedStatement { types, shape: Shape::Shared(selection), .. }) => {
                 TextSelection { types, selection: Some(selection) }
             }
             _ => TextSelection { types: Vec::new(), selection: None },

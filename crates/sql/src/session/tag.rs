@@ -72,7 +72,8 @@ impl StatementTag {
         Self { words: words.to_owned(), count: TagCount::Values(0) }
     }
 
-    fn shown(words: &str) -> Self {
+    /// That of a statement that shows something.
+    pub(super) fn shown(words: &str) -> Self {
         Self { words: words.to_owned(), count: TagCount::None }
     }
 

@@ -40,6 +40,11 @@ impl SessionScope {
         parts.is_own |= is_own;
     }
 
+    /// The settings have changed.
+    pub(super) fn forget(&self) {
+        self.0.lock().scope = None;
+    }
+
     /// The scope, or what is found for it; `find` is told whether it is the session's own.
     pub(super) fn get_or_find(&self, find: impl FnOnce(bool) -> TextScope) -> TextScope {
         let mut parts = self.0.lock();

@@ -85,7 +85,7 @@ impl FailedStatement {
 
 /// The transaction in which one statement runs.
 #[derive(Clone, Debug)]
-pub(super) struct StatementTransaction {
+pub(crate) struct StatementTransaction {
     pub(super) transaction: SharedTransaction,
     /// Whether it ends with the statement.
     pub(super) is_own: bool,
@@ -98,8 +98,13 @@ impl StatementTransaction {
         self.transaction.lock().await?.statement(writes).map_err(transaction_error)
     }
 
+    /// The statement failed, and with it the transaction.
+    pub(crate) fn fail(&self) {
+        self.failure.tell();
+    }
+
     /// Ends a statement that wrote: its own transaction is committed.
-    pub(super) async fn finish(&self, database: &Database) -> Result<()> {
+    pub(crate) async fn finish(&self, database: &Database) -> Result<()> {
         match self.is_own {
             true => database.commit(&self.transaction).await,
             false => self.settle().await,
@@ -117,7 +122,7 @@ impl Session {
     ///
     /// # Errors
     /// In a transaction whose last statement failed.
-    pub(super) fn statement_transaction(&self) -> Result<StatementTransaction> {
+    pub(crate) fn statement_transaction(&self) -> Result<StatementTransaction> {
         if let Some(open) = &*self.transaction.0.lock() {
             if open.failure.0.load(Ordering::Acquire) {
                 return Err(SqlState::IN_FAILED_TRANSACTION.error(
@@ -194,6 +199,14 @@ impl Session {
         }
     }
 
+    /// The open transaction refuses all but its own end from here on, as after a statement that failed: for a
+    /// caller who gave a result up before its last row.
+    pub fn fail_transaction(&self) {
+        if let Some(open) = &*self.transaction.0.lock() {
+            open.failure.tell();
+        }
+    }
+
     fn begin(&self, modes: &[TransactionMode]) -> Result<()> {
         let mut open = self.transaction.0.lock();
         if open.is_some() {
@@ -215,6 +228,7 @@ impl Session {
                 SqlState::NO_ACTIVE_TRANSACTION.error("there is no transaction in progress")
             );
         };
+        self.parameters.end_transaction();
         if !commits || failure.0.load(Ordering::Acquire) {
             transaction.rollback().await;
             return Ok("ROLLBACK");

@@ -23,6 +23,7 @@ use super::execute::QueryResult;
 use super::split::split_statements;
 use super::transaction::StatementTransaction;
 use crate::catalog::SCHEMA;
+use crate::role::ROLES;
 
 /// The file that makes all of a database again.
 const LOAD: &str = "load.sql";
@@ -97,7 +98,7 @@ impl Session {
 
     /// Writes all tables of one version to files.
     async fn export(&self, directory: &Path) -> Result<String> {
-        if !self.database().options().files {
+        if !self.may_use_files() {
             return exec_err!("EXPORT DATABASE writes files, which this session may not");
         }
         std::fs::create_dir_all(directory).map_err(|error| failed("written", directory, &error))?;
@@ -123,7 +124,7 @@ impl Session {
 
     /// Runs the script of an exported database.
     async fn import(&self, directory: &Path) -> Result<String> {
-        if !self.database().options().files {
+        if !self.may_use_files() {
             return exec_err!("IMPORT DATABASE reads files, which this session may not");
         }
         let script = directory.join(LOAD);
@@ -176,10 +177,10 @@ fn full(name: &RelationName) -> String {
 /// The statements that make a database again.
 fn load_script(version: &DatabaseVersion) -> Result<String> {
     let mut script = String::new();
-    for schema in version.schemas().filter(|schema| &***schema != SCHEMA) {
+    for schema in version.schemas().filter(|schema| ![SCHEMA, ROLES].contains(&&***schema)) {
         line(&mut script, &format!("CREATE SCHEMA {}", quoted(schema)));
     }
-    let relations = || version.relations();
+    let relations = || version.relations().filter(|(name, _)| &*name.schema != ROLES);
     let owned: HashSet<SequenceId> = version
         .tables()
         .flat_map(|(_, table)| table.definition().identities.iter().flatten())

@@ -3,11 +3,14 @@
 //! Each is computed anew for every query that names it, from the machine, the pools, the tables and
 //! what the kernel says at that moment; they are joined like any others.
 
+mod activity;
 mod column;
 mod functions;
 mod knowledge;
 mod machine;
+mod roles;
 mod scans;
+mod session_functions;
 mod storage;
 mod store;
 mod workers;
@@ -25,6 +28,8 @@ use datafusion::common::{ResolvedTableReference, Result};
 use datafusion::datasource::memory::MemorySourceConfig;
 use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::ExecutionPlan;
+
+pub(crate) use session_functions::register as register_session_functions;
 
 use crate::Session;
 use crate::catalog::CATALOG;
@@ -102,5 +107,9 @@ pub(crate) fn register(session: &Session, knowledge: &Arc<Knowledge>) -> Result<
     add(store::database(session.database().clone()))?;
     add(store::snapshots(session.database().clone()))?;
     add(scans::scans(session.database().clone()))?;
+    add(roles::roles(session.database().clone()))?;
+    let identity = session.identity();
+    add(activity::sessions(session.database().clone(), Arc::clone(identity)))?;
+    add(activity::queries(session.database().clone(), Arc::clone(identity)))?;
     storage::all(session.database()).into_iter().try_for_each(add)
 }

@@ -9,18 +9,28 @@ use std::sync::Arc;
 use atoll_store::TableId;
 use atoll_store::database::{DatabaseNames, DatabaseVersion};
 use atoll_store::table::TableDefinition;
-use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::metadata::ScalarAndMetadata;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{ParamValues, Result, ScalarValue, TableReference, exec_err};
+use datafusion::execution::SessionState;
 use datafusion::logical_expr::{Expr, LogicalPlan, Volatility};
+use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::resolve::resolve_table_references;
+use datafusion::sql::sqlparser::ast::Statement as Ast;
+use futures::future::BoxFuture;
 use parking_lot::Mutex;
 
 use super::Session;
+use super::aside::aside;
 use super::execute::QueryResult;
-use super::planner::StatementPlanner;
+use super::parameters::{ParameterStatement, shown_schema};
+use super::planner::{StatementPlanner, analyzed};
+use super::tag::StatementTag;
+use super::whole::WholeStatement;
 use crate::error::SqlError;
+use crate::parse::{on_deep_stack, shown, stack_for};
+use crate::role::RoleStatement;
 use crate::settings::SharedScan;
 use crate::shared_scan::SharedSelection;
 use crate::table::PlacedTable;
@@ -34,6 +44,7 @@ pub struct PreparedStatement {
     session: Session,
     sql: Arc<str>,
     types: Vec<DataType>,
+    columns: Option<SchemaRef>,
     shape: Mutex<PreparedShape>,
 }
 
@@ -53,6 +64,15 @@ pub(super) enum Shape {
     Shared(Arc<SharedSelection>),
     /// It is planned whenever it runs.
     Planned,
+    /// It is carried out by its text: `BEGIN`, `SET`, `ALTER TABLE` and others that have no parameters.
+    Command,
+}
+
+/// What is known of a statement before it runs.
+pub(super) struct PlannedStatement {
+    pub(super) types: Vec<DataType>,
+    pub(super) columns: Option<SchemaRef>,
+    pub(super) shape: Shape,
 }
 
 impl Shape {
@@ -61,7 +81,7 @@ impl Shape {
         match self {
             Self::Point(point) => point.table_in(version).is_some(),
             Self::Shared(selection) => selection.is_current(version),
-            Self::Planned => true,
+            Self::Planned | Self::Command => true,
         }
     }
 }
@@ -80,24 +100,67 @@ impl Session {
     /// # Errors
     /// For statements that cannot be parsed or planned, with the place in the text where it is known.
     pub async fn prepare(&self, sql: &str) -> Result<PreparedStatement, SqlError> {
-        // Those from before it is planned: where they change meanwhile, it is planned once more.
-        let names = self.database().store().published().names();
-        let planned = self.plan_prepared(sql).await;
-        let (types, shape) =
-            planned.map_err(|error| SqlError::new(error, sql).with_near_names(self))?;
-        let shape = Mutex::new(PreparedShape { names, shape });
-        Ok(PreparedStatement { session: self.clone(), sql: sql.into(), types, shape })
+        self.prepare_as(sql, &[]).await
     }
 
-    pub(super) async fn plan_prepared(&self, sql: &str) -> Result<(Vec<DataType>, Shape)> {
-        let transaction = self.statement_transaction()?;
+    /// Prepares a statement some of whose parameters have these types, as far as it does not say itself what they
+    /// are.
+    ///
+    /// # Errors
+    /// As [`prepare`](Self::prepare).
+    pub fn prepare_as<'a>(
+        &'a self,
+        sql: &'a str,
+        declared: &[Option<DataType>],
+    ) -> BoxFuture<'a, Result<PreparedStatement, SqlError>> {
+        let (session, text, declared) = (self.clone(), sql.to_owned(), declared.to_vec());
+        // Boxed, or every crate that awaits it compiles DataFusion's planner into itself.
+        Box::pin(async move {
+            let planning = async move {
+                on_deep_stack(stack_for(&text), session.plan_prepared(&text, &declared)).await
+            };
+            // Those from before it is planned: where they change meanwhile, it is planned once more.
+            let names = self.database().store().published().names();
+            let planned = aside(self.runtime(), Box::pin(planning)).await;
+            let planned =
+                planned.map_err(|error| SqlError::new(error, sql).with_near_names(self))?;
+            let PlannedStatement { types, columns, shape } = planned;
+            let shape = Mutex::new(PreparedShape { names, shape });
+            Ok(PreparedStatement { session: self.clone(), sql: sql.into(), types, columns, shape })
+        })
+    }
+
+    pub(super) async fn plan_prepared(
+        &self,
+        sql: &str,
+        declared: &[Option<DataType>],
+    ) -> Result<PlannedStatement> {
+        if WholeStatement::of(sql)?.is_some() || RoleStatement::of(sql)?.is_some() {
+            return Ok(PlannedStatement::command());
+        }
+        match ParameterStatement::of(sql) {
+            Some(ParameterStatement::Show(name)) => {
+                let columns = Some(shown_schema(name));
+                return Ok(PlannedStatement { columns, ..PlannedStatement::command() });
+            }
+            Some(_) => return Ok(PlannedStatement::command()),
+            None => {}
+        }
         let statement = self.parse(sql)?.statement;
+        if is_command(&statement) {
+            return Ok(PlannedStatement::command());
+        }
+        let transaction = self.statement_transaction()?;
         let writes = self.prepared.writes(&statement);
         let planner = self.planner(&transaction, writes).await?;
         let normalizes = planner.state.config_options().sql_parser.enable_ident_normalization;
         let (names, _) = resolve_table_references(&statement, normalizes)?;
+        let tells_rows = !StatementTag::of(&statement).tells_all();
         let plan = planner.plan(statement).await?;
-        let types = types_of(&plan)?;
+        let types = types_of(&plan, declared)?;
+        let columns =
+            if tells_rows { Some(columns_of(&planner.state, &plan, &types)?) } else { None };
+        let planned = |shape| PlannedStatement { types: types.clone(), columns, shape };
         let may_be = matches!(
             plan,
             LogicalPlan::Dml(_)
@@ -107,7 +170,7 @@ impl Session {
                 | LogicalPlan::Distinct(_)
         );
         if !may_be || !are_tables(&planner, names)? || !is_fixed(&plan)? {
-            return Ok((types, Shape::Planned));
+            return Ok(planned(Shape::Planned));
         }
         let optimized = planner.state.optimize(&plan)?;
         let parameters = Parameters::new(&types)?;
@@ -115,11 +178,44 @@ impl Session {
         if let Some(plan) = point {
             let definition = Arc::clone(plan.table.definition());
             let point = PlannedPoint { table: plan.table.id(), definition, plan };
-            return Ok((types, Shape::Point(Arc::new(point))));
+            return Ok(planned(Shape::Point(Arc::new(point))));
         }
         let shared = SharedSelection::compile(&planner.state, &optimized, &parameters).await?;
-        Ok((types, shared.map_or(Shape::Planned, |shared| Shape::Shared(Arc::new(shared)))))
+        Ok(planned(shared.map_or(Shape::Planned, |shared| Shape::Shared(Arc::new(shared)))))
     }
+}
+
+impl PlannedStatement {
+    fn command() -> Self {
+        Self { types: Vec::new(), columns: None, shape: Shape::Command }
+    }
+}
+
+/// Whether a statement is carried out by its text rather than planned with parameters.
+fn is_command(statement: &Parsed) -> bool {
+    let Parsed::Statement(ast) = statement else {
+        return matches!(statement, Parsed::Reset(_) | Parsed::CreateExternalTable(_));
+    };
+    match ast.as_ref() {
+        Ast::CreateTable(create) => create.query.is_none(),
+        Ast::Query(_) | Ast::Insert(_) | Ast::Update(_) | Ast::Delete(_) | Ast::Merge(_) => false,
+        Ast::Explain { .. } | Ast::ExplainTable { .. } | Ast::Execute { .. } => false,
+        Ast::ShowVariable { .. } | Ast::ShowColumns { .. } | Ast::ShowTables { .. } => false,
+        Ast::ShowFunctions { .. } | Ast::ShowCreate { .. } => false,
+        _ => true,
+    }
+}
+
+/// The columns of the rows that a plan gives, whatever the values of its parameters.
+fn columns_of(state: &SessionState, plan: &LogicalPlan, types: &[DataType]) -> Result<SchemaRef> {
+    let nulls = types
+        .iter()
+        .map(|data_type| Ok(ScalarAndMetadata::new(ScalarValue::try_from(data_type)?, None)));
+    let nulls = ParamValues::List(nulls.collect::<Result<_>>()?);
+    let bound = plan.clone().replace_params_with_values(&nulls)?;
+    let bound = analyzed(state, bound)?;
+    let schema = Arc::clone(bound.schema().inner());
+    Ok(shown(&schema).unwrap_or(schema))
 }
 
 /// Whether names are those of tables: a view may become another one.
@@ -153,24 +249,56 @@ fn is_fixed(plan: &LogicalPlan) -> Result<bool> {
     Ok(fixed)
 }
 
-/// The types of `$1`, `$2` and so on; text where nothing tells.
-fn types_of(plan: &LogicalPlan) -> Result<Vec<DataType>> {
+/// Parameters that a statement has at most: PostgreSQL's protocol counts them in 16 bits.
+const PARAMETERS_MAX: usize = 65_535;
+
+/// The types of `$1`, `$2` and so on: those that the statement asks for; where it takes any, or another than it was
+/// declared would not be the same value, the declared ones; text where nothing tells.
+fn types_of(plan: &LogicalPlan, declared: &[Option<DataType>]) -> Result<Vec<DataType>> {
     let found = plan.get_parameter_types()?;
-    let mut types = vec![DataType::Utf8View; found.len()];
-    for (name, data_type) in found {
+    let mut types: Vec<_> =
+        declared.iter().map(|of| of.clone().unwrap_or(DataType::Utf8View)).collect();
+    for (name, wanted) in found {
         let number = name.strip_prefix('$').and_then(|number| number.parse::<usize>().ok());
-        match number.and_then(|number| types.get_mut(number.checked_sub(1)?)) {
-            Some(own) => *own = data_type.unwrap_or(DataType::Utf8View),
-            None => return exec_err!("parameter {name} is not one of $1 to ${}", types.len()),
+        let Some(at) =
+            number.and_then(|number| number.checked_sub(1)).filter(|at| *at < PARAMETERS_MAX)
+        else {
+            return exec_err!("parameter {name} is not one of $1 to ${PARAMETERS_MAX}");
+        };
+        if types.len() <= at {
+            types.resize(at + 1, DataType::Utf8View);
         }
+        let declared = declared.get(at).cloned().flatten();
+        types[at] = match (wanted, declared) {
+            (Some(wanted), Some(declared)) if !is_kept(&declared, &wanted) => declared,
+            (Some(wanted), _) => wanted,
+            (None, Some(declared)) => declared,
+            (None, None) => DataType::Utf8View,
+        };
     }
     Ok(types)
+}
+
+/// Whether values of a type are the same ones in another: all that are text are meant to be read.
+fn is_kept(declared: &DataType, wanted: &DataType) -> bool {
+    let is_exact = |it: &DataType| it.is_integer() || it.is_decimal();
+    match declared {
+        declared if declared.is_integer() => is_exact(wanted) || wanted.is_floating(),
+        declared if declared.is_decimal() => wanted.is_decimal() || wanted.is_floating(),
+        DataType::Float32 | DataType::Float64 => wanted.is_floating(),
+        _ => true,
+    }
 }
 
 impl PreparedStatement {
     /// Types of the parameters.
     pub fn parameter_types(&self) -> &[DataType] {
         &self.types
+    }
+
+    /// The columns of its rows; none for a statement that has no rows, or whose tag tells all.
+    pub fn columns(&self) -> Option<&SchemaRef> {
+        self.columns.as_ref()
     }
 
     /// Runs the statement with these values, in the session's transaction or one of its own.
@@ -202,10 +330,11 @@ impl PreparedStatement {
             Shape::Point(point) => self.run_point(&point, &values).await?,
             Shape::Shared(selection) => self.run_shared(&selection, &values).await?,
             Shape::Planned => None,
+            Shape::Command => Some(Box::pin(self.session.run_aside(&self.sql)).await?),
         };
         match result {
             Some(result) => Ok(result),
-            None => self.run_planned(values).await,
+            None => Box::pin(self.run_planned(values)).await,
         }
     }
 
@@ -219,7 +348,13 @@ impl PreparedStatement {
                 return Ok(planned.shape.clone());
             }
         }
-        let (types, shape) = self.session.plan_prepared(&self.sql).await?;
+        let declared: Vec<_> = self.types.iter().cloned().map(Some).collect();
+        let (session, sql) = (self.session.clone(), Arc::clone(&self.sql));
+        let planning = async move {
+            on_deep_stack(stack_for(&sql), session.plan_prepared(&sql, &declared)).await
+        };
+        let planned = aside(self.session.runtime(), Box::pin(planning)).await?;
+        let PlannedStatement { types, shape, .. } = planned;
         // With parameters of other types it is another statement, which the ordinary way refuses or answers.
         let shape = if types == self.types { shape } else { Shape::Planned };
         *self.shape.lock() = PreparedShape { names: version.names(), shape: shape.clone() };
@@ -244,14 +379,18 @@ impl PreparedStatement {
 
     /// Runs it as any other statement.
     async fn run_planned(&self, values: Vec<ScalarValue>) -> Result<QueryResult> {
-        let session = &self.session;
-        let transaction = session.statement_transaction()?;
-        let values = values.into_iter().map(|value| ScalarAndMetadata::new(value, None));
-        let values = ParamValues::List(values.collect());
-        let result = session.run_with(&transaction, &self.sql, &values).await;
-        if result.is_err() {
-            transaction.failure.tell();
-        }
-        result
+        let (session, sql) = (self.session.clone(), Arc::clone(&self.sql));
+        let running = async move {
+            let transaction = session.statement_transaction()?;
+            let values = values.into_iter().map(|value| ScalarAndMetadata::new(value, None));
+            let values = ParamValues::List(values.collect());
+            let running = session.run_with(&transaction, &sql, &values);
+            let result = on_deep_stack(stack_for(&sql), running).await;
+            if result.is_err() {
+                transaction.failure.tell();
+            }
+            result
+        };
+        aside(self.session.runtime(), Box::pin(running)).await
     }
 }

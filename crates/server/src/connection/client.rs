@@ -1,0 +1,192 @@
+//! The client of a session: messages from it, messages to it, and what ends a statement before its time.
+
+use std::future::{Future, pending};
+use std::io;
+use std::pin::pin;
+
+use atoll_sql::activity::{ActiveSession, Interrupt};
+use bytes::BytesMut;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use super::failure::{End, Failure};
+use super::stream::ClientStream;
+use crate::wire::{ErrorFields, FrontendMessage, Output, next_kind, take_message};
+
+/// Bytes of messages that wait while a statement runs. A client that sends more is read again afterwards.
+const WAITING_MAX: usize = 1 << 20;
+
+/// Bytes that are written before they are sent.
+const SEND_MIN: usize = 64 << 10;
+
+/// The two directions of a connection.
+#[derive(Debug)]
+pub(crate) struct Channel {
+    pub(crate) stream: ClientStream,
+    pub(crate) input: BytesMut,
+    pub(crate) output: Output,
+}
+
+impl Channel {
+    pub(crate) fn new(stream: ClientStream) -> Self {
+        Self { stream, input: BytesMut::new(), output: Output::default() }
+    }
+
+    /// Reads more; an error where the client is gone.
+    pub(crate) async fn read(&mut self) -> Result<(), End> {
+        match self.stream.read_buf(&mut self.input).await {
+            Ok(0) | Err(_) => Err(End::Gone),
+            Ok(_) => Ok(()),
+        }
+    }
+
+    /// Sends all that is written.
+    pub(crate) async fn send(&mut self) -> Result<(), End> {
+        while !self.output.unsent().is_empty() {
+            let sent = self.stream.write(self.output.unsent()).await;
+            match sent {
+                Ok(0) | Err(_) => return Err(End::Gone),
+                Ok(count) => self.output.advance(count),
+            }
+        }
+        self.stream.flush().await.map_err(|_: io::Error| End::Gone)
+    }
+
+    /// Sends what is written, where it is much.
+    pub(crate) async fn send_much(&mut self) -> Result<(), End> {
+        if self.has_much() { self.send().await } else { Ok(()) }
+    }
+
+    fn has_much(&self) -> bool {
+        self.output.unsent().len() >= SEND_MIN
+    }
+
+    /// The next message that has come.
+    pub(crate) fn take(&mut self) -> Result<Option<FrontendMessage>, End> {
+        Ok(take_message(&mut self.input)?)
+    }
+}
+
+/// A client whose session has begun.
+#[derive(Debug)]
+pub(crate) struct Client {
+    pub(crate) channel: Channel,
+    pub(crate) active: ActiveSession,
+    /// When the statement has run too long.
+    pub(crate) deadline: Option<Instant>,
+    /// Raised when the server stops: sessions end where they wait for their clients.
+    pub(crate) stopping: CancellationToken,
+}
+
+impl Client {
+    pub(crate) fn output(&mut self) -> &mut Output {
+        &mut self.channel.output
+    }
+
+    /// The next message. While none comes the session can be ended, and ends with the server unless it is `busy`.
+    pub(crate) async fn message(
+        &mut self,
+        is_busy: bool,
+        idle_until: Option<Instant>,
+    ) -> Result<FrontendMessage, End> {
+        loop {
+            if let Some(message) = self.channel.take()? {
+                return Ok(message);
+            }
+            if self.channel.input.is_empty() {
+                self.channel.input = BytesMut::new();
+                self.channel.output.shrink();
+            }
+            tokio::select! {
+                read = self.channel.read() => read?,
+                () = terminated(&self.active) => return Err(End::terminated()),
+                () = self.stopping.cancelled(), if !is_busy => return Err(End::stopped()),
+                () = until(idle_until) => return Err(End::idle_in_transaction()),
+            }
+        }
+    }
+
+    /// The next message of data that is copied in.
+    pub(crate) async fn copy_message(&mut self) -> Result<FrontendMessage, Failure> {
+        loop {
+            if let Some(message) = self.channel.take()? {
+                return Ok(message);
+            }
+            tokio::select! {
+                biased;
+                interrupt = self.active.interrupted() => return Err(interrupted(interrupt)),
+                () = until(self.deadline) => return Err(timed_out()),
+                read = self.channel.read() => read?,
+            }
+        }
+    }
+
+    /// The kind of the message that comes next, where it is there.
+    pub(crate) fn next_kind(&self) -> Option<u8> {
+        next_kind(&self.channel.input)
+    }
+
+    /// Waits for work of a statement. It ends, and is dropped, when the client goes, when someone cancels it, or
+    /// when it runs too long.
+    pub(crate) async fn unless_ended<T>(
+        &mut self,
+        work: impl Future<Output = T>,
+    ) -> Result<T, Failure> {
+        let mut work = pin!(work);
+        loop {
+            let may_read = self.channel.input.len() < WAITING_MAX;
+            tokio::select! {
+                biased;
+                done = &mut work => return Ok(done),
+                interrupt = self.active.interrupted() => return Err(interrupted(interrupt)),
+                () = until(self.deadline) => return Err(timed_out()),
+                read = self.channel.read(), if may_read => read?,
+            }
+        }
+    }
+
+    /// Sends what is written, where it is much.
+    pub(crate) async fn send_much(&mut self) -> Result<(), Failure> {
+        if self.channel.has_much() { self.send().await } else { Ok(()) }
+    }
+
+    /// Sends what is written. A client that does not read can be cancelled.
+    pub(crate) async fn send(&mut self) -> Result<(), Failure> {
+        tokio::select! {
+            biased;
+            sent = self.channel.send() => Ok(sent?),
+            interrupt = self.active.interrupted() => Err(interrupted(interrupt)),
+            () = until(self.deadline) => Err(timed_out()),
+        }
+    }
+}
+
+async fn until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => sleep_until(deadline).await,
+        None => pending().await,
+    }
+}
+
+/// Waits until the session is ended by someone else. A session whose statement has ended cannot be cancelled.
+async fn terminated(active: &ActiveSession) {
+    if active.interrupted().await != Interrupt::Terminate {
+        pending().await
+    }
+}
+
+fn interrupted(interrupt: Interrupt) -> Failure {
+    match interrupt {
+        Interrupt::Terminate => Failure::Ends(End::terminated()),
+        Interrupt::Cancel => {
+            let message = "canceling statement due to user request";
+            Failure::Statement(Box::new(ErrorFields::error("57014", message)))
+        }
+    }
+}
+
+fn timed_out() -> Failure {
+    let message = "canceling statement due to statement timeout";
+    Failure::Statement(Box::new(ErrorFields::error("57014", message)))
+}

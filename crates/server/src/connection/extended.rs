@@ -1,0 +1,259 @@
+//! The extended protocol: statements are prepared, bound to values, and run in portions.
+//!
+//! A group of messages ends with Sync. Where it has one Execute, that statement is a transaction of its own, and
+//! takes the fast ways of prepared statements; where the client has already sent more than that, the group is one
+//! transaction.
+
+use std::sync::Arc;
+
+use atoll_sql::PreparedStatement;
+use atoll_sql::datafusion::common::ScalarValue;
+use tokio::time::Instant;
+
+use super::failure::{End, Failure, error_fields};
+use super::portal::{Portal, PortalState, Prepared, PreparedKind};
+use super::simple::send_rows;
+use super::statement::{Control, complete};
+use super::{Client, Connection};
+use crate::copy::CopyStatement;
+use crate::value::{Format, PgType, arrow_type, parameter, row_description};
+use crate::wire::{BindMessage, ErrorFields, FrontendMessage, Target};
+
+impl Connection {
+    /// Answers a message of the extended protocol.
+    pub(super) async fn extended(&mut self, message: FrontendMessage) -> Result<(), Failure> {
+        self.begun = Instant::now();
+        match message {
+            FrontendMessage::Parse { name, sql, types } => self.parse(name, sql, types).await,
+            FrontendMessage::Bind(bind) => self.bind(bind),
+            FrontendMessage::Describe(Target::Statement(name)) => self.describe_statement(&name),
+            FrontendMessage::Describe(Target::Portal(name)) => self.describe_portal(&name),
+            FrontendMessage::Execute { portal, rows_max } => self.execute(&portal, rows_max).await,
+            FrontendMessage::Close(target) => {
+                match target {
+                    Target::Statement(name) => drop(self.prepared.remove(&name)),
+                    Target::Portal(name) => drop(self.portals.remove(&name)),
+                }
+                self.client.output().empty(b'3');
+                Ok(())
+            }
+            FrontendMessage::Flush => Ok(self.client.channel.send().await?),
+            other => {
+                let kind = match other {
+                    FrontendMessage::Password(_) => "a password",
+                    _ => "this message",
+                };
+                Err(ErrorFields::error("08P01", format!("{kind} is not expected here")).into())
+            }
+        }
+    }
+
+    /// The end of a group of messages.
+    pub(super) async fn sync(&mut self) -> Result<(), End> {
+        self.is_skipping = false;
+        match self.end_group().await {
+            Ok(()) => {}
+            Err(Failure::Ends(end)) => return Err(end),
+            Err(Failure::Statement(error)) => self.client.output().error(&error),
+        }
+        self.ready().await
+    }
+
+    async fn parse(&mut self, name: String, sql: String, types: Vec<u32>) -> Result<(), Failure> {
+        if !name.is_empty() && self.prepared.contains_key(&name) {
+            let message = format!("prepared statement \"{name}\" already exists");
+            return Err(ErrorFields::error("42P05", message).into());
+        }
+        self.begin(&sql);
+        let declared: Vec<_> = types.iter().map(|oid| arrow_type(*oid)).collect();
+        let kind = if is_empty(&sql) {
+            PreparedKind::Empty
+        } else if let Some(copy) = CopyStatement::of(&sql)? {
+            PreparedKind::Copy(copy)
+        } else {
+            let Self { client, session, .. } = self;
+            let prepared = client.unless_ended(session.prepare_as(&sql, &declared)).await?;
+            PreparedKind::Statement(prepared.map_err(|error| error_fields(&error, &sql, 0))?)
+        };
+        let wanted = match &kind {
+            PreparedKind::Statement(statement) => statement.parameter_types(),
+            _ => &[],
+        };
+        let types = wanted.iter().enumerate().map(|(at, wanted)| match types.get(at) {
+            None | Some(0) => PgType::of(wanted).oid,
+            Some(declared) => *declared,
+        });
+        let prepared = Arc::new(Prepared { types: types.collect(), sql, kind });
+        self.prepared.insert(name, prepared);
+        self.client.active.end(None);
+        self.client.output().empty(b'1');
+        Ok(())
+    }
+
+    fn prepared(&self, name: &str) -> Result<&Arc<Prepared>, Failure> {
+        self.prepared.get(name).ok_or_else(|| {
+            let message = match name {
+                "" => "unnamed prepared statement does not exist".to_owned(),
+                name => format!("prepared statement \"{name}\" does not exist"),
+            };
+            ErrorFields::error("26000", message).into()
+        })
+    }
+
+    fn bind(&mut self, bind: BindMessage) -> Result<(), Failure> {
+        let prepared = Arc::clone(self.prepared(&bind.statement)?);
+        if !bind.portal.is_empty() && self.portals.contains_key(&bind.portal) {
+            let message = format!("portal \"{}\" already exists", bind.portal);
+            return Err(ErrorFields::error("42P03", message).into());
+        }
+        let values = values(&prepared, &bind)?;
+        let formats = bind.result_formats;
+        let portal = Portal { prepared, values, formats, state: PortalState::Bound };
+        self.portals.insert(bind.portal, portal);
+        self.client.output().empty(b'2');
+        Ok(())
+    }
+
+    fn describe_statement(&mut self, name: &str) -> Result<(), Failure> {
+        let prepared = Arc::clone(self.prepared(name)?);
+        let output = self.client.output();
+        output.message(b't', |body| {
+            body.extend_from_slice(&(prepared.types.len() as u16).to_be_bytes());
+            prepared.types.iter().for_each(|oid| body.extend_from_slice(&oid.to_be_bytes()));
+        });
+        describe(&mut self.client, &prepared, &[]);
+        Ok(())
+    }
+
+    fn describe_portal(&mut self, name: &str) -> Result<(), Failure> {
+        let Self { portals, client, .. } = self;
+        let portal = portals.get(name).ok_or_else(|| no_portal(name))?;
+        describe(client, &portal.prepared, &portal.formats);
+        Ok(())
+    }
+
+    async fn execute(&mut self, name: &str, rows_max: u32) -> Result<(), Failure> {
+        let portal = self.portals.get(name).ok_or_else(|| no_portal(name))?;
+        let prepared = Arc::clone(&portal.prepared);
+        self.begin(&prepared.sql);
+        let portal = self.portals.get_mut(name).ok_or_else(|| no_portal(name))?;
+        let state = std::mem::replace(&mut portal.state, PortalState::Done);
+        let statement = match &prepared.kind {
+            PreparedKind::Statement(statement) => statement,
+            PreparedKind::Empty => {
+                self.client.output().empty(b'I');
+                return Ok(());
+            }
+            PreparedKind::Copy(copy) => {
+                self.copy(copy, 0).await?;
+                self.ended(None);
+                return Ok(());
+            }
+        };
+        let (result, rest) = match state {
+            PortalState::Running(result, rest) => (*result, rest),
+            PortalState::Done => {
+                let message = format!("portal \"{name}\" has ended");
+                return Err(ErrorFields::error("55000", message).into());
+            }
+            PortalState::Bound => {
+                let values = std::mem::take(&mut portal.values);
+                let control = Control::of(&prepared.sql);
+                if control != Control::None {
+                    let Self { client, session, is_implicit, .. } = self;
+                    Self::control(client, session, is_implicit, control, &prepared.sql).await?;
+                    self.ended(None);
+                    return Ok(());
+                }
+                if self.is_group() {
+                    self.begin_group().await?;
+                }
+                let result = self.client.unless_ended(statement.execute(&values)).await?;
+                (result.map_err(|error| error_fields(&error, &prepared.sql, 0))?, None)
+            }
+        };
+        self.fetch(name, result, rest, rows_max).await
+    }
+
+    /// Whether the client has sent more of its group than what ends it.
+    fn is_group(&self) -> bool {
+        self.client.next_kind().is_some_and(|kind| !matches!(kind, b'S' | b'X' | b'C' | b'H'))
+    }
+
+    /// Sends rows of a portal, at most so many, all where that is 0.
+    async fn fetch(
+        &mut self,
+        name: &str,
+        mut result: atoll_sql::QueryResult,
+        mut rest: Option<atoll_sql::arrow::array::RecordBatch>,
+        rows_max: u32,
+    ) -> Result<(), Failure> {
+        let Some(portal) = self.portals.get_mut(name) else { return Err(no_portal(name)) };
+        let client = &mut self.client;
+        let failed = |error| error_fields(&error, &portal.prepared.sql, 0);
+        let has_rows = !result.is_told_by_tag();
+        let mut left = if rows_max == 0 { usize::MAX } else { rows_max as usize };
+        loop {
+            let batch = match rest.take() {
+                Some(batch) => batch,
+                None => match client.unless_ended(result.next()).await?.map_err(failed)? {
+                    Some(batch) => batch,
+                    None => break,
+                },
+            };
+            if !has_rows {
+                continue;
+            }
+            let count = left.min(batch.num_rows());
+            send_rows(client, &batch.slice(0, count), &portal.formats).await?;
+            left -= count;
+            if left == 0 {
+                let rest = batch.slice(count, batch.num_rows() - count);
+                portal.state = PortalState::Running(Box::new(result), Some(rest));
+                client.output().empty(b's');
+                self.ended(None);
+                return Ok(());
+            }
+        }
+        complete(client, &result);
+        self.ended(None);
+        Ok(())
+    }
+}
+
+/// Whether there is no statement in a text.
+fn is_empty(sql: &str) -> bool {
+    sql.trim_matches(|letter: char| letter.is_whitespace() || letter == ';').is_empty()
+}
+
+fn no_portal(name: &str) -> Failure {
+    ErrorFields::error("34000", format!("portal \"{name}\" does not exist")).into()
+}
+
+/// What the columns of a statement are.
+fn describe(client: &mut Client, prepared: &Prepared, formats: &[i16]) {
+    match prepared.statement().and_then(PreparedStatement::columns) {
+        Some(columns) => row_description(columns, formats, client.output()),
+        None => client.output().empty(b'n'),
+    }
+}
+
+fn values(prepared: &Prepared, bind: &BindMessage) -> Result<Vec<ScalarValue>, Failure> {
+    let wanted = prepared.statement().map(PreparedStatement::parameter_types).unwrap_or_default();
+    if bind.values.len() != wanted.len() {
+        let (given, wanted) = (bind.values.len(), wanted.len());
+        let message = format!(
+            "bind message supplies {given} parameters, but the statement requires {wanted}"
+        );
+        return Err(ErrorFields::error("08P01", message).into());
+    }
+    let each = bind.values.iter().zip(wanted).zip(&prepared.types).enumerate();
+    let values = each.map(|(at, ((bytes, wanted), oid))| {
+        let format = Format::of(&bind.formats, at);
+        parameter(bytes.as_deref(), format, *oid, wanted).map_err(|error| {
+            let message = format!("parameter ${}: {error}", at + 1);
+            ErrorFields::error("22P02", message).into()
+        })
+    });
+    values.collect()
+}

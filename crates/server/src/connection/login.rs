@@ -1,0 +1,187 @@
+//! Who a client is: by the operating system over a Unix socket, by a password (SCRAM-SHA-256) else.
+
+use std::net::IpAddr;
+use std::os::unix::fs::MetadataExt;
+use std::sync::Arc;
+
+use atoll_sql::{Identity, ScramVerifier};
+use pgwire::api::auth::sasl::scram::{ScramSecret, ScramServerAuth};
+use sha2::{Digest, Sha256};
+
+use super::client::Channel;
+use super::failure::End;
+use super::stream::ClientStream;
+use crate::server::Shared;
+use crate::tls::Tls;
+use crate::wire::{ErrorFields, FrontendMessage, MESSAGE_MAX, sasl_initial, text};
+
+/// The method, and the one that is bound to the server's certificate.
+const PLAIN: &str = "SCRAM-SHA-256";
+const BOUND: &str = "SCRAM-SHA-256-PLUS";
+
+/// How often the passwords of roles that do not exist are hashed.
+const ITERATIONS: usize = 4096;
+
+/// The user of the operating system who does what superusers do.
+const ROOT: u32 = 0;
+
+/// Finds out whether a client is the user that it names. The session's number comes later.
+pub(super) async fn log_in(
+    channel: &mut Channel,
+    server: &Arc<Shared>,
+    tls: Option<&Tls>,
+    user: &str,
+) -> Result<Identity, End> {
+    let identity = |is_owner| Identity { user: user.into(), is_owner, number: 0 };
+    if let ClientStream::Unix(stream) = &channel.stream
+        && let Ok(peer) = stream.peer_cred()
+        && peer_name(peer.uid()).as_deref() == Some(user)
+    {
+        let is_owner = peer.uid() == ROOT || Some(peer.uid()) == own_user();
+        let may_log_in = server.database.role(user).is_some_and(|role| role.can_login);
+        if is_owner || may_log_in {
+            return Ok(identity(is_owner));
+        }
+    }
+    if server.options.trusts_all {
+        return Ok(identity(true));
+    }
+    let address = address(&channel.stream);
+    if server.failures.is_refused(address) {
+        let message = "too many log-ins from this address have failed";
+        let error = ErrorFields::fatal("28000", message).hint("wait a minute");
+        return Err(End::Told(Box::new(error)));
+    }
+    match scram(channel, server, tls, user).await {
+        Ok(()) => {
+            server.failures.forget(address);
+            Ok(identity(false))
+        }
+        Err(Refusal::Ends(end)) => Err(end),
+        Err(Refusal::Wrong) => {
+            server.failures.count(address);
+            server.metrics.login_failed();
+            let message = format!("password authentication failed for user \"{user}\"");
+            Err(End::Told(Box::new(ErrorFields::fatal("28P01", message))))
+        }
+    }
+}
+
+/// Why a client may not log in.
+enum Refusal {
+    Ends(End),
+    /// Name or password is wrong; the client is not told which.
+    Wrong,
+}
+
+impl From<End> for Refusal {
+    fn from(end: End) -> Self {
+        Self::Ends(end)
+    }
+}
+
+/// The exchange of RFC 5802. A role that does not exist, or has no password, goes through all of it.
+async fn scram(
+    channel: &mut Channel,
+    server: &Arc<Shared>,
+    tls: Option<&Tls>,
+    user: &str,
+) -> Result<(), Refusal> {
+    let role = server.database.role(user).filter(|role| role.can_login);
+    let verifier = role.and_then(|role| role.verifier);
+    let is_known = verifier.is_some();
+    let secret = secret(verifier, user, &server.seed);
+    let methods: &[&str] = if tls.is_some() { &[BOUND, PLAIN] } else { &[PLAIN] };
+    channel.output.message(b'R', |body| {
+        body.extend_from_slice(&10_u32.to_be_bytes());
+        methods.iter().for_each(|method| text(body, method));
+        body.push(0);
+    });
+    let first = password_message(channel).await?;
+    let (method, first) = sasl_initial(&first).map_err(End::from)?;
+    let is_bound = first.starts_with(b"p=");
+    if !methods.contains(&method.as_str()) || is_bound != (method == BOUND) {
+        return Err(Refusal::Wrong);
+    }
+    let auth = tls.map_or_else(ScramServerAuth::new, |tls| tls.scram.clone());
+    let (answer, waiting) =
+        auth.on_client_first_message_with_secret(&first, secret).map_err(|_| Refusal::Wrong)?;
+    sasl(channel, 11, &answer);
+    let last = password_message(channel).await?;
+    let answer = waiting.on_client_final_message(&last).map_err(|_| Refusal::Wrong)?;
+    if !is_known {
+        return Err(Refusal::Wrong);
+    }
+    sasl(channel, 12, &answer);
+    Ok(())
+}
+
+fn sasl(channel: &mut Channel, step: u32, answer: &str) {
+    channel.output.message(b'R', |body| {
+        body.extend_from_slice(&step.to_be_bytes());
+        body.extend_from_slice(answer.as_bytes());
+    });
+}
+
+async fn password_message(channel: &mut Channel) -> Result<bytes::Bytes, End> {
+    channel.send().await?;
+    loop {
+        match channel.take()? {
+            Some(FrontendMessage::Password(message)) => return Ok(message),
+            Some(_) => {
+                let message = "expected an answer to the authentication request";
+                return Err(End::Told(Box::new(ErrorFields::fatal("08P01", message))));
+            }
+            // A stranger's message is not waited for beyond what a log-in may need.
+            None if channel.input.len() > MESSAGE_MAX => return Err(End::Gone),
+            None => channel.read().await?,
+        }
+    }
+}
+
+/// What checks the password of a role. One that does not exist gets the same salt each time.
+fn secret(verifier: Option<ScramVerifier>, user: &str, seed: &[u8; 32]) -> ScramSecret {
+    match verifier {
+        Some(of) => ScramSecret::Verifier {
+            salt: of.salt,
+            iterations: of.iterations as usize,
+            stored_key: of.stored_key.to_vec(),
+            server_key: of.server_key.to_vec(),
+        },
+        None => {
+            let hash = Sha256::new().chain_update(seed).chain_update(user).finalize();
+            ScramSecret::Verifier {
+                salt: hash[..16].to_vec(),
+                iterations: ITERATIONS,
+                stored_key: Sha256::digest(hash).to_vec(),
+                server_key: hash.to_vec(),
+            }
+        }
+    }
+}
+
+/// Where failures of log-ins are counted; none for Unix sockets.
+fn address(stream: &ClientStream) -> Option<IpAddr> {
+    let address = match stream {
+        ClientStream::Tcp(stream) => stream.peer_addr(),
+        ClientStream::Tls(stream) => stream.get_ref().0.peer_addr(),
+        ClientStream::Unix(_) | ClientStream::Closed(_) => return None,
+    };
+    address.ok().map(|address| address.ip())
+}
+
+/// The user that this process runs as.
+fn own_user() -> Option<u32> {
+    std::fs::metadata("/proc/self").ok().map(|process| process.uid())
+}
+
+/// The name of a user of the operating system.
+fn peer_name(user: u32) -> Option<String> {
+    let users = std::fs::read_to_string("/etc/passwd").ok()?;
+    let mut users = users.lines().filter_map(|line| {
+        let mut fields = line.split(':');
+        let (name, number) = (fields.next()?, fields.nth(1)?);
+        (number.parse() == Ok(user)).then(|| name.to_owned())
+    });
+    users.next()
+}

@@ -1,0 +1,175 @@
+//! A connection: its log-in, then its statements until it ends.
+//!
+//! ```text
+//! startup ──▶ message ──▶ simple:   Query ─────────────────────────▶ rows, tag, ready
+//!                │        extended: Parse, Bind, Execute, …, Sync ─▶ rows, tag, …, ready
+//!                │        copy:     CopyData, …, CopyDone
+//!                ◀── ready ──┘
+//! ```
+//!
+//! One task reads and writes. While a statement runs it reads on: that is how it learns that the client is gone,
+//! which drops the statement's result and so cancels it. Results are written batch by batch and sent before the
+//! next batch is taken, so a client that reads slowly slows its query, and takes no memory.
+
+mod client;
+mod copy;
+mod extended;
+mod failure;
+mod login;
+mod portal;
+mod simple;
+mod startup;
+mod statement;
+mod stream;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use atoll_sql::{Session, TransactionState};
+use tokio::time::Instant;
+
+use crate::server::Shared;
+use crate::wire::FrontendMessage;
+use client::{Channel, Client};
+use failure::{End, Failure};
+use portal::{Portal, Prepared};
+use startup::Begun;
+pub(crate) use stream::ClientStream;
+
+/// A connection whose client has logged in.
+struct Connection {
+    client: Client,
+    session: Session,
+    server: Arc<Shared>,
+    /// When the statement began.
+    begun: Instant,
+    prepared: HashMap<String, Arc<Prepared>>,
+    portals: HashMap<String, Portal>,
+    /// Whether the open transaction was begun for a group of statements, not by BEGIN: it ends with the group.
+    is_implicit: bool,
+    /// Whether messages are passed over up to the next Sync, because one before it failed.
+    is_skipping: bool,
+}
+
+/// Serves a connection to its end.
+pub(crate) async fn serve(stream: ClientStream, server: Arc<Shared>) {
+    server.metrics.connected();
+    let mut channel = Channel::new(stream);
+    let begun = tokio::select! {
+        begun = startup::begin(&mut channel, &server) => begun,
+        () = tokio::time::sleep(server.options.login_timeout) => Err(End::Gone),
+    };
+    let end = match begun {
+        Ok(None) => return,
+        Ok(Some(Begun { session, active, place: _place })) => {
+            let stopping = server.stopping.clone();
+            let client = Client { channel, active, deadline: None, stopping };
+            let mut connection = Connection {
+                client,
+                session,
+                server,
+                begun: Instant::now(),
+                prepared: HashMap::new(),
+                portals: HashMap::new(),
+                is_implicit: false,
+                is_skipping: false,
+            };
+            let end = connection.converse().await;
+            channel = connection.client.channel;
+            end
+        }
+        Err(end) => end,
+    };
+    if let End::Told(error) = end {
+        channel.output.error(&error);
+        // The client may be gone.
+        let _ = channel.send().await;
+    }
+}
+
+impl Connection {
+    /// Answers messages until the connection ends.
+    async fn converse(&mut self) -> End {
+        loop {
+            let is_busy = self.session.transaction_state() != TransactionState::Idle;
+            let idle = self.session.idle_in_transaction_timeout().filter(|_| is_busy);
+            let idle_until = idle.map(|idle| Instant::now() + idle);
+            let message = match self.client.message(is_busy, idle_until).await {
+                Ok(message) => message,
+                Err(end) => return end,
+            };
+            if let Err(end) = self.answer(message).await {
+                return end;
+            }
+        }
+    }
+
+    async fn answer(&mut self, message: FrontendMessage) -> Result<(), End> {
+        match message {
+            FrontendMessage::Query(text) => self.simple(&text).await,
+            FrontendMessage::Terminate => Err(End::Asked),
+            FrontendMessage::Sync => self.sync().await,
+            // What is left of a copy that failed.
+            FrontendMessage::CopyData(_)
+            | FrontendMessage::CopyDone
+            | FrontendMessage::CopyFail(_) => Ok(()),
+            _ if self.is_skipping => Ok(()),
+            message => match self.extended(message).await {
+                Ok(()) => self.client.channel.send_much().await,
+                Err(Failure::Ends(end)) => Err(end),
+                Err(Failure::Statement(error)) => {
+                    self.failed(&error);
+                    self.is_skipping = true;
+                    self.client.channel.send().await
+                }
+            },
+        }
+    }
+
+    /// Tells that a statement failed.
+    fn failed(&mut self, error: &crate::wire::ErrorFields) {
+        self.session.fail_transaction();
+        self.client.output().error(error);
+        self.ended(Some(error.state));
+    }
+
+    /// A statement begins; it may take as long as the session allows.
+    fn begin(&mut self, sql: &str) {
+        self.client.active.begin(sql);
+        self.begun = Instant::now();
+        let timeout = self.session.statement_timeout();
+        self.client.deadline = timeout.map(|timeout| self.begun + timeout);
+    }
+
+    /// It has ended, perhaps with an error of this state.
+    fn ended(&mut self, error: Option<&'static str>) {
+        self.client.active.end(error);
+        self.server.metrics.ended(self.begun.elapsed(), error);
+    }
+
+    /// Tells the client of settings that statements have changed.
+    fn tell_changes(&mut self) {
+        for (name, value) in self.session.changed_parameters() {
+            if name == "application_name" {
+                self.client.active.set_application(&value);
+            }
+            self.client.output().parameter_status(name, &value);
+        }
+    }
+
+    /// The end of a group of statements: its transaction ends, and the client may send the next.
+    async fn ready(&mut self) -> Result<(), End> {
+        if self.session.transaction_state() == TransactionState::Idle {
+            self.portals.clear();
+        }
+        let status = match self.session.transaction_state() {
+            TransactionState::Idle => b'I',
+            TransactionState::Open => b'T',
+            TransactionState::Failed => b'E',
+        };
+        self.tell_changes();
+        self.client.deadline = None;
+        self.client.output().ready(status);
+        self.client.channel.send().await
+    }
+}

@@ -1,0 +1,104 @@
+//! The simple protocol: a text of statements, all of them one transaction.
+
+use atoll_sql::{Splitter, Statement};
+
+use super::failure::{End, Failure, error_fields};
+use super::statement::{Control, ROWS, complete};
+use super::{Client, Connection};
+use crate::copy::CopyStatement;
+use crate::value::{row_description, write_rows};
+
+impl Connection {
+    /// Runs all statements of a text.
+    pub(super) async fn simple(&mut self, text: &str) -> Result<(), End> {
+        self.is_skipping = false;
+        self.portals.remove("");
+        self.prepared.remove("");
+        self.begin(text);
+        let run = async {
+            self.run_all(text).await?;
+            self.end_group().await
+        };
+        match run.await {
+            Ok(()) => self.ended(None),
+            Err(Failure::Ends(end)) => return Err(end),
+            Err(Failure::Statement(error)) => {
+                self.failed(&error);
+                match self.end_group().await {
+                    Err(Failure::Ends(end)) => return Err(end),
+                    Err(Failure::Statement(error)) => self.client.output().error(&error),
+                    Ok(()) => {}
+                }
+            }
+        }
+        self.ready().await
+    }
+
+    async fn run_all(&mut self, text: &str) -> Result<(), Failure> {
+        let statements = self.split(text)?;
+        if statements.is_empty() {
+            self.client.output().empty(b'I');
+        }
+        let is_group = statements.len() > 1;
+        let mut searched = 0;
+        for Statement { text: sql, .. } in &statements {
+            let start = text[searched..].find(sql.as_str()).map_or(searched, |at| searched + at);
+            searched = start + sql.len();
+            let control = Control::of(sql);
+            if control != Control::None {
+                let Self { client, session, is_implicit, .. } = self;
+                Self::control(client, session, is_implicit, control, sql).await?;
+                continue;
+            }
+            if is_group {
+                self.begin_group().await?;
+            }
+            let start = text[..start].chars().count();
+            match CopyStatement::of(sql)? {
+                Some(copy) => self.copy(&copy, start).await?,
+                None => self.run_one(sql, start).await?,
+            }
+        }
+        Ok(())
+    }
+
+    fn split(&self, text: &str) -> Result<Vec<Statement>, Failure> {
+        let failed = |error| Failure::from(error_fields(&error, text, 0));
+        let mut splitter = Splitter::of(&self.session);
+        let mut statements = splitter.push(text).map_err(failed)?;
+        statements.extend(splitter.finish().map_err(failed)?);
+        Ok(statements)
+    }
+
+    /// Runs a statement that begins at character `start` of what was sent, from 0.
+    async fn run_one(&mut self, sql: &str, start: usize) -> Result<(), Failure> {
+        let Self { client, session, .. } = self;
+        let failed = |error| error_fields(&error, sql, start);
+        let mut result = client.unless_ended(session.run(sql)).await?.map_err(failed)?;
+        let has_rows = !result.is_told_by_tag();
+        if has_rows {
+            row_description(result.schema(), &[], client.output());
+        }
+        while let Some(batch) = client.unless_ended(result.next()).await?.map_err(failed)? {
+            if has_rows {
+                send_rows(client, &batch, &[]).await?;
+            }
+        }
+        complete(client, &result);
+        Ok(())
+    }
+}
+
+/// Sends the rows of a batch, but for the last ones, which wait for more.
+pub(super) async fn send_rows(
+    client: &mut Client,
+    batch: &atoll_sql::arrow::array::RecordBatch,
+    formats: &[i16],
+) -> Result<(), Failure> {
+    for start in (0..batch.num_rows()).step_by(ROWS) {
+        let rows = batch.slice(start, ROWS.min(batch.num_rows() - start));
+        write_rows(&rows, formats, client.output())?;
+        client.send_much().await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,165 @@
+//! From the first byte of a connection to its session.
+
+use std::sync::Arc;
+
+use atoll_sql::activity::{ActiveSession, ClientInfo};
+use atoll_sql::{Identity, Session};
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::client::Channel;
+use super::failure::End;
+use super::login::log_in;
+use super::stream::ClientStream;
+use crate::server::Shared;
+use crate::tls::Tls;
+use crate::wire::{ErrorFields, FirstMessage, ProtocolError, StartupMessage, take_first, text};
+
+/// Names of databases that are this one, beside the user's own name.
+const DATABASES: [&str; 2] = ["atoll", "postgres"];
+
+/// A session that has begun.
+pub(super) struct Begun {
+    pub(super) session: Session,
+    pub(super) active: ActiveSession,
+    /// Its place among the connections.
+    pub(super) place: OwnedSemaphorePermit,
+}
+
+/// Begins the session of a connection; none where its client only wanted to cancel a statement of another.
+pub(super) async fn begin(
+    channel: &mut Channel,
+    server: &Arc<Shared>,
+) -> Result<Option<Begun>, End> {
+    let mut tls = None;
+    let startup = loop {
+        match take_first(&mut channel.input)? {
+            None => channel.read().await?,
+            Some(FirstMessage::Tls) if tls.is_none() => tls = encrypt(channel, server).await?,
+            Some(FirstMessage::Tls | FirstMessage::Gss) => {
+                channel.output.byte(b'N');
+                channel.send().await?;
+            }
+            Some(FirstMessage::Cancel { session, secret }) => {
+                server.database.activity().cancel(session, secret);
+                return Ok(None);
+            }
+            Some(FirstMessage::Startup(startup)) => break startup,
+        }
+    };
+    let told = |state, message: String| End::Told(Box::new(ErrorFields::fatal(state, message)));
+    negotiate(channel, &startup);
+    let user = startup.parameter("user").filter(|user| !user.is_empty());
+    let Some(user) = user else {
+        return Err(told("28000", "the startup message names no user".to_owned()));
+    };
+    check(&startup, user)?;
+    let place = Arc::clone(&server.places).try_acquire_owned();
+    let place = place.map_err(|_| told("53300", "there are too many connections".to_owned()))?;
+    if server.options.tls_required && matches!(channel.stream, ClientStream::Tcp(_)) {
+        let error = ErrorFields::fatal("28000", "this server requires TLS");
+        return Err(End::Told(Box::new(error.hint("connect with sslmode=require"))));
+    }
+    let identity = log_in(channel, server, tls.as_deref(), user).await?;
+    let client = ClientInfo {
+        user: user.to_owned(),
+        address: address(&channel.stream),
+        application: startup.parameter("application_name").unwrap_or_default().to_owned(),
+    };
+    let secret = getrandom::u32().map_err(|error| told("58000", error.to_string()))?;
+    let active = server.database.activity().enter(client, secret);
+    let session = server.database.session_of(Identity { number: active.number(), ..identity });
+    let session = session.map_err(|error| told("58000", error.message().into_owned()))?;
+    channel.output.message(b'R', |body| body.extend_from_slice(&[0; 4]));
+    for (name, value) in &startup.parameters {
+        session.set_parameter(name, value);
+    }
+    tell_settings(channel, user, &session);
+    channel.output.message(b'K', |body| {
+        body.extend_from_slice(&active.number().to_be_bytes());
+        body.extend_from_slice(&active.secret().to_be_bytes());
+    });
+    channel.output.ready(b'I');
+    channel.send().await?;
+    Ok(Some(Begun { session, active, place }))
+}
+
+/// Encrypts a connection over TCP, where the server has a certificate; with what.
+async fn encrypt(channel: &mut Channel, server: &Shared) -> Result<Option<Arc<Tls>>, End> {
+    let tls = server.tls().filter(|_| matches!(channel.stream, ClientStream::Tcp(_)));
+    channel.output.byte(if tls.is_some() { b'S' } else { b'N' });
+    channel.send().await?;
+    let Some(tls) = tls else { return Ok(None) };
+    if !channel.input.is_empty() {
+        // Someone in between could have put it there.
+        let message = "the client sent data in the clear behind its request for TLS".to_owned();
+        return Err(ProtocolError(message).into());
+    }
+    let stream = std::mem::replace(&mut channel.stream, ClientStream::Closed(tokio::io::empty()));
+    let ClientStream::Tcp(stream) = stream else { return Err(End::Gone) };
+    let stream = tls.acceptor.accept(stream).await.map_err(|_| End::Gone)?;
+    channel.stream = ClientStream::Tls(Box::new(stream));
+    Ok(Some(tls))
+}
+
+/// Tells a client of a later protocol which of it is spoken here.
+fn negotiate(channel: &mut Channel, startup: &StartupMessage) {
+    let names = startup.parameters.iter().map(|(name, _)| name);
+    let unknown: Vec<&String> = names.filter(|name| name.starts_with("_pq_.")).collect();
+    if startup.minor == 0 && unknown.is_empty() {
+        return;
+    }
+    channel.output.message(b'v', |body| {
+        body.extend_from_slice(&(3_u32 << 16).to_be_bytes());
+        body.extend_from_slice(&(unknown.len() as u32).to_be_bytes());
+        unknown.iter().for_each(|name| text(body, name));
+    });
+}
+
+fn check(startup: &StartupMessage, user: &str) -> Result<(), End> {
+    let refused = |state, message: String, hint: &str| {
+        End::Told(Box::new(ErrorFields::fatal(state, message).hint(hint)))
+    };
+    if startup
+        .parameter("replication")
+        .is_some_and(|it| !matches!(it, "false" | "off" | "no" | "0"))
+    {
+        let message = "replication is not supported".to_owned();
+        return Err(refused("0A000", message, "COPY and SELECT read the tables"));
+    }
+    let database = startup.parameter("database").unwrap_or(user);
+    if database != user && !DATABASES.contains(&database) {
+        let message = format!("database \"{database}\" does not exist");
+        return Err(refused("3D000", message, "the database of this server is called atoll"));
+    }
+    let encoding = startup.parameter("client_encoding").unwrap_or("UTF8");
+    let plain: String = encoding.chars().filter(char::is_ascii_alphanumeric).collect();
+    if !["utf8", "unicode", "auto", "sqlascii"].iter().any(|it| plain.eq_ignore_ascii_case(it)) {
+        let message = format!("the encoding {encoding} is not supported");
+        return Err(refused("22023", message, "set client_encoding to UTF8"));
+    }
+    Ok(())
+}
+
+fn address(stream: &ClientStream) -> String {
+    match stream {
+        ClientStream::Tcp(stream) => {
+            stream.peer_addr().map_or_else(|_| String::new(), |address| address.to_string())
+        }
+        ClientStream::Tls(stream) => {
+            let address = stream.get_ref().0.peer_addr();
+            address.map_or_else(|_| String::new(), |address| address.to_string())
+        }
+        ClientStream::Unix(_) | ClientStream::Closed(_) => "local".to_owned(),
+    }
+}
+
+/// The settings that clients keep in mind.
+fn tell_settings(channel: &mut Channel, user: &str, session: &Session) {
+    let mut tell = |name: &str, value: &str| channel.output.parameter_status(name, value);
+    for (name, value) in session.reported_parameters() {
+        tell(name, &value);
+    }
+    tell("session_authorization", user);
+    tell("is_superuser", if session.is_superuser() { "on" } else { "off" });
+    tell("TimeZone", "UTC");
+}

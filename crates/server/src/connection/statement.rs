@@ -1,0 +1,164 @@
+//! One statement of either protocol, and the transaction around it.
+
+use atoll_sql::{QueryResult, Session, TransactionState};
+
+use super::failure::{Failure, error_fields};
+use super::{Client, Connection};
+use crate::wire::{ErrorFields, Severity};
+
+/// Rows of a batch that are written before it is looked whether they are to be sent.
+pub(super) const ROWS: usize = 1024;
+
+/// What a statement does to transactions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Control {
+    /// It begins one.
+    Begin,
+    /// It ends one.
+    End,
+    /// It is one of the statements within, or alone.
+    None,
+}
+
+impl Control {
+    pub(super) fn of(sql: &str) -> Self {
+        let start = first_word(sql);
+        let is = |words: &[&str]| words.iter().any(|word| start.eq_ignore_ascii_case(word));
+        if is(&["begin", "start"]) {
+            Self::Begin
+        } else if is(&["commit", "end", "rollback", "abort"]) && !has_savepoint(sql) {
+            Self::End
+        } else {
+            Self::None
+        }
+    }
+}
+
+/// The first word of a statement, behind comments.
+fn first_word(sql: &str) -> &str {
+    let mut rest = sql.trim_start();
+    loop {
+        let behind = if let Some(comment) = rest.strip_prefix("--") {
+            comment.split_once('\n').map(|(_, rest)| rest)
+        } else if let Some(comment) = rest.strip_prefix("/*") {
+            comment.split_once("*/").map(|(_, rest)| rest)
+        } else {
+            break;
+        };
+        rest = behind.unwrap_or_default().trim_start();
+    }
+    let end = rest.find(|letter: char| !letter.is_ascii_alphabetic()).unwrap_or(rest.len());
+    &rest[..end]
+}
+
+/// Whether it is ROLLBACK TO a savepoint.
+fn has_savepoint(sql: &str) -> bool {
+    let mut words = sql.split_ascii_whitespace().skip(1);
+    words.any(|word| word.eq_ignore_ascii_case("to"))
+}
+
+impl Connection {
+    /// Runs a command about transactions, which PostgreSQL warns about where it changes nothing.
+    pub(super) async fn control(
+        client: &mut Client,
+        session: &Session,
+        is_implicit: &mut bool,
+        control: Control,
+        sql: &str,
+    ) -> Result<(), Failure> {
+        let is_open = session.transaction_state() != TransactionState::Idle;
+        match control {
+            Control::Begin if *is_implicit => {
+                // What ran before in the group is part of the transaction.
+                *is_implicit = false;
+                client.output().command_complete("BEGIN");
+                return Ok(());
+            }
+            Control::Begin if is_open => {
+                warn(client, "25001", "there is already a transaction in progress");
+                client.output().command_complete("BEGIN");
+                return Ok(());
+            }
+            Control::End if !is_open => {
+                warn(client, "25P01", "there is no transaction in progress");
+                let is_commit =
+                    ["commit", "end"].iter().any(|word| first_word(sql).eq_ignore_ascii_case(word));
+                client.output().command_complete(if is_commit { "COMMIT" } else { "ROLLBACK" });
+                return Ok(());
+            }
+            _ => {}
+        }
+        let sql = if first_word(sql).eq_ignore_ascii_case("abort") { "ROLLBACK" } else { sql };
+        *is_implicit = false;
+        let result = client.unless_ended(session.run(sql)).await?;
+        let result = result.map_err(|error| error_fields(&error, sql, 0))?;
+        client.output().command_complete(&result.tag());
+        Ok(())
+    }
+
+    /// Begins the transaction of a group of statements, unless one is open.
+    pub(super) async fn begin_group(&mut self) -> Result<(), Failure> {
+        if self.session.transaction_state() == TransactionState::Idle {
+            self.command("BEGIN").await?;
+            self.is_implicit = true;
+        }
+        Ok(())
+    }
+
+    /// Ends the transaction of a group of statements, if there is one.
+    pub(super) async fn end_group(&mut self) -> Result<(), Failure> {
+        if !std::mem::take(&mut self.is_implicit) {
+            return Ok(());
+        }
+        match self.session.transaction_state() {
+            TransactionState::Idle => Ok(()),
+            TransactionState::Open => self.command("COMMIT").await,
+            TransactionState::Failed => self.command("ROLLBACK").await,
+        }
+    }
+
+    async fn command(&mut self, sql: &str) -> Result<(), Failure> {
+        let done = self.session.run(sql).await;
+        done.map(drop).map_err(|error| error_fields(&error, sql, 0).into())
+    }
+}
+
+/// Warns, and goes on.
+fn warn(client: &mut Client, state: &'static str, message: &str) {
+    let warning = ErrorFields::of(Severity::Warning, state, message);
+    client.output().error(&warning);
+}
+
+/// Tells what a statement did. What a tag says beyond PostgreSQL's words is a notice.
+pub(super) fn complete(client: &mut Client, result: &QueryResult) {
+    let tag = result.tag();
+    match tag.split_once(": ") {
+        Some((tag, rest)) => {
+            client.output().error(&ErrorFields::of(Severity::Notice, "00000", rest));
+            client.output().command_complete(tag);
+        }
+        None => client.output().command_complete(&tag),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_about_transactions_are_known_by_their_first_word() {
+        for (sql, control) in [
+            ("BEGIN", Control::Begin),
+            ("  -- x\n/* y */ start transaction", Control::Begin),
+            ("commit;", Control::End),
+            ("END", Control::End),
+            ("ROLLBACK TO SAVEPOINT a", Control::None),
+            ("ROLLBACK", Control::End),
+            ("SELECT 'begin'", Control::None),
+            ("--", Control::None),
+            ("", Control::None),
+        ] {
+            assert_eq!(Control::of(sql), control, "{sql}");
+        }
+    }
+}

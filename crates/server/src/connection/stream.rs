@@ -1,0 +1,62 @@
+//! The bytes of a connection: over TCP or a Unix socket, with TLS or without.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, AsyncWrite, Empty, ReadBuf};
+use tokio::net::{TcpStream, UnixStream};
+use tokio_rustls::server::TlsStream;
+
+/// A connection's stream.
+#[derive(Debug)]
+pub(crate) enum ClientStream {
+    /// Over TCP.
+    Tcp(TcpStream),
+    /// Over TCP, encrypted.
+    Tls(Box<TlsStream<TcpStream>>),
+    /// Over a Unix socket.
+    Unix(UnixStream),
+    /// Over nothing any more.
+    Closed(Empty),
+}
+
+/// Does the same with whichever stream it is.
+macro_rules! each {
+    ($self:ident, $stream:ident => $does:expr) => {
+        match $self.get_mut() {
+            ClientStream::Tcp($stream) => $does,
+            ClientStream::Tls($stream) => $does,
+            ClientStream::Unix($stream) => $does,
+            ClientStream::Closed($stream) => $does,
+        }
+    };
+}
+
+impl AsyncRead for ClientStream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        each!(self, stream => Pin::new(stream).poll_read(context, buffer))
+    }
+}
+
+impl AsyncWrite for ClientStream {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        each!(self, stream => Pin::new(stream).poll_write(context, bytes))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        each!(self, stream => Pin::new(stream).poll_flush(context))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        each!(self, stream => Pin::new(stream).poll_shutdown(context))
+    }
+}

@@ -1,0 +1,376 @@
+//! Rows out of PostgreSQL's text and CSV, which arrive in pieces of any size.
+
+use std::sync::Arc;
+
+use atoll_sql::arrow::array::{ArrayRef, BinaryViewBuilder, RecordBatch, StringViewBuilder};
+use atoll_sql::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use atoll_sql::arrow::error::ArrowError;
+
+use super::CopyForm;
+use crate::wire::ErrorFields;
+
+/// Rows of a batch.
+const ROWS: usize = 8192;
+
+/// Bytes of a line.
+const LINE_MAX: usize = 64 << 20;
+
+/// Reads rows.
+pub(crate) struct CopyReader {
+    form: CopyForm,
+    columns: Vec<CopyColumn>,
+    schema: SchemaRef,
+    /// What of a row has come.
+    open: Vec<u8>,
+    /// Bytes of it that were searched for its end, and whether they end within quotes.
+    searched: usize,
+    is_quoted: bool,
+    rows: usize,
+    line: u64,
+    has_ended: bool,
+    value: Vec<u8>,
+}
+
+enum CopyColumn {
+    Text(StringViewBuilder),
+    /// Bytes, which come as `\x` and digits.
+    Bytes(BinaryViewBuilder),
+}
+
+impl CopyReader {
+    /// A reader of rows for columns of these types.
+    pub(crate) fn new(form: CopyForm, table: &Schema) -> Self {
+        let is_bytes = |field: &Field| {
+            matches!(
+                field.data_type(),
+                DataType::Binary | DataType::LargeBinary | DataType::BinaryView
+            )
+        };
+        let fields = table.fields().iter().map(|field| {
+            let of = if is_bytes(field) { DataType::BinaryView } else { DataType::Utf8View };
+            Field::new(field.name(), of, true)
+        });
+        let columns = table.fields().iter().map(|field| match is_bytes(field) {
+            true => CopyColumn::Bytes(BinaryViewBuilder::new()),
+            false => CopyColumn::Text(StringViewBuilder::new()),
+        });
+        Self {
+            form,
+            columns: columns.collect(),
+            schema: Arc::new(Schema::new(fields.collect::<Vec<_>>())),
+            open: Vec::new(),
+            searched: 0,
+            is_quoted: false,
+            rows: 0,
+            line: 0,
+            has_ended: false,
+            value: Vec::new(),
+        }
+    }
+
+    /// The columns of the batches.
+    pub(crate) fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Reads a piece; a batch where one is full.
+    pub(crate) fn push(&mut self, piece: &[u8]) -> Result<Vec<RecordBatch>, ErrorFields> {
+        self.open.extend_from_slice(piece);
+        let mut batches = Vec::new();
+        let (open, mut begin) = (std::mem::take(&mut self.open), 0);
+        while let Some(end) = self.line_end(&open, begin) {
+            self.row(&open[begin..end])?;
+            begin = end + 1;
+            self.searched = begin;
+            if self.rows >= ROWS {
+                batches.push(self.batch()?);
+            }
+        }
+        self.open = open;
+        self.open.drain(..begin);
+        self.searched -= begin;
+        if self.open.len() > LINE_MAX {
+            return Err(self.failed("a row is longer than 64 MiB"));
+        }
+        Ok(batches)
+    }
+
+    /// The last rows.
+    pub(crate) fn finish(&mut self) -> Result<Option<RecordBatch>, ErrorFields> {
+        if self.is_quoted {
+            return Err(self.failed("unterminated CSV quoted field"));
+        }
+        let last = std::mem::take(&mut self.open);
+        if !last.is_empty() {
+            self.row(&last)?;
+        }
+        if self.rows == 0 { Ok(None) } else { self.batch().map(Some) }
+    }
+
+    /// Where the row that begins at `begin` ends: at a line's end that no quotes surround.
+    fn line_end(&mut self, open: &[u8], begin: usize) -> Option<usize> {
+        let CopyForm { is_csv, quote, escape, .. } = self.form;
+        let mut at = self.searched.max(begin);
+        while let Some(byte) = open.get(at) {
+            if is_csv && self.is_quoted && escape != quote && *byte == escape {
+                // What it escapes may still come.
+                if at + 1 == open.len() {
+                    break;
+                }
+                at += 2;
+                continue;
+            }
+            if is_csv && *byte == quote {
+                self.is_quoted = !self.is_quoted;
+            } else if *byte == b'\n' && !self.is_quoted {
+                return Some(at);
+            }
+            at += 1;
+        }
+        self.searched = at;
+        None
+    }
+
+    fn row(&mut self, line: &[u8]) -> Result<(), ErrorFields> {
+        self.line += 1;
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if self.line == 1 && self.form.header {
+            return Ok(());
+        }
+        if self.has_ended || line == b"\\." {
+            self.has_ended = true;
+            return Ok(());
+        }
+        let mut columns = std::mem::take(&mut self.columns);
+        let read = match self.form.is_csv {
+            true => self.csv(line, &mut columns),
+            false => self.text(line, &mut columns),
+        };
+        self.columns = columns;
+        self.rows += 1;
+        read
+    }
+
+    fn text(&mut self, line: &[u8], columns: &mut [CopyColumn]) -> Result<(), ErrorFields> {
+        if columns.is_empty() && line.is_empty() {
+            return Ok(());
+        }
+        let (mut rest, mut at) = (Some(line), 0);
+        while let Some(line) = rest {
+            let column = columns.get_mut(at).ok_or_else(|| self.extra())?;
+            let end = value_end(line, self.form.delimiter);
+            rest = line.get(end + 1..).filter(|_| end < line.len());
+            let raw = &line[..end];
+            if raw == self.form.null {
+                column.append_null();
+            } else if raw.contains(&b'\\') {
+                self.value.clear();
+                unescape(raw, &mut self.value);
+                column.append(&self.value).map_err(|what| self.failed(&what))?;
+            } else {
+                column.append(raw).map_err(|what| self.failed(&what))?;
+            }
+            at += 1;
+        }
+        self.check(at, columns.len())
+    }
+
+    fn csv(&mut self, line: &[u8], columns: &mut [CopyColumn]) -> Result<(), ErrorFields> {
+        let CopyForm { delimiter, quote, escape, .. } = self.form;
+        let (mut at, mut count) = (0, 0);
+        loop {
+            self.value.clear();
+            let (mut was_quoted, mut is_quoted) = (false, false);
+            while let Some(byte) = line.get(at) {
+                let next = line.get(at + 1);
+                if is_quoted
+                    && *byte == escape
+                    && next.is_some_and(|it| *it == quote || *it == escape)
+                {
+                    self.value.extend(next);
+                    at += 2;
+                    continue;
+                }
+                if *byte == quote {
+                    is_quoted = !is_quoted;
+                    was_quoted = true;
+                } else if *byte == delimiter && !is_quoted {
+                    break;
+                } else {
+                    self.value.push(*byte);
+                }
+                at += 1;
+            }
+            let column = columns.get_mut(count).ok_or_else(|| self.extra())?;
+            match !was_quoted && self.value == self.form.null {
+                true => column.append_null(),
+                false => column.append(&self.value).map_err(|what| self.failed(&what))?,
+            }
+            count += 1;
+            if at >= line.len() {
+                return self.check(count, columns.len());
+            }
+            at += 1;
+        }
+    }
+
+    fn check(&self, found: usize, wanted: usize) -> Result<(), ErrorFields> {
+        if found < wanted {
+            let name = self.schema.field(found).name();
+            return Err(self.failed(&format!("missing data for column \"{name}\"")));
+        }
+        Ok(())
+    }
+
+    fn extra(&self) -> ErrorFields {
+        self.failed("extra data after last expected column")
+    }
+
+    fn failed(&self, what: &str) -> ErrorFields {
+        let mut error = ErrorFields::error("22P04", what);
+        error.detail = Some(format!("line {} of the data", self.line));
+        error
+    }
+
+    fn batch(&mut self) -> Result<RecordBatch, ErrorFields> {
+        self.rows = 0;
+        let columns = self.columns.iter_mut().map(CopyColumn::finish).collect();
+        let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns);
+        batch.map_err(|error: ArrowError| self.failed(&error.to_string()))
+    }
+}
+
+impl CopyColumn {
+    fn append_null(&mut self) {
+        match self {
+            Self::Text(values) => values.append_null(),
+            Self::Bytes(values) => values.append_null(),
+        }
+    }
+
+    fn append(&mut self, value: &[u8]) -> Result<(), String> {
+        match self {
+            Self::Text(values) => match std::str::from_utf8(value) {
+                Ok(text) => values.append_value(text),
+                Err(_) => return Err("a value is not UTF-8".to_owned()),
+            },
+            Self::Bytes(values) => match value.strip_prefix(b"\\x") {
+                Some(digits) => {
+                    let bytes = crate::value::hex(digits);
+                    values.append_value(bytes.ok_or("invalid hexadecimal digits of a BLOB")?);
+                }
+                None => values.append_value(value),
+            },
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> ArrayRef {
+        match self {
+            Self::Text(values) => Arc::new(values.finish()),
+            Self::Bytes(values) => Arc::new(values.finish()),
+        }
+    }
+}
+
+/// Where the first value of a line ends; a delimiter behind a backslash is part of it.
+fn value_end(line: &[u8], delimiter: u8) -> usize {
+    let mut at = 0;
+    while at < line.len() && line[at] != delimiter {
+        at += if line[at] == b'\\' { 2 } else { 1 };
+    }
+    at.min(line.len())
+}
+
+/// Writes a value of the text form as it is meant.
+fn unescape(raw: &[u8], value: &mut Vec<u8>) {
+    let mut bytes = raw.iter().copied().peekable();
+    while let Some(byte) = bytes.next() {
+        if byte != b'\\' {
+            value.push(byte);
+            continue;
+        }
+        let Some(escaped) = bytes.next() else {
+            value.push(b'\\');
+            return;
+        };
+        let is_octal = |it: &u8| matches!(it, b'0'..=b'7');
+        match escaped {
+            b'b' => value.push(8),
+            b'f' => value.push(12),
+            b'n' => value.push(b'\n'),
+            b'r' => value.push(b'\r'),
+            b't' => value.push(b'\t'),
+            b'v' => value.push(11),
+            b'0'..=b'7' => {
+                let mut number = escaped - b'0';
+                for _ in 0..2 {
+                    if let Some(digit) = bytes.next_if(is_octal) {
+                        number = number.wrapping_mul(8).wrapping_add(digit - b'0');
+                    }
+                }
+                value.push(number);
+            }
+            b'x' => {
+                let mut number = None;
+                for _ in 0..2 {
+                    if let Some(digit) = bytes.next_if(u8::is_ascii_hexdigit) {
+                        let digit = char::from(digit).to_digit(16).unwrap_or(0) as u8;
+                        number = Some(number.unwrap_or(0_u8).wrapping_mul(16).wrapping_add(digit));
+                    }
+                }
+                value.push(number.unwrap_or(b'x'));
+            }
+            other => value.push(other),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use atoll_sql::arrow::array::{Array, AsArray};
+
+    use super::*;
+
+    /// The rows of a text that comes byte by byte, with `|` between values.
+    fn rows(form: &CopyForm, columns: usize, text: &str) -> Result<Vec<String>, String> {
+        let fields = (0..columns).map(|at| Field::new(format!("c{at}"), DataType::Int32, true));
+        let mut reader = CopyReader::new(form.clone(), &Schema::new(fields.collect::<Vec<_>>()));
+        let mut batches = Vec::new();
+        for byte in text.as_bytes() {
+            batches.extend(reader.push(&[*byte]).map_err(|error| error.message)?);
+        }
+        batches.extend(reader.finish().map_err(|error| error.message)?);
+        let value = |batch: &RecordBatch, at: usize, row: usize| {
+            let values = batch.column(at).as_string_view();
+            if values.is_null(row) { "NULL".to_owned() } else { values.value(row).to_owned() }
+        };
+        let row = |batch: &RecordBatch, row| {
+            (0..columns).map(|at| value(batch, at, row)).collect::<Vec<_>>().join("|")
+        };
+        let all = batches.iter().flat_map(|batch| (0..batch.num_rows()).map(|at| row(batch, at)));
+        Ok(all.collect())
+    }
+
+    #[test]
+    fn text_is_read_as_by_postgresql() {
+        let of = |text| rows(&CopyForm::text(), 2, text);
+        assert_eq!(of("1\ta\n2\t\\N\n").expect("rows"), ["1|a", "2|NULL"]);
+        assert_eq!(of("1\t\\\\x\\ty\n\\.\nrest").expect("rows"), ["1|\\x\ty"]);
+        assert_eq!(of("\\x41\\102\t\\\t\r\n").expect("rows"), ["AB|\t"]);
+        assert_eq!(of("1"), Err("missing data for column \"c1\"".to_owned()));
+        assert_eq!(of("1\t2\t3\n"), Err("extra data after last expected column".to_owned()));
+    }
+
+    #[test]
+    fn csv_is_read_as_by_postgresql() {
+        let of = |text| rows(&CopyForm::csv(), 2, text);
+        assert_eq!(
+            of("1,\"a,\"\"b\"\"\nc\"\n2,\n3,\"\"").expect("rows"),
+            ["1|a,\"b\"\nc", "2|NULL", "3|"]
+        );
+        assert!(of("1,\"a").is_err());
+        let form = CopyForm { header: true, escape: b'\\', ..CopyForm::csv() };
+        assert_eq!(rows(&form, 2, "a,b\n1,\"x\\\"y\"\n").expect("rows"), ["1|x\"y"]);
+    }
+}

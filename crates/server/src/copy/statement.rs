@@ -1,0 +1,294 @@
+//! The statement, in PostgreSQL's forms.
+//!
+//! ```text
+//! COPY t (a, b) FROM STDIN WITH (FORMAT csv, HEADER)      COPY (SELECT …) TO STDOUT
+//! COPY t FROM STDIN CSV HEADER DELIMITER ';'              as PostgreSQL wrote it until 8.4
+//! ```
+
+use atoll_sql::datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
+use atoll_sql::datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
+
+use super::CopyForm;
+use crate::wire::ErrorFields;
+
+/// COPY between a table and a client.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct CopyStatement {
+    pub(crate) direction: CopyDirection,
+    pub(crate) form: CopyForm,
+}
+
+/// Which way rows go.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum CopyDirection {
+    /// Into these columns of a table, all where there are none.
+    In { table: String, columns: Vec<String> },
+    /// Out of a query.
+    Out { query: String },
+}
+
+impl CopyStatement {
+    /// The statement of a text; none where it is another, or a COPY of files.
+    pub(crate) fn of(sql: &str) -> Result<Option<Self>, ErrorFields> {
+        let is_copy = sql.trim_start().get(..4).is_some_and(|it| it.eq_ignore_ascii_case("copy"));
+        if !is_copy {
+            return Ok(None);
+        }
+        let Ok(tokens) = Tokenizer::new(&PostgreSqlDialect {}, sql).tokenize() else {
+            return Ok(None);
+        };
+        let tokens = tokens.into_iter().filter(|token| *token != Token::SemiColon);
+        Ok(CopyTokens { tokens: tokens.collect(), at: 0 }.statement()?)
+    }
+}
+
+/// A statement's tokens, and how many of them are read.
+struct CopyTokens {
+    tokens: Vec<Token>,
+    at: usize,
+}
+
+impl CopyTokens {
+    fn statement(&mut self) -> Result<Option<CopyStatement>, ErrorFields> {
+        self.next();
+        let (source, is_query) = match self.peek() {
+            Some(Token::LParen) => (self.within_parentheses(), true),
+            _ => (self.name(), false),
+        };
+        let mut columns = Vec::new();
+        if !is_query && self.peek() == Some(&Token::LParen) {
+            let list = self.within_parentheses();
+            columns = list.split(',').map(|name| name.trim().to_owned()).collect();
+        }
+        let is_in = match self.word().as_str() {
+            "from" => true,
+            "to" => false,
+            _ => return Ok(None),
+        };
+        if self.word() != if is_in { "stdin" } else { "stdout" } {
+            return Ok(None);
+        }
+        let form = self.form()?;
+        let direction = match (is_in, is_query) {
+            (true, true) => return Ok(None),
+            (true, false) => CopyDirection::In { table: source, columns },
+            (false, true) => CopyDirection::Out { query: source },
+            (false, false) => {
+                let columns = if columns.is_empty() { "*".to_owned() } else { columns.join(", ") };
+                CopyDirection::Out { query: format!("SELECT {columns} FROM {source}") }
+            }
+        };
+        Ok(Some(CopyStatement { direction, form }))
+    }
+
+    fn form(&mut self) -> Result<CopyForm, ErrorFields> {
+        let mut options = Vec::new();
+        while self.peek().is_some() {
+            match self.peek() {
+                Some(Token::LParen | Token::RParen | Token::Comma) => drop(self.next()),
+                _ => options.push(self.option()?),
+            }
+        }
+        let is_csv = options.iter().any(|(name, value)| name == "format" && value == "csv");
+        let mut form = if is_csv { CopyForm::csv() } else { CopyForm::text() };
+        for (name, value) in options {
+            set(&mut form, &name, &value)?;
+        }
+        Ok(form)
+    }
+
+    /// Name and value of the next option; the value is empty where there is none.
+    fn option(&mut self) -> Result<(String, String), ErrorFields> {
+        let name = self.word();
+        match name.as_str() {
+            "with" => Ok(("freeze".to_owned(), String::new())),
+            "csv" | "binary" => Ok(("format".to_owned(), name)),
+            "" => Err(syntax("expected an option of COPY")),
+            _ => {
+                if matches!(name.as_str(), "delimiter" | "delimiters" | "null" | "quote" | "escape")
+                {
+                    self.take("as");
+                }
+                let value = match self.peek() {
+                    Some(Token::SingleQuotedString(_) | Token::EscapedStringLiteral(_)) => {
+                        self.next().map(text).unwrap_or_default()
+                    }
+                    Some(Token::Word(word)) if is_value(&name, &word.value) => {
+                        self.next().map(text).unwrap_or_default().to_lowercase()
+                    }
+                    _ => String::new(),
+                };
+                Ok((name, value))
+            }
+        }
+    }
+
+    fn skip_blanks(&mut self) {
+        while matches!(self.tokens.get(self.at), Some(Token::Whitespace(_))) {
+            self.at += 1;
+        }
+    }
+
+    fn peek(&mut self) -> Option<&Token> {
+        self.skip_blanks();
+        self.tokens.get(self.at)
+    }
+
+    fn next(&mut self) -> Option<&Token> {
+        self.skip_blanks();
+        self.at += 1;
+        self.tokens.get(self.at - 1)
+    }
+
+    /// The next word in small letters; empty where there is another token, which is passed over.
+    fn word(&mut self) -> String {
+        match self.next() {
+            Some(Token::Word(word)) if word.quote_style.is_none() => word.value.to_lowercase(),
+            _ => String::new(),
+        }
+    }
+
+    fn take(&mut self, wanted: &str) {
+        if matches!(self.peek(), Some(Token::Word(word)) if word.value.eq_ignore_ascii_case(wanted))
+        {
+            self.next();
+        }
+    }
+
+    /// A name with its schema, as it is written.
+    fn name(&mut self) -> String {
+        let mut name = String::new();
+        while let Some(token) = self.peek() {
+            match token {
+                Token::Word(_) if name.is_empty() || name.ends_with('.') => {}
+                Token::Period => {}
+                _ => break,
+            }
+            name += &self.next().map(ToString::to_string).unwrap_or_default();
+        }
+        name
+    }
+
+    /// What stands between the parenthesis that comes next and its end, as it is written.
+    fn within_parentheses(&mut self) -> String {
+        self.next();
+        let (mut inner, mut depth) = (String::new(), 1);
+        while let Some(token) = self.tokens.get(self.at) {
+            self.at += 1;
+            match token {
+                Token::LParen => depth += 1,
+                Token::RParen => depth -= 1,
+                _ => {}
+            }
+            if depth == 0 {
+                break;
+            }
+            inner += &token.to_string();
+        }
+        inner
+    }
+}
+
+/// Whether a word is the value of an option rather than the next option.
+fn is_value(option: &str, word: &str) -> bool {
+    match option {
+        "format" | "encoding" => true,
+        "header" | "freeze" => {
+            ["on", "off", "true", "false", "match"].iter().any(|it| word.eq_ignore_ascii_case(it))
+        }
+        _ => false,
+    }
+}
+
+fn text(token: &Token) -> String {
+    match token {
+        Token::SingleQuotedString(text) | Token::EscapedStringLiteral(text) => text.clone(),
+        Token::Word(word) => word.value.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn set(form: &mut CopyForm, name: &str, value: &str) -> Result<(), ErrorFields> {
+    match name {
+        "format" => match value {
+            "text" | "csv" => {}
+            other => {
+                let message = format!("COPY format \"{other}\" is not supported");
+                return Err(ErrorFields::error("0A000", message).hint("use FORMAT text or csv"));
+            }
+        },
+        "delimiter" | "delimiters" => form.delimiter = byte("DELIMITER", value)?,
+        "null" => form.null = value.as_bytes().to_vec(),
+        "header" => form.header = !matches!(value, "off" | "false"),
+        "quote" => {
+            let is_default = form.escape == form.quote;
+            form.quote = byte("QUOTE", value)?;
+            if is_default {
+                form.escape = form.quote;
+            }
+        }
+        "escape" => form.escape = byte("ESCAPE", value)?,
+        "encoding" if is_utf8(value) => {}
+        // Rows are never frozen here, and seen at once all the same.
+        "freeze" => {}
+        other => {
+            let message = format!("option {} of COPY is not supported", other.to_uppercase());
+            return Err(ErrorFields::error("0A000", message));
+        }
+    }
+    Ok(())
+}
+
+fn is_utf8(value: &str) -> bool {
+    ["utf8", "utf-8", "unicode", "sql_ascii"].iter().any(|it| value.eq_ignore_ascii_case(it))
+}
+
+fn byte(option: &str, value: &str) -> Result<u8, ErrorFields> {
+    match value.as_bytes() {
+        [byte] if !matches!(byte, b'\n' | b'\r') => Ok(*byte),
+        _ => Err(syntax(&format!("COPY {option} must be a single one-byte character"))),
+    }
+}
+
+fn syntax(message: &str) -> ErrorFields {
+    ErrorFields::error("42601", message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(sql: &str) -> Option<CopyStatement> {
+        CopyStatement::of(sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"))
+    }
+
+    #[test]
+    fn tables_columns_and_queries_are_told_apart() {
+        let into = |table: &str, columns: &[&str]| CopyDirection::In {
+            table: table.to_owned(),
+            columns: columns.iter().map(ToString::to_string).collect(),
+        };
+        assert_eq!(of("COPY t FROM STDIN").map(|it| it.direction), Some(into("t", &[])));
+        let statement = of("copy \"S\".t (a, \"B c\") from stdin with (freeze on);");
+        assert_eq!(statement.map(|it| it.direction), Some(into("\"S\".t", &["a", "\"B c\""])));
+        let out = |query: &str| CopyDirection::Out { query: query.to_owned() };
+        let statement = of("COPY (SELECT ')' FROM (SELECT 1) t) TO STDOUT");
+        assert_eq!(statement.map(|it| it.direction), Some(out("SELECT ')' FROM (SELECT 1) t")));
+        let statement = of("COPY t(a, b) TO STDOUT");
+        assert_eq!(statement.map(|it| it.direction), Some(out("SELECT a, b FROM t")));
+        for other in ["COPY t FROM 'file.csv'", "COPY t TO '/tmp/x'", "SELECT 1", "COPY"] {
+            assert_eq!(of(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn options_are_understood_in_both_forms() {
+        let form = |sql: &str| of(sql).expect("it is one").form;
+        let wanted = CopyForm { header: true, delimiter: b';', ..CopyForm::csv() };
+        assert_eq!(form("COPY t FROM STDIN (FORMAT csv, HEADER, DELIMITER ';')"), wanted);
+        assert_eq!(form("COPY t FROM STDIN WITH CSV HEADER DELIMITER AS ';'"), wanted);
+        assert_eq!(form("COPY t FROM STDIN WITH DELIMITER E'\\t' NULL ''").null, b"");
+        assert!(CopyStatement::of("COPY t FROM STDIN (FORMAT binary)").is_err());
+        assert!(CopyStatement::of("COPY t FROM STDIN (DELIMITER 'ab')").is_err());
+    }
+}

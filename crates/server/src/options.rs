@@ -1,0 +1,85 @@
+//! How a server is set up, and why one does not start.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::tls::TlsFiles;
+
+/// How a server is set up.
+#[derive(Clone, Debug)]
+pub struct ServerOptions {
+    /// Addresses that it listens on; port 0 is any that is free.
+    pub listen: Vec<SocketAddr>,
+    /// Directory of the Unix socket `.s.PGSQL.port`, as PostgreSQL's clients look for it.
+    pub socket_directory: Option<PathBuf>,
+    /// Address for figures and health over HTTP; none without.
+    pub http: Option<SocketAddr>,
+    /// TLS over TCP; none without.
+    pub tls: Option<TlsFiles>,
+    /// Whether connections over TCP have to use it.
+    pub tls_required: bool,
+    /// Whether all are let in without a password, and may do everything.
+    pub trusts_all: bool,
+    /// Whether it may listen beyond loopback without TLS.
+    pub listens_in_clear: bool,
+    /// Connections at the same time.
+    pub connections_max: usize,
+    /// How long a log-in may take.
+    pub login_timeout: Duration,
+    /// How long statements that run may go on when the server stops.
+    pub stop_timeout: Duration,
+}
+
+impl Default for ServerOptions {
+    fn default() -> Self {
+        Self {
+            listen: Vec::new(),
+            socket_directory: None,
+            http: None,
+            tls: None,
+            tls_required: false,
+            trusts_all: false,
+            listens_in_clear: false,
+            connections_max: 10_000,
+            login_timeout: Duration::from_secs(60),
+            stop_timeout: Duration::from_secs(30),
+        }
+    }
+}
+
+/// Why a server does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum ServerError {
+    /// An address or a socket is taken, or not ours.
+    #[error("cannot listen on {at}: {error}")]
+    NotListening {
+        /// The address or path.
+        at: String,
+        /// What the operating system says.
+        error: io::Error,
+    },
+    /// An address that other machines reach, in the clear.
+    #[error(
+        "{0} can be reached from other machines, where passwords and rows would pass in the clear; give a \
+         certificate and its key and require TLS, listen on 127.0.0.1 or ::1, or say --insecure-listen"
+    )]
+    InClear(SocketAddr),
+    /// An address that other machines reach, without a password.
+    #[error(
+        "{0} can be reached from other machines, and --insecure-no-password lets everyone in; listen on 127.0.0.1 or ::1"
+    )]
+    NoPassword(SocketAddr),
+    /// A certificate or key that cannot be used.
+    #[error("TLS cannot be used: {}: {error}", .path.display())]
+    Tls {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        error: String,
+    },
+    /// There are no random numbers.
+    #[error("no random numbers: {0}")]
+    Random(String),
+}

@@ -1,0 +1,227 @@
+//! Listening, and the end of all connections.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use atoll_sql::Database;
+use parking_lot::RwLock;
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::connection::{ClientStream, serve};
+use crate::failures::Failures;
+use crate::metrics::{Metrics, serve_http};
+use crate::options::{ServerError, ServerOptions};
+use crate::tls::Tls;
+
+/// The port in the name of a Unix socket where the server listens on no address.
+const PORT: u16 = 5432;
+
+/// How long to wait when there are no more file descriptors.
+const EXHAUSTED: Duration = Duration::from_millis(50);
+
+/// A server that listens.
+#[derive(Debug)]
+pub struct Server {
+    shared: Arc<Shared>,
+    tcp: Vec<TcpListener>,
+    unix: Option<SocketFile>,
+    http: Option<TcpListener>,
+}
+
+/// What all connections have in common.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) database: Database,
+    pub(crate) options: ServerOptions,
+    /// Connections that may still come.
+    pub(crate) places: Arc<Semaphore>,
+    /// Raised when sessions end where they wait for their clients.
+    pub(crate) stopping: CancellationToken,
+    pub(crate) failures: Failures,
+    pub(crate) metrics: Metrics,
+    /// Makes up salts of roles that do not exist.
+    pub(crate) seed: [u8; 32],
+    tls: RwLock<Option<Arc<Tls>>>,
+}
+
+impl Shared {
+    /// What connections are encrypted with; none without TLS.
+    pub(crate) fn tls(&self) -> Option<Arc<Tls>> {
+        self.tls.read().clone()
+    }
+}
+
+/// A Unix socket, whose file goes with it.
+#[derive(Debug)]
+struct SocketFile {
+    listener: UnixListener,
+    path: PathBuf,
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        // It may be gone already.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+impl Server {
+    /// Listens; clients are answered by [`run`](Self::run).
+    ///
+    /// # Errors
+    /// When an address or the socket is taken, or can be reached from other machines.
+    pub async fn bind(database: Database, options: ServerOptions) -> Result<Self, ServerError> {
+        let tls = options.tls.as_ref().map(Tls::load).transpose()?;
+        let mut tcp = Vec::new();
+        for address in &options.listen {
+            check(address, &options)?;
+            let listener = TcpListener::bind(address).await;
+            tcp.push(listener.map_err(|error| not_listening(address.to_string(), error))?);
+        }
+        let port = tcp.first().and_then(|listener| listener.local_addr().ok());
+        let port = port.map_or(PORT, |address| address.port());
+        let unix = match &options.socket_directory {
+            Some(directory) => Some(socket_file(directory.join(format!(".s.PGSQL.{port}"))).await?),
+            None => None,
+        };
+        let http = match options.http {
+            Some(address) => {
+                if !address.ip().is_loopback() && !options.listens_in_clear {
+                    return Err(ServerError::InClear(address));
+                }
+                let listener = TcpListener::bind(address).await;
+                Some(listener.map_err(|error| not_listening(address.to_string(), error))?)
+            }
+            None => None,
+        };
+        let places = Arc::new(Semaphore::new(options.connections_max));
+        let stopping = CancellationToken::new();
+        let mut seed = [0; 32];
+        let random = getrandom::fill(&mut seed);
+        random.map_err(|error| ServerError::Random(error.to_string()))?;
+        let (failures, metrics) = (Failures::default(), Metrics::new());
+        let tls = RwLock::new(tls.map(Arc::new));
+        let shared =
+            Arc::new(Shared { database, options, places, stopping, failures, metrics, seed, tls });
+        Ok(Self { shared, tcp, unix, http })
+    }
+
+    /// The addresses that it listens on.
+    pub fn addresses(&self) -> Vec<SocketAddr> {
+        self.tcp.iter().filter_map(|listener| listener.local_addr().ok()).collect()
+    }
+
+    /// The address of figures and health over HTTP.
+    pub fn http_address(&self) -> Option<SocketAddr> {
+        self.http.as_ref().and_then(|listener| listener.local_addr().ok())
+    }
+
+    /// The file of its Unix socket.
+    pub fn socket(&self) -> Option<&std::path::Path> {
+        self.unix.as_ref().map(|unix| unix.path.as_path())
+    }
+
+    /// What reads certificate and key anew, for connections that come then.
+    pub fn reloader(&self) -> impl Fn() -> Result<(), ServerError> + Send + Sync + 'static {
+        let shared = Arc::clone(&self.shared);
+        move || {
+            if let Some(files) = &shared.options.tls {
+                *shared.tls.write() = Some(Arc::new(Tls::load(files)?));
+            }
+            Ok(())
+        }
+    }
+
+    /// Serves until `stop` comes. Then it listens no longer, sessions end where they wait for their clients, and
+    /// statements that run have some time to end.
+    pub async fn run(self, stop: impl Future<Output = ()>) {
+        let Self { shared, tcp, unix, http } = self;
+        let mut beside = JoinSet::new();
+        if let Some(listener) = http {
+            beside.spawn(serve_http(listener, Arc::clone(&shared)));
+        }
+        let mut connections = JoinSet::new();
+        tokio::pin!(stop);
+        loop {
+            tokio::select! {
+                () = &mut stop => break,
+                accepted = accept(&tcp, unix.as_ref()) => match accepted {
+                    Ok(stream) => drop(connections.spawn(serve(stream, Arc::clone(&shared)))),
+                    // The client is gone already, or there are no more descriptors.
+                    Err(_) => sleep(EXHAUSTED).await,
+                },
+                Some(_) = connections.join_next() => {}
+            }
+        }
+        drop((tcp, unix));
+        shared.stopping.cancel();
+        let ended = async { while connections.join_next().await.is_some() {} };
+        if timeout(shared.options.stop_timeout, ended).await.is_err() {
+            connections.shutdown().await;
+        }
+    }
+}
+
+/// Refuses an address that other machines reach, unless what passes there is safe.
+fn check(address: &SocketAddr, options: &ServerOptions) -> Result<(), ServerError> {
+    if address.ip().is_loopback() {
+        return Ok(());
+    }
+    let is_encrypted = options.tls.is_some() && options.tls_required;
+    match (options.trusts_all, is_encrypted || options.listens_in_clear) {
+        (true, _) => Err(ServerError::NoPassword(*address)),
+        (false, false) => Err(ServerError::InClear(*address)),
+        (false, true) => Ok(()),
+    }
+}
+
+fn not_listening(at: String, error: io::Error) -> ServerError {
+    ServerError::NotListening { at, error }
+}
+
+/// A socket in place of one that no server listens on any more.
+async fn socket_file(path: PathBuf) -> Result<SocketFile, ServerError> {
+    let failed = |error| not_listening(path.display().to_string(), error);
+    if tokio::net::UnixStream::connect(&path).await.is_err() {
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+            _ => {}
+        }
+    }
+    let listener = UnixListener::bind(&path).map_err(failed)?;
+    Ok(SocketFile { listener, path })
+}
+
+/// The next connection on any of them.
+async fn accept(tcp: &[TcpListener], unix: Option<&SocketFile>) -> io::Result<ClientStream> {
+    let of_tcp = async {
+        if tcp.is_empty() {
+            return std::future::pending().await;
+        }
+        let accepting = tcp.iter().map(|listener| Box::pin(listener.accept()));
+        let (accepted, _, _) = futures::future::select_all(accepting).await;
+        let (stream, _) = accepted?;
+        // Answers are written whole: waiting for more to send with them only delays them.
+        stream.set_nodelay(true)?;
+        Ok(ClientStream::Tcp(stream))
+    };
+    let of_unix = async {
+        match unix {
+            Some(unix) => {
+                unix.listener.accept().await.map(|(stream, _)| ClientStream::Unix(stream))
+            }
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        accepted = of_tcp => accepted,
+        accepted = of_unix => accepted,
+    }
+}

@@ -1,0 +1,62 @@
+//! TLS: the server's certificate and key, and what it takes to change them while it runs.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pgwire::api::auth::sasl::scram::ScramServerAuth;
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::ring::default_provider;
+
+use crate::options::ServerError;
+
+/// Where the certificate and its key are, in PEM form.
+#[derive(Clone, Debug)]
+pub struct TlsFiles {
+    /// The certificate, with those that lead to its issuer behind it.
+    pub certificate: PathBuf,
+    /// Its private key.
+    pub key: PathBuf,
+}
+
+/// What connections are encrypted with.
+pub(crate) struct Tls {
+    pub(crate) acceptor: TlsAcceptor,
+    /// Log-ins bound to this certificate: someone in between has another one.
+    pub(crate) scram: ScramServerAuth,
+}
+
+impl Tls {
+    /// Reads the files.
+    pub(crate) fn load(files: &TlsFiles) -> Result<Self, ServerError> {
+        let TlsFiles { certificate, key } = files;
+        let failed = |path: &Path, error: String| ServerError::Tls { path: path.to_owned(), error };
+        let pem = std::fs::read(certificate);
+        let pem = pem.map_err(|error| failed(certificate, error.to_string()))?;
+        let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
+        let chain = chain.map_err(|error| failed(certificate, error.to_string()))?;
+        if chain.is_empty() {
+            return Err(failed(certificate, "there is no certificate in it".to_owned()));
+        }
+        let own = PrivateKeyDer::from_pem_file(key);
+        let own = own.map_err(|error| failed(key, error.to_string()))?;
+        let config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(|error| failed(certificate, error.to_string()))?
+            .with_no_client_auth()
+            .with_single_cert(chain, own)
+            .map_err(|error| failed(key, error.to_string()))?;
+        let mut scram = ScramServerAuth::new();
+        let bound = scram.configure_certificate(&pem);
+        bound.map_err(|error| failed(certificate, error.to_string()))?;
+        Ok(Self { acceptor: TlsAcceptor::from(Arc::new(config)), scram })
+    }
+}
+
+impl std::fmt::Debug for Tls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Tls")
+    }
+}

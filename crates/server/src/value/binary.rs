@@ -1,0 +1,156 @@
+//! Values in the binary form of PostgreSQL's types.
+
+use atoll_sql::arrow::array::types::{
+    ArrowPrimitiveType, Date32Type, Date64Type, Float16Type, Float32Type, Float64Type, Int8Type,
+    Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type,
+};
+use atoll_sql::arrow::array::{Array, ArrayRef, AsArray};
+use atoll_sql::arrow::datatypes::DataType;
+use atoll_sql::arrow::error::ArrowError;
+
+use super::numeric::write_numeric;
+use super::text::{
+    TextCells, binary_value, decimal_digits, interval_parts, text_cells, time_micros,
+    timestamp_micros,
+};
+use super::time::{DAY, EPOCH_DAYS};
+use super::types::{JSON, PgType};
+use super::{WriteValue, items, items_of, plain};
+
+/// The values of an array in binary form.
+pub(super) fn binary_cells(array: &ArrayRef) -> Result<TextCells<'_>, ArrowError> {
+    let write: WriteValue<'_> = match array.data_type() {
+        DataType::Boolean => {
+            let values = array.as_boolean();
+            Box::new(move |row, out| out.push(u8::from(values.value(row))))
+        }
+        DataType::Int8 => by::<Int8Type, 2>(array, |value| i16::from(value).to_be_bytes()),
+        DataType::UInt8 => by::<UInt8Type, 2>(array, |value| i16::from(value).to_be_bytes()),
+        DataType::Int16 => by::<Int16Type, 2>(array, i16::to_be_bytes),
+        DataType::UInt16 => by::<UInt16Type, 4>(array, |value| i32::from(value).to_be_bytes()),
+        DataType::Int32 => by::<Int32Type, 4>(array, i32::to_be_bytes),
+        DataType::UInt32 => by::<UInt32Type, 8>(array, |value| i64::from(value).to_be_bytes()),
+        DataType::Int64 => by::<Int64Type, 8>(array, i64::to_be_bytes),
+        DataType::Float16 => by::<Float16Type, 4>(array, |value| value.to_f32().to_be_bytes()),
+        DataType::Float32 => by::<Float32Type, 4>(array, f32::to_be_bytes),
+        DataType::Float64 => by::<Float64Type, 8>(array, f64::to_be_bytes),
+        DataType::UInt64
+        | DataType::Decimal32(..)
+        | DataType::Decimal64(..)
+        | DataType::Decimal128(..)
+        | DataType::Decimal256(..) => {
+            let digits = decimal_digits(array);
+            Box::new(move |row, out| {
+                let (is_negative, digits, scale) = digits(row);
+                write_numeric(is_negative, &digits, scale, out);
+            })
+        }
+        DataType::Binary
+        | DataType::LargeBinary
+        | DataType::BinaryView
+        | DataType::FixedSizeBinary(_) => {
+            Box::new(move |row, out| out.extend_from_slice(binary_value(array, row)))
+        }
+        DataType::Date32 => by::<Date32Type, 4>(array, |days| date(days.into())),
+        DataType::Date64 => by::<Date64Type, 4>(array, |ms| date(ms.div_euclid(86_400_000))),
+        DataType::Time32(_) | DataType::Time64(_) => {
+            let micros = time_micros(array);
+            Box::new(move |row, out| out.extend_from_slice(&micros(row).to_be_bytes()))
+        }
+        DataType::Timestamp(..) => {
+            let micros = timestamp_micros(array);
+            Box::new(move |row, out| {
+                let micros = micros(row).saturating_sub(EPOCH_DAYS * DAY);
+                out.extend_from_slice(&micros.to_be_bytes());
+            })
+        }
+        DataType::Interval(_) | DataType::Duration(_) => {
+            let parts = interval_parts(array);
+            Box::new(move |row, out| {
+                let parts = parts(row);
+                out.extend_from_slice(&parts.micros.to_be_bytes());
+                out.extend_from_slice(&parts.days.to_be_bytes());
+                out.extend_from_slice(&parts.months.to_be_bytes());
+            })
+        }
+        other if is_list(other) => list(array)?,
+        // Texts and JSON are the same in both forms.
+        _ => return text_cells(array),
+    };
+    Ok(TextCells { nulls: array.logical_nulls(), write })
+}
+
+fn is_list(data_type: &DataType) -> bool {
+    let is_list = matches!(
+        data_type,
+        DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..)
+    );
+    is_list && PgType::of(data_type).oid != JSON
+}
+
+fn by<T: ArrowPrimitiveType, const N: usize>(
+    array: &ArrayRef,
+    bytes: impl Fn(T::Native) -> [u8; N] + 'static,
+) -> WriteValue<'_> {
+    let values = array.as_primitive::<T>().values();
+    Box::new(move |row, out| out.extend_from_slice(&bytes(values[row])))
+}
+
+fn date(days: i64) -> [u8; 4] {
+    let days = (days - EPOCH_DAYS).clamp(i32::MIN.into(), i32::MAX.into());
+    (days as i32).to_be_bytes()
+}
+
+/// Dimensions, whether there are nulls, the type, then length and first index, then the items.
+fn list(array: &ArrayRef) -> Result<WriteValue<'_>, ArrowError> {
+    let (
+        Some(values),
+        DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _),
+    ) = (items(array), array.data_type())
+    else {
+        return text_cells(array).map(|cells| cells.write);
+    };
+    let oid = PgType::of_field(item).oid;
+    let is_encoded =
+        matches!(item.data_type(), DataType::Dictionary(..) | DataType::RunEndEncoded(..));
+    if is_encoded {
+        return Ok(Box::new(move |row, out| {
+            let of_row = values.slice(items_of(array, row).start, items_of(array, row).len());
+            if let Ok(of_row) = plain(&of_row)
+                && let Ok(cells) = binary_cells(&of_row)
+            {
+                write_list(&cells, 0..of_row.len(), oid, out);
+            }
+        }));
+    }
+    let cells = binary_cells(values)?;
+    Ok(Box::new(move |row, out| write_list(&cells, items_of(array, row), oid, out)))
+}
+
+fn write_list(cells: &TextCells<'_>, items: std::ops::Range<usize>, oid: u32, out: &mut Vec<u8>) {
+    let has_nulls = items.clone().any(|item| cells.is_null(item));
+    let dimensions = u32::from(!items.is_empty());
+    for field in [dimensions, u32::from(has_nulls), oid] {
+        out.extend_from_slice(&field.to_be_bytes());
+    }
+    if items.is_empty() {
+        return;
+    }
+    out.extend_from_slice(&(items.len() as u32).to_be_bytes());
+    out.extend_from_slice(&1_u32.to_be_bytes());
+    for item in items {
+        write_sized(cells, item, out);
+    }
+}
+
+/// Writes a value behind its length; -1 is null.
+pub(super) fn write_sized(cells: &TextCells<'_>, row: usize, out: &mut Vec<u8>) {
+    if cells.is_null(row) {
+        return out.extend_from_slice(&(-1_i32).to_be_bytes());
+    }
+    let start = out.len();
+    out.extend_from_slice(&[0; 4]);
+    cells.write(row, out);
+    let length = (out.len() - start - 4) as u32;
+    out[start..start + 4].copy_from_slice(&length.to_be_bytes());
+}

@@ -1,0 +1,78 @@
+//! Values as PostgreSQL's protocol has them: in text and in binary form, out and in.
+//!
+//! | file | what |
+//! |---|---|
+//! | `types` | which type of PostgreSQL a column has |
+//! | `rows` | batches as messages, a row each |
+//! | `text`, `time`, `number`, `json` | values as text |
+//! | `binary`, `numeric` | values in binary form |
+//! | `parameter`, `array` | values of parameters, from both |
+
+mod array;
+mod binary;
+mod json;
+mod number;
+mod numeric;
+mod parameter;
+mod rows;
+mod text;
+mod time;
+mod types;
+
+pub(crate) use parameter::{hex, parameter};
+pub(crate) use rows::{Format, row_description, write_rows};
+pub(crate) use text::{TextCells, text_cells};
+pub(crate) use types::{PgType, arrow_type};
+
+use atoll_sql::arrow::array::{Array, ArrayRef};
+use atoll_sql::arrow::compute::cast;
+use atoll_sql::arrow::datatypes::DataType;
+use atoll_sql::arrow::error::ArrowError;
+
+/// Writes the value of a row behind what is there.
+type WriteValue<'a> = Box<dyn Fn(usize, &mut Vec<u8>) + 'a>;
+
+/// The array, dictionaries and runs replaced by their values.
+pub(crate) fn plain(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    match array.data_type() {
+        DataType::Dictionary(_, values) => cast(array, values),
+        DataType::RunEndEncoded(_, values) => cast(array, values.data_type()),
+        _ => Ok(ArrayRef::clone(array)),
+    }
+}
+
+/// Where the items of a list are among those of all rows.
+fn items_of(array: &dyn Array, row: usize) -> std::ops::Range<usize> {
+    use atoll_sql::arrow::array::AsArray;
+    let (start, end) = match array.data_type() {
+        DataType::List(_) => {
+            let offsets = array.as_list::<i32>().value_offsets();
+            (offsets[row] as usize, offsets[row + 1] as usize)
+        }
+        DataType::LargeList(_) => {
+            let offsets = array.as_list::<i64>().value_offsets();
+            (offsets[row] as usize, offsets[row + 1] as usize)
+        }
+        DataType::Map(..) => {
+            let offsets = array.as_map().value_offsets();
+            (offsets[row] as usize, offsets[row + 1] as usize)
+        }
+        _ => {
+            let lists = array.as_fixed_size_list();
+            let start = lists.value_offset(row) as usize;
+            (start, start + lists.value_length() as usize)
+        }
+    };
+    start..end
+}
+
+/// The items of all rows of a list.
+fn items(array: &dyn Array) -> Option<&ArrayRef> {
+    use atoll_sql::arrow::array::AsArray;
+    match array.data_type() {
+        DataType::List(_) => Some(array.as_list::<i32>().values()),
+        DataType::LargeList(_) => Some(array.as_list::<i64>().values()),
+        DataType::FixedSizeList(..) => Some(array.as_fixed_size_list().values()),
+        _ => None,
+    }
+}

@@ -1,0 +1,216 @@
+//! Values of parameters, from text and from binary form.
+
+use std::fmt;
+use std::sync::Arc;
+
+use atoll_sql::arrow::array::types::IntervalMonthDayNano;
+use atoll_sql::arrow::datatypes::{DataType, TimeUnit};
+use atoll_sql::datafusion::common::ScalarValue;
+
+use super::array::{binary_list, text_list};
+use super::numeric::numeric_text;
+use super::rows::Format;
+use super::time::{DAY, EPOCH_DAYS};
+use super::types::{
+    BOOL, BPCHAR, BYTEA, DATE, FLOAT4, FLOAT8, INT2, INT4, INT8, INTERVAL, JSON, JSONB, NUMERIC,
+    OID, PgType, TEXT, TIME, TIMESTAMP, TIMESTAMPTZ, UNKNOWN, UUID, VARCHAR, arrow_type, item_of,
+};
+
+/// Why bytes are not a value.
+#[derive(Debug)]
+pub(crate) struct ParameterError(pub(crate) String);
+
+impl fmt::Display for ParameterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The value of a parameter. `declared` is the number of the type that the client named, 0 where it named none;
+/// `wanted` is the type that the statement has for it.
+pub(crate) fn parameter(
+    bytes: Option<&[u8]>,
+    format: Format,
+    declared: u32,
+    wanted: &DataType,
+) -> Result<ScalarValue, ParameterError> {
+    let Some(bytes) = bytes else { return null(wanted) };
+    let oid = if declared == 0 { PgType::of(wanted).oid } else { declared };
+    let value = match format {
+        Format::Text => from_text(bytes, oid, wanted)?,
+        Format::Binary => from_binary(bytes, oid)?,
+    };
+    cast(value, wanted)
+}
+
+fn null(wanted: &DataType) -> Result<ScalarValue, ParameterError> {
+    ScalarValue::try_from(wanted).map_err(|error| ParameterError(error.to_string()))
+}
+
+fn cast(value: ScalarValue, wanted: &DataType) -> Result<ScalarValue, ParameterError> {
+    if value.data_type() == *wanted {
+        return Ok(value);
+    }
+    value.cast_to(wanted).map_err(|error| {
+        ParameterError(error.strip_backtrace().lines().next().unwrap_or_default().to_owned())
+    })
+}
+
+/// A value in its text form.
+pub(super) fn from_text(
+    bytes: &[u8],
+    oid: u32,
+    wanted: &DataType,
+) -> Result<ScalarValue, ParameterError> {
+    let text = utf8(bytes)?;
+    if let Some(item) = item_of(oid) {
+        return text_list(text, item, wanted);
+    }
+    let invalid = |what: &str| ParameterError(format!("invalid input for {what}: '{text}'"));
+    match oid {
+        BOOL => match text.trim().to_ascii_lowercase().as_str() {
+            "t" | "true" | "y" | "yes" | "on" | "1" => Ok(ScalarValue::Boolean(Some(true))),
+            "f" | "false" | "n" | "no" | "off" | "0" => Ok(ScalarValue::Boolean(Some(false))),
+            _ => Err(invalid("BOOLEAN")),
+        },
+        BYTEA => match text.strip_prefix("\\x") {
+            Some(digits) => hex(digits.as_bytes()).map(binary).ok_or_else(|| invalid("BYTEA")),
+            None => Ok(binary(text.as_bytes().to_vec())),
+        },
+        _ => Ok(ScalarValue::Utf8View(Some(text.to_owned()))),
+    }
+}
+
+fn utf8(bytes: &[u8]) -> Result<&str, ParameterError> {
+    std::str::from_utf8(bytes).map_err(|_| ParameterError("a text is not UTF-8".to_owned()))
+}
+
+fn binary(bytes: Vec<u8>) -> ScalarValue {
+    ScalarValue::BinaryView(Some(bytes))
+}
+
+/// The bytes of hexadecimal digits; none where there are others.
+pub(crate) fn hex(digits: &[u8]) -> Option<Vec<u8>> {
+    let pairs = digits.chunks_exact(2);
+    if !pairs.remainder().is_empty() {
+        return None;
+    }
+    let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
+    pairs.map(|pair| Some(digit(pair[0])? << 4 | digit(pair[1])?)).collect()
+}
+
+/// A value in its binary form.
+pub(super) fn from_binary(bytes: &[u8], oid: u32) -> Result<ScalarValue, ParameterError> {
+    if let Some(item) = item_of(oid) {
+        return binary_list(bytes, item);
+    }
+    let text = |text: String| ScalarValue::Utf8View(Some(text));
+    Ok(match oid {
+        BOOL => ScalarValue::Boolean(Some(number::<1>(bytes, "BOOLEAN")? != [0])),
+        INT2 => ScalarValue::Int16(Some(i16::from_be_bytes(number(bytes, "SMALLINT")?))),
+        INT4 => ScalarValue::Int32(Some(i32::from_be_bytes(number(bytes, "INTEGER")?))),
+        INT8 => ScalarValue::Int64(Some(i64::from_be_bytes(number(bytes, "BIGINT")?))),
+        OID => ScalarValue::UInt32(Some(u32::from_be_bytes(number(bytes, "OID")?))),
+        FLOAT4 => ScalarValue::Float32(Some(f32::from_be_bytes(number(bytes, "FLOAT")?))),
+        FLOAT8 => ScalarValue::Float64(Some(f64::from_be_bytes(number(bytes, "DOUBLE")?))),
+        NUMERIC => match numeric_text(bytes) {
+            Some(digits) => decimal(digits)?,
+            None => return Err(ParameterError("invalid binary form of a NUMERIC".to_owned())),
+        },
+        BYTEA => binary(bytes.to_vec()),
+        DATE => {
+            let days = i64::from(i32::from_be_bytes(number(bytes, "DATE")?)) + EPOCH_DAYS;
+            let days = i32::try_from(days)
+                .map_err(|_| ParameterError("a DATE is out of range".to_owned()))?;
+            ScalarValue::Date32(Some(days))
+        }
+        TIME => ScalarValue::Time64Microsecond(Some(i64::from_be_bytes(number(bytes, "TIME")?))),
+        TIMESTAMP => ScalarValue::TimestampMicrosecond(Some(moment(bytes)?), None),
+        TIMESTAMPTZ => ScalarValue::TimestampMicrosecond(Some(moment(bytes)?), Some("UTC".into())),
+        INTERVAL => interval(bytes)?,
+        UUID => text(uuid(number(bytes, "UUID")?)),
+        JSONB => match bytes {
+            [1, json @ ..] => text(utf8(json)?.to_owned()),
+            _ => return Err(ParameterError("unknown version of a JSONB".to_owned())),
+        },
+        TEXT | VARCHAR | BPCHAR | UNKNOWN | JSON => text(utf8(bytes)?.to_owned()),
+        other => {
+            return Err(ParameterError(format!(
+                "the binary form of type {other} is not known; send the parameter as text"
+            )));
+        }
+    })
+}
+
+fn number<const N: usize>(bytes: &[u8], what: &str) -> Result<[u8; N], ParameterError> {
+    bytes.try_into().map_err(|_| {
+        let length = bytes.len();
+        ParameterError(format!("the binary form of {what} has {N} bytes, not {length}"))
+    })
+}
+
+/// A decimal with the places that it is written with, in the narrowest type that holds it.
+fn decimal(text: String) -> Result<ScalarValue, ParameterError> {
+    let (whole, places) = text.split_once('.').unwrap_or((&text, ""));
+    let digits = whole.trim_start_matches(['-', '0']).len() + places.len();
+    let (precision, scale) = (digits.max(1), places.len());
+    let of = match (u8::try_from(precision), i8::try_from(scale)) {
+        (Ok(precision @ ..=38), Ok(scale)) => DataType::Decimal128(precision, scale),
+        (Ok(precision @ ..=76), Ok(scale)) => DataType::Decimal256(precision, scale),
+        _ => return Err(ParameterError("a NUMERIC has more than 76 digits".to_owned())),
+    };
+    cast(ScalarValue::Utf8(Some(text)), &of)
+}
+
+/// Microseconds since 1970.
+fn moment(bytes: &[u8]) -> Result<i64, ParameterError> {
+    let micros = i64::from_be_bytes(number(bytes, "TIMESTAMP")?);
+    micros
+        .checked_add(EPOCH_DAYS * DAY)
+        .ok_or_else(|| ParameterError("a TIMESTAMP is out of range".to_owned()))
+}
+
+fn interval(bytes: &[u8]) -> Result<ScalarValue, ParameterError> {
+    let bytes: [u8; 16] = number(bytes, "INTERVAL")?;
+    let value = i128::from_be_bytes(bytes);
+    let (micros, days, months) = ((value >> 64) as i64, (value >> 32) as i32, value as i32);
+    let nanoseconds = micros
+        .checked_mul(1000)
+        .ok_or_else(|| ParameterError("an INTERVAL is out of range".to_owned()))?;
+    let value = IntervalMonthDayNano { months, days, nanoseconds };
+    Ok(ScalarValue::IntervalMonthDayNano(Some(value)))
+}
+
+fn uuid(bytes: [u8; 16]) -> String {
+    let digits = format!("{:032x}", u128::from_be_bytes(bytes));
+    let parts = [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]];
+    parts.join("-")
+}
+
+/// The type in which items of a list are collected.
+pub(super) fn item_type(oid: u32) -> DataType {
+    match arrow_type(oid) {
+        Some(DataType::Timestamp(_, zone)) => DataType::Timestamp(TimeUnit::Microsecond, zone),
+        Some(other) => other,
+        None => DataType::Utf8View,
+    }
+}
+
+/// A list of these items.
+pub(super) fn list_of(
+    items: Vec<ScalarValue>,
+    of: &DataType,
+) -> Result<ScalarValue, ParameterError> {
+    let items = items.into_iter().map(|item| cast(item, of)).collect::<Result<Vec<_>, _>>()?;
+    Ok(ScalarValue::List(ScalarValue::new_list_nullable(&items, of)))
+}
+
+/// The type of a list's items, where it is a list.
+pub(super) fn items_wanted(wanted: &DataType) -> Option<Arc<DataType>> {
+    match wanted {
+        DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
+            Some(Arc::new(item.data_type().clone()))
+        }
+        _ => None,
+    }
+}

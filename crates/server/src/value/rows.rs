@@ -1,0 +1,77 @@
+//! Batches as messages, a row each. They are written straight into the output, column by column within a row.
+
+use atoll_sql::arrow::array::{ArrayRef, RecordBatch};
+use atoll_sql::arrow::datatypes::Schema;
+use atoll_sql::arrow::error::ArrowError;
+
+use super::binary::{binary_cells, write_sized};
+use super::plain;
+use super::text::text_cells;
+use super::types::PgType;
+use crate::wire::{Output, text};
+
+/// The form of values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// As people read them.
+    #[default]
+    Text,
+    /// As PostgreSQL's types define it.
+    Binary,
+}
+
+impl Format {
+    /// The form of column `at`, as clients ask for it: none for all as text, one for all alike, or one for each.
+    pub(crate) fn of(formats: &[i16], at: usize) -> Self {
+        let code = match formats {
+            [all] => Some(all),
+            each => each.get(at),
+        };
+        if code.is_some_and(|code| *code == 1) { Self::Binary } else { Self::Text }
+    }
+
+    fn code(self) -> u16 {
+        u16::from(self == Self::Binary)
+    }
+}
+
+/// What the columns of a result are.
+pub(crate) fn row_description(schema: &Schema, formats: &[i16], output: &mut Output) {
+    output.message(b'T', |body| {
+        body.extend_from_slice(&(schema.fields().len() as u16).to_be_bytes());
+        for (at, field) in schema.fields().iter().enumerate() {
+            let of = PgType::of_field(field);
+            text(body, field.name());
+            // Neither table nor number of the column.
+            body.extend_from_slice(&[0; 6]);
+            body.extend_from_slice(&of.oid.to_be_bytes());
+            body.extend_from_slice(&of.length.to_be_bytes());
+            body.extend_from_slice(&of.modifier.to_be_bytes());
+            body.extend_from_slice(&Format::of(formats, at).code().to_be_bytes());
+        }
+    });
+}
+
+/// The rows of a batch.
+pub(crate) fn write_rows(
+    batch: &RecordBatch,
+    formats: &[i16],
+    output: &mut Output,
+) -> Result<(), ArrowError> {
+    let arrays: Vec<ArrayRef> = batch.columns().iter().map(plain).collect::<Result<_, _>>()?;
+    let columns = arrays.iter().enumerate().map(|(at, array)| match Format::of(formats, at) {
+        Format::Text => text_cells(array),
+        Format::Binary => binary_cells(array),
+    });
+    let columns = columns.collect::<Result<Vec<_>, _>>()?;
+    let count = (columns.len() as u16).to_be_bytes();
+    for row in 0..batch.num_rows() {
+        output.message(b'D', |body| {
+            body.extend_from_slice(&count);
+            for column in &columns {
+                write_sized(column, row, body);
+            }
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,200 @@
+//! Dates, times and intervals as text, and their beginnings.
+
+use super::number::{write_i64, write_pair, write_u64};
+
+/// Days from 1970-01-01 to 2000-01-01, where PostgreSQL begins to count.
+pub(super) const EPOCH_DAYS: i64 = 10_957;
+
+/// Microseconds of a second and a day.
+pub(super) const SECOND: i64 = 1_000_000;
+pub(super) const DAY: i64 = 86_400 * SECOND;
+
+/// Writes a date of the proleptic Gregorian calendar, from days since 1970-01-01; whether it is before our era,
+/// which is told behind the time.
+pub(super) fn write_date(days: i64, out: &mut Vec<u8>) -> bool {
+    let (year, month, day) = civil(days);
+    let (year, is_before) = if year > 0 { (year, false) } else { (1 - year, true) };
+    let year = year.unsigned_abs();
+    if year < 1000 {
+        let zeros: &[u8] = if year < 10 {
+            b"000"
+        } else if year < 100 {
+            b"00"
+        } else {
+            b"0"
+        };
+        out.extend_from_slice(zeros);
+    }
+    write_u64(year, out);
+    out.push(b'-');
+    write_pair(month, out);
+    out.push(b'-');
+    write_pair(day, out);
+    is_before
+}
+
+/// Year, month and day, from days since 1970-01-01 (Howard Hinnant's algorithm, in eras of 400 years).
+fn civil(days: i64) -> (i64, u32, u32) {
+    let days = days + 719_468;
+    let era = days.div_euclid(146_097);
+    let day_of_era = days.rem_euclid(146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    (year, month as u32, day as u32)
+}
+
+/// Writes a time of day, from microseconds since midnight.
+pub(super) fn write_time(micros: i64, out: &mut Vec<u8>) {
+    let seconds = micros / SECOND;
+    write_pair((seconds / 3600) as u32, out);
+    out.push(b':');
+    write_pair((seconds / 60 % 60) as u32, out);
+    out.push(b':');
+    write_pair((seconds % 60) as u32, out);
+    write_fraction((micros % SECOND) as u32, out);
+}
+
+/// Writes microseconds behind a point, without the zeros at their end.
+fn write_fraction(micros: u32, out: &mut Vec<u8>) {
+    if micros == 0 {
+        return;
+    }
+    out.push(b'.');
+    for pair in [micros / 10_000, micros / 100, micros] {
+        write_pair(pair, out);
+    }
+    while out.last() == Some(&b'0') {
+        out.pop();
+    }
+}
+
+/// Writes a moment, from microseconds since 1970; `offset` are the seconds by which local time is ahead, where it
+/// is told.
+pub(super) fn write_timestamp(micros: i64, offset: Option<i32>, out: &mut Vec<u8>) {
+    let local = i128::from(micros) + i128::from(offset.unwrap_or(0)) * i128::from(SECOND);
+    let days = local.div_euclid(DAY.into()) as i64;
+    let is_before = write_date(days, out);
+    out.push(b' ');
+    write_time(local.rem_euclid(DAY.into()) as i64, out);
+    if let Some(offset) = offset {
+        write_offset(offset, out);
+    }
+    if is_before {
+        out.extend_from_slice(b" BC");
+    }
+}
+
+fn write_offset(offset: i32, out: &mut Vec<u8>) {
+    out.push(if offset < 0 { b'-' } else { b'+' });
+    let seconds = offset.unsigned_abs();
+    write_pair(seconds / 3600, out);
+    for part in [seconds / 60 % 60, seconds % 60] {
+        let is_last = seconds % 60 == 0;
+        if part > 0 || !is_last {
+            out.push(b':');
+            write_pair(part, out);
+        }
+        if is_last {
+            return;
+        }
+    }
+}
+
+/// Months, days and microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct IntervalParts {
+    pub(super) months: i32,
+    pub(super) days: i32,
+    pub(super) micros: i64,
+}
+
+impl IntervalParts {
+    /// Writes the interval as PostgreSQL does: `1 year 2 mons -3 days 04:05:06.5`.
+    pub(super) fn write(self, out: &mut Vec<u8>) {
+        let start = out.len();
+        let mut was_negative = false;
+        let units = [(self.months / 12, "year"), (self.months % 12, "mon"), (self.days, "day")];
+        for (count, unit) in units.into_iter().filter(|(count, _)| *count != 0) {
+            if out.len() > start {
+                out.push(b' ');
+            }
+            if was_negative && count > 0 {
+                out.push(b'+');
+            }
+            was_negative = count < 0;
+            write_i64(count.into(), out);
+            out.push(b' ');
+            out.extend_from_slice(unit.as_bytes());
+            if count != 1 {
+                out.push(b's');
+            }
+        }
+        if self.micros == 0 && out.len() > start {
+            return;
+        }
+        if out.len() > start {
+            out.push(b' ');
+        }
+        if self.micros < 0 {
+            out.push(b'-');
+        } else if was_negative {
+            out.push(b'+');
+        }
+        self.write_time(out);
+    }
+
+    fn write_time(self, out: &mut Vec<u8>) {
+        let micros = self.micros.unsigned_abs();
+        let seconds = micros / SECOND.unsigned_abs();
+        if seconds < 36_000 {
+            out.push(b'0');
+        }
+        write_u64(seconds / 3600, out);
+        out.push(b':');
+        write_pair((seconds / 60 % 60) as u32, out);
+        out.push(b':');
+        write_pair((seconds % 60) as u32, out);
+        write_fraction((micros % SECOND.unsigned_abs()) as u32, out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(write: impl FnOnce(&mut Vec<u8>)) -> String {
+        let mut out = Vec::new();
+        write(&mut out);
+        String::from_utf8(out).expect("it is text")
+    }
+
+    /// PostgreSQL's answers.
+    #[test]
+    fn moments_are_written_as_in_postgresql() {
+        let of = |micros, offset| text(|out| write_timestamp(micros, offset, out));
+        assert_eq!(of(0, None), "1970-01-01 00:00:00");
+        assert_eq!(of(-1, None), "1969-12-31 23:59:59.999999");
+        assert_eq!(of(951_782_400_500_000, Some(0)), "2000-02-29 00:00:00.5+00");
+        assert_eq!(of(0, Some(-12_600)), "1969-12-31 20:30:00-03:30");
+        assert_eq!(of(0, Some(3208)), "1970-01-01 00:53:28+00:53:28");
+        assert_eq!(of(-62_135_596_800_000_000 - DAY, None), "0001-12-31 00:00:00 BC");
+        assert_eq!(of(253_402_300_800_000_000, None), "10000-01-01 00:00:00");
+        assert!(of(i64::MIN, Some(-50_000)).ends_with("BC"));
+    }
+
+    #[test]
+    fn intervals_are_written_as_in_postgresql() {
+        let of =
+            |months, days, micros| text(|out| IntervalParts { months, days, micros }.write(out));
+        assert_eq!(of(0, 0, 0), "00:00:00");
+        assert_eq!(of(14, -3, 14_706_500_000), "1 year 2 mons -3 days +04:05:06.5");
+        assert_eq!(of(-14, 1, 0), "-1 years -2 mons +1 day");
+        assert_eq!(of(0, 0, -3_600_000_000 * 100), "-100:00:00");
+        assert_eq!(of(0, 2, -SECOND), "2 days -00:00:01");
+    }
+}

@@ -1,0 +1,149 @@
+//! Messages to clients, written one behind the other into a buffer.
+
+/// What is written to a client, and how much of it is sent.
+#[derive(Debug, Default)]
+pub(crate) struct Output {
+    bytes: Vec<u8>,
+    sent: usize,
+}
+
+/// Bytes of a buffer that a connection keeps while it waits.
+const KEPT: usize = 4 << 10;
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Severity {
+    /// The connection ends.
+    Fatal,
+    /// The statement ends.
+    Error,
+    /// It went on.
+    Warning,
+    /// For information.
+    Notice,
+}
+
+/// What is said of an error, or of what was noticed.
+#[derive(Clone, Debug)]
+pub(crate) struct ErrorFields {
+    pub(crate) severity: Severity,
+    pub(crate) state: &'static str,
+    pub(crate) message: String,
+    pub(crate) detail: Option<String>,
+    pub(crate) hint: Option<String>,
+    /// Character of the statement, from 1.
+    pub(crate) position: Option<usize>,
+}
+
+impl ErrorFields {
+    /// An error without anything beside its message.
+    pub(crate) fn error(state: &'static str, message: impl Into<String>) -> Self {
+        Self::of(Severity::Error, state, message)
+    }
+
+    /// An error after which the connection ends.
+    pub(crate) fn fatal(state: &'static str, message: impl Into<String>) -> Self {
+        Self::of(Severity::Fatal, state, message)
+    }
+
+    /// With what to do next.
+    pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+
+    pub(crate) fn of(severity: Severity, state: &'static str, message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self { severity, state, message, detail: None, hint: None, position: None }
+    }
+}
+
+impl Output {
+    /// A message of a kind.
+    pub(crate) fn message(&mut self, kind: u8, body: impl FnOnce(&mut Vec<u8>)) {
+        self.bytes.push(kind);
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(&[0; 4]);
+        body(&mut self.bytes);
+        let length = (self.bytes.len() - start) as u32;
+        self.bytes[start..start + 4].copy_from_slice(&length.to_be_bytes());
+    }
+
+    /// A message without a body.
+    pub(crate) fn empty(&mut self, kind: u8) {
+        self.message(kind, |_| {});
+    }
+
+    /// An answer of one byte, without kind and length.
+    pub(crate) fn byte(&mut self, byte: u8) {
+        self.bytes.push(byte);
+    }
+
+    /// A setting that clients keep in mind.
+    pub(crate) fn parameter_status(&mut self, name: &str, value: &str) {
+        self.message(b'S', |body| {
+            text(body, name);
+            text(body, value);
+        });
+    }
+
+    /// The end of a statement, with what it did.
+    pub(crate) fn command_complete(&mut self, tag: &str) {
+        self.message(b'C', |body| text(body, tag));
+    }
+
+    /// The end of a group of messages: `I` outside of a transaction, `T` in one, `E` in one that failed.
+    pub(crate) fn ready(&mut self, status: u8) {
+        self.message(b'Z', |body| body.push(status));
+    }
+
+    /// An error or a notice.
+    pub(crate) fn error(&mut self, error: &ErrorFields) {
+        let (kind, severity) = match error.severity {
+            Severity::Fatal => (b'E', "FATAL"),
+            Severity::Error => (b'E', "ERROR"),
+            Severity::Warning => (b'N', "WARNING"),
+            Severity::Notice => (b'N', "NOTICE"),
+        };
+        self.message(kind, |body| {
+            let mut field = |code: u8, value: &str| {
+                body.push(code);
+                text(body, value);
+            };
+            field(b'S', severity);
+            field(b'V', severity);
+            field(b'C', error.state);
+            field(b'M', &error.message);
+            error.detail.iter().for_each(|detail| field(b'D', detail));
+            error.hint.iter().for_each(|hint| field(b'H', hint));
+            error.position.iter().for_each(|position| field(b'P', &position.to_string()));
+            body.push(0);
+        });
+    }
+
+    /// What is not sent yet.
+    pub(crate) fn unsent(&self) -> &[u8] {
+        &self.bytes[self.sent..]
+    }
+
+    /// Counts bytes as sent.
+    pub(crate) fn advance(&mut self, count: usize) {
+        self.sent += count;
+        if self.sent == self.bytes.len() {
+            self.bytes.clear();
+            self.sent = 0;
+        }
+    }
+
+    /// Gives back the memory of a large buffer that is sent.
+    pub(crate) fn shrink(&mut self) {
+        if self.bytes.is_empty() && self.bytes.capacity() > KEPT {
+            self.bytes = Vec::new();
+        }
+    }
+}
+
+/// A text and the zero byte that ends it, which it cannot contain.
+pub(crate) fn text(body: &mut Vec<u8>, text: &str) {
+    body.extend(text.bytes().filter(|byte| *byte != 0));
+    body.push(0);
+}

@@ -1,0 +1,118 @@
+//! The first message of a connection, which has no kind.
+
+use bytes::{Buf, BytesMut};
+
+use super::{Body, ProtocolError};
+
+/// Numbers that stand where a version is expected.
+const CANCEL: u32 = 80_877_102;
+const TLS: u32 = 80_877_103;
+const GSS: u32 = 80_877_104;
+
+/// Bytes of a first message.
+const FIRST_MAX: usize = 10_000;
+
+/// The first message of a connection.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum FirstMessage {
+    /// TLS from here on?
+    Tls,
+    /// Encryption by Kerberos from here on?
+    Gss,
+    /// The statement of another connection is to be cancelled.
+    Cancel { session: u32, secret: u32 },
+    /// A session begins.
+    Startup(StartupMessage),
+}
+
+/// How a session begins.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct StartupMessage {
+    /// The protocol's version behind the point.
+    pub(crate) minor: u16,
+    /// Names and values: `user`, `database`, settings.
+    pub(crate) parameters: Vec<(String, String)>,
+}
+
+impl StartupMessage {
+    /// The value of a parameter.
+    pub(crate) fn parameter(&self, name: &str) -> Option<&str> {
+        let mut found = self.parameters.iter().filter(|(key, _)| key == name);
+        found.next().map(|(_, value)| value.as_str())
+    }
+}
+
+/// Takes the first message; none where it is not all there yet.
+pub(crate) fn take_first(input: &mut BytesMut) -> Result<Option<FirstMessage>, ProtocolError> {
+    let Some(length) = input.get(..4).and_then(|bytes| bytes.try_into().ok()) else {
+        return Ok(None);
+    };
+    let length = u32::from_be_bytes(length) as usize;
+    if !(8..=FIRST_MAX).contains(&length) {
+        return Err(ProtocolError(format!("the first message has an invalid length, {length}")));
+    }
+    if input.len() < length {
+        return Ok(None);
+    }
+    let mut message = input.split_to(length);
+    message.advance(4);
+    let mut body = Body(&message);
+    let first = match body.u32()? {
+        CANCEL => FirstMessage::Cancel { session: body.u32()?, secret: body.u32()? },
+        TLS => FirstMessage::Tls,
+        GSS => FirstMessage::Gss,
+        version if version >> 16 == 3 => FirstMessage::Startup(startup(version, &mut body)?),
+        version => {
+            let (major, minor) = (version >> 16, version & 0xffff);
+            return Err(ProtocolError(format!(
+                "unsupported version {major}.{minor} of the protocol; this server speaks 3.0"
+            )));
+        }
+    };
+    body.end()?;
+    Ok(Some(first))
+}
+
+fn startup(version: u32, body: &mut Body<'_>) -> Result<StartupMessage, ProtocolError> {
+    let mut parameters = Vec::new();
+    loop {
+        let name = body.text()?;
+        if name.is_empty() {
+            return Ok(StartupMessage { minor: version as u16, parameters });
+        }
+        parameters.push((name, body.text()?));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn framed(body: &[u8]) -> BytesMut {
+        let mut bytes = BytesMut::from(&(body.len() as u32 + 4).to_be_bytes()[..]);
+        bytes.extend_from_slice(body);
+        bytes
+    }
+
+    #[test]
+    fn first_messages_are_told_apart() {
+        let of = |body: &[u8]| take_first(&mut framed(body)).map(|first| first.expect("whole"));
+        assert_eq!(of(b"\x04\xd2\x16\x2f"), Ok(FirstMessage::Tls));
+        assert_eq!(of(b"\x04\xd2\x16\x30"), Ok(FirstMessage::Gss));
+        let cancel = FirstMessage::Cancel { session: 7, secret: 9 };
+        assert_eq!(of(b"\x04\xd2\x16\x2e\0\0\0\x07\0\0\0\x09"), Ok(cancel));
+        let parameters = vec![("user".to_owned(), "ann".to_owned())];
+        let startup = FirstMessage::Startup(StartupMessage { minor: 2, parameters });
+        assert_eq!(of(b"\0\x03\0\x02user\0ann\0\0"), Ok(startup));
+        assert!(of(b"\0\x02\0\0user\0ann\0\0").is_err());
+        assert!(of(b"\0\x03\0\0user\0ann").is_err());
+        assert!(of(b"GET / HTTP/1.1\r\n").is_err());
+    }
+
+    #[test]
+    fn a_first_message_has_a_bound() {
+        assert!(take_first(&mut BytesMut::from(&b"\0\x10\0\0"[..])).is_err());
+        assert!(take_first(&mut BytesMut::from(&b"\0\0\0\x04"[..])).is_err());
+        assert_eq!(take_first(&mut BytesMut::from(&b"\0\0\0\x08\0\x03"[..])), Ok(None));
+    }
+}

@@ -1,0 +1,161 @@
+use tokio_postgres::error::SqlState;
+use tokio_postgres::{Client, Config, Error, NoTls};
+
+use crate::support::{TestServer, block_on};
+
+/// Logs in with a password.
+async fn log_in(server: &TestServer, user: &str, password: &str) -> Result<Client, Error> {
+    let mut config = Config::new();
+    config.host(server.address.ip().to_string()).port(server.address.port());
+    let (client, connection) =
+        config.user(user).password(password).dbname("atoll").connect(NoTls).await?;
+    tokio::spawn(connection);
+    Ok(client)
+}
+
+/// Runs statements as the owner of the process.
+async fn as_owner(server: &TestServer, statements: &[&str]) {
+    let session = server.database.session().expect("a session");
+    for sql in statements {
+        session.run(sql).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
+    }
+}
+
+#[test]
+fn a_role_logs_in_with_its_password_alone() {
+    let server = TestServer::with_passwords();
+    block_on(async {
+        as_owner(
+            &server,
+            &["CREATE ROLE ann LOGIN PASSWORD 'pencil'", "CREATE ROLE bob PASSWORD 'pencil'"],
+        )
+        .await;
+        let client = log_in(&server, "ann", "pencil").await.expect("it is her password");
+        let row = client.query_one("SELECT current_user", &[]).await.expect("a row");
+        assert_eq!(row.get::<_, &str>(0), "ann");
+        for (user, password) in [("ann", "pencils"), ("eve", "pencil"), ("bob", "pencil")] {
+            let error = log_in(&server, user, password).await.expect_err(user);
+            assert_eq!(error.code(), Some(&SqlState::INVALID_PASSWORD), "{error:?}");
+        }
+        as_owner(&server, &["ALTER ROLE ann PASSWORD NULL"]).await;
+        assert!(log_in(&server, "ann", "pencil").await.is_err());
+    });
+}
+
+#[test]
+fn guessing_is_refused() {
+    let server = TestServer::with_passwords();
+    block_on(async {
+        as_owner(&server, &["CREATE ROLE ann LOGIN PASSWORD 'pencil'"]).await;
+        for guess in 0..10 {
+            let error = log_in(&server, "ann", &format!("guess {guess}")).await.expect_err("wrong");
+            assert_eq!(error.code(), Some(&SqlState::INVALID_PASSWORD));
+        }
+        let error = log_in(&server, "ann", "pencil").await.expect_err("too many guesses");
+        assert_eq!(error.code(), Some(&SqlState::INVALID_AUTHORIZATION_SPECIFICATION));
+    });
+}
+
+#[test]
+fn roles_do_what_they_may() {
+    let server = TestServer::with_passwords();
+    block_on(async {
+        let roles =
+            ["CREATE ROLE ann LOGIN PASSWORD 'a'", "CREATE ROLE boss SUPERUSER LOGIN PASSWORD 'b'"];
+        as_owner(&server, &roles).await;
+        let ann = log_in(&server, "ann", "a").await.expect("ann");
+        for sql in [
+            "CREATE ROLE eve",
+            "ALTER ROLE ann SUPERUSER",
+            "ALTER ROLE boss PASSWORD 'x'",
+            "DROP ROLE boss",
+            "GRANT boss TO ann",
+        ] {
+            let error = ann.batch_execute(sql).await.expect_err(sql);
+            assert_eq!(error.code(), Some(&SqlState::INSUFFICIENT_PRIVILEGE), "{sql}: {error:?}");
+        }
+        for sql in ["DROP SCHEMA pg_authid CASCADE", "CREATE TABLE pg_authid.x (a INT)"] {
+            assert!(ann.batch_execute(sql).await.is_err(), "{sql}");
+        }
+        ann.batch_execute("ALTER ROLE ann PASSWORD 'c'").await.expect("her own password");
+        assert!(log_in(&server, "ann", "a").await.is_err());
+        assert!(log_in(&server, "ann", "c").await.is_ok());
+        let boss = log_in(&server, "boss", "b").await.expect("boss");
+        boss.batch_execute("CREATE ROLE eve; DROP ROLE eve, ann").await.expect("a superuser");
+        assert!(log_in(&server, "ann", "c").await.is_err());
+    });
+}
+
+#[test]
+fn files_of_the_server_are_for_those_who_may() {
+    let server = TestServer::with_passwords();
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("secret.csv");
+    std::fs::write(&file, "a\n1\n").expect("a file");
+    let file = file.display();
+    block_on(async {
+        let roles =
+            ["CREATE ROLE ann LOGIN PASSWORD 'a'", "CREATE ROLE boss SUPERUSER LOGIN PASSWORD 'b'"];
+        as_owner(&server, &roles).await;
+        let ann = log_in(&server, "ann", "a").await.expect("ann");
+        ann.batch_execute("CREATE TABLE t (a INT)").await.expect("a table");
+        for sql in [
+            format!("SELECT * FROM '{file}'"),
+            format!("SELECT * FROM read_csv('{file}')"),
+            format!("SELECT * FROM read_text('{file}')"),
+            format!("SELECT * FROM glob('{}/*')", directory.path().display()),
+            format!("COPY t FROM '{file}'"),
+            format!("COPY t TO '{file}.out'"),
+            format!("CREATE EXTERNAL TABLE x STORED AS CSV LOCATION '{file}'"),
+            format!("EXPORT DATABASE TO '{}/export'", directory.path().display()),
+            format!("IMPORT DATABASE FROM '{}/export'", directory.path().display()),
+        ] {
+            assert!(ann.simple_query(&sql).await.is_err(), "{sql}");
+            assert!(ann.query(&sql, &[]).await.is_err(), "{sql}");
+        }
+        let boss = log_in(&server, "boss", "b").await.expect("boss");
+        let sql = format!("SELECT * FROM '{file}'");
+        assert!(boss.simple_query(&sql).await.is_ok());
+        boss.batch_execute("GRANT pg_read_write_server_files TO ann").await.expect("granted");
+        let ann = log_in(&server, "ann", "a").await.expect("ann");
+        assert!(ann.simple_query(&sql).await.is_ok());
+    });
+}
+
+#[test]
+fn passwords_are_not_shown() {
+    let server = TestServer::with_passwords();
+    block_on(async {
+        as_owner(&server, &["CREATE ROLE boss SUPERUSER LOGIN PASSWORD 'b'"]).await;
+        let boss = log_in(&server, "boss", "b").await.expect("boss");
+        boss.batch_execute("ALTER ROLE boss PASSWORD 'very secret'").await.expect("changed");
+        let seen = server.database.activity().sessions();
+        assert!(seen.iter().all(|it| !format!("{it:?}").contains("very secret")), "{seen:?}");
+        let error = boss.batch_execute("ALTER ROLE boss PASSWORD 'very secret' NONSENSE").await;
+        let error = format!("{:?}", error.expect_err("a syntax error"));
+        assert!(!error.contains("very secret"), "{error}");
+    });
+}
+
+#[test]
+fn a_session_is_ended_by_those_who_may() {
+    let server = TestServer::with_passwords();
+    block_on(async {
+        as_owner(
+            &server,
+            &["CREATE ROLE ann LOGIN PASSWORD 'a'", "CREATE ROLE bob LOGIN PASSWORD 'b'"],
+        )
+        .await;
+        let ann = log_in(&server, "ann", "a").await.expect("ann");
+        let bob = log_in(&server, "bob", "b").await.expect("bob");
+        let number = ann.query_one("SELECT pg_backend_pid()", &[]).await.expect("a row");
+        let number: i64 = number.get(0);
+        let end = format!("SELECT pg_terminate_backend({number})");
+        let error = bob.simple_query(&end).await.expect_err("it is ann's");
+        assert_eq!(error.code(), Some(&SqlState::INSUFFICIENT_PRIVILEGE));
+        let other = log_in(&server, "ann", "a").await.expect("ann");
+        other.simple_query(&end).await.expect("it is her own");
+        let error = ann.simple_query("SELECT 1").await.expect_err("it has ended");
+        assert!(error.is_closed() || error.code() == Some(&SqlState::ADMIN_SHUTDOWN), "{error:?}");
+    });
+}

@@ -1,0 +1,20 @@
+//! A server in the test's process, and clients of it.
+//!
+//! - `statements`: the simple protocol: several statements, transactions, errors with their places.
+//! - `prepared`: the extended protocol: values in and out in binary form, portals in portions.
+//! - `ends`: statements that are cancelled, clients that vanish, a server that stops.
+//! - `copy`: rows to and from clients, as text and CSV.
+//! - `login`: passwords, and what roles may do.
+//! - `settings`: PostgreSQL's settings, and their effects.
+//! - `metrics`: figures and health over HTTP.
+//! - `hostile`: bytes that are not the protocol.
+
+mod copy;
+mod ends;
+mod hostile;
+mod login;
+mod metrics;
+mod prepared;
+mod settings;
+mod statements;
+mod support;

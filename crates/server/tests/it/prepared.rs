@@ -1,0 +1,114 @@
+use futures::TryStreamExt;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::types::Type;
+
+use crate::support::{TestServer, block_on};
+
+#[test]
+fn values_come_back_in_binary_form() {
+    let server = TestServer::start();
+    block_on(async {
+        let client = server.connect().await;
+        client
+            .batch_execute("CREATE TABLE t (id BIGINT PRIMARY KEY, n INT, x DOUBLE, s TEXT, f BOOLEAN, b BLOB)")
+            .await
+            .expect("a table");
+        let insert = client.prepare("INSERT INTO t VALUES ($1, $2, $3, $4, $5, $6)").await;
+        let insert = insert.expect("it can be prepared");
+        let types = [Type::INT8, Type::INT4, Type::FLOAT8, Type::TEXT, Type::BOOL, Type::BYTEA];
+        assert_eq!(insert.params(), types);
+        assert!(insert.columns().is_empty());
+        let (text, bytes) = (Some("ä"), vec![0_u8, 255]);
+        let values: [&(dyn tokio_postgres::types::ToSql + Sync); 6] =
+            [&7_i64, &-3_i32, &0.5_f64, &text, &true, &bytes];
+        assert_eq!(client.execute(&insert, &values).await.expect("a row"), 1);
+        let none: [&(dyn tokio_postgres::types::ToSql + Sync); 6] =
+            [&8_i64, &None::<i32>, &None::<f64>, &None::<&str>, &None::<bool>, &None::<Vec<u8>>];
+        client.execute(&insert, &none).await.expect("a row");
+        let row = client.query_one("SELECT * FROM t WHERE id = $1", &[&7_i64]).await;
+        let row = row.expect("the row");
+        assert_eq!((row.get::<_, i64>(0), row.get::<_, i32>(1)), (7, -3));
+        assert_eq!((row.get::<_, f64>(2), row.get::<_, &str>(3)), (0.5, "ä"));
+        assert_eq!((row.get::<_, bool>(4), row.get::<_, Vec<u8>>(5)), (true, bytes));
+        let rows = client.query("SELECT n, s FROM t WHERE n IS NULL", &[]).await.expect("a row");
+        assert_eq!(rows.len(), 1);
+        assert_eq!(rows[0].get::<_, Option<i32>>(0), None);
+    });
+}
+
+#[test]
+fn lists_go_both_ways() {
+    let server = TestServer::start();
+    block_on(async {
+        let client = server.connect().await;
+        let row = client.query_one("SELECT [1, NULL, 3], ['a', 'b']", &[]).await.expect("a row");
+        let numbers: Vec<Option<i64>> = row.get(0);
+        assert_eq!(numbers, [Some(1), None, Some(3)]);
+        assert_eq!(row.get::<_, Vec<&str>>(1), ["a", "b"]);
+    });
+}
+
+#[test]
+fn a_parameter_has_the_type_that_its_client_declares() {
+    let server = TestServer::start();
+    block_on(async {
+        let client = server.connect().await;
+        let prepared = client.prepare_typed("SELECT $1", &[Type::INT8]).await.expect("prepared");
+        assert_eq!(prepared.columns()[0].type_(), &Type::INT8);
+        let row = client.query_one(&prepared, &[&5_i64]).await.expect("a row");
+        assert_eq!(row.get::<_, i64>(0), 5);
+        let row = client.query_one("SELECT $1", &[&"x"]).await.expect("a row");
+        assert_eq!(row.get::<_, &str>(0), "x");
+    });
+}
+
+#[test]
+fn a_portal_gives_its_rows_in_portions() {
+    let server = TestServer::start();
+    block_on(async {
+        let mut client = server.connect().await;
+        let transaction = client.transaction().await.expect("a transaction");
+        let sql = "SELECT x FROM range(10) t(x) ORDER BY 1";
+        let portal = transaction.bind(sql, &[]).await.expect("a portal");
+        let mut numbers = Vec::new();
+        loop {
+            let rows = transaction.query_portal(&portal, 4).await.expect("rows");
+            assert!(rows.len() <= 4);
+            numbers.extend(rows.iter().map(|row| row.get::<_, i64>(0)));
+            if rows.len() < 4 {
+                break;
+            }
+        }
+        assert_eq!(numbers, (0..10).collect::<Vec<_>>());
+        transaction.commit().await.expect("it commits");
+    });
+}
+
+#[test]
+fn an_error_leaves_the_connection_usable() {
+    let server = TestServer::start();
+    block_on(async {
+        let client = server.connect().await;
+        let error = client.prepare("SELECT nix FROM nowhere").await.expect_err("no such table");
+        assert_eq!(error.code(), Some(&SqlState::UNDEFINED_TABLE));
+        let error = client.query("SELECT 1 / $1", &[&0_i64]).await.expect_err("division by zero");
+        assert_eq!(error.code(), Some(&SqlState::DIVISION_BY_ZERO));
+        assert_eq!(client.query("SELECT 1", &[]).await.expect("a row").len(), 1);
+    });
+}
+
+#[test]
+fn commands_are_prepared_too() {
+    let server = TestServer::start();
+    block_on(async {
+        let client = server.connect().await;
+        for sql in ["CREATE TABLE t (a INT)", "BEGIN", "SAVEPOINT s", "ROLLBACK TO s", "COMMIT"] {
+            client.execute(sql, &[]).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+        }
+        let rows = client.query("EXPLAIN SELECT 1", &[]).await.expect("a plan");
+        assert!(!rows.is_empty());
+        let stream = client.query_raw("SELECT x FROM range(5000) t(x)", Vec::<i64>::new()).await;
+        let rows: Vec<_> = stream.expect("it runs").try_collect().await.expect("rows");
+        assert_eq!(rows.len(), 5000);
+    });
+}

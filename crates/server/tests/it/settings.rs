@@ -1,0 +1,60 @@
+use tokio_postgres::SimpleQueryMessage;
+use tokio_postgres::error::SqlState;
+
+use crate::support::{ENDLESS, TestServer, block_on};
+
+#[test]
+fn settings_of_drivers_are_set_and_shown() {
+    let server = TestServer::start();
+    block_on(async {
+        let client = server.connect().await;
+        client
+            .batch_execute("SET application_name = 'my app'; SET extra_float_digits = 3")
+            .await
+            .expect("set");
+        let shown = client.simple_query("SHOW application_name").await.expect("shown");
+        let shown = shown.iter().find_map(|message| match message {
+            SimpleQueryMessage::Row(row) => row.get(0),
+            _ => None,
+        });
+        assert_eq!(shown, Some("my app"));
+        let row = client.query_one("SHOW server_version", &[]).await.expect("a row");
+        assert!(row.get::<_, &str>(0).starts_with("15"));
+        let row = client.query_one("SELECT current_setting('application_name')", &[]).await;
+        assert_eq!(row.expect("a row").get::<_, &str>(0), "my app");
+        assert_eq!(server.database.activity().sessions()[0].client.application, "my app");
+        client.batch_execute("RESET ALL; DISCARD ALL").await.expect("reset");
+        let error =
+            client.batch_execute("SET client_encoding = 'LATIN1'").await.expect_err("refused");
+        assert_eq!(error.code(), Some(&SqlState::INVALID_PARAMETER_VALUE));
+    });
+}
+
+#[test]
+fn the_first_schema_of_the_path_is_the_default() {
+    let server = TestServer::start();
+    block_on(async {
+        let client = server.connect().await;
+        let sql = "CREATE SCHEMA s; CREATE TABLE s.t (a INT); CREATE TABLE t (b TEXT); INSERT INTO s.t VALUES (1)";
+        client.batch_execute(sql).await.expect("tables");
+        assert_eq!(
+            client.query("SELECT * FROM t WHERE b = 'x'", &[]).await.expect("none").len(),
+            0
+        );
+        client.batch_execute("SET search_path TO s, public").await.expect("set");
+        assert_eq!(client.query("SELECT a FROM t WHERE a = 1", &[]).await.expect("a row").len(), 1);
+    });
+}
+
+#[test]
+fn a_statement_ends_after_its_time() {
+    let server = TestServer::start();
+    block_on(async {
+        let client = server.connect().await;
+        client.batch_execute("SET statement_timeout = '20ms'").await.expect("set");
+        let error = client.simple_query(ENDLESS).await.expect_err("it takes too long");
+        assert_eq!(error.code(), Some(&SqlState::QUERY_CANCELED));
+        client.batch_execute("BEGIN; SET LOCAL statement_timeout = 0; COMMIT").await.expect("set");
+        assert!(client.simple_query(ENDLESS).await.is_err());
+    });
+}

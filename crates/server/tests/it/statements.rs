@@ -1,0 +1,121 @@
+use tokio_postgres::error::SqlState;
+use tokio_postgres::{Client, SimpleQueryMessage};
+
+use crate::support::{TestServer, block_on};
+
+/// Rows of all statements as texts, and the number that each tag tells.
+async fn answers(client: &Client, sql: &str) -> Vec<String> {
+    let messages =
+        client.simple_query(sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+    let text = |message: &SimpleQueryMessage| match message {
+        SimpleQueryMessage::Row(row) => {
+            let values = (0..row.len()).map(|at| row.get(at).unwrap_or("NULL"));
+            Some(values.collect::<Vec<_>>().join("|"))
+        }
+        SimpleQueryMessage::CommandComplete(count) => Some(format!("#{count}")),
+        _ => None,
+    };
+    messages.iter().filter_map(text).collect()
+}
+
+#[test]
+fn several_statements_are_answered_in_their_order() {
+    let server = TestServer::start();
+    block_on(async {
+        let client = server.connect().await;
+        let sql = "CREATE TABLE t (a INT, b TEXT); INSERT INTO t VALUES (1, 'x'), (2, NULL); \
+                   SELECT a, b FROM t ORDER BY a; ; DELETE FROM t WHERE a = 1";
+        assert_eq!(answers(&client, sql).await, ["#0", "#2", "1|x", "2|NULL", "#2", "#1"]);
+        assert_eq!(answers(&client, " ; ").await, ["#0"]);
+    });
+}
+
+#[test]
+fn statements_sent_together_are_one_transaction() {
+    let server = TestServer::start();
+    block_on(async {
+        let client = server.connect().await;
+        answers(&client, "CREATE TABLE t (a INT)").await;
+        let failed = client.simple_query("INSERT INTO t VALUES (1); SELECT 1 / 0").await;
+        let error = failed.expect_err("a division by zero");
+        assert_eq!(error.code(), Some(&SqlState::DIVISION_BY_ZERO), "{error:?}");
+        assert_eq!(answers(&client, "SELECT count(*) FROM t").await, ["0", "#1"]);
+        // What COMMIT ends stays.
+        let failed = client
+            .simple_query(
+                "INSERT INTO t VALUES (1); COMMIT; INSERT INTO t VALUES (2); SELECT 1 / 0",
+            )
+            .await;
+        assert!(failed.is_err());
+        assert_eq!(answers(&client, "SELECT a FROM t").await, ["1", "#1"]);
+        // BEGIN makes the transaction one that goes on.
+        answers(&client, "INSERT INTO t VALUES (3); BEGIN; INSERT INTO t VALUES (4)").await;
+        answers(&client, "ROLLBACK").await;
+        assert_eq!(answers(&client, "SELECT a FROM t").await, ["1", "#1"]);
+    });
+}
+
+#[test]
+fn a_failed_transaction_refuses_all_but_its_end() {
+    let server = TestServer::start();
+    block_on(async {
+        let client = server.connect().await;
+        answers(&client, "BEGIN").await;
+        assert!(client.simple_query("SELECT nothing").await.is_err());
+        let error = client.simple_query("SELECT 1").await.expect_err("it is aborted");
+        assert_eq!(error.code(), Some(&SqlState::IN_FAILED_SQL_TRANSACTION));
+        answers(&client, "ROLLBACK").await;
+        assert_eq!(answers(&client, "SELECT 1").await, ["1", "#1"]);
+    });
+}
+
+#[test]
+fn an_error_tells_its_code_and_its_place() {
+    let server = TestServer::start();
+    block_on(async {
+        let client = server.connect().await;
+        let error = client.simple_query("SELECT 'ä';\n SELECT nix FROM (SELECT 1 AS a) t").await;
+        let error = error.expect_err("there is no such column");
+        let error = error.as_db_error().expect("the server tells it");
+        assert_eq!(error.code(), &SqlState::UNDEFINED_COLUMN);
+        let place = tokio_postgres::error::ErrorPosition::Original(21);
+        assert_eq!(error.position(), Some(&place), "{error:?}");
+    });
+}
+
+#[test]
+fn values_are_written_as_in_postgresql() {
+    let server = TestServer::start();
+    block_on(async {
+        let client = server.connect().await;
+        for (sql, text) in [
+            ("TRUE", "t"),
+            ("1.50::DECIMAL(10,2)", "1.50"),
+            ("1e20::DOUBLE", "1e+20"),
+            ("DATE '2024-02-29'", "2024-02-29"),
+            ("TIMESTAMP '2024-02-29 12:30:00.25'", "2024-02-29 12:30:00.25"),
+            ("TIMESTAMPTZ '2024-02-29 12:30:00+00'", "2024-02-29 12:30:00+00"),
+            ("TIME '01:02:03'", "01:02:03"),
+            ("INTERVAL '1 month 2 days'", "1 mon 2 days"),
+            ("[1, NULL, 3]", "{1,NULL,3}"),
+            ("['a b', 'c']", "{\"a b\",c}"),
+            ("{'a': 1, 'b': 'x\"y'}", "{\"a\":1,\"b\":\"x\\\"y\"}"),
+            ("[[1], [2, 3]]", "[[1],[2,3]]"),
+            ("'ab'::BLOB", "\\x6162"),
+            ("NULL", "NULL"),
+        ] {
+            assert_eq!(answers(&client, &format!("SELECT {sql}")).await[0], text, "{sql}");
+        }
+    });
+}
+
+#[test]
+fn a_large_result_arrives_whole() {
+    let server = TestServer::start();
+    block_on(async {
+        let client = server.connect().await;
+        let rows = answers(&client, "SELECT x AS n, x * 2 FROM range(100000) t(x)").await;
+        assert_eq!(rows.len(), 100_001);
+        assert_eq!(rows[99_999].split('|').count(), 2);
+    });
+}

@@ -1,0 +1,102 @@
+//! A server in the test's process, on any free port.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use atoll_placement::LiveKernel;
+use atoll_runtime::{Runtime, RuntimeOptions};
+use atoll_server::{Server, ServerOptions};
+use atoll_sql::{Database, DatabaseOptions};
+use atoll_topology::Machine;
+use tokio::sync::oneshot;
+use tokio_postgres::{Client, Config, NoTls};
+
+/// A query that does not end by itself.
+pub(crate) const ENDLESS: &str =
+    "SELECT sum((a.x * b.x) % 7) FROM range(1000000) a(x), range(1000000) b(x)";
+
+/// A server that runs until it is dropped.
+pub(crate) struct TestServer {
+    pub(crate) database: Database,
+    pub(crate) address: SocketAddr,
+    pub(crate) http: SocketAddr,
+    stop: Option<oneshot::Sender<()>>,
+    served: Option<std::thread::JoinHandle<()>>,
+}
+
+impl TestServer {
+    /// A server of an empty database, which asks for no passwords.
+    pub(crate) fn start() -> Self {
+        Self::of(true)
+    }
+
+    /// A server of an empty database, which asks everyone for a password.
+    pub(crate) fn with_passwords() -> Self {
+        Self::of(false)
+    }
+
+    fn of(trusts_all: bool) -> Self {
+        let machine = Arc::new(Machine::discover().expect("the machine can be read"));
+        let kernel = Arc::new(LiveKernel::new());
+        let runtime = Runtime::start(machine, kernel, RuntimeOptions::default());
+        let options = DatabaseOptions { files: !trusts_all, ..DatabaseOptions::default() };
+        let database = Database::start(runtime.expect("the pools start"), options);
+        let database = database.expect("the database starts");
+        let (stop, stopped) = oneshot::channel::<()>();
+        let (bound, address) = std::sync::mpsc::channel();
+        let served = {
+            let database = database.clone();
+            std::thread::spawn(move || {
+                let runtime = tokio::runtime::Builder::new_multi_thread();
+                let runtime = { runtime }
+                    .worker_threads(2)
+                    .thread_stack_size(8 << 20)
+                    .enable_all()
+                    .build()
+                    .expect("threads");
+                runtime.block_on(async {
+                    let any: SocketAddr = "127.0.0.1:0".parse().expect("an address");
+                    let (listen, http) = (vec![any], Some(any));
+                    let options =
+                        ServerOptions { listen, http, trusts_all, ..ServerOptions::default() };
+                    let server = Server::bind(database, options).await.expect("a free port");
+                    let http = server.http_address().expect("it listens");
+                    bound.send((server.addresses()[0], http)).expect("the test waits");
+                    server.run(async { drop(stopped.await) }).await;
+                });
+            })
+        };
+        let (address, http) = address.recv().expect("it listens");
+        Self { database, address, http, stop: Some(stop), served: Some(served) }
+    }
+
+    /// Stops it, and waits until it has.
+    pub(crate) fn stop(&mut self) {
+        drop(self.stop.take());
+        if let Some(served) = self.served.take() {
+            served.join().expect("the server ends without a panic");
+        }
+    }
+
+    /// A client.
+    pub(crate) async fn connect(&self) -> Client {
+        let (host, port) = (self.address.ip().to_string(), self.address.port());
+        let mut config = Config::new();
+        config.host(&host).port(port).user("ann").dbname("atoll");
+        let (client, connection) = config.connect(NoTls).await.expect("the server answers");
+        tokio::spawn(connection);
+        client
+    }
+}
+
+impl Drop for TestServer {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Runs a test that waits.
+pub(crate) fn block_on<T>(test: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a thread").block_on(test)
+}

@@ -1,0 +1,328 @@
+//! The sessions of clients, what they do now and what they did: for `atoll.sessions`, `atoll.queries`, and
+//! to end a statement of another session.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, SystemTime};
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+/// Statements that have ended and are remembered.
+const ENDED_MAX: usize = 256;
+
+/// How long a statement takes that is remembered.
+const REMEMBERED_MIN: Duration = Duration::from_millis(10);
+
+/// Characters of a statement that are remembered.
+const TEXT_MAX: usize = 1024;
+
+/// The sessions of the clients of a database. Clones are the same.
+#[derive(Clone, Debug, Default)]
+pub struct Activity(Arc<ActivityParts>);
+
+#[derive(Debug, Default)]
+struct ActivityParts {
+    last: AtomicU32,
+    sessions: Mutex<BTreeMap<u32, Arc<SessionActivity>>>,
+    ended: Mutex<VecDeque<StatementInfo>>,
+}
+
+/// Who a client is.
+#[derive(Clone, Debug, Default)]
+pub struct ClientInfo {
+    /// The role.
+    pub user: String,
+    /// Where the client is: an address, or `local`.
+    pub address: String,
+    /// What the client calls itself.
+    pub application: String,
+}
+
+/// What interrupts a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interrupt {
+    /// Its statement ends.
+    Cancel,
+    /// The session ends.
+    Terminate,
+}
+
+/// A session of a client.
+#[derive(Debug)]
+struct SessionActivity {
+    number: u32,
+    secret: u32,
+    begun: SystemTime,
+    state: Mutex<ActivityState>,
+    interrupted: Notify,
+}
+
+#[derive(Debug, Default)]
+struct ActivityState {
+    client: ClientInfo,
+    statement: Option<Arc<str>>,
+    is_running: bool,
+    since: Option<SystemTime>,
+    interrupt: Option<Interrupt>,
+}
+
+/// A session among the others, for as long as this lives.
+#[derive(Debug)]
+pub struct ActiveSession {
+    activity: Activity,
+    session: Arc<SessionActivity>,
+}
+
+/// A session, as `atoll.sessions` tells of it.
+#[derive(Clone, Debug)]
+pub struct SessionInfo {
+    /// Its number.
+    pub number: u32,
+    /// Whose it is.
+    pub client: ClientInfo,
+    /// When it began.
+    pub begun: SystemTime,
+    /// The statement that runs, or that ran last.
+    pub statement: Option<Arc<str>>,
+    /// Whether it runs.
+    pub is_running: bool,
+    /// When it began, or ended.
+    pub since: Option<SystemTime>,
+}
+
+/// A statement that runs or has ended, as `atoll.queries` tells of it.
+#[derive(Clone, Debug)]
+pub struct StatementInfo {
+    /// The session's number.
+    pub session: u32,
+    /// The role.
+    pub user: String,
+    /// What was sent.
+    pub statement: Arc<str>,
+    /// When it began.
+    pub begun: SystemTime,
+    /// How long it took; none while it runs.
+    pub took: Option<Duration>,
+    /// The code of its error.
+    pub error: Option<&'static str>,
+}
+
+impl Activity {
+    /// A session begins. The secret is for those who want to cancel its statements from outside.
+    pub fn enter(&self, client: ClientInfo, secret: u32) -> ActiveSession {
+        let number = self.0.last.fetch_add(1, Ordering::Relaxed).wrapping_add(1) & i32::MAX as u32;
+        let state = ActivityState { client, ..ActivityState::default() };
+        let session = Arc::new(SessionActivity {
+            number,
+            secret,
+            begun: SystemTime::now(),
+            state: Mutex::new(state),
+            interrupted: Notify::new(),
+        });
+        self.0.sessions.lock().insert(number, Arc::clone(&session));
+        ActiveSession { activity: self.clone(), session }
+    }
+
+    /// Interrupts a session; false where there is none of this number. A session that does nothing cannot be
+    /// cancelled, only ended.
+    pub fn interrupt(&self, number: u32, interrupt: Interrupt) -> bool {
+        let session = self.0.sessions.lock().get(&number).cloned();
+        session.is_some_and(|session| {
+            session.interrupt(interrupt);
+            true
+        })
+    }
+
+    /// Cancels a statement for someone who knows the secret of its session.
+    pub fn cancel(&self, number: u32, secret: u32) -> bool {
+        let session = self.0.sessions.lock().get(&number).cloned();
+        let known = session.filter(|session| session.secret == secret);
+        known.is_some_and(|session| {
+            session.interrupt(Interrupt::Cancel);
+            true
+        })
+    }
+
+    /// All sessions, by their numbers.
+    pub fn sessions(&self) -> Vec<SessionInfo> {
+        let sessions: Vec<_> = self.0.sessions.lock().values().cloned().collect();
+        sessions.iter().map(|session| session.info()).collect()
+    }
+
+    /// Statements that run, and those that took long and have ended, the last one first.
+    pub fn statements(&self) -> Vec<StatementInfo> {
+        let running = self.sessions().into_iter().filter(|session| session.is_running);
+        let running = running.filter_map(|session| {
+            Some(StatementInfo {
+                session: session.number,
+                user: session.client.user,
+                statement: session.statement?,
+                begun: session.since?,
+                took: None,
+                error: None,
+            })
+        });
+        running.chain(self.0.ended.lock().iter().rev().cloned()).collect()
+    }
+
+    fn remember(&self, statement: StatementInfo) {
+        let mut ended = self.0.ended.lock();
+        if ended.len() >= ENDED_MAX {
+            ended.pop_front();
+        }
+        ended.push_back(statement);
+    }
+}
+
+impl SessionActivity {
+    fn interrupt(&self, interrupt: Interrupt) {
+        let mut state = self.state.lock();
+        if interrupt == Interrupt::Terminate {
+            state.interrupt = Some(interrupt);
+        } else if state.is_running {
+            state.interrupt = state.interrupt.or(Some(interrupt));
+        }
+        drop(state);
+        self.interrupted.notify_one();
+    }
+
+    fn info(&self) -> SessionInfo {
+        let state = self.state.lock();
+        SessionInfo {
+            number: self.number,
+            client: state.client.clone(),
+            begun: self.begun,
+            statement: state.statement.clone(),
+            is_running: state.is_running,
+            since: state.since,
+        }
+    }
+}
+
+impl ActiveSession {
+    /// The number by which others name the session.
+    pub fn number(&self) -> u32 {
+        self.session.number
+    }
+
+    /// What someone has to know who cancels its statements from outside.
+    pub fn secret(&self) -> u32 {
+        self.session.secret
+    }
+
+    /// Whose it is.
+    pub fn client(&self) -> ClientInfo {
+        self.session.state.lock().client.clone()
+    }
+
+    /// The client calls itself otherwise.
+    pub fn set_application(&self, application: &str) {
+        application.clone_into(&mut self.session.state.lock().client.application);
+    }
+
+    /// A statement begins.
+    pub fn begin(&self, statement: &str) {
+        let statement = shown(statement).into();
+        let mut state = self.session.state.lock();
+        state.statement = Some(statement);
+        state.is_running = true;
+        state.since = Some(SystemTime::now());
+        state.interrupt = state.interrupt.filter(|it| *it == Interrupt::Terminate);
+    }
+
+    /// It ends, perhaps with an error of this code.
+    pub fn end(&self, error: Option<&'static str>) {
+        let now = SystemTime::now();
+        let mut state = self.session.state.lock();
+        state.interrupt = state.interrupt.filter(|it| *it == Interrupt::Terminate);
+        if !std::mem::take(&mut state.is_running) {
+            return;
+        }
+        let begun = state.since.replace(now).unwrap_or(now);
+        let took = now.duration_since(begun).unwrap_or_default();
+        if took < REMEMBERED_MIN {
+            return;
+        }
+        let statement = state.statement.clone().unwrap_or_default();
+        let (session, user) = (self.session.number, state.client.user.clone());
+        drop(state);
+        let took = Some(took);
+        let ended = StatementInfo { session, user, statement, begun, took, error };
+        self.activity.remember(ended);
+    }
+
+    /// Waits until the session is interrupted.
+    pub async fn interrupted(&self) -> Interrupt {
+        loop {
+            let notified = self.session.interrupted.notified();
+            if let Some(interrupt) = self.session.state.lock().interrupt {
+                return interrupt;
+            }
+            notified.await;
+        }
+    }
+}
+
+/// What others see of a statement: its beginning, and nothing behind the word PASSWORD.
+fn shown(statement: &str) -> &str {
+    let end = statement.char_indices().nth(TEXT_MAX).map_or(statement.len(), |(at, _)| at);
+    let statement = &statement[..end];
+    let is_password = |window: &[u8]| window.eq_ignore_ascii_case(b"password");
+    let secret = statement.as_bytes().windows(8).position(is_password);
+    &statement[..secret.map_or(statement.len(), |at| at + 8)]
+}
+
+impl Drop for ActiveSession {
+    fn drop(&mut self) {
+        self.activity.0.sessions.lock().remove(&self.session.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entered(activity: &Activity, secret: u32) -> ActiveSession {
+        let client = ClientInfo { user: "ann".to_owned(), ..ClientInfo::default() };
+        activity.enter(client, secret)
+    }
+
+    #[test]
+    fn only_a_statement_that_runs_is_cancelled() {
+        let activity = Activity::default();
+        let session = entered(&activity, 7);
+        assert!(activity.cancel(session.number(), 7));
+        assert_eq!(session.session.state.lock().interrupt, None);
+        session.begin("SELECT 1");
+        assert!(!activity.cancel(session.number(), 8));
+        assert_eq!(session.session.state.lock().interrupt, None);
+        assert!(activity.cancel(session.number(), 7));
+        assert_eq!(session.session.state.lock().interrupt, Some(Interrupt::Cancel));
+        session.end(None);
+        session.begin("SELECT 2");
+        assert_eq!(session.session.state.lock().interrupt, None);
+    }
+
+    #[test]
+    fn passwords_are_not_shown() {
+        assert_eq!(shown("ALTER ROLE ann PassWord 'x'"), "ALTER ROLE ann PassWord");
+        assert_eq!(shown("SELECT 1"), "SELECT 1");
+        assert_eq!(shown(&"ä".repeat(2000)).chars().count(), TEXT_MAX);
+    }
+
+    #[test]
+    fn a_session_is_listed_until_it_ends() {
+        let activity = Activity::default();
+        let session = entered(&activity, 0);
+        session.begin("SELECT 1");
+        let listed = activity.sessions();
+        assert_eq!(listed.len(), 1);
+        assert!(listed[0].is_running);
+        assert_eq!(activity.statements()[0].statement.as_ref(), "SELECT 1");
+        drop(session);
+        assert!(activity.sessions().is_empty());
+        assert!(!activity.interrupt(1, Interrupt::Terminate));
+    }
+}

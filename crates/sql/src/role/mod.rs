@@ -1,0 +1,269 @@
+//! Roles: who may log in, and what they may do.
+//!
+//! A role is the statement that creates it, kept by the store under its name in a schema of their own, which is
+//! listed nowhere. Passwords are kept as what SCRAM needs to check them, which is of no use to log in with.
+
+mod definition;
+mod statement;
+mod verifier;
+
+use std::sync::Arc;
+
+use atoll_store::database::{
+    CatalogChange, DatabaseVersion, Relation, RelationName, StoredStatement,
+};
+use datafusion::common::Result;
+
+pub use definition::Role;
+pub(crate) use statement::RoleStatement;
+pub use verifier::ScramVerifier;
+
+use crate::Session;
+use crate::database::Database;
+use crate::error::SqlState;
+use crate::session::{QueryResult, StatementPlanner};
+use crate::table::StaleStatement;
+
+/// The schema that keeps the roles.
+pub(crate) const ROLES: &str = "pg_authid";
+
+/// Who a session belongs to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Identity {
+    /// The name of the role.
+    pub user: Arc<str>,
+    /// Whether it may do everything, whatever its role says: the user of the process.
+    pub is_owner: bool,
+    /// The session's number among those of clients.
+    pub number: u32,
+}
+
+/// A role that reads and writes files on the server.
+pub(crate) const SERVER_FILES: &str = "pg_read_write_server_files";
+
+/// Roles that are there without being created, for others to be members of.
+pub(crate) const PREDEFINED: [&str; 1] = [SERVER_FILES];
+
+/// The roles of a version of the database, by name.
+pub(crate) fn roles(version: &DatabaseVersion) -> Vec<Role> {
+    let relations = version.relations_of(ROLES);
+    relations.filter_map(|(name, relation)| of_relation(name, relation)).collect()
+}
+
+/// The role of a name.
+pub(crate) fn role(version: &DatabaseVersion, name: &str) -> Option<Role> {
+    let name = RelationName::new(ROLES, name);
+    of_relation(&name, version.relation(&name)?)
+}
+
+fn of_relation(name: &RelationName, relation: &Relation) -> Option<Role> {
+    match relation {
+        Relation::External(statement) => Role::parse(&name.name, &statement.sql),
+        _ => None,
+    }
+}
+
+/// Whether someone may do everything.
+pub(crate) fn is_superuser(database: &Database, identity: &Identity) -> bool {
+    let role = || role(&database.store().published(), &identity.user);
+    identity.is_owner || role().is_some_and(|role| role.is_superuser)
+}
+
+/// Whether statements of someone may name files of the server.
+pub(crate) fn may_use_files(database: &Database, identity: &Identity) -> bool {
+    if identity.is_owner {
+        return database.options().files;
+    }
+    let role = role(&database.store().published(), &identity.user);
+    role.is_some_and(|role| role.is_superuser || role.member_of.contains(SERVER_FILES))
+}
+
+/// Refuses what would change the schema of roles by other statements than those about roles, and names that are
+/// PostgreSQL's.
+pub(crate) fn check_reserved(change: &CatalogChange) -> Result<()> {
+    let schema = match change {
+        CatalogChange::CreateSchema { name } | CatalogChange::DropSchema { name } => name,
+        CatalogChange::CreateTable { name, .. }
+        | CatalogChange::CreateView { name, .. }
+        | CatalogChange::CreateExternal { name, .. }
+        | CatalogChange::CreateSequence { name, .. }
+        | CatalogChange::Drop { name }
+        | CatalogChange::Rename { to: name, .. } => &name.schema,
+        CatalogChange::SetDefinition { .. } | CatalogChange::SetSequence { .. } => return Ok(()),
+    };
+    match schema.starts_with("pg_") {
+        true => Err(SqlState::RESERVED_NAME.error(format!(
+            "schema '{schema}' is reserved: names of schemas do not begin with pg_"
+        ))),
+        false => Ok(()),
+    }
+}
+
+impl Session {
+    /// Whether the session's user may do everything.
+    pub fn is_superuser(&self) -> bool {
+        is_superuser(self.database(), self.identity())
+    }
+
+    /// Whether its statements may name files of the server.
+    pub(crate) fn may_use_files(&self) -> bool {
+        may_use_files(self.database(), self.identity())
+    }
+
+    /// Carries out a statement about roles.
+    pub(crate) async fn run_roles(
+        &self,
+        statement: &RoleStatement,
+        sql: &str,
+    ) -> Result<QueryResult> {
+        let transaction = self.statement_transaction()?;
+        let done = async {
+            loop {
+                let planner = self.planner(&transaction, true).await?;
+                match planner.roles(self.identity(), statement).await {
+                    Err(error) if StaleStatement::ended(&error) => {}
+                    Err(error) => return Err(error),
+                    Ok(tag) => {
+                        transaction.finish(self.database()).await?;
+                        return Ok(QueryResult::done(tag.to_owned(), sql));
+                    }
+                }
+            }
+        };
+        let done = done.await;
+        if done.is_err() {
+            transaction.fail();
+        }
+        done
+    }
+}
+
+impl StatementPlanner {
+    /// Carries out a statement about roles.
+    pub(crate) async fn roles(
+        &self,
+        identity: &Identity,
+        statement: &RoleStatement,
+    ) -> Result<&'static str> {
+        let version = self.names.stored_version();
+        let user = role(&version, &identity.user);
+        let is_superuser = identity.is_owner || user.as_ref().is_some_and(|it| it.is_superuser);
+        let may_create = is_superuser || user.is_some_and(|user| user.creates_roles);
+        match statement {
+            RoleStatement::Create { role: name, options, if_missing } => {
+                if role(&version, name).is_some() || PREDEFINED.contains(&name.as_str()) {
+                    if *if_missing {
+                        return Ok("CREATE ROLE");
+                    }
+                    return Err(
+                        SqlState::DUPLICATE_OBJECT.error(format!("role '{name}' already exists"))
+                    );
+                }
+                if name.starts_with("pg_") {
+                    let message =
+                        format!("role name '{name}' is reserved: names do not begin with pg_");
+                    return Err(SqlState::RESERVED_NAME.error(message));
+                }
+                let mut created = Role::new(name);
+                options.apply(&mut created)?;
+                permit(may_create && (is_superuser || !created.is_superuser), "create this role")?;
+                check_members(&version, &created)?;
+                permit(is_superuser || created.member_of.is_empty(), "make a role a member")?;
+                if !version.has_schema(ROLES) {
+                    self.define_any(CatalogChange::CreateSchema { name: ROLES.into() }).await?;
+                }
+                self.keep_role(&created).await?;
+                Ok("CREATE ROLE")
+            }
+            RoleStatement::Alter { role: name, options } => {
+                let before = role(&version, name).ok_or_else(|| missing(name))?;
+                let mut changed = before.clone();
+                options.apply(&mut changed)?;
+                let is_own_password = *identity.user == *name && options.is_password_alone();
+                let touches_superuser = before.is_superuser || changed.is_superuser;
+                let may = is_superuser || may_create && !touches_superuser || is_own_password;
+                permit(may, "alter this role")?;
+                self.define_any(CatalogChange::Drop {
+                    name: RelationName::new(ROLES, name.as_str()),
+                })
+                .await?;
+                self.keep_role(&changed).await?;
+                Ok("ALTER ROLE")
+            }
+            RoleStatement::Drop { roles, if_exists } => {
+                for name in roles {
+                    let Some(dropped) = role(&version, name) else {
+                        if *if_exists {
+                            continue;
+                        }
+                        return Err(missing(name));
+                    };
+                    permit(
+                        may_create && (is_superuser || !dropped.is_superuser),
+                        "drop this role",
+                    )?;
+                    if *identity.user == *name {
+                        return Err(SqlState::OBJECT_IN_USE.error("current user cannot be dropped"));
+                    }
+                    self.define_any(CatalogChange::Drop {
+                        name: RelationName::new(ROLES, name.as_str()),
+                    })
+                    .await?;
+                }
+                Ok("DROP ROLE")
+            }
+            RoleStatement::Grant { of, to, is_revoked } => {
+                permit(is_superuser, "grant roles")?;
+                for name in to {
+                    let mut member = role(&version, name).ok_or_else(|| missing(name))?;
+                    for of in of {
+                        match is_revoked {
+                            true => drop(member.member_of.remove(of)),
+                            false => drop(member.member_of.insert(of.clone())),
+                        }
+                    }
+                    check_members(&version, &member)?;
+                    self.define_any(CatalogChange::Drop {
+                        name: RelationName::new(ROLES, name.as_str()),
+                    })
+                    .await?;
+                    self.keep_role(&member).await?;
+                }
+                Ok(if *is_revoked { "REVOKE ROLE" } else { "GRANT ROLE" })
+            }
+        }
+    }
+
+    async fn keep_role(&self, role: &Role) -> Result<()> {
+        let statement =
+            StoredStatement { sql: role.to_string().into(), schema: "".into(), options: "".into() };
+        let name = RelationName::new(ROLES, role.name.as_str());
+        let statement = Arc::new(statement);
+        self.define_any(CatalogChange::CreateExternal { name, statement }).await
+    }
+}
+
+fn permit(may: bool, what: &str) -> Result<()> {
+    match may {
+        true => Ok(()),
+        false => {
+            Err(SqlState::INSUFFICIENT_PRIVILEGE.error(format!("permission denied to {what}")))
+        }
+    }
+}
+
+fn missing(name: &str) -> datafusion::common::DataFusionError {
+    SqlState::UNDEFINED_OBJECT.error(format!("role '{name}' does not exist"))
+}
+
+fn check_members(version: &DatabaseVersion, member: &Role) -> Result<()> {
+    for of in &member.member_of {
+        if *of == member.name {
+            return Err(SqlState::INVALID_GRANT.error(format!("role '{of}' is a member of itself")));
+        }
+        if !PREDEFINED.contains(&of.as_str()) && role(version, of).is_none() {
+            return Err(missing(of));
+        }
+    }
+    Ok(())
+}

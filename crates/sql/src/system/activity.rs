@@ -1,0 +1,57 @@
+//! `atoll.sessions`, `atoll.queries`: the sessions of clients, and what they run and ran.
+
+use std::sync::Arc;
+
+use super::column::ColumnSpecs;
+use super::{SystemTable, now};
+use crate::activity::{SessionInfo, StatementInfo};
+use crate::database::Database;
+use crate::role::{Identity, is_superuser};
+
+/// One row a session of a client.
+pub(super) fn sessions(database: Database, identity: Arc<Identity>) -> SystemTable {
+    ColumnSpecs::<SessionInfo>::new()
+        .column("session", |session| session.number)
+        .column("user", |session| session.client.user.clone())
+        .column("address", |session| session.client.address.clone())
+        .column("application", |session| session.client.application.clone())
+        .column("begun", |session| Some(session.begun))
+        .column("state", |session| if session.is_running { "running" } else { "waiting" })
+        .column("since", |session| session.since)
+        .column("statement", |session| session.statement.as_ref().map(ToString::to_string))
+        .table("sessions", move |_| {
+            let is_superuser = is_superuser(&database, &identity);
+            now(database.activity().sessions().into_iter().map(|mut session| {
+                if !is_superuser && session.client.user != *identity.user {
+                    session.statement = None;
+                }
+                session
+            }))
+        })
+}
+
+/// One row a statement that runs, then one for each that took 10 ms or more, the last ones.
+pub(super) fn queries(database: Database, identity: Arc<Identity>) -> SystemTable {
+    ColumnSpecs::<StatementInfo>::new()
+        .column("session", |statement| statement.session)
+        .column("user", |statement| statement.user.clone())
+        .column("statement", |statement| statement.statement.to_string())
+        .column("begun", |statement| Some(statement.begun))
+        .column("seconds", |statement| {
+            let took = statement.took.or_else(|| statement.begun.elapsed().ok());
+            took.unwrap_or_default().as_secs_f64()
+        })
+        .column("state", |statement| match (statement.took, statement.error) {
+            (None, _) => "running",
+            (Some(_), None) => "done",
+            (Some(_), Some(_)) => "failed",
+        })
+        .column("error", |statement| statement.error.map(str::to_owned))
+        .table("queries", move |_| {
+            let is_superuser = is_superuser(&database, &identity);
+            let statements = database.activity().statements().into_iter();
+            now(statements
+                .filter(|it| is_superuser || it.user == *identity.user)
+                .collect::<Vec<_>>())
+        })
+}
