@@ -18,8 +18,12 @@ allowed() { sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' "/proc/$1/status"; }
 for mode in dense sparse; do
     sh -c 'while :; do :; done & while :; do :; done & wait' &
     pid=$!
-    "$AGENT" elastic attach --pid $pid --mode $mode --cores-min 3 --cores-max 3 --for 3 \
-        --journal /tmp/journals --verbose 2>/tmp/said
+    "$AGENT" elastic attach --pid $pid --mode $mode --cores-min 3 --cores-max 3 --verbose \
+        --journal /tmp/journals 2>/tmp/said &
+    run=$!
+    while ! grep -q ' cores on cpus' /tmp/said; do sleep 0.2; done
+    kill $run
+    wait $run
     echo "$mode $(sed -n 's/.* cores on cpus \([^ ]*\) .*/\1/p' /tmp/said | tail -n 1)"
     kill $(cat "/proc/$pid/task/$pid/children") $pid
 done
