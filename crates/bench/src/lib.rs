@@ -96,6 +96,9 @@ enum Scenario {
     /// An engine in a process of its own, driven by lines of JSON
     #[command(hide = true)]
     Worker(worker::WorkerArgs),
+    /// A shard of `scan` in a process of its own, driven by messages
+    #[command(hide = true)]
+    Shard(scan::ShardArgs),
 }
 
 impl BenchArgs {
@@ -118,6 +121,9 @@ impl BenchArgs {
             Scenario::Worker(args) => {
                 let host = worker::this_machine;
                 Ok(worker::run(args, host, io::stdin().lock(), &mut io::stdout().lock())?)
+            }
+            Scenario::Shard(args) => {
+                Ok(scan::serve_shard(args, io::stdin().lock(), &mut io::stdout().lock())?)
             }
         }
     }

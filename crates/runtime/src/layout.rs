@@ -10,7 +10,7 @@ use crate::{Pin, RuntimeError, RuntimeOptions, THREADS_MAX};
 pub(crate) struct GroupPlan {
     pub(crate) node: NodeId,
     pub(crate) domain: DomainId,
-    /// Cpus of the domain.
+    /// Cpus of the domain that are used.
     pub(crate) cpus: CpuSet,
     /// What each worker is bound to, ordered by cpu.
     pub(crate) seats: Vec<CpuSet>,
@@ -21,13 +21,18 @@ pub(crate) fn plan(
     machine: &Machine,
     options: &RuntimeOptions,
 ) -> Result<Vec<GroupPlan>, RuntimeError> {
-    let mut nodes: Vec<&Node> = machine.nodes_with_cpus().collect();
+    let usable = |cpus: &CpuSet| match &options.cpus {
+        Some(wanted) => cpus.intersection(wanted),
+        None => cpus.clone(),
+    };
+    let mut nodes: Vec<&Node> =
+        machine.nodes_with_cpus().filter(|node| !usable(&node.cpus).is_empty()).collect();
     nodes.sort_by_key(|node| node.id);
-    let cpus: Vec<usize> = nodes.iter().map(|node| node.cpus.len()).collect();
+    let cpus: Vec<usize> = nodes.iter().map(|node| usable(&node.cpus).len()).collect();
     let threads = threads(machine, options, cpus.iter().sum())?;
     let mut groups = Vec::new();
     for (node, workers) in nodes.into_iter().zip(spread(threads, &cpus)) {
-        groups.extend(plan_node(machine, node, workers, options.pin)?);
+        groups.extend(plan_node(machine, node, workers, options.pin, &usable)?);
     }
     Ok(groups)
 }
@@ -53,18 +58,21 @@ fn plan_node(
     node: &Node,
     workers: usize,
     pin: Pin,
+    usable: &dyn Fn(&CpuSet) -> CpuSet,
 ) -> Result<Vec<GroupPlan>, RuntimeError> {
     let mut domains: Vec<&Domain> = machine.domains_of(node.id).collect();
     domains.sort_by_key(|domain| domain.id);
     check_domains(node, &domains)?;
-    let cpus: Vec<usize> = domains.iter().map(|domain| domain.cpus.len()).collect();
-    let groups = domains.into_iter().zip(spread(workers, &cpus)).filter(|(_, n)| *n > 0);
+    let cpus: Vec<CpuSet> = domains.iter().map(|domain| usable(&domain.cpus)).collect();
+    let counts: Vec<usize> = cpus.iter().map(CpuSet::len).collect();
+    let groups = domains.into_iter().zip(cpus).zip(spread(workers, &counts));
+    let groups = groups.filter(|(_, workers)| *workers > 0);
     Ok(groups
-        .map(|(domain, workers)| GroupPlan {
+        .map(|((domain, cpus), workers)| GroupPlan {
             node: node.id,
             domain: domain.id,
-            cpus: domain.cpus.clone(),
-            seats: seats(machine, &domain.cpus, workers, pin),
+            seats: seats(machine, &cpus, workers, pin),
+            cpus,
         })
         .collect())
 }

@@ -1,5 +1,7 @@
 //! What a caller chooses when it starts a runtime.
 
+use atoll_topology::CpuSet;
+
 /// Most threads a runtime accepts: as many as the largest Linux build has cpus (`NR_CPUS`).
 pub const THREADS_MAX: usize = 8192;
 
@@ -20,6 +22,9 @@ pub struct RuntimeOptions {
     /// Workers in all; by default one per usable cpu. Fewer are spread evenly over the nodes and,
     /// inside a node, over its domains; more are dealt in proportion to the cpus.
     pub threads: Option<usize>,
+    /// Cpus that it uses; all that this process may use, unless given. Nodes and domains that have none of them
+    /// get no workers.
+    pub cpus: Option<CpuSet>,
     /// What a worker's thread is bound to.
     pub pin: Pin,
     /// First part of the threads' names (`atoll-n0d1`: node 0, domain 1). Linux shows 15 bytes.
@@ -31,6 +36,6 @@ pub struct RuntimeOptions {
 
 impl Default for RuntimeOptions {
     fn default() -> Self {
-        Self { threads: None, pin: Pin::Node, name: "atoll".to_owned(), strict: false }
+        Self { threads: None, cpus: None, pin: Pin::Node, name: "atoll".to_owned(), strict: false }
     }
 }

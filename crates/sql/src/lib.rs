@@ -35,6 +35,7 @@ mod timezone;
 pub mod tpch;
 mod volatile;
 
+pub use atoll_store as store;
 pub use database::{Database, DatabaseOptions};
 pub use datafusion;
 pub use datafusion::arrow;

@@ -76,13 +76,16 @@ pub struct AtollOptions {
     pub durability: Durability,
     /// Whether selections share scans.
     pub shared_scan: SharedScan,
+    /// The pool whose workers run the session's statements; none for the common ones.
+    pub pool: Option<String>,
 }
 
 impl Default for AtollOptions {
     fn default() -> Self {
         let (join, aggregate) = (JoinMethod::Auto, AggregateMethod::Auto);
         let (durability, shared_scan) = (Durability::Fsync, SharedScan::Auto);
-        Self { placement: Strategy::Aligned, join, aggregate, durability, shared_scan }
+        let placement = Strategy::Aligned;
+        Self { placement, join, aggregate, durability, shared_scan, pool: None }
     }
 }
 
@@ -133,10 +136,11 @@ impl ExtensionOptions for AtollOptions {
             }
             "durability" => self.durability = parse_durability(value)?,
             "shared_scan" => self.shared_scan = parse_shared_scan(value)?,
+            "pool" => self.pool = (!value.is_empty()).then(|| value.to_owned()),
             _ => {
                 return config_err!(
                     "unknown setting atoll.{key}; expected atoll.aggregate, atoll.durability, atoll.join, \
-                     atoll.placement or atoll.shared_scan"
+                     atoll.placement, atoll.pool or atoll.shared_scan"
                 );
             }
         }
@@ -150,6 +154,12 @@ impl ExtensionOptions for AtollOptions {
             description,
         };
         vec![
+            entry(
+                "atoll.pool",
+                self.pool.clone().unwrap_or_default(),
+                "The pool whose workers run the session's statements, as made by CREATE POOL; empty for the \
+                 workers on all cores that no pool has",
+            ),
             entry(
                 "atoll.placement",
                 self.placement.to_string(),

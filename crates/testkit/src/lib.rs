@@ -1,5 +1,6 @@
 //! What tests share: machines that are not there, a kernel that places memory and threads on them, the
-//! word for a test that cannot run here, and programs that take signals by default.
+//! word for a test that cannot run here, programs that take signals by default, and a checker of what
+//! sessions saw of each other.
 //!
 //! It is a crate of its own because several crates test with it and none ships it: it appears among
 //! dev-dependencies only.
@@ -7,6 +8,7 @@
 pub mod data;
 pub mod generated;
 pub mod guests;
+pub mod history;
 pub mod kernel;
 pub mod machines;
 pub mod reference;

@@ -69,6 +69,43 @@ fn scans_of_placed_tables_are_local_in_a_real_kernel_and_others_are_not() {
 }
 
 #[test]
+fn shared_scans_of_aligned_tables_are_local_and_load_all_controllers_alike() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("record.json");
+    let report = file.display().to_string();
+    let counted = ["--timeout", "150s", "--cache-divisor", "16", "--count", "region", "--report"];
+    let Some(output) = run("shared.sh", &[&counted[..], &[&report]].concat()) else { return };
+    let out = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{out}\n{}", String::from_utf8_lossy(&output.stderr));
+    let record: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    let between = |low: i64, high: i64| {
+        let passes = |a: &i64| (low..=high).contains(&(a * 7_368_787 % 999_999_937));
+        let found: Vec<i64> = (1..=1_048_576).filter(passes).collect();
+        [found.len().to_string(), found.iter().sum::<i64>().to_string()]
+    };
+    let wanted = [
+        between(1_000_000, 1_900_000),
+        between(7_368_787, 7_368_787),
+        between(2_000_000, 2_900_000),
+    ];
+    for placement in ["aligned", "preferred(0)"] {
+        assert_eq!(rows(&out, placement, "found"), wanted, "{placement}");
+        assert_eq!(
+            rows(&out, placement, "scans"),
+            [["3"]],
+            "{placement}: they did not share scans"
+        );
+    }
+    assert!(local_share(&record, 1) >= 0.95, "{:?}", lines(&record, 1));
+    let aligned = controllers(&record, 1);
+    let mean = aligned.iter().sum::<u64>() as f64 / aligned.len() as f64;
+    let is_even = |lines: &u64| (*lines as f64 / mean - 1.0).abs() <= 0.2;
+    assert!(aligned.iter().all(is_even), "{aligned:?}");
+    let unaware = controllers(&record, 2);
+    assert!(unaware[0] as f64 >= 0.95 * unaware.iter().sum::<u64>() as f64, "{unaware:?}");
+}
+
+#[test]
 fn rows_are_at_their_homes_in_a_real_kernel_after_a_thousand_updates() {
     let Some(output) = run("updates.sh", &["--timeout", "300s", "--count", "off"]) else { return };
     let out = String::from_utf8_lossy(&output.stdout);
@@ -118,13 +155,24 @@ fn workers_are_bound_to_their_nodes(out: &str) {
     }
 }
 
-/// Of the lines missed in the table's own pages while its queries ran, the share that was local.
-fn local_share(record: &Value, number: u64) -> f64 {
+/// Lines missed in the table's own pages while its queries ran, by node of the reader and of the memory.
+fn lines(record: &Value, number: u64) -> Vec<Vec<u64>> {
     let regions = record["report"]["regions"].as_array().expect("regions");
     let region = regions.iter().find(|region| region["number"] == number).expect("the region");
     let tags = region["traffic"]["tags"].as_array().expect("tags");
     let tag = tags.iter().find(|tag| tag["tag"] == number).expect("the table's tag");
-    let lines: Vec<Vec<u64>> = serde_json::from_value(tag["lines"].clone()).expect("a matrix");
+    serde_json::from_value(tag["lines"].clone()).expect("a matrix")
+}
+
+/// Lines that the memory of each node supplied.
+fn controllers(record: &Value, number: u64) -> Vec<u64> {
+    let lines = lines(record, number);
+    (0..lines.len()).map(|home| lines.iter().map(|reader| reader[home]).sum()).collect()
+}
+
+/// Of the lines missed in the table's own pages while its queries ran, the share that was local.
+fn local_share(record: &Value, number: u64) -> f64 {
+    let lines = lines(record, number);
     let local: u64 = (0..lines.len()).map(|node| lines[node][node]).sum();
     let total: u64 = lines.iter().flatten().sum();
     // The table has 131,072 lines; less would say that the caches were not left.

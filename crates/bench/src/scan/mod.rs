@@ -9,19 +9,23 @@
 //! | `client` | a client, which asks and changes |
 //! | `ours` | the database, and its clients in closed and open loops |
 //! | `cycles` | what the cycles of shared scans did |
+//! | `designs` | threads and processes, side by side |
 //! | `latency` | latencies by time |
 //! | `rounds` | everyone in turn |
+//! | `reports` | reports beside the clients, in a pool of their own or not |
 //! | `report`, `plot` | what came out |
 
 mod attributes;
 mod client;
 mod cycles;
+mod designs;
 mod latency;
 mod ours;
 mod plot;
 mod queries;
 mod relation;
 mod report;
+mod reports;
 mod rounds;
 mod text;
 mod work;
@@ -48,6 +52,8 @@ use crate::rivals::scan::ScanEngine;
 use crate::rivals::{self, Rival};
 use crate::worker::this_machine;
 use client::Bookings;
+use designs::DesignSetup;
+pub(crate) use designs::{ShardArgs, serve as serve_shard};
 use ours::BookingDatabase;
 use queries::ScanQueries;
 use relation::{Relation, raw_bytes};
@@ -66,6 +72,9 @@ Examples:
   atoll bench scan --work read --clients 1,1024 --shared-scan on --rivals none
   atoll bench scan --work changes,mix --changes 0,0.1,0.5 --rows 500000,2000000 --rivals none --json
   atoll bench scan --rivals none -o scan.md -o scan.json -o scan.svg
+  atoll bench scan --work read --profile --rivals none
+  atoll bench scan --work designs,pools --rivals none
+  atoll bench scan --work read --rivals none --scale-up 1..128 --simulate --machine epyc-2-nps4
   atoll bench scan --statements 1     queries of one statement, which a rival's join answers best
 
 Rates are statements a second. Latencies of 'open' count from the moment at which a query was to arrive.";
@@ -101,6 +110,18 @@ pub(crate) struct ScanArgs {
     /// Leave out queries that are sent as text
     #[arg(long)]
     no_text: bool,
+    /// Tell where the time of cycles goes, and what the processor counts
+    #[arg(long)]
+    profile: bool,
+    /// Numbers of threads, as 1..128, for which the fastest cycle is scaled up
+    #[arg(long, value_name = "FROM..TO", value_parser = doubled, requires_all = ["simulate", "machine"])]
+    scale_up: Option<ThreadCounts>,
+    /// Scale up by a model of a machine
+    #[arg(long, requires = "scale_up")]
+    simulate: bool,
+    /// The machine: a name that `atoll topo --machine` knows, or a file
+    #[arg(long, value_name = "MACHINE", requires = "scale_up")]
+    machine: Option<String>,
     /// Seconds of each run
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0, value_parser = seconds)]
     seconds: f64,
@@ -113,6 +134,24 @@ pub(crate) struct ScanArgs {
     threads: Vec<u16>,
     #[command(flatten)]
     contest: ContestArgs,
+}
+
+/// Numbers of threads, each twice the one before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct ThreadCounts(Vec<usize>);
+
+fn doubled(text: &str) -> Result<ThreadCounts, String> {
+    let expected =
+        || "expected the first and the last number of threads, such as 1..128".to_owned();
+    let (first, last) = text.split_once("..").ok_or_else(expected)?;
+    let number =
+        |text: &str| text.parse::<usize>().ok().filter(|it| (1..=THREADS_MAX).contains(it));
+    let (first, last) = number(first).zip(number(last)).ok_or_else(expected)?;
+    if first > last {
+        return Err(expected());
+    }
+    let all = std::iter::successors(Some(first), |it| Some(it * 2)).take_while(|it| *it < last);
+    Ok(ThreadCounts(all.chain([last]).collect()))
 }
 
 fn share(text: &str) -> Result<f64, String> {
@@ -166,7 +205,8 @@ fn measure(args: &ScanArgs, has_rival: bool) -> anyhow::Result<(Manifest, ScanRe
         false => None,
     };
     let setup = ScanSetup { args, machine, plan, python };
-    let mut report = ScanReport { relations: Vec::new(), cases: Vec::new() };
+    let mut report =
+        ScanReport { relations: Vec::new(), has_profile: args.profile, cases: Vec::new() };
     let mut versions = Vec::new();
     for rows in &args.rows {
         for threads in &threads {
@@ -218,13 +258,28 @@ impl ScanSetup<'_> {
         let version = rival.as_ref().map(|rival| rival.version.clone());
         let rival_empty_query_us = rival.as_ref().map(|rival| rival.empty_query_us);
         let (plan, setting) = (&self.plan, json!({ "rows": rows, "threads": threads }));
-        let (cases, found) = Default::default();
-        let mut rounds = ScanRounds { plan, setting, database, rival, cases, found };
+        let (designs, cases, found) = Default::default();
+        let statements_of_all = database.bookings.queries.statements.iter().copied().collect();
+        let machine = Arc::clone(&self.machine);
+        let setup =
+            DesignSetup { machine, rows, seed, shards: threads, statements: statements_of_all };
+        let mut rounds =
+            ScanRounds { plan, setting, database, rival, setup, designs, cases, found };
         rounds.measure(&mut |what| terminal::say(what))?;
         let found = rounds.found_rows()?;
+        let (counted, no_counters) = match args.profile.then(|| rounds.counted()).transpose()? {
+            Some(Ok(counted)) => (Some(counted), None),
+            Some(Err(reason)) => (None, Some(reason)),
+            None => (None, None),
+        };
+        let scale_up = match (&args.scale_up, &args.machine) {
+            (Some(threads), Some(machine)) => Some(rounds.scale_up(machine, &threads.0)?),
+            _ => None,
+        };
         let report = RelationReport {
             rows,
             threads,
+            nodes: self.machine.nodes_with_cpus().count(),
             statements,
             raw_bytes,
             table_bytes,
@@ -232,6 +287,9 @@ impl ScanSetup<'_> {
             bandwidth,
             found,
             rival_empty_query_us,
+            counted,
+            no_counters,
+            scale_up,
         };
         Ok((report, rounds.cases, version))
     }
@@ -258,5 +316,21 @@ impl ScanSetup<'_> {
         let (_, kernel) = this_machine()?;
         let options = RuntimeOptions { threads: Some(threads), ..RuntimeOptions::default() };
         Ok(Runtime::start(Arc::clone(&self.machine), kernel, options)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_threads_double_up_to_the_last() {
+        let of = |text: &str| doubled(text).map(|counts| counts.0);
+        assert_eq!(of("1..8"), Ok(vec![1, 2, 4, 8]));
+        assert_eq!(of("3..20"), Ok(vec![3, 6, 12, 20]));
+        assert_eq!(of("5..5"), Ok(vec![5]));
+        for wrong in ["", "8", "0..4", "4..1", "1..x", "1..99999999"] {
+            assert!(of(wrong).is_err(), "{wrong}");
+        }
     }
 }

@@ -81,7 +81,26 @@ impl BookingDatabase {
         Ok(loaded)
     }
 
-    fn run(&self, sql: &str) -> Result<Vec<RecordBatch>> {
+    /// Cores of the machine.
+    pub(super) fn cores(&self) -> usize {
+        self.runtime.machine().cores.len()
+    }
+
+    /// A session of its own.
+    pub(super) fn session(&self) -> Result<Session> {
+        Ok(self.database.session()?)
+    }
+
+    /// Runs a task as one of the clients.
+    pub(super) fn spawn<T: Send + 'static>(
+        &self,
+        number: usize,
+        task: impl Future<Output = Result<T>> + Send + 'static,
+    ) -> JoinHandle<Result<T>> {
+        self.runtime.spawn_on(self.worker(number), task)
+    }
+
+    pub(super) fn run(&self, sql: &str) -> Result<Vec<RecordBatch>> {
         session::run(&self.session, sql)
     }
 
@@ -151,7 +170,7 @@ impl BookingDatabase {
         WorkerId((client % self.runtime.worker_count()) as u32)
     }
 
-    fn wait<T>(&self, tasks: Vec<JoinHandle<Result<T>>>) -> Result<Vec<T>> {
+    pub(super) fn wait<T>(&self, tasks: Vec<JoinHandle<Result<T>>>) -> Result<Vec<T>> {
         self.runtime.block_on(async {
             let mut results = Vec::with_capacity(tasks.len());
             for task in tasks {

@@ -28,7 +28,7 @@ const SAMPLE_ROWS: u64 = 1 << 16;
 const TRIES: usize = 32;
 
 /// A statement, whose parameters are drawn again and again.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ScanStatement {
     /// `= $1`
     equal: usize,
@@ -40,11 +40,11 @@ pub(super) struct ScanStatement {
 }
 
 /// A statement with its parameters.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ScanQuery {
     pub(super) statement: usize,
     /// Numbers that the four parameters are, or are made of.
-    numbers: [i64; 4],
+    pub(super) numbers: [i64; 4],
 }
 
 /// All queries of a run.
@@ -69,6 +69,23 @@ impl ScanStatement {
         let (equal, range, text) = (other(is_number), other(is_number), other(is_text));
         let output = [0, other(|_| true), other(|_| true), other(|_| true)];
         Self { equal, range, text, output }
+    }
+
+    /// The attributes of its tests and then of its output.
+    pub(super) fn attributes(&self) -> [usize; 7] {
+        let [first, second, third, fourth] = self.output;
+        [self.equal, self.range, self.text, first, second, third, fourth]
+    }
+
+    /// The statement that has these.
+    pub(super) fn of_attributes(attributes: [usize; 7]) -> Result<Self> {
+        let [equal, range, text, output @ ..] = attributes;
+        let is_one = attributes.iter().all(|number| *number < ATTRIBUTES)
+            && is_number(equal)
+            && is_number(range)
+            && is_text(text);
+        ensure!(is_one, "no statement has the attributes {attributes:?}");
+        Ok(Self { equal, range, text, output })
     }
 
     /// The attributes of the four parameters.

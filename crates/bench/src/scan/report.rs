@@ -2,11 +2,12 @@
 
 use std::fmt;
 
-use atoll_tools::bench::{Better, Measurement};
+use atoll_tools::bench::{Better, Measurement, ScaleUp, ScaledPass};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::cycles::{CycleMeans, CycleSums};
+use super::designs::CountedPass;
 use super::latency::{LatencyHistogram, LatencyPercentiles};
 use super::ours::LoadRun;
 use crate::paired::{self, PairedCase};
@@ -17,6 +18,8 @@ use crate::table::table;
 pub(super) struct ScanReport {
     /// One for each number of rows and of threads.
     pub(super) relations: Vec<RelationReport>,
+    /// Whether it is told where the time of cycles goes.
+    pub(super) has_profile: bool,
     #[serde(serialize_with = "cases")]
     pub(super) cases: Vec<ScanCase>,
 }
@@ -26,6 +29,8 @@ pub(super) struct ScanReport {
 pub(super) struct RelationReport {
     pub(super) rows: u64,
     pub(super) threads: usize,
+    /// Nodes of the machine.
+    pub(super) nodes: usize,
     /// Statements that queries are drawn from.
     pub(super) statements: usize,
     /// Bytes of the columns in the widths of their types.
@@ -38,6 +43,12 @@ pub(super) struct RelationReport {
     pub(super) found: Option<FoundRows>,
     /// Microseconds of a rival's query that has nothing to do.
     pub(super) rival_empty_query_us: Option<f64>,
+    /// What the processor counted, where that was asked for.
+    pub(super) counted: Option<CountedPass>,
+    /// Why it counted nothing.
+    pub(super) no_counters: Option<String>,
+    /// More threads of another machine, where that was asked for.
+    pub(super) scale_up: Option<ScaleUp>,
 }
 
 /// Rows that queries found.
@@ -115,7 +126,7 @@ impl ScanCase {
     }
 
     /// Who, and what the cycles did.
-    fn cycles(&self) -> impl Iterator<Item = (&str, CycleMeans)> {
+    pub(super) fn cycles(&self) -> impl Iterator<Item = (&str, CycleMeans)> {
         let all = self.latencies.iter();
         all.filter_map(|subject| Some((subject.name.as_str(), subject.cycles.means()?)))
     }
@@ -223,6 +234,79 @@ impl ScanReport {
     }
 }
 
+impl ScanReport {
+    fn profiles(&self) -> String {
+        let head = [
+            "case",
+            "subject",
+            "cycle ms",
+            "preparing ms",
+            "scanning ms of all workers",
+            "numbers",
+            "strings",
+            "lookups",
+            "proving",
+            "output",
+            "rest",
+            "GB/s of a core",
+        ];
+        let mut rows = Vec::new();
+        for case in &self.cases {
+            for (subject, CycleMeans { milliseconds, profile, .. }) in case.cycles() {
+                let parts = [
+                    profile.numbers,
+                    profile.text,
+                    profile.lookups,
+                    profile.proving,
+                    profile.gathering,
+                ];
+                let rest = (1.0 - parts.iter().sum::<f64>()).max(0.0);
+                let times = [milliseconds, profile.preparing, profile.scanning];
+                let mut row = vec![case.throughput.name(), subject.to_owned()];
+                row.extend(times.map(|time| format!("{time:.2}")));
+                let shares = parts.into_iter().chain([rest]);
+                row.extend(shares.map(|share| format!("{:.0} %", share * 100.0)));
+                row.push(format!("{:.2}", profile.rate_of_core));
+                rows.push(row);
+            }
+        }
+        table(&head.map(str::to_owned), &rows)
+    }
+}
+
+fn counted(pass: &CountedPass) -> String {
+    let CountedPass { queries, rows, instructions, cycles, llc_loads, llc_misses } = *pass;
+    let of_row = |count: u64| count as f64 / rows.max(1) as f64;
+    format!(
+        "a pass of one thread for {queries} queries, for each row: {:.1} instructions, {:.1} cycles ({:.2} \
+         instructions in each), {:.3} loads from the last-level cache, of which {:.3} miss it",
+        of_row(instructions),
+        of_row(cycles),
+        instructions as f64 / cycles.max(1) as f64,
+        of_row(llc_loads),
+        of_row(llc_misses),
+    )
+}
+
+/// Throughput on more threads of another machine.
+fn scaled(scale_up: &ScaleUp) -> String {
+    let head = ["threads", "aligned queries/s", "narrowest", "unaware queries/s", "narrowest"];
+    let rows = scale_up.points.iter().map(|point| {
+        let of = |pass: &ScaledPass| [format!("{:.0}", pass.rate), pass.narrowest.clone()];
+        let passes = of(&point.aligned).into_iter().chain(of(&point.unaware));
+        [point.threads.to_string()].into_iter().chain(passes).collect()
+    });
+    let first = |first: &Option<String>| first.clone().unwrap_or_else(|| "nothing".to_owned());
+    format!(
+        "On {} ({}). Saturates first: {} where rows are aligned, {} where they lie on the first node.\n\n{}",
+        scale_up.machine,
+        scale_up.notes.join("; "),
+        first(&scale_up.aligned_first),
+        first(&scale_up.unaware_first),
+        table(&head.map(str::to_owned), &rows.collect::<Vec<_>>())
+    )
+}
+
 impl fmt::Display for ScanReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for relation in &self.relations {
@@ -242,13 +326,29 @@ impl fmt::Display for ScanReport {
                     "- queries found {median} rows in the median, 90 % {p90}, 99 % {p99}, at most {most}"
                 )?;
             }
+            match (&relation.counted, &relation.no_counters) {
+                (Some(pass), _) => writeln!(f, "- {}", counted(pass))?,
+                (None, Some(reason)) => writeln!(f, "- no counters of the processor: {reason}")?,
+                (None, None) => {}
+            }
+            if relation.nodes == 1 {
+                let what = "threads that are unaware of nodes are not among the designs";
+                writeln!(f, "- the machine has one node: {what}")?;
+            }
             if let Some(time) = relation.rival_empty_query_us {
                 writeln!(f, "- DuckDB takes {time:.0} µs for a query over no rows, from Python")?;
             }
         }
         writeln!(f, "\n{}", paired::table(self.cases.iter().map(|case| &case.throughput)))?;
         writeln!(f, "{}", self.latencies())?;
-        f.write_str(&self.cycles())
+        f.write_str(&self.cycles())?;
+        if self.has_profile {
+            write!(f, "\n{}", self.profiles())?;
+        }
+        for scale_up in self.relations.iter().filter_map(|relation| relation.scale_up.as_ref()) {
+            write!(f, "\n{}", scaled(scale_up))?;
+        }
+        Ok(())
     }
 }
 

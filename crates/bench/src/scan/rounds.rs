@@ -4,13 +4,14 @@
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Result, bail, ensure};
-use atoll_tools::bench::Better;
+use anyhow::{Context, Result, bail, ensure};
+use atoll_tools::bench::{Better, MeasuredPass, ScaleUp, scale_up};
 use datafusion::common::ScalarValue;
 use serde_json::{Value, json};
 
 use super::attributes::BOOKINGS;
 use super::client::{ClientLoad, StatementPath};
+use super::designs::{CountedPass, Design, DesignSetup};
 use super::ours::{BookingDatabase, LoadRun};
 use super::queries::ScanQueries;
 use super::report::{FoundRows, ScanCase};
@@ -51,6 +52,9 @@ pub(super) struct ScanRounds<'a> {
     pub(super) setting: Value,
     pub(super) database: BookingDatabase,
     pub(super) rival: Option<ScanEngine>,
+    pub(super) setup: DesignSetup,
+    /// Once they are measured.
+    pub(super) designs: Vec<Design>,
     pub(super) cases: Vec<ScanCase>,
     /// Rows that queries found.
     pub(super) found: Vec<u32>,
@@ -69,9 +73,17 @@ impl ScanRounds<'_> {
         );
         let (warmup, runs) = plan.rounds;
         // Rows that change are not those that the rival has: reading comes first.
-        for (kind, asked) in
-            [(Self::read as fn(&mut Self, u64) -> Result<()>, reads), (Self::change, changes)]
-        {
+        let has_cores = self.database.cores() > 1;
+        if asks(&ScanWork::Pools) && !has_cores {
+            progress("pools are not measured: the machine has one core");
+        }
+        let kinds = [
+            (Self::read as fn(&mut Self, u64) -> Result<()>, reads),
+            (Self::change, changes),
+            (Self::pool, asks(&ScanWork::Pools) && has_cores),
+            (Self::design, asks(&ScanWork::Designs)),
+        ];
+        for (kind, asked) in kinds {
             let first = self.cases.len();
             for round in (0..warmup + runs).filter(|_| asked) {
                 progress(&format!("round {} of {}", round + 1, warmup + runs));
@@ -212,6 +224,63 @@ impl ScanRounds<'_> {
             }
         }
         Ok(())
+    }
+
+    /// A round of queries beside reports.
+    fn pool(&mut self, seed: u64) -> Result<()> {
+        let (clients, path) = (self.clients_most(), StatementPath::Prepared);
+        let load = ClientLoad { clients, path, changes: 0.0, seed };
+        for (name, has_pool) in [("atoll", false), ("atoll, reports in a pool", true)] {
+            let run = self.database.beside_reports(load, self.plan.time, has_pool)?;
+            let settings = json!({ "work": "pools", "clients": clients });
+            self.case(settings).add(name, &run.clients);
+            let settings = json!({ "work": "pools", "of": "reports", "clients": clients });
+            self.case(settings).throughput.add(name, run.reports);
+        }
+        Ok(())
+    }
+
+    /// A round of the designs.
+    fn design(&mut self, seed: u64) -> Result<()> {
+        let queries = &self.database.bookings.queries;
+        if self.designs.is_empty() {
+            self.designs = self.setup.start(queries, seed)?;
+        }
+        let time = self.plan.time;
+        for clients in self.plan.clients.clone() {
+            let mut rates = Vec::new();
+            for design in &mut self.designs {
+                let queries = &self.database.bookings.queries;
+                rates.push((design.name, design.measure(queries, clients, time, seed)?));
+            }
+            let case = self.case(json!({ "work": "designs", "clients": clients }));
+            rates.into_iter().for_each(|(name, rate)| case.throughput.add(name, rate));
+        }
+        Ok(())
+    }
+
+    /// What the processor counts in a pass for the most clients, or why it counts nothing.
+    pub(super) fn counted(&self) -> Result<Result<CountedPass, String>> {
+        let queries = &self.database.bookings.queries;
+        self.setup.counted_pass(queries, self.clients_most(), self.plan.seed)
+    }
+
+    /// The cycles of the most clients on more threads of a machine.
+    pub(super) fn scale_up(&self, machine: &str, threads: &[usize]) -> Result<ScaleUp> {
+        let most = self.clients_most();
+        let read = self.cases.iter().find(|case| {
+            let settings = &case.throughput.settings;
+            settings["work"] == "read" && settings["clients"] == most
+        });
+        let cycle = read.and_then(|case| case.cycles().next());
+        let (_, cycle) = cycle.context("--scale-up needs cycles of shared scans: --work read")?;
+        let pass = MeasuredPass {
+            items: cycle.batch,
+            bytes: cycle.bytes.max(1.0),
+            thread_ns: cycle.profile.scanning * 1e6,
+            serial_ns: cycle.profile.preparing * 1e6,
+        };
+        scale_up(machine, &pass, threads)
     }
 
     /// How many rows the queries found.

@@ -13,6 +13,10 @@ pub(super) enum ScanWork {
     Mix,
     /// A growing share of changes
     Changes,
+    /// Queries while reports group all rows, on the same cores and with a pool for the reports
+    Pools,
+    /// Threads, processes that share memory and processes that send messages, side by side
+    Designs,
 }
 
 /// What Atoll does with selections that could ride a shared scan.

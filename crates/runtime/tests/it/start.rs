@@ -103,6 +103,18 @@ fn fewer_threads_than_nodes_leave_the_last_nodes_without_a_pool() {
 }
 
 #[test]
+fn workers_on_some_cpus_are_bound_to_these_and_other_nodes_have_no_pool() {
+    let on = |text: &str| RuntimeOptions { cpus: Some(cpus(text)), ..RuntimeOptions::default() };
+    let runtime = start_with(even(4, 2), Mood::Willing, on("1-2,5"));
+    assert_eq!(pools(&runtime), [(0, 1), (1, 1), (2, 1)]);
+    let bound: Vec<String> =
+        runtime.workers().iter().map(|worker| worker.cpus.to_string()).collect();
+    assert_eq!(bound, ["1", "2", "5"]);
+    let none = try_start(even(4, 2), Mood::Willing, on("99"));
+    assert!(matches!(none, Err(RuntimeError::NoCpus { .. })), "{none:?}");
+}
+
+#[test]
 fn more_threads_than_cpus_are_dealt_by_cpus() {
     let runtime = start_with(machine([node(0, 1, 1), node(1, 1, 3)]), Mood::Willing, threads(9));
     assert_eq!(pools(&runtime), [(0, 3), (1, 6)]);

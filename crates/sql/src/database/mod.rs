@@ -2,6 +2,7 @@
 
 mod directory;
 mod folding;
+mod pools;
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -10,7 +11,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use atoll_placement::{Arena, ArenaOptions, Strategy};
-use atoll_primitives::{Context as PrimitiveContext, Tuning};
 use atoll_runtime::Runtime;
 use atoll_store::ChunkFileId;
 use atoll_store::checkpoint::CheckpointReport;
@@ -30,6 +30,7 @@ use crate::shared_scan::SharedScans;
 use crate::task::BoundTask;
 use directory::DataDirectory;
 use folding::FoldSignal;
+pub(crate) use pools::{PoolReport, Pools, Workers};
 
 /// How a database is set up.
 #[derive(Clone, Debug)]
@@ -78,10 +79,9 @@ pub struct Database(Arc<DatabaseParts>);
 
 struct DatabaseParts {
     options: DatabaseOptions,
-    runtime: Runtime,
+    pools: Pools,
     arena: Arena,
     knowledge: Arc<Knowledge>,
-    primitives: PrimitiveContext,
     /// Bytes for tables and queries of all sessions together, and who has them.
     limit: usize,
     gauge: Arc<Gauge>,
@@ -124,9 +124,7 @@ impl Database {
         );
         let machine = Machine::clone(runtime.machine());
         let knowledge = Arc::new(Knowledge { machine, facts: options.facts.clone() });
-        let primitives = PrimitiveContext::new(runtime.clone(), arena.clone())
-            .with_tuning(Tuning::of(&knowledge))
-            .with_knowledge(Arc::clone(&knowledge));
+        let pools = Pools::new(runtime.clone(), arena.clone(), Arc::clone(&knowledge));
         let environment =
             StoreEnvironment { machine: Arc::clone(runtime.machine()), arena: arena.clone() };
         let (store, directory) = match &options.directory {
@@ -139,10 +137,9 @@ impl Database {
         };
         let parts = DatabaseParts {
             options,
-            runtime,
+            pools,
             arena,
             knowledge,
-            primitives,
             limit,
             gauge,
             pool,
@@ -154,7 +151,7 @@ impl Database {
             activity: Activity::default(),
         };
         let rows = MemoryConsumer::new("rows outside of chunks and indexes of tables");
-        parts.folding.start(&parts.runtime, &parts.store, rows.register(&parts.pool));
+        parts.folding.start(&runtime, &parts.store, rows.register(&parts.pool));
         Ok(Self(Arc::new(parts)))
     }
 
@@ -164,7 +161,7 @@ impl Database {
     /// As [`start`](Self::start).
     pub async fn reopen(&self, directory: Option<PathBuf>, salvage: bool) -> Result<Session> {
         let options = DatabaseOptions { directory, salvage, ..self.0.options.clone() };
-        Self::start(self.0.runtime.clone(), options)?.session()
+        Self::start(self.runtime().clone(), options)?.session()
     }
 
     /// What opening its directory found; none for a database in memory.
@@ -270,9 +267,13 @@ impl Database {
         role::role(&self.store().published(), name)
     }
 
-    /// The pools on which queries run.
+    /// The workers on all cores; statements run on those of their session's pool.
     pub fn runtime(&self) -> &Runtime {
-        &self.0.runtime
+        self.0.pools.all().runtime()
+    }
+
+    pub(crate) fn pools(&self) -> &Pools {
+        &self.0.pools
     }
 
     /// Where the memory of tables comes from.
@@ -295,10 +296,6 @@ impl Database {
 
     pub(crate) fn knowledge(&self) -> &Arc<Knowledge> {
         &self.0.knowledge
-    }
-
-    pub(crate) fn primitives(&self) -> &PrimitiveContext {
-        &self.0.primitives
     }
 
     pub(crate) fn limit(&self) -> usize {

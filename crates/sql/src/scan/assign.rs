@@ -222,3 +222,78 @@ fn nearest_copy(snapshot: &TableSnapshot, runtime: &Runtime, chunk: usize, node:
         |copy: &usize| copies[*copy].home().and_then(|home| runtime.machine().distance(node, home));
     (0..copies.len()).min_by_key(|c| distance(c).unwrap_or(u32::MAX)).unwrap_or(0)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    use atoll_placement::{Arena, Strategy};
+    use atoll_runtime::RuntimeOptions;
+    use atoll_store::table::{ChunkWriter, Destination};
+    use atoll_testkit::kernel::SimulatedKernel;
+    use atoll_testkit::machines;
+    use atoll_topology::Machine;
+    use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch};
+    use datafusion::arrow::datatypes::{DataType, Field, Schema};
+
+    use super::*;
+
+    const CHUNKS: usize = 160;
+    const ROWS: usize = 50;
+
+    /// A table whose chunks are dealt to the nodes in turn.
+    fn dealt_table(machine: &Arc<Machine>, kernel: &Arc<SimulatedKernel>) -> TableSnapshot {
+        let arena = Arena::new(Arc::clone(machine), Arc::clone(kernel) as _, None);
+        let (machine, strategy) = (Arc::clone(machine), Strategy::Aligned);
+        let nodes: Vec<NodeId> = machine.nodes_with_cpus().map(|node| node.id).collect();
+        let destination = Destination { machine, arena, strategy };
+        let schema = Arc::new(Schema::new(vec![Field::new("a", DataType::Int64, true)]));
+        let column: ArrayRef = Arc::new(Int64Array::from_iter_values(0..ROWS as i64));
+        let batch = RecordBatch::try_new(Arc::clone(&schema), vec![column]).unwrap();
+        let chunk = |number: usize| {
+            let node = nodes[number % nodes.len()];
+            let (schema, destination) = (Arc::clone(&schema), destination.clone());
+            let mut writer = ChunkWriter::new("t".into(), schema, destination, node, number);
+            writer.write(&batch).unwrap();
+            Arc::new(writer.finish().unwrap().remove(0))
+        };
+        let chunks = (0..CHUNKS).map(chunk).collect();
+        TableSnapshot::new(schema, chunks)
+    }
+
+    #[test]
+    fn chunks_stay_on_their_node_and_are_balanced_also_as_workers_leave() {
+        for machine in
+            [machines::two_nodes(), machines::four_nodes(), machines::eight_uneven_nodes()]
+        {
+            let machine = Arc::new(machine);
+            let kernel = Arc::new(SimulatedKernel::new(Arc::clone(&machine)));
+            let snapshot = dealt_table(&machine, &kernel);
+            let cpus: usize = machine.nodes_with_cpus().map(|node| node.cpus.len()).sum();
+            for threads in [cpus, cpus / 2, 2, 1] {
+                let options = RuntimeOptions { threads: Some(threads), ..Default::default() };
+                let runtime =
+                    Runtime::start(Arc::clone(&machine), Arc::clone(&kernel) as _, options)
+                        .unwrap();
+                let mut all = Vec::new();
+                let mut rows: BTreeMap<NodeId, Vec<usize>> = BTreeMap::new();
+                for (worker, chunks) in by_chunks(&snapshot, &runtime).into_iter().enumerate() {
+                    let node = runtime.node_of(WorkerId(worker as u32));
+                    for ScannedChunk { chunk, .. } in &chunks {
+                        let owner = snapshot.chunks[*chunk].owner.unwrap();
+                        assert!(owner == node || runtime.pool(owner).is_none());
+                        all.push(*chunk);
+                    }
+                    rows.entry(node).or_default().push(chunks.len() * ROWS);
+                }
+                all.sort_unstable();
+                assert_eq!(all, Vec::from_iter(0..CHUNKS), "each chunk has one worker");
+                for (node, rows) in rows {
+                    let (least, most) = (rows.iter().min().unwrap(), rows.iter().max().unwrap());
+                    assert!(most - least <= ROWS, "{threads} threads, node {node}: {rows:?}");
+                }
+            }
+        }
+    }
+}

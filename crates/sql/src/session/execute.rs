@@ -26,6 +26,7 @@ use super::drive::RunningQuery;
 use super::locking::LockingQuery;
 use super::parameters::ParameterStatement;
 use super::planner::{StatementPlanner, cancel_token, plan_physical};
+use super::pool::pool_set;
 use super::progress::ScanProgress;
 use super::selected::TextRide;
 use super::statement::ParsedStatement;
@@ -224,7 +225,7 @@ impl Session {
         let (session, text) = (self.clone(), sql.to_owned());
         let running = async move { on_deep_stack(stack_for(&text), session.try_run(&text)).await };
         // Boxed: what plans is large, and is handed from one thread's stack to another's.
-        aside(self.runtime(), Box::pin(running)).await
+        aside(self.workers().runtime(), Box::pin(running)).await
     }
 
     async fn try_run(&self, sql: &str) -> Result<QueryResult> {
@@ -345,8 +346,12 @@ impl Session {
                 // In memory there is nothing to reset.
                 let is_needless = is_reset && self.database().options().directory.is_none();
                 let sets_durability = sets_durability(&plan) && !is_needless;
+                let pool = pool_set(&plan, self.database().pools())?;
                 let frame = self.context.execute_logical_plan(plan).await?;
                 self.spill.keep(&self.context)?;
+                if let Some(pool) = pool {
+                    *self.pool.lock() = pool;
+                }
                 if sets_durability {
                     self.database().set_durability(self.atoll_options().durability).await?;
                 }
@@ -444,7 +449,7 @@ impl Session {
         &self,
         work: impl Future<Output = Result<T>> + Send + 'static,
     ) -> Result<T> {
-        BoundTask::new(self.runtime().spawn_on(WorkerId(0), work))
+        BoundTask::new(self.workers().runtime().spawn_on(WorkerId(0), work))
             .join("carrying out the statement")
             .await
     }
@@ -491,7 +496,7 @@ impl Session {
         mut plan: LogicalPlan,
         sql: &str,
     ) -> Result<QueryResult> {
-        let StatementPlanner { mut state, transaction, .. } = planner;
+        let StatementPlanner { mut state, transaction, workers, .. } = planner;
         if let Some(replaced) = ReplacedDirectory::take(&mut plan) {
             state.config_mut().set_extension(Arc::new(replaced));
         }
@@ -502,7 +507,7 @@ impl Session {
         let (progress, cancel) = (ScanProgress::of(&physical), cancel_token(&state));
         let (sender, batches) = mpsc::channel(CLIENT_BATCHES);
         let query = RunningQuery { state, plan, progress: progress.clone(), transaction };
-        let driver = self.runtime().spawn_on(WorkerId(0), async move {
+        let driver = workers.runtime().spawn_on(WorkerId(0), async move {
             query.drive(physical, sender).await;
         });
         let rows = ResultRows::Running(RunningRows { cancel, batches, driver: Some(driver) });

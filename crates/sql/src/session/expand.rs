@@ -67,7 +67,7 @@ impl StatementPlanner {
     async fn texts(&self, state: &SessionState, plan: &LogicalPlan) -> Result<Vec<String>> {
         let physical = plan_physical(state, plan).await?;
         let rows = collect(physical, state.task_ctx());
-        let running = self.database.runtime().spawn_on(WorkerId(0), rows);
+        let running = self.workers.runtime().spawn_on(WorkerId(0), rows);
         let batches = BoundTask::new(running).join("looking up the values of PIVOT").await?;
         let mut texts = Vec::new();
         for batch in batches {

@@ -22,6 +22,7 @@ mod macros;
 mod parameters;
 mod planner;
 mod point;
+mod pool;
 mod prepared;
 mod progress;
 mod returning;
@@ -54,6 +55,7 @@ use datafusion::logical_expr::var_provider::VarType;
 use datafusion::optimizer::{Analyzer, AnalyzerRule};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 
 pub use execute::QueryResult;
 pub(crate) use parameters::ClientSettings;
@@ -68,7 +70,7 @@ pub(crate) use transaction::{SharedTransaction, StatementHandle};
 
 use crate::arithmetic::{CheckedArithmetic, PlanDivision};
 use crate::catalog::{CATALOG, Catalogs, SCHEMA, StoredNames};
-use crate::database::{Database, DatabaseOptions};
+use crate::database::{Database, DatabaseOptions, Workers};
 use crate::dialect::{Relations, SqlTypes, TypedLiterals};
 use crate::files::read::FileNames;
 use crate::files::spill::Spill;
@@ -95,6 +97,8 @@ pub struct Session {
     prepared: Arc<PreparedStatements>,
     scope: Arc<SessionScope>,
     transaction: Arc<SessionTransaction>,
+    /// The workers of its pool; none for the common ones.
+    pool: Arc<Mutex<Option<Workers>>>,
     database: Database,
     spill: Spill,
     variables: Variables,
@@ -145,7 +149,7 @@ impl Session {
             .with_type_planner(Arc::new(SqlTypes))
             .with_optimizer_rule(Arc::new(CheckedArithmetic))
             .with_physical_optimizer_rules(crate::rules::physical_rules(
-                database.primitives(),
+                database.pools().all().primitives(),
                 database.limit(),
             ))
             .build();
@@ -160,7 +164,7 @@ impl Session {
             files.set_state(context.state_weak_ref());
         }
         let knowledge = Arc::clone(database.knowledge());
-        let (prepared, scope, transaction) = Default::default();
+        let (prepared, scope, transaction, pool) = Default::default();
         let variables = Variables::default();
         context.register_variable(VarType::UserDefined, Arc::new(variables.clone()));
         let (identity, parameters) = (Arc::new(identity), ClientSettings::default());
@@ -171,6 +175,7 @@ impl Session {
             prepared,
             scope,
             transaction,
+            pool,
             database,
             spill,
             variables,
@@ -191,9 +196,15 @@ impl Session {
         &self.identity
     }
 
-    /// The pools on which queries run.
+    /// The workers on all cores; statements run on those of the session's pool.
     pub fn runtime(&self) -> &Runtime {
         self.database.runtime()
+    }
+
+    /// The workers of the next statement.
+    pub(crate) fn workers(&self) -> Workers {
+        let own = self.pool.lock().clone();
+        own.unwrap_or_else(|| self.database.pools().common())
     }
 
     /// The machine whose memory holds the tables.

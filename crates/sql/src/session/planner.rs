@@ -11,7 +11,7 @@ use datafusion::common::{
     DFSchema, ResolvedTableReference, Result, TableReference, internal_err, plan_datafusion_err,
     plan_err,
 };
-use datafusion::execution::SessionState;
+use datafusion::execution::{SessionState, SessionStateBuilder};
 use datafusion::logical_expr::{DdlStatement, Expr, LogicalPlan, Volatility};
 use datafusion::optimizer::Analyzer;
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercion;
@@ -31,7 +31,7 @@ use super::insert::{fill_defaults, take_conflict, take_or, take_with};
 use super::returning::Returning;
 use super::transaction::{StatementHandle, StatementTransaction};
 use crate::catalog::{Catalogs, INFORMATION_SCHEMA, StoredNames, UnplannedView, plain};
-use crate::database::Database;
+use crate::database::{Database, Workers};
 use crate::dialect::BY_NAME;
 use crate::error::{SqlError, SqlState};
 use crate::parse::{STACK_SHORT, on_deep_stack};
@@ -52,6 +52,8 @@ pub(crate) struct StatementPlanner {
     pub(super) transaction: StatementTransaction,
     /// What all of its sessions share.
     pub(super) database: Database,
+    /// On which it runs.
+    pub(super) workers: Workers,
     /// Whether the statement may name files.
     files: bool,
 }
@@ -64,8 +66,9 @@ impl Session {
         writes: bool,
     ) -> Result<StatementPlanner> {
         let version = transaction.statement(writes).await?;
-        let names = self.catalogs.fork(StoredNames::new(version, self.runtime().clone()));
-        let mut state = self.context.state();
+        let workers = self.workers();
+        let names = self.catalogs.fork(StoredNames::new(version, workers.runtime().clone()));
+        let mut state = self.state_on(&workers);
         state.register_catalog_list(Arc::new(names.clone()));
         state.config_mut().set_extension(Arc::new(CancelToken::new()));
         let statement = StatementHandle::new(transaction.transaction.clone());
@@ -74,7 +77,26 @@ impl Session {
         state.mark_start_execution();
         let (transaction, database) = (transaction.clone(), self.database().clone());
         let files = self.may_use_files();
-        Ok(StatementPlanner { state, names, transaction, database, files })
+        Ok(StatementPlanner { state, names, transaction, database, workers, files })
+    }
+
+    /// The session's settings, for plans that run on these workers.
+    fn state_on(&self, workers: &Workers) -> SessionState {
+        let (state, database) = (self.context.state(), self.database());
+        let all = database.pools().all();
+        if workers.is(all) {
+            return state;
+        }
+        let rules = crate::rules::physical_rules(workers.primitives(), database.limit());
+        let is_default = state.config().target_partitions() == all.runtime().worker_count();
+        let mut state = SessionStateBuilder::new_from_existing(state)
+            .with_physical_optimizer_rules(rules)
+            .build();
+        if is_default {
+            let partitions = workers.runtime().worker_count();
+            state.config_mut().options_mut().execution.target_partitions = partitions;
+        }
+        state
     }
 }
 

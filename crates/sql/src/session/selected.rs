@@ -53,7 +53,7 @@ impl Session {
         let values = values.iter().map(ScalarValue::to_array).collect::<Result<Vec<_>>>()?;
         let Some(bound) = selection.bind(&values)? else { return Ok(TextRide::Misfit) };
         if mode == SharedScan::Auto
-            && let Some(alone) = bound.alone(self.database())
+            && let Some(alone) = bound.alone(self)
         {
             return Ok(TextRide::Alone(alone));
         }

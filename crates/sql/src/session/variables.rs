@@ -88,7 +88,7 @@ async fn evaluated(planner: &StatementPlanner, value: Expr) -> Result<ScalarValu
     let plan = planner.plan_other(query).await?;
     let physical = plan_physical(&planner.state, &plan).await?;
     let rows = collect(physical, planner.state.task_ctx());
-    let running = planner.database.runtime().spawn_on(WorkerId(0), rows);
+    let running = planner.workers.runtime().spawn_on(WorkerId(0), rows);
     let batches = BoundTask::new(running).join("computing the value of a variable").await?;
     let first = batches.iter().find(|batch| batch.num_rows() > 0);
     match first {

@@ -4,6 +4,7 @@
 //! CHECKPOINT
 //! EXPORT DATABASE TO 'directory'      a Parquet file for each table, and load.sql, which makes all of it again
 //! IMPORT DATABASE FROM 'directory'    runs that file, as one transaction
+//! CREATE POOL …, DROP POOL …          cores for a class of statements: `pool.rs`
 //! ```
 
 use std::collections::HashSet;
@@ -20,9 +21,11 @@ use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 use super::Session;
 use super::change::quoted;
 use super::execute::QueryResult;
+use super::pool::PoolStatement;
 use super::split::split_statements;
 use super::transaction::StatementTransaction;
 use crate::catalog::SCHEMA;
+use crate::error::SqlState;
 use crate::role::ROLES;
 
 /// The file that makes all of a database again.
@@ -33,14 +36,18 @@ pub(super) enum WholeStatement {
     Checkpoint,
     Export(PathBuf),
     Import(PathBuf),
+    Pool(PoolStatement),
 }
 
 impl WholeStatement {
     /// The statement of a text, if it is one.
     ///
     /// # Errors
-    /// Where EXPORT or IMPORT DATABASE is not followed by a directory.
+    /// Where EXPORT or IMPORT DATABASE is not followed by a directory; those of [`PoolStatement::of`].
     pub(super) fn of(sql: &str) -> Result<Option<Self>> {
+        if let Some(pool) = PoolStatement::of(sql)? {
+            return Ok(Some(Self::Pool(pool)));
+        }
         let first = sql.trim_start().get(..6).unwrap_or_default();
         let is_one = ["checkp", "export", "import"].iter().any(|it| first.eq_ignore_ascii_case(it));
         if !is_one {
@@ -92,6 +99,20 @@ impl Session {
             },
             WholeStatement::Export(directory) => self.export(&directory).await?,
             WholeStatement::Import(directory) => self.import(&directory).await?,
+            WholeStatement::Pool(_) if !self.is_superuser() => {
+                return Err(SqlState::INSUFFICIENT_PRIVILEGE
+                    .error("permission denied to make and drop pools, which superusers may"));
+            }
+            WholeStatement::Pool(PoolStatement::Create { name, place }) => {
+                let cpus = place.cpus(self.machine())?;
+                self.database().pools().create(&name, cpus)?;
+                "CREATE POOL".to_owned()
+            }
+            WholeStatement::Pool(PoolStatement::Drop { name }) => {
+                self.database().pools().remove(&name)?;
+                self.database().shared_scans().forget_pool(&name);
+                "DROP POOL".to_owned()
+            }
         };
         Ok(QueryResult::done(tag, sql))
     }

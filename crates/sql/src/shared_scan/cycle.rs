@@ -2,16 +2,19 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use atoll_runtime::{Task, WorkerId};
 use atoll_store::clock_scan::{BatchScan, QueryBatch, QueryRows, RowsOutcome, ScanCounts};
+use atoll_store::database::DatabaseVersion;
 use atoll_store::table::TableSnapshot;
 use datafusion::common::{DataFusionError, Result, exec_datafusion_err};
 use datafusion::execution::memory_pool::MemoryConsumer;
 
 use super::report::CycleCounts;
 use super::table_scan::{AnsweredRows, ScanAnswer, TableScan, WaitingQuery};
-use crate::database::Database;
+use crate::database::{Database, Workers};
+use crate::lab::QueryRegion;
 use crate::scan::assign::{ScannedChunk, by_chunks};
 use crate::table::table_error;
 
@@ -22,10 +25,17 @@ const ROWS_MAX: usize = 1 << 16;
 /// What a worker found for each query.
 type WorkerRows = (Vec<QueryRows>, ScanCounts);
 
+/// What a pass found, and the time in which it was prepared.
+struct FoundByWorkers {
+    workers: Vec<WorkerRows>,
+    preparing: Duration,
+}
+
 /// Answers a batch.
 pub(super) async fn turn(
     scan: &TableScan,
     database: &Database,
+    workers: &Workers,
     batch: Vec<WaitingQuery>,
 ) -> CycleCounts {
     let version = database.store().published();
@@ -40,11 +50,11 @@ pub(super) async fn turn(
     }
     let Some(table) = table.filter(|_| !current.is_empty()) else { return CycleCounts::default() };
     let found = match table.view().map_err(table_error) {
-        Ok(view) => pass(scan, database, table.definition(), view, &current).await,
+        Ok(view) => pass(scan, workers, table.definition(), view, &current).await,
         Err(error) => Err(error),
     };
     match found {
-        Ok(found) => answer(database, current, found),
+        Ok(found) => answer(database, &version, current, found),
         Err(error) => {
             let shared = Arc::new(error);
             for waiting in current {
@@ -58,16 +68,17 @@ pub(super) async fn turn(
 /// One pass over the table, each worker over its chunks.
 async fn pass(
     scan: &TableScan,
-    database: &Database,
+    workers: &Workers,
     definition: &Arc<atoll_store::table::TableDefinition>,
     view: Arc<TableSnapshot>,
     current: &[WaitingQuery],
-) -> Result<Vec<WorkerRows>> {
+) -> Result<FoundByWorkers> {
+    let begun = Instant::now();
     let samples = scan.samples(definition, &view);
     let queries = current.iter().map(|waiting| waiting.query.clone()).collect();
     let batch = Arc::new(QueryBatch::new(Arc::clone(&view.schema), queries, &samples));
     let wanted: Arc<[_]> = current.iter().map(|waiting| Arc::clone(&waiting.is_wanted)).collect();
-    let runtime = database.runtime();
+    let runtime = workers.runtime();
     let chunks = by_chunks(&view, runtime).into_iter().enumerate();
     let tasks = chunks.filter(|(_, chunks)| !chunks.is_empty()).map(|(worker, chunks)| {
         let (batch, view, wanted) = (Arc::clone(&batch), Arc::clone(&view), Arc::clone(&wanted));
@@ -84,15 +95,24 @@ async fn pass(
         })
     });
     let step = runtime.step("shared scan", tasks.collect());
-    step.run().await.result.map_err(|error| match error {
+    let preparing = begun.elapsed();
+    let _running = QueryRegion::begins();
+    let workers = step.run().await.result.map_err(|error| match error {
         atoll_runtime::StepError::Failed { error, .. } => table_error(error),
         other => exec_datafusion_err!("a shared scan failed: {other}"),
-    })
+    })?;
+    Ok(FoundByWorkers { workers, preparing })
 }
 
 /// Sends each query what the workers found for it.
-fn answer(database: &Database, current: Vec<WaitingQuery>, found: Vec<WorkerRows>) -> CycleCounts {
-    let mut counts = CycleCounts::default();
+fn answer(
+    database: &Database,
+    version: &Arc<DatabaseVersion>,
+    current: Vec<WaitingQuery>,
+    found: FoundByWorkers,
+) -> CycleCounts {
+    let FoundByWorkers { workers: found, preparing } = found;
+    let mut counts = CycleCounts { preparing, ..CycleCounts::default() };
     found.iter().for_each(|(_, own)| counts.scan += *own);
     let charge = MemoryConsumer::new("shared scan").register(database.pool());
     if charge.try_grow(counts.scan.gathered as usize).is_err() {
@@ -116,7 +136,8 @@ fn answer(database: &Database, current: Vec<WaitingQuery>, found: Vec<WorkerRows
             true => {
                 let parts = rows.into_iter().filter(|rows| rows.rows > 0);
                 let parts = parts.map(|rows| (rows.columns, rows.rows)).collect();
-                ScanAnswer::Rows(AnsweredRows { parts, charge: Arc::clone(&charge) })
+                let (version, charge) = (Arc::clone(version), Arc::clone(&charge));
+                ScanAnswer::Rows(AnsweredRows { parts, version, charge })
             }
         };
         let _ = waiting.reply.send(Ok(answer));

@@ -14,6 +14,7 @@
 //! | file | what |
 //! |---|---|
 //! | `selection.rs` | statements that fit, compiled once, bound to values |
+//! | `change.rs` | UPDATE and DELETE of rows that a scan finds |
 //! | `above.rs` | aggregates, sorting and limits over the rows that were selected |
 //! | `filters.rs` | filters as tests of columns |
 //! | `table_scan.rs` | who waits for a table, and its cycles |
@@ -22,6 +23,7 @@
 //! | `report.rs` | what cycles did, for `atoll.scans` |
 
 mod above;
+mod change;
 mod cycle;
 mod filters;
 mod report;
@@ -33,8 +35,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use atoll_store::TableId;
+use atoll_store::database::DatabaseVersion;
 use parking_lot::Mutex;
 
+pub(crate) use change::SharedChange;
 pub(crate) use report::ScanReport;
 pub(crate) use selection::{ScannedRows, SharedSelection, sharing};
 pub(crate) use table_scan::AloneQuery;
@@ -45,9 +49,12 @@ pub(crate) use texts::{TextScope, TextSelection};
 /// The shared scans of a database's tables.
 #[derive(Debug, Default)]
 pub(crate) struct SharedScans {
-    tables: Mutex<HashMap<TableId, Arc<TableScan>>>,
+    tables: Mutex<HashMap<ScanKey, Arc<TableScan>>>,
     texts: TextSelections,
 }
+
+/// A table, and the pool whose sessions ask; none for the common workers.
+type ScanKey = (TableId, Option<Arc<str>>);
 
 impl SharedScans {
     /// What sessions sent as text.
@@ -55,16 +62,40 @@ impl SharedScans {
         &self.texts
     }
 
-    fn of(&self, table: TableId, name: &str) -> Arc<TableScan> {
+    fn of(
+        &self,
+        table: TableId,
+        name: &str,
+        pool: Option<&Arc<str>>,
+        version: &DatabaseVersion,
+    ) -> Arc<TableScan> {
         let mut scans = self.tables.lock();
-        Arc::clone(scans.entry(table).or_insert_with(|| Arc::new(TableScan::new(table, name))))
+        let key = (table, pool.cloned());
+        if let Some(scan) = scans.get(&key) {
+            return Arc::clone(scan);
+        }
+        forget_dropped(&mut scans, version);
+        let scan = Arc::new(TableScan::new(table, name, pool.cloned()));
+        scans.insert(key, Arc::clone(&scan));
+        scan
     }
 
-    /// What the cycles of each table did, by name.
-    pub(crate) fn reports(&self) -> Vec<ScanReport> {
-        let mut reports: Vec<ScanReport> =
-            self.tables.lock().values().map(|scan| scan.report()).collect();
-        reports.sort_by(|a, b| a.table.cmp(&b.table));
+    /// What the cycles of each table of a version did, by name and pool.
+    pub(crate) fn reports(&self, version: &DatabaseVersion) -> Vec<ScanReport> {
+        let mut scans = self.tables.lock();
+        forget_dropped(&mut scans, version);
+        let mut reports: Vec<ScanReport> = scans.values().map(|scan| scan.report()).collect();
+        reports.sort_by(|a, b| (&a.table, &a.pool).cmp(&(&b.table, &b.pool)));
         reports
     }
+
+    /// Forgets what the sessions of a pool asked, which is dropped.
+    pub(crate) fn forget_pool(&self, name: &str) {
+        self.tables.lock().retain(|(_, pool), _| pool.as_deref() != Some(name));
+    }
+}
+
+/// Forgets tables that are not in a version, unless someone asks of them still.
+fn forget_dropped(scans: &mut HashMap<ScanKey, Arc<TableScan>>, version: &DatabaseVersion) {
+    scans.retain(|(table, _), scan| version.table(*table).is_some() || Arc::strong_count(scan) > 1);
 }

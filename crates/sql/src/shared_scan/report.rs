@@ -15,6 +15,8 @@ pub(super) struct CycleCounts {
     /// Queries that the ordinary way has to answer.
     pub(super) elsewhere: usize,
     pub(super) took: Duration,
+    /// Of that, until the workers began.
+    pub(super) preparing: Duration,
     pub(super) scan: ScanCounts,
 }
 
@@ -29,6 +31,7 @@ struct Counted {
     elsewhere: u64,
     batch_max: usize,
     busy: Duration,
+    preparing: Duration,
     scan: ScanCounts,
     /// A ring; the next place is the number of queries modulo its length.
     latencies: Vec<Duration>,
@@ -38,6 +41,8 @@ struct Counted {
 #[derive(Clone, Debug)]
 pub(crate) struct ScanReport {
     pub(crate) table: String,
+    /// The pool whose sessions asked; none for the common workers.
+    pub(crate) pool: Option<String>,
     pub(crate) waiting: u64,
     pub(crate) cycles: u64,
     pub(crate) queries: u64,
@@ -45,6 +50,8 @@ pub(crate) struct ScanReport {
     pub(crate) batch_mean: f64,
     pub(crate) batch_max: u64,
     pub(crate) cycle_ms: f64,
+    /// Of all cycles together.
+    pub(crate) preparing_ms: f64,
     pub(crate) scan: ScanCounts,
     /// Median and 99th percentile of the last queries.
     pub(crate) latency_ms: Option<(f64, f64)>,
@@ -67,10 +74,11 @@ impl ScanCounters {
         all.elsewhere += cycle.elsewhere as u64;
         all.batch_max = all.batch_max.max(cycle.queries);
         all.busy += cycle.took;
+        all.preparing += cycle.preparing;
         all.scan += cycle.scan;
     }
 
-    pub(super) fn report(&self, table: &str, waiting: usize) -> ScanReport {
+    pub(super) fn report(&self, table: &str, pool: Option<&str>, waiting: usize) -> ScanReport {
         let all = self.0.lock();
         let mut latencies = all.latencies.clone();
         latencies.sort_unstable();
@@ -81,6 +89,7 @@ impl ScanCounters {
         let cycles = all.cycles.max(1) as f64;
         ScanReport {
             table: table.to_owned(),
+            pool: pool.map(str::to_owned),
             waiting: waiting as u64,
             cycles: all.cycles,
             queries: all.queries,
@@ -88,6 +97,7 @@ impl ScanCounters {
             batch_mean: all.queries as f64 / cycles,
             batch_max: all.batch_max as u64,
             cycle_ms: milliseconds(all.busy) / cycles,
+            preparing_ms: milliseconds(all.preparing),
             scan: all.scan,
             latency_ms: at(50).zip(at(99)),
         }

@@ -19,8 +19,8 @@ use datafusion::physical_expr::PhysicalExpr;
 
 use super::above::{PlanAbove, only_scan};
 use super::filters::{ColumnFilter, merged};
-use super::table_scan::{AloneQuery, ScanAnswer};
-use crate::database::Database;
+use super::table_scan::{AloneQuery, ScanAnswer, TableScan as SharedTableScan};
+use crate::database::Workers;
 use crate::session::{Parameters, Session, one_row, select_list};
 use crate::table::PlacedTable;
 
@@ -33,6 +33,8 @@ pub(crate) struct SharedSelection {
     filters: Vec<ColumnFilter>,
     /// Columns that are read of the rows that pass.
     projection: Arc<[usize]>,
+    /// Whether the ids of the rows come before what is computed of them.
+    with_ids: bool,
     result: SelectionResult,
     schema: SchemaRef,
 }
@@ -59,6 +61,15 @@ struct ReadRows {
 pub(crate) struct ScannedRows {
     pub(crate) batches: Vec<RecordBatch>,
     pub(crate) charge: Arc<MemoryReservation>,
+}
+
+/// The rows that a cycle found.
+#[derive(Debug)]
+pub(crate) struct VersionRows {
+    pub(super) batches: Vec<RecordBatch>,
+    /// What the cycle read.
+    pub(super) version: Arc<DatabaseVersion>,
+    pub(super) charge: Arc<MemoryReservation>,
 }
 
 /// A statement with its values.
@@ -133,6 +144,34 @@ impl SharedSelection {
             definition: Arc::clone(table.definition()),
             filters,
             projection: projection.into(),
+            with_ids: false,
+            result,
+            schema,
+        }))
+    }
+
+    /// Compiles the query of a change: a select list over its scan, the first of which is the id, and the columns of
+    /// both.
+    pub(super) fn of_ids(
+        state: &SessionState,
+        (exprs, scan, schema): (Vec<Expr>, &TableScan, SchemaRef),
+        table: &PlacedTable,
+        parameters: &Parameters,
+    ) -> Result<Option<Self>> {
+        let columns = Arc::clone(&table.definition().columns);
+        let Some(filters) = column_filters(state, scan, &columns, parameters)? else {
+            return Ok(None);
+        };
+        let values = exprs.into_iter().skip(1).collect();
+        let read = ReadRows::listed(state, values, scan, &columns, parameters)?;
+        let Some(ReadRows { projection, result }) = read else { return Ok(None) };
+        Ok(Some(Self {
+            table: table.id(),
+            name: table.name().into(),
+            definition: Arc::clone(table.definition()),
+            filters,
+            projection: projection.into(),
+            with_ids: true,
             result,
             schema,
         }))
@@ -154,42 +193,24 @@ impl SharedSelection {
         let parameters = one_row(parameters)?;
         let filters = self.filters.iter().map(|filter| filter.bind(&parameters));
         let tests = merged(filters.collect::<Result<_>>()?);
-        let projection = Arc::clone(&self.projection);
-        let query = |tests| BatchQuery { tests, projection, with_ids: false, limit: usize::MAX };
+        let (projection, with_ids) = (Arc::clone(&self.projection), self.with_ids);
+        let query = |tests| BatchQuery { tests, projection, with_ids, limit: usize::MAX };
         Ok(tests.map(|tests| BoundSelection { selection: self, query: query(tests), parameters }))
     }
 }
 
 impl BoundSelection<'_> {
     /// Counts the query as one that runs by itself, where no other one waits or runs; none where it should ride.
-    pub(crate) fn alone(&self, database: &Database) -> Option<AloneQuery> {
-        database.shared_scans().of(self.selection.table, &self.selection.name).alone()
+    pub(crate) fn alone(&self, session: &Session) -> Option<AloneQuery> {
+        self.selection.scan(session, &session.workers()).alone()
     }
 
     /// Rides the next cycle; none where the ordinary way has to answer: the table was altered, or the rows
     /// are too many.
     pub(crate) async fn ride(self, session: &Session) -> Result<Option<ScannedRows>> {
-        let Self { selection, query, parameters } = self;
-        let database = session.database();
-        let scan = database.shared_scans().of(selection.table, &selection.name);
-        let definition = Arc::clone(&selection.definition);
-        let answered = match scan.ask(database, definition, query).await? {
-            ScanAnswer::Rows(answered) => answered,
-            ScanAnswer::Elsewhere => return Ok(None),
-        };
-        let schema = match &selection.result {
-            SelectionResult::Above(above) => above.rows(),
-            _ => &selection.schema,
-        };
-        let batches = answered.parts.into_iter().map(|(columns, rows)| {
-            let options = RecordBatchOptions::new().with_row_count(Some(rows));
-            let columns = match &selection.result {
-                SelectionResult::Values(values) => evaluated(values, columns, rows, &parameters)?,
-                _ => columns,
-            };
-            Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
-        });
-        let batches = batches.collect::<Result<Vec<_>>>()?;
+        let selection = self.selection;
+        let Some(found) = self.find(session).await? else { return Ok(None) };
+        let VersionRows { batches, charge, .. } = found;
         let batches = match &selection.result {
             SelectionResult::Above(above) => {
                 let (above, state) = (above.clone(), session.context().state());
@@ -197,7 +218,51 @@ impl BoundSelection<'_> {
             }
             _ => batches,
         };
-        Ok(Some(ScannedRows { batches, charge: answered.charge }))
+        Ok(Some(ScannedRows { batches, charge }))
+    }
+
+    /// The rows that the next cycle finds; none as [`ride`](Self::ride).
+    pub(crate) async fn find(self, session: &Session) -> Result<Option<VersionRows>> {
+        let Self { selection, query, parameters } = self;
+        let workers = session.workers();
+        let scan = selection.scan(session, &workers);
+        let definition = Arc::clone(&selection.definition);
+        let answered = match scan.ask(session.database(), workers, definition, query).await? {
+            ScanAnswer::Rows(answered) => answered,
+            ScanAnswer::Elsewhere => return Ok(None),
+        };
+        let batches = answered.parts.into_iter();
+        let batches = batches.map(|(columns, rows)| selection.batch(columns, rows, &parameters));
+        let batches = batches.collect::<Result<_>>()?;
+        Ok(Some(VersionRows { batches, version: answered.version, charge: answered.charge }))
+    }
+}
+
+impl SharedSelection {
+    fn scan(&self, session: &Session, workers: &Workers) -> Arc<SharedTableScan> {
+        let version = session.database().store().published();
+        session.database().shared_scans().of(self.table, &self.name, workers.pool(), &version)
+    }
+
+    /// Rows that a worker found, as far as they are computed one by one.
+    fn batch(
+        &self,
+        mut columns: Vec<ArrayRef>,
+        rows: usize,
+        parameters: &RecordBatch,
+    ) -> Result<RecordBatch> {
+        let ids = if self.with_ids { columns.pop() } else { None };
+        let columns = match &self.result {
+            SelectionResult::Values(values) => evaluated(values, columns, rows, parameters)?,
+            _ => columns,
+        };
+        let schema = match &self.result {
+            SelectionResult::Above(above) => above.rows(),
+            _ => &self.schema,
+        };
+        let columns = ids.into_iter().chain(columns).collect();
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
     }
 }
 

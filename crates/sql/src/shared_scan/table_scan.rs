@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use atoll_runtime::WorkerId;
+use atoll_runtime::{Runtime, WorkerId};
 use atoll_store::TableId;
 use atoll_store::clock_scan::{BatchQuery, ColumnSamples};
+use atoll_store::database::DatabaseVersion;
 use atoll_store::table::{TableDefinition, TableSnapshot};
 use datafusion::arrow::array::ArrayRef;
 use datafusion::common::{Result, exec_datafusion_err};
@@ -16,7 +17,7 @@ use tokio::sync::oneshot;
 
 use super::cycle;
 use super::report::{CycleCounts, ScanCounters, ScanReport};
-use crate::database::Database;
+use crate::database::{Database, Workers};
 use crate::error::SqlState;
 
 /// Queries that a cycle answers at most.
@@ -39,6 +40,8 @@ const SAMPLE_CYCLES: usize = 1024;
 pub(super) struct TableScan {
     pub(super) table: TableId,
     name: Arc<str>,
+    /// The pool whose sessions ask; none for the common workers.
+    pool: Option<Arc<str>>,
     state: Mutex<ScanState>,
     counters: ScanCounters,
 }
@@ -65,6 +68,8 @@ struct KeptSamples {
 pub(super) struct WaitingQuery {
     pub(super) query: BatchQuery,
     pub(super) definition: Arc<TableDefinition>,
+    /// On which it is to be answered.
+    workers: Workers,
     /// Cleared when its client is gone.
     pub(super) is_wanted: Arc<AtomicBool>,
     pub(super) since: Instant,
@@ -85,6 +90,8 @@ pub(crate) enum ScanAnswer {
 pub(crate) struct AnsweredRows {
     /// Columns and number of rows, one part for each worker that found some.
     pub(super) parts: Vec<(Vec<ArrayRef>, usize)>,
+    /// What the cycle read.
+    pub(super) version: Arc<DatabaseVersion>,
     pub(super) charge: Arc<MemoryReservation>,
 }
 
@@ -108,9 +115,9 @@ impl Drop for Wanted {
 }
 
 impl TableScan {
-    pub(super) fn new(table: TableId, name: &str) -> Self {
+    pub(super) fn new(table: TableId, name: &str, pool: Option<Arc<str>>) -> Self {
         let (state, counters) = Default::default();
-        Self { table, name: name.into(), state, counters }
+        Self { table, name: name.into(), pool, state, counters }
     }
 
     /// A query that runs by itself; none where another one does, or rides.
@@ -125,13 +132,15 @@ impl TableScan {
     }
 
     pub(super) fn report(&self) -> ScanReport {
-        self.counters.report(&self.name, self.state.lock().waiting.len())
+        let waiting = self.state.lock().waiting.len();
+        self.counters.report(&self.name, self.pool.as_deref(), waiting)
     }
 
     /// Waits for the cycle that answers a query. Dropping the future gives the query up.
     pub(super) async fn ask(
         self: &Arc<Self>,
         database: &Database,
+        workers: Workers,
         definition: Arc<TableDefinition>,
         query: BatchQuery,
     ) -> Result<ScanAnswer> {
@@ -139,10 +148,10 @@ impl TableScan {
         let (reply, answer) = oneshot::channel();
         let since = Instant::now();
         let is_wanted = Arc::clone(&wanted.0);
-        let waiting = WaitingQuery { query, definition, is_wanted, since, reply };
+        let turning = Turning { scan: Arc::clone(self), workers: workers.clone(), ended: true };
+        let waiting = WaitingQuery { query, definition, workers, is_wanted, since, reply };
         if self.wait(waiting)? {
-            let turning = Turning { scan: Arc::clone(self), ended: false };
-            drop(database.runtime().spawn_on(self.leader(database), turning.run(database.clone())));
+            turning.start(database.clone(), Vec::new());
         }
         let answer = answer.await;
         drop(wanted);
@@ -163,8 +172,8 @@ impl TableScan {
     }
 
     /// The worker on which cycles are prepared.
-    fn leader(&self, database: &Database) -> WorkerId {
-        let workers = database.runtime().worker_count().max(1) as u64;
+    fn leader(&self, runtime: &Runtime) -> WorkerId {
+        let workers = runtime.worker_count().max(1) as u64;
         WorkerId((self.table.get() % workers) as u32)
     }
 
@@ -201,24 +210,42 @@ impl TableScan {
 /// The task that turns cycles while queries wait. Where it dies, they are told instead of waiting on.
 struct Turning {
     scan: Arc<TableScan>,
+    /// On which it turns.
+    workers: Workers,
     ended: bool,
 }
 
 impl Turning {
-    async fn run(mut self, database: Database) {
-        let mut last = Duration::ZERO;
+    /// Starts it on one of its workers, with a batch that was taken already.
+    fn start(mut self, database: Database, first: Vec<WaitingQuery>) {
+        self.ended = false;
+        let runtime = self.workers.runtime().clone();
+        drop(runtime.spawn_on(self.scan.leader(&runtime), self.run(database, first)));
+    }
+
+    async fn run(mut self, database: Database, first: Vec<WaitingQuery>) {
+        let (mut last, mut batch) = (Duration::ZERO, first);
         loop {
             if last > Duration::ZERO {
                 tokio::time::sleep(last / MOMENT_SHARE).await;
             }
-            let batch = self.scan.take();
             if batch.is_empty() {
+                batch = self.scan.take();
+            }
+            let Some(workers) = batch.last().map(|waiting| waiting.workers.clone()) else {
                 self.ended = true;
                 return;
+            };
+            if !workers.is(&self.workers) {
+                // Pools have come or gone: the chunks go to other workers.
+                self.ended = true;
+                let next = Self { scan: Arc::clone(&self.scan), workers, ended: true };
+                return next.start(database, batch);
             }
             let (begun, queries) = (Instant::now(), batch.len());
             let waited: Vec<Instant> = batch.iter().map(|waiting| waiting.since).collect();
-            let counts = cycle::turn(&self.scan, &database, batch).await;
+            let batch = std::mem::take(&mut batch);
+            let counts = cycle::turn(&self.scan, &database, &self.workers, batch).await;
             let took = begun.elapsed();
             last = if queries >= TOGETHER { took } else { Duration::ZERO };
             self.scan.counters.cycle(CycleCounts { queries, took, ..counts }, &waited);
@@ -233,5 +260,46 @@ impl Drop for Turning {
             state.turns = false;
             state.waiting.clear();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use atoll_placement::Strategy;
+    use atoll_runtime::RuntimeOptions;
+    use atoll_testkit::kernel::SimulatedKernel;
+    use atoll_testkit::machines;
+    use datafusion::arrow::datatypes::Schema;
+
+    use super::*;
+    use crate::database::DatabaseOptions;
+    use crate::error::SqlError;
+
+    #[test]
+    fn queries_beyond_those_that_may_wait_are_refused_and_those_that_wait_stay() {
+        let machine = Arc::new(machines::two_nodes());
+        let kernel = Arc::new(SimulatedKernel::new(Arc::clone(&machine)));
+        let runtime = Runtime::start(machine, kernel, RuntimeOptions::default()).unwrap();
+        let database = Database::start(runtime, DatabaseOptions::default()).unwrap();
+        let columns = Arc::new(Schema::empty());
+        let definition = Arc::new(TableDefinition::new(columns, Strategy::Aligned));
+        let scan = TableScan::new(TableId::new(1), "t", None);
+        let wait = || {
+            let (tests, projection) = (Vec::new(), [].into());
+            let query = BatchQuery { tests, projection, with_ids: false, limit: usize::MAX };
+            let (definition, workers) = (Arc::clone(&definition), database.pools().common());
+            let is_wanted = Arc::new(AtomicBool::new(true));
+            let (since, (reply, _)) = (Instant::now(), oneshot::channel());
+            scan.wait(WaitingQuery { query, definition, workers, is_wanted, since, reply })
+        };
+        assert!(wait().unwrap(), "the first starts the cycles");
+        assert!((1..WAITING_MAX).all(|_| !wait().unwrap()));
+        let error = SqlError::new(wait().unwrap_err(), "");
+        assert_eq!(error.state.code(), "53400");
+        assert!(error.message.contains("try again later"), "{}", error.message);
+        let batches: Vec<usize> =
+            std::iter::repeat_with(|| scan.take().len()).take_while(|count| *count > 0).collect();
+        assert_eq!(batches, [BATCH_MAX; WAITING_MAX / BATCH_MAX]);
+        assert!(wait().unwrap(), "there is room again");
     }
 }

@@ -8,6 +8,7 @@ mod column;
 mod functions;
 mod knowledge;
 mod machine;
+mod pools;
 mod roles;
 mod scans;
 mod session_functions;
@@ -111,5 +112,6 @@ pub(crate) fn register(session: &Session, knowledge: &Arc<Knowledge>) -> Result<
     let identity = session.identity();
     add(activity::sessions(session.database().clone(), Arc::clone(identity)))?;
     add(activity::queries(session.database().clone(), Arc::clone(identity)))?;
+    add(pools::pools(session.database().clone()))?;
     storage::all(session.database()).into_iter().try_for_each(add)
 }

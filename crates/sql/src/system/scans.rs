@@ -5,10 +5,11 @@ use super::{SystemTable, now};
 use crate::database::Database;
 use crate::shared_scan::ScanReport;
 
-/// One row a table whose rows were selected by shared scans.
+/// One row a table whose rows were selected by shared scans, and pool of those who asked.
 pub(super) fn scans(database: Database) -> SystemTable {
     ColumnSpecs::<ScanReport>::new()
         .column("table_name", |scan| scan.table.clone())
+        .column("pool", |scan| scan.pool.clone())
         .column("waiting", |scan| scan.waiting)
         .column("cycles", |scan| scan.cycles)
         .column("queries", |scan| scan.queries)
@@ -22,5 +23,18 @@ pub(super) fn scans(database: Database) -> SystemTable {
         .column("candidates", |scan| scan.scan.candidates)
         .column("matches", |scan| scan.scan.matches)
         .column("answered_elsewhere", |scan| scan.elsewhere)
-        .table("scans", move |_| now(database.shared_scans().reports()))
+        .column("preparing_ms", |scan| scan.preparing_ms)
+        .column("scanning_ms", |scan| milliseconds(scan.scan.times.all))
+        .column("numbers_ms", |scan| milliseconds(scan.scan.times.numbers))
+        .column("text_ms", |scan| milliseconds(scan.scan.times.text))
+        .column("lookups_ms", |scan| milliseconds(scan.scan.times.lookups))
+        .column("proving_ms", |scan| milliseconds(scan.scan.times.proving))
+        .column("gathering_ms", |scan| milliseconds(scan.scan.times.gathering))
+        .table("scans", move |_| {
+            now(database.shared_scans().reports(&database.store().published()))
+        })
+}
+
+fn milliseconds(nanoseconds: u64) -> f64 {
+    nanoseconds as f64 / 1e6
 }

@@ -86,6 +86,23 @@ impl ChangedTable {
         &self.target
     }
 
+    /// Changes rows whose ids, and new values, were found in a version of the table; how many.
+    ///
+    /// # Errors
+    /// As [`WriteTarget::write`].
+    pub(crate) async fn change_found(
+        &self,
+        table: PlacedTable,
+        found: &[RecordBatch],
+        target: &WriteTarget,
+    ) -> Result<usize> {
+        let mut rows = FoundRows::new(table);
+        for batch in found {
+            rows.take(batch, &self.target)?;
+        }
+        Ok(rows.write(self.kind, target, false).await?.count)
+    }
+
     /// Changes the rows whose ids, and new values, are the input; with `returning` they are the
     /// operator's rows, else their number is.
     pub(crate) fn change_exec(

@@ -82,6 +82,11 @@ impl PlacedTable {
         Self { at, name, id, runtime, version, schema, target: None, defaults: Arc::new([]) }
     }
 
+    /// The same table in another version.
+    pub(crate) fn in_version(&self, version: Arc<TableVersion>) -> Self {
+        Self { version, ..self.clone() }
+    }
+
     /// The table as the target of an INSERT: DataFusion 55 gives VALUES the target's columns, and fails
     /// on a NULL in them with a message that names neither. It is found when the rows are written.
     pub(crate) fn as_target(&self, target: WriteTarget, defaults: Vec<Option<Expr>>) -> Self {

@@ -1,13 +1,16 @@
 //! Selections that share scans find what each finds by itself.
 
-use atoll_placement::Strategy;
+use std::sync::Arc;
+
+use atoll_placement::{LiveKernel, Strategy};
 use atoll_sql::datafusion::common::ScalarValue;
-use atoll_sql::{PreparedStatement, Session};
+use atoll_sql::{DatabaseOptions, PreparedStatement, Session};
 use atoll_sys::SplitMix64;
 use atoll_testkit::machines;
+use atoll_topology::{Bytes, Machine};
 use futures::future::join_all;
 
-use crate::common::{fake, live, rows, run, texts};
+use crate::common::{fake, live, rows, run, session, texts};
 
 /// Columns of every kind that is tested, with NULLs, and few enough values that tests hit.
 const TABLE: &str = "CREATE TABLE t AS SELECT
@@ -365,4 +368,121 @@ fn explain_says_whether_a_selection_shares_scans() {
     }
     rows(&session, "SET atoll.shared_scan = off");
     assert_eq!(says("EXPLAIN SELECT b FROM t WHERE a = 5"), None);
+}
+
+/// Statements that change rows by their columns, with two parameters.
+const CHANGES: [&str; 7] = [
+    "UPDATE t SET small = $1, note = note || '+' WHERE large BETWEEN $2 AND 4000",
+    "UPDATE t SET city = upper(city), price = price * 2 WHERE small = $1 AND large < $2",
+    "UPDATE t SET real = large / 2.0, small = NULL WHERE city = 'city ' || $1 AND id > $2",
+    "UPDATE t SET id = id + 0 WHERE small IS NULL AND large > $1 AND id < $2",
+    "DELETE FROM t WHERE large = $1 AND id > $2",
+    "DELETE FROM t WHERE small = $1 AND large < $2 AND flag",
+    "DELETE FROM t WHERE note LIKE 'a note of some length about 7%' AND small = $1 AND id > $2",
+];
+
+#[test]
+fn changes_of_rows_that_a_shared_scan_finds_are_those_of_the_ordinary_way() {
+    for session in [live(), fake(machines::four_nodes(), Strategy::Aligned)] {
+        rows(&session, TABLE);
+        rows(&session, &TABLE.replacen("TABLE t", "TABLE u", 1));
+        let alone = session.database().session().expect("a session");
+        rows(&alone, "SET atoll.shared_scan = off");
+        let random = &mut SplitMix64::new(9);
+        for round in 0..30 {
+            let sql = CHANGES[round % CHANGES.len()];
+            let values = [value(random), value(random)];
+            let counts = session.runtime().block_on(async {
+                let shared = session.prepare(sql).await.expect(sql);
+                let own = sql.replace(" t ", " u ");
+                let own = alone.prepare(&own).await.expect(sql);
+                (answer(&shared, &values).await, answer(&own, &values).await)
+            });
+            assert_eq!(counts.0, counts.1, "{sql} with {values:?}");
+        }
+        let all = |table: &str| rows(&session, &format!("SELECT * FROM {table} ORDER BY id"));
+        assert_eq!(all("t"), all("u"));
+        let shared = rows(&session, "SELECT queries FROM atoll.scans WHERE table_name = 't'");
+        assert!(shared[0][0].parse::<usize>().expect("a number") > 10, "{shared:?} changes rode");
+    }
+}
+
+#[test]
+fn no_change_is_lost_where_clients_change_the_same_rows() {
+    let session = live();
+    rows(
+        &session,
+        "CREATE TABLE t AS SELECT i AS id, i % 3 AS part, 0 AS n FROM generate_series(1, 30) AS s(i)",
+    );
+    session.runtime().block_on(async {
+        let clients = (0..12_i64).map(|client| {
+            let session = session.database().session().expect("a session");
+            async move {
+                let sql = "UPDATE t SET n = n + 1 WHERE part = $1 AND id <= $2";
+                let update = session.prepare(sql).await.expect(sql);
+                for round in 0..15 {
+                    let values = [((client + round) % 3).into(), 30_i64.into()];
+                    assert_eq!(answer(&update, &values).await, [["10"]]);
+                }
+            }
+        });
+        join_all(clients).await;
+    });
+    assert_eq!(rows(&session, "SELECT DISTINCT n FROM t"), [["60"]]);
+}
+
+#[test]
+fn rows_that_do_not_fit_into_the_memory_limit_are_handed_on_the_ordinary_way() {
+    let machine = Arc::new(Machine::discover().expect("the machine can be read"));
+    let options = DatabaseOptions { memory_limit: Bytes(64 << 20), ..DatabaseOptions::default() };
+    let session = session(machine, Arc::new(LiveKernel::new()), options);
+    rows(
+        &session,
+        "CREATE TABLE t AS SELECT i AS id, i % 2 AS part, i || repeat('x', 400) AS text
+         FROM generate_series(1, 60000) AS s(i)",
+    );
+    let statement = session.runtime().block_on(async {
+        let statement = session.prepare("SELECT text FROM t WHERE part = $1 AND id > $2");
+        let statement = statement.await.expect("prepared");
+        let clients = (0..8_i64).map(|client| {
+            let (statement, values) = (&statement, [(client % 2).into(), 0_i64.into()]);
+            async move {
+                let mut result = statement.execute(&values).await.expect("it runs");
+                let mut count = 0;
+                while let Some(batch) = result.next().await.expect("it goes on") {
+                    count += batch.num_rows();
+                }
+                count
+            }
+        });
+        assert_eq!(join_all(clients).await, [30_000; 8]);
+        statement
+    });
+    let elsewhere = || {
+        let found = rows(&session, "SELECT answered_elsewhere, queries FROM atoll.scans");
+        [0, 1].map(|at| found[0][at].parse::<u64>().expect("a number"))
+    };
+    let [refused, asked] = elsewhere();
+    assert!(refused > 0 && asked == 8, "{refused} of {asked}");
+    session.runtime().block_on(async {
+        let few = answer(&statement, &[1_i64.into(), 59_990_i64.into()]).await;
+        assert_eq!(few.len(), 5);
+    });
+    assert_eq!(elsewhere(), [refused, 9]);
+}
+
+#[test]
+fn a_dropped_table_leaves_the_shared_scans() {
+    let session = live();
+    for _ in 0..3 {
+        rows(&session, "CREATE TABLE t AS SELECT i AS a FROM generate_series(1, 9) AS s(i)");
+        session.runtime().block_on(async {
+            let statement =
+                session.prepare("SELECT a FROM t WHERE a = $1").await.expect("prepared");
+            assert_eq!(answer(&statement, &[4_i64.into()]).await, [["4"]]);
+        });
+        assert_eq!(scans(&session)[1], 1);
+        rows(&session, "DROP TABLE t");
+        assert!(scans(&session).is_empty());
+    }
 }

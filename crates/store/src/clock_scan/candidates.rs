@@ -9,6 +9,7 @@ use arrow_buffer::BooleanBuffer;
 
 use super::batch::QueryNumber;
 use super::query::{ColumnTest, NumberTest, TextTest};
+use super::times::BlockClock;
 use super::values::{BlockColumn, BlockValues, with_numbers};
 
 /// Rows of a block by query.
@@ -18,12 +19,15 @@ pub(super) struct Candidates {
     rows: Vec<Vec<u32>>,
     /// Queries that have some.
     queries: Vec<QueryNumber>,
+    /// Times those who look for them.
+    pub(super) clock: BlockClock,
 }
 
 impl Candidates {
     /// Room for so many queries.
     pub(super) fn new(queries: usize) -> Self {
-        Self { rows: vec![Vec::new(); queries], queries: Vec::new() }
+        let clock = BlockClock::default();
+        Self { rows: vec![Vec::new(); queries], queries: Vec::new(), clock }
     }
 
     /// Adds a row for each of these queries.

@@ -24,6 +24,7 @@
 //! | `batch.rs` | the queries of a cycle, filed |
 //! | `candidates.rs` | the rows that indexes found, by query, and the tests that are left |
 //! | `scan.rs` | the pass over chunks |
+//! | `times.rs` | where its time goes |
 //! | `gather.rs` | the rows that were found, as columns by query |
 
 mod batch;
@@ -35,6 +36,7 @@ mod query;
 mod sample;
 mod scan;
 mod text_index;
+mod times;
 mod values;
 
 pub use batch::QueryBatch;
@@ -42,3 +44,4 @@ pub use gather::{QueryRows, RowsOutcome};
 pub use query::{BatchQuery, ColumnTest, NumberTest, TextTest, float_key, is_number, is_tested};
 pub use sample::ColumnSamples;
 pub use scan::{BatchScan, ScanCounts};
+pub use times::ScanTimes;

@@ -8,6 +8,7 @@ use super::batch::QueryNumber;
 use super::candidates::Candidates;
 use super::filter::{OrderedSlots, Slot, SlotTable, rows_passing};
 use super::query::NumberTest;
+use super::times::ScanPart;
 use super::values::{BlockColumn, BlockValues, with_numbers};
 use crate::table::Zone;
 
@@ -126,11 +127,13 @@ impl NumberIndex {
             1 | 2 => hits_of(&keys.low_bits, column, |key| Slot::of_number(key as u16), hits),
             _ => hits_of(&keys.hashed, column, Slot::of_key, hits),
         }
+        found.clock.end(ScanPart::Numbers);
         for row in hits.iter() {
             if let Some(queries) = column.key(*row as usize).and_then(|k| self.by_key.get(&k)) {
                 found.add(*row, queries);
             }
         }
+        found.clock.end(ScanPart::Lookups);
     }
 }
 
@@ -254,11 +257,13 @@ impl Stretches {
     fn look_up(&self, column: &BlockColumn<'_>, hits: &mut Vec<u32>, found: &mut Candidates) {
         hits.clear();
         hits_of(&self.taken, column, |key| self.slots.slot(key), hits);
+        found.clock.end(ScanPart::Numbers);
         for row in hits.iter() {
             if let Some(key) = column.key(*row as usize) {
                 found.add(*row, self.queries_of(key));
             }
         }
+        found.clock.end(ScanPart::Lookups);
     }
 
     fn queries_of(&self, key: i64) -> &[QueryNumber] {

@@ -2,6 +2,7 @@
 
 use std::ops::AddAssign;
 use std::sync::Arc;
+use std::time::Instant;
 
 use arrow_array::StringViewArray;
 use arrow_array::cast::AsArray;
@@ -11,6 +12,7 @@ use super::batch::{ColumnIndex, QueryBatch, QueryNumber};
 use super::candidates::{Candidates, keep_live, keep_passing};
 use super::gather::{Gather, QueryRows};
 use super::text_index::CodeQueries;
+use super::times::{ScanPart, ScanTimes, nanoseconds};
 use super::values::{BlockColumn, BlockValues};
 use crate::table::{BLOCK_ROWS, Chunk, StoredColumn, TableError, TableSnapshot, Zone};
 
@@ -29,6 +31,8 @@ pub struct ScanCounts {
     pub matches: u64,
     /// Bytes of the values that were gathered for queries.
     pub gathered: u64,
+    /// Where the time went.
+    pub times: ScanTimes,
 }
 
 impl AddAssign for ScanCounts {
@@ -38,6 +42,7 @@ impl AddAssign for ScanCounts {
         self.candidates += other.candidates;
         self.matches += other.matches;
         self.gathered += other.gathered;
+        self.times += other.times;
     }
 }
 
@@ -87,9 +92,11 @@ impl BatchScan {
     pub fn chunk(&mut self, snapshot: &TableSnapshot, number: usize, copy: usize) -> Result<()> {
         let chunk = &snapshot.chunks[number];
         let Some(copy) = chunk.copies.get(copy) else { return Ok(()) };
+        let begun = Instant::now();
         let batch = Arc::clone(&self.batch);
         let indexes: Vec<ChunkIndex<'_>> =
             batch.indexes.iter().map(|index| ChunkIndex::new(index, &copy.blocks)).collect();
+        self.counts.times.text += nanoseconds(begun.elapsed());
         self.pairs.clear();
         for (at, block) in copy.blocks.iter().enumerate() {
             let live = snapshot.live(number, at);
@@ -100,8 +107,12 @@ impl BatchScan {
                 .run(&indexes);
         }
         self.counts.matches += self.pairs.len() as u64;
+        let found = Instant::now();
         self.keep_within_limits();
-        self.gather.take(snapshot, number, &copy.blocks, &self.pairs)
+        self.gather.take(snapshot, number, &copy.blocks, &self.pairs)?;
+        self.counts.times.gathering += nanoseconds(found.elapsed());
+        self.counts.times.all += nanoseconds(begun.elapsed());
+        Ok(())
     }
 
     /// Drops what is more than queries want.
@@ -120,8 +131,15 @@ impl BatchScan {
     /// # Errors
     /// Where rows cannot be put together.
     pub fn finish(self) -> Result<(Vec<QueryRows>, ScanCounts)> {
+        let begun = Instant::now();
+        let mut counts = self.counts;
         let (rows, gathered) = self.gather.finish()?;
-        Ok((rows, ScanCounts { gathered, ..self.counts }))
+        counts.gathered = gathered;
+        counts.times += self.candidates.clock.times;
+        let took = nanoseconds(begun.elapsed());
+        counts.times.gathering += took;
+        counts.times.all += took;
+        Ok((rows, counts))
     }
 }
 
@@ -177,6 +195,7 @@ impl BlockScan<'_> {
     fn run(mut self, indexes: &[ChunkIndex<'_>]) {
         let Some(rows) = self.block.first().map(|column| column.rows().len()) else { return };
         self.scan.counts.rows += rows as u64;
+        self.scan.candidates.clock.begin();
         for ChunkIndex { index, codes } in indexes {
             let zone = self.chunk.zones[self.at][index.column];
             if !index.may_find(codes.as_ref(), zone) {
@@ -185,13 +204,21 @@ impl BlockScan<'_> {
             let column = self.columns.get(index.column);
             self.scan.counts.bytes += self.chunk.block_bytes[self.at][index.column] as u64;
             let BatchScan { hits, candidates, .. } = &mut *self.scan;
-            match (&column.values, codes) {
+            let part = match (&column.values, codes) {
                 (BlockValues::Codes8(..) | BlockValues::Codes16(..), Some(codes)) => {
                     codes.look_up(column, hits, candidates);
+                    ScanPart::Text
                 }
-                (BlockValues::Text(_), _) => index.text.look_up(column, hits, candidates),
-                _ => index.numbers.look_up(column, zone, hits, candidates),
-            }
+                (BlockValues::Text(_), _) => {
+                    index.text.look_up(column, hits, candidates);
+                    ScanPart::Text
+                }
+                _ => {
+                    index.numbers.look_up(column, zone, hits, candidates);
+                    ScanPart::Numbers
+                }
+            };
+            candidates.clock.end(part);
             if !index.nulls.is_empty() {
                 null_rows(column).for_each(|row| candidates.add(row as u32, &index.nulls));
             }
@@ -223,6 +250,7 @@ impl BlockScan<'_> {
             }
             pairs.extend(rows.iter().map(|row| (query, first + row)));
         });
+        candidates.clock.end(ScanPart::Proving);
     }
 }
 

@@ -9,6 +9,7 @@ use super::candidates::Candidates;
 use super::filter::{Slot, SlotTable, rows_passing};
 use super::number_index::FEW_BYTES;
 use super::query::TextTest;
+use super::times::ScanPart;
 use super::values::{BlockColumn, BlockValues};
 
 /// Queries by value and by interval or prefix of a column of strings.
@@ -100,6 +101,7 @@ impl TextIndex {
         } else if let (Some(heads), Some(tails)) = (&self.heads, &self.tails) {
             hits.clear();
             heads.hits(views.views(), |view| Slot::of_key(head_of_view(view)), hits);
+            found.clock.end(ScanPart::Text);
             for row in hits.iter() {
                 let Some(value) = column.text(*row as usize) else { continue };
                 if tails.has(Slot::of_key(tail_of(value)))
@@ -108,6 +110,7 @@ impl TextIndex {
                     found.add(*row, queries);
                 }
             }
+            found.clock.end(ScanPart::Lookups);
         }
         for (test, query) in &self.others {
             for row in 0..views.len() {
@@ -164,11 +167,13 @@ impl CodeQueries {
             }
             _ => return,
         };
+        found.clock.end(ScanPart::Text);
         for row in hits.iter() {
             if !column.is_null(*row as usize) {
                 found.add(*row, &self.queries[code(*row as usize)]);
             }
         }
+        found.clock.end(ScanPart::Lookups);
     }
 }
 

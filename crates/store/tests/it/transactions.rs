@@ -64,6 +64,28 @@ fn a_transaction_sees_its_own_changes_and_others_see_them_when_it_commits() {
 }
 
 #[test]
+fn rows_that_were_found_before_are_stale_where_they_were_changed_since() {
+    let small = small();
+    let found_in = small.database.published();
+    let mut other = begin(&small);
+    update(&small, &mut other, 1, "uno");
+    block_on(other.commit()).unwrap();
+    let mut late = begin(&small);
+    assert!(late.statement_over(Arc::clone(&found_in)));
+    let mut write = |id: u64| {
+        let mut change = TableChange::default();
+        change.updated.insert(small.find(&found_in, id).unwrap(), small.row(id, "late"));
+        block_on(late.write(small.table, change, LockScope::Rows)).unwrap()
+    };
+    assert_eq!((write(1), write(2)), (Written::Stale, Written::Done));
+    assert!(!late.statement_over(found_in), "it has changes of its own");
+    block_on(late.commit()).unwrap();
+    let values = [1, 2].map(|id| small.committed(id).unwrap());
+    assert_eq!(values, ["uno".to_owned(), "late".to_owned()]);
+    assert!(!repeatable(&small).statement_over(small.database.published()));
+}
+
+#[test]
 fn a_dropped_transaction_leaves_nothing() {
     let small = small();
     let mut transaction = begin(&small);

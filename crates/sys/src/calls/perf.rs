@@ -7,6 +7,10 @@ use super::CallError;
 /// What is counted, in user code of the calling thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PerfEvent {
+    /// Instructions that were carried out.
+    Instructions,
+    /// Cycles of the core's clock.
+    Cycles,
     /// Loads that reach the last-level cache.
     LlcLoads,
     /// Loads that miss it.
@@ -20,6 +24,8 @@ pub enum PerfEvent {
 impl PerfEvent {
     /// Type and configuration (`linux/perf_event.h`).
     fn numbers(self) -> (u32, u64) {
+        /// `PERF_TYPE_HARDWARE`.
+        const HARDWARE: u32 = 0;
         /// `PERF_TYPE_SOFTWARE`.
         const SOFTWARE: u32 = 1;
         /// `PERF_TYPE_HW_CACHE`: cache | operation << 8 | result << 16.
@@ -29,6 +35,8 @@ impl PerfEvent {
         /// `PERF_COUNT_HW_CACHE_RESULT_MISS`.
         const MISS: u64 = 1 << 16;
         match self {
+            Self::Cycles => (HARDWARE, 0),
+            Self::Instructions => (HARDWARE, 1),
             Self::LlcLoads => (HW_CACHE, LLC_READ),
             Self::LlcLoadMisses => (HW_CACHE, LLC_READ | MISS),
             Self::ContextSwitches => (SOFTWARE, 3),

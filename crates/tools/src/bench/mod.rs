@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `memory`, `reproduce` | Kiefer's experiments |
 //! | `shuffle` | shuffles, and their simulation |
+//! | `scale_up` | a measured pass on more threads of a declared machine |
 //! | `chart` | curves in frames |
 //! | `output` | where results go, and in which form |
 //! | `document` | the JSON form of all results |
@@ -17,6 +18,7 @@ mod manifest;
 mod memory;
 mod output;
 mod reproduce;
+mod scale_up;
 mod shuffle;
 mod summary;
 
@@ -28,6 +30,7 @@ pub use chart::{ChartAxis, Curve, CurveChart, picture};
 pub use document::{Better, Document, Measurement};
 pub use manifest::Manifest;
 pub use output::{Form, OutputArgs, Outputs, json, put};
+pub use scale_up::{MeasuredPass, ScalePoint, ScaleUp, ScaledPass, scale_up};
 pub use summary::Summary;
 
 /// What `--help` shows.

@@ -31,9 +31,10 @@ use super::whole::WholeStatement;
 use crate::error::SqlError;
 use crate::parse::{on_deep_stack, shown, stack_for};
 use crate::role::RoleStatement;
+use crate::session::transaction::StatementTransaction;
 use crate::settings::SharedScan;
-use crate::shared_scan::SharedSelection;
-use crate::table::PlacedTable;
+use crate::shared_scan::{SharedChange, SharedSelection};
+use crate::table::{ChangeKind, PlacedTable, StaleStatement, count_batch};
 use compile::PointPlan;
 pub(crate) use compile::{Parameters, compile, select_list};
 pub(crate) use run::one_row;
@@ -62,6 +63,8 @@ pub(super) enum Shape {
     Point(Arc<PlannedPoint>),
     /// It selects rows of one table, together with other statements.
     Shared(Arc<SharedSelection>),
+    /// It changes rows of one table, which are found together with the rows of other statements.
+    Change(Arc<SharedChange>),
     /// It is planned whenever it runs.
     Planned,
     /// It is carried out by its text: `BEGIN`, `SET`, `ALTER TABLE` and others that have no parameters.
@@ -81,6 +84,7 @@ impl Shape {
         match self {
             Self::Point(point) => point.table_in(version).is_some(),
             Self::Shared(selection) => selection.is_current(version),
+            Self::Change(change) => change.selection.is_current(version),
             Self::Planned | Self::Command => true,
         }
     }
@@ -179,6 +183,9 @@ impl Session {
             let definition = Arc::clone(plan.table.definition());
             let point = PlannedPoint { table: plan.table.id(), definition, plan };
             return Ok(planned(Shape::Point(Arc::new(point))));
+        }
+        if let Some(change) = SharedChange::compile(&planner.state, &optimized, &parameters)? {
+            return Ok(planned(Shape::Change(Arc::new(change))));
         }
         let shared = SharedSelection::compile(&planner.state, &optimized, &parameters).await?;
         Ok(planned(shared.map_or(Shape::Planned, |shared| Shape::Shared(Arc::new(shared)))))
@@ -329,12 +336,16 @@ impl PreparedStatement {
         let result = match self.current_shape().await? {
             Shape::Point(point) => self.run_point(&point, &values).await?,
             Shape::Shared(selection) => self.run_shared(&selection, &values).await?,
+            Shape::Change(change) => self.run_change(&change, &values).await?,
             Shape::Planned => None,
             Shape::Command => Some(Box::pin(self.session.run_aside(&self.sql)).await?),
         };
         match result {
             Some(result) => Ok(result),
-            None => Box::pin(self.run_planned(values)).await,
+            None => {
+                let transaction = self.session.statement_transaction()?;
+                Box::pin(self.run_planned(&transaction, &values)).await
+            }
         }
     }
 
@@ -353,7 +364,7 @@ impl PreparedStatement {
         let planning = async move {
             on_deep_stack(stack_for(&sql), session.plan_prepared(&sql, &declared)).await
         };
-        let planned = aside(self.session.runtime(), Box::pin(planning)).await?;
+        let planned = aside(self.session.workers().runtime(), Box::pin(planning)).await?;
         let PlannedStatement { types, shape, .. } = planned;
         // With parameters of other types it is another statement, which the ordinary way refuses or answers.
         let shape = if types == self.types { shape } else { Shape::Planned };
@@ -377,13 +388,45 @@ impl PreparedStatement {
         Ok(rows.map(|rows| QueryResult::of_scan(selection.schema(), rows, Arc::clone(&self.sql))))
     }
 
+    /// Changes rows that it finds together with the rows of others; none as [`run_shared`](Self::run_shared).
+    async fn run_change(
+        &self,
+        change: &SharedChange,
+        values: &[ScalarValue],
+    ) -> Result<Option<QueryResult>> {
+        let session = &self.session;
+        if session.is_in_transaction() || session.shared_scan() == SharedScan::Off {
+            return Ok(None);
+        }
+        let Some(bound) = change.selection.bind(&run::arrays(values)?)? else { return Ok(None) };
+        let Some(found) = bound.find(session).await? else { return Ok(None) };
+        let (database, transaction) = (session.database(), session.statement_transaction()?);
+        let count = match change.write(found, database, &transaction.transaction).await {
+            // With the locks that it has, the ordinary way finds fewer rows that others change.
+            Err(error) if StaleStatement::ended(&error) => {
+                return Box::pin(self.run_planned(&transaction, values)).await.map(Some);
+            }
+            written => count_batch(written?)?,
+        };
+        transaction.finish(database).await?;
+        let words = match change.kind() {
+            ChangeKind::Update => "UPDATE",
+            ChangeKind::Delete => "DELETE",
+        };
+        let result = QueryResult::of(count.schema(), vec![count], Arc::clone(&self.sql));
+        Ok(Some(result.tagged(StatementTag::written(words))))
+    }
+
     /// Runs it as any other statement.
-    async fn run_planned(&self, values: Vec<ScalarValue>) -> Result<QueryResult> {
+    async fn run_planned(
+        &self,
+        transaction: &StatementTransaction,
+        values: &[ScalarValue],
+    ) -> Result<QueryResult> {
         let (session, sql) = (self.session.clone(), Arc::clone(&self.sql));
+        let values = values.iter().map(|value| ScalarAndMetadata::new(value.clone(), None));
+        let (transaction, values) = (transaction.clone(), ParamValues::List(values.collect()));
         let running = async move {
-            let transaction = session.statement_transaction()?;
-            let values = values.into_iter().map(|value| ScalarAndMetadata::new(value, None));
-            let values = ParamValues::List(values.collect());
             let running = session.run_with(&transaction, &sql, &values);
             let result = on_deep_stack(stack_for(&sql), running).await;
             if result.is_err() {
@@ -391,6 +434,6 @@ impl PreparedStatement {
             }
             result
         };
-        aside(self.session.runtime(), Box::pin(running)).await
+        aside(self.session.workers().runtime(), Box::pin(running)).await
     }
 }

@@ -96,6 +96,19 @@ impl Transaction {
         Ok(self.own.on(which, &base, &self.database.environment)?)
     }
 
+    /// Has a statement read a version in which its rows were found already, by a scan that it shares with others.
+    /// [`write`](Self::write) tells it where they were changed since. Whether that can be: a transaction that has
+    /// changes of its own, or repeats its reads, reads another one.
+    pub fn statement_over(&mut self, found_in: Arc<DatabaseVersion>) -> bool {
+        if !self.own.is_empty() || self.options.isolation == Isolation::RepeatableRead {
+            return false;
+        }
+        self.read_to = self.read_to.max(found_in.position());
+        self.database.open.reads(self.id, &found_in);
+        self.base = Some(found_in);
+        true
+    }
+
     /// What a new statement sees of others. What it was shown before, it goes on seeing.
     fn committed(&mut self, writes: bool) -> Arc<DatabaseVersion> {
         if !writes && self.own.is_empty() {

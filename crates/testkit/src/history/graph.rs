@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 use super::{Anomaly, HistoryKey};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Dependency {
+pub(super) enum Dependency {
     /// The second overwrote what the first wrote.
     Ww,
     /// The second read what the first wrote.
@@ -17,16 +17,16 @@ pub(crate) enum Dependency {
 use Dependency::{Rw, Wr, Ww};
 
 /// From each transaction to those that depend on it.
-pub(crate) struct DependencyGraph {
+pub(super) struct DependencyGraph {
     after: Vec<BTreeSet<(usize, Dependency, HistoryKey)>>,
 }
 
 impl DependencyGraph {
-    pub(crate) fn new(transactions: usize) -> Self {
+    pub(super) fn new(transactions: usize) -> Self {
         Self { after: vec![BTreeSet::new(); transactions] }
     }
 
-    pub(crate) fn add(
+    pub(super) fn add(
         &mut self,
         from: Option<usize>,
         to: Option<usize>,
@@ -48,7 +48,7 @@ impl DependencyGraph {
         self.after.iter().enumerate().flat_map(of)
     }
 
-    pub(crate) fn cycles(&self) -> BTreeSet<Anomaly> {
+    pub(super) fn cycles(&self) -> BTreeSet<Anomaly> {
         let mut found = BTreeSet::new();
         for (from, to, kind, key) in self.edges() {
             let back = |kinds: &[Dependency]| self.reaches(to, from, kinds);

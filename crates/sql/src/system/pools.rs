@@ -1,0 +1,16 @@
+//! `atoll.pools`: workers with cores of their own, and the common ones.
+
+use super::column::ColumnSpecs;
+use super::{SystemTable, now};
+use crate::database::{Database, PoolReport};
+
+/// The common workers, whose name is NULL, and one row a pool.
+pub(super) fn pools(database: Database) -> SystemTable {
+    ColumnSpecs::<PoolReport>::new()
+        .column("pool", |pool| pool.name.clone())
+        .column("cpus", |pool| pool.cpus.to_string())
+        .column("nodes", |pool| pool.nodes.to_string())
+        .column("workers", |pool| pool.workers)
+        .column("users", |pool| pool.users)
+        .table("pools", move |_| now(database.pools().reports()))
+}
