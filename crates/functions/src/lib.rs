@@ -58,6 +58,7 @@ mod groups;
 mod growing;
 mod headroom;
 mod lambda;
+mod listing;
 mod mean;
 mod moments;
 mod nested_extreme;

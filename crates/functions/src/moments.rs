@@ -1,16 +1,16 @@
 //! Aggregates of floats that keep a few numbers for each group: `product`, `fsum`, `skewness`, `sem`.
 
-use std::hash::{Hash, Hasher};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Float64Array};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Float64Type};
 use datafusion::common::{Result, ScalarValue, exec_err, plan_err};
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::{
-    Accumulator, AggregateUDFImpl, DocSection, Documentation, EmitTo, GroupsAccumulator, Signature,
-    Volatility,
+    Accumulator, AggregateUDFImpl, Documentation, EmitTo, GroupsAccumulator, Signature, Volatility,
 };
+
+use crate::listing::{Listing, told_apart_by_listing};
 
 /// Numbers of a group: how many values there are, then what the aggregate makes of them.
 const KEPT: usize = 5;
@@ -253,52 +253,25 @@ pub(super) static ENTRIES: &[MomentsEntry] = &[
     },
 ];
 
-type Documented = LazyLock<Documentation, Box<dyn FnOnce() -> Documentation + Send + Sync>>;
-
 /// An entry as DataFusion's function.
 pub(super) struct Moments {
     entry: &'static MomentsEntry,
-    aliases: Vec<String>,
+    listing: Listing,
     signature: Signature,
-    documentation: Documented,
 }
 
 impl Moments {
     pub(super) fn new(entry: &'static MomentsEntry) -> Self {
-        let document = move || {
-            let syntax = format!("{}({})", entry.name, entry.arguments);
-            Documentation::builder(DocSection::default(), entry.about, syntax)
-                .with_sql_example(entry.example)
-                .build()
-        };
+        let MomentsEntry { name, aliases, arguments, about, example, .. } = *entry;
         Self {
             entry,
-            aliases: entry.aliases.iter().map(|&alias| alias.to_owned()).collect(),
+            listing: Listing::new(name, aliases, arguments, about, example),
             signature: Signature::user_defined(Volatility::Immutable),
-            documentation: LazyLock::new(Box::new(document)),
         }
     }
 }
 
-impl std::fmt::Debug for Moments {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Moments({})", self.entry.name)
-    }
-}
-
-impl PartialEq for Moments {
-    fn eq(&self, other: &Self) -> bool {
-        self.entry.name == other.entry.name
-    }
-}
-
-impl Eq for Moments {}
-
-impl Hash for Moments {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.entry.name.hash(state);
-    }
-}
+told_apart_by_listing!(Moments);
 
 fn distinct_refused<T>(name: &str) -> Result<T> {
     plan_err!(
@@ -312,7 +285,7 @@ impl AggregateUDFImpl for Moments {
     }
 
     fn aliases(&self) -> &[String] {
-        &self.aliases
+        &self.listing.aliases
     }
 
     fn signature(&self) -> &Signature {
@@ -356,7 +329,7 @@ impl AggregateUDFImpl for Moments {
     }
 
     fn documentation(&self) -> Option<&Documentation> {
-        Some(&self.documentation)
+        Some(&self.listing.documentation)
     }
 }
 

@@ -2,20 +2,21 @@
 
 use std::sync::{Arc, LazyLock};
 
-use datafusion::common::{DFSchema, Result};
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::{DFSchema, Result, ScalarValue, plan_err};
 use datafusion::functions::string::starts_with;
 use datafusion::functions_aggregate::array_agg::array_agg_udaf;
 use datafusion::logical_expr::expr::AggregateFunction;
 use datafusion::logical_expr::planner::{
-    ExprPlanner, PlannerResult, RawAggregateExpr, RawBinaryExpr,
+    ExprPlanner, PlannerResult, RawAggregateExpr, RawBinaryExpr, RawFieldAccessExpr,
 };
-use datafusion::logical_expr::{AggregateUDF, Expr, ScalarUDF, lit};
+use datafusion::logical_expr::{AggregateUDF, Expr, ExprSchemable, GetFieldAccess, ScalarUDF, lit};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 use super::gathered::{self, Gathered};
 use super::scalar;
 
-/// `->`, `->>`, `^@`; `max(x, n)`, `string_agg` without a separator, `json_group_array` in an order.
+/// `->`, `->>`, `^@`, `interval * number`, `text[2:3]`; `max(x, n)`, `string_agg` without a separator, `json_group_array` in an order.
 #[derive(Debug, Default)]
 pub struct PlanCalls;
 
@@ -28,16 +29,30 @@ macro_rules! own {
 own! {
     EXTRACT "json_extract";
     EXTRACT_STRING "json_extract_string";
+    INTERVAL_DIVIDE "interval_divide";
+    INTERVAL_MULTIPLY "interval_multiply";
+    TEXT_ELEMENT "text_element";
+    TEXT_SLICE "text_slice";
     TO_JSON "to_json";
 }
 
 impl ExprPlanner for PlanCalls {
     fn plan_binary_op(
         &self,
-        expr: RawBinaryExpr,
-        _: &DFSchema,
+        mut expr: RawBinaryExpr,
+        schema: &DFSchema,
     ) -> Result<PlannerResult<RawBinaryExpr>> {
         let function = match expr.op {
+            BinaryOperator::Multiply if is_scaled(&expr.left, &expr.right, schema) => {
+                INTERVAL_MULTIPLY.clone()
+            }
+            BinaryOperator::Multiply if is_scaled(&expr.right, &expr.left, schema) => {
+                std::mem::swap(&mut expr.left, &mut expr.right);
+                INTERVAL_MULTIPLY.clone()
+            }
+            BinaryOperator::Divide if is_scaled(&expr.left, &expr.right, schema) => {
+                INTERVAL_DIVIDE.clone()
+            }
             BinaryOperator::Arrow => EXTRACT.clone(),
             BinaryOperator::LongArrow => EXTRACT_STRING.clone(),
             BinaryOperator::PGStartsWith => Some(starts_with()),
@@ -46,6 +61,35 @@ impl ExprPlanner for PlanCalls {
         Ok(match function {
             Some(function) => PlannerResult::Planned(function.call(vec![expr.left, expr.right])),
             None => PlannerResult::Original(expr),
+        })
+    }
+
+    fn plan_field_access(
+        &self,
+        access: RawFieldAccessExpr,
+        schema: &DFSchema,
+    ) -> Result<PlannerResult<RawFieldAccessExpr>> {
+        if !is_text(&access.expr, schema) {
+            return Ok(PlannerResult::Original(access));
+        }
+        let (function, args) = match &access.field_access {
+            GetFieldAccess::ListIndex { key } if !is_text(key, schema) => {
+                (TEXT_ELEMENT.clone(), vec![access.expr.clone(), key.as_ref().clone()])
+            }
+            GetFieldAccess::ListRange { start, stop, stride } => {
+                if !matches!(**stride, Expr::Literal(ScalarValue::Int64(Some(1)), _)) {
+                    return plan_err!(
+                        "a slice of a text has no steps; take one of string_split(text, '')"
+                    );
+                }
+                let (start, stop) = (start.as_ref().clone(), stop.as_ref().clone());
+                (TEXT_SLICE.clone(), vec![access.expr.clone(), start, stop])
+            }
+            _ => (None, vec![]),
+        };
+        Ok(match function {
+            Some(function) => PlannerResult::Planned(function.call(args)),
+            None => PlannerResult::Original(access),
         })
     }
 
@@ -72,6 +116,18 @@ impl ExprPlanner for PlanCalls {
         }
         Ok(PlannerResult::Original(call))
     }
+}
+
+/// Whether an interval is multiplied by a number, or divided.
+fn is_scaled(interval: &Expr, number: &Expr, schema: &DFSchema) -> bool {
+    let is_interval = |of: &DataType| matches!(of, DataType::Interval(_));
+    interval.get_type(schema).is_ok_and(|of| is_interval(&of))
+        && number.get_type(schema).is_ok_and(|of| of.is_numeric() || of.is_null())
+}
+
+fn is_text(expr: &Expr, schema: &DFSchema) -> bool {
+    let of = expr.get_type(schema);
+    of.is_ok_and(|of| matches!(of, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View))
 }
 
 /// The list in its order, as JSON.

@@ -41,6 +41,7 @@ pub use datafusion;
 pub use datafusion::arrow;
 pub use error::{SourcePosition, SqlError, SqlState};
 pub use group::GroupExec;
+pub use parse::copy_to_file;
 pub use role::{Identity, Role, ScramVerifier};
 pub use session::{
     POSTGRESQL_VERSION, PreparedStatement, QueryResult, ScanProgress, Session, Splitter, Statement,

@@ -8,6 +8,7 @@
 
 mod command;
 mod complete;
+mod copied;
 mod highlight;
 mod inputs;
 mod interactive;

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use atoll_sql::QueryResult;
 
 use super::Shell;
+use super::copied::CopyThrough;
 use super::stop::Stop;
 use crate::progress::QueryBar;
 use atoll_tools::terminal;
@@ -16,6 +17,8 @@ impl Shell {
             terminal::say(text);
         }
         let started = Instant::now();
+        let through = CopyThrough::of(text)?;
+        let text = through.as_ref().map_or(text, |through| through.text.as_str());
         let (text, above) = self.settings.explained(text);
         let mut bar = QueryBar::new(self.settings.progress);
         let running = self.session.run(&text);
@@ -26,6 +29,9 @@ impl Shell {
             Err(stop) => Err(stop),
         };
         bar.end();
+        if let (Some(through), Ok(_)) = (through, &done) {
+            through.finish(&mut self.target)?;
+        }
         // Rows that were written before a failure are rows that the statement returned.
         self.target.writer().flush()?;
         if let Some(before) = self.target_before.take() {

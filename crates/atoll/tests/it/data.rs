@@ -69,3 +69,39 @@ fn what_is_left_of_a_damaged_directory_can_be_read_and_nothing_is_written() {
     run(&["--data", "nowhere", "--salvage"], "SELECT 1").failed(125);
     assert!(!home.path().join("nowhere").exists());
 }
+
+#[test]
+fn macros_nested_types_and_computed_columns_are_there_when_a_directory_is_opened_again() {
+    let home = tempfile::tempdir().unwrap();
+    let run = |script: &str| {
+        atoll_in(home.path(), &["sql", "--mode", "csv", "--data", "shop"], script).done()
+    };
+    run("CREATE MACRO share(part, whole := 100) AS 100.0 * part / whole;
+         CREATE MACRO first_rows(n) AS TABLE SELECT * FROM range(n);
+         CREATE TABLE nested(id INT, s STRUCT(x INT, y VARCHAR[]), l INT[][], m MAP(VARCHAR, INT),
+                             d INT GENERATED ALWAYS AS (id * 2), t TIMESTAMPTZ);
+         INSERT INTO nested(id, s, l, m, t) VALUES
+             (1, {'x': 7, 'y': ['a', NULL]}, [[1], [], NULL], MAP {'k': 5}, '2500-01-01 00:00:00+00'),
+             (2, NULL, NULL, NULL, NULL);
+         CREATE TABLE many AS SELECT i AS id, {'x': i, 'y': [i, NULL]} AS s FROM range(5000) r(i);
+         CREATE VIEW shares AS SELECT share(id) AS part FROM nested;
+         CREATE SEQUENCE numbers INCREMENT 5;
+         SELECT nextval('numbers');
+         ALTER SEQUENCE numbers RESTART WITH 100;");
+    for opened in ["after its log", "after a checkpoint"] {
+        let rows = run("SELECT share(5), share(5, whole := 50);
+                        SELECT count(*) AS n FROM first_rows(3);
+                        SELECT id, s.x, s.y[1], l[1][1], m['k'], d, t FROM nested ORDER BY id;
+                        SELECT sum(s.x) AS x, count(s.y[2]) AS y FROM many;
+                        SELECT part FROM shares ORDER BY part;
+                        SELECT nextval('numbers') >= 100 AS goes_on;
+                        CHECKPOINT;");
+        let wanted = "share(5),\"share(5, whole := 50)\"\n5.0,10.0\nn\n3\n\
+                      id,x,s.y[1],l[1][1],m['k'],d,t\n\
+                      1,7,a,1,5,2,2500-01-01 00:00:00+00\n2,,,,,4,\n\
+                      x,y\n12497500,0\npart\n1.0\n2.0\ngoes_on\ntrue\n";
+        assert_eq!(rows, wanted, "{opened}");
+    }
+    run("INSERT INTO nested(id) VALUES (30); DROP MACRO share;");
+    assert_eq!(run("SELECT d FROM nested WHERE id = 30"), "d\n60\n");
+}

@@ -139,3 +139,21 @@ fn the_place_in_one_long_line_is_shown_and_the_rest_of_it_is_not() {
     assert!(error.contains("nowhere") && error.contains('^'), "{error}");
     assert!(error.len() < 2_000, "{} bytes", error.len());
 }
+
+#[test]
+fn a_copy_to_stdout_is_written_where_results_go() {
+    let ran = atoll_with(
+        &["sql"],
+        "CREATE TABLE t AS SELECT 1 AS a, 'x,y' AS b;\nCOPY t TO STDOUT;\n\
+         COPY (SELECT a FROM t) TO stdout (HEADER false);\nCOPY t TO STDOUT (FORMAT json);\n\
+         COPY t (b) TO STDOUT WITH CSV DELIMITER ';';",
+    );
+    assert_eq!(ran.done(), "a,b\n1,\"x,y\"\n1\n{\"a\":1,\"b\":\"x,y\"}\nb\nx,y\n");
+    let home = tempfile::tempdir().unwrap();
+    let script = ".output rows.csv\nCOPY (SELECT 7 AS n) TO STDOUT;\n.output\nSELECT 8 AS m;";
+    let ran = atoll_in(home.path(), &["sql", "--mode", "csv"], script);
+    assert_eq!(ran.done(), "m\n8\n");
+    assert_eq!(std::fs::read_to_string(home.path().join("rows.csv")).unwrap(), "n\n7\n");
+    let error = atoll_with(&["sql"], "COPY missing TO STDOUT;").failed(1);
+    assert!(error.contains("missing"), "{error}");
+}

@@ -1,7 +1,6 @@
 //! An aggregate as an entry of a table, and DataFusion's function made of it.
 
-use std::hash::{Hash, Hasher};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
 use datafusion::arrow::compute::{and, is_not_null};
@@ -13,13 +12,14 @@ use datafusion::logical_expr::function::{
 };
 use datafusion::logical_expr::utils::AggregateOrderSensitivity;
 use datafusion::logical_expr::{
-    Accumulator, AggregateUDFImpl, DocSection, Documentation, EmitTo, Expr, GroupsAccumulator,
-    Signature, Volatility,
+    Accumulator, AggregateUDFImpl, Documentation, EmitTo, Expr, GroupsAccumulator, Signature,
+    Volatility,
 };
 use datafusion::physical_expr::PhysicalExpr;
 
 use super::groups::Groups;
 use super::rows::{GroupRows, kept};
+use crate::listing::{Listing, told_apart_by_listing};
 use crate::scalar::Arguments;
 use crate::sql_name;
 
@@ -46,32 +46,20 @@ pub(crate) struct GatheredEntry {
     pub(super) finish: Finish,
 }
 
-impl GatheredEntry {
-    pub(crate) fn documentation(&self) -> Documentation {
-        let syntax = format!("{}({})", self.name, self.arguments);
-        Documentation::builder(DocSection::default(), self.about, syntax)
-            .with_sql_example(self.example)
-            .build()
-    }
-}
-
-type Documented = LazyLock<Documentation, Box<dyn FnOnce() -> Documentation + Send + Sync>>;
-
 /// An entry as DataFusion's function.
 pub(crate) struct Gathered {
     entry: &'static GatheredEntry,
-    aliases: Vec<String>,
+    listing: Listing,
     signature: Signature,
-    documentation: Documented,
 }
 
 impl Gathered {
     pub(crate) fn new(entry: &'static GatheredEntry) -> Self {
+        let GatheredEntry { name, aliases, arguments, about, example, .. } = *entry;
         Self {
             entry,
-            aliases: entry.aliases.iter().map(|&alias| alias.to_owned()).collect(),
+            listing: Listing::new(name, aliases, arguments, about, example),
             signature: Signature::user_defined(Volatility::Immutable),
-            documentation: LazyLock::new(Box::new(|| entry.documentation())),
         }
     }
 
@@ -106,25 +94,7 @@ fn constant(name: &str, expr: &Arc<dyn PhysicalExpr>) -> Result<ScalarValue> {
     }
 }
 
-impl std::fmt::Debug for Gathered {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Gathered({})", self.entry.name)
-    }
-}
-
-impl PartialEq for Gathered {
-    fn eq(&self, other: &Self) -> bool {
-        self.entry.name == other.entry.name
-    }
-}
-
-impl Eq for Gathered {}
-
-impl Hash for Gathered {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.entry.name.hash(state);
-    }
-}
+told_apart_by_listing!(Gathered);
 
 impl AggregateUDFImpl for Gathered {
     fn name(&self) -> &str {
@@ -132,7 +102,7 @@ impl AggregateUDFImpl for Gathered {
     }
 
     fn aliases(&self) -> &[String] {
-        &self.aliases
+        &self.listing.aliases
     }
 
     fn signature(&self) -> &Signature {
@@ -197,7 +167,7 @@ impl AggregateUDFImpl for Gathered {
     }
 
     fn documentation(&self) -> Option<&Documentation> {
-        Some(&self.documentation)
+        Some(&self.listing.documentation)
     }
 }
 

@@ -41,7 +41,7 @@ static AGGREGATES: LazyLock<HashMap<String, Arc<AggregateUDF>>> = LazyLock::new(
 
 fn aggregate(name: &str) -> Result<&'static Arc<AggregateUDF>> {
     let found = AGGREGATES.get(&name.to_ascii_lowercase());
-    found.ok_or_else(|| plan_datafusion_err!("there is no aggregate function '{name}'"))
+    found.ok_or_else(|| plan_datafusion_err!("aggregate function '{name}' does not exist"))
 }
 
 fn item(list: &DataType) -> Result<DataType> {

@@ -1,6 +1,7 @@
 //! Dates and timestamps out of their parts, and what lies between two.
 
 use datafusion::arrow::array::{ArrayRef, AsArray, IntervalMonthDayNanoArray};
+use datafusion::arrow::buffer::ScalarBuffer;
 use datafusion::arrow::datatypes::{
     DataType, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, Time64MicrosecondType,
     Time64NanosecondType, TimeUnit,
@@ -119,13 +120,16 @@ fn distance(call: &Call, of: fn(Unit, i64, i64) -> Option<i64>) -> Result<ArrayR
         Some(distance) => Ok(Some(distance)),
         None => call.fails("the distance is too large"),
     };
-    if matches!(call.arrays[1].data_type(), DataType::Time64(_)) {
-        let times = |at: usize| call.arrays[at].as_primitive::<Time64MicrosecondType>();
-        let (from, to) = (times(1), times(2));
-        return call.wholes(|row| checked(of(unit(row)?, from.value(row), to.value(row))));
-    }
-    let (from, to) = (call.moments(1)?, call.moments(2)?);
-    call.wholes(|row| checked(of(unit(row)?, from.value(row), to.value(row))))
+    let micros = |at: usize| -> Result<ScalarBuffer<i64>> {
+        Ok(match call.arrays[at].data_type() {
+            DataType::Time64(_) => {
+                call.arrays[at].as_primitive::<Time64MicrosecondType>().values().clone()
+            }
+            _ => call.moments(at)?.values().clone(),
+        })
+    };
+    let (from, to) = (micros(1)?, micros(2)?);
+    call.wholes(|row| checked(of(unit(row)?, from[row], to[row])))
 }
 
 fn last_day(call: &Call) -> Result<ArrayRef> {

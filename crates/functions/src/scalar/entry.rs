@@ -1,16 +1,16 @@
 //! A function as an entry of a table, and DataFusion's function made of it.
 
-use std::hash::{Hash, Hasher};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, IntervalUnit, TimeUnit};
 use datafusion::common::{Result, ScalarValue, plan_datafusion_err, plan_err};
 use datafusion::logical_expr::{
-    ColumnarValue, DocSection, Documentation, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF,
-    ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, Documentation, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
+    Signature, Volatility,
 };
 
 use super::call::Call;
+use crate::listing::{Listing, told_apart_by_listing};
 use crate::sql_name;
 
 /// The metadata of a field whose text is JSON.
@@ -194,54 +194,26 @@ pub(crate) struct Entry {
 
 impl Entry {
     pub(super) fn function(&'static self) -> ScalarUDF {
+        let Self { name, aliases, arguments, about, example, .. } = *self;
         ScalarUDF::new_from_impl(Listed {
             entry: self,
-            aliases: self.aliases.iter().map(|&alias| alias.to_owned()).collect(),
+            listing: Listing::new(name, aliases, arguments, about, example),
             signature: Signature::user_defined(match self.volatile {
                 true => Volatility::Volatile,
                 false => Volatility::Immutable,
             }),
-            documentation: LazyLock::new(Box::new(|| self.documentation())),
         })
     }
-
-    fn documentation(&self) -> Documentation {
-        let syntax = format!("{}({})", self.name, self.arguments);
-        Documentation::builder(DocSection::default(), self.about, syntax)
-            .with_sql_example(self.example)
-            .build()
-    }
 }
-
-type Documented = LazyLock<Documentation, Box<dyn FnOnce() -> Documentation + Send + Sync>>;
 
 /// An entry as DataFusion's function.
 struct Listed {
     entry: &'static Entry,
-    aliases: Vec<String>,
+    listing: Listing,
     signature: Signature,
-    documentation: Documented,
 }
 
-impl std::fmt::Debug for Listed {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Listed({})", self.entry.name)
-    }
-}
-
-impl PartialEq for Listed {
-    fn eq(&self, other: &Self) -> bool {
-        self.entry.name == other.entry.name
-    }
-}
-
-impl Eq for Listed {}
-
-impl Hash for Listed {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.entry.name.hash(state);
-    }
-}
+told_apart_by_listing!(Listed);
 
 impl ScalarUDFImpl for Listed {
     fn name(&self) -> &str {
@@ -249,7 +221,7 @@ impl ScalarUDFImpl for Listed {
     }
 
     fn aliases(&self) -> &[String] {
-        &self.aliases
+        &self.listing.aliases
     }
 
     fn signature(&self) -> &Signature {
@@ -295,7 +267,7 @@ impl ScalarUDFImpl for Listed {
     }
 
     fn documentation(&self) -> Option<&Documentation> {
-        Some(&self.documentation)
+        Some(&self.listing.documentation)
     }
 }
 

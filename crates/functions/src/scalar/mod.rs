@@ -9,9 +9,10 @@
 //! | `alias` | other names for DataFusion's functions |
 //! | `civil` | days and microseconds as years, months, days |
 //! | `parts`, `dates`, `buckets` | what a date says, the distance of two, intervals of time |
+//! | `intervals` | intervals times numbers |
 //! | `strftime`, `strptime` | dates to text and back |
 //! | `printf`, `spec` | numbers and texts to text |
-//! | `texts`, `similar`, `patterns`, `bytes` | strings, how alike they are, regular expressions, encodings |
+//! | `texts`, `slices`, `similar`, `patterns`, `bytes` | strings, their parts, how alike they are, regular expressions, encodings |
 //! | `hashes` | md5, sha256 and their kin |
 //! | `numbers` | integers and floats |
 //! | `types` | typeof, and functions about the session |
@@ -30,6 +31,7 @@ mod buckets;
 mod bytes;
 mod dates;
 mod hashes;
+mod intervals;
 mod json;
 mod lists;
 mod numbers;
@@ -37,6 +39,7 @@ mod parts;
 mod patterns;
 mod printf;
 mod similar;
+mod slices;
 mod spec;
 mod strftime;
 mod strptime;
@@ -59,10 +62,12 @@ pub(super) fn entries() -> impl Iterator<Item = &'static Entry> {
         parts::ENTRIES,
         dates::ENTRIES,
         buckets::ENTRIES,
+        intervals::ENTRIES,
         strftime::ENTRIES,
         strptime::ENTRIES,
         printf::ENTRIES,
         texts::ENTRIES,
+        slices::ENTRIES,
         similar::ENTRIES,
         patterns::ENTRIES,
         bytes::ENTRIES,

@@ -13,6 +13,7 @@ use datafusion::catalog::{CatalogProviderList, MemTable, SchemaProvider, TablePr
 use datafusion::common::Result;
 
 use super::Catalogs;
+use crate::session::is_generated;
 use crate::table::PlacedTable;
 use atoll_functions::sql_name;
 
@@ -98,10 +99,11 @@ impl ColumnRows {
             }
             self.positions.append_value(column as u64 + 1);
             let default = definition.and_then(|definition| {
-                // The numbers of an identity come from its sequence, not from a default.
-                definition.defaults[column]
-                    .as_deref()
-                    .filter(|_| definition.identities[column].is_none())
+                // The numbers of an identity come from its sequence, not from a default; what is computed has none.
+                let is_value = |default: &&str| {
+                    definition.identities[column].is_none() && !is_generated(default)
+                };
+                definition.defaults[column].as_deref().filter(is_value)
             });
             self.defaults.append_option(default);
             self.add_field(field);

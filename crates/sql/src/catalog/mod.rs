@@ -29,7 +29,7 @@ use datafusion::common::{DataFusionError, ResolvedTableReference, Result, exec_d
 use parking_lot::RwLock;
 
 pub(crate) use information::INFORMATION_SCHEMA;
-pub(crate) use sequence_functions::register as register_sequence_functions;
+pub(crate) use sequence_functions::{register as register_sequence_functions, sequence_name};
 pub(crate) use stored::{StoredNames, relation_name};
 pub(crate) use view::UnplannedView;
 
@@ -64,6 +64,16 @@ fn no_schema(catalog: &str, schema: &str) -> DataFusionError {
             exec_datafusion_err!("schema '{schema}' does not exist; create it with CREATE SCHEMA")
         }
         _ => exec_datafusion_err!("schema '{catalog}.{schema}' does not exist"),
+    }
+}
+
+/// What a session's own names meant at one moment.
+#[derive(Clone)]
+pub(crate) struct KeptNames(Arc<NameMap>);
+
+impl fmt::Debug for KeptNames {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KeptNames")
     }
 }
 
@@ -229,6 +239,17 @@ impl Catalogs {
             Ok(tables.insert(name.table.to_string(), table))
         })?;
         Ok(())
+    }
+
+    /// The session's own names as they are now.
+    pub(crate) fn kept(&self) -> KeptNames {
+        KeptNames(self.names())
+    }
+
+    /// Gives the session's own names back what they meant.
+    pub(crate) fn restore(&self, kept: KeptNames) {
+        let before = std::mem::replace(&mut *self.current.write(), kept.0);
+        drop(before);
     }
 
     fn names(&self) -> Arc<NameMap> {

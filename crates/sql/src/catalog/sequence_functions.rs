@@ -205,11 +205,8 @@ fn sequence(argument: &ColumnarValue, transaction: &SharedTransaction) -> Result
     let Some(Some(name)) = argument.try_as_str() else {
         return plan_err!("the sequence is named by a string: nextval('name')");
     };
-    let parts: Vec<&str> = name.split('.').map(|part| part.trim_matches('"')).collect();
-    let relation = match &parts[..] {
-        [name] => RelationName::new(SCHEMA, *name),
-        [schema, name] | [CATALOG, schema, name] => RelationName::new(*schema, *name),
-        _ => return plan_err!("'{name}' is not the name of a sequence"),
+    let Some(relation) = sequence_name(name) else {
+        return plan_err!("'{name}' is not the name of a sequence");
     };
     let version =
         block_on(async { transaction.lock().await?.statement(true).map_err(transaction_error) })?;
@@ -219,5 +216,15 @@ fn sequence(argument: &ColumnarValue, transaction: &SharedTransaction) -> Result
         None => {
             exec_err!("sequence '{name}' does not exist; create it with CREATE SEQUENCE {name}")
         }
+    }
+}
+
+/// The sequence that a text names.
+pub(crate) fn sequence_name(text: &str) -> Option<RelationName> {
+    let parts: Vec<&str> = text.split('.').map(|part| part.trim_matches('"')).collect();
+    match &parts[..] {
+        [name] => Some(RelationName::new(SCHEMA, *name)),
+        [schema, name] | [CATALOG, schema, name] => Some(RelationName::new(*schema, *name)),
+        _ => None,
     }
 }

@@ -11,8 +11,8 @@ use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
 use datafusion::scalar::ScalarValue;
 use datafusion::sql::sqlparser::ast::{Query, SetExpr, SetOperator, SetQuantifier};
 
+use super::names::shown_name;
 use super::tree;
-use crate::parse::shown_name;
 
 /// The relations that stand for it.
 pub(super) const ALL: &str = "$union_all_by_name";

@@ -100,7 +100,7 @@ impl Choice {
                 for name in wanted {
                     if !names.iter().any(|known| same(name, known)) {
                         return plan_err!(
-                            "COLUMNS: there is no column '{name}'; the columns are {}",
+                            "column '{name}' of COLUMNS does not exist; the columns are {}",
                             names.join(", ")
                         );
                     }
@@ -184,8 +184,13 @@ pub(super) fn are_of(select: &Select) -> bool {
     calls.own > 0
 }
 
-/// A column, as it is named in expressions, and its name alone.
-pub(super) type Named = (Expr, String);
+/// A column of FROM.
+pub(super) struct Named {
+    /// As it is named in expressions.
+    pub(super) expr: Expr,
+    pub(super) name: String,
+    pub(super) table: Option<Ident>,
+}
 
 /// Writes the expressions of a SELECT out.
 pub(super) fn write_out(select: &mut Select, columns: &[Named]) -> Result<()> {
@@ -219,8 +224,8 @@ pub(super) fn write_out(select: &mut Select, columns: &[Named]) -> Result<()> {
 }
 
 /// An expression for each column that its calls choose, with the name of that.
-fn each(expr: &Expr, columns: &[Named]) -> Result<Option<Vec<Named>>> {
-    let names: Vec<String> = columns.iter().map(|(_, name)| name.clone()).collect();
+fn each(expr: &Expr, columns: &[Named]) -> Result<Option<Vec<(Expr, String)>>> {
+    let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
     let mut chosen: Option<Vec<usize>> = None;
     let mut calls = Replaced {
         depth: 0,
@@ -251,7 +256,7 @@ fn each(expr: &Expr, columns: &[Named]) -> Result<Option<Vec<Named>>> {
             depth: 0,
             with: &mut |function| {
                 let Some(choice) = Choice::of(function)? else { return Ok(None) };
-                Ok(choice.choose(&names)?.get(nth).map(|at| columns[*at].0.clone()))
+                Ok(choice.choose(&names)?.get(nth).map(|at| columns[*at].expr.clone()))
             },
         };
         if let ControlFlow::Break(error) = VisitMut::visit(&mut expr, &mut replaced) {

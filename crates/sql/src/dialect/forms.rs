@@ -16,20 +16,21 @@ use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Token, Word};
 
-use super::tree;
+use super::{percent, tree};
 
 pub(super) const QUERY: &str = "$query";
 pub(super) const PIVOT: &str = "$pivot";
 pub(super) const UNPIVOT: &str = "$unpivot";
 pub(super) const SUMMARIZE: &str = "$summarize";
 pub(super) const DESCRIBE: &str = "$describe";
+pub(super) const SAMPLE: &str = "$sample";
 
 /// Reads a form.
 pub(crate) fn prefix(parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
     let Token::Word(Word { value, quote_style: None, .. }) = &parser.peek_token_ref().token else {
         return None;
     };
-    if !value.starts_with('$') {
+    if !value.starts_with('$') || value == percent::CALL {
         return None;
     }
     let name = value.clone();
@@ -41,6 +42,7 @@ fn form(name: &str, parser: &mut Parser) -> Result<Expr, ParserError> {
     let factor = match name {
         PIVOT => pivot(parser)?,
         UNPIVOT => unpivot(parser)?,
+        SAMPLE => parser.parse_table_factor()?,
         SUMMARIZE | DESCRIBE => tree::relation_of(name, vec![source(parser)?]),
         _ => return Err(ParserError::ParserError(format!("{name} is not an expression"))),
     };

@@ -1,6 +1,7 @@
-//! `unnest` in FROM over columns of what stands before it, and its numbers.
+//! LATERAL where it is left out, and `unnest` in FROM over columns of what stands before it.
 //!
 //! ```text
+//! FROM t, (SELECT t.a + 1) u(b)          FROM t, LATERAL (SELECT t.a + 1) u(b)
 //! FROM t, unnest(t.list) u(x)            FROM t, LATERAL (SELECT unnest(t.list) AS unnest) u(x)
 //! FROM unnest(l) WITH ORDINALITY         … unnest(l) AS unnest, unnest(generate_series(1, array_length(l))) AS ordinality
 //! ```
@@ -43,6 +44,10 @@ fn rewrite_factor(factor: &mut TableFactor, is_first: bool) {
                 _ => None,
             });
             (exprs.collect(), *with_ordinality, alias.take())
+        }
+        TableFactor::Derived { lateral, .. } => {
+            *lateral |= !is_first;
+            return;
         }
         _ => return,
     };

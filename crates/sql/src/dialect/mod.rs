@@ -11,15 +11,23 @@
 //! | `aliases` | `SELECT x: 1` | `SELECT 1 AS x` |
 //! | `operators` | `7 // 2`, `a ^@ 'b'` | calls of functions |
 //! | `by_name` | `a UNION BY NAME b` | a relation, whose columns are paired by `relations` |
-//! | `lateral` | `FROM t, unnest(t.l)`, WITH ORDINALITY | LATERAL subqueries |
+//! | `calls` | `struct_pack(a := 1)`, `if(a, b, c)`, `x::JSON` | calls of functions, CASE |
+//! | `lambda` | `x -> x + 1` as an argument | a lambda |
+//! | `names` | columns without names | names by their texts, before all other steps |
+//! | `comprehension` | `[x + 1 FOR x IN l IF x > 0]` | `list_transform(list_filter(l, …), …)` |
+//! | `json_rows` | `FROM t, json_each(t.j)` | subqueries of the lists that these functions give |
+//! | `lateral` | `FROM t, unnest(t.l)`, `FROM t, (SELECT t.a)`, WITH ORDINALITY | LATERAL subqueries |
 //! | `literals` | `n = '5'`, `'1' + 1` | literals of the type beside them |
+//! | `percent` | `LIMIT 40%` | a relation that counts its rows |
+//! | `reused` | `SELECT a + 1 AS b, b * 2` | the expression in the place of its alias; `needs` asks for the columns |
+//! | `sampled` | `FROM t USING SAMPLE 10%` | `FROM (FROM t) TABLESAMPLE (10 PERCENT)` |
 //! | `tuples` | `(a, b) IN (…)` | comparisons of the parts |
 //! | `positional` | `a POSITIONAL JOIN b` | a join on the numbers of the rows |
 //! | `forms` | `PIVOT t ON a`, `SUMMARIZE t`, `DESCRIBE t` | queries of relations |
 //! | `pivot`, `unpivot` | `PIVOT (…)`, `UNPIVOT (…)` | aggregates with filters; lists that are unnested |
 //! | `statements` | `SHOW TABLES`, `PRAGMA table_info('t')` | queries of the catalog, or errors that name the alternative |
 //! | `summarize` | what SUMMARIZE and DESCRIBE ask | aggregates of all columns; their names and types |
-//! | `columns` | `COLUMNS('^a') + 1` | an expression for each column, whose names `needs` asks for |
+//! | `columns`, `stars` | `COLUMNS('^a') + 1`, `* RENAME (a AS b)` | an expression for each column, whose names `needs` asks for |
 //! | `types` | `MAP(VARCHAR, INT)`, `TIMESTAMP_S`, `UNION(…)` | Arrow's types, or an error that names one |
 //!
 //! The steps run in the pass over the tree that also looks for clauses without an effect (`parse::clauses`),
@@ -30,15 +38,24 @@
 mod aliases;
 mod asof;
 mod by_name;
+mod calls;
 mod columns;
+mod comprehension;
 mod forms;
+mod json_rows;
+mod lambda;
 mod lateral;
 mod literals;
+mod names;
 mod needs;
 mod operators;
+mod percent;
 mod pivot;
 mod positional;
 mod relations;
+mod reused;
+mod sampled;
+mod stars;
 mod statements;
 mod summarize;
 mod tree;
@@ -53,10 +70,12 @@ use datafusion::sql::sqlparser::ast::{Expr, Query, Select, Statement, TableFacto
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 
 pub(crate) use literals::TypedLiterals;
-pub(crate) use needs::{Answer, Question, answered, asked};
+pub(crate) use names::{name_columns, shown};
+pub(crate) use needs::{Answer, Expansion, Question};
 pub(crate) use operators::infix;
+pub(crate) use percent::share;
 pub(crate) use relations::Relations;
-pub(crate) use tree::query_of;
+pub(crate) use tree::{call, query_of};
 pub(crate) use types::SqlTypes;
 pub(crate) use words::read as read_words;
 
@@ -66,21 +85,30 @@ pub(crate) const VARIABLE: &str = "$variable";
 /// The name that words give the columns of INSERT … BY NAME.
 pub(crate) const BY_NAME: &str = "$by_name";
 
+/// The names that words give the partition of INSERT … OVERRIDING SYSTEM and USER VALUE.
+pub(crate) const OVERRIDING_SYSTEM: &str = "$overriding_system";
+pub(crate) const OVERRIDING_USER: &str = "$overriding_user";
+
 /// The steps on a statement.
 pub(crate) fn rewrite_statement(statement: &mut Statement, state: &SessionState) -> Result<()> {
-    statements::rewrite(statement, state)
+    types::widen_columns(statement);
+    statements::rewrite(statement, state)?;
+    calls::rewrite_statement(statement);
+    Ok(())
 }
 
 /// The steps on a query: what stands around and between its SELECTs.
 pub(crate) fn rewrite_query(query: &mut Query) -> Result<()> {
     by_name::rewrite(query);
-    Ok(())
+    percent::rewrite(query)
 }
 
 /// The steps on one SELECT.
 pub(crate) fn rewrite_select(select: &mut Select) -> Result<()> {
     aliases::rewrite(select);
+    json_rows::rewrite(select);
     lateral::rewrite(select);
+    sampled::rewrite(select);
     tuples::rewrite_select(select);
     select.from.iter_mut().try_for_each(positional::rewrite)
 }
@@ -93,11 +121,21 @@ pub(crate) fn rewrite_table(factor: &mut TableFactor) -> Result<()> {
 
 /// Reads what begins an expression in our own ways.
 pub(crate) fn prefix(parser: &mut Parser) -> Option<std::result::Result<Expr, ParserError>> {
-    aliases::prefix(parser).or_else(|| forms::prefix(parser))
+    lambda::parse(parser)
+        .or_else(|| aliases::prefix(parser))
+        .or_else(|| forms::prefix(parser))
+        .or_else(|| comprehension::prefix(parser))
 }
 
 /// The steps on an expression.
 pub(crate) fn rewrite_expr(expr: &mut Expr) -> Result<()> {
+    if let Expr::Cast { data_type, .. } = expr {
+        types::widen(data_type);
+    } else if let Expr::TypedString(typed) = expr {
+        types::widen(&mut typed.data_type);
+    }
     operators::rewrite(expr)?;
-    tuples::rewrite(expr)
+    tuples::rewrite(expr)?;
+    calls::rewrite(expr);
+    Ok(())
 }

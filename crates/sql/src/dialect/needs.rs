@@ -1,9 +1,9 @@
 //! What a statement has to know before it is planned: the columns of a FROM, the values of a column.
 //!
-//! [`asked`] gives queries, innermost first, as far as they hang on no other answer; [`answered`] writes the
-//! answers in their places. Both are repeated until nothing is asked.
+//! [`Expansion::asked`] gives queries, innermost first, as far as they hang on no other answer;
+//! [`Expansion::answered`] writes the answers in their places. Both are repeated until nothing is asked.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::ControlFlow;
 
 use datafusion::common::{DFSchemaRef, DataFusionError, Result, plan_err};
@@ -13,12 +13,14 @@ use datafusion::sql::sqlparser::ast::{
     TableFactor, Visit, VisitMut, Visitor, VisitorMut, With, visit_relations,
 };
 
-use super::{columns, tree};
+use super::{columns, reused, stars, tree};
 
 /// What is asked of the session.
 pub(crate) enum Question {
     /// The columns of a query.
     Columns(Query),
+    /// The columns of a query, which may name what is around it and is not known here.
+    AnyColumns(Query),
     /// The rows of a query of one column, a text.
     Values(Query),
 }
@@ -27,22 +29,41 @@ pub(crate) enum Question {
 pub(crate) enum Answer {
     Columns(DFSchemaRef),
     Values(Vec<String>),
+    Unknown,
 }
 
-/// The questions of a statement that can be answered now.
-pub(crate) fn asked(statement: &mut Parsed) -> Result<Vec<Question>> {
-    let mut needs = Needs { scopes: vec![], questions: vec![], answers: None };
-    visit(statement, &mut needs)?;
-    Ok(needs.questions)
+/// The questions of one statement, round by round.
+pub(crate) struct Expansion<'a> {
+    /// Tells of functions by their names.
+    is_volatile: &'a (dyn Fn(&str) -> bool + Sync),
+    /// SELECTs whose aliases are settled, as texts.
+    settled: HashSet<String>,
+    /// What asked and has no answer yet, as texts.
+    asked: VecDeque<String>,
 }
 
-/// Writes the answers in the places of what asked for them.
-pub(crate) fn answered(statement: &mut Parsed, answers: Vec<Answer>) -> Result<()> {
-    let mut needs = Needs { scopes: vec![], questions: vec![], answers: Some(answers.into()) };
-    visit(statement, &mut needs)
+impl<'a> Expansion<'a> {
+    pub(crate) fn new(is_volatile: &'a (dyn Fn(&str) -> bool + Sync)) -> Self {
+        Self { is_volatile, settled: HashSet::new(), asked: VecDeque::new() }
+    }
+
+    /// The questions that can be answered now.
+    pub(crate) fn asked(&mut self, statement: &mut Parsed) -> Result<Vec<Question>> {
+        self.asked.clear();
+        let mut needs = Needs { scopes: vec![], questions: vec![], answers: None, of: self };
+        visit(statement, &mut needs)?;
+        Ok(needs.questions)
+    }
+
+    /// Writes the answers in the places of what asked for them.
+    pub(crate) fn answered(&mut self, statement: &mut Parsed, answers: Vec<Answer>) -> Result<()> {
+        let answers = Some(answers.into());
+        let mut needs = Needs { scopes: vec![], questions: vec![], answers, of: self };
+        visit(statement, &mut needs)
+    }
 }
 
-fn visit(statement: &mut Parsed, needs: &mut Needs) -> Result<()> {
+fn visit(statement: &mut Parsed, needs: &mut Needs<'_, '_>) -> Result<()> {
     let visited = match statement {
         Parsed::Statement(ast) => ast.visit(needs),
         Parsed::Explain(explain) => return visit(&mut explain.statement, needs),
@@ -58,20 +79,28 @@ fn visit(statement: &mut Parsed, needs: &mut Needs) -> Result<()> {
     }
 }
 
-struct Needs {
+struct Needs<'a, 'b> {
     /// The WITH of the queries around what is visited.
     scopes: Vec<Vec<Cte>>,
     questions: Vec<Question>,
     answers: Option<VecDeque<Answer>>,
+    of: &'a mut Expansion<'b>,
 }
 
-impl Needs {
+impl Needs<'_, '_> {
     /// A query with all names that are known where it stands.
     fn scoped(&self, body: SetExpr) -> Query {
         let mut ctes: Vec<Cte> = Vec::new();
-        for cte in self.scopes.iter().flatten().filter(|cte| !is_open(*cte)) {
-            ctes.retain(|other| other.alias.name != cte.alias.name);
-            ctes.push(cte.clone());
+        let mut named = names_in(&body);
+        for cte in self.scopes.iter().flatten().rev() {
+            let name = cte.alias.name.value.to_lowercase();
+            // Only what is read: a WITH query that is being written out cannot be planned yet.
+            if named.contains(&name) && !self.is_open(cte) {
+                named.extend(names_in(cte));
+                if ctes.iter().all(|other| other.alias.name != cte.alias.name) {
+                    ctes.insert(0, cte.clone());
+                }
+            }
         }
         let mut query = tree::query(body);
         if !ctes.is_empty() {
@@ -83,7 +112,8 @@ impl Needs {
 
     /// Whether a part of a statement reads a WITH query in which something is to be asked.
     fn reads_open(&self, part: &impl Visit) -> bool {
-        let open: Vec<&Cte> = self.scopes.iter().flatten().filter(|cte| is_open(*cte)).collect();
+        let open: Vec<&Cte> =
+            self.scopes.iter().flatten().filter(|cte| self.is_open(*cte)).collect();
         let is_open = |name: &ObjectName| match name.0.as_slice() {
             [part] => part.as_ident().is_some_and(|name| {
                 open.iter().any(|cte| cte.alias.name.value.eq_ignore_ascii_case(&name.value))
@@ -97,43 +127,97 @@ impl Needs {
         visited.is_break()
     }
 
+    /// Whether this is asked now, or answered now what was asked of it.
+    fn is_turn_of(&mut self, part: &impl ToString) -> bool {
+        let text = part.to_string();
+        match self.answers {
+            None => self.of.asked.push_back(text),
+            Some(_) if self.of.asked.front() == Some(&text) => drop(self.of.asked.pop_front()),
+            // It could not be asked when the others were.
+            Some(_) => return false,
+        }
+        true
+    }
+
     fn select(&mut self, select: &mut Select) -> Result<()> {
-        if !columns::are_of(select) || is_open(&select.from) || self.reads_open(&select.from) {
+        if !columns::are_of(select) && !stars::are_in(select) {
+            return self.aliases(select);
+        }
+        if !self.can_ask(select) || !self.is_turn_of(select) {
             return Ok(());
         }
-        match &mut self.answers {
-            None => {
-                let all = tree::select(tree::everything(), select.from.clone());
-                let query = self.scoped(SetExpr::Select(Box::new(all)));
-                self.questions.push(Question::Columns(query));
-                Ok(())
+        let Some(answers) = &mut self.answers else {
+            let query = self.all_of(select);
+            self.questions.push(Question::Columns(query));
+            return Ok(());
+        };
+        match answers.pop_front() {
+            Some(Answer::Columns(schema)) => {
+                let named = named(&schema);
+                stars::write_out(select, &named)?;
+                columns::write_out(select, &named)
             }
-            Some(answers) => match answers.pop_front() {
-                Some(Answer::Columns(schema)) => {
-                    let count = |name: &str| {
-                        schema.fields().iter().filter(|field| field.name() == name).count()
-                    };
-                    let named = schema.iter().map(|(table, field)| {
-                        let table = table.filter(|_| count(field.name()) > 1);
-                        let table = table.map(|table| tree::quoted(table.table()));
-                        (columns::column(table, field.name()), field.name().clone())
-                    });
-                    let named: Vec<columns::Named> = named.collect();
-                    columns::write_out(select, &named)
-                }
-                _ => plan_err!("COLUMNS(…) cannot be resolved here"),
-            },
+            _ => plan_err!("COLUMNS(…) cannot be resolved here"),
         }
     }
 
+    /// Aliases that are named again.
+    fn aliases(&mut self, select: &mut Select) -> Result<()> {
+        if !reused::is_in(select) || self.of.settled.contains(&select.to_string()) {
+            return Ok(());
+        }
+        let mut columns = HashSet::new();
+        if !select.from.is_empty() {
+            if !self.can_ask(select) || !self.is_turn_of(select) {
+                return Ok(());
+            }
+            let Some(answers) = &mut self.answers else {
+                let query = self.all_of(select);
+                self.questions.push(Question::AnyColumns(query));
+                return Ok(());
+            };
+            if let Some(Answer::Columns(schema)) = answers.pop_front() {
+                columns.extend(schema.fields().iter().map(|field| field.name().to_lowercase()));
+            } else {
+                self.of.settled.insert(select.to_string());
+                return Ok(());
+            }
+        }
+        reused::write_out(select, &|name| columns.contains(name), self.of.is_volatile)?;
+        self.of.settled.insert(select.to_string());
+        Ok(())
+    }
+
+    /// Whether all of what a SELECT reads is known.
+    fn can_ask(&self, select: &Select) -> bool {
+        !self.is_open(&select.from) && !self.reads_open(&select.from)
+    }
+
+    /// Whether there is something to be asked in a part of a statement.
+    fn is_open(&self, part: &impl Visit) -> bool {
+        let mut aliases = OpenAliases { settled: &self.of.settled };
+        columns::are_in(part)
+            || part.visit(&mut OpenPivots).is_break()
+            || part.visit(&mut aliases).is_break()
+    }
+
+    /// `SELECT *` from what a SELECT reads.
+    fn all_of(&self, select: &Select) -> Query {
+        let all = tree::select(tree::everything(), select.from.clone());
+        self.scoped(SetExpr::Select(Box::new(all)))
+    }
+
     fn factor(&mut self, factor: &mut TableFactor) -> Result<()> {
-        let is_ready = is_open_pivot(factor);
+        let is_source_known = match &*factor {
+            TableFactor::Pivot { table, .. } => !self.is_open(table.as_ref()),
+            _ => false,
+        };
+        if !is_source_known || !is_open_pivot(factor) || !self.is_turn_of(factor) {
+            return Ok(());
+        }
         let TableFactor::Pivot { table, value_column, value_source, .. } = factor else {
             return Ok(());
         };
-        if !is_ready || is_open(table.as_ref()) {
-            return Ok(());
-        }
         let listed = std::mem::replace(value_source, PivotValueSource::List(vec![]));
         let of_query = match &listed {
             PivotValueSource::Subquery(query) => Some(query.as_ref().clone()),
@@ -200,6 +284,21 @@ impl Needs {
     }
 }
 
+/// The columns of a query; those of whose name there are more are told apart by their tables.
+fn named(schema: &DFSchemaRef) -> Vec<columns::Named> {
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    for field in schema.fields() {
+        *counts.entry(field.name()).or_default() += 1;
+    }
+    let named = schema.iter().map(|(table, field)| {
+        let name = field.name().clone();
+        let table = table.map(|table| tree::quoted(table.table()));
+        let by = table.clone().filter(|_| counts[name.as_str()] > 1);
+        columns::Named { expr: columns::column(by, &name), name, table }
+    });
+    named.collect()
+}
+
 /// Whether a PIVOT has no list of values for one of its columns.
 fn is_open_pivot(factor: &TableFactor) -> bool {
     match factor {
@@ -214,9 +313,32 @@ fn is_open_pivot(factor: &TableFactor) -> bool {
     }
 }
 
-/// Whether there is something to be asked in a part of a statement.
-fn is_open(part: &impl Visit) -> bool {
-    columns::are_in(part) || part.visit(&mut OpenPivots).is_break()
+/// The names without dots of the relations that a part of a statement reads.
+fn names_in(part: &impl Visit) -> HashSet<String> {
+    let mut names = HashSet::new();
+    let _ = visit_relations(part, |name| {
+        if let [part] = name.0.as_slice() {
+            names.extend(part.as_ident().map(|name| name.value.to_lowercase()));
+        }
+        ControlFlow::<()>::Continue(())
+    });
+    names
+}
+
+/// Stops at a SELECT in which an alias is named again.
+struct OpenAliases<'a> {
+    settled: &'a HashSet<String>,
+}
+
+impl Visitor for OpenAliases<'_> {
+    type Break = ();
+
+    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
+        match reused::is_in(select) && !self.settled.contains(&select.to_string()) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
 }
 
 struct OpenPivots;
@@ -236,7 +358,7 @@ fn flow(result: Result<()>) -> ControlFlow<DataFusionError> {
     }
 }
 
-impl VisitorMut for Needs {
+impl VisitorMut for Needs<'_, '_> {
     type Break = DataFusionError;
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {

@@ -7,7 +7,7 @@ use datafusion::logical_expr::planner::{
 };
 use datafusion::sql::sqlparser::ast::{Expr, FunctionArg, FunctionArgExpr, TableFactor};
 
-use super::{asof, by_name, forms, pivot, positional, summarize, tree, unpivot};
+use super::{asof, by_name, forms, percent, pivot, positional, summarize, tree, unpivot};
 
 /// Plans the relations that the steps leave.
 #[derive(Debug)]
@@ -68,6 +68,7 @@ fn function(
         by_name::ALL | by_name::DISTINCT => by_name::plan(name, queries),
         forms::SUMMARIZE => summarize::summary(queries.swap_remove(0), context),
         forms::DESCRIBE => summarize::description(&queries[0]),
+        percent::CALL => percent::plan(queries.swap_remove(0), args),
         _ => plan_err!("{name} is not a relation"),
     }
 }

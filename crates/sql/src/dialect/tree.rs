@@ -90,7 +90,7 @@ fn argument(expr: Expr) -> FunctionArg {
 }
 
 /// A call of a function.
-pub(super) fn call(name: &str, args: Vec<Expr>) -> Expr {
+pub(crate) fn call(name: &str, args: Vec<Expr>) -> Expr {
     Expr::Function(Function {
         name: ObjectName::from(vec![Ident::new(name)]),
         uses_odbc_syntax: false,

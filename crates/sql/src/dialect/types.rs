@@ -5,7 +5,7 @@
 //! HUGEINT                      DECIMAL(38, 0)
 //! UBIGINT, INT1, SHORT, LONG   integers
 //! UUID, JSON, NAME             VARCHAR
-//! TIMESTAMP                    microseconds, as in PostgreSQL: the years −290,000 to 290,000
+//! TIMESTAMP, TIMESTAMPTZ       microseconds, as in PostgreSQL: the years −290,000 to 290,000
 //! UNION(a INT, b VARCHAR)      refused: a column for each of them, or a STRUCT
 //! ```
 
@@ -16,7 +16,8 @@ use datafusion::common::utils::quote_identifier;
 use datafusion::common::{Result, plan_err};
 use datafusion::logical_expr::planner::TypePlanner;
 use datafusion::sql::sqlparser::ast::{
-    ArrayElemTypeDef, DataType as Sql, ExactNumberInfo, TimezoneInfo,
+    AlterColumnOperation, AlterTableOperation, ArrayElemTypeDef, DataType as Sql, ExactNumberInfo,
+    Statement, TimezoneInfo,
 };
 
 /// Plans types of DuckDB and PostgreSQL.
@@ -26,6 +27,47 @@ pub(crate) struct SqlTypes;
 impl TypePlanner for SqlTypes {
     fn plan_type_field(&self, sql_type: &Sql) -> Result<Option<FieldRef>> {
         Ok(planned(sql_type)?.map(|data_type| Arc::new(Field::new("", data_type, true))))
+    }
+}
+
+/// Gives TIMESTAMPTZ microseconds, as TIMESTAMP has them: nanoseconds end in 2262. The planner of types cannot, since
+/// it does not know the session's time zone.
+pub(super) fn widen(sql_type: &mut Sql) {
+    match sql_type {
+        Sql::Timestamp(precision @ None, TimezoneInfo::Tz | TimezoneInfo::WithTimeZone) => {
+            *precision = Some(6);
+        }
+        Sql::Array(
+            ArrayElemTypeDef::AngleBracket(element) | ArrayElemTypeDef::SquareBracket(element, _),
+        ) => widen(element),
+        Sql::Struct(fields, _) => {
+            fields.iter_mut().for_each(|field| widen(&mut field.field_type));
+        }
+        _ => {}
+    }
+}
+
+/// The same in the columns of a table.
+pub(super) fn widen_columns(statement: &mut Statement) {
+    match statement {
+        Statement::CreateTable(create) => {
+            create.columns.iter_mut().for_each(|column| widen(&mut column.data_type));
+        }
+        Statement::AlterTable(alter) => {
+            for operation in &mut alter.operations {
+                match operation {
+                    AlterTableOperation::AddColumn { column_def, .. } => {
+                        widen(&mut column_def.data_type);
+                    }
+                    AlterTableOperation::AlterColumn {
+                        op: AlterColumnOperation::SetDataType { data_type, .. },
+                        ..
+                    } => widen(data_type),
+                    _ => {}
+                }
+            }
+        }
+        _ => {}
     }
 }
 

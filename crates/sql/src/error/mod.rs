@@ -88,7 +88,6 @@ impl SqlError {
         helps.extend(advice(root).map(str::to_owned));
         let Wording { message, help } = wording(&text);
         helps.extend(help);
-        helps.extend(near_field(&message));
         let missing_table = missing_table(&message);
         let context = Box::new(ErrorContext { excerpt: excerpt(sql, place), missing_table });
         Self { message, place, helps, state, context }
@@ -134,17 +133,6 @@ fn advice(error: &DataFusionError) -> Option<&'static str> {
         ),
         _ => None,
     }
-}
-
-/// The column whose name is nearest to the one that was not found.
-fn near_field(message: &str) -> Option<String> {
-    let (wanted, rest) = message.strip_prefix("No field named ")?.split_once('.')?;
-    let valid = rest.split_once("Valid fields are ")?.1.trim_end_matches('.');
-    let names: Vec<String> =
-        valid.split(", ").map(|name| last_part(name).replace('"', "")).collect();
-    let wanted = last_part(wanted.trim()).replace('"', "");
-    let near = nearest_name(&wanted, names.iter().map(String::as_str))?;
-    Some(format!("Did you mean '{near}'?"))
 }
 
 /// A name without the schema or table before it.
@@ -210,14 +198,6 @@ impl fmt::Display for SqlError {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_nearest_column_is_suggested() {
-        let message = "No field named l_quantiy. Valid fields are t.l_tax, t.l_quantity, t.l_x.";
-        assert_eq!(near_field(message).as_deref(), Some("Did you mean 'l_quantity'?"));
-        assert_eq!(near_field("No field named zzz. Valid fields are t.l_tax."), None);
-        assert_eq!(near_field("something else"), None);
-    }
 
     #[test]
     fn an_error_marks_its_place_under_the_line() {

@@ -33,10 +33,12 @@ states! {
     NO_ACTIVE_TRANSACTION = "25P01";
     INVALID_PARAMETER = "22023";
     IN_FAILED_TRANSACTION = "25P02";
+    DEPENDENT_OBJECTS_STILL_EXIST = "2BP01";
     INVALID_PASSWORD = "28P01";
     SYNTAX_ERROR_OR_ACCESS_RULE_VIOLATION = "42000";
     INSUFFICIENT_PRIVILEGE = "42501";
     SYNTAX_ERROR = "42601";
+    DUPLICATE_COLUMN = "42701";
     AMBIGUOUS_COLUMN = "42702";
     UNDEFINED_COLUMN = "42703";
     UNDEFINED_OBJECT = "42704";
@@ -73,6 +75,11 @@ impl SqlState {
                 SchemaError::FieldNotFound { .. } => Self::UNDEFINED_COLUMN,
                 _ => Self::SYNTAX_ERROR_OR_ACCESS_RULE_VIOLATION,
             },
+            DataFusionError::Plan(message)
+                if message.starts_with("column '") && message.contains("' does not exist") =>
+            {
+                Self::UNDEFINED_COLUMN
+            }
             DataFusionError::Plan(message) if message.contains("not found") => {
                 Self::UNDEFINED_TABLE
             }

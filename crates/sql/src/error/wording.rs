@@ -46,7 +46,7 @@ pub(super) fn wording(text: &str) -> Wording {
     if let Some(known) = no_function(rest).or_else(|| no_operator(rest)) {
         return known;
     }
-    if let Some(known) = unknown_function(rest) {
+    if let Some(known) = unknown_function(rest).or_else(|| no_field(rest)) {
         return known;
     }
     if is_unplanned_subquery(rest) {
@@ -87,18 +87,13 @@ fn is_unplanned_subquery(text: &str) -> bool {
 }
 
 /// Functions of DuckDB and PostgreSQL that are not here, and what there is instead.
-const INSTEAD: [(&str, &str); 14] = [
+const INSTEAD: [(&str, &str); 12] = [
     ("bitstring_agg", "bit strings are not supported; bit_or(1 << x) collects up to 63 of them"),
     ("fill", "coalesce(x, lag(x) OVER (…)) takes the value before"),
     (
         "getenv",
         "the variables of the process are not read; SET and a query of the shell's caller are",
     ),
-    (
-        "json_each",
-        "unnest(json_extract(j, '$[*]')) makes rows of a list, unnest(json_keys(j)) of keys",
-    ),
-    ("json_tree", "unnest(json_extract(j, '$..key')) finds a key at any depth"),
     ("json_serialize_sql", "EXPLAIN shows how a statement is understood"),
     ("nfc_normalize", "bring texts into one form before they are loaded"),
     ("array_to_tsvector", "LIKE and regexp_matches search in texts"),
@@ -122,6 +117,34 @@ fn unknown_function(text: &str) -> Option<Wording> {
         (None, None) => "\\df lists the functions, as atoll.functions does".to_owned(),
     };
     Some(Wording { message: format!("function '{name}' does not exist"), help: Some(help) })
+}
+
+/// Most columns that are listed where one of them was meant.
+const COLUMNS_LISTED: usize = 8;
+
+/// A column that does not exist.
+fn no_field(text: &str) -> Option<Wording> {
+    let rest = text.strip_prefix("No field named ")?;
+    let plain = |name: &str| name.trim().trim_end_matches('.').replace('"', "");
+    let last = |name: &str| name.rsplit('.').next().unwrap_or(name).to_owned();
+    let between = |start: &str, end: &str| {
+        rest.split_once(start).and_then(|(_, rest)| rest.split_once(end)).map(|(name, _)| name)
+    };
+    let ends = [". Did you mean '", ".\n", ". "].iter().filter_map(|end| rest.find(end));
+    let wanted = plain(&rest[..ends.min().unwrap_or(rest.len())]);
+    let valid = rest.split_once("Valid fields are ").map_or("", |(_, valid)| valid);
+    let columns: Vec<String> =
+        valid.split(", ").map(plain).filter(|column| !column.is_empty()).collect();
+    let names: Vec<String> = columns.iter().map(|column| last(column)).collect();
+    let near = nearest_name(&last(&wanted), names.iter().map(String::as_str)).map(str::to_owned);
+    let near = near.or_else(|| between("Did you mean '", "'?").map(|near| last(&plain(near))));
+    let help = match (between("double quotes to refer to the ", " column"), near) {
+        (Some(quoted), _) => Some(format!("names between double quotes keep their case: {quoted}")),
+        (None, Some(near)) => Some(format!("Did you mean '{near}'?")),
+        (None, None) if columns.is_empty() || columns.len() > COLUMNS_LISTED => None,
+        (None, None) => Some(format!("the columns are {}", columns.join(", "))),
+    };
+    Some(Wording { message: format!("column '{wanted}' does not exist"), help })
 }
 
 /// A function that does not take arguments of these types.
@@ -211,5 +234,27 @@ mod tests {
             ),
             "internal error: it broke"
         );
+    }
+
+    #[test]
+    fn the_nearest_column_is_suggested_or_a_few_are_listed() {
+        let told = |text: &str| {
+            let Wording { message, help } = wording(text);
+            (message, help.unwrap_or_default())
+        };
+        let near = told(
+            "Schema error: No field named t.l_quantiy. Valid fields are t.l_tax, t.l_quantity.",
+        );
+        assert_eq!(near.0, "column 't.l_quantiy' does not exist");
+        assert_eq!(near.1, "Did you mean 'l_quantity'?");
+        let few = told("No field named zzz.\nValid fields are t.l_tax, t.\"N\".");
+        assert_eq!(few.0, "column 'zzz' does not exist");
+        assert_eq!(few.1, "the columns are t.l_tax, t.N");
+        assert_eq!(told("No field named zzz.").1, "");
+        let cased = told(
+            "No field named n.\nColumn names are case sensitive. You can use double quotes to refer to the t.\"N\" \
+             column or disable it.\nValid fields are t.\"N\".",
+        );
+        assert_eq!(cased.1, "names between double quotes keep their case: t.\"N\"");
     }
 }

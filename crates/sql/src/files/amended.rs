@@ -26,7 +26,9 @@ pub(super) trait Amendment: fmt::Debug + Send + Sync + 'static {
         state: &dyn Session,
         store: &Arc<dyn ObjectStore>,
         objects: &[ObjectMeta],
-    ) -> Result<SchemaRef>;
+    ) -> Result<SchemaRef> {
+        format.infer_schema(state, store, objects).await
+    }
 
     /// What is known of a file's rows.
     async fn infer_stats(

@@ -82,8 +82,7 @@ fn query(sql: &str) -> Result<Box<Query>> {
 fn target(parser: &mut Parser<'_>, writes: bool) -> Result<String> {
     if writes && parser.parse_keyword(Keyword::STDOUT) {
         return plan_err!(
-            "COPY … TO STDOUT is not supported, because the shell writes there too; run the query with \
-             --mode csv, or copy to a file"
+            "COPY … TO STDOUT is for the shell (atoll sql); run the query, or copy to a file"
         );
     }
     if !writes && parser.parse_keyword(Keyword::STDIN) {

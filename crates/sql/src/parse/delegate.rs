@@ -161,7 +161,10 @@ impl Dialect for AtollDialect {
         &self,
         parser: &mut Parser,
     ) -> Result<Option<Result<Option<ColumnOption>, ParserError>>, ParserError> {
-        self.inner.parse_column_option(parser)
+        match super::sequences::column_option(parser)? {
+            Some(option) => Ok(Some(Ok(Some(option)))),
+            None => self.inner.parse_column_option(parser),
+        }
     }
 
     fn prec_value(&self, precedence: Precedence) -> u8 {

@@ -84,11 +84,6 @@ impl AtollDialect {
     /// A sign binds more tightly than `^`, so that `-2 ^ 2` is 4 as in PostgreSQL and DuckDB.
     pub(super) fn prefix(&self, parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
         if self.is_mended()
-            && let Some(lambda) = super::lambda::parse(parser)
-        {
-            return Some(lambda);
-        }
-        if self.is_mended()
             && let Some(named) = crate::dialect::prefix(parser)
         {
             return Some(named);

@@ -14,6 +14,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::node::{Sample, SampleUnit};
+use crate::dialect::share;
 
 /// Plans tables and sub-queries in FROM that have a TABLESAMPLE.
 #[derive(Debug)]
@@ -44,8 +45,14 @@ impl RelationPlanner for SampledRelations {
 
 /// How much a clause asks for.
 enum SampleSize {
-    Share { unit: SampleUnit, percent: f64, seed: Option<u64> },
+    Share {
+        unit: SampleUnit,
+        percent: f64,
+        seed: Option<u64>,
+    },
     Rows(usize),
+    /// That many of a hundred, exactly.
+    Exact(f64),
 }
 
 impl SampleSize {
@@ -74,7 +81,11 @@ impl SampleSize {
         }
         let unit = match sample.name {
             Some(TableSampleMethod::System | TableSampleMethod::Block) => SampleUnit::Batch,
-            Some(TableSampleMethod::Bernoulli | TableSampleMethod::Row) | None => SampleUnit::Row,
+            Some(TableSampleMethod::Bernoulli) | None => SampleUnit::Row,
+            Some(TableSampleMethod::Row) if seed.is_some() => {
+                return plan_err!("REPEATABLE needs BERNOULLI or SYSTEM");
+            }
+            Some(TableSampleMethod::Row) => return Ok(Self::Exact(percent)),
         };
         Ok(Self::Share { unit, percent, seed })
     }
@@ -85,23 +96,26 @@ impl SampleSize {
                 let node = Arc::new(Sample::new(input, unit, percent, seed));
                 Ok(LogicalPlan::Extension(Extension { node }))
             }
-            Self::Rows(rows) => any_rows(input, rows),
+            Self::Rows(rows) => by_chance(input, |drawn| {
+                LogicalPlanBuilder::from(drawn).limit(0, Some(rows))?.build()
+            }),
+            Self::Exact(percent) => by_chance(input, |drawn| share(drawn, percent, 0.0)),
         }
     }
 }
 
-/// That many rows, each set of them as likely as another.
-fn any_rows(input: LogicalPlan, rows: usize) -> Result<LogicalPlan> {
+/// The first of the rows in an order of chance, so that each set of them is as likely as another.
+fn by_chance(
+    input: LogicalPlan,
+    first: impl FnOnce(LogicalPlan) -> Result<LogicalPlan>,
+) -> Result<LogicalPlan> {
     const CHANCE: &str = "__chance";
     let columns: Vec<Expr> = input.schema().columns().into_iter().map(Expr::Column).collect();
     // A column of its own, so that no operator draws lots again.
     let drawn = columns.iter().cloned().chain([random().alias(CHANCE)]);
-    LogicalPlanBuilder::from(input)
-        .project(drawn)?
-        .sort([col(CHANCE).sort(true, true)])?
-        .limit(0, Some(rows))?
-        .project(columns)?
-        .build()
+    let ordered =
+        LogicalPlanBuilder::from(input).project(drawn)?.sort([col(CHANCE).sort(true, true)])?;
+    LogicalPlanBuilder::from(first(ordered.build()?)?).project(columns)?.build()
 }
 
 fn size<T: std::str::FromStr>(quantity: &TableSampleQuantity) -> Result<T> {

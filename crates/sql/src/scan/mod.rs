@@ -192,6 +192,10 @@ fn parts(snapshot: &TableSnapshot, runtime: &Runtime) -> (Vec<Vec<RowRange>>, Op
     (assign::by_blocks(snapshot, runtime), None)
 }
 
+/// Most columns by which a scan says that it is ordered: DataFusion compares them with each other at every step of a
+/// plan, and all columns of a table of one row rise.
+const ORDERINGS_MAX: usize = 32;
+
 fn properties(
     snapshot: &TableSnapshot,
     projection: &[usize],
@@ -203,7 +207,8 @@ fn properties(
         .rising()
         .iter()
         .filter_map(|column| projection.iter().position(|c| c == column))
-        .filter_map(|at| ascending(schema, at));
+        .filter_map(|at| ascending(schema, at))
+        .take(ORDERINGS_MAX);
     let equivalence = EquivalenceProperties::new_with_orderings(Arc::clone(schema), orderings);
     let partitioning =
         range(projection, schema, cuts)?.unwrap_or(Partitioning::UnknownPartitioning(parts.len()));

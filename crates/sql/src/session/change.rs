@@ -29,7 +29,7 @@ use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::{
     Assignment, AssignmentTarget, Delete, Expr as AstExpr, FromTable, Ident, ObjectName,
     ObjectNamePart, SelectItem, SetExpr, Statement as Ast, TableAlias, TableFactor, TableWithJoins,
-    Truncate, Update, UpdateTableFromKind, With,
+    Truncate, TruncateIdentityOption, Update, UpdateTableFromKind, With,
 };
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::Parser;
@@ -62,8 +62,15 @@ impl RowChange {
         planner: &StatementPlanner,
         state: &SessionState,
     ) -> Result<Option<Self>> {
+        let is_alone =
+            matches!(statement, Parsed::Statement(ast) if matches!(**ast, Ast::Truncate(_)));
         let Some(ast) = changing(statement) else { return Ok(None) };
         if let Ast::Truncate(truncate) = ast {
+            let restarts = matches!(truncate.identity, Some(TruncateIdentityOption::Restart));
+            refuse(
+                restarts && !is_alone,
+                "RESTART IDENTITY of a TRUNCATE that is prepared or explained",
+            )?;
             *ast = Ast::Delete(all_rows(truncate)?);
         }
         let with = take_with(ast);
@@ -251,7 +258,6 @@ fn take_with(ast: &mut Ast) -> Option<With> {
 /// TRUNCATE as DELETE.
 fn all_rows(truncate: &Truncate) -> Result<Delete> {
     refuse(truncate.partitions.is_some(), "PARTITION of TRUNCATE")?;
-    refuse(truncate.identity.is_some(), "RESTART or CONTINUE IDENTITY of TRUNCATE")?;
     refuse(truncate.on_cluster.is_some(), "ON CLUSTER of TRUNCATE")?;
     refuse(truncate.if_exists, "IF EXISTS of TRUNCATE")?;
     let [table] = &truncate.table_names[..] else {
@@ -384,7 +390,7 @@ fn assignments(
                 let names: Vec<&str> =
                     schema.fields().iter().map(|field| field.name().as_str()).collect();
                 return plan_err!(
-                    "column '{name}' not found; the table has the columns {}",
+                    "column '{name}' does not exist; the table has the columns {}",
                     names.join(", ")
                 );
             };

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use atoll_placement::Strategy;
-use atoll_store::database::{CatalogChange, RelationName, SequenceDefinition};
+use atoll_store::database::{CatalogChange, RelationName};
 use atoll_store::table::{Chunk, Identity, IdentityKind, TableDefinition};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::catalog::TableProvider;
@@ -22,7 +22,7 @@ use super::Session;
 use super::change::quoted;
 use super::declared::{DeclaredIdentity, DeclaredTable};
 use super::planner::{StatementPlanner, coerced, plan_physical};
-use super::sequence::{sequence_definition, within_type};
+use super::sequence::sequence_definition;
 use crate::catalog::{UnplannedView, relation_name};
 use crate::table::insert::inserted;
 use crate::table::load::{LoadedRows, load};
@@ -271,8 +271,7 @@ pub(super) async fn new_identity(
     if !matches!(field.data_type(), DataType::Int16 | DataType::Int32 | DataType::Int64) {
         return exec_err!("identity column '{}' must be SMALLINT, INTEGER or BIGINT", field.name());
     }
-    let numbers = sequence_definition(&identity.options, SequenceDefinition::default())?;
-    let definition = Arc::new(within_type(numbers, field.data_type()));
+    let definition = Arc::new(sequence_definition(&identity.options, field.data_type())?);
     let name = unused_name(planner, table, format!("{}_{}_seq", table.name, field.name())).await?;
     let kind = if identity.always { IdentityKind::Always } else { IdentityKind::ByDefault };
     let sequence = planner.database.store().new_sequence_id();

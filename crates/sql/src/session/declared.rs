@@ -1,5 +1,5 @@
-//! What CREATE TABLE declares beyond names and types of columns: NOT NULL, DEFAULT, identities, PRIMARY
-//! KEY, UNIQUE, CHECK. It is taken out of the statement, whose rest DataFusion plans.
+//! What CREATE TABLE declares beyond names and types of columns: NOT NULL, DEFAULT, identities, generated
+//! columns, PRIMARY KEY, UNIQUE, CHECK. It is taken out of the statement, whose rest DataFusion plans.
 
 use std::collections::HashSet;
 
@@ -8,6 +8,8 @@ use datafusion::sql::sqlparser::ast::{
     CheckConstraint, ColumnDef, ColumnOption, CreateTable, DataType, Expr, GeneratedAs, Ident,
     IndexColumn, ObjectNamePart, SequenceOptions, TableConstraint,
 };
+
+use super::generated::as_default;
 
 /// What is declared, columns by their place.
 #[derive(Debug, Default)]
@@ -81,7 +83,15 @@ impl DeclaredTable {
             match option.option {
                 ColumnOption::Null => {}
                 ColumnOption::NotNull => of_column.not_null = true,
-                ColumnOption::Default(value) => of_column.default = Some(value),
+                ColumnOption::Default(value) => {
+                    if of_column.default.is_some() {
+                        return plan_err!(
+                            "column '{}' has both DEFAULT and GENERATED",
+                            column.name
+                        );
+                    }
+                    of_column.default = Some(value);
+                }
                 ColumnOption::PrimaryKey(key) => self.keys.push(DeclaredKey {
                     name: name.or(key.name),
                     columns: vec![column.name.clone()],
@@ -106,17 +116,20 @@ impl DeclaredTable {
                     let options = sequence_options.unwrap_or_default();
                     of_column.identity = Some(DeclaredIdentity { always, options });
                 }
-                ColumnOption::Generated { .. } => {
-                    return not_impl_err!(
-                        "column '{}': generated columns; use a view that computes it",
-                        column.name
-                    );
+                ColumnOption::Generated { generation_expr: Some(expr), .. } => {
+                    if of_column.default.is_some() {
+                        return plan_err!(
+                            "column '{}' has both DEFAULT and GENERATED",
+                            column.name
+                        );
+                    }
+                    of_column.default = Some(as_default(expr));
                 }
                 ColumnOption::ForeignKey(_) => return foreign_key(),
                 other => {
                     return not_impl_err!(
                         "{other} of column '{}' is not supported; expected NOT NULL, DEFAULT, PRIMARY KEY, \
-                         UNIQUE, CHECK or GENERATED … AS IDENTITY",
+                         UNIQUE, CHECK or GENERATED",
                         column.name
                     );
                 }

@@ -11,6 +11,7 @@ use datafusion::sql::sqlparser::ast::{Expr, Ident, visit_expressions_mut};
 
 use super::change::parsed_expr;
 use super::declared::{DeclaredCheck, DeclaredColumn, DeclaredKey, DeclaredTable};
+use super::generated::computed;
 use super::planner::StatementPlanner;
 use crate::error::SqlError;
 
@@ -66,6 +67,11 @@ pub(super) fn check_default(
     column: &str,
     wanted: &DataType,
 ) -> Result<()> {
+    if computed(default).is_some() {
+        // It is planned over the rows of the table, once that is there.
+        return Ok(());
+    }
+    planner.check_sequences(default)?;
     let none = DFSchema::empty();
     let planned = planner.state.create_logical_expr(&default.to_string(), &none);
     let planned = planned.and_then(|expr| {

@@ -33,9 +33,10 @@ use super::statement::ParsedStatement;
 use super::tag::{StatementTag, ddl_tag};
 use super::transaction::StatementTransaction;
 use super::whole::WholeStatement;
+use crate::dialect::shown;
 use crate::error::SqlError;
 use crate::files::copy::ReplacedDirectory;
-use crate::parse::{on_deep_stack, shown, stack_for};
+use crate::parse::{on_deep_stack, stack_for};
 use crate::role::RoleStatement;
 use crate::settings::{self, AtollOptions, parse_placement};
 use crate::shared_scan::{AloneQuery, ScannedRows};
@@ -463,6 +464,10 @@ impl Session {
     ) -> Result<Option<QueryResult>> {
         let tag = match ast {
             Ast::AlterTable(alter) => Some(self.alter(planner, alter).await?),
+            Ast::Truncate(truncate) => {
+                planner.restart_identities(truncate).await?;
+                None
+            }
             other => match planner.macros(other, sql).await? {
                 Some(tag) => Some(tag),
                 None => planner.sequence(other).await?,

@@ -11,8 +11,8 @@ use datafusion::physical_plan::collect;
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::{Query, Statement as Ast};
 
-use super::planner::{StatementPlanner, plan_physical};
-use crate::dialect::{Answer, Question, answered, asked};
+use super::planner::{StatementPlanner, is_volatile, plan_physical};
+use crate::dialect::{Answer, Expansion, Question};
 use crate::task::BoundTask;
 
 /// Most rounds of questions: each answers those of one more level of subqueries.
@@ -30,8 +30,10 @@ impl StatementPlanner {
         within: &[ResolvedTableReference],
     ) -> Result<()> {
         self.expand_macros(state, statement)?;
+        let is_volatile = |name: &str| is_volatile(state, name);
+        let mut expansion = Expansion::new(&is_volatile);
         for _ in 0..ROUNDS_MAX {
-            let questions = asked(statement)?;
+            let questions = expansion.asked(statement)?;
             if questions.is_empty() {
                 return Ok(());
             }
@@ -42,15 +44,23 @@ impl StatementPlanner {
                         let plan = self.plan_asked(state, query, within).await?;
                         Answer::Columns(plan.schema().clone())
                     }
+                    Question::AnyColumns(query) => {
+                        match self.plan_asked(state, query, within).await {
+                            Ok(plan) => Answer::Columns(plan.schema().clone()),
+                            Err(_) => Answer::Unknown,
+                        }
+                    }
                     Question::Values(query) => {
                         let plan = self.plan_asked(state, query, within).await?;
                         Answer::Values(self.texts(state, &plan).await?)
                     }
                 });
             }
-            answered(statement, answers)?;
+            expansion.answered(statement, answers)?;
         }
-        plan_err!("COLUMNS(…) and PIVOT in more than {ROUNDS_MAX} subqueries inside one another")
+        plan_err!(
+            "COLUMNS(…), PIVOT and aliases in more than {ROUNDS_MAX} subqueries inside one another"
+        )
     }
 
     async fn plan_asked(

@@ -2,12 +2,15 @@
 //!
 //! ```text
 //! INSERT INTO t (k, n) VALUES (1, DEFAULT)          VALUES (1, <what t declares for n>)
+//! … OVERRIDING USER VALUE SELECT …                  SELECT <number of the identity>, … FROM (SELECT …)
 //! … ON CONFLICT (k) DO UPDATE SET n = t.n + excluded.n WHERE t.n < 9
 //!                                                   SELECT t.n + excluded.n, t.n < 9 FROM <t> AS t, <new rows> AS excluded
 //! ```
 //!
 //! The expressions of ON CONFLICT are planned as a query over the rows that are there and those that are
 //! new, side by side; what is kept of its plan are the expressions.
+
+use std::collections::HashSet;
 
 use datafusion::common::{Result, plan_err};
 use datafusion::sql::sqlparser::ast::{
@@ -19,6 +22,9 @@ use datafusion::sql::sqlparser::ast::{
 use atoll_store::table::{IdentityKind, TableDefinition};
 
 use super::change::{parsed_expr, quoted};
+use super::generated::is_generated;
+use crate::dialect::{OVERRIDING_SYSTEM, OVERRIDING_USER};
+use crate::error::SqlState;
 
 /// What the ON CONFLICT of an INSERT says.
 pub(super) struct DeclaredConflict {
@@ -100,7 +106,7 @@ fn replaced(
     let given = columns(insert, definition, normalize)?;
     let is_key = |at: &usize| definition.uniques.iter().any(|unique| unique.columns.contains(at));
     let mut assignments = Vec::new();
-    for at in given.iter().filter(|at| !is_key(at)) {
+    for at in given.iter().filter(|at| !is_key(at) && !is_computed(**at, definition)) {
         let name = quoted(definition.columns.field(*at).name());
         let target = AssignmentTarget::ColumnName(ObjectName::from(vec![name.clone()]));
         let value = Expr::CompoundIdentifier(vec![Ident::new("excluded"), name]);
@@ -203,15 +209,57 @@ fn of_update(
     Ok(DeclaredUpdate { assignments, condition: update.selection })
 }
 
+/// What becomes of values that are given for identities.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum GivenIdentities {
+    /// They are written, unless the identity is GENERATED ALWAYS.
+    AsDeclared,
+    /// OVERRIDING SYSTEM VALUE: they are written.
+    Written,
+    /// OVERRIDING USER VALUE: numbers of the sequence are written.
+    Replaced,
+}
+
+impl GivenIdentities {
+    /// Takes the clause out, which `dialect::words` has made a partition; without columns before it the parser takes
+    /// that for an alias and a column.
+    pub(super) fn take(insert: &mut Insert) -> Self {
+        let of = |name: &str| match name {
+            OVERRIDING_SYSTEM => Some(Self::Written),
+            OVERRIDING_USER => Some(Self::Replaced),
+            _ => None,
+        };
+        if let Some([Expr::Identifier(name)]) = insert.partitioned.as_deref()
+            && let Some(given) = of(&name.value)
+        {
+            insert.partitioned = None;
+            return given;
+        }
+        if let [column] = insert.columns.as_slice()
+            && let Some(given) = last(column).and_then(|name| of(&name.value))
+        {
+            insert.columns.clear();
+            insert.table_alias = None;
+            return given;
+        }
+        Self::AsDeclared
+    }
+}
+
 /// Puts what the table declares in place of DEFAULT, and of all values where there are none; refuses
 /// values for identities that are GENERATED ALWAYS.
 pub(super) fn fill_defaults(
     insert: &mut Insert,
+    identities: GivenIdentities,
     definition: &TableDefinition,
     normalize: &dyn Fn(&Ident) -> String,
 ) -> Result<()> {
     name_first_columns(insert, definition);
     let columns = columns(insert, definition, normalize)?;
+    let numbered = |column: &usize| definition.identities[*column].is_some();
+    if identities == GivenIdentities::Replaced && columns.iter().any(numbered) {
+        return number_all(insert, &columns, definition);
+    }
     let Some(source) = insert.source.as_mut() else {
         // DEFAULT VALUES
         let all: Vec<usize> = (0..definition.columns.fields().len()).collect();
@@ -236,10 +284,17 @@ pub(super) fn fill_defaults(
         }
     }
     for (column, given) in columns.iter().zip(given) {
-        if given && is_always(*column, definition) {
+        if given && is_computed(*column, definition) {
+            return plan_err!(
+                "cannot insert a value into column '{}', which is GENERATED; leave it out, or give DEFAULT",
+                definition.columns.field(*column).name()
+            );
+        }
+        let is_refused = given && identities == GivenIdentities::AsDeclared;
+        if is_refused && is_always(*column, definition) {
             return plan_err!(
                 "cannot insert a value into column '{}', which is GENERATED ALWAYS AS IDENTITY; leave it \
-                 out, or give DEFAULT",
+                 out, give DEFAULT, or say OVERRIDING SYSTEM VALUE",
                 definition.columns.field(*column).name()
             );
         }
@@ -247,21 +302,47 @@ pub(super) fn fill_defaults(
     Ok(())
 }
 
-/// VALUES without a list of columns are for the first ones; the others get their defaults.
-fn name_first_columns(insert: &mut Insert, definition: &TableDefinition) {
-    let Some(SetExpr::Values(Values { rows, .. })) =
-        insert.source.as_ref().map(|source| source.body.as_ref())
-    else {
-        return;
-    };
-    let widths = rows.iter().map(|row| row.content.len());
-    let (fewest, most) = (widths.clone().min(), widths.max().unwrap_or_default());
-    let fields = definition.columns.fields();
-    if insert.columns.is_empty() && fewest == Some(most) && most < fields.len() {
-        let first = fields.iter().take(most).map(|field| quoted(field.name()));
-        insert.columns =
-            first.map(|name| ObjectName(vec![ObjectNamePart::Identifier(name)])).collect();
+/// Puts the numbers of identities in the place of the values that are given for them.
+fn number_all(insert: &mut Insert, columns: &[usize], definition: &TableDefinition) -> Result<()> {
+    let Some(source) = &insert.source else { return Ok(()) };
+    let names: Vec<String> = (0..columns.len()).map(|at| format!("value {at}")).collect();
+    let mut items = Vec::with_capacity(columns.len());
+    for (column, name) in columns.iter().zip(&names) {
+        items.push(match definition.identities[*column] {
+            Some(_) => default_of(*column, definition)?.to_string(),
+            None => quoted(name).to_string(),
+        });
     }
+    let names: Vec<String> = names.iter().map(|name| quoted(name).to_string()).collect();
+    let (items, names) = (items.join(", "), names.join(", "));
+    let text = format!("SELECT {items} FROM ({source}) AS \"given rows\" ({names})");
+    if let Ast::Query(query) = super::change::parsed(&text)? {
+        insert.source = Some(query);
+    }
+    Ok(())
+}
+
+/// Rows without a list of columns are for those that are not computed, VALUES for the first of them; the others get
+/// their defaults.
+fn name_first_columns(insert: &mut Insert, definition: &TableDefinition) {
+    let all = definition.columns.fields().len();
+    let (Some(source), true) = (&insert.source, insert.columns.is_empty()) else { return };
+    let given: Vec<usize> = (0..all).filter(|column| !is_computed(*column, definition)).collect();
+    let most = match source.body.as_ref() {
+        SetExpr::Values(Values { rows, .. }) => {
+            let widths = rows.iter().map(|row| row.content.len());
+            let (fewest, most) = (widths.clone().min(), widths.max().unwrap_or_default());
+            // DEFAULT may stand for what is computed.
+            if fewest != Some(most) || most == all {
+                return;
+            }
+            most
+        }
+        _ if given.len() == all => return,
+        _ => all,
+    };
+    let names = given.into_iter().take(most).map(|column| definition.columns.field(column).name());
+    insert.columns = names.map(|name| ObjectName::from(vec![quoted(name)])).collect();
 }
 
 /// Numbers of the columns that values are given for.
@@ -277,7 +358,15 @@ fn columns(
         Some(name) => column_number(&normalize(name), definition),
         None => plan_err!("'{name}' is not the name of a column"),
     };
-    insert.columns.iter().map(number).collect()
+    let numbers: Vec<usize> = insert.columns.iter().map(number).collect::<Result<_>>()?;
+    let mut seen = HashSet::new();
+    match numbers.iter().find(|column| !seen.insert(**column)) {
+        Some(twice) => Err(SqlState::DUPLICATE_COLUMN.error(format!(
+            "column '{}' is named twice in the columns of INSERT",
+            definition.columns.field(*twice).name()
+        ))),
+        None => Ok(numbers),
+    }
 }
 
 fn column_number(name: &str, definition: &TableDefinition) -> Result<usize> {
@@ -286,7 +375,7 @@ fn column_number(name: &str, definition: &TableDefinition) -> Result<usize> {
         return Ok(found);
     }
     let names: Vec<&str> = columns.fields().iter().map(|field| field.name().as_str()).collect();
-    plan_err!("column '{name}' not found; the table has the columns {}", names.join(", "))
+    plan_err!("column '{name}' does not exist; the table has the columns {}", names.join(", "))
 }
 
 fn last(name: &ObjectName) -> Option<&Ident> {
@@ -304,6 +393,12 @@ pub(super) fn given_value(
 ) -> Result<Expr> {
     if is_default(&value) {
         return default_of(column, definition);
+    }
+    if is_computed(column, definition) {
+        return plan_err!(
+            "column '{}' is GENERATED and can only be set to DEFAULT",
+            definition.columns.field(column).name()
+        );
     }
     match is_always(column, definition) {
         true => plan_err!(
@@ -326,5 +421,10 @@ fn is_default(value: &Expr) -> bool {
 
 /// What the table declares for a column, in its type.
 fn default_of(column: usize, definition: &TableDefinition) -> Result<Expr> {
-    parsed_expr(definition.defaults[column].as_deref().unwrap_or("NULL"))
+    let value = definition.defaults[column].as_deref().filter(|default| !is_generated(default));
+    parsed_expr(value.unwrap_or("NULL"))
+}
+
+fn is_computed(column: usize, definition: &TableDefinition) -> bool {
+    definition.defaults[column].as_deref().is_some_and(is_generated)
 }

@@ -26,8 +26,9 @@ use super::Session;
 use super::change::{RowChange, innermost, quoted};
 use super::create::distinctly_named;
 use super::declared::DeclaredTable;
+use super::generated::is_generated;
 use super::homonyms::BareQualifiers;
-use super::insert::{fill_defaults, take_conflict, take_or, take_with};
+use super::insert::{GivenIdentities, fill_defaults, take_conflict, take_or, take_with};
 use super::returning::Returning;
 use super::transaction::{StatementHandle, StatementTransaction};
 use crate::catalog::{Catalogs, INFORMATION_SCHEMA, StoredNames, UnplannedView, plain};
@@ -195,12 +196,13 @@ impl StatementPlanner {
             return Ok(());
         };
         let Some(table) = found.downcast_ref::<PlacedTable>() else { return Ok(()) };
+        let identities = GivenIdentities::take(insert);
         let alias = insert.table_alias.take().map(|alias| alias.alias);
         let name = alias.unwrap_or_else(|| quoted(&at.table));
         let normalize = |ident: &Ident| self.normalized(ident);
         self.name_columns(state, insert).await?;
         take_or(insert, table.definition(), &normalize)?;
-        fill_defaults(insert, table.definition(), &normalize)?;
+        fill_defaults(insert, identities, table.definition(), &normalize)?;
         let conflict = take_conflict(insert, table.definition(), &normalize)?;
         let rules = self.write_rules(state, table, &name, conflict).await?;
         let defaults = self.defaults(state, table)?;
@@ -223,7 +225,8 @@ impl StatementPlanner {
     fn defaults(&self, state: &SessionState, table: &PlacedTable) -> Result<Vec<Option<Expr>>> {
         let none = DFSchema::empty();
         let default = |text: &Option<Arc<str>>| {
-            text.as_ref().map(|text| state.create_logical_expr(text, &none)).transpose()
+            let value = text.as_ref().filter(|text| !is_generated(text));
+            value.map(|text| state.create_logical_expr(text, &none)).transpose()
         };
         table.definition().defaults.iter().map(default).collect()
     }
@@ -379,7 +382,7 @@ fn resolve(state: &SessionState, name: TableReference) -> ResolvedTableReference
     name.resolve(&defaults.default_catalog, &defaults.default_schema)
 }
 
-fn is_volatile(state: &SessionState, function: &str) -> bool {
+pub(super) fn is_volatile(state: &SessionState, function: &str) -> bool {
     let function = state.scalar_functions().get(function);
     function.is_some_and(|function| function.signature().volatility == Volatility::Volatile)
 }

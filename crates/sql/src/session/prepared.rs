@@ -64,6 +64,10 @@ impl PreparedStatements {
     }
 
     pub(super) fn remove(&self, name: &str) -> Result<()> {
+        if name.eq_ignore_ascii_case("all") {
+            self.0.lock().clear();
+            return Ok(());
+        }
         match self.0.lock().remove(name) {
             Some(_) => Ok(()),
             None => exec_err!("Prepared statement '{name}' does not exist"),

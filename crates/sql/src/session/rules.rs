@@ -1,4 +1,4 @@
-//! The expressions that a write obeys: CHECK constraints, and what ON CONFLICT says.
+//! The expressions that a write obeys: generated columns, CHECK constraints, and what ON CONFLICT says.
 //!
 //! They are planned as the select list of a query over the rows in question, and taken out of its plan: so
 //! they mean what they mean in a query.
@@ -16,6 +16,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::change::{parsed, parsed_expr, quoted};
+use super::generated::generated_columns;
 use super::insert::{DeclaredConflict, DeclaredUpdate};
 use super::planner::{StatementPlanner, analyzed};
 use crate::error::SqlError;
@@ -35,12 +36,26 @@ impl StatementPlanner {
         name: &Ident,
         conflict: Option<DeclaredConflict>,
     ) -> Result<WriteRules> {
+        let generated = self.generated(state, table).await?;
         let checks = self.checks(state, table).await?;
         let conflict = match conflict {
             Some(conflict) => Some(self.conflict(state, table, name, conflict).await?),
             None => None,
         };
-        Ok(WriteRules { checks, conflict })
+        Ok(WriteRules { generated, checks, conflict })
+    }
+
+    async fn generated(
+        &self,
+        state: &SessionState,
+        table: &PlacedTable,
+    ) -> Result<Vec<(usize, Arc<dyn PhysicalExpr>)>> {
+        let (columns, exprs): (Vec<usize>, Vec<AstExpr>) =
+            generated_columns(table.definition())?.into_iter().unzip();
+        let types: Vec<DataType> = columns.iter().map(|column| table.type_of(*column)).collect();
+        let exprs =
+            self.expressions_of_rows(state, table, exprs, &types, "a generated column").await?;
+        Ok(columns.into_iter().zip(exprs).collect())
     }
 
     async fn checks(&self, state: &SessionState, table: &PlacedTable) -> Result<Vec<PlannedCheck>> {
@@ -61,19 +76,31 @@ impl StatementPlanner {
         table: &PlacedTable,
         conditions: Vec<AstExpr>,
     ) -> Result<Vec<Arc<dyn PhysicalExpr>>> {
-        if conditions.is_empty() {
+        let types = vec![DataType::Boolean; conditions.len()];
+        self.expressions_of_rows(state, table, conditions, &types, "a CHECK constraint").await
+    }
+
+    /// Expressions over the rows of a table, in these types; `what` is what each of them is.
+    async fn expressions_of_rows(
+        &self,
+        state: &SessionState,
+        table: &PlacedTable,
+        exprs: Vec<AstExpr>,
+        types: &[DataType],
+        what: &str,
+    ) -> Result<Vec<Arc<dyn PhysicalExpr>>> {
+        if exprs.is_empty() {
             return Ok(Vec::new());
         }
         self.names.hide(ROWS, Arc::new(table.as_rows()));
         let name = Ident::with_quote('"', &*table.at().table);
-        let planned = self.row_expressions(state, &[(ROWS, &name)], conditions).await?;
+        let planned = self.row_expressions(state, &[(ROWS, &name)], exprs).await?;
         for expr in &planned.exprs {
             if expr.is_volatile() {
-                return plan_err!("a CHECK constraint must give the same answer each time");
+                return plan_err!("{what} must give the same answer each time");
             }
         }
-        let types = vec![DataType::Boolean; planned.exprs.len()];
-        planned.physical(state, &types)
+        planned.physical(state, types)
     }
 
     async fn conflict(

@@ -1,30 +1,59 @@
-//! CREATE, ALTER and DROP SEQUENCE.
+//! CREATE and ALTER SEQUENCE; DROP SEQUENCE is in `dependents`.
 
 use std::sync::Arc;
 
-use atoll_store::database::{CatalogChange, RelationName, SequenceDefinition};
+use atoll_store::database::{CatalogChange, RelationName, SequenceDefinition, SequenceState};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Result, exec_err, not_impl_err, plan_err};
 use datafusion::sql::sqlparser::ast::{
-    Expr, ObjectName, ObjectType, SequenceOptions, Statement as Ast, UnaryOperator, Value,
+    Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, ObjectNamePart,
+    SequenceOptions, Statement as Ast, UnaryOperator, Value,
 };
 
 use super::planner::StatementPlanner;
 use crate::catalog::{plain, relation_name};
+use crate::parse::{ALTERED, RENAMED, RESTART};
 
 impl StatementPlanner {
-    /// Carries out CREATE or DROP SEQUENCE; none for all other statements.
+    /// Carries out CREATE, ALTER and DROP SEQUENCE; none for all other statements.
     pub(super) async fn sequence(&self, ast: &Ast) -> Result<Option<&'static str>> {
         match ast {
+            Ast::CreateSequence {
+                name,
+                if_not_exists,
+                sequence_options,
+                data_type,
+                owned_by: Some(owner),
+                ..
+            } => {
+                let from = self.relation(name)?;
+                let Some(sequence) = self.names.sequence(&from) else {
+                    return match if_not_exists {
+                        true => Ok(Some("ALTER SEQUENCE: does not exist")),
+                        false => exec_err!("sequence '{name}' does not exist"),
+                    };
+                };
+                if let Some(new) = new_name(owner) {
+                    let to = RelationName::new(Arc::clone(&from.schema), self.normalized(new));
+                    self.define(CatalogChange::Rename { from, to }).await?;
+                    return Ok(Some("ALTER SEQUENCE"));
+                }
+                let version = self.transaction.statement(true).await?;
+                let Some(state) = version.sequence(sequence) else {
+                    return exec_err!("sequence '{name}' does not exist");
+                };
+                let data_type = data_type.as_ref().map(whole).transpose()?;
+                let (definition, last) = altered(sequence_options, state, data_type.as_ref())?;
+                let definition = Arc::new(definition);
+                self.define(CatalogChange::SetSequence { sequence, definition, last }).await?;
+                Ok(Some("ALTER SEQUENCE"))
+            }
             Ast::CreateSequence { temporary: true, .. } => {
                 not_impl_err!("CREATE TEMPORARY SEQUENCE; leave out TEMPORARY")
             }
             Ast::CreateSequence { name, if_not_exists, sequence_options, data_type, .. } => {
-                let mut definition =
-                    sequence_definition(sequence_options, SequenceDefinition::default())?;
-                if let Some(data_type) = data_type {
-                    definition = within_type(definition, &whole(data_type)?);
-                }
+                let numbers = data_type.as_ref().map_or(Ok(DataType::Int64), whole)?;
+                let definition = sequence_definition(sequence_options, &numbers)?;
                 let name = self.relation(name)?;
                 if self.names.sequence(&name).is_some() && *if_not_exists {
                     return Ok(Some("CREATE SEQUENCE: exists already"));
@@ -34,22 +63,12 @@ impl StatementPlanner {
                 self.define(CatalogChange::CreateSequence { name, id, definition }).await?;
                 Ok(Some("CREATE SEQUENCE"))
             }
-            Ast::Drop { object_type: ObjectType::Sequence, if_exists, names, .. } => {
-                for name in names {
-                    let relation = self.relation(name)?;
-                    match self.names.sequence(&relation) {
-                        Some(_) => self.define(CatalogChange::Drop { name: relation }).await?,
-                        None if *if_exists => {}
-                        None => return exec_err!("sequence '{name}' does not exist"),
-                    }
-                }
-                Ok(Some("DROP SEQUENCE"))
-            }
+            Ast::Drop { .. } => self.drop_sequences(ast).await,
             _ => Ok(None),
         }
     }
 
-    fn relation(&self, name: &ObjectName) -> Result<RelationName> {
+    pub(super) fn relation(&self, name: &ObjectName) -> Result<RelationName> {
         let at = self.resolve(self.name(name)?);
         if at.catalog.as_ref() != crate::catalog::CATALOG {
             return plan_err!("sequence '{}' is in another catalog", plain(&at));
@@ -58,66 +77,166 @@ impl StatementPlanner {
     }
 }
 
-/// What the options say, over what is said so far.
-pub(super) fn sequence_definition(
-    options: &[SequenceOptions],
-    mut definition: SequenceDefinition,
-) -> Result<SequenceDefinition> {
-    let mut start = None;
-    let mut has_bounds = (false, false);
-    for option in options {
-        match option {
-            SequenceOptions::IncrementBy(value, _) => definition.increment = number(value)?,
-            SequenceOptions::MinValue(Some(value)) => {
-                (definition.min, has_bounds.0) = (number(value)?, true);
-            }
-            SequenceOptions::MaxValue(Some(value)) => {
-                (definition.max, has_bounds.1) = (number(value)?, true);
-            }
-            SequenceOptions::MinValue(None) | SequenceOptions::MaxValue(None) => {}
-            SequenceOptions::StartWith(value, _) => start = Some(number(value)?),
-            SequenceOptions::Cache(value) => {
-                let cache = number(value)?;
-                let Some(cache) = u32::try_from(cache).ok().filter(|cache| *cache > 0) else {
-                    return plan_err!("CACHE {cache} must be greater than zero");
-                };
-                definition.cache = cache;
-            }
-            SequenceOptions::Cycle(is_refused) => definition.cycle = !is_refused,
+/// The name that ALTER SEQUENCE … RENAME TO gives.
+fn new_name(owner: &ObjectName) -> Option<&Ident> {
+    match owner.0.as_slice() {
+        [ObjectNamePart::Identifier(first), ObjectNamePart::Identifier(new)] => {
+            (first.value == RENAMED).then_some(new)
+        }
+        _ => {
+            debug_assert_eq!(owner.to_string(), ALTERED);
+            None
         }
     }
-    if definition.increment == 0 {
-        return plan_err!("INCREMENT must not be zero");
+}
+
+/// What options say of a sequence.
+#[derive(Default)]
+struct SaidOptions {
+    /// Of a limit that is said, its value; none for NO MINVALUE.
+    min: Option<Option<i64>>,
+    max: Option<Option<i64>>,
+    start: Option<i64>,
+    /// Of RESTART the number, which may be left out.
+    restart: Option<Option<i64>>,
+}
+
+impl SaidOptions {
+    /// Takes what options say; increment, cache and cycle are put into the definition at once.
+    fn take(options: &[SequenceOptions], definition: &mut SequenceDefinition) -> Result<Self> {
+        let mut said = Self::default();
+        for option in options {
+            match option {
+                SequenceOptions::IncrementBy(value, _) => definition.increment = number(value)?,
+                SequenceOptions::MinValue(value) => {
+                    said.min = Some(value.as_ref().map(number).transpose()?);
+                }
+                SequenceOptions::MaxValue(value) => {
+                    said.max = Some(value.as_ref().map(number).transpose()?);
+                }
+                SequenceOptions::StartWith(value, _) => match restart(value) {
+                    Some(value) => said.restart = Some(value.map(number).transpose()?),
+                    None => said.start = Some(number(value)?),
+                },
+                SequenceOptions::Cache(value) => {
+                    let cache = number(value)?;
+                    let Some(cache) = u32::try_from(cache).ok().filter(|cache| *cache > 0) else {
+                        return plan_err!("CACHE {cache} must be greater than zero");
+                    };
+                    definition.cache = cache;
+                }
+                SequenceOptions::Cycle(is_refused) => definition.cycle = !is_refused,
+            }
+        }
+        match definition.increment {
+            0 => plan_err!("INCREMENT must not be zero"),
+            _ => Ok(said),
+        }
     }
-    if definition.increment < 0 {
-        definition.min = if has_bounds.0 { definition.min } else { i64::MIN };
-        definition.max = if has_bounds.1 { definition.max } else { -1 };
+}
+
+/// The number that follows RESTART; none for other expressions.
+fn restart(value: &Expr) -> Option<Option<&Expr>> {
+    let Expr::Function(call) = value else { return None };
+    let FunctionArguments::List(list) = &call.args else { return None };
+    let number = list.args.first().and_then(|arg| match arg {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(number)) => Some(number),
+        _ => None,
+    });
+    (call.name.to_string() == RESTART).then_some(number)
+}
+
+/// A new sequence with these options, for numbers of a type.
+pub(super) fn sequence_definition(
+    options: &[SequenceOptions],
+    data_type: &DataType,
+) -> Result<SequenceDefinition> {
+    let mut definition = SequenceDefinition::default();
+    let said = SaidOptions::take(options, &mut definition)?;
+    let (least, most) = limits(definition.increment, data_type);
+    definition.min = said.min.flatten().unwrap_or(least);
+    definition.max = said.max.flatten().unwrap_or(most);
+    let first = if definition.increment > 0 { definition.min } else { definition.max };
+    definition.start = said.start.unwrap_or(first);
+    checked(definition, data_type)
+}
+
+/// A sequence after ALTER, and the number after which it goes on.
+fn altered(
+    options: &[SequenceOptions],
+    state: &SequenceState,
+    data_type: Option<&DataType>,
+) -> Result<(SequenceDefinition, Option<i64>)> {
+    let mut definition = state.definition.as_ref().clone();
+    let said = SaidOptions::take(options, &mut definition)?;
+    let numbers = data_type.unwrap_or(&DataType::Int64);
+    let (least, most) = limits(definition.increment, numbers);
+    if let Some(min) = said.min {
+        definition.min = min.unwrap_or(least);
     }
-    let SequenceDefinition { min, max, increment, .. } = definition;
+    if let Some(max) = said.max {
+        definition.max = max.unwrap_or(most);
+    }
+    if data_type.is_some() {
+        definition.min = definition.min.max(of_type(numbers).0);
+        definition.max = definition.max.min(of_type(numbers).1);
+    }
+    definition.start = said.start.unwrap_or(definition.start);
+    let definition = checked(definition, numbers)?;
+    let last = match said.restart {
+        None => state.last,
+        Some(None) => None,
+        Some(Some(next)) => {
+            check_within("RESTART", next, &definition)?;
+            // The number before: with none it would go on from START.
+            match next.checked_sub(definition.increment) {
+                Some(last) => Some(last),
+                None => return plan_err!("RESTART value ({next}) has no number before it"),
+            }
+        }
+    };
+    if let (Some(last), None) = (last, said.restart) {
+        check_within("last", last, &definition)?;
+    }
+    Ok((definition, last))
+}
+
+fn checked(definition: SequenceDefinition, data_type: &DataType) -> Result<SequenceDefinition> {
+    let SequenceDefinition { min, max, start, .. } = definition;
+    let (least, most) = of_type(data_type);
+    for (word, value) in [("MINVALUE", min), ("MAXVALUE", max)] {
+        if !(least..=most).contains(&value) {
+            return plan_err!("{word} ({value}) is out of range for the type of the sequence");
+        }
+    }
     if min > max {
         return plan_err!("MINVALUE ({min}) must not be greater than MAXVALUE ({max})");
     }
-    definition.start = start.unwrap_or(if increment > 0 { min } else { max });
-    if !(min..=max).contains(&definition.start) {
-        return plan_err!("START value ({}) must be within {min} and {max}", definition.start);
-    }
+    check_within("START", start, &definition)?;
     Ok(definition)
 }
 
-/// The sequence with numbers that a type holds.
-pub(super) fn within_type(
-    mut numbers: SequenceDefinition,
-    data_type: &DataType,
-) -> SequenceDefinition {
-    let (min, max) = match data_type {
+fn check_within(word: &str, value: i64, definition: &SequenceDefinition) -> Result<()> {
+    let SequenceDefinition { min, max, .. } = definition;
+    match (min..=max).contains(&&value) {
+        true => Ok(()),
+        false => plan_err!("{word} value ({value}) must be within {min} and {max}"),
+    }
+}
+
+/// The limits of a sequence that says none.
+fn limits(increment: i64, data_type: &DataType) -> (i64, i64) {
+    let (least, most) = of_type(data_type);
+    if increment > 0 { (1, most) } else { (least, -1) }
+}
+
+/// The numbers that a type holds.
+fn of_type(data_type: &DataType) -> (i64, i64) {
+    match data_type {
         DataType::Int16 => (i64::from(i16::MIN), i64::from(i16::MAX)),
         DataType::Int32 => (i64::from(i32::MIN), i64::from(i32::MAX)),
         _ => (i64::MIN, i64::MAX),
-    };
-    numbers.min = numbers.min.clamp(min, max);
-    numbers.max = numbers.max.clamp(min, max);
-    numbers.start = numbers.start.clamp(numbers.min, numbers.max);
-    numbers
+    }
 }
 
 fn whole(data_type: &datafusion::sql::sqlparser::ast::DataType) -> Result<DataType> {

@@ -12,13 +12,14 @@ use datafusion::common::config::{ConfigEntry, ConfigExtension, ConfigOptions, Ex
 use datafusion::common::{Result, exec_err, not_impl_err};
 use datafusion::sql::planner::IdentNormalizer;
 use datafusion::sql::sqlparser::ast::{
-    Ident, Statement as Ast, TransactionAccessMode, TransactionIsolationLevel, TransactionMode,
+    Ident, Set, Statement as Ast, TransactionAccessMode, TransactionIsolationLevel, TransactionMode,
 };
 use parking_lot::Mutex;
 use tokio::sync::{MappedMutexGuard, Mutex as AsyncMutex, MutexGuard};
 
 use super::Session;
 use super::execute::QueryResult;
+use crate::catalog::KeptNames;
 use crate::database::Database;
 use crate::error::SqlState;
 use crate::table::transaction_error;
@@ -64,13 +65,22 @@ impl SharedTransaction {
 
 /// The transaction that a session is in, if it is in one.
 #[derive(Debug, Default)]
-pub(super) struct SessionTransaction(Mutex<Option<OpenTransaction>>);
+pub(super) struct SessionTransaction {
+    open: Mutex<Option<OpenTransaction>>,
+    /// What transactions are that do not say otherwise.
+    defaults: Mutex<TransactionOptions>,
+}
 
 /// A transaction between BEGIN and COMMIT.
 #[derive(Clone, Debug)]
 pub(super) struct OpenTransaction {
     pub(super) transaction: SharedTransaction,
     failure: FailedStatement,
+    /// Its options, and whether a statement ran with them.
+    options: TransactionOptions,
+    is_used: bool,
+    /// What the session's own names meant before it: views of the session, which the store does not keep.
+    names: KeptNames,
 }
 
 /// Whether a statement of a transaction failed.
@@ -123,18 +133,18 @@ impl Session {
     /// # Errors
     /// In a transaction whose last statement failed.
     pub(crate) fn statement_transaction(&self) -> Result<StatementTransaction> {
-        if let Some(open) = &*self.transaction.0.lock() {
+        if let Some(open) = &mut *self.transaction.open.lock() {
             if open.failure.0.load(Ordering::Acquire) {
                 return Err(SqlState::IN_FAILED_TRANSACTION.error(
                     "current transaction is aborted, commands ignored until end of transaction block; \
                      say ROLLBACK",
                 ));
             }
-            let OpenTransaction { transaction, failure } = open.clone();
+            open.is_used = true;
+            let OpenTransaction { transaction, failure, .. } = open.clone();
             return Ok(StatementTransaction { transaction, is_own: false, failure });
         }
-        let options = TransactionOptions { begun: self.database().age(), ..Default::default() };
-        let transaction = SharedTransaction::new(self.database().store().begin(options));
+        let transaction = self.started(*self.transaction.defaults.lock());
         Ok(StatementTransaction { transaction, is_own: true, failure: FailedStatement::default() })
     }
 
@@ -154,7 +164,7 @@ impl Session {
             }
             Ast::Rollback { savepoint: Some(name), .. } => {
                 self.at_savepoint("ROLLBACK TO SAVEPOINT", name, Transaction::rollback_to).await?;
-                if let Some(open) = &*self.transaction.0.lock() {
+                if let Some(open) = &*self.transaction.open.lock() {
                     open.failure.0.store(false, Ordering::Release);
                 }
                 "ROLLBACK"
@@ -173,26 +183,59 @@ impl Session {
                 self.at_savepoint("RELEASE SAVEPOINT", name, Transaction::release).await?;
                 "RELEASE"
             }
+            Ast::Set(Set::SetTransaction { modes, snapshot: None, session: false }) => {
+                self.set_transaction(modes)?;
+                "SET"
+            }
+            Ast::Set(Set::SetTransaction { modes, snapshot: None, session: true }) => {
+                let mut defaults = self.transaction.defaults.lock();
+                *defaults = options(modes, *defaults)?;
+                "SET"
+            }
             _ => return Ok(None),
         };
         Ok(Some(QueryResult::done(tag.to_owned(), sql)))
     }
 
+    /// SET TRANSACTION, before the first statement of one.
+    fn set_transaction(&self, modes: &[TransactionMode]) -> Result<()> {
+        let mut open = self.transaction.open.lock();
+        let Some(open) = open.as_mut() else {
+            return Err(SqlState::NO_ACTIVE_TRANSACTION.error(
+                "SET TRANSACTION can only be used in transaction blocks; say BEGIN first, or SET SESSION \
+                 CHARACTERISTICS AS TRANSACTION for all that follow",
+            ));
+        };
+        if open.is_used {
+            return Err(SqlState::ACTIVE_TRANSACTION
+                .error("SET TRANSACTION must be called before any query of the transaction"));
+        }
+        open.options = options(modes, open.options)?;
+        open.transaction = self.started(open.options);
+        Ok(())
+    }
+
+    /// A transaction that begins now.
+    fn started(&self, options: TransactionOptions) -> SharedTransaction {
+        let options = TransactionOptions { begun: self.database().age(), ..options };
+        SharedTransaction::new(self.database().store().begin(options))
+    }
+
     /// What the next statement sees, as far as no other one runs in its transaction.
     pub(super) fn statement_version(&self) -> Arc<DatabaseVersion> {
-        let open = self.transaction.0.lock().as_ref().map(|open| open.transaction.clone());
+        let open = self.transaction.open.lock().as_ref().map(|open| open.transaction.clone());
         let own = open.and_then(|open| open.version());
         own.unwrap_or_else(|| self.database().store().published())
     }
 
     /// Whether a statement runs in the transaction of others.
     pub(super) fn is_in_transaction(&self) -> bool {
-        self.transaction.0.lock().is_some()
+        self.transaction.open.lock().is_some()
     }
 
     /// Whether a transaction is open, and whether a statement of it failed.
     pub fn transaction_state(&self) -> TransactionState {
-        match &*self.transaction.0.lock() {
+        match &*self.transaction.open.lock() {
             None => TransactionState::Idle,
             Some(open) if open.failure.0.load(Ordering::Acquire) => TransactionState::Failed,
             Some(_) => TransactionState::Open,
@@ -202,27 +245,29 @@ impl Session {
     /// The open transaction refuses all but its own end from here on, as after a statement that failed: for a
     /// caller who gave a result up before its last row.
     pub fn fail_transaction(&self) {
-        if let Some(open) = &*self.transaction.0.lock() {
+        if let Some(open) = &*self.transaction.open.lock() {
             open.failure.tell();
         }
     }
 
     fn begin(&self, modes: &[TransactionMode]) -> Result<()> {
-        let mut open = self.transaction.0.lock();
+        let mut open = self.transaction.open.lock();
         if open.is_some() {
             return Err(
                 SqlState::ACTIVE_TRANSACTION.error("there is already a transaction in progress")
             );
         }
-        let options = TransactionOptions { begun: self.database().age(), ..options(modes)? };
-        let transaction = SharedTransaction::new(self.database().store().begin(options));
-        *open = Some(OpenTransaction { transaction, failure: FailedStatement::default() });
+        let options = options(modes, *self.transaction.defaults.lock())?;
+        let (transaction, names) = (self.started(options), self.catalogs().kept());
+        let failure = FailedStatement::default();
+        *open = Some(OpenTransaction { transaction, failure, options, is_used: false, names });
         Ok(())
     }
 
     /// COMMIT or ROLLBACK; a transaction that failed is rolled back by both.
     async fn end(&self, commits: bool) -> Result<&'static str> {
-        let Some(OpenTransaction { transaction, failure }) = self.transaction.0.lock().take()
+        let Some(OpenTransaction { transaction, failure, names, .. }) =
+            self.transaction.open.lock().take()
         else {
             return Err(
                 SqlState::NO_ACTIVE_TRANSACTION.error("there is no transaction in progress")
@@ -231,10 +276,14 @@ impl Session {
         self.parameters.end_transaction();
         if !commits || failure.0.load(Ordering::Acquire) {
             transaction.rollback().await;
+            self.catalogs().restore(names);
             return Ok("ROLLBACK");
         }
-        self.database().commit(&transaction).await?;
-        Ok("COMMIT")
+        let committed = self.database().commit(&transaction).await;
+        if committed.is_err() {
+            self.catalogs().restore(names);
+        }
+        committed.map(|()| "COMMIT")
     }
 
     async fn at_savepoint(
@@ -243,7 +292,7 @@ impl Session {
         name: &Ident,
         act: impl FnOnce(&mut Transaction, &str) -> Result<(), atoll_store::database::TransactionError>,
     ) -> Result<()> {
-        let open = self.transaction.0.lock().clone();
+        let open = self.transaction.open.lock().clone();
         let Some(open) = open else {
             return Err(SqlState::NO_ACTIVE_TRANSACTION
                 .error(format!("{what} can only be used in transaction blocks; say BEGIN first")));
@@ -280,7 +329,7 @@ impl UnfinishedStatement<'_> {
 
 impl Drop for UnfinishedStatement<'_> {
     fn drop(&mut self) {
-        if let (Some(open), false) = (&*self.session.transaction.0.lock(), self.ended) {
+        if let (Some(open), false) = (&*self.session.transaction.open.lock(), self.ended) {
             open.failure.tell();
         }
     }
@@ -297,8 +346,10 @@ pub enum TransactionState {
     Failed,
 }
 
-fn options(modes: &[TransactionMode]) -> Result<TransactionOptions> {
-    let mut options = TransactionOptions::default();
+fn options(
+    modes: &[TransactionMode],
+    mut options: TransactionOptions,
+) -> Result<TransactionOptions> {
     for mode in modes {
         match mode {
             TransactionMode::AccessMode(mode) => {

@@ -246,8 +246,7 @@ impl FoundRows {
             values = take_record_batch(&values, &UInt64Array::from(new))?;
         }
         let values = self.table.typed(&values)?;
-        self.table.check_nulls(&values)?;
-        target.rules.check(self.table.name(), &values)?;
+        let values = target.rules.complete(&self.table, values)?;
         self.values.push((self.ids[first..].to_vec(), values));
         Ok(())
     }

@@ -132,8 +132,7 @@ async fn update_rows(
     let applies: BooleanArray = update.applies(&pairs)?;
     let updated = update.updated(&there, &pairs)?;
     let updated = table.typed(&filter_record_batch(&updated, &applies)?)?;
-    table.check_nulls(&updated)?;
-    target.rules.check(table.name(), &updated)?;
+    let updated = target.rules.complete(table, updated)?;
     let ids =
         taken.iter().zip(applies.values()).filter_map(|((_, id), applies)| applies.then_some(*id));
     let rows = table.version().codec().encode(&updated).map_err(table_error)?;

@@ -151,8 +151,7 @@ impl Load {
     ) -> Result<Partition> {
         let (mut few, mut count) = (Vec::new(), 0);
         while let Some(batch) = rows.next().await {
-            let batch = batch?;
-            self.check(&batch)?;
+            let batch = self.target.rules.complete(&self.table, batch?)?;
             count += batch.num_rows();
             few.push(batch);
             if count > self.few {
@@ -207,8 +206,7 @@ impl Load {
                     ended = true;
                     break;
                 };
-                let batch = batch?;
-                self.check(&batch)?;
+                let batch = self.target.rules.complete(&self.table, batch?)?;
                 count += batch.num_rows();
                 batches.push(batch);
             }
@@ -238,11 +236,6 @@ impl Load {
         }
         written(files).await?;
         Ok(LoadedRows::Chunks(chunks))
-    }
-
-    fn check(&self, batch: &RecordBatch) -> Result<()> {
-        self.table.check_nulls(batch)?;
-        self.target.rules.check(self.table.name(), batch)
     }
 }
 

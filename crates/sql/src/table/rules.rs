@@ -1,4 +1,4 @@
-//! What a write obeys: CHECK constraints, and what ON CONFLICT says.
+//! What a write obeys: generated columns, CHECK constraints, and what ON CONFLICT says.
 
 use std::sync::Arc;
 
@@ -7,12 +7,14 @@ use datafusion::common::Result;
 use datafusion::common::cast::as_boolean_array;
 use datafusion::physical_expr::PhysicalExpr;
 
-use super::text_of_row;
+use super::{PlacedTable, text_of_row};
 use crate::error::SqlState;
 
 /// What the rows that a statement writes must obey, and what happens to those that are there already.
 #[derive(Debug, Default)]
 pub(crate) struct WriteRules {
+    /// Numbers of columns that are computed, and how, from the columns of the table.
+    pub(crate) generated: Vec<(usize, Arc<dyn PhysicalExpr>)>,
     pub(crate) checks: Vec<PlannedCheck>,
     pub(crate) conflict: Option<PlannedConflict>,
 }
@@ -43,8 +45,29 @@ pub(crate) struct PlannedUpdate {
 }
 
 impl WriteRules {
+    /// Rows as they are written: with the columns that are computed.
+    ///
+    /// # Errors
+    /// For NULL where there must be none, and where a CHECK constraint is false.
+    pub(crate) fn complete(
+        &self,
+        table: &PlacedTable,
+        mut rows: RecordBatch,
+    ) -> Result<RecordBatch> {
+        if !self.generated.is_empty() {
+            let mut columns = rows.columns().to_vec();
+            for (column, value) in &self.generated {
+                columns[*column] = value.evaluate(&rows)?.into_array(rows.num_rows())?;
+            }
+            rows = RecordBatch::try_new(rows.schema(), columns)?;
+        }
+        table.check_nulls(&rows)?;
+        self.check(table.name(), &rows)?;
+        Ok(rows)
+    }
+
     /// Refuses rows for which a CHECK constraint is false; NULL passes, as in SQL's standard.
-    pub(crate) fn check(&self, table: &str, rows: &RecordBatch) -> Result<()> {
+    fn check(&self, table: &str, rows: &RecordBatch) -> Result<()> {
         for PlannedCheck { name, condition } in &self.checks {
             let holds = condition.evaluate(rows)?.into_array(rows.num_rows())?;
             let holds: &BooleanArray = as_boolean_array(&holds)?;

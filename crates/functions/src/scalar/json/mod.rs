@@ -10,12 +10,14 @@
 //! | `parse` | the parser |
 //! | `path` | `$.a[0]`, `/a/0`, and what they find |
 //! | `extract` | values out of a text |
+//! | `each` | the values of a text one by one |
 //! | `inspect` | types, keys, lengths, what contains what |
 //! | `write` | values of SQL as JSON |
 //! | `build` | `to_json`, `json_object` and what makes texts of texts |
 //! | `transform` | JSON as values of SQL |
 
 mod build;
+mod each;
 mod extract;
 mod inspect;
 mod parse;
@@ -28,4 +30,5 @@ use super::entry::Entry;
 
 pub(crate) use build::{grouped_lists, grouped_objects};
 
-pub(super) static ENTRIES: &[&[Entry]] = &[extract::ALL, inspect::ALL, build::ALL, transform::ALL];
+pub(super) static ENTRIES: &[&[Entry]] =
+    &[each::ALL, extract::ALL, inspect::ALL, build::ALL, transform::ALL];

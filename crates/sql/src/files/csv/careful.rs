@@ -17,7 +17,7 @@ use super::options::CsvSettings;
 use super::records::{CsvRecord, CsvSyntax, QuoteFlaw, RecordReader};
 use super::source::{not_of_type, sql_name};
 use super::times;
-use crate::files::read::{BatchSource, Batches, SourceFile};
+use crate::files::read::{BatchSource, Batches, SourceFile, until_failure};
 
 /// How the files of a table are written, and what their columns are.
 #[derive(Clone, Debug)]
@@ -76,7 +76,7 @@ impl BatchSource for CsvReading {
             }
         }
         let nulls = self.settings.null_texts();
-        Ok(Box::new(CsvBatches {
+        let mut of_file = CsvBatches {
             reading: self.clone(),
             schema: Arc::new(self.schema.project(columns)?),
             wanted: columns.to_vec(),
@@ -84,8 +84,8 @@ impl BatchSource for CsvReading {
             records,
             nulls,
             rows,
-            ended: false,
-        }))
+        };
+        Ok(until_failure(move || of_file.batch()))
     }
 }
 
@@ -97,20 +97,6 @@ struct CsvBatches {
     records: RecordReader<BufReader<Box<dyn Read + Send>>>,
     nulls: Vec<String>,
     rows: usize,
-    ended: bool,
-}
-
-impl Iterator for CsvBatches {
-    type Item = Result<RecordBatch>;
-
-    fn next(&mut self) -> Option<Result<RecordBatch>> {
-        if self.ended {
-            return None;
-        }
-        let batch = self.batch().transpose();
-        self.ended = !matches!(batch, Some(Ok(_)));
-        batch
-    }
 }
 
 impl CsvBatches {

@@ -141,6 +141,12 @@ impl CsvSettings {
                 _ => text,
             }))
         };
+        if options.bool(STORE_REJECTS)?.unwrap_or(false) {
+            return plan_err!(
+                "store_rejects is not supported: rejected rows are not kept; ignore_errors leaves them out, and \
+                 without it the first one is named"
+            );
+        }
         Ok(Self {
             delimiter: match options.byte(DELIMITER)? {
                 Some(None) => {
@@ -164,8 +170,7 @@ impl CsvSettings {
             timestamp_format: format(TIMESTAMP_FORMAT)?,
             decimal: options.byte(DECIMAL)?.flatten().unwrap_or(b'.'),
             thousands: options.byte(THOUSANDS)?.flatten(),
-            ignore_errors: options.bool(IGNORE_ERRORS)?.unwrap_or(false)
-                || options.bool(STORE_REJECTS)?.unwrap_or(false),
+            ignore_errors: options.bool(IGNORE_ERRORS)?.unwrap_or(false),
             padding: options.bool(PADDING)?.unwrap_or(false),
             sample: options.count(SAMPLE)?.unwrap_or(SAMPLE_ROWS),
             line_max: options.count(LINE_MAX)?.unwrap_or(LINE_BYTES),

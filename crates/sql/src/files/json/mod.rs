@@ -14,7 +14,6 @@ mod write;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::Session;
 use datafusion::common::config::JsonOptions;
 use datafusion::common::{Result, not_impl_err};
@@ -23,7 +22,6 @@ use datafusion::datasource::file_format::json::JsonFormat;
 use datafusion::datasource::physical_plan::FileSinkConfig;
 use datafusion::datasource::sink::DataSinkExec;
 use datafusion::logical_expr::dml::InsertOp;
-use datafusion::object_store::{ObjectMeta, ObjectStore};
 use datafusion::physical_expr::LexRequirement;
 use datafusion::physical_plan::ExecutionPlan;
 
@@ -49,16 +47,6 @@ struct WrittenJson {
 
 #[async_trait]
 impl Amendment for WrittenJson {
-    async fn infer_schema(
-        &self,
-        format: &dyn FileFormat,
-        state: &dyn Session,
-        store: &Arc<dyn ObjectStore>,
-        objects: &[ObjectMeta],
-    ) -> Result<SchemaRef> {
-        format.infer_schema(state, store, objects).await
-    }
-
     async fn create_writer_physical_plan(
         &self,
         _: &dyn FileFormat,

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use super::table::{WHOLE, value_error, wrong_value};
 use super::values::ValueReader;
-use crate::files::read::{BatchSource, Batches, SourceFile};
+use crate::files::read::{BatchSource, Batches, SourceFile, until_failure};
 
 /// How the files of a table are read.
 #[derive(Clone, Debug)]
@@ -34,14 +34,14 @@ impl BatchSource for JsonReading {
     fn open(&self, file: &SourceFile, columns: &[usize], rows: usize) -> Result<Batches> {
         let input = BufReader::with_capacity(1 << 16, file.open_content()?);
         let values = ValueReader::new(input, self.unwrap, self.max);
-        Ok(Box::new(JsonBatches {
+        let mut of_file = JsonBatches {
             reading: self.clone(),
             file: file.clone(),
             schema: Arc::new(self.schema.project(columns)?),
             values: values.map_err(|error| file.failed(&error))?,
             rows,
-            ended: false,
-        }))
+        };
+        Ok(until_failure(move || of_file.batch()))
     }
 }
 
@@ -51,20 +51,6 @@ struct JsonBatches {
     schema: SchemaRef,
     values: ValueReader<BufReader<Box<dyn Read + Send>>>,
     rows: usize,
-    ended: bool,
-}
-
-impl Iterator for JsonBatches {
-    type Item = Result<RecordBatch>;
-
-    fn next(&mut self) -> Option<Result<RecordBatch>> {
-        if self.ended {
-            return None;
-        }
-        let batch = self.batch().transpose();
-        self.ended = !matches!(batch, Some(Ok(_)));
-        batch
-    }
 }
 
 /// Texts of values, and the lines they begin in.

@@ -16,6 +16,21 @@ use super::found::SourceFile;
 /// The rows of a file, in its order.
 pub(crate) type Batches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
 
+/// Batches until there are none, or one fails.
+pub(crate) fn until_failure(
+    mut next: impl FnMut() -> Result<Option<RecordBatch>> + Send + 'static,
+) -> Batches {
+    let mut ended = false;
+    Box::new(std::iter::from_fn(move || {
+        if ended {
+            return None;
+        }
+        let batch = next().transpose();
+        ended = !matches!(batch, Some(Ok(_)));
+        batch
+    }))
+}
+
 /// Makes rows of files.
 pub(crate) trait BatchSource: fmt::Debug + Send + Sync {
     /// These columns of a file, in batches of up to so many rows.

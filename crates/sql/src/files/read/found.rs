@@ -227,7 +227,7 @@ fn missing(text: &str) -> DataFusionError {
     }
     if !parent.is_dir() {
         return exec_datafusion_err!(
-            "no file matches '{text}': there is no directory '{}'",
+            "no file matches '{text}': directory '{}' does not exist",
             parent.display()
         );
     }

@@ -28,7 +28,7 @@ mod open;
 mod options;
 mod table;
 
-pub(crate) use batches::{BatchSource, Batches};
+pub(crate) use batches::{BatchSource, Batches, until_failure};
 pub(crate) use call::{FileNames, expand};
 pub(crate) use found::SourceFile;
 pub(crate) use kind::{FileKind, compression_named, kind_of_name};

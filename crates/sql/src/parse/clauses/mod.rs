@@ -85,7 +85,6 @@ impl Clauses<'_> {
             return Err(too_deep(None));
         }
         dialect::rewrite_expr(expr)?;
-        super::calls::rewrite(expr);
         match expr {
             Expr::Function(function) => {
                 self.windows.resolve(function)?;
@@ -103,7 +102,6 @@ impl Clauses<'_> {
             self.into = Some(into);
         }
         dialect::rewrite_statement(statement, self.state)?;
-        super::calls::rewrite_statement(statement);
         statement::check(statement)
     }
 

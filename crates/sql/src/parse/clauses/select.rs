@@ -10,14 +10,6 @@ pub(super) fn check(select: &mut Select) -> Result<()> {
         let modifiers = modifiers.to_string();
         refuse(!modifiers.trim().is_empty(), modifiers.trim(), "leave it out")?;
     }
-    let filters_names = |item: &SelectItem| match item {
-        SelectItem::Wildcard(options) | SelectItem::QualifiedWildcard(_, options) => {
-            options.opt_ilike.is_some()
-        }
-        _ => false,
-    };
-    let has_ilike = select.projection.iter().any(filters_names);
-    refuse(has_ilike, "* ILIKE", "write COLUMNS('regular expression')")?;
     refuse(select.top.is_some(), "SELECT TOP", "use LIMIT")?;
     refuse(select.exclude.is_some(), "EXCLUDE after the columns", "write * EXCLUDE (…)")?;
     refuse(select.into.is_some(), "SELECT INTO inside another statement", "use CREATE TABLE … AS")?;

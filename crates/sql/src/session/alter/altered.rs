@@ -14,6 +14,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::super::change::{parsed_expr, quoted};
 use super::super::declared::{DeclaredCheck, DeclaredIdentity, DeclaredKey, DeclaredTable};
+use super::super::generated::{computed, reads};
 
 /// A column of the table as it is to be.
 pub(super) struct AlteredColumn {
@@ -152,6 +153,15 @@ impl AlteredTable {
         if_exists: bool,
         normalize: &dyn Fn(&Ident) -> String,
     ) -> Result<()> {
+        let computed = self.columns.iter().find(|column| {
+            column.default.as_ref().and_then(computed).is_some_and(|expr| reads(expr, name))
+        });
+        if let Some(computed) = computed {
+            return plan_err!(
+                "cannot drop column '{name}', from which the generated column '{}' is computed; drop that first",
+                computed.name
+            );
+        }
         match self.position(name) {
             None if if_exists => return Ok(()),
             None => return self.not_found(name),
@@ -179,7 +189,8 @@ impl AlteredTable {
             }
         }
         let added = self.added.checks.iter_mut().map(|check| &mut check.condition);
-        for check in self.checks.iter_mut().map(|(_, check)| check).chain(added) {
+        let defaults = self.columns.iter_mut().filter_map(|column| column.default.as_mut());
+        for check in self.checks.iter_mut().map(|(_, check)| check).chain(added).chain(defaults) {
             rename_in(check, old, &new, normalize);
         }
         for column in self.added.keys.iter_mut().flat_map(|key| &mut key.columns) {
@@ -196,6 +207,16 @@ impl AlteredTable {
         let in_primary_key =
             self.keys.iter().any(|key| key.is_primary && key.columns.iter().any(|c| c == name));
         let column = &mut self.columns[at];
+        let is_computed = column.default.as_ref().and_then(computed).is_some();
+        let changes_default = matches!(
+            operation,
+            AlterColumnOperation::SetDefault { .. }
+                | AlterColumnOperation::DropDefault
+                | AlterColumnOperation::AddGenerated { .. }
+        );
+        if is_computed && changes_default {
+            return plan_err!("column '{name}' is GENERATED; drop it, and add it anew");
+        }
         match operation {
             AlterColumnOperation::SetNotNull => column.not_null = true,
             AlterColumnOperation::DropNotNull if in_primary_key || column.identity.is_some() => {
@@ -277,7 +298,7 @@ impl AlteredTable {
 
     fn not_found<T>(&self, name: &str) -> Result<T> {
         let names: Vec<&str> = self.columns.iter().map(|column| column.name.as_str()).collect();
-        plan_err!("column '{name}' not found; the table has the columns {}", names.join(", "))
+        plan_err!("column '{name}' does not exist; the table has the columns {}", names.join(", "))
     }
 
     /// The new keys and checks, which get their names when the definition is made.

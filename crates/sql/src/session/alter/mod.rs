@@ -26,6 +26,7 @@ use super::Session;
 use super::change::{parsed, parsed_expr, quoted};
 use super::create::{new_identity, next_number};
 use super::definition::{add_check, add_key, check_default};
+use super::generated::computed;
 use super::planner::{StatementPlanner, plan_physical};
 use crate::catalog::{plain, relation_name};
 use crate::error::SqlState;
@@ -329,7 +330,7 @@ fn query(at: &ResolvedTableReference, columns: &[AlteredColumn]) -> Result<Ast> 
         let expr = match &column.source {
             ColumnSource::Column(field) => Expr::Identifier(quoted(field.name())),
             ColumnSource::New(data_type) => {
-                let default = column.default.clone();
+                let default = column.default.clone().filter(|value| computed(value).is_none());
                 cast(default.unwrap_or_else(|| Expr::value(Value::Null)), data_type)
             }
             ColumnSource::Computed(expr, data_type) => cast(Expr::clone(expr), data_type),

@@ -4,6 +4,7 @@
 mod compile;
 mod run;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use atoll_store::TableId;
@@ -28,8 +29,9 @@ use super::parameters::{ParameterStatement, shown_schema};
 use super::planner::{StatementPlanner, analyzed};
 use super::tag::StatementTag;
 use super::whole::WholeStatement;
+use crate::dialect::shown;
 use crate::error::SqlError;
-use crate::parse::{on_deep_stack, shown, stack_for};
+use crate::parse::{on_deep_stack, stack_for};
 use crate::role::RoleStatement;
 use crate::session::transaction::StatementTransaction;
 use crate::settings::SharedScan;
@@ -262,7 +264,7 @@ const PARAMETERS_MAX: usize = 65_535;
 /// The types of `$1`, `$2` and so on: those that the statement asks for; where it takes any, or another than it was
 /// declared would not be the same value, the declared ones; text where nothing tells.
 fn types_of(plan: &LogicalPlan, declared: &[Option<DataType>]) -> Result<Vec<DataType>> {
-    let found = plan.get_parameter_types()?;
+    let (found, casts) = (plan.get_parameter_types()?, cast_types(plan)?);
     let mut types: Vec<_> =
         declared.iter().map(|of| of.clone().unwrap_or(DataType::Utf8View)).collect();
     for (name, wanted) in found {
@@ -276,6 +278,7 @@ fn types_of(plan: &LogicalPlan, declared: &[Option<DataType>]) -> Result<Vec<Dat
             types.resize(at + 1, DataType::Utf8View);
         }
         let declared = declared.get(at).cloned().flatten();
+        let wanted = wanted.or_else(|| casts.get(&name).cloned());
         types[at] = match (wanted, declared) {
             (Some(wanted), Some(declared)) if !is_kept(&declared, &wanted) => declared,
             (Some(wanted), _) => wanted,
@@ -283,6 +286,24 @@ fn types_of(plan: &LogicalPlan, declared: &[Option<DataType>]) -> Result<Vec<Dat
             (None, None) => DataType::Utf8View,
         };
     }
+    Ok(types)
+}
+
+/// The types that parameters are cast to: `$1::INT`.
+fn cast_types(plan: &LogicalPlan) -> Result<HashMap<String, DataType>> {
+    let mut types = HashMap::new();
+    plan.apply_with_subqueries(|node| {
+        node.apply_expressions(|expr| {
+            expr.apply(|expr| {
+                if let Expr::Cast(cast) = expr
+                    && let Expr::Placeholder(placeholder) = cast.expr.as_ref()
+                {
+                    types.insert(placeholder.id.clone(), cast.field.data_type().clone());
+                }
+                Ok(TreeNodeRecursion::Continue)
+            })
+        })
+    })?;
     Ok(types)
 }
 

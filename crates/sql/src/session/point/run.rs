@@ -162,10 +162,7 @@ fn insert(
 
 /// A row of the table that obeys what is declared.
 fn checked(plan: &PointPlan, values: Vec<ArrayRef>, target: &WriteTarget) -> Result<RecordBatch> {
-    let row = batch(&plan.written, values)?;
-    plan.table.check_nulls(&row)?;
-    target.rules.check(plan.table.name(), &row)?;
-    Ok(row)
+    target.rules.complete(&plan.table, batch(&plan.written, values)?)
 }
 
 /// The row that the parameters name.

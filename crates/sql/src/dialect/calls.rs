@@ -18,6 +18,8 @@ use datafusion::sql::sqlparser::ast::{
     Statement, Value,
 };
 
+use super::tree;
+
 /// Rewrites an expression.
 pub(super) fn rewrite(expr: &mut Expr) {
     if let Some(plain) = operator(expr) {
@@ -29,12 +31,12 @@ pub(super) fn rewrite(expr: &mut Expr) {
             let is_tried = matches!(kind, CastKind::TryCast | CastKind::SafeCast);
             if let Some(name) = checked(data_type, is_tried) {
                 let inner = std::mem::replace(inner.as_mut(), Expr::value(Value::Null));
-                *expr = named(name, vec![inner]);
+                *expr = tree::call(name, vec![inner]);
             }
         }
         Expr::TypedString(typed) => {
             if let Some(name) = checked(&typed.data_type, false) {
-                *expr = named(name, vec![Expr::Value(typed.value.clone())]);
+                *expr = tree::call(name, vec![Expr::Value(typed.value.clone())]);
             }
         }
         _ => {}
@@ -168,31 +170,13 @@ fn kind(data_type: &DataType) -> Option<Checked> {
     }
 }
 
-fn named(name: &str, arguments: Vec<Expr>) -> Expr {
-    let args = arguments.into_iter().map(FunctionArgExpr::Expr).map(FunctionArg::Unnamed).collect();
-    Expr::Function(Function {
-        name: ObjectName::from(vec![Ident::new(name)]),
-        uses_odbc_syntax: false,
-        parameters: FunctionArguments::None,
-        args: FunctionArguments::List(FunctionArgumentList {
-            duplicate_treatment: None,
-            args,
-            clauses: vec![],
-        }),
-        filter: None,
-        null_treatment: None,
-        over: None,
-        within_group: vec![],
-    })
-}
-
 fn column(column: &mut ColumnDef) {
     let Some(kind) = kind(&column.data_type) else { return };
     let value = || Expr::Identifier(column.name.clone());
     let is_right = match kind {
-        Checked::Json => named("json_valid", vec![value()]),
+        Checked::Json => tree::call("json_valid", vec![value()]),
         // A UUID that is not in its canonical form is not found by the same one that is.
-        Checked::Uuid => named("uuid_valid", vec![value()]),
+        Checked::Uuid => tree::call("uuid_valid", vec![value()]),
     };
     let check = datafusion::sql::sqlparser::ast::CheckConstraint {
         name: None,

@@ -3,6 +3,7 @@
 //! ```text
 //! SELECT count(*), a+1, t.b FROM t       SELECT count(*) AS "count(*)", a + 1 AS "a + 1", t.b FROM t
 //! SELECT a, a FROM t                     two columns a
+//! SELECT s.x FROM t                      SELECT s.x AS x, where s is a column
 //! CREATE TABLE u AS SELECT a, a FROM t   columns a and a_1, as in DuckDB
 //! ```
 //!
@@ -18,8 +19,8 @@ use std::sync::Arc;
 use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::sql::parser::{CopyToSource, Statement as Parsed};
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, OrderBy, OrderByKind, Query, Select, SelectItem, SetExpr, Statement, VisitMut,
-    VisitorMut,
+    Expr, Ident, OrderBy, OrderByKind, Query, Select, SelectItem, SetExpr, Statement, TableFactor,
+    TableWithJoins, VisitMut, VisitorMut,
 };
 
 /// Stands between the name of a column of a result and a number, where there is another of its name; the
@@ -27,7 +28,7 @@ use datafusion::sql::sqlparser::ast::{
 const MARK: &str = ":\u{2063}";
 
 /// Gives names to all select lists of a statement.
-pub(super) fn apply(statement: &mut Parsed) {
+pub(crate) fn name_columns(statement: &mut Parsed) {
     let _ = match statement {
         Parsed::Statement(statement) => {
             if let Some(query) = returned(statement) {
@@ -35,7 +36,7 @@ pub(super) fn apply(statement: &mut Parsed) {
             }
             statement.visit(&mut Names::default())
         }
-        Parsed::Explain(explain) => return apply(&mut explain.statement),
+        Parsed::Explain(explain) => return name_columns(&mut explain.statement),
         Parsed::CopyTo(copy) => match &mut copy.source {
             CopyToSource::Query(query) => query.visit(&mut Names::default()),
             CopyToSource::Relation(_) => ControlFlow::Continue(()),
@@ -56,7 +57,7 @@ pub(crate) fn shown(schema: &Schema) -> Option<SchemaRef> {
 }
 
 /// The name of a column as clients see it.
-pub(crate) fn shown_name(name: &str) -> &str {
+pub(super) fn shown_name(name: &str) -> &str {
     name.split_once(MARK).map_or(name, |(name, _)| name)
 }
 
@@ -71,7 +72,7 @@ fn returned(statement: &mut Statement) -> Option<&mut Query> {
 
 fn name_output(body: &mut SetExpr) {
     match body {
-        SetExpr::Select(select) => name(&mut select.projection, MARK),
+        SetExpr::Select(select) => name(&mut select.projection, &select.from, MARK),
         SetExpr::Query(query) => name_output(&mut query.body),
         SetExpr::SetOperation { left, right, .. } => {
             name_output(left);
@@ -99,7 +100,7 @@ impl VisitorMut for Names {
             _ => None,
         };
         if let Some(items) = returning {
-            name(items, MARK);
+            name(items, &[], MARK);
         }
         ControlFlow::Continue(())
     }
@@ -107,7 +108,7 @@ impl VisitorMut for Names {
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
         let at: *const Select = select;
         if !self.unseen.contains(&at) {
-            name(&mut select.projection, "_");
+            name(&mut select.projection, &select.from, "_");
         }
         ControlFlow::Continue(())
     }
@@ -204,7 +205,7 @@ impl TakenNames {
 
 /// Gives each item of a select list a name of its own; `between` stands between a name that is taken and
 /// the number behind it.
-fn name(items: &mut [SelectItem], between: &str) {
+fn name(items: &mut [SelectItem], from: &[TableWithJoins], between: &str) {
     let mut names = TakenNames::default();
     // What `*` stands for is not known yet. A column beside it may be one of those, which results allow.
     let is_starred = between == MARK && items.iter().any(is_star);
@@ -218,6 +219,7 @@ fn name(items: &mut [SelectItem], between: &str) {
                 continue;
             }
             SelectItem::UnnamedExpr(expr) => match column(expr) {
+                Some((name, _)) if is_field(expr, from) => (expr, name),
                 Some((name, qualifier)) => {
                     if names.keeps(&name, qualifier) && !is_starred {
                         continue;
@@ -256,6 +258,32 @@ fn column(expr: &Expr) -> Option<(String, Option<String>)> {
         }
         _ => None,
     }
+}
+
+/// Whether a name with dots is that of a field in a struct, since no table has the name before the last dot.
+fn is_field(expr: &Expr, from: &[TableWithJoins]) -> bool {
+    let Expr::CompoundIdentifier(parts) = expr else { return false };
+    let [.., table, _] = parts.as_slice() else { return false };
+    !from.is_empty() && !from.iter().any(|relation| is_called(relation, &folded(table)))
+}
+
+/// Whether one of the tables has a name, as far as names can be seen.
+fn is_called(relation: &TableWithJoins, name: &str) -> bool {
+    let joined = relation.joins.iter().map(|join| &join.relation);
+    std::iter::once(&relation.relation).chain(joined).any(|factor| match factor {
+        TableFactor::Table { alias: Some(alias), .. }
+        | TableFactor::Derived { alias: Some(alias), .. }
+        | TableFactor::Function { alias: Some(alias), .. }
+        | TableFactor::UNNEST { alias: Some(alias), .. } => folded(&alias.name) == name,
+        TableFactor::Table { name: table, .. } => {
+            let last = table.0.last().and_then(|part| part.as_ident());
+            last.is_none_or(|last| folded(last) == name)
+        }
+        TableFactor::NestedJoin { table_with_joins, alias: None } => {
+            is_called(table_with_joins, name)
+        }
+        _ => true,
+    })
 }
 
 /// A name as it is looked up.

@@ -7,7 +7,11 @@
 //! (SUMMARIZE t)                (FROM $query($summarize t))    read by `forms`
 //! ```
 //!
+//! Samples and limits are in `samples`.
+//!
 //! Tokens keep their places, so that errors point into the text as it was typed.
+
+mod samples;
 
 use datafusion::common::{Result, plan_err};
 use datafusion::sql::sqlparser::keywords::Keyword;
@@ -35,6 +39,9 @@ pub(crate) fn read(tokens: &mut Vec<TokenWithSpan>, is_mended: bool) -> Result<(
             words.variable(at);
             words.macro_statement(at);
             words.by_name(at);
+            words.overriding(at);
+            words.sample(at);
+            words.limit(at);
         }
         at += 1;
     }
@@ -177,8 +184,7 @@ impl Words<'_> {
         if self.is(0, "DROP") && self.is(1, "MACRO") {
             self.set(1, keyword("FUNCTION"));
             if self.is(2, "TABLE") {
-                let place = self.places.remove(2);
-                self.tokens[place].token = Token::Whitespace(Whitespace::Space);
+                self.remove(2);
             }
         }
         let mut next = 1;
@@ -218,6 +224,24 @@ impl Words<'_> {
         }
     }
 
+    /// `INSERT INTO t OVERRIDING SYSTEM VALUE` has a partition of that name, which the session takes out.
+    fn overriding(&mut self, at: usize) {
+        let kinds = [("SYSTEM", super::OVERRIDING_SYSTEM), ("USER", super::OVERRIDING_USER)];
+        let kind = kinds.into_iter().find(|(kind, _)| self.is(at + 1, kind));
+        if let (Some((_, name)), true) =
+            (kind, self.is(at, "OVERRIDING") && self.is(at + 2, "VALUE"))
+        {
+            let name = Word {
+                value: name.to_owned(),
+                quote_style: Some('"'),
+                keyword: Keyword::NoKeyword,
+            };
+            let partition =
+                vec![keyword("PARTITION"), Token::LParen, Token::Word(name), Token::RParen];
+            self.replace(at, at + 3, partition);
+        }
+    }
+
     /// A statement that is a query in DuckDB.
     fn query_form(&mut self, at: usize) {
         const FORMS: [(&str, &str); 6] = [
@@ -239,10 +263,7 @@ impl Words<'_> {
         place.token = Token::RParen;
         match end < self.places.len() {
             true => self.insert(end, place.clone()),
-            false => {
-                self.places.push(self.tokens.len());
-                self.tokens.push(place.clone());
-            }
+            false => self.push(place.clone()),
         }
         self.set(at, unquoted(form));
         let mut put = |words: &mut Self, token: Token| {
@@ -310,6 +331,16 @@ impl Words<'_> {
             }
         }
         self.places.len()
+    }
+
+    fn push(&mut self, token: TokenWithSpan) {
+        self.places.push(self.tokens.len());
+        self.tokens.push(token);
+    }
+
+    fn remove(&mut self, at: usize) {
+        let place = self.places.remove(at);
+        self.tokens[place].token = Token::Whitespace(Whitespace::Space);
     }
 
     fn insert(&mut self, at: usize, token: TokenWithSpan) {

@@ -1,0 +1,80 @@
+//! A function that is an entry of a table: what the reference says of it, and what makes two of them one.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::LazyLock;
+
+use datafusion::logical_expr::{DocSection, Documentation};
+
+/// A function as it is listed; its name tells it from others.
+pub(crate) struct Listing {
+    name: &'static str,
+    pub(crate) aliases: Vec<String>,
+    pub(crate) documentation:
+        LazyLock<Documentation, Box<dyn FnOnce() -> Documentation + Send + Sync>>,
+}
+
+impl Listing {
+    pub(crate) fn new(
+        name: &'static str,
+        aliases: &[&str],
+        arguments: &'static str,
+        about: &'static str,
+        example: &'static str,
+    ) -> Self {
+        let document = move || {
+            let syntax = format!("{name}({arguments})");
+            Documentation::builder(DocSection::default(), about, syntax)
+                .with_sql_example(example)
+                .build()
+        };
+        let aliases = aliases.iter().map(|&alias| alias.to_owned()).collect();
+        Self { name, aliases, documentation: LazyLock::new(Box::new(document)) }
+    }
+}
+
+impl fmt::Debug for Listing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl PartialEq for Listing {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Listing {}
+
+impl Hash for Listing {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
+}
+
+/// Tells functions of a type apart by their listings.
+macro_rules! told_apart_by_listing {
+    ($function:ident) => {
+        impl std::fmt::Debug for $function {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(f, concat!(stringify!($function), "({:?})"), self.listing)
+            }
+        }
+
+        impl PartialEq for $function {
+            fn eq(&self, other: &Self) -> bool {
+                self.listing == other.listing
+            }
+        }
+
+        impl Eq for $function {}
+
+        impl std::hash::Hash for $function {
+            fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+                self.listing.hash(state);
+            }
+        }
+    };
+}
+pub(crate) use told_apart_by_listing;

@@ -1,0 +1,165 @@
+//! Samples and limits as DuckDB writes them.
+//!
+//! ```text
+//! t TABLESAMPLE 10%                    t TABLESAMPLE (10 PERCENT)
+//! t TABLESAMPLE reservoir(20%)         t TABLESAMPLE ROW (20 PERCENT)
+//! FROM t USING SAMPLE 5 ROWS           FROM t QUALIFY $sample $rows TABLESAMPLE (5 ROWS)      read by `forms`
+//! LIMIT 40%                            LIMIT $percent(40)                                     read by `percent`
+//! ```
+
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::tokenizer::Token;
+
+use super::{Words, keyword, unquoted};
+use crate::dialect::{forms, percent};
+
+impl Words<'_> {
+    /// `TABLESAMPLE` and `USING SAMPLE`.
+    pub(super) fn sample(&mut self, at: usize) {
+        if self.is(at, "TABLESAMPLE") {
+            if let Some((sample, end)) = self.sample_of(at + 1) {
+                self.replace(at + 1, end, sample);
+            }
+            return;
+        }
+        if !(self.is(at, "USING") && self.is(at + 1, "SAMPLE")) {
+            return;
+        }
+        let Some((sample, end)) = self.sample_of(at + 2) else { return };
+        let qualify = self.qualify_before(at);
+        let mut tokens = match qualify {
+            Some(_) => vec![Token::RParen, keyword("AND")],
+            None => vec![keyword("QUALIFY")],
+        };
+        tokens.extend([unquoted(forms::SAMPLE), unquoted("$rows"), keyword("TABLESAMPLE")]);
+        tokens.extend(sample);
+        self.replace(at, end, tokens);
+        if let Some(qualify) = qualify {
+            self.replace(qualify + 1, qualify + 1, vec![Token::LParen]);
+        }
+    }
+
+    /// The sample that is described from a place on, as the parser knows it, and where it ends.
+    fn sample_of(&self, from: usize) -> Option<(Vec<Token>, usize)> {
+        let named = self.method(from);
+        let opened = from + usize::from(named.is_some());
+        let is_open = self.get(opened) == Some(&Token::LParen);
+        if named.is_some() && !is_open {
+            return None;
+        }
+        let (number, mut unit, mut end) = self.size(opened + usize::from(is_open))?;
+        let mut method = named;
+        let mut seed = None;
+        if is_open {
+            if self.get(end) != Some(&Token::RParen) {
+                return None;
+            }
+            end += 1;
+        } else if self.get(end) == Some(&Token::LParen)
+            && let Some(found) = self.method(end + 1)
+        {
+            method = Some(found);
+            end += 2;
+            if self.get(end) == Some(&Token::Comma) {
+                seed = self.get(end + 1).cloned();
+                end += 2;
+            }
+            if self.get(end) != Some(&Token::RParen) {
+                return None;
+            }
+            end += 1;
+        }
+        // A number alone is one of rows, but in the forms of SQL's standard.
+        if unit.is_none() && (!is_open || method == Some("RESERVOIR")) {
+            unit = Some("ROWS");
+        }
+        let method = match (method, unit) {
+            (Some("RESERVOIR"), Some("ROWS")) => None,
+            (Some("RESERVOIR"), _) => Some("ROW"),
+            (method, _) => method,
+        };
+        let mut tokens: Vec<Token> = method.map(keyword).into_iter().collect();
+        tokens.extend([Token::LParen, number]);
+        tokens.extend(unit.map(keyword));
+        tokens.push(Token::RParen);
+        if let Some(seed) = seed {
+            tokens.extend([keyword("REPEATABLE"), Token::LParen, seed, Token::RParen]);
+        }
+        Some((tokens, end))
+    }
+
+    fn method(&self, at: usize) -> Option<&'static str> {
+        ["BERNOULLI", "SYSTEM", "RESERVOIR"].into_iter().find(|method| self.is(at, method))
+    }
+
+    /// A number and what it counts.
+    fn size(&self, at: usize) -> Option<(Token, Option<&'static str>, usize)> {
+        let number @ Token::Number(..) = self.get(at)?.clone() else { return None };
+        let (unit, end) = match self.get(at + 1) {
+            Some(Token::Mod) => (Some("PERCENT"), at + 2),
+            _ if self.is(at + 1, "PERCENT") => (Some("PERCENT"), at + 2),
+            _ if self.is(at + 1, "ROWS") || self.is(at + 1, "ROW") => (Some("ROWS"), at + 2),
+            _ => (None, at + 1),
+        };
+        Some((number, unit, end))
+    }
+
+    /// The QUALIFY of the SELECT whose end is here.
+    fn qualify_before(&self, end: usize) -> Option<usize> {
+        let mut depth = 0_usize;
+        for at in (0..end).rev() {
+            match self.get(at)? {
+                Token::RParen => depth += 1,
+                Token::LParen if depth == 0 => return None,
+                Token::LParen => depth -= 1,
+                Token::Word(word) if depth == 0 && word.quote_style.is_none() => match word.keyword
+                {
+                    Keyword::QUALIFY => return Some(at),
+                    Keyword::SELECT | Keyword::FROM => return None,
+                    _ => {}
+                },
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// `LIMIT 40%` and `LIMIT 40 PERCENT`.
+    pub(super) fn limit(&mut self, at: usize) {
+        if !self.is(at, "LIMIT") {
+            return;
+        }
+        let Some(number @ Token::Number(..)) = self.get(at + 1).cloned() else { return };
+        let is_percent = self.is(at + 2, "PERCENT")
+            || (self.get(at + 2) == Some(&Token::Mod)
+                && matches!(
+                    self.get(at + 3),
+                    None | Some(Token::EOF | Token::SemiColon | Token::RParen | Token::Word(_))
+                ));
+        if is_percent {
+            let call = vec![unquoted(percent::CALL), Token::LParen, number, Token::RParen];
+            self.replace(at + 1, at + 3, call);
+        }
+    }
+
+    /// Puts tokens in the place of others.
+    pub(super) fn replace(&mut self, from: usize, end: usize, tokens: Vec<Token>) {
+        let last = self.places.len() - 1;
+        for (nth, token) in tokens.iter().enumerate() {
+            let at = from + nth;
+            if at < end {
+                self.set(at, token.clone());
+                continue;
+            }
+            let mut put = self.tokens[self.places[at.min(last)]].clone();
+            put.token = token.clone();
+            match at < self.places.len() {
+                true => self.insert(at, put),
+                false => self.push(put),
+            }
+        }
+        for at in (from + tokens.len()..end).rev() {
+            self.remove(at);
+        }
+    }
+}

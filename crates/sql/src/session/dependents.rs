@@ -1,0 +1,168 @@
+//! DROP SEQUENCE, TRUNCATE … RESTART IDENTITY, and what the defaults of columns need of sequences.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use atoll_store::database::CatalogChange;
+use atoll_store::{SequenceId, TableId};
+use datafusion::common::{Result, exec_err};
+use datafusion::sql::sqlparser::ast::{
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectType, Statement as Ast,
+    Truncate, TruncateIdentityOption, Value, visit_expressions,
+};
+
+use super::change::parsed_expr;
+use super::planner::StatementPlanner;
+use crate::catalog::sequence_name;
+use crate::error::SqlState;
+use crate::table::PlacedTable;
+
+/// A column whose default takes its numbers from a sequence.
+struct Dependent {
+    table: TableId,
+    column: usize,
+    is_identity: bool,
+    name: String,
+}
+
+impl StatementPlanner {
+    /// Carries out DROP SEQUENCE; none for DROP of anything else.
+    pub(super) async fn drop_sequences(&self, ast: &Ast) -> Result<Option<&'static str>> {
+        let Ast::Drop { object_type: ObjectType::Sequence, if_exists, names, cascade, .. } = ast
+        else {
+            return Ok(None);
+        };
+        for name in names {
+            let relation = self.relation(name)?;
+            let Some(sequence) = self.names.sequence(&relation) else {
+                match if_exists {
+                    true => continue,
+                    false => return exec_err!("sequence '{name}' does not exist"),
+                }
+            };
+            for dependent in self.dependents(sequence).await? {
+                let needs = match (dependent.is_identity, *cascade) {
+                    (true, _) => "drop the column instead",
+                    (false, false) => "use DROP SEQUENCE … CASCADE to drop the default too",
+                    (false, true) => {
+                        self.drop_default(&dependent).await?;
+                        continue;
+                    }
+                };
+                return Err(SqlState::DEPENDENT_OBJECTS_STILL_EXIST.error(format!(
+                    "cannot drop sequence '{name}' because the default of {} needs it; {needs}",
+                    dependent.name
+                )));
+            }
+            self.define(CatalogChange::Drop { name: relation }).await?;
+        }
+        Ok(Some("DROP SEQUENCE"))
+    }
+
+    /// The columns that need a sequence.
+    async fn dependents(&self, sequence: SequenceId) -> Result<Vec<Dependent>> {
+        let version = self.transaction.statement(true).await?;
+        let mut found = Vec::new();
+        for (table, of_table) in version.tables() {
+            let definition = of_table.definition();
+            for (column, default) in definition.defaults.iter().enumerate() {
+                let Some(default) = default else { continue };
+                let identity = definition.identities[column].as_ref();
+                let is_identity = identity.is_some_and(|of| of.sequence == sequence);
+                let is_named = || -> Result<bool> {
+                    let named = named_sequences(&parsed_expr(default)?);
+                    let is_it = |text: &String| {
+                        let name = sequence_name(text);
+                        name.and_then(|name| self.names.sequence(&name)) == Some(sequence)
+                    };
+                    Ok(named.iter().any(is_it))
+                };
+                if is_identity || is_named()? {
+                    let of = version.table_name(table).map_or("", |name| &name.name);
+                    let name = format!(
+                        "column '{}' of table '{of}'",
+                        definition.columns.field(column).name()
+                    );
+                    found.push(Dependent { table, column, is_identity, name });
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    async fn drop_default(&self, dependent: &Dependent) -> Result<()> {
+        let version = self.transaction.statement(true).await?;
+        let Some(table) = version.table(dependent.table) else { return Ok(()) };
+        let mut definition = table.definition().as_ref().clone();
+        definition.defaults[dependent.column] = None;
+        let (table, definition) = (dependent.table, Arc::new(definition));
+        self.define(CatalogChange::SetDefinition { table, definition }).await
+    }
+
+    /// The sequences of a table's identities begin anew, as TRUNCATE … RESTART IDENTITY says.
+    pub(super) async fn restart_identities(&self, truncate: &Truncate) -> Result<()> {
+        let (Some(TruncateIdentityOption::Restart), [table]) =
+            (&truncate.identity, truncate.table_names.as_slice())
+        else {
+            return Ok(());
+        };
+        let at = self.resolve(self.name(&table.name)?);
+        let Some(found) = self.names.table(&at)? else { return Ok(()) };
+        let Some(table) = found.downcast_ref::<PlacedTable>() else { return Ok(()) };
+        // A transaction that fails gives them back what they were.
+        let version = self.transaction.statement(true).await?;
+        for identity in table.definition().identities.iter().flatten() {
+            let Some(state) = version.sequence(identity.sequence) else { continue };
+            let (sequence, definition) = (identity.sequence, Arc::clone(&state.definition));
+            self.define(CatalogChange::SetSequence { sequence, definition, last: None }).await?;
+        }
+        Ok(())
+    }
+
+    /// Refuses an expression that names a sequence which is not there.
+    pub(super) fn check_sequences(&self, default: &Expr) -> Result<()> {
+        for text in named_sequences(default) {
+            let found = sequence_name(&text).and_then(|name| self.names.sequence(&name));
+            if found.is_none() {
+                return Err(SqlState::UNDEFINED_TABLE.error(format!(
+                    "sequence '{text}' does not exist; create it with CREATE SEQUENCE {text}"
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What calls of `nextval` and its kin name.
+fn named_sequences(expr: &Expr) -> Vec<String> {
+    let mut names = Vec::new();
+    let _ = visit_expressions(expr, |expr| {
+        if let Expr::Function(function) = expr {
+            names.extend(named_sequence(function));
+        }
+        ControlFlow::<()>::Continue(())
+    });
+    names
+}
+
+fn named_sequence(function: &Function) -> Option<String> {
+    let name = function.name.to_string().to_ascii_lowercase();
+    if !matches!(name.as_str(), "nextval" | "currval" | "setval") {
+        return None;
+    }
+    let FunctionArguments::List(list) = &function.args else { return None };
+    let FunctionArg::Unnamed(FunctionArgExpr::Expr(mut value)) = list.args.first()?.clone() else {
+        return None;
+    };
+    // nextval('s'::regclass), as PostgreSQL writes it.
+    while let Expr::Cast { expr, .. } | Expr::Nested(expr) = value {
+        value = *expr;
+    }
+    match value {
+        Expr::Value(text) => match text.value {
+            Value::SingleQuotedString(text) => Some(text),
+            _ => None,
+        },
+        _ => None,
+    }
+}
