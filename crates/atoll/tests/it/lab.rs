@@ -101,8 +101,6 @@ fn shared_scans_of_aligned_tables_are_local_and_load_all_controllers_alike() {
     let mean = aligned.iter().sum::<u64>() as f64 / aligned.len() as f64;
     let is_even = |lines: &u64| (*lines as f64 / mean - 1.0).abs() <= 0.2;
     assert!(aligned.iter().all(is_even), "{aligned:?}");
-    let unaware = controllers(&record, 2);
-    assert!(unaware[0] as f64 >= 0.95 * unaware.iter().sum::<u64>() as f64, "{unaware:?}");
 }
 
 #[test]

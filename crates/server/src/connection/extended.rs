@@ -165,6 +165,10 @@ impl Connection {
                     self.ended(None);
                     return Ok(());
                 }
+                if self.deallocate(&prepared.sql) {
+                    self.ended(None);
+                    return Ok(());
+                }
                 if self.is_group() {
                     self.begin_group().await?;
                 }

@@ -50,6 +50,9 @@ impl Connection {
                 Self::control(client, session, is_implicit, control, sql).await?;
                 continue;
             }
+            if self.deallocate(sql) {
+                continue;
+            }
             if is_group {
                 self.begin_group().await?;
             }

@@ -96,6 +96,32 @@ impl Connection {
         Ok(())
     }
 
+    /// Forgets statements that were prepared by the protocol, as DEALLOCATE and DISCARD ALL ask for it; whether that
+    /// is all there is to do.
+    pub(super) fn deallocate(&mut self, sql: &str) -> bool {
+        let words: Vec<String> = sql
+            .split(|letter: char| letter.is_whitespace() || letter == ';')
+            .filter(|word| !word.is_empty())
+            .map(|word| word.trim_matches('"').to_owned())
+            .collect();
+        let is = |at: usize, wanted: &str| words[at].eq_ignore_ascii_case(wanted);
+        let name = match words.len() {
+            2 if is(0, "deallocate") => 1,
+            3 if is(0, "deallocate") && is(1, "prepare") => 2,
+            2 if is(0, "discard") && is(1, "all") => 1,
+            _ => return false,
+        };
+        if is(name, "all") {
+            self.prepared.clear();
+            return false;
+        }
+        let is_known = self.prepared.remove(&words[name]).is_some();
+        if is_known {
+            self.client.output().command_complete("DEALLOCATE");
+        }
+        is_known
+    }
+
     /// Begins the transaction of a group of statements, unless one is open.
     pub(super) async fn begin_group(&mut self) -> Result<(), Failure> {
         if self.session.transaction_state() == TransactionState::Idle {

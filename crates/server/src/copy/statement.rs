@@ -38,7 +38,7 @@ impl CopyStatement {
             return Ok(None);
         };
         let tokens = tokens.into_iter().filter(|token| *token != Token::SemiColon);
-        Ok(CopyTokens { tokens: tokens.collect(), at: 0 }.statement()?)
+        CopyTokens { tokens: tokens.collect(), at: 0 }.statement()
     }
 }
 

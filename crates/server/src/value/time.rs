@@ -94,7 +94,7 @@ fn write_offset(offset: i32, out: &mut Vec<u8>) {
     let seconds = offset.unsigned_abs();
     write_pair(seconds / 3600, out);
     for part in [seconds / 60 % 60, seconds % 60] {
-        let is_last = seconds % 60 == 0;
+        let is_last = seconds.is_multiple_of(60);
         if part > 0 || !is_last {
             out.push(b':');
             write_pair(part, out);

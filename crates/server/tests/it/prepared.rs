@@ -63,6 +63,35 @@ fn a_parameter_has_the_type_that_its_client_declares() {
 }
 
 #[test]
+fn a_parameter_has_the_type_that_it_is_cast_to() {
+    let server = TestServer::start();
+    block_on(async {
+        let client = server.connect().await;
+        let row = client
+            .query_one("SELECT $1::INT + 1, $2::DATE IS NULL", &[&5_i32, &"2024-02-29"])
+            .await;
+        assert!(row.is_err(), "a text is not a DATE to this client");
+        let prepared = client.prepare("SELECT $1::INT + 1").await.expect("prepared");
+        assert_eq!(prepared.params(), [Type::INT4]);
+    });
+}
+
+#[test]
+fn prepared_statements_are_forgotten_when_asked() {
+    let server = TestServer::start();
+    block_on(async {
+        let client = server.connect().await;
+        let prepared = client.prepare("SELECT 1").await.expect("prepared");
+        client.batch_execute("DEALLOCATE ALL").await.expect("forgotten");
+        let error = client.query(&prepared, &[]).await.expect_err("it is gone");
+        assert_eq!(error.code(), Some(&SqlState::INVALID_SQL_STATEMENT_NAME));
+        assert!(client.batch_execute("DEALLOCATE nothing").await.is_err());
+        let row = client.query_one("SELECT pg_catalog.version()", &[]).await.expect("a row");
+        assert!(row.get::<_, &str>(0).starts_with("PostgreSQL 15"));
+    });
+}
+
+#[test]
 fn a_portal_gives_its_rows_in_portions() {
     let server = TestServer::start();
     block_on(async {
