@@ -1,5 +1,7 @@
 //! COPY between a table and the client.
 
+use std::time::Duration;
+
 use atoll_sql::SqlError;
 use atoll_sql::arrow::array::RecordBatch;
 use atoll_sql::datafusion::common::DataFusionError;
@@ -14,6 +16,9 @@ use crate::wire::{ErrorFields, FrontendMessage};
 
 /// Batches that wait to be inserted; the client waits behind them.
 const BATCHES: usize = 4;
+
+/// How long a statement that is given up may take to end by itself.
+const GIVEN_UP: Duration = Duration::from_secs(1);
 
 impl Connection {
     /// Carries out a COPY. `start` is the character of what was sent at which it begins, from 0.
@@ -80,10 +85,16 @@ impl Connection {
             Ok(()) => drop(sender),
             Err(error) => {
                 let given_up = DataFusionError::Execution("the client sent no more".to_owned());
-                // It has failed already where the channel is closed.
-                let _ = sender.send(Err(given_up)).await;
+                // Where it waits, for a lock or for room in the channel, it is not waited for.
+                if sender.try_send(Err(given_up)).is_err() {
+                    inserting.0.abort();
+                }
                 drop(sender);
-                let _ = (&mut inserting.0).await;
+                let ended = tokio::time::timeout(GIVEN_UP, &mut inserting.0).await;
+                if ended.is_err() {
+                    inserting.0.abort();
+                    let _ = (&mut inserting.0).await;
+                }
                 return Err(error);
             }
         }

@@ -142,9 +142,13 @@ impl Connection {
             PreparedKind::Statement(statement) => statement,
             PreparedKind::Empty => {
                 self.client.output().empty(b'I');
+                self.ended(None);
                 return Ok(());
             }
             PreparedKind::Copy(copy) => {
+                if self.is_group() {
+                    self.begin_group().await?;
+                }
                 self.copy(copy, 0).await?;
                 self.ended(None);
                 return Ok(());
@@ -179,9 +183,10 @@ impl Connection {
         self.fetch(name, result, rest, rows_max).await
     }
 
-    /// Whether the client has sent more of its group than what ends it.
+    /// Whether more of a group may follow: a statement behind which the client has sent Sync is one by itself, and
+    /// needs no transaction around it.
     fn is_group(&self) -> bool {
-        self.client.next_kind().is_some_and(|kind| !matches!(kind, b'S' | b'X' | b'C' | b'H'))
+        self.client.next_kind() != Some(b'S')
     }
 
     /// Sends rows of a portal, at most so many, all where that is 0.

@@ -1,6 +1,5 @@
 //! Who a client is: by the operating system over a Unix socket, by a password (SCRAM-SHA-256) else.
 
-use std::net::IpAddr;
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
@@ -11,6 +10,7 @@ use sha2::{Digest, Sha256};
 use super::client::Channel;
 use super::failure::End;
 use super::stream::ClientStream;
+use crate::failures::LoginSource;
 use crate::server::Shared;
 use crate::tls::Tls;
 use crate::wire::{ErrorFields, FrontendMessage, MESSAGE_MAX, sasl_initial, text};
@@ -46,20 +46,19 @@ pub(super) async fn log_in(
     if server.options.trusts_all {
         return Ok(identity(true));
     }
-    let address = address(&channel.stream);
-    if server.failures.is_refused(address) {
+    let source = source(&channel.stream);
+    if !server.failures.begin(source) {
         let message = "too many log-ins from this address have failed";
         let error = ErrorFields::fatal("28000", message).hint("wait a minute");
         return Err(End::Told(Box::new(error)));
     }
     match scram(channel, server, tls, user).await {
         Ok(()) => {
-            server.failures.forget(address);
+            server.failures.succeeded(source);
             Ok(identity(false))
         }
         Err(Refusal::Ends(end)) => Err(end),
         Err(Refusal::Wrong) => {
-            server.failures.count(address);
             server.metrics.login_failed();
             let message = format!("password authentication failed for user \"{user}\"");
             Err(End::Told(Box::new(ErrorFields::fatal("28P01", message))))
@@ -160,14 +159,18 @@ fn secret(verifier: Option<ScramVerifier>, user: &str, seed: &[u8; 32]) -> Scram
     }
 }
 
-/// Where failures of log-ins are counted; none for Unix sockets.
-fn address(stream: &ClientStream) -> Option<IpAddr> {
+/// Where failures of log-ins are counted.
+fn source(stream: &ClientStream) -> LoginSource {
     let address = match stream {
         ClientStream::Tcp(stream) => stream.peer_addr(),
         ClientStream::Tls(stream) => stream.get_ref().0.peer_addr(),
-        ClientStream::Unix(_) | ClientStream::Closed(_) => return None,
+        ClientStream::Unix(stream) => {
+            let peer = stream.peer_cred();
+            return peer.map_or(LoginSource::Unknown, |peer| LoginSource::User(peer.uid()));
+        }
+        ClientStream::Closed(_) => return LoginSource::Unknown,
     };
-    address.ok().map(|address| address.ip())
+    address.map_or(LoginSource::Unknown, |address| LoginSource::Address(address.ip()))
 }
 
 /// The user that this process runs as.

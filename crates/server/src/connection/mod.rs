@@ -106,9 +106,9 @@ impl Connection {
 
     async fn answer(&mut self, message: FrontendMessage) -> Result<(), End> {
         match message {
-            FrontendMessage::Query(text) => self.simple(&text).await,
             FrontendMessage::Terminate => Err(End::Asked),
             FrontendMessage::Sync => self.sync().await,
+            FrontendMessage::Query(text) if !self.is_skipping => self.simple(&text).await,
             // What is left of a copy that failed.
             FrontendMessage::CopyData(_)
             | FrontendMessage::CopyDone

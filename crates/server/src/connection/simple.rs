@@ -11,7 +11,6 @@ use crate::value::{row_description, write_rows};
 impl Connection {
     /// Runs all statements of a text.
     pub(super) async fn simple(&mut self, text: &str) -> Result<(), End> {
-        self.is_skipping = false;
         self.portals.remove("");
         self.prepared.remove("");
         self.begin(text);

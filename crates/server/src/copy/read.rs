@@ -12,6 +12,9 @@ use crate::wire::ErrorFields;
 /// Rows of a batch.
 const ROWS: usize = 8192;
 
+/// Bytes after which a batch ends sooner.
+const BATCH_BYTES: usize = 8 << 20;
+
 /// Bytes of a line.
 const LINE_MAX: usize = 64 << 20;
 
@@ -26,6 +29,7 @@ pub(crate) struct CopyReader {
     searched: usize,
     is_quoted: bool,
     rows: usize,
+    bytes: usize,
     line: u64,
     has_ended: bool,
     value: Vec<u8>,
@@ -62,6 +66,7 @@ impl CopyReader {
             searched: 0,
             is_quoted: false,
             rows: 0,
+            bytes: 0,
             line: 0,
             has_ended: false,
             value: Vec::new(),
@@ -82,7 +87,7 @@ impl CopyReader {
             self.row(&open[begin..end])?;
             begin = end + 1;
             self.searched = begin;
-            if self.rows >= ROWS {
+            if self.rows >= ROWS || self.bytes >= BATCH_BYTES {
                 batches.push(self.batch()?);
             }
         }
@@ -148,6 +153,7 @@ impl CopyReader {
         };
         self.columns = columns;
         self.rows += 1;
+        self.bytes += line.len();
         read
     }
 
@@ -233,7 +239,7 @@ impl CopyReader {
     }
 
     fn batch(&mut self) -> Result<RecordBatch, ErrorFields> {
-        self.rows = 0;
+        (self.rows, self.bytes) = (0, 0);
         let columns = self.columns.iter_mut().map(CopyColumn::finish).collect();
         let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns);
         batch.map_err(|error: ArrowError| self.failed(&error.to_string()))

@@ -4,6 +4,7 @@ use atoll_sql::arrow::datatypes::DataType;
 use atoll_sql::datafusion::common::ScalarValue;
 
 use super::parameter::{ParameterError, from_binary, from_text, item_type, items_wanted, list_of};
+use super::types::item_of;
 
 /// A list in its text form.
 pub(super) fn text_list(
@@ -83,7 +84,8 @@ pub(super) fn binary_list(bytes: &[u8], item: u32) -> Result<ScalarValue, Parame
         Ok::<i32, ParameterError>(i32::from_be_bytes(bytes))
     };
     let (dimensions, _, of) = (number(next(4)?)?, next(4)?, number(next(4)?)? as u32);
-    if !(0..=1).contains(&dimensions) {
+    // Items that are lists would be read by a call for each level, and a message has room for millions.
+    if !(0..=1).contains(&dimensions) || item_of(of).is_some() {
         return Err(ParameterError("lists of several dimensions are not supported".to_owned()));
     }
     let count = if dimensions == 0 { 0 } else { number(next(4)?)? };

@@ -159,3 +159,53 @@ fn a_session_is_ended_by_those_who_may() {
         assert!(error.is_closed() || error.code() == Some(&SqlState::ADMIN_SHUTDOWN), "{error:?}");
     });
 }
+
+#[test]
+fn roles_give_themselves_no_more_than_they_have() {
+    let server = TestServer::with_passwords();
+    block_on(async {
+        let roles = [
+            "CREATE ROLE maker CREATEROLE LOGIN PASSWORD 'pencil'",
+            "CREATE ROLE filer LOGIN PASSWORD 'pencil' IN ROLE pg_read_write_server_files",
+            "CREATE TABLE t AS SELECT 1 AS a",
+        ];
+        as_owner(&server, &roles).await;
+        let maker = log_in(&server, "maker", "pencil").await.expect("logged in");
+        let directory = tempfile::tempdir().expect("a directory");
+        let file = directory.path().join("out.csv");
+        let copy = format!("COPY (SELECT 1 AS a) TO '{}' STORED AS CSV", file.display());
+        for sql in [
+            "ALTER ROLE maker IN ROLE pg_read_write_server_files",
+            "ALTER ROLE filer PASSWORD 'other'",
+            "DROP ROLE filer",
+            "SET atoll.durability = 'off'",
+            "RESET datafusion.runtime.memory_limit",
+            "SET datafusion.runtime.memory_limit = '1000G'",
+            "SET datafusion.runtime.temp_directory = '/tmp/atoll-of-a-role'",
+            copy.as_str(),
+            &format!("EXPLAIN {copy}"),
+            &format!("EXPLAIN ANALYZE {copy}"),
+        ] {
+            let error = maker.simple_query(sql).await.expect_err(sql);
+            assert_eq!(error.code(), Some(&SqlState::INSUFFICIENT_PRIVILEGE), "{sql}: {error:?}");
+        }
+        assert!(!file.exists());
+    });
+}
+
+#[test]
+fn files_are_out_of_reach_once_the_right_is_taken() {
+    let server = TestServer::with_passwords();
+    block_on(async {
+        let role = "CREATE ROLE filer LOGIN PASSWORD 'pencil' IN ROLE pg_read_write_server_files";
+        as_owner(&server, &[role]).await;
+        let filer = log_in(&server, "filer", "pencil").await.expect("logged in");
+        let directory = tempfile::tempdir().expect("a directory");
+        let file = directory.path().join("in.csv");
+        std::fs::write(&file, "a\n7\n").expect("written");
+        let read = format!("SELECT a FROM '{}'", file.display());
+        assert!(filer.simple_query(&read).await.is_ok());
+        as_owner(&server, &["REVOKE pg_read_write_server_files FROM filer"]).await;
+        assert!(filer.simple_query(&read).await.is_err());
+    });
+}

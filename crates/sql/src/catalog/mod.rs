@@ -106,6 +106,11 @@ impl Catalogs {
         Self { current, hidden: Arc::default(), stored: Some(stored), files: self.files.clone() }
     }
 
+    /// Has no name mean a file.
+    pub(crate) fn leave_files_out(&mut self) {
+        self.files = None;
+    }
+
     /// What the store keeps under names of this catalog.
     fn stored_in(&self, catalog: &str) -> Option<&StoredNames> {
         self.stored.as_ref().filter(|_| catalog == CATALOG)

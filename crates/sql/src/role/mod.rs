@@ -71,11 +71,9 @@ pub(crate) fn is_superuser(database: &Database, identity: &Identity) -> bool {
 
 /// Whether statements of someone may name files of the server.
 pub(crate) fn may_use_files(database: &Database, identity: &Identity) -> bool {
-    if identity.is_owner {
-        return database.options().files;
-    }
-    let role = role(&database.store().published(), &identity.user);
-    role.is_some_and(|role| role.is_superuser || role.member_of.contains(SERVER_FILES))
+    let role = || role(&database.store().published(), &identity.user);
+    let may = |role: Role| role.is_superuser || role.member_of.contains(SERVER_FILES);
+    database.options().files && (identity.is_owner || role().is_some_and(may))
 }
 
 /// Refuses what would change the schema of roles by other statements than those about roles, and names that are
@@ -96,6 +94,13 @@ pub(crate) fn check_reserved(change: &CatalogChange) -> Result<()> {
             "schema '{schema}' is reserved: names of schemas do not begin with pg_"
         ))),
         false => Ok(()),
+    }
+}
+
+impl Role {
+    /// Whether it may do what those who create roles may not give: they do not change it either.
+    fn may_more(&self) -> bool {
+        self.is_superuser || self.member_of.contains(SERVER_FILES)
     }
 }
 
@@ -146,7 +151,8 @@ impl StatementPlanner {
         statement: &RoleStatement,
     ) -> Result<&'static str> {
         let version = self.names.stored_version();
-        let user = role(&version, &identity.user);
+        // As they are now, not as they were when a transaction began.
+        let user = role(&self.published(), &identity.user);
         let is_superuser = identity.is_owner || user.as_ref().is_some_and(|it| it.is_superuser);
         let may_create = is_superuser || user.is_some_and(|user| user.creates_roles);
         match statement {
@@ -180,9 +186,12 @@ impl StatementPlanner {
                 let mut changed = before.clone();
                 options.apply(&mut changed)?;
                 let is_own_password = *identity.user == *name && options.is_password_alone();
-                let touches_superuser = before.is_superuser || changed.is_superuser;
-                let may = is_superuser || may_create && !touches_superuser || is_own_password;
+                let touches_more = before.may_more() || changed.may_more();
+                let may = is_superuser || may_create && !touches_more || is_own_password;
                 permit(may, "alter this role")?;
+                check_members(&version, &changed)?;
+                let is_member = changed.member_of == before.member_of;
+                permit(is_superuser || is_member, "make a role a member")?;
                 self.define_any(CatalogChange::Drop {
                     name: RelationName::new(ROLES, name.as_str()),
                 })
@@ -198,10 +207,7 @@ impl StatementPlanner {
                         }
                         return Err(missing(name));
                     };
-                    permit(
-                        may_create && (is_superuser || !dropped.is_superuser),
-                        "drop this role",
-                    )?;
+                    permit(may_create && (is_superuser || !dropped.may_more()), "drop this role")?;
                     if *identity.user == *name {
                         return Err(SqlState::OBJECT_IN_USE.error("current user cannot be dropped"));
                     }

@@ -29,6 +29,7 @@ use super::planner::{StatementPlanner, cancel_token, plan_physical};
 use super::pool::pool_set;
 use super::progress::ScanProgress;
 use super::selected::TextRide;
+use super::settings::sets_durability;
 use super::statement::ParsedStatement;
 use super::tag::{StatementTag, ddl_tag};
 use super::transaction::StatementTransaction;
@@ -46,9 +47,6 @@ use crate::timezone;
 
 /// Batches that may wait for the client before the query pauses.
 const CLIENT_BATCHES: usize = 4;
-
-/// The setting of what commits survive.
-const DURABILITY: &str = "atoll.durability";
 
 /// What a statement returns, while it runs. Dropping it cancels the query.
 #[derive(Debug)]
@@ -343,6 +341,7 @@ impl Session {
                 let placement = self.database().options().placement;
                 let defaults = AtollOptions { placement, ..AtollOptions::default() };
                 let statement = settings::reset(statement, &defaults);
+                self.check_setting(&planner, &statement)?;
                 let plan = LogicalPlan::Statement(timezone::checked_setting(statement)?);
                 // In memory there is nothing to reset.
                 let is_needless = is_reset && self.database().options().directory.is_none();
@@ -573,15 +572,5 @@ impl StatementForm {
 
     fn kept(self) -> Result<Ast> {
         self.statement.ok_or_else(|| internal_datafusion_err!("the statement was not kept"))
-    }
-}
-
-/// Whether a statement sets what commits survive: it is set for the whole database, which another session
-/// may have set otherwise.
-fn sets_durability(plan: &LogicalPlan) -> bool {
-    match plan {
-        LogicalPlan::Statement(PlanStatement::SetVariable(set)) => set.variable == DURABILITY,
-        LogicalPlan::Statement(PlanStatement::ResetVariable(reset)) => reset.variable == DURABILITY,
-        _ => false,
     }
 }

@@ -31,6 +31,7 @@ mod returning;
 mod rules;
 mod selected;
 mod sequence;
+mod settings;
 mod sharing;
 mod split;
 mod statement;

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use atoll_runtime::CancelToken;
+use atoll_store::database::DatabaseVersion;
 use atoll_store::database::{CatalogChange, LockWait};
 use atoll_store::lock::LockMode;
 use atoll_store::table::TableChange;
 use datafusion::catalog::view::ViewTable;
+use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{
     DFSchema, ResolvedTableReference, Result, TableReference, internal_err, plan_datafusion_err,
     plan_err,
@@ -68,7 +70,11 @@ impl Session {
     ) -> Result<StatementPlanner> {
         let version = transaction.statement(writes).await?;
         let workers = self.workers();
-        let names = self.catalogs.fork(StoredNames::new(version, workers.runtime().clone()));
+        let mut names = self.catalogs.fork(StoredNames::new(version, workers.runtime().clone()));
+        let files = self.may_use_files();
+        if !files {
+            names.leave_files_out();
+        }
         let mut state = self.state_on(&workers);
         state.register_catalog_list(Arc::new(names.clone()));
         state.config_mut().set_extension(Arc::new(CancelToken::new()));
@@ -77,7 +83,6 @@ impl Session {
         // What functions are told of the settings.
         state.mark_start_execution();
         let (transaction, database) = (transaction.clone(), self.database().clone());
-        let files = self.may_use_files();
         Ok(StatementPlanner { state, names, transaction, database, workers, files })
     }
 
@@ -248,13 +253,19 @@ impl StatementPlanner {
             self.plan_views(state, tables, within).await?;
         }
         let plan = crate::files::copy::settled(state.statement_to_plan(statement).await?);
-        if matches!(plan, LogicalPlan::Copy(_)) {
+        // Also what EXPLAIN ANALYZE would carry out.
+        if plan.exists(|node| Ok(matches!(node, LogicalPlan::Copy(_))))? {
             self.check_files("COPY")?;
         }
         if let Some(qualifiers) = qualifiers {
             qualifiers.check(&plan)?;
         }
         Ok(plan)
+    }
+
+    /// What all transactions that have ended have left.
+    pub(crate) fn published(&self) -> Arc<DatabaseVersion> {
+        self.database.store().published()
     }
 
     /// Refuses statements that name files where the session may not.
