@@ -474,6 +474,8 @@ fn rows_that_do_not_fit_into_the_memory_limit_are_handed_on_the_ordinary_way() {
 #[test]
 fn a_dropped_table_leaves_the_shared_scans() {
     let session = live();
+    // A cycle is counted, and lets go of its table, after its queries are answered.
+    let soon = |is: fn(&[u64]) -> bool| (0..10_000).any(|_| is(&scans(&session)));
     for _ in 0..3 {
         rows(&session, "CREATE TABLE t AS SELECT i AS a FROM generate_series(1, 9) AS s(i)");
         session.runtime().block_on(async {
@@ -481,8 +483,8 @@ fn a_dropped_table_leaves_the_shared_scans() {
                 session.prepare("SELECT a FROM t WHERE a = $1").await.expect("prepared");
             assert_eq!(answer(&statement, &[4_i64.into()]).await, [["4"]]);
         });
-        assert_eq!(scans(&session)[1], 1);
+        assert!(soon(|scans| scans.get(1) == Some(&1)));
         rows(&session, "DROP TABLE t");
-        assert!(scans(&session).is_empty());
+        assert!(soon(<[u64]>::is_empty));
     }
 }
