@@ -7,10 +7,12 @@
 //! | Module | Owns |
 //! |---|---|
 //! | `tpch` | whole queries, each engine in a process of its own ([`worker`]) |
+//! | `planning` | the steps from a text to its plan |
 //! | `primitives` | aggregation, join, sort and partitioning of columns |
 //! | `runtime` | the pools beside plain tokio |
 //! | `store` | databases in directories: single rows, bulk loads, checkpoints, recovery |
 //! | `scan` | many clients and their small queries over one wide table: shared scans |
+//! | `elastic` | TPC-H of many clients with elastic cores, beside published figures; what following costs |
 //! | `compare` | two results, with confidence |
 //! | [`rivals`] | SQLite, DuckDB, Polars and DataFusion as processes |
 //! | [`answers`] | whether two engines gave the same result |
@@ -22,9 +24,11 @@
 pub mod answers;
 mod cache;
 mod compare;
+mod elastic;
 mod flags;
 mod memory;
 mod paired;
+mod planning;
 mod primitives;
 pub mod rivals;
 mod runtime;
@@ -66,6 +70,9 @@ enum Scenario {
     /// TPC-H, beside DuckDB and plain DataFusion
     #[command(after_help = tpch::EXAMPLES)]
     Tpch(Box<tpch::TpchArgs>),
+    /// The steps from the text of a query to its plan, for the 22 of TPC-H
+    #[command(after_help = planning::EXAMPLES)]
+    Planning(planning::PlanningArgs),
     /// Sums by key, beside DuckDB, Polars and DataFusion
     #[command(after_help = primitives::aggregate::EXAMPLES)]
     Aggregate(Box<primitives::aggregate::AggregateArgs>),
@@ -87,6 +94,9 @@ enum Scenario {
     /// Many clients and their small queries over one wide table, beside DuckDB
     #[command(after_help = scan::EXAMPLES)]
     Scan(Box<scan::ScanArgs>),
+    /// TPC-H of many clients with the cores that elastic allocation gives
+    #[command(after_help = elastic::EXAMPLES)]
+    Elastic(Box<elastic::ElasticArgs>),
     /// Those that need neither SQL nor another engine
     #[command(flatten)]
     Tools(Benchmark),
@@ -96,6 +106,12 @@ enum Scenario {
     /// An engine in a process of its own, driven by lines of JSON
     #[command(hide = true)]
     Worker(worker::WorkerArgs),
+    /// The target of `elastic`, driven by lines of JSON
+    #[command(hide = true)]
+    ElasticClients(elastic::ElasticClientsArgs),
+    /// The target of `elastic --overhead`
+    #[command(hide = true)]
+    ElasticLoad(elastic::ElasticLoadArgs),
     /// A shard of `scan` in a process of its own, driven by messages
     #[command(hide = true)]
     Shard(scan::ShardArgs),
@@ -109,6 +125,7 @@ impl BenchArgs {
     pub fn run(&self) -> Result<(), CommandError> {
         match &self.scenario {
             Scenario::Tpch(args) => tpch::run(args),
+            Scenario::Planning(args) => planning::run(args),
             Scenario::Aggregate(args) => primitives::aggregate::run(args),
             Scenario::Join(args) => primitives::join::run(args),
             Scenario::Sort(args) => primitives::sort::run(args),
@@ -116,11 +133,18 @@ impl BenchArgs {
             Scenario::Runtime(args) => runtime::run(args),
             Scenario::Store(args) => store::run(args),
             Scenario::Scan(args) => scan::run(args),
+            Scenario::Elastic(args) => elastic::run(args),
             Scenario::Tools(benchmark) => benchmark.run(),
             Scenario::Compare(args) => compare::run(args),
             Scenario::Worker(args) => {
                 let host = worker::this_machine;
                 Ok(worker::run(args, host, io::stdin().lock(), &mut io::stdout().lock())?)
+            }
+            Scenario::ElasticClients(args) => {
+                Ok(elastic::serve_clients(args, io::stdin().lock(), &mut io::stdout().lock())?)
+            }
+            Scenario::ElasticLoad(args) => {
+                Ok(elastic::run_load(args, io::stdin().lock(), &mut io::stdout().lock())?)
             }
             Scenario::Shard(args) => {
                 Ok(scan::serve_shard(args, io::stdin().lock(), &mut io::stdout().lock())?)

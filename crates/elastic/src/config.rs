@@ -59,6 +59,8 @@ pub struct TargetConfig {
     pub priority: i64,
     /// What counts as work: `cpu`, `calls` or `command:COMMAND`.
     pub work: Option<String>,
+    /// The DBMS that it is, with its knob and counter: `postgres:host=/run/postgresql`.
+    pub dbms: Option<String>,
     /// How its cores are decided on; `cores_min` is its minimum share.
     #[serde(default)]
     pub policy: Policy,

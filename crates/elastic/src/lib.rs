@@ -3,6 +3,7 @@
 //!
 //! | Module | What it has |
 //! |---|---|
+//! | [`adapter`] | a DBMS's own thread knob and counter, by its client |
 //! | [`actuate`] | cores given and taken: control groups, units, affinity; journal and undo |
 //! | [`config`] | the file that names several targets |
 //! | [`decide`] | observations into decisions: the net, the mode, and whether acts paid |
@@ -18,6 +19,7 @@
 #![forbid(unsafe_code)]
 
 pub mod actuate;
+pub mod adapter;
 pub mod config;
 pub mod decide;
 pub mod mode;

@@ -4,7 +4,11 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::LazyLock;
 
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::{DataFusionError, plan_datafusion_err};
 use datafusion::logical_expr::{DocSection, Documentation};
+
+use crate::sql_name;
 
 /// A function as it is listed; its name tells it from others.
 pub(crate) struct Listing {
@@ -31,6 +35,13 @@ impl Listing {
         let aliases = aliases.iter().map(|&alias| alias.to_owned()).collect();
         Self { name, aliases, documentation: LazyLock::new(Box::new(document)) }
     }
+}
+
+/// Why a call of a function is not one.
+pub(crate) fn no_function(name: &str, given: &[DataType], arguments: &str) -> DataFusionError {
+    let given: Vec<String> = given.iter().map(sql_name).collect();
+    let given = given.join(", ");
+    plan_datafusion_err!("function {name}({given}) does not exist; it is {name}({arguments})")
 }
 
 impl fmt::Debug for Listing {

@@ -80,7 +80,8 @@ unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
 
-/// The kernel's side of placement. Thread calls act on the calling thread.
+/// The kernel's side of placement. Thread calls act on the calling thread, but for
+/// [`bind_other`](Self::bind_other).
 pub trait Kernel: Send + Sync + std::fmt::Debug {
     /// Maps zeroed, private, anonymous memory; with `huge`, aligned to and advised for transparent
     /// huge pages where the kernel has them. Nothing is touched.
@@ -105,6 +106,9 @@ pub trait Kernel: Send + Sync + std::fmt::Debug {
 
     /// Restricts the calling thread to these cpus (`sched_setaffinity`).
     fn bind_thread(&self, cpus: &CpuSet) -> Result<(), KernelError>;
+
+    /// Restricts another thread of this process, by its number (`gettid`), to these cpus.
+    fn bind_other(&self, thread: u32, cpus: &CpuSet) -> Result<(), KernelError>;
 
     /// Cpus the calling thread may run on (`sched_getaffinity`).
     fn thread_cpus(&self) -> Result<CpuSet, KernelError>;

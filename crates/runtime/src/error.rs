@@ -1,5 +1,6 @@
 //! Why a runtime could not be started.
 
+use atoll_placement::KernelError;
 use atoll_topology::{CpuSet, DomainId, NodeId};
 
 use crate::{Binding, WorkerId};
@@ -60,6 +61,24 @@ pub enum RuntimeError {
         cpus: CpuSet,
         /// What was found instead.
         binding: Binding,
+    },
+    /// The workers were to run on cpus of which they have none.
+    #[error(
+        "workers on cpus {own} cannot be confined to cpus {asked}: name at least one of theirs"
+    )]
+    NoneLeft {
+        /// What was asked for.
+        asked: CpuSet,
+        /// The cpus of the workers.
+        own: CpuSet,
+    },
+    /// The kernel did not let a worker be moved to the cpus that it was to be confined to.
+    #[error("workers cannot be confined to cpus {asked}: {source}")]
+    NotConfined {
+        /// What was asked for.
+        asked: CpuSet,
+        /// The kernel's word for it.
+        source: KernelError,
     },
     /// The operating system did not give the threads of a group.
     #[error(

@@ -11,12 +11,13 @@ use std::thread;
 use std::time::Duration;
 
 use atoll_placement::Kernel;
+use atoll_sys::gettid;
 use atoll_topology::{CpuSet, DomainId, NodeId};
 
 use crate::layout::GroupPlan;
+use crate::reach::GroupReach;
 use crate::seat::WorkerSeat;
 use crate::step::panic_message;
-use crate::worker::thread_number;
 use crate::{Binding, RuntimeError, Worker, WorkerId};
 
 /// How long a thread that blocks (reads a file, plans a statement) waits for the next such work before it
@@ -35,6 +36,7 @@ pub struct WorkerGroup {
     cpus: CpuSet,
     builder: Binding,
     workers: Vec<Worker>,
+    reach: Arc<GroupReach>,
     threads: Threads,
 }
 
@@ -62,6 +64,11 @@ impl WorkerGroup {
     /// Binding of the thread that built the group: where tokio's own structures have their home.
     pub fn builder(&self) -> &Binding {
         &self.builder
+    }
+
+    /// Where its threads may run now.
+    pub(crate) fn reach(&self) -> &GroupReach {
+        &self.reach
     }
 
     /// tokio's handle to its threads.
@@ -106,26 +113,32 @@ impl GroupStart<'_> {
     /// Starts the threads and waits until each has bound itself and told what came of it.
     pub(crate) fn start(self) -> Result<WorkerGroup, RuntimeError> {
         let (told, reports) = channel();
-        let (builder, threads) = self.build(told)?;
+        let reach = Arc::new(GroupReach::new(self.plan.cpus.clone(), self.kernel.clone()));
+        let (builder, threads) = self.build(&reach, told)?;
         let workers = self.collect(&reports)?;
         let GroupPlan { node, domain, cpus, .. } = self.plan;
-        Ok(WorkerGroup { node, domain, cpus, builder, workers, threads })
+        Ok(WorkerGroup { node, domain, cpus, builder, workers, reach, threads })
     }
 
-    fn build(&self, told: Sender<Worker>) -> Result<(Binding, Threads), RuntimeError> {
+    fn build(
+        &self,
+        reach: &Arc<GroupReach>,
+        told: Sender<Worker>,
+    ) -> Result<(Binding, Threads), RuntimeError> {
         let name = format!("{}-n{}d{}", self.name, self.plan.node, self.plan.domain);
         let workers = self.plan.seats.len();
         let (kernel, cpus) = (self.kernel.clone(), self.plan.cpus.clone());
-        let hooks = Arc::new(self.hooks(told));
+        let hooks = Arc::new(self.hooks(Arc::clone(reach), told));
         let thread = thread::Builder::new().name(name.clone()).spawn(move || {
             let binding = Binding::achieve(&*kernel, &cpus);
-            let parking = hooks.clone();
+            let (parking, stopping) = (hooks.clone(), hooks.clone());
             let runtime = tokio::runtime::Builder::new_multi_thread()
                 .worker_threads(workers)
                 .thread_name(name)
                 .thread_keep_alive(BLOCKING_WAIT)
                 .on_thread_start(move || hooks.start())
                 .on_thread_park(move || parking.park())
+                .on_thread_stop(move || stopping.reach.leave())
                 .enable_all()
                 .build();
             (binding, runtime)
@@ -137,13 +150,13 @@ impl GroupStart<'_> {
         Ok((binding, Threads { handle: runtime.handle().clone(), runtime: Some(runtime) }))
     }
 
-    fn hooks(&self, told: Sender<Worker>) -> ThreadHooks {
+    fn hooks(&self, reach: Arc<GroupReach>, told: Sender<Worker>) -> ThreadHooks {
         ThreadHooks {
             runtime: self.runtime,
             group: self.group,
             first: self.first,
             plan: self.plan.clone(),
-            kernel: self.kernel.clone(),
+            reach,
             seated: AtomicUsize::new(0),
             told,
         }
@@ -181,14 +194,14 @@ struct ThreadHooks {
     group: usize,
     first: WorkerId,
     plan: GroupPlan,
-    kernel: Arc<dyn Kernel>,
+    reach: Arc<GroupReach>,
     seated: AtomicUsize,
     told: Sender<Worker>,
 }
 
 impl ThreadHooks {
     fn start(&self) {
-        let binding = Binding::achieve(&*self.kernel, &self.plan.cpus);
+        let binding = self.reach.enter(&self.plan.cpus);
         self.sit(None, &binding);
     }
 
@@ -203,11 +216,12 @@ impl ThreadHooks {
     }
 
     fn seat(&self, id: WorkerId, cpus: &CpuSet) {
-        let binding = Binding::achieve(&*self.kernel, cpus);
+        let binding = self.reach.enter(cpus);
         self.sit(Some(id), &binding);
         let (node, domain, cpus) = (self.plan.node, self.plan.domain, cpus.clone());
+        let thread = gettid().cast_unsigned();
         // The receiver is gone when the start has failed at another worker.
-        let _ = self.told.send(Worker { id, node, domain, cpus, thread: thread_number(), binding });
+        let _ = self.told.send(Worker { id, node, domain, cpus, thread, binding });
     }
 
     fn sit(&self, worker: Option<WorkerId>, binding: &Binding) {

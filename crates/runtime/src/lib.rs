@@ -45,6 +45,7 @@ mod group;
 mod layout;
 mod options;
 mod pool;
+mod reach;
 mod runtime;
 mod seat;
 mod step;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use atoll_placement::Kernel;
-use atoll_topology::{Machine, NodeId};
+use atoll_topology::{Bytes, CpuSet, Machine, NodeId};
+use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
@@ -13,7 +14,9 @@ use crate::group::GroupStart;
 use crate::layout::{self, GroupPlan};
 use crate::seat::WorkerSeat;
 use crate::step::{Coordination, Sequence, Step, Task};
-use crate::{Pool, RuntimeError, RuntimeOptions, Worker, WorkerGroup, WorkerId};
+use crate::{
+    ByteCounters, ByteMatrix, Pool, RuntimeError, RuntimeOptions, Worker, WorkerGroup, WorkerId,
+};
 
 /// Numbers the runtimes of a process, so that a thread knows which one it belongs to.
 static RUNTIMES: AtomicU64 = AtomicU64::new(0);
@@ -35,6 +38,10 @@ struct RuntimeInner {
     groups: Vec<Arc<WorkerGroup>>,
     /// Group (position) of each worker.
     group_of: Vec<usize>,
+    /// Bytes that were read by work of any kind.
+    traffic: ByteCounters,
+    /// Held while the workers are confined: one caller after the other.
+    confining: Mutex<()>,
 }
 
 impl Runtime {
@@ -53,7 +60,10 @@ impl Runtime {
         let group_of = groups.iter().enumerate();
         let group_of = group_of.flat_map(|(at, group)| vec![at; group.workers().len()]).collect();
         let pools = pools(&groups);
-        Ok(Runtime(Arc::new(RuntimeInner { number, machine, kernel, pools, groups, group_of })))
+        let (traffic, confining) = (ByteCounters::new(&machine), Mutex::new(()));
+        let inner =
+            RuntimeInner { number, machine, kernel, pools, groups, group_of, traffic, confining };
+        Ok(Runtime(Arc::new(inner)))
     }
 
     /// The machine it runs on.
@@ -155,9 +165,88 @@ impl Runtime {
     pub fn current_node(&self) -> Option<NodeId> {
         let seat = WorkerSeat::here(self.0.number);
         match seat {
-            Some(seat) if seat.bound => Some(self.group(seat.group).node()),
+            Some(seat) if seat.bound && !self.group(seat.group).reach().is_away() => {
+                Some(self.group(seat.group).node())
+            }
             _ => self.cpu_node().or(seat.map(|seat| self.group(seat.group).node())),
         }
+    }
+
+    /// Lets the workers, whatever they are doing, run on these cpus only, and the threads that come. A worker whose
+    /// domain has none of them runs on those of its node, else of the nearest node that has some; the number of
+    /// workers stays what it is. All cpus of the workers take the bounds away.
+    ///
+    /// # Errors
+    /// Where the workers have none of these cpus: then nothing is changed. Where the kernel refuses to move one: the
+    /// others are moved.
+    pub fn confine(&self, cpus: &CpuSet) -> Result<(), RuntimeError> {
+        let own = self.cpus();
+        let given = own.intersection(cpus);
+        if given.is_empty() {
+            return Err(RuntimeError::NoneLeft { asked: cpus.clone(), own });
+        }
+        let _one = self.0.confining.lock();
+        let give = |group: &Arc<WorkerGroup>| group.reach().give(&self.nearest_of(&given, group));
+        let refused: Vec<_> = self.groups().iter().filter_map(|group| give(group).err()).collect();
+        match refused.into_iter().next() {
+            None => Ok(()),
+            Some(source) => Err(RuntimeError::NotConfined { asked: given, source }),
+        }
+    }
+
+    /// Those of the cpus that are a group's, else its node's, else of the nearest node that has some.
+    fn nearest_of(&self, given: &CpuSet, group: &WorkerGroup) -> CpuSet {
+        let nodes = self.machine().nodes_by_distance(group.node());
+        let near = nodes.into_iter().map(|node| &node.cpus);
+        let mut candidates = std::iter::once(group.cpus()).chain(near);
+        let some = |cpus: &CpuSet| Some(cpus.intersection(given)).filter(|both| !both.is_empty());
+        candidates.find_map(some).unwrap_or_else(|| given.clone())
+    }
+
+    /// The cpus of the workers.
+    pub fn cpus(&self) -> CpuSet {
+        self.groups().iter().fold(CpuSet::new(), |all, group| all.union(group.cpus()))
+    }
+
+    /// Those of them on which the workers may run now.
+    pub fn cpus_given(&self) -> CpuSet {
+        self.groups().iter().fold(CpuSet::new(), |all, group| all.union(&group.reach().given()))
+    }
+
+    /// As many workers of each group as it may use cpus of its own now; at least one in all.
+    pub fn active_workers(&self) -> Vec<WorkerId> {
+        let active = |group: &Arc<WorkerGroup>| {
+            let given = group.reach().given().intersection(group.cpus());
+            let sits = |worker: &&Worker| !worker.cpus.intersection(&given).is_empty();
+            let all = given.len() == group.cpus().len();
+            let most = if all { group.workers().len() } else { given.len() };
+            group
+                .workers()
+                .iter()
+                .filter(sits)
+                .take(most)
+                .map(|worker| worker.id)
+                .collect::<Vec<_>>()
+        };
+        let workers: Vec<WorkerId> = self.groups().iter().flat_map(active).collect();
+        if workers.is_empty() { vec![WorkerId(0)] } else { workers }
+    }
+
+    /// All threads of the pools now, by the kernel's numbers: workers, and those for what blocks.
+    pub fn threads(&self) -> Vec<u32> {
+        self.groups().iter().flat_map(|group| group.reach().threads()).collect()
+    }
+
+    /// Adds what the calling thread has read from memory with that home.
+    pub fn count_read(&self, home: NodeId, bytes: Bytes) {
+        if let Some(reader) = self.current_node() {
+            self.0.traffic.count(reader, home, bytes);
+        }
+    }
+
+    /// What was counted since the start.
+    pub fn traffic(&self) -> ByteMatrix {
+        self.0.traffic.snapshot()
     }
 
     fn cpu_node(&self) -> Option<NodeId> {

@@ -35,8 +35,8 @@ pub struct Worker {
     pub domain: DomainId,
     /// Cpus it was to be bound to.
     pub cpus: CpuSet,
-    /// The operating system's number for the thread (`gettid`); none where procfs is not mounted.
-    pub thread: Option<u32>,
+    /// The operating system's number for the thread (`gettid`).
+    pub thread: u32,
     /// What the kernel said of the binding when the thread started.
     pub binding: Binding,
 }
@@ -95,10 +95,4 @@ impl fmt::Display for Binding {
             Self::Unverified(error) => write!(f, "bound, not verified: {error}"),
         }
     }
-}
-
-/// The operating system's number for the calling thread, from procfs.
-#[doc(alias = "gettid")]
-pub(crate) fn thread_number() -> Option<u32> {
-    std::fs::read_link("/proc/thread-self").ok()?.file_name()?.to_str()?.parse().ok()
 }

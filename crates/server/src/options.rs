@@ -43,7 +43,7 @@ impl Default for ServerOptions {
             trusts_all: false,
             listens_in_clear: false,
             connections_max: 10_000,
-            login_timeout: Duration::from_secs(60),
+            login_timeout: Duration::from_secs(15),
             stop_timeout: Duration::from_secs(30),
         }
     }

@@ -35,6 +35,9 @@ pub struct Server {
     http: Option<TcpListener>,
 }
 
+/// Connections over TCP that may log in at the same time, at the least.
+const STRANGERS_LEAST: usize = 100;
+
 /// What all connections have in common.
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -42,6 +45,8 @@ pub(crate) struct Shared {
     pub(crate) options: ServerOptions,
     /// Connections that may still come.
     pub(crate) places: Arc<Semaphore>,
+    /// Connections over TCP that may still come to log in.
+    pub(crate) strangers: Semaphore,
     /// Raised when sessions end where they wait for their clients.
     pub(crate) stopping: CancellationToken,
     pub(crate) failures: Failures,
@@ -102,14 +107,24 @@ impl Server {
             None => None,
         };
         let places = Arc::new(Semaphore::new(options.connections_max));
+        let strangers = Semaphore::new(options.connections_max.max(STRANGERS_LEAST));
         let stopping = CancellationToken::new();
         let mut seed = [0; 32];
         let random = getrandom::fill(&mut seed);
         random.map_err(|error| ServerError::Random(error.to_string()))?;
         let (failures, metrics) = (Failures::default(), Metrics::new());
         let tls = RwLock::new(tls.map(Arc::new));
-        let shared =
-            Arc::new(Shared { database, options, places, stopping, failures, metrics, seed, tls });
+        let shared = Arc::new(Shared {
+            database,
+            options,
+            places,
+            strangers,
+            stopping,
+            failures,
+            metrics,
+            seed,
+            tls,
+        });
         Ok(Self { shared, tcp, unix, http })
     }
 

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
@@ -25,6 +25,8 @@ pub struct Activity(Arc<ActivityParts>);
 #[derive(Debug, Default)]
 struct ActivityParts {
     last: AtomicU32,
+    /// Statements of clients that have ended.
+    finished: AtomicU64,
     sessions: Mutex<BTreeMap<u32, Arc<SessionActivity>>>,
     ended: Mutex<VecDeque<StatementInfo>>,
 }
@@ -151,6 +153,11 @@ impl Activity {
         sessions.iter().map(|session| session.info()).collect()
     }
 
+    /// How many statements have ended.
+    pub fn finished(&self) -> u64 {
+        self.0.finished.load(Ordering::Relaxed)
+    }
+
     /// Statements that run, and those that took long and have ended, the last one first.
     pub fn statements(&self) -> Vec<StatementInfo> {
         let running = self.sessions().into_iter().filter(|session| session.is_running);
@@ -240,6 +247,7 @@ impl ActiveSession {
         if !std::mem::take(&mut state.is_running) {
             return;
         }
+        self.activity.0.finished.fetch_add(1, Ordering::Relaxed);
         let begun = state.since.replace(now).unwrap_or(now);
         let took = now.duration_since(begun).unwrap_or_default();
         if took < REMEMBERED_MIN {
@@ -301,6 +309,8 @@ mod tests {
         assert!(activity.cancel(session.number(), 7));
         assert_eq!(session.session.state.lock().interrupt, Some(Interrupt::Cancel));
         session.end(None);
+        session.end(None);
+        assert_eq!(activity.finished(), 1);
         session.begin("SELECT 2");
         assert_eq!(session.session.state.lock().interrupt, None);
     }

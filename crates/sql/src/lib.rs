@@ -20,6 +20,7 @@ mod lab;
 mod memory;
 mod operator;
 mod parse;
+mod pg_catalog;
 mod rewrite;
 mod role;
 mod rules;
@@ -39,12 +40,14 @@ pub use atoll_store as store;
 pub use database::{Database, DatabaseOptions};
 pub use datafusion;
 pub use datafusion::arrow;
-pub use error::{SourcePosition, SqlError, SqlState};
+pub use dialect::array_items;
+pub use error::{SourcePosition, SqlError, SqlState, ViolatedConstraint};
 pub use group::GroupExec;
-pub use parse::copy_to_file;
+pub use parse::{begins_with, copy_to_file};
+pub use pg_catalog::{PgType, type_oid};
 pub use role::{Identity, Role, ScramVerifier};
 pub use session::{
-    POSTGRESQL_VERSION, PreparedStatement, QueryResult, ScanProgress, Session, Splitter, Statement,
-    TransactionState, split_statements,
+    POSTGRESQL_VERSION, PlannedQuery, PlanningTimes, PreparedStatement, QueryResult, ScanProgress,
+    Session, Splitter, Statement, TransactionState, split_statements,
 };
 pub use settings::{AggregateMethod, AtollOptions, JoinMethod};

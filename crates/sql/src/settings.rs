@@ -2,6 +2,8 @@
 
 use std::any::Any;
 use std::fmt;
+use std::num::NonZeroUsize;
+use std::str::FromStr;
 
 use atoll_placement::Strategy;
 use atoll_store::database::Durability;
@@ -51,6 +53,43 @@ impl fmt::Display for AggregateMethod {
     }
 }
 
+/// How many of the cores that no pool has statements without a pool run on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CoresSetting {
+    /// All.
+    #[default]
+    All,
+    /// So many.
+    Count(NonZeroUsize),
+    /// As many as the load needs, while statements run.
+    Elastic,
+}
+
+impl FromStr for CoresSetting {
+    type Err = DataFusionError;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match (text.to_ascii_lowercase().as_str(), text.parse()) {
+            ("all", _) => Ok(Self::All),
+            ("elastic", _) => Ok(Self::Elastic),
+            (_, Ok(count)) => Ok(Self::Count(count)),
+            _ => config_err!(
+                "invalid value '{text}' for atoll.cores; expected all, elastic or a number of cores from 1"
+            ),
+        }
+    }
+}
+
+impl fmt::Display for CoresSetting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::All => f.write_str("all"),
+            Self::Count(count) => count.fmt(f),
+            Self::Elastic => f.write_str("elastic"),
+        }
+    }
+}
+
 /// Whether selections that wait at the same time are answered by one pass over their table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SharedScan {
@@ -78,6 +117,8 @@ pub struct AtollOptions {
     pub shared_scan: SharedScan,
     /// The pool whose workers run the session's statements; none for the common ones.
     pub pool: Option<String>,
+    /// The cores of statements without a pool.
+    pub cores: CoresSetting,
 }
 
 impl Default for AtollOptions {
@@ -85,7 +126,8 @@ impl Default for AtollOptions {
         let (join, aggregate) = (JoinMethod::Auto, AggregateMethod::Auto);
         let (durability, shared_scan) = (Durability::Fsync, SharedScan::Auto);
         let placement = Strategy::Aligned;
-        Self { placement, join, aggregate, durability, shared_scan, pool: None }
+        let cores = CoresSetting::All;
+        Self { placement, join, aggregate, durability, shared_scan, pool: None, cores }
     }
 }
 
@@ -136,11 +178,12 @@ impl ExtensionOptions for AtollOptions {
             }
             "durability" => self.durability = parse_durability(value)?,
             "shared_scan" => self.shared_scan = parse_shared_scan(value)?,
+            "cores" => self.cores = value.parse()?,
             "pool" => self.pool = (!value.is_empty()).then(|| value.to_owned()),
             _ => {
                 return config_err!(
-                    "unknown setting atoll.{key}; expected atoll.aggregate, atoll.durability, atoll.join, \
-                     atoll.placement, atoll.pool or atoll.shared_scan"
+                    "unknown setting atoll.{key}; expected atoll.aggregate, atoll.cores, atoll.durability, \
+                     atoll.join, atoll.placement, atoll.pool or atoll.shared_scan"
                 );
             }
         }
@@ -159,6 +202,12 @@ impl ExtensionOptions for AtollOptions {
                 self.pool.clone().unwrap_or_default(),
                 "The pool whose workers run the session's statements, as made by CREATE POOL; empty for the \
                  workers on all cores that no pool has",
+            ),
+            entry(
+                "atoll.cores",
+                self.cores.to_string(),
+                "The cores on which statements without a pool run, of those that no pool has: all, a number, or \
+                 elastic (as many as the load needs); it holds for the whole database",
             ),
             entry(
                 "atoll.placement",

@@ -3,6 +3,7 @@
 //!
 //! - [`database`]: all names and tables as one value, and the changes that make the next one.
 //! - [`table`]: tables as chunks of columns.
+//! - [`backup`]: a copy of a data directory, also of one that is written.
 //! - [`checkpoint`]: a version of the database on disk.
 //! - [`chunk_file`]: chunks as files.
 //! - [`clock_scan`]: one pass over a table that answers a batch of queries.
@@ -19,6 +20,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod backup;
 pub mod checkpoint;
 pub mod chunk_file;
 pub mod clock_scan;

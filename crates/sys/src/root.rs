@@ -14,6 +14,9 @@ use crate::MemoryTree;
 /// Largest file read: `/proc/cpuinfo` of a machine with 8192 cpus is some 12 MiB.
 pub const FILE_BYTES_MAX: u64 = 16 << 20;
 
+/// Room for most files of procfs and sysfs.
+const READ_BYTES: usize = 4096;
+
 /// Most entries read from one directory: `/sys/devices/system/cpu` has one for each cpu.
 pub const DIRECTORY_ENTRIES_MAX: usize = 1 << 17;
 
@@ -134,7 +137,8 @@ impl Root {
                 None => Err(RootError::NotFound { path }),
             };
         }
-        let mut bytes = Vec::new();
+        // Files of procfs claim no length: with room for most of them, two reads do.
+        let mut bytes = Vec::with_capacity(READ_BYTES);
         let read = File::open(&path)
             .and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes));
         match read {

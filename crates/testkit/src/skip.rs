@@ -27,6 +27,8 @@ pub enum Need {
     Postgresql,
     /// A Python with DuckDB, pandas, Polars and pyarrow.
     PythonEngines,
+    /// Drivers of PostgreSQL: for Python, Node.js or Java.
+    Drivers,
     /// QEMU, busybox and a kernel image: guests of the lab.
     Lab,
     /// A system call or a file of procfs that containers and kernels may refuse.
@@ -47,6 +49,7 @@ impl Need {
             Self::Lstopo => "lstopo",
             Self::Postgresql => "postgresql",
             Self::PythonEngines => "python-engines",
+            Self::Drivers => "drivers",
             Self::Lab => "lab",
             Self::Permission => "permission",
             Self::HugePages => "huge-pages",

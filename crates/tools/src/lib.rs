@@ -43,6 +43,9 @@ pub enum Command {
     /// Check data directories of databases, show what they hold, make checkpoints
     #[command(after_help = data::EXAMPLES)]
     Data(data::Args),
+    /// Copy the data directory of a database that is closed
+    #[command(after_help = data::BACKUP_EXAMPLES)]
+    Backup(data::BackupArgs),
     /// Fit the primitives to this machine and keep the result
     #[command(after_help = tune::EXAMPLES)]
     Tune(tune::Args),
@@ -65,6 +68,7 @@ pub fn run(command: &Command, whole: impl FnOnce() -> clap::Command) -> Result<(
         Command::Where(args) => whereabouts::run(args),
         Command::Elastic(args) => elastic::run(args),
         Command::Data(args) => data::run(args),
+        Command::Backup(args) => data::backup(args),
         Command::Tune(args) => tune::run(args),
         Command::Lab(args) => lab::run(args),
         Command::Completions(args) => manual::completions(args, whole()),

@@ -21,7 +21,7 @@ const FILE: &str = "rows.csv";
 impl CopyThrough {
     /// The COPY that a statement is; none for all others.
     pub(super) fn of(text: &str) -> Result<Option<Self>, Stop> {
-        if !text.trim_start().get(..4).is_some_and(|word| word.eq_ignore_ascii_case("copy")) {
+        if !atoll_sql::begins_with(text, &["copy"]) {
             return Ok(None);
         }
         let directory = tempfile::tempdir()?;

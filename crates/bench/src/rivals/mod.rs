@@ -18,6 +18,7 @@ pub(crate) mod scan;
 mod sql;
 pub(crate) mod store;
 
+pub(crate) use process::RivalProcess;
 pub use python::find as python;
 pub use sql::SqlEngine;
 

@@ -18,7 +18,7 @@ const LINE_BYTES_MAX: u64 = 64 << 20;
 
 /// A running process. Dropping it ends it.
 #[derive(Debug)]
-pub(super) struct RivalProcess {
+pub(crate) struct RivalProcess {
     name: String,
     child: Child,
     requests: ChildStdin,
@@ -29,7 +29,7 @@ pub(super) struct RivalProcess {
 
 impl RivalProcess {
     /// Starts it. No reply may take longer than `patience`: a process that hangs is an error.
-    pub(super) fn start(name: &str, command: &mut Command, patience: Duration) -> Result<Self> {
+    pub(crate) fn start(name: &str, command: &mut Command, patience: Duration) -> Result<Self> {
         // A benchmark that is killed leaves no engine running.
         tie_to_parent(command, signal::KILL, block_signals(&[])?);
         let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
@@ -57,7 +57,7 @@ impl RivalProcess {
     ///
     /// # Errors
     /// When it is gone, hangs, or does not keep to the protocol.
-    pub(super) fn ask<T: DeserializeOwned>(
+    pub(crate) fn ask<T: DeserializeOwned>(
         &mut self,
         request: &impl Serialize,
     ) -> Result<Result<T, String>> {
@@ -77,11 +77,16 @@ impl RivalProcess {
         Ok(())
     }
 
+    /// Its number.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Waits for a reply that needs no request.
     ///
     /// # Errors
     /// As [`ask`](Self::ask).
-    pub(super) fn receive<T: DeserializeOwned>(&mut self) -> Result<Result<T, String>> {
+    pub(crate) fn receive<T: DeserializeOwned>(&mut self) -> Result<Result<T, String>> {
         let name = &self.name;
         let line = match self.replies.recv_timeout(self.patience) {
             Ok(line) => line.with_context(|| format!("cannot read what {name} says"))?,

@@ -124,7 +124,9 @@ impl Hierarchy {
                  names a group whose {CPUS} may be written"
             ));
         }
-        let path = format!("{home}/{PREFIX}{}-{}", writer.pid, writer.start);
+        // Several targets of one run may be in one group.
+        let target = processes.iter().map(|id| id.pid).min().unwrap_or_default();
+        let path = format!("{home}/{PREFIX}{}-{}-{target}", writer.pid, writer.start);
         let version = self.version;
         Ok(GroupPlan { version, path, home: Some(home), is_controller_missing })
     }

@@ -16,6 +16,8 @@ use atoll_sys::Root;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Dir, Mode, OFlags, mkdir, open, openat, renameat, unlinkat};
 
+use crate::adapter::KnobSetting;
+
 /// Longest journal that is read: some 100,000 records.
 const JOURNAL_BYTES_MAX: u64 = 16 << 20;
 /// Targets of one process.
@@ -108,6 +110,24 @@ pub enum Record {
         /// What its AllowedCPUs are; empty where they are not set.
         before: String,
     },
+    /// A process whose pages will be moved, which is not undone.
+    PagesMoved {
+        /// Its number.
+        pid: u32,
+        /// When it started.
+        start: u64,
+        /// The nodes that they may lie on.
+        from: String,
+        /// The nodes that they will lie on.
+        to: String,
+    },
+    /// Settings of a DBMS that will follow the cores.
+    KnobSet {
+        /// The adapter, as the user named it.
+        adapter: String,
+        /// What they are.
+        settings: Vec<KnobSetting>,
+    },
 }
 
 /// Why a journal cannot be written or read.
@@ -184,7 +204,7 @@ impl FoundJournal {
         self.writer().is_some_and(|id| identify(root, id.pid).ok() == Some(id))
     }
 
-    /// Whether it is from before the machine was started: nothing of it is left to undo.
+    /// Whether it is from before the machine was started: nothing of it is left to undo but knobs that a DBMS keeps.
     pub fn is_stale(&self, root: &Root) -> bool {
         let now = root.read_text(BOOT_ID).unwrap_or_default();
         match self.records.first() {

@@ -16,6 +16,7 @@ mod calls;
 mod error;
 mod group;
 mod journal;
+mod mover;
 mod undo;
 mod unit;
 
@@ -27,6 +28,7 @@ pub use calls::{LiveThreads, ThreadCalls, ThreadId};
 pub use error::ActuateError;
 pub use group::{GroupActuator, GroupPlan, GroupVersion};
 pub use journal::{FoundJournal, Journal, JournalDirectory, JournalError, Record};
+pub use mover::{LivePageCalls, PageCalls, PageMover};
 pub use undo::{Undone, undo};
 pub use unit::{LiveUnits, UnitActuator, UnitCalls};
 

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use atoll_process::inspect::ProcessId;
+use atoll_process::inspect::{ProcessId, identify};
 use atoll_sys::Root;
 use atoll_topology::CpuSet;
 
@@ -18,6 +18,10 @@ pub struct Undone {
     pub threads: usize,
     /// Groups, files and units that were put back.
     pub groups: usize,
+    /// What cannot be undone, a sentence each: memory that was moved.
+    pub left: Vec<String>,
+    /// Knobs of DBMSs that were set to what they were; see [`undo_knobs`](crate::adapter::undo_knobs).
+    pub knobs: usize,
     /// What could not be undone, a sentence each.
     pub failed: Vec<String>,
 }
@@ -50,6 +54,14 @@ pub fn undo(
             }
             Record::ControllerEnabled { path } if is_group(path) => {
                 undone.failed.extend(disable(root, path));
+            }
+            Record::PagesMoved { pid, start, from, to } => {
+                let is_there = identify(root, *pid).is_ok_and(|id| id.start == *start);
+                if is_there {
+                    undone.left.push(format!(
+                        "pages of process {pid} were moved from nodes {from} to {to}; they stay there"
+                    ));
+                }
             }
             _ => {}
         }

@@ -56,6 +56,25 @@ impl Mode {
     }
 }
 
+/// So many of the cores `offered`, or all where there are fewer, in the order in which the mode gives them.
+pub fn first_cores(
+    table: &CoreTable,
+    offered: &CoreIds,
+    pages: &PageQueue,
+    mode: Mode,
+    count: usize,
+) -> CoreIds {
+    let (mut given, mut free) = (CoreIds::new(), offered.clone());
+    let saturated = std::collections::BTreeSet::new();
+    while given.len() < count {
+        let choice = Choice { table, given: &given, free: &free, pages, saturated: &saturated };
+        let Some(core) = choice.give(mode) else { break };
+        free.remove(&core);
+        given.insert(core);
+    }
+    given
+}
+
 /// What a choice is made from.
 #[derive(Clone, Copy, Debug)]
 pub struct Choice<'a> {

@@ -17,8 +17,8 @@ use crate::mode::{AccessEntry, PageQueue};
 
 /// Looks follow each other this closely at most.
 const EVERY: Duration = Duration::from_millis(500);
-/// A look is followed by so many times its own cost without one: a third of a percent of a cpu.
-const COST: u32 = 300;
+/// A look is followed by so many times its own cost without one: a fifth of a percent of a cpu.
+const COST: u32 = 500;
 /// In the beginning, while a program still takes its memory, it may cost more.
 const BEGINNING: Duration = Duration::from_secs(10);
 const COST_FIRST: u32 = 10;

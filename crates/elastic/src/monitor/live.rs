@@ -51,6 +51,10 @@ impl LiveTarget {
 
 impl TargetSource for LiveTarget {
     fn processes(&mut self, at: Duration) -> Result<Vec<ProcessId>, InspectError> {
+        let has_ended = |id: &ProcessId| process_cpu_time_of(id.pid).is_err();
+        if self.now.iter().all(has_ended) {
+            self.processes.look_anew();
+        }
         self.now = self.processes.now(at)?;
         Ok(self.now.clone())
     }

@@ -31,7 +31,7 @@ pub use live::LiveTarget;
 pub use meter::LoadMeter;
 pub use pressure::Pressure;
 pub use processes::{ElasticTarget, TargetProcesses};
-pub use traffic::{LoadKind, Traffic};
+pub use traffic::{LoadKind, Traffic, traffic_by_cache};
 pub use work::{WorkKind, WorkReading};
 
 /// Whether a monitor sees what it is asked for.

@@ -9,8 +9,8 @@ use atoll_sys::{Root, thread_cpu_time};
 
 /// New processes are looked for this often at most.
 const EVERY: Duration = Duration::from_millis(500);
-/// Looking for them is followed by so many times its own cost without it: a third of a percent of a cpu.
-const COST: u32 = 300;
+/// Looking for them is followed by so many times its own cost without it: a fifth of a percent of a cpu.
+const COST: u32 = 500;
 
 /// What a user names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,6 +81,11 @@ impl TargetProcesses {
     fn alive(&self) -> BTreeSet<ProcessId> {
         let is_there = |id: &&ProcessId| identify(&self.root, id.pid).ok() == Some(**id);
         self.known.iter().filter(is_there).copied().collect()
+    }
+
+    /// Has the next call look, however much the last look cost: all that were known have ended.
+    pub(super) fn look_anew(&mut self) {
+        self.next = Duration::ZERO;
     }
 
     /// The processes now; none once all have ended.

@@ -2,6 +2,7 @@
 //! bytes that each last-level cache exchanged with memory, and how many of them with its own node's.
 //! What is left is what crossed the interconnect: HT and IMC of the paper's section 4.1.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use atoll_sys::Root;
@@ -111,16 +112,24 @@ impl TrafficMonitor {
 }
 
 fn read(root: &Root) -> Option<Traffic> {
+    let caches = traffic_by_cache(root);
+    let add = |sum: Traffic, it: Traffic| Traffic {
+        total: sum.total.saturating_add(it.total),
+        local: sum.local.saturating_add(it.local),
+    };
+    caches.into_values().reduce(add)
+}
+
+/// Bytes that each last-level cache has transferred so far, by its number in resctrl; empty without resctrl.
+pub fn traffic_by_cache(root: &Root) -> BTreeMap<u32, Traffic> {
     let number = |file: String| root.read_text(&file).ok()?.trim().parse::<u64>().ok();
-    let mut sum = None;
-    for name in root.list(DATA).ok()?.iter().filter(|name| name.starts_with("mon_L3_")) {
+    let of = |name: &String| {
+        let cache = name.strip_prefix("mon_L3_")?.parse().ok()?;
         let total = number(format!("{DATA}/{name}/mbm_total_bytes"))?;
         let local = number(format!("{DATA}/{name}/mbm_local_bytes"))?;
-        let so_far: &mut Traffic = sum.get_or_insert_default();
-        so_far.total = so_far.total.saturating_add(total);
-        so_far.local = so_far.local.saturating_add(local);
-    }
-    sum
+        Some((cache, Traffic { total, local }))
+    };
+    root.list(DATA).unwrap_or_default().iter().filter_map(of).collect()
 }
 
 #[cfg(test)]
@@ -140,6 +149,8 @@ mod tests {
         let mut monitor = TrafficMonitor::default();
         let found = monitor.look(Duration::ZERO, &tree.root()).unwrap();
         assert_eq!(found, Traffic { total: 4_000_000_000, local: 2_000_000_000 });
+        let caches = traffic_by_cache(&tree.root());
+        assert_eq!(caches[&1], Traffic { total: 1_000_000_000, local: 1_000_000_000 });
         assert_eq!(monitor.look(Duration::from_millis(50), &tree.root()), None, "too soon");
         let load = |kind| found.load(Traffic::default(), 2.0, kind);
         assert_eq!(load(LoadKind::named("memory:4").unwrap()), Some(50.0));

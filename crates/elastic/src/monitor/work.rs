@@ -2,6 +2,7 @@
 //!
 //! | Kind | Counts | Is |
 //! |---|---|---|
+//! | an [`Adapter`] | what the DBMS counts: transactions, statements | real |
 //! | `command` | what a command of the user prints: a counter that rises, such as committed transactions | real |
 //! | `calls` | reads and writes that the kernel completed for the target (`/proc/PID/io`) | a fallback: work done in memory is not seen |
 //! | `cpu` | time used on cpus | a fallback: threads that wait for memory look as if they worked |
@@ -14,6 +15,7 @@ use atoll_process::inspect::ProcessId;
 use atoll_sys::Root;
 
 use super::MonitorState;
+use crate::adapter::{Adapter, AdapterCalls, LiveAdapters};
 
 /// Time between two calls of a command.
 const COMMAND_EVERY: Duration = Duration::from_millis(500);
@@ -21,6 +23,8 @@ const COMMAND_EVERY: Duration = Duration::from_millis(500);
 /// What counts as work: `cpu`, `calls` or `command:COMMAND`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum WorkKind {
+    /// What a DBMS counts.
+    Adapter(Adapter),
     /// What this shell command prints.
     Command(String),
     /// Reads and writes.
@@ -88,26 +92,35 @@ impl WorkCounter {
             }
             WorkKind::Command(command) => {
                 let command = command.clone();
-                self.asked(at, &command).map_or(WorkReading::Unchanged, WorkReading::Count)
+                self.asked(at, move || run(&command))
+            }
+            WorkKind::Adapter(adapter) => {
+                let adapter = adapter.clone();
+                self.asked(at, move || {
+                    LiveAdapters.work(&adapter).map_err(|error| error.to_string())
+                })
             }
         }
     }
 
-    /// The command runs on a thread of its own: a server that is slow to answer delays no decision.
-    fn asked(&mut self, at: Duration, command: &str) -> Option<f64> {
+    /// Who is asked answers on a thread of its own: a server that is slow delays no decision.
+    fn asked(
+        &mut self,
+        at: Duration,
+        ask: impl FnOnce() -> Result<f64, String> + Send + 'static,
+    ) -> WorkReading {
         let Some(answer) = &self.answer else {
             if at >= self.next {
                 self.next = at + COMMAND_EVERY;
                 let (send, receive) = channel();
-                let command = command.to_owned();
                 // Where the run ends first, the answer is not waited for.
-                std::thread::spawn(move || send.send(run(&command)));
+                std::thread::spawn(move || send.send(ask()));
                 self.answer = Some(receive);
             }
-            return None;
+            return WorkReading::Unchanged;
         };
         let result = match answer.try_recv() {
-            Err(TryRecvError::Empty) => return None,
+            Err(TryRecvError::Empty) => return WorkReading::Unchanged,
             Err(TryRecvError::Disconnected) => Err("it was interrupted".to_owned()),
             Ok(result) => result,
         };
@@ -115,11 +128,11 @@ impl WorkCounter {
         match result {
             Ok(count) => {
                 self.failed = None;
-                Some(count)
+                WorkReading::Count(count)
             }
             Err(reason) => {
                 self.failed = Some(reason);
-                None
+                WorkReading::Unchanged
             }
         }
     }
@@ -127,6 +140,10 @@ impl WorkCounter {
     pub(super) fn state(&self) -> MonitorState {
         const NAME: &str = "performance";
         match (&self.kind, &self.failed) {
+            (WorkKind::Adapter(adapter), None) => MonitorState::real(NAME, adapter.counter()),
+            (WorkKind::Adapter(adapter), Some(reason)) => {
+                MonitorState::absent(NAME, format!("{}: {reason}", adapter.counter()))
+            }
             (WorkKind::Command(command), None) => {
                 MonitorState::real(NAME, format!("the counter that '{command}' prints"))
             }
@@ -139,7 +156,7 @@ impl WorkCounter {
             ),
             (WorkKind::Cpu, _) => MonitorState::fallback(
                 NAME,
-                "time used on cpus: waiting for memory looks like work; --work 'command:…' names a counter",
+                "time used on cpus: waiting for memory looks like work; --dbms or --work 'command:…' names a counter",
             ),
         }
     }

@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use atoll_process::inspect::{InspectError, ProcessId};
 use atoll_sys::thread_cpu_time;
-use atoll_topology::CpuSet;
+use atoll_topology::{CpuSet, NodeSet};
 
-use crate::actuate::{ActuateError, Actuator, Journal};
+use crate::actuate::{ActuateError, Actuator, Journal, PageMover};
+use crate::adapter::Knob;
 use crate::decide::{Controller, Decision, Observation, Policy, PolicyError};
-use crate::mode::{Choice, CoreIds, CoreTable, PageQueue};
+use crate::mode::{CoreIds, CoreTable, PageQueue, first_cores};
 use crate::monitor::{
     LoadKind, LoadMeter, MonitorState, Pressure, TargetSource, Traffic, WorkReading,
 };
@@ -21,8 +22,8 @@ pub use share::{Grain, ShareAct, ShareError, ShareState, first_shares, shares};
 
 /// Processes and threads that came since are looked for this often where nothing else is to do.
 const CHECK_EVERY: Duration = Duration::from_secs(1);
-/// That is followed by so many times its own cost without it: a third of a percent of a cpu.
-const CHECK_COST: u32 = 300;
+/// That is followed by so many times its own cost without it: a fifth of a percent of a cpu.
+const CHECK_COST: u32 = 500;
 
 /// Why a target is not followed any longer.
 #[derive(Debug, thiserror::Error)]
@@ -69,6 +70,8 @@ pub struct TargetSession {
     offered: CoreIds,
     source: Box<dyn TargetSource>,
     hand: Option<Hand>,
+    knob: Option<Knob>,
+    mover: Option<PageMover>,
     controller: Option<Controller>,
     meter: LoadMeter,
     load: LoadKind,
@@ -102,6 +105,8 @@ impl TargetSession {
             offered,
             source,
             hand,
+            knob: None,
+            mover: None,
             controller: None,
             meter: LoadMeter::default(),
             load: LoadKind::default(),
@@ -122,6 +127,16 @@ impl TargetSession {
         self.load = load;
     }
 
+    /// Has the DBMS's own knob follow the cores, where something is changed at all.
+    pub fn set_knob(&mut self, knob: Knob) {
+        self.knob = Some(knob);
+    }
+
+    /// Has its pages moved after its cores, where something is changed at all.
+    pub fn set_mover(&mut self, mover: PageMover) {
+        self.mover = Some(mover);
+    }
+
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name
@@ -139,7 +154,9 @@ impl TargetSession {
 
     /// How cores are given, in words.
     pub fn actuator(&self) -> Option<String> {
-        self.hand.as_ref().map(|hand| hand.actuator.words())
+        let words = self.hand.as_ref().map(|hand| hand.actuator.words())?;
+        let knob = self.knob.as_ref().map(|knob| format!("; threads by {}", knob.adapter().kind()));
+        Some(words + &knob.unwrap_or_default())
     }
 
     /// What else bears on it.
@@ -198,6 +215,7 @@ impl TargetSession {
         self.controller = Some(controller);
         self.acts += u64::from(decision.is_act());
         tick.notes = self.act(at, &decision.cpus)?;
+        tick.notes.extend(self.bring_along(at, &decision.cpus)?);
         tick.decision = Some(decision);
         Ok(tick)
     }
@@ -257,16 +275,7 @@ impl TargetSession {
     /// As many cores as so many cpus' worth of work needs, where the mode wants them.
     pub fn first_cores(&self, demand: f64) -> CoreIds {
         let count = self.policy.cores_for(demand, self.cpus_each(), self.offered.len());
-        let (mut given, mut free) = (CoreIds::new(), self.offered.clone());
-        let saturated = BTreeSet::new();
-        while given.len() < count {
-            let (table, pages) = (&*self.table, &self.pages);
-            let choice = Choice { table, given: &given, free: &free, pages, saturated: &saturated };
-            let Some(core) = choice.give(self.policy.mode) else { break };
-            free.remove(&core);
-            given.insert(core);
-        }
-        given
+        first_cores(&self.table, &self.offered, &self.pages, self.policy.mode, count)
     }
 
     fn begin(&self, demand: f64) -> Result<Controller, SessionError> {
@@ -292,6 +301,22 @@ impl TargetSession {
         self.applied = Some((cpus.clone(), at + CHECK_EVERY.max(cost * CHECK_COST)));
         let told = &mut self.told;
         Ok(applied.notes.into_iter().filter(|note| told.insert(note.clone())).collect())
+    }
+
+    /// What follows the cpus: as many threads of the DBMS, and its pages.
+    fn bring_along(&mut self, at: Duration, cpus: &CpuSet) -> Result<Vec<String>, ActuateError> {
+        let Some(hand) = &mut self.hand else { return Ok(Vec::new()) };
+        let mut notes = Vec::new();
+        if let Some(knob) = &mut self.knob {
+            notes.extend(knob.follow(&mut hand.journal, cpus.len())?);
+        }
+        if let Some(mover) = &mut self.mover {
+            let node = |cpu| Some(self.table.of_cpu(cpu)?.node);
+            let nodes: NodeSet = cpus.iter().filter_map(node).collect();
+            notes.extend(mover.follow(&mut hand.journal, at, &self.processes, &nodes)?);
+        }
+        let told = &mut self.told;
+        Ok(notes.into_iter().filter(|note| told.insert(note.clone())).collect())
     }
 
     /// What has to be known to share cores between targets.
@@ -321,7 +346,11 @@ impl TargetSession {
     /// Gives everything back; tells what could not be. The journal is kept where something could not.
     pub fn finish(&mut self) -> Vec<String> {
         let Some(mut hand) = self.hand.take() else { return Vec::new() };
-        let mut failed = hand.actuator.restore();
+        let source = &mut self.source;
+        let has_ended = self.processes.iter().all(|id| source.cpu_time(*id).is_none());
+        let knob = self.knob.take().map(|mut knob| knob.restore(has_ended));
+        let mut failed = knob.unwrap_or_default();
+        failed.extend(hand.actuator.restore());
         if failed.is_empty() {
             failed.extend(hand.journal.finish().err().map(|error| error.to_string()));
         } else {

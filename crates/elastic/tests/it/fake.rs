@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use atoll_elastic::actuate::{
     ActuateError, FoundJournal, Journal, JournalDirectory, ThreadCalls, ThreadId, UnitCalls,
 };
+use atoll_elastic::adapter::{Adapter, AdapterCalls, AdapterError, KnobSetting};
 use atoll_process::inspect::{ProcessId, identify};
 use atoll_sys::{CallError, Root};
 use atoll_topology::CpuSet;
@@ -140,6 +141,73 @@ impl UnitCalls for FakeUnits {
     fn set_cpus(&self, _unit: &str, cpus: &str) -> Result<(), ActuateError> {
         self.set(&cpus.replace(',', " "));
         Ok(())
+    }
+}
+
+/// A DBMS that is not there, with the settings `a` and `b`.
+#[derive(Debug, Default)]
+pub(crate) struct FakeDbms {
+    state: Mutex<DbmsState>,
+}
+
+#[derive(Debug, Default)]
+struct DbmsState {
+    values: BTreeMap<String, Option<String>>,
+    is_down: bool,
+    asked: usize,
+}
+
+impl FakeDbms {
+    pub(crate) fn with(values: &[(&str, Option<&str>)]) -> Arc<Self> {
+        let fake = Self::default();
+        let value =
+            |(name, value): &(&str, Option<&str>)| ((*name).to_owned(), value.map(str::to_owned));
+        fake.state.lock().unwrap().values = values.iter().map(value).collect();
+        Arc::new(fake)
+    }
+
+    pub(crate) fn set_down(&self, is_down: bool) {
+        self.state.lock().unwrap().is_down = is_down;
+    }
+
+    /// How often it was asked what it has.
+    pub(crate) fn asked(&self) -> usize {
+        self.state.lock().unwrap().asked
+    }
+
+    pub(crate) fn value(&self, name: &str) -> Option<String> {
+        self.state.lock().unwrap().values[name].clone()
+    }
+
+    fn state(&self) -> Result<std::sync::MutexGuard<'_, DbmsState>, AdapterError> {
+        let state = self.state.lock().unwrap();
+        match state.is_down {
+            true => Err(AdapterError { adapter: "fake", reason: "connection refused".to_owned() }),
+            false => Ok(state),
+        }
+    }
+}
+
+impl AdapterCalls for FakeDbms {
+    fn settings(&self, _: &Adapter) -> Result<Vec<KnobSetting>, AdapterError> {
+        self.state.lock().unwrap().asked += 1;
+        let setting = |(name, value): (&String, &Option<String>)| KnobSetting {
+            name: name.clone(),
+            value: value.clone(),
+        };
+        Ok(self.state()?.values.iter().map(setting).collect())
+    }
+
+    fn set(&self, _: &Adapter, settings: &[KnobSetting]) -> Result<(), AdapterError> {
+        let mut state = self.state()?;
+        for KnobSetting { name, value } in settings {
+            state.values.insert(name.clone(), value.clone());
+        }
+        Ok(())
+    }
+
+    fn work(&self, _: &Adapter) -> Result<f64, AdapterError> {
+        Ok(0.0)
     }
 }
 

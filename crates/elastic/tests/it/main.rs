@@ -3,8 +3,11 @@
 mod affinity;
 mod decide;
 mod fake;
+mod group;
 mod journal;
+mod knob;
 mod mode;
+mod mover;
 mod net;
 mod session;
 mod share;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use datafusion::arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
 use datafusion::arrow::compute::{and, is_not_null};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema};
-use datafusion::common::{Result, ScalarValue, plan_datafusion_err, plan_err};
+use datafusion::common::{Result, ScalarValue, plan_err};
 use datafusion::logical_expr::expr::AggregateFunction;
 use datafusion::logical_expr::function::{
     AccumulatorArgs, AggregateFunctionSimplification, StateFieldsArgs,
@@ -19,9 +19,8 @@ use datafusion::physical_expr::PhysicalExpr;
 
 use super::groups::Groups;
 use super::rows::{GroupRows, kept};
-use crate::listing::{Listing, told_apart_by_listing};
+use crate::listing::{Listing, no_function, told_apart_by_listing};
 use crate::scalar::Arguments;
-use crate::sql_name;
 
 /// What an aggregate gives for its rows.
 pub(crate) type Finish = fn(&Groups<'_>) -> Result<ArrayRef>;
@@ -111,14 +110,7 @@ impl AggregateUDFImpl for Gathered {
 
     fn coerce_types(&self, given: &[DataType]) -> Result<Vec<DataType>> {
         let found = self.entry.takes.iter().find_map(|arguments| arguments.coerced(given));
-        found.ok_or_else(|| {
-            let given: Vec<String> = given.iter().map(sql_name).collect();
-            let GatheredEntry { name, arguments, .. } = self.entry;
-            let given = given.join(", ");
-            plan_datafusion_err!(
-                "function {name}({given}) does not exist; it is {name}({arguments})"
-            )
-        })
+        found.ok_or_else(|| no_function(self.entry.name, given, self.entry.arguments))
     }
 
     fn return_type(&self, given: &[DataType]) -> Result<DataType> {

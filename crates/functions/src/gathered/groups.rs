@@ -68,6 +68,15 @@ impl<'a> Groups<'a> {
         Ok(rows)
     }
 
+    /// The row that would stand at a place, were the rows of a group [`sorted`](Self::sorted); they change places.
+    pub(super) fn row_at(&self, rows: &mut [usize], place: usize) -> Result<usize> {
+        let keys = self.keys()?;
+        let order = |left: &usize, right: &usize| {
+            keys.row(*left).cmp(&keys.row(*right)).then(left.cmp(right))
+        };
+        Ok(*rows.select_nth_unstable_by(place, order).1)
+    }
+
     /// A value of the first column for each group.
     pub(super) fn pick(
         &self,

@@ -128,9 +128,13 @@ fn place(share: f64, count: usize) -> usize {
 fn quantile_disc(groups: &Groups<'_>) -> Result<ArrayRef> {
     let (shares, is_list) = shares(groups)?;
     let places = |range: Range<usize>| -> Result<Option<Vec<usize>>> {
-        let rows = groups.sorted(range)?;
-        let picked = shares.iter().map(|share| rows[place(*share, rows.len())]);
-        Ok(if rows.is_empty() { None } else { Some(picked.collect()) })
+        let mut rows: Vec<usize> = range.collect();
+        if rows.is_empty() {
+            return Ok(None);
+        }
+        let count = rows.len();
+        let picked = shares.iter().map(|share| groups.row_at(&mut rows, place(*share, count)));
+        picked.collect::<Result<_>>().map(Some)
     };
     match is_list {
         true => groups.pick_lists(places),
@@ -147,36 +151,57 @@ fn quantile_cont(groups: &Groups<'_>) -> Result<ArrayRef> {
     };
     let is_moment = matches!(item, DataType::Timestamp(..));
     let values = match is_moment {
-        true => cast(&groups.columns[0], item)?,
+        true => cast(&cast(&groups.columns[0], item)?, &DataType::Int64)?,
         false => cast(&groups.columns[0], &DataType::Float64)?,
-    };
-    let moments = is_moment.then(|| cast(&values, &DataType::Int64)).transpose()?;
-    let between = |rows: &[usize], share: f64| -> Between {
-        let share = if share.is_sign_negative() { 1.0 + share } else { share };
-        let at = share * (rows.len() - 1) as f64;
-        let (low, high) = (rows[at.floor() as usize], rows[at.ceil() as usize]);
-        let part = at - at.floor();
-        match &moments {
-            Some(moments) => {
-                let value = |row: usize| moments.as_primitive::<Int64Type>().value(row);
-                let distance = value(high) as f64 - value(low) as f64;
-                Between::Moment(value(low).saturating_add((distance * part) as i64))
-            }
-            None => {
-                let value = |row: usize| values.as_primitive::<Float64Type>().value(row);
-                let (low, high) = (value(low), value(high));
-                Between::Number(if low == high { low } else { low + (high - low) * part })
-            }
-        }
     };
     let mut results = ScalarResults::new(item, is_list);
     for range in groups.ranges() {
-        let rows = groups.sorted(range)?;
-        let found = (!rows.is_empty())
-            .then(|| shares.iter().map(|share| between(&rows, *share)).collect::<Vec<_>>());
+        let values = values.slice(range.start, range.len());
+        let found = match (values.is_empty(), is_moment) {
+            (true, _) => None,
+            (false, true) => {
+                let mut moments = values.as_primitive::<Int64Type>().values().to_vec();
+                let mut between = |share: &f64| {
+                    let (low, high, part) =
+                        neighbours(&mut moments, *share, groups.descending, i64::cmp);
+                    let distance = high as f64 - low as f64;
+                    Between::Moment(low.saturating_add((distance * part) as i64))
+                };
+                Some(shares.iter().map(&mut between).collect())
+            }
+            (false, false) => {
+                let mut numbers = values.as_primitive::<Float64Type>().values().to_vec();
+                let mut between = |share: &f64| {
+                    let (low, high, part) =
+                        neighbours(&mut numbers, *share, groups.descending, f64::total_cmp);
+                    Between::Number(if low == high { low } else { low + (high - low) * part })
+                };
+                Some(shares.iter().map(&mut between).collect())
+            }
+        };
         results.push(found)?;
     }
     Ok(cast(&results.finish()?, groups.result)?)
+}
+
+/// The values on both sides of a share of some values, and how far it is from the first to the second. The values
+/// change places.
+fn neighbours<T: Copy>(
+    values: &mut [T],
+    share: f64,
+    descending: bool,
+    order: impl Fn(&T, &T) -> Ordering,
+) -> (T, T, f64) {
+    let share = if share.is_sign_negative() { 1.0 + share } else { share };
+    let at = share * (values.len() - 1) as f64;
+    let order =
+        |left: &T, right: &T| if descending { order(right, left) } else { order(left, right) };
+    let (_, low, above) = values.select_nth_unstable_by(at.floor() as usize, order);
+    let high = match at.ceil() > at.floor() {
+        true => above.iter().copied().min_by(order).unwrap_or(*low),
+        false => *low,
+    };
+    (*low, high, at - at.floor())
 }
 
 /// What lies between two values.
@@ -351,3 +376,37 @@ pub(super) static ENTRIES: &[GatheredEntry] = &[
         "The value in the middle, or between the two there; of texts and other types the first of the two.",
         "median(price)", median),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_neighbours_of_a_share_are_those_of_the_sorted_values() {
+        for count in [1, 2, 3, 10, 101] {
+            let mixed = |at: u64| (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60) as f64 - 7.0;
+            let mut values: Vec<f64> = (0..count).map(mixed).collect();
+            values[0] = f64::NAN;
+            for descending in [false, true] {
+                let mut sorted = values.clone();
+                sorted.sort_by(f64::total_cmp);
+                if descending {
+                    sorted.reverse();
+                }
+                // Of a list of shares each finds the values as the one before left them.
+                let mut moved = values.clone();
+                for (share, from_least) in
+                    [(0.5, 0.5), (0.0, 0.0), (1.0, 1.0), (0.9, 0.9), (-0.25, 0.75)]
+                {
+                    let at = from_least * (count - 1) as f64;
+                    let expected = (sorted[at.floor() as usize], sorted[at.ceil() as usize]);
+                    let (low, high, part) =
+                        neighbours(&mut moved, share, descending, f64::total_cmp);
+                    assert_eq!(low.to_bits(), expected.0.to_bits(), "{count} {share}");
+                    assert_eq!(high.to_bits(), expected.1.to_bits(), "{count} {share}");
+                    assert!((0.0..1.0).contains(&part));
+                }
+            }
+        }
+    }
+}

@@ -1,5 +1,6 @@
 //! `time_bucket` and `date_trunc`: the beginning of the interval that a moment is in.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, AsArray, PrimitiveArray};
@@ -15,7 +16,7 @@ use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs};
 use super::call::Call;
 use super::civil::{
     Civil, MICROS_OF_DAY, MICROS_OF_HOUR, MICROS_OF_MINUTE, MICROS_OF_SECOND, iso_weekday,
-    plus_months, split,
+    micros_of_unit, plus_months, split,
 };
 use super::entry::{Arguments, Entry, Takes};
 
@@ -113,42 +114,55 @@ fn shifted(
     by(bucket(width, by(at, -1).ok_or(too_far)?, None)?, 1).ok_or(too_far)
 }
 
-/// The beginning of a unit.
-fn truncated(unit: &str, at: i64) -> Option<i64> {
-    let (days, _) = split(at);
-    let civil = Civil::of_days(days);
-    let year = |years: i64, first: i64| {
-        let year = (civil.year - first).div_euclid(years) * years + first;
-        Some(Civil { year, month: 1, day: 1 }.days() * MICROS_OF_DAY)
-    };
-    let multiple = |micros: i64| Some(at.div_euclid(micros) * micros);
-    match unit {
-        "millennium" | "millennia" | "mil" | "mils" => year(1000, 0),
-        "century" | "centuries" | "cent" | "c" => year(100, 0),
-        "decade" | "decades" | "dec" | "decs" => year(10, 0),
-        "year" | "years" | "y" | "yr" | "yrs" => year(1, 0),
-        "isoyear" => {
-            let first = Civil { year: civil.iso_week().0, month: 1, day: 4 }.days();
-            Some((first - (iso_weekday(first) - 1)) * MICROS_OF_DAY)
-        }
-        "quarter" | "quarters" => {
-            let month = (civil.month - 1) / 3 * 3 + 1;
-            Some(Civil { month, day: 1, ..civil }.days() * MICROS_OF_DAY)
-        }
-        "month" | "months" | "mon" | "mons" => {
-            Some(Civil { day: 1, ..civil }.days() * MICROS_OF_DAY)
-        }
-        "week" | "weeks" | "w" | "yearweek" => {
-            Some((days - (iso_weekday(days) - 1)) * MICROS_OF_DAY)
-        }
-        "day" | "days" | "d" | "dayofmonth" | "dow" | "dayofweek" | "weekday" | "isodow"
-        | "doy" | "dayofyear" | "julian" => multiple(MICROS_OF_DAY),
-        "hour" | "hours" | "h" | "hr" | "hrs" => multiple(MICROS_OF_HOUR),
-        "minute" | "minutes" | "m" | "min" | "mins" => multiple(MICROS_OF_MINUTE),
-        "second" | "seconds" | "s" | "sec" | "secs" | "epoch" => multiple(MICROS_OF_SECOND),
-        "millisecond" | "milliseconds" | "ms" | "msec" | "msecs" => multiple(1000),
-        "microsecond" | "microseconds" | "us" | "usec" | "usecs" => Some(at),
-        _ => None,
+/// A unit to whose beginning moments are cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TruncationUnit {
+    Years(i64),
+    IsoYear,
+    Quarter,
+    Month,
+    Week,
+    /// So many microseconds.
+    Micros(i64),
+}
+
+impl TruncationUnit {
+    fn named(name: &str) -> Option<Self> {
+        Some(match name.to_ascii_lowercase().as_str() {
+            "millennium" | "millennia" | "mil" | "mils" => Self::Years(1000),
+            "century" | "centuries" | "cent" | "c" => Self::Years(100),
+            "decade" | "decades" | "dec" | "decs" => Self::Years(10),
+            "year" | "years" | "y" | "yr" | "yrs" => Self::Years(1),
+            "isoyear" => Self::IsoYear,
+            "quarter" | "quarters" => Self::Quarter,
+            "month" | "months" | "mon" | "mons" => Self::Month,
+            "week" | "weeks" | "w" | "yearweek" => Self::Week,
+            name => Self::Micros(micros_of_unit(name)?),
+        })
+    }
+
+    /// The beginning of the unit that a moment is in.
+    fn beginning(self, at: i64) -> i64 {
+        let days = split(at).0;
+        let civil = || Civil::of_days(days);
+        let day = match self {
+            Self::Micros(micros) => return at.div_euclid(micros) * micros,
+            Self::Years(years) => {
+                let year = civil().year.div_euclid(years) * years;
+                Civil { year, month: 1, day: 1 }.days()
+            }
+            Self::IsoYear => {
+                let first = Civil { year: civil().iso_week().0, month: 1, day: 4 }.days();
+                first - (iso_weekday(first) - 1)
+            }
+            Self::Quarter => {
+                let civil = civil();
+                Civil { month: (civil.month - 1) / 3 * 3 + 1, day: 1, ..civil }.days()
+            }
+            Self::Month => Civil { day: 1, ..civil() }.days(),
+            Self::Week => days - (iso_weekday(days) - 1),
+        };
+        day * MICROS_OF_DAY
     }
 }
 
@@ -224,10 +238,17 @@ fn date_trunc(call: &Call) -> Result<ArrayRef> {
     if let Some(zoned) = truncated_in_zone(call)? {
         return Ok(zoned);
     }
+    // The unit is a constant most of the time.
+    let last: Cell<Option<(&str, TruncationUnit)>> = Cell::new(None);
     call.timestamps(|row| {
-        match truncated(&names.value(row).to_ascii_lowercase(), moments.value(row)) {
-            Some(at) => Ok(Some(at)),
-            None => unknown(call, names.value(row)),
+        let name = names.value(row);
+        let known = last.get().filter(|(last, _)| *last == name).map(|(_, unit)| unit);
+        match known.or_else(|| TruncationUnit::named(name)) {
+            Some(unit) => {
+                last.set(Some((name, unit)));
+                Ok(Some(unit.beginning(moments.value(row))))
+            }
+            None => unknown(call, name),
         }
     })
 }

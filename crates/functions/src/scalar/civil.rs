@@ -5,6 +5,20 @@ pub(super) const MICROS_OF_MINUTE: i64 = 60 * MICROS_OF_SECOND;
 pub(super) const MICROS_OF_HOUR: i64 = 60 * MICROS_OF_MINUTE;
 pub(super) const MICROS_OF_DAY: i64 = 24 * MICROS_OF_HOUR;
 
+/// The length of a unit that always has the same, by any of DuckDB's names for it; what counts days is a day.
+pub(super) fn micros_of_unit(name: &str) -> Option<i64> {
+    Some(match name {
+        "day" | "days" | "d" | "dayofmonth" | "dow" | "dayofweek" | "weekday" | "isodow"
+        | "doy" | "dayofyear" | "julian" => MICROS_OF_DAY,
+        "hour" | "hours" | "h" | "hr" | "hrs" => MICROS_OF_HOUR,
+        "minute" | "minutes" | "m" | "min" | "mins" => MICROS_OF_MINUTE,
+        "second" | "seconds" | "s" | "sec" | "secs" | "epoch" => MICROS_OF_SECOND,
+        "millisecond" | "milliseconds" | "ms" | "msec" | "msecs" => 1000,
+        "microsecond" | "microseconds" | "us" | "usec" | "usecs" => 1,
+        _ => return None,
+    })
+}
+
 /// A day of the calendar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Civil {

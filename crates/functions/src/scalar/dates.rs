@@ -11,7 +11,7 @@ use datafusion::common::{Result, ScalarValue};
 use super::call::Call;
 use super::civil::{
     Civil, MICROS_OF_DAY, MICROS_OF_HOUR, MICROS_OF_MINUTE, MICROS_OF_SECOND, days_of_month,
-    plus_months, split,
+    micros_of_unit, plus_months, split,
 };
 use super::entry::{Arguments, Entry, Takes, date, interval, timestamp, whole};
 
@@ -40,14 +40,7 @@ impl Unit {
             "millennium" | "millennia" | "mil" | "mils" | "millenium" => Self::Months(12_000),
             "isoyear" => Self::IsoYears,
             "week" | "weeks" | "w" | "yearweek" => Self::Weeks,
-            "day" | "days" | "d" | "dayofmonth" | "dow" | "dayofweek" | "weekday" | "isodow"
-            | "doy" | "dayofyear" | "julian" => Self::Micros(MICROS_OF_DAY),
-            "hour" | "hours" | "h" | "hr" | "hrs" => Self::Micros(MICROS_OF_HOUR),
-            "minute" | "minutes" | "m" | "min" | "mins" => Self::Micros(MICROS_OF_MINUTE),
-            "second" | "seconds" | "s" | "sec" | "secs" | "epoch" => Self::Micros(MICROS_OF_SECOND),
-            "millisecond" | "milliseconds" | "ms" | "msec" | "msecs" => Self::Micros(1000),
-            "microsecond" | "microseconds" | "us" | "usec" | "usecs" => Self::Micros(1),
-            _ => return None,
+            name => Self::Micros(micros_of_unit(name)?),
         })
     }
 
@@ -311,8 +304,15 @@ to_units! {
     to_microseconds "microseconds" 0, 0, 1;
 }
 
-fn always(call: &Call, value: bool) -> Result<ArrayRef> {
-    call.flags(|_| Ok(Some(value)))
+/// What holds of numbers, and what of all dates and timestamps.
+fn number_flags(call: &Call, holds: fn(f64) -> bool, of_dates: bool) -> Result<ArrayRef> {
+    match call.arrays[0].data_type() {
+        DataType::Float64 => {
+            let values = call.double(0);
+            call.flags(|row| Ok(Some(holds(values.value(row)))))
+        }
+        _ => call.flags(|_| Ok(Some(of_dates))),
+    }
 }
 
 /// `make_timestamp_ns(nanoseconds)`
@@ -453,13 +453,7 @@ const OTHERS: &[Entry] = &[
         takes: &[Arguments::Are(&[Takes::Double]), Arguments::Are(&[Takes::Moment])],
         gives: super::entry::flag,
         volatile: false,
-        run: |call| match call.arrays[0].data_type() {
-            DataType::Float64 => {
-                let values = call.double(0);
-                call.flags(|row| Ok(Some(values.value(row).is_finite())))
-            }
-            _ => always(call, true),
-        },
+        run: |call| number_flags(call, f64::is_finite, true),
     },
     Entry {
         name: "isinf",
@@ -470,13 +464,7 @@ const OTHERS: &[Entry] = &[
         takes: &[Arguments::Are(&[Takes::Double]), Arguments::Are(&[Takes::Moment])],
         gives: super::entry::flag,
         volatile: false,
-        run: |call| match call.arrays[0].data_type() {
-            DataType::Float64 => {
-                let values = call.double(0);
-                call.flags(|row| Ok(Some(values.value(row).is_infinite())))
-            }
-            _ => always(call, false),
-        },
+        run: |call| number_flags(call, f64::is_infinite, false),
     },
 ];
 

@@ -3,15 +3,14 @@
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, IntervalUnit, TimeUnit};
-use datafusion::common::{Result, ScalarValue, plan_datafusion_err, plan_err};
+use datafusion::common::{Result, ScalarValue, plan_err};
 use datafusion::logical_expr::{
     ColumnarValue, Documentation, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
     Signature, Volatility,
 };
 
 use super::call::Call;
-use crate::listing::{Listing, told_apart_by_listing};
-use crate::sql_name;
+use crate::listing::{Listing, no_function, told_apart_by_listing};
 
 /// The metadata of a field whose text is JSON.
 pub(super) const JSON_MARK: (&str, &str) = ("ARROW:extension:name", "arrow.json");
@@ -230,14 +229,7 @@ impl ScalarUDFImpl for Listed {
 
     fn coerce_types(&self, given: &[DataType]) -> Result<Vec<DataType>> {
         let found = self.entry.takes.iter().find_map(|arguments| arguments.coerced(given));
-        found.ok_or_else(|| {
-            let given: Vec<String> = given.iter().map(sql_name).collect();
-            let Entry { name, arguments, .. } = self.entry;
-            let given = given.join(", ");
-            plan_datafusion_err!(
-                "function {name}({given}) does not exist; it is {name}({arguments})"
-            )
-        })
+        found.ok_or_else(|| no_function(self.entry.name, given, self.entry.arguments))
     }
 
     fn return_type(&self, given: &[DataType]) -> Result<DataType> {

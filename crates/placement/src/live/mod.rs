@@ -117,9 +117,16 @@ impl Kernel for LiveKernel {
 
     #[doc(alias = "sched_setaffinity")]
     fn bind_thread(&self, cpus: &CpuSet) -> Result<(), KernelError> {
+        // 0 is the calling thread.
+        self.bind_other(0, cpus)
+    }
+
+    #[doc(alias = "sched_setaffinity")]
+    fn bind_other(&self, thread: u32, cpus: &CpuSet) -> Result<(), KernelError> {
         let bitmap = Bitmap::from_numbers(cpus.iter().map(u32::from))
             .map_err(|error| explain::failed("sched_setaffinity", error))?;
-        sys::sched_setaffinity(0, &bitmap).map_err(|error| explain::bind_thread(error, cpus))
+        let bound = sys::sched_setaffinity(thread.cast_signed(), &bitmap);
+        bound.map_err(|error| explain::bind_thread(error, cpus))
     }
 
     #[doc(alias = "sched_getaffinity")]

@@ -17,10 +17,19 @@ pub(super) struct Stat {
     pub(super) parent: u32,
     /// Time on cpus in the kernel's ticks.
     pub(super) ticks: u64,
+    /// Its threads: also when the first of them has ended, which makes the state Z, others may go on.
+    pub(super) threads: u64,
     /// When it started, in ticks since the machine did: tells a number used again from the old one.
     pub(super) start: u64,
     /// The cpu it last ran on.
     pub(super) cpu: CpuId,
+}
+
+impl Stat {
+    /// Whether it has ended, and only its parent has not asked how.
+    pub(super) fn has_ended(&self) -> bool {
+        matches!(self.state, 'Z' | 'X') && self.threads <= 1
+    }
 }
 
 /// Reads it.
@@ -47,6 +56,7 @@ fn parse(text: &str) -> Option<Stat> {
         state: fields.first()?.chars().next()?,
         parent: number(4)?.try_into().ok()?,
         ticks: number(14)?.saturating_add(number(15)?),
+        threads: number(20)?,
         start: number(22)?,
         cpu: CpuId(number(39)?.try_into().ok()?),
     })

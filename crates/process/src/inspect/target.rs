@@ -45,10 +45,13 @@ pub struct ProcessId {
     pub start: u64,
 }
 
-/// The process that has this number now.
+/// The process that has this number now; one that has ended has none, whether its parent has asked how or not.
 pub fn identify(root: &Root, pid: u32) -> Result<ProcessId, InspectError> {
     let stat = stat::read(root, &format!("/proc/{pid}/stat"))
         .map_err(|unread| memory::end_or(unread, root, pid))?;
+    if stat.has_ended() {
+        return Err(InspectError::NoProcess { pid });
+    }
     Ok(ProcessId { pid, start: stat.start })
 }
 
@@ -105,7 +108,9 @@ pub fn descendants(root: &Root, ancestors: &[ProcessId]) -> Result<Vec<ProcessId
     let mut children: BTreeMap<u32, Vec<ProcessId>> = BTreeMap::new();
     for pid in pids(root)? {
         let Ok(stat) = stat::read(root, &format!("/proc/{pid}/stat")) else { continue };
-        children.entry(stat.parent).or_default().push(ProcessId { pid, start: stat.start });
+        if !stat.has_ended() {
+            children.entry(stat.parent).or_default().push(ProcessId { pid, start: stat.start });
+        }
     }
     let mut found: BTreeSet<ProcessId> = ancestors.iter().copied().collect();
     let mut waiting: Vec<ProcessId> = ancestors.to_vec();

@@ -3,12 +3,12 @@
 use std::fs;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, mpsc};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use atoll_placement::{Arena, Kernel, LiveKernel};
 use atoll_process::inspect::{
     LivePages, MappingKind, MemoryOptions, Method, NodeMap, ProcessSource, ThreadReader,
-    WatchOptions, Watcher, identify, memory,
+    WatchOptions, Watcher, descendants, identify, memory,
 };
 use atoll_sys::{Root, page_size};
 use atoll_testkit::{Need, skip};
@@ -171,4 +171,18 @@ fn a_child_that_ends_between_two_looks_is_told() {
         let second = watcher.look(source, Duration::from_secs(1)).unwrap();
         assert_eq!((second.processes.len(), second.ended), (0, vec![id]));
     });
+}
+
+#[test]
+fn a_child_that_has_ended_is_not_there_though_nobody_has_waited_for_it() {
+    let mut child = Command::new("true").spawn().unwrap();
+    let (root, begun) = (Root::live(), Instant::now());
+    while identify(&root, child.id()).is_ok() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "it is taken to be there");
+        std::thread::yield_now();
+    }
+    assert!(root.exists(&format!("/proc/{}/stat", child.id())));
+    let own = identify(&root, std::process::id()).unwrap();
+    assert!(descendants(&root, &[own]).unwrap().iter().all(|id| id.pid != child.id()));
+    child.wait().unwrap();
 }

@@ -53,8 +53,7 @@ fn threads(prefix: &str) -> BTreeMap<u32, (String, CpuSet)> {
 fn agree(runtime: &Runtime, prefix: &str) {
     let threads = threads(prefix);
     for worker in runtime.workers() {
-        let number = worker.thread.expect("a number");
-        let (name, allowed) = threads.get(&number).expect("a thread of this process");
+        let (name, allowed) = threads.get(&worker.thread).expect("a thread of this process");
         assert_eq!(*name, format!("{prefix}-n{}d{}", worker.node, worker.domain));
         match worker.binding {
             Binding::Bound { cpus, cpu } => {

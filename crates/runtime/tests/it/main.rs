@@ -9,8 +9,10 @@
 //! - `failures`: panics, errors and cancels, at every moment; all tasks are joined before a step
 //!   returns.
 //! - `sequences`: what tight and loose promise.
+//! - `confine`: workers that are left only some of their cpus, while they work.
 //! - `live`: the affinity of the worker threads as procfs tells it.
 
+mod confine;
 mod failures;
 mod live;
 mod sequences;

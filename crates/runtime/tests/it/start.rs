@@ -60,7 +60,6 @@ fn on_machines_of_every_shape_each_node_with_cpus_has_its_workers_bound_to_its_d
 fn every_worker_is_a_thread_of_its_own() {
     let runtime = start(even(3, 4));
     let mut threads: Vec<_> = runtime.workers().iter().map(|worker| worker.thread).collect();
-    assert!(threads.iter().all(Option::is_some), "{threads:?}");
     threads.sort();
     threads.dedup();
     assert_eq!(threads.len(), 12);

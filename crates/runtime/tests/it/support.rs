@@ -63,6 +63,10 @@ impl Kernel for MoodyKernel {
         }
     }
 
+    fn bind_other(&self, thread: u32, cpus: &CpuSet) -> Result<(), KernelError> {
+        self.simulated.bind_other(thread, cpus)
+    }
+
     fn thread_cpus(&self) -> Result<CpuSet, KernelError> {
         self.simulated.thread_cpus()
     }

@@ -11,8 +11,8 @@ use tokio::sync::mpsc::{Sender, channel};
 use super::Connection;
 use super::failure::{Failure, error_fields};
 use super::statement::ROWS;
-use crate::copy::{CopyDirection, CopyForm, CopyReader, CopyStatement, write_header, write_rows};
-use crate::wire::{ErrorFields, FrontendMessage};
+use crate::copy::{CopyDirection, CopyFormat, CopyReader, CopyStatement, CopyWriter};
+use crate::wire::{ErrorFields, FrontendMessage, Output};
 
 /// Batches that wait to be inserted; the client waits behind them.
 const BATCHES: usize = 4;
@@ -23,32 +23,35 @@ const GIVEN_UP: Duration = Duration::from_secs(1);
 impl Connection {
     /// Carries out a COPY. `start` is the character of what was sent at which it begins, from 0.
     pub(super) async fn copy(&mut self, copy: &CopyStatement, start: usize) -> Result<(), Failure> {
+        let format = &copy.format;
         match &copy.direction {
-            CopyDirection::In { table, columns } => self.copy_in(table, columns, &copy.form).await,
-            CopyDirection::Out { query } => self.copy_out(query, &copy.form, start).await,
+            CopyDirection::In { table, columns } => self.copy_in(table, columns, format).await,
+            CopyDirection::Out { query } => self.copy_out(query, format, start).await,
         }
     }
 
     async fn copy_out(
         &mut self,
         query: &str,
-        form: &CopyForm,
+        format: &CopyFormat,
         start: usize,
     ) -> Result<(), Failure> {
         let Self { client, session, .. } = self;
         let failed = |error| error_fields(&error, query, start);
         let mut result = client.unless_ended(session.run(query)).await?.map_err(failed)?;
-        answer(client.output(), b'H', result.schema().fields().len());
-        write_header(result.schema(), form, client.output());
+        answer(client.output(), b'H', format, result.schema().fields().len());
+        let mut writer = CopyWriter::new(format);
+        writer.begin(result.schema(), client.output());
         let mut rows = 0;
         while let Some(batch) = client.unless_ended(result.next()).await?.map_err(failed)? {
             rows += batch.num_rows();
             for start in (0..batch.num_rows()).step_by(ROWS) {
                 let slice = batch.slice(start, ROWS.min(batch.num_rows() - start));
-                write_rows(&slice, form, client.output())?;
+                writer.rows(&slice, client.output())?;
                 client.send_much().await?;
             }
         }
+        writer.end(client.output());
         client.output().empty(b'c');
         client.output().command_complete(&format!("COPY {rows}"));
         Ok(())
@@ -58,7 +61,7 @@ impl Connection {
         &mut self,
         table: &str,
         columns: &[String],
-        form: &CopyForm,
+        format: &CopyFormat,
     ) -> Result<(), Failure> {
         let names = if columns.is_empty() { "*".to_owned() } else { columns.join(", ") };
         let query = format!("SELECT {names} FROM {table} LIMIT 0");
@@ -66,9 +69,9 @@ impl Connection {
         let result = client.unless_ended(session.run(&query)).await?;
         let result = result
             .map_err(|error| ErrorFields { position: None, ..error_fields(&error, &query, 0) })?;
-        let mut reader = CopyReader::new(form.clone(), result.schema());
+        let mut reader = CopyReader::new(format, result.schema());
         drop(result);
-        answer(client.output(), b'G', reader.schema().fields().len());
+        answer(client.output(), b'G', format, reader.schema().fields().len());
         client.send().await?;
         let (sender, batches) = channel(BATCHES);
         let schema = std::sync::Arc::clone(reader.schema());
@@ -141,12 +144,12 @@ impl Connection {
     }
 }
 
-/// That rows of so many columns follow, as text.
-fn answer(output: &mut crate::wire::Output, kind: u8, columns: usize) {
+/// That rows of so many columns follow, all in one format.
+fn answer(output: &mut Output, kind: u8, format: &CopyFormat, columns: usize) {
     output.message(kind, |body| {
-        body.push(0);
+        body.push(format.code());
         body.extend_from_slice(&(columns as u16).to_be_bytes());
-        body.extend(std::iter::repeat_n(0, 2 * columns));
+        body.extend([0, format.code()].repeat(columns));
     });
 }
 

@@ -7,14 +7,15 @@
 use std::sync::Arc;
 
 use atoll_sql::PreparedStatement;
+use atoll_sql::arrow::datatypes::DataType;
 use atoll_sql::datafusion::common::ScalarValue;
 use tokio::time::Instant;
 
+use super::Connection;
+use super::cursor::CursorStatement;
 use super::failure::{End, Failure, error_fields};
-use super::portal::{Portal, PortalState, Prepared, PreparedKind};
-use super::simple::send_rows;
+use super::portal::{Portal, PortalRows, PortalState, Prepared, PreparedKind};
 use super::statement::{Control, complete};
-use super::{Client, Connection};
 use crate::copy::CopyStatement;
 use crate::value::{Format, PgType, arrow_type, parameter, row_description};
 use crate::wire::{BindMessage, ErrorFields, FrontendMessage, Target};
@@ -71,23 +72,42 @@ impl Connection {
         } else if let Some(copy) = CopyStatement::of(&sql)? {
             PreparedKind::Copy(copy)
         } else {
-            let Self { client, session, .. } = self;
-            let prepared = client.unless_ended(session.prepare_as(&sql, &declared)).await?;
-            PreparedKind::Statement(prepared.map_err(|error| error_fields(&error, &sql, 0))?)
+            match CursorStatement::of(&sql)? {
+                Some(CursorStatement::Declare { name, query }) => {
+                    let start = sql[..query].chars().count();
+                    let query = self.prepare(&sql[query..], &declared, start).await?;
+                    PreparedKind::Declare(name, Arc::new(query))
+                }
+                Some(other) => PreparedKind::Cursor(other),
+                None => self.prepare(&sql, &declared, 0).await?.kind,
+            }
         };
-        let wanted = match &kind {
-            PreparedKind::Statement(statement) => statement.parameter_types(),
-            _ => &[],
-        };
-        let types = wanted.iter().enumerate().map(|(at, wanted)| match types.get(at) {
+        let mut prepared = Prepared { types: Vec::new(), sql, kind };
+        let wanted = prepared.statement().map(PreparedStatement::parameter_types);
+        let wanted = wanted.unwrap_or_default().iter().enumerate();
+        let types = wanted.map(|(at, wanted)| match types.get(at) {
             None | Some(0) => PgType::of(wanted).oid,
             Some(declared) => *declared,
         });
-        let prepared = Arc::new(Prepared { types: types.collect(), sql, kind });
-        self.prepared.insert(name, prepared);
+        prepared.types = types.collect();
+        self.prepared.insert(name, Arc::new(prepared));
         self.client.active.end(None);
         self.client.output().empty(b'1');
         Ok(())
+    }
+
+    /// Prepares a statement, which begins at character `start` of what was sent, from 0.
+    pub(super) async fn prepare(
+        &mut self,
+        sql: &str,
+        declared: &[Option<DataType>],
+        start: usize,
+    ) -> Result<Prepared, Failure> {
+        let Self { client, session, .. } = self;
+        let statement = client.unless_ended(session.prepare_as(sql, declared)).await?;
+        let statement = statement.map_err(|error| error_fields(&error, sql, start))?;
+        let kind = PreparedKind::Statement(Box::new(statement));
+        Ok(Prepared { sql: sql.to_owned(), kind, types: Vec::new() })
     }
 
     fn prepared(&self, name: &str) -> Result<&Arc<Prepared>, Failure> {
@@ -121,15 +141,30 @@ impl Connection {
             body.extend_from_slice(&(prepared.types.len() as u16).to_be_bytes());
             prepared.types.iter().for_each(|oid| body.extend_from_slice(&oid.to_be_bytes()));
         });
-        describe(&mut self.client, &prepared, &[]);
+        self.describe(&prepared, &[]);
         Ok(())
     }
 
     fn describe_portal(&mut self, name: &str) -> Result<(), Failure> {
-        let Self { portals, client, .. } = self;
-        let portal = portals.get(name).ok_or_else(|| no_portal(name))?;
-        describe(client, &portal.prepared, &portal.formats);
+        let portal = self.portals.get(name).ok_or_else(|| no_portal(name))?;
+        let (prepared, formats) = (Arc::clone(&portal.prepared), portal.formats.clone());
+        self.describe(&prepared, &formats);
         Ok(())
+    }
+
+    /// What the columns of a statement are; those of FETCH are its cursor's.
+    fn describe(&mut self, prepared: &Prepared, formats: &[i16]) {
+        let Self { portals, client, .. } = self;
+        let columns = match &prepared.kind {
+            PreparedKind::Cursor(CursorStatement::Fetch { name, moves: false, .. }) => {
+                portals.get(name).and_then(|portal| portal.prepared.columns())
+            }
+            _ => prepared.columns(),
+        };
+        match columns {
+            Some(columns) => row_description(columns, formats, client.output()),
+            None => client.output().empty(b'n'),
+        }
     }
 
     async fn execute(&mut self, name: &str, rows_max: u32) -> Result<(), Failure> {
@@ -153,9 +188,24 @@ impl Connection {
                 self.ended(None);
                 return Ok(());
             }
+            PreparedKind::Declare(cursor, query) => {
+                let values = std::mem::take(&mut portal.values);
+                if self.is_group() {
+                    self.begin_group().await?;
+                }
+                self.declare(cursor, query, &values).await?;
+                self.ended(None);
+                return Ok(());
+            }
+            PreparedKind::Cursor(cursor) => {
+                let formats = portal.formats.clone();
+                self.run_cursor(cursor, Some(&formats)).await?;
+                self.ended(None);
+                return Ok(());
+            }
         };
-        let (result, rest) = match state {
-            PortalState::Running(result, rest) => (*result, rest),
+        let rows = match state {
+            PortalState::Running(rows) => rows,
             PortalState::Done => {
                 let message = format!("portal \"{name}\" has ended");
                 return Err(ErrorFields::error("55000", message).into());
@@ -177,10 +227,11 @@ impl Connection {
                     self.begin_group().await?;
                 }
                 let result = self.client.unless_ended(statement.execute(&values)).await?;
-                (result.map_err(|error| error_fields(&error, &prepared.sql, 0))?, None)
+                let result = result.map_err(|error| error_fields(&error, &prepared.sql, 0))?;
+                Box::new(PortalRows::new(result))
             }
         };
-        self.fetch(name, result, rest, rows_max).await
+        self.fetch(name, rows, rows_max).await
     }
 
     /// Whether more of a group may follow: a statement behind which the client has sent Sync is one by itself, and
@@ -193,38 +244,24 @@ impl Connection {
     async fn fetch(
         &mut self,
         name: &str,
-        mut result: atoll_sql::QueryResult,
-        mut rest: Option<atoll_sql::arrow::array::RecordBatch>,
+        mut rows: Box<PortalRows>,
         rows_max: u32,
     ) -> Result<(), Failure> {
         let Some(portal) = self.portals.get_mut(name) else { return Err(no_portal(name)) };
         let client = &mut self.client;
-        let failed = |error| error_fields(&error, &portal.prepared.sql, 0);
-        let has_rows = !result.is_told_by_tag();
-        let mut left = if rows_max == 0 { usize::MAX } else { rows_max as usize };
-        loop {
-            let batch = match rest.take() {
-                Some(batch) => batch,
-                None => match client.unless_ended(result.next()).await?.map_err(failed)? {
-                    Some(batch) => batch,
-                    None => break,
-                },
-            };
-            if !has_rows {
-                continue;
-            }
-            let count = left.min(batch.num_rows());
-            send_rows(client, &batch.slice(0, count), &portal.formats).await?;
-            left -= count;
-            if left == 0 {
-                let rest = batch.slice(count, batch.num_rows() - count);
-                portal.state = PortalState::Running(Box::new(result), Some(rest));
-                client.output().empty(b's');
-                self.ended(None);
-                return Ok(());
-            }
+        let formats = (!rows.result.is_told_by_tag()).then_some(portal.formats.as_slice());
+        let most = match rows_max {
+            0 => usize::MAX,
+            _ if formats.is_none() => usize::MAX,
+            most => most as usize,
+        };
+        let count = rows.send(client, &portal.prepared.sql, most, formats).await?;
+        if count == most {
+            portal.state = PortalState::Running(rows);
+            client.output().empty(b's');
+        } else {
+            complete(client, &rows.result);
         }
-        complete(client, &result);
         self.ended(None);
         Ok(())
     }
@@ -237,14 +274,6 @@ fn is_empty(sql: &str) -> bool {
 
 fn no_portal(name: &str) -> Failure {
     ErrorFields::error("34000", format!("portal \"{name}\" does not exist")).into()
-}
-
-/// What the columns of a statement are.
-fn describe(client: &mut Client, prepared: &Prepared, formats: &[i16]) {
-    match prepared.statement().and_then(PreparedStatement::columns) {
-        Some(columns) => row_description(columns, formats, client.output()),
-        None => client.output().empty(b'n'),
-    }
 }
 
 fn values(prepared: &Prepared, bind: &BindMessage) -> Result<Vec<ScalarValue>, Failure> {

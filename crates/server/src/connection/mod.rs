@@ -13,6 +13,7 @@
 
 mod client;
 mod copy;
+mod cursor;
 mod extended;
 mod failure;
 mod login;
@@ -126,8 +127,9 @@ impl Connection {
         }
     }
 
-    /// Tells that a statement failed.
+    /// Tells that a statement failed. No portal goes on.
     fn failed(&mut self, error: &crate::wire::ErrorFields) {
+        self.portals.clear();
         self.session.fail_transaction();
         self.client.output().error(error);
         self.ended(Some(error.state));

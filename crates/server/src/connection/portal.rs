@@ -1,10 +1,16 @@
-//! Prepared statements and portals: statements with their values.
+//! Prepared statements and portals: statements with their values, and how far they are.
 
-use atoll_sql::arrow::array::RecordBatch;
-use atoll_sql::datafusion::common::ScalarValue;
-use atoll_sql::{PreparedStatement, QueryResult};
 use std::sync::Arc;
 
+use atoll_sql::arrow::array::RecordBatch;
+use atoll_sql::arrow::datatypes::SchemaRef;
+use atoll_sql::datafusion::common::ScalarValue;
+use atoll_sql::{PreparedStatement, QueryResult};
+
+use super::Client;
+use super::cursor::CursorStatement;
+use super::failure::{Failure, error_fields};
+use super::simple::send_rows;
 use crate::copy::CopyStatement;
 
 /// A statement that a client prepared.
@@ -23,16 +29,29 @@ pub(super) enum PreparedKind {
     Empty,
     /// Rows to or from the client.
     Copy(CopyStatement),
+    /// FETCH, MOVE or CLOSE.
+    Cursor(CursorStatement),
+    /// A query that runs under the name of a cursor.
+    Declare(String, Arc<Prepared>),
     /// Anything else.
-    Statement(PreparedStatement),
+    Statement(Box<PreparedStatement>),
 }
 
 impl Prepared {
-    /// The statement; none for a copy or an empty text.
+    /// The statement that takes parameters, if one is there.
     pub(super) fn statement(&self) -> Option<&PreparedStatement> {
         match &self.kind {
             PreparedKind::Statement(statement) => Some(statement),
-            PreparedKind::Empty | PreparedKind::Copy(_) => None,
+            PreparedKind::Declare(_, query) => query.statement(),
+            PreparedKind::Empty | PreparedKind::Copy(_) | PreparedKind::Cursor(_) => None,
+        }
+    }
+
+    /// The columns of the rows that it gives by itself.
+    pub(super) fn columns(&self) -> Option<&SchemaRef> {
+        match &self.kind {
+            PreparedKind::Statement(statement) => statement.columns(),
+            _ => None,
         }
     }
 }
@@ -52,8 +71,49 @@ pub(super) struct Portal {
 pub(super) enum PortalState {
     /// It has not begun.
     Bound,
-    /// It gives rows; those of the last batch that are left.
-    Running(Box<QueryResult>, Option<RecordBatch>),
+    /// It gives rows.
+    Running(Box<PortalRows>),
     /// It has ended, or failed.
     Done,
+}
+
+/// The rows of a portal that has begun.
+#[derive(Debug)]
+pub(super) struct PortalRows {
+    pub(super) result: QueryResult,
+    /// What is left of the last batch.
+    rest: Option<RecordBatch>,
+}
+
+impl PortalRows {
+    pub(super) fn new(result: QueryResult) -> Self {
+        Self { result, rest: None }
+    }
+
+    /// Sends at most so many rows in these forms; how many there were. Where no forms are told they are passed over.
+    pub(super) async fn send(
+        &mut self,
+        client: &mut Client,
+        sql: &str,
+        most: usize,
+        formats: Option<&[i16]>,
+    ) -> Result<usize, Failure> {
+        let mut left = most;
+        while left > 0 {
+            let next = match self.rest.take() {
+                Some(rest) => Ok(Some(rest)),
+                None => client.unless_ended(self.result.next()).await?,
+            };
+            let Some(batch) = next.map_err(|error| error_fields(&error, sql, 0))? else { break };
+            let count = left.min(batch.num_rows());
+            if count < batch.num_rows() {
+                self.rest = Some(batch.slice(count, batch.num_rows() - count));
+            }
+            if let Some(formats) = formats {
+                send_rows(client, &batch.slice(0, count), formats).await?;
+            }
+            left -= count;
+        }
+        Ok(most - left)
+    }
 }

@@ -2,6 +2,7 @@
 
 use atoll_sql::{Splitter, Statement};
 
+use super::cursor::CursorStatement;
 use super::failure::{End, Failure, error_fields};
 use super::statement::{Control, ROWS, complete};
 use super::{Client, Connection};
@@ -47,6 +48,9 @@ impl Connection {
             if control != Control::None {
                 let Self { client, session, is_implicit, .. } = self;
                 Self::control(client, session, is_implicit, control, sql).await?;
+                if control == Control::End {
+                    self.portals.clear();
+                }
                 continue;
             }
             if self.deallocate(sql) {
@@ -56,9 +60,12 @@ impl Connection {
                 self.begin_group().await?;
             }
             let start = text[..start].chars().count();
-            match CopyStatement::of(sql)? {
-                Some(copy) => self.copy(&copy, start).await?,
-                None => self.run_one(sql, start).await?,
+            if let Some(copy) = CopyStatement::of(sql)? {
+                self.copy(&copy, start).await?;
+            } else if let Some(cursor) = CursorStatement::of(sql)? {
+                self.cursor(&cursor, sql, start).await?;
+            } else {
+                self.run_one(sql, start).await?;
             }
         }
         Ok(())

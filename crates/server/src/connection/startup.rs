@@ -30,6 +30,12 @@ pub(super) async fn begin(
     channel: &mut Channel,
     server: &Arc<Shared>,
 ) -> Result<Option<Begun>, End> {
+    let told = |state, message: String| End::Told(Box::new(ErrorFields::fatal(state, message)));
+    // Connections before their log-in are counted apart, so that they cannot use up `max_connections`.
+    let is_remote = matches!(channel.stream, ClientStream::Tcp(_));
+    let stranger = is_remote.then(|| server.strangers.try_acquire()).transpose();
+    let _stranger =
+        stranger.map_err(|_| told("53300", "too many clients are logging in".to_owned()))?;
     let mut tls = None;
     let startup = loop {
         match take_first(&mut channel.input)? {
@@ -46,20 +52,19 @@ pub(super) async fn begin(
             Some(FirstMessage::Startup(startup)) => break startup,
         }
     };
-    let told = |state, message: String| End::Told(Box::new(ErrorFields::fatal(state, message)));
     negotiate(channel, &startup);
     let user = startup.parameter("user").filter(|user| !user.is_empty());
     let Some(user) = user else {
         return Err(told("28000", "the startup message names no user".to_owned()));
     };
     check(&startup, user)?;
-    let place = Arc::clone(&server.places).try_acquire_owned();
-    let place = place.map_err(|_| told("53300", "there are too many connections".to_owned()))?;
     if server.options.tls_required && matches!(channel.stream, ClientStream::Tcp(_)) {
         let error = ErrorFields::fatal("28000", "this server requires TLS");
         return Err(End::Told(Box::new(error.hint("connect with sslmode=require"))));
     }
     let identity = log_in(channel, server, tls.as_deref(), user).await?;
+    let place = Arc::clone(&server.places).try_acquire_owned();
+    let place = place.map_err(|_| told("53300", "there are too many connections".to_owned()))?;
     let client = ClientInfo {
         user: user.to_owned(),
         address: address(&channel.stream),

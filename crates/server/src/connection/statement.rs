@@ -1,6 +1,6 @@
 //! One statement of either protocol, and the transaction around it.
 
-use atoll_sql::{QueryResult, Session, TransactionState};
+use atoll_sql::{QueryResult, Session, TransactionState, begins_with};
 
 use super::failure::{Failure, error_fields};
 use super::{Client, Connection};
@@ -22,33 +22,14 @@ pub(super) enum Control {
 
 impl Control {
     pub(super) fn of(sql: &str) -> Self {
-        let start = first_word(sql);
-        let is = |words: &[&str]| words.iter().any(|word| start.eq_ignore_ascii_case(word));
-        if is(&["begin", "start"]) {
+        if begins_with(sql, &["begin", "start"]) {
             Self::Begin
-        } else if is(&["commit", "end", "rollback", "abort"]) && !has_savepoint(sql) {
+        } else if begins_with(sql, &["commit", "end", "rollback", "abort"]) && !has_savepoint(sql) {
             Self::End
         } else {
             Self::None
         }
     }
-}
-
-/// The first word of a statement, behind comments.
-fn first_word(sql: &str) -> &str {
-    let mut rest = sql.trim_start();
-    loop {
-        let behind = if let Some(comment) = rest.strip_prefix("--") {
-            comment.split_once('\n').map(|(_, rest)| rest)
-        } else if let Some(comment) = rest.strip_prefix("/*") {
-            comment.split_once("*/").map(|(_, rest)| rest)
-        } else {
-            break;
-        };
-        rest = behind.unwrap_or_default().trim_start();
-    }
-    let end = rest.find(|letter: char| !letter.is_ascii_alphabetic()).unwrap_or(rest.len());
-    &rest[..end]
 }
 
 /// Whether it is ROLLBACK TO a savepoint.
@@ -81,14 +62,13 @@ impl Connection {
             }
             Control::End if !is_open => {
                 warn(client, "25P01", "there is no transaction in progress");
-                let is_commit =
-                    ["commit", "end"].iter().any(|word| first_word(sql).eq_ignore_ascii_case(word));
+                let is_commit = begins_with(sql, &["commit", "end"]);
                 client.output().command_complete(if is_commit { "COMMIT" } else { "ROLLBACK" });
                 return Ok(());
             }
             _ => {}
         }
-        let sql = if first_word(sql).eq_ignore_ascii_case("abort") { "ROLLBACK" } else { sql };
+        let sql = if begins_with(sql, &["abort"]) { "ROLLBACK" } else { sql };
         *is_implicit = false;
         let result = client.unless_ended(session.run(sql)).await?;
         let result = result.map_err(|error| error_fields(&error, sql, 0))?;

@@ -3,41 +3,162 @@
 //! | file | what |
 //! |---|---|
 //! | `statement` | the statement and its options |
-//! | `read` | rows out of text and CSV, in pieces of any size |
-//! | `write` | rows as text and CSV |
+//! | `read_text`, `read_binary` | rows out of a format, in pieces of any size |
+//! | `write_text`, `write_binary` | rows in a format |
 
-mod read;
+mod read_binary;
+mod read_text;
 mod statement;
-mod write;
+mod write_binary;
+mod write_text;
 
-pub(crate) use read::CopyReader;
+use atoll_sql::arrow::array::RecordBatch;
+use atoll_sql::arrow::datatypes::{Schema, SchemaRef};
+use atoll_sql::arrow::error::ArrowError;
+
+use crate::wire::{ErrorFields, Output};
+use read_binary::BinaryCopyReader;
+use read_text::TextCopyReader;
 pub(crate) use statement::{CopyDirection, CopyStatement};
-pub(crate) use write::{write_header, write_rows};
+use write_binary::BinaryCopyWriter;
 
 /// How rows are written.
 #[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum CopyFormat {
+    /// Text or CSV, a line for each row.
+    Text(CopyForm),
+    /// Values as the types define their binary form.
+    Binary,
+}
+
+impl CopyFormat {
+    /// The format's number in the protocol.
+    pub(crate) fn code(&self) -> u8 {
+        u8::from(*self == Self::Binary)
+    }
+}
+
+/// How lines of text and CSV are written.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CopyForm {
-    pub(crate) is_csv: bool,
-    pub(crate) delimiter: u8,
+    is_csv: bool,
+    delimiter: u8,
     /// What stands for NULL.
-    pub(crate) null: Vec<u8>,
+    null: Vec<u8>,
     /// Whether the first line has the names of the columns.
-    pub(crate) header: bool,
-    pub(crate) quote: u8,
+    header: bool,
+    quote: u8,
     /// What stands before a quote within quotes.
-    pub(crate) escape: u8,
+    escape: u8,
 }
 
 impl CopyForm {
     /// PostgreSQL's text: tabs between values, `\N` for NULL.
-    pub(crate) fn text() -> Self {
+    fn text() -> Self {
         let null = b"\\N".to_vec();
         Self { is_csv: false, delimiter: b'\t', null, header: false, quote: 0, escape: 0 }
     }
 
     /// PostgreSQL's CSV: nothing for NULL.
-    pub(crate) fn csv() -> Self {
+    fn csv() -> Self {
         let null = Vec::new();
         Self { is_csv: true, delimiter: b',', null, header: false, quote: b'"', escape: b'"' }
+    }
+}
+
+/// Rows of a batch that is read.
+const ROWS: usize = 8192;
+
+/// Bytes after which a batch that is read ends sooner.
+const BATCH_BYTES: usize = 8 << 20;
+
+/// Bytes of a row.
+const ROW_MAX: usize = 64 << 20;
+
+/// Reads rows that a client sends.
+#[derive(Debug)]
+pub(crate) enum CopyReader {
+    /// Out of text and CSV.
+    Text(Box<TextCopyReader>),
+    /// Out of the binary format.
+    Binary(Box<BinaryCopyReader>),
+}
+
+impl CopyReader {
+    /// A reader of rows for columns of these types.
+    pub(crate) fn new(format: &CopyFormat, table: &Schema) -> Self {
+        match format {
+            CopyFormat::Text(form) => Self::Text(TextCopyReader::new(form.clone(), table).into()),
+            CopyFormat::Binary => Self::Binary(BinaryCopyReader::new(table).into()),
+        }
+    }
+
+    /// The columns of the batches.
+    pub(crate) fn schema(&self) -> &SchemaRef {
+        match self {
+            Self::Text(reader) => reader.schema(),
+            Self::Binary(reader) => reader.schema(),
+        }
+    }
+
+    /// Reads a piece; the batches that it fills.
+    pub(crate) fn push(&mut self, piece: &[u8]) -> Result<Vec<RecordBatch>, ErrorFields> {
+        match self {
+            Self::Text(reader) => reader.push(piece),
+            Self::Binary(reader) => reader.push(piece),
+        }
+    }
+
+    /// The last rows.
+    pub(crate) fn finish(&mut self) -> Result<Option<RecordBatch>, ErrorFields> {
+        match self {
+            Self::Text(reader) => reader.finish(),
+            Self::Binary(reader) => reader.finish(),
+        }
+    }
+}
+
+/// Writes rows that a client receives.
+#[derive(Debug)]
+pub(crate) enum CopyWriter {
+    /// As text and CSV.
+    Text(CopyForm),
+    /// In the binary format.
+    Binary(BinaryCopyWriter),
+}
+
+impl CopyWriter {
+    /// A writer of this format.
+    pub(crate) fn new(format: &CopyFormat) -> Self {
+        match format {
+            CopyFormat::Text(form) => Self::Text(form.clone()),
+            CopyFormat::Binary => Self::Binary(BinaryCopyWriter::default()),
+        }
+    }
+
+    /// What stands before the rows.
+    pub(crate) fn begin(&self, schema: &Schema, output: &mut Output) {
+        if let Self::Text(form) = self {
+            write_text::write_header(schema, form, output);
+        }
+    }
+
+    /// The rows of a batch.
+    pub(crate) fn rows(
+        &mut self,
+        batch: &RecordBatch,
+        output: &mut Output,
+    ) -> Result<(), ArrowError> {
+        match self {
+            Self::Text(form) => write_text::write_rows(batch, form, output),
+            Self::Binary(writer) => writer.rows(batch, output),
+        }
+    }
+
+    /// What stands behind the rows.
+    pub(crate) fn end(&mut self, output: &mut Output) {
+        if let Self::Binary(writer) = self {
+            writer.end(output);
+        }
     }
 }

@@ -5,17 +5,18 @@
 //! COPY t FROM STDIN CSV HEADER DELIMITER ';'              as PostgreSQL wrote it until 8.4
 //! ```
 
+use atoll_sql::begins_with;
 use atoll_sql::datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use atoll_sql::datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
-use super::CopyForm;
+use super::{CopyForm, CopyFormat};
 use crate::wire::ErrorFields;
 
 /// COPY between a table and a client.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct CopyStatement {
     pub(crate) direction: CopyDirection,
-    pub(crate) form: CopyForm,
+    pub(crate) format: CopyFormat,
 }
 
 /// Which way rows go.
@@ -30,8 +31,7 @@ pub(crate) enum CopyDirection {
 impl CopyStatement {
     /// The statement of a text; none where it is another, or a COPY of files.
     pub(crate) fn of(sql: &str) -> Result<Option<Self>, ErrorFields> {
-        let is_copy = sql.trim_start().get(..4).is_some_and(|it| it.eq_ignore_ascii_case("copy"));
-        if !is_copy {
+        if !begins_with(sql, &["copy"]) {
             return Ok(None);
         }
         let Ok(tokens) = Tokenizer::new(&PostgreSqlDialect {}, sql).tokenize() else {
@@ -68,7 +68,7 @@ impl CopyTokens {
         if self.word() != if is_in { "stdin" } else { "stdout" } {
             return Ok(None);
         }
-        let form = self.form()?;
+        let format = self.format()?;
         let direction = match (is_in, is_query) {
             (true, true) => return Ok(None),
             (true, false) => CopyDirection::In { table: source, columns },
@@ -78,10 +78,10 @@ impl CopyTokens {
                 CopyDirection::Out { query: format!("SELECT {columns} FROM {source}") }
             }
         };
-        Ok(Some(CopyStatement { direction, form }))
+        Ok(Some(CopyStatement { direction, format }))
     }
 
-    fn form(&mut self) -> Result<CopyForm, ErrorFields> {
+    fn format(&mut self) -> Result<CopyFormat, ErrorFields> {
         let mut options = Vec::new();
         while self.peek().is_some() {
             match self.peek() {
@@ -89,12 +89,23 @@ impl CopyTokens {
                 _ => options.push(self.option()?),
             }
         }
-        let is_csv = options.iter().any(|(name, value)| name == "format" && value == "csv");
-        let mut form = if is_csv { CopyForm::csv() } else { CopyForm::text() };
-        for (name, value) in options {
-            set(&mut form, &name, &value)?;
+        let has_format = |format: &str| options.iter().any(|it| it.0 == "format" && it.1 == format);
+        let mut form = if has_format("csv") { CopyForm::csv() } else { CopyForm::text() };
+        for (name, value) in &options {
+            set(&mut form, name, value)?;
         }
-        Ok(form)
+        if !has_format("binary") {
+            return Ok(CopyFormat::Text(form));
+        }
+        let of_lines = |name: &str| !matches!(name, "format" | "encoding" | "freeze");
+        match options.iter().find(|(name, _)| of_lines(name)) {
+            Some((name, _)) => {
+                let message =
+                    format!("COPY in binary format has no option {}", name.to_uppercase());
+                Err(syntax(&message))
+            }
+            None => Ok(CopyFormat::Binary),
+        }
     }
 
     /// Name and value of the next option; the value is empty where there is none.
@@ -211,10 +222,12 @@ fn text(token: &Token) -> String {
 fn set(form: &mut CopyForm, name: &str, value: &str) -> Result<(), ErrorFields> {
     match name {
         "format" => match value {
-            "text" | "csv" => {}
+            "text" | "csv" | "binary" => {}
             other => {
                 let message = format!("COPY format \"{other}\" is not supported");
-                return Err(ErrorFields::error("0A000", message).hint("use FORMAT text or csv"));
+                return Err(
+                    ErrorFields::error("0A000", message).hint("use FORMAT text, csv or binary")
+                );
             }
         },
         "delimiter" | "delimiters" => form.delimiter = byte("DELIMITER", value)?,
@@ -283,12 +296,19 @@ mod tests {
 
     #[test]
     fn options_are_understood_in_both_forms() {
-        let form = |sql: &str| of(sql).expect("it is one").form;
+        let form = |sql: &str| match of(sql).expect("it is one").format {
+            CopyFormat::Text(form) => form,
+            CopyFormat::Binary => panic!("{sql} is in binary format"),
+        };
         let wanted = CopyForm { header: true, delimiter: b';', ..CopyForm::csv() };
         assert_eq!(form("COPY t FROM STDIN (FORMAT csv, HEADER, DELIMITER ';')"), wanted);
         assert_eq!(form("COPY t FROM STDIN WITH CSV HEADER DELIMITER AS ';'"), wanted);
         assert_eq!(form("COPY t FROM STDIN WITH DELIMITER E'\\t' NULL ''").null, b"");
-        assert!(CopyStatement::of("COPY t FROM STDIN (FORMAT binary)").is_err());
+        for sql in ["COPY t FROM STDIN (FORMAT binary)", "COPY t TO STDOUT WITH BINARY"] {
+            assert_eq!(of(sql).map(|it| it.format), Some(CopyFormat::Binary), "{sql}");
+        }
+        assert!(CopyStatement::of("COPY t FROM STDIN (FORMAT binary, HEADER)").is_err());
+        assert!(CopyStatement::of("COPY t FROM STDIN (FORMAT parquet)").is_err());
         assert!(CopyStatement::of("COPY t FROM STDIN (DELIMITER 'ab')").is_err());
     }
 }

@@ -5,7 +5,7 @@ use atoll_sql::arrow::array::types::{
     Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type,
 };
 use atoll_sql::arrow::array::{Array, ArrayRef, AsArray};
-use atoll_sql::arrow::datatypes::DataType;
+use atoll_sql::arrow::datatypes::{DataType, Field};
 use atoll_sql::arrow::error::ArrowError;
 
 use super::numeric::write_numeric;
@@ -14,11 +14,26 @@ use super::text::{
     timestamp_micros,
 };
 use super::time::{DAY, EPOCH_DAYS};
-use super::types::{JSON, PgType};
+use super::types::{JSON, OID, PgType, REGCLASS, REGPROC, REGTYPE, XID};
 use super::{WriteValue, items, items_of, plain};
 
+/// The values of a column in binary form.
+pub(crate) fn binary_column<'a>(
+    field: &Field,
+    array: &'a ArrayRef,
+) -> Result<TextCells<'a>, ArrowError> {
+    let is_oid = matches!(PgType::of_field(field).oid, OID | XID | REGPROC | REGCLASS | REGTYPE);
+    match array.data_type() {
+        DataType::Int64 if is_oid => {
+            let write = by::<Int64Type, 4>(array, |value| (value as u32).to_be_bytes());
+            Ok(TextCells { nulls: array.logical_nulls(), write })
+        }
+        _ => binary_cells(array),
+    }
+}
+
 /// The values of an array in binary form.
-pub(super) fn binary_cells(array: &ArrayRef) -> Result<TextCells<'_>, ArrowError> {
+fn binary_cells(array: &ArrayRef) -> Result<TextCells<'_>, ArrowError> {
     let write: WriteValue<'_> = match array.data_type() {
         DataType::Boolean => {
             let values = array.as_boolean();
@@ -123,7 +138,7 @@ fn list(array: &ArrayRef) -> Result<WriteValue<'_>, ArrowError> {
             }
         }));
     }
-    let cells = binary_cells(values)?;
+    let cells = binary_column(item, values)?;
     Ok(Box::new(move |row, out| write_list(&cells, items_of(array, row), oid, out)))
 }
 
@@ -144,7 +159,7 @@ fn write_list(cells: &TextCells<'_>, items: std::ops::Range<usize>, oid: u32, ou
 }
 
 /// Writes a value behind its length; -1 is null.
-pub(super) fn write_sized(cells: &TextCells<'_>, row: usize, out: &mut Vec<u8>) {
+pub(crate) fn write_sized(cells: &TextCells<'_>, row: usize, out: &mut Vec<u8>) {
     if cells.is_null(row) {
         return out.extend_from_slice(&(-1_i32).to_be_bytes());
     }

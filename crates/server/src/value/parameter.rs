@@ -12,8 +12,9 @@ use super::numeric::numeric_text;
 use super::rows::Format;
 use super::time::{DAY, EPOCH_DAYS};
 use super::types::{
-    BOOL, BPCHAR, BYTEA, DATE, FLOAT4, FLOAT8, INT2, INT4, INT8, INTERVAL, JSON, JSONB, NUMERIC,
-    OID, PgType, TEXT, TIME, TIMESTAMP, TIMESTAMPTZ, UNKNOWN, UUID, VARCHAR, arrow_type, item_of,
+    BOOL, BPCHAR, BYTEA, CHAR, DATE, FLOAT4, FLOAT8, INT2, INT4, INT8, INTERVAL, JSON, JSONB, NAME,
+    NUMERIC, OID, PgType, REGCLASS, REGPROC, REGTYPE, TEXT, TIME, TIMESTAMP, TIMESTAMPTZ, UNKNOWN,
+    UUID, VARCHAR, XID, arrow_type,
 };
 
 /// Why bytes are not a value.
@@ -63,7 +64,7 @@ pub(super) fn from_text(
     wanted: &DataType,
 ) -> Result<ScalarValue, ParameterError> {
     let text = utf8(bytes)?;
-    if let Some(item) = item_of(oid) {
+    if let Some(item) = PgType::item_of(oid) {
         return text_list(text, item, wanted);
     }
     let invalid = |what: &str| ParameterError(format!("invalid input for {what}: '{text}'"));
@@ -101,7 +102,7 @@ pub(crate) fn hex(digits: &[u8]) -> Option<Vec<u8>> {
 
 /// A value in its binary form.
 pub(super) fn from_binary(bytes: &[u8], oid: u32) -> Result<ScalarValue, ParameterError> {
-    if let Some(item) = item_of(oid) {
+    if let Some(item) = PgType::item_of(oid) {
         return binary_list(bytes, item);
     }
     let text = |text: String| ScalarValue::Utf8View(Some(text));
@@ -110,7 +111,9 @@ pub(super) fn from_binary(bytes: &[u8], oid: u32) -> Result<ScalarValue, Paramet
         INT2 => ScalarValue::Int16(Some(i16::from_be_bytes(number(bytes, "SMALLINT")?))),
         INT4 => ScalarValue::Int32(Some(i32::from_be_bytes(number(bytes, "INTEGER")?))),
         INT8 => ScalarValue::Int64(Some(i64::from_be_bytes(number(bytes, "BIGINT")?))),
-        OID => ScalarValue::UInt32(Some(u32::from_be_bytes(number(bytes, "OID")?))),
+        OID | XID | REGPROC | REGCLASS | REGTYPE => {
+            ScalarValue::UInt32(Some(u32::from_be_bytes(number(bytes, "OID")?)))
+        }
         FLOAT4 => ScalarValue::Float32(Some(f32::from_be_bytes(number(bytes, "FLOAT")?))),
         FLOAT8 => ScalarValue::Float64(Some(f64::from_be_bytes(number(bytes, "DOUBLE")?))),
         NUMERIC => match numeric_text(bytes) {
@@ -124,7 +127,7 @@ pub(super) fn from_binary(bytes: &[u8], oid: u32) -> Result<ScalarValue, Paramet
                 .map_err(|_| ParameterError("a DATE is out of range".to_owned()))?;
             ScalarValue::Date32(Some(days))
         }
-        TIME => ScalarValue::Time64Microsecond(Some(i64::from_be_bytes(number(bytes, "TIME")?))),
+        TIME => ScalarValue::Time64Microsecond(Some(time_of_day(bytes)?)),
         TIMESTAMP => ScalarValue::TimestampMicrosecond(Some(moment(bytes)?), None),
         TIMESTAMPTZ => ScalarValue::TimestampMicrosecond(Some(moment(bytes)?), Some("UTC".into())),
         INTERVAL => interval(bytes)?,
@@ -133,7 +136,7 @@ pub(super) fn from_binary(bytes: &[u8], oid: u32) -> Result<ScalarValue, Paramet
             [1, json @ ..] => text(utf8(json)?.to_owned()),
             _ => return Err(ParameterError("unknown version of a JSONB".to_owned())),
         },
-        TEXT | VARCHAR | BPCHAR | UNKNOWN | JSON => text(utf8(bytes)?.to_owned()),
+        TEXT | VARCHAR | BPCHAR | NAME | CHAR | UNKNOWN | JSON => text(utf8(bytes)?.to_owned()),
         other => {
             return Err(ParameterError(format!(
                 "the binary form of type {other} is not known; send the parameter as text"
@@ -160,6 +163,15 @@ fn decimal(text: String) -> Result<ScalarValue, ParameterError> {
         _ => return Err(ParameterError("a NUMERIC has more than 76 digits".to_owned())),
     };
     cast(ScalarValue::Utf8(Some(text)), &of)
+}
+
+/// Microseconds since midnight.
+fn time_of_day(bytes: &[u8]) -> Result<i64, ParameterError> {
+    let micros = i64::from_be_bytes(number(bytes, "TIME")?);
+    match (0..DAY).contains(&micros) {
+        true => Ok(micros),
+        false => Err(ParameterError("a TIME is out of range".to_owned())),
+    }
 }
 
 /// Microseconds since 1970.

@@ -4,9 +4,9 @@ use atoll_sql::arrow::array::{ArrayRef, RecordBatch};
 use atoll_sql::arrow::datatypes::Schema;
 use atoll_sql::arrow::error::ArrowError;
 
-use super::binary::{binary_cells, write_sized};
+use super::binary::{binary_column, write_sized};
 use super::plain;
-use super::text::text_cells;
+use super::text::text_column;
 use super::types::PgType;
 use crate::wire::{Output, text};
 
@@ -59,9 +59,10 @@ pub(crate) fn write_rows(
     output: &mut Output,
 ) -> Result<(), ArrowError> {
     let arrays: Vec<ArrayRef> = batch.columns().iter().map(plain).collect::<Result<_, _>>()?;
+    let schema = batch.schema_ref();
     let columns = arrays.iter().enumerate().map(|(at, array)| match Format::of(formats, at) {
-        Format::Text => text_cells(array),
-        Format::Binary => binary_cells(array),
+        Format::Text => text_column(schema.field(at), array),
+        Format::Binary => binary_column(schema.field(at), array),
     });
     let columns = columns.collect::<Result<Vec<_>, _>>()?;
     let count = (columns.len() as u16).to_be_bytes();

@@ -12,7 +12,7 @@ use atoll_sql::arrow::array::types::{
 };
 use atoll_sql::arrow::array::{Array, ArrayRef, AsArray};
 use atoll_sql::arrow::buffer::NullBuffer;
-use atoll_sql::arrow::datatypes::{DataType, IntervalUnit, TimeUnit};
+use atoll_sql::arrow::datatypes::{DataType, Field, IntervalUnit, TimeUnit};
 use atoll_sql::arrow::error::ArrowError;
 use atoll_sql::arrow::temporal_conversions::as_datetime_with_timezone;
 use atoll_sql::arrow::util::display::{ArrayFormatter, FormatOptions};
@@ -22,7 +22,7 @@ use super::number::{
     write_decimal, write_f32, write_f64, write_i64, write_short_decimal, write_u64,
 };
 use super::time::{IntervalParts, write_date, write_time, write_timestamp};
-use super::types::{JSON, PgType};
+use super::types::{INT2VECTOR, JSON, OIDVECTOR, PgType};
 use super::{WriteValue, items, items_of};
 
 /// The values of a column, to be written as text.
@@ -41,6 +41,33 @@ impl TextCells<'_> {
     pub(crate) fn write(&self, row: usize, out: &mut Vec<u8>) {
         (self.write)(row, out);
     }
+}
+
+/// The values of a column as text.
+pub(super) fn text_column<'a>(
+    field: &Field,
+    array: &'a ArrayRef,
+) -> Result<TextCells<'a>, ArrowError> {
+    match PgType::of_field(field).oid {
+        INT2VECTOR | OIDVECTOR => {
+            Ok(TextCells { nulls: array.logical_nulls(), write: vector(array)? })
+        }
+        _ => text_cells(array),
+    }
+}
+
+/// Numbers with blanks between them.
+fn vector(array: &ArrayRef) -> Result<WriteValue<'_>, ArrowError> {
+    let Some(values) = items(array) else { return Ok(Box::new(|_, _| {})) };
+    let cells = text_cells(values)?;
+    Ok(Box::new(move |row, out| {
+        for (at, item) in items_of(array, row).enumerate() {
+            if at > 0 {
+                out.push(b' ');
+            }
+            cells.write(item, out);
+        }
+    }))
 }
 
 /// The values of an array as text.

@@ -1,5 +1,7 @@
 //! Messages to clients, written one behind the other into a buffer.
 
+use atoll_sql::ViolatedConstraint;
+
 /// What is written to a client, and how much of it is sent.
 #[derive(Debug, Default)]
 pub(crate) struct Output {
@@ -33,6 +35,7 @@ pub(crate) struct ErrorFields {
     pub(crate) hint: Option<String>,
     /// Character of the statement, from 1.
     pub(crate) position: Option<usize>,
+    pub(crate) violated: Option<Box<ViolatedConstraint>>,
 }
 
 impl ErrorFields {
@@ -53,7 +56,7 @@ impl ErrorFields {
 
     pub(crate) fn of(severity: Severity, state: &'static str, message: impl Into<String>) -> Self {
         let message = message.into();
-        Self { severity, state, message, detail: None, hint: None, position: None }
+        Self { severity, state, message, detail: None, hint: None, position: None, violated: None }
     }
 }
 
@@ -116,6 +119,11 @@ impl Output {
             error.detail.iter().for_each(|detail| field(b'D', detail));
             error.hint.iter().for_each(|hint| field(b'H', hint));
             error.position.iter().for_each(|position| field(b'P', &position.to_string()));
+            if let Some(violated) = &error.violated {
+                field(b's', &violated.schema);
+                field(b't', &violated.table);
+                field(b'n', &violated.constraint);
+            }
             body.push(0);
         });
     }

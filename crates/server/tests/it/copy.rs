@@ -1,24 +1,34 @@
 use bytes::Bytes;
 use futures::{SinkExt, TryStreamExt};
 use tokio_postgres::Client;
+use tokio_postgres::binary_copy::{BinaryCopyInWriter, BinaryCopyOutStream};
 use tokio_postgres::error::SqlState;
+use tokio_postgres::types::Type;
 
 use crate::support::{TestServer, block_on};
 
 /// Sends data in pieces; how many rows were inserted.
-async fn copy_in(client: &Client, sql: &str, data: &str) -> Result<u64, tokio_postgres::Error> {
+async fn copy_in(
+    client: &Client,
+    sql: &str,
+    data: impl AsRef<[u8]>,
+) -> Result<u64, tokio_postgres::Error> {
     let sink = client.copy_in(sql).await?;
     futures::pin_mut!(sink);
-    for piece in data.as_bytes().chunks(7) {
+    for piece in data.as_ref().chunks(7) {
         sink.send(Bytes::copy_from_slice(piece)).await?;
     }
     sink.finish().await
 }
 
-async fn copy_out(client: &Client, sql: &str) -> String {
+async fn bytes_out(client: &Client, sql: &str) -> Vec<u8> {
     let stream = client.copy_out(sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
     let pieces: Vec<Bytes> = stream.try_collect().await.expect("all of it");
-    String::from_utf8(pieces.concat()).expect("it is text")
+    pieces.concat()
+}
+
+async fn copy_out(client: &Client, sql: &str) -> String {
+    String::from_utf8(bytes_out(client, sql).await).expect("it is text")
 }
 
 #[test]
@@ -72,5 +82,150 @@ fn a_large_copy_is_one_statement() {
         assert_eq!(sink.finish().await.expect("rows"), 50_000);
         let row = client.query_one("SELECT sum(a)::BIGINT FROM t", &[]).await.expect("a row");
         assert_eq!(row.get::<_, i64>(0), 50_000 * 49_999 / 2);
+    });
+}
+
+/// Columns of all types that have a form of their own in PostgreSQL, with two values each.
+const COLUMNS: [(&str, &str, &str); 24] = [
+    ("BOOLEAN", "true", "false"),
+    ("TINYINT", "-128", "127"),
+    ("UTINYINT", "0", "255"),
+    ("SMALLINT", "-32768", "1"),
+    ("USMALLINT", "65535", "0"),
+    ("INT", "-2147483648", "7"),
+    ("UINTEGER", "4294967295", "0"),
+    ("BIGINT", "-9223372036854775808", "9223372036854775807"),
+    ("UBIGINT", "18446744073709551615", "0"),
+    ("HUGEINT", "-99999999999999999999999999999999999999", "0"),
+    ("REAL", "0.5", "'NaN'"),
+    ("DOUBLE", "1e300", "'-Infinity'"),
+    ("DECIMAL(10, 2)", "-12345678.90", "0.01"),
+    ("DECIMAL(38, 10)", "1234567890123456789012345678.0123456789", "10000"),
+    ("TEXT", "'ä\t\\'", "''"),
+    ("VARCHAR(3)", "'abc'", "'a'"),
+    ("BLOB", "'\\x00ff'", "''"),
+    ("DATE", "'2024-02-29'", "'0001-01-01'"),
+    ("TIME", "'23:59:59.999999'", "'00:00'"),
+    ("TIMESTAMP", "'1969-12-31 23:59:59.5'", "'9999-12-31'"),
+    ("TIMESTAMPTZ", "'2024-02-29 01:02:03+00'", "'1970-01-01 00:00:00+00'"),
+    ("INTERVAL", "INTERVAL '14 months -3 days 1.5 seconds'", "INTERVAL '0 days'"),
+    ("INT[]", "[1, NULL, 3]", "[]"),
+    ("TEXT[]", "['a', NULL, 'b,c']", "[]"),
+];
+
+#[test]
+fn binary_rows_of_all_types_come_back_as_they_were_sent() {
+    let server = TestServer::start();
+    block_on(async {
+        let client = server.connect().await;
+        for (number, (of, one, other)) in COLUMNS.into_iter().enumerate() {
+            let (from, to) = (format!("f{number}"), format!("t{number}"));
+            client
+                .batch_execute(&format!(
+                    "CREATE TABLE {from} (n INT, v {of}); CREATE TABLE {to} (n INT, v {of});
+                     INSERT INTO {from} VALUES (1, {one}), (2, NULL), (3, {other})"
+                ))
+                .await
+                .unwrap_or_else(|error| panic!("{of}: {error:?}"));
+            let rows = |table: &str| format!("COPY (FROM {table} ORDER BY n) TO STDOUT");
+            let data = bytes_out(&client, &format!("{} (FORMAT binary)", rows(&from))).await;
+            let sql = format!("COPY {to} FROM STDIN (FORMAT binary)");
+            let count = copy_in(&client, &sql, &data).await;
+            assert_eq!(count.unwrap_or_else(|error| panic!("{of}: {error:?}")), 3, "{of}");
+            let (sent, back) =
+                (copy_out(&client, &rows(&from)).await, copy_out(&client, &rows(&to)).await);
+            assert_eq!(sent, back, "{of}");
+        }
+    });
+}
+
+#[test]
+fn binary_rows_of_a_driver_go_both_ways() {
+    let server = TestServer::start();
+    block_on(async {
+        let client = server.connect().await;
+        client.batch_execute("CREATE TABLE t (a INT, b TEXT)").await.expect("a table");
+        let types = [Type::INT4, Type::TEXT];
+        let sink = client.copy_in("COPY t FROM STDIN BINARY").await.expect("it begins");
+        let writer = BinaryCopyInWriter::new(sink, &types);
+        futures::pin_mut!(writer);
+        for at in 0..20_000 {
+            let text = (at % 2 == 0).then(|| format!("row {at}"));
+            writer.as_mut().write(&[&at, &text]).await.expect("sent");
+        }
+        assert_eq!(writer.finish().await.expect("rows"), 20_000);
+        let sql = "COPY (SELECT a, b FROM t ORDER BY a) TO STDOUT WITH (FORMAT 'binary')";
+        let stream = client.copy_out(sql).await.expect("it begins");
+        let rows: Vec<_> =
+            BinaryCopyOutStream::new(stream, &types).try_collect().await.expect("all of it");
+        assert_eq!(rows.len(), 20_000);
+        assert_eq!((rows[7].get::<i32>(0), rows[7].get::<Option<&str>>(1)), (7, None));
+        assert_eq!((rows[8].get::<i32>(0), rows[8].get::<&str>(1)), (8, "row 8"));
+    });
+}
+
+#[test]
+fn damaged_binary_data_is_refused_with_the_row() {
+    let server = TestServer::start();
+    block_on(async {
+        let client = server.connect().await;
+        let table = "CREATE TABLE t (a INT, b TEXT); CREATE TABLE f (a INT, b TEXT);
+            INSERT INTO f VALUES (1, 'x'), (2, 'yz')";
+        client.batch_execute(table).await.expect("tables");
+        let whole = bytes_out(&client, "COPY (FROM f) TO STDOUT (FORMAT binary)").await;
+        // A header of 19 bytes, rows of 15 and 16 bytes, and the end.
+        assert_eq!(whole.len(), 19 + 15 + 16 + 2);
+        let changed = |at: usize, bytes: &[u8]| {
+            let mut data = whole.clone();
+            data.splice(at..at + bytes.len(), bytes.iter().copied());
+            data
+        };
+        let into = "COPY t FROM STDIN (FORMAT binary)";
+        let (format, value) =
+            (SqlState::BAD_COPY_FILE_FORMAT, SqlState::INVALID_BINARY_REPRESENTATION);
+        let header = "header of the data";
+        let mut cases = vec![
+            (b"1\tx\n".to_vec(), &format, header),
+            (changed(11, &[0, 1, 0, 0]), &format, header),
+            (changed(11, &[0, 2, 0, 0]), &format, header),
+            (changed(15, &[255; 4]), &format, header),
+            (changed(15, &[0, 0, 0, 9]), &format, "row 1 of the data"),
+            (changed(19, &[0, 3]), &format, "row 1 of the data"),
+            (changed(34, &[128, 0]), &format, "row 2 of the data"),
+            (changed(36, &[255, 255, 255, 254]), &format, "row 2 of the data, column \"a\""),
+            (changed(36, &[127, 255, 255, 255]), &format, "row 2 of the data, column \"a\""),
+            (changed(29, &[255, 255, 255, 254]), &format, "row 1 of the data, column \"b\""),
+            (changed(48, &[255]), &value, "row 2 of the data, column \"b\""),
+            (
+                [&whole[..34], b"\0\x02\0\0\0\x03\0\0\x07\xff\xff\xff\xff"].concat(),
+                &value,
+                "row 2 of the data, column \"a\"",
+            ),
+            ([&whole[..], b"x"].concat(), &format, "row 3 of the data"),
+        ];
+        let starts = [19, 34, 50];
+        for end in (0..whole.len()).filter(|end| !starts.contains(end)) {
+            let place = match end {
+                0..19 => header,
+                19..34 => "row 1 of the data",
+                34..50 => "row 2 of the data",
+                _ => "row 3 of the data",
+            };
+            cases.push((whole[..end].to_vec(), &format, place));
+        }
+        for (at, (data, state, place)) in cases.into_iter().enumerate() {
+            let error = copy_in(&client, into, &data).await.expect_err("damaged data");
+            let error = error.as_db_error().unwrap_or_else(|| panic!("case {at}: {error:?}"));
+            assert_eq!(
+                (error.code(), error.detail()),
+                (state, Some(place)),
+                "case {at}: {error:?}"
+            );
+        }
+        // Bits of the flags that may be passed over, an extension of the header, and no end.
+        let extended =
+            [&changed(11, &[0, 0, 0, 1, 0, 0, 0, 3])[..19], b"any", &whole[19..50]].concat();
+        assert_eq!(copy_in(&client, into, extended).await.expect("rows"), 2);
+        assert_eq!(copy_out(&client, "COPY (FROM t ORDER BY a) TO STDOUT").await, "1\tx\n2\tyz\n");
     });
 }

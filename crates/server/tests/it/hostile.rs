@@ -1,6 +1,8 @@
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 
+use atoll_server::ServerOptions;
+
 use crate::support::{TestServer, block_on};
 
 const STARTUP: &[u8] = b"\0\0\0\x21\0\x03\0\0user\0ann\0database\0atoll\0\0";
@@ -79,5 +81,29 @@ fn deep_statements_are_errors() {
         let wide = format!("SELECT {}", vec!["1"; 500].join(" + "));
         assert!(client.prepare(&wide).await.is_ok());
         assert!(client.simple_query("SELECT 1").await.is_ok());
+    });
+}
+
+#[test]
+fn clients_that_never_log_in_take_no_places() {
+    let server = TestServer::of(ServerOptions { connections_max: 1, ..ServerOptions::default() });
+    let silent = || {
+        let mut stream = TcpStream::connect(server.address).expect("it listens");
+        stream.write_all(STARTUP).expect("sent");
+        // It asks for a password.
+        stream.read_exact(&mut [0]).expect("an answer");
+        stream
+    };
+    let _silent: Vec<TcpStream> = std::iter::repeat_with(silent).take(8).collect();
+    block_on(async {
+        let owner = server.database.session().expect("a session");
+        owner.run("CREATE ROLE ann LOGIN PASSWORD 'pencil'").await.expect("created");
+        let mut config = tokio_postgres::Config::new();
+        config.host(server.address.ip().to_string()).port(server.address.port());
+        config.user("ann").password("pencil").dbname("atoll");
+        let (_client, connection) = config.connect(tokio_postgres::NoTls).await.expect("a place");
+        tokio::spawn(connection);
+        let second = config.connect(tokio_postgres::NoTls).await.err().expect("there is one place");
+        assert_eq!(second.code().map(|state| state.code()), Some("53300"), "{second:?}");
     });
 }

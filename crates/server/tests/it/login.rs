@@ -1,10 +1,14 @@
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Config, Error, NoTls};
 
-use crate::support::{TestServer, block_on};
+use crate::support::{ENDLESS, TestServer, block_on};
 
 /// Logs in with a password.
-async fn log_in(server: &TestServer, user: &str, password: &str) -> Result<Client, Error> {
+pub(crate) async fn log_in(
+    server: &TestServer,
+    user: &str,
+    password: &str,
+) -> Result<Client, Error> {
     let mut config = Config::new();
     config.host(server.address.ip().to_string()).port(server.address.port());
     let (client, connection) =
@@ -14,7 +18,7 @@ async fn log_in(server: &TestServer, user: &str, password: &str) -> Result<Clien
 }
 
 /// Runs statements as the owner of the process.
-async fn as_owner(server: &TestServer, statements: &[&str]) {
+pub(crate) async fn as_owner(server: &TestServer, statements: &[&str]) {
     let session = server.database.session().expect("a session");
     for sql in statements {
         session.run(sql).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
@@ -37,6 +41,12 @@ fn a_role_logs_in_with_its_password_alone() {
             let error = log_in(&server, user, password).await.expect_err(user);
             assert_eq!(error.code(), Some(&SqlState::INVALID_PASSWORD), "{error:?}");
         }
+        as_owner(
+            &server,
+            &["/* a comment /* in another */ */ ALTER ROLE ann -- and\n PASSWORD 'chalk'"],
+        )
+        .await;
+        assert!(log_in(&server, "ann", "chalk").await.is_ok());
         as_owner(&server, &["ALTER ROLE ann PASSWORD NULL"]).await;
         assert!(log_in(&server, "ann", "pencil").await.is_err());
     });
@@ -97,6 +107,7 @@ fn files_of_the_server_are_for_those_who_may() {
         let roles =
             ["CREATE ROLE ann LOGIN PASSWORD 'a'", "CREATE ROLE boss SUPERUSER LOGIN PASSWORD 'b'"];
         as_owner(&server, &roles).await;
+        as_owner(&server, &["GRANT CREATE ON SCHEMA public TO ann"]).await;
         let ann = log_in(&server, "ann", "a").await.expect("ann");
         ann.batch_execute("CREATE TABLE t (a INT)").await.expect("a table");
         for sql in [
@@ -107,6 +118,7 @@ fn files_of_the_server_are_for_those_who_may() {
             format!("COPY t FROM '{file}'"),
             format!("COPY t TO '{file}.out'"),
             format!("CREATE EXTERNAL TABLE x STORED AS CSV LOCATION '{file}'"),
+            format!("BACKUP DATABASE TO '{}/backup'", directory.path().display()),
             format!("EXPORT DATABASE TO '{}/export'", directory.path().display()),
             format!("IMPORT DATABASE FROM '{}/export'", directory.path().display()),
         ] {
@@ -151,12 +163,42 @@ fn a_session_is_ended_by_those_who_may() {
         let number = ann.query_one("SELECT pg_backend_pid()", &[]).await.expect("a row");
         let number: i64 = number.get(0);
         let end = format!("SELECT pg_terminate_backend({number})");
-        let error = bob.simple_query(&end).await.expect_err("it is ann's");
-        assert_eq!(error.code(), Some(&SqlState::INSUFFICIENT_PRIVILEGE));
+        for sql in [&end, &format!("KILL {number}"), &format!("KILL QUERY {number}")] {
+            let error = bob.simple_query(sql).await.expect_err("it is ann's");
+            assert_eq!(error.code(), Some(&SqlState::INSUFFICIENT_PRIVILEGE), "{sql}");
+        }
         let other = log_in(&server, "ann", "a").await.expect("ann");
         other.simple_query(&end).await.expect("it is her own");
         let error = ann.simple_query("SELECT 1").await.expect_err("it has ended");
         assert!(error.is_closed() || error.code() == Some(&SqlState::ADMIN_SHUTDOWN), "{error:?}");
+    });
+}
+
+#[test]
+fn a_statement_is_cancelled_and_its_session_killed() {
+    let server = TestServer::start();
+    block_on(async {
+        let (one, other) = (server.connect().await, server.connect().await);
+        let number = one.query_one("SELECT pg_backend_pid()", &[]).await.expect("a row");
+        let number: i64 = number.get(0);
+        for cancel in
+            [format!("KILL QUERY {number}"), format!("SELECT pg_cancel_backend({number})")]
+        {
+            let runs =
+                format!("SELECT 1 FROM pg_stat_activity WHERE pid = {number} AND state = 'active'");
+            let cancelled = async {
+                while other.query(&runs, &[]).await.expect("rows").is_empty() {}
+                other.simple_query(&cancel).await.expect("it may");
+            };
+            let (ended, ()) = tokio::join!(one.simple_query(ENDLESS), cancelled);
+            let error = ended.expect_err("it has no end");
+            assert_eq!(error.code(), Some(&SqlState::QUERY_CANCELED), "{cancel}");
+        }
+        other.simple_query(&format!("KILL {number}")).await.expect("it may");
+        let error = one.simple_query("SELECT 1").await.expect_err("it has ended");
+        assert!(error.is_closed() || error.code() == Some(&SqlState::ADMIN_SHUTDOWN), "{error:?}");
+        let row = other.query_one("KILL 4000000000", &[]).await.expect("a row");
+        assert!(!row.get::<_, bool>(0), "there is no such session");
     });
 }
 

@@ -3,18 +3,27 @@
 //! - `statements`: the simple protocol: several statements, transactions, errors with their places.
 //! - `prepared`: the extended protocol: values in and out in binary form, portals in portions.
 //! - `ends`: statements that are cancelled, clients that vanish, a server that stops.
+//! - `backup`: copies of a database that clients write.
+//! - `catalog`: what is asked about schemas, types and rights.
+//! - `clients`: psql, pgbench and drivers of other languages.
 //! - `copy`: rows to and from clients, as text and CSV.
 //! - `login`: passwords, and what roles may do.
+//! - `rights`: what roles may read, change and define.
 //! - `settings`: PostgreSQL's settings, and their effects.
 //! - `metrics`: figures and health over HTTP.
 //! - `hostile`: bytes that are not the protocol.
 
+mod backup;
+mod catalog;
+mod clients;
 mod copy;
+mod cursors;
 mod ends;
 mod hostile;
 mod login;
 mod metrics;
 mod prepared;
+mod rights;
 mod settings;
 mod statements;
 mod support;

@@ -1,6 +1,7 @@
 //! A server in the test's process, on any free port.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use atoll_placement::LiveKernel;
@@ -27,20 +28,27 @@ pub(crate) struct TestServer {
 impl TestServer {
     /// A server of an empty database, which asks for no passwords.
     pub(crate) fn start() -> Self {
-        Self::of(true)
+        Self::of(ServerOptions { trusts_all: true, ..ServerOptions::default() })
     }
 
     /// A server of an empty database, which asks everyone for a password.
     pub(crate) fn with_passwords() -> Self {
-        Self::of(false)
+        Self::of(ServerOptions::default())
     }
 
-    fn of(trusts_all: bool) -> Self {
+    /// A server of an empty database with these options.
+    pub(crate) fn of(options: ServerOptions) -> Self {
+        Self::over(options, None)
+    }
+
+    /// A server of the database in a directory, or of one in memory.
+    pub(crate) fn over(options: ServerOptions, directory: Option<PathBuf>) -> Self {
         let machine = Arc::new(Machine::discover().expect("the machine can be read"));
         let kernel = Arc::new(LiveKernel::new());
         let runtime = Runtime::start(machine, kernel, RuntimeOptions::default());
-        let options = DatabaseOptions { files: !trusts_all, ..DatabaseOptions::default() };
-        let database = Database::start(runtime.expect("the pools start"), options);
+        let files = !options.trusts_all;
+        let of_database = DatabaseOptions { files, directory, ..DatabaseOptions::default() };
+        let database = Database::start(runtime.expect("the pools start"), of_database);
         let database = database.expect("the database starts");
         let (stop, stopped) = oneshot::channel::<()>();
         let (bound, address) = std::sync::mpsc::channel();
@@ -57,8 +65,7 @@ impl TestServer {
                 runtime.block_on(async {
                     let any: SocketAddr = "127.0.0.1:0".parse().expect("an address");
                     let (listen, http) = (vec![any], Some(any));
-                    let options =
-                        ServerOptions { listen, http, trusts_all, ..ServerOptions::default() };
+                    let options = ServerOptions { listen, http, ..options };
                     let server = Server::bind(database, options).await.expect("a free port");
                     let http = server.http_address().expect("it listens");
                     bound.send((server.addresses()[0], http)).expect("the test waits");

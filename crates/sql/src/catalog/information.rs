@@ -7,12 +7,13 @@ use datafusion::arrow::array::{
     ArrayBuilder, ArrayRef, RecordBatch, StringArray, StringBuilder, UInt64Array, UInt64Builder,
     new_null_array,
 };
-use datafusion::arrow::datatypes::{DataType, Field, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::catalog::information_schema::InformationSchemaProvider;
 use datafusion::catalog::{CatalogProviderList, MemTable, SchemaProvider, TableProvider};
 use datafusion::common::Result;
 
 use super::Catalogs;
+use crate::pg_catalog::{PG_CATALOG_SCHEMA, information_table, information_tables, type_name};
 use crate::session::is_generated;
 use crate::table::PlacedTable;
 use atoll_functions::sql_name;
@@ -56,14 +57,17 @@ impl InformationSchema {
 #[async_trait]
 impl SchemaProvider for InformationSchema {
     fn table_names(&self) -> Vec<String> {
-        self.others.table_names()
+        self.others.table_names().into_iter().chain(information_tables()).collect()
     }
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+        if let Some(table) = information_table(&self.names, name) {
+            return Ok(Some(table));
+        }
         let table = self.others.table(name).await?;
         match table {
             Some(table) if name.eq_ignore_ascii_case(COLUMNS) => {
-                let schema = table.schema();
+                let schema = with_types(&table.schema());
                 let rows = self.columns(Arc::clone(&schema)).await?;
                 Ok(Some(Arc::new(MemTable::try_new(schema, vec![vec![rows]])?)))
             }
@@ -72,8 +76,18 @@ impl SchemaProvider for InformationSchema {
     }
 
     fn table_exist(&self, name: &str) -> bool {
-        self.others.table_exist(name)
+        self.others.table_exist(name) || information_tables().any(|table| table == name)
     }
+}
+
+/// Columns of `columns` that PostgreSQL has and DataFusion lacks.
+const OF_TYPES: [&str; 5] =
+    ["udt_schema", "udt_name", "is_identity", "is_generated", "is_updatable"];
+
+fn with_types(schema: &Schema) -> SchemaRef {
+    let known = schema.fields().iter().map(|field| field.as_ref().clone());
+    let more = OF_TYPES.into_iter().map(|name| Field::new(name, DataType::Utf8, true));
+    Arc::new(Schema::new(known.chain(more).collect::<Vec<_>>()))
 }
 
 /// The rows of `columns`.
@@ -86,6 +100,8 @@ struct ColumnRows {
     defaults: StringBuilder,
     nullable: StringBuilder,
     types: StringBuilder,
+    /// Those of `OF_TYPES`.
+    of_types: [StringBuilder; 5],
     /// Digits, their base, and those behind the point.
     digits: [UInt64Builder; 3],
 }
@@ -106,6 +122,22 @@ impl ColumnRows {
                 definition.defaults[column].as_deref().filter(is_value)
             });
             self.defaults.append_option(default);
+            let yes_or_no = |is: bool| if is { "YES" } else { "NO" };
+            let is_computed = definition.is_some_and(|definition| {
+                definition.defaults[column].as_deref().is_some_and(is_generated)
+            });
+            let is_identity =
+                definition.is_some_and(|definition| definition.identities[column].is_some());
+            let of_types = [
+                PG_CATALOG_SCHEMA.to_owned(),
+                type_name(field),
+                yes_or_no(is_identity).to_owned(),
+                if is_computed { "ALWAYS" } else { "NEVER" }.to_owned(),
+                yes_or_no(definition.is_some()).to_owned(),
+            ];
+            for (texts, text) in self.of_types.iter_mut().zip(of_types) {
+                texts.append_value(text);
+            }
             self.add_field(field);
         }
     }
@@ -125,6 +157,9 @@ impl ColumnRows {
         let [precisions, bases, scales] = self.digits.map(|mut digits| digits.finish());
         let texts = |texts: StringArray| -> ArrayRef { Arc::new(texts) };
         let numbers = |numbers: UInt64Array| -> ArrayRef { Arc::new(numbers) };
+        let of_types = OF_TYPES.iter().zip(self.of_types.each_mut());
+        let of_types: Vec<_> =
+            of_types.map(|(name, values)| (*name, texts(values.finish()))).collect();
         let known = [
             ("table_catalog", texts(catalogs)),
             ("table_schema", texts(schemas)),
@@ -139,7 +174,7 @@ impl ColumnRows {
             ("numeric_scale", numbers(scales)),
         ];
         let column = |field: &Arc<Field>| {
-            let found = known.iter().find(|(name, _)| name == field.name());
+            let found = known.iter().chain(&of_types).find(|(name, _)| name == field.name());
             found.map_or_else(
                 || new_null_array(field.data_type(), rows),
                 |(_, values)| Arc::clone(values),

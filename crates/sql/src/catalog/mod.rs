@@ -17,10 +17,10 @@ mod sequence_functions;
 mod stored;
 mod view;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use atoll_store::SequenceId;
 use atoll_store::database::{DatabaseVersion, Relation, RelationName};
@@ -33,11 +33,16 @@ pub(crate) use sequence_functions::{register as register_sequence_functions, seq
 pub(crate) use stored::{StoredNames, relation_name};
 pub(crate) use view::UnplannedView;
 
+use crate::pg_catalog::{PgObjects, SystemCatalog};
+
 /// The catalog of a session's own tables.
 pub(crate) const CATALOG: &str = "atoll";
 
 /// The schema in which names without one are looked up.
 pub(crate) const SCHEMA: &str = "public";
+
+/// Schema and name of a table of the session's own, and the table.
+pub(crate) type OwnTable = (Arc<str>, Arc<str>, Arc<dyn TableProvider>);
 
 /// The tables of a schema by name.
 type SchemaTables = BTreeMap<String, Arc<dyn TableProvider>>;
@@ -87,6 +92,10 @@ pub(crate) struct Catalogs {
     stored: Option<StoredNames>,
     /// Makes a table of a file that is named like one, where SQL may name files.
     files: Option<Arc<dyn UrlTableFactory>>,
+    /// What the tables of the system tell of beside names.
+    system: Option<Arc<SystemCatalog>>,
+    /// All that there is with its OIDs, once a statement asks for it.
+    objects: Arc<OnceLock<Arc<PgObjects>>>,
 }
 
 impl Catalogs {
@@ -95,7 +104,8 @@ impl Catalogs {
         let schemas = BTreeMap::from([(SCHEMA.to_owned(), Arc::default())]);
         let names = NameMap(BTreeMap::from([(CATALOG.to_owned(), schemas)]));
         let current = Arc::new(RwLock::new(Arc::new(names)));
-        Self { current, hidden: Arc::default(), stored: None, files }
+        let (hidden, objects) = Default::default();
+        Self { current, hidden, stored: None, files, system: None, objects }
     }
 
     /// The names as they are now, which change here no more, and there without this; with them those of
@@ -103,7 +113,48 @@ impl Catalogs {
     pub(crate) fn fork(&self, stored: StoredNames) -> Self {
         let names = self.names();
         let current = Arc::new(RwLock::new(names));
-        Self { current, hidden: Arc::default(), stored: Some(stored), files: self.files.clone() }
+        let (hidden, objects) = Default::default();
+        let (stored, files, system) = (Some(stored), self.files.clone(), self.system.clone());
+        Self { current, hidden, stored, files, system, objects }
+    }
+
+    /// Has the tables of the system tell of this too.
+    pub(crate) fn set_system(&mut self, system: SystemCatalog) {
+        self.system = Some(Arc::new(system));
+    }
+
+    /// What the tables of the system tell of beside names.
+    pub(crate) fn system(&self) -> Option<&Arc<SystemCatalog>> {
+        self.system.as_ref()
+    }
+
+    /// All that there is, with its OIDs.
+    pub(crate) fn objects(&self) -> Arc<PgObjects> {
+        Arc::clone(self.objects.get_or_init(|| Arc::new(PgObjects::of(self))))
+    }
+
+    /// Names of the schemas of our own catalog.
+    pub(crate) fn schemas(&self) -> Vec<Arc<str>> {
+        let names = self.names();
+        let own = names.0.get(CATALOG).into_iter().flat_map(|schemas| schemas.keys());
+        let stored = self.stored.iter().flat_map(|stored| stored.version().schemas().cloned());
+        let all: BTreeSet<Arc<str>> = own.map(|name| name.as_str().into()).chain(stored).collect();
+        all.into_iter().collect()
+    }
+
+    /// Schema, name and table of each that is the session's own.
+    pub(crate) fn own_tables(&self) -> Vec<OwnTable> {
+        let (names, version) = (self.names(), self.stored_version());
+        let mut tables = Vec::new();
+        for (schema, own) in names.0.get(CATALOG).into_iter().flatten() {
+            // Views of the store that a statement reads stand among them with their plans.
+            let is_own =
+                |name: &str| version.relation(&RelationName::new(schema.as_str(), name)).is_none();
+            for (name, table) in own.iter().filter(|(name, _)| is_own(name)) {
+                tables.push((schema.as_str().into(), name.as_str().into(), Arc::clone(table)));
+            }
+        }
+        tables
     }
 
     /// Has no name mean a file.

@@ -10,7 +10,8 @@ use datafusion::common::{Result, exec_err};
 
 use super::information::{INFORMATION_SCHEMA, InformationSchema};
 use super::{Catalogs, SchemaTables};
-use crate::role::ROLES;
+use crate::pg_catalog::{PG_CATALOG_SCHEMA, PgCatalog, pg_table};
+use crate::role::is_hidden;
 
 impl CatalogProviderList for Catalogs {
     /// Takes over the names of the schemas; their tables are always kept here.
@@ -59,13 +60,16 @@ impl CatalogProvider for Catalog {
         let own = names.0.get(&self.name).into_iter().flat_map(|schemas| schemas.keys().cloned());
         let stored = self.all.stored_in(&self.name).into_iter();
         let stored = stored.flat_map(|stored| stored.version().schemas().map(ToString::to_string));
-        let all: BTreeSet<_> = own.chain(stored).filter(|schema| schema != ROLES).collect();
+        let all: BTreeSet<_> = own.chain(stored).filter(|schema| !is_hidden(schema)).collect();
         all.into_iter().collect()
     }
 
     fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
         if name == INFORMATION_SCHEMA {
             return Some(Arc::new(InformationSchema::new(self.all.clone())));
+        }
+        if name == PG_CATALOG_SCHEMA {
+            return Some(Arc::new(PgCatalog { names: self.all.clone() }));
         }
         let is_there = self.all.names().tables(&self.name, name).is_some();
         let stored = self.all.stored_in(&self.name);
@@ -140,6 +144,9 @@ impl SchemaProvider for Schema {
             return Ok(Some(table));
         }
         if let Some(table) = self.all.hidden.read().get(name).cloned() {
+            return Ok(Some(table));
+        }
+        if let Some(table) = pg_table(&self.all, name) {
             return Ok(Some(table));
         }
         match &self.all.files {

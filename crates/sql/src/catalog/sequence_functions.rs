@@ -20,6 +20,7 @@ use futures::executor::block_on;
 use parking_lot::Mutex;
 
 use super::{CATALOG, SCHEMA};
+use crate::role::rights::{LimitedUser, Owned, Right};
 use crate::session::{SharedTransaction, StatementHandle};
 use crate::table::{fresh, transaction_error};
 
@@ -120,10 +121,10 @@ impl ScalarUDFImpl for NumberFunction {
             return Ok(ColumnarValue::Scalar(ScalarValue::Int64(Some(last))));
         }
         let transaction = StatementHandle::of(&args.config_options);
-        let Some(transaction) = transaction else {
+        let Some((transaction, user)) = transaction else {
             return exec_err!("{} outside of a statement", self.name());
         };
-        let sequence = sequence(&args.args[0], &transaction)?;
+        let sequence = sequence(&args.args[0], &transaction, user, self.kind)?;
         let value = match self.kind {
             SequenceFunction::Next => {
                 let next = || numbers.next(sequence, &transaction);
@@ -195,7 +196,12 @@ impl SequenceNumbers {
 }
 
 /// The sequence that an argument names, or, for defaults of columns, numbers.
-fn sequence(argument: &ColumnarValue, transaction: &SharedTransaction) -> Result<SequenceId> {
+fn sequence(
+    argument: &ColumnarValue,
+    transaction: &SharedTransaction,
+    user: Option<&LimitedUser>,
+    kind: SequenceFunction,
+) -> Result<SequenceId> {
     let ColumnarValue::Scalar(argument) = argument else {
         return plan_err!("the sequence must be a constant: nextval('name')");
     };
@@ -211,7 +217,17 @@ fn sequence(argument: &ColumnarValue, transaction: &SharedTransaction) -> Result
     let version =
         block_on(async { transaction.lock().await?.statement(true).map_err(transaction_error) })?;
     match version.relation(&relation) {
-        Some(Relation::Sequence(id)) => Ok(*id),
+        Some(Relation::Sequence(id)) => {
+            if let Some(user) = user {
+                let object = Owned::Relation(relation.clone());
+                let is_user =
+                    kind != SequenceFunction::Set && user.has(&version, &object, Right::Usage);
+                if !is_user {
+                    user.check(&version, &object, Right::Update)?;
+                }
+            }
+            Ok(*id)
+        }
         Some(_) => exec_err!("'{name}' is not a sequence"),
         None => {
             exec_err!("sequence '{name}' does not exist; create it with CREATE SEQUENCE {name}")

@@ -3,7 +3,7 @@
 //! | thread | does |
 //! |---|---|
 //! | `atoll-log` | writes and syncs records, once for all that wait |
-//! | `atoll-checkpoint` | makes checkpoints, asked for or because the log is long |
+//! | `atoll-checkpoint` | makes checkpoints, asked for or because the log is long, and copies them for backups |
 //!
 //! Workers never wait for a disk: chunks of bulk loads are written by threads beside them.
 
@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use atoll_runtime::{Runtime, WorkerId};
 use atoll_store::ChunkFileId;
+use atoll_store::backup::{BackupError, BackupReport, BackupTarget};
 use atoll_store::checkpoint::CheckpointReport;
 use atoll_store::database::{Database as StoreDatabase, Durability, StoreEnvironment};
 use atoll_store::files::LiveFiles;
@@ -31,6 +32,7 @@ use datafusion::common::{DataFusionError, Result, exec_datafusion_err, exec_err}
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, oneshot};
 
+use crate::error::SqlState;
 use crate::task::BoundTask;
 
 /// Bytes of the log behind the last checkpoint from which on the next one is made.
@@ -59,12 +61,16 @@ pub(crate) struct DataDirectory {
 
 /// The thread that makes checkpoints, until this is dropped.
 struct CheckpointThread {
-    requests: Option<mpsc::Sender<CheckpointRequest>>,
+    requests: Option<mpsc::Sender<DirectoryRequest>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Someone who waits for a checkpoint.
-type CheckpointRequest = oneshot::Sender<Result<CheckpointReport>>;
+/// What someone waits for.
+enum DirectoryRequest {
+    Checkpoint(oneshot::Sender<Result<CheckpointReport>>),
+    /// A copy in a new directory; it is cancelled when the one who asked has gone.
+    Backup(PathBuf, oneshot::Sender<Result<BackupReport>>),
+}
 
 impl fmt::Debug for DataDirectory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -126,7 +132,15 @@ impl DataDirectory {
     /// Makes a checkpoint now.
     pub(crate) async fn checkpoint(&self) -> Result<CheckpointReport> {
         match &self.thread {
-            Some(thread) => thread.checkpoint().await,
+            Some(thread) => thread.ask(DirectoryRequest::Checkpoint).await,
+            None => exec_err!("{SALVAGED}"),
+        }
+    }
+
+    /// Copies all that is committed into a new directory.
+    pub(crate) async fn backup(&self, to: PathBuf) -> Result<BackupReport> {
+        match &self.thread {
+            Some(thread) => thread.ask(|sender| DirectoryRequest::Backup(to, sender)).await,
             None => exec_err!("{SALVAGED}"),
         }
     }
@@ -211,9 +225,12 @@ impl CheckpointThread {
         Ok(Self { requests: Some(requests), thread: Some(thread) })
     }
 
-    async fn checkpoint(&self) -> Result<CheckpointReport> {
+    async fn ask<T>(
+        &self,
+        request: impl FnOnce(oneshot::Sender<Result<T>>) -> DirectoryRequest,
+    ) -> Result<T> {
         let (sender, done) = oneshot::channel();
-        let sent = self.requests.as_ref().map(|requests| requests.send(sender));
+        let sent = self.requests.as_ref().map(|requests| requests.send(request(sender)));
         match (sent, done.await) {
             (Some(Ok(())), Ok(report)) => report,
             _ => exec_err!("the thread that makes checkpoints has ended"),
@@ -242,16 +259,42 @@ fn wants_checkpoint(durable: &DurableDatabase) -> bool {
     log_bytes > LOG_BYTES_MAX || (durable.reserve_space().is_err() && log_bytes > 0)
 }
 
-/// Makes checkpoints until the database is closed.
-fn make_checkpoints(requests: &mpsc::Receiver<CheckpointRequest>, durable: &Weak<DurableDatabase>) {
+/// Copies the database into a new directory, unless the one who waits for `done` has gone.
+fn make_backup<T>(
+    durable: &DurableDatabase,
+    to: &Path,
+    done: &oneshot::Sender<T>,
+) -> Result<BackupReport> {
+    let target = BackupTarget::create(to).map_err(not_backed_up)?;
+    let report = durable.backup(target.files(), &|| done.is_closed()).map_err(not_backed_up)?;
+    target.finish().map_err(not_backed_up)?;
+    Ok(report)
+}
+
+fn not_backed_up(error: BackupError) -> DataFusionError {
+    let state = match &error {
+        BackupError::Exists(_) | BackupError::Unfinished(_) => SqlState::DUPLICATE_FILE,
+        error if error.is_no_space() => SqlState::DISK_FULL,
+        BackupError::Damaged(_) => SqlState::DATA_CORRUPTED,
+        _ => SqlState::IO_ERROR,
+    };
+    state.error(error.to_string())
+}
+
+/// Makes checkpoints and backups until the database is closed.
+fn make_checkpoints(requests: &mpsc::Receiver<DirectoryRequest>, durable: &Weak<DurableDatabase>) {
     loop {
         let request = requests.recv_timeout(LOOK);
         let Some(durable) = durable.upgrade() else { return };
         match request {
-            Ok(request) => {
+            Ok(DirectoryRequest::Checkpoint(done)) => {
                 let made = durable.checkpoint().map_err(|error| exec_datafusion_err!("{error}"));
                 // The session that asked may be gone.
-                let _ = request.send(made);
+                let _ = done.send(made);
+            }
+            Ok(DirectoryRequest::Backup(to, done)) => {
+                let made = make_backup(&durable, &to, &done);
+                let _ = done.send(made);
             }
             Err(RecvTimeoutError::Timeout) if wants_checkpoint(&durable) => {
                 // The next look tries again; writes are refused when the disk is full.

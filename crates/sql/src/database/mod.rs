@@ -1,6 +1,7 @@
 //! A database: the memory, the workers and the tables that its sessions share.
 
 mod directory;
+mod elastic;
 mod folding;
 mod pools;
 
@@ -13,6 +14,7 @@ use std::time::{Duration, Instant};
 use atoll_placement::{Arena, ArenaOptions, Strategy};
 use atoll_runtime::Runtime;
 use atoll_store::ChunkFileId;
+use atoll_store::backup::BackupReport;
 use atoll_store::checkpoint::CheckpointReport;
 use atoll_store::database::{Database as StoreDatabase, Durability, StoreEnvironment};
 use atoll_store::open::OpenReport;
@@ -23,6 +25,7 @@ use datafusion::common::{Result, exec_err};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, TrackConsumersPool};
 
 use crate::activity::Activity;
+use crate::error::SqlState;
 use crate::memory::{self, Gauge, PoolBudget, SharedPool};
 use crate::role::{self, Identity, Role};
 use crate::session::{Session, SharedTransaction};
@@ -177,6 +180,20 @@ impl Database {
         match &self.0.directory {
             Some(directory) => directory.checkpoint().await.map(Some),
             None => Ok(None),
+        }
+    }
+
+    /// Copies all that is committed into a new directory, which opens as a database; what was copied.
+    ///
+    /// # Errors
+    /// When the directory is there already or cannot be written, and for a database in memory.
+    pub async fn backup(&self, to: PathBuf) -> Result<BackupReport> {
+        match &self.0.directory {
+            Some(directory) => directory.backup(to).await,
+            None => Err(SqlState::FEATURE_NOT_SUPPORTED.error(
+                "the database is in memory, so there are no files to copy; EXPORT DATABASE TO 'directory' writes its \
+                 tables",
+            )),
         }
     }
 

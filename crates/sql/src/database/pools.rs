@@ -8,16 +8,23 @@
 //! A pool takes its cores away from the statements that have none: these run on common workers over the cores that
 //! are left, from their next statement or cycle of a shared scan on. What is under way ends where it began. Work in
 //! the background (folding, checkpoints) may use all cores.
+//!
+//! `SET atoll.cores` confines the common workers to some of their cores, at once, whatever they are doing: the
+//! number of workers and of partitions stays, and threads whose node has no core left run on the nearest one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use atoll_elastic::mode::{CoreTable, Mode, PageQueue, first_cores};
 use atoll_placement::Arena;
 use atoll_primitives::{Context as PrimitiveContext, Tuning};
 use atoll_runtime::{Runtime, RuntimeOptions};
 use atoll_topology::{CpuSet, Knowledge, NodeSet};
-use datafusion::common::{Result, exec_datafusion_err, exec_err};
+use datafusion::common::{DataFusionError, Result, exec_datafusion_err, exec_err};
 use parking_lot::Mutex;
+
+use super::elastic::ElasticCores;
+use crate::settings::CoresSetting;
 
 /// The workers on which statements run. Clones are the same ones.
 #[derive(Clone, Debug)]
@@ -38,13 +45,20 @@ pub(crate) struct Pools {
     all: Workers,
     arena: Arena,
     knowledge: Arc<Knowledge>,
-    state: Mutex<PoolsState>,
+    state: Arc<Mutex<PoolsState>>,
+    /// Follows the load of the common workers, where their cores are elastic.
+    elastic: Mutex<Option<ElasticCores>>,
 }
 
+/// The workers of statements with and without a pool.
 #[derive(Debug)]
-struct PoolsState {
+pub(super) struct PoolsState {
     /// Workers on the cores that no pool has.
-    common: Workers,
+    pub(super) common: Workers,
+    /// How many of these cores they run on.
+    pub(super) cores: CoresSetting,
+    /// Why it is as many.
+    pub(super) why: Option<String>,
     named: BTreeMap<Arc<str>, NamedPool>,
 }
 
@@ -64,6 +78,12 @@ pub(crate) struct PoolReport {
     pub(crate) workers: u64,
     /// Sessions, and cycles of shared scans, that use it now.
     pub(crate) users: u64,
+    /// Cores on which its workers run now.
+    pub(crate) cores: u64,
+    /// How many were asked for; of the common workers only.
+    pub(crate) setting: Option<String>,
+    /// Why it is as many, where it was decided.
+    pub(crate) why: Option<String>,
 }
 
 impl Workers {
@@ -85,18 +105,23 @@ impl Workers {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    fn cpus(&self) -> CpuSet {
-        let workers = self.runtime().workers();
-        workers.iter().fold(CpuSet::new(), |all, worker| all.union(&worker.cpus))
+    /// The cores on which they may run, were all of them given.
+    pub(super) fn core_table(&self) -> CoreTable {
+        CoreTable::new(self.runtime().machine(), &self.runtime().cpus())
     }
 
     fn report(&self, users: usize) -> PoolReport {
+        let cpus = self.runtime().cpus_given();
+        let machine = self.runtime().machine();
         PoolReport {
             name: self.pool().map(|name| name.to_string()),
-            cpus: self.cpus(),
-            nodes: self.runtime().pools().iter().map(|pool| pool.node()).collect(),
+            nodes: cpus.iter().filter_map(|id| machine.cpu(id)).map(|cpu| cpu.node).collect(),
             workers: self.runtime().worker_count() as u64,
             users: users as u64,
+            cores: self.core_table().within(&cpus).len() as u64,
+            setting: None,
+            why: None,
+            cpus,
         }
     }
 }
@@ -105,8 +130,10 @@ impl Pools {
     /// No pools: all statements run on these workers.
     pub(super) fn new(runtime: Runtime, arena: Arena, knowledge: Arc<Knowledge>) -> Self {
         let all = workers(None, runtime, &arena, &knowledge);
-        let state = PoolsState { common: all.clone(), named: BTreeMap::new() };
-        Self { all, arena, knowledge, state: Mutex::new(state) }
+        let (cores, why, named) = (CoresSetting::All, None, BTreeMap::new());
+        let state = PoolsState { common: all.clone(), cores, why, named };
+        let (state, elastic) = (Arc::new(Mutex::new(state)), Mutex::new(None));
+        Self { all, arena, knowledge, state, elastic }
     }
 
     /// The workers on all cores.
@@ -117,6 +144,40 @@ impl Pools {
     /// The workers of statements without a pool.
     pub(crate) fn common(&self) -> Workers {
         self.state.lock().common.clone()
+    }
+
+    /// How many cores statements without a pool run on.
+    pub(crate) fn cores(&self) -> CoresSetting {
+        self.state.lock().cores
+    }
+
+    /// Has statements without a pool, those that run too, run on so many cores.
+    ///
+    /// # Errors
+    /// Where there are fewer, or the kernel refuses it: then they run on all.
+    pub(crate) fn set_cores(&self, setting: CoresSetting) -> Result<()> {
+        let mut elastic = self.elastic.lock();
+        let mut state = self.state.lock();
+        let there = state.common.core_table().len();
+        if let CoresSetting::Count(count) = setting
+            && count.get() > there
+        {
+            return exec_err!(
+                "atoll.cores = {count} is more than there are: statements without a pool have {there} cores"
+            );
+        }
+        *elastic = None;
+        state.cores = setting;
+        state.settle()?;
+        if setting == CoresSetting::Elastic {
+            *elastic = Some(ElasticCores::start(Arc::downgrade(&self.state))?);
+        }
+        Ok(())
+    }
+
+    #[cfg(test)]
+    pub(super) fn state(&self) -> &Arc<Mutex<PoolsState>> {
+        &self.state
     }
 
     /// The workers of a pool.
@@ -157,8 +218,7 @@ impl Pools {
         let own = self.start(Some(name.into()), cpus.clone(), cpus.len())?;
         let common = self.common_on(left)?;
         state.named.insert(name.into(), NamedPool { cpus, workers: own });
-        state.common = common;
-        Ok(())
+        state.replace_common(common)
     }
 
     /// Gives the cores of a pool back to statements without one.
@@ -175,18 +235,19 @@ impl Pools {
             );
         }
         let left = self.left(&state).union(&pool.cpus);
-        state.common = match state.named.len() {
+        let common = match state.named.len() {
             1 => self.all.clone(),
             _ => self.common_on(left)?,
         };
         state.named.remove(name);
-        Ok(())
+        state.replace_common(common)
     }
 
     /// The common workers, then the pools by name.
     pub(crate) fn reports(&self) -> Vec<PoolReport> {
         let state = self.state.lock();
-        let mut reports = vec![state.common.report(0)];
+        let (setting, why) = (Some(state.cores.to_string()), state.why.clone());
+        let mut reports = vec![PoolReport { setting, why, ..state.common.report(0) }];
         reports.extend(state.named.values().map(|pool| pool.workers.report(pool.users())));
         reports
     }
@@ -194,7 +255,7 @@ impl Pools {
     /// Cpus that no pool has.
     fn left(&self, state: &PoolsState) -> CpuSet {
         let taken = state.named.values().fold(CpuSet::new(), |all, pool| all.union(&pool.cpus));
-        self.all.cpus().difference(&taken)
+        self.all.runtime().cpus().difference(&taken)
     }
 
     fn common_on(&self, cpus: CpuSet) -> Result<Workers> {
@@ -210,6 +271,58 @@ impl Pools {
         let runtime = Runtime::start(Arc::clone(machine), Arc::clone(kernel), options);
         let runtime = runtime.map_err(|error| exec_datafusion_err!("no workers: {error}"))?;
         Ok(workers(pool, runtime, &self.arena, &self.knowledge))
+    }
+}
+
+impl PoolsState {
+    /// Other workers for statements without a pool; what runs on the old ones may end on all of their cores.
+    fn replace_common(&mut self, common: Workers) -> Result<()> {
+        let old = std::mem::replace(&mut self.common, common);
+        release(&old);
+        self.settle()
+    }
+
+    /// Gives the common workers the cores of the setting; where that fails, all.
+    fn settle(&mut self) -> Result<()> {
+        let runtime = self.common.runtime();
+        let cpus = match self.cores {
+            CoresSetting::All | CoresSetting::Elastic => runtime.cpus(),
+            CoresSetting::Count(count) => {
+                let (table, pages) = (self.common.core_table(), PageQueue::default());
+                table.cpus(&first_cores(&table, &table.ids(), &pages, Mode::Dense, count.get()))
+            }
+        };
+        self.why = None;
+        self.confine(&cpus)
+    }
+
+    /// Has the common workers run on these cpus; where that fails, on all.
+    pub(super) fn confine(&mut self, cpus: &CpuSet) -> Result<()> {
+        let runtime = self.common.runtime().clone();
+        // Where nothing is taken there is nothing to ask the kernel.
+        if *cpus == runtime.cpus_given() {
+            return Ok(());
+        }
+        runtime.confine(cpus).map_err(|error| {
+            let error = exec_datafusion_err!("{error}; statements run on all cores again");
+            self.give_all(&error);
+            error
+        })
+    }
+
+    /// Gives the common workers all of their cores, because of an error.
+    pub(super) fn give_all(&mut self, error: &DataFusionError) {
+        release(&self.common);
+        self.cores = CoresSetting::All;
+        self.why = Some(error.strip_backtrace());
+    }
+}
+
+/// Gives workers all of their cores. What the kernel refuses it has refused before.
+fn release(workers: &Workers) {
+    let all = workers.runtime().cpus();
+    if workers.runtime().cpus_given() != all {
+        let _ = workers.runtime().confine(&all);
     }
 }
 
@@ -232,7 +345,7 @@ fn workers(
     Workers(Arc::new(WorkersParts { pool, runtime, primitives }))
 }
 
-fn unknown(name: &str, state: &PoolsState) -> datafusion::common::DataFusionError {
+fn unknown(name: &str, state: &PoolsState) -> DataFusionError {
     let names: Vec<&str> = state.named.keys().map(|name| &**name).collect();
     match names.is_empty() {
         true => exec_datafusion_err!(

@@ -10,6 +10,7 @@
 //!
 //! The session tells the names: see `needs`.
 
+use crate::parse::{walk, walk_mut};
 use std::ops::ControlFlow;
 
 use datafusion::arrow::array::StringArray;
@@ -17,8 +18,8 @@ use datafusion::arrow::compute::kernels::regexp::regexp_is_match_scalar;
 use datafusion::common::{Result, plan_err};
 use datafusion::sql::sqlparser::ast::{
     Array, ExceptSelectItem, ExcludeSelectItem, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArguments, Ident, Query, Select, SelectItem, Value, ValueWithSpan, Visit, VisitMut,
-    Visitor, VisitorMut,
+    FunctionArguments, Ident, Query, Select, SelectItem, Value, ValueWithSpan, Visit, Visitor,
+    VisitorMut,
 };
 
 use super::tree;
@@ -172,15 +173,15 @@ impl Visitor for Calls {
 /// Whether there is a call of COLUMNS in a part of a statement, subqueries included.
 pub(super) fn are_in(part: &impl Visit) -> bool {
     let mut calls = Calls::default();
-    let _ = part.visit(&mut calls);
+    let _ = walk(part, &mut calls);
     calls.all > 0
 }
 
 /// Whether a SELECT has a call that is its own.
 pub(super) fn are_of(select: &Select) -> bool {
     let mut calls = Calls::default();
-    let _ = select.projection.visit(&mut calls);
-    let _ = select.selection.visit(&mut calls);
+    let _ = walk(&select.projection, &mut calls);
+    let _ = walk(&select.selection, &mut calls);
     calls.own > 0
 }
 
@@ -245,7 +246,7 @@ fn each(expr: &Expr, columns: &[Named]) -> Result<Option<Vec<(Expr, String)>>> {
         },
     };
     let mut seen = expr.clone();
-    if let ControlFlow::Break(error) = VisitMut::visit(&mut seen, &mut calls) {
+    if let ControlFlow::Break(error) = walk_mut(&mut seen, &mut calls) {
         return Err(error);
     }
     let Some(chosen) = chosen else { return Ok(None) };
@@ -259,7 +260,7 @@ fn each(expr: &Expr, columns: &[Named]) -> Result<Option<Vec<(Expr, String)>>> {
                 Ok(choice.choose(&names)?.get(nth).map(|at| columns[*at].expr.clone()))
             },
         };
-        if let ControlFlow::Break(error) = VisitMut::visit(&mut expr, &mut replaced) {
+        if let ControlFlow::Break(error) = walk_mut(&mut expr, &mut replaced) {
             return Err(error);
         }
         all.push((expr, names[*first].clone()));

@@ -5,11 +5,13 @@
 //! '1' + 1                1 + 1
 //! d > '2020-01-01'       d > DATE '2020-01-01'
 //! done = 't'             done = true
+//! l = '{1,2}'            l = [1, 2]
 //! 7 // 2                 7 / 2, and trunc(a / b) where one of them is not an integer
 //! ```
 //!
 //! A literal with digits behind the point keeps them beside a decimal: `price = '3.149'` rounds nothing.
 
+use super::array_text::array_items;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::functions::expr_fn::trunc;
@@ -35,12 +37,16 @@ impl ExprPlanner for TypedLiterals {
         }
         match (text(&expr.left), text(&expr.right)) {
             (Some(text), None) => {
-                if let Some(wanted) = wanted(&expr.op, &expr.right, schema, &text) {
+                if let Some(list) = list(&text, &expr.right, schema) {
+                    expr.left = list;
+                } else if let Some(wanted) = wanted(&expr.op, &expr.right, schema, &text) {
                     expr.left = cast(expr.left, wanted);
                 }
             }
             (None, Some(text)) => {
-                if let Some(wanted) = wanted(&expr.op, &expr.left, schema, &text) {
+                if let Some(list) = list(&text, &expr.left, schema) {
+                    expr.right = list;
+                } else if let Some(wanted) = wanted(&expr.op, &expr.left, schema, &text) {
                     expr.right = cast(expr.right, wanted);
                 }
             }
@@ -100,6 +106,17 @@ fn wanted(op: &BinaryOperator, other: &Expr, schema: &DFSchema, text: &str) -> O
         DataType::Interval(_) => compares.then(|| other.clone()),
         _ => None,
     }
+}
+
+/// The list that a text is beside another list.
+fn list(text: &str, other: &Expr, schema: &DFSchema) -> Option<Expr> {
+    let text = Some(text).filter(|text| text.starts_with('{'))?;
+    let DataType::List(item) = other.get_type(schema).ok()? else { return None };
+    let item = item.data_type();
+    let values = array_items(text)?.into_iter().map(|text| ScalarValue::Utf8(text).cast_to(item));
+    let values = values.collect::<Result<Vec<_>>>().ok()?;
+    let list = ScalarValue::List(ScalarValue::new_list_nullable(&values, item));
+    Some(Expr::Literal(list, None))
 }
 
 /// A decimal with the digits of a text.

@@ -8,15 +8,19 @@
 //! |---|---|---|
 //! | `words` | `STRUCT(a INT)`, `a ASOF JOIN b`, `FROM (SUMMARIZE t)` | tokens that the parser reads |
 //! | `asof` | `a ASOF JOIN b ON …` | a window over both sides, and two joins |
+//! | `array_text` | `'{1,2}'::INT[]` | `ARRAY['1', '2']::INT[]` |
 //! | `aliases` | `SELECT x: 1` | `SELECT 1 AS x` |
 //! | `operators` | `7 // 2`, `a ^@ 'b'` | calls of functions |
 //! | `by_name` | `a UNION BY NAME b` | a relation, whose columns are paired by `relations` |
+//! | `catalog` | `'t'::regclass`, `ARRAY(SELECT a FROM t)` | calls of functions |
 //! | `calls` | `struct_pack(a := 1)`, `if(a, b, c)`, `x::JSON` | calls of functions, CASE |
 //! | `lambda` | `x -> x + 1` as an argument | a lambda |
 //! | `names` | columns without names | names by their texts, before all other steps |
 //! | `comprehension` | `[x + 1 FOR x IN l IF x > 0]` | `list_transform(list_filter(l, …), …)` |
+//! | `json_marks` | `SELECT (SELECT json_object(…))` | `SELECT json_checked((SELECT …))` |
 //! | `json_rows` | `FROM t, json_each(t.j)` | subqueries of the lists that these functions give |
 //! | `lateral` | `FROM t, unnest(t.l)`, `FROM t, (SELECT t.a)`, WITH ORDINALITY | LATERAL subqueries |
+//! | `like` | `a LIKE 'x/_%' ESCAPE '/'` | `a LIKE 'x\_%'` |
 //! | `literals` | `n = '5'`, `'1' + 1` | literals of the type beside them |
 //! | `percent` | `LIMIT 40%` | a relation that counts its rows |
 //! | `reused` | `SELECT a + 1 AS b, b * 2` | the expression in the place of its alias; `needs` asks for the columns |
@@ -36,15 +40,19 @@
 //! around it are known.
 
 mod aliases;
+mod array_text;
 mod asof;
 mod by_name;
 mod calls;
+mod catalog;
 mod columns;
 mod comprehension;
 mod forms;
+mod json_marks;
 mod json_rows;
 mod lambda;
 mod lateral;
+mod like;
 mod literals;
 mod names;
 mod needs;
@@ -69,6 +77,7 @@ use datafusion::execution::SessionState;
 use datafusion::sql::sqlparser::ast::{Expr, Query, Select, Statement, TableFactor};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 
+pub use array_text::array_items;
 pub(crate) use literals::TypedLiterals;
 pub(crate) use names::{name_columns, shown};
 pub(crate) use needs::{Answer, Expansion, Question};
@@ -106,6 +115,8 @@ pub(crate) fn rewrite_query(query: &mut Query) -> Result<()> {
 /// The steps on one SELECT.
 pub(crate) fn rewrite_select(select: &mut Select) -> Result<()> {
     aliases::rewrite(select);
+    catalog::rewrite_select(select);
+    json_marks::rewrite(select);
     json_rows::rewrite(select);
     lateral::rewrite(select);
     sampled::rewrite(select);
@@ -116,6 +127,7 @@ pub(crate) fn rewrite_select(select: &mut Select) -> Result<()> {
 /// The steps on what stands in FROM.
 pub(crate) fn rewrite_table(factor: &mut TableFactor) -> Result<()> {
     forms::rewrite(factor);
+    catalog::rewrite_table(factor);
     Ok(())
 }
 
@@ -136,6 +148,9 @@ pub(crate) fn rewrite_expr(expr: &mut Expr) -> Result<()> {
     }
     operators::rewrite(expr)?;
     tuples::rewrite(expr)?;
+    array_text::rewrite(expr);
+    like::rewrite(expr);
+    catalog::rewrite(expr);
     calls::rewrite(expr);
     Ok(())
 }

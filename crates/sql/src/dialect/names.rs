@@ -12,6 +12,7 @@
 //! of a statement, where names are looked up, it is numbered. Queries inside expressions are left as they
 //! are: their names are not shown.
 
+use crate::parse::walk_mut;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::sql::parser::{CopyToSource, Statement as Parsed};
 use datafusion::sql::sqlparser::ast::{
     Expr, Ident, OrderBy, OrderByKind, Query, Select, SelectItem, SetExpr, Statement, TableFactor,
-    TableWithJoins, VisitMut, VisitorMut,
+    TableWithJoins, VisitorMut,
 };
 
 /// Stands between the name of a column of a result and a number, where there is another of its name; the
@@ -34,11 +35,11 @@ pub(crate) fn name_columns(statement: &mut Parsed) {
             if let Some(query) = returned(statement) {
                 name_output(&mut query.body);
             }
-            statement.visit(&mut Names::default())
+            walk_mut(statement, &mut Names::default())
         }
         Parsed::Explain(explain) => return name_columns(&mut explain.statement),
         Parsed::CopyTo(copy) => match &mut copy.source {
-            CopyToSource::Query(query) => query.visit(&mut Names::default()),
+            CopyToSource::Query(query) => walk_mut(query, &mut Names::default()),
             CopyToSource::Relation(_) => ControlFlow::Continue(()),
         },
         Parsed::CreateExternalTable(_) | Parsed::Reset(_) => ControlFlow::Continue(()),

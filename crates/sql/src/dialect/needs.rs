@@ -3,6 +3,7 @@
 //! [`Expansion::asked`] gives queries, innermost first, as far as they hang on no other answer;
 //! [`Expansion::answered`] writes the answers in their places. Both are repeated until nothing is asked.
 
+use crate::parse::{walk, walk_mut, walk_relations};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::ControlFlow;
 
@@ -10,7 +11,7 @@ use datafusion::common::{DFSchemaRef, DataFusionError, Result, plan_err};
 use datafusion::sql::parser::{CopyToSource, Statement as Parsed};
 use datafusion::sql::sqlparser::ast::{
     CastKind, Cte, DataType, Distinct, Expr, ObjectName, PivotValueSource, Query, Select, SetExpr,
-    TableFactor, Visit, VisitMut, Visitor, VisitorMut, With, visit_relations,
+    TableFactor, Visit, Visitor, VisitorMut, With,
 };
 
 use super::{columns, reused, stars, tree};
@@ -65,10 +66,10 @@ impl<'a> Expansion<'a> {
 
 fn visit(statement: &mut Parsed, needs: &mut Needs<'_, '_>) -> Result<()> {
     let visited = match statement {
-        Parsed::Statement(ast) => ast.visit(needs),
+        Parsed::Statement(ast) => walk_mut(ast, needs),
         Parsed::Explain(explain) => return visit(&mut explain.statement, needs),
         Parsed::CopyTo(copy) => match &mut copy.source {
-            CopyToSource::Query(query) => query.visit(needs),
+            CopyToSource::Query(query) => walk_mut(query, needs),
             CopyToSource::Relation(_) => ControlFlow::Continue(()),
         },
         _ => ControlFlow::Continue(()),
@@ -120,7 +121,7 @@ impl Needs<'_, '_> {
             }),
             _ => false,
         };
-        let visited = visit_relations(part, |name| match is_open(name) {
+        let visited = walk_relations(part, &mut |name| match is_open(name) {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         });
@@ -197,8 +198,8 @@ impl Needs<'_, '_> {
     fn is_open(&self, part: &impl Visit) -> bool {
         let mut aliases = OpenAliases { settled: &self.of.settled };
         columns::are_in(part)
-            || part.visit(&mut OpenPivots).is_break()
-            || part.visit(&mut aliases).is_break()
+            || walk(part, &mut OpenPivots).is_break()
+            || walk(part, &mut aliases).is_break()
     }
 
     /// `SELECT *` from what a SELECT reads.
@@ -316,7 +317,7 @@ fn is_open_pivot(factor: &TableFactor) -> bool {
 /// The names without dots of the relations that a part of a statement reads.
 fn names_in(part: &impl Visit) -> HashSet<String> {
     let mut names = HashSet::new();
-    let _ = visit_relations(part, |name| {
+    let _ = walk_relations(part, &mut |name| {
         if let [part] = name.0.as_slice() {
             names.extend(part.as_ident().map(|name| name.value.to_lowercase()));
         }

@@ -6,12 +6,13 @@
 //!
 //! A column of FROM that has the name comes first: see `needs`. GROUP BY, HAVING, QUALIFY and ORDER BY are DataFusion's.
 
+use crate::parse::{walk, walk_mut};
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use datafusion::common::{DataFusionError, Result, plan_err};
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, ObjectName, Query, Select, SelectItem, Visit, VisitMut, Visitor, VisitorMut,
+    Expr, Ident, ObjectName, Query, Select, SelectItem, Visitor, VisitorMut,
 };
 
 /// Most expressions that aliases of one SELECT become: each that names another twice doubles it.
@@ -23,7 +24,7 @@ pub(super) fn is_in(select: &Select) -> bool {
     for item in &select.projection {
         if let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = item
             && !names.aliases.is_empty()
-            && expr.visit(&mut names).is_break()
+            && walk(expr, &mut names).is_break()
         {
             return true;
         }
@@ -31,7 +32,7 @@ pub(super) fn is_in(select: &Select) -> bool {
             names.aliases.insert(folded(alias));
         }
     }
-    !names.aliases.is_empty() && select.selection.visit(&mut names).is_break()
+    !names.aliases.is_empty() && walk(&select.selection, &mut names).is_break()
 }
 
 /// Puts expressions in the place of aliases; names of columns stay.
@@ -119,7 +120,7 @@ struct Aliases<'a> {
 
 impl Aliases<'_> {
     fn write(&mut self, expr: &mut Expr) -> Result<()> {
-        match VisitMut::visit(expr, self) {
+        match walk_mut(expr, self) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(error) => Err(error),
         }
@@ -132,7 +133,7 @@ impl Aliases<'_> {
             return Ok(None);
         }
         let mut found = Found { is_volatile: self.is_volatile, volatile: None, exprs: 0 };
-        let _ = expr.visit(&mut found);
+        let _ = walk(expr, &mut found);
         if let Some(function) = found.volatile {
             return plan_err!(
                 "alias '{name}' is named again, and {function} in it gives something else each time; name it in a \

@@ -3,13 +3,14 @@
 //! ```text
 //! SHOW TABLES                  SELECT table_name AS name FROM information_schema.tables WHERE …
 //! PRAGMA table_info('t')       SELECT … FROM (DESCRIBE t)
+//! KILL 7, KILL QUERY 7         SELECT pg_terminate_backend(7), SELECT pg_cancel_backend(7)
 //! INSTALL httpfs               refused: there are no extensions
 //! ```
 
 use datafusion::common::{Result, plan_datafusion_err, plan_err};
 use datafusion::execution::SessionState;
 use datafusion::sql::sqlparser::ast::{
-    Ident, ObjectName, Query, SetExpr, Statement, Value, ValueWithSpan,
+    Ident, KillType, ObjectName, Query, SetExpr, Statement, Value, ValueWithSpan,
 };
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::Parser;
@@ -44,6 +45,13 @@ pub(super) fn rewrite(statement: &mut Statement, state: &SessionState) -> Result
         Statement::ShowSchemas { .. } => parsed(
             "SELECT catalog_name AS database_name, schema_name FROM information_schema.schemata ORDER BY 1, 2",
         )?,
+        Statement::Kill { modifier: Some(KillType::Mutation), .. } => {
+            return plan_err!("KILL MUTATION is not supported; expected KILL or KILL QUERY");
+        }
+        Statement::Kill { modifier: Some(KillType::Query), id } => {
+            parsed(&format!("SELECT pg_cancel_backend({id})"))?
+        }
+        Statement::Kill { id, .. } => parsed(&format!("SELECT pg_terminate_backend({id})"))?,
         Statement::Pragma { name, value, .. } => pragma(name, value.as_ref(), state)?,
         Statement::Install { .. } | Statement::Load { .. } => {
             return plan_err!(
@@ -58,16 +66,6 @@ pub(super) fn rewrite(statement: &mut Statement, state: &SessionState) -> Result
         Statement::Use(_) => {
             return plan_err!(
                 "USE is not supported; SET datafusion.catalog.default_schema = 'name' sets the schema of names without one"
-            );
-        }
-        Statement::Vacuum(_) => {
-            return plan_err!(
-                "VACUUM is not needed: what was deleted is folded away in the background"
-            );
-        }
-        Statement::Analyze { .. } => {
-            return plan_err!(
-                "ANALYZE is not needed: statistics are exact for the rows that a query reads"
             );
         }
         Statement::CreateType { .. } => {

@@ -2,9 +2,9 @@
 
 use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
-    FunctionArguments, GroupByExpr, Ident, ObjectName, OrderBy, OrderByExpr, OrderByKind,
-    OrderByOptions, Query, Select, SelectFlavor, SelectItem, SetExpr, TableAlias,
+    BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArgumentList, FunctionArguments, GroupByExpr, Ident, ObjectName, OrderBy, OrderByExpr,
+    OrderByKind, OrderByOptions, Query, Select, SelectFlavor, SelectItem, SetExpr, TableAlias,
     TableAliasColumnDef, TableFactor, TableWithJoins, Value,
 };
 
@@ -149,6 +149,17 @@ pub(super) fn and(left: Expr, right: Expr) -> Expr {
 
 pub(super) fn equal(left: Expr, right: Expr) -> Expr {
     binary(Expr::Nested(Box::new(left)), BinaryOperator::Eq, right)
+}
+
+/// `expr::data_type`
+pub(super) fn cast(expr: Expr, data_type: DataType) -> Expr {
+    Expr::Cast {
+        kind: CastKind::DoubleColon,
+        expr: Box::new(expr),
+        data_type,
+        array: false,
+        format: None,
+    }
 }
 
 /// `count(*)`

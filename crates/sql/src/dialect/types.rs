@@ -20,13 +20,23 @@ use datafusion::sql::sqlparser::ast::{
     Statement, TimezoneInfo,
 };
 
+use crate::pg_catalog::as_oid;
+
 /// Plans types of DuckDB and PostgreSQL.
 #[derive(Debug)]
 pub(crate) struct SqlTypes;
 
 impl TypePlanner for SqlTypes {
     fn plan_type_field(&self, sql_type: &Sql) -> Result<Option<FieldRef>> {
-        Ok(planned(sql_type)?.map(|data_type| Arc::new(Field::new("", data_type, true))))
+        let field = planned(sql_type)?.map(|data_type| Field::new("", data_type, true));
+        Ok(field.map(|field| Arc::new(if is_oid(sql_type) { as_oid(field) } else { field })))
+    }
+}
+
+fn is_oid(sql_type: &Sql) -> bool {
+    match sql_type {
+        Sql::Custom(name, _) => name.to_string().eq_ignore_ascii_case("oid"),
+        _ => false,
     }
 }
 
@@ -113,7 +123,6 @@ fn planned(sql_type: &Sql) -> Result<Option<DataType>> {
         | Sql::TinyText
         | Sql::MediumText
         | Sql::LongText
-        | Sql::Regclass
         | Sql::Uuid
         | Sql::JSON
         | Sql::JSONB => DataType::Utf8View,
@@ -202,9 +211,9 @@ fn custom(name: &str) -> Option<DataType> {
         "uinteger" => DataType::UInt32,
         "int1" => DataType::Int8,
         "short" => DataType::Int16,
-        "long" | "oid" => DataType::Int64,
+        "long" | "oid" | "xid" | "cid" => DataType::Int64,
         "logical" => DataType::Boolean,
-        "bpchar" | "name" | "uuid" | "\"char\"" => DataType::Utf8View,
+        "bpchar" | "name" | "uuid" | "\"char\"" | "cstring" | "pg_node_tree" => DataType::Utf8View,
         "varint" | "bignum" => DataType::Decimal256(76, 0),
         "timestamp_s" => DataType::Timestamp(TimeUnit::Second, None),
         "timestamp_ms" => DataType::Timestamp(TimeUnit::Millisecond, None),

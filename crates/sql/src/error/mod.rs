@@ -5,11 +5,13 @@ mod wording;
 
 use std::fmt;
 
+use atoll_store::database::TransactionError;
 use atoll_topology::nearest_name;
 use datafusion::common::{DataFusionError, Span};
 use datafusion::sql::sqlparser::tokenizer::Location;
 
 use crate::Session;
+use crate::catalog::SCHEMA;
 pub use state::SqlState;
 use wording::{Wording, wording};
 
@@ -66,6 +68,34 @@ struct ErrorContext {
     excerpt: Option<Excerpt>,
     /// The table that was not found.
     missing_table: Option<String>,
+    violated: Option<ViolatedConstraint>,
+}
+
+/// The constraint that a change would have violated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ViolatedConstraint {
+    /// The schema of its table.
+    pub schema: String,
+    /// Its table.
+    pub table: String,
+    /// Its name.
+    pub constraint: String,
+    /// The key that is there already, as `(columns)=(values)`.
+    pub key: String,
+}
+
+impl ViolatedConstraint {
+    fn of(error: &DataFusionError) -> Option<Self> {
+        let DataFusionError::External(error) = error else { return None };
+        let Some(TransactionError::UniqueViolation { table, constraint, key }) =
+            error.downcast_ref()
+        else {
+            return None;
+        };
+        let (schema, table) = table.rsplit_once('.').unwrap_or((SCHEMA, table));
+        let (schema, table) = (schema.to_owned(), table.to_owned());
+        Some(Self { schema, table, constraint: constraint.clone(), key: key.clone() })
+    }
 }
 
 impl std::error::Error for SqlError {}
@@ -89,8 +119,15 @@ impl SqlError {
         let Wording { message, help } = wording(&text);
         helps.extend(help);
         let missing_table = missing_table(&message);
-        let context = Box::new(ErrorContext { excerpt: excerpt(sql, place), missing_table });
+        let violated = ViolatedConstraint::of(root);
+        let context = ErrorContext { excerpt: excerpt(sql, place), missing_table, violated };
+        let context = Box::new(context);
         Self { message, place, helps, state, context }
+    }
+
+    /// The constraint that the statement would have violated, where it failed for that.
+    pub fn violated(&self) -> Option<&ViolatedConstraint> {
+        self.context.violated.as_ref()
     }
 
     pub(crate) fn syntax(message: String, place: SourcePosition, sql: &str) -> Self {
@@ -101,7 +138,7 @@ impl SqlError {
             state: SqlState::SYNTAX_ERROR,
             context: Box::new(ErrorContext {
                 excerpt: excerpt(sql, Some(place)),
-                missing_table: None,
+                ..ErrorContext::default()
             }),
         }
     }

@@ -73,7 +73,7 @@ pub struct GroupExec {
 impl GroupExec {
     /// The operator for an aggregation; none where DataFusion's is the better one: where input is
     /// grouped in part, or grouped by keys that do not fit 64 bits, or rows never end, or, if nothing else
-    /// was asked for, keys are many strings.
+    /// was asked for, keys are strings few of which are there often.
     pub(super) fn new(
         whole: AggregateExec,
         query: GroupQuery,
@@ -96,7 +96,7 @@ impl GroupExec {
         let fits = match gathering {
             Gathering::Grouped => grouped::fits(&query, &expected),
             _ if !query.has_keys_of_known_types() => false,
-            _ => method != AggregateMethod::Auto || !query.has_many_strings(whole.input()),
+            _ => method != AggregateMethod::Auto || !query.has_rare_strings(whole.input()),
         };
         if !fits {
             return Ok(None);

@@ -74,9 +74,9 @@ impl GroupQuery {
         })
     }
 
-    /// Whether a key is a column of many strings in what `input` reads.
-    pub(super) fn has_many_strings(&self, input: &Arc<dyn ExecutionPlan>) -> bool {
-        texts::has_many(self.columns[..self.query.keys.len()].iter(), input)
+    /// Whether a key is a column of strings few of which are there often, in what `input` reads.
+    pub(super) fn has_rare_strings(&self, input: &Arc<dyn ExecutionPlan>) -> bool {
+        texts::has_rare(self.columns[..self.query.keys.len()].iter(), input)
     }
 
     /// The primitives' errors as DataFusion's, with SQL's names.

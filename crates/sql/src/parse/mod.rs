@@ -14,19 +14,24 @@ mod copy;
 mod delegate;
 mod depth;
 mod dialect;
+mod first_word;
+mod postgres;
 mod sequences;
 mod streams;
+mod walk;
 
 use datafusion::common::{DataFusionError, Result, plan_datafusion_err, plan_err};
 use datafusion::execution::SessionState;
 use datafusion::sql::parser::{DFParserBuilder, Statement as Parsed};
 use datafusion::sql::sqlparser::parser::ParserError;
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
+use datafusion::sql::sqlparser::tokenizer::Tokenizer;
 
 pub(crate) use depth::{STACK_SHORT, on_deep_stack, stack_for};
 use dialect::AtollDialect;
+pub use first_word::begins_with;
 pub(crate) use sequences::{ALTERED, RENAMED, RESTART};
 pub use streams::copy_to_file;
+pub(crate) use walk::{walk, walk_expressions, walk_expressions_mut, walk_mut, walk_relations};
 
 /// Parses one statement in the session's dialect.
 pub(crate) fn parse(sql: &str, state: &SessionState) -> Result<Parsed> {
@@ -35,7 +40,7 @@ pub(crate) fn parse(sql: &str, state: &SessionState) -> Result<Parsed> {
     let limit = options.recursion_limit.get();
     let mut tokens =
         Tokenizer::new(&dialect, sql).tokenize_with_location().map_err(ParserError::from)?;
-    plain_calls(&mut tokens);
+    postgres::shorten(&mut tokens);
     depth::check_set_operations(&tokens)?;
     crate::dialect::read_words(&mut tokens, dialect.is_mended())?;
     let mut parser =
@@ -55,25 +60,6 @@ pub(crate) fn parse(sql: &str, state: &SessionState) -> Result<Parsed> {
     crate::dialect::name_columns(&mut statement);
     clauses::apply(&mut statement, state)?;
     Ok(statement)
-}
-
-/// Calls of functions by their place in PostgreSQL's catalog, `pg_catalog.version()`, as calls by their names.
-fn plain_calls(tokens: &mut Vec<TokenWithSpan>) {
-    let is_catalog = |token: &Token| match token {
-        Token::Word(word) => word.value.eq_ignore_ascii_case("pg_catalog"),
-        _ => false,
-    };
-    let mut at = 0;
-    while at + 3 < tokens.len() {
-        let is_call = is_catalog(&tokens[at].token)
-            && tokens[at + 1].token == Token::Period
-            && matches!(tokens[at + 2].token, Token::Word(_))
-            && tokens[at + 3].token == Token::LParen;
-        if is_call {
-            tokens.drain(at..at + 2);
-        }
-        at += 1;
-    }
 }
 
 /// The parser's words for what is nested too deeply, and for a join that it half knows, say neither

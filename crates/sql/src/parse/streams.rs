@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
+use super::begins_with;
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
 /// The statement with a file in the place of STDOUT; none for all other statements.
 pub fn copy_to_file(sql: &str, file: &Path) -> Option<String> {
-    if !sql.trim_start().get(..4)?.eq_ignore_ascii_case("copy") {
+    if !begins_with(sql, &["copy"]) {
         return None;
     }
     let tokens = Tokenizer::new(&GenericDialect {}, sql).tokenize_with_location().ok()?;

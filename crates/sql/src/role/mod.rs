@@ -4,6 +4,7 @@
 //! listed nowhere. Passwords are kept as what SCRAM needs to check them, which is of no use to log in with.
 
 mod definition;
+pub(crate) mod rights;
 mod statement;
 mod verifier;
 
@@ -23,6 +24,7 @@ use crate::database::Database;
 use crate::error::SqlState;
 use crate::session::{QueryResult, StatementPlanner};
 use crate::table::StaleStatement;
+use rights::{LimitedUser, ObjectRights, Owned, PUBLIC, RIGHTS};
 
 /// The schema that keeps the roles.
 pub(crate) const ROLES: &str = "pg_authid";
@@ -41,8 +43,19 @@ pub struct Identity {
 /// A role that reads and writes files on the server.
 pub(crate) const SERVER_FILES: &str = "pg_read_write_server_files";
 
+/// A role that reads all tables.
+pub(crate) const READ_ALL: &str = "pg_read_all_data";
+
+/// A role that inserts, updates and deletes rows of all tables.
+pub(crate) const WRITE_ALL: &str = "pg_write_all_data";
+
 /// Roles that are there without being created, for others to be members of.
-pub(crate) const PREDEFINED: [&str; 1] = [SERVER_FILES];
+pub(crate) const PREDEFINED: [&str; 3] = [SERVER_FILES, READ_ALL, WRITE_ALL];
+
+/// Whether a schema is the store's own and listed nowhere.
+pub(crate) fn is_hidden(schema: &str) -> bool {
+    schema == ROLES || schema == RIGHTS
+}
 
 /// The roles of a version of the database, by name.
 pub(crate) fn roles(version: &DatabaseVersion) -> Vec<Role> {
@@ -76,6 +89,17 @@ pub(crate) fn may_use_files(database: &Database, identity: &Identity) -> bool {
     database.options().files && (identity.is_owner || role().is_some_and(may))
 }
 
+/// Refuses a statement or function that names files of the server where they may not be named.
+pub(crate) fn check_files(may_use_files: bool, what: &str) -> Result<()> {
+    match may_use_files {
+        true => Ok(()),
+        false => Err(SqlState::INSUFFICIENT_PRIVILEGE.error(format!(
+            "permission denied to use files of the server in {what}; only superusers and members of \
+             {SERVER_FILES} may"
+        ))),
+    }
+}
+
 /// Refuses what would change the schema of roles by other statements than those about roles, and names that are
 /// PostgreSQL's.
 pub(crate) fn check_reserved(change: &CatalogChange) -> Result<()> {
@@ -100,7 +124,7 @@ pub(crate) fn check_reserved(change: &CatalogChange) -> Result<()> {
 impl Role {
     /// Whether it may do what those who create roles may not give: they do not change it either.
     fn may_more(&self) -> bool {
-        self.is_superuser || self.member_of.contains(SERVER_FILES)
+        self.is_superuser || PREDEFINED.iter().any(|of| self.member_of.contains(*of))
     }
 }
 
@@ -108,6 +132,13 @@ impl Session {
     /// Whether the session's user may do everything.
     pub fn is_superuser(&self) -> bool {
         is_superuser(self.database(), self.identity())
+    }
+
+    /// Whose rights limit its statements; none where they may do everything.
+    pub(crate) fn limited_user(&self) -> Option<Arc<LimitedUser>> {
+        let limited =
+            || LimitedUser::of(&self.database().store().published(), &self.identity().user);
+        (!self.is_superuser()).then(|| Arc::new(limited()))
     }
 
     /// Whether its statements may name files of the server.
@@ -165,9 +196,10 @@ impl StatementPlanner {
                         SqlState::DUPLICATE_OBJECT.error(format!("role '{name}' already exists"))
                     );
                 }
-                if name.starts_with("pg_") {
-                    let message =
-                        format!("role name '{name}' is reserved: names do not begin with pg_");
+                if name.starts_with("pg_") || name == PUBLIC {
+                    let message = format!(
+                        "role name '{name}' is reserved: names are not 'public' and do not begin with pg_"
+                    );
                     return Err(SqlState::RESERVED_NAME.error(message));
                 }
                 let mut created = Role::new(name);
@@ -211,6 +243,7 @@ impl StatementPlanner {
                     if *identity.user == *name {
                         return Err(SqlState::OBJECT_IN_USE.error("current user cannot be dropped"));
                     }
+                    check_without_rights(&version, name)?;
                     self.define_any(CatalogChange::Drop {
                         name: RelationName::new(ROLES, name.as_str()),
                     })
@@ -246,6 +279,24 @@ impl StatementPlanner {
         let name = RelationName::new(ROLES, role.name.as_str());
         let statement = Arc::new(statement);
         self.define_any(CatalogChange::CreateExternal { name, statement }).await
+    }
+}
+
+/// Refuses to drop a role that owns something or was granted something.
+fn check_without_rights(version: &DatabaseVersion, role: &str) -> Result<()> {
+    let on = version.relations_of(RIGHTS).filter_map(|(entry, _)| {
+        let object = Owned::of_entry(&entry.name)?;
+        let has_some = ObjectRights::of(version, &object).roles().any(|name| name == role);
+        has_some.then(|| object.named(version))
+    });
+    let on: Vec<String> = on.collect();
+    match on.first() {
+        None => Ok(()),
+        Some(first) => Err(SqlState::DEPENDENT_OBJECTS_STILL_EXIST.error(format!(
+            "role '{role}' cannot be dropped: it has rights on {first} and {} other objects; REVOKE them, or give \
+             what it owns to another role with ALTER … OWNER TO",
+            on.len() - 1
+        ))),
     }
 }
 

@@ -15,6 +15,7 @@ use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer, Word};
 use super::definition::Role;
 use super::verifier::ScramVerifier;
 use crate::error::SqlState;
+use crate::parse::begins_with;
 
 /// A statement about roles.
 #[derive(Debug, PartialEq, Eq)]
@@ -49,9 +50,7 @@ impl RoleStatement {
     /// # Errors
     /// For such a statement that cannot be understood.
     pub(crate) fn of(sql: &str) -> Result<Option<Self>> {
-        let first = sql.trim_start().get(..4).unwrap_or_default();
-        let is_one = ["crea", "alte", "drop", "gran", "revo"];
-        if !is_one.iter().any(|it| first.eq_ignore_ascii_case(it)) {
+        if !begins_with(sql, &["create", "alter", "drop", "grant", "revoke"]) {
             return Ok(None);
         }
         let Ok(tokens) = Tokenizer::new(&PostgreSqlDialect {}, sql).tokenize() else {

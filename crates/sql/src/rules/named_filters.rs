@@ -5,7 +5,7 @@
 //! filter on the second `id` would come out as one on the first, and rows would be lost. While filters
 //! sink, every operator with such columns has a fence above it, which lets only the other filters pass.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::Schema;
@@ -68,7 +68,10 @@ impl PhysicalOptimizerRule for NamedFilters {
 
 /// The columns whose names occur once.
 fn once(schema: &Schema) -> HashSet<usize> {
-    let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
-    let is_single = |at: &usize| names.iter().filter(|name| **name == names[*at]).count() == 1;
-    (0..names.len()).filter(is_single).collect()
+    let mut counts: HashMap<&str, usize> = HashMap::with_capacity(schema.fields().len());
+    for field in schema.fields() {
+        *counts.entry(field.name()).or_default() += 1;
+    }
+    let is_single = |at: &usize| counts[schema.field(*at).name().as_str()] == 1;
+    (0..schema.fields().len()).filter(is_single).collect()
 }

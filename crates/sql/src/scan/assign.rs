@@ -78,21 +78,22 @@ pub(crate) struct ScannedChunk {
 }
 
 /// Chunks by worker, each to that of those near its owner that has the fewest rows so far: the shards of a
-/// clock scan, until its next cycle.
+/// clock scan, until its next cycle. Workers whose cores are taken have none.
 pub(crate) fn by_chunks(snapshot: &TableSnapshot, runtime: &Runtime) -> Vec<Vec<ScannedChunk>> {
-    let workers = runtime.worker_count();
-    let nodes: Vec<NodeId> = (0..workers).map(|w| runtime.node_of(WorkerId(w as u32))).collect();
-    let mut parts = vec![Vec::new(); workers];
-    let mut rows = vec![0; workers];
+    // Cores come and go (`atoll.cores`): those that are left get the chunks of the others.
+    let active = runtime.active_workers();
+    let nodes: Vec<NodeId> = active.iter().map(|worker| runtime.node_of(*worker)).collect();
+    let mut parts = vec![Vec::new(); runtime.worker_count()];
+    let mut rows = vec![0; active.len()];
     for (number, chunk) in snapshot.chunks.iter().enumerate() {
         let near = match chunk.owner {
             Some(owner) => workers_near(owner, &nodes, runtime),
-            None => (0..workers).collect(),
+            None => (0..active.len()).collect(),
         };
-        let Some(worker) = near.into_iter().min_by_key(|worker| rows[*worker]) else { continue };
-        let copy = nearest_copy(snapshot, runtime, number, nodes[worker]);
-        parts[worker].push(ScannedChunk { chunk: number, copy });
-        rows[worker] += chunk.rows;
+        let Some(place) = near.into_iter().min_by_key(|place| rows[*place]) else { continue };
+        let copy = nearest_copy(snapshot, runtime, number, nodes[place]);
+        parts[active[place].index()].push(ScannedChunk { chunk: number, copy });
+        rows[place] += chunk.rows;
     }
     parts
 }
@@ -294,6 +295,29 @@ mod tests {
                     assert!(most - least <= ROWS, "{threads} threads, node {node}: {rows:?}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn workers_whose_cores_are_taken_hand_their_chunks_over() {
+        let machine = Arc::new(machines::four_nodes());
+        let kernel = Arc::new(SimulatedKernel::new(Arc::clone(&machine)));
+        let snapshot = dealt_table(&machine, &kernel);
+        let runtime =
+            Runtime::start(Arc::clone(&machine), kernel as _, Default::default()).unwrap();
+        let node = |number: usize| machine.nodes[number].cpus.iter();
+        for given in [1, 3, 5] {
+            // All of node 2, then some of node 0.
+            let cpus = node(2).chain(node(0)).take(given).collect();
+            runtime.confine(&cpus).unwrap();
+            let parts = by_chunks(&snapshot, &runtime);
+            let busy: Vec<usize> = (0..parts.len()).filter(|at| !parts[*at].is_empty()).collect();
+            let active: Vec<usize> =
+                runtime.active_workers().into_iter().map(WorkerId::index).collect();
+            assert_eq!((&busy, busy.len()), (&active, given));
+            let mut all: Vec<usize> = parts.iter().flatten().map(|scanned| scanned.chunk).collect();
+            all.sort_unstable();
+            assert_eq!(all, Vec::from_iter(0..CHUNKS), "each chunk has one worker");
         }
     }
 }

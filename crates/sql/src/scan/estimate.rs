@@ -1,9 +1,11 @@
 //! What a scan is expected to return, found out on a sample of the data itself.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use atoll_store::table::{Selection, StoredColumn, TableSnapshot};
-use datafusion::arrow::array::Int64Array;
+use atoll_store::table::{BLOCK_ROWS, Selection, StoredColumn, TableSnapshot};
+use datafusion::arrow::array::{AsArray, Int64Array};
+use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::stats::Precision;
 use datafusion::common::{Result, ScalarValue, Statistics};
@@ -47,6 +49,33 @@ pub(crate) fn selectivity(
         passed += result.rows.map_or(0, |rows| rows.count());
     }
     Ok((passed as f64).max(0.5) / (seen as f64).max(1.0))
+}
+
+/// Rows of a string, on average, below which it counts as rare.
+const FREQUENT_ROWS: usize = 16;
+
+/// Whether the strings of a column have few rows each, as far as the rows of the sample tell (Chao 1984: those that
+/// are there once and twice). In a small table, and where a chunk has a dictionary, they are not rare.
+pub(crate) fn has_rare_values(snapshot: &TableSnapshot, column: usize) -> bool {
+    if snapshot.rows <= BLOCK_ROWS {
+        return false;
+    }
+    let copies = snapshot.chunks.iter().filter_map(|chunk| chunk.copies.first());
+    let blocks: Vec<&StoredColumn> =
+        copies.flat_map(|copy| &copy.blocks).map(|block| &block[column]).collect();
+    let step = blocks.len().div_ceil(SAMPLE_BLOCKS).max(1);
+    let mut counts: HashMap<Vec<u8>, usize> = HashMap::new();
+    for block in blocks.into_iter().step_by(step) {
+        let StoredColumn::Plain(values) = block.head(SAMPLE_ROWS) else { return false };
+        let Ok(values) = cast(&values, &DataType::BinaryView) else { return false };
+        for value in values.as_binary_view().iter().flatten() {
+            *counts.entry(value.to_owned()).or_default() += 1;
+        }
+    }
+    let seen = |times: usize| counts.values().filter(|count| **count == times).count();
+    let (once, twice) = (seen(1), seen(2));
+    let unseen = once * once.saturating_sub(1) / (2 * (twice + 1));
+    (counts.len() + unseen).saturating_mul(FREQUENT_ROWS) > snapshot.rows
 }
 
 /// The statistics of that share of the rows.

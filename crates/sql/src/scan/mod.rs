@@ -52,7 +52,7 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Pla
 use crate::memory::Gauge;
 use crate::table::statistics;
 use assign::{Cuts, RowRange};
-use atoll_store::table::{BLOCK_ROWS, TableSnapshot, is_text};
+use atoll_store::table::{TableSnapshot, is_text};
 
 /// Reads the pinned snapshot of one table; see the module.
 #[derive(Clone, Debug)]
@@ -129,16 +129,11 @@ impl ScanExec {
         self.cuts.as_ref().is_some_and(|cuts| cuts.points == points)
     }
 
-    /// Whether a column of this name is one of strings that do not repeat: some chunk of more
-    /// than a block has no dictionary of them.
-    pub(crate) fn has_many_strings(&self, name: &str) -> bool {
+    /// Whether a column of this name is one of strings few of which are there often, as a sample tells.
+    pub(crate) fn has_rare_strings(&self, name: &str) -> bool {
         let Ok(column) = self.snapshot.schema.index_of(name) else { return false };
         is_text(self.snapshot.schema.field(column).data_type())
-            && self
-                .snapshot
-                .chunks
-                .iter()
-                .any(|chunk| chunk.rows > BLOCK_ROWS && chunk.stats[column].distinct.is_none())
+            && estimate::has_rare_values(&self.snapshot, column)
     }
 
     /// Number of rows before any filter.

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use atoll_runtime::Runtime;
 use atoll_store::table::{BLOCK_ROWS, Chunk, Selection, TableSnapshot};
-use atoll_topology::NodeId;
+use atoll_topology::{Bytes, NodeId};
 use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array};
 use datafusion::arrow::compute::BatchCoalescer;
 use datafusion::arrow::datatypes::SchemaRef;
@@ -187,7 +187,11 @@ impl ScanStream {
             bytes * rows / block[*column].rows().len().max(1)
         };
         let bytes: usize = read.iter().map(share).sum();
-        match is_local(self.runtime.current_node(), chunk.copies[range.copy].home()) {
+        let home = chunk.copies[range.copy].home();
+        if let Some(home) = home {
+            self.runtime.count_read(home, Bytes(bytes as u64));
+        }
+        match is_local(self.runtime.current_node(), home) {
             true => self.counts.bytes_local.add(bytes),
             false => self.counts.bytes_remote.add(bytes),
         };

@@ -38,6 +38,7 @@ use super::foreign;
 use super::insert::given_value;
 use super::planner::StatementPlanner;
 use crate::catalog::plain;
+use crate::role::rights::Right;
 use crate::table::{ChangeKind, ChangedTable, PlacedTable, WriteRules};
 
 /// The name under which the changed table is planned: no statement can say it by chance.
@@ -65,6 +66,7 @@ impl RowChange {
         let is_alone =
             matches!(statement, Parsed::Statement(ast) if matches!(**ast, Ast::Truncate(_)));
         let Some(ast) = changing(statement) else { return Ok(None) };
+        let truncates = matches!(ast, Ast::Truncate(_));
         if let Ast::Truncate(truncate) = ast {
             let restarts = matches!(truncate.identity, Some(TruncateIdentityOption::Restart));
             refuse(
@@ -94,6 +96,10 @@ impl RowChange {
                 plain(&at)
             );
         };
+        match truncates {
+            true => planner.check_right(Right::Truncate, &at)?,
+            false => planner.check_change(ast, &at)?,
+        }
         foreign::check(ast, &at)?;
         let at_name = at.table.to_string();
         let changed = changed_source(&at);
@@ -261,9 +267,7 @@ fn all_rows(truncate: &Truncate) -> Result<Delete> {
     refuse(truncate.on_cluster.is_some(), "ON CLUSTER of TRUNCATE")?;
     refuse(truncate.if_exists, "IF EXISTS of TRUNCATE")?;
     let [table] = &truncate.table_names[..] else {
-        return plan_err!(
-            "TRUNCATE of several tables is not supported; truncate one after the other"
-        );
+        return plan_err!("TRUNCATE of several tables cannot be part of another statement");
     };
     let text = format!("DELETE FROM {}", table.name);
     match parsed(&text)? {

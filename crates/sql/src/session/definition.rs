@@ -1,16 +1,17 @@
 //! From what CREATE TABLE declares to the definition that the store keeps.
 
+use crate::parse::walk_expressions_mut;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use atoll_placement::Strategy;
 use atoll_store::table::{Check, TableDefinition, Unique};
-use datafusion::arrow::datatypes::{DataType, Schema, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
 use datafusion::common::{DFSchema, Result, plan_datafusion_err, plan_err};
-use datafusion::sql::sqlparser::ast::{Expr, Ident, visit_expressions_mut};
+use datafusion::sql::sqlparser::ast::{Expr, Ident};
 
 use super::change::parsed_expr;
-use super::declared::{DeclaredCheck, DeclaredColumn, DeclaredKey, DeclaredTable};
+use super::declared::{DeclaredCheck, DeclaredKey, DeclaredTable};
 use super::generated::computed;
 use super::planner::StatementPlanner;
 use crate::error::SqlError;
@@ -30,8 +31,14 @@ impl DeclaredTable {
     ) -> Result<TableDefinition> {
         let mut definition = TableDefinition::new(columns, placement);
         let normalize = |ident: &Ident| planner.normalized(ident);
+        let columns = self.columns.iter().enumerate();
+        let not_null: Vec<usize> =
+            columns.filter(|(_, column)| column.not_null).map(|(at, _)| at).collect();
+        set_not_null(&mut definition, &not_null);
         for (column, declared) in self.columns.into_iter().enumerate() {
-            add_column(&mut definition, planner, column, declared)?;
+            if let Some(default) = declared.default {
+                set_default(&mut definition, planner, column, &default)?;
+            }
         }
         for key in self.keys {
             add_key(&mut definition, table, key, &normalize)?;
@@ -43,20 +50,15 @@ impl DeclaredTable {
     }
 }
 
-fn add_column(
+fn set_default(
     definition: &mut TableDefinition,
     planner: &StatementPlanner,
     column: usize,
-    declared: DeclaredColumn,
+    default: &Expr,
 ) -> Result<()> {
-    if declared.not_null {
-        set_not_null(definition, &[column]);
-    }
-    if let Some(default) = declared.default {
-        let field = definition.columns.field(column);
-        check_default(planner, &default, field.name(), field.data_type())?;
-        definition.defaults[column] = Some(default.to_string().into());
-    }
+    let field = definition.columns.field(column);
+    check_default(planner, default, field.name(), field.data_type())?;
+    definition.defaults[column] = Some(default.to_string().into());
     Ok(())
 }
 
@@ -148,7 +150,7 @@ pub(super) fn add_check(
 
 /// Columns without the name of their table, which may become another one.
 fn without_table(condition: &mut Expr, table: &str, normalize: &dyn Fn(&Ident) -> String) {
-    let _ = visit_expressions_mut(condition, |expr| {
+    let _ = walk_expressions_mut(condition, &mut |expr| {
         if let Expr::CompoundIdentifier(parts) = expr
             && let [of_table, column] = &parts[..]
             && normalize(of_table) == table
@@ -160,11 +162,14 @@ fn without_table(condition: &mut Expr, table: &str, normalize: &dyn Fn(&Ident) -
 }
 
 fn set_not_null(definition: &mut TableDefinition, columns: &[usize]) {
-    let fields = definition.columns.fields().iter().enumerate().map(|(at, field)| {
-        let nullable = field.is_nullable() && !columns.contains(&at);
-        field.as_ref().clone().with_nullable(nullable)
-    });
-    definition.columns = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+    if columns.is_empty() {
+        return;
+    }
+    let mut fields: Vec<FieldRef> = definition.columns.fields().iter().cloned().collect();
+    for column in columns {
+        fields[*column] = Arc::new(fields[*column].as_ref().clone().with_nullable(false));
+    }
+    definition.columns = Arc::new(Schema::new(fields));
 }
 
 fn is_used(definition: &TableDefinition, name: &str) -> bool {

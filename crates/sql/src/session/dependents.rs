@@ -1,5 +1,6 @@
 //! DROP SEQUENCE, TRUNCATE … RESTART IDENTITY, and what the defaults of columns need of sequences.
 
+use crate::parse::walk_expressions;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use atoll_store::{SequenceId, TableId};
 use datafusion::common::{Result, exec_err};
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectType, Statement as Ast,
-    Truncate, TruncateIdentityOption, Value, visit_expressions,
+    Truncate, TruncateIdentityOption, Value,
 };
 
 use super::change::parsed_expr;
@@ -136,7 +137,7 @@ impl StatementPlanner {
 /// What calls of `nextval` and its kin name.
 fn named_sequences(expr: &Expr) -> Vec<String> {
     let mut names = Vec::new();
-    let _ = visit_expressions(expr, |expr| {
+    let _ = walk_expressions(expr, &mut |expr| {
         if let Expr::Function(function) = expr {
             names.extend(named_sequence(function));
         }

@@ -1,46 +1,66 @@
-//! Schemas, and DROP of what the store keeps.
+//! CREATE SCHEMA; DROP of tables, views and schemas; TRUNCATE of several tables.
 
 use atoll_store::database::CatalogChange;
 use datafusion::common::{ResolvedTableReference, Result, exec_err};
 use datafusion::logical_expr::{DdlStatement, TableType};
+use datafusion::sql::parser::Statement as Parsed;
+use datafusion::sql::sqlparser::ast::{ObjectType, Statement as Ast, Truncate};
 
 use super::Session;
 use super::planner::StatementPlanner;
+use super::statement::ParsedStatement;
+use super::transaction::StatementTransaction;
 use crate::catalog::{CATALOG, plain, relation_name};
 
 impl Session {
-    /// Carries out a statement about schemas, and DROP TABLE or VIEW; false for all others.
-    pub(super) async fn drop_or_create(
+    /// Carries out CREATE SCHEMA in our own catalog; false for all other statements.
+    pub(super) async fn create_schema(
         &self,
         planner: &StatementPlanner,
         ddl: &DdlStatement,
     ) -> Result<bool> {
-        match ddl {
-            DdlStatement::DropTable(drop) => {
-                let at = planner.resolve(drop.name.clone());
-                self.drop_named(planner, &at, TableType::Base, drop.if_exists).await?;
-            }
-            DdlStatement::DropView(drop) => {
-                let at = planner.resolve(drop.name.clone());
-                self.drop_named(planner, &at, TableType::View, drop.if_exists).await?;
-            }
-            DdlStatement::CreateCatalogSchema(create) => {
-                let Some(name) = own_schema(&create.schema_name) else { return Ok(false) };
-                if planner.names.has_schema(name) {
-                    return match create.if_not_exists {
-                        true => Ok(true),
-                        false => exec_err!("Schema '{name}' already exists"),
-                    };
-                }
-                planner.define(CatalogChange::CreateSchema { name: name.into() }).await?;
-            }
-            DdlStatement::DropCatalogSchema(drop) => {
-                let name = drop.name.schema_name();
-                return self.drop_schema(planner, name, drop.if_exists, drop.cascade).await;
-            }
-            _ => return Ok(false),
+        let DdlStatement::CreateCatalogSchema(create) = ddl else { return Ok(false) };
+        let Some(name) = own_schema(&create.schema_name) else { return Ok(false) };
+        if planner.names.has_schema(name) {
+            return match create.if_not_exists {
+                true => Ok(true),
+                false => exec_err!("Schema '{name}' already exists"),
+            };
         }
+        planner.define(CatalogChange::CreateSchema { name: name.into() }).await?;
         Ok(true)
+    }
+
+    /// Carries out DROP of tables, views or schemas, of one or several; none for DROP of anything else.
+    pub(super) async fn drop_all(
+        &self,
+        planner: &StatementPlanner,
+        ast: &Ast,
+    ) -> Result<Option<&'static str>> {
+        let Ast::Drop { object_type, if_exists, names, cascade, .. } = ast else { return Ok(None) };
+        let (kind, tag) = match object_type {
+            ObjectType::Table => (TableType::Base, "DROP TABLE"),
+            ObjectType::View => (TableType::View, "DROP VIEW"),
+            ObjectType::Schema => {
+                for name in names {
+                    let schema = planner.schema_name(name)?;
+                    self.drop_schema(planner, &schema, *if_exists, *cascade).await?;
+                }
+                return Ok(Some("DROP SCHEMA"));
+            }
+            _ => return Ok(None),
+        };
+        let mut dropped = Vec::with_capacity(names.len());
+        for name in names {
+            let at = planner.resolve(planner.name(name)?);
+            if dropped.contains(&at) {
+                // The names are those from before the statement.
+                return exec_err!("'{}' is named twice", plain(&at));
+            }
+            self.drop_named(planner, &at, kind, *if_exists).await?;
+            dropped.push(at);
+        }
+        Ok(Some(tag))
     }
 
     async fn drop_named(
@@ -76,10 +96,10 @@ impl Session {
         name: &str,
         if_exists: bool,
         cascade: bool,
-    ) -> Result<bool> {
+    ) -> Result<()> {
         if !planner.names.has_schema(name) {
             return match if_exists {
-                true => Ok(true),
+                true => Ok(()),
                 false => exec_err!("schema '{name}' does not exist"),
             };
         }
@@ -94,8 +114,28 @@ impl Session {
         for name in relations {
             planner.define(CatalogChange::Drop { name }).await?;
         }
-        planner.define(CatalogChange::DropSchema { name: name.into() }).await?;
-        Ok(true)
+        planner.define(CatalogChange::DropSchema { name: name.into() }).await
+    }
+
+    /// Carries out TRUNCATE of several tables, one after the other; none for that of one.
+    pub(super) async fn truncate_all(
+        &self,
+        planner: &StatementPlanner,
+        truncate: &Truncate,
+        sql: &str,
+    ) -> Result<Option<&'static str>> {
+        if truncate.table_names.len() < 2 {
+            return Ok(None);
+        }
+        // Its end is that of the whole statement.
+        let within = StatementTransaction { is_own: false, ..planner.transaction.clone() };
+        for table in &truncate.table_names {
+            let one = Truncate { table_names: vec![table.clone()], ..truncate.clone() };
+            let statement = Parsed::Statement(Box::new(Ast::Truncate(one)));
+            let statement = ParsedStatement { statement, placement: None };
+            Box::pin(self.run_in(&within, &statement, None, sql)).await?;
+        }
+        Ok(Some("TRUNCATE TABLE"))
     }
 }
 

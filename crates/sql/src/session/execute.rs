@@ -28,10 +28,10 @@ use super::parameters::ParameterStatement;
 use super::planner::{StatementPlanner, cancel_token, plan_physical};
 use super::pool::pool_set;
 use super::progress::ScanProgress;
-use super::selected::TextRide;
-use super::settings::sets_durability;
+use super::settings::{CORES, DURABILITY, sets};
 use super::statement::ParsedStatement;
 use super::tag::{StatementTag, ddl_tag};
+use super::texts::TextRide;
 use super::transaction::StatementTransaction;
 use super::whole::WholeStatement;
 use crate::dialect::shown;
@@ -81,6 +81,9 @@ struct RunningRows {
     batches: mpsc::Receiver<Result<RecordBatch>>,
     driver: Option<JoinHandle<()>>,
 }
+
+/// The plan of a query, and what it runs in.
+pub type PlannedQuery = (Arc<dyn ExecutionPlan>, Arc<TaskContext>);
 
 impl QueryResult {
     /// The columns of the result.
@@ -220,11 +223,15 @@ impl Session {
         })
     }
 
-    pub(super) async fn run_aside(&self, sql: &str) -> Result<QueryResult> {
-        let (session, text) = (self.clone(), sql.to_owned());
-        let running = async move { on_deep_stack(stack_for(&text), session.try_run(&text)).await };
-        // Boxed: what plans is large, and is handed from one thread's stack to another's.
-        aside(self.workers().runtime(), Box::pin(running)).await
+    /// Boxed, as all that plans: else each crate that runs statements compiles it into itself.
+    pub(super) fn run_aside<'a>(&'a self, sql: &'a str) -> BoxFuture<'a, Result<QueryResult>> {
+        Box::pin(async move {
+            let (session, text) = (self.clone(), sql.to_owned());
+            let running =
+                async move { on_deep_stack(stack_for(&text), session.try_run(&text)).await };
+            // Boxed: what plans is large, and is handed from one thread's stack to another's.
+            aside(self.workers().runtime(), Box::pin(running)).await
+        })
     }
 
     async fn try_run(&self, sql: &str) -> Result<QueryResult> {
@@ -244,7 +251,7 @@ impl Session {
             return Ok(done);
         }
         let alone = match self.ride_text(&statement.statement, sql).await? {
-            TextRide::Rows(result) => return Ok(result),
+            TextRide::Done(result) => return Ok(result),
             TextRide::Alone(alone) => Some(alone),
             TextRide::Misfit => None,
         };
@@ -302,6 +309,12 @@ impl Session {
             && let Some(done) = self.define_other(&planner, ast, sql).await?
         {
             planner.transaction.finish(self.database()).await?;
+            if matches!(ast.as_ref(), Ast::Drop { .. }) {
+                // What tables had is the kernel's again, as far as no query reads them still: this one's names
+                // must not keep them.
+                drop(planner);
+                self.arena().trim();
+            }
             return Ok(done);
         }
         if self.variables.carry_out(&planner, &placed.statement).await? {
@@ -345,7 +358,8 @@ impl Session {
                 let plan = LogicalPlan::Statement(timezone::checked_setting(statement)?);
                 // In memory there is nothing to reset.
                 let is_needless = is_reset && self.database().options().directory.is_none();
-                let sets_durability = sets_durability(&plan) && !is_needless;
+                let sets_durability = sets(&plan, DURABILITY) && !is_needless;
+                let sets_cores = sets(&plan, CORES);
                 let pool = pool_set(&plan, self.database().pools())?;
                 let frame = self.context.execute_logical_plan(plan).await?;
                 self.spill.keep(&self.context)?;
@@ -354,6 +368,9 @@ impl Session {
                 }
                 if sets_durability {
                     self.database().set_durability(self.atoll_options().durability).await?;
+                }
+                if sets_cores {
+                    self.database().pools().set_cores(self.atoll_options().cores)?;
                 }
                 match frame.logical_plan() {
                     LogicalPlan::EmptyRelation(_) => Ok(QueryResult::done(tag.to_owned(), sql)),
@@ -377,7 +394,6 @@ impl Session {
         sql: &str,
     ) -> Result<QueryResult> {
         let tag = ddl_tag(&ddl);
-        let drops = matches!(ddl, DdlStatement::DropTable(_) | DdlStatement::DropCatalogSchema(_));
         let tag = match ddl {
             DdlStatement::CreateMemoryTable(create) => {
                 let is_query = form.declared.columns.is_empty();
@@ -397,19 +413,13 @@ impl Session {
                 tag.to_owned()
             }
             ddl => {
-                if !self.drop_or_create(&planner, &ddl).await? {
+                if !self.create_schema(&planner, &ddl).await? {
                     self.context.execute_logical_plan(LogicalPlan::Ddl(ddl)).await?;
                 }
                 tag.to_owned()
             }
         };
         planner.transaction.finish(self.database()).await?;
-        // What tables had is the kernel's again, as far as no query reads them still: this one's names
-        // must not keep them.
-        drop(planner);
-        if drops {
-            self.arena().trim();
-        }
         Ok(QueryResult::done(tag, sql))
     }
 
@@ -461,15 +471,24 @@ impl Session {
         ast: &Ast,
         sql: &str,
     ) -> Result<Option<QueryResult>> {
+        if let Some(tag) = planner.change_rights(ast).await? {
+            return Ok(Some(QueryResult::done(tag.to_owned(), sql)));
+        }
         let tag = match ast {
             Ast::AlterTable(alter) => Some(self.alter(planner, alter).await?),
-            Ast::Truncate(truncate) => {
-                planner.restart_identities(truncate).await?;
-                None
-            }
+            Ast::Truncate(truncate) => match self.truncate_all(planner, truncate, sql).await? {
+                None => {
+                    planner.restart_identities(truncate).await?;
+                    None
+                }
+                done => done,
+            },
             other => match planner.macros(other, sql).await? {
                 Some(tag) => Some(tag),
-                None => planner.sequence(other).await?,
+                None => match self.drop_all(planner, other).await? {
+                    Some(tag) => Some(tag),
+                    None => planner.sequence(other).await?,
+                },
             },
         };
         Ok(tag.map(|tag| QueryResult::done(tag.to_owned(), sql)))
@@ -479,18 +498,17 @@ impl Session {
     ///
     /// # Errors
     /// As [`run`](Self::run).
-    pub async fn plan(
-        &self,
-        sql: &str,
-    ) -> Result<(Arc<dyn ExecutionPlan>, Arc<TaskContext>), SqlError> {
-        let planned = async {
+    pub fn plan<'a>(&'a self, sql: &'a str) -> BoxFuture<'a, Result<PlannedQuery, SqlError>> {
+        let planned = async move {
             let transaction = self.statement_transaction()?;
             let planner = self.planner(&transaction, false).await?;
             let statement = super::statement::parse(sql, &planner.state)?.statement;
             let plan = planner.plan(statement).await?;
             Ok((plan_physical(&planner.state, &plan).await?, planner.state.task_ctx()))
         };
-        planned.await.map_err(|error| SqlError::new(error, sql).with_near_names(self))
+        Box::pin(async move {
+            planned.await.map_err(|error| SqlError::new(error, sql).with_near_names(self))
+        })
     }
 
     /// Starts a query.

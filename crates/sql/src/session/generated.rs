@@ -7,12 +7,13 @@
 //! Such a default gives nothing by itself: where no value is given the column is NULL until
 //! [`WriteRules::complete`](crate::table::WriteRules::complete) computes it.
 
+use crate::parse::walk_expressions;
 use std::ops::ControlFlow;
 
 use atoll_store::table::TableDefinition;
 use datafusion::common::{Result, plan_err};
 use datafusion::sql::sqlparser::ast::{
-    Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, visit_expressions,
+    Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName,
 };
 
 use super::change::parsed_expr;
@@ -49,6 +50,12 @@ pub(crate) fn is_generated(default: &str) -> bool {
     default.strip_prefix('"').is_some_and(|rest| rest.starts_with(GENERATED))
 }
 
+/// What a default computes, as text; none for one that is a value.
+pub(crate) fn generated_sql(default: &str) -> Option<String> {
+    let default = Some(default).filter(|default| is_generated(default))?;
+    Some(computed(&parsed_expr(default).ok()?)?.to_string())
+}
+
 /// The columns of a table that are computed, and from what.
 pub(super) fn generated_columns(definition: &TableDefinition) -> Result<Vec<(usize, Expr)>> {
     let mut columns = Vec::new();
@@ -81,7 +88,7 @@ pub(super) fn reads(expr: &Expr, column: &str) -> bool {
         Some(_) => name.value == column,
         None => name.value.to_lowercase() == column,
     };
-    let visited = visit_expressions(expr, |expr| {
+    let visited = walk_expressions(expr, &mut |expr| {
         let named = match expr {
             Expr::Identifier(name) => is_it(name),
             Expr::CompoundIdentifier(parts) => parts.last().is_some_and(is_it),

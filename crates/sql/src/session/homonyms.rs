@@ -4,6 +4,7 @@
 //! (`TableReference::resolved_eq`): the first that matches answers, so `SELECT * FROM tbl, s1.tbl`
 //! shows the columns of one of them twice. Where a name has two readings, an alias is asked for.
 
+use crate::parse::walk;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
@@ -11,7 +12,7 @@ use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{DFSchema, Result, TableReference, plan_err};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::parser::{CopyToSource, Statement as Parsed};
-use datafusion::sql::sqlparser::ast::{Expr, Ident, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{Expr, Ident, Visitor};
 
 /// The tables by whose bare names a statement calls columns: `tbl.x`.
 #[derive(Debug, Default)]
@@ -31,10 +32,10 @@ impl BareQualifiers {
 
     fn collect(&mut self, statement: &Parsed) -> ControlFlow<()> {
         match statement {
-            Parsed::Statement(ast) => ast.visit(self),
+            Parsed::Statement(ast) => walk(ast, self),
             Parsed::Explain(explain) => self.collect(&explain.statement),
             Parsed::CopyTo(copy) => match &copy.source {
-                CopyToSource::Query(query) => query.visit(self),
+                CopyToSource::Query(query) => walk(query, self),
                 CopyToSource::Relation(_) => ControlFlow::Continue(()),
             },
             _ => ControlFlow::Continue(()),

@@ -10,7 +10,7 @@
 //! The expressions of ON CONFLICT are planned as a query over the rows that are there and those that are
 //! new, side by side; what is kept of its plan are the expressions.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use datafusion::common::{Result, plan_err};
 use datafusion::sql::sqlparser::ast::{
@@ -354,8 +354,14 @@ fn columns(
     if insert.columns.is_empty() {
         return Ok((0..definition.columns.fields().len()).collect());
     }
-    let number = |name: &ObjectName| match last(name) {
-        Some(name) => column_number(&normalize(name), definition),
+    let fields = definition.columns.fields().iter().enumerate();
+    let known: HashMap<&str, usize> =
+        fields.map(|(at, field)| (field.name().as_str(), at)).collect();
+    let number = |name: &ObjectName| match last(name).map(normalize) {
+        Some(name) => match known.get(name.as_str()) {
+            Some(known) => Ok(*known),
+            None => column_number(&name, definition),
+        },
         None => plan_err!("'{name}' is not the name of a column"),
     };
     let numbers: Vec<usize> = insert.columns.iter().map(number).collect::<Result<_>>()?;

@@ -2,12 +2,12 @@
 //!
 //! DataFusion reads what exceeds 64 bits as DOUBLE: 38 nines come out as 99999999999999997748….
 
+use crate::parse::walk_expressions_mut;
 use std::ops::ControlFlow;
 
 use datafusion::sql::parser::{CopyToSource, Statement};
 use datafusion::sql::sqlparser::ast::{
     CastKind, DataType, ExactNumberInfo, Expr, UnaryOperator, Value, VisitMut,
-    visit_expressions_mut,
 };
 
 /// Digits of the least number that 64 bits do not hold with either sign.
@@ -39,7 +39,7 @@ fn has_long_number(sql: &str) -> bool {
 }
 
 fn in_expressions(node: &mut impl VisitMut) {
-    let _: ControlFlow<()> = visit_expressions_mut(node, |expr| {
+    let _: ControlFlow<()> = walk_expressions_mut(node, &mut |expr| {
         replace(expr);
         ControlFlow::Continue(())
     });

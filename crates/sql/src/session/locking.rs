@@ -30,6 +30,7 @@ use super::change::{CHANGED, changed_source, column_of, rename};
 use super::execute::QueryResult;
 use super::planner::{StatementPlanner, plan_physical};
 use crate::catalog::plain;
+use crate::role::rights::Right;
 use crate::table::{
     ChangeKind, ChangedTable, PlacedTable, StaleStatement, WriteRules, table_error,
     transaction_error,
@@ -136,6 +137,8 @@ impl Session {
                 plain(&at)
             );
         };
+        planner.check_right(Right::Select, &at)?;
+        planner.check_right(Right::Update, &at)?;
         let target = planner.target(WriteRules::default());
         let source = Arc::new(ChangedTable::new(table.clone(), ChangeKind::Delete, target));
         planner.names.hide(CHANGED, Arc::clone(&source) as _);

@@ -7,6 +7,7 @@
 //!
 //! A macro is its text, kept by the store under its name with `()` behind it, as views are.
 
+use crate::parse::walk_mut;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -106,11 +107,11 @@ impl StatementPlanner {
         let visited = match statement {
             Parsed::Statement(ast) => match ast.as_mut() {
                 Ast::CreateMacro { .. } => return Ok(()),
-                ast => ast.visit(&mut calls),
+                ast => walk_mut(ast, &mut calls),
             },
             Parsed::Explain(explain) => return self.expand_macros(state, &mut explain.statement),
             Parsed::CopyTo(copy) => match &mut copy.source {
-                CopyToSource::Query(query) => query.visit(&mut calls),
+                CopyToSource::Query(query) => walk_mut(query, &mut calls),
                 CopyToSource::Relation(_) => ControlFlow::Continue(()),
             },
             _ => ControlFlow::Continue(()),
@@ -233,7 +234,7 @@ struct Bound(Vec<(String, Expr)>);
 
 impl Bound {
     fn put_into(mut self, body: &mut impl VisitMut) -> Result<()> {
-        let _ = body.visit(&mut self);
+        let _ = walk_mut(body, &mut self);
         Ok(())
     }
 }

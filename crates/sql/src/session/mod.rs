@@ -23,13 +23,15 @@ mod locking;
 mod macros;
 mod parameters;
 mod planner;
+mod planning;
 mod point;
 mod pool;
 mod prepared;
 mod progress;
 mod returning;
+mod rights;
 mod rules;
-mod selected;
+
 mod sequence;
 mod settings;
 mod sharing;
@@ -39,9 +41,12 @@ mod tag;
 #[cfg(test)]
 mod tests;
 mod text_scope;
+mod texts;
 mod transaction;
+mod upkeep;
 mod variables;
 mod whole;
+mod wide;
 
 use std::fmt;
 use std::sync::Arc;
@@ -60,13 +65,14 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 
-pub use execute::QueryResult;
-pub(crate) use generated::is_generated;
+pub use execute::{PlannedQuery, QueryResult};
+pub(crate) use generated::{generated_sql, is_generated};
 pub(crate) use parameters::ClientSettings;
 pub use parameters::POSTGRESQL_VERSION;
 pub(crate) use planner::StatementPlanner;
+pub use planning::PlanningTimes;
 pub use point::PreparedStatement;
-pub(crate) use point::{Parameters, one_row, select_list};
+pub(crate) use point::{Parameters, Shape, one_row, select_list};
 pub use progress::ScanProgress;
 pub use split::{Splitter, Statement, split_statements};
 pub use transaction::TransactionState;
@@ -80,10 +86,12 @@ use crate::files::read::FileNames;
 use crate::files::spill::Spill;
 use crate::float::CanonicalFloats;
 use crate::memory;
+use crate::pg_catalog::SystemCatalog;
 use crate::rewrite::{CountedCopies, DependentJoins, NamedQuantified};
 use crate::role::{Identity, may_use_files};
 use crate::sample::{SamplePlanner, SampledRelations};
 use crate::settings::{AtollOptions, SharedScan};
+use crate::shared_scan::PlannedTexts;
 use crate::table::PlacedTable;
 use crate::timezone::{self, SessionTimeZone};
 use crate::volatile::VolatileFilters;
@@ -100,6 +108,8 @@ pub struct Session {
     catalogs: Catalogs,
     prepared: Arc<PreparedStatements>,
     scope: Arc<SessionScope>,
+    /// Texts of statements that write: their plans hold the database, which cannot keep them itself.
+    texts: Arc<PlannedTexts>,
     transaction: Arc<SessionTransaction>,
     /// The workers of its pool; none for the common ones.
     pool: Arc<Mutex<Option<Workers>>>,
@@ -135,7 +145,14 @@ impl Session {
         environment.disk_manager = Some(spill.disk());
         let may_use_files = may_use_files(&database, &identity);
         let files = may_use_files.then(|| Arc::new(FileNames::default()));
-        let catalogs = Catalogs::new(files.clone().map(|files| files as Arc<dyn UrlTableFactory>));
+        let (identity, parameters) = (Arc::new(identity), ClientSettings::default());
+        let mut catalogs =
+            Catalogs::new(files.clone().map(|files| files as Arc<dyn UrlTableFactory>));
+        catalogs.set_system(SystemCatalog {
+            database: database.clone(),
+            identity: Arc::clone(&identity),
+            settings: parameters.clone(),
+        });
         let config = config(database.runtime(), options.placement, database.limit());
         let mut state = SessionStateBuilder::new()
             .with_config(config.with_extension(Arc::clone(database.gauge())))
@@ -168,16 +185,17 @@ impl Session {
             files.set_state(context.state_weak_ref());
         }
         let knowledge = Arc::clone(database.knowledge());
-        let (prepared, scope, transaction, pool) = Default::default();
+        let (prepared, scope, texts, transaction, pool) = Default::default();
         let variables = Variables::default();
         context.register_variable(VarType::UserDefined, Arc::new(variables.clone()));
-        let (identity, parameters) = (Arc::new(identity), ClientSettings::default());
+        crate::pg_catalog::register(&context);
         crate::system::register_session_functions(&context, &database, &identity, &parameters);
         let session = Self {
             context,
             catalogs,
             prepared,
             scope,
+            texts,
             transaction,
             pool,
             database,

@@ -16,6 +16,7 @@ use super::Session;
 use super::execute::QueryResult;
 use super::tag::StatementTag;
 use crate::error::SqlState;
+use crate::parse::begins_with;
 
 /// The version of PostgreSQL whose clients' queries are answered.
 pub const POSTGRESQL_VERSION: &str = "15.0";
@@ -60,6 +61,7 @@ const PARAMETERS: &[Parameter] = &[
     Parameter("in_hot_standby", "off", Kind::Fixed, true),
     Parameter("integer_datetimes", "on", Kind::Fixed, true),
     Parameter("IntervalStyle", "postgres", Kind::One(&["postgres"]), true),
+    Parameter("jit", "off", Kind::Text, false),
     Parameter("lc_collate", "C.UTF-8", Kind::Fixed, false),
     Parameter("lc_ctype", "C.UTF-8", Kind::Fixed, false),
     Parameter("lc_messages", "C", Kind::Text, false),
@@ -92,6 +94,18 @@ struct ParameterValues {
     changed: Vec<&'static str>,
 }
 
+/// What such statements begin with.
+const FIRST_WORDS: [&str; 6] = ["set", "show", "reset", "discard", "close", "unlisten"];
+
+/// A setting, as `pg_settings` tells of it.
+pub(crate) struct ShownSetting {
+    pub(crate) name: &'static str,
+    /// What it is at first.
+    pub(crate) first: &'static str,
+    pub(crate) value: String,
+    pub(crate) is_fixed: bool,
+}
+
 /// A statement about such a setting.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ParameterStatement {
@@ -109,9 +123,7 @@ pub(super) enum ParameterStatement {
 impl ParameterStatement {
     /// The statement of a text, if it is one.
     pub(super) fn of(sql: &str) -> Option<Self> {
-        let first = sql.trim_start().get(..4).unwrap_or_default();
-        let is_one = ["set ", "show", "rese", "disc", "clos", "unli", "set\n", "set\t"];
-        if !is_one.iter().any(|it| first.eq_ignore_ascii_case(it)) {
+        if !begins_with(sql, &FIRST_WORDS) {
             return None;
         }
         let tokens = Tokenizer::new(&PostgreSqlDialect {}, sql).tokenize().ok()?;
@@ -184,6 +196,17 @@ impl ClientSettings {
         }
         parameters.changed.push(name);
         Ok(())
+    }
+
+    /// All settings, by name.
+    pub(crate) fn all(&self) -> Vec<ShownSetting> {
+        let shown = |Parameter(name, first, kind, _): &Parameter| ShownSetting {
+            name,
+            first,
+            value: self.get(name).unwrap_or_default(),
+            is_fixed: *kind == Kind::Fixed,
+        };
+        PARAMETERS.iter().map(shown).collect()
     }
 
     fn reset_all(&self) {

@@ -10,8 +10,7 @@ use atoll_store::table::TableChange;
 use datafusion::catalog::view::ViewTable;
 use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{
-    DFSchema, ResolvedTableReference, Result, TableReference, internal_err, plan_datafusion_err,
-    plan_err,
+    DFSchema, ResolvedTableReference, Result, TableReference, internal_err, plan_err,
 };
 use datafusion::execution::{SessionState, SessionStateBuilder};
 use datafusion::logical_expr::{DdlStatement, Expr, LogicalPlan, Volatility};
@@ -33,12 +32,15 @@ use super::homonyms::BareQualifiers;
 use super::insert::{GivenIdentities, fill_defaults, take_conflict, take_or, take_with};
 use super::returning::Returning;
 use super::transaction::{StatementHandle, StatementTransaction};
-use crate::catalog::{Catalogs, INFORMATION_SCHEMA, StoredNames, UnplannedView, plain};
+use crate::catalog::{Catalogs, StoredNames, UnplannedView, plain};
 use crate::database::{Database, Workers};
 use crate::dialect::BY_NAME;
-use crate::error::{SqlError, SqlState};
+use crate::error::SqlError;
 use crate::parse::{STACK_SHORT, on_deep_stack};
-use crate::role::check_reserved;
+use crate::pg_catalog::tells_columns_of_views;
+use crate::role::rights::{LimitedUser, Right};
+use crate::role::{check_files, check_reserved};
+use crate::settings::AtollOptions;
 use crate::table::{PlacedTable, WriteRules, WriteTarget, fresh, transaction_error};
 use crate::timezone::SessionTimeZone;
 use crate::volatile::check_ctes;
@@ -59,6 +61,8 @@ pub(crate) struct StatementPlanner {
     pub(super) workers: Workers,
     /// Whether the statement may name files.
     files: bool,
+    /// Whose rights limit it; none where it may do everything.
+    pub(super) user: Option<Arc<LimitedUser>>,
 }
 
 impl Session {
@@ -78,12 +82,19 @@ impl Session {
         let mut state = self.state_on(&workers);
         state.register_catalog_list(Arc::new(names.clone()));
         state.config_mut().set_extension(Arc::new(CancelToken::new()));
-        let statement = StatementHandle::new(transaction.transaction.clone());
+        // Another session may have set it.
+        if let Some(options) = state.config_mut().options_mut().extensions.get_mut::<AtollOptions>()
+        {
+            options.cores = self.database().pools().cores();
+        }
+        let user = self.limited_user();
+        let statement =
+            StatementHandle::new(transaction.transaction.clone(), user.clone(), names.clone());
         state.config_mut().options_mut().extensions.insert(statement);
         // What functions are told of the settings.
         state.mark_start_execution();
         let (transaction, database) = (transaction.clone(), self.database().clone());
-        Ok(StatementPlanner { state, names, transaction, database, workers, files })
+        Ok(StatementPlanner { state, names, transaction, database, workers, files, user })
     }
 
     /// The session's settings, for plans that run on these workers.
@@ -153,7 +164,10 @@ impl StatementPlanner {
             plan = change.plan(plan)?;
         }
         match returning {
-            Some(returning) => returning.plan(self, state, plan).await,
+            Some(returning) => {
+                self.check_right(Right::Select, &self.resolve_in(state, returning.table())?)?;
+                returning.plan(self, state, plan).await
+            }
             None => Ok(plan),
         }
     }
@@ -174,7 +188,9 @@ impl StatementPlanner {
     /// Changes names, definitions and what they stand for.
     pub(super) async fn define(&self, change: CatalogChange) -> Result<()> {
         check_reserved(&change)?;
-        self.define_any(change).await
+        self.check_definition(&change)?;
+        self.define_any(change.clone()).await?;
+        self.follow_definition(&change).await
     }
 
     /// Likewise, the schema of roles included.
@@ -200,6 +216,7 @@ impl StatementPlanner {
             insert.on = None;
             return Ok(());
         };
+        self.check_insert(insert, &at)?;
         let Some(table) = found.downcast_ref::<PlacedTable>() else { return Ok(()) };
         let identities = GivenIdentities::take(insert);
         let alias = insert.table_alias.take().map(|alias| alias.alias);
@@ -250,9 +267,15 @@ impl StatementPlanner {
         }
         let qualifiers = BareQualifiers::of(&statement, &tables);
         if reads(&statement) {
+            self.check_reads(&statement, &tables, within)?;
             self.plan_views(state, tables, within).await?;
         }
-        let plan = crate::files::copy::settled(state.statement_to_plan(statement).await?);
+        let star = self.take_star(state, &mut statement)?;
+        let mut plan = state.statement_to_plan(statement).await?;
+        if let Some(star) = star {
+            plan = star.restored(plan);
+        }
+        let plan = crate::files::copy::settled(plan);
         // Also what EXPLAIN ANALYZE would carry out.
         if plan.exists(|node| Ok(matches!(node, LogicalPlan::Copy(_))))? {
             self.check_files("COPY")?;
@@ -270,12 +293,7 @@ impl StatementPlanner {
 
     /// Refuses statements that name files where the session may not.
     pub(super) fn check_files(&self, statement: &str) -> Result<()> {
-        match self.files {
-            true => Ok(()),
-            false => Err(SqlState::INSUFFICIENT_PRIVILEGE.error(format!(
-                "permission denied: {statement} names files of the server, which this session may not use"
-            ))),
-        }
+        check_files(self.files, statement)
     }
 
     /// A name as it is looked up.
@@ -288,7 +306,7 @@ impl StatementPlanner {
         object_name_to_table_reference(name.clone(), self.normalizes())
     }
 
-    fn normalizes(&self) -> bool {
+    pub(super) fn normalizes(&self) -> bool {
         self.state.config_options().sql_parser.enable_ident_normalization
     }
 
@@ -319,7 +337,7 @@ impl StatementPlanner {
                 if within.contains(&name) {
                     return plan_err!("view '{}' refers to itself", plain(&name));
                 }
-                if &*name.schema == INFORMATION_SCHEMA {
+                if tells_columns_of_views(&name) {
                     for view in self.names.views() {
                         // One that cannot be planned keeps the columns that it was made with.
                         let _ = self.plan_view(&view, within).await;
@@ -341,7 +359,8 @@ impl StatementPlanner {
         let Some(view) = table.downcast_ref::<UnplannedView>() else { return Ok(()) };
         let within = [within, std::slice::from_ref(name)].concat();
         let plan = self.view_plan(view, &within).await.map_err(|error| {
-            plan_datafusion_err!("view '{}': {}", plain(name), SqlError::new(error, "").message)
+            let SqlError { state, message, .. } = SqlError::new(error, "");
+            state.error(format!("view '{}': {message}", plain(name)))
         })?;
         let planned = ViewTable::new(plan, Some(view.sql.clone()));
         self.names.put(name, |_| Ok(Arc::new(planned)))

@@ -15,6 +15,7 @@ use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
 use crate::database::{Pools, Workers};
+use crate::parse::begins_with;
 
 /// The setting of the pool whose workers run a session's statements.
 const POOL: &str = "atoll.pool";
@@ -39,24 +40,27 @@ impl PoolStatement {
     /// # Errors
     /// Where something else comes behind CREATE POOL or DROP POOL than belongs there.
     pub(super) fn of(sql: &str) -> Result<Option<Self>> {
-        let mut words = sql.split_ascii_whitespace();
-        let (first, second) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-        let creates = first.eq_ignore_ascii_case("create");
-        let is_one = creates || first.eq_ignore_ascii_case("drop");
-        if !is_one || !second.eq_ignore_ascii_case("pool") {
+        if !begins_with(sql, &["create", "drop"]) {
             return Ok(None);
         }
-        let tokens = Tokenizer::new(&GenericDialect {}, sql).tokenize().map_err(|_| expected())?;
+        let Ok(tokens) = Tokenizer::new(&GenericDialect {}, sql).tokenize() else {
+            return Ok(None);
+        };
         let mut tokens = tokens
             .into_iter()
             .filter(|token| !matches!(token, Token::Whitespace(_) | Token::SemiColon))
-            .skip(2);
+            .skip(1);
+        let is_pool =
+            |token| matches!(token, Token::Word(word) if word.value.eq_ignore_ascii_case("pool"));
+        if !tokens.next().is_some_and(is_pool) {
+            return Ok(None);
+        }
         let name = match tokens.next() {
             Some(Token::Word(word)) if word.quote_style.is_some() => word.value,
             Some(Token::Word(word)) => word.value.to_lowercase(),
             _ => return Err(expected()),
         };
-        if !creates {
+        if begins_with(sql, &["drop"]) {
             return match tokens.next() {
                 None => Ok(Some(Self::Drop { name })),
                 Some(_) => Err(expected()),
@@ -164,6 +168,8 @@ mod tests {
         assert_eq!(of("DROP POOL reports"), Some(PoolStatement::Drop { name: "reports".into() }));
         assert_eq!(of("CREATE TABLE pool (a INT)"), None);
         assert_eq!(of("DROP TABLE pool"), None);
+        // The parser tells what is wrong with it.
+        assert_eq!(of("DROP POOL 'a"), None);
         for wrong in [
             "CREATE POOL",
             "CREATE POOL a",
@@ -175,7 +181,6 @@ mod tests {
             "CREATE POOL a ON CORES 0-99999999999",
             "CREATE POOL a ON CORES 0-9999999",
             "DROP POOL a CASCADE",
-            "DROP POOL 'a",
         ] {
             let error = PoolStatement::of(wrong).expect_err(wrong).to_string();
             assert!(error.contains("expected CREATE POOL name ON NODE 1"), "{wrong}: {error}");

@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use datafusion::common::metadata::ScalarAndMetadata;
 use datafusion::common::{
-    ParamValues, Result, exec_datafusion_err, exec_err, internal_err, not_impl_err,
-    plan_datafusion_err, plan_err,
+    DataFusionError, ParamValues, Result, exec_err, internal_err, not_impl_err, plan_err,
 };
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::simplify::SimplifyContext;
@@ -20,7 +19,7 @@ use datafusion::sql::sqlparser::ast::{SetExpr, Statement as Ast};
 use parking_lot::Mutex;
 
 use super::planner::StatementPlanner;
-use crate::error::SqlError;
+use crate::error::{SqlError, SqlState};
 
 /// The prepared statements of a session: their texts, since names mean what they mean when they run.
 #[derive(Debug, Default)]
@@ -31,10 +30,10 @@ impl PreparedStatements {
     pub(super) fn keep(&self, prepare: &Prepare, statement: Ast) -> Result<()> {
         check(prepare)?;
         match self.0.lock().entry(prepare.name.clone()) {
-            Entry::Occupied(_) => exec_err!(
+            Entry::Occupied(_) => Err(SqlState::DUPLICATE_PREPARED_STATEMENT.error(format!(
                 "Prepared statement '{0}' already exists; remove it with DEALLOCATE {0}",
                 prepare.name
-            ),
+            ))),
             Entry::Vacant(vacant) => {
                 vacant.insert(statement);
                 Ok(())
@@ -70,7 +69,7 @@ impl PreparedStatements {
         }
         match self.0.lock().remove(name) {
             Some(_) => Ok(()),
-            None => exec_err!("Prepared statement '{name}' does not exist"),
+            None => Err(unknown(name)),
         }
     }
 
@@ -113,12 +112,11 @@ impl PreparedStatements {
     ) -> Result<(Ast, LogicalPlan)> {
         let Execute { name, parameters } = execute;
         let statement = self.0.lock().get(&name).cloned();
-        let statement = statement
-            .ok_or_else(|| exec_datafusion_err!("Prepared statement '{name}' does not exist"))?;
+        let statement = statement.ok_or_else(|| unknown(&name))?;
         let text = Parsed::Statement(Box::new(statement.clone()));
         let plan = planner.plan_other(text).await.map_err(|error| {
-            let message = SqlError::new(error, "").message;
-            plan_datafusion_err!("prepared statement '{name}': {message}")
+            let SqlError { state, message, .. } = SqlError::new(error, "");
+            state.error(format!("prepared statement '{name}': {message}"))
         })?;
         let LogicalPlan::Statement(Statement::Prepare(prepare)) = plan else {
             return internal_err!("'{name}' was not prepared by PREPARE");
@@ -147,6 +145,11 @@ fn is_write(ast: &Ast) -> bool {
         Ast::CreateMacro { .. } | Ast::DropFunction(_) => true,
         _ => false,
     }
+}
+
+fn unknown(name: &str) -> DataFusionError {
+    let message = format!("Prepared statement '{name}' does not exist");
+    SqlState::INVALID_STATEMENT_NAME.error(message)
 }
 
 fn check(prepare: &Prepare) -> Result<()> {

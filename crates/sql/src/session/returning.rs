@@ -40,6 +40,11 @@ pub(super) struct Returning {
 }
 
 impl Returning {
+    /// The table whose rows it returns.
+    pub(super) fn table(&self) -> &ObjectName {
+        &self.table
+    }
+
     /// Takes the clause out of an INSERT, UPDATE or DELETE, also within EXPLAIN, PREPARE and WITH.
     pub(super) fn take(statement: &mut Parsed) -> Result<Option<Self>> {
         let Some(ast) = innermost(statement) else { return Ok(None) };

@@ -10,7 +10,9 @@ use super::planner::StatementPlanner;
 use crate::error::SqlState;
 
 /// The setting of what commits survive.
-const DURABILITY: &str = "atoll.durability";
+pub(super) const DURABILITY: &str = "atoll.durability";
+/// The setting of the cores of statements without a pool.
+pub(super) const CORES: &str = "atoll.cores";
 
 /// Settings of the memory, the disk and the files that queries take.
 const RESOURCES: &str = "datafusion.runtime.";
@@ -31,7 +33,8 @@ impl Session {
         if variable == SPILL_DIRECTORY {
             planner.check_files("SET")?;
         }
-        let is_shared = variable == DURABILITY || variable.starts_with(RESOURCES);
+        let is_shared = [DURABILITY, CORES].contains(&variable.as_str());
+        let is_shared = is_shared || variable.starts_with(RESOURCES);
         if is_shared && !self.is_superuser() {
             return Err(SqlState::INSUFFICIENT_PRIVILEGE
                 .error(format!("permission denied to set '{variable}'; ask a superuser")));
@@ -40,12 +43,11 @@ impl Session {
     }
 }
 
-/// Whether a statement sets what commits survive: it is set for the whole database, which another session
-/// may have set otherwise.
-pub(super) fn sets_durability(plan: &LogicalPlan) -> bool {
+/// Whether a statement sets this setting of the whole database, which another session may have set otherwise.
+pub(super) fn sets(plan: &LogicalPlan, setting: &str) -> bool {
     match plan {
-        LogicalPlan::Statement(PlanStatement::SetVariable(set)) => set.variable == DURABILITY,
-        LogicalPlan::Statement(PlanStatement::ResetVariable(reset)) => reset.variable == DURABILITY,
+        LogicalPlan::Statement(PlanStatement::SetVariable(set)) => set.variable == setting,
+        LogicalPlan::Statement(PlanStatement::ResetVariable(reset)) => reset.variable == setting,
         _ => false,
     }
 }

@@ -35,6 +35,12 @@ pub(crate) fn parse(sql: &str, state: &SessionState) -> Result<ParsedStatement> 
     Ok(ParsedStatement { statement, placement })
 }
 
+/// Whether an option says how PostgreSQL fills and cleans the pages of a table.
+fn is_page_option(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name == "fillfactor" || name == "parallel_workers" || name.starts_with("autovacuum_")
+}
+
 fn take_placement(statement: &mut Parsed) -> Result<Option<String>> {
     let ast = match statement {
         Parsed::Statement(ast) => ast.as_mut(),
@@ -49,6 +55,8 @@ fn take_placement(statement: &mut Parsed) -> Result<Option<String>> {
             SqlOption::KeyValue { key, value } if key.value.eq_ignore_ascii_case("placement") => {
                 placement = Some(text_of(value)?);
             }
+            // Of the pages of PostgreSQL's tables: there is nothing to leave free here.
+            SqlOption::KeyValue { key, .. } if is_page_option(&key.value) => {}
             other => {
                 return plan_err!("unknown table option '{other}'; expected placement");
             }

@@ -19,9 +19,10 @@ use tokio::sync::{MappedMutexGuard, Mutex as AsyncMutex, MutexGuard};
 
 use super::Session;
 use super::execute::QueryResult;
-use crate::catalog::KeptNames;
+use crate::catalog::{Catalogs, KeptNames};
 use crate::database::Database;
 use crate::error::SqlState;
+use crate::role::rights::LimitedUser;
 use crate::table::transaction_error;
 
 /// A transaction that the operators of a statement write to, until it ends.
@@ -374,18 +375,34 @@ fn isolation(level: TransactionIsolationLevel) -> Result<Isolation> {
     }
 }
 
-/// The transaction of the statement that is planned, for functions: `nextval` and its kin.
+/// The statement that is planned, for functions: its transaction, its user where that may not do everything, and
+/// what its names mean.
 #[derive(Clone, Debug)]
-pub(crate) struct StatementHandle(Option<SharedTransaction>);
+pub(crate) struct StatementHandle {
+    transaction: SharedTransaction,
+    user: Option<Arc<LimitedUser>>,
+    names: Catalogs,
+}
 
 impl StatementHandle {
-    pub(super) fn new(transaction: SharedTransaction) -> Self {
-        Self(Some(transaction))
+    pub(super) fn new(
+        transaction: SharedTransaction,
+        user: Option<Arc<LimitedUser>>,
+        names: Catalogs,
+    ) -> Self {
+        Self { transaction, user, names }
     }
 
     /// The transaction of the statement with these settings.
-    pub(crate) fn of(options: &ConfigOptions) -> Option<SharedTransaction> {
-        options.extensions.get::<Self>()?.0.clone()
+    pub(crate) fn of(options: &ConfigOptions) -> Option<(SharedTransaction, Option<&LimitedUser>)> {
+        let handle = options.extensions.get::<Self>()?;
+        Some((handle.transaction.clone(), handle.user.as_deref()))
+    }
+
+    /// The names that the statement with these settings sees, and whose rights limit it.
+    pub(crate) fn names_of(options: &ConfigOptions) -> Option<(&Catalogs, Option<&LimitedUser>)> {
+        let handle = options.extensions.get::<Self>()?;
+        Some((&handle.names, handle.user.as_deref()))
     }
 }
 

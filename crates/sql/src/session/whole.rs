@@ -2,9 +2,11 @@
 //!
 //! ```text
 //! CHECKPOINT
+//! BACKUP DATABASE TO 'directory'      a copy of the data directory, which opens as a database
 //! EXPORT DATABASE TO 'directory'      a Parquet file for each table, and load.sql, which makes all of it again
 //! IMPORT DATABASE FROM 'directory'    runs that file, as one transaction
 //! CREATE POOL …, DROP POOL …          cores for a class of statements: `pool.rs`
+//! VACUUM, ANALYZE                     nothing: `upkeep.rs`
 //! ```
 
 use std::collections::HashSet;
@@ -24,9 +26,11 @@ use super::execute::QueryResult;
 use super::pool::PoolStatement;
 use super::split::split_statements;
 use super::transaction::StatementTransaction;
+use super::upkeep::Upkeep;
 use crate::catalog::SCHEMA;
 use crate::error::SqlState;
-use crate::role::ROLES;
+use crate::parse::begins_with;
+use crate::role::{check_files, is_hidden};
 
 /// The file that makes all of a database again.
 const LOAD: &str = "load.sql";
@@ -34,23 +38,27 @@ const LOAD: &str = "load.sql";
 /// A statement about the database as a whole.
 pub(super) enum WholeStatement {
     Checkpoint,
+    Backup(PathBuf),
     Export(PathBuf),
     Import(PathBuf),
     Pool(PoolStatement),
+    Upkeep(Upkeep),
 }
 
 impl WholeStatement {
     /// The statement of a text, if it is one.
     ///
     /// # Errors
-    /// Where EXPORT or IMPORT DATABASE is not followed by a directory; those of [`PoolStatement::of`].
+    /// Where EXPORT or IMPORT DATABASE is not followed by a directory; those of [`PoolStatement::of`] and
+    /// [`Upkeep::of`].
     pub(super) fn of(sql: &str) -> Result<Option<Self>> {
         if let Some(pool) = PoolStatement::of(sql)? {
             return Ok(Some(Self::Pool(pool)));
         }
-        let first = sql.trim_start().get(..6).unwrap_or_default();
-        let is_one = ["checkp", "export", "import"].iter().any(|it| first.eq_ignore_ascii_case(it));
-        if !is_one {
+        if let Some(upkeep) = Upkeep::of(sql)? {
+            return Ok(Some(Self::Upkeep(upkeep)));
+        }
+        if !begins_with(sql, &["checkpoint", "backup", "export", "import"]) {
             return Ok(None);
         }
         let Ok(tokens) = Tokenizer::new(&GenericDialect {}, sql).tokenize() else {
@@ -69,6 +77,10 @@ impl WholeStatement {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         match (&words[..], directory) {
             (["checkpoint"], None) => Ok(Some(Self::Checkpoint)),
+            (["backup", "database", "to"], Some(directory)) => {
+                Ok(Some(Self::Backup(directory.into())))
+            }
+            (["backup", ..], _) => plan_err!("expected BACKUP DATABASE TO 'directory'"),
             (["export", "database"] | ["export", "database", "to"], Some(directory)) => {
                 Ok(Some(Self::Export(directory.into())))
             }
@@ -97,6 +109,7 @@ impl Session {
                 }
                 None => "CHECKPOINT: the database is in memory".to_owned(),
             },
+            WholeStatement::Backup(directory) => self.backup(directory).await?,
             WholeStatement::Export(directory) => self.export(&directory).await?,
             WholeStatement::Import(directory) => self.import(&directory).await?,
             WholeStatement::Pool(_) if !self.is_superuser() => {
@@ -113,15 +126,29 @@ impl Session {
                 self.database().shared_scans().forget_pool(&name);
                 "DROP POOL".to_owned()
             }
+            WholeStatement::Upkeep(upkeep) => {
+                self.keep_up(&upkeep)?;
+                upkeep.tag.to_owned()
+            }
         };
         Ok(QueryResult::done(tag, sql))
     }
 
+    /// Copies the data directory.
+    async fn backup(&self, to: PathBuf) -> Result<String> {
+        check_files(self.may_use_files(), "BACKUP DATABASE")?;
+        if self.is_in_transaction() {
+            let message =
+                "BACKUP DATABASE copies what is committed: it cannot run in a transaction";
+            return Err(SqlState::ACTIVE_TRANSACTION.error(message));
+        }
+        let report = self.database().backup(to).await?;
+        Ok(format!("BACKUP DATABASE {} bytes", report.bytes))
+    }
+
     /// Writes all tables of one version to files.
     async fn export(&self, directory: &Path) -> Result<String> {
-        if !self.may_use_files() {
-            return exec_err!("EXPORT DATABASE writes files, which this session may not");
-        }
+        check_files(self.may_use_files(), "EXPORT DATABASE")?;
         std::fs::create_dir_all(directory).map_err(|error| failed("written", directory, &error))?;
         if directory.join(LOAD).exists() {
             return exec_err!("'{}' holds an exported database", directory.display());
@@ -145,9 +172,7 @@ impl Session {
 
     /// Runs the script of an exported database.
     async fn import(&self, directory: &Path) -> Result<String> {
-        if !self.may_use_files() {
-            return exec_err!("IMPORT DATABASE reads files, which this session may not");
-        }
+        check_files(self.may_use_files(), "IMPORT DATABASE")?;
         let script = directory.join(LOAD);
         let script = std::fs::read_to_string(script);
         let script = script.map_err(|error| failed("read", directory, &error))?;
@@ -198,10 +223,10 @@ fn full(name: &RelationName) -> String {
 /// The statements that make a database again.
 fn load_script(version: &DatabaseVersion) -> Result<String> {
     let mut script = String::new();
-    for schema in version.schemas().filter(|schema| ![SCHEMA, ROLES].contains(&&***schema)) {
+    for schema in version.schemas().filter(|schema| &***schema != SCHEMA && !is_hidden(schema)) {
         line(&mut script, &format!("CREATE SCHEMA {}", quoted(schema)));
     }
-    let relations = || version.relations().filter(|(name, _)| &*name.schema != ROLES);
+    let relations = || version.relations().filter(|(name, _)| !is_hidden(&name.schema));
     let owned: HashSet<SequenceId> = version
         .tables()
         .flat_map(|(_, table)| table.definition().identities.iter().flatten())

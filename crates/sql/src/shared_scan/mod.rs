@@ -43,14 +43,13 @@ pub(crate) use report::ScanReport;
 pub(crate) use selection::{ScannedRows, SharedSelection, sharing};
 pub(crate) use table_scan::AloneQuery;
 use table_scan::TableScan;
-use texts::TextSelections;
-pub(crate) use texts::{TextScope, TextSelection};
+pub(crate) use texts::{PlannedTexts, TextPlan, TextScope};
 
 /// The shared scans of a database's tables.
 #[derive(Debug, Default)]
 pub(crate) struct SharedScans {
     tables: Mutex<HashMap<ScanKey, Arc<TableScan>>>,
-    texts: TextSelections,
+    texts: PlannedTexts,
 }
 
 /// A table, and the pool whose sessions ask; none for the common workers.
@@ -58,7 +57,7 @@ type ScanKey = (TableId, Option<Arc<str>>);
 
 impl SharedScans {
     /// What sessions sent as text.
-    pub(crate) fn texts(&self) -> &TextSelections {
+    pub(crate) fn texts(&self) -> &PlannedTexts {
         &self.texts
     }
 

@@ -1,4 +1,5 @@
-//! The selections that sessions sent as text, planned once for all sessions that read them alike.
+//! Statements that were sent as text, planned once: queries for all sessions of a database that read them alike, others
+//! for their session.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use datafusion::arrow::datatypes::DataType;
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
-use super::selection::SharedSelection;
+use crate::session::Shape;
 
 /// Texts that are remembered.
 const TEXTS_MAX: usize = 4096;
@@ -22,22 +23,22 @@ pub(crate) struct TextScope(u64);
 
 /// What came of a text.
 #[derive(Debug)]
-pub(crate) struct TextSelection {
+pub(crate) struct TextPlan {
     /// Types of its values.
     pub(crate) types: Vec<DataType>,
-    /// None where the text does not fit.
-    pub(crate) selection: Option<Arc<SharedSelection>>,
+    /// How it runs with other values.
+    pub(crate) shape: Shape,
 }
 
 /// A text that is planned once, by the first session that asks; others wait for it.
-pub(crate) type PlannedText = Arc<OnceCell<TextSelection>>;
+pub(crate) type PlannedText = Arc<OnceCell<TextPlan>>;
 
 /// All settings of a session.
 type Settings = Vec<(String, Option<String>)>;
 
-/// The selections of a database's sessions, by scope and by text with parameters.
+/// The texts of sessions, by scope and with parameters in place of values.
 #[derive(Debug, Default)]
-pub(crate) struct TextSelections(Mutex<Kept>);
+pub(crate) struct PlannedTexts(Mutex<Kept>);
 
 #[derive(Debug, Default)]
 struct Kept {
@@ -49,7 +50,7 @@ struct Kept {
     next: u64,
 }
 
-impl TextSelections {
+impl PlannedTexts {
     /// The scope of sessions with these settings.
     pub(crate) fn scope_of(&self, settings: Settings) -> TextScope {
         let mut kept = self.0.lock();

@@ -8,12 +8,13 @@ use datafusion::logical_expr::Documentation;
 
 use super::column::ColumnSpecs;
 use super::{SystemTable, now};
+use crate::pg_catalog::is_catalog_function;
 
 /// A function, as it is documented.
-struct FunctionRow {
-    name: String,
-    kind: &'static str,
-    arguments: String,
+pub(crate) struct FunctionRow {
+    pub(crate) name: String,
+    pub(crate) kind: &'static str,
+    pub(crate) arguments: String,
     description: String,
     example: Option<String>,
     aliases: String,
@@ -28,10 +29,11 @@ pub(super) fn functions() -> SystemTable {
         .column("description", |row| row.description.clone())
         .column("example", |row| row.example.clone())
         .column("aliases", |row| row.aliases.clone())
-        .table("functions", |session| now(rows(session)))
+        .table("functions", |session| now(listed_functions(session)))
 }
 
-fn rows(session: &dyn SessionTrait) -> Vec<FunctionRow> {
+/// All functions but those of PostgreSQL's catalog.
+pub(crate) fn listed_functions(session: &dyn SessionTrait) -> Vec<FunctionRow> {
     let mut rows = BTreeMap::new();
     let scalars = session.scalar_functions();
     add(&mut rows, "scalar", scalars, |function| (function.name(), function.documentation()));
@@ -41,7 +43,7 @@ fn rows(session: &dyn SessionTrait) -> Vec<FunctionRow> {
     add(&mut rows, "aggregate", aggregates, |function| (function.name(), function.documentation()));
     let windows = session.window_functions();
     add(&mut rows, "window", windows, |function| (function.name(), function.documentation()));
-    rows.into_values().collect()
+    rows.into_values().filter(|row| !is_catalog_function(&row.name)).collect()
 }
 
 /// The functions of a kind; what is called by several names is one row.

@@ -9,6 +9,7 @@ mod functions;
 mod knowledge;
 mod machine;
 mod pools;
+mod rights;
 mod roles;
 mod scans;
 mod session_functions;
@@ -30,6 +31,7 @@ use datafusion::datasource::memory::MemorySourceConfig;
 use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 
+pub(crate) use functions::listed_functions;
 pub(crate) use session_functions::register as register_session_functions;
 
 use crate::Session;
@@ -109,6 +111,7 @@ pub(crate) fn register(session: &Session, knowledge: &Arc<Knowledge>) -> Result<
     add(store::snapshots(session.database().clone()))?;
     add(scans::scans(session.database().clone()))?;
     add(roles::roles(session.database().clone()))?;
+    add(rights::rights(session.database().clone()))?;
     let identity = session.identity();
     add(activity::sessions(session.database().clone(), Arc::clone(identity)))?;
     add(activity::queries(session.database().clone(), Arc::clone(identity)))?;

@@ -12,5 +12,8 @@ pub(super) fn pools(database: Database) -> SystemTable {
         .column("nodes", |pool| pool.nodes.to_string())
         .column("workers", |pool| pool.workers)
         .column("users", |pool| pool.users)
+        .column("cores", |pool| pool.cores)
+        .column("cores_setting", |pool| pool.setting.clone())
+        .column("cores_why", |pool| pool.why.clone())
         .table("pools", move |_| now(database.pools().reports()))
 }

@@ -12,6 +12,7 @@ pub(super) fn database(database: Database) -> SystemTable {
     ColumnSpecs::<Database>::new()
         .column("directory", |database| database.directory().map(|path| path.display().to_string()))
         .column("durability", |database| durability_name(database.store().durability()))
+        .column("statements", |database| database.activity().finished())
         .column("commits", |database| database.store().newest().epoch().get())
         .column("log_bytes", |database| database.store().newest().position().0)
         .column("synced_bytes", |database| database.store().synced().0)

@@ -3,12 +3,13 @@
 //! DataFusion 55 plans the query of a WITH once for each place that names it, so that `random()` in it
 //! gives other values in each. They should be the same, so two places are refused.
 
+use crate::parse::walk;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use datafusion::common::{Result, not_impl_err};
 use datafusion::sql::parser::{CopyToSource, Statement as Parsed};
-use datafusion::sql::sqlparser::ast::{Expr, Ident, ObjectName, Query, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{Expr, Ident, ObjectName, Query, Visitor};
 
 /// Refuses a statement that names such a query twice. `is_volatile` tells it of functions by name.
 pub(crate) fn check_ctes(statement: &Parsed, is_volatile: &dyn Fn(&str) -> bool) -> Result<()> {
@@ -32,10 +33,10 @@ struct CteCheck<'a> {
 impl CteCheck<'_> {
     fn visit(&mut self, statement: &Parsed) -> ControlFlow<()> {
         match statement {
-            Parsed::Statement(ast) => ast.visit(self),
+            Parsed::Statement(ast) => walk(ast, self),
             Parsed::Explain(explain) => self.visit(&explain.statement),
             Parsed::CopyTo(copy) => match &copy.source {
-                CopyToSource::Query(query) => query.visit(self),
+                CopyToSource::Query(query) => walk(query, self),
                 CopyToSource::Relation(_) => ControlFlow::Continue(()),
             },
             _ => ControlFlow::Continue(()),
@@ -52,14 +53,14 @@ impl Visitor for CteCheck<'_> {
         for cte in &with.cte_tables {
             let name = normalized(&cte.alias.name);
             let mut calls = VolatileCallFinder { is_volatile: self.is_volatile, ctes: &volatile };
-            if cte.query.visit(&mut calls).is_continue() {
+            if walk(&cte.query, &mut calls).is_continue() {
                 continue;
             }
             // It names itself where it is recursive: that place does not plan it again.
             let mut places = TableUses { name: &name, count: 0 };
-            let _ = query.visit(&mut places);
+            let _ = walk(query, &mut places);
             let mut own = TableUses { name: &name, count: 0 };
-            let _ = cte.query.visit(&mut own);
+            let _ = walk(&cte.query, &mut own);
             let times = places.count - own.count;
             if times > 1 {
                 self.twice = Some((name, times));

@@ -138,24 +138,37 @@ fn explain_names_the_variant_and_the_reason() {
     assert!(error.contains("expected auto, local, ring, migrate or off"), "{error}");
 }
 
+/// Strings with one beginning, of the lengths around those of a view, empty ones and nulls; few, some and
+/// more than one table of an input takes.
 #[test]
-fn many_strings_as_keys_stay_with_datafusions_operator() {
+fn many_long_strings_are_the_groups_of_datafusions_operators() {
     let session = live();
     rows(
         &session,
-        "CREATE TABLE t AS SELECT 'a string of its own ' || value AS long, 'k' || (value % 7) AS few, \
-         value AS v FROM generate_series(1, 20000)",
+        "CREATE TABLE t AS SELECT CASE WHEN value % 101 = 0 THEN NULL WHEN value % 103 = 0 THEN '' \
+         WHEN value % 7 = 0 THEN left('abcdefghijklmnop', value % 17) \
+         ELSE 'all of them begin like this ' || value END AS every, \
+         'all of them begin like this ' || (value % 3000) AS some, \
+         CASE WHEN value % 10 < 9 THEN 'the one that is far more frequent' ELSE 'other ' || value END \
+         AS skewed, value % 7 AS few, value AS v FROM generate_series(1, 200000)",
     );
-    let operator = |keys: &str| {
-        let plan = rows(&session, &format!("EXPLAIN SELECT {keys}, sum(v) FROM t GROUP BY {keys}"));
-        if plan.concat().join("").contains("GroupExec") { "GroupExec" } else { "AggregateExec" }
-    };
-    assert_eq!(operator("long"), "AggregateExec");
-    assert_eq!(operator("few, long"), "AggregateExec");
-    assert_eq!(operator("few"), "GroupExec");
-    assert_eq!(operator("few, v"), "GroupExec");
-    rows(&session, "SET atoll.aggregate = 'ring'");
-    assert_eq!(operator("long"), "GroupExec");
+    for keys in ["every", "some", "skewed", "some, few", "every, some", "few, skewed"] {
+        let first = keys.split(", ").next().unwrap();
+        let sql = format!(
+            "SELECT count(*), sum(n), sum(s), count({first}), min({first}), max({first}), \
+             sum(n * n), bit_xor(s * n) FROM (SELECT {keys}, count(*) AS n, sum(v) AS s FROM t GROUP BY {keys})"
+        );
+        rows(&session, "SET atoll.aggregate = 'off'");
+        let expected = rows(&session, &sql);
+        for method in METHODS {
+            rows(&session, &format!("SET atoll.aggregate = '{method}'"));
+            let plan = rows(&session, &format!("EXPLAIN {sql}")).concat().join("");
+            let is_rare = keys.contains("every") || keys.contains("skewed");
+            let is_ours = method != "auto" || !is_rare;
+            assert_eq!(plan.contains("GroupExec"), is_ours, "{method} by {keys}: {plan}");
+            assert_eq!(rows(&session, &sql), expected, "{method} by {keys}");
+        }
+    }
 }
 
 #[test]
@@ -197,4 +210,16 @@ fn groups_beyond_the_memory_limit_are_planned_again_with_operators_that_spill() 
     let sql = "SELECT count(*), sum(s) FROM (SELECT value * 7919 % 2000003 AS k, sum(value) AS s \
                FROM generate_series(1, 2000000) GROUP BY 1)";
     assert_eq!(rows(&session, sql), [["2000000", "2000001000000"]]);
+}
+
+/// A million long strings take more than the limit, twice.
+#[test]
+fn strings_beyond_the_memory_limit_are_planned_again_with_operators_that_spill() {
+    let machine = Arc::new(Machine::discover().expect("the machine can be read"));
+    let options = DatabaseOptions { memory_limit: Bytes(60 << 20), ..DatabaseOptions::default() };
+    let session = session(machine, Arc::new(LiveKernel::new()), options);
+    let sql = "SELECT count(*), sum(n), max(k) FROM (SELECT 'a string that is its own and long ' || value AS k, \
+               count(*) AS n FROM generate_series(1, 1000000) GROUP BY 1)";
+    let expected = ["1000000", "1000000", "a string that is its own and long 999999"];
+    assert_eq!(rows(&session, sql), [expected]);
 }

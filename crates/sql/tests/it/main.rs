@@ -4,6 +4,7 @@
 //!   strategy and on machines of several shapes.
 //! - `logic`: the sqllogictest suite, on one node and on uneven nodes.
 //! - `placement`: chunks and pipelines are where EXPLAIN and the knowledge base say.
+//! - `kept_texts`: statements sent as text, whose plans are kept, do what they do when planned anew.
 //! - `knowledge`: figures of the machine come out of SQL with their source and age.
 //! - `concurrency`: threads that share a session see whole statements of one another.
 //! - `limits`: short memory, cancelled queries and failing statements do no harm.
@@ -36,6 +37,7 @@ mod functions;
 mod group_batches;
 mod grouping;
 mod hostile_files;
+mod kept_texts;
 mod knowledge;
 mod limits;
 mod logic;

@@ -128,3 +128,41 @@ fn tags_are_those_of_postgresql() {
         assert_eq!((result.tag().as_str(), result.is_told_by_tag()), (tag, is_told), "{sql}");
     }
 }
+
+/// Of tables with very many columns `*` is planned in another way.
+#[test]
+fn all_columns_of_a_wide_table_are_those_of_a_narrow_one() {
+    let session = live();
+    let wide: Vec<String> = (0..700).map(|at| format!("c{at} INT NOT NULL")).collect();
+    let columns: Vec<String> = (0..700).map(|at| format!("c{at}")).collect();
+    let reversed: Vec<&str> = columns.iter().rev().map(String::as_str).collect();
+    let values: Vec<String> = (0..700).rev().map(|at| at.to_string()).collect();
+    let expected = [(0..700).map(|at| at.to_string()).collect::<Vec<String>>()];
+    rows(&session, &format!("CREATE TABLE w ({})", wide.join(", ")));
+    let (reversed, values) = (reversed.join(", "), values.join(", "));
+    rows(&session, &format!("INSERT INTO w ({reversed}) VALUES ({values})"));
+    rows(&session, "CREATE VIEW v AS SELECT * FROM w WHERE c1 = 1");
+    for sql in [
+        "SELECT * FROM w",
+        "SELECT * FROM w AS x WHERE x.c7 = 7 LIMIT 3",
+        "SELECT * FROM w ORDER BY c1",
+        "SELECT * FROM (SELECT * FROM w) AS x",
+        "SELECT * FROM v",
+        "SELECT DISTINCT * FROM w",
+        "SELECT * FROM w UNION SELECT * FROM w",
+    ] {
+        assert_eq!(names(&session, sql), columns, "{sql}");
+        assert_eq!(rows(&session, sql), expected, "{sql}");
+    }
+    assert_eq!(rows(&session, "SELECT * FROM w LIMIT 0"), Vec::<Vec<String>>::new());
+    assert_eq!(rows(&session, "SELECT * FROM w WHERE c7 = 8"), Vec::<Vec<String>>::new());
+    rows(&session, "CREATE TABLE made AS SELECT * FROM w WHERE c3 = 3");
+    assert_eq!(rows(&session, "SELECT * FROM made"), expected);
+    rows(&session, "INSERT INTO made SELECT * FROM w");
+    assert_eq!(rows(&session, "SELECT count(*), sum(c699) FROM made"), [["2", "1398"]]);
+    let error =
+        run(&session, "INSERT INTO w (c1, c2, c1) VALUES (1, 2, 3)").unwrap_err().to_string();
+    assert!(error.contains("'c1' is named twice"), "{error}");
+    let error = run(&session, "INSERT INTO w (c1) VALUES (1)").unwrap_err().to_string();
+    assert!(error.contains("c0"), "NOT NULL of every column holds: {error}");
+}

@@ -163,6 +163,104 @@ fn shared_scans_hand_their_chunks_over_while_pools_come_and_go() {
     assert_eq!(pools(&session).len(), 1);
 }
 
+/// What `atoll.pools` tells of the cores of the statements without a pool.
+fn cores(session: &Session) -> String {
+    let sql = "SELECT cpus, nodes, cores, cores_setting FROM atoll.pools WHERE pool IS NULL";
+    rows(session, sql)[0].join(" ")
+}
+
+#[test]
+fn cores_are_set_for_all_sessions_and_shown() {
+    let session = four_nodes();
+    let other = session.database().session().expect("a session");
+    let all = cores(&session);
+    let count = machines::four_nodes().cores.len();
+    assert!(all.ends_with(&format!(" 0-3 {count} all")), "{all}");
+    for (set, shown) in [("1", "1"), ("'3'", "3"), ("'ELASTIC'", "elastic"), ("'all'", "all")] {
+        rows(&session, &format!("SET atoll.cores = {set}"));
+        for session in [&session, &other] {
+            assert_eq!(rows(session, "SHOW atoll.cores")[0][1], shown);
+            assert!(cores(session).ends_with(&format!(" {shown}")));
+        }
+    }
+    assert_eq!(cores(&session), all);
+    rows(&session, "SET atoll.cores = 2");
+    let two = cores(&other);
+    assert!(two.ends_with(" 0 2 2"), "dense: on one node: {two}");
+    let wide = error(&session, &format!("SET atoll.cores = {}", count + 1));
+    assert!(wide.contains(&format!("statements without a pool have {count} cores")), "{wide}");
+    for wrong in ["0", "'-1'", "'many'", "''"] {
+        let error = error(&session, &format!("SET atoll.cores = {wrong}"));
+        assert!(error.contains("expected all, elastic or a number of cores"), "{wrong}: {error}");
+    }
+    assert_eq!(cores(&session), two);
+    rows(&session, "CREATE POOL reports ON NODE 0");
+    assert!(cores(&session).ends_with(" 1 2 2"), "{}", cores(&session));
+    rows(&session, "DROP POOL reports");
+    rows(&session, "RESET atoll.cores");
+    assert_eq!(cores(&other), all);
+}
+
+#[test]
+fn statements_and_shared_scans_go_on_while_cores_come_and_go() {
+    let session = four_nodes();
+    rows(
+        &session,
+        "CREATE TABLE t AS SELECT i AS id, i * 7919 % 1000 AS a FROM generate_series(0, 199999) AS s(i)",
+    );
+    let grouped = "SELECT a % 100 AS k, count(*), sum(id) FROM t GROUP BY k ORDER BY k";
+    let joined = "SELECT count(*) FROM t x JOIN t y ON x.id = y.id AND x.a = y.a WHERE x.a < 500";
+    let expected = [rows(&session, grouped), rows(&session, joined)];
+    let is_over = AtomicBool::new(false);
+    session.runtime().block_on(async {
+        let analysts = [grouped, joined].into_iter().zip(&expected).map(|(sql, expected)| {
+            let (own, is_over) = (session.database().session().expect("a session"), &is_over);
+            async move {
+                let mut asked = 0_u32;
+                while !is_over.load(Ordering::Relaxed) {
+                    let found = own.run(sql).await.expect(sql).collect().await.expect(sql);
+                    assert_eq!(&found.iter().flat_map(texts).collect::<Vec<_>>(), expected);
+                    asked += 1;
+                }
+                asked
+            }
+        });
+        let clients = (0..8_i64).map(|client| {
+            let (own, is_over) = (session.database().session().expect("a session"), &is_over);
+            async move {
+                let sql = "SELECT count(*) FROM t WHERE a = $1 AND id < $2";
+                let read = own.prepare(sql).await.expect(sql);
+                let mut asked = 0_u32;
+                while !is_over.load(Ordering::Relaxed) {
+                    let value = (client * 31 + i64::from(asked) * 7) % 1000;
+                    let values = [ScalarValue::from(value), ScalarValue::from(500_000_i64)];
+                    let found = read.execute(&values).await.expect("it runs").collect().await;
+                    assert_eq!(texts(&found.expect("it ends")[0]), [["200"]], "a = {value}");
+                    asked += 1;
+                    tokio::task::yield_now().await;
+                }
+                asked
+            }
+        });
+        let cores = async {
+            let own = session.database().session().expect("a session");
+            for turn in 0..40 {
+                let cores = ["1", "7", "'elastic'", "2", "'all'", "3"][turn % 6];
+                let sql = format!("SET atoll.cores = {cores}");
+                own.run(&sql).await.expect(&sql).collect().await.expect(&sql);
+                let one = "SELECT max(id) FROM t";
+                let found = own.run(one).await.expect(one).collect().await.expect(one);
+                assert_eq!(texts(&found[0]), [["199999"]]);
+            }
+            is_over.store(true, Ordering::Relaxed);
+        };
+        let (analysts, clients, ()) = tokio::join!(join_all(analysts), join_all(clients), cores);
+        assert!(analysts.iter().chain(&clients).all(|asked: &u32| *asked > 0), "{analysts:?}");
+    });
+    rows(&session, "SET atoll.cores = 'all'");
+    assert!(cores(&session).ends_with(" all"));
+}
+
 /// Drops a pool as soon as the last cycle on it has ended.
 async fn drop_pool(session: &Session, sql: &str) {
     while let Err(error) = session.run(sql).await {

@@ -112,6 +112,11 @@ impl Checkpoints {
         Ok(Self { files, database, chunks, last, reserve, ahead_bytes: segment_bytes })
     }
 
+    /// The directory.
+    pub(crate) fn files(&self) -> &dyn Files {
+        &*self.files
+    }
+
     /// The files of chunks.
     pub fn chunks(&self) -> &Arc<ChunkFiles> {
         &self.chunks

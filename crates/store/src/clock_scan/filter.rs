@@ -90,15 +90,15 @@ pub(super) fn rows_passing<T: Copy>(values: &[T], passes: impl Fn(T) -> bool, in
     let (groups, rest) = values.as_chunks::<LANES>();
     let mut first = 0;
     for group in groups {
-        let mut passed = [0_u8; LANES];
-        for (passed, value) in passed.iter_mut().zip(group) {
-            *passed = u8::from(passes(*value));
-        }
-        // Whether any did, eight at a time.
-        let (words, _) = passed.as_chunks::<8>();
-        let words: [u64; LANES / 8] = std::array::from_fn(|at| u64::from_le_bytes(words[at]));
-        if words.iter().fold(0, |any, word| any | word) != 0 {
-            for (at, mut word) in (first..).step_by(8).zip(words) {
+        // In most groups none does, which is told without narrowing the comparisons to bytes.
+        if group.iter().fold(false, |any, value| any | passes(*value)) {
+            let mut passed = [0_u8; LANES];
+            for (passed, value) in passed.iter_mut().zip(group) {
+                *passed = u8::from(passes(*value));
+            }
+            let (words, _) = passed.as_chunks::<8>();
+            for (at, word) in (first..).step_by(8).zip(words) {
+                let mut word = u64::from_le_bytes(*word);
                 while word != 0 {
                     into.push(at + word.trailing_zeros() / 8);
                     word &= word - 1;

@@ -161,25 +161,28 @@ fn one_by_one(
 fn rows_between(column: &BlockColumn<'_>, low: i64, high: i64, hits: &mut Vec<u32>) {
     /// In the type of the values, so that as many as possible are compared at a time.
     macro_rules! narrow {
-        ($values:expr, $number:ty) => {{
+        ($values:expr, $number:ty, $unsigned:ty) => {{
             let (min, max) = (i64::from(<$number>::MIN), i64::from(<$number>::MAX));
             if low <= max && high >= min {
                 let (low, high) = (low.max(min) as $number, high.min(max) as $number);
                 if low == high {
                     rows_passing($values, |value| value == low, hits);
                 } else {
-                    rows_passing($values, |value| (low <= value) & (value <= high), hits);
+                    // One comparison of unsigned numbers, which wrap below the lowest.
+                    let width = high.wrapping_sub(low) as $unsigned;
+                    let passes = |value: $number| value.wrapping_sub(low) as $unsigned <= width;
+                    rows_passing($values, passes, hits);
                 }
             }
         }};
     }
     match &column.values {
-        BlockValues::I8(values) => narrow!(values, i8),
-        BlockValues::I16(values) => narrow!(values, i16),
-        BlockValues::I32(values) => narrow!(values, i32),
-        BlockValues::U8(values) => narrow!(values, u8),
-        BlockValues::U16(values) => narrow!(values, u16),
-        BlockValues::U32(values) => narrow!(values, u32),
+        BlockValues::I8(values) => narrow!(values, i8, u8),
+        BlockValues::I16(values) => narrow!(values, i16, u16),
+        BlockValues::I32(values) => narrow!(values, i32, u32),
+        BlockValues::U8(values) => narrow!(values, u8, u8),
+        BlockValues::U16(values) => narrow!(values, u16, u16),
+        BlockValues::U32(values) => narrow!(values, u32, u32),
         BlockValues::Bool(bits) => {
             let between = |bit: bool| low <= i64::from(bit) && i64::from(bit) <= high;
             hits.extend((0..).zip(bits.iter()).filter(|(_, bit)| between(*bit)).map(|(at, _)| at));

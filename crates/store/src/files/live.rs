@@ -47,6 +47,21 @@ impl LiveFiles {
         Ok(files)
     }
 
+    /// A directory that is not there yet. An error of kind [`FileErrorKind::Exists`] when it is.
+    pub fn create_new(directory: &Path) -> Result<Self, FileError> {
+        let made = DirBuilder::new().mode(DIRECTORY_MODE).create(directory);
+        made.map_err(error_at(FileOperation::Create, directory))?;
+        sync_directory(parent(directory))?;
+        Ok(Self { directory: directory.to_owned() })
+    }
+
+    /// Gives the directory another name beside its own, which no other file has.
+    pub fn move_to(&self, directory: &Path) -> Result<(), FileError> {
+        let moved = fs::rename(&self.directory, directory);
+        moved.map_err(error_at(FileOperation::Rename, &self.directory))?;
+        sync_directory(parent(directory))
+    }
+
     /// A data directory that is there.
     pub fn open(directory: &Path) -> Result<Self, FileError> {
         let found = fs::metadata(directory).and_then(|found| match found.is_dir() {

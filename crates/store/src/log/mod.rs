@@ -34,7 +34,6 @@ mod space;
 mod tail;
 mod writer;
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::DatabaseId;
@@ -90,13 +89,22 @@ pub struct Log {
 impl Log {
     /// A new log. An interrupted creation may have left segments without records, which are removed.
     pub fn create(files: Arc<dyn Files>, options: LogOptions) -> Result<Self, LogError> {
-        let mut space = LogSpace::new(Arc::clone(&files), options, VecDeque::new())?;
+        Self::create_at(files, options, Position::START)
+    }
+
+    /// A new log that goes on where the one of a checkpoint ended.
+    pub(crate) fn create_at(
+        files: Arc<dyn Files>,
+        options: LogOptions,
+        start: Position,
+    ) -> Result<Self, LogError> {
+        let mut space = LogSpace::empty(Arc::clone(&files), options, start)?;
         files.create_directory(LOG_DIRECTORY)?;
         for first in list_segments(&*files)?.into_iter().rev() {
             remove_empty(&*files, first)?;
         }
-        space.make(Position(1), Position::START)?;
-        Ok(Self::at(space, FrameChecksum::of(options.database), Position::START))
+        space.make(start.after(1), start)?;
+        Ok(Self::at(space, FrameChecksum::of(options.database), start))
     }
 
     /// A log that is there, to be read first. The size of segments is that of the options for new ones.

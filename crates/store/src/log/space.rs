@@ -38,11 +38,20 @@ impl LogSpace {
         options: LogOptions,
         segments: VecDeque<LogSegment>,
     ) -> Result<Self, LogError> {
+        let end = Position(segments.back().map_or(0, |segment| segment.range.end));
+        Ok(Self { segments, ..Self::empty(files, options, end)? })
+    }
+
+    /// The space of a log without segments, the first of which begins at a position.
+    pub(super) fn empty(
+        files: Arc<dyn Files>,
+        options: LogOptions,
+        start: Position,
+    ) -> Result<Self, LogError> {
         if !is_segment_size(options.segment_bytes) {
             return Err(LogError::SegmentSize { bytes: options.segment_bytes });
         }
-        let end = Position(segments.back().map_or(0, |segment| segment.range.end));
-        Ok(Self { files, options, segments, growing: None, end })
+        Ok(Self { files, options, segments: VecDeque::new(), growing: None, end: start })
     }
 
     pub(super) fn files(&self) -> &Arc<dyn Files> {

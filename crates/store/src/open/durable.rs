@@ -5,6 +5,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::{OpenError, OpenOptions, OpenReport, Opened, Opening, RecoveryTask, Result};
+use crate::backup::{BackupError, BackupReport, copy_checkpoint};
 use crate::checkpoint::{CheckpointError, CheckpointReport, CheckpointState, Checkpoints};
 use crate::chunk_file::ChunkFiles;
 use crate::database::{Database, StoreEnvironment};
@@ -82,6 +83,22 @@ impl DurableDatabase {
     /// Makes a checkpoint of the newest version. Blocks the thread, which is not a worker.
     pub fn checkpoint(&self) -> std::result::Result<CheckpointReport, CheckpointError> {
         let _one = self.checkpointing.lock();
+        self.checkpoint_alone()
+    }
+
+    /// Makes a checkpoint and copies what it names into a new directory while others read and write. Blocks the
+    /// thread, which is not a worker, until all is copied or `is_cancelled`; no checkpoint is made meanwhile.
+    pub fn backup(
+        &self,
+        to: &Arc<dyn Files>,
+        is_cancelled: &dyn Fn() -> bool,
+    ) -> std::result::Result<BackupReport, BackupError> {
+        let _one = self.checkpointing.lock();
+        self.checkpoint_alone()?;
+        copy_checkpoint(self.checkpoints.files(), to, is_cancelled)
+    }
+
+    fn checkpoint_alone(&self) -> std::result::Result<CheckpointReport, CheckpointError> {
         let mut checkpoint = self.checkpoints.begin(|| self.database.newest())?;
         loop {
             match checkpoint.step(self.database.synced()) {

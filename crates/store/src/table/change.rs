@@ -53,7 +53,7 @@ pub struct AppendedChunk {
 }
 
 /// A chunk in place of the rows with these ids, wherever their values were: all rows of chunks of the table
-/// between the first and the last of them, but for rows that the same change deletes.
+/// between the first and the last of them, but for rows that the same change appends or deletes.
 #[derive(Clone, Debug)]
 pub struct ReplacedChunk {
     /// Ids of its rows.

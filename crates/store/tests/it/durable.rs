@@ -11,7 +11,7 @@ use atoll_store::table::RowCodec;
 use crate::small_database::{SmallDatabase, definition, environment};
 use crate::stepped::block_on;
 
-fn open(files: &SimulatedFiles) -> (DurableDatabase, SmallDatabase) {
+pub(crate) fn open(files: &SimulatedFiles) -> (DurableDatabase, SmallDatabase) {
     let options = OpenOptions { segment_bytes: 1 << 16, ..OpenOptions::default() };
     let opened = DurableDatabase::open(Arc::new(files.clone()), environment(), options).unwrap();
     let database = Arc::clone(opened.database());
@@ -30,7 +30,7 @@ fn open(files: &SimulatedFiles) -> (DurableDatabase, SmallDatabase) {
     (opened, SmallDatabase { database, table, codec })
 }
 
-fn insert(small: &SmallDatabase, id: u64) {
+pub(crate) fn insert(small: &SmallDatabase, id: u64) {
     let mut transaction = small.database.begin(TransactionOptions::default());
     block_on(small.insert(&mut transaction, id, &format!("value {id}"))).unwrap();
     block_on(transaction.commit()).unwrap();

@@ -1,5 +1,6 @@
 //! Tests of the store over a directory of this machine and over simulated ones.
 
+mod backups;
 mod chunk_files;
 mod clock_scan;
 mod commit_crashes;

@@ -57,8 +57,15 @@ impl Bitmap {
 
     /// The numbers in rising order.
     pub fn numbers(&self) -> Vec<u32> {
-        let bits = 0..self.bits() as u32;
-        bits.filter(|bit| self.words[*bit as usize / 64] >> (bit % 64) & 1 == 1).collect()
+        let mut numbers = Vec::new();
+        for (at, word) in self.words.iter().enumerate() {
+            let mut left = *word;
+            while left != 0 {
+                numbers.push(at as u32 * 64 + left.trailing_zeros());
+                left &= left - 1;
+            }
+        }
+        numbers
     }
 }
 

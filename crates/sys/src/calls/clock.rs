@@ -37,11 +37,21 @@ pub fn process_cpu_time_of(pid: u32) -> Result<Duration, CallError> {
         0 => {}
         errno => return Err(CallError { call: "clock_getcpuclockid", errno }),
     }
+    asked(clock)
+}
+
+/// Time that another thread of this process has spent on cpus. `ESRCH` where it has ended.
+pub fn thread_cpu_time_of(tid: u32) -> Result<Duration, CallError> {
+    // The kernel's number of a thread's clock: CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED below the inverted number.
+    asked(((!tid << 3) | 6).cast_signed())
+}
+
+fn asked(clock: libc::clockid_t) -> Result<Duration, CallError> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the kernel writes the one structure.
     match unsafe { libc::clock_gettime(clock, &raw mut time) } {
         0 => Ok(Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)),
-        // The process ended between the two calls, which the kernel calls an unknown clock.
+        // What ended in the meantime is an unknown clock to the kernel.
         _ => Err(CallError { call: "clock_gettime", errno: libc::ESRCH }),
     }
 }
@@ -58,6 +68,15 @@ mod tests {
         for pid in [0, 4_194_999, u32::MAX] {
             assert_eq!(process_cpu_time_of(pid).unwrap_err().errno_name(), "ESRCH", "{pid}");
         }
+    }
+
+    #[test]
+    fn the_clock_of_a_thread_is_found_by_its_number() {
+        let own = crate::gettid().cast_unsigned();
+        let before = thread_cpu_time();
+        let asked = std::thread::spawn(move || thread_cpu_time_of(own).unwrap()).join().unwrap();
+        assert!(before <= asked && asked <= thread_cpu_time());
+        assert_eq!(thread_cpu_time_of(4_194_999).unwrap_err().errno_name(), "ESRCH");
     }
 
     #[test]

@@ -22,13 +22,13 @@ pub use bitmap::{BITMAP_NUMBER_MAX, Bitmap, BitmapError};
 pub use children::{
     EndedChild, Ending, ended_child, kill_group, kill_process, pass_on, tie_to_parent,
 };
-pub use clock::{process_cpu_time, process_cpu_time_of, thread_cpu_time};
+pub use clock::{process_cpu_time, process_cpu_time_of, thread_cpu_time, thread_cpu_time_of};
 pub use error::{CallError, CallErrorKind, errno_name};
 pub use files::{linkat_unnamed, open_unnamed, raise_open_files};
 pub use memory::{
     madvise_hugepage, madvise_populate_write, mincore, mmap, munmap, page_size, touch_pages,
 };
-pub use pages::{move_pages, page_nodes, page_nodes_of};
+pub use pages::{migrate_pages, move_pages, page_nodes, page_nodes_of};
 pub use perf::{PerfCounter, PerfEvent};
 pub use policy::{
     PolicyMode, TaskPolicy, get_mempolicy, mbind, mems_allowed, policy_at, set_mempolicy,

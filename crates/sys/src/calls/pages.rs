@@ -1,8 +1,8 @@
-//! Where pages are, and moving them: `move_pages`.
+//! Where pages are, and moving them: `move_pages`, `migrate_pages`.
 
 use std::ffi::c_void;
 
-use super::CallError;
+use super::{Bitmap, CallError};
 
 /// Move only pages that no other process maps (`linux/mempolicy.h`).
 const MPOL_MF_MOVE: i32 = 1 << 1;
@@ -32,6 +32,29 @@ pub fn move_pages(addresses: &[usize], nodes: &[i32]) -> Result<Vec<i32>, CallEr
         return Err(CallError { call: "move_pages", errno: libc::EINVAL });
     }
     call_move_pages(0, addresses, Some(nodes))
+}
+
+/// Moves all pages of a process, the calling one or another, that lie on nodes of `from` to nodes of `to`; how many
+/// could not be moved. What several processes map stays, unless the caller may trace all (`CAP_SYS_NICE`). `ESRCH`
+/// where there is no such process, `EPERM` without the right to trace it, `EINVAL` where `to` has no node that it may
+/// use.
+pub fn migrate_pages(pid: u32, from: &Bitmap, to: &Bitmap) -> Result<u64, CallError> {
+    let Some(pid) = i32::try_from(pid).ok().filter(|pid| *pid > 0) else {
+        return Err(CallError { call: "migrate_pages", errno: libc::ESRCH });
+    };
+    let words = from.words().len().max(to.words().len());
+    let padded = |set: &Bitmap| {
+        let mut padded = set.words().to_vec();
+        padded.resize(words, 0);
+        padded
+    };
+    let (from, to) = (padded(from), padded(to));
+    // The kernel takes one bit less than it is told.
+    let bits = words * 64 + 1;
+    // SAFETY: the kernel reads so many words of both sets, which outlive the call.
+    let left =
+        unsafe { libc::syscall(libc::SYS_migrate_pages, pid, bits, from.as_ptr(), to.as_ptr()) };
+    u64::try_from(left).map_err(|_| CallError::last("migrate_pages"))
 }
 
 /// `pid` 0 is the calling process.
@@ -89,6 +112,21 @@ mod tests {
         assert_eq!(nodes, page_nodes(&addresses).unwrap());
         assert_eq!(page_nodes_of(i32::MAX as u32, &addresses).unwrap_err().errno_name(), "ESRCH");
         assert_eq!(page_nodes_of(0, &addresses).unwrap_err().errno_name(), "ESRCH");
+    }
+
+    #[test]
+    fn the_pages_of_a_process_move_where_they_are_already() {
+        let nodes = Bitmap::from_numbers([0]).unwrap();
+        let Some(left) = permitted(migrate_pages(std::process::id(), &nodes, &nodes)) else {
+            return;
+        };
+        assert_eq!(left, 0);
+        for pid in [0, i32::MAX as u32] {
+            assert_eq!(migrate_pages(pid, &nodes, &nodes).unwrap_err().errno_name(), "ESRCH");
+        }
+        let none = Bitmap::from_numbers([]).unwrap();
+        let error = migrate_pages(std::process::id(), &nodes, &none).unwrap_err();
+        assert_eq!((error.call, error.errno_name()), ("migrate_pages", "EINVAL"));
     }
 
     #[test]

@@ -66,7 +66,7 @@ struct Attributes {
     breakpoint_address: u64,
 }
 
-/// A counter of the thread that opened it, running since then.
+/// A counter of a thread, running since it was opened.
 #[derive(Debug)]
 pub struct PerfCounter {
     file: OwnedFd,
@@ -78,6 +78,22 @@ impl PerfCounter {
     /// where the kernel was built without.
     #[doc(alias = "perf_event_open")]
     pub fn open(event: PerfEvent) -> Result<Self, CallError> {
+        Self::of_thread(event, 0, 0)
+    }
+
+    /// Counts what another thread does from now on, and those that it starts. As [`open`](Self::open); `ESRCH` where
+    /// there is no such thread, `EACCES` without the right to trace it.
+    pub fn open_other(event: PerfEvent, tid: u32) -> Result<Self, CallError> {
+        /// `inherit`.
+        const INHERIT: u64 = 1 << 1;
+        match i32::try_from(tid) {
+            Ok(tid @ 1..) => Self::of_thread(event, tid, INHERIT),
+            _ => Err(CallError { call: "perf_event_open", errno: libc::ESRCH }),
+        }
+    }
+
+    /// `tid` 0 is the calling thread.
+    fn of_thread(event: PerfEvent, tid: i32, flags: u64) -> Result<Self, CallError> {
         /// `exclude_kernel | exclude_hv`.
         const USER_ONLY: u64 = 1 << 5 | 1 << 6;
         /// `PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING`.
@@ -90,16 +106,16 @@ impl PerfCounter {
             size: size_of::<Attributes>() as u32,
             config,
             read_format: TIMES,
-            flags: if event.is_kernels() { 0 } else { USER_ONLY },
+            flags: flags | if event.is_kernels() { 0 } else { USER_ONLY },
             ..Attributes::default()
         };
-        let (this_thread, any_cpu, no_group) = (0_i32, -1_i32, -1_i32);
+        let (any_cpu, no_group) = (-1_i32, -1_i32);
         // SAFETY: the kernel reads `size` bytes of the attributes, which outlive the call.
         let fd = unsafe {
             libc::syscall(
                 libc::SYS_perf_event_open,
                 &raw const attributes,
-                this_thread,
+                tid,
                 any_cpu,
                 no_group,
                 CLOEXEC,
@@ -146,6 +162,20 @@ mod tests {
         let word = std::sync::atomic::AtomicU32::new(0);
         super::super::futex_wait(&word, 0, std::time::Duration::from_millis(1)).unwrap();
         assert!(counter.read().unwrap() > before);
+    }
+
+    #[test]
+    fn another_thread_is_counted_by_its_number() {
+        let own = super::super::gettid().cast_unsigned();
+        let open = move || PerfCounter::open_other(PerfEvent::ContextSwitches, own);
+        let counter = std::thread::spawn(open).join().unwrap();
+        let Some(counter) = permitted(counter) else { return };
+        let before = counter.read().unwrap();
+        let word = std::sync::atomic::AtomicU32::new(0);
+        super::super::futex_wait(&word, 0, std::time::Duration::from_millis(1)).unwrap();
+        assert!(counter.read().unwrap() > before);
+        let none = PerfCounter::open_other(PerfEvent::ContextSwitches, 0);
+        assert_eq!(none.unwrap_err().errno_name(), "ESRCH");
     }
 
     #[test]

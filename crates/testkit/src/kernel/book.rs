@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use std::thread::{self, ThreadId};
 
 use atoll_placement::{KernelError, Mapping, Policy};
 use atoll_sys as sys;
@@ -17,7 +16,8 @@ pub(super) struct Book {
     machine: Arc<Machine>,
     page: usize,
     mappings: BTreeMap<usize, BookEntry>,
-    seats: HashMap<ThreadId, ThreadSeat>,
+    /// By the number of the thread.
+    seats: HashMap<u32, ThreadSeat>,
     seats_taken: usize,
     pub(super) free: BTreeMap<NodeId, u64>,
     pub(super) cache: BTreeMap<NodeId, u64>,
@@ -204,30 +204,35 @@ impl Book {
         None
     }
 
-    pub(super) fn bind_thread(&mut self, cpus: &CpuSet) -> Result<(), KernelError> {
+    pub(super) fn bind_thread(&mut self, thread: u32, cpus: &CpuSet) -> Result<(), KernelError> {
         let usable = cpus.intersection(&self.all_cpus());
         if usable.is_empty() {
             let reason = format!("EINVAL: none of the cpus '{cpus}' is there");
             return Err(KernelError::Refused { call: "sched_setaffinity", reason });
         }
-        self.sit(usable);
+        self.sit(thread, usable);
         Ok(())
     }
 
     /// The calling thread's seat; it gets one when it has none.
     pub(super) fn seat(&mut self) -> &ThreadSeat {
-        if !self.seats.contains_key(&thread::current().id()) {
-            self.sit(self.all_cpus());
+        let thread = sys::gettid().cast_unsigned();
+        if !self.seats.contains_key(&thread) {
+            self.sit(thread, self.all_cpus());
         }
-        &self.seats[&thread::current().id()]
+        &self.seats[&thread]
     }
 
-    /// Puts the calling thread on one of these cpus, in turn.
-    fn sit(&mut self, cpus: CpuSet) {
+    pub(super) fn cpus_of(&self, thread: u32) -> CpuSet {
+        self.seats.get(&thread).map_or_else(|| self.all_cpus(), |seat| seat.cpus.clone())
+    }
+
+    /// Puts a thread on one of these cpus, in turn.
+    fn sit(&mut self, thread: u32, cpus: CpuSet) {
         let turn = self.seats_taken % cpus.len();
         let cpu = cpus.iter().nth(turn).expect("a thread sits on at least one cpu");
         self.seats_taken += 1;
-        self.seats.insert(thread::current().id(), ThreadSeat { cpus, cpu });
+        self.seats.insert(thread, ThreadSeat { cpus, cpu });
     }
 
     fn all_cpus(&self) -> CpuSet {

@@ -95,6 +95,11 @@ impl SimulatedKernel {
         self.book.lock().mapped()
     }
 
+    /// Cpus on which a thread may run, by its number; all where it was never bound.
+    pub fn cpus_of(&self, thread: u32) -> CpuSet {
+        self.book.lock().cpus_of(thread)
+    }
+
     /// Policy of the mapping that holds an address; `None` when there is none.
     pub fn policy_at(&self, address: usize) -> Option<Policy> {
         self.book.lock().policy_at(address)
@@ -164,7 +169,11 @@ impl Kernel for SimulatedKernel {
     }
 
     fn bind_thread(&self, cpus: &CpuSet) -> Result<(), KernelError> {
-        self.call("sched_setaffinity", |book| book.bind_thread(cpus))
+        self.bind_other(sys::gettid().cast_unsigned(), cpus)
+    }
+
+    fn bind_other(&self, thread: u32, cpus: &CpuSet) -> Result<(), KernelError> {
+        self.call("sched_setaffinity", |book| book.bind_thread(thread, cpus))
     }
 
     fn thread_cpus(&self) -> Result<CpuSet, KernelError> {

@@ -1,5 +1,5 @@
 //! `data`: data directories of databases, without the SQL engine: what they hold, whether all of it can be read,
-//! and a checkpoint of one that no server has open.
+//! a checkpoint of one that no server has open, and `backup`: a copy of it.
 
 mod report;
 
@@ -7,11 +7,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use atoll_placement::{Arena, Kernel, LiveKernel};
+use atoll_store::backup::{BackupError, BackupTarget, backup_directory};
+use atoll_store::data_file::DataFileError;
 use atoll_store::database::StoreEnvironment;
-use atoll_store::files::{Files, LiveFiles};
+use atoll_store::files::{FileErrorKind, Files, LiveFiles};
 use atoll_store::open::{DurableDatabase, OpenError, OpenOptions, check_directory, directory_info};
+use atoll_topology::Bytes;
 use clap::Subcommand;
 
 use crate::exit::{CommandError, Exit};
@@ -27,6 +30,26 @@ Examples:
   atoll data checkpoint shop      apply the log, so that the next start is fast
 
 A directory is locked while a command reads it, and refused while a database has it open.";
+
+/// What `--help` of `backup` shows.
+pub const BACKUP_EXAMPLES: &str = "\
+Examples:
+  atoll backup --data shop --to /backup/shop-monday        a database that is closed
+  psql -h /tmp -c \"BACKUP DATABASE TO '/backup/shop-monday'\"   of a server, while clients write
+
+The copy is a data directory: atoll serve --data /backup/shop-monday opens it. It is written under the name
+DIR.partial, all its checksums are compared, and only then it has its name.";
+
+/// Arguments of `backup`.
+#[derive(clap::Args, Debug)]
+pub struct BackupArgs {
+    /// The data directory of a database that is closed
+    #[arg(short = 'd', long, value_name = "DIR", env = "ATOLL_DATA")]
+    data: PathBuf,
+    /// The directory to make
+    #[arg(long, value_name = "DIR")]
+    to: PathBuf,
+}
 
 /// Arguments.
 #[derive(clap::Args, Debug)]
@@ -92,6 +115,32 @@ fn checkpoint(args: &DirectoryArgs) -> Result<(), CommandError> {
     let made = database.checkpoint().map_err(anyhow::Error::from)?;
     let seconds = start.elapsed().as_secs_f64() - open_seconds;
     put(args, &CheckpointView::of(database.report(), &made, open_seconds, seconds))
+}
+
+/// Copies a data directory.
+pub(crate) fn backup(args: &BackupArgs) -> Result<(), CommandError> {
+    let files = open(&args.data)?;
+    let target = BackupTarget::create(&args.to).map_err(not_copied(&args.data))?;
+    let report = backup_directory(&files, target.files()).map_err(not_copied(&args.data))?;
+    target.finish().map_err(not_copied(&args.data))?;
+    let (files, bytes, to) = (report.files, Bytes(report.bytes), args.to.display());
+    crate::bench::put(None, &format!("{files} files ({bytes}) copied to {to} and checked\n"))
+}
+
+fn not_copied(directory: &Path) -> impl Fn(BackupError) -> CommandError + '_ {
+    move |error| match error {
+        BackupError::Open(error) => failed(directory)(error),
+        BackupError::File(DataFileError::File(error))
+            if matches!(error.kind, FileErrorKind::Locked(_)) =>
+        {
+            anyhow!("{error}; to copy it while it runs, say BACKUP DATABASE TO 'directory' there")
+                .into()
+        }
+        BackupError::Damaged(_) | BackupError::File(DataFileError::Damaged { .. }) => {
+            CommandError::with(Exit::Statement, error)
+        }
+        error => CommandError::with(Exit::Own, error),
+    }
 }
 
 fn open(directory: &Path) -> Result<Arc<dyn Files>, CommandError> {

@@ -5,7 +5,7 @@ use atoll_sys::signal;
 
 use super::control::{HandArgs, PolicyArgs, TargetArgs};
 use super::drive::{Drive, DriveEnd, Woken};
-use super::setup::{Surroundings, session_error};
+use super::setup::{Surroundings, session_error, set_knob};
 use crate::exit::{CommandError, Exit};
 use crate::terminal;
 
@@ -42,6 +42,8 @@ pub(super) fn run(args: &AttachArgs) -> Result<(), CommandError> {
         TargetSession::new(name.clone(), policy, table.clone(), offered, Box::new(source), hand)
             .map_err(session_error)?;
     surroundings.set_load(&mut session, args.policy.load())?;
+    set_knob(&mut session, args.policy.dbms());
+    surroundings.set_mover(&mut session, &args.hand);
     if args.hand.verbose {
         let how = session.actuator().unwrap_or_else(|| "nothing is changed".to_owned());
         terminal::say(format_args!("{name}: cpus {allowed}; {how}"));

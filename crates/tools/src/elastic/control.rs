@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use atoll_elastic::actuate::JournalDirectory;
+use atoll_elastic::adapter::Adapter;
 use atoll_elastic::decide::Policy;
 use atoll_elastic::mode::Mode;
 use atoll_elastic::monitor::{LoadKind, WorkKind};
@@ -49,8 +50,13 @@ pub(super) struct PolicyArgs {
     #[arg(long, value_name = "LOOKS", default_value_t = 10)]
     dwell_down: i64,
     /// What is done: cpu (time used), calls (reads and writes), or command:COMMAND that prints a counter
-    #[arg(long, value_name = "WORK", default_value = "cpu", value_parser = WorkKind::named)]
-    work: WorkKind,
+    /// [default: what --dbms counts, else cpu]
+    #[arg(long, value_name = "WORK", value_parser = WorkKind::named)]
+    work: Option<WorkKind>,
+    /// The DBMS that it is, and how its client reaches it: its threads follow the cores, its counter tells what is
+    /// done. postgres:CONNECTION, mariadb:ARGUMENTS, mysql:ARGUMENTS, duckdb:FILE or atoll:CONNECTION
+    #[arg(long, value_name = "DBMS", value_parser = Adapter::named)]
+    dbms: Option<Adapter>,
     /// The load: cpu, memory:GIGABYTES (a second, of its controllers) or interconnect (remote traffic)
     #[arg(long, value_name = "LOAD", default_value = "cpu", value_parser = LoadKind::named)]
     load: LoadKind,
@@ -61,6 +67,11 @@ pub(super) struct PolicyArgs {
     #[arg(long, value_name = "MS", default_value_t = 100,
           value_parser = clap::value_parser!(u64).range(10..=60_000))]
     interval: u64,
+}
+
+/// What counts as work: what was named, else what the DBMS counts.
+pub(super) fn work(named: Option<WorkKind>, dbms: Option<Adapter>) -> WorkKind {
+    named.or(dbms.map(WorkKind::Adapter)).unwrap_or_default()
 }
 
 fn mode(text: &str) -> Result<Mode, String> {
@@ -85,7 +96,11 @@ impl PolicyArgs {
     }
 
     pub(super) fn work(&self) -> WorkKind {
-        self.work.clone()
+        work(self.work.clone(), self.dbms.clone())
+    }
+
+    pub(super) fn dbms(&self) -> Option<Adapter> {
+        self.dbms.clone()
     }
 
     pub(super) fn load(&self) -> LoadKind {
@@ -110,6 +125,9 @@ pub(super) struct HandArgs {
     /// Decide and say so, and change nothing
     #[arg(long)]
     pub(super) dry_run: bool,
+    /// Move the target's memory to the nodes of its cores, once these have stayed the same for 5 s; not undone
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(super) migrate_memory: bool,
     /// Write every look and decision to a file: .csv, .jsonl, or .svg at the end
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(super) trace: Option<PathBuf>,

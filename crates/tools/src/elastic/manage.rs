@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
+use atoll_elastic::adapter::Adapter;
 use atoll_elastic::config::{ElasticConfig, TargetConfig};
 use atoll_elastic::monitor::{ElasticTarget, LiveTarget, TargetSource, WorkKind};
 use atoll_elastic::session::{Grain, TargetSession, first_shares};
@@ -12,9 +13,9 @@ use atoll_topology::CpuSet;
 use clap::ValueHint;
 
 use super::attach::{ended, until};
-use super::control::{HandArgs, TargetArgs};
+use super::control::{HandArgs, TargetArgs, work};
 use super::drive::Drive;
-use super::setup::{Surroundings, session_error};
+use super::setup::{Surroundings, session_error, set_knob};
 use crate::exit::{CommandError, Exit};
 use crate::terminal;
 
@@ -38,6 +39,7 @@ struct FoundTarget<'a> {
     source: LiveTarget,
     processes: Vec<ProcessId>,
     allowed: CpuSet,
+    dbms: Option<Adapter>,
 }
 
 pub(super) fn run(args: &ManageArgs) -> Result<(), CommandError> {
@@ -72,10 +74,10 @@ pub(super) fn run(args: &ManageArgs) -> Result<(), CommandError> {
     }
     let mut sessions = Vec::new();
     for (target, offered) in found.into_iter().zip(shares) {
-        let FoundTarget { config, target, source, processes, allowed } = target;
+        let FoundTarget { config, target, source, processes, allowed, dbms: target_dbms } = target;
         let hand = surroundings.hand(&args.hand, &target, &config.name, &processes, &allowed)?;
         let policy = config.policy.clone();
-        let session = TargetSession::new(
+        let mut session = TargetSession::new(
             config.name.clone(),
             policy,
             table.clone(),
@@ -84,6 +86,8 @@ pub(super) fn run(args: &ManageArgs) -> Result<(), CommandError> {
             hand,
         )
         .map_err(session_error)?;
+        set_knob(&mut session, target_dbms);
+        surroundings.set_mover(&mut session, &args.hand);
         sessions.push((session, config.priority));
     }
     let interval = Duration::from_millis(config.interval_ms);
@@ -99,14 +103,15 @@ fn find<'a>(
     args: &ManageArgs,
     config: &'a TargetConfig,
 ) -> Result<FoundTarget<'a>, CommandError> {
-    let named =
+    let args_of =
         TargetArgs { pid: config.pid, cgroup: config.cgroup.clone(), unit: config.unit.clone() };
-    let work = config.work.as_deref().map_or(Ok(WorkKind::default()), WorkKind::named);
-    let work = work.map_err(|error| usage(args, format!("target '{}': {error}", config.name)))?;
-    let target = surroundings.target(&named)?;
-    let (source, processes) = surroundings.open_target(&target, work)?;
+    let wrong = |error: String| usage(args, format!("target '{}': {error}", config.name));
+    let named = config.work.as_deref().map(WorkKind::named).transpose().map_err(wrong)?;
+    let dbms = config.dbms.as_deref().map(Adapter::named).transpose().map_err(wrong)?;
+    let target = surroundings.target(&args_of)?;
+    let (source, processes) = surroundings.open_target(&target, work(named, dbms.clone()))?;
     let allowed = surroundings.allowed(&processes, None)?;
-    Ok(FoundTarget { config, target, source, processes, allowed })
+    Ok(FoundTarget { config, target, source, processes, allowed, dbms })
 }
 
 fn usage(args: &ManageArgs, error: impl std::fmt::Display) -> CommandError {

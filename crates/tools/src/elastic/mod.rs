@@ -38,6 +38,7 @@ Give a server only the cores that it needs, where its data is:
   atoll elastic attach --unit postgresql@15-main.service --cores-min 2
   atoll elastic attach --pid 4711 --mode dense --trace trace.csv
   atoll elastic attach --cgroup system.slice/mariadb.service --metrics 9466
+  atoll elastic attach --unit mariadb.service --dbms 'mariadb:--socket=/run/mysqld/mysqld.sock'
 
 What would it do, and why?
   atoll elastic recommend --pid 4711            after looking for 5 seconds

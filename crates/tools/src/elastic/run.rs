@@ -10,7 +10,7 @@ use atoll_sys::{Ending, TakenSignal, ended_child, kill_process, signal, wait_sig
 
 use super::control::{HandArgs, PolicyArgs};
 use super::drive::{Drive, Woken};
-use super::setup::{Surroundings, session_error};
+use super::setup::{Surroundings, session_error, set_knob};
 use crate::exit::{CommandError, Exit};
 use crate::terminal;
 
@@ -94,6 +94,8 @@ fn follow(
         TargetSession::new(name, policy, table.clone(), offered, Box::new(source), hand)
             .map_err(session_error)?;
     surroundings.set_load(&mut session, args.policy.load())?;
+    set_knob(&mut session, args.policy.dbms());
+    surroundings.set_mover(&mut session, &args.hand);
     let interval = args.policy.interval();
     let mut drive = Drive::new(surroundings, &args.hand, vec![(session, 0)], table, interval)?;
     let ran = drive.run(|taken| {

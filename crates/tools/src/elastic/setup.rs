@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use atoll_elastic::actuate::{
-    ActuateError, Actuator, AffinityActuator, GroupActuator, GroupPlan, Journal, JournalDirectory,
-    LiveThreads, LiveUnits, ThreadCalls, UnitActuator, UnitCalls, undo,
+    ActuateError, Actuator, AffinityActuator, FoundJournal, GroupActuator, GroupPlan, Journal,
+    JournalDirectory, LivePageCalls, LiveThreads, LiveUnits, PageMover, ThreadCalls, Undone,
+    UnitActuator, UnitCalls, undo,
 };
+use atoll_elastic::adapter::{Adapter, Knob, LiveAdapters, undo_knobs};
 use atoll_elastic::mode::{CoreIds, CoreTable};
 use atoll_elastic::monitor::{
     ElasticTarget, LiveTarget, LoadKind, MonitorSource, TargetProcesses, WorkKind,
@@ -183,19 +185,43 @@ impl Surroundings {
             if journal.is_live(&self.root) {
                 continue;
             }
-            if !journal.is_stale(&self.root) {
-                let undone = undo(&self.root, &*self.threads, &LiveUnits, &journal);
+            let (undone, is_left) = self.undo(&journal);
+            if undone != Undone::default() {
                 let target = journal.target();
                 terminal::say(format_args!(
                     "note: a run for {target} was killed; it was undone first"
                 ));
-                for failed in undone.failed {
-                    terminal::say(format_args!("warning: {failed}"));
-                }
             }
-            directory.remove(&journal.name).map_err(journal_error)?;
+            for failed in undone.left.into_iter().chain(undone.failed) {
+                terminal::say(format_args!("warning: {failed}"));
+            }
+            if !is_left {
+                directory.remove(&journal.name).map_err(journal_error)?;
+            }
         }
         Ok(directory)
+    }
+
+    /// Undoes what is left of a journal; whether some of it is still left, so that the journal is to be kept.
+    pub(super) fn undo(&self, journal: &FoundJournal) -> (Undone, bool) {
+        let is_stale = journal.is_stale(&self.root);
+        let knobs = undo_knobs(&LiveAdapters, journal, is_stale);
+        let mut undone = match is_stale {
+            true => Undone::default(),
+            false => undo(&self.root, &*self.threads, &LiveUnits, journal),
+        };
+        undone.knobs = knobs.count;
+        undone.failed.extend(knobs.failed);
+        (undone, knobs.is_left)
+    }
+
+    /// Has the memory of a session's target follow its cores, where the user asked for it.
+    pub(super) fn set_mover(&self, session: &mut TargetSession, args: &HandArgs) {
+        if args.migrate_memory {
+            let nodes = self.machine.nodes.iter().filter(|node| node.memory.0 > 0);
+            let all = nodes.map(|node| node.id).collect();
+            session.set_mover(PageMover::new(Arc::new(LivePageCalls), all));
+        }
     }
 
     /// Has a session take a load, where it can be measured.
@@ -213,10 +239,12 @@ impl Surroundings {
             }
         }
     }
+}
 
-    /// The calls about threads.
-    pub(super) fn threads(&self) -> &dyn ThreadCalls {
-        &*self.threads
+/// Has the DBMS's own knob follow the cores of a session.
+pub(super) fn set_knob(session: &mut TargetSession, dbms: Option<Adapter>) {
+    if let Some(adapter) = dbms {
+        session.set_knob(Knob::new(adapter, Arc::new(LiveAdapters)));
     }
 }
 

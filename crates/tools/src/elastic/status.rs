@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::time::Duration;
 
-use atoll_elastic::actuate::{FoundJournal, JournalDirectory, LiveUnits, undo};
+use atoll_elastic::actuate::{FoundJournal, JournalDirectory, Undone};
 use atoll_elastic::monitor::MonitorState;
 use atoll_topology::CpuSet;
 use serde_json::{Value, json};
@@ -123,7 +123,13 @@ pub(super) fn show(args: &StatusArgs) -> Result<(), CommandError> {
 fn write_run(out: &mut impl Write, run: &Value) -> std::io::Result<()> {
     let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
     let now = &run["now"];
-    writeln!(out, "{} (pid {}): {}", text(&run["target"]), run["pid"], text(&run["state"]))?;
+    writeln!(
+        out,
+        "{} (followed by process {}): {}",
+        text(&run["target"]),
+        run["pid"],
+        text(&run["state"])
+    )?;
     if run["state"] == "killed" {
         writeln!(out, "  its changes are still there; `atoll elastic undo` gives everything back")?;
     }
@@ -155,15 +161,22 @@ pub(super) fn undo_all(args: &UndoArgs) -> Result<(), CommandError> {
         } else if args.dry_run {
             document["records"] = json!(journal.records);
         } else {
-            if state == "killed" {
-                let undone = undo(&surroundings.root, surroundings.threads(), &LiveUnits, &journal);
-                for failed in &undone.failed {
+            let (undone, is_left) = surroundings.undo(&journal);
+            if state == "killed" || undone != Undone::default() {
+                for failed in undone.left.iter().chain(&undone.failed) {
                     terminal::say(format_args!("warning: {failed}"));
                 }
                 has_failed |= !undone.failed.is_empty();
                 document["undone"] = json!(undone);
             }
-            directory.remove(&journal.name).map_err(journal_error)?;
+            if is_left {
+                terminal::say(format_args!(
+                    "the journal of {} is kept: run `atoll elastic undo` again when its DBMS answers",
+                    journal.target()
+                ));
+            } else {
+                directory.remove(&journal.name).map_err(journal_error)?;
+            }
             if let Some(writer) = journal.writer() {
                 directory.remove_status(writer);
             }
@@ -189,7 +202,11 @@ fn write_undone(args: &UndoArgs, documents: &[Value]) -> Result<(), CommandError
             writeln!(out, "{target}: {} records would be undone", records.len())?;
         } else if document["undone"].is_object() {
             let (threads, groups) = (&document["undone"]["threads"], &document["undone"]["groups"]);
-            writeln!(out, "{target}: given back (threads: {threads}, groups: {groups})")?;
+            let knobs = &document["undone"]["knobs"];
+            writeln!(
+                out,
+                "{target}: given back (threads: {threads}, groups: {groups}, knobs: {knobs})"
+            )?;
         }
     }
     if documents.is_empty() {

@@ -10,7 +10,7 @@ use atoll_store::files::LiveFiles;
 use atoll_store::open::{DurableDatabase, OpenOptions};
 use atoll_testkit::machines;
 
-use crate::support::tools;
+use crate::support::{tools, tools_in};
 
 fn database(directory: &Path) -> DurableDatabase {
     let machine = Arc::new(machines::one_node());
@@ -67,4 +67,31 @@ fn what_is_not_a_data_directory_or_is_open_is_refused() {
     let used = tools(&["data", "info", home.path().join("shop").to_str().unwrap()]).failed(125);
     assert!(used.contains(&format!("in use by process {}", std::process::id())), "{used}");
     drop(open);
+}
+
+#[test]
+fn a_copy_of_a_directory_is_whole_and_never_replaces_anything() {
+    let home = tempfile::tempdir().unwrap();
+    let backup = |to: &str| tools_in(home.path(), &["backup", "--data", "shop", "--to", to]);
+    let missing = backup("copy").failed(125);
+    assert!(missing.contains("shop"), "{missing}");
+    let open = database(&home.path().join("shop"));
+    let used = backup("copy").failed(125);
+    assert!(used.contains("in use by process") && used.contains("BACKUP DATABASE TO"), "{used}");
+    drop(open);
+    let copied = backup("copy").done();
+    assert!(copied.contains("copied to copy and checked"), "{copied}");
+    tools_in(home.path(), &["data", "check", "copy"]).done();
+    assert!(backup("copy").failed(125).contains("'copy' is there already"));
+    fs::create_dir(home.path().join("other.partial")).unwrap();
+    assert!(backup("other").failed(125).contains("'other.partial' is there already"));
+    let manifest = home.path().join("shop/manifest");
+    let mut bytes = fs::read(&manifest).unwrap();
+    bytes[50] ^= 1;
+    fs::write(&manifest, bytes).unwrap();
+    backup("third").failed(1);
+    let mut names: Vec<_> =
+        fs::read_dir(home.path()).unwrap().map(|it| it.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["copy", "other.partial", "shop"]);
 }

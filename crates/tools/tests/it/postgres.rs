@@ -277,3 +277,55 @@ fn part(process: &Value) -> u64 {
     let shared = kinds.filter(|kind| kind["kind"] == "shared_anonymous");
     shared.map(|kind| kind["bytes"].as_u64().unwrap()).sum()
 }
+
+/// `atoll elastic attach` to the server, with its threads.
+fn attach(server: &Server, directory: &Path, journals: &Path) -> Child {
+    let dbms = format!("postgres:host={} user=atoll dbname=postgres", directory.display());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_atoll-tools"));
+    command.args(["elastic", "attach", "--pid", &server.pid.to_string(), "--dbms", &dbms]);
+    command.args(["--cores-max", "1", "--actuator", "affinity", "--for", "120", "--journal"]);
+    command.arg(journals).stdin(Stdio::null()).spawn().expect("the binary starts")
+}
+
+#[test]
+fn parallel_workers_follow_the_cores_and_are_what_they_were_however_a_run_ends() {
+    let Some(programs) = Programs::find() else {
+        return skip(Need::Postgresql, "/usr/lib/postgresql/*/bin has no pgbench");
+    };
+    let Some(directory) = cluster(&programs) else {
+        return skip(Need::Postgresql, "initdb cannot make a cluster");
+    };
+    if Command::new("psql").arg("--version").output().is_err() {
+        return skip(Need::Postgresql, "no psql in PATH");
+    }
+    let home = tempfile::tempdir().unwrap();
+    let (report, journals) = (home.path().join("report.json"), home.path().join("journals"));
+    let server = Server::start(&programs, directory.path(), &report);
+    let set = "ALTER SYSTEM SET max_parallel_workers = 5;\nSELECT 1";
+    drop(Session::that_read(&programs, directory.path(), set));
+    let settings = || {
+        let file = directory.path().join("data/postgresql.auto.conf");
+        let text = fs::read_to_string(file).expect("the settings of ALTER SYSTEM");
+        let lines = text.lines().filter(|line| line.starts_with("max_parallel_workers"));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let before = settings();
+    assert_eq!(before, ["max_parallel_workers = '5'"]);
+    for ending in [signal::TERM, signal::KILL] {
+        let mut run = attach(&server, directory.path(), &journals);
+        while settings().len() != 2 {
+            assert!(run.try_wait().unwrap().is_none(), "the run goes on");
+            std::thread::yield_now();
+        }
+        assert!(!settings().contains(&before[0]), "{:?}", settings());
+        kill_process(run.id() as i32, ending).unwrap();
+        run.wait().unwrap();
+        if ending == signal::KILL {
+            assert_eq!(settings().len(), 2, "nothing was given back");
+            let journal = journals.display().to_string();
+            let undone = tools(&["elastic", "undo", "--journal", &journal]).done();
+            assert!(undone.contains("knobs: 1"), "{undone}");
+        }
+        assert_eq!(settings(), before);
+    }
+}

@@ -4,7 +4,7 @@
  *     scan REGION THREADS SECONDS PASSES
  *
  * The buffer lies where the memory policy of the program puts it. For so many seconds the threads only
- * warm up; then each reads the buffer so many times inside region REGION (0 or 1).
+ * warm up; then each reads the buffer so many times inside region REGION (0 to 3).
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -41,16 +41,20 @@ static void *scan(void *unused)
     while (now() < end)
         pass();
     pthread_barrier_wait(&barrier);
-    if (region == 0)
-        ATOLL_OPEN(0);
-    else
-        ATOLL_OPEN(1);
+    switch (region) {
+    case 0: ATOLL_OPEN(0); break;
+    case 1: ATOLL_OPEN(1); break;
+    case 2: ATOLL_OPEN(2); break;
+    default: ATOLL_OPEN(3);
+    }
     for (long i = 0; i < passes; i++)
         pass();
-    if (region == 0)
-        ATOLL_CLOSE(0);
-    else
-        ATOLL_CLOSE(1);
+    switch (region) {
+    case 0: ATOLL_CLOSE(0); break;
+    case 1: ATOLL_CLOSE(1); break;
+    case 2: ATOLL_CLOSE(2); break;
+    default: ATOLL_CLOSE(3);
+    }
     return unused;
 }
 

@@ -207,7 +207,7 @@ pub(super) const ALL: &[Entry] = &[
     },
     Entry {
         name: "json_object",
-        aliases: &[],
+        aliases: &["json_build_object"],
         arguments: "key, value, …",
         about: "A JSON object of keys and values.",
         example: "json_object('a', 1) = '{\"a\":1}'",

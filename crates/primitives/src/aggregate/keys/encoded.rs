@@ -1,7 +1,7 @@
 //! Keys of any type by the hash of their bytes.
 
 use atoll_placement::{Arena, PlacementError};
-use atoll_topology::NodeId;
+use atoll_topology::{Bytes, NodeId};
 
 use arrow_array::ArrayRef;
 
@@ -17,8 +17,14 @@ const SLOTS_PER_GROUP: usize = 2;
 const SLOTS_MIN: usize = 1024;
 /// An empty slot.
 const EMPTY: u64 = 0;
-/// Bits of a slot that hold the number of a group + 1; above them are those of its hash.
-const GROUP_BITS: u32 = 32;
+/// Bits of a slot that hold the place of a key; above them are those of its hash.
+const PLACE_BITS: u32 = 32;
+/// Keys lie at multiples of so many bytes, of which a place is the number + 1.
+const UNIT: usize = 8;
+/// Bytes in front of a key: its length and its group.
+const HEAD: usize = 8;
+/// A line of the cache, bytes.
+const LINE: usize = 64;
 /// Keys that are looked up together: what each of them will read is prefetched before.
 const TOGETHER: usize = 64;
 
@@ -28,9 +34,10 @@ pub(in crate::aggregate) struct Encoded {
     encoder: Encoder,
     slots: PlacedVec<u64>,
     hashes: PlacedVec<u64>,
-    /// Bytes of all groups' keys, and where each ends.
-    bytes: PlacedVec<u8>,
-    ends: PlacedVec<u64>,
+    /// All groups' keys, each behind its head, so that one look at a slot leads to all of it.
+    keys: PlacedVec<u8>,
+    /// Of each group where its key is.
+    places: PlacedVec<u32>,
 }
 
 /// Encoded keys with their hashes.
@@ -80,8 +87,8 @@ impl Encoded {
     ) -> Result<Self, PlacementError> {
         let mut slots = PlacedVec::new(arena, home);
         slots.grow(SLOTS_MIN, EMPTY)?;
-        let (hashes, ends) = (PlacedVec::new(arena, home), PlacedVec::new(arena, home));
-        Ok(Self { encoder, slots, hashes, bytes: PlacedVec::new(arena, home), ends })
+        let (hashes, places) = (PlacedVec::new(arena, home), PlacedVec::new(arena, home));
+        Ok(Self { encoder, slots, hashes, keys: PlacedVec::new(arena, home), places })
     }
 
     /// What encodes its keys.
@@ -93,12 +100,17 @@ impl Encoded {
         self.hashes.len()
     }
 
+    /// Bytes of all keys.
+    pub(in crate::aggregate) fn key_bytes(&self) -> usize {
+        self.keys.len()
+    }
+
     /// No groups again.
     pub(in crate::aggregate) fn restart(&mut self) {
         self.slots.as_mut_slice().fill(EMPTY);
         self.hashes.clear();
-        self.bytes.clear();
-        self.ends.clear();
+        self.keys.clear();
+        self.places.clear();
     }
 
     /// Finds the groups of encoded keys; new keys become groups.
@@ -120,7 +132,7 @@ impl Encoded {
         self.find_all(&ChosenKeys(other, chosen), ids)
     }
 
-    /// Slots, ends and bytes are read in passes of their own, each prefetched by the one before.
+    /// Slots and keys are read in passes of their own, each prefetched by the one before.
     fn find_all(
         &mut self,
         keys: &impl HashedKeys,
@@ -137,20 +149,21 @@ impl Encoded {
             for (at, likely) in (start..).zip(&mut likely[..len]) {
                 let hash = keys.hash(at);
                 let slot = self.slots.as_slice()[hash as usize & mask];
-                *likely = (slot != EMPTY && same_tag(slot, hash)).then(|| group(slot));
-                if let Some(group) = *likely {
-                    prefetch(&raw const self.ends.as_slice()[group]);
+                *likely = (slot != EMPTY && same_tag(slot, hash)).then(|| place(slot));
+                if let Some(place) = *likely {
+                    let first = &raw const self.keys.as_slice()[place];
+                    prefetch(first);
+                    if place % LINE + HEAD + keys.key(at).len() > LINE {
+                        prefetch(first.wrapping_add(LINE));
+                    }
                 }
-            }
-            for group in likely[..len].iter().flatten() {
-                let start = self.start(*group);
-                prefetch(&raw const self.bytes.as_slice()[start]);
             }
             for (at, likely) in (start..).zip(&likely[..len]) {
                 let key = keys.key(at);
-                found.push(match likely {
-                    Some(group) if self.key(*group) == key => *group as u32,
-                    _ => self.find_one(keys.hash(at), key)?,
+                let same = likely.and_then(|place| self.group_of(place, key));
+                found.push(match same {
+                    Some(group) => group,
+                    None => self.find_one(keys.hash(at), key)?,
                 });
             }
         }
@@ -163,21 +176,33 @@ impl Encoded {
         let mask = slots.len() - 1;
         let mut at = hash as usize & mask;
         loop {
-            match slots[at] {
-                EMPTY => return self.add(hash, key, at),
-                slot if same_tag(slot, hash) && self.key(group(slot)) == key => {
-                    return Ok(group(slot) as u32);
-                }
-                _ => at = (at + 1) & mask,
+            let slot = slots[at];
+            if slot == EMPTY {
+                return self.add(hash, key, at);
             }
+            if same_tag(slot, hash)
+                && let Some(group) = self.group_of(place(slot), key)
+            {
+                return Ok(group);
+            }
+            at = (at + 1) & mask;
         }
+    }
+
+    /// The group of the key at a place, if it is this one.
+    #[inline]
+    fn group_of(&self, place: usize, key: &[u8]) -> Option<u32> {
+        let (head, rest) = self.keys.as_slice()[place..].split_first_chunk::<HEAD>()?;
+        let head = u64::from_le_bytes(*head);
+        let is_same = head as u32 as usize == key.len() && rest.get(..key.len())? == key;
+        is_same.then_some((head >> u32::BITS) as u32)
     }
 
     #[inline(never)]
     fn add(&mut self, hash: u64, key: &[u8], slot: usize) -> Result<u32, PlacementError> {
         let group = self.hashes.len();
         self.append(hash, key)?;
-        self.slots.as_mut_slice()[slot] = slot_of(hash, group);
+        self.slots.as_mut_slice()[slot] = slot_of(hash, self.places.as_slice()[group]);
         if self.hashes.len() * SLOTS_PER_GROUP > self.slots.len() {
             self.spread()?;
         }
@@ -185,8 +210,18 @@ impl Encoded {
     }
 
     fn append(&mut self, hash: u64, key: &[u8]) -> Result<(), PlacementError> {
-        self.bytes.extend(key)?;
-        self.ends.push(self.bytes.len() as u64)?;
+        let (group, at) = (self.hashes.len() as u64, self.keys.len());
+        let place = u32::try_from(at / UNIT + 1).map_err(|_| PlacementError::TooLarge {
+            asked: Bytes(at as u64),
+            limit: Bytes(u64::from(u32::MAX) * UNIT as u64),
+        })?;
+        let head = group << u32::BITS | key.len() as u64;
+        let len = (HEAD + key.len()).next_multiple_of(UNIT);
+        self.keys.reserve(at + len)?;
+        self.keys.extend(&head.to_le_bytes())?;
+        self.keys.extend(key)?;
+        self.keys.grow(at + len, 0)?;
+        self.places.push(place)?;
         self.hashes.push(hash)
     }
 
@@ -196,12 +231,12 @@ impl Encoded {
         let mut slots = self.slots.beside();
         slots.grow(len, EMPTY)?;
         let to = slots.as_mut_slice();
-        for (group, hash) in self.hashes.as_slice().iter().enumerate() {
+        for (hash, place) in self.hashes.as_slice().iter().zip(self.places.as_slice()) {
             let mut slot = *hash as usize & (len - 1);
             while to[slot] != EMPTY {
                 slot = (slot + 1) & (len - 1);
             }
-            to[slot] = slot_of(*hash, group);
+            to[slot] = slot_of(*hash, *place);
         }
         self.slots = slots;
         Ok(())
@@ -210,21 +245,20 @@ impl Encoded {
     /// The chosen groups in this order; nothing is found in it any more.
     pub(in crate::aggregate) fn listed(&self, chosen: &[u32]) -> Result<Self, PlacementError> {
         let (slots, hashes) = (self.slots.beside(), self.hashes.beside());
-        let (bytes, ends) = (self.bytes.beside(), self.ends.beside());
-        let mut listed = Self { encoder: self.encoder.clone(), slots, hashes, bytes, ends };
-        listed.bytes.reserve(self.bytes.len())?;
+        let (keys, places) = (self.keys.beside(), self.places.beside());
+        let mut listed = Self { encoder: self.encoder.clone(), slots, hashes, keys, places };
+        listed.keys.reserve(self.keys.len())?;
         for group in chosen.iter().map(|group| *group as usize) {
             listed.append(self.hashes.as_slice()[group], self.key(group))?;
         }
         Ok(listed)
     }
 
-    fn start(&self, group: usize) -> usize {
-        if group == 0 { 0 } else { self.ends.as_slice()[group - 1] as usize }
-    }
-
     fn key(&self, group: usize) -> &[u8] {
-        &self.bytes.as_slice()[self.start(group)..self.ends.as_slice()[group] as usize]
+        let at = (self.places.as_slice()[group] as usize - 1) * UNIT;
+        let keys = self.keys.as_slice();
+        let length = u32::from_le_bytes(keys[at..at + 4].try_into().expect("four bytes"));
+        &keys[at + HEAD..at + HEAD + length as usize]
     }
 
     /// Hash of each group.
@@ -245,25 +279,26 @@ impl Encoded {
     pub(in crate::aggregate) fn move_to(&mut self, home: NodeId) -> Result<(), PlacementError> {
         self.slots.move_to(home)?;
         self.hashes.move_to(home)?;
-        self.bytes.move_to(home)?;
-        self.ends.move_to(home)
+        self.keys.move_to(home)?;
+        self.places.move_to(home)
     }
 
     pub(in crate::aggregate) fn memory_bytes(&self) -> usize {
         let rooms = self.slots.memory_bytes() + self.hashes.memory_bytes();
-        rooms + self.bytes.memory_bytes() + self.ends.memory_bytes()
+        rooms + self.keys.memory_bytes() + self.places.memory_bytes()
     }
 }
 
-/// The slot of a group.
-fn slot_of(hash: u64, group: usize) -> u64 {
-    hash >> GROUP_BITS << GROUP_BITS | (group as u64 + 1)
+/// The slot of a key.
+fn slot_of(hash: u64, place: u32) -> u64 {
+    hash >> PLACE_BITS << PLACE_BITS | u64::from(place)
 }
 
 fn same_tag(slot: u64, hash: u64) -> bool {
-    (slot ^ hash) >> GROUP_BITS == 0
+    (slot ^ hash) >> PLACE_BITS == 0
 }
 
-fn group(slot: u64) -> usize {
-    slot as u32 as usize - 1
+/// Where the key of a slot is.
+fn place(slot: u64) -> usize {
+    (slot as u32 as usize - 1) * UNIT
 }

@@ -16,8 +16,10 @@ use crate::aggregate::table::{GroupTable, Pieced};
 
 /// Groups of a table before it is asked whether it is worth its size.
 const GROUPS_MIN: usize = 1 << 16;
-/// Groups that one table is expected to hold well.
+/// Groups that one table is expected to hold well, however few rows they have.
 const GROUPS_EXPECTED_MAX: usize = 1 << 20;
+/// Bytes of keys that one table holds, at most; twice as many have no place in it.
+const KEY_BYTES_MAX: usize = 1 << 34;
 /// Rows for each group with which a table is worth its size.
 const ROWS_PER_GROUP: usize = 2;
 
@@ -40,7 +42,12 @@ impl EncodedTables {
         home: Option<NodeId>,
     ) -> Result<Self, PrimitiveError> {
         let expected = decision.groups.saturating_mul(2);
-        let limit = if expected > GROUPS_EXPECTED_MAX { GROUPS_MIN } else { expected };
+        let rows = stage.rows.unwrap_or(0) / stage.outputs;
+        let is_worth_it = decision.groups.saturating_mul(ROWS_PER_GROUP) <= rows;
+        let limit = match expected <= GROUPS_EXPECTED_MAX || is_worth_it {
+            true => expected,
+            false => GROUPS_MIN,
+        };
         let (open, limit) = (stage.encoded_table(home)?, limit.max(GROUPS_MIN));
         Ok(Self { open, rows: 0, limit, full: Vec::new(), home })
     }
@@ -54,14 +61,15 @@ impl EncodedTables {
     ) -> Result<(), PrimitiveError> {
         self.open.update_encoded(keys, values)?;
         self.rows += keys.len();
-        if self.open.groups() >= self.limit {
+        if self.open.groups() >= self.limit || self.open.key_bytes() > KEY_BYTES_MAX {
             self.ask(stage)?;
         }
         Ok(())
     }
 
     fn ask(&mut self, stage: &Stage) -> Result<(), PrimitiveError> {
-        if self.rows >= self.open.groups() * ROWS_PER_GROUP {
+        let is_worth_it = self.rows >= self.open.groups() * ROWS_PER_GROUP;
+        if is_worth_it && self.open.key_bytes() <= KEY_BYTES_MAX {
             self.limit *= 2;
             return Ok(());
         }

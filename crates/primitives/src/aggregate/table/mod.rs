@@ -245,6 +245,14 @@ impl GroupTable {
         }
     }
 
+    /// Bytes of encoded keys.
+    pub(super) fn key_bytes(&self) -> usize {
+        match &self.keys {
+            TableKeys::Encoded(encoded) => encoded.key_bytes(),
+            _ => 0,
+        }
+    }
+
     /// Groups that have rows.
     pub(super) fn chosen(&self) -> Vec<u32> {
         match &self.keys {

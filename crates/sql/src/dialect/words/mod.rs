@@ -5,6 +5,7 @@
 //! a POSITIONAL JOIN b          a GLOBAL CROSS JOIN b          read by `positional`
 //! a ASOF LEFT JOIN b ON …      a GLOBAL LEFT JOIN b ON …
 //! (SUMMARIZE t)                (FROM $query($summarize t))    read by `forms`
+//! TABLE t UNION TABLE u        FROM t UNION FROM u
 //! ```
 //!
 //! Samples and limits are in `samples`.
@@ -36,6 +37,7 @@ pub(crate) fn read(tokens: &mut Vec<TokenWithSpan>, is_mended: bool) -> Result<(
             words.struct_type(at);
             words.join(at);
             words.query_form(at);
+            words.table_query(at);
             words.variable(at);
             words.macro_statement(at);
             words.by_name(at);
@@ -300,6 +302,29 @@ impl Words<'_> {
                 matches!(word.keyword, Keyword::AS | Keyword::EXPLAIN | Keyword::ANALYZE)
             }
             _ => false,
+        }
+    }
+
+    /// `TABLE t` where a query may begin.
+    fn table_query(&mut self, at: usize) {
+        let Some(name) = self.word(at + 1).filter(|_| self.is(at, "TABLE")) else { return };
+        // `table` may also be the name of a column or an alias, which words of the language follow.
+        let is_name = name.keyword == Keyword::NoKeyword;
+        let is_union =
+            |at: usize| ["UNION", "EXCEPT", "INTERSECT"].iter().any(|word| self.is(at, word));
+        let begins = match at.checked_sub(1).and_then(|before| self.get(before)) {
+            None => true,
+            Some(Token::LParen | Token::RParen) => is_name,
+            Some(Token::Word(before)) => match before.keyword {
+                Keyword::AS => is_name,
+                Keyword::EXPLAIN | Keyword::ANALYZE | Keyword::VERBOSE => self.is(0, "EXPLAIN"),
+                Keyword::ALL | Keyword::DISTINCT => at > 1 && is_union(at - 2),
+                _ => is_union(at - 1),
+            },
+            _ => false,
+        };
+        if begins {
+            self.set(at, keyword("FROM"));
         }
     }
 

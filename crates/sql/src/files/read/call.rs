@@ -4,6 +4,7 @@
 //! table functions get no arguments by name and cannot wait for a file. The name of a file gets the alias
 //! that DuckDB gives it: of `'dir/visits.csv'` that is `visits`.
 
+use crate::parse::walk_mut;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -17,7 +18,7 @@ use datafusion::execution::SessionState;
 use datafusion::sql::parser::{CopyToSource, Statement as Parsed};
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, FunctionArg, FunctionArgExpr, Ident, ObjectName, TableAlias, TableFactor,
-    VisitMut, VisitorMut,
+    VisitorMut,
 };
 use parking_lot::RwLock;
 
@@ -29,6 +30,7 @@ use super::open::open;
 use super::options::{FileOptions, OptionValue};
 use crate::catalog::Catalogs;
 use crate::files::copy::COPY_FROM;
+use crate::role::check_files;
 
 /// A function over files.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -231,9 +233,7 @@ pub(crate) async fn expand(
     }
     let mut tables = Vec::new();
     for (at, call) in found.calls.into_iter().enumerate() {
-        if !allowed {
-            return plan_err!("{} reads files, which this session may not", call.name);
-        }
+        check_files(allowed, &call.name)?;
         let table = call.table(state, names).await?;
         let name = shown(&call, at);
         names.hide(&name, table);
@@ -255,15 +255,15 @@ fn shown(call: &FileCall, at: usize) -> String {
     }
 }
 
-fn visit<V: VisitorMut<Break = ()>>(statement: &mut Parsed, visitor: &mut V) {
+fn visit(statement: &mut Parsed, visitor: &mut dyn VisitorMut<Break = ()>) {
     let _: ControlFlow<()> = match statement {
-        Parsed::Statement(ast) => ast.visit(visitor),
+        Parsed::Statement(ast) => walk_mut(ast, visitor),
         Parsed::Explain(explain) => {
             visit(&mut explain.statement, visitor);
             ControlFlow::Continue(())
         }
         Parsed::CopyTo(copy) => match &mut copy.source {
-            CopyToSource::Query(query) => query.visit(visitor),
+            CopyToSource::Query(query) => walk_mut(query, visitor),
             CopyToSource::Relation(_) => ControlFlow::Continue(()),
         },
         _ => ControlFlow::Continue(()),

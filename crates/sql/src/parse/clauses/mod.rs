@@ -9,14 +9,14 @@ mod statement;
 mod table;
 mod windows;
 
+use crate::parse::walk_mut;
 use std::ops::ControlFlow;
 
 use datafusion::common::{DataFusionError, Result, plan_datafusion_err};
 use datafusion::execution::SessionState;
 use datafusion::sql::parser::{CopyToSource, Statement as Parsed};
 use datafusion::sql::sqlparser::ast::{
-    Expr, LockClause, Query, Select, SelectInto, SetExpr, Statement, TableFactor, VisitMut,
-    VisitorMut,
+    Expr, LockClause, Query, Select, SelectInto, SetExpr, Statement, TableFactor, VisitorMut,
 };
 
 use super::depth::{DEPTH_MAX, too_deep};
@@ -30,7 +30,7 @@ pub(super) fn apply(statement: &mut Parsed, state: &SessionState) -> Result<()> 
         Parsed::Statement(statement) => {
             // The session locks rows for a query that is a statement.
             let locks = locks_of(statement).map(std::mem::take);
-            let visited = statement.visit(&mut clauses);
+            let visited = walk_mut(statement, &mut clauses);
             if let (Some(locks), Some(own)) = (locks, locks_of(statement)) {
                 *own = locks;
             }
@@ -38,7 +38,7 @@ pub(super) fn apply(statement: &mut Parsed, state: &SessionState) -> Result<()> 
         }
         Parsed::Explain(explain) => return apply(&mut explain.statement, state),
         Parsed::CopyTo(copy) => match &mut copy.source {
-            CopyToSource::Query(query) => query.visit(&mut clauses),
+            CopyToSource::Query(query) => walk_mut(query, &mut clauses),
             CopyToSource::Relation(_) => ControlFlow::Continue(()),
         },
         Parsed::CreateExternalTable(_) | Parsed::Reset(_) => ControlFlow::Continue(()),

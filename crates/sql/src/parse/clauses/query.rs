@@ -1,9 +1,10 @@
 //! Around a query: WITH, ORDER BY ALL, FETCH, and what stands at the end.
 
+use crate::parse::walk_relations;
 use datafusion::common::{Result, plan_err};
 use datafusion::sql::sqlparser::ast::{
     Cte, Expr, LimitClause, ObjectName, OrderByExpr, OrderByKind, OrderByOptions, PipeOperator,
-    Query, SelectItem, SetExpr, Value, visit_relations,
+    Query, SelectItem, SetExpr, Value,
 };
 
 use super::{refuse, refused};
@@ -123,7 +124,7 @@ fn recursive(cte: &mut Cte) -> Result<()> {
         [part] => part.as_ident().is_some_and(|ident| ident.value.eq_ignore_ascii_case(name)),
         _ => false,
     };
-    let is_recursive = visit_relations(query.as_ref(), |relation| match refers(relation) {
+    let is_recursive = walk_relations(query.as_ref(), &mut |relation| match refers(relation) {
         true => std::ops::ControlFlow::Break(()),
         false => std::ops::ControlFlow::Continue(()),
     })

@@ -1,5 +1,6 @@
 //! A table's definition as ALTER TABLE leaves it, operation by operation.
 
+use crate::parse::{walk_expressions, walk_expressions_mut};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use datafusion::arrow::datatypes::Field;
 use datafusion::common::{Result, plan_err};
 use datafusion::sql::sqlparser::ast::{
     AlterColumnOperation, AlterTableOperation, ColumnDef, DataType, Expr, GeneratedAs, Ident,
-    TableConstraint, visit_expressions, visit_expressions_mut,
+    TableConstraint,
 };
 
 use super::super::change::{parsed_expr, quoted};
@@ -309,7 +310,7 @@ impl AlteredTable {
 
 /// Gives a column another name in a condition.
 fn rename_in(condition: &mut Expr, old: &str, new: &str, normalize: &dyn Fn(&Ident) -> String) {
-    let _ = visit_expressions_mut(condition, |expr| {
+    let _ = walk_expressions_mut(condition, &mut |expr| {
         let name = match expr {
             Expr::Identifier(name) => Some(name),
             Expr::CompoundIdentifier(parts) => parts.last_mut(),
@@ -325,7 +326,7 @@ fn rename_in(condition: &mut Expr, old: &str, new: &str, normalize: &dyn Fn(&Ide
 /// Names of the columns that a condition reads.
 fn columns_of(condition: &Expr, normalize: &dyn Fn(&Ident) -> String) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
-    let _ = visit_expressions(condition, |expr| {
+    let _ = walk_expressions(condition, &mut |expr| {
         match expr {
             Expr::Identifier(name) => drop(names.insert(normalize(name))),
             Expr::CompoundIdentifier(parts) => names.extend(parts.last().map(normalize)),

@@ -35,7 +35,7 @@ use crate::parse::{on_deep_stack, stack_for};
 use crate::role::RoleStatement;
 use crate::session::transaction::StatementTransaction;
 use crate::settings::SharedScan;
-use crate::shared_scan::{SharedChange, SharedSelection};
+use crate::shared_scan::{SharedChange, SharedSelection, TextPlan};
 use crate::table::{ChangeKind, PlacedTable, StaleStatement, count_batch};
 use compile::PointPlan;
 pub(crate) use compile::{Parameters, compile, select_list};
@@ -60,7 +60,7 @@ struct PreparedShape {
 
 /// How a statement runs without being planned again.
 #[derive(Clone, Debug)]
-pub(super) enum Shape {
+pub(crate) enum Shape {
     /// It finds a row by its key, or has its rows at hand.
     Point(Arc<PlannedPoint>),
     /// It selects rows of one table, together with other statements.
@@ -94,7 +94,7 @@ impl Shape {
 
 /// A plan, for as long as the table is declared as it was.
 #[derive(Debug)]
-pub(super) struct PlannedPoint {
+pub(crate) struct PlannedPoint {
     plan: PointPlan,
     table: TableId,
     definition: Arc<TableDefinition>,
@@ -319,6 +319,29 @@ fn is_kept(declared: &DataType, wanted: &DataType) -> bool {
 }
 
 impl PreparedStatement {
+    /// A statement sent as text, once it is known how it runs.
+    pub(super) fn of_text(session: &Session, sql: &str, plan: &TextPlan) -> Self {
+        let TextPlan { types, shape } = plan;
+        let shape = PreparedShape { names: DatabaseNames::default(), shape: shape.clone() };
+        let (types, shape) = (types.clone(), Mutex::new(shape));
+        Self { session: session.clone(), sql: sql.into(), types, columns: None, shape }
+    }
+
+    /// Runs it as it was planned; none where the ordinary way has to.
+    pub(super) async fn run_shape(
+        &self,
+        shape: &Shape,
+        values: &[ScalarValue],
+    ) -> Result<Option<QueryResult>> {
+        match shape {
+            Shape::Point(point) => self.run_point(point, values).await,
+            Shape::Shared(selection) => self.run_shared(selection, values).await,
+            Shape::Change(change) => self.run_change(change, values).await,
+            Shape::Planned => Ok(None),
+            Shape::Command => self.session.run_aside(&self.sql).await.map(Some),
+        }
+    }
+
     /// Types of the parameters.
     pub fn parameter_types(&self) -> &[DataType] {
         &self.types
@@ -354,18 +377,12 @@ impl PreparedStatement {
             }
         });
         let values = values.collect::<Result<Vec<_>>>()?;
-        let result = match self.current_shape().await? {
-            Shape::Point(point) => self.run_point(&point, &values).await?,
-            Shape::Shared(selection) => self.run_shared(&selection, &values).await?,
-            Shape::Change(change) => self.run_change(&change, &values).await?,
-            Shape::Planned => None,
-            Shape::Command => Some(Box::pin(self.session.run_aside(&self.sql)).await?),
-        };
-        match result {
+        let shape = self.current_shape().await?;
+        match self.run_shape(&shape, &values).await? {
             Some(result) => Ok(result),
             None => {
                 let transaction = self.session.statement_transaction()?;
-                Box::pin(self.run_planned(&transaction, &values)).await
+                self.run_planned(&transaction, &values).await
             }
         }
     }
@@ -380,17 +397,22 @@ impl PreparedStatement {
                 return Ok(planned.shape.clone());
             }
         }
+        let PlannedStatement { types, shape, .. } = self.plan_again().await?;
+        // With parameters of other types it is another statement, which the ordinary way refuses or answers.
+        let shape = if types == self.types { shape } else { Shape::Planned };
+        *self.shape.lock() = PreparedShape { names: version.names(), shape: shape.clone() };
+        Ok(shape)
+    }
+
+    /// Boxed, as all that plans.
+    fn plan_again(&self) -> BoxFuture<'_, Result<PlannedStatement>> {
         let declared: Vec<_> = self.types.iter().cloned().map(Some).collect();
         let (session, sql) = (self.session.clone(), Arc::clone(&self.sql));
         let planning = async move {
             on_deep_stack(stack_for(&sql), session.plan_prepared(&sql, &declared)).await
         };
-        let planned = aside(self.session.workers().runtime(), Box::pin(planning)).await?;
-        let PlannedStatement { types, shape, .. } = planned;
-        // With parameters of other types it is another statement, which the ordinary way refuses or answers.
-        let shape = if types == self.types { shape } else { Shape::Planned };
-        *self.shape.lock() = PreparedShape { names: version.names(), shape: shape.clone() };
-        Ok(shape)
+        let workers = self.session.workers();
+        Box::pin(async move { aside(workers.runtime(), Box::pin(planning)).await })
     }
 
     /// Selects rows together with others; none where that is off, or the ordinary way has to answer.
@@ -425,7 +447,7 @@ impl PreparedStatement {
         let count = match change.write(found, database, &transaction.transaction).await {
             // With the locks that it has, the ordinary way finds fewer rows that others change.
             Err(error) if StaleStatement::ended(&error) => {
-                return Box::pin(self.run_planned(&transaction, values)).await.map(Some);
+                return self.run_planned(&transaction, values).await.map(Some);
             }
             written => count_batch(written?)?,
         };
@@ -438,12 +460,12 @@ impl PreparedStatement {
         Ok(Some(result.tagged(StatementTag::written(words))))
     }
 
-    /// Runs it as any other statement.
-    async fn run_planned(
+    /// Runs it as any other statement; boxed, as all that plans.
+    fn run_planned(
         &self,
         transaction: &StatementTransaction,
         values: &[ScalarValue],
-    ) -> Result<QueryResult> {
+    ) -> BoxFuture<'_, Result<QueryResult>> {
         let (session, sql) = (self.session.clone(), Arc::clone(&self.sql));
         let values = values.iter().map(|value| ScalarAndMetadata::new(value.clone(), None));
         let (transaction, values) = (transaction.clone(), ParamValues::List(values.collect()));
@@ -455,6 +477,7 @@ impl PreparedStatement {
             }
             result
         };
-        aside(self.session.workers().runtime(), Box::pin(running)).await
+        let workers = self.session.workers();
+        Box::pin(async move { aside(workers.runtime(), Box::pin(running)).await })
     }
 }

@@ -119,7 +119,38 @@ impl TableVersion {
         let indexes = std::mem::take(&mut self.indexes);
         self.change_rows(&gone)?;
         self.indexes = indexes;
-        self.append(Arc::new(entry))
+        self.append_around(entry)
+    }
+
+    /// Appends an entry in parts, where rows that the same change appended lie in gaps between its ids.
+    fn append_around(&mut self, entry: ChunkEntry) -> Result<()> {
+        let (rows, last) = (entry.ids().count(), entry.ids().last());
+        self.raise_next_row_id(last.next());
+        self.rows += rows;
+        let mut from = 0;
+        while from < rows {
+            let other = self.first_in_chunks(entry.ids().at(from), last);
+            let to = other.map_or(rows, |id| entry.ids().below(id));
+            if to == from {
+                let id = entry.ids().at(from);
+                return Err(self.shared.misfit(format!("row {id} of a new chunk is there")));
+            }
+            let is_whole = (from, to) == (0, rows);
+            let part = if is_whole { entry.clone() } else { entry.part(from, to) };
+            self.place(Arc::new(part))?;
+            from = to;
+        }
+        Ok(())
+    }
+
+    /// The first row in chunks between two ids.
+    fn first_in_chunks(&self, first: RowId, last: RowId) -> Option<RowId> {
+        let before = self.entries.get_prev(&first).map(|(_, entry)| entry);
+        let within = self.entries.range(first..=last).map(|(_, entry)| entry);
+        before.into_iter().chain(within).find_map(|entry| {
+            let (low, high) = (entry.ids().below(first), entry.ids().below(last.next()));
+            entry.live_between(low, high).next()
+        })
     }
 
     /// Puts an entry whose rows are not there where its ids belong. Entries that reach into its range are

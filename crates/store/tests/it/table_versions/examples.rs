@@ -102,6 +102,49 @@ fn folding_restores_the_order_of_rows() {
 }
 
 #[test]
+fn rows_are_appended_between_the_ids_of_a_chunk_that_the_same_transaction_rewrote() {
+    let mut run = Run::new();
+    let mut random = SplitMix64::new(9);
+    let mut inserted = TableChange::default();
+    let mut reserved = Vec::new();
+    for id in (0..12).map(|_| run.version.reserve(1)) {
+        let values = Values::random(Some(id.get() as i64), &mut random);
+        match id.get() {
+            3 | 4 | 7 => reserved.push((id, values)),
+            _ => {
+                inserted.inserted.insert(id, encoded(&run.version, &values));
+                run.model.rows.insert(id, values);
+            }
+        }
+    }
+    run.apply(&inserted);
+    for task in run.version.folds(&POLICY) {
+        run.version = run.version.with_folded(&task.run().unwrap()).unwrap();
+    }
+    assert_eq!(run.version.entries().len(), 1);
+
+    let before = run.version.clone();
+    let one = *run.model.rows.keys().next().unwrap();
+    let entry = before.entry_of(one).unwrap();
+    let values = Values::random(Some(100), &mut random);
+    let updated = vec![(vec![one], batch(std::slice::from_ref(&values)))];
+    let replaced = before.rewrite(entry, updated).unwrap().run().unwrap();
+    run.model.rows.insert(one, values);
+    let mut whole = TableChange { replaced, ..TableChange::default() };
+    run.apply(&whole);
+    let mut later = TableChange::default();
+    for (id, values) in reserved {
+        let chunk = chunks(&before, NodeId(1), std::slice::from_ref(&values), FEW).remove(0);
+        later.appended.push(AppendedChunk { first: id, chunk, file: None });
+        run.model.rows.insert(id, values);
+    }
+    run.apply(&later);
+    run.model.check(&run.version);
+    whole.then(later);
+    run.model.check(&before.apply(&whole).unwrap());
+}
+
+#[test]
 fn changes_that_do_not_fit_are_refused() {
     let (version, _) = loaded(FEW);
     let row = version.row(RowId::new(1)).unwrap();

@@ -1,11 +1,13 @@
 //! Elastic cores on the machine of the paper (four nodes of four cores) under a real kernel: a scan ends on
 //! the node of its data, its remote accesses fall, and what was given is given back.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::PoisonError;
 
 use atoll_testkit::{Need, guests, skip};
+use atoll_topology::CpuSet;
 use serde_json::Value;
 
 use super::guest::{Printed, TURN, lab, obstacle, scripts};
@@ -43,7 +45,7 @@ fn counted() -> Option<(Printed, Value)> {
     let scripts = scripts().display().to_string();
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let output = guests::boot(|| {
-        lab(&["run", "--machine", "opteron-8387-4", "--count", "region", "--timeout", "300s"])
+        lab(&["run", "--machine", "opteron-8387-4", "--count", "region", "--timeout", "500s"])
             .args(["--balancing", "off", "--report", &record])
             .args(["--with", &scripts, "--with", agent, "--with", &scan])
             .args(["--env", &format!("LAB={scripts}"), "--env", &format!("AGENT={agent}")])
@@ -72,23 +74,45 @@ fn remote(record: &Value, region: u64) -> (u64, u64) {
 }
 
 #[test]
-fn a_scan_ends_on_the_node_of_its_data_and_its_remote_accesses_fall() {
+fn a_scan_ends_on_the_node_of_its_data_and_its_remote_accesses_and_migrations_fall() {
     let Some((printed, record)) = counted() else { return };
-    let line = |word: &str| {
-        let lines = printed.lines(word, 2);
+    let one = |word: &str| {
+        let lines = printed.lines(word, 3);
         assert_eq!(lines.len(), 1, "{word}: {lines:?}");
         lines[0].iter().map(|field| (*field).to_owned()).collect::<Vec<_>>()
     };
-    let cpus = atoll_topology::CpuSet::parse(&line("cpus")[0]).expect("a list of cpus");
-    let on_node_2 = atoll_topology::CpuSet::parse("8-11").expect("a list of cpus");
-    assert!(!cpus.is_empty() && cpus.is_subset(&on_node_2), "it ends on cpus {cpus}");
-    let (system, elastic) = (remote(&record, 0), remote(&record, 1));
-    assert!(system.1 > 0 && elastic.1 > 0, "{system:?} {elastic:?}");
-    assert!(system.0 >= 5 * elastic.0.max(1), "remote accesses {system:?}, then {elastic:?}");
-    assert_eq!(line("dense")[0], "0-2");
-    assert_eq!(line("sparse")[0], "0,4,8");
-    let undone = line("undone");
+    let set = |cpus: &str| CpuSet::parse(cpus).expect("a list of cpus");
+
+    // Without and with automatic balancing.
+    for (at, balancing) in ["off", "on"].into_iter().enumerate() {
+        let of = |word| printed.lines(word, 3).into_iter().nth(at).expect("a line for each");
+        let (cpus, moves) = (of("cpus"), of("moves"));
+        assert_eq!((cpus[0], moves[0]), (balancing, balancing));
+        let cpus = set(cpus[1]);
+        assert!(!cpus.is_empty() && cpus.is_subset(&set("8-11")), "it ends on cpus {cpus}");
+        let region = 2 * at as u64;
+        let (system, elastic) = (remote(&record, region), remote(&record, region + 1));
+        assert!(system.1 > 0 && elastic.1 > 0, "{system:?} {elastic:?}");
+        assert!(system.0 >= 5 * elastic.0.max(1), "remote accesses {system:?}, then {elastic:?}");
+        let [system, elastic] = [1, 2].map(|i: usize| moves[i].parse::<u64>().expect("a count"));
+        assert!(system >= 10 * elastic.max(1), "migrations {system}, then {elastic}");
+    }
+
+    let followed = one("followed");
+    let followed: Vec<u32> = followed.iter().map(|cores| cores.parse().unwrap()).collect();
+    assert!(followed[0] >= 3 && followed[1] == 1 && followed[2] >= 3, "{followed:?}");
+    assert_eq!(one("dense")[0], "0-2");
+    assert_eq!(one("sparse")[0], "0,4,8");
+    let undone = one("undone");
     assert_eq!(undone[1], "0-15", "{undone:?}");
     assert_ne!(undone[0], "0-15");
-    assert_eq!(line("groups")[0], "0");
+    assert_eq!(one("moved"), ["N2", "N0"]);
+
+    let nodes = |cpus: &CpuSet| cpus.iter().map(|cpu| cpu.0 / 4).collect::<BTreeSet<u32>>();
+    let shared: Vec<_> = one("shared").iter().map(|cpus| set(cpus)).collect();
+    assert!(nodes(&shared[0]).is_disjoint(&nodes(&shared[1])), "two targets: {shared:?}");
+    let alone = set(&one("alone")[0]);
+    assert!(alone.len() > shared[1].len() && shared[1].is_subset(&alone), "{shared:?}, {alone}");
+    assert_eq!(one("returned")[0], "0-15");
+    assert_eq!(one("groups")[0], "0");
 }

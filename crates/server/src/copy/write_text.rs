@@ -9,7 +9,7 @@ use crate::value::{TextCells, plain, text_cells};
 use crate::wire::Output;
 
 /// The names of the columns, where the form has them.
-pub(crate) fn write_header(schema: &Schema, form: &CopyForm, output: &mut Output) {
+pub(super) fn write_header(schema: &Schema, form: &CopyForm, output: &mut Output) {
     if !form.header {
         return;
     }
@@ -27,7 +27,7 @@ pub(crate) fn write_header(schema: &Schema, form: &CopyForm, output: &mut Output
 }
 
 /// The rows of a batch.
-pub(crate) fn write_rows(
+pub(super) fn write_rows(
     batch: &RecordBatch,
     form: &CopyForm,
     output: &mut Output,

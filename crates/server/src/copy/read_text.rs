@@ -6,20 +6,12 @@ use atoll_sql::arrow::array::{ArrayRef, BinaryViewBuilder, RecordBatch, StringVi
 use atoll_sql::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use atoll_sql::arrow::error::ArrowError;
 
-use super::CopyForm;
+use super::{BATCH_BYTES, CopyForm, ROW_MAX, ROWS};
 use crate::wire::ErrorFields;
 
-/// Rows of a batch.
-const ROWS: usize = 8192;
-
-/// Bytes after which a batch ends sooner.
-const BATCH_BYTES: usize = 8 << 20;
-
-/// Bytes of a line.
-const LINE_MAX: usize = 64 << 20;
-
 /// Reads rows.
-pub(crate) struct CopyReader {
+#[derive(Debug)]
+pub(crate) struct TextCopyReader {
     form: CopyForm,
     columns: Vec<CopyColumn>,
     schema: SchemaRef,
@@ -35,15 +27,16 @@ pub(crate) struct CopyReader {
     value: Vec<u8>,
 }
 
+#[derive(Debug)]
 enum CopyColumn {
     Text(StringViewBuilder),
     /// Bytes, which come as `\x` and digits.
     Bytes(BinaryViewBuilder),
 }
 
-impl CopyReader {
+impl TextCopyReader {
     /// A reader of rows for columns of these types.
-    pub(crate) fn new(form: CopyForm, table: &Schema) -> Self {
+    pub(super) fn new(form: CopyForm, table: &Schema) -> Self {
         let is_bytes = |field: &Field| {
             matches!(
                 field.data_type(),
@@ -73,13 +66,11 @@ impl CopyReader {
         }
     }
 
-    /// The columns of the batches.
-    pub(crate) fn schema(&self) -> &SchemaRef {
+    pub(super) fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// Reads a piece; a batch where one is full.
-    pub(crate) fn push(&mut self, piece: &[u8]) -> Result<Vec<RecordBatch>, ErrorFields> {
+    pub(super) fn push(&mut self, piece: &[u8]) -> Result<Vec<RecordBatch>, ErrorFields> {
         self.open.extend_from_slice(piece);
         let mut batches = Vec::new();
         let (open, mut begin) = (std::mem::take(&mut self.open), 0);
@@ -94,14 +85,13 @@ impl CopyReader {
         self.open = open;
         self.open.drain(..begin);
         self.searched -= begin;
-        if self.open.len() > LINE_MAX {
+        if self.open.len() > ROW_MAX {
             return Err(self.failed("a row is longer than 64 MiB"));
         }
         Ok(batches)
     }
 
-    /// The last rows.
-    pub(crate) fn finish(&mut self) -> Result<Option<RecordBatch>, ErrorFields> {
+    pub(super) fn finish(&mut self) -> Result<Option<RecordBatch>, ErrorFields> {
         if self.is_quoted {
             return Err(self.failed("unterminated CSV quoted field"));
         }
@@ -341,7 +331,8 @@ mod tests {
     /// The rows of a text that comes byte by byte, with `|` between values.
     fn rows(form: &CopyForm, columns: usize, text: &str) -> Result<Vec<String>, String> {
         let fields = (0..columns).map(|at| Field::new(format!("c{at}"), DataType::Int32, true));
-        let mut reader = CopyReader::new(form.clone(), &Schema::new(fields.collect::<Vec<_>>()));
+        let mut reader =
+            TextCopyReader::new(form.clone(), &Schema::new(fields.collect::<Vec<_>>()));
         let mut batches = Vec::new();
         for byte in text.as_bytes() {
             batches.extend(reader.push(&[*byte]).map_err(|error| error.message)?);

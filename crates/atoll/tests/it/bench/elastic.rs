@@ -1,0 +1,67 @@
+//! `bench elastic`: the shape of its JSON, the published figures beside ours, and what is refused; with few rows.
+
+use serde_json::Value;
+
+use crate::support::{Ran, atoll_in};
+
+fn elastic(arguments: &[&str]) -> Ran {
+    let home = tempfile::tempdir().unwrap();
+    let tiny = ["bench", "elastic", "--scale-factor", "0.001", "--runs", "1", "--clients", "1,2"];
+    atoll_in(home.path(), &[&tiny[..], arguments].concat(), "")
+}
+
+fn names(list: &Value, field: &str) -> Vec<String> {
+    let items = list.as_array().expect("a list").iter();
+    items.map(|item| item[field].as_str().expect("a name").to_owned()).collect()
+}
+
+#[test]
+fn modes_take_turns_and_stand_beside_what_was_published() {
+    let flags =
+        ["--json", "--queries", "6,1", "--work", "random,mixed", "--modes", "dense,adaptive"];
+    let run = elastic(&flags).json();
+    assert_eq!(run["benchmark"], "elastic");
+    let details = &run["details"];
+    let works: Vec<&Value> = details["cases"]
+        .as_array()
+        .expect("cases")
+        .iter()
+        .map(|case| &case["settings"]["work"])
+        .collect();
+    assert_eq!(works, ["random", "random", "mixed"]);
+    for case in details["cases"].as_array().expect("cases") {
+        assert_eq!(names(&case["modes"], "mode"), ["os", "dense", "adaptive"]);
+        for runs in case["modes"].as_array().expect("modes") {
+            assert!(runs["rates"][0].as_f64() > Some(0.0), "{runs}");
+            assert!(runs["followed"][0]["cores_mean"].as_f64() >= Some(1.0), "{runs}");
+        }
+    }
+    let speedups = details["speedups"].as_array().expect("speed-ups");
+    assert_eq!(speedups.len(), 2);
+    assert_eq!(
+        (&speedups[1]["query"], &speedups[1]["published_adaptive"]),
+        (&6.into(), &1.4.into())
+    );
+    assert!(run["measurements"].as_array().expect("measurements").len() >= 9);
+}
+
+#[test]
+fn atoll_gives_itself_cores_and_the_contradiction_is_printed() {
+    let run = elastic(&["--engine", "atoll", "--queries", "6", "--work", "single"]);
+    let text = run.done();
+    assert!(text.contains("single, 1 clients"), "{text}");
+    assert!(!text.contains("dense |"), "Atoll has no such mode: {text}");
+    assert!(text.contains("abstract says up to 27 %, section 4.1 says 41 %"), "{text}");
+}
+
+#[test]
+fn thresholds_and_modes_are_checked() {
+    for (flags, message) in [
+        (["--thresholds", "70:10"], "the lower one first"),
+        (["--modes", "close"], "expected dense, sparse or adaptive"),
+        (["--queries", "23"], "23"),
+    ] {
+        let said = elastic(&flags).failed(2);
+        assert!(said.contains(message), "{said}");
+    }
+}

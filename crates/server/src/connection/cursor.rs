@@ -1,0 +1,338 @@
+//! Cursors of SQL: DECLARE, FETCH, MOVE and CLOSE. A cursor is a portal that has begun, under its name.
+
+use std::sync::Arc;
+
+use atoll_sql::datafusion::common::ScalarValue;
+use atoll_sql::datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
+use atoll_sql::datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
+use atoll_sql::{TransactionState, begins_with};
+
+use super::Connection;
+use super::failure::{Failure, error_fields};
+use super::portal::{Portal, PortalRows, PortalState, Prepared};
+use crate::value::row_description;
+use crate::wire::ErrorFields;
+
+/// A statement about cursors.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum CursorStatement {
+    /// A query is run under a name. It begins at this byte of the statement.
+    Declare { name: String, query: usize },
+    /// The next rows come, or are passed over; all where no count is there.
+    Fetch { name: String, count: Option<usize>, moves: bool },
+    /// A cursor ends, or all of them.
+    Close { name: Option<String> },
+}
+
+impl CursorStatement {
+    /// The statement of a text; none where it is another.
+    pub(super) fn of(sql: &str) -> Result<Option<Self>, ErrorFields> {
+        if !begins_with(sql, &["declare", "fetch", "move", "close"]) {
+            return Ok(None);
+        }
+        let Ok(tokens) = Tokenizer::new(&PostgreSqlDialect {}, sql).tokenize_with_location() else {
+            return Ok(None);
+        };
+        let is_blank =
+            |it: &TokenWithSpan| matches!(it.token, Token::Whitespace(_) | Token::SemiColon);
+        let tokens = tokens.into_iter().filter(|token| !is_blank(token)).collect();
+        let mut words = CursorWords { tokens, at: 0 };
+        let statement = match words.word().as_str() {
+            "declare" => words.declare(sql)?,
+            "fetch" => words.fetch(false)?,
+            "move" => words.fetch(true)?,
+            _ => words.close()?,
+        };
+        Ok(Some(statement))
+    }
+}
+
+/// A statement's tokens, and how many of them are read.
+struct CursorWords {
+    tokens: Vec<TokenWithSpan>,
+    at: usize,
+}
+
+impl CursorWords {
+    /// `name [INSENSITIVE] [NO SCROLL] CURSOR [WITHOUT HOLD] FOR query`
+    fn declare(&mut self, sql: &str) -> Result<CursorStatement, ErrorFields> {
+        let name = self.name()?;
+        loop {
+            match self.word().as_str() {
+                "insensitive" | "asensitive" => {}
+                "no" if self.take("scroll") => {}
+                "cursor" => break,
+                "scroll" => return Err(unsupported("SCROLL", "leave it out")),
+                "binary" => return Err(unsupported("BINARY", "leave it out")),
+                _ => return Err(self.unexpected("CURSOR")),
+            }
+        }
+        match self.word().as_str() {
+            "for" => {}
+            "without" if self.take("hold") && self.take("for") => {}
+            "with" => return Err(unsupported("WITH HOLD", "keep the transaction open")),
+            _ => return Err(self.unexpected("FOR")),
+        }
+        let Some(first) = self.tokens.get(self.at) else { return Err(self.unexpected("a query")) };
+        let query = byte_of(sql, first.span.start);
+        if begins_with(&sql[query..], &["insert", "update", "delete", "merge"]) {
+            return Err(self.unexpected("a query"));
+        }
+        Ok(CursorStatement::Declare { name, query })
+    }
+
+    /// `[NEXT | n | ALL | FORWARD [n | ALL]] [FROM | IN] name`
+    fn fetch(&mut self, moves: bool) -> Result<CursorStatement, ErrorFields> {
+        let is_named = self.take("next");
+        let forward = self.take("forward");
+        let count = match self.tokens.get(self.at).map(|it| &it.token) {
+            _ if is_named => Some(1),
+            Some(Token::Number(number, _)) => {
+                let count = number.parse().map_err(|_| self.unexpected("a count of rows"))?;
+                self.at += 1;
+                Some(count)
+            }
+            Some(Token::Word(word)) if is(word, "all") => {
+                self.at += 1;
+                None
+            }
+            Some(Token::Minus) => return Err(backward()),
+            Some(Token::Word(word)) if !forward && BACKWARD.iter().any(|it| is(word, it)) => {
+                return Err(backward());
+            }
+            _ => Some(1),
+        };
+        let _ = self.take("from") || self.take("in");
+        let name = self.name()?;
+        self.end()?;
+        Ok(CursorStatement::Fetch { name, count, moves })
+    }
+
+    /// `name | ALL`
+    fn close(&mut self) -> Result<CursorStatement, ErrorFields> {
+        let name = if self.take("all") { None } else { Some(self.name()?) };
+        self.end()?;
+        Ok(CursorStatement::Close { name })
+    }
+
+    /// The next word in small letters; empty where there is another token, which is passed over.
+    fn word(&mut self) -> String {
+        self.at += 1;
+        match self.tokens.get(self.at - 1).map(|it| &it.token) {
+            Some(Token::Word(word)) if word.quote_style.is_none() => word.value.to_lowercase(),
+            _ => String::new(),
+        }
+    }
+
+    fn take(&mut self, wanted: &str) -> bool {
+        let token = self.tokens.get(self.at).map(|it| &it.token);
+        let is_it = matches!(token, Some(Token::Word(word)) if is(word, wanted));
+        self.at += usize::from(is_it);
+        is_it
+    }
+
+    fn name(&mut self) -> Result<String, ErrorFields> {
+        let name = match self.tokens.get(self.at).map(|it| &it.token) {
+            Some(Token::Word(word)) if word.quote_style.is_some() => word.value.clone(),
+            Some(Token::Word(word)) => word.value.to_lowercase(),
+            _ => {
+                self.at += 1;
+                return Err(self.unexpected("the name of a cursor"));
+            }
+        };
+        self.at += 1;
+        Ok(name)
+    }
+
+    fn end(&mut self) -> Result<(), ErrorFields> {
+        self.at += 1;
+        match self.tokens.get(self.at - 1) {
+            None => Ok(()),
+            Some(_) => Err(self.unexpected("the end of the statement")),
+        }
+    }
+
+    /// That something else was expected than the token that was read last.
+    fn unexpected(&self, wanted: &str) -> ErrorFields {
+        let found = self.tokens.get(self.at - 1).map(|it| it.token.to_string());
+        let found = found.unwrap_or_else(|| "the end".to_owned());
+        ErrorFields::error("42601", format!("expected {wanted}, found {found}"))
+    }
+}
+
+/// Words of FETCH that go anywhere but forward.
+const BACKWARD: [&str; 6] = ["backward", "prior", "first", "last", "absolute", "relative"];
+
+fn is(word: &atoll_sql::datafusion::sql::sqlparser::tokenizer::Word, name: &str) -> bool {
+    word.quote_style.is_none() && word.value.eq_ignore_ascii_case(name)
+}
+
+fn unsupported(option: &str, instead: &str) -> ErrorFields {
+    ErrorFields::error("0A000", format!("{option} cursors are not supported")).hint(instead)
+}
+
+fn backward() -> ErrorFields {
+    let error = ErrorFields::error("55000", "cursor can only scan forward");
+    error.hint("use FETCH NEXT, FETCH n, FETCH ALL or FETCH FORWARD")
+}
+
+fn no_cursor(name: &str) -> Failure {
+    ErrorFields::error("34000", format!("cursor \"{name}\" does not exist")).into()
+}
+
+/// The byte of a text at a line and a column, which count characters from 1.
+fn byte_of(sql: &str, place: Location) -> usize {
+    let line = usize::try_from(place.line).unwrap_or(1).saturating_sub(1);
+    let before: usize = sql.split_inclusive('\n').take(line).map(str::len).sum();
+    let column = usize::try_from(place.column).unwrap_or(1).saturating_sub(1);
+    let within = sql[before..].char_indices().nth(column).map(|(at, _)| at);
+    before + within.unwrap_or(sql.len() - before)
+}
+
+impl Connection {
+    /// Runs a statement about cursors as a text. `start` is the character of what was sent at which it begins, from 0.
+    pub(super) async fn cursor(
+        &mut self,
+        statement: &CursorStatement,
+        sql: &str,
+        start: usize,
+    ) -> Result<(), Failure> {
+        let CursorStatement::Declare { name, query } = statement else {
+            return self.run_cursor(statement, None).await;
+        };
+        let start = start + sql[..*query].chars().count();
+        let sql = &sql[*query..];
+        let query = self.prepare(sql, &[], start).await?;
+        self.declare(name, &Arc::new(query), &[]).await
+    }
+
+    /// Runs a query under the name of a cursor.
+    pub(super) async fn declare(
+        &mut self,
+        name: &str,
+        query: &Arc<Prepared>,
+        values: &[ScalarValue],
+    ) -> Result<(), Failure> {
+        if self.session.transaction_state() == TransactionState::Idle {
+            let message = "DECLARE CURSOR can only be used in transaction blocks";
+            return Err(ErrorFields::error("25P01", message).into());
+        }
+        if self.portals.contains_key(name) {
+            let message = format!("cursor \"{name}\" already exists");
+            return Err(ErrorFields::error("42P03", message).into());
+        }
+        let Some(statement) = query.statement() else { return Err(no_cursor(name)) };
+        let result = self.client.unless_ended(statement.execute(values)).await?;
+        let result = result.map_err(|error| error_fields(&error, &query.sql, 0))?;
+        let state = PortalState::Running(Box::new(PortalRows::new(result)));
+        let (prepared, values, formats) = (Arc::clone(query), Vec::new(), Vec::new());
+        self.portals.insert(name.to_owned(), Portal { prepared, values, formats, state });
+        self.client.output().command_complete("DECLARE CURSOR");
+        Ok(())
+    }
+
+    /// Runs FETCH, MOVE or CLOSE. Rows come in these forms; as text, with what the columns are, where none are told.
+    pub(super) async fn run_cursor(
+        &mut self,
+        statement: &CursorStatement,
+        formats: Option<&[i16]>,
+    ) -> Result<(), Failure> {
+        // A query that has failed since the last FETCH tells why itself.
+        let tells = matches!(statement, CursorStatement::Fetch { name, .. } if self.portals.contains_key(name));
+        if !tells && self.session.transaction_state() == TransactionState::Failed {
+            let message =
+                "current transaction is aborted, commands ignored until end of transaction block";
+            return Err(ErrorFields::error("25P02", message).into());
+        }
+        match statement {
+            CursorStatement::Fetch { name, count, moves } => {
+                self.fetch_cursor(name, count.unwrap_or(usize::MAX), *moves, formats).await?;
+            }
+            CursorStatement::Close { name: Some(name) } => {
+                self.portals.remove(name).ok_or_else(|| no_cursor(name))?;
+                self.client.output().command_complete("CLOSE CURSOR");
+            }
+            _ => {
+                self.portals.clear();
+                self.client.output().command_complete("CLOSE CURSOR ALL");
+            }
+        }
+        Ok(())
+    }
+
+    async fn fetch_cursor(
+        &mut self,
+        name: &str,
+        most: usize,
+        moves: bool,
+        formats: Option<&[i16]>,
+    ) -> Result<(), Failure> {
+        let Self { client, portals, .. } = self;
+        let portal = portals.get_mut(name).ok_or_else(|| no_cursor(name))?;
+        let columns = portal.prepared.columns();
+        if let (Some(columns), false, None) = (columns, moves, formats) {
+            row_description(columns, &[], client.output());
+        }
+        let state = std::mem::replace(&mut portal.state, PortalState::Done);
+        let mut count = 0;
+        if let PortalState::Running(mut rows) = state {
+            let formats = (!moves).then_some(formats.unwrap_or_default());
+            count = rows.send(client, &portal.prepared.sql, most, formats).await?;
+            if count == most {
+                portal.state = PortalState::Running(rows);
+            }
+        }
+        let tag = if moves { "MOVE" } else { "FETCH" };
+        client.output().command_complete(&format!("{tag} {count}"));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_about_cursors_are_told_apart() {
+        let of = |sql: &str| CursorStatement::of(sql).unwrap_or_else(|error| panic!("{error:?}"));
+        let fetch = |name: &str, count, moves| {
+            Some(CursorStatement::Fetch { name: name.to_owned(), count, moves })
+        };
+        for (sql, wanted) in [
+            ("FETCH c", fetch("c", Some(1), false)),
+            ("fetch next from C;", fetch("c", Some(1), false)),
+            ("FETCH FORWARD ALL IN \"C c\"", fetch("C c", None, false)),
+            ("FETCH FORWARD c", fetch("c", Some(1), false)),
+            ("FETCH ALL c", fetch("c", None, false)),
+            ("MOVE 7 FROM c", fetch("c", Some(7), true)),
+            ("CLOSE ALL", Some(CursorStatement::Close { name: None })),
+            ("CLOSE c", Some(CursorStatement::Close { name: Some("c".to_owned()) })),
+            ("SELECT 1", None),
+        ] {
+            assert_eq!(of(sql), wanted, "{sql}");
+        }
+        let sql = "DECLARE \"ä\" INSENSITIVE NO SCROLL CURSOR\n WITHOUT HOLD FOR\n  SELECT 'ä;'";
+        let Some(CursorStatement::Declare { name, query }) = of(sql) else { panic!("{sql}") };
+        assert_eq!((name.as_str(), &sql[query..]), ("ä", "SELECT 'ä;'"));
+    }
+
+    #[test]
+    fn what_cursors_cannot_do_is_refused() {
+        for (sql, state) in [
+            ("DECLARE c SCROLL CURSOR FOR SELECT 1", "0A000"),
+            ("DECLARE c CURSOR WITH HOLD FOR SELECT 1", "0A000"),
+            ("DECLARE c CURSOR FOR INSERT INTO t VALUES (1) RETURNING a", "42601"),
+            ("DECLARE c CURSOR FOR", "42601"),
+            ("DECLARE", "42601"),
+            ("FETCH -1 FROM c", "55000"),
+            ("FETCH BACKWARD 1 FROM c", "55000"),
+            ("FETCH 1 FROM c d", "42601"),
+            ("FETCH 99999999999999999999 FROM c", "42601"),
+            ("FETCH", "42601"),
+            ("CLOSE", "42601"),
+        ] {
+            let error = CursorStatement::of(sql).expect_err(sql);
+            assert_eq!(error.state, state, "{sql}: {error:?}");
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! psql, pgbench and drivers of other languages against the server.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use atoll_testkit::{Need, skip};
+
+use crate::support::TestServer;
+
+/// The schema that psql describes.
+const SCHEMA: &str = "\
+CREATE TABLE t (a INT PRIMARY KEY, b TEXT NOT NULL DEFAULT 'x', c DECIMAL(10,2) CHECK (c > 0),
+    d TIMESTAMPTZ, e INT[], f BIGINT GENERATED ALWAYS AS IDENTITY, UNIQUE (b, c));
+CREATE SCHEMA s;
+CREATE TABLE s.w (k INT PRIMARY KEY, \"Odd Name\" TEXT);
+CREATE VIEW v AS SELECT a, b FROM t WHERE a > 1;
+CREATE SEQUENCE q;
+CREATE ROLE reader LOGIN;
+CREATE ROLE boss SUPERUSER LOGIN IN ROLE reader;
+";
+
+/// Commands whose answers are of no interest, but that they come without an error.
+const ANSWERED: &str = "\\d \\d+ \\dS \\dt+ \\dt+:s.* \\d+:t \\d+:v \\d:q \\d:t_pkey \\d:s.w \\l+ \\du+ \\df \\df+ \\da \
+    \\dn+ \\dv+ \\di+ \\ds+ \\dT \\dT+ \\dp \\z \\ddp \\db \\db+ \\dx \\dy \\dRp \\dC \\dD \\do \\dA \\dE \\dm \\dP \
+    \\des \\dew \\deu \\det \\dF \\drds \\dconfig \\dX \\dc \\dO \\dd \\ddS \\dL \\dL+ \\sv:v \\conninfo \\encoding \\d:pg_class";
+
+fn psql(server: &TestServer, input: &str) -> Option<Output> {
+    let port = server.address.port().to_string();
+    let mut psql = Command::new("psql");
+    psql.args(["-X", "-A", "-q", "-h", "127.0.0.1", "-p", &port, "-U", "ann", "-d", "atoll"]);
+    let mut child = { psql }
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .ok()?;
+    let mut stdin = child.stdin.take().expect("it is piped");
+    std::io::Write::write_all(&mut stdin, input.as_bytes()).expect("psql reads");
+    drop(stdin);
+    Some(child.wait_with_output().expect("psql ends"))
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn psql_describes_what_there_is() {
+    let server = TestServer::start();
+    let Some(made) = psql(&server, SCHEMA) else {
+        return skip(Need::Postgresql, "no psql");
+    };
+    assert_eq!(text(&made.stderr), "");
+    let answered = ANSWERED.split(' ').map(|command| command.replace(':', " "));
+    let all: Vec<String> =
+        answered.map(|command| format!("\\warn {command}\n{command}\n")).collect();
+    let told = psql(&server, &all.concat()).expect("it was there");
+    let told = text(&told.stderr);
+    let failed: Vec<&str> = told.split("\\").filter(|it| it.contains("ERROR")).collect();
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+    for (command, wanted) in [
+        (
+            "\\d t",
+            "Table \"public.t\"\nColumn|Type|Collation|Nullable|Default\na|integer||not null|\n\
+             b|text||not null|'x'\nc|numeric(10,2)|||\nd|timestamp with time zone|||\ne|integer[]|||\n\
+             f|bigint||not null|generated always as identity\nIndexes:\n    \"t_pkey\" PRIMARY KEY, btree (a)\n    \
+             \"t_b_c_key\" UNIQUE CONSTRAINT, btree (b, c)\nCheck constraints:\n    \
+             \"t_c_check\" CHECK ((c > 0))\n",
+        ),
+        ("\\dt", "List of relations\nSchema|Name|Type|Owner\npublic|t|table|atoll\n(1 row)\n"),
+        ("\\dv", "List of relations\nSchema|Name|Type|Owner\npublic|v|view|atoll\n(1 row)\n"),
+        (
+            "\\di",
+            "List of relations\nSchema|Name|Type|Owner|Table\npublic|t_b_c_key|index|atoll|t\n\
+             public|t_pkey|index|atoll|t\n(2 rows)\n",
+        ),
+        ("\\dn", "List of schemas\nName|Owner\natoll|atoll\npublic|atoll\ns|atoll\n(3 rows)\n"),
+        (
+            "\\d v",
+            "View \"public.v\"\nColumn|Type|Collation|Nullable|Default\na|integer|||\nb|text|||\n",
+        ),
+        (
+            "\\du",
+            "List of roles\nRole name|Attributes|Member of\nann|Superuser, Create role, Create DB, Bypass RLS|{}\n\
+             atoll|Superuser, Create role, Create DB, Bypass RLS|{}\nboss|Superuser, Create DB, Bypass RLS|{reader}\n\
+             reader||{}\n",
+        ),
+    ] {
+        let answer = psql(&server, &format!("{command}\n")).expect("it was there");
+        assert_eq!(text(&answer.stdout), wanted, "{command}: {}", text(&answer.stderr));
+    }
+}
+
+#[test]
+fn pgbench_makes_its_tables_and_runs_its_scripts() {
+    let server = TestServer::start();
+    let port = server.address.port().to_string();
+    let pgbench = |flags: &[&str]| {
+        let mut pgbench = Command::new("pgbench");
+        pgbench.args(["-h", "127.0.0.1", "-p", &port, "-U", "ann"]);
+        pgbench.args(flags).arg("atoll").output()
+    };
+    let Ok(made) = pgbench(&["-i", "-s", "1", "-q"]) else {
+        return skip(Need::Postgresql, "no pgbench");
+    };
+    assert!(made.status.success(), "{}", text(&made.stderr));
+    for flags in [
+        &["-t", "5", "-c", "2"][..],
+        &["-S", "-t", "5", "-M", "prepared"],
+        &["-N", "-t", "5", "-M", "extended"],
+        &["-i", "-I", "dtGvp"],
+    ] {
+        let ran = pgbench(flags).expect("it was there");
+        assert!(ran.status.success(), "{flags:?}: {}", text(&ran.stderr));
+    }
+    let refused = pgbench(&["-i", "-I", "f"]).expect("it was there");
+    let told = text(&refused.stderr);
+    assert!(!refused.status.success() && told.contains("FOREIGN KEY"), "{told}");
+}
+
+fn script(name: &str) -> PathBuf {
+    // The test binary may run where the sources are not; then nothing is found, and told.
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/drivers").join(name)
+}
+
+/// Runs a script of a driver, if what it needs is there.
+fn drive(program: &str, probe: &[&str], before: &[&str], name: &str) {
+    let found = Command::new(program).args(probe).output();
+    if !found.is_ok_and(|found| found.status.success()) {
+        return skip(Need::Drivers, format!("{program} {}", probe.join(" ")));
+    }
+    let server = TestServer::start();
+    let ran = Command::new(program)
+        .args(before)
+        .arg(script(name))
+        .arg(server.address.port().to_string())
+        .output()
+        .expect("it was there");
+    assert!(ran.status.success(), "{name}: {}{}", text(&ran.stdout), text(&ran.stderr));
+}
+
+/// The Python that `$ATOLL_DRIVERS_PYTHON` names, or the one that is there.
+fn python(probe: &str, name: &str) {
+    let python = std::env::var("ATOLL_DRIVERS_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    drive(&python, &["-c", probe], &[], name);
+}
+
+#[test]
+fn psycopg_3_works() {
+    python("import psycopg", "psycopg_3.py");
+}
+
+#[test]
+fn sqlalchemy_reflects_a_schema() {
+    python("import psycopg, sqlalchemy", "sqlalchemy_reflection.py");
+}
+
+#[test]
+fn asyncpg_works() {
+    python("import asyncpg", "asyncpg_types.py");
+}
+
+#[test]
+fn pg8000_works() {
+    python("import pg8000.native", "pg8000_values.py");
+}
+
+#[test]
+fn node_pg_works() {
+    drive("node", &["-e", "require('pg')"], &[], "node_pg.js");
+}
+
+#[test]
+fn pgjdbc_tells_metadata() {
+    let jar = std::env::var("ATOLL_PGJDBC")
+        .unwrap_or_else(|_| "/usr/share/java/postgresql.jar".to_owned());
+    if !Path::new(&jar).exists() {
+        return skip(Need::Drivers, format!("no {jar}; ATOLL_PGJDBC names another"));
+    }
+    drive("java", &["--version"], &["-cp", &jar], "Metadata.java");
+}

@@ -1,0 +1,120 @@
+//! DECLARE, FETCH, MOVE and CLOSE over both protocols.
+
+use tokio_postgres::error::SqlState;
+use tokio_postgres::{Client, SimpleQueryMessage};
+
+use crate::support::{TestServer, block_on};
+
+/// The rows of a statement, or the state of its error.
+async fn rows(client: &Client, sql: &str) -> Result<Vec<String>, SqlState> {
+    let messages = client.simple_query(sql).await;
+    let messages = messages.map_err(|error| error.code().expect("it is refused").clone())?;
+    let row = |message: &SimpleQueryMessage| match message {
+        SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
+        _ => None,
+    };
+    Ok(messages.iter().filter_map(row).collect())
+}
+
+async fn with_rows(server: &TestServer) -> Client {
+    let client = server.connect().await;
+    let table = "CREATE TABLE t (a INT); INSERT INTO t SELECT x FROM range(10000) r(x)";
+    client.batch_execute(table).await.expect("a table");
+    client
+}
+
+#[test]
+fn a_cursor_goes_forward_over_the_rows_of_its_beginning() {
+    let server = TestServer::start();
+    block_on(async {
+        let client = with_rows(&server).await;
+        let of =
+            async |sql: &str| rows(&client, sql).await.unwrap_or_else(|it| panic!("{sql}: {it:?}"));
+        of("BEGIN").await;
+        of("DECLARE c NO SCROLL CURSOR WITHOUT HOLD FOR SELECT a FROM t ORDER BY a").await;
+        of("DECLARE \"D d\" CURSOR FOR TABLE t ORDER BY a DESC").await;
+        assert_eq!(of("FETCH c").await, ["0"]);
+        of("INSERT INTO t VALUES (-1), (20000)").await;
+        assert_eq!(of("FETCH FORWARD 2 FROM c").await, ["1", "2"]);
+        assert_eq!(of("FETCH 1 IN \"D d\"").await, ["9999"]);
+        let moved = client.simple_query("MOVE 9990 FROM c").await.expect("it moves");
+        assert!(matches!(moved[..], [SimpleQueryMessage::CommandComplete(9990)]), "{moved:?}");
+        assert_eq!(
+            of("FETCH ALL FROM c").await,
+            ["9993", "9994", "9995", "9996", "9997", "9998", "9999"]
+        );
+        assert_eq!(of("FETCH NEXT FROM c").await, [""; 0]);
+        of("CLOSE c").await;
+        of("DECLARE c CURSOR FOR VALUES (7)").await;
+        assert_eq!(of("FETCH c").await, ["7"]);
+        of("CLOSE ALL").await;
+        of("COMMIT").await;
+        assert_eq!(of("BEGIN; DECLARE c CURSOR FOR SELECT 5; FETCH c; COMMIT").await, ["5"]);
+    });
+}
+
+#[test]
+fn what_cursors_cannot_do_is_refused() {
+    let server = TestServer::start();
+    block_on(async {
+        let client = with_rows(&server).await;
+        let outside = rows(&client, "DECLARE c CURSOR FOR SELECT 1").await;
+        assert_eq!(outside, Err(SqlState::NO_ACTIVE_SQL_TRANSACTION));
+        for (statements, state) in [
+            ("FETCH c", SqlState::INVALID_CURSOR_NAME),
+            ("CLOSE c", SqlState::INVALID_CURSOR_NAME),
+            (
+                "DECLARE c CURSOR FOR SELECT 1; DECLARE c CURSOR FOR SELECT 2",
+                SqlState::DUPLICATE_CURSOR,
+            ),
+            (
+                "DECLARE c CURSOR FOR SELECT 1; FETCH PRIOR FROM c",
+                SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
+            ),
+            ("DECLARE c CURSOR WITH HOLD FOR SELECT 1", SqlState::FEATURE_NOT_SUPPORTED),
+            ("DECLARE c CURSOR FOR SELECT nix FROM t", SqlState::UNDEFINED_COLUMN),
+            (
+                "DECLARE c CURSOR FOR SELECT 1 / (a - 5) FROM t; FETCH ALL c",
+                SqlState::DIVISION_BY_ZERO,
+            ),
+            (
+                "DECLARE c CURSOR FOR SELECT 1; COMMIT; BEGIN; FETCH c",
+                SqlState::INVALID_CURSOR_NAME,
+            ),
+        ] {
+            assert_eq!(
+                rows(&client, &format!("BEGIN; {statements}")).await,
+                Err(state),
+                "{statements}"
+            );
+            let failed = rows(&client, "FETCH c").await;
+            assert_eq!(failed, Err(SqlState::IN_FAILED_SQL_TRANSACTION), "{statements}");
+            client.batch_execute("ROLLBACK").await.expect("rolled back");
+        }
+        // A cursor ends with its transaction.
+        client
+            .batch_execute("BEGIN; DECLARE c CURSOR FOR TABLE t; COMMIT; BEGIN")
+            .await
+            .expect("both");
+        assert_eq!(rows(&client, "FETCH c").await, Err(SqlState::INVALID_CURSOR_NAME));
+    });
+}
+
+#[test]
+fn a_cursor_takes_parameters_and_gives_values_in_binary_form() {
+    let server = TestServer::start();
+    block_on(async {
+        let mut client = with_rows(&server).await;
+        let transaction = client.transaction().await.expect("a transaction");
+        let declare = "DECLARE c CURSOR FOR SELECT a FROM t WHERE a >= $1 ORDER BY a";
+        transaction.execute(declare, &[&9_997_i32]).await.expect("declared");
+        let fetched = transaction.query("FETCH FORWARD 2 FROM c", &[]).await.expect("rows");
+        let fetched: Vec<i32> = fetched.iter().map(|row| row.get(0)).collect();
+        assert_eq!(fetched, [9997, 9998]);
+        assert_eq!(transaction.execute("MOVE c", &[]).await.expect("it moves"), 1);
+        assert!(transaction.query("FETCH ALL c", &[]).await.expect("rows").is_empty());
+        transaction.execute("CLOSE c", &[]).await.expect("closed");
+        let error = transaction.query("FETCH c", &[]).await.expect_err("it is closed");
+        assert_eq!(error.code(), Some(&SqlState::INVALID_CURSOR_NAME));
+    });
+}

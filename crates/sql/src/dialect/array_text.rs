@@ -1,0 +1,111 @@
+//! Arrays as texts, in PostgreSQL's form: `{1,NULL,"a b"}`.
+
+use datafusion::sql::sqlparser::ast::{Array, DataType, Expr, Value};
+
+use super::tree;
+
+/// The items of a list of one dimension; none where it is not one.
+pub fn array_items(text: &str) -> Option<Vec<Option<String>>> {
+    let inner = text.trim().strip_prefix('{')?.strip_suffix('}')?;
+    let mut items = Vec::new();
+    if inner.trim().is_empty() {
+        return Some(items);
+    }
+    let mut chars = inner.chars().peekable();
+    loop {
+        while chars.peek().is_some_and(|it| it.is_whitespace()) {
+            chars.next();
+        }
+        let mut item = String::new();
+        let is_quoted = chars.next_if_eq(&'"').is_some();
+        loop {
+            match chars.peek() {
+                None if is_quoted => return None,
+                None => break,
+                Some(',') if !is_quoted => break,
+                Some('{' | '}' | '"') if !is_quoted => return None,
+                Some(_) => {}
+            }
+            match chars.next()? {
+                '"' => break,
+                '\\' => item.push(chars.next()?),
+                other => item.push(other),
+            }
+        }
+        if is_quoted {
+            while chars.peek().is_some_and(|it| it.is_whitespace()) {
+                chars.next();
+            }
+        } else {
+            item.truncate(item.trim_end().len());
+        }
+        let is_null = !is_quoted && item.eq_ignore_ascii_case("null");
+        if item.is_empty() && !is_quoted {
+            return None;
+        }
+        items.push((!is_null).then_some(item));
+        match chars.next() {
+            None => return Some(items),
+            Some(',') => {}
+            Some(_) => return None,
+        }
+    }
+}
+
+/// Rewrites a text that is cast to an array, or that stands behind ANY or ALL, as an array.
+pub(super) fn rewrite(expr: &mut Expr) {
+    match expr {
+        Expr::Cast { expr: text, data_type: DataType::Array(_), .. }
+        | Expr::AnyOp { right: text, .. }
+        | Expr::AllOp { right: text, .. } => {
+            if let Some(array) = array(text) {
+                **text = array;
+            }
+        }
+        _ => {}
+    }
+}
+
+fn array(text: &Expr) -> Option<Expr> {
+    let text = match text {
+        Expr::Nested(inner) => return array(inner),
+        Expr::Cast { expr, data_type: data_type @ DataType::Array(_), .. } => {
+            let mut cast = tree::cast(array(expr)?, data_type.clone());
+            rewrite(&mut cast);
+            return Some(cast);
+        }
+        Expr::Value(literal) => match &literal.value {
+            Value::SingleQuotedString(text) => text,
+            _ => return None,
+        },
+        _ => return None,
+    };
+    let items = array_items(text)?.into_iter().map(|item| match item {
+        Some(text) => tree::text(text),
+        None => Expr::value(Value::Null),
+    });
+    Some(Expr::Array(Array { elem: items.collect(), named: true }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn items(text: &str) -> Option<Vec<Option<String>>> {
+        array_items(text)
+    }
+
+    #[test]
+    fn lists_are_split_at_their_commas() {
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(items("{}"), Some(vec![]));
+        assert_eq!(items("{1, 2,NULL}"), Some(vec![some("1"), some("2"), None]));
+        assert_eq!(
+            items(r#"{"a,b", "\"", "NULL", ""}"#),
+            Some(vec![some("a,b"), some("\""), some("NULL"), some("")])
+        );
+        for bad in ["", "1", "{1", "{1,}", "{\"a}", "{{1}}", "{\"a\"b}", "{\\}"] {
+            assert_eq!(items(bad), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! The word that a statement begins with, by which statements that the parser does not know are told apart.
+
+/// The first word of a statement, behind blanks and comments; empty where it begins with another sign.
+///
+/// Comments in `/* */` nest, as PostgreSQL's do.
+fn first_word(sql: &str) -> &str {
+    let mut rest = sql.trim_start();
+    loop {
+        rest = if let Some(comment) = rest.strip_prefix("--") {
+            comment.split_once('\n').map_or("", |(_, rest)| rest)
+        } else if rest.starts_with("/*") {
+            behind_comment(rest)
+        } else {
+            break;
+        };
+        rest = rest.trim_start();
+    }
+    let end = rest.find(|letter: char| !letter.is_ascii_alphabetic()).unwrap_or(rest.len());
+    &rest[..end]
+}
+
+/// Whether a statement begins with one of some words, in any case.
+#[must_use]
+pub fn begins_with(sql: &str, words: &[&str]) -> bool {
+    let first = first_word(sql);
+    words.iter().any(|word| first.eq_ignore_ascii_case(word))
+}
+
+/// What stands behind the comment that a text begins with; nothing where it does not end.
+fn behind_comment(text: &str) -> &str {
+    let mut depth = 0_usize;
+    let mut at = 0;
+    while let Some(rest) = text.as_bytes().get(at..).filter(|rest| !rest.is_empty()) {
+        if rest.starts_with(b"/*") {
+            depth += 1;
+            at += 2;
+        } else if rest.starts_with(b"*/") {
+            depth -= 1;
+            at += 2;
+            if depth == 0 {
+                return &text[at..];
+            }
+        } else {
+            at += 1;
+        }
+    }
+    ""
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blanks_and_comments_are_passed_over() {
+        for (sql, word) in [
+            ("SELECT 1", "SELECT"),
+            (" \n\tcopy(SELECT 1) TO STDOUT", "copy"),
+            ("-- a ; b\n/* c */ alter ROLE x", "alter"),
+            ("/* a /* b */ c */ COPY t", "COPY"),
+            ("/*/ */x", "x"),
+            ("/* ä */ß", ""),
+            ("/* no end", ""),
+            ("-- no end", ""),
+            ("(SELECT 1)", ""),
+            ("", ""),
+        ] {
+            assert_eq!(first_word(sql), word, "{sql}");
+        }
+        assert!(begins_with("/* */ Begin;", &["start", "begin"]));
+        assert!(!begins_with("beginning", &["begin"]));
+    }
+}

@@ -1,0 +1,269 @@
+//! Schemas, tables, columns, indexes, constraints and sequences.
+
+use std::sync::Arc;
+
+use atoll_store::table::{IdentityKind, TableDefinition};
+use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
+use datafusion::common::ResolvedTableReference;
+
+use super::roles::role_oid;
+use crate::catalog::{CATALOG, Catalogs};
+use crate::pg_catalog::objects::{ConstraintKind, PgObjects, PgRelation, RelationOf};
+use crate::pg_catalog::oid::{Oid, OidSpace};
+use crate::pg_catalog::pg_type::{PgType, TypeEntry};
+use crate::pg_catalog::rows::{Datum, Rows};
+use crate::role::rights::Owned;
+use crate::session::generated_sql;
+
+/// Ways to store a table: rows, a B-tree. Indexes are said to be one.
+const HEAP: Oid = 2;
+pub(super) const BTREE: Oid = 403;
+
+/// The collation of texts: by their bytes.
+pub(super) const DEFAULT_COLLATION: Oid = 100;
+
+/// The class of operators that indexes are said to use.
+pub(super) const OPERATORS: Oid = 10_000;
+
+pub(super) fn namespaces(objects: &PgObjects, rows: &mut Rows) {
+    for (name, oid) in &objects.schemas {
+        let owner = objects.owner(&Owned::Schema(name.to_string()));
+        rows.add([
+            ("oid", (*oid).into()),
+            ("nspname", name.into()),
+            ("nspowner", role_oid(&owner).into()),
+        ]);
+    }
+}
+
+/// The columns of a relation.
+fn columns_of(relation: &PgRelation, names: &Catalogs) -> SchemaRef {
+    match &relation.of {
+        RelationOf::Table(table) => Arc::clone(&table.definition().columns),
+        RelationOf::Own(table) => table.schema(),
+        RelationOf::Declared(table) => Arc::clone(&table.schema),
+        RelationOf::View(_) => {
+            let at = ResolvedTableReference {
+                catalog: CATALOG.into(),
+                schema: relation.schema_name.as_ref().into(),
+                table: relation.name.as_ref().into(),
+            };
+            let view = names.table(&at).ok().flatten();
+            view.map_or_else(|| Arc::new(Schema::empty()), |view| view.schema())
+        }
+        RelationOf::Sequence(_) | RelationOf::Index { .. } => Arc::new(Schema::empty()),
+    }
+}
+
+pub(super) fn classes(objects: &PgObjects, names: &Catalogs, rows: &mut Rows) {
+    for relation in &objects.relations {
+        let definition = relation.table().map(|table| table.definition());
+        let kind = relation.kind();
+        let columns = match &relation.of {
+            RelationOf::Index { unique, .. } => unique.columns.len(),
+            _ => columns_of(relation, names).fields().len(),
+        };
+        let method = match kind {
+            "i" => BTREE,
+            "r" => HEAP,
+            _ => 0,
+        };
+        let count = relation.table().map_or(-1.0, |table| table.rows() as f64);
+        let pages = relation.table().map_or(0, |table| table.memory_bytes().div_ceil(8192));
+        rows.add([
+            ("oid", relation.oid.into()),
+            ("relname", (&relation.name).into()),
+            ("relnamespace", relation.schema.into()),
+            ("relowner", role_oid(&objects.owner_of(relation)).into()),
+            ("relam", method.into()),
+            ("relfilenode", relation.oid.into()),
+            ("relpages", pages.into()),
+            ("reltuples", count.into()),
+            ("relhasindex", definition.is_some_and(|it| !it.uniques.is_empty()).into()),
+            ("relpersistence", "p".into()),
+            ("relkind", kind.into()),
+            ("relnatts", columns.into()),
+            ("relchecks", definition.map_or(0, |it| it.checks.len()).into()),
+            ("relhasrules", (kind == "v").into()),
+            ("relispopulated", true.into()),
+            ("relreplident", "d".into()),
+        ]);
+    }
+}
+
+pub(super) fn attributes(objects: &PgObjects, names: &Catalogs, rows: &mut Rows) {
+    for relation in &objects.relations {
+        let definition = relation.table().map(|table| table.definition().as_ref());
+        if let RelationOf::Index { table, unique } = &relation.of {
+            let Some(of) = objects.relation(*table).and_then(PgRelation::table) else { continue };
+            let fields = of.definition().columns.fields();
+            for (at, column) in unique.columns.iter().enumerate() {
+                attribute(relation.oid, at, &fields[*column], None, rows);
+            }
+            continue;
+        }
+        for (at, field) in columns_of(relation, names).fields().iter().enumerate() {
+            attribute(relation.oid, at, field, definition, rows);
+        }
+    }
+}
+
+fn attribute(
+    relation: Oid,
+    at: usize,
+    field: &Field,
+    definition: Option<&TableDefinition>,
+    rows: &mut Rows,
+) {
+    let of = PgType::of_field(field);
+    let entry = TypeEntry::numbered(of.oid);
+    let default = definition.and_then(|it| default_of(it, at));
+    let is_computed = default.as_ref().is_some_and(|(_, is_computed)| *is_computed);
+    let identity = definition.and_then(|it| it.identities.get(at).copied().flatten());
+    let identity = match identity.map(|it| it.kind) {
+        Some(IdentityKind::Always) => "a",
+        Some(IdentityKind::ByDefault) => "d",
+        None => "",
+    };
+    rows.add([
+        ("attrelid", relation.into()),
+        ("attname", field.name().as_str().into()),
+        ("atttypid", i64::from(of.oid).into()),
+        ("attstattarget", (-1_i64).into()),
+        ("attlen", i64::from(of.length).into()),
+        ("attnum", (at + 1).into()),
+        ("attndims", usize::from(PgType::item_of(of.oid).is_some()).into()),
+        ("attcacheoff", (-1_i64).into()),
+        ("atttypmod", i64::from(of.modifier).into()),
+        ("attbyval", (matches!(of.length, 1 | 2 | 4 | 8)).into()),
+        ("attalign", "i".into()),
+        ("attstorage", if of.length == -1 { "x" } else { "p" }.into()),
+        ("attnotnull", (definition.is_some() && !field.is_nullable()).into()),
+        ("atthasdef", default.is_some().into()),
+        ("attidentity", identity.into()),
+        ("attgenerated", if is_computed { "s" } else { "" }.into()),
+        ("attislocal", true.into()),
+        (
+            "attcollation",
+            entry.map_or(0, |it| if it.category == "S" { DEFAULT_COLLATION } else { 0 }).into(),
+        ),
+    ]);
+}
+
+/// The text of a column's default, or of what computes it.
+fn default_of(definition: &TableDefinition, at: usize) -> Option<(String, bool)> {
+    if definition.identities.get(at)?.is_some() {
+        return None;
+    }
+    let text = definition.defaults.get(at)?.as_deref()?;
+    match generated_sql(text) {
+        Some(computed) => Some((computed, true)),
+        None => Some((text.to_owned(), false)),
+    }
+}
+
+pub(super) fn defaults(objects: &PgObjects, rows: &mut Rows) {
+    for relation in &objects.relations {
+        let Some(table) = relation.table() else { continue };
+        for at in 0..table.definition().columns.fields().len() {
+            let Some((text, _)) = default_of(table.definition(), at) else { continue };
+            let oid = OidSpace::Constraint.named(relation.oid, &at.to_string());
+            rows.add([
+                ("oid", oid.into()),
+                ("adrelid", relation.oid.into()),
+                ("adnum", (at + 1).into()),
+                ("adbin", text.into()),
+            ]);
+        }
+    }
+}
+
+pub(super) fn indexes(objects: &PgObjects, rows: &mut Rows) {
+    for relation in &objects.relations {
+        let RelationOf::Index { table, unique } = &relation.of else { continue };
+        let count = unique.columns.len();
+        rows.add([
+            ("indexrelid", relation.oid.into()),
+            ("indrelid", (*table).into()),
+            ("indnatts", count.into()),
+            ("indnkeyatts", count.into()),
+            ("indisunique", true.into()),
+            ("indisprimary", unique.is_primary.into()),
+            ("indimmediate", true.into()),
+            ("indisvalid", true.into()),
+            ("indisready", true.into()),
+            ("indislive", true.into()),
+            ("indkey", unique.columns.iter().map(|at| at + 1).collect()),
+            ("indcollation", unique.columns.iter().map(|_| 0_i64).collect()),
+            ("indclass", unique.columns.iter().map(|_| OPERATORS).collect()),
+            ("indoption", unique.columns.iter().map(|_| 0_i64).collect()),
+        ]);
+    }
+}
+
+pub(super) fn constraints(objects: &PgObjects, rows: &mut Rows) {
+    for constraint in &objects.constraints {
+        let table = &objects.relations[constraint.table];
+        let kind = match constraint.kind {
+            ConstraintKind::Primary => "p",
+            ConstraintKind::Unique => "u",
+            ConstraintKind::Check => "c",
+        };
+        let columns: Datum = match constraint.kind {
+            ConstraintKind::Check => Datum::Null,
+            _ => constraint.columns.iter().map(|at| at + 1).collect(),
+        };
+        rows.add([
+            ("oid", constraint.oid.into()),
+            ("conname", (&constraint.name).into()),
+            ("connamespace", table.schema.into()),
+            ("contype", kind.into()),
+            ("convalidated", true.into()),
+            ("conrelid", table.oid.into()),
+            ("conindid", constraint.index.into()),
+            ("confupdtype", " ".into()),
+            ("confdeltype", " ".into()),
+            ("confmatchtype", " ".into()),
+            ("conislocal", true.into()),
+            ("connoinherit", (kind != "c").into()),
+            ("conkey", columns),
+            ("conbin", constraint.check.as_ref().into()),
+        ]);
+    }
+}
+
+pub(super) fn sequences(objects: &PgObjects, rows: &mut Rows) {
+    for relation in &objects.relations {
+        let RelationOf::Sequence(state) = &relation.of else { continue };
+        let definition = &state.definition;
+        rows.add([
+            ("seqrelid", relation.oid.into()),
+            ("seqtypid", 20_i64.into()),
+            ("seqstart", definition.start.into()),
+            ("seqincrement", definition.increment.into()),
+            ("seqmax", definition.max.into()),
+            ("seqmin", definition.min.into()),
+            ("seqcache", i64::from(definition.cache).into()),
+            ("seqcycle", definition.cycle.into()),
+        ]);
+    }
+}
+
+/// Which sequence numbers which column.
+pub(super) fn dependencies(objects: &PgObjects, rows: &mut Rows) {
+    let class = 1259_i64;
+    for relation in &objects.relations {
+        let Some(table) = relation.table() else { continue };
+        for (at, identity) in table.definition().identities.iter().enumerate() {
+            let Some(identity) = identity else { continue };
+            rows.add([
+                ("classid", class.into()),
+                ("objid", OidSpace::Sequence.numbered(identity.sequence.get()).into()),
+                ("refclassid", class.into()),
+                ("refobjid", relation.oid.into()),
+                ("refobjsubid", (at + 1).into()),
+                ("deptype", "i".into()),
+            ]);
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! The database, its settings, and who is connected.
+
+use super::DATABASE_NAME;
+use super::roles::role_oid;
+use crate::pg_catalog::SystemCatalog;
+use crate::pg_catalog::oid::{DATABASE, OWNER, Oid};
+use crate::pg_catalog::rows::{Datum, Rows};
+use crate::role::is_superuser;
+
+/// Where tables are.
+const TABLESPACE: Oid = 1663;
+
+pub(super) fn databases(rows: &mut Rows) {
+    rows.add([
+        ("oid", DATABASE.into()),
+        ("datname", DATABASE_NAME.into()),
+        ("datdba", OWNER.into()),
+        ("encoding", 6_i64.into()),
+        ("datlocprovider", "c".into()),
+        ("datallowconn", true.into()),
+        ("datconnlimit", (-1_i64).into()),
+        ("dattablespace", TABLESPACE.into()),
+        ("datcollate", "C.UTF-8".into()),
+        ("datctype", "C.UTF-8".into()),
+    ]);
+}
+
+pub(super) fn tablespaces(rows: &mut Rows) {
+    for (oid, name) in [(TABLESPACE, "pg_default"), (1664, "pg_global")] {
+        rows.add([("oid", oid.into()), ("spcname", name.into()), ("spcowner", OWNER.into())]);
+    }
+}
+
+pub(super) fn settings(system: &SystemCatalog, rows: &mut Rows) {
+    for setting in system.settings.all() {
+        rows.add([
+            ("name", setting.name.into()),
+            ("setting", setting.value.as_str().into()),
+            ("category", "Client settings".into()),
+            ("short_desc", "".into()),
+            ("context", if setting.is_fixed { "internal" } else { "user" }.into()),
+            ("vartype", "string".into()),
+            ("source", if setting.value == setting.first { "default" } else { "session" }.into()),
+            ("boot_val", setting.first.into()),
+            ("reset_val", setting.first.into()),
+        ]);
+    }
+}
+
+/// Sessions of clients. What others run only superusers see.
+pub(super) fn activity(system: &SystemCatalog, rows: &mut Rows) {
+    let sees_all = is_superuser(&system.database, &system.identity);
+    for session in system.database.activity().sessions() {
+        let is_seen = sees_all || *session.client.user == *system.identity.user;
+        let statement = session.statement.as_ref().filter(|_| is_seen);
+        let since: Datum = session.since.into();
+        let address = session.client.address.rsplit_once(':').map(|(host, _)| host.to_owned());
+        rows.add([
+            ("datid", DATABASE.into()),
+            ("datname", DATABASE_NAME.into()),
+            ("pid", i64::from(session.number).into()),
+            ("usesysid", role_oid(&session.client.user).into()),
+            ("usename", session.client.user.as_str().into()),
+            ("application_name", session.client.application.as_str().into()),
+            ("client_addr", address.into()),
+            ("backend_start", session.begun.into()),
+            ("query_start", since.clone()),
+            ("state_change", since),
+            ("state", if session.is_running { "active" } else { "idle" }.into()),
+            ("query", statement.into()),
+            ("backend_type", "client backend".into()),
+        ]);
+    }
+}
+
+pub(super) fn database_statistics(system: &SystemCatalog, rows: &mut Rows) {
+    rows.add([
+        ("datid", DATABASE.into()),
+        ("datname", DATABASE_NAME.into()),
+        ("numbackends", system.database.activity().sessions().len().into()),
+    ]);
+}

@@ -1,0 +1,195 @@
+//! Types, functions, and the few operator classes, methods and collations that there are.
+
+use atoll_store::database::Relation;
+use datafusion::catalog::Session;
+use datafusion::sql::sqlparser::keywords::ALL_KEYWORDS;
+
+use super::relations::{BTREE, DEFAULT_COLLATION, OPERATORS};
+use crate::pg_catalog::functions::function_names;
+use crate::pg_catalog::objects::PgObjects;
+use crate::pg_catalog::oid::{OWNER, Oid, OidSpace, PG_CATALOG};
+use crate::pg_catalog::pg_type::TYPES;
+use crate::pg_catalog::rows::Rows;
+use crate::system::listed_functions;
+
+/// What reads and writes arrays, by which clients know them.
+pub(in crate::pg_catalog) const ARRAY_FUNCTIONS: [(&str, Oid); 4] =
+    [("array_in", 750), ("array_out", 751), ("array_recv", 2400), ("array_send", 2401)];
+
+pub(super) fn types(rows: &mut Rows) {
+    for entry in TYPES.iter() {
+        let function = |suffix: &str| function_oid(&format!("{}{suffix}", entry.name));
+        rows.add([
+            ("oid", i64::from(entry.oid).into()),
+            ("typname", entry.name.into()),
+            ("typnamespace", PG_CATALOG.into()),
+            ("typowner", OWNER.into()),
+            ("typlen", i64::from(entry.length).into()),
+            ("typbyval", matches!(entry.length, 1 | 2 | 4 | 8).into()),
+            ("typtype", entry.kind.into()),
+            ("typcategory", entry.category.into()),
+            ("typispreferred", entry.is_preferred.into()),
+            ("typisdefined", true.into()),
+            ("typdelim", ",".into()),
+            ("typelem", item_of_vector(entry.name).into()),
+            ("typarray", i64::from(entry.array).into()),
+            ("typinput", function("in").into()),
+            ("typoutput", function("out").into()),
+            ("typreceive", function("recv").into()),
+            ("typsend", function("send").into()),
+            ("typalign", "i".into()),
+            ("typstorage", if entry.length == -1 { "x" } else { "p" }.into()),
+            ("typtypmod", (-1_i64).into()),
+            ("typcollation", if entry.category == "S" { DEFAULT_COLLATION } else { 0 }.into()),
+        ]);
+    }
+    for entry in TYPES.iter().filter(|entry| entry.array != 0) {
+        let function = |name: &str| function_oid(name);
+        rows.add([
+            ("oid", i64::from(entry.array).into()),
+            ("typname", format!("_{}", entry.name).into()),
+            ("typnamespace", PG_CATALOG.into()),
+            ("typowner", OWNER.into()),
+            ("typlen", (-1_i64).into()),
+            ("typtype", entry.kind.into()),
+            ("typcategory", "A".into()),
+            ("typisdefined", true.into()),
+            ("typdelim", ",".into()),
+            ("typelem", i64::from(entry.oid).into()),
+            ("typinput", function("array_in").into()),
+            ("typoutput", function("array_out").into()),
+            ("typreceive", function("array_recv").into()),
+            ("typsend", function("array_send").into()),
+            ("typalign", "i".into()),
+            ("typstorage", "x".into()),
+            ("typtypmod", (-1_i64).into()),
+        ]);
+    }
+}
+
+fn item_of_vector(name: &str) -> Oid {
+    match name {
+        "int2vector" => 21,
+        "oidvector" => 26,
+        "name" => 18,
+        _ => 0,
+    }
+}
+
+/// The number of a function by its name.
+pub(in crate::pg_catalog) fn function_oid(name: &str) -> Oid {
+    let array = ARRAY_FUNCTIONS.iter().find(|(array, _)| *array == name);
+    array.map_or_else(|| OidSpace::Function.named(PG_CATALOG, name), |(_, oid)| *oid)
+}
+
+/// The name of the function of a number, as far as types have it.
+pub(in crate::pg_catalog) fn function_name(oid: Oid) -> Option<String> {
+    if let Some((name, _)) = ARRAY_FUNCTIONS.iter().find(|(_, array)| *array == oid) {
+        return Some((*name).to_owned());
+    }
+    let of_types = TYPES.iter().flat_map(|entry| {
+        ["in", "out", "recv", "send"].map(|suffix| format!("{}{suffix}", entry.name))
+    });
+    let of_catalog = function_names().map(|(name, _)| name.to_owned());
+    { of_types }.chain(of_catalog).find(|name| function_oid(name) == oid)
+}
+
+pub(super) fn functions(objects: &PgObjects, session: &dyn Session, rows: &mut Rows) {
+    for (name, oid) in ARRAY_FUNCTIONS {
+        function(oid, name, PG_CATALOG, "f", 1, rows);
+    }
+    for (name, count) in function_names() {
+        function(function_oid(name), name, PG_CATALOG, "f", count, rows);
+    }
+    for listed in listed_functions(session) {
+        let (kind, within) = match listed.kind {
+            "aggregate" => ("a", 1),
+            "window" => ("w", 2),
+            _ => ("f", 0),
+        };
+        let oid = match within {
+            0 => function_oid(&listed.name),
+            within => OidSpace::Function.named(within, &listed.name),
+        };
+        let count = listed.arguments.split(", ").filter(|it| !it.is_empty()).count();
+        function(oid, &listed.name, PG_CATALOG, kind, count, rows);
+    }
+    for (at, relation) in objects.version.relations() {
+        let Some(schema) = objects.schemas.get(&at.schema) else { continue };
+        if let Relation::External(_) = relation {
+            let oid = OidSpace::Function.named(*schema, &at.name);
+            function(oid, &at.name, *schema, "f", 0, rows);
+        }
+    }
+}
+
+fn function(oid: Oid, name: &str, schema: Oid, kind: &str, count: usize, rows: &mut Rows) {
+    rows.add([
+        ("oid", oid.into()),
+        ("proname", name.into()),
+        ("pronamespace", schema.into()),
+        ("proowner", OWNER.into()),
+        ("prolang", if schema == PG_CATALOG { INTERNAL } else { SQL }.into()),
+        ("prokind", kind.into()),
+        ("provolatile", "s".into()),
+        ("proparallel", "s".into()),
+        ("pronargs", count.into()),
+        ("prorettype", 2276_i64.into()),
+        ("proargtypes", (0..count).map(|_| 2276_i64).collect()),
+        ("prosrc", name.into()),
+    ]);
+}
+
+/// Languages of functions.
+const INTERNAL: Oid = 12;
+const SQL: Oid = 14;
+
+pub(super) fn languages(rows: &mut Rows) {
+    for (oid, name) in [(INTERNAL, "internal"), (SQL, "sql")] {
+        rows.add([("oid", oid.into()), ("lanname", name.into()), ("lanowner", OWNER.into())]);
+    }
+}
+
+/// What `pg_get_keywords()` gives.
+pub(super) fn keywords(rows: &mut Rows) {
+    for word in ALL_KEYWORDS {
+        rows.add([
+            ("word", word.to_lowercase().into()),
+            ("catcode", "U".into()),
+            ("catdesc", "unreserved".into()),
+        ]);
+    }
+}
+
+pub(super) fn collations(rows: &mut Rows) {
+    for (oid, name) in [(DEFAULT_COLLATION, "default"), (950, "C"), (951, "POSIX")] {
+        rows.add([
+            ("oid", oid.into()),
+            ("collname", name.into()),
+            ("collnamespace", PG_CATALOG.into()),
+            ("collowner", OWNER.into()),
+            ("collprovider", if name == "default" { "d" } else { "c" }.into()),
+            ("collisdeterministic", true.into()),
+            ("collencoding", (-1_i64).into()),
+            ("collcollate", "C".into()),
+            ("collctype", "C".into()),
+        ]);
+    }
+}
+
+pub(super) fn access_methods(rows: &mut Rows) {
+    rows.add([("oid", 2_i64.into()), ("amname", "heap".into()), ("amtype", "t".into())]);
+    rows.add([("oid", BTREE.into()), ("amname", "btree".into()), ("amtype", "i".into())]);
+}
+
+pub(super) fn operator_classes(rows: &mut Rows) {
+    rows.add([
+        ("oid", OPERATORS.into()),
+        ("opcmethod", BTREE.into()),
+        ("opcname", "any_ops".into()),
+        ("opcnamespace", PG_CATALOG.into()),
+        ("opcowner", OWNER.into()),
+        ("opcintype", 2276_i64.into()),
+        ("opcdefault", true.into()),
+    ]);
+}

@@ -1,0 +1,90 @@
+//! The views over relations that people read: `pg_tables`, `pg_views`, …
+
+use super::user_relations;
+use crate::pg_catalog::definition;
+use crate::pg_catalog::objects::{PgObjects, RelationOf};
+use crate::pg_catalog::rows::Rows;
+
+pub(super) fn tables(objects: &PgObjects, rows: &mut Rows) {
+    for relation in objects.relations.iter().filter(|relation| relation.kind() == "r") {
+        let has_indexes =
+            relation.table().is_some_and(|table| !table.definition().uniques.is_empty());
+        rows.add([
+            ("schemaname", (&relation.schema_name).into()),
+            ("tablename", (&relation.name).into()),
+            ("tableowner", objects.owner_of(relation).into()),
+            ("hasindexes", has_indexes.into()),
+        ]);
+    }
+}
+
+pub(super) fn views(objects: &PgObjects, rows: &mut Rows) {
+    for relation in objects.relations.iter().filter(|relation| relation.kind() == "v") {
+        rows.add([
+            ("schemaname", (&relation.schema_name).into()),
+            ("viewname", (&relation.name).into()),
+            ("viewowner", objects.owner_of(relation).into()),
+            ("definition", definition::view(relation).into()),
+        ]);
+    }
+}
+
+pub(super) fn indexes(objects: &PgObjects, rows: &mut Rows) {
+    for relation in &objects.relations {
+        let RelationOf::Index { table, .. } = &relation.of else { continue };
+        let Some(table) = objects.relation(*table) else { continue };
+        rows.add([
+            ("schemaname", (&relation.schema_name).into()),
+            ("tablename", (&table.name).into()),
+            ("indexname", (&relation.name).into()),
+            ("indexdef", definition::index(objects, relation, 0).into()),
+        ]);
+    }
+}
+
+pub(super) fn sequences(objects: &PgObjects, rows: &mut Rows) {
+    for relation in &objects.relations {
+        let RelationOf::Sequence(state) = &relation.of else { continue };
+        let definition = &state.definition;
+        rows.add([
+            ("schemaname", (&relation.schema_name).into()),
+            ("sequencename", (&relation.name).into()),
+            ("sequenceowner", objects.owner_of(relation).into()),
+            ("data_type", 20_i64.into()),
+            ("start_value", definition.start.into()),
+            ("min_value", definition.min.into()),
+            ("max_value", definition.max.into()),
+            ("increment_by", definition.increment.into()),
+            ("cycle", definition.cycle.into()),
+            ("cache_size", i64::from(definition.cache).into()),
+            ("last_value", state.last.into()),
+        ]);
+    }
+}
+
+pub(super) fn table_statistics(objects: &PgObjects, rows: &mut Rows) {
+    for relation in user_relations(objects) {
+        let Some(table) = relation.table() else { continue };
+        rows.add([
+            ("relid", relation.oid.into()),
+            ("schemaname", (&relation.schema_name).into()),
+            ("relname", (&relation.name).into()),
+            ("n_live_tup", table.rows().into()),
+            ("n_dead_tup", table.deleted_rows().into()),
+        ]);
+    }
+}
+
+pub(super) fn index_statistics(objects: &PgObjects, rows: &mut Rows) {
+    for relation in &objects.relations {
+        let RelationOf::Index { table, .. } = &relation.of else { continue };
+        let Some(table) = objects.relation(*table) else { continue };
+        rows.add([
+            ("relid", table.oid.into()),
+            ("indexrelid", relation.oid.into()),
+            ("schemaname", (&relation.schema_name).into()),
+            ("relname", (&table.name).into()),
+            ("indexrelname", (&relation.name).into()),
+        ]);
+    }
+}

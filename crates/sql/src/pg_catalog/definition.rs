@@ -1,0 +1,56 @@
+//! Statements that make what there is: constraints, indexes, views.
+
+use datafusion::common::utils::quote_identifier;
+use datafusion::sql::sqlparser::ast::Statement;
+use datafusion::sql::sqlparser::dialect::GenericDialect;
+use datafusion::sql::sqlparser::parser::Parser;
+
+use super::objects::{ConstraintKind, PgConstraint, PgObjects, PgRelation, RelationOf};
+
+/// `PRIMARY KEY (a, b)`, `CHECK (a > 0)`
+pub(super) fn constraint(constraint: &PgConstraint, table: &PgRelation) -> String {
+    let word = match constraint.kind {
+        ConstraintKind::Primary => "PRIMARY KEY",
+        ConstraintKind::Unique => "UNIQUE",
+        ConstraintKind::Check => {
+            let check = constraint.check.as_deref().unwrap_or_default();
+            return format!("CHECK (({check}))");
+        }
+    };
+    format!("{word} ({})", columns(table, &constraint.columns))
+}
+
+/// `CREATE UNIQUE INDEX t_pkey ON public.t USING btree (a, b)`, or one column of it, from 1.
+pub(super) fn index(objects: &PgObjects, relation: &PgRelation, column: usize) -> Option<String> {
+    let RelationOf::Index { table, unique } = &relation.of else { return None };
+    let table = objects.relation(*table)?;
+    if let Some(at) = column.checked_sub(1) {
+        return unique.columns.get(at).map(|at| columns(table, &[*at]));
+    }
+    Some(format!(
+        "CREATE UNIQUE INDEX {} ON {}.{} USING btree ({})",
+        quote_identifier(&relation.name),
+        quote_identifier(&table.schema_name),
+        quote_identifier(&table.name),
+        columns(table, &unique.columns)
+    ))
+}
+
+fn columns(table: &PgRelation, columns: &[usize]) -> String {
+    let Some(version) = table.table() else { return String::new() };
+    let fields = version.definition().columns.fields();
+    let names = columns.iter().filter_map(|at| fields.get(*at));
+    names.map(|field| quote_identifier(field.name()).into_owned()).collect::<Vec<_>>().join(", ")
+}
+
+/// The query of a view.
+pub(super) fn view(relation: &PgRelation) -> Option<String> {
+    let RelationOf::View(view) = &relation.of else { return None };
+    let parsed = Parser::parse_sql(&GenericDialect {}, &view.sql).ok();
+    let query = parsed.and_then(|statements| match statements.into_iter().next()? {
+        Statement::CreateView(create) => Some(create.query.to_string()),
+        _ => None,
+    });
+    // What is not SQL of the parser alone is told as it was typed.
+    Some(format!("{};", query.unwrap_or_else(|| view.sql.to_string())))
+}

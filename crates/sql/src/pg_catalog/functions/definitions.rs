@@ -1,0 +1,107 @@
+//! What made a constraint, an index, a view; and texts about what there is.
+
+use atoll_store::database::Relation;
+use datafusion::common::utils::quote_identifier;
+use datafusion::common::{Result, ScalarValue};
+
+use super::Gives::{Bool, Text};
+use super::{Call, Entry, entry, flag, text};
+use crate::error::SqlState;
+use crate::pg_catalog::definition;
+use crate::pg_catalog::oid::OidSpace;
+
+pub(super) static ENTRIES: &[Entry] = &[
+    entry("pg_get_expr", &[2, 3], Text, 1, expression),
+    entry("pg_get_constraintdef", &[1, 2], Text, 1, constraint),
+    entry("pg_get_indexdef", &[1, 3], Text, 1, index),
+    entry("pg_get_viewdef", &[1, 2], Text, 1, view),
+    entry("pg_get_ruledef", &[1, 2], Text, 1, nothing),
+    entry("pg_get_triggerdef", &[1, 2], Text, 1, nothing),
+    entry("pg_get_partkeydef", &[1], Text, 1, nothing),
+    entry("pg_get_statisticsobjdef_columns", &[1], Text, 1, nothing),
+    entry("pg_get_function_arguments", &[1], Text, 1, macro_arguments),
+    entry("pg_get_function_identity_arguments", &[1], Text, 1, macro_arguments),
+    entry("pg_get_function_result", &[1], Text, 1, nothing),
+    entry("pg_get_function_sqlbody", &[1], Text, 1, nothing),
+    entry("pg_get_functiondef", &[1], Text, 1, macro_text),
+    entry("pg_get_serial_sequence", &[2], Text, 2, serial_sequence),
+    entry("obj_description", &[1, 2], Text, 0, nothing),
+    entry("col_description", &[2], Text, 0, nothing),
+    entry("shobj_description", &[2], Text, 0, nothing),
+    entry("pg_index_column_has_property", &[3], Bool, 3, index_property),
+    entry("pg_index_has_property", &[2], Bool, 2, index_property),
+    entry("pg_indexam_has_property", &[2], Bool, 2, index_property),
+];
+
+fn nothing(_: &Call<'_>) -> Result<ScalarValue> {
+    text(None::<String>)
+}
+
+/// Defaults and checks are kept as text.
+fn expression(call: &Call<'_>) -> Result<ScalarValue> {
+    text(call.text(0))
+}
+
+fn constraint(call: &Call<'_>) -> Result<ScalarValue> {
+    let found = call.int(0).and_then(|oid| call.objects.constraint(oid));
+    text(found.map(|(constraint, table)| definition::constraint(constraint, table)))
+}
+
+fn index(call: &Call<'_>) -> Result<ScalarValue> {
+    let column = call.int(1).and_then(|column| usize::try_from(column).ok()).unwrap_or(0);
+    text(call.relation(0).and_then(|relation| definition::index(call.objects, relation, column)))
+}
+
+fn view(call: &Call<'_>) -> Result<ScalarValue> {
+    text(call.relation(0).and_then(definition::view))
+}
+
+/// The macro of a number, and its text.
+fn macro_of(call: &Call<'_>) -> Option<(String, String)> {
+    let wanted = call.int(0)?;
+    call.objects.version.relations().find_map(|(at, relation)| {
+        let Relation::External(statement) = relation else { return None };
+        let schema = call.objects.schemas.get(&at.schema)?;
+        let is_it = OidSpace::Function.named(*schema, &at.name) == wanted;
+        is_it.then(|| (at.name.to_string(), statement.sql.to_string()))
+    })
+}
+
+fn macro_text(call: &Call<'_>) -> Result<ScalarValue> {
+    text(macro_of(call).map(|(_, sql)| sql))
+}
+
+/// What stands between the parentheses behind a macro's name.
+fn macro_arguments(call: &Call<'_>) -> Result<ScalarValue> {
+    let arguments = macro_of(call).and_then(|(name, sql)| {
+        let behind = &sql[sql.to_lowercase().find(&name.to_lowercase())? + name.len()..];
+        let (_, inside) = behind.split_once('(')?;
+        Some(inside.split_once(')')?.0.trim().to_owned())
+    });
+    text(Some(arguments.unwrap_or_default()))
+}
+
+/// The sequence that numbers a column.
+fn serial_sequence(call: &Call<'_>) -> Result<ScalarValue> {
+    let Some(relation) = call.relation(0) else {
+        return call.missing(SqlState::UNDEFINED_TABLE, "relation", 0);
+    };
+    let column = call.text(1).unwrap_or_default();
+    let found = relation.table().and_then(|table| {
+        let definition = table.definition();
+        let at = definition.columns.index_of(&column).ok()?;
+        let identity = definition.identities.get(at).copied().flatten()?;
+        let oid = OidSpace::Sequence.numbered(identity.sequence.get());
+        let sequence = call.objects.relation(oid)?;
+        let (schema, name) = (&sequence.schema_name, &sequence.name);
+        Some(format!("{}.{}", quote_identifier(schema), quote_identifier(name)))
+    });
+    text(found)
+}
+
+/// Indexes are ordered, as B-trees are.
+fn index_property(call: &Call<'_>) -> Result<ScalarValue> {
+    let property = call.text(call.args.len() - 1).unwrap_or_default();
+    let has = ["asc", "nulls_last", "orderable", "can_order", "can_unique", "can_multi_col"];
+    flag(has.contains(&property.as_str()))
+}

@@ -1,0 +1,196 @@
+//! Names and numbers of each other: `regclass('t')`, `to_regtype('int')`, `pg_get_userbyid(10)`.
+//!
+//! `'t'::regclass` is `regclass('t')`, a number; where it is shown it is `regclassout(…)`, a name.
+
+use datafusion::common::utils::quote_identifier;
+use datafusion::common::{Result, ScalarValue};
+
+use super::Gives::{Bool, Oid, Text, Texts};
+use super::{Call, Entry, entry, flag, number, text};
+use crate::error::SqlState;
+use crate::pg_catalog::contents::{function_name, function_oid, role_oid};
+use crate::pg_catalog::declared::PG_TABLES;
+use crate::pg_catalog::objects::{PG_CATALOG_SCHEMA, name_parts};
+use crate::pg_catalog::pg_type::{format_type, type_named};
+
+pub(super) static ENTRIES: &[Entry] = &[
+    entry("regclass", &[1], Oid, 1, regclass),
+    entry("to_regclass", &[1], Oid, 1, to_regclass),
+    entry("regclassout", &[1], Text, 1, regclassout),
+    entry("regtype", &[1], Oid, 1, regtype),
+    entry("to_regtype", &[1], Oid, 1, to_regtype),
+    entry("regtypeout", &[1], Text, 1, regtypeout),
+    entry("regproc", &[1], Oid, 1, regproc),
+    entry("to_regproc", &[1], Oid, 1, regproc),
+    entry("regprocout", &[1], Text, 1, regprocout),
+    entry("regnamespace", &[1], Oid, 1, regnamespace),
+    entry("to_regnamespace", &[1], Oid, 1, to_regnamespace),
+    entry("regnamespaceout", &[1], Text, 1, regnamespaceout),
+    entry("regrole", &[1], Oid, 1, regrole),
+    entry("to_regrole", &[1], Oid, 1, regrole),
+    entry("regroleout", &[1], Text, 1, regroleout),
+    entry("pg_get_userbyid", &[1], Text, 1, user_by_id),
+    entry("format_type", &[2], Text, 1, typed),
+    entry("pg_table_is_visible", &[1], Bool, 1, is_visible),
+    entry("pg_type_is_visible", &[1], Bool, 1, yes),
+    entry("pg_function_is_visible", &[1], Bool, 1, yes),
+    entry("pg_operator_is_visible", &[1], Bool, 1, yes),
+    entry("pg_opclass_is_visible", &[1], Bool, 1, yes),
+    entry("pg_opfamily_is_visible", &[1], Bool, 1, yes),
+    entry("pg_collation_is_visible", &[1], Bool, 1, yes),
+    entry("pg_conversion_is_visible", &[1], Bool, 1, yes),
+    entry("pg_statistics_obj_is_visible", &[1], Bool, 1, yes),
+    entry("pg_ts_config_is_visible", &[1], Bool, 1, yes),
+    entry("pg_ts_dict_is_visible", &[1], Bool, 1, yes),
+    entry("pg_ts_parser_is_visible", &[1], Bool, 1, yes),
+    entry("pg_ts_template_is_visible", &[1], Bool, 1, yes),
+    entry("current_schemas", &[1], Texts, 1, current_schemas),
+];
+
+fn yes(_: &Call<'_>) -> Result<ScalarValue> {
+    flag(true)
+}
+
+/// A number that is given as one, or as digits.
+fn given_number(call: &Call<'_>) -> Option<i64> {
+    match call.text(0) {
+        Some(text) if text.trim() == "-" => Some(0),
+        Some(text) => text.trim().parse().ok(),
+        None => call.int(0),
+    }
+}
+
+fn regclass(call: &Call<'_>) -> Result<ScalarValue> {
+    match (given_number(call), call.relation(0)) {
+        (Some(oid), _) => number(Some(oid)),
+        (None, Some(relation)) => number(Some(relation.oid)),
+        (None, None) => call.missing(SqlState::UNDEFINED_TABLE, "relation", 0),
+    }
+}
+
+fn to_regclass(call: &Call<'_>) -> Result<ScalarValue> {
+    number(call.relation(0).map(|relation| relation.oid))
+}
+
+/// The name of a relation, with its schema where it is not found without.
+fn regclassout(call: &Call<'_>) -> Result<ScalarValue> {
+    let Some(relation) = call.relation(0) else { return shown_number(call) };
+    let name = quote_identifier(&relation.name);
+    let is_visible = [PG_CATALOG_SCHEMA, call.default_schema].contains(&&*relation.schema_name);
+    match is_visible {
+        true => text(Some(name)),
+        false => text(Some(format!("{}.{name}", quote_identifier(&relation.schema_name)))),
+    }
+}
+
+/// What has no name is shown as its number.
+fn shown_number(call: &Call<'_>) -> Result<ScalarValue> {
+    let oid = call.int(0).unwrap_or(0);
+    text(Some(if oid == 0 { "-".to_owned() } else { oid.to_string() }))
+}
+
+fn regtype(call: &Call<'_>) -> Result<ScalarValue> {
+    let named = || call.text(0).and_then(|name| type_named(&name));
+    match given_number(call).or_else(named) {
+        Some(oid) => number(Some(oid)),
+        None => call.missing(SqlState::UNDEFINED_OBJECT, "type", 0),
+    }
+}
+
+fn to_regtype(call: &Call<'_>) -> Result<ScalarValue> {
+    number(call.text(0).and_then(|name| type_named(&name)))
+}
+
+fn regtypeout(call: &Call<'_>) -> Result<ScalarValue> {
+    let oid = call.int(0).unwrap_or(0);
+    match format_type(oid, -1) {
+        unknown if unknown == "???" => shown_number(call),
+        name => text(Some(name)),
+    }
+}
+
+fn regproc(call: &Call<'_>) -> Result<ScalarValue> {
+    let named = || {
+        let parts = name_parts(&call.text(0)?)?;
+        Some(function_oid(parts.last()?))
+    };
+    number(given_number(call).or_else(named))
+}
+
+fn regprocout(call: &Call<'_>) -> Result<ScalarValue> {
+    let oid = call.int(0).unwrap_or(0);
+    match function_name(oid) {
+        Some(name) => text(Some(name)),
+        None => shown_number(call),
+    }
+}
+
+fn schema_of(call: &Call<'_>) -> Option<i64> {
+    let parts = name_parts(&call.text(0)?)?;
+    call.objects.schemas.get(parts.first()?.as_str()).copied()
+}
+
+fn regnamespace(call: &Call<'_>) -> Result<ScalarValue> {
+    match given_number(call).or_else(|| schema_of(call)) {
+        Some(oid) => number(Some(oid)),
+        None => call.missing(SqlState::UNDEFINED_SCHEMA, "schema", 0),
+    }
+}
+
+fn to_regnamespace(call: &Call<'_>) -> Result<ScalarValue> {
+    number(schema_of(call))
+}
+
+fn regnamespaceout(call: &Call<'_>) -> Result<ScalarValue> {
+    match call.objects.schema_name(call.int(0).unwrap_or(0)) {
+        Some(name) => text(Some(quote_identifier(name))),
+        None => shown_number(call),
+    }
+}
+
+fn regrole(call: &Call<'_>) -> Result<ScalarValue> {
+    let named = || Some(role_oid(name_parts(&call.text(0)?)?.first()?));
+    number(given_number(call).or_else(named))
+}
+
+/// The name of the role of a number.
+fn role_name(call: &Call<'_>) -> Option<String> {
+    let oid = call.int(0)?;
+    call.roles().find(|name| role_oid(name) == oid)
+}
+
+fn regroleout(call: &Call<'_>) -> Result<ScalarValue> {
+    match role_name(call) {
+        Some(name) => text(Some(quote_identifier(&name))),
+        None => shown_number(call),
+    }
+}
+
+fn user_by_id(call: &Call<'_>) -> Result<ScalarValue> {
+    let unknown = || format!("unknown (OID={})", call.int(0).unwrap_or(0));
+    text(Some(role_name(call).unwrap_or_else(unknown)))
+}
+
+fn typed(call: &Call<'_>) -> Result<ScalarValue> {
+    let modifier = call.int(1).and_then(|modifier| i32::try_from(modifier).ok());
+    text(Some(format_type(call.int(0).unwrap_or(0), modifier.unwrap_or(-1))))
+}
+
+fn is_visible(call: &Call<'_>) -> Result<ScalarValue> {
+    let Some(relation) = call.relation(0) else { return Ok(ScalarValue::Boolean(None)) };
+    let is_hidden = || PG_TABLES.iter().any(|table| *table.name == *relation.name);
+    match &*relation.schema_name {
+        PG_CATALOG_SCHEMA => flag(true),
+        schema => flag(schema == call.default_schema && !is_hidden()),
+    }
+}
+
+fn current_schemas(call: &Call<'_>) -> Result<ScalarValue> {
+    let with_all = call.args[0] == ScalarValue::Boolean(Some(true));
+    let all = with_all.then_some(PG_CATALOG_SCHEMA);
+    let schemas =
+        { all.into_iter() }.chain([call.default_schema]).map(ScalarValue::from).collect::<Vec<_>>();
+    let list =
+        ScalarValue::new_list_nullable(&schemas, &datafusion::arrow::datatypes::DataType::Utf8);
+    Ok(ScalarValue::List(list))
+}

@@ -1,0 +1,96 @@
+//! `pg_catalog`: the tables and functions by which PostgreSQL's clients learn what a database holds.
+//!
+//! ```text
+//! names of a statement ─▶ objects: what there is, with OIDs ─▶ contents: rows of pg_class, pg_attribute, …
+//!                                                           └▶ functions: 't'::regclass, format_type(…)
+//! ```
+//!
+//! All tables of PostgreSQL are there with their columns (`columns.txt`); those that `contents` does not fill are
+//! empty. Nothing is kept: a table is computed when a statement reads it.
+
+mod contents;
+mod declared;
+mod definition;
+mod functions;
+mod objects;
+mod oid;
+mod pg_type;
+mod rows;
+mod table;
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::catalog::{SchemaProvider, TableProvider};
+use datafusion::common::{ResolvedTableReference, Result};
+
+pub(crate) use functions::{is_catalog_function, register};
+pub(crate) use objects::{PG_CATALOG_SCHEMA, PgObjects};
+pub use pg_type::{PgType, type_oid};
+pub(crate) use pg_type::{as_oid, type_name};
+
+use crate::catalog::{Catalogs, INFORMATION_SCHEMA};
+use crate::database::Database;
+use crate::role::Identity;
+use crate::session::ClientSettings;
+use declared::{INFORMATION_TABLES, PG_TABLES};
+use table::PgTable;
+
+/// What the tables tell of beside names: the database, and the session that reads them.
+pub(crate) struct SystemCatalog {
+    pub(crate) database: Database,
+    pub(crate) identity: Arc<Identity>,
+    pub(crate) settings: ClientSettings,
+}
+
+impl fmt::Debug for SystemCatalog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SystemCatalog")
+    }
+}
+
+/// The table of `pg_catalog` of a name.
+pub(crate) fn pg_table(names: &Catalogs, name: &str) -> Option<Arc<dyn TableProvider>> {
+    let declared = declared::find(&PG_TABLES, name)?;
+    let system = Arc::clone(names.system()?);
+    Some(Arc::new(PgTable { declared, names: names.clone(), system }))
+}
+
+/// The table of `information_schema` of a name that DataFusion lacks.
+pub(crate) fn information_table(names: &Catalogs, name: &str) -> Option<Arc<dyn TableProvider>> {
+    let declared = declared::find(&INFORMATION_TABLES, name)?;
+    let system = Arc::clone(names.system()?);
+    Some(Arc::new(PgTable { declared, names: names.clone(), system }))
+}
+
+/// Names of these tables.
+pub(crate) fn information_tables() -> impl Iterator<Item = String> {
+    INFORMATION_TABLES.iter().map(|table| table.name.to_owned())
+}
+
+/// Whether a table tells the columns of views, which are planned before it is read.
+pub(crate) fn tells_columns_of_views(name: &ResolvedTableReference) -> bool {
+    &*name.schema == INFORMATION_SCHEMA || &*name.table == "pg_attribute"
+}
+
+/// The schema `pg_catalog`.
+#[derive(Debug)]
+pub(crate) struct PgCatalog {
+    pub(crate) names: Catalogs,
+}
+
+#[async_trait]
+impl SchemaProvider for PgCatalog {
+    fn table_names(&self) -> Vec<String> {
+        PG_TABLES.iter().map(|table| table.name.to_owned()).collect()
+    }
+
+    async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+        Ok(pg_table(&self.names, name))
+    }
+
+    fn table_exist(&self, name: &str) -> bool {
+        declared::find(&PG_TABLES, name).is_some()
+    }
+}

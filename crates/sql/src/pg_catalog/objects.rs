@@ -1,0 +1,347 @@
+//! What a database holds, with its numbers: schemas, relations and constraints, as one statement sees them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use atoll_store::database::{
+    DatabaseVersion, Relation, RelationName, SequenceState, StoredStatement,
+};
+use atoll_store::table::{TableVersion, Unique};
+use datafusion::catalog::TableProvider;
+
+use super::contents::OWNER_NAME;
+use super::declared::{DeclaredTable, INFORMATION_TABLES, PG_TABLES};
+use super::oid::{Oid, OidSpace, PG_CATALOG, PUBLIC, TakenOids};
+use crate::catalog::{Catalogs, INFORMATION_SCHEMA, SCHEMA};
+use crate::role::is_hidden;
+use crate::role::rights::{ObjectRights, Owned};
+
+/// The schema of what PostgreSQL's clients read.
+pub(crate) const PG_CATALOG_SCHEMA: &str = "pg_catalog";
+
+/// The number of the schema `information_schema`.
+const INFORMATION: Oid = 13_000;
+
+/// A relation.
+#[derive(Debug)]
+pub(super) struct PgRelation {
+    pub(super) oid: Oid,
+    pub(super) schema: Oid,
+    pub(super) schema_name: Arc<str>,
+    pub(super) name: Arc<str>,
+    pub(super) of: RelationOf,
+}
+
+/// What a relation is.
+#[derive(Debug)]
+pub(super) enum RelationOf {
+    Table(Arc<TableVersion>),
+    View(Arc<StoredStatement>),
+    Sequence(Arc<SequenceState>),
+    /// The index of a constraint of a table.
+    Index {
+        table: Oid,
+        unique: Unique,
+    },
+    /// A table of the session's own, or one of the system.
+    Own(Arc<dyn TableProvider>),
+    Declared(&'static DeclaredTable),
+}
+
+/// What a constraint is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ConstraintKind {
+    Primary,
+    Unique,
+    Check,
+}
+
+/// A constraint of a table.
+#[derive(Debug)]
+pub(super) struct PgConstraint {
+    pub(super) oid: Oid,
+    pub(super) name: Arc<str>,
+    /// The table, as a place in the relations.
+    pub(super) table: usize,
+    pub(super) kind: ConstraintKind,
+    /// Numbers of its columns, from 0.
+    pub(super) columns: Vec<usize>,
+    /// Its index, or 0.
+    pub(super) index: Oid,
+    /// What a CHECK demands.
+    pub(super) check: Option<Arc<str>>,
+}
+
+/// All of it.
+#[derive(Debug, Default)]
+pub(crate) struct PgObjects {
+    pub(super) version: Arc<DatabaseVersion>,
+    pub(super) schemas: BTreeMap<Arc<str>, Oid>,
+    pub(super) relations: Vec<PgRelation>,
+    pub(super) constraints: Vec<PgConstraint>,
+    by_oid: HashMap<Oid, usize>,
+    by_name: HashMap<(Oid, Arc<str>), usize>,
+}
+
+impl PgRelation {
+    /// Its letter in `pg_class`.
+    pub(super) fn kind(&self) -> &'static str {
+        match &self.of {
+            RelationOf::Table(_) => "r",
+            RelationOf::View(_) => "v",
+            RelationOf::Sequence(_) => "S",
+            RelationOf::Index { .. } => "i",
+            RelationOf::Own(table) => match table.table_type() {
+                datafusion::logical_expr::TableType::View => "v",
+                _ => "r",
+            },
+            RelationOf::Declared(table) if table.is_view() => "v",
+            RelationOf::Declared(_) => "r",
+        }
+    }
+
+    /// What its rights are on.
+    pub(super) fn owned(&self) -> Owned {
+        Owned::Relation(RelationName::new(Arc::clone(&self.schema_name), Arc::clone(&self.name)))
+    }
+
+    /// The table of the store that it is.
+    pub(super) fn table(&self) -> Option<&Arc<TableVersion>> {
+        match &self.of {
+            RelationOf::Table(table) => Some(table),
+            _ => None,
+        }
+    }
+}
+
+impl PgObjects {
+    pub(crate) fn of(names: &Catalogs) -> Self {
+        let mut objects = Self { version: names.stored_version(), ..Self::default() };
+        let mut taken = TakenOids::default();
+        objects.add_schemas(names, &mut taken);
+        objects.add_declared(PG_CATALOG_SCHEMA, PG_CATALOG, &PG_TABLES);
+        objects.add_declared(INFORMATION_SCHEMA, INFORMATION, &INFORMATION_TABLES);
+        objects.add_own(names, &mut taken);
+        objects.add_stored(&mut taken);
+        objects.add_constraints(&mut taken);
+        objects
+    }
+
+    fn add_schemas(&mut self, names: &Catalogs, taken: &mut TakenOids) {
+        let fixed =
+            [(PG_CATALOG_SCHEMA, PG_CATALOG), (INFORMATION_SCHEMA, INFORMATION), (SCHEMA, PUBLIC)];
+        for (name, oid) in fixed {
+            self.schemas.insert(name.into(), taken.take(oid));
+        }
+        for name in names.schemas() {
+            if !is_hidden(&name) && !self.schemas.contains_key(&name) {
+                let oid = taken.take(OidSpace::Name.named(0, &name));
+                self.schemas.insert(name, oid);
+            }
+        }
+    }
+
+    fn add_declared(&mut self, schema_name: &str, schema: Oid, tables: &'static [DeclaredTable]) {
+        let schema_name: Arc<str> = schema_name.into();
+        for table in tables {
+            let (oid, name) = (table.oid, table.name.into());
+            let (schema_name, of) = (Arc::clone(&schema_name), RelationOf::Declared(table));
+            self.add(PgRelation { oid, schema, schema_name, name, of });
+        }
+    }
+
+    /// Tables of the session's own, which the store does not keep.
+    fn add_own(&mut self, names: &Catalogs, taken: &mut TakenOids) {
+        for (schema_name, name, table) in names.own_tables() {
+            let Some(schema) = self.schemas.get(&schema_name).copied() else { continue };
+            let oid = taken.take(OidSpace::Relation.named(schema, &name));
+            self.add(PgRelation { oid, schema, schema_name, name, of: RelationOf::Own(table) });
+        }
+    }
+
+    fn add_stored(&mut self, taken: &mut TakenOids) {
+        let version = Arc::clone(&self.version);
+        for (at, relation) in version.relations() {
+            let Some(schema) = self.schemas.get(&at.schema).copied() else { continue };
+            let (oid, of) = match relation {
+                Relation::Table(id) => {
+                    let Some(table) = version.table(*id) else { continue };
+                    (OidSpace::Table.numbered(id.get()), RelationOf::Table(Arc::clone(table)))
+                }
+                Relation::Sequence(id) => {
+                    let Some(state) = version.sequence(*id) else { continue };
+                    (OidSpace::Sequence.numbered(id.get()), RelationOf::Sequence(Arc::clone(state)))
+                }
+                Relation::View(view) => {
+                    let oid = OidSpace::Relation.named(schema, &at.name);
+                    (oid, RelationOf::View(Arc::clone(view)))
+                }
+                Relation::External(_) => continue,
+            };
+            let (oid, schema_name, name) =
+                (taken.take(oid), Arc::clone(&at.schema), Arc::clone(&at.name));
+            self.add(PgRelation { oid, schema, schema_name, name, of });
+        }
+    }
+
+    fn add_constraints(&mut self, taken: &mut TakenOids) {
+        for table in 0..self.relations.len() {
+            let Some(version) = self.relations[table].table() else { continue };
+            let definition = Arc::clone(version.definition());
+            for unique in &definition.uniques {
+                let index = self.add_index(table, unique, taken);
+                let kind = match unique.is_primary {
+                    true => ConstraintKind::Primary,
+                    false => ConstraintKind::Unique,
+                };
+                let columns = unique.columns.clone();
+                self.add_constraint(table, &unique.name, kind, columns, index, None, taken);
+            }
+            for check in &definition.checks {
+                let sql = Some(Arc::clone(&check.sql));
+                let kind = ConstraintKind::Check;
+                self.add_constraint(table, &check.name, kind, Vec::new(), 0, sql, taken);
+            }
+        }
+    }
+
+    fn add_index(&mut self, table: usize, unique: &Unique, taken: &mut TakenOids) -> Oid {
+        let of = &self.relations[table];
+        let oid = taken.take(OidSpace::Index.named(of.oid, &unique.name));
+        let index = PgRelation {
+            oid,
+            schema: of.schema,
+            schema_name: Arc::clone(&of.schema_name),
+            name: Arc::clone(&unique.name),
+            of: RelationOf::Index { table: of.oid, unique: unique.clone() },
+        };
+        self.add(index);
+        oid
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "each is a part of the constraint")]
+    fn add_constraint(
+        &mut self,
+        table: usize,
+        name: &Arc<str>,
+        kind: ConstraintKind,
+        columns: Vec<usize>,
+        index: Oid,
+        check: Option<Arc<str>>,
+        taken: &mut TakenOids,
+    ) {
+        let oid = taken.take(OidSpace::Constraint.named(self.relations[table].oid, name));
+        let name = Arc::clone(name);
+        self.constraints.push(PgConstraint { oid, name, table, kind, columns, index, check });
+    }
+
+    fn add(&mut self, relation: PgRelation) {
+        let at = self.relations.len();
+        self.by_oid.insert(relation.oid, at);
+        self.by_name.entry((relation.schema, Arc::clone(&relation.name))).or_insert(at);
+        self.relations.push(relation);
+    }
+
+    /// The relation of a number.
+    pub(super) fn relation(&self, oid: Oid) -> Option<&PgRelation> {
+        self.by_oid.get(&oid).map(|at| &self.relations[*at])
+    }
+
+    /// The relation that a text names: `t`, `s.t`, `"T"`.
+    pub(super) fn relation_named(&self, text: &str, default_schema: &str) -> Option<&PgRelation> {
+        let parts = name_parts(text)?;
+        let in_schema = |schema: &str, name: &str| {
+            let schema = *self.schemas.get(schema)?;
+            let at = self.by_name.get(&(schema, Arc::from(name)))?;
+            self.relations.get(*at)
+        };
+        match parts.as_slice() {
+            [name] => {
+                in_schema(PG_CATALOG_SCHEMA, name).or_else(|| in_schema(default_schema, name))
+            }
+            [schema, name] | [_, schema, name] => in_schema(schema, name),
+            _ => None,
+        }
+    }
+
+    /// The role that owns a relation.
+    pub(super) fn owner_of(&self, relation: &PgRelation) -> String {
+        match &relation.of {
+            RelationOf::Own(_) | RelationOf::Declared(_) => OWNER_NAME.to_owned(),
+            RelationOf::Index { table, .. } => match self.relation(*table) {
+                Some(table) => self.owner_of(table),
+                None => OWNER_NAME.to_owned(),
+            },
+            _ => self.owner(&relation.owned()),
+        }
+    }
+
+    /// The role that owns something; that of the process where no other does.
+    pub(super) fn owner(&self, object: &Owned) -> String {
+        let owner = ObjectRights::of(&self.version, object).owner;
+        owner.unwrap_or_else(|| OWNER_NAME.to_owned())
+    }
+
+    /// The constraint of a number, and its table.
+    pub(super) fn constraint(&self, oid: Oid) -> Option<(&PgConstraint, &PgRelation)> {
+        let constraint = self.constraints.iter().find(|constraint| constraint.oid == oid)?;
+        Some((constraint, &self.relations[constraint.table]))
+    }
+
+    /// The name of a schema.
+    pub(super) fn schema_name(&self, oid: Oid) -> Option<&Arc<str>> {
+        self.schemas.iter().find(|(_, schema)| **schema == oid).map(|(name, _)| name)
+    }
+}
+
+/// The parts of a name as PostgreSQL reads it; none where it is not one.
+pub(super) fn name_parts(text: &str) -> Option<Vec<String>> {
+    let mut parts = Vec::new();
+    let mut rest = text.trim();
+    loop {
+        let (part, behind) = match rest.strip_prefix('"') {
+            Some(quoted) => {
+                let (mut part, mut at) = (String::new(), 0);
+                loop {
+                    let end = at + quoted[at..].find('"')?;
+                    part.push_str(&quoted[at..end]);
+                    at = end + 1;
+                    if !quoted[at..].starts_with('"') {
+                        break;
+                    }
+                    part.push('"');
+                    at += 1;
+                }
+                (part, quoted[at..].trim_start())
+            }
+            None => {
+                let end = rest.find('.').unwrap_or(rest.len());
+                (rest[..end].trim().to_lowercase(), &rest[end..])
+            }
+        };
+        if part.is_empty() {
+            return None;
+        }
+        parts.push(part);
+        match behind.strip_prefix('.') {
+            Some(next) => rest = next.trim_start(),
+            None if behind.is_empty() => return Some(parts),
+            None => return None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_have_parts() {
+        let parts = |text: &str| name_parts(text).map(|parts| parts.join("|"));
+        assert_eq!(parts("Public.T").as_deref(), Some("public|t"));
+        assert_eq!(parts("\"A.\"\"b\".c").as_deref(), Some("A.\"b|c"));
+        assert_eq!(parts("\"open"), None);
+        assert_eq!(parts("a."), None);
+        assert_eq!(parts("\"a\"b"), None);
+    }
+}

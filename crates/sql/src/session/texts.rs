@@ -1,0 +1,355 @@
+//! Statements sent as text whose plans are kept: the values that conditions compare columns with, and those that are
+//! written, become parameters, so that a text is planned once, whatever values it comes with.
+//!
+//! What finds its row by a key, or has its rows at hand, runs as if it were prepared; selections and changes of other rows
+//! of one table share scans.
+
+use std::ops::ControlFlow;
+
+use atoll_store::database::DatabaseVersion;
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::{Result, ScalarValue};
+use datafusion::sql::parser::Statement as Parsed;
+use datafusion::sql::sqlparser::ast::{
+    Assignment, AssignmentTarget, BinaryOperator, Delete, Expr, FromTable, Insert, Query, Select,
+    SetExpr, Statement as Ast, TableFactor, TableObject, TableWithJoins, UnaryOperator, Update,
+    Value,
+};
+
+use super::Session;
+use super::execute::QueryResult;
+use super::point::{PlannedStatement, PreparedStatement, Shape};
+use super::text_scope::SHARED_SCAN_KEY;
+use crate::parse::walk_expressions;
+use crate::settings::SharedScan;
+use crate::shared_scan::{AloneQuery, SharedSelection, TextPlan, TextScope};
+
+/// Values that a text has at most: planning takes longer with each of them than it would save.
+const VALUES_MAX: usize = 256;
+
+/// What comes of a text.
+pub(super) enum TextRide {
+    /// It has run.
+    Done(QueryResult),
+    /// It runs the ordinary way: while it does, others like it share a scan.
+    Alone(AloneQuery),
+    /// It does not fit.
+    Misfit,
+}
+
+impl Session {
+    /// Runs a statement by the plan of others that differ from it in their values only, where it fits.
+    pub(super) async fn ride_text(&self, statement: &Parsed, sql: &str) -> Result<TextRide> {
+        self.scope.heed(statement);
+        let Parsed::Statement(ast) = statement else { return Ok(TextRide::Misfit) };
+        let Some((text, literals)) = with_parameters(ast) else { return Ok(TextRide::Misfit) };
+        let published = self.database().store().published();
+        if !self.sees_names_of(&published).await {
+            return Ok(TextRide::Misfit);
+        }
+        let scope = self.text_scope();
+        let texts = match ast.as_ref() {
+            Ast::Query(_) => self.database().shared_scans().texts(),
+            _ => &*self.texts,
+        };
+        let planned = texts.get(scope, &text, &published);
+        let known = planned.get_or_init(|| self.plan_text(&text)).await;
+        let values = literals.iter().zip(&known.types).map(|(literal, of)| literal.value(of));
+        let Some(values) = values.collect::<Option<Vec<_>>>() else { return Ok(TextRide::Misfit) };
+        match &known.shape {
+            Shape::Planned | Shape::Command => return Ok(TextRide::Misfit),
+            Shape::Shared(selection) => {
+                if let Some(alone) = self.alone(selection, &values)? {
+                    return Ok(TextRide::Alone(alone));
+                }
+            }
+            Shape::Point(_) | Shape::Change(_) => {}
+        }
+        let statement = PreparedStatement::of_text(self, sql, known);
+        match statement.run_shape(&known.shape, &values).await? {
+            Some(result) => Ok(TextRide::Done(result)),
+            None => {
+                let is_asked = self.shared_scan() != SharedScan::Off && !self.is_in_transaction();
+                if is_asked || matches!(known.shape, Shape::Point(_)) {
+                    texts.forget(scope, &text);
+                }
+                Ok(TextRide::Misfit)
+            }
+        }
+    }
+
+    /// Whether a name means for the session's transaction what it means for others.
+    async fn sees_names_of(&self, published: &DatabaseVersion) -> bool {
+        if !self.is_in_transaction() {
+            return true;
+        }
+        // An error is told when the statement runs.
+        let Ok(transaction) = self.statement_transaction() else { return false };
+        let version = transaction.statement(false).await;
+        version.is_ok_and(|version| version.names().are_those_of(published))
+    }
+
+    /// Lets a selection run by itself where no other one is waiting.
+    fn alone(
+        &self,
+        selection: &SharedSelection,
+        values: &[ScalarValue],
+    ) -> Result<Option<AloneQuery>> {
+        if self.shared_scan() != SharedScan::Auto || self.is_in_transaction() {
+            return Ok(None);
+        }
+        let values = values.iter().map(ScalarValue::to_array).collect::<Result<Vec<_>>>()?;
+        Ok(selection.bind(&values)?.and_then(|bound| bound.alone(self)))
+    }
+
+    /// Plans a text. One that cannot be planned with parameters may be planned without.
+    async fn plan_text(&self, text: &str) -> TextPlan {
+        match self.plan_prepared(text, &[]).await {
+            Ok(PlannedStatement { types, shape, .. }) => TextPlan { types, shape },
+            Err(_) => TextPlan { types: Vec::new(), shape: Shape::Planned },
+        }
+    }
+
+    /// The scope whose kept texts this client shares: its own, or that of all with the same settings.
+    fn text_scope(&self) -> TextScope {
+        self.scope.get_or_find(|is_own| {
+            let texts = self.database().shared_scans().texts();
+            if is_own {
+                return texts.own_scope();
+            }
+            let state = self.context.state_ref();
+            let entries = state.read().config_options().entries();
+            let settings = entries.into_iter().filter(|entry| entry.key != SHARED_SCAN_KEY);
+            let settings = settings.map(|entry| (entry.key, entry.value));
+            // Each user has rights of its own.
+            let user = ("user".to_owned(), Some(self.identity().user.to_string()));
+            texts.scope_of(settings.chain([user]).collect())
+        })
+    }
+}
+
+/// A value as it was written.
+#[derive(Debug, PartialEq)]
+enum Literal {
+    Number(String),
+    Text(String),
+}
+
+impl Literal {
+    /// The value in the type of its column; none where it is not exactly one of that type.
+    fn value(&self, data_type: &DataType) -> Option<ScalarValue> {
+        match (self, data_type) {
+            (Self::Number(text), DataType::Float64) => {
+                text.parse().ok().map(|value| ScalarValue::Float64(Some(value)))
+            }
+            (Self::Number(text), DataType::Decimal128(precision, scale)) => {
+                let value = decimal(text, u32::try_from(*scale).ok()?)?;
+                let fits = value.unsigned_abs() < 10_u128.checked_pow((*precision).into())?;
+                fits.then_some(ScalarValue::Decimal128(Some(value), *precision, *scale))
+            }
+            (Self::Number(text), of) if of.is_integer() => {
+                ScalarValue::Int64(Some(text.parse().ok()?)).cast_to(of).ok()
+            }
+            (Self::Text(text), DataType::Utf8View) => {
+                Some(ScalarValue::Utf8View(Some(text.clone())))
+            }
+            (Self::Text(text), DataType::Date32) => {
+                ScalarValue::Utf8(Some(text.clone())).cast_to(data_type).ok()
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A decimal of a scale; none where it has more digits behind the point.
+fn decimal(text: &str, scale: u32) -> Option<i128> {
+    let (whole, rest) = text.split_once('.').unwrap_or((text, ""));
+    let missing = scale.checked_sub(u32::try_from(rest.len()).ok()?)?;
+    let digits: i128 = format!("{whole}{rest}").parse().ok()?;
+    digits.checked_mul(10_i128.checked_pow(missing)?)
+}
+
+/// The text of a statement over one table with parameters in place of the values of its conditions and of those that it
+/// writes, and these; none where it is more than that.
+fn with_parameters(ast: &Ast) -> Option<(String, Vec<Literal>)> {
+    if has_parameters(ast) {
+        return None;
+    }
+    let (mut ast, mut literals) = (ast.clone(), Vec::new());
+    match &mut ast {
+        Ast::Query(query) => take_of_query(query, &mut literals)?,
+        Ast::Update(update) => take_of_update(update, &mut literals)?,
+        Ast::Delete(delete) => take_of_delete(delete, &mut literals)?,
+        Ast::Insert(insert) => take_of_insert(insert, &mut literals)?,
+        _ => return None,
+    }
+    (1..=VALUES_MAX).contains(&literals.len()).then(|| (ast.to_string(), literals))
+}
+
+fn take_of_query(query: &mut Query, literals: &mut Vec<Literal>) -> Option<()> {
+    if query.with.is_some() || !query.locks.is_empty() {
+        return None;
+    }
+    let SetExpr::Select(select) = query.body.as_mut() else { return None };
+    if !is_of_one_table(select) {
+        return None;
+    }
+    take_values(select.selection.as_mut()?, literals)
+}
+
+fn take_of_update(update: &mut Update, literals: &mut Vec<Literal>) -> Option<()> {
+    let Update { table, assignments, from: None, selection, returning: None, or: None, .. } =
+        update
+    else {
+        return None;
+    };
+    if !is_table(table) || !update.order_by.is_empty() || update.limit.is_some() {
+        return None;
+    }
+    take_values(selection.as_mut()?, literals)?;
+    for Assignment { target, value } in assignments {
+        match value {
+            // Of the same type as the column, which bounds the sum either way.
+            Expr::BinaryOp { left, op: BinaryOperator::Plus | BinaryOperator::Minus, right }
+                if is_target(left, target) =>
+            {
+                take_value(right, literals);
+            }
+            value => take_value(value, literals),
+        }
+    }
+    Some(())
+}
+
+/// Whether an expression is the column that is assigned to.
+fn is_target(expr: &Expr, target: &AssignmentTarget) -> bool {
+    let (Expr::Identifier(read), AssignmentTarget::ColumnName(written)) = (expr, target) else {
+        return false;
+    };
+    matches!(&written.0[..], [part] if part.as_ident() == Some(read))
+}
+
+fn take_of_delete(delete: &mut Delete, literals: &mut Vec<Literal>) -> Option<()> {
+    let Delete { from, using: None, selection, returning: None, limit: None, .. } = delete else {
+        return None;
+    };
+    let (FromTable::WithFromKeyword(tables) | FromTable::WithoutKeyword(tables)) = from;
+    let [table] = &tables[..] else { return None };
+    let is_more = !delete.tables.is_empty() || !delete.order_by.is_empty();
+    if is_more || !is_table(table) {
+        return None;
+    }
+    take_values(selection.as_mut()?, literals)
+}
+
+/// Of INSERT … VALUES alone.
+fn take_of_insert(insert: &mut Insert, literals: &mut Vec<Literal>) -> Option<()> {
+    let is_more = insert.on.is_some() || insert.returning.is_some() || insert.or.is_some();
+    if is_more || insert.ignore || insert.overwrite || insert.replace_into {
+        return None;
+    }
+    if !matches!(insert.table, TableObject::TableName(_)) {
+        return None;
+    }
+    let source = insert.source.as_mut()?;
+    let SetExpr::Values(values) = source.body.as_mut() else { return None };
+    if source.with.is_some() || source.limit_clause.is_some() || source.order_by.is_some() {
+        return None;
+    }
+    let mut cells = values.rows.iter_mut().flat_map(|row| row.iter_mut());
+    cells.try_for_each(|cell| {
+        take_value(cell, literals);
+        (literals.len() <= VALUES_MAX).then_some(())
+    })
+}
+
+fn is_of_one_table(select: &Select) -> bool {
+    let [from] = &select.from[..] else { return false };
+    is_table(from) && select.into.is_none()
+}
+
+/// Whether it is a name alone.
+fn is_table(table: &TableWithJoins) -> bool {
+    matches!(table.relation, TableFactor::Table { args: None, .. }) && table.joins.is_empty()
+}
+
+fn has_parameters(ast: &Ast) -> bool {
+    let found = walk_expressions(ast, &mut |expr| match expr {
+        Expr::Value(value) if matches!(value.value, Value::Placeholder(_)) => {
+            ControlFlow::Break(())
+        }
+        _ => ControlFlow::Continue(()),
+    });
+    found.is_break()
+}
+
+/// Takes the values that columns are compared with; none where there is another kind of condition, which
+/// would not fit.
+fn take_values(expr: &mut Expr, literals: &mut Vec<Literal>) -> Option<()> {
+    match expr {
+        Expr::Nested(inner) => take_values(inner, literals),
+        Expr::BinaryOp { left, op: BinaryOperator::And, right } => {
+            take_values(left, literals)?;
+            take_values(right, literals)
+        }
+        Expr::BinaryOp { left, op, right } if is_comparison(op) => {
+            if is_column(left) {
+                take_value(right, literals);
+            } else if is_column(right) {
+                take_value(left, literals);
+            }
+            Some(())
+        }
+        Expr::Between { expr, low, high, negated: false } if is_column(expr) => {
+            take_value(low, literals);
+            take_value(high, literals);
+            Some(())
+        }
+        Expr::InList { expr, list, .. } if is_column(expr) && list.len() <= VALUES_MAX => {
+            list.iter_mut().for_each(|value| take_value(value, literals));
+            Some(())
+        }
+        Expr::Like { any: false, expr, .. } | Expr::IsNull(expr) | Expr::IsNotNull(expr)
+            if is_column(expr) =>
+        {
+            Some(())
+        }
+        _ => None,
+    }
+}
+
+fn is_comparison(op: &BinaryOperator) -> bool {
+    use BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
+    matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq)
+}
+
+fn is_column(expr: &Expr) -> bool {
+    matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_))
+}
+
+/// Puts a parameter in the place of a number or a string.
+fn take_value(expr: &mut Expr, literals: &mut Vec<Literal>) {
+    let literal = match expr {
+        Expr::Value(value) => literal(&value.value),
+        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => match expr.as_ref() {
+            Expr::Value(value) => match &value.value {
+                Value::Number(digits, false) => Some(Literal::Number(format!("-{digits}"))),
+                _ => None,
+            },
+            _ => None,
+        },
+        _ => None,
+    };
+    if let Some(literal) = literal {
+        literals.push(literal);
+        *expr = Expr::Value(Value::Placeholder(format!("${}", literals.len())).into());
+    }
+}
+
+fn literal(value: &Value) -> Option<Literal> {
+    match value {
+        Value::Number(digits, false) => Some(Literal::Number(digits.clone())),
+        Value::SingleQuotedString(text) => Some(Literal::Text(text.clone())),
+        _ => None,
+    }
+}

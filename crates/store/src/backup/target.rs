@@ -1,0 +1,56 @@
+//! The directory of a backup, which has its name when all of it is there.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::{BackupError, Result};
+use crate::files::{FileErrorKind, Files, LiveFiles};
+
+/// A new directory under the name `<name>.partial`. Dropped before [`finish`](Self::finish) it is removed.
+#[derive(Debug)]
+pub struct BackupTarget {
+    path: PathBuf,
+    partial: PathBuf,
+    live: LiveFiles,
+    files: Arc<dyn Files>,
+    is_finished: bool,
+}
+
+impl BackupTarget {
+    /// Makes the directory. The one that will hold it is there.
+    pub fn create(path: &Path) -> Result<Self> {
+        let name = path.file_name().filter(|_| path.symlink_metadata().is_err());
+        let Some(name) = name else { return Err(BackupError::Exists(path.to_owned())) };
+        let mut partial = name.to_owned();
+        partial.push(".partial");
+        let partial = path.with_file_name(partial);
+        let live = LiveFiles::create_new(&partial).map_err(|error| match error.kind {
+            FileErrorKind::Exists => BackupError::Unfinished(partial.clone()),
+            _ => error.into(),
+        })?;
+        let files = Arc::new(live.clone());
+        Ok(Self { path: path.to_owned(), partial, live, files, is_finished: false })
+    }
+
+    /// Where the copy is written.
+    pub fn files(&self) -> &Arc<dyn Files> {
+        &self.files
+    }
+
+    /// Gives the directory its name, now that the copy is whole.
+    pub fn finish(mut self) -> Result<()> {
+        self.live.move_to(&self.path)?;
+        self.is_finished = true;
+        Ok(())
+    }
+}
+
+impl Drop for BackupTarget {
+    fn drop(&mut self) {
+        if !self.is_finished {
+            // What stays cannot be opened, and its name says what it is.
+            let _ = fs::remove_dir_all(&self.partial);
+        }
+    }
+}
