@@ -12,6 +12,7 @@
 //! | `runtime` | the pools beside plain tokio |
 //! | `store` | databases in directories: single rows, bulk loads, checkpoints, recovery |
 //! | `scan` | many clients and their small queries over one wide table: shared scans |
+//! | `server` | `atoll serve` beside PostgreSQL, asked by pgbench |
 //! | `elastic` | TPC-H of many clients with elastic cores, beside published figures; what following costs |
 //! | `compare` | two results, with confidence |
 //! | [`rivals`] | SQLite, DuckDB, Polars and DataFusion as processes |
@@ -33,6 +34,7 @@ mod primitives;
 pub mod rivals;
 mod runtime;
 mod scan;
+mod server;
 mod session;
 mod store;
 mod table;
@@ -94,6 +96,9 @@ enum Scenario {
     /// Many clients and their small queries over one wide table, beside DuckDB
     #[command(after_help = scan::EXAMPLES)]
     Scan(Box<scan::ScanArgs>),
+    /// `atoll serve` beside PostgreSQL, asked by pgbench
+    #[command(after_help = server::EXAMPLES)]
+    Server(Box<server::ServerArgs>),
     /// TPC-H of many clients with the cores that elastic allocation gives
     #[command(after_help = elastic::EXAMPLES)]
     Elastic(Box<elastic::ElasticArgs>),
@@ -133,6 +138,7 @@ impl BenchArgs {
             Scenario::Runtime(args) => runtime::run(args),
             Scenario::Store(args) => store::run(args),
             Scenario::Scan(args) => scan::run(args),
+            Scenario::Server(args) => server::run(args),
             Scenario::Elastic(args) => elastic::run(args),
             Scenario::Tools(benchmark) => benchmark.run(),
             Scenario::Compare(args) => compare::run(args),

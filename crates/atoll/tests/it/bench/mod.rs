@@ -4,5 +4,6 @@ mod compare;
 mod elastic;
 mod primitives;
 mod scan;
+mod server;
 mod store;
 mod tpch;

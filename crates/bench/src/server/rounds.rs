@@ -1,0 +1,200 @@
+//! The rounds: in each, every case runs on Atoll and then on PostgreSQL.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use atoll_tools::bench::Better;
+use serde_json::{Value, json};
+
+use super::pgbench::{self, PgbenchPlan};
+use super::process::DatabaseServer;
+use super::wire::WireClient;
+use super::work::{QueryProtocol, ServerWork};
+use crate::paired::PairedCase;
+
+/// How long a client that measures waits for an answer.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// What is measured.
+pub(super) struct ServerPlan {
+    pub(super) work: Vec<ServerWork>,
+    pub(super) clients: Vec<u16>,
+    pub(super) protocols: Vec<QueryProtocol>,
+    pub(super) time: Duration,
+    pub(super) scale: u32,
+    pub(super) connections: u16,
+    pub(super) rows: u64,
+    pub(super) seed: u64,
+    pub(super) pgbench: PathBuf,
+    /// Those that do not count, and those that do.
+    pub(super) rounds: (u32, u32),
+}
+
+/// One kind of measurement, and the cases that it fills.
+struct Measured {
+    work: ServerWork,
+    clients: u16,
+    protocol: QueryProtocol,
+    cases: Vec<PairedCase>,
+}
+
+/// Measures all of a plan; Atoll is the first of the servers.
+pub(super) fn measure(
+    plan: &ServerPlan,
+    servers: &[DatabaseServer],
+    progress: &mut dyn FnMut(&str),
+) -> Result<Vec<PairedCase>> {
+    let mut measured = measurements(plan);
+    progress("pgbench -i");
+    prepare(plan, servers, &mut measured)?;
+    let (warmup, runs) = plan.rounds;
+    for round in 0..warmup + runs {
+        progress(&format!("round {} of {}", round + 1, warmup + runs));
+        for it in measured.iter_mut().filter(|it| it.work != ServerWork::Init) {
+            for server in servers {
+                run(plan, server, it, u64::from(round))?;
+            }
+            if round + 1 == warmup {
+                it.cases.iter_mut().for_each(PairedCase::forget);
+            }
+        }
+    }
+    let mut cases: Vec<PairedCase> = measured.into_iter().flat_map(|it| it.cases).collect();
+    cases.iter_mut().for_each(PairedCase::finish);
+    Ok(cases)
+}
+
+fn measurements(plan: &ServerPlan) -> Vec<Measured> {
+    let mut all = Vec::new();
+    for work in &plan.work {
+        let (clients, protocols) = match work {
+            ServerWork::Select => (&plan.clients[..], &plan.protocols[..]),
+            ServerWork::TpcB => (&plan.clients[..], &[QueryProtocol::Simple][..]),
+            _ => (&[1][..], &[QueryProtocol::Simple][..]),
+        };
+        for protocol in protocols {
+            for clients in clients {
+                let cases = cases(plan, *work, *clients, *protocol);
+                all.push(Measured { work: *work, clients: *clients, protocol: *protocol, cases });
+            }
+        }
+    }
+    all
+}
+
+fn cases(
+    plan: &ServerPlan,
+    work: ServerWork,
+    clients: u16,
+    protocol: QueryProtocol,
+) -> Vec<PairedCase> {
+    let of = |settings: &Value, unit, better| PairedCase::new(settings.clone(), unit, better);
+    match work {
+        ServerWork::Init => {
+            let settings = json!({ "work": "pgbench -i", "scale": plan.scale });
+            vec![of(&settings, "s", Better::Less)]
+        }
+        ServerWork::Select | ServerWork::TpcB => {
+            let name = if work == ServerWork::Select { "pgbench -S" } else { "pgbench, TPC-B" };
+            let settings = json!({ "work": name, "protocol": protocol.name(), "clients": clients });
+            let rate = of(&settings, "transactions/s", Better::More);
+            vec![rate, of(&settings, "ms, p50", Better::Less), of(&settings, "ms, p99", Better::Less)]
+        }
+        ServerWork::Connect => vec![of(&json!({ "work": "connect" }), "ms", Better::Less)],
+        ServerWork::Idle => {
+            let settings = json!({ "work": "idle", "connections": plan.connections });
+            vec![of(&settings, "MB", Better::Less)]
+        }
+        ServerWork::Rows => {
+            let settings = json!({ "work": "8 columns", "rows": plan.rows });
+            vec![of(&settings, "rows/s", Better::More), of(&settings, "MB/s", Better::More)]
+        }
+    }
+}
+
+/// Makes the tables that are asked for.
+fn prepare(
+    plan: &ServerPlan,
+    servers: &[DatabaseServer],
+    measured: &mut [Measured],
+) -> Result<()> {
+    let mut init = measured.iter_mut().find(|it| it.work == ServerWork::Init);
+    for server in servers {
+        let begun = Instant::now();
+        pgbench::init(&plan.pgbench, server, plan.scale)?;
+        if let Some(init) = &mut init {
+            init.cases[0].add(server.name, begun.elapsed().as_secs_f64());
+        }
+        if plan.work.contains(&ServerWork::Rows) {
+            let mut client = connect(server)?;
+            client.run(&format!(
+                "CREATE TABLE wide AS SELECT i AS a, i * 7 AS b, i % 100 AS c, i * 0.5 AS d, \
+                 'item ' || i AS e, i % 2 = 0 AS f, DATE '2026-01-01' + (i % 1000)::INT AS g, -i AS h \
+                 FROM generate_series(1, {}) AS n(i)",
+                plan.rows
+            ))?;
+        }
+    }
+    Ok(())
+}
+
+fn connect(server: &DatabaseServer) -> Result<WireClient> {
+    WireClient::connect(server.address, server.user, server.database, PATIENCE)
+}
+
+fn run(
+    plan: &ServerPlan,
+    server: &DatabaseServer,
+    measured: &mut Measured,
+    round: u64,
+) -> Result<()> {
+    let samples = match measured.work {
+        ServerWork::Init => Vec::new(),
+        ServerWork::Select | ServerWork::TpcB | ServerWork::Connect => {
+            let script = match measured.work {
+                ServerWork::Select => &["-S"][..],
+                ServerWork::Connect => &["-S", "-C", "-n"],
+                _ => &[],
+            };
+            let run = PgbenchPlan {
+                script,
+                clients: measured.clients,
+                protocol: measured.protocol,
+                time: plan.time,
+                seed: plan.seed + round,
+            };
+            let run = pgbench::run(&plan.pgbench, server, &run)?;
+            match run.connecting_ms {
+                Some(connecting) => vec![connecting],
+                None => vec![run.rate, run.p50_ms, run.p99_ms],
+            }
+        }
+        ServerWork::Idle => vec![idle_megabytes(server, plan.connections)?],
+        ServerWork::Rows => {
+            let begun = Instant::now();
+            let all = connect(server)?.run("SELECT * FROM wide")?;
+            ensure!(all.rows == plan.rows, "{} sent {} rows", server.name, all.rows);
+            let seconds = begun.elapsed().as_secs_f64();
+            vec![all.rows as f64 / seconds, all.bytes as f64 / 1e6 / seconds]
+        }
+    };
+    for (case, sample) in measured.cases.iter_mut().zip(samples) {
+        case.add(server.name, sample);
+    }
+    Ok(())
+}
+
+/// Memory that connections add which did one statement each and wait.
+fn idle_megabytes(server: &DatabaseServer, connections: u16) -> Result<f64> {
+    let before = server.memory()?;
+    let mut clients = Vec::with_capacity(usize::from(connections));
+    for _ in 0..connections {
+        let mut client = connect(server)?;
+        client.run("SELECT 1")?;
+        client.rest();
+        clients.push(client);
+    }
+    let added = server.memory()?.saturating_sub(before);
+    Ok(added as f64 / 1e6)
+}
