@@ -25,6 +25,8 @@ pub enum Need {
     Lstopo,
     /// PostgreSQL with pgbench, as Debian installs it.
     Postgresql,
+    /// MariaDB with its load generator, as Debian installs them.
+    Mariadb,
     /// A Python with DuckDB, pandas, Polars and pyarrow.
     PythonEngines,
     /// Drivers of PostgreSQL: for Python, Node.js or Java.
@@ -48,6 +50,7 @@ impl Need {
             Self::Numactl => "numactl",
             Self::Lstopo => "lstopo",
             Self::Postgresql => "postgresql",
+            Self::Mariadb => "mariadb",
             Self::PythonEngines => "python-engines",
             Self::Drivers => "drivers",
             Self::Lab => "lab",

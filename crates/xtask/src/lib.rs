@@ -16,6 +16,7 @@ pub mod one_build;
 mod portable;
 pub mod sanitize;
 pub mod skips;
+pub mod soak;
 pub mod tidy;
 
 use cargo::cargo;

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use atoll_xtask::{ci, crash, differential, loom, one_build, repository_root, sanitize, tidy};
+use atoll_xtask::{ci, crash, differential, loom, one_build, repository_root, sanitize, soak, tidy};
 
 const HELP: &str = "\
 cargo xtask <chore>
@@ -17,6 +17,8 @@ cargo xtask <chore>
                 --minutes 10; not among what ci runs)
   crash         kills a process that commits, 1000 times, and looks for what it committed (--help
                 tells its flags; not among what ci runs, whose tests kill 50 times)
+  soak          1000 clients of a server that is killed 20 times in 30 minutes (--help tells its flags; not
+                among what ci runs, whose tests take some seconds of it)
   ci            everything `make test` checks: format, tidy, one-build, licences, loom, clippy, the
                 portable kernels, tests;
                 --may-skip NEED,… accepts tests that are skipped for want of it
@@ -45,6 +47,7 @@ fn chore(arguments: &[String]) -> Result<ExitCode> {
         ["loom"] => loom::run(&repository_root()).map(|()| ExitCode::SUCCESS),
         ["sanitize"] => sanitize::run(&repository_root()).map(|()| ExitCode::SUCCESS),
         ["crash", rest @ ..] => crash::run(&repository_root(), rest),
+        ["soak", rest @ ..] => soak::run(&repository_root(), rest),
         ["differential", rest @ ..] => differential::run(&repository_root(), rest),
         ["help" | "--help" | "-h"] => {
             print!("{HELP}");

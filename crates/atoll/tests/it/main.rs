@@ -10,6 +10,7 @@
 //! - `interrupts`: Ctrl-C and closed pipes.
 //! - `ends`: whatever ends the process, files are whole and nothing is left behind.
 //! - `lab`: tables and workers on an emulated machine of four nodes.
+//! - `soak`: clients of a server that is killed and started again.
 //! - `shell`: the interactive shell, on a pseudo-terminal.
 //! - `demo`: all parts at a small scale, with the facts that prove them.
 
@@ -25,5 +26,6 @@ mod limits;
 mod modes;
 mod scripts;
 mod shell;
+mod soak;
 mod support;
 mod topo;

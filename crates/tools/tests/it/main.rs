@@ -4,6 +4,7 @@ mod bench;
 mod data;
 mod elastic;
 mod lab;
+mod mariadb;
 mod postgres;
 mod refused;
 mod report;
