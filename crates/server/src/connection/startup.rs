@@ -78,6 +78,7 @@ pub(super) async fn begin(
     for (name, value) in &startup.parameters {
         session.set_parameter(name, value);
     }
+    set_options(&startup, &session).await?;
     tell_settings(channel, user, &session);
     channel.output.message(b'K', |body| {
         body.extend_from_slice(&active.number().to_be_bytes());
@@ -86,6 +87,26 @@ pub(super) async fn begin(
     channel.output.ready(b'I');
     channel.send().await?;
     Ok(Some(Begun { session, active, place }))
+}
+
+/// Sets what the parameter `options` asks for.
+async fn set_options(startup: &StartupMessage, session: &Session) -> Result<(), End> {
+    let told = |state, message| End::Told(Box::new(ErrorFields::fatal(state, message)));
+    let settings = startup.options().map_err(|message| told("42601", message))?;
+    for (name, value) in settings {
+        if session.set_parameter(&name, &value) {
+            continue;
+        }
+        let is_name = |char: char| char.is_ascii_alphanumeric() || "._".contains(char);
+        if !name.chars().all(is_name) {
+            return Err(told("42704", format!("'{name}' is not the name of a setting")));
+        }
+        let sql = format!("SET {name} = '{}'", value.replace('\'', "''"));
+        if let Err(error) = session.run(&sql).await {
+            return Err(told("22023", format!("option -c {name}: {}", error.message())));
+        }
+    }
+    Ok(())
 }
 
 /// Encrypts a connection over TCP, where the server has a certificate; with what.

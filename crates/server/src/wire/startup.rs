@@ -40,6 +40,41 @@ impl StartupMessage {
         let mut found = self.parameters.iter().filter(|(key, _)| key == name);
         found.next().map(|(_, value)| value.as_str())
     }
+
+    /// Settings that the parameter `options` names as on a command line: `-c name=value`, `--name=value`, with
+    /// a backslash before a blank that belongs to a value.
+    pub(crate) fn options(&self) -> Result<Vec<(String, String)>, String> {
+        let mut words = words(self.parameter("options").unwrap_or_default()).into_iter();
+        let mut settings = Vec::new();
+        while let Some(word) = words.next() {
+            let setting = match (word.strip_prefix("--"), word.strip_prefix("-c")) {
+                (Some(setting), _) => setting.to_owned(),
+                (None, Some("")) => words.next().ok_or("-c needs a setting: -c name=value")?,
+                (None, Some(setting)) => setting.to_owned(),
+                (None, None) => return Err(format!("unknown option '{word}'; expected -c name=value")),
+            };
+            let (name, value) = setting.split_once('=').ok_or_else(|| {
+                format!("the option '{setting}' has no value; expected -c name=value")
+            })?;
+            settings.push((name.trim().replace('-', "_"), value.to_owned()));
+        }
+        Ok(settings)
+    }
+}
+
+fn words(text: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut chars = text.chars();
+    while let Some(char) = chars.next() {
+        let last = words.len() - 1;
+        match char {
+            '\\' => words[last].extend(chars.next()),
+            blank if blank.is_whitespace() => words.push(String::new()),
+            other => words[last].push(other),
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
 }
 
 /// Takes the first message; none where it is not all there yet.
@@ -107,6 +142,21 @@ mod tests {
         assert!(of(b"\0\x02\0\0user\0ann\0\0").is_err());
         assert!(of(b"\0\x03\0\0user\0ann").is_err());
         assert!(of(b"GET / HTTP/1.1\r\n").is_err());
+    }
+
+    #[test]
+    fn options_are_settings_as_on_a_command_line() {
+        let of = |text: &str| {
+            let parameters = vec![("options".to_owned(), text.to_owned())];
+            StartupMessage { minor: 0, parameters }.options()
+        };
+        let settings = of(r"-c a=1 -cb=x\ y --search-path=s,t  --c=\\").unwrap();
+        let pairs: Vec<_> = settings.iter().map(|(name, value)| (&name[..], &value[..])).collect();
+        assert_eq!(pairs, [("a", "1"), ("b", "x y"), ("search_path", "s,t"), ("c", "\\")]);
+        assert_eq!(of(""), Ok(vec![]));
+        for wrong in ["-c", "-c a", "x", "-B 5", "--a"] {
+            assert!(of(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -58,3 +58,30 @@ fn a_statement_ends_after_its_time() {
         assert!(client.simple_query(ENDLESS).await.is_err());
     });
 }
+
+#[test]
+fn options_of_a_connection_are_settings() {
+    let server = TestServer::start();
+    block_on(async {
+        let first = server.connect().await;
+        first.batch_execute("CREATE SCHEMA s; CREATE TABLE s.t (a INT)").await.expect("a table");
+        let connect = |options: &'static str| {
+            let mut config = tokio_postgres::Config::new();
+            config.host(server.address.ip().to_string()).port(server.address.port());
+            config.user("ann").dbname("atoll").options(options);
+            async move { config.connect(tokio_postgres::NoTls).await }
+        };
+        let options = "-c search_path=s -c statement_timeout=20ms --atoll.shared-scan=off";
+        let (client, connection) = connect(options).await.expect("a session");
+        tokio::spawn(connection);
+        assert_eq!(client.query("SELECT a FROM t", &[]).await.expect("it is found").len(), 0);
+        let row = client.query_one("SHOW atoll.shared_scan", &[]).await.expect("a row");
+        assert_eq!(row.get::<_, &str>(row.len() - 1), "off");
+        let error = client.simple_query(ENDLESS).await.expect_err("it takes too long");
+        assert_eq!(error.code(), Some(&SqlState::QUERY_CANCELED));
+        for (options, state) in [("-c nothing=1", "22023"), ("-x", "42601"), ("-c a;b=1", "42704")] {
+            let error = connect(options).await.err().expect("refused");
+            assert_eq!(error.code().map(SqlState::code), Some(state), "{options}: {error:?}");
+        }
+    });
+}

@@ -297,7 +297,11 @@ impl Session {
     /// Changes one of PostgreSQL's settings, as a client does that begins a session; false where there is no such
     /// setting, or it is not changed to this.
     pub fn set_parameter(&self, name: &str, value: &str) -> bool {
-        self.parameters.set(name, Some(value.to_owned()), false).is_ok()
+        let is_set = self.parameters.set(name, Some(value.to_owned()), false).is_ok();
+        if is_set && name.eq_ignore_ascii_case("search_path") {
+            self.set_search_path(Some(value));
+        }
+        is_set
     }
 
     /// How long a statement may run; none without a bound.
