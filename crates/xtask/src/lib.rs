@@ -1,6 +1,6 @@
 //! The project's chores: [`tidy`], the rules of the house that no compiler checks; [`one_build`],
 //! the same features in builds and tests; [`sanitize`], unsafe code under AddressSanitizer;
-//! [`loom`], concurrent pieces in every order of their threads; [`differential`], random queries against DuckDB; [`skips`], tests that did not run; and [`ci`], all stages of `make test` in one place.
+//! [`loom`], concurrent pieces in every order of their threads; [`differential`], random queries against DuckDB; [`soak`], clients of a server for long; [`package`], a Debian package; [`skips`], tests that did not run; and [`ci`], all stages of `make test` in one place.
 //!
 //! A crate of its own because it must build in seconds and run before anything else does: it knows
 //! `std` and `anyhow`, no crate of Atoll and nothing of DataFusion.
@@ -13,6 +13,7 @@ pub mod crash;
 pub mod differential;
 pub mod loom;
 pub mod one_build;
+pub mod package;
 mod portable;
 pub mod sanitize;
 pub mod skips;

@@ -3,7 +3,9 @@
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use atoll_xtask::{ci, crash, differential, loom, one_build, repository_root, sanitize, soak, tidy};
+use atoll_xtask::{
+    ci, crash, differential, loom, one_build, package, repository_root, sanitize, soak, tidy,
+};
 
 const HELP: &str = "\
 cargo xtask <chore>
@@ -19,6 +21,7 @@ cargo xtask <chore>
                 tells its flags; not among what ci runs, whose tests kill 50 times)
   soak          1000 clients of a server that is killed 20 times in 30 minutes (--help tells its flags; not
                 among what ci runs, whose tests take some seconds of it)
+  package       a Debian package of what `make install` installs; --check runs it where nothing else is
   ci            everything `make test` checks: format, tidy, one-build, licences, loom, clippy, the
                 portable kernels, tests;
                 --may-skip NEED,… accepts tests that are skipped for want of it
@@ -47,6 +50,7 @@ fn chore(arguments: &[String]) -> Result<ExitCode> {
         ["loom"] => loom::run(&repository_root()).map(|()| ExitCode::SUCCESS),
         ["sanitize"] => sanitize::run(&repository_root()).map(|()| ExitCode::SUCCESS),
         ["crash", rest @ ..] => crash::run(&repository_root(), rest),
+        ["package", rest @ ..] => package::run(&repository_root(), rest),
         ["soak", rest @ ..] => soak::run(&repository_root(), rest),
         ["differential", rest @ ..] => differential::run(&repository_root(), rest),
         ["help" | "--help" | "-h"] => {
