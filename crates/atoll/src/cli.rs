@@ -143,7 +143,7 @@ pub(crate) struct ServeArgs {
     /// Directory for a Unix socket, as psql -h takes it; users of this machine are roles of their names there
     #[arg(long, value_name = "DIR", env = "ATOLL_SOCKET")]
     pub(crate) socket: Option<PathBuf>,
-    /// Address for /metrics, /healthz and /readyz over HTTP, for monitoring
+    /// Address for the console (a web page, on loopback only) and for /metrics, /healthz and /readyz over HTTP
     #[arg(long, value_name = "ADDRESS", env = "ATOLL_HTTP")]
     pub(crate) http: Option<SocketAddr>,
     /// Certificate for TLS, in PEM form

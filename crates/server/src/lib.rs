@@ -8,6 +8,7 @@
 //! | `server` | listening, many connections on few threads, the end of all |
 //! | `tls`, `failures` | certificates, and log-ins that failed |
 //! | `metrics` | figures and health over HTTP |
+//! | `console` | the web page, and what it asks for |
 //! | `supervisor` | what systemd is told |
 //! | `connection` | one connection: log-in, simple and extended protocol |
 //! | `copy` | COPY between a table and a client |
@@ -17,6 +18,7 @@
 #![forbid(unsafe_code)]
 
 mod connection;
+mod console;
 mod copy;
 mod failures;
 mod metrics;

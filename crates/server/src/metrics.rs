@@ -5,7 +5,9 @@
 //! | `/metrics` | counters and gauges in Prometheus's text form |
 //! | `/healthz` | 200 while the process answers |
 //! | `/readyz` | 200 while clients may come, 503 once the server stops |
+//! | `/`, `/console/…`, `/api/…` | the [`console`] |
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,6 +26,7 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 
+use crate::console;
 use crate::server::Shared;
 
 /// The type of Prometheus's text.
@@ -107,7 +110,9 @@ pub(crate) async fn serve_http(listener: TcpListener, server: Arc<Shared>) {
         .route("/metrics", get(metrics))
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
+        .merge(console::routes(listener.local_addr().ok()))
         .with_state(server);
+    let router = router.into_make_service_with_connect_info::<SocketAddr>();
     // It ends with the task.
     let _ = axum::serve(listener, router).await;
 }

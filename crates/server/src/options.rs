@@ -14,7 +14,7 @@ pub struct ServerOptions {
     pub listen: Vec<SocketAddr>,
     /// Directory of the Unix socket `.s.PGSQL.port`, as PostgreSQL's clients look for it.
     pub socket_directory: Option<PathBuf>,
-    /// Address for figures and health over HTTP; none without.
+    /// Address for the console, figures and health over HTTP; none without. The console is on loopback only.
     pub http: Option<SocketAddr>,
     /// TLS over TCP; none without.
     pub tls: Option<TlsFiles>,

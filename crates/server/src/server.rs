@@ -15,6 +15,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::connection::{ClientStream, serve};
+use crate::console::ConsoleState;
 use crate::failures::Failures;
 use crate::metrics::{Metrics, serve_http};
 use crate::options::{ServerError, ServerOptions};
@@ -53,6 +54,7 @@ pub(crate) struct Shared {
     pub(crate) metrics: Metrics,
     /// Makes up salts of roles that do not exist.
     pub(crate) seed: [u8; 32],
+    pub(crate) console: ConsoleState,
     tls: RwLock<Option<Arc<Tls>>>,
 }
 
@@ -123,6 +125,7 @@ impl Server {
             failures,
             metrics,
             seed,
+            console: ConsoleState::default(),
             tls,
         });
         Ok(Self { shared, tcp, unix, http })
@@ -133,7 +136,7 @@ impl Server {
         self.tcp.iter().filter_map(|listener| listener.local_addr().ok()).collect()
     }
 
-    /// The address of figures and health over HTTP.
+    /// The address of the console, figures and health over HTTP.
     pub fn http_address(&self) -> Option<SocketAddr> {
         self.http.as_ref().and_then(|listener| listener.local_addr().ok())
     }

@@ -44,7 +44,7 @@ pub use dialect::array_items;
 pub use error::{SourcePosition, SqlError, SqlState, ViolatedConstraint};
 pub use group::GroupExec;
 pub use parse::{begins_with, copy_to_file};
-pub use pg_catalog::{PgType, type_oid};
+pub use pg_catalog::{PgType, sql_type, type_oid};
 pub use role::{Identity, Role, ScramVerifier};
 pub use session::{
     POSTGRESQL_VERSION, PlannedQuery, PlanningTimes, PreparedStatement, QueryResult, ScanProgress,

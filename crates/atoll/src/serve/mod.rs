@@ -65,6 +65,9 @@ async fn serve(args: &ServeArgs, database: Database) -> Result<(), CommandError>
         terminal::say(format_args!("listening on {}", socket.display()));
     }
     if let Some(address) = server.http_address() {
+        if address.ip().is_loopback() {
+            terminal::say(format_args!("console on http://{address}/"));
+        }
         terminal::say(format_args!("metrics on http://{address}/metrics"));
     }
     tokio::spawn(reload_on_hangup(server.reloader())?);

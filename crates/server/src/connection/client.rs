@@ -116,7 +116,7 @@ impl Client {
             tokio::select! {
                 biased;
                 interrupt = self.active.interrupted() => return Err(interrupted(interrupt)),
-                () = until(self.deadline) => return Err(timed_out()),
+                () = until(self.deadline) => return Err(timed_out().into()),
                 read = self.channel.read() => read?,
             }
         }
@@ -140,7 +140,7 @@ impl Client {
                 biased;
                 done = &mut work => return Ok(done),
                 interrupt = self.active.interrupted() => return Err(interrupted(interrupt)),
-                () = until(self.deadline) => return Err(timed_out()),
+                () = until(self.deadline) => return Err(timed_out().into()),
                 read = self.channel.read(), if may_read => read?,
             }
         }
@@ -157,7 +157,7 @@ impl Client {
             biased;
             sent = self.channel.send() => Ok(sent?),
             interrupt = self.active.interrupted() => Err(interrupted(interrupt)),
-            () = until(self.deadline) => Err(timed_out()),
+            () = until(self.deadline) => Err(timed_out().into()),
         }
     }
 }
@@ -179,14 +179,16 @@ async fn terminated(active: &ActiveSession) {
 fn interrupted(interrupt: Interrupt) -> Failure {
     match interrupt {
         Interrupt::Terminate => Failure::Ends(End::terminated()),
-        Interrupt::Cancel => {
-            let message = "canceling statement due to user request";
-            Failure::Statement(Box::new(ErrorFields::error("57014", message)))
-        }
+        Interrupt::Cancel => canceled().into(),
     }
 }
 
-fn timed_out() -> Failure {
-    let message = "canceling statement due to statement timeout";
-    Failure::Statement(Box::new(ErrorFields::error("57014", message)))
+/// A statement was cancelled.
+pub(crate) fn canceled() -> ErrorFields {
+    ErrorFields::error("57014", "canceling statement due to user request")
+}
+
+/// A statement ran too long.
+pub(crate) fn timed_out() -> ErrorFields {
+    ErrorFields::error("57014", "canceling statement due to statement timeout")
 }

@@ -20,7 +20,7 @@ const PLAIN: &str = "SCRAM-SHA-256";
 const BOUND: &str = "SCRAM-SHA-256-PLUS";
 
 /// How often the passwords of roles that do not exist are hashed.
-const ITERATIONS: usize = 4096;
+const ITERATIONS: u32 = 4096;
 
 /// The user of the operating system who does what superusers do.
 const ROOT: u32 = 0;
@@ -48,9 +48,7 @@ pub(super) async fn log_in(
     }
     let source = source(&channel.stream);
     if !server.failures.begin(source) {
-        let message = "too many log-ins from this address have failed";
-        let error = ErrorFields::fatal("28000", message).hint("wait a minute");
-        return Err(End::Told(Box::new(error)));
+        return Err(End::Told(Box::new(refused_unseen())));
     }
     match scram(channel, server, tls, user).await {
         Ok(()) => {
@@ -60,10 +58,35 @@ pub(super) async fn log_in(
         Err(Refusal::Ends(end)) => Err(end),
         Err(Refusal::Wrong) => {
             server.metrics.login_failed();
-            let message = format!("password authentication failed for user \"{user}\"");
-            Err(End::Told(Box::new(ErrorFields::fatal("28P01", message))))
+            Err(End::Told(Box::new(wrong_password(user))))
         }
     }
+}
+
+/// Too many log-ins from an address have failed for another one to be looked at.
+pub(crate) fn refused_unseen() -> ErrorFields {
+    let message = "too many log-ins from this address have failed";
+    ErrorFields::fatal("28000", message).hint("wait a minute")
+}
+
+/// Name or password is wrong.
+pub(crate) fn wrong_password(user: &str) -> ErrorFields {
+    let message = format!("password authentication failed for user \"{user}\"");
+    ErrorFields::fatal("28P01", message)
+}
+
+/// What checks the password of a role that may log in.
+pub(crate) fn verifier_of(server: &Shared, user: &str) -> Option<ScramVerifier> {
+    let role = server.database.role(user).filter(|role| role.can_login);
+    role.and_then(|role| role.verifier)
+}
+
+/// Checks a password that was sent; what checks it, where it is right. It is hashed for roles that do not exist too.
+pub(crate) fn check_password(server: &Shared, user: &str, password: &str) -> Option<ScramVerifier> {
+    let verifier = verifier_of(server, user);
+    let is_known = verifier.is_some();
+    let verifier = verifier.unwrap_or_else(|| made_up(user, &server.seed));
+    (verifier.matches(password) && is_known).then_some(verifier)
 }
 
 /// Why a client may not log in.
@@ -86,10 +109,9 @@ async fn scram(
     tls: Option<&Tls>,
     user: &str,
 ) -> Result<(), Refusal> {
-    let role = server.database.role(user).filter(|role| role.can_login);
-    let verifier = role.and_then(|role| role.verifier);
+    let verifier = verifier_of(server, user);
     let is_known = verifier.is_some();
-    let secret = secret(verifier, user, &server.seed);
+    let secret = secret(verifier.unwrap_or_else(|| made_up(user, &server.seed)));
     let methods: &[&str] = if tls.is_some() { &[BOUND, PLAIN] } else { &[PLAIN] };
     channel.output.message(b'R', |body| {
         body.extend_from_slice(&10_u32.to_be_bytes());
@@ -138,24 +160,23 @@ async fn password_message(channel: &mut Channel) -> Result<bytes::Bytes, End> {
     }
 }
 
-/// What checks the password of a role. One that does not exist gets the same salt each time.
-fn secret(verifier: Option<ScramVerifier>, user: &str, seed: &[u8; 32]) -> ScramSecret {
-    match verifier {
-        Some(of) => ScramSecret::Verifier {
-            salt: of.salt,
-            iterations: of.iterations as usize,
-            stored_key: of.stored_key.to_vec(),
-            server_key: of.server_key.to_vec(),
-        },
-        None => {
-            let hash = Sha256::new().chain_update(seed).chain_update(user).finalize();
-            ScramSecret::Verifier {
-                salt: hash[..16].to_vec(),
-                iterations: ITERATIONS,
-                stored_key: Sha256::digest(hash).to_vec(),
-                server_key: hash.to_vec(),
-            }
-        }
+fn secret(of: ScramVerifier) -> ScramSecret {
+    ScramSecret::Verifier {
+        salt: of.salt,
+        iterations: of.iterations as usize,
+        stored_key: of.stored_key.to_vec(),
+        server_key: of.server_key.to_vec(),
+    }
+}
+
+/// Stands for a role that does not exist, which gets the same salt each time.
+fn made_up(user: &str, seed: &[u8; 32]) -> ScramVerifier {
+    let hash = Sha256::new().chain_update(seed).chain_update(user).finalize();
+    ScramVerifier {
+        salt: hash[..16].to_vec(),
+        iterations: ITERATIONS,
+        stored_key: Sha256::digest(hash).into(),
+        server_key: hash.into(),
     }
 }
 

@@ -6,6 +6,7 @@
 //! - `backup`: copies of a database that clients write.
 //! - `catalog`: what is asked about schemas, types and rights.
 //! - `clients`: psql, pgbench and drivers of other languages.
+//! - `console`: the web page, its requests, and a browser that uses it.
 //! - `copy`: rows to and from clients, as text and CSV.
 //! - `login`: passwords, and what roles may do.
 //! - `rights`: what roles may read, change and define.
@@ -16,6 +17,7 @@
 mod backup;
 mod catalog;
 mod clients;
+mod console;
 mod copy;
 mod cursors;
 mod ends;

@@ -34,6 +34,6 @@ fn statements_and_sessions_are_counted() {
         for path in ["/healthz", "/readyz"] {
             assert!(get(server.http, path).starts_with("HTTP/1.1 200"), "{path}");
         }
-        assert!(get(server.http, "/").starts_with("HTTP/1.1 404"));
+        assert!(get(server.http, "/nothing").starts_with("HTTP/1.1 404"));
     });
 }

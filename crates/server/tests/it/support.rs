@@ -64,7 +64,7 @@ impl TestServer {
                     .expect("threads");
                 runtime.block_on(async {
                     let any: SocketAddr = "127.0.0.1:0".parse().expect("an address");
-                    let (listen, http) = (vec![any], Some(any));
+                    let (listen, http) = (vec![any], options.http.or(Some(any)));
                     let options = ServerOptions { listen, http, ..options };
                     let server = Server::bind(database, options).await.expect("a free port");
                     let http = server.http_address().expect("it listens");

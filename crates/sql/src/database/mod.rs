@@ -311,7 +311,8 @@ impl Database {
         &self.0.options
     }
 
-    pub(crate) fn knowledge(&self) -> &Arc<Knowledge> {
+    /// The machine and what is known of it.
+    pub fn knowledge(&self) -> &Arc<Knowledge> {
         &self.0.knowledge
     }
 

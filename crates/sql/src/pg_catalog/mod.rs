@@ -27,7 +27,7 @@ use datafusion::common::{ResolvedTableReference, Result};
 
 pub(crate) use functions::{is_catalog_function, register};
 pub(crate) use objects::{PG_CATALOG_SCHEMA, PgObjects};
-pub use pg_type::{PgType, type_oid};
+pub use pg_type::{PgType, sql_type, type_oid};
 pub(crate) use pg_type::{as_oid, type_name};
 
 use crate::catalog::{Catalogs, INFORMATION_SCHEMA};

@@ -208,6 +208,12 @@ pub(super) fn format_type(oid: i64, modifier: i32) -> String {
     format!("{}{digits}{brackets}", entry.sql)
 }
 
+/// The type of a column as SQL calls it: `numeric(10,2)`.
+pub fn sql_type(field: &Field) -> String {
+    let of = PgType::of_field(field);
+    format_type(of.oid.into(), of.modifier)
+}
+
 /// The name of a column's type in `pg_type`.
 pub(crate) fn type_name(field: &Field) -> String {
     let oid = PgType::of_field(field).oid;

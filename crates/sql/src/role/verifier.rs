@@ -53,6 +53,13 @@ impl ScramVerifier {
         Ok(Self::new(password.as_bytes(), salt, ITERATIONS))
     }
 
+    /// Whether it is the password's. The time that it takes does not tell how much of it is right.
+    pub fn matches(&self, password: &str) -> bool {
+        let of = Self::new(password.as_bytes(), self.salt.clone(), self.iterations);
+        let pairs = of.stored_key.iter().zip(&self.stored_key);
+        pairs.fold(0, |differs, (one, other)| differs | (one ^ other)) == 0
+    }
+
     fn new(password: &[u8], salt: Vec<u8>, iterations: u32) -> Self {
         let salted = salted(password, &salt, iterations);
         let stored_key = Sha256::digest(hmac(&salted, b"Client Key")).into();
@@ -169,6 +176,8 @@ mod tests {
         assert_eq!(verifier.to_string(), text);
         assert_eq!(text.parse::<ScramVerifier>().expect("it is one"), verifier);
         assert!(!format!("{verifier:?}").contains("WG5d"));
+        assert!(verifier.matches("pencil"));
+        assert!(!verifier.matches("pencils") && !verifier.matches(""));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! `atoll.tables`, `atoll.columns`, `atoll.pages`: what the placed tables hold and where it lies.
+//! `atoll.tables`, `atoll.columns`, `atoll.chunks`, `atoll.pages`: what the placed tables hold and where it lies.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,8 +28,8 @@ async fn placed(names: StatementNames) -> Result<Vec<(String, PlacedTable)>> {
 }
 
 /// The tables about tables.
-pub(super) fn all(database: &Database) -> [SystemTable; 3] {
-    [tables(database.clone()), columns(), pages(database.runtime().clone())]
+pub(super) fn all(database: &Database) -> [SystemTable; 4] {
+    [tables(database.clone()), columns(), chunks(), pages(database.runtime().clone())]
 }
 
 /// A table as a statement sees it.
@@ -131,6 +131,51 @@ fn columns_of((table, placed): &(String, PlacedTable)) -> Result<Vec<StorageRow>
         }
     };
     Ok(snapshot.schema.fields().iter().enumerate().map(column).collect())
+}
+
+/// A copy of a chunk of a table.
+struct ChunkRow {
+    table: String,
+    chunk: u64,
+    wanted: Option<NodeId>,
+    found: Option<NodeId>,
+    rows: u64,
+    bytes: u64,
+}
+
+/// One row a copy of a chunk, as it was found after loading: without asking the kernel anew, as `atoll.pages` does.
+fn chunks() -> SystemTable {
+    ColumnSpecs::<ChunkRow>::new()
+        .column("table", |row| row.table.clone())
+        .column("chunk", |row| row.chunk)
+        .column("wanted_node", |row| row.wanted.map(|node| node.0))
+        .column("found_node", |row| row.found.map(|node| node.0))
+        .column("rows", |row| row.rows)
+        .column("bytes", |row| row.bytes)
+        .table("chunks", |session| {
+            let names = session.catalog_list();
+            Box::pin(async move {
+                let mut rows = Vec::new();
+                for (table, placed) in &placed(names).await? {
+                    rows.extend(chunks_of(table, &placed.snapshot()?));
+                }
+                Ok(rows)
+            })
+        })
+}
+
+fn chunks_of(table: &str, snapshot: &TableSnapshot) -> Vec<ChunkRow> {
+    let copies = snapshot.chunks.iter().enumerate().flat_map(|(at, chunk)| {
+        chunk.copies.iter().map(move |copy| ChunkRow {
+            table: table.to_owned(),
+            chunk: at as u64,
+            wanted: copy.wanted,
+            found: copy.found,
+            rows: chunk.rows as u64,
+            bytes: copy.memory.len() as u64,
+        })
+    });
+    copies.collect()
 }
 
 /// Pages of a table that were wanted on one node and are on another, or on the same.
