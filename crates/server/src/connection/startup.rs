@@ -103,7 +103,7 @@ async fn set_options(startup: &StartupMessage, session: &Session) -> Result<(), 
         }
         let sql = format!("SET {name} = '{}'", value.replace('\'', "''"));
         if let Err(error) = session.run(&sql).await {
-            return Err(told("22023", format!("option -c {name}: {}", error.message())));
+            return Err(told("22023", format!("option -c {name}: {}", error.message)));
         }
     }
     Ok(())

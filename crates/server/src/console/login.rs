@@ -53,9 +53,10 @@ impl FromRequestParts<Arc<Shared>> for Caller {
         }
         let log_in = token(&parts.headers).and_then(|token| server.console.log_ins.find(token));
         // A role that was dropped, or has another password, is logged in no longer.
-        let is_current =
-            |user: &str, verifier| verifier_of(server, user).as_ref() == Some(verifier);
-        match log_in.filter(|log_in| is_current(&log_in.user, &log_in.verifier)) {
+        let log_in = log_in.filter(|log_in| {
+            verifier_of(server, &log_in.user).as_ref() == Some(&log_in.verifier)
+        });
+        match log_in {
             Some(log_in) => Ok(Self { user: log_in.user.into(), is_owner: false, address }),
             None => {
                 Err(ApiError::new(StatusCode::UNAUTHORIZED, "28000", "log in to use the console"))

@@ -157,7 +157,8 @@ fn chunks() -> SystemTable {
             Box::pin(async move {
                 let mut rows = Vec::new();
                 for (table, placed) in &placed(names).await? {
-                    rows.extend(chunks_of(table, &placed.snapshot()?));
+                    let snapshot = placed.snapshot()?;
+                    rows.extend(chunks_of(table, &snapshot));
                 }
                 Ok(rows)
             })
