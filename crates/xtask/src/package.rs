@@ -150,7 +150,12 @@ fn runs_alone(package: &Path, alone: &Path) -> Result<()> {
     ] {
         let mut run = Command::new("unshare");
         run.args(["--mount", "--pid", "--fork", "sh", "-c", script]).arg(alone);
-        let told = output(run.arg(program).args(arguments).env_clear().env("PATH", "/usr/bin:/bin:/usr/sbin:/sbin"))?;
+        let told = output(
+            run.arg(program)
+                .args(arguments)
+                .env_clear()
+                .env("PATH", "/usr/bin:/bin:/usr/sbin:/sbin"),
+        )?;
         ensure!(told.contains(wanted), "{program} {} said '{told}'", arguments.join(" "));
     }
     Ok(())

@@ -18,10 +18,10 @@ use atoll_tools::terminal;
 use clap::{Args, ValueEnum, ValueHint};
 use serde::Serialize;
 
+use crate::cache;
 use crate::flags::{RunArgs, seconds};
 use crate::paired::{self, PairedCase};
 use crate::worker::this_machine;
-use crate::cache;
 use process::{DatabaseServer, PostgresPrograms, find_pgbench};
 use rounds::{ServerPlan, measure};
 use work::{QueryProtocol, ServerWork};
@@ -155,7 +155,10 @@ impl fmt::Display for ServerReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { scale, seconds, .. } = self;
         writeln!(f, "- pgbench at scale {scale}, runs of {seconds} s, durability fsync")?;
-        writeln!(f, "- PostgreSQL with shared_buffers of 1 GB and max_connections of 1200, else as installed\n")?;
+        writeln!(
+            f,
+            "- PostgreSQL with shared_buffers of 1 GB and max_connections of 1200, else as installed\n"
+        )?;
         f.write_str(&paired::table(&self.cases))
     }
 }

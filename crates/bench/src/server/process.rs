@@ -45,7 +45,10 @@ impl DatabaseServer {
     }
 
     /// PostgreSQL over a new cluster, as it is installed but for the size of its buffers; never as root.
-    pub(super) fn postgresql(programs: &PostgresPrograms, directory: tempfile::TempDir) -> Result<Self> {
+    pub(super) fn postgresql(
+        programs: &PostgresPrograms,
+        directory: tempfile::TempDir,
+    ) -> Result<Self> {
         let place = directory.path();
         if programs.user.is_some() {
             let owned = Command::new("chown").arg("postgres").arg(place).status();

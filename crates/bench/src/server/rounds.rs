@@ -99,7 +99,11 @@ fn cases(
             let name = if work == ServerWork::Select { "pgbench -S" } else { "pgbench, TPC-B" };
             let settings = json!({ "work": name, "protocol": protocol.name(), "clients": clients });
             let rate = of(&settings, "transactions/s", Better::More);
-            vec![rate, of(&settings, "ms, p50", Better::Less), of(&settings, "ms, p99", Better::Less)]
+            vec![
+                rate,
+                of(&settings, "ms, p50", Better::Less),
+                of(&settings, "ms, p99", Better::Less),
+            ]
         }
         ServerWork::Connect => vec![of(&json!({ "work": "connect" }), "ms", Better::Less)],
         ServerWork::Idle => {
@@ -114,11 +118,7 @@ fn cases(
 }
 
 /// Makes the tables that are asked for.
-fn prepare(
-    plan: &ServerPlan,
-    servers: &[DatabaseServer],
-    measured: &mut [Measured],
-) -> Result<()> {
+fn prepare(plan: &ServerPlan, servers: &[DatabaseServer], measured: &mut [Measured]) -> Result<()> {
     let mut init = measured.iter_mut().find(|it| it.work == ServerWork::Init);
     for server in servers {
         let begun = Instant::now();

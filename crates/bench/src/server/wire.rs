@@ -36,8 +36,8 @@ impl WireClient {
         database: &str,
         patience: Duration,
     ) -> Result<Self> {
-        let stream = TcpStream::connect(address)
-            .with_context(|| format!("nobody answers at {address}"))?;
+        let stream =
+            TcpStream::connect(address).with_context(|| format!("nobody answers at {address}"))?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(patience))?;
         let mut client = Self { stream, buffer: Vec::new(), filled: 0..0 };

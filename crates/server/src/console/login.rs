@@ -53,9 +53,8 @@ impl FromRequestParts<Arc<Shared>> for Caller {
         }
         let log_in = token(&parts.headers).and_then(|token| server.console.log_ins.find(token));
         // A role that was dropped, or has another password, is logged in no longer.
-        let log_in = log_in.filter(|log_in| {
-            verifier_of(server, &log_in.user).as_ref() == Some(&log_in.verifier)
-        });
+        let log_in = log_in
+            .filter(|log_in| verifier_of(server, &log_in.user).as_ref() == Some(&log_in.verifier));
         match log_in {
             Some(log_in) => Ok(Self { user: log_in.user.into(), is_owner: false, address }),
             None => {

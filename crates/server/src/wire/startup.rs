@@ -51,7 +51,9 @@ impl StartupMessage {
                 (Some(setting), _) => setting.to_owned(),
                 (None, Some("")) => words.next().ok_or("-c needs a setting: -c name=value")?,
                 (None, Some(setting)) => setting.to_owned(),
-                (None, None) => return Err(format!("unknown option '{word}'; expected -c name=value")),
+                (None, None) => {
+                    return Err(format!("unknown option '{word}'; expected -c name=value"));
+                }
             };
             let (name, value) = setting.split_once('=').ok_or_else(|| {
                 format!("the option '{setting}' has no value; expected -c name=value")

@@ -79,7 +79,8 @@ fn options_of_a_connection_are_settings() {
         assert_eq!(row.get::<_, &str>(row.len() - 1), "off");
         let error = client.simple_query(ENDLESS).await.expect_err("it takes too long");
         assert_eq!(error.code(), Some(&SqlState::QUERY_CANCELED));
-        for (options, state) in [("-c nothing=1", "22023"), ("-x", "42601"), ("-c a;b=1", "42704")] {
+        for (options, state) in [("-c nothing=1", "22023"), ("-x", "42601"), ("-c a;b=1", "42704")]
+        {
             let error = connect(options).await.err().expect("refused");
             assert_eq!(error.code().map(SqlState::code), Some(state), "{options}: {error:?}");
         }

@@ -105,12 +105,13 @@ fn a_server_is_followed_to_two_cores_and_back_and_its_pool_of_threads_with_it() 
     let mut command = Command::new(env!("CARGO_BIN_EXE_atoll-tools"));
     command.args(["elastic", "attach", "--pid", &pid.to_string(), "--actuator", "affinity"]);
     command.args(["--cores-max", "2", "--for", "600", "--journal"]).arg(journals.path());
-    command.arg("--dbms").arg(format!("mariadb:--no-defaults --socket={}", socket(directory.path())));
+    command
+        .arg("--dbms")
+        .arg(format!("mariadb:--no-defaults --socket={}", socket(directory.path())));
     let mut run = Running(command.stdin(Stdio::null()).spawn().expect("the binary starts"));
 
-    let has = |cores: usize| {
-        cpus_of(pid) == cores && threads(directory.path()) == Some(cores as u32)
-    };
+    let has =
+        |cores: usize| cpus_of(pid) == cores && threads(directory.path()) == Some(cores as u32);
     wait("an idle server has one core", || has(1));
     let clients = load(directory.path());
     wait("a loaded server has two cores", || has(2));

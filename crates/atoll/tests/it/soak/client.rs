@@ -189,7 +189,8 @@ impl SoakClient {
 
     /// A statement that is wrong.
     async fn blunder(&mut self, client: &Client) -> Outcome {
-        let wrong = ["SELEC 1", "SELECT * FROM nowhere", "SELECT 1/0", "INSERT INTO ledger VALUES (1)"];
+        let wrong =
+            ["SELEC 1", "SELECT * FROM nowhere", "SELECT 1/0", "INSERT INTO ledger VALUES (1)"];
         let sql = wrong[self.random.below(wrong.len() as u64) as usize];
         let result = client.batch_execute(sql).await;
         assert!(result.is_err(), "{sql}");

@@ -89,7 +89,8 @@ impl Served {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()));
         let status = status.expect("the server runs");
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let kilobytes = line.and_then(|it| it.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
+        let kilobytes =
+            line.and_then(|it| it.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
         kilobytes.expect("kilobytes") << 10
     }
 }
@@ -120,7 +121,8 @@ fn a_server_that_runs_through_loses_nobody() {
 fn soak(plan: SoakPlan) {
     let home = tempfile::tempdir().expect("a directory");
     let mut server = Served::start(home.path(), free_address());
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.expect("threads");
     let address = server.address;
     runtime.block_on(set_up(address, plan.clients));
@@ -129,7 +131,8 @@ fn soak(plan: SoakPlan) {
     let end = Instant::now() + plan.time;
     let clients: Vec<_> = (0..plan.clients)
         .map(|number| {
-            let client = SoakClient::new(number, plan.seed, plan.kills > 0, address, Arc::clone(&book));
+            let client =
+                SoakClient::new(number, plan.seed, plan.kills > 0, address, Arc::clone(&book));
             runtime.spawn(client.run(end))
         })
         .collect();
