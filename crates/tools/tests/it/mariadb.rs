@@ -104,7 +104,8 @@ fn a_server_is_followed_to_two_cores_and_back_and_its_pool_of_threads_with_it() 
     let journals = tempfile::tempdir().expect("a directory");
     let mut command = Command::new(env!("CARGO_BIN_EXE_atoll-tools"));
     command.args(["elastic", "attach", "--pid", &pid.to_string(), "--actuator", "affinity"]);
-    command.args(["--cores-max", "2", "--for", "600", "--journal"]).arg(journals.path());
+    command.args(["--cores-max", "2", "--for", "600", "--journal"]);
+    command.arg(journals.path().join("journals"));
     command
         .arg("--dbms")
         .arg(format!("mariadb:--no-defaults --socket={}", socket(directory.path())));
