@@ -113,6 +113,7 @@ fn contest(args: &ServerArgs) -> Result<(Manifest, ServerReport)> {
             false => args.work.clone(),
         },
         clients: args.clients.clone(),
+        threads: machine.cpus.len(),
         protocols: args.protocol.clone(),
         time: Duration::from_secs_f64(args.seconds),
         scale: args.scale,

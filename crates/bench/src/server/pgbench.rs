@@ -26,6 +26,8 @@ pub(super) struct PgbenchRun {
 pub(super) struct PgbenchPlan<'a> {
     pub(super) script: &'a [&'a str],
     pub(super) clients: u16,
+    /// Of pgbench, so many at most.
+    pub(super) threads: usize,
     pub(super) protocol: QueryProtocol,
     pub(super) time: Duration,
     pub(super) seed: u64,
@@ -45,8 +47,7 @@ pub(super) fn run(
     plan: &PgbenchPlan<'_>,
 ) -> Result<PgbenchRun> {
     let logs = tempfile::tempdir().context("no directory for pgbench's logs")?;
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = threads.min(usize::from(plan.clients)).to_string();
+    let threads = plan.threads.min(usize::from(plan.clients)).to_string();
     let seconds = plan.time.as_secs_f64().ceil().max(1.0);
     let mut command = command(program, server);
     command.args(plan.script).args(["-M", plan.protocol.name(), "-j", &threads]);

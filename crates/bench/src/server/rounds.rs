@@ -20,6 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(600);
 pub(super) struct ServerPlan {
     pub(super) work: Vec<ServerWork>,
     pub(super) clients: Vec<u16>,
+    /// Of pgbench: one for each cpu.
+    pub(super) threads: usize,
     pub(super) protocols: Vec<QueryProtocol>,
     pub(super) time: Duration,
     pub(super) scale: u32,
@@ -160,6 +162,7 @@ fn run(
             let run = PgbenchPlan {
                 script,
                 clients: measured.clients,
+                threads: plan.threads,
                 protocol: measured.protocol,
                 time: plan.time,
                 seed: plan.seed + round,

@@ -37,7 +37,7 @@ impl WireClient {
         patience: Duration,
     ) -> Result<Self> {
         let stream =
-            TcpStream::connect(address).with_context(|| format!("nobody answers at {address}"))?;
+            TcpStream::connect(address).with_context(|| format!("cannot connect to {address}"))?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(patience))?;
         let mut client = Self { stream, buffer: Vec::new(), filled: 0..0 };

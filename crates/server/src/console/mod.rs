@@ -68,7 +68,7 @@ pub(crate) fn routes(listens_on: Option<SocketAddr>) -> Router<Arc<Shared>> {
         .layer(DefaultBodyLimit::max(REQUEST_MAX))
         .layer(from_fn(guard::ours));
     let page = assets::routes().route("/console/machine.svg", get(machine::picture));
-    // Paths that nobody has are no concern of the guard.
+    // The guard stands before routes only: unknown paths are answered with 404 by the server.
     page.nest("/api", api).route_layer(from_fn(guard::guard))
 }
 

@@ -23,7 +23,7 @@ impl Drop for Running {
     }
 }
 
-/// The server over a new directory, asking nobody for a password, with a pool of two threads.
+/// The server over a new directory, without passwords, with a pool of two threads.
 fn server(directory: &Path) -> Option<Running> {
     let data = format!("--datadir={}", directory.join("data").display());
     let user = if fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0) {
@@ -75,7 +75,8 @@ fn wait(what: &str, mut is_so: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !is_so() {
         assert!(begun.elapsed() < PATIENCE, "{what}: not after {PATIENCE:?}");
-        std::thread::sleep(Duration::from_millis(50));
+        // A busy wait would take the cpu that the server is to be given.
+        std::thread::park_timeout(Duration::from_millis(50));
     }
 }
 

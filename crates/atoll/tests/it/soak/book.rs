@@ -12,9 +12,9 @@ use tokio_postgres::Client;
 pub(super) struct Page {
     /// Numbers whose INSERT was acknowledged.
     pub(super) there: BTreeSet<i64>,
-    /// Numbers of which nobody knows.
+    /// Numbers whose INSERT has an unknown outcome.
     pub(super) unknown: BTreeSet<i64>,
-    /// Additions to the counter that were acknowledged, and those of which nobody knows.
+    /// Additions to the counter that were acknowledged, and those with an unknown outcome.
     pub(super) added: i64,
     pub(super) added_unknown: i64,
 }
@@ -70,7 +70,7 @@ impl Book {
             if !lost.is_empty() || !new.is_empty() || !bounds.contains(&n) {
                 let _ = writeln!(
                     wrong,
-                    "client {number}: rows {lost:?} are lost, {new:?} are of nobody, its counter is {n} in {bounds:?}"
+                    "client {number}: rows {lost:?} are lost, {new:?} were never sent, its counter is {n} in {bounds:?}"
                 );
             }
         }

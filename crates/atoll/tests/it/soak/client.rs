@@ -34,7 +34,7 @@ enum Outcome {
     Done,
     /// The server refused it: nothing was changed.
     Refused,
-    /// The connection is gone: nobody knows.
+    /// The connection is gone: the outcome is unknown.
     Lost,
 }
 
@@ -208,7 +208,7 @@ impl SoakClient {
         let Err(error) = result else { return Outcome::Done };
         if let Some(told) = error.as_db_error() {
             assert_eq!(told.code().code().len(), 5, "{told:?}");
-            // What is fatal ends the connection; whether a change before it was made nobody says.
+            // What is fatal ends the connection; whether a change before it was made is unknown.
             return if told.severity() == "FATAL" { Outcome::Lost } else { Outcome::Refused };
         }
         assert!(self.may_lose, "the connection was lost: {error:?}");

@@ -102,7 +102,7 @@ impl Drop for Served {
     }
 }
 
-/// A port that nobody has at this moment.
+/// A port that is free at this moment.
 fn free_address() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.local_addr().expect("an address")
@@ -136,7 +136,7 @@ fn soak(plan: SoakPlan) {
             runtime.spawn(client.run(end))
         })
         .collect();
-    let half = disturb(&mut server, home.path(), &plan);
+    let half = runtime.block_on(disturb(&mut server, home.path(), &plan));
     runtime.block_on(async {
         for client in clients {
             client.await.expect("a client found nothing wrong");
@@ -157,14 +157,14 @@ fn soak(plan: SoakPlan) {
 }
 
 /// Kills the server and starts it again; without kills, its memory after half of the time.
-fn disturb(server: &mut Served, home: &Path, plan: &SoakPlan) -> Option<u64> {
+async fn disturb(server: &mut Served, home: &Path, plan: &SoakPlan) -> Option<u64> {
     if plan.kills == 0 {
-        std::thread::sleep(plan.time / 2);
+        tokio::time::sleep(plan.time / 2).await;
         return Some(server.resident());
     }
     let pause = plan.time / (plan.kills as u32 + 1);
     for _ in 0..plan.kills {
-        std::thread::sleep(pause);
+        tokio::time::sleep(pause).await;
         server.end(signal::KILL);
         *server = Served::start(home, server.address);
     }
