@@ -30,7 +30,7 @@ pub const TEXT_MAX: usize = 16 << 20;
 /// Most cpus that the caches of a file name together: a machine full of cpus with 16 caches over each.
 const NAMED_CPUS_MAX: usize = 16 * atoll_topology::CPUS_MAX as usize;
 
-/// Why a file does not describe a machine.
+/// Why a file is not what it should be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{file}{}: {}; expected {}",

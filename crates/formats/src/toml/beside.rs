@@ -1,6 +1,6 @@
 //! What stands beside the nodes: distances, pages, and what the process may not use.
 
-use super::reader::{Item, TomlTable};
+use super::reader::{TomlItem, TomlTable};
 use crate::FormatError;
 use atoll_topology::assemble;
 use atoll_topology::{Bytes, CpuSet, CpuTimeLimit, Hidden, Limits, MemoryLimit, NodeSet};
@@ -55,8 +55,8 @@ pub(super) fn hidden(top: &TomlTable<'_>) -> Result<Hidden, FormatError> {
     let table = item.table()?;
     table.keys(&["cpus", "nodes"])?;
     Ok(Hidden {
-        cpus: table.get("cpus").map_or_else(|| Ok(CpuSet::new()), Item::set)?,
-        nodes: table.get("nodes").map_or_else(|| Ok(NodeSet::new()), Item::set)?,
+        cpus: table.get("cpus").map_or_else(|| Ok(CpuSet::new()), TomlItem::set)?,
+        nodes: table.get("nodes").map_or_else(|| Ok(NodeSet::new()), TomlItem::set)?,
     })
 }
 

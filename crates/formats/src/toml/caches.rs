@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::cpus::{DomainPart, Packages};
-use super::reader::{Item, TomlTable};
+use super::reader::{TomlItem, TomlTable};
 use crate::{FormatError, NAMED_CPUS_MAX};
 use atoll_topology::{Cache, CacheKind, CpuSet, NodeId, NodeSet};
 
@@ -48,13 +48,13 @@ fn shape(table: &TomlTable<'_>) -> Result<Cache, FormatError> {
         level: table.need("level", "1 for the level nearest to the core")?.number(u32::MAX)?,
         kind: table.get("kind").map_or(Ok(CacheKind::Unified), kind)?,
         cpus: CpuSet::new(),
-        size: table.get("size").map(Item::size).transpose()?,
-        line: table.get("line").map(Item::size).transpose()?,
+        size: table.get("size").map(TomlItem::size).transpose()?,
+        line: table.get("line").map(TomlItem::size).transpose()?,
         ways: table.get("ways").map(|item| item.number(u32::MAX)).transpose()?,
     })
 }
 
-fn kind(item: Item<'_>) -> Result<CacheKind, FormatError> {
+fn kind(item: TomlItem<'_>) -> Result<CacheKind, FormatError> {
     match item.text()? {
         "data" => Ok(CacheKind::Data),
         "instruction" => Ok(CacheKind::Instruction),
@@ -64,7 +64,7 @@ fn kind(item: Item<'_>) -> Result<CacheKind, FormatError> {
 }
 
 fn listed(
-    item: Item<'_>,
+    item: TomlItem<'_>,
     table: &TomlTable<'_>,
     named_max: usize,
 ) -> Result<Vec<CpuSet>, FormatError> {
@@ -91,9 +91,9 @@ fn counted(
     domains: &mut [DomainPart],
     packages: &Packages,
 ) -> Result<Vec<CpuSet>, FormatError> {
-    let nodes: Option<NodeSet> = table.get("nodes").map(Item::set).transpose()?;
+    let nodes: Option<NodeSet> = table.get("nodes").map(TomlItem::set).transpose()?;
     let chosen = |node: NodeId| nodes.as_ref().is_none_or(|nodes| nodes.contains(node));
-    let per = table.get("per").map_or(Ok("core"), Item::text)?;
+    let per = table.get("per").map_or(Ok("core"), TomlItem::text)?;
     if per == "domain" && cache.kind != CacheKind::Instruction {
         for domain in domains.iter_mut().filter(|domain| chosen(domain.node)) {
             if domain.level.is_none_or(|level| level < cache.level) {

@@ -1,6 +1,6 @@
 //! What few machines have: dies, kinds of cpus, and what was assumed when they were discovered.
 
-use super::reader::{Item, TomlTable};
+use super::reader::{TomlItem, TomlTable};
 use crate::{FormatError, NAMED_CPUS_MAX};
 use atoll_topology::{CPUS_MAX, CpuKind, CpuSet, Die, PackageId};
 
@@ -34,7 +34,7 @@ pub(super) fn assumptions(top: &TomlTable<'_>) -> Result<Vec<String>, FormatErro
     if items.len() > ASSUMPTIONS_MAX {
         return Err(item.wrong(format!("at most {ASSUMPTIONS_MAX} texts")));
     }
-    items.map(|item| Item::text(item).map(str::to_owned)).collect()
+    items.map(|item| TomlItem::text(item).map(str::to_owned)).collect()
 }
 
 /// Counts the cpus that entries name, so that a short file cannot name them without end.

@@ -3,7 +3,7 @@
 
 use std::time::SystemTime;
 
-use super::reader::{Item, TomlTable};
+use super::reader::{TomlItem, TomlTable};
 use super::structure::Origins;
 use super::{Defaults, cpus, links};
 use crate::FormatError;
@@ -76,9 +76,9 @@ impl<'a> Common<'a> {
         let within = defaults.within(table)?;
         let conditions = Conditions {
             threads: table.get("threads").map(|item| item.number(u32::MAX)).transpose()?,
-            load: table.get("load").map(Item::figure).transpose()?,
+            load: table.get("load").map(TomlItem::figure).transpose()?,
         };
-        let at = table.get("at").map(Item::time).transpose()?;
+        let at = table.get("at").map(TomlItem::time).transpose()?;
         Ok(Self { quantity, conditions, source: within.source, origin: within.origin, at })
     }
 
@@ -176,7 +176,7 @@ impl FigureEntries<'_> {
     fn figure<'a>(
         &mut self,
         table: &TomlTable<'a>,
-        item: Item<'a>,
+        item: TomlItem<'a>,
         subject: Subject,
         quantity: Quantity,
         defaults: &Defaults<'a>,
@@ -252,7 +252,7 @@ impl FigureEntries<'_> {
     }
 
     /// Refuses a subject that the machine does not have. What is hidden from the process may be known.
-    fn known(&self, item: &Item<'_>, subject: Subject) -> Result<(), FormatError> {
+    fn known(&self, item: &TomlItem<'_>, subject: Subject) -> Result<(), FormatError> {
         self.machine
             .has_or_hides(subject)
             .then_some(())
@@ -263,7 +263,7 @@ impl FigureEntries<'_> {
     fn matrix<'a>(
         &mut self,
         table: &TomlTable<'a>,
-        item: Item<'a>,
+        item: TomlItem<'a>,
         common: &Common<'a>,
     ) -> Result<(), FormatError> {
         let subjects = matrix_subjects(self.machine, common.quantity);
@@ -330,14 +330,14 @@ pub(super) fn matrix_subjects(machine: &Machine, quantity: Quantity) -> MatrixSu
 }
 
 /// A figure in the quantity's unit; bytes may have their unit beside them.
-fn value(item: Item<'_>, quantity: Quantity) -> Result<f64, FormatError> {
+fn value(item: TomlItem<'_>, quantity: Quantity) -> Result<f64, FormatError> {
     match item.is_text() && quantity.unit() == "bytes" {
         true => item.size().map(|size| size.0 as f64),
         false => item.figure(),
     }
 }
 
-fn named(item: Item<'_>) -> Result<Quantity, FormatError> {
+fn named(item: TomlItem<'_>) -> Result<Quantity, FormatError> {
     let names = || Quantity::ALL.map(Quantity::name).join(", ");
     Quantity::named(item.text()?).ok_or_else(|| item.wrong(format!("one of {}", names())))
 }

@@ -1,6 +1,6 @@
 //! Interconnect links: `[[link]]`, each for one pair of nodes or for several that are alike.
 
-use super::reader::{Item, TomlTable};
+use super::reader::{TomlItem, TomlTable};
 use crate::FormatError;
 use atoll_topology::{Link, LinkId, NodeId, Quantity};
 
@@ -32,7 +32,7 @@ pub(super) fn count(table: &TomlTable<'_>) -> Result<usize, FormatError> {
     Ok(if item.is_nested() { item.items("pairs")?.len() } else { 1 })
 }
 
-fn nodes_of<'a>(table: &TomlTable<'a>) -> Result<Item<'a>, FormatError> {
+fn nodes_of<'a>(table: &TomlTable<'a>) -> Result<TomlItem<'a>, FormatError> {
     table.need("nodes", "two nodes such as [0, 1], or pairs such as [[0, 1], [1, 2]]")
 }
 
@@ -45,7 +45,7 @@ fn pairs(table: &TomlTable<'_>, nodes: &[NodeId]) -> Result<Vec<(NodeId, NodeId)
 }
 
 /// Two different nodes of the machine, the smaller first.
-fn pair(item: Item<'_>, nodes: &[NodeId]) -> Result<(NodeId, NodeId), FormatError> {
+fn pair(item: TomlItem<'_>, nodes: &[NodeId]) -> Result<(NodeId, NodeId), FormatError> {
     let ends: Vec<NodeId> = item
         .items("two nodes")?
         .take(3)

@@ -31,17 +31,15 @@ mod cpus;
 mod details;
 mod figures;
 mod links;
-mod reader;
+pub mod reader;
 mod structure;
 mod values;
 mod write;
 mod write_facts;
 
-use ::toml::de::DeTable;
-
-use crate::{FormatError, TEXT_MAX};
+use crate::FormatError;
 use atoll_topology::{Knowledge, Source};
-use reader::{TomlDocument, TomlTable};
+use reader::{TomlTable, read_document};
 
 pub use write::write;
 
@@ -76,7 +74,7 @@ const SECTIONS_MORE: [&str; 3] = ["cross_traffic_bandwidth", "saturation_threads
 /// Reads a machine and what is known of it. `file` is the name that errors carry, and the origin of
 /// figures that name none.
 pub fn parse(text: &str, file: &str) -> Result<Knowledge, FormatError> {
-    with_top(text, file, |top| {
+    read_document(text, file, |top| {
         let known: Vec<&str> = TOP.into_iter().chain(SECTIONS_MORE).collect();
         top.keys(&known)?;
         let defaults = Defaults::read(&top)?;
@@ -89,29 +87,11 @@ pub fn parse(text: &str, file: &str) -> Result<Knowledge, FormatError> {
 /// The description in a machine file, prose for people that a [`Knowledge`] does not keep; none where
 /// it has none.
 pub fn description(text: &str, file: &str) -> Result<Option<String>, FormatError> {
-    with_top(text, file, |top| prose(&top).map(|prose| prose.map(str::to_owned)))
+    read_document(text, file, |top| prose(&top).map(|prose| prose.map(str::to_owned)))
 }
 
 fn prose<'a>(top: &TomlTable<'a>) -> Result<Option<&'a str>, FormatError> {
     top.get("description").map(|item| item.prose()).transpose()
-}
-
-fn with_top<T>(
-    text: &str,
-    file: &str,
-    read: impl FnOnce(TomlTable<'_>) -> Result<T, FormatError>,
-) -> Result<T, FormatError> {
-    let document = TomlDocument { file, text };
-    if text.len() > TEXT_MAX {
-        let found = format!("{} bytes", text.len());
-        return Err(document.fail(0, found, format!("at most {TEXT_MAX} bytes")));
-    }
-    let table = DeTable::parse(text).map_err(|error| {
-        let at = error.span().map_or(0, |span| span.start);
-        let found = error.message().lines().collect::<Vec<_>>().join(", ");
-        document.fail(at, found, "a TOML document")
-    })?;
-    read(TomlTable::top(document, &table))
 }
 
 /// Source and origin of what names none itself.

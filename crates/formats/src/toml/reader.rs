@@ -1,5 +1,6 @@
 //! A parsed TOML document with the place of everything in it: tables whose keys must be known ones,
 //! and items that are read as what they must be or refused with file, line and what was expected.
+//! For machine files, and for the settings of `atoll serve`.
 
 use std::time::{Duration, SystemTime};
 
@@ -7,25 +8,49 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::values;
-use crate::FormatError;
+use crate::{FormatError, TEXT_MAX};
 use atoll_topology::{Bytes, IdSet, Source, nearest_name};
 
 /// Largest size, of memory or of a cache, and largest count: beyond any machine, and far from where
 /// sums overflow.
 const NUMBER_MAX: u64 = 1 << 60;
 /// Longest text; model names and origins are shorter, and texts are copied.
-const TEXT_MAX: usize = 1024;
+const ITEM_TEXT_MAX: usize = 1024;
+
+/// Parses a document and reads it, from its outermost table.
+///
+/// # Errors
+/// When the text is not TOML, too long, or what `read` refuses.
+pub fn read_document<T>(
+    text: &str,
+    file: &str,
+    read: impl FnOnce(TomlTable<'_>) -> Result<T, FormatError>,
+) -> Result<T, FormatError> {
+    let document = TomlDocument { file, text };
+    if text.len() > TEXT_MAX {
+        let found = format!("{} bytes", text.len());
+        return Err(document.fail(0, found, format!("at most {TEXT_MAX} bytes")));
+    }
+    let table = DeTable::parse(text).map_err(|error| {
+        let at = error.span().map_or(0, |span| span.start);
+        let found = error.message().lines().collect::<Vec<_>>().join(", ");
+        document.fail(at, found, "a TOML document")
+    })?;
+    read(TomlTable::top(document, &table))
+}
 
 /// The file's name and text, from which every error takes its line.
-#[derive(Clone, Copy)]
-pub(super) struct TomlDocument<'a> {
-    pub(super) file: &'a str,
-    pub(super) text: &'a str,
+#[derive(Clone, Copy, Debug)]
+pub struct TomlDocument<'a> {
+    /// The file's name.
+    pub file: &'a str,
+    /// All of its text.
+    pub text: &'a str,
 }
 
 impl TomlDocument<'_> {
     /// An error at a byte of the text.
-    pub(super) fn fail(
+    pub fn fail(
         &self,
         at: usize,
         found: impl Into<String>,
@@ -43,36 +68,37 @@ impl TomlDocument<'_> {
 }
 
 /// A table of the document.
-#[derive(Clone, Copy)]
-pub(super) struct TomlTable<'a> {
-    pub(super) document: TomlDocument<'a>,
+#[derive(Clone, Copy, Debug)]
+pub struct TomlTable<'a> {
+    /// Where it stands.
+    pub document: TomlDocument<'a>,
     /// Byte at which it starts.
-    pub(super) at: usize,
+    pub at: usize,
     /// Its name in messages, such as `[[node]]`.
-    pub(super) name: &'a str,
+    pub name: &'a str,
     entries: &'a DeTable<'a>,
 }
 
 impl<'a> TomlTable<'a> {
     /// The document's outermost table.
-    pub(super) fn top(document: TomlDocument<'a>, table: &'a Spanned<DeTable<'a>>) -> Self {
+    fn top(document: TomlDocument<'a>, table: &'a Spanned<DeTable<'a>>) -> Self {
         Self { document, at: 0, name: "the file", entries: table.get_ref() }
     }
 
     /// The item of that key.
-    pub(super) fn get(&self, key: &'static str) -> Option<Item<'a>> {
+    pub fn get(&self, key: &'a str) -> Option<TomlItem<'a>> {
         let value = self.entries.get(key)?;
-        Some(Item { document: self.document, key, value })
+        Some(TomlItem { document: self.document, key, value })
     }
 
     /// The item of that key, or an error that says what it should be.
-    pub(super) fn need(&self, key: &'static str, what: &str) -> Result<Item<'a>, FormatError> {
+    pub fn need(&self, key: &'a str, what: &str) -> Result<TomlItem<'a>, FormatError> {
         let missing = || self.fail(format!("{} has no '{key}'", self.name), what);
         self.get(key).ok_or_else(missing)
     }
 
     /// Refuses keys other than these.
-    pub(super) fn keys(&self, known: &[&str]) -> Result<(), FormatError> {
+    pub fn keys(&self, known: &[&str]) -> Result<(), FormatError> {
         let unknown = self.entries.keys().filter(|key| !known.contains(&key.get_ref().as_ref()));
         let Some(key) = unknown.min_by_key(|key| key.span().start) else { return Ok(()) };
         let found = format!("unknown key '{:.60}' in {}", key.get_ref(), self.name);
@@ -84,7 +110,7 @@ impl<'a> TomlTable<'a> {
     }
 
     /// An error at the table's start.
-    pub(super) fn fail(
+    pub fn fail(
         &self,
         found: impl Into<String>,
         expected: impl Into<String>,
@@ -93,36 +119,37 @@ impl<'a> TomlTable<'a> {
     }
 
     /// The tables of that key, in order: none, one (`[key]`) or several (`[[key]]`).
-    pub(super) fn tables(&self, key: &'static str) -> Result<Vec<TomlTable<'a>>, FormatError> {
+    pub fn tables(&self, key: &'a str) -> Result<Vec<TomlTable<'a>>, FormatError> {
         match self.get(key) {
             None => Ok(Vec::new()),
             Some(item) if matches!(item.value.get_ref(), DeValue::Table(_)) => {
                 Ok(vec![item.table()?])
             }
-            Some(item) => item.items("tables")?.map(Item::table).collect(),
+            Some(item) => item.items("tables")?.map(TomlItem::table).collect(),
         }
     }
 }
 
 /// A value of the document and its key.
-#[derive(Clone, Copy)]
-pub(super) struct Item<'a> {
+#[derive(Clone, Copy, Debug)]
+pub struct TomlItem<'a> {
     document: TomlDocument<'a>,
-    key: &'static str,
+    key: &'a str,
     value: &'a Spanned<DeValue<'a>>,
 }
 
-impl<'a> Item<'a> {
+impl<'a> TomlItem<'a> {
     /// An error about this value.
-    pub(super) fn wrong(&self, expected: impl Into<String>) -> FormatError {
+    pub fn wrong(&self, expected: impl Into<String>) -> FormatError {
         let found = format!("{} is {}", self.key, shown(self.value.get_ref()));
         self.document.fail(self.value.span().start, found, expected)
     }
 
-    pub(super) fn text(self) -> Result<&'a str, FormatError> {
+    /// A text that is kept.
+    pub fn text(self) -> Result<&'a str, FormatError> {
         match self.value.get_ref() {
-            DeValue::String(text) if text.len() > TEXT_MAX => {
-                Err(self.wrong(format!("a text of at most {TEXT_MAX} bytes")))
+            DeValue::String(text) if text.len() > ITEM_TEXT_MAX => {
+                Err(self.wrong(format!("a text of at most {ITEM_TEXT_MAX} bytes")))
             }
             DeValue::String(text) => Ok(text),
             _ => Err(self.wrong("a text in quotes")),
@@ -130,31 +157,39 @@ impl<'a> Item<'a> {
     }
 
     /// A text of any length, which is not kept.
-    pub(super) fn prose(self) -> Result<&'a str, FormatError> {
+    pub fn prose(self) -> Result<&'a str, FormatError> {
         match self.value.get_ref() {
             DeValue::String(text) => Ok(text),
             _ => Err(self.wrong("a text in quotes")),
         }
     }
 
+    /// True or false.
+    pub fn flag(self) -> Result<bool, FormatError> {
+        match self.value.get_ref() {
+            DeValue::Boolean(flag) => Ok(*flag),
+            _ => Err(self.wrong("true or false")),
+        }
+    }
+
     /// Whether it is a text.
-    pub(super) fn is_text(&self) -> bool {
+    pub fn is_text(&self) -> bool {
         matches!(self.value.get_ref(), DeValue::String(_))
     }
 
     /// Whether it is a table.
-    pub(super) fn is_table(&self) -> bool {
+    pub fn is_table(&self) -> bool {
         matches!(self.value.get_ref(), DeValue::Table(_))
     }
 
     /// Whether it is a list whose first item is one too.
-    pub(super) fn is_nested(&self) -> bool {
+    pub fn is_nested(&self) -> bool {
         let DeValue::Array(list) = self.value.get_ref() else { return false };
         list.first().is_some_and(|first| matches!(first.get_ref(), DeValue::Array(_)))
     }
 
     /// A whole number from 0 to `max`.
-    pub(super) fn whole(self, max: u64) -> Result<u64, FormatError> {
+    pub fn whole(self, max: u64) -> Result<u64, FormatError> {
         let number = match self.value.get_ref() {
             DeValue::Integer(digits) => u64::from_str_radix(digits.as_str(), digits.radix()).ok(),
             _ => None,
@@ -164,17 +199,17 @@ impl<'a> Item<'a> {
     }
 
     /// The same as a number of 32 bits.
-    pub(super) fn number(self, max: u32) -> Result<u32, FormatError> {
+    pub fn number(self, max: u32) -> Result<u32, FormatError> {
         self.whole(u64::from(max)).map(|number| number as u32)
     }
 
     /// A whole number from 0 to a bound that no machine reaches.
-    pub(super) fn count(self) -> Result<u64, FormatError> {
+    pub fn count(self) -> Result<u64, FormatError> {
         self.whole(NUMBER_MAX)
     }
 
     /// A finite number, not below zero.
-    pub(super) fn figure(self) -> Result<f64, FormatError> {
+    pub fn figure(self) -> Result<f64, FormatError> {
         let digits = match self.value.get_ref() {
             DeValue::Float(digits) => digits.as_str(),
             DeValue::Integer(digits) if digits.radix() == 10 => digits.as_str(),
@@ -186,7 +221,7 @@ impl<'a> Item<'a> {
     }
 
     /// A number of bytes, as a number or as text with a unit.
-    pub(super) fn size(self) -> Result<Bytes, FormatError> {
+    pub fn size(self) -> Result<Bytes, FormatError> {
         let size = match self.value.get_ref() {
             DeValue::String(text) => values::size(text),
             DeValue::Integer(_) => self.count().ok().map(Bytes),
@@ -199,7 +234,7 @@ impl<'a> Item<'a> {
     }
 
     /// A set of numbers: one number, or text in list notation.
-    pub(super) fn set<T>(self) -> Result<IdSet<T>, FormatError>
+    pub fn set<T>(self) -> Result<IdSet<T>, FormatError>
     where
         T: From<u32> + Into<u32> + Copy,
     {
@@ -211,14 +246,15 @@ impl<'a> Item<'a> {
         Ok([T::from(self.number(atoll_topology::SET_NUMBER_MAX)?)].into_iter().collect())
     }
 
-    pub(super) fn source(self) -> Result<Source, FormatError> {
+    /// A source of facts, by its name.
+    pub fn source(self) -> Result<Source, FormatError> {
         let names = || Source::ALL.map(Source::name).join(", ");
         let wrong = || self.wrong(format!("one of {}", names()));
         Source::named(self.text()?).ok_or_else(wrong)
     }
 
     /// A moment: RFC 3339 without quotes, or seconds since 1970.
-    pub(super) fn time(self) -> Result<SystemTime, FormatError> {
+    pub fn time(self) -> Result<SystemTime, FormatError> {
         let time = match self.value.get_ref() {
             DeValue::Datetime(moment) => values::time(moment),
             DeValue::Integer(digits) => seconds(digits.as_str()),
@@ -227,7 +263,8 @@ impl<'a> Item<'a> {
         time.ok_or_else(|| self.wrong("a time such as 2026-11-21T23:30:00Z, or seconds since 1970"))
     }
 
-    pub(super) fn table(self) -> Result<TomlTable<'a>, FormatError> {
+    /// The table that it is.
+    pub fn table(self) -> Result<TomlTable<'a>, FormatError> {
         match self.value.get_ref() {
             DeValue::Table(entries) => Ok(TomlTable {
                 document: self.document,
@@ -240,13 +277,13 @@ impl<'a> Item<'a> {
     }
 
     /// The items of a list.
-    pub(super) fn items(
+    pub fn items(
         self,
         what: &str,
-    ) -> Result<impl ExactSizeIterator<Item = Item<'a>>, FormatError> {
+    ) -> Result<impl ExactSizeIterator<Item = TomlItem<'a>>, FormatError> {
         let Self { document, key, value } = self;
         match value.get_ref() {
-            DeValue::Array(list) => Ok(list.iter().map(move |value| Item { document, key, value })),
+            DeValue::Array(list) => Ok(list.iter().map(move |value| TomlItem { document, key, value })),
             _ => Err(self.wrong(format!("a list of {what}"))),
         }
     }

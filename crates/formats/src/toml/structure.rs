@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::reader::{Item, TomlTable};
+use super::reader::{TomlItem, TomlTable};
 use super::{Defaults, beside, caches, cpus, details, links};
 use crate::FormatError;
 use atoll_topology::assemble::{self, MachineParts, NodePart};
@@ -102,7 +102,7 @@ pub(super) fn machine<'a>(
 fn origins<'a>(top: &TomlTable<'a>, defaults: &Defaults<'a>) -> Result<Origins<'a>, FormatError> {
     const KEYS: [&str; 7] =
         ["structure", "memory", "memory_free", "caches", "links", "distances", "pages"];
-    let table = top.get("sources").map(Item::table).transpose()?;
+    let table = top.get("sources").map(TomlItem::table).transpose()?;
     if let Some(table) = table {
         table.keys(&KEYS)?;
     }
@@ -163,7 +163,7 @@ fn node_parts(entry: &NodeEntry<'_>) -> Result<Vec<NodePart>, FormatError> {
     };
     let huge_pages = table.get("huge_pages").map_or(Ok(Vec::new()), huge_pages)?;
     let side_caches = table.get("side_caches").map_or(Ok(Vec::new()), side_caches)?;
-    let near: CpuSet = table.get("near").map_or(Ok(CpuSet::new()), Item::set)?;
+    let near: CpuSet = table.get("near").map_or(Ok(CpuSet::new()), TomlItem::set)?;
     let part = |id| NodePart {
         near: near.clone(),
         memory_free: free,
@@ -174,7 +174,7 @@ fn node_parts(entry: &NodeEntry<'_>) -> Result<Vec<NodePart>, FormatError> {
     Ok(entry.ids.iter().map(part).collect())
 }
 
-fn huge_pages(item: Item<'_>) -> Result<Vec<HugePages>, FormatError> {
+fn huge_pages(item: TomlItem<'_>) -> Result<Vec<HugePages>, FormatError> {
     parts(item, "pools of huge pages", |table| {
         table.keys(&["size", "total", "free"])?;
         Ok(HugePages {
@@ -185,19 +185,19 @@ fn huge_pages(item: Item<'_>) -> Result<Vec<HugePages>, FormatError> {
     })
 }
 
-fn side_caches(item: Item<'_>) -> Result<Vec<SideCache>, FormatError> {
+fn side_caches(item: TomlItem<'_>) -> Result<Vec<SideCache>, FormatError> {
     parts(item, "caches in front of the memory", |table| {
         table.keys(&["level", "size", "line"])?;
         Ok(SideCache {
             level: table.need("level", "its level, 1 nearest to the memory")?.number(u32::MAX)?,
             size: table.need("size", "its size")?.size()?,
-            line: table.get("line").map(Item::size).transpose()?,
+            line: table.get("line").map(TomlItem::size).transpose()?,
         })
     })
 }
 
 fn parts<'a, T>(
-    item: Item<'a>,
+    item: TomlItem<'a>,
     what: &str,
     part: impl Fn(TomlTable<'a>) -> Result<T, FormatError>,
 ) -> Result<Vec<T>, FormatError> {
