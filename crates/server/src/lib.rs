@@ -7,6 +7,8 @@
 //! |---|---|
 //! | `server` | listening, many connections on few threads, the end of all |
 //! | `tls`, `failures` | certificates, and log-ins that failed |
+//! | `rules` | who may try to log in from where, and how |
+//! | `log` | messages, slow statements, who did what |
 //! | `metrics` | figures and health over HTTP |
 //! | `console` | the web page, and what it asks for |
 //! | `supervisor` | what systemd is told |
@@ -21,15 +23,19 @@ mod connection;
 mod console;
 mod copy;
 mod failures;
+mod log;
 mod metrics;
 mod options;
+mod rules;
 mod server;
 mod supervisor;
 mod tls;
 mod value;
 mod wire;
 
+pub use log::{LogFormat, LogLevel, LogOptions, LogTarget, Logs};
 pub use options::{ServerError, ServerOptions};
-pub use server::Server;
+pub use rules::LoginRules;
+pub use server::{Reloader, Server};
 pub use supervisor::{tell_ready, tell_stopping};
 pub use tls::TlsFiles;

@@ -5,6 +5,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use atoll_formats::FormatError;
+
+use crate::log::LogOptions;
+use crate::rules::LoginRules;
 use crate::tls::TlsFiles;
 
 /// How a server is set up.
@@ -24,6 +28,11 @@ pub struct ServerOptions {
     pub trusts_all: bool,
     /// Whether it may listen beyond loopback without TLS.
     pub listens_in_clear: bool,
+    /// Who may try to log in, and how; without, those over the Unix socket by their users of the operating system, and
+    /// everyone by password.
+    pub rules: Option<LoginRules>,
+    /// What is logged, and where.
+    pub logs: LogOptions,
     /// Connections at the same time.
     pub connections_max: usize,
     /// How long a log-in may take.
@@ -42,6 +51,8 @@ impl Default for ServerOptions {
             tls_required: false,
             trusts_all: false,
             listens_in_clear: false,
+            rules: None,
+            logs: LogOptions::default(),
             connections_max: 10_000,
             login_timeout: Duration::from_secs(15),
             stop_timeout: Duration::from_secs(30),
@@ -78,6 +89,17 @@ pub enum ServerError {
         path: PathBuf,
         /// What is wrong with it.
         error: String,
+    },
+    /// Rules that do not fit the server.
+    #[error("{0}")]
+    Rules(#[from] FormatError),
+    /// A log that cannot be opened.
+    #[error("{} cannot be opened as a log: {error}", .path.display())]
+    Log {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system says.
+        error: io::Error,
     },
     /// There are no random numbers.
     #[error("no random numbers: {0}")]

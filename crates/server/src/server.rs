@@ -17,8 +17,10 @@ use tokio_util::sync::CancellationToken;
 use crate::connection::{ClientStream, serve};
 use crate::console::ConsoleState;
 use crate::failures::Failures;
+use crate::log::Logs;
 use crate::metrics::{Metrics, serve_http};
 use crate::options::{ServerError, ServerOptions};
+use crate::rules::LoginRules;
 use crate::tls::Tls;
 
 /// The port in the name of a Unix socket where the server listens on no address.
@@ -55,13 +57,20 @@ pub(crate) struct Shared {
     /// Makes up salts of roles that do not exist.
     pub(crate) seed: [u8; 32],
     pub(crate) console: ConsoleState,
+    pub(crate) logs: Logs,
     tls: RwLock<Option<Arc<Tls>>>,
+    rules: RwLock<Option<Arc<LoginRules>>>,
 }
 
 impl Shared {
     /// What connections are encrypted with; none without TLS.
     pub(crate) fn tls(&self) -> Option<Arc<Tls>> {
         self.tls.read().clone()
+    }
+
+    /// Who may try to log in, and how; none without rules.
+    pub(crate) fn rules(&self) -> Option<Arc<LoginRules>> {
+        self.rules.read().clone()
     }
 }
 
@@ -85,7 +94,10 @@ impl Server {
     /// # Errors
     /// When an address or the socket is taken, or can be reached from other machines.
     pub async fn bind(database: Database, options: ServerOptions) -> Result<Self, ServerError> {
+        let logs = Logs::open(&options.logs)?;
         let tls = options.tls.as_ref().map(Tls::load).transpose()?;
+        let rules = options.rules.clone();
+        rules.iter().try_for_each(|rules| rules.check(options.trusts_all))?;
         let mut tcp = Vec::new();
         for address in &options.listen {
             check(address, &options)?;
@@ -115,7 +127,7 @@ impl Server {
         let random = getrandom::fill(&mut seed);
         random.map_err(|error| ServerError::Random(error.to_string()))?;
         let (failures, metrics) = (Failures::default(), Metrics::new());
-        let tls = RwLock::new(tls.map(Arc::new));
+        let (tls, rules) = (tls.map(Arc::new), rules.map(Arc::new));
         let shared = Arc::new(Shared {
             database,
             options,
@@ -126,7 +138,9 @@ impl Server {
             metrics,
             seed,
             console: ConsoleState::default(),
-            tls,
+            logs,
+            tls: RwLock::new(tls),
+            rules: RwLock::new(rules),
         });
         Ok(Self { shared, tcp, unix, http })
     }
@@ -146,15 +160,14 @@ impl Server {
         self.unix.as_ref().map(|unix| unix.path.as_path())
     }
 
-    /// What reads certificate and key anew, for connections that come then.
-    pub fn reloader(&self) -> impl Fn() -> Result<(), ServerError> + Send + Sync + 'static {
-        let shared = Arc::clone(&self.shared);
-        move || {
-            if let Some(files) = &shared.options.tls {
-                *shared.tls.write() = Some(Arc::new(Tls::load(files)?));
-            }
-            Ok(())
-        }
+    /// What it tells its operator.
+    pub fn logs(&self) -> &Logs {
+        &self.shared.logs
+    }
+
+    /// What changes while it runs.
+    pub fn reloader(&self) -> Reloader {
+        Reloader(Arc::clone(&self.shared))
     }
 
     /// Serves until `stop` comes. Then it listens no longer, sessions end where they wait for their clients, and
@@ -184,6 +197,45 @@ impl Server {
         if timeout(shared.options.stop_timeout, ended).await.is_err() {
             connections.shutdown().await;
         }
+    }
+}
+
+/// Changes a server that runs. What fails leaves all as it was.
+#[derive(Clone, Debug)]
+pub struct Reloader(Arc<Shared>);
+
+impl Reloader {
+    /// Reads certificate and key anew, for connections that come then; whether there are any.
+    ///
+    /// # Errors
+    /// When they cannot be used.
+    pub fn reload_certificate(&self) -> Result<bool, ServerError> {
+        let Some(files) = &self.0.options.tls else { return Ok(false) };
+        *self.0.tls.write() = Some(Arc::new(Tls::load(files)?));
+        Ok(true)
+    }
+
+    /// Has other rules decide on log-ins that come then.
+    ///
+    /// # Errors
+    /// When they trust clients and the server does not.
+    pub fn set_rules(&self, rules: Option<LoginRules>) -> Result<(), ServerError> {
+        rules.iter().try_for_each(|rules| rules.check(self.0.options.trusts_all))?;
+        *self.0.rules.write() = rules.map(Arc::new);
+        Ok(())
+    }
+
+    /// Opens the files of the logs anew, after they were renamed.
+    ///
+    /// # Errors
+    /// When one cannot be opened.
+    pub fn reopen_logs(&self) -> Result<(), ServerError> {
+        self.0.logs.reopen()
+    }
+
+    /// What the server tells its operator.
+    pub fn logs(&self) -> &Logs {
+        &self.0.logs
     }
 }
 

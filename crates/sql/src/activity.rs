@@ -231,7 +231,7 @@ impl ActiveSession {
 
     /// A statement begins.
     pub fn begin(&self, statement: &str) {
-        let statement = shown(statement).into();
+        let statement = without_passwords(statement, TEXT_MAX).into();
         let mut state = self.session.state.lock();
         state.statement = Some(statement);
         state.is_running = true;
@@ -273,9 +273,11 @@ impl ActiveSession {
     }
 }
 
-/// What others see of a statement: its beginning, and nothing behind the word PASSWORD.
-fn shown(statement: &str) -> &str {
-    let end = statement.char_indices().nth(TEXT_MAX).map_or(statement.len(), |(at, _)| at);
+/// What others may see of a statement: its first characters, and nothing behind the word PASSWORD, wherever that stands:
+/// what follows it may be a password in any form, and other statements in the same text are not worth telling one.
+#[must_use]
+pub fn without_passwords(statement: &str, characters_max: usize) -> &str {
+    let end = statement.char_indices().nth(characters_max).map_or(statement.len(), |(at, _)| at);
     let statement = &statement[..end];
     let is_password = |window: &[u8]| window.eq_ignore_ascii_case(b"password");
     let secret = statement.as_bytes().windows(8).position(is_password);
@@ -317,9 +319,19 @@ mod tests {
 
     #[test]
     fn passwords_are_not_shown() {
-        assert_eq!(shown("ALTER ROLE ann PassWord 'x'"), "ALTER ROLE ann PassWord");
-        assert_eq!(shown("SELECT 1"), "SELECT 1");
-        assert_eq!(shown(&"ä".repeat(2000)).chars().count(), TEXT_MAX);
+        for (sql, shown) in [
+            ("ALTER ROLE ann PassWord 'x'", "ALTER ROLE ann PassWord"),
+            ("/* a */ -- b\nALTER ROLE ann PASSWORD/**/'x'", "/* a */ -- b\nALTER ROLE ann PASSWORD"),
+            ("SELECT 1; ALTER USER ann PASSWORD $q$x$q$; SELECT 2", "SELECT 1; ALTER USER ann PASSWORD"),
+            ("CREATE ROLE ann ENCRYPTED PASSWORD E'x' NONSENSE", "CREATE ROLE ann ENCRYPTED PASSWORD"),
+            ("SELECT 1", "SELECT 1"),
+        ] {
+            assert_eq!(without_passwords(sql, TEXT_MAX), shown);
+        }
+        let long = "ä".repeat(2000);
+        assert_eq!(without_passwords(&long, TEXT_MAX).chars().count(), TEXT_MAX);
+        let cut = "ALTER ROLE ann PASSWORD 'x'";
+        assert_eq!(without_passwords(cut, 19), "ALTER ROLE ann PASS");
     }
 
     #[test]

@@ -56,14 +56,18 @@ impl TomlDocument<'_> {
         found: impl Into<String>,
         expected: impl Into<String>,
     ) -> FormatError {
-        let before = &self.text.as_bytes()[..at.min(self.text.len())];
-        let line = 1 + before.iter().filter(|&&byte| byte == b'\n').count();
         FormatError {
             file: self.file.to_owned(),
-            line: Some(line),
+            line: Some(self.line(at)),
             found: found.into(),
             expected: expected.into(),
         }
+    }
+
+    /// The line of a byte of the text, from 1.
+    fn line(&self, at: usize) -> usize {
+        let before = &self.text.as_bytes()[..at.min(self.text.len())];
+        1 + before.iter().filter(|&&byte| byte == b'\n').count()
     }
 }
 
@@ -116,6 +120,11 @@ impl<'a> TomlTable<'a> {
         expected: impl Into<String>,
     ) -> FormatError {
         self.document.fail(self.at, found, expected)
+    }
+
+    /// The line at which it starts, from 1.
+    pub fn line(&self) -> usize {
+        self.document.line(self.at)
     }
 
     /// The tables of that key, in order: none, one (`[key]`) or several (`[[key]]`).

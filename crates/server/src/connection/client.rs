@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::failure::{End, Failure};
 use super::stream::ClientStream;
+use crate::log::AuditClass;
 use crate::wire::{ErrorFields, FrontendMessage, Output, next_kind, take_message};
 
 /// Bytes of messages that wait while a statement runs. A client that sends more is read again afterwards.
@@ -77,9 +78,48 @@ pub(crate) struct Client {
     pub(crate) deadline: Option<Instant>,
     /// Raised when the server stops: sessions end where they wait for their clients.
     pub(crate) stopping: CancellationToken,
+    /// Rows that the statement gave or changed.
+    rows: u64,
+    /// What its tag says that it was.
+    class: Option<AuditClass>,
 }
 
 impl Client {
+    pub(crate) fn new(
+        channel: Channel,
+        active: ActiveSession,
+        stopping: CancellationToken,
+    ) -> Self {
+        Self { channel, active, deadline: None, stopping, rows: 0, class: None }
+    }
+
+    /// Tells that a statement is done, in the words of its tag.
+    pub(crate) fn complete(&mut self, tag: &str) {
+        self.rows += rows_of_tag(tag);
+        self.class = self.class.or_else(|| AuditClass::of(tag));
+        self.channel.output.command_complete(tag);
+    }
+
+    /// Counts rows of a statement that is not done.
+    pub(crate) fn add_rows(&mut self, rows: usize) {
+        self.rows += rows as u64;
+    }
+
+    /// Rows of the statement so far.
+    pub(crate) fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// What its tag says that it was.
+    pub(crate) fn take_class(&mut self) -> Option<AuditClass> {
+        self.class.take()
+    }
+
+    /// Another statement begins.
+    pub(crate) fn forget_tags(&mut self) {
+        (self.rows, self.class) = (0, None);
+    }
+
     pub(crate) fn output(&mut self) -> &mut Output {
         &mut self.channel.output
     }
@@ -160,6 +200,11 @@ impl Client {
             () = until(self.deadline) => Err(timed_out().into()),
         }
     }
+}
+
+/// The rows that a tag such as `INSERT 0 3` counts.
+pub(crate) fn rows_of_tag(tag: &str) -> u64 {
+    tag.rsplit(' ').next().and_then(|count| count.parse().ok()).unwrap_or_default()
 }
 
 async fn until(deadline: Option<Instant>) {

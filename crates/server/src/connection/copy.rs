@@ -53,7 +53,7 @@ impl Connection {
         }
         writer.end(client.output());
         client.output().empty(b'c');
-        client.output().command_complete(&format!("COPY {rows}"));
+        client.complete(&format!("COPY {rows}"));
         Ok(())
     }
 
@@ -106,7 +106,7 @@ impl Connection {
         let inserted = inserted.map_err(|error| ErrorFields::error("XX000", error.to_string()))?;
         let tag = inserted
             .map_err(|error| ErrorFields { position: None, ..error_fields(&error, "", 0) })?;
-        client.output().command_complete(&tag);
+        client.complete(&tag);
         Ok(())
     }
 

@@ -283,7 +283,7 @@ impl Connection {
             }
         }
         let tag = if moves { "MOVE" } else { "FETCH" };
-        client.output().command_complete(&format!("{tag} {count}"));
+        client.complete(&format!("{tag} {count}"));
         Ok(())
     }
 }

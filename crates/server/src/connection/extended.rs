@@ -25,11 +25,26 @@ impl Connection {
     pub(super) async fn extended(&mut self, message: FrontendMessage) -> Result<(), Failure> {
         self.begun = Instant::now();
         match message {
-            FrontendMessage::Parse { name, sql, types } => self.parse(name, sql, types).await,
+            FrontendMessage::Parse { name, sql, types } => {
+                // What is refused when it is prepared is told of; what is not, when it is executed.
+                let text = self.server.logs.has_audit().then(|| sql.clone());
+                let parsed = self.parse(name, sql, types).await;
+                if let (Some(text), Err(_)) = (text, &parsed) {
+                    self.audit(&text, &parsed);
+                }
+                parsed
+            }
             FrontendMessage::Bind(bind) => self.bind(bind),
             FrontendMessage::Describe(Target::Statement(name)) => self.describe_statement(&name),
             FrontendMessage::Describe(Target::Portal(name)) => self.describe_portal(&name),
-            FrontendMessage::Execute { portal, rows_max } => self.execute(&portal, rows_max).await,
+            FrontendMessage::Execute { portal, rows_max } => {
+                let prepared = self.portals.get(&portal).map(|it| Arc::clone(&it.prepared));
+                let executed = self.execute(&portal, rows_max).await;
+                if let Some(prepared) = prepared {
+                    self.audit(&prepared.sql, &executed);
+                }
+                executed
+            }
             FrontendMessage::Close(target) => {
                 match target {
                     Target::Statement(name) => drop(self.prepared.remove(&name)),
@@ -92,6 +107,7 @@ impl Connection {
         prepared.types = types.collect();
         self.prepared.insert(name, Arc::new(prepared));
         self.client.active.end(None);
+        self.running = None;
         self.client.output().empty(b'1');
         Ok(())
     }
@@ -258,6 +274,7 @@ impl Connection {
         let count = rows.send(client, &portal.prepared.sql, most, formats).await?;
         if count == most {
             portal.state = PortalState::Running(rows);
+            client.add_rows(count);
             client.output().empty(b's');
         } else {
             complete(client, &rows.result);

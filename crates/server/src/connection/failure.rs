@@ -26,6 +26,14 @@ pub(crate) enum End {
 }
 
 impl End {
+    /// The SQLSTATE of a statement that ends with the connection.
+    pub(crate) fn state(&self) -> &'static str {
+        match self {
+            Self::Asked | Self::Gone => "08006",
+            Self::Told(error) => error.state,
+        }
+    }
+
     pub(crate) fn terminated() -> Self {
         let message = "terminating connection due to administrator command";
         Self::Told(Box::new(ErrorFields::fatal("57P01", message)))
@@ -39,6 +47,16 @@ impl End {
     pub(crate) fn idle_in_transaction() -> Self {
         let message = "terminating connection due to idle-in-transaction timeout";
         Self::Told(Box::new(ErrorFields::fatal("25P03", message)))
+    }
+}
+
+impl Failure {
+    /// Its SQLSTATE.
+    pub(crate) fn state(&self) -> &'static str {
+        match self {
+            Self::Statement(error) => error.state,
+            Self::Ends(end) => end.state(),
+        }
     }
 }
 

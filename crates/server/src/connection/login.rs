@@ -1,4 +1,4 @@
-//! Who a client is: by the operating system over a Unix socket, by a password (SCRAM-SHA-256) else.
+//! Who a client is: by the operating system over a Unix socket, by a password (SCRAM-SHA-256), as the rules say.
 
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use super::client::Channel;
 use super::failure::End;
 use super::stream::ClientStream;
 use crate::failures::LoginSource;
+use crate::rules::{ClientOrigin, LoginAttempt, LoginMethod, login_method};
 use crate::server::Shared;
 use crate::tls::Tls;
 use crate::wire::{ErrorFields, FrontendMessage, MESSAGE_MAX, sasl_initial, text};
@@ -32,23 +33,24 @@ pub(super) async fn log_in(
     tls: Option<&Tls>,
     user: &str,
 ) -> Result<Identity, End> {
+    let told = |error| End::Told(Box::new(error));
     let identity = |is_owner| Identity { user: user.into(), is_owner, number: 0 };
-    if let ClientStream::Unix(stream) = &channel.stream
-        && let Ok(peer) = stream.peer_cred()
-        && peer_name(peer.uid()).as_deref() == Some(user)
-    {
-        let is_owner = peer.uid() == ROOT || Some(peer.uid()) == own_user();
-        let may_log_in = server.database.role(user).is_some_and(|role| role.can_login);
-        if is_owner || may_log_in {
-            return Ok(identity(is_owner));
-        }
-    }
-    if server.options.trusts_all {
-        return Ok(identity(true));
-    }
     let source = source(&channel.stream);
+    let attempt = LoginAttempt { role: user, from: origin(&channel.stream, source)?, is_encrypted: tls.is_some() };
+    let method = login_method(server, &attempt).map_err(told)?;
+    if matches!(method, LoginMethod::Peer | LoginMethod::PeerFirst)
+        && let Some(is_owner) = peer(&channel.stream, server, user)
+    {
+        return Ok(identity(is_owner));
+    }
+    match method {
+        LoginMethod::Peer => return Err(told(wrong_peer(user))),
+        LoginMethod::Trust => return Ok(identity(true)),
+        LoginMethod::PeerFirst if server.options.trusts_all => return Ok(identity(true)),
+        LoginMethod::PeerFirst | LoginMethod::Password => {}
+    }
     if !server.failures.begin(source) {
-        return Err(End::Told(Box::new(refused_unseen())));
+        return Err(told(refused_unseen()));
     }
     match scram(channel, server, tls, user).await {
         Ok(()) => {
@@ -56,11 +58,26 @@ pub(super) async fn log_in(
             Ok(identity(false))
         }
         Err(Refusal::Ends(end)) => Err(end),
-        Err(Refusal::Wrong) => {
-            server.metrics.login_failed();
-            Err(End::Told(Box::new(wrong_password(user))))
-        }
+        Err(Refusal::Wrong) => Err(told(wrong_password(user))),
     }
+}
+
+/// Whether the client over a Unix socket may do everything, where its user of the operating system is this role.
+fn peer(stream: &ClientStream, server: &Shared, role: &str) -> Option<bool> {
+    let ClientStream::Unix(stream) = stream else { return None };
+    let peer = stream.peer_cred().ok()?;
+    if peer_name(peer.uid()).as_deref() != Some(role) {
+        return None;
+    }
+    let is_owner = peer.uid() == ROOT || Some(peer.uid()) == own_user();
+    let may_log_in = server.database.role(role).is_some_and(|role| role.can_login);
+    (is_owner || may_log_in).then_some(is_owner)
+}
+
+/// The user of the operating system is not the role that the client names, or the role may not log in.
+fn wrong_peer(user: &str) -> ErrorFields {
+    ErrorFields::fatal("28000", format!("peer authentication failed for user \"{user}\""))
+        .hint("connect as the role of your user name on this machine")
 }
 
 /// Too many log-ins from an address have failed for another one to be looked at.
@@ -192,6 +209,15 @@ fn source(stream: &ClientStream) -> LoginSource {
         ClientStream::Closed(_) => return LoginSource::Unknown,
     };
     address.map_or(LoginSource::Unknown, |address| LoginSource::Address(address.ip()))
+}
+
+/// Where rules say that such a client is.
+fn origin(stream: &ClientStream, source: LoginSource) -> Result<ClientOrigin, End> {
+    match (stream, source) {
+        (ClientStream::Unix(_), _) => Ok(ClientOrigin::Local),
+        (_, LoginSource::Address(address)) => Ok(ClientOrigin::Address(address)),
+        _ => Err(End::Gone),
+    }
 }
 
 /// The user that this process runs as.

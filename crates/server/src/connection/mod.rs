@@ -25,14 +25,16 @@ mod stream;
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use atoll_sql::{Session, TransactionState};
 use tokio::time::Instant;
 
+use crate::log::{AuditEvent, AuditedClient, LogLevel, SlowStatement};
 use crate::server::Shared;
 use crate::wire::FrontendMessage;
 use client::{Channel, Client};
-pub(crate) use client::{canceled, timed_out};
+pub(crate) use client::{canceled, rows_of_tag, timed_out};
 pub(crate) use failure::error_fields;
 use failure::{End, Failure};
 pub(crate) use login::{check_password, refused_unseen, verifier_of, wrong_password};
@@ -47,6 +49,8 @@ struct Connection {
     server: Arc<Shared>,
     /// When the statement began.
     begun: Instant,
+    /// The text of the statement that runs, where slow ones are logged.
+    running: Option<Box<str>>,
     prepared: HashMap<String, Arc<Prepared>>,
     portals: HashMap<String, Portal>,
     /// Whether the open transaction was begun for a group of statements, not by BEGIN: it ends with the group.
@@ -67,18 +71,21 @@ pub(crate) async fn serve(stream: ClientStream, server: Arc<Shared>) {
         Ok(None) => return,
         Ok(Some(Begun { session, active, place: _place })) => {
             let stopping = server.stopping.clone();
-            let client = Client { channel, active, deadline: None, stopping };
+            let client = Client::new(channel, active, stopping);
+            let logged_in = Instant::now();
             let mut connection = Connection {
                 client,
                 session,
                 server,
                 begun: Instant::now(),
+                running: None,
                 prepared: HashMap::new(),
                 portals: HashMap::new(),
                 is_implicit: false,
                 is_skipping: false,
             };
             let end = connection.converse().await;
+            connection.log_out(&end, logged_in.elapsed());
             channel = connection.client.channel;
             end
         }
@@ -141,6 +148,8 @@ impl Connection {
     /// A statement begins; it may take as long as the session allows.
     fn begin(&mut self, sql: &str) {
         self.client.active.begin(sql);
+        self.client.forget_tags();
+        self.running = self.server.logs.slow_text(sql);
         self.begun = Instant::now();
         let timeout = self.session.statement_timeout();
         self.client.deadline = timeout.map(|timeout| self.begun + timeout);
@@ -150,6 +159,44 @@ impl Connection {
     fn ended(&mut self, error: Option<&'static str>) {
         self.client.active.end(error);
         self.server.metrics.ended(self.begun.elapsed(), error);
+        self.log_slow(error);
+    }
+
+    /// Tells of the statement that has ended, where it took long.
+    fn log_slow(&mut self, error: Option<&str>) {
+        if let Some(statement) = self.running.take() {
+            let (took, rows) = (self.begun.elapsed(), self.client.rows());
+            let ended = SlowStatement { took, rows, error, statement: &statement };
+            self.server.logs.slow(&self.client.active, &ended);
+        }
+    }
+
+    /// Tells of a statement, where it is one that the audit log is to have.
+    fn audit(&mut self, sql: &str, ran: &Result<(), Failure>) {
+        let error = ran.as_ref().err().map(Failure::state);
+        if let Some(state) = error {
+            let number = self.client.active.number();
+            let told = format_args!("session {number}: a statement failed with {state}");
+            self.server.logs.say(LogLevel::Debug, told);
+        }
+        let tag = self.client.take_class();
+        if self.server.logs.has_audit() {
+            self.with_audited(|client| self.server.logs.audit_statement(client, sql, tag, error));
+        }
+    }
+
+    fn with_audited(&self, tell: impl FnOnce(&AuditedClient<'_>)) {
+        let (client, session) = (self.client.active.client(), Some(self.client.active.number()));
+        tell(&AuditedClient { role: &client.user, address: &client.address, session });
+    }
+
+    /// The session has ended, perhaps in the midst of a statement.
+    fn log_out(&mut self, end: &End, after: Duration) {
+        self.log_slow(Some(end.state()));
+        let event = AuditEvent::LogOut { after: Some(after) };
+        self.with_audited(|client| self.server.logs.audit(client, &event));
+        let number = self.client.active.number();
+        self.server.logs.say(LogLevel::Debug, format_args!("session {number} has ended"));
     }
 
     /// Tells the client of settings that statements have changed.

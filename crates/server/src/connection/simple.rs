@@ -44,31 +44,37 @@ impl Connection {
         for Statement { text: sql, .. } in &statements {
             let start = text[searched..].find(sql.as_str()).map_or(searched, |at| searched + at);
             searched = start + sql.len();
-            let control = Control::of(sql);
-            if control != Control::None {
-                let Self { client, session, is_implicit, .. } = self;
-                Self::control(client, session, is_implicit, control, sql).await?;
-                if control == Control::End {
-                    self.portals.clear();
-                }
-                continue;
-            }
-            if self.deallocate(sql) {
-                continue;
-            }
-            if is_group {
-                self.begin_group().await?;
-            }
-            let start = text[..start].chars().count();
-            if let Some(copy) = CopyStatement::of(sql)? {
-                self.copy(&copy, start).await?;
-            } else if let Some(cursor) = CursorStatement::of(sql)? {
-                self.cursor(&cursor, sql, start).await?;
-            } else {
-                self.run_one(sql, start).await?;
-            }
+            let ran = self.run_any(sql, text[..start].chars().count(), is_group).await;
+            self.audit(sql, &ran);
+            ran?;
         }
         Ok(())
+    }
+
+    /// Runs a statement that begins at character `start` of what was sent, from 0, perhaps as one of several.
+    async fn run_any(&mut self, sql: &str, start: usize, is_group: bool) -> Result<(), Failure> {
+        let control = Control::of(sql);
+        if control != Control::None {
+            let Self { client, session, is_implicit, .. } = self;
+            Self::control(client, session, is_implicit, control, sql).await?;
+            if control == Control::End {
+                self.portals.clear();
+            }
+            return Ok(());
+        }
+        if self.deallocate(sql) {
+            return Ok(());
+        }
+        if is_group {
+            self.begin_group().await?;
+        }
+        if let Some(copy) = CopyStatement::of(sql)? {
+            self.copy(&copy, start).await
+        } else if let Some(cursor) = CursorStatement::of(sql)? {
+            self.cursor(&cursor, sql, start).await
+        } else {
+            self.run_one(sql, start).await
+        }
     }
 
     fn split(&self, text: &str) -> Result<Vec<Statement>, Failure> {
@@ -79,7 +85,7 @@ impl Connection {
         Ok(statements)
     }
 
-    /// Runs a statement that begins at character `start` of what was sent, from 0.
+    /// Runs a statement that is a query or changes something.
     async fn run_one(&mut self, sql: &str, start: usize) -> Result<(), Failure> {
         let Self { client, session, .. } = self;
         let failed = |error| error_fields(&error, sql, start);

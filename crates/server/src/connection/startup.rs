@@ -10,12 +10,16 @@ use super::client::Channel;
 use super::failure::End;
 use super::login::log_in;
 use super::stream::ClientStream;
+use crate::log::{AuditEvent, AuditedClient, LogLevel};
 use crate::server::Shared;
 use crate::tls::Tls;
 use crate::wire::{ErrorFields, FirstMessage, ProtocolError, StartupMessage, take_first, text};
 
 /// Names of databases that are this one, beside the user's own name.
 const DATABASES: [&str; 2] = ["atoll", "postgres"];
+
+/// What the audit log calls PostgreSQL's protocol.
+const OVER: &str = "postgres";
 
 /// A session that has begun.
 pub(super) struct Begun {
@@ -57,12 +61,50 @@ pub(super) async fn begin(
     let Some(user) = user else {
         return Err(told("28000", "the startup message names no user".to_owned()));
     };
-    check(&startup, user)?;
+    let begun = begin_session(channel, server, &startup, tls.as_deref(), user).await;
+    let (address, is_encrypted) = (address(&channel.stream), tls.is_some());
+    let client = AuditedClient { role: user, address: &address, session: None };
+    match &begun {
+        Ok(begun) => {
+            let client = AuditedClient { session: Some(begun.active.number()), ..client };
+            let application = startup.parameter("application_name").unwrap_or_default();
+            let event = AuditEvent::LogIn { over: OVER, is_encrypted, application };
+            server.logs.audit(&client, &event);
+            server.logs.say(LogLevel::Debug, format_args!("{user} has logged in from {address}"));
+        }
+        Err(End::Told(error)) => refused(server, &client, is_encrypted, error),
+        Err(End::Asked | End::Gone) => {}
+    }
+    begun.map(Some)
+}
+
+/// Counts and tells of a client that is not let in.
+fn refused(server: &Shared, client: &AuditedClient<'_>, is_encrypted: bool, error: &ErrorFields) {
+    if error.state.starts_with("28") {
+        server.metrics.login_failed();
+    }
+    let (state, reason) = (error.state, error.message.as_str());
+    let event = AuditEvent::Refused { over: OVER, is_encrypted, state, reason };
+    server.logs.audit(client, &event);
+    let told = format_args!("log-in refused, from {}: {reason}", client.address);
+    server.logs.say(LogLevel::Info, told);
+}
+
+/// Begins the session of a client that has said who it is, and may be.
+async fn begin_session(
+    channel: &mut Channel,
+    server: &Arc<Shared>,
+    startup: &StartupMessage,
+    tls: Option<&Tls>,
+    user: &str,
+) -> Result<Begun, End> {
+    let told = |state, message: String| End::Told(Box::new(ErrorFields::fatal(state, message)));
+    check(startup, user)?;
     if server.options.tls_required && matches!(channel.stream, ClientStream::Tcp(_)) {
         let error = ErrorFields::fatal("28000", "this server requires TLS");
         return Err(End::Told(Box::new(error.hint("connect with sslmode=require"))));
     }
-    let identity = log_in(channel, server, tls.as_deref(), user).await?;
+    let identity = log_in(channel, server, tls, user).await?;
     let place = Arc::clone(&server.places).try_acquire_owned();
     let place = place.map_err(|_| told("53300", "there are too many connections".to_owned()))?;
     let client = ClientInfo {
@@ -78,7 +120,7 @@ pub(super) async fn begin(
     for (name, value) in &startup.parameters {
         session.set_parameter(name, value);
     }
-    set_options(&startup, &session).await?;
+    set_options(startup, &session).await?;
     tell_settings(channel, user, &session);
     channel.output.message(b'K', |body| {
         body.extend_from_slice(&active.number().to_be_bytes());
@@ -86,7 +128,7 @@ pub(super) async fn begin(
     });
     channel.output.ready(b'I');
     channel.send().await?;
-    Ok(Some(Begun { session, active, place }))
+    Ok(Begun { session, active, place })
 }
 
 /// Sets what the parameter `options` asks for.

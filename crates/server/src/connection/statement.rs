@@ -72,7 +72,7 @@ impl Connection {
         *is_implicit = false;
         let result = client.unless_ended(session.run(sql)).await?;
         let result = result.map_err(|error| error_fields(&error, sql, 0))?;
-        client.output().command_complete(&result.tag());
+        client.complete(&result.tag());
         Ok(())
     }
 
@@ -141,9 +141,9 @@ pub(super) fn complete(client: &mut Client, result: &QueryResult) {
     match tag.split_once(": ") {
         Some((tag, rest)) => {
             client.output().error(&ErrorFields::of(Severity::Notice, "00000", rest));
-            client.output().command_complete(tag);
+            client.complete(tag);
         }
-        None => client.output().command_complete(&tag),
+        None => client.complete(&tag),
     }
 }
 

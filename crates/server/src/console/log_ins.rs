@@ -62,9 +62,9 @@ impl LogIns {
         found.filter(|log_in| log_in.until > Instant::now())
     }
 
-    /// It ends.
-    pub(super) fn leave(&self, token: &str) {
-        self.0.lock().remove(&key(token));
+    /// It ends; which one it was.
+    pub(super) fn leave(&self, token: &str) -> Option<LogIn> {
+        self.0.lock().remove(&key(token))
     }
 }
 
@@ -87,7 +87,7 @@ mod tests {
         assert_eq!(token.len(), 64);
         assert_eq!(log_ins.find(&token).expect("it lasts").user, "ann");
         assert!(log_ins.find(&token[1..]).is_none());
-        log_ins.leave(&token);
+        assert_eq!(log_ins.leave(&token).expect("it lasts").user, "ann");
         assert!(log_ins.find(&token).is_none());
     }
 

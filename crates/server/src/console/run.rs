@@ -12,7 +12,8 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::answer::ApiError;
 use super::login::Caller;
-use crate::connection::{canceled, error_fields, timed_out};
+use crate::connection::{canceled, error_fields, rows_of_tag, timed_out};
+use crate::log::{AuditClass, AuditedClient, SlowStatement};
 use crate::server::Shared;
 use crate::value::{plain, text_cells};
 use crate::wire::ErrorFields;
@@ -37,6 +38,7 @@ pub(super) struct RequestSession {
     session: Session,
     active: ActiveSession,
     begun: Instant,
+    address: String,
     server: Arc<Shared>,
     _place: OwnedSemaphorePermit,
 }
@@ -51,9 +53,10 @@ impl RequestSession {
         let error = |state, message: String| ApiError::from(ErrorFields::error(state, message));
         let place = Arc::clone(&server.places).try_acquire_owned();
         let place = place.map_err(|_| error("53300", "there are too many clients".to_owned()))?;
+        let address = caller.address.to_string();
         let client = ClientInfo {
             user: caller.user.to_string(),
-            address: caller.address.to_string(),
+            address: address.clone(),
             application: APPLICATION.to_owned(),
         };
         let secret = getrandom::u32().map_err(|failed| error("58000", failed.to_string()))?;
@@ -62,7 +65,7 @@ impl RequestSession {
         let session = session.map_err(|failed| error("58000", failed.message().into_owned()))?;
         active.begin(sql);
         let server = Arc::clone(server);
-        Ok(Self { session, active, begun: Instant::now(), server, _place: place })
+        Ok(Self { session, active, begun: Instant::now(), address, server, _place: place })
     }
 
     /// How many statements a text has.
@@ -78,7 +81,7 @@ impl RequestSession {
     ) -> Result<Duration, ErrorFields> {
         let ran = tokio::select! {
             biased;
-            ran = run_all(&self.session, text, results) => ran,
+            ran = self.run_all(text, results) => ran,
             interrupt = self.active.interrupted() => Err(match interrupt {
                 Interrupt::Cancel => canceled(),
                 Interrupt::Terminate => {
@@ -93,7 +96,40 @@ impl RequestSession {
         let (took, state) = (self.begun.elapsed(), ran.as_ref().err().map(|error| error.state));
         self.active.end(state);
         self.server.metrics.ended(took, state);
+        let ended = SlowStatement { took, rows: results.rows, error: state, statement: text };
+        self.server.logs.slow(&self.active, &ended);
         ran.map(|()| took)
+    }
+
+    async fn run_all(&self, text: &str, results: &mut Results) -> Result<(), ErrorFields> {
+        let session = &self.session;
+        let mut searched = 0;
+        for Statement { text: sql, .. } in &split(session, text)? {
+            let start = text[searched..].find(sql.as_str()).map_or(searched, |at| searched + at);
+            searched = start + sql.len();
+            let start = text[..start].chars().count();
+            let limit = session.statement_timeout().unwrap_or(TIME_MAX);
+            let ran = tokio::time::timeout(limit, run_one(session, sql, start, results)).await;
+            let ran = ran.map_err(|_| timed_out()).and_then(|ran| ran);
+            self.audit(sql, &ran);
+            ran?;
+        }
+        if session.transaction_state() != TransactionState::Idle {
+            let undone = session.run("ROLLBACK").await;
+            undone.map_err(|error| error_fields(&error, "ROLLBACK", 0))?;
+            let told = "the transaction was still open and is rolled back: run its COMMIT together with its BEGIN";
+            results.all.push(json!({ "tag": "ROLLBACK", "notice": told }));
+        }
+        Ok(())
+    }
+
+    /// Tells of a statement, where it is one that the audit log is to have.
+    fn audit(&self, sql: &str, ran: &Result<String, ErrorFields>) {
+        let tag = ran.as_ref().ok().and_then(|tag| AuditClass::of(tag));
+        let error = ran.as_ref().err().map(|error| error.state);
+        let (role, session) = (&self.session.identity().user, Some(self.active.number()));
+        let client = AuditedClient { role, address: &self.address, session };
+        self.server.logs.audit_statement(&client, sql, tag, error);
     }
 }
 
@@ -101,6 +137,8 @@ impl RequestSession {
 #[derive(Default)]
 pub(super) struct Results {
     pub(super) all: Vec<Value>,
+    /// Rows that the statements gave or changed.
+    rows: u64,
     bytes: usize,
 }
 
@@ -113,32 +151,13 @@ fn split(session: &Session, text: &str) -> Result<Vec<Statement>, ErrorFields> {
     Ok(statements)
 }
 
-async fn run_all(session: &Session, text: &str, results: &mut Results) -> Result<(), ErrorFields> {
-    let mut searched = 0;
-    for Statement { text: sql, .. } in &split(session, text)? {
-        let start = text[searched..].find(sql.as_str()).map_or(searched, |at| searched + at);
-        searched = start + sql.len();
-        let start = text[..start].chars().count();
-        let limit = session.statement_timeout().unwrap_or(TIME_MAX);
-        let ran = tokio::time::timeout(limit, run_one(session, sql, start, results)).await;
-        ran.map_err(|_| timed_out())??;
-    }
-    if session.transaction_state() != TransactionState::Idle {
-        let undone = session.run("ROLLBACK").await;
-        undone.map_err(|error| error_fields(&error, "ROLLBACK", 0))?;
-        let told = "the transaction was still open and is rolled back: run its COMMIT together with its BEGIN";
-        results.all.push(json!({ "tag": "ROLLBACK", "notice": told }));
-    }
-    Ok(())
-}
-
-/// Runs a statement that begins at character `start` of what was sent, from 0.
+/// Runs a statement that begins at character `start` of what was sent, from 0; its tag.
 async fn run_one(
     session: &Session,
     sql: &str,
     start: usize,
     results: &mut Results,
-) -> Result<(), ErrorFields> {
+) -> Result<String, ErrorFields> {
     let begun = Instant::now();
     let failed = |error| {
         session.fail_transaction();
@@ -156,7 +175,9 @@ async fn run_one(
         }
     }
     results.all.push(shown(&result, has_rows, table, begun.elapsed()));
-    Ok(())
+    let tag = result.tag();
+    results.rows += rows_of_tag(&tag);
+    Ok(tag)
 }
 
 fn shown(result: &QueryResult, has_rows: bool, table: ShownRows, took: Duration) -> Value {

@@ -11,6 +11,7 @@ use super::answer::{Answer, ApiError, Fields};
 use super::login::Caller;
 use super::run::{ShownRows, columns};
 use crate::connection::{error_fields, timed_out};
+use crate::log::AuditedClient;
 use crate::server::Shared;
 use crate::wire::ErrorFields;
 
@@ -86,7 +87,12 @@ pub(super) async fn cancel(
 ) -> Result<Answer, ApiError> {
     let session = fields.number("session")?;
     let sql = format!("SELECT pg_cancel_backend({session}) AS cancelled");
-    let found = rows(&server, &caller, &sql).await?;
+    let found = rows(&server, &caller, &sql).await;
+    let error = found.as_ref().err().map(|error| error.state);
+    let address = caller.address.to_string();
+    let client = AuditedClient { role: &caller.user, address: &address, session: None };
+    server.logs.audit_statement(&client, &sql, None, error);
+    let found = found?;
     Ok(Answer(json!({ "cancelled": found["rows"][0][0] == "t" })))
 }
 

@@ -1,9 +1,11 @@
 //! The word that a statement begins with, by which statements that the parser does not know are told apart.
 
-/// The first word of a statement, behind blanks and comments; empty where it begins with another sign.
+/// The first word of a statement, behind blanks and comments, and what stands behind it; the word is empty where the
+/// statement begins with another sign.
 ///
 /// Comments in `/* */` nest, as PostgreSQL's do.
-fn first_word(sql: &str) -> &str {
+#[must_use]
+pub fn split_first_word(sql: &str) -> (&str, &str) {
     let mut rest = sql.trim_start();
     loop {
         rest = if let Some(comment) = rest.strip_prefix("--") {
@@ -16,13 +18,13 @@ fn first_word(sql: &str) -> &str {
         rest = rest.trim_start();
     }
     let end = rest.find(|letter: char| !letter.is_ascii_alphabetic()).unwrap_or(rest.len());
-    &rest[..end]
+    rest.split_at(end)
 }
 
 /// Whether a statement begins with one of some words, in any case.
 #[must_use]
 pub fn begins_with(sql: &str, words: &[&str]) -> bool {
-    let first = first_word(sql);
+    let (first, _) = split_first_word(sql);
     words.iter().any(|word| first.eq_ignore_ascii_case(word))
 }
 
@@ -65,8 +67,10 @@ mod tests {
             ("(SELECT 1)", ""),
             ("", ""),
         ] {
-            assert_eq!(first_word(sql), word, "{sql}");
+            assert_eq!(split_first_word(sql).0, word, "{sql}");
         }
+        let (_, rest) = split_first_word("/* */ alter role ann");
+        assert!(begins_with(rest, &["role"]));
         assert!(begins_with("/* */ Begin;", &["start", "begin"]));
         assert!(!begins_with("beginning", &["begin"]));
     }

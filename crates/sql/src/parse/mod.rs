@@ -28,7 +28,7 @@ use datafusion::sql::sqlparser::tokenizer::Tokenizer;
 
 pub(crate) use depth::{STACK_SHORT, on_deep_stack, stack_for};
 use dialect::AtollDialect;
-pub use first_word::begins_with;
+pub use first_word::{begins_with, split_first_word};
 pub(crate) use sequences::{ALTERED, RENAMED, RESTART};
 pub use streams::copy_to_file;
 pub(crate) use walk::{walk, walk_expressions, walk_expressions_mut, walk_mut, walk_relations};

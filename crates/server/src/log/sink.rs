@@ -1,0 +1,61 @@
+//! Where lines go: to stdout, or to the end of a file.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use parking_lot::Mutex;
+
+use super::LogTarget;
+use crate::options::ServerError;
+
+/// For the owner alone: statements and names of roles are not for everyone.
+const MODE: u32 = 0o600;
+
+/// An open log.
+#[derive(Debug)]
+pub(super) struct LogSink {
+    target: LogTarget,
+    /// None for stdout.
+    file: Mutex<Option<File>>,
+}
+
+impl LogSink {
+    pub(super) fn open(target: &LogTarget) -> Result<Self, ServerError> {
+        let file = Mutex::new(file_of(target)?);
+        Ok(Self { target: target.clone(), file })
+    }
+
+    /// Opens the file that has the name now.
+    pub(super) fn reopen(&self) -> Result<(), ServerError> {
+        let file = file_of(&self.target)?;
+        *self.file.lock() = file;
+        Ok(())
+    }
+
+    /// Writes a line with one call, so that lines of other processes do not come between.
+    pub(super) fn write(&self, line: &str) -> io::Result<()> {
+        let line = format!("{line}\n");
+        match &mut *self.file.lock() {
+            Some(file) => file.write_all(line.as_bytes()),
+            None => io::stdout().lock().write_all(line.as_bytes()),
+        }
+    }
+
+    pub(super) fn target(&self) -> &LogTarget {
+        &self.target
+    }
+}
+
+fn file_of(target: &LogTarget) -> Result<Option<File>, ServerError> {
+    match target {
+        LogTarget::Stdout => Ok(None),
+        LogTarget::File(path) => append_to(path).map(Some),
+    }
+}
+
+fn append_to(path: &Path) -> Result<File, ServerError> {
+    let file = OpenOptions::new().append(true).create(true).mode(MODE).open(path);
+    file.map_err(|error| ServerError::Log { path: path.to_owned(), error })
+}
