@@ -54,8 +54,11 @@ Examples:
   CREATE ROLE ann LOGIN PASSWORD '…';                    in psql; then
   psql -h 127.0.0.1 -U ann -d atoll                      asks ann for the password
   atoll serve --data shop --listen 0.0.0.0:5432 --tls-cert c.pem --tls-key k.pem --tls required
+  atoll serve --config /etc/atoll/atoll.toml             settings from a file; --show-config shows them
 
-SIGHUP reads certificate and key anew.
+A flag counts before its variable, this before the file, and the file before the default. The keys of the
+file are the names of the flags (tls_cert = "c.pem"), and [[login]] tables say who may log in from where.
+SIGHUP reads certificate, key and [[login]] anew, and opens the files of the logs anew.
 SIGTERM and Ctrl-C stop it: sessions end where they wait for their clients, statements that run have
 30 seconds, and a checkpoint is written.")]
     Serve(ServeArgs),
@@ -72,7 +75,7 @@ with the kernel (3).")]
 }
 
 /// What every command that runs SQL takes.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct EngineArgs {
     /// Worker threads in all [default: one for each cpu this process may use]
     #[arg(long, value_name = "N", env = "ATOLL_THREADS")]
@@ -132,8 +135,17 @@ pub(crate) struct SqlArgs {
 }
 
 /// Arguments of `atoll serve`.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct ServeArgs {
+    /// File with settings and rules for log-ins [default: atoll.toml in the --data directory, where it is there]
+    #[arg(long, value_name = "FILE", env = "ATOLL_CONFIG")]
+    pub(crate) config: Option<PathBuf>,
+    /// Show all settings and where each comes from, and end
+    #[arg(long)]
+    pub(crate) show_config: bool,
+    /// With --show-config: as JSON
+    #[arg(long, requires = "show_config")]
+    pub(crate) json: bool,
     /// Directory of a database that keeps its data, made where it is missing [default: in memory]
     #[arg(short = 'd', long = "data", value_name = "DIR", env = "ATOLL_DATA")]
     pub(crate) data: Option<PathBuf>,
@@ -147,10 +159,10 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "ADDRESS", env = "ATOLL_HTTP")]
     pub(crate) http: Option<SocketAddr>,
     /// Certificate for TLS, in PEM form
-    #[arg(long, value_name = "FILE", env = "ATOLL_TLS_CERT", requires = "tls_key")]
+    #[arg(long, value_name = "FILE", env = "ATOLL_TLS_CERT")]
     pub(crate) tls_cert: Option<PathBuf>,
     /// Key of the certificate, in PEM form
-    #[arg(long, value_name = "FILE", env = "ATOLL_TLS_KEY", requires = "tls_cert")]
+    #[arg(long, value_name = "FILE", env = "ATOLL_TLS_KEY")]
     pub(crate) tls_key: Option<PathBuf>,
     /// Whether connections over TCP have to use TLS
     #[arg(long, value_name = "MODE", value_enum, default_value = "optional", env = "ATOLL_TLS")]
@@ -162,11 +174,56 @@ pub(crate) struct ServeArgs {
     #[arg(long)]
     pub(crate) insecure_no_password: bool,
     /// Connections at the same time
-    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    #[arg(long, value_name = "N", default_value_t = 10_000, env = "ATOLL_MAX_CONNECTIONS")]
     pub(crate) max_connections: usize,
+    /// Messages and logs
+    #[command(flatten)]
+    pub(crate) logs: LogArgs,
     /// Engine options
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
+}
+
+/// What `atoll serve` logs.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct LogArgs {
+    /// Form of the messages on stderr
+    #[arg(long, value_name = "FORM", value_enum, default_value = "text", env = "ATOLL_LOG_FORMAT")]
+    pub(crate) log_format: LogForm,
+    /// The least important messages that are told
+    #[arg(long, value_name = "LEVEL", value_enum, default_value = "info", env = "ATOLL_LOG_LEVEL")]
+    pub(crate) log_level: MessageLevel,
+    /// Log statements that take so many milliseconds or more, 0 for all [default: none is logged]
+    #[arg(long, value_name = "N", env = "ATOLL_SLOW_QUERY_MS")]
+    pub(crate) slow_query_ms: Option<u64>,
+    /// Where they are logged, as JSON lines; '-' is stdout
+    #[arg(long, value_name = "FILE", default_value = "-", env = "ATOLL_SLOW_QUERY_LOG")]
+    pub(crate) slow_query_log: PathBuf,
+    /// Log log-ins, definitions, grants, roles, backups and KILL, as JSON lines; '-' is stdout
+    #[arg(long, value_name = "FILE", env = "ATOLL_AUDIT_LOG")]
+    pub(crate) audit_log: Option<PathBuf>,
+}
+
+/// The form of messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum LogForm {
+    /// Lines for people.
+    Text,
+    /// A JSON object on each line.
+    Json,
+}
+
+/// How important messages are that are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum MessageLevel {
+    /// What cannot be done.
+    Error,
+    /// What is not as it should be.
+    Warning,
+    /// What the server does, and log-ins that are refused.
+    Info,
+    /// Connections, and statements that fail.
+    Debug,
 }
 
 /// Whether connections over TCP use TLS.

@@ -15,6 +15,7 @@ mod progress;
 mod serve;
 mod shell;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use atoll_placement::CountedHeap;
@@ -31,16 +32,16 @@ static ALLOCATOR: CountedHeap<mimalloc::MiMalloc> = CountedHeap(mimalloc::MiMall
 
 fn main() -> ExitCode {
     let arguments = cli::with_mode_flags(std::env::args_os().collect());
-    let matches = Cli::command().get_matches_from(arguments);
+    let matches = Cli::command().get_matches_from(&arguments);
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-    let Err(ends) = run(&cli, &matches) else { return Exit::Done.into() };
+    let Err(ends) = run(&cli, &matches, &arguments) else { return Exit::Done.into() };
     if let Some(message) = &ends.message {
         terminal::say_error(message);
     }
     ends.exit.into()
 }
 
-fn run(cli: &Cli, matches: &ArgMatches) -> Result<(), CommandError> {
+fn run(cli: &Cli, matches: &ArgMatches, arguments: &[OsString]) -> Result<(), CommandError> {
     match &cli.command {
         AtollCommand::Tools(command) => atoll_tools::run(command, Cli::command),
         AtollCommand::Bench(args) => args.run(),
@@ -48,7 +49,7 @@ fn run(cli: &Cli, matches: &ArgMatches) -> Result<(), CommandError> {
             let scripts = matches.subcommand().map(|(_, matches)| args.scripts_in_order(matches));
             on_this_thread(shell::run(args, scripts.unwrap_or_default()))
         }
-        AtollCommand::Serve(args) => serve::run(args),
+        AtollCommand::Serve(args) => serve::run(args, matches, arguments),
         AtollCommand::Demo(args) => on_this_thread(demo::run(args)),
     }
 }

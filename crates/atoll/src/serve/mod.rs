@@ -1,16 +1,26 @@
 //! `atoll serve`: a database for PostgreSQL's clients.
 
-use std::future::Future;
-use std::io;
+mod settings;
+mod shown;
 
-use atoll_server::{Server, ServerError, ServerOptions, TlsFiles, tell_ready, tell_stopping};
+use std::ffi::OsString;
+use std::future::Future;
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::Duration;
+
+use atoll_server::{
+    LogFormat, LogLevel, LogOptions, LogTarget, Reloader, Server, ServerError, ServerOptions,
+    TlsFiles, tell_ready, tell_stopping,
+};
 use atoll_sql::{Database, DatabaseOptions};
 use atoll_tools::exit::{CommandError, Exit};
-use atoll_tools::terminal;
+use clap::ArgMatches;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::cli::{ServeArgs, TlsMode};
+use crate::cli::{LogArgs, LogForm, MessageLevel, ServeArgs, TlsMode};
 use crate::engine::start_database;
+use settings::Settings;
 
 /// Threads that serve connections are one for so many workers, within bounds.
 const WORKERS_EACH: usize = 4;
@@ -20,12 +30,18 @@ const THREADS_MAX: usize = 16;
 /// Bytes of the stack of each; pages that are not used take no memory.
 const STACK: usize = 8 << 20;
 
-/// Runs the command.
-pub(crate) fn run(args: &ServeArgs) -> Result<(), CommandError> {
-    if args.tls == TlsMode::Required && args.tls_cert.is_none() {
-        let message = "--tls required needs --tls-cert and --tls-key";
-        return Err(CommandError::with(Exit::Usage, message));
+/// Runs the command, whose line was parsed as this.
+pub(crate) fn run(
+    args: &ServeArgs,
+    matches: &ArgMatches,
+    arguments: &[OsString],
+) -> Result<(), CommandError> {
+    let settings = Settings::of(args, matches, arguments)?;
+    if args.show_config {
+        return show(&settings, args.json);
     }
+    let args = &settings.args;
+    check(args)?;
     // Without passwords everyone is let in: then files of this process's user are out of reach.
     let files = !args.insecure_no_password;
     let options =
@@ -38,12 +54,57 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), CommandError> {
         .thread_stack_size(STACK)
         .enable_all()
         .build()?;
-    runtime.block_on(serve(args, database))
+    runtime.block_on(serve(settings, database))
 }
 
-async fn serve(args: &ServeArgs, database: Database) -> Result<(), CommandError> {
+fn show(settings: &Settings, as_json: bool) -> Result<(), CommandError> {
+    let text = match as_json {
+        true => format!("{:#}\n", shown::as_json(settings)),
+        false => shown::as_toml(settings),
+    };
+    Ok(io::stdout().lock().write_all(text.as_bytes())?)
+}
+
+/// Refuses settings that make sense together only.
+fn check(args: &ServeArgs) -> Result<(), CommandError> {
+    let message = match (args.tls, &args.tls_cert, &args.tls_key) {
+        (TlsMode::Required, None, _) => "--tls required needs --tls-cert and --tls-key",
+        (_, Some(_), None) => "--tls-cert needs --tls-key",
+        (_, None, Some(_)) => "--tls-key needs --tls-cert",
+        _ => return Ok(()),
+    };
+    Err(CommandError::with(Exit::Usage, message))
+}
+
+async fn serve(settings: Settings, database: Database) -> Result<(), CommandError> {
+    // Before anyone can send one.
+    let stopped = stopped()?;
+    let server = Server::bind(database.clone(), server_options(&settings)).await;
+    let server = server.map_err(not_started)?;
+    tell_addresses(&server);
+    let reloader = server.reloader();
+    let say = |message: &str| reloader.logs().say(LogLevel::Info, message);
+    tokio::spawn(reload_on_hangup(settings, server.reloader())?);
+    tell_ready();
+    server
+        .run(async {
+            stopped.await;
+            tell_stopping();
+            say("stopping");
+        })
+        .await;
+    let written = database.checkpoint().await;
+    let written = written.map_err(|error| CommandError::with(Exit::Own, error.message()))?;
+    if written.is_some() {
+        say("a checkpoint is written");
+    }
+    Ok(())
+}
+
+fn server_options(settings: &Settings) -> ServerOptions {
+    let args = &settings.args;
     let certificate = args.tls_cert.clone().zip(args.tls_key.clone());
-    let options = ServerOptions {
+    ServerOptions {
         listen: args.listen.clone(),
         socket_directory: args.socket.clone(),
         http: args.http,
@@ -51,56 +112,94 @@ async fn serve(args: &ServeArgs, database: Database) -> Result<(), CommandError>
         tls_required: args.tls == TlsMode::Required,
         trusts_all: args.insecure_no_password,
         listens_in_clear: args.insecure_listen,
+        rules: settings.rules.clone(),
+        logs: log_options(&args.logs),
         connections_max: args.max_connections,
         ..ServerOptions::default()
+    }
+}
+
+fn log_options(args: &LogArgs) -> LogOptions {
+    let target = |path: &Path| match path.to_str() {
+        Some("-") => LogTarget::Stdout,
+        _ => LogTarget::File(path.to_owned()),
     };
-    // Before anyone can send one.
-    let stopped = stopped()?;
-    let server = Server::bind(database.clone(), options).await.map_err(not_started)?;
+    let slow = args.slow_query_ms.map(Duration::from_millis);
+    LogOptions {
+        format: match args.log_format {
+            LogForm::Text => LogFormat::Text,
+            LogForm::Json => LogFormat::Json,
+        },
+        level: match args.log_level {
+            MessageLevel::Error => LogLevel::Error,
+            MessageLevel::Warning => LogLevel::Warning,
+            MessageLevel::Info => LogLevel::Info,
+            MessageLevel::Debug => LogLevel::Debug,
+        },
+        slow: slow.map(|least| (least, target(&args.slow_query_log))),
+        audit: args.audit_log.as_deref().map(target),
+    }
+}
+
+fn tell_addresses(server: &Server) {
+    let say = |message: std::fmt::Arguments<'_>| server.logs().say(LogLevel::Info, message);
     for address in server.addresses() {
         let (host, port) = (address.ip(), address.port());
-        terminal::say(format_args!("listening on {address}: psql -h {host} -p {port} -d atoll"));
+        say(format_args!("listening on {address}: psql -h {host} -p {port} -d atoll"));
     }
     if let Some(socket) = server.socket() {
-        terminal::say(format_args!("listening on {}", socket.display()));
+        say(format_args!("listening on {}", socket.display()));
     }
     if let Some(address) = server.http_address() {
         if address.ip().is_loopback() {
-            terminal::say(format_args!("console on http://{address}/"));
+            say(format_args!("console on http://{address}/"));
         }
-        terminal::say(format_args!("metrics on http://{address}/metrics"));
+        say(format_args!("metrics on http://{address}/metrics"));
     }
-    tokio::spawn(reload_on_hangup(server.reloader())?);
-    tell_ready();
-    server
-        .run(async {
-            stopped.await;
-            tell_stopping();
-            terminal::say("stopping");
-        })
-        .await;
-    let written = database.checkpoint().await;
-    let written = written.map_err(|error| CommandError::with(Exit::Own, error.message()))?;
-    if written.is_some() {
-        terminal::say("a checkpoint is written");
-    }
-    Ok(())
 }
 
-/// Reads certificate and key anew at each SIGHUP; those in use stay where the new ones cannot be.
+/// Reads certificate, key and rules for log-ins anew at each SIGHUP, and opens the logs anew; what is in use stays
+/// where the new one cannot be.
 #[doc(alias = "SIGHUP")]
 fn reload_on_hangup(
-    reload: impl Fn() -> Result<(), ServerError> + Send + 'static,
+    settings: Settings,
+    reloader: Reloader,
 ) -> io::Result<impl Future<Output = ()> + Send> {
     let mut hangup = signal(SignalKind::hangup())?;
     Ok(async move {
         while hangup.recv().await.is_some() {
-            match reload() {
-                Ok(()) => terminal::say("certificate and key are read anew"),
-                Err(error) => terminal::say_error(error),
+            // First, so that what follows is told where it belongs.
+            for done in [
+                reloader.reopen_logs().map(|()| None).map_err(|error| error.to_string()),
+                reload_certificate(&reloader),
+                reload_rules(&settings, &reloader),
+            ] {
+                match done {
+                    Ok(Some(told)) => reloader.logs().say(LogLevel::Info, told),
+                    Ok(None) => {}
+                    Err(error) => {
+                        let told = format_args!("not read anew, what was in use stays: {error}");
+                        reloader.logs().say(LogLevel::Warning, told);
+                    }
+                }
             }
         }
     })
+}
+
+fn reload_certificate(reloader: &Reloader) -> Result<Option<String>, String> {
+    let has_one = reloader.reload_certificate().map_err(|error| error.to_string())?;
+    Ok(has_one.then(|| "certificate and key are read anew".to_owned()))
+}
+
+fn reload_rules(settings: &Settings, reloader: &Reloader) -> Result<Option<String>, String> {
+    let rules = settings.rules_now().map_err(|error| error.message.unwrap_or_default())?;
+    let count = rules.as_ref().map_or(0, |rules| rules.count());
+    let had_file = settings.file.is_some();
+    reloader.set_rules(rules).map_err(|error| error.to_string())?;
+    Ok(had_file.then(|| {
+        format!("rules for log-ins are read anew, {count} now; other settings count from the next start")
+    }))
 }
 
 /// Ends when the process is asked to.
@@ -117,7 +216,7 @@ fn stopped() -> io::Result<impl Future<Output = ()>> {
 
 fn not_started(error: ServerError) -> CommandError {
     let exit = match &error {
-        ServerError::InClear(_) | ServerError::NoPassword(_) => Exit::Usage,
+        ServerError::InClear(_) | ServerError::NoPassword(_) | ServerError::Rules(_) => Exit::Usage,
         _ => Exit::Own,
     };
     CommandError::with(exit, error)

@@ -10,6 +10,7 @@
 //! - `interrupts`: Ctrl-C and closed pipes.
 //! - `ends`: whatever ends the process, files are whole and nothing is left behind.
 //! - `lab`: tables and workers on an emulated machine of four nodes.
+//! - `serve`: settings of the server, from flags, variables and files.
 //! - `soak`: clients of a server that is killed and started again.
 //! - `shell`: the interactive shell, on a pseudo-terminal.
 //! - `demo`: all parts at a small scale, with the facts that prove them.
@@ -26,6 +27,7 @@ mod limits;
 mod modes;
 mod scripts;
 mod shell;
+mod serve;
 mod soak;
 mod support;
 mod topo;

@@ -40,21 +40,21 @@ fn request(address: SocketAddr, method: &str, path: &str, headers: &str, body: &
 }
 
 /// A request as the page makes it.
-fn post(address: SocketAddr, path: &str, cookie: &str, body: &str) -> String {
+pub(crate) fn post(address: SocketAddr, path: &str, cookie: &str, body: &str) -> String {
     let headers = format!("X-Atoll-Console: 1\r\nOrigin: http://{address}\r\nCookie: {cookie}\r\n");
     request(address, "POST", path, &headers, body)
 }
 
-fn get(address: SocketAddr, path: &str, cookie: &str) -> String {
+pub(crate) fn get(address: SocketAddr, path: &str, cookie: &str) -> String {
     request(address, "GET", path, &format!("X-Atoll-Console: 1\r\nCookie: {cookie}\r\n"), "")
 }
 
-fn status(answer: &str) -> &str {
+pub(crate) fn status(answer: &str) -> &str {
     answer.split(' ').nth(1).unwrap_or_default()
 }
 
 /// Logs in; the cookie.
-fn log_in(address: SocketAddr, user: &str, password: &str) -> Option<String> {
+pub(crate) fn log_in(address: SocketAddr, user: &str, password: &str) -> Option<String> {
     let body = format!(r#"{{"user": "{user}", "password": "{password}"}}"#);
     let answer = post(address, "/api/login", "", &body);
     let cookie = answer.lines().find_map(|line| line.strip_prefix("set-cookie: "))?;

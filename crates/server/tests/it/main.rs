@@ -9,6 +9,8 @@
 //! - `console`: the web page, its requests, and a browser that uses it.
 //! - `copy`: rows to and from clients, as text and CSV.
 //! - `login`: passwords, and what roles may do.
+//! - `logs`: slow statements, who did what, and that no password is in it.
+//! - `rules`: who may try to log in from where.
 //! - `rights`: what roles may read, change and define.
 //! - `settings`: PostgreSQL's settings, and their effects.
 //! - `metrics`: figures and health over HTTP.
@@ -23,9 +25,11 @@ mod cursors;
 mod ends;
 mod hostile;
 mod login;
+mod logs;
 mod metrics;
 mod prepared;
 mod rights;
+mod rules;
 mod settings;
 mod statements;
 mod support;

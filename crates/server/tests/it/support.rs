@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use atoll_placement::LiveKernel;
 use atoll_runtime::{Runtime, RuntimeOptions};
-use atoll_server::{Server, ServerOptions};
+use atoll_server::{Reloader, Server, ServerOptions};
 use atoll_sql::{Database, DatabaseOptions};
 use atoll_topology::Machine;
 use tokio::sync::oneshot;
@@ -21,6 +21,7 @@ pub(crate) struct TestServer {
     pub(crate) database: Database,
     pub(crate) address: SocketAddr,
     pub(crate) http: SocketAddr,
+    pub(crate) reloader: Reloader,
     stop: Option<oneshot::Sender<()>>,
     served: Option<std::thread::JoinHandle<()>>,
 }
@@ -68,13 +69,14 @@ impl TestServer {
                     let options = ServerOptions { listen, http, ..options };
                     let server = Server::bind(database, options).await.expect("a free port");
                     let http = server.http_address().expect("it listens");
-                    bound.send((server.addresses()[0], http)).expect("the test waits");
+                    let address = server.addresses()[0];
+                    bound.send((address, http, server.reloader())).expect("the test waits");
                     server.run(async { drop(stopped.await) }).await;
                 });
             })
         };
-        let (address, http) = address.recv().expect("it listens");
-        Self { database, address, http, stop: Some(stop), served: Some(served) }
+        let (address, http, reloader) = address.recv().expect("it listens");
+        Self { database, address, http, reloader, stop: Some(stop), served: Some(served) }
     }
 
     /// Stops it, and waits until it has.

@@ -1,0 +1,69 @@
+//! What `atoll serve --show-config` shows.
+
+use serde_json::{Map, Value, json};
+
+use super::settings::{Setting, SettingKind, SettingSource, Settings};
+
+/// Column at which the source of a setting stands.
+const COLUMN: usize = 48;
+
+/// The settings as a file would have them, each with where it comes from.
+pub(super) fn as_toml(settings: &Settings) -> String {
+    let mut text = match &settings.file {
+        Some(file) => format!("# settings from {}\n", file.display()),
+        None => "# there is no file with settings\n".to_owned(),
+    };
+    for setting in &settings.all {
+        let written = match written(setting) {
+            Some(value) => format!("{} = {value}", setting.name),
+            None => format!("# {} is not set", setting.name),
+        };
+        text.push_str(&format!("{written:COLUMN$} # {}\n", setting.source.name()));
+    }
+    let rules = settings.rules.as_ref().map_or(0, |rules| rules.count());
+    text.push_str(&format!("# rules for log-ins ([[login]]): {rules}\n"));
+    text
+}
+
+/// The same as one JSON document.
+pub(super) fn as_json(settings: &Settings) -> Value {
+    let setting = |setting: &Setting| {
+        let shown = json!({ "value": value(setting), "source": setting.source.name() });
+        (setting.name.clone(), shown)
+    };
+    json!({
+        "file": settings.file.as_ref().map(|file| file.display().to_string()),
+        "settings": settings.all.iter().map(setting).collect::<Map<_, _>>(),
+        "login_rules": settings.rules.as_ref().map_or(0, |rules| rules.count()),
+    })
+}
+
+impl SettingSource {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Flag => "flag",
+            Self::Environment => "environment",
+            Self::File => "file",
+            Self::Default => "default",
+        }
+    }
+}
+
+fn value(setting: &Setting) -> Value {
+    let Some(values) = &setting.values else { return Value::Null };
+    let first = values.first().map_or("", String::as_str);
+    match setting.kind {
+        SettingKind::Switch => (first == "true").into(),
+        SettingKind::Number => first.parse::<u64>().map_or(Value::Null, Value::from),
+        SettingKind::Text => first.into(),
+        SettingKind::Texts => values.clone().into(),
+    }
+}
+
+/// A value as TOML writes it, which is as JSON does for those that settings have.
+fn written(setting: &Setting) -> Option<String> {
+    match value(setting) {
+        Value::Null => None,
+        value => Some(value.to_string()),
+    }
+}
