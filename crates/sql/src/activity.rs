@@ -321,9 +321,18 @@ mod tests {
     fn passwords_are_not_shown() {
         for (sql, shown) in [
             ("ALTER ROLE ann PassWord 'x'", "ALTER ROLE ann PassWord"),
-            ("/* a */ -- b\nALTER ROLE ann PASSWORD/**/'x'", "/* a */ -- b\nALTER ROLE ann PASSWORD"),
-            ("SELECT 1; ALTER USER ann PASSWORD $q$x$q$; SELECT 2", "SELECT 1; ALTER USER ann PASSWORD"),
-            ("CREATE ROLE ann ENCRYPTED PASSWORD E'x' NONSENSE", "CREATE ROLE ann ENCRYPTED PASSWORD"),
+            (
+                "/* a */ -- b\nALTER ROLE ann PASSWORD/**/'x'",
+                "/* a */ -- b\nALTER ROLE ann PASSWORD",
+            ),
+            (
+                "SELECT 1; ALTER USER ann PASSWORD $q$x$q$; SELECT 2",
+                "SELECT 1; ALTER USER ann PASSWORD",
+            ),
+            (
+                "CREATE ROLE ann ENCRYPTED PASSWORD E'x' NONSENSE",
+                "CREATE ROLE ann ENCRYPTED PASSWORD",
+            ),
             ("SELECT 1", "SELECT 1"),
         ] {
             assert_eq!(without_passwords(sql, TEXT_MAX), shown);

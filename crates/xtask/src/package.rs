@@ -51,7 +51,7 @@ pub fn run(root: &Path, arguments: &[&str]) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Units, licence and changes.
+/// Units, licence, changes and the example of settings.
 fn add_files(root: &Path, stage: &Path) -> Result<()> {
     let units = stage.join("usr/lib/systemd/system");
     let documents = stage.join("usr/share/doc/atoll");
@@ -62,7 +62,11 @@ fn add_files(root: &Path, stage: &Path) -> Result<()> {
         let unit = unit?;
         fs::copy(unit.path(), units.join(unit.file_name()))?;
     }
-    for (file, name) in [("LICENSE", "copyright"), ("CHANGELOG.md", "CHANGELOG.md")] {
+    for (file, name) in [
+        ("LICENSE", "copyright"),
+        ("CHANGELOG.md", "CHANGELOG.md"),
+        ("examples/atoll.toml", "atoll.toml"),
+    ] {
         fs::copy(root.join(file), documents.join(name)).with_context(|| file.to_owned())?;
     }
     Ok(())

@@ -114,11 +114,7 @@ impl<'a> TomlTable<'a> {
     }
 
     /// An error at the table's start.
-    pub fn fail(
-        &self,
-        found: impl Into<String>,
-        expected: impl Into<String>,
-    ) -> FormatError {
+    pub fn fail(&self, found: impl Into<String>, expected: impl Into<String>) -> FormatError {
         self.document.fail(self.at, found, expected)
     }
 
@@ -292,7 +288,9 @@ impl<'a> TomlItem<'a> {
     ) -> Result<impl ExactSizeIterator<Item = TomlItem<'a>>, FormatError> {
         let Self { document, key, value } = self;
         match value.get_ref() {
-            DeValue::Array(list) => Ok(list.iter().map(move |value| TomlItem { document, key, value })),
+            DeValue::Array(list) => {
+                Ok(list.iter().map(move |value| TomlItem { document, key, value }))
+            }
             _ => Err(self.wrong(format!("a list of {what}"))),
         }
     }

@@ -36,7 +36,11 @@ pub(super) async fn log_in(
     let told = |error| End::Told(Box::new(error));
     let identity = |is_owner| Identity { user: user.into(), is_owner, number: 0 };
     let source = source(&channel.stream);
-    let attempt = LoginAttempt { role: user, from: origin(&channel.stream, source)?, is_encrypted: tls.is_some() };
+    let attempt = LoginAttempt {
+        role: user,
+        from: origin(&channel.stream, source)?,
+        is_encrypted: tls.is_some(),
+    };
     let method = login_method(server, &attempt).map_err(told)?;
     if matches!(method, LoginMethod::Peer | LoginMethod::PeerFirst)
         && let Some(is_owner) = peer(&channel.stream, server, user)

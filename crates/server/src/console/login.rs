@@ -131,11 +131,7 @@ pub(super) async fn log_out(
 }
 
 /// How a client of the console has to prove who it is.
-fn method(
-    server: &Shared,
-    role: &str,
-    address: SocketAddr,
-) -> Result<LoginMethod, ErrorFields> {
+fn method(server: &Shared, role: &str, address: SocketAddr) -> Result<LoginMethod, ErrorFields> {
     let from = ClientOrigin::Address(address.ip());
     login_method(server, &LoginAttempt { role, from, is_encrypted: false })
 }

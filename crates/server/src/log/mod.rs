@@ -115,7 +115,8 @@ impl Logs {
     /// Opens the files.
     pub(crate) fn open(options: &LogOptions) -> Result<Self, ServerError> {
         let slow = options.slow.as_ref();
-        let slow = slow.map(|(least, target)| Ok::<_, ServerError>((*least, LogSink::open(target)?)));
+        let slow =
+            slow.map(|(least, target)| Ok::<_, ServerError>((*least, LogSink::open(target)?)));
         Ok(Self {
             format: options.format,
             level: options.level,
@@ -154,7 +155,8 @@ impl Logs {
         match sink.write(&line.to_string()) {
             Ok(()) => self.is_failing.store(false, Ordering::Relaxed),
             Err(error) if !self.is_failing.swap(true, Ordering::Relaxed) => {
-                let message = format!("{} cannot be written: {error}; lines are lost", sink.target());
+                let message =
+                    format!("{} cannot be written: {error}; lines are lost", sink.target());
                 self.say(LogLevel::Error, message);
             }
             Err(_) => {}

@@ -154,8 +154,10 @@ impl LoginRules {
             Some(rule) => Err(FormatError {
                 file: self.file.clone(),
                 line: Some(rule.line),
-                found: "a rule with method = \"trust\", which lets clients in without a password".into(),
-                expected: "\"scram\", or a server on loopback with insecure_no_password = true".into(),
+                found: "a rule with method = \"trust\", which lets clients in without a password"
+                    .into(),
+                expected: "\"scram\", or a server on loopback with insecure_no_password = true"
+                    .into(),
             }),
         }
     }
@@ -186,7 +188,9 @@ impl FromPattern {
         match (self, from) {
             (Self::Anywhere, _) | (Self::Local, ClientOrigin::Local) => true,
             (Self::Range(range), ClientOrigin::Address(address)) => range.contains(address),
-            (Self::Local, ClientOrigin::Address(_)) | (Self::Range(_), ClientOrigin::Local) => false,
+            (Self::Local, ClientOrigin::Address(_)) | (Self::Range(_), ClientOrigin::Local) => {
+                false
+            }
         }
     }
 }

@@ -13,7 +13,8 @@ pub(super) struct AddressRange {
 impl AddressRange {
     /// Reads `address/bits`, or an address alone; else says what was expected.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
-        let expected = "an address such as 10.0.0.7, or a range such as 10.0.0.0/8 or 2001:db8::/32";
+        let expected =
+            "an address such as 10.0.0.7, or a range such as 10.0.0.0/8 or 2001:db8::/32";
         let (address, bits) = match text.split_once('/') {
             Some((address, bits)) => (address, Some(bits)),
             None => (text, None),

@@ -83,7 +83,9 @@ fn who_did_what_is_told() {
         boss.batch_execute("SELECT 1; /* x */ CREATE TABLE t (a INT); SELECT 2").await.expect("t");
         boss.execute("GRANT SELECT ON t TO ann", &[]).await.expect("granted");
         boss.execute("ALTER TABLE t ADD COLUMN b INT", &[]).await.expect("altered");
-        boss.batch_execute("PREPARE p AS CREATE TABLE u AS SELECT 1 AS a; EXECUTE p").await.expect("u");
+        boss.batch_execute("PREPARE p AS CREATE TABLE u AS SELECT 1 AS a; EXECUTE p")
+            .await
+            .expect("u");
         let backup = format!("BACKUP DATABASE TO '{}'", backup.display());
         let backed_up = boss.batch_execute(&backup).await;
         assert!(backed_up.is_err(), "the database is in memory");
@@ -197,7 +199,8 @@ fn files_are_for_their_owner_and_opened_anew_when_they_were_renamed() {
     block_on(async { drop(log_in(&server, "boss", "x").await.expect_err("wrong")) });
     server.reloader.reopen_logs().expect("opened");
     block_on(async { drop(log_in(&server, "boss", "y").await.expect_err("wrong")) });
-    let (before, after) = (lines(directory.path(), "audit.1"), lines(directory.path(), "audit.json"));
+    let (before, after) =
+        (lines(directory.path(), "audit.1"), lines(directory.path(), "audit.json"));
     assert_eq!(having(&before, "result", "28P01").len(), 1, "{before:?}");
     assert_eq!(having(&after, "result", "28P01").len(), 1, "{after:?}");
 }
@@ -205,7 +208,8 @@ fn files_are_for_their_owner_and_opened_anew_when_they_were_renamed() {
 #[test]
 fn a_log_that_cannot_be_opened_stops_the_start() {
     let server = TestServer::start();
-    let logs = LogOptions { audit: Some(LogTarget::File("/proc/audit".into())), ..LogOptions::default() };
+    let logs =
+        LogOptions { audit: Some(LogTarget::File("/proc/audit".into())), ..LogOptions::default() };
     let options = ServerOptions { logs, ..ServerOptions::default() };
     let bound = block_on(atoll_server::Server::bind(server.database.clone(), options));
     let error = bound.expect_err("there is no such file").to_string();

@@ -1,8 +1,10 @@
 use std::net::SocketAddr;
 use std::path::Path;
+use std::process::Command;
 
 use atoll_formats::toml::reader::read_document;
-use atoll_server::{LoginRules, ServerOptions};
+use atoll_server::{LoginRules, ServerOptions, TlsFiles};
+use atoll_testkit::{Need, skip};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Config, Error, NoTls};
 
@@ -66,6 +68,65 @@ fn a_rule_for_tls_lets_no_one_in_without() {
     assert!(message.ends_with("no encryption"), "{message}");
 }
 
+/// A certificate that signs itself, and its key; none where there is no openssl.
+fn certificate(directory: &Path) -> Option<TlsFiles> {
+    let (certificate, key) = (directory.join("server.pem"), directory.join("server.key"));
+    let mut made = Command::new("openssl");
+    made.args([
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:prime256v1",
+        "-nodes",
+    ]);
+    made.args(["-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]);
+    let made = made.arg("-keyout").arg(&key).arg("-out").arg(&certificate).output().ok()?;
+    made.status.success().then_some(TlsFiles { certificate, key })
+}
+
+/// What psql is told when it logs in with these options; none where there is no psql.
+fn psql(server: &TestServer, password: &str, options: &str) -> Option<String> {
+    let port = server.address.port();
+    let options = format!("host=127.0.0.1 port={port} dbname=atoll {options}");
+    let ran = Command::new("psql")
+        .args(["-X", "-A", "-t", "-c", "SELECT current_user", &options])
+        .env("PGPASSWORD", password)
+        .output();
+    let ran = ran.ok()?;
+    Some(format!(
+        "{}{}",
+        String::from_utf8_lossy(&ran.stdout),
+        String::from_utf8_lossy(&ran.stderr)
+    ))
+}
+
+#[test]
+fn a_rule_for_tls_lets_those_in_who_have_it() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let Some(tls) = certificate(directory.path()) else {
+        return skip(Need::Postgresql, "no openssl");
+    };
+    let verified = format!("sslmode=verify-full sslrootcert={}", tls.certificate.display());
+    let server = TestServer::of(ServerOptions {
+        rules: rules("[[login]]\nroles = ['+staff']\ntls = true\nmethod = 'scram'\n"),
+        tls: Some(tls),
+        ..ServerOptions::default()
+    });
+    block_on(as_owner(&server, &ROLES));
+    let bound = format!("user=ann channel_binding=require {verified}");
+    let Some(told) = psql(&server, "a", &bound) else { return skip(Need::Postgresql, "no psql") };
+    assert_eq!(told, "ann\n");
+    let told = |password, options: &str| psql(&server, password, options).expect("it was there");
+    let wrong = told("x", &bound);
+    assert!(wrong.contains("password authentication failed"), "{wrong}");
+    let bob = told("b", &format!("user=bob {verified}"));
+    assert!(bob.contains("no login rule") && bob.contains("TLS encryption"), "{bob}");
+    let clear = told("a", "user=ann sslmode=disable");
+    assert!(clear.contains("no login rule") && clear.contains("no encryption"), "{clear}");
+}
+
 #[test]
 fn rules_can_be_changed_and_bad_ones_change_nothing() {
     let server = started("[[login]]\nroles = ['ann']\nmethod = 'scram'\n");
@@ -102,7 +163,12 @@ fn a_server_that_trusts_asks_for_a_password_where_a_rule_says_so() {
 }
 
 /// Connects over the Unix socket of a server.
-async fn over_socket(directory: &Path, address: SocketAddr, role: &str, password: &str) -> Result<(), Error> {
+async fn over_socket(
+    directory: &Path,
+    address: SocketAddr,
+    role: &str,
+    password: &str,
+) -> Result<(), Error> {
     let mut config = Config::new();
     config.host_path(directory).port(address.port()).user(role).password(password).dbname("atoll");
     let (_client, connection) = config.connect(NoTls).await?;
@@ -137,16 +203,15 @@ fn users_of_the_machine_are_let_in_over_the_socket_as_rules_say() {
 
 /// The name of the user that runs the tests.
 fn own_name() -> String {
-    let name = std::process::Command::new("id").arg("-un").output().expect("id");
+    let name = Command::new("id").arg("-un").output().expect("id");
     String::from_utf8(name.stdout).expect("a name").trim().to_owned()
 }
 
 #[test]
 fn the_console_asks_the_same_rules() {
     let server = started("[[login]]\nfrom = ['127.0.0.1']\nroles = ['ann']\nmethod = 'scram'\n");
-    let body = |role: &str, password: &str| {
-        format!(r#"{{"user": "{role}", "password": "{password}"}}"#)
-    };
+    let body =
+        |role: &str, password: &str| format!(r#"{{"user": "{role}", "password": "{password}"}}"#);
     let refused = post(server.http, "/api/login", "", &body("bob", "b"));
     assert_eq!(status(&refused), "403", "{refused}");
     assert!(refused.contains("no login rule for host"), "{refused}");
