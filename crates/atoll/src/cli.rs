@@ -57,7 +57,7 @@ Examples:
   atoll serve --config /etc/atoll/atoll.toml             settings from a file; --show-config shows them
 
 A flag counts before its variable, this before the file, and the file before the default. The keys of the
-file are the names of the flags (tls_cert = "c.pem"), and [[login]] tables say who may log in from where.
+file are the names of the flags (tls_cert = \"c.pem\"), and [[login]] tables say who may log in from where.
 SIGHUP reads certificate, key and [[login]] anew, and opens the files of the logs anew.
 SIGTERM and Ctrl-C stop it: sessions end where they wait for their clients, statements that run have
 30 seconds, and a checkpoint is written.")]

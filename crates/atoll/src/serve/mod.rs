@@ -198,7 +198,9 @@ fn reload_rules(settings: &Settings, reloader: &Reloader) -> Result<Option<Strin
     let had_file = settings.file.is_some();
     reloader.set_rules(rules).map_err(|error| error.to_string())?;
     Ok(had_file.then(|| {
-        format!("rules for log-ins are read anew, {count} now; other settings count from the next start")
+        format!(
+            "rules for log-ins are read anew, {count} now; other settings count from the next start"
+        )
     }))
 }
 

@@ -154,7 +154,9 @@ impl FileSettings {
 fn flags(arg: &Arg, item: TomlItem<'_>) -> Result<Vec<String>, FormatError> {
     let name = arg.get_id().as_str().replace('_', "-");
     let values = match SettingKind::of(arg) {
-        SettingKind::Switch => return Ok(Vec::from_iter(item.flag()?.then(|| format!("--{name}")))),
+        SettingKind::Switch => {
+            return Ok(Vec::from_iter(item.flag()?.then(|| format!("--{name}"))));
+        }
         SettingKind::Number => vec![item.whole(u64::MAX)?.to_string()],
         SettingKind::Text => vec![item.text()?.to_owned()],
         SettingKind::Texts if item.is_text() => vec![item.text()?.to_owned()],
@@ -261,7 +263,8 @@ mod tests {
                     insecure_listen = false\nmemory_limit = '1GiB'\nslow_query_ms = 0\n";
         let mut given = read_text(text).expect("settings");
         given.sort();
-        let flags: Vec<OsString> = with_flags(&["atoll".into(), "serve".into(), "-d".into()], &given);
+        let flags: Vec<OsString> =
+            with_flags(&["atoll".into(), "serve".into(), "-d".into()], &given);
         let flags: Vec<&str> = flags.iter().filter_map(|flag| flag.to_str()).collect();
         assert_eq!(
             flags,
