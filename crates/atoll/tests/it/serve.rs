@@ -156,9 +156,11 @@ impl Drop for Served {
 #[test]
 fn sighup_reads_rules_anew_and_bad_ones_change_nothing() {
     let home = tempfile::tempdir().unwrap();
-    let file = home.path().join("a.toml");
+    let data = home.path().join("shop");
+    fs::create_dir(&data).unwrap();
+    let file = data.join("atoll.toml");
     fs::write(&file, "log_format = 'json'\naudit_log = 'audit.json'\n").unwrap();
-    let mut served = Served::start(home.path(), &["--config", "a.toml"]);
+    let mut served = Served::start(home.path(), &["--data", "shop"]);
     fs::rename(home.path().join("audit.json"), home.path().join("audit.1")).unwrap();
     fs::write(&file, "[[login]]\nmethod = 'scram'\n").unwrap();
     served.send(signal::HUP);
@@ -170,7 +172,7 @@ fn sighup_reads_rules_anew_and_bad_ones_change_nothing() {
     fs::write(&file, "[[login]]\nmethod = 'scam'\n").unwrap();
     served.send(signal::HUP);
     let line = served.until("not read anew");
-    assert!(line.contains("a.toml:2") && line.contains("\"warning\""), "{line}");
+    assert!(line.contains("shop/atoll.toml:2") && line.contains("\"warning\""), "{line}");
     served.send(signal::INT);
     served.until("stopping");
 }

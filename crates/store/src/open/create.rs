@@ -10,10 +10,14 @@ use crate::files::{Files, LOCK_NAME};
 use crate::ids::{ChunkFileId, Epoch, SequenceId, TableId};
 use crate::log::{Log, LogOptions, RecoveryStart};
 
+/// Settings of a server, which may lie in the directory before there is a database.
+const SETTINGS: &str = "atoll.toml";
+
 /// Refuses a directory that has files and no database.
 pub(super) fn check_directory(files: &dyn Files) -> Result<()> {
     let names = files.list("")?;
-    let is_known = |name: &&String| [MANIFEST, NEXT_MANIFEST, LOCK_NAME].contains(&name.as_str());
+    let known = [MANIFEST, NEXT_MANIFEST, LOCK_NAME, SETTINGS];
+    let is_known = |name: &&String| known.contains(&name.as_str());
     match names.iter().find(|name| !is_known(name)) {
         Some(file) if !names.iter().any(|name| name == MANIFEST) => {
             Err(OpenError::NotADatabase { file: file.clone() })
