@@ -46,6 +46,9 @@ pub enum Command {
     /// Copy the data directory of a database that is closed
     #[command(after_help = data::BACKUP_EXAMPLES)]
     Backup(data::BackupArgs),
+    /// Say whether this version can open a data directory, and what an upgrade would write
+    #[command(after_help = data::UPGRADE_EXAMPLES)]
+    UpgradeCheck(data::DirectoryArgs),
     /// Fit the primitives to this machine and keep the result
     #[command(after_help = tune::EXAMPLES)]
     Tune(tune::Args),
@@ -69,6 +72,7 @@ pub fn run(command: &Command, whole: impl FnOnce() -> clap::Command) -> Result<(
         Command::Elastic(args) => elastic::run(args),
         Command::Data(args) => data::run(args),
         Command::Backup(args) => data::backup(args),
+        Command::UpgradeCheck(args) => data::upgrade_check(args),
         Command::Tune(args) => tune::run(args),
         Command::Lab(args) => lab::run(args),
         Command::Completions(args) => manual::completions(args, whole()),

@@ -16,6 +16,7 @@ mod create;
 mod durable;
 mod error;
 mod finish;
+mod formats;
 mod inspect;
 mod replay;
 mod report;
@@ -36,6 +37,7 @@ use crate::record::files_of_record;
 
 pub use durable::DurableDatabase;
 pub use error::OpenError;
+pub use formats::{FileFormat, file_formats};
 pub use inspect::{DirectoryInfo, TableInfo, check_directory, directory_info};
 pub use report::{MissingPart, OpenReport};
 pub use task::{RecoveredChunk, RecoveryTask};

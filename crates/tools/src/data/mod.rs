@@ -1,7 +1,8 @@
 //! `data`: data directories of databases, without the SQL engine: what they hold, whether all of it can be read,
-//! a checkpoint of one that no server has open, and `backup`: a copy of it.
+//! a checkpoint of one that no server has open; `backup`: a copy of it; and `upgrade-check`: whether this version opens it.
 
 mod report;
+mod upgrade;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,13 +14,16 @@ use atoll_store::backup::{BackupError, BackupTarget, backup_directory};
 use atoll_store::data_file::DataFileError;
 use atoll_store::database::StoreEnvironment;
 use atoll_store::files::{FileErrorKind, Files, LiveFiles};
-use atoll_store::open::{DurableDatabase, OpenError, OpenOptions, check_directory, directory_info};
+use atoll_store::open::{
+    DurableDatabase, OpenError, OpenOptions, check_directory, directory_info, file_formats,
+};
 use atoll_topology::Bytes;
 use clap::Subcommand;
 
 use crate::exit::{CommandError, Exit};
 use crate::topo::live;
 use report::{CheckpointView, DirectoryView};
+use upgrade::UpgradeView;
 
 /// What `--help` shows.
 pub const EXAMPLES: &str = "\
@@ -39,6 +43,15 @@ Examples:
 
 The copy is a data directory: atoll serve --data /backup/shop-monday opens it. It is written under the name
 DIR.partial, all its checksums are compared, and only then it has its name.";
+
+/// What `--help` of `upgrade-check` shows.
+pub const UPGRADE_EXAMPLES: &str = "\
+Examples:
+  atoll upgrade-check shop           before another version of atoll is installed over the old one
+  atoll upgrade-check shop --json    the same for programs
+
+Run it with the new version. Nothing is locked and nothing is written, so a server may have the directory open.
+It ends with 1 where a file is in a format that this version does not read.";
 
 /// Arguments of `backup`.
 #[derive(clap::Args, Debug)]
@@ -71,7 +84,7 @@ enum DataCommand {
 
 /// Which directory, and how to answer.
 #[derive(clap::Args, Debug)]
-struct DirectoryArgs {
+pub struct DirectoryArgs {
     /// The data directory
     #[arg(value_name = "DIR")]
     directory: PathBuf,
@@ -125,6 +138,17 @@ pub(crate) fn backup(args: &BackupArgs) -> Result<(), CommandError> {
     target.finish().map_err(not_copied(&args.data))?;
     let (files, bytes, to) = (report.files, Bytes(report.bytes), args.to.display());
     crate::bench::put(None, &format!("{files} files ({bytes}) copied to {to} and checked\n"))
+}
+
+/// Says whether this version can open a data directory.
+pub(crate) fn upgrade_check(args: &DirectoryArgs) -> Result<(), CommandError> {
+    let formats = file_formats(&*open(&args.directory)?).map_err(failed(&args.directory))?;
+    let view = UpgradeView::of(&formats);
+    put(args, &view)?;
+    match view.can_open {
+        true => Ok(()),
+        false => Err(CommandError::quietly(Exit::Statement)),
+    }
 }
 
 fn not_copied(directory: &Path) -> impl Fn(BackupError) -> CommandError + '_ {

@@ -95,3 +95,34 @@ fn a_copy_of_a_directory_is_whole_and_never_replaces_anything() {
     names.sort();
     assert_eq!(names, ["copy", "other.partial", "shop"]);
 }
+
+#[test]
+fn an_upgrade_is_checked_without_writing_also_while_the_directory_is_open() {
+    let home = tempfile::tempdir().unwrap();
+    let directory = home.path().join("shop");
+    let path = directory.to_str().unwrap();
+    let open = database(&directory);
+    let told = tools(&["upgrade-check", path]).done();
+    assert!(told.contains("can open it") && told.contains("writes nothing"), "{told}");
+    let json = tools(&["upgrade-check", path, "--json"]).json();
+    assert_eq!(
+        (&json["can_open"], &json["formats"][0]["what"]),
+        (&true.into(), &"manifest".into())
+    );
+    drop(open);
+    let manifest = directory.join("manifest");
+    let mut bytes = std::fs::read(&manifest).unwrap();
+    bytes[8..12].copy_from_slice(&2_u32.to_le_bytes());
+    std::fs::write(&manifest, &bytes).unwrap();
+    let told = tools(&["upgrade-check", path]).failed(1);
+    assert_eq!(told, "");
+    let json = tools(&["upgrade-check", path, "--json"]);
+    assert!(json.out.contains("\"can_open\": false"), "{json:?}");
+    bytes[0] = b'x';
+    std::fs::write(&manifest, bytes).unwrap();
+    let damaged = tools(&["upgrade-check", path]).failed(1);
+    assert!(damaged.contains("manifest"), "{damaged}");
+    let empty = home.path().join("empty");
+    std::fs::create_dir(&empty).unwrap();
+    tools(&["upgrade-check", empty.to_str().unwrap()]).failed(125);
+}
