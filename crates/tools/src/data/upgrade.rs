@@ -11,8 +11,6 @@ pub(super) struct UpgradeView {
     version: &'static str,
     pub(super) can_open: bool,
     formats: Vec<FormatView>,
-    /// Kinds of files that would be written anew in another format.
-    written_anew: Vec<&'static str>,
 }
 
 #[derive(Debug, Serialize)]
@@ -25,19 +23,16 @@ struct FormatView {
 
 impl UpgradeView {
     pub(super) fn of(formats: &[FileFormat]) -> Self {
-        let can_open = formats.iter().all(FileFormat::is_read);
         let format = |it: &FileFormat| FormatView {
             what: it.what,
             format: it.version,
             files: it.files,
             this_version_writes: it.written,
         };
-        let is_other = |it: &&FileFormat| can_open && it.version != it.written;
         Self {
             version: env!("CARGO_PKG_VERSION"),
-            can_open,
+            can_open: formats.iter().all(FileFormat::is_read),
             formats: formats.iter().map(format).collect(),
-            written_anew: formats.iter().filter(is_other).map(|it| it.what).collect(),
         }
     }
 }
@@ -54,13 +49,9 @@ impl fmt::Display for UpgradeView {
                 "atoll {version} cannot open it: open it with the version that wrote it, or a later one"
             );
         }
-        writeln!(f, "atoll {version} can open it")?;
-        match self.written_anew.is_empty() {
-            true => writeln!(
-                f,
-                "an upgrade writes nothing: all files are in the formats of this version"
-            ),
-            false => writeln!(f, "an upgrade writes anew: {}", self.written_anew.join(", ")),
-        }
+        writeln!(
+            f,
+            "atoll {version} can open it, and an upgrade writes nothing: all formats are its own"
+        )
     }
 }
