@@ -81,10 +81,11 @@ async fn serve(settings: Settings, database: Database) -> Result<(), CommandErro
     let stopped = stopped()?;
     let server = Server::bind(database.clone(), server_options(&settings)).await;
     let server = server.map_err(not_started)?;
-    tell_addresses(&server);
     let reloader = server.reloader();
     let say = |message: &str| reloader.logs().say(LogLevel::Info, message);
+    // Before it is told that clients may come: a SIGHUP that is not waited for ends the process.
     tokio::spawn(reload_on_hangup(settings, server.reloader())?);
+    tell_addresses(&server);
     tell_ready();
     server
         .run(async {

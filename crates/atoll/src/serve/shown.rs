@@ -14,11 +14,13 @@ pub(super) fn as_toml(settings: &Settings) -> String {
         None => "# there is no file with settings\n".to_owned(),
     };
     for setting in &settings.all {
-        let written = match written(setting) {
-            Some(value) => format!("{} = {value}", setting.name),
-            None => format!("# {} is not set", setting.name),
-        };
-        text.push_str(&format!("{written:COLUMN$} # {}\n", setting.source.name()));
+        text.push_str(&match written(setting) {
+            Some(value) => {
+                let written = format!("{} = {value}", setting.name);
+                format!("{written:COLUMN$} # {}\n", setting.source.name())
+            }
+            None => format!("# {} is not set\n", setting.name),
+        });
     }
     let rules = settings.rules.as_ref().map_or(0, |rules| rules.count());
     text.push_str(&format!("# rules for log-ins ([[login]]): {rules}\n"));

@@ -12,7 +12,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::failure::{End, Failure};
 use super::stream::ClientStream;
-use crate::log::AuditClass;
 use crate::wire::{ErrorFields, FrontendMessage, Output, next_kind, take_message};
 
 /// Bytes of messages that wait while a statement runs. A client that sends more is read again afterwards.
@@ -80,8 +79,6 @@ pub(crate) struct Client {
     pub(crate) stopping: CancellationToken,
     /// Rows that the statement gave or changed.
     rows: u64,
-    /// What its tag says that it was.
-    class: Option<AuditClass>,
 }
 
 impl Client {
@@ -90,13 +87,12 @@ impl Client {
         active: ActiveSession,
         stopping: CancellationToken,
     ) -> Self {
-        Self { channel, active, deadline: None, stopping, rows: 0, class: None }
+        Self { channel, active, deadline: None, stopping, rows: 0 }
     }
 
     /// Tells that a statement is done, in the words of its tag.
     pub(crate) fn complete(&mut self, tag: &str) {
         self.rows += rows_of_tag(tag);
-        self.class = self.class.or_else(|| AuditClass::of(tag));
         self.channel.output.command_complete(tag);
     }
 
@@ -110,14 +106,9 @@ impl Client {
         self.rows
     }
 
-    /// What its tag says that it was.
-    pub(crate) fn take_class(&mut self) -> Option<AuditClass> {
-        self.class.take()
-    }
-
     /// Another statement begins.
-    pub(crate) fn forget_tags(&mut self) {
-        (self.rows, self.class) = (0, None);
+    pub(crate) fn forget_rows(&mut self) {
+        self.rows = 0;
     }
 
     pub(crate) fn output(&mut self) -> &mut Output {

@@ -148,7 +148,7 @@ impl Connection {
     /// A statement begins; it may take as long as the session allows.
     fn begin(&mut self, sql: &str) {
         self.client.active.begin(sql);
-        self.client.forget_tags();
+        self.client.forget_rows();
         self.running = self.server.logs.slow_text(sql);
         self.begun = Instant::now();
         let timeout = self.session.statement_timeout();
@@ -172,16 +172,15 @@ impl Connection {
     }
 
     /// Tells of a statement, where it is one that the audit log is to have.
-    fn audit(&mut self, sql: &str, ran: &Result<(), Failure>) {
+    fn audit(&self, sql: &str, ran: &Result<(), Failure>) {
         let error = ran.as_ref().err().map(Failure::state);
         if let Some(state) = error {
             let number = self.client.active.number();
             let told = format_args!("session {number}: a statement failed with {state}");
             self.server.logs.say(LogLevel::Debug, told);
         }
-        let tag = self.client.take_class();
         if self.server.logs.has_audit() {
-            self.with_audited(|client| self.server.logs.audit_statement(client, sql, tag, error));
+            self.with_audited(|client| self.server.logs.audit_statement(client, sql, error));
         }
     }
 

@@ -13,7 +13,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::answer::ApiError;
 use super::login::Caller;
 use crate::connection::{canceled, error_fields, rows_of_tag, timed_out};
-use crate::log::{AuditClass, AuditedClient, SlowStatement};
+use crate::log::{AuditedClient, SlowStatement};
 use crate::server::Shared;
 use crate::value::{plain, text_cells};
 use crate::wire::ErrorFields;
@@ -124,12 +124,11 @@ impl RequestSession {
     }
 
     /// Tells of a statement, where it is one that the audit log is to have.
-    fn audit(&self, sql: &str, ran: &Result<String, ErrorFields>) {
-        let tag = ran.as_ref().ok().and_then(|tag| AuditClass::of(tag));
+    fn audit(&self, sql: &str, ran: &Result<(), ErrorFields>) {
         let error = ran.as_ref().err().map(|error| error.state);
         let (role, session) = (&self.session.identity().user, Some(self.active.number()));
         let client = AuditedClient { role, address: &self.address, session };
-        self.server.logs.audit_statement(&client, sql, tag, error);
+        self.server.logs.audit_statement(&client, sql, error);
     }
 }
 
@@ -151,13 +150,13 @@ fn split(session: &Session, text: &str) -> Result<Vec<Statement>, ErrorFields> {
     Ok(statements)
 }
 
-/// Runs a statement that begins at character `start` of what was sent, from 0; its tag.
+/// Runs a statement that begins at character `start` of what was sent, from 0.
 async fn run_one(
     session: &Session,
     sql: &str,
     start: usize,
     results: &mut Results,
-) -> Result<String, ErrorFields> {
+) -> Result<(), ErrorFields> {
     let begun = Instant::now();
     let failed = |error| {
         session.fail_transaction();
@@ -175,9 +174,8 @@ async fn run_one(
         }
     }
     results.all.push(shown(&result, has_rows, table, begun.elapsed()));
-    let tag = result.tag();
-    results.rows += rows_of_tag(&tag);
-    Ok(tag)
+    results.rows += rows_of_tag(&result.tag());
+    Ok(())
 }
 
 fn shown(result: &QueryResult, has_rows: bool, table: ShownRows, took: Duration) -> Value {

@@ -91,7 +91,7 @@ pub(super) async fn cancel(
     let error = found.as_ref().err().map(|error| error.state);
     let address = caller.address.to_string();
     let client = AuditedClient { role: &caller.user, address: &address, session: None };
-    server.logs.audit_statement(&client, &sql, None, error);
+    server.logs.audit_statement(&client, &sql, error);
     let found = found?;
     Ok(Answer(json!({ "cancelled": found["rows"][0][0] == "t" })))
 }

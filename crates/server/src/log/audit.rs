@@ -51,7 +51,7 @@ pub(crate) enum AuditClass {
 const KILLS: [&str; 2] = ["pg_terminate_backend", "pg_cancel_backend"];
 
 impl AuditClass {
-    /// The class of a statement, or of the tag that tells what was done; none where it is not told of.
+    /// The class of a statement; none where it is not told of. What is prepared by PREPARE is told of then.
     pub(crate) fn of(sql: &str) -> Option<Self> {
         let (first, rest) = split_first_word(sql);
         let is_role = || begins_with(rest, &["role", "user", "group"]);
@@ -120,13 +120,12 @@ impl Logs {
         &self,
         client: &AuditedClient<'_>,
         sql: &str,
-        tag: Option<AuditClass>,
         error: Option<&str>,
     ) {
         if !self.has_audit() {
             return;
         }
-        if let Some(class) = AuditClass::of(sql).or(tag) {
+        if let Some(class) = AuditClass::of(sql) {
             let statement = without_passwords(sql, TEXT_MAX);
             self.audit(client, &AuditEvent::Statement { class, statement, error });
         }
