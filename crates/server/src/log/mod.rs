@@ -24,7 +24,7 @@ use atoll_topology::calendar::civil_from_days;
 use serde_json::json;
 
 use crate::options::ServerError;
-pub(crate) use audit::{AuditClass, AuditEvent, AuditedClient};
+pub(crate) use audit::{AuditEvent, AuditedClient};
 use sink::LogSink;
 pub(crate) use slow::SlowStatement;
 
