@@ -60,6 +60,25 @@ fn a_statement_ends_after_its_time() {
 }
 
 #[test]
+fn a_wait_for_a_lock_ends_after_its_time() {
+    let server = TestServer::start();
+    block_on(async {
+        let (holder, other) = (server.connect().await, server.connect().await);
+        let sql = "CREATE TABLE t (k INT PRIMARY KEY, v INT); INSERT INTO t VALUES (1, 1), (2, 2)";
+        holder.batch_execute(sql).await.expect("a table");
+        holder.batch_execute("BEGIN; UPDATE t SET v = 2 WHERE k = 1").await.expect("locked");
+        other.batch_execute("SET lock_timeout = '10ms'").await.expect("set");
+        for sql in ["UPDATE t SET v = 3 WHERE k = 1", "ALTER TABLE t ADD COLUMN w INT"] {
+            let error = other.batch_execute(sql).await.expect_err("it is locked");
+            assert_eq!(error.code(), Some(&SqlState::LOCK_NOT_AVAILABLE), "{sql}");
+        }
+        other.batch_execute("UPDATE t SET v = 3 WHERE k = 2").await.expect("it is free");
+        holder.batch_execute("COMMIT").await.expect("released");
+        other.batch_execute("UPDATE t SET v = 3 WHERE k = 1").await.expect("it is free now");
+    });
+}
+
+#[test]
 fn options_of_a_connection_are_settings() {
     let server = TestServer::start();
     block_on(async {

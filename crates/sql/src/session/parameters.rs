@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use atoll_store::database::LockPatience;
 use datafusion::arrow::array::{ArrayRef, RecordBatch, StringArray};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::Result;
@@ -66,7 +67,7 @@ const PARAMETERS: &[Parameter] = &[
     Parameter("lc_ctype", "C.UTF-8", Kind::Fixed, false),
     Parameter("lc_messages", "C", Kind::Text, false),
     Parameter("lc_monetary", "C", Kind::Text, false),
-    Parameter("lock_timeout", "0", Kind::One(&["0"]), false),
+    Parameter("lock_timeout", "0", Kind::Time, false),
     Parameter("max_identifier_length", "63", Kind::Fixed, false),
     Parameter("max_index_keys", "32", Kind::Fixed, false),
     Parameter("row_security", "off", Kind::Text, false),
@@ -176,6 +177,20 @@ impl ClientSettings {
     pub(crate) fn get(&self, name: &str) -> Option<String> {
         let Parameter(name, first, ..) = known(name)?;
         Some(self.0.lock().values.get(name).cloned().unwrap_or_else(|| (*first).to_owned()))
+    }
+
+    /// A time that is a setting; none without a bound.
+    fn time(&self, name: &str) -> Option<Duration> {
+        milliseconds(&self.get(name)?).filter(|it| *it > 0).map(Duration::from_millis)
+    }
+
+    /// Waits for locks end after `lock_timeout`, as it is when they begin.
+    pub(super) fn lock_patience(&self) -> LockPatience {
+        let settings = self.clone();
+        LockPatience::new(move || match settings.time("lock_timeout") {
+            Some(time) => Box::pin(tokio::time::sleep(time)),
+            None => Box::pin(std::future::pending()),
+        })
     }
 
     /// Changes a setting; back to what it is at first without a value.
@@ -315,8 +330,7 @@ impl Session {
     }
 
     fn timeout(&self, name: &str) -> Option<Duration> {
-        let value = self.parameters.get(name)?;
-        milliseconds(&value).filter(|it| *it > 0).map(Duration::from_millis)
+        self.parameters.time(name)
     }
 
     /// Carries out a statement about such a setting.

@@ -219,7 +219,9 @@ impl Session {
     /// A transaction that begins now.
     fn started(&self, options: TransactionOptions) -> SharedTransaction {
         let options = TransactionOptions { begun: self.database().age(), ..options };
-        SharedTransaction::new(self.database().store().begin(options))
+        let mut transaction = self.database().store().begin(options);
+        transaction.set_lock_patience(self.parameters.lock_patience());
+        SharedTransaction::new(transaction)
     }
 
     /// What the next statement sees, as far as no other one runs in its transaction.

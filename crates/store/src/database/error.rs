@@ -38,6 +38,12 @@ pub enum TransactionError {
         /// The row or table.
         what: String,
     },
+    /// Another transaction held the lock for longer than this one waits.
+    #[error("canceling statement due to lock timeout: {what} is locked by another transaction")]
+    LockTimeout {
+        /// The row or table.
+        what: String,
+    },
     /// A change within `BEGIN READ ONLY`.
     #[error("cannot execute {statement} in a read-only transaction")]
     ReadOnly {
@@ -151,7 +157,7 @@ impl TransactionError {
             Self::Deadlock { .. } => "40P01",
             Self::Serialization(_) => "40001",
             Self::UniqueViolation { .. } => "23505",
-            Self::LockNotAvailable { .. } => "55P03",
+            Self::LockNotAvailable { .. } | Self::LockTimeout { .. } => "55P03",
             Self::ReadOnly { .. } => "25006",
             Self::UndefinedRelation { .. } => "42P01",
             Self::DuplicateRelation { .. } => "42P07",

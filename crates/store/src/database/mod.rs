@@ -64,7 +64,7 @@ pub use options::{
 };
 pub use sequence::{SequenceDefinition, SequenceState};
 pub use sessions::SnapshotInfo;
-pub use transaction::{LockedRows, SavepointMark, Transaction};
+pub use transaction::{LockDeadline, LockPatience, LockedRows, SavepointMark, Transaction};
 pub use version::{DatabaseContents, DatabaseNames, DatabaseVersion, StoreEnvironment};
 
 /// A database that sessions share.

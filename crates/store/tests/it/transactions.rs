@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use atoll_store::RowId;
 use atoll_store::database::{
-    CatalogChange, Isolation, LockScope, LockWait, LockedRows, SequenceDefinition, Transaction,
-    TransactionError, TransactionOptions, Written,
+    CatalogChange, Isolation, LockPatience, LockScope, LockWait, LockedRows, SequenceDefinition,
+    Transaction, TransactionError, TransactionOptions, Written,
 };
 use atoll_store::lock::LockMode;
 use atoll_store::table::{TableChange, Unique};
@@ -273,6 +273,22 @@ fn rows_are_locked_for_update_and_share() {
     assert_eq!(stale.unwrap(), LockedRows::Stale);
     let locked = lock(&mut other, &rows[..1], LockMode::Exclusive, LockWait::Wait).unwrap();
     assert_eq!(locked, LockedRows::Locked(rows[..1].to_vec()));
+}
+
+#[test]
+fn a_wait_for_a_lock_ends_with_its_patience() {
+    let small = small();
+    let mut holder = begin(&small);
+    update(&small, &mut holder, 1, "held");
+    let mut other = begin(&small);
+    other.set_lock_patience(LockPatience::new(|| Box::pin(std::future::ready(()))));
+    let error = block_on(small.update(&mut other, 1, str::to_owned)).unwrap_err();
+    assert_eq!(error.sqlstate(), "55P03");
+    assert!(error.message().contains("lock timeout"), "{error}");
+    // A lock that is free is not waited for, and the request that was given up holds none.
+    update(&small, &mut other, 2, "free");
+    block_on(holder.commit()).unwrap();
+    update(&small, &mut begin(&small), 1, "after");
 }
 
 #[test]

@@ -1,10 +1,16 @@
 //! Locks that a session asks for, and what of a table changed since its statement began.
 
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::Poll;
+
 use crate::database::error::{ConcurrentChange, TransactionError, describe_circle, describe_lock};
 use crate::database::options::{Isolation, LockWait, Written};
 use crate::database::version::StoredTable;
 use crate::ids::{RowId, TableId};
-use crate::lock::{Deadlock, LockMode, LockTarget};
+use crate::lock::{Deadlock, LockMode, LockRequest, LockTarget};
 
 use super::{Result, Transaction};
 
@@ -17,7 +23,32 @@ pub enum LockedRows {
     Stale,
 }
 
+/// When a wait for a lock is given up: makes a future that is ready then, once a wait begins.
+#[derive(Clone)]
+pub struct LockPatience(Arc<dyn Fn() -> LockDeadline + Send + Sync>);
+
+/// Ready when a lock was waited for long enough.
+pub type LockDeadline = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+impl LockPatience {
+    /// Waits until what this makes is ready.
+    pub fn new(deadline: impl Fn() -> LockDeadline + Send + Sync + 'static) -> Self {
+        Self(Arc::new(deadline))
+    }
+}
+
+impl fmt::Debug for LockPatience {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LockPatience")
+    }
+}
+
 impl Transaction {
+    /// Has it give up waits for locks, with [`TransactionError::LockTimeout`]. Until then it waits as long as it takes.
+    pub fn set_lock_patience(&mut self, patience: LockPatience) {
+        self.patience = Some(patience);
+    }
+
     /// Locks rows: exclusive for `FOR UPDATE`, shared for `FOR SHARE`.
     pub async fn lock_rows(
         &mut self,
@@ -62,18 +93,22 @@ impl Transaction {
     }
 
     pub(super) async fn lock(&mut self, target: LockTarget, mode: LockMode) -> Result<()> {
-        match self.locks.lock(target, mode).await {
-            Ok(()) => Ok(()),
-            Err(circle) => Err(self.deadlock(circle)),
+        match patient(self.locks.lock(target, mode), self.patience.as_ref()).await {
+            Some(Ok(())) => Ok(()),
+            Some(Err(circle)) => Err(self.deadlock(circle)),
+            None => Err(TransactionError::LockTimeout { what: self.describe(&target) }),
         }
+    }
+
+    fn describe(&self, target: &LockTarget) -> String {
+        describe_lock(target, |table| self.name_of(table))
     }
 
     fn lock_now(&mut self, target: LockTarget, mode: LockMode) -> Result<()> {
         if self.locks.try_lock(target, mode) {
             return Ok(());
         }
-        let what = describe_lock(&target, |table| self.name_of(table));
-        Err(TransactionError::LockNotAvailable { what })
+        Err(TransactionError::LockNotAvailable { what: self.describe(&target) })
     }
 
     fn deadlock(&self, circle: Deadlock) -> TransactionError {
@@ -125,6 +160,24 @@ impl Transaction {
             Isolation::RepeatableRead => Err(TransactionError::Serialization(change)),
         }
     }
+}
+
+/// Waits for a lock; none when the patience ends before.
+async fn patient(
+    request: LockRequest<'_>,
+    patience: Option<&LockPatience>,
+) -> Option<std::result::Result<(), Deadlock>> {
+    let mut request = pin!(request);
+    let mut deadline = None;
+    let wait = poll_fn(|context| {
+        if let Poll::Ready(answer) = request.as_mut().poll(context) {
+            return Poll::Ready(Some(answer));
+        }
+        let Some(patience) = patience else { return Poll::Pending };
+        let deadline = deadline.get_or_insert_with(|| (patience.0)());
+        deadline.as_mut().poll(context).map(|()| None)
+    });
+    wait.await
 }
 
 fn dropped(table: &StoredTable) -> TransactionError {

@@ -29,7 +29,7 @@ use crate::lock::{HeldLocks, TransactionId};
 use crate::log::Position;
 use own::{OwnBase, OwnChanges};
 
-pub use locking::LockedRows;
+pub use locking::{LockDeadline, LockPatience, LockedRows};
 use savepoint::NamedSavepoint;
 pub use savepoint::SavepointMark;
 
@@ -42,6 +42,8 @@ pub struct Transaction {
     id: TransactionId,
     options: TransactionOptions,
     locks: HeldLocks,
+    /// When waits for locks are given up.
+    patience: Option<LockPatience>,
     /// What the statement reads, without own changes.
     base: Option<Arc<DatabaseVersion>>,
     own: OwnChanges,
@@ -58,8 +60,17 @@ impl Transaction {
     ) -> Self {
         database.open.begin(id, options);
         let locks = HeldLocks::new(Arc::clone(&database.locks), id);
-        let (base, own, read_to) = (None, OwnChanges::new(), Position::START);
-        Self { database, id, options, locks, base, own, read_to, savepoints: Vec::new() }
+        Self {
+            database,
+            id,
+            options,
+            locks,
+            patience: None,
+            base: None,
+            own: OwnChanges::new(),
+            read_to: Position::START,
+            savepoints: Vec::new(),
+        }
     }
 
     /// Its number.
