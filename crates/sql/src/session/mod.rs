@@ -28,6 +28,7 @@ mod point;
 mod pool;
 mod prepared;
 mod progress;
+mod raw_text;
 mod returning;
 mod rights;
 mod rules;

@@ -5,6 +5,7 @@
 //! of one table share scans.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use atoll_store::database::DatabaseVersion;
 use datafusion::arrow::datatypes::DataType;
@@ -19,10 +20,13 @@ use datafusion::sql::sqlparser::ast::{
 use super::Session;
 use super::execute::QueryResult;
 use super::point::{PlannedStatement, PreparedStatement, Shape};
+use super::raw_text::RawText;
 use super::text_scope::SHARED_SCAN_KEY;
-use crate::parse::walk_expressions;
+use crate::parse::{begins_with, walk_expressions};
 use crate::settings::SharedScan;
-use crate::shared_scan::{AloneQuery, SharedSelection, TextPlan, TextScope};
+use crate::shared_scan::{
+    AloneQuery, KnownText, PlannedTexts, SharedSelection, TextPlan, TextScope, ValuePlace,
+};
 
 /// Values that a text has at most: planning takes longer with each of them than it would save.
 const VALUES_MAX: usize = 256;
@@ -38,6 +42,37 @@ pub(super) enum TextRide {
 }
 
 impl Session {
+    /// Runs a statement that differs from one that was parsed and planned before in its values only, on the caller's
+    /// thread; none for all others.
+    pub(super) async fn run_known(&self, sql: &str) -> Result<Option<QueryResult>> {
+        let Some(raw) = RawText::of(sql).filter(|raw| !raw.values.is_empty()) else {
+            return Ok(None);
+        };
+        let published = self.database().store().published();
+        let texts = self.texts_of(begins_with(sql, &["insert", "update", "delete"]));
+        let Some(known) = texts.known(self.text_scope(), &raw.key, &published) else {
+            return Ok(None);
+        };
+        let Some(plan) = known.planned.get() else { return Ok(None) };
+        if !self.sees_names_of(&published).await {
+            return Ok(None);
+        }
+        let literals = known.places.iter().map(|place| Literal::at(&raw, *place));
+        let values = literals.zip(&plan.types).map(|(literal, of)| literal.value(of));
+        let Some(values) = values.collect::<Option<Vec<_>>>() else { return Ok(None) };
+        if let Shape::Shared(selection) = &plan.shape
+            && self.alone(selection, &values)?.is_some()
+        {
+            return Ok(None);
+        }
+        PreparedStatement::of_text(self, sql, plan).run_shape(&plan.shape, &values).await
+    }
+
+    /// Where texts of statements are kept: those that write for their session.
+    fn texts_of(&self, writes: bool) -> &PlannedTexts {
+        if writes { &self.texts } else { self.database().shared_scans().texts() }
+    }
+
     /// Runs a statement by the plan of others that differ from it in their values only, where it fits.
     pub(super) async fn ride_text(&self, statement: &Parsed, sql: &str) -> Result<TextRide> {
         self.scope.heed(statement);
@@ -48,13 +83,10 @@ impl Session {
             return Ok(TextRide::Misfit);
         }
         let scope = self.text_scope();
-        let texts = match ast.as_ref() {
-            Ast::Query(_) => self.database().shared_scans().texts(),
-            _ => &*self.texts,
-        };
+        let texts = self.texts_of(!matches!(ast.as_ref(), Ast::Query(_)));
         let planned = texts.get(scope, &text, &published);
         let known = planned.get_or_init(|| self.plan_text(&text)).await;
-        let values = literals.iter().zip(&known.types).map(|(literal, of)| literal.value(of));
+        let values = literals.iter().zip(&known.types).map(|(taken, of)| taken.literal.value(of));
         let Some(values) = values.collect::<Option<Vec<_>>>() else { return Ok(TextRide::Misfit) };
         match &known.shape {
             Shape::Planned | Shape::Command => return Ok(TextRide::Misfit),
@@ -67,7 +99,13 @@ impl Session {
         }
         let statement = PreparedStatement::of_text(self, sql, known);
         match statement.run_shape(&known.shape, &values).await? {
-            Some(result) => Ok(TextRide::Done(result)),
+            Some(result) => {
+                if let Some((key, places)) = places(sql, &literals) {
+                    let known = KnownText { text, planned: Arc::clone(&planned), places };
+                    texts.remember(scope, key, known);
+                }
+                Ok(TextRide::Done(result))
+            }
             None => {
                 let is_asked = self.shared_scan() != SharedScan::Off && !self.is_in_transaction();
                 if is_asked || matches!(known.shape, Shape::Point(_)) {
@@ -135,7 +173,25 @@ enum Literal {
     Text(String),
 }
 
+/// A value that was taken out of a statement.
+#[derive(Debug, PartialEq)]
+struct TakenLiteral {
+    literal: Literal,
+    /// Line and column of its digits or its quote.
+    place: (u64, u64),
+}
+
 impl Literal {
+    /// The value at a place of a text.
+    fn at(raw: &RawText, place: ValuePlace) -> Self {
+        let value = &raw.values[place.at];
+        match (value.is_number, place.is_negative) {
+            (true, true) => Self::Number(format!("-{}", value.text)),
+            (true, false) => Self::Number(value.text.clone()),
+            (false, _) => Self::Text(value.text.clone()),
+        }
+    }
+
     /// The value in the type of its column; none where it is not exactly one of that type.
     fn value(&self, data_type: &DataType) -> Option<ScalarValue> {
         match (self, data_type) {
@@ -169,9 +225,26 @@ fn decimal(text: &str, scale: u32) -> Option<i128> {
     digits.checked_mul(10_i128.checked_pow(missing)?)
 }
 
+/// The key of a text, and which of its values each parameter is; none where a value of the text is no parameter.
+fn places(sql: &str, literals: &[TakenLiteral]) -> Option<(String, Vec<ValuePlace>)> {
+    let raw = RawText::of(sql)?;
+    if raw.values.len() != literals.len() {
+        return None;
+    }
+    let place_of = |taken: &TakenLiteral| {
+        let at = raw.values.iter().position(|value| value.place == taken.place)?;
+        let is_negative = matches!(&taken.literal, Literal::Number(text) if text.starts_with('-'));
+        let place = ValuePlace { at, is_negative };
+        (Literal::at(&raw, place) == taken.literal).then_some(place)
+    };
+    let places = literals.iter().map(place_of).collect::<Option<Vec<_>>>()?;
+    let is_each_taken = (0..places.len()).all(|at| places.iter().any(|place| place.at == at));
+    is_each_taken.then_some((raw.key, places))
+}
+
 /// The text of a statement over one table with parameters in place of the values of its conditions and of those that it
 /// writes, and these; none where it is more than that.
-fn with_parameters(ast: &Ast) -> Option<(String, Vec<Literal>)> {
+fn with_parameters(ast: &Ast) -> Option<(String, Vec<TakenLiteral>)> {
     if has_parameters(ast) {
         return None;
     }
@@ -186,7 +259,7 @@ fn with_parameters(ast: &Ast) -> Option<(String, Vec<Literal>)> {
     (1..=VALUES_MAX).contains(&literals.len()).then(|| (ast.to_string(), literals))
 }
 
-fn take_of_query(query: &mut Query, literals: &mut Vec<Literal>) -> Option<()> {
+fn take_of_query(query: &mut Query, literals: &mut Vec<TakenLiteral>) -> Option<()> {
     if query.with.is_some() || !query.locks.is_empty() {
         return None;
     }
@@ -197,7 +270,7 @@ fn take_of_query(query: &mut Query, literals: &mut Vec<Literal>) -> Option<()> {
     take_values(select.selection.as_mut()?, literals)
 }
 
-fn take_of_update(update: &mut Update, literals: &mut Vec<Literal>) -> Option<()> {
+fn take_of_update(update: &mut Update, literals: &mut Vec<TakenLiteral>) -> Option<()> {
     let Update { table, assignments, from: None, selection, returning: None, or: None, .. } =
         update
     else {
@@ -229,7 +302,7 @@ fn is_target(expr: &Expr, target: &AssignmentTarget) -> bool {
     matches!(&written.0[..], [part] if part.as_ident() == Some(read))
 }
 
-fn take_of_delete(delete: &mut Delete, literals: &mut Vec<Literal>) -> Option<()> {
+fn take_of_delete(delete: &mut Delete, literals: &mut Vec<TakenLiteral>) -> Option<()> {
     let Delete { from, using: None, selection, returning: None, limit: None, .. } = delete else {
         return None;
     };
@@ -243,7 +316,7 @@ fn take_of_delete(delete: &mut Delete, literals: &mut Vec<Literal>) -> Option<()
 }
 
 /// Of INSERT … VALUES alone.
-fn take_of_insert(insert: &mut Insert, literals: &mut Vec<Literal>) -> Option<()> {
+fn take_of_insert(insert: &mut Insert, literals: &mut Vec<TakenLiteral>) -> Option<()> {
     let is_more = insert.on.is_some() || insert.returning.is_some() || insert.or.is_some();
     if is_more || insert.ignore || insert.overwrite || insert.replace_into {
         return None;
@@ -285,7 +358,7 @@ fn has_parameters(ast: &Ast) -> bool {
 
 /// Takes the values that columns are compared with; none where there is another kind of condition, which
 /// would not fit.
-fn take_values(expr: &mut Expr, literals: &mut Vec<Literal>) -> Option<()> {
+fn take_values(expr: &mut Expr, literals: &mut Vec<TakenLiteral>) -> Option<()> {
     match expr {
         Expr::Nested(inner) => take_values(inner, literals),
         Expr::BinaryOp { left, op: BinaryOperator::And, right } => {
@@ -328,20 +401,22 @@ fn is_column(expr: &Expr) -> bool {
 }
 
 /// Puts a parameter in the place of a number or a string.
-fn take_value(expr: &mut Expr, literals: &mut Vec<Literal>) {
-    let literal = match expr {
-        Expr::Value(value) => literal(&value.value),
+fn take_value(expr: &mut Expr, literals: &mut Vec<TakenLiteral>) {
+    let taken = match expr {
+        Expr::Value(value) => literal(&value.value).map(|literal| (literal, value.span)),
         Expr::UnaryOp { op: UnaryOperator::Minus, expr } => match expr.as_ref() {
             Expr::Value(value) => match &value.value {
-                Value::Number(digits, false) => Some(Literal::Number(format!("-{digits}"))),
+                Value::Number(digits, false) => {
+                    Some((Literal::Number(format!("-{digits}")), value.span))
+                }
                 _ => None,
             },
             _ => None,
         },
         _ => None,
     };
-    if let Some(literal) = literal {
-        literals.push(literal);
+    if let Some((literal, span)) = taken {
+        literals.push(TakenLiteral { literal, place: (span.start.line, span.start.column) });
         *expr = Expr::Value(Value::Placeholder(format!("${}", literals.len())).into());
     }
 }

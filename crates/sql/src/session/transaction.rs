@@ -149,6 +149,23 @@ impl Session {
         Ok(StatementTransaction { transaction, is_own: true, failure: FailedStatement::default() })
     }
 
+    /// Carries out BEGIN, COMMIT and ROLLBACK that say no more, which are not parsed; none for all others.
+    pub(super) async fn run_plain_control(&self, sql: &str) -> Result<Option<QueryResult>> {
+        let text = sql.trim_end_matches(|it: char| it == ';' || it.is_ascii_whitespace());
+        let is = |wanted: &str| text.eq_ignore_ascii_case(wanted);
+        let tag = if is("begin") {
+            self.begin(&[])?;
+            "BEGIN"
+        } else if is("commit") || is("end") {
+            self.end(true).await?
+        } else if is("rollback") {
+            self.end(false).await?
+        } else {
+            return Ok(None);
+        };
+        Ok(Some(QueryResult::done(tag.to_owned(), sql)))
+    }
+
     /// Carries out a statement about transactions; none for all others.
     pub(super) async fn control(&self, ast: &Ast, sql: &str) -> Result<Option<QueryResult>> {
         let tag = match ast {

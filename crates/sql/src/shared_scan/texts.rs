@@ -33,6 +33,25 @@ pub(crate) struct TextPlan {
 /// A text that is planned once, by the first session that asks; others wait for it.
 pub(crate) type PlannedText = Arc<OnceCell<TextPlan>>;
 
+/// A text as it was sent, whose parameters are known to be these of its values.
+#[derive(Debug)]
+pub(crate) struct KnownText {
+    /// The text with parameters.
+    pub(crate) text: String,
+    pub(crate) planned: PlannedText,
+    /// Where the value of each parameter stands.
+    pub(crate) places: Vec<ValuePlace>,
+}
+
+/// A value of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ValuePlace {
+    /// Which it is, from 0.
+    pub(crate) at: usize,
+    /// Whether a minus before it is part of it.
+    pub(crate) is_negative: bool,
+}
+
 /// All settings of a session.
 type Settings = Vec<(String, Option<String>)>;
 
@@ -44,10 +63,17 @@ pub(crate) struct PlannedTexts(Mutex<Kept>);
 struct Kept {
     /// Names as they were when the texts were planned.
     names: DatabaseNames,
-    texts: HashMap<TextScope, HashMap<String, PlannedText>>,
+    texts: HashMap<TextScope, ScopeTexts>,
     count: usize,
     scopes: HashMap<Settings, TextScope>,
     next: u64,
+}
+
+#[derive(Debug, Default)]
+struct ScopeTexts {
+    planned: HashMap<String, PlannedText>,
+    /// By the text as it was sent, with marks in place of its values.
+    known: HashMap<String, Arc<KnownText>>,
 }
 
 impl PlannedTexts {
@@ -82,7 +108,7 @@ impl PlannedTexts {
             kept.start_anew(version);
         }
         let texts = kept.texts.get(&scope);
-        if let Some(known) = texts.and_then(|texts| texts.get(text)) {
+        if let Some(known) = texts.and_then(|texts| texts.planned.get(text)) {
             return Arc::clone(known);
         }
         if kept.count >= TEXTS_MAX {
@@ -90,14 +116,40 @@ impl PlannedTexts {
         }
         kept.count += 1;
         let planned = PlannedText::default();
-        kept.texts.entry(scope).or_default().insert(text.to_owned(), Arc::clone(&planned));
+        let texts = kept.texts.entry(scope).or_default();
+        texts.planned.insert(text.to_owned(), Arc::clone(&planned));
         planned
+    }
+
+    /// What is known of a text that was sent, by its key; none where names have another meaning by now.
+    pub(crate) fn known(
+        &self,
+        scope: TextScope,
+        key: &str,
+        version: &DatabaseVersion,
+    ) -> Option<Arc<KnownText>> {
+        let kept = self.0.lock();
+        let texts = kept.texts.get(&scope).filter(|_| kept.names.are_those_of(version))?;
+        texts.known.get(key).cloned()
+    }
+
+    /// Remembers a text that was sent, unless its plan is forgotten by now.
+    pub(crate) fn remember(&self, scope: TextScope, key: String, known: KnownText) {
+        let mut kept = self.0.lock();
+        let Some(texts) = kept.texts.get_mut(&scope) else { return };
+        let planned = texts.planned.get(&known.text);
+        let is_kept = planned.is_some_and(|planned| Arc::ptr_eq(planned, &known.planned));
+        if is_kept && texts.known.len() < TEXTS_MAX {
+            texts.known.insert(key, Arc::new(known));
+        }
     }
 
     /// Forgets a text that no longer fits.
     pub(crate) fn forget(&self, scope: TextScope, text: &str) {
         let mut kept = self.0.lock();
-        let removed = kept.texts.get_mut(&scope).and_then(|texts| texts.remove(text));
+        let Some(texts) = kept.texts.get_mut(&scope) else { return };
+        let removed = texts.planned.remove(text);
+        texts.known.retain(|_, known| known.text != text);
         kept.count -= usize::from(removed.is_some());
     }
 }

@@ -1,6 +1,7 @@
 //! Prepared statements, and those of them that are about one row by its key: planned once, they find and
 //! change the row without an operator.
 
+mod clock;
 mod compile;
 mod run;
 
@@ -37,6 +38,7 @@ use crate::session::transaction::StatementTransaction;
 use crate::settings::SharedScan;
 use crate::shared_scan::{SharedChange, SharedSelection, TextPlan};
 use crate::table::{ChangeKind, PlacedTable, StaleStatement, count_batch};
+use clock::ClockCalls;
 use compile::PointPlan;
 pub(crate) use compile::{Parameters, compile, select_list};
 pub(crate) use run::one_row;
@@ -98,6 +100,7 @@ pub(crate) struct PlannedPoint {
     plan: PointPlan,
     table: TableId,
     definition: Arc<TableDefinition>,
+    clock: ClockCalls,
 }
 
 impl Session {
@@ -175,16 +178,23 @@ impl Session {
                 | LogicalPlan::Limit(_)
                 | LogicalPlan::Distinct(_)
         );
-        if !may_be || !are_tables(&planner, names)? || !is_fixed(&plan)? {
+        if !may_be || !are_tables(&planner, names)? {
+            return Ok(planned(Shape::Planned));
+        }
+        let (plan, clock) = ClockCalls::take(plan, types.len())?;
+        if !is_fixed(&plan)? {
             return Ok(planned(Shape::Planned));
         }
         let optimized = planner.state.optimize(&plan)?;
-        let parameters = Parameters::new(&types)?;
+        let parameters = Parameters::new(&[types.as_slice(), &clock.types()].concat())?;
         let point = compile(&planner.state, &optimized, &parameters)?;
         if let Some(plan) = point {
             let definition = Arc::clone(plan.table.definition());
-            let point = PlannedPoint { table: plan.table.id(), definition, plan };
+            let point = PlannedPoint { table: plan.table.id(), definition, plan, clock };
             return Ok(planned(Shape::Point(Arc::new(point))));
+        }
+        if !clock.is_empty() {
+            return Ok(planned(Shape::Planned));
         }
         if let Some(change) = SharedChange::compile(&planner.state, &optimized, &parameters)? {
             return Ok(planned(Shape::Change(Arc::new(change))));

@@ -32,7 +32,9 @@ impl PreparedStatement {
         point: &PlannedPoint,
         values: &[ScalarValue],
     ) -> Result<Option<QueryResult>> {
-        let parameters = batch(&point.plan.parameters, arrays(values)?)?;
+        let mut columns = arrays(values)?;
+        columns.extend(arrays(&point.clock.values(&self.session)?)?);
+        let parameters = batch(&point.plan.parameters, columns)?;
         if let PointAction::Select(_) = &point.plan.action
             && !self.session.is_in_transaction()
         {

@@ -1,0 +1,83 @@
+//! `now()` and its kin in statements that are planned once: parameters whose values are those of the moment in which
+//! the statement runs.
+
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::{DataType, Field};
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{DFSchema, Result, ScalarValue, internal_err};
+use datafusion::logical_expr::expr::{Placeholder, ScalarFunction};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
+
+use crate::session::Session;
+
+/// Functions without arguments that tell the time of the statement.
+const CLOCK: [&str; 3] = ["now", "current_date", "current_time"];
+
+/// The calls of such functions in a plan, each with the type of its value.
+#[derive(Debug, Default)]
+pub(super) struct ClockCalls(Vec<(ScalarFunction, DataType)>);
+
+impl ClockCalls {
+    /// The plan with parameters in place of the calls, which are numbered behind the `given` ones.
+    pub(super) fn take(plan: LogicalPlan, given: usize) -> Result<(LogicalPlan, Self)> {
+        let mut calls = Self::default();
+        let plan = plan.transform_up_with_subqueries(|node| {
+            let names = NamePreserver::new(&node);
+            node.map_expressions(|expr| {
+                let name = names.save(&expr);
+                let taken = expr.transform_up(|expr| calls.parameter(expr, given))?;
+                Ok(taken.update_data(|expr| name.restore(expr)))
+            })
+        })?;
+        Ok((plan.data, calls))
+    }
+
+    fn parameter(&mut self, expr: Expr, given: usize) -> Result<Transformed<Expr>> {
+        let Expr::ScalarFunction(call) = &expr else { return Ok(Transformed::no(expr)) };
+        if !call.args.is_empty() || !CLOCK.contains(&call.func.name()) {
+            return Ok(Transformed::no(expr));
+        }
+        let known = self.0.iter().position(|(other, _)| other == call);
+        let at = match known {
+            Some(at) => at,
+            None => {
+                self.0.push((call.clone(), expr.get_type(&DFSchema::empty())?));
+                self.0.len() - 1
+            }
+        };
+        let id = format!("${}", given + at + 1);
+        let field = Field::new(&id, self.0[at].1.clone(), false);
+        let field = Some(Arc::new(field));
+        Ok(Transformed::yes(Expr::Placeholder(Placeholder { id, field })))
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn types(&self) -> Vec<DataType> {
+        self.0.iter().map(|(_, data_type)| data_type.clone()).collect()
+    }
+
+    /// What they give now.
+    pub(super) fn values(&self, session: &Session) -> Result<Vec<ScalarValue>> {
+        if self.0.is_empty() {
+            return Ok(Vec::new());
+        }
+        let state = session.context.state_ref();
+        let options = Arc::clone(state.read().config_options());
+        let context =
+            SimplifyContext::builder().with_config_options(options).with_current_time().build();
+        let value = |(call, data_type): &(ScalarFunction, DataType)| match call
+            .func
+            .simplify(Vec::new(), &context)?
+        {
+            ExprSimplifyResult::Simplified(Expr::Literal(value, _)) => value.cast_to(data_type),
+            _ => internal_err!("{} tells no time", call.func.name()),
+        };
+        self.0.iter().map(value).collect()
+    }
+}
