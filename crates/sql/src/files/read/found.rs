@@ -3,7 +3,7 @@
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::os::unix::fs::FileTypeExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -103,7 +103,12 @@ impl SourceFile {
 
     /// The file as object stores know it.
     pub(crate) fn object(&self) -> Result<ObjectMeta> {
-        let absolute = std::path::absolute(self.content())?;
+        let content = self.content();
+        // Object stores know no `..`, which only the file system can follow.
+        let absolute = match content.components().any(|part| part == Component::ParentDir) {
+            true => content.canonicalize().map_err(|error| unreadable(&self.path, &error))?,
+            false => std::path::absolute(content)?,
+        };
         let location = StorePath::from_absolute_path(&absolute)
             .map_err(|error| exec_datafusion_err!("'{}' cannot be read: {error}", self.name()))?;
         let last_modified = self.modified.into();
