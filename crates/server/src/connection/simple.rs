@@ -78,6 +78,9 @@ impl Connection {
     }
 
     fn split(&self, text: &str) -> Result<Vec<Statement>, Failure> {
+        if let Some(sql) = only_statement(text) {
+            return Ok(vec![Statement { text: sql.to_owned(), line: 1, complete: true }]);
+        }
         let failed = |error| Failure::from(error_fields(&error, text, 0));
         let mut splitter = Splitter::of(&self.session);
         let mut statements = splitter.push(text).map_err(failed)?;
@@ -104,6 +107,14 @@ impl Connection {
     }
 }
 
+/// The statement of a text that is plainly one, without a look at all its tokens.
+fn only_statement(text: &str) -> Option<&str> {
+    let text = text.trim();
+    let sql = text.strip_suffix(';').unwrap_or(text).trim_end();
+    let is_plain = sql.starts_with(|it: char| it.is_ascii_alphabetic()) && !sql.contains(';');
+    is_plain.then_some(sql)
+}
+
 /// Sends the rows of a batch, but for the last ones, which wait for more.
 pub(super) async fn send_rows(
     client: &mut Client,
@@ -116,4 +127,18 @@ pub(super) async fn send_rows(
         client.send_much().await?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::only_statement;
+
+    #[test]
+    fn one_statement_is_known_without_its_tokens() {
+        assert_eq!(only_statement(" SELECT 1 ; "), Some("SELECT 1"));
+        assert_eq!(only_statement("SELECT 'a'"), Some("SELECT 'a'"));
+        for text in ["", ";", "SELECT 1; SELECT 2", "SELECT ';'", "-- SELECT 1", "SELECT 1;;"] {
+            assert_eq!(only_statement(text), None, "{text}");
+        }
+    }
 }

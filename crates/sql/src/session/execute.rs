@@ -226,11 +226,7 @@ impl Session {
     /// Boxed, as all that plans: else each crate that runs statements compiles it into itself.
     pub(super) fn run_aside<'a>(&'a self, sql: &'a str) -> BoxFuture<'a, Result<QueryResult>> {
         Box::pin(async move {
-            // What needs no planner runs here, without a way to another thread and back.
-            if let Some(done) = self.run_plain_control(sql).await? {
-                return Ok(done);
-            }
-            if let Some(done) = self.run_known(sql).await? {
+            if let Some(done) = self.run_unplanned(sql).await? {
                 return Ok(done);
             }
             let (session, text) = (self.clone(), sql.to_owned());

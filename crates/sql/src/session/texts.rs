@@ -42,9 +42,17 @@ pub(super) enum TextRide {
 }
 
 impl Session {
-    /// Runs a statement that differs from one that was parsed and planned before in its values only, on the caller's
-    /// thread; none for all others.
-    pub(super) async fn run_known(&self, sql: &str) -> Result<Option<QueryResult>> {
+    /// Runs what needs no planner, on the caller's thread; none for all else.
+    pub(super) async fn run_unplanned(&self, sql: &str) -> Result<Option<QueryResult>> {
+        match self.run_plain_control(sql).await? {
+            Some(done) => Ok(Some(done)),
+            None => self.run_known(sql).await,
+        }
+    }
+
+    /// Runs a statement that differs from one that was parsed and planned before in its values only; none for all
+    /// others.
+    async fn run_known(&self, sql: &str) -> Result<Option<QueryResult>> {
         let Some(raw) = RawText::of(sql).filter(|raw| !raw.values.is_empty()) else {
             return Ok(None);
         };
@@ -225,7 +233,8 @@ fn decimal(text: &str, scale: u32) -> Option<i128> {
     digits.checked_mul(10_i128.checked_pow(missing)?)
 }
 
-/// The key of a text, and which of its values each parameter is; none where a value of the text is no parameter.
+/// The key of a text, and which of its values each parameter is; none where not every value of the text
+/// is one.
 fn places(sql: &str, literals: &[TakenLiteral]) -> Option<(String, Vec<ValuePlace>)> {
     let raw = RawText::of(sql)?;
     if raw.values.len() != literals.len() {
