@@ -28,6 +28,8 @@ pub(crate) struct PointPlan {
     pub(super) written: SchemaRef,
     pub(super) source: PointSource,
     pub(super) action: PointAction,
+    /// Whether no row gets another value in a column of a key, so that what is written depends on no other row.
+    pub(super) keeps_keys: bool,
 }
 
 /// Where the rows of a statement come from.
@@ -161,6 +163,7 @@ pub(crate) fn compile(
         let (source, action) =
             (PointSource::Rows(compiled), PointAction::Insert(Arc::new(table.clone())));
         return Ok(Some(PointPlan {
+            keeps_keys: table.definition().uniques.is_empty(),
             written: table.written_schema(),
             parameters: parameters.schema(),
             table: table.clone(),
@@ -202,6 +205,17 @@ fn by_key(
     // The id of the row, which comes first, is known by then.
     let skipped = usize::from(!matches!(action, PointAction::Select(_)));
     let exprs: Vec<Expr> = exprs.into_iter().skip(skipped).collect();
+    let is_kept = |at: &usize| {
+        let name = table.columns().field(*at).name();
+        matches!(exprs.get(*at), Some(Expr::Column(column)) if column.name == *name)
+    };
+    let keeps_keys = match action {
+        PointAction::Update(_) => {
+            let uniques = &table.definition().uniques;
+            uniques.iter().flat_map(|unique| &unique.columns).all(is_kept)
+        }
+        _ => true,
+    };
     let columns = read_columns(table, &exprs);
     let read = table.columns().project(&columns)?;
     let row = DFSchema::try_from_qualified_schema(scan.table_name.clone(), &read)?;
@@ -217,7 +231,7 @@ fn by_key(
     let row = Arc::clone(row.join(&parameters.schema)?.inner());
     let source = PointSource::Key { unique, key, columns, row, values };
     let (parameters, written) = (parameters.schema(), table.written_schema());
-    Ok(Some(PointPlan { table: table.clone(), parameters, written, source, action }))
+    Ok(Some(PointPlan { table: table.clone(), parameters, written, source, action, keeps_keys }))
 }
 
 /// The columns of a table that expressions read.

@@ -7,7 +7,7 @@ use atoll_store::database::DatabaseVersion;
 use atoll_store::table::{TableChange, TableVersion};
 use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
-use datafusion::common::{Result, ScalarValue};
+use datafusion::common::{Result, ScalarValue, internal_err};
 use datafusion::physical_expr::PhysicalExpr;
 
 use super::compile::{PointAction, PointPlan, PointSource};
@@ -18,6 +18,15 @@ use crate::session::transaction::StatementTransaction;
 use crate::table::{
     PlacedTable, StaleStatement, WriteRules, WriteTarget, count_batch, table_error,
 };
+
+/// What a statement wrote.
+#[derive(Default)]
+struct PointChange {
+    count: usize,
+    change: TableChange,
+    /// The row that was there.
+    row: Option<RowId>,
+}
 
 /// The row with a key, and the values that are wanted of it.
 struct FoundRow {
@@ -58,16 +67,21 @@ impl PreparedStatement {
         let writes = !matches!(point.plan.action, PointAction::Select(_));
         loop {
             let version = transaction.statement(writes).await?;
-            if !writes {
-                transaction.settle().await?;
-                return self.select(point, &version, parameters);
-            }
             let Some(table) = point.table_in(&version) else { return Ok(None) };
+            if !writes {
+                let found = find(&point.plan, table, parameters)?;
+                let row = found.as_ref().map(|row| row.id);
+                self.settle(point, transaction, row).await?;
+                return self.selected(point, found).map(Some);
+            }
             match self.write(&point.plan, table, transaction, parameters).await {
                 Err(error) if StaleStatement::ended(&error) => {}
                 Err(error) => return Err(error),
-                Ok(count) => {
-                    transaction.finish(self.session.database()).await?;
+                Ok(PointChange { count, row, .. }) => {
+                    match transaction.is_own {
+                        true => transaction.finish(self.session.database()).await?,
+                        false => self.settle(point, transaction, row).await?,
+                    }
                     let count = count_batch(count)?;
                     let words = match point.plan.action {
                         PointAction::Select(_) => "SELECT",
@@ -90,49 +104,80 @@ impl PreparedStatement {
         parameters: &RecordBatch,
     ) -> Result<Option<QueryResult>> {
         let Some(table) = point.table_in(version) else { return Ok(None) };
-        let PointAction::Select(schema) = &point.plan.action else { return Ok(None) };
-        let rows = match find(&point.plan, table, parameters)? {
-            Some(row) => {
-                vec![batch(schema, row.values)?]
-            }
-            None => Vec::new(),
-        };
-        Ok(Some(QueryResult::of(Arc::clone(schema), rows, Arc::clone(&self.sql))))
+        self.selected(point, find(&point.plan, table, parameters)?).map(Some)
     }
 
-    /// Writes; how many rows.
+    fn selected(&self, point: &PlannedPoint, found: Option<FoundRow>) -> Result<QueryResult> {
+        let schema = match &point.plan.action {
+            PointAction::Select(schema) => schema,
+            _ => return internal_err!("a statement that writes selects nothing"),
+        };
+        let rows = found.map(|row| batch(schema, row.values)).transpose()?;
+        let rows = rows.into_iter().collect();
+        Ok(QueryResult::of(Arc::clone(schema), rows, Arc::clone(&self.sql)))
+    }
+
+    /// Waits until what the answer depends on is on disk: the row, where it is the only thing.
+    async fn settle(
+        &self,
+        point: &PlannedPoint,
+        transaction: &StatementTransaction,
+        row: Option<RowId>,
+    ) -> Result<()> {
+        let depends_on_nothing = matches!(point.plan.source, PointSource::Rows(_));
+        let is_settled = match row {
+            Some(row) => transaction.transaction.lock().await?.is_settled_row(point.table, row),
+            None => depends_on_nothing,
+        };
+        match is_settled && point.plan.keeps_keys {
+            true => Ok(()),
+            false => transaction.settle().await,
+        }
+    }
+
+    /// Writes, after it has found what.
     async fn write(
         &self,
         plan: &PointPlan,
         table: &TableVersion,
         transaction: &StatementTransaction,
         parameters: &RecordBatch,
-    ) -> Result<usize> {
-        let mut change = TableChange::default();
-        let count = match &plan.action {
-            PointAction::Select(_) => 0,
-            PointAction::Insert(target) => insert(plan, target, table, parameters, &mut change)?,
-            PointAction::Update(changed) => match find(plan, table, parameters)? {
-                Some(FoundRow { id, values }) => {
-                    let row = checked(plan, values, changed.target())?;
-                    let rows = table.codec().encode(&row).map_err(table_error)?;
-                    change.updated.extend(rows.into_iter().map(|row| (id, row)));
-                    1
-                }
-                None => 0,
-            },
-            PointAction::Delete => match find(plan, table, parameters)? {
-                Some(row) => usize::from(change.deleted.insert(row.id.get())),
-                None => 0,
-            },
-        };
-        if count > 0 {
+    ) -> Result<PointChange> {
+        let mut made = made(plan, table, parameters)?;
+        if made.count > 0 {
             let (database, rules) = (self.session.database().clone(), WriteRules::default());
             let transaction = transaction.transaction.clone();
+            let change = std::mem::take(&mut made.change);
             WriteTarget { database, transaction, rules }.write(&plan.table, change).await?;
         }
-        Ok(count)
+        Ok(made)
     }
+}
+
+/// The change that a statement makes.
+fn made(plan: &PointPlan, table: &TableVersion, parameters: &RecordBatch) -> Result<PointChange> {
+    let mut made = PointChange::default();
+    match &plan.action {
+        PointAction::Select(_) => {}
+        PointAction::Insert(target) => {
+            made.count = insert(plan, target, table, parameters, &mut made.change)?;
+        }
+        PointAction::Update(changed) => {
+            if let Some(FoundRow { id, values }) = find(plan, table, parameters)? {
+                let row = checked(plan, values, changed.target())?;
+                let rows = table.codec().encode(&row).map_err(table_error)?;
+                made.change.updated.extend(rows.into_iter().map(|row| (id, row)));
+                (made.count, made.row) = (1, Some(id));
+            }
+        }
+        PointAction::Delete => {
+            if let Some(row) = find(plan, table, parameters)? {
+                made.count = usize::from(made.change.deleted.insert(row.id.get()));
+                made.row = Some(row.id);
+            }
+        }
+    }
+    Ok(made)
 }
 
 impl PlannedPoint {

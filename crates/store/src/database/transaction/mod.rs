@@ -25,6 +25,7 @@ use super::error::TransactionError;
 use super::options::{Committed, Durability, Isolation, TransactionOptions};
 use super::version::DatabaseVersion;
 use super::{ChangeStep, Database};
+use crate::ids::{RowId, TableId};
 use crate::lock::{HeldLocks, TransactionId};
 use crate::log::Position;
 use own::{OwnBase, OwnChanges};
@@ -144,6 +145,23 @@ impl Transaction {
         match self.database.durability() {
             Durability::Fsync => self.database.sync_to(self.read_to).await,
             Durability::Async | Durability::Off => Ok(()),
+        }
+    }
+
+    /// Whether a row is on disk as the statement read it, own changes aside: an answer that depends on no other row
+    /// needs not be [`settled`](Self::settled).
+    pub fn is_settled_row(&self, table: TableId, row: RowId) -> bool {
+        if self.database.durability() != Durability::Fsync {
+            return true;
+        }
+        let Some(base) = &self.base else { return false };
+        let published = self.database.published();
+        match (published.tables.get(&table), base.tables.get(&table)) {
+            (Some(on_disk), Some(read)) => {
+                let (on_disk, read) = (&on_disk.version, &read.version);
+                on_disk.definition() == read.definition() && on_disk.same_row(read, row)
+            }
+            _ => false,
         }
     }
 
