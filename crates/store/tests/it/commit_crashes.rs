@@ -115,7 +115,10 @@ impl CrashSessions {
         let mut transaction = self.small.database.begin(TransactionOptions::default());
         let version = transaction.statement(random.below(2) == 0)?;
         let list = self.small.get(&version, key).unwrap();
-        transaction.settled().await?;
+        let row = self.small.find(&version, key).unwrap();
+        if random.below(2) == 0 || !transaction.is_settled_row(self.small.table, row) {
+            transaction.settled().await?;
+        }
         answers.lists.push((key, list));
         Ok(())
     }
