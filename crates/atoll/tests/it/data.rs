@@ -87,7 +87,8 @@ fn macros_nested_types_and_computed_columns_are_there_when_a_directory_is_opened
          CREATE VIEW shares AS SELECT share(id) AS part FROM nested;
          CREATE SEQUENCE numbers INCREMENT 5;
          SELECT nextval('numbers');
-         ALTER SEQUENCE numbers RESTART WITH 100;");
+         ALTER SEQUENCE numbers RESTART WITH 100;
+         COMMENT ON COLUMN nested.id IS 'its number';");
     for opened in ["after its log", "after a checkpoint"] {
         let rows = run("SELECT share(5), share(5, whole := 50);
                         SELECT count(*) AS n FROM first_rows(3);
@@ -95,11 +96,12 @@ fn macros_nested_types_and_computed_columns_are_there_when_a_directory_is_opened
                         SELECT sum(s.x) AS x, count(s.y[2]) AS y FROM many;
                         SELECT part FROM shares ORDER BY part;
                         SELECT nextval('numbers') >= 100 AS goes_on;
+                        SELECT col_description('nested'::regclass, 1) AS said;
                         CHECKPOINT;");
         let wanted = "share(5),\"share(5, whole := 50)\"\n5.0,10.0\nn\n3\n\
                       id,x,s.y[1],l[1][1],m['k'],d,t\n\
                       1,7,a,1,5,2,2500-01-01 00:00:00+00\n2,,,,,4,\n\
-                      x,y\n12497500,0\npart\n1.0\n2.0\ngoes_on\ntrue\n";
+                      x,y\n12497500,0\npart\n1.0\n2.0\ngoes_on\ntrue\nsaid\nits number\n";
         assert_eq!(rows, wanted, "{opened}");
     }
     run("INSERT INTO nested(id) VALUES (30); DROP MACRO share;");

@@ -17,6 +17,8 @@ CREATE VIEW v AS SELECT a, b FROM t WHERE a > 1;
 CREATE SEQUENCE q;
 CREATE ROLE reader LOGIN;
 CREATE ROLE boss SUPERUSER LOGIN IN ROLE reader;
+COMMENT ON TABLE t IS 'what is sold';
+COMMENT ON COLUMN t.a IS 'its number';
 ";
 
 /// Commands whose answers are of no interest, but that they come without an error.
@@ -89,6 +91,9 @@ fn psql_describes_what_there_is() {
         let answer = psql(&server, &format!("{command}\n")).expect("it was there");
         assert_eq!(text(&answer.stdout), wanted, "{command}: {}", text(&answer.stderr));
     }
+    let comments = psql(&server, "\\dt+ t\n\\d+ t\n").expect("it was there");
+    let comments = text(&comments.stdout);
+    assert!(comments.contains("what is sold") && comments.contains("its number"), "{comments}");
 }
 
 #[test]

@@ -58,6 +58,8 @@ fn a_role_may_nothing_before_it_is_granted() {
             "ALTER TABLE item ADD COLUMN x INT",
             "ALTER TABLE item RENAME TO mine",
             "ALTER TABLE item OWNER TO ann",
+            "COMMENT ON TABLE item IS 'x'",
+            "COMMENT ON COLUMN item.name IS 'x'",
             "CREATE TABLE mine (a INT)",
             "CREATE TABLE stock.mine (a INT)",
             "CREATE VIEW mine AS SELECT 1 AS a",
@@ -177,6 +179,7 @@ fn owners_do_what_they_want_with_what_is_theirs() {
         allowed(&ann, "CREATE TABLE mine (id BIGINT GENERATED ALWAYS AS IDENTITY, v INT)").await;
         allowed(&ann, "INSERT INTO mine (v) VALUES (1), (2)").await;
         allowed(&ann, "ALTER TABLE mine ADD COLUMN w INT").await;
+        allowed(&ann, "COMMENT ON COLUMN mine.v IS 'x'").await;
         allowed(&ann, "ALTER TABLE mine RENAME TO own").await;
         denied(&bob, "SELECT * FROM own").await;
         allowed(&ann, "GRANT SELECT ON own TO bob WITH GRANT OPTION").await;

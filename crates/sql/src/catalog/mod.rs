@@ -11,6 +11,7 @@
 //! statement ──▶ names 7 { t: table (snapshot), v: view (its plan) }   views it reads are planned here
 //! ```
 
+mod comments;
 mod information;
 mod provider;
 mod sequence_functions;
@@ -28,6 +29,7 @@ use datafusion::catalog::{CatalogProviderList, TableProvider, UrlTableFactory};
 use datafusion::common::{DataFusionError, ResolvedTableReference, Result, exec_datafusion_err};
 use parking_lot::RwLock;
 
+pub(crate) use comments::{COMMENTS, ObjectComments};
 pub(crate) use information::INFORMATION_SCHEMA;
 pub(crate) use sequence_functions::{register as register_sequence_functions, sequence_name};
 pub(crate) use stored::{StoredNames, relation_name};

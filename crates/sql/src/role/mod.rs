@@ -20,6 +20,7 @@ pub(crate) use statement::RoleStatement;
 pub use verifier::ScramVerifier;
 
 use crate::Session;
+use crate::catalog::COMMENTS;
 use crate::database::Database;
 use crate::error::SqlState;
 use crate::session::{QueryResult, StatementPlanner};
@@ -54,7 +55,7 @@ pub(crate) const PREDEFINED: [&str; 3] = [SERVER_FILES, READ_ALL, WRITE_ALL];
 
 /// Whether a schema is the store's own and listed nowhere.
 pub(crate) fn is_hidden(schema: &str) -> bool {
-    schema == ROLES || schema == RIGHTS
+    [ROLES, RIGHTS, COMMENTS].contains(&schema)
 }
 
 /// The roles of a version of the database, by name.

@@ -96,12 +96,17 @@ impl Owned {
 
     /// The name under which its rights are kept.
     pub(crate) fn entry(&self) -> RelationName {
+        self.entry_in(RIGHTS)
+    }
+
+    /// The name under which something about it is kept in a schema of such texts.
+    pub(crate) fn entry_in(&self, schema: &str) -> RelationName {
         let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
         let name = match self {
             Self::Relation(name) => format!("{}.{}", quoted(&name.schema), quoted(&name.name)),
             Self::Schema(name) => quoted(name),
         };
-        RelationName::new(RIGHTS, name)
+        RelationName::new(schema, name)
     }
 
     /// The object whose rights are kept under a name.

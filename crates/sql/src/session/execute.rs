@@ -477,6 +477,9 @@ impl Session {
         if let Some(tag) = planner.change_rights(ast).await? {
             return Ok(Some(QueryResult::done(tag.to_owned(), sql)));
         }
+        if let Some(tag) = planner.comment(ast).await? {
+            return Ok(Some(QueryResult::done(tag.to_owned(), sql)));
+        }
         let tag = match ast {
             Ast::AlterTable(alter) => Some(self.alter(planner, alter).await?),
             Ast::Truncate(truncate) => match self.truncate_all(planner, truncate, sql).await? {

@@ -5,6 +5,7 @@ mod aside;
 #[cfg(test)]
 mod cancel_tests;
 mod change;
+mod comments;
 mod copy_in;
 mod create;
 mod declared;

@@ -190,7 +190,8 @@ impl StatementPlanner {
         check_reserved(&change)?;
         self.check_definition(&change)?;
         self.define_any(change.clone()).await?;
-        self.follow_definition(&change).await
+        self.follow_definition(&change).await?;
+        self.follow_with_comments(&change).await
     }
 
     /// Likewise, the schema of roles included.

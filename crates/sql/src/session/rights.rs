@@ -24,7 +24,7 @@ use datafusion::sql::sqlparser::ast::{
 use super::planner::StatementPlanner;
 use crate::catalog::{CATALOG, relation_name};
 use crate::error::SqlState;
-use crate::role::rights::{LimitedUser, ObjectRights, Owned, PUBLIC, RIGHTS, Right, denied};
+use crate::role::rights::{LimitedUser, ObjectRights, Owned, PUBLIC, Right, denied};
 use crate::role::role;
 
 /// A GRANT or REVOKE of rights.
@@ -193,21 +193,23 @@ impl StatementPlanner {
 
     /// Keeps these rights in place of those that there were.
     async fn keep_rights(&self, object: &Owned, rights: &ObjectRights) -> Result<()> {
-        let entry = object.entry();
+        self.keep_text(object.entry(), rights.is_some().then(|| rights.to_string())).await
+    }
+
+    /// Keeps this text under a name, in place of the one that there was; the schema is made where it is missing.
+    pub(super) async fn keep_text(&self, entry: RelationName, text: Option<String>) -> Result<()> {
         let version = self.transaction.statement(true).await?;
         if version.relation(&entry).is_some() {
             self.define_any(CatalogChange::Drop { name: entry.clone() }).await?;
         }
-        if rights.is_some() {
-            if !version.has_schema(RIGHTS) {
-                self.define_any(CatalogChange::CreateSchema { name: RIGHTS.into() }).await?;
-            }
-            let sql = rights.to_string().into();
-            let statement = StoredStatement { sql, schema: "".into(), options: "".into() };
-            let statement = Arc::new(statement);
-            self.define_any(CatalogChange::CreateExternal { name: entry, statement }).await?;
+        let Some(text) = text else { return Ok(()) };
+        if !version.has_schema(&entry.schema) {
+            let name = Arc::clone(&entry.schema);
+            self.define_any(CatalogChange::CreateSchema { name }).await?;
         }
-        Ok(())
+        let statement = StoredStatement { sql: text.into(), schema: "".into(), options: "".into() };
+        let statement = Arc::new(statement);
+        self.define_any(CatalogChange::CreateExternal { name: entry, statement }).await
     }
 
     /// Carries out GRANT, REVOKE and OWNER TO; none for all other statements.

@@ -27,9 +27,10 @@ use super::pool::PoolStatement;
 use super::split::split_statements;
 use super::transaction::StatementTransaction;
 use super::upkeep::Upkeep;
-use crate::catalog::SCHEMA;
+use crate::catalog::{ObjectComments, SCHEMA};
 use crate::error::SqlState;
 use crate::parse::begins_with;
+use crate::role::rights::Owned;
 use crate::role::{check_files, is_hidden};
 
 /// The file that makes all of a database again.
@@ -257,7 +258,27 @@ fn load_script(version: &DatabaseVersion) -> Result<String> {
             line(&mut script, view.sql.trim_end_matches([';', ' ', '\n']));
         }
     }
+    write_comments(&mut script, version);
     Ok(script)
+}
+
+/// What COMMENT ON says of all that is there now.
+fn write_comments(script: &mut String, version: &DatabaseVersion) {
+    let mut comment = |on: String, text: &str| {
+        line(script, &format!("COMMENT ON {on} IS '{}'", text.replace('\'', "''")));
+    };
+    for schema in version.schemas().filter(|schema| !is_hidden(schema)) {
+        let comments = ObjectComments::of(version, &Owned::Schema(schema.to_string()));
+        comments.own.iter().for_each(|own| comment(format!("SCHEMA {}", quoted(schema)), own));
+    }
+    for (name, relation) in version.relations().filter(|(name, _)| !is_hidden(&name.schema)) {
+        let comments = ObjectComments::of(version, &Owned::Relation(name.clone()));
+        let (kind, full) = (relation.kind().to_uppercase(), full(name));
+        comments.own.iter().for_each(|own| comment(format!("{kind} {full}"), own));
+        for (column, text) in &comments.columns {
+            comment(format!("COLUMN {full}.{}", quoted(column)), text);
+        }
+    }
 }
 
 fn line(script: &mut String, statement: &str) {

@@ -26,6 +26,7 @@ pub(super) fn fill(table: &PgTable, session: &dyn Session, rows: &mut Rows) {
         "pg_attribute" => relations::attributes(&objects(), &table.names, rows),
         "pg_attrdef" => relations::defaults(&objects(), rows),
         "pg_index" => relations::indexes(&objects(), rows),
+        "pg_description" => relations::descriptions(&objects(), rows),
         "pg_constraint" => relations::constraints(&objects(), rows),
         "pg_sequence" => relations::sequences(&objects(), rows),
         "pg_depend" => relations::dependencies(&objects(), rows),

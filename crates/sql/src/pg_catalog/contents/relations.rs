@@ -7,7 +7,7 @@ use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::common::ResolvedTableReference;
 
 use super::roles::role_oid;
-use crate::catalog::{CATALOG, Catalogs};
+use crate::catalog::{CATALOG, Catalogs, ObjectComments};
 use crate::pg_catalog::objects::{ConstraintKind, PgObjects, PgRelation, RelationOf};
 use crate::pg_catalog::oid::{Oid, OidSpace};
 use crate::pg_catalog::pg_type::{PgType, TypeEntry};
@@ -18,6 +18,10 @@ use crate::session::generated_sql;
 /// Ways to store a table: rows, a B-tree. Indexes are said to be one.
 const HEAP: Oid = 2;
 pub(super) const BTREE: Oid = 403;
+
+/// The tables `pg_class` and `pg_namespace`.
+const CLASSES: Oid = 1259;
+const NAMESPACES: Oid = 2615;
 
 /// The collation of texts: by their bytes.
 pub(super) const DEFAULT_COLLATION: Oid = 100;
@@ -33,6 +37,31 @@ pub(super) fn namespaces(objects: &PgObjects, rows: &mut Rows) {
             ("nspname", name.into()),
             ("nspowner", role_oid(&owner).into()),
         ]);
+    }
+}
+
+/// What COMMENT ON says of relations, their columns and schemas.
+pub(super) fn descriptions(objects: &PgObjects, rows: &mut Rows) {
+    let mut add = |of: Oid, class: Oid, column: usize, comment: &str| {
+        rows.add([
+            ("objoid", of.into()),
+            ("classoid", class.into()),
+            ("objsubid", column.into()),
+            ("description", comment.into()),
+        ]);
+    };
+    for (name, oid) in &objects.schemas {
+        let comments = ObjectComments::of(&objects.version, &Owned::Schema(name.to_string()));
+        comments.own.iter().for_each(|own| add(*oid, NAMESPACES, 0, own));
+    }
+    for relation in super::user_relations(objects) {
+        let comments = ObjectComments::of(&objects.version, &relation.owned());
+        comments.own.iter().for_each(|own| add(relation.oid, CLASSES, 0, own));
+        let Some(table) = relation.table() else { continue };
+        for (at, field) in table.definition().columns.fields().iter().enumerate() {
+            let comment = comments.columns.get(field.name());
+            comment.into_iter().for_each(|comment| add(relation.oid, CLASSES, at + 1, comment));
+        }
     }
 }
 
@@ -251,7 +280,7 @@ pub(super) fn sequences(objects: &PgObjects, rows: &mut Rows) {
 
 /// Which sequence numbers which column.
 pub(super) fn dependencies(objects: &PgObjects, rows: &mut Rows) {
-    let class = 1259_i64;
+    let class = CLASSES;
     for relation in &objects.relations {
         let Some(table) = relation.table() else { continue };
         for (at, identity) in table.definition().identities.iter().enumerate() {

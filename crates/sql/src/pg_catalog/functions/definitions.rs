@@ -6,9 +6,12 @@ use datafusion::common::{Result, ScalarValue};
 
 use super::Gives::{Bool, Text};
 use super::{Call, Entry, entry, flag, text};
+use crate::catalog::ObjectComments;
 use crate::error::SqlState;
 use crate::pg_catalog::definition;
+use crate::pg_catalog::objects::PgRelation;
 use crate::pg_catalog::oid::OidSpace;
+use crate::role::rights::Owned;
 
 pub(super) static ENTRIES: &[Entry] = &[
     entry("pg_get_expr", &[2, 3], Text, 1, expression),
@@ -25,8 +28,8 @@ pub(super) static ENTRIES: &[Entry] = &[
     entry("pg_get_function_sqlbody", &[1], Text, 1, nothing),
     entry("pg_get_functiondef", &[1], Text, 1, macro_text),
     entry("pg_get_serial_sequence", &[2], Text, 2, serial_sequence),
-    entry("obj_description", &[1, 2], Text, 0, nothing),
-    entry("col_description", &[2], Text, 0, nothing),
+    entry("obj_description", &[1, 2], Text, 1, description),
+    entry("col_description", &[2], Text, 2, column_description),
     entry("shobj_description", &[2], Text, 0, nothing),
     entry("pg_index_column_has_property", &[3], Bool, 3, index_property),
     entry("pg_index_has_property", &[2], Bool, 2, index_property),
@@ -35,6 +38,29 @@ pub(super) static ENTRIES: &[Entry] = &[
 
 fn nothing(_: &Call<'_>) -> Result<ScalarValue> {
     text(None::<String>)
+}
+
+/// What COMMENT ON says of a relation or schema.
+fn description(call: &Call<'_>) -> Result<ScalarValue> {
+    let wanted = |catalog: &str| call.text(1).is_none_or(|it| it == catalog);
+    let relation = call.relation(0).filter(|_| wanted("pg_class")).map(PgRelation::owned);
+    let schema = || {
+        let schema = call.objects.schema_name(call.int(0)?).filter(|_| wanted("pg_namespace"))?;
+        Some(Owned::Schema(schema.to_string()))
+    };
+    let of = relation.or_else(schema);
+    text(of.and_then(|of| ObjectComments::of(&call.objects.version, &of).own))
+}
+
+/// What it says of a column, by its number from 1.
+fn column_description(call: &Call<'_>) -> Result<ScalarValue> {
+    let comment = || {
+        let relation = call.relation(0)?;
+        let at = usize::try_from(call.int(1)?).ok()?.checked_sub(1)?;
+        let column = relation.table()?.definition().columns.fields().get(at)?.name().clone();
+        ObjectComments::of(&call.objects.version, &relation.owned()).columns.remove(&column)
+    };
+    text(comment())
 }
 
 /// Defaults and checks are kept as text.

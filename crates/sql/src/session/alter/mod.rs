@@ -91,6 +91,7 @@ impl Session {
             true => self.declare(planner, table, altered).await?,
             false => self.rewrite(planner, table, altered).await?,
         }
+        planner.follow_columns(&relation_name(&at), &alter.operations).await?;
         for name in planner.names.sequences_of(&relation_name(&at)) {
             if planner.names.sequence(&name).is_some_and(|sequence| !kept.contains(&sequence)) {
                 planner.define(CatalogChange::Drop { name }).await?;

@@ -1,0 +1,105 @@
+//! What COMMENT ON says of relations, their columns and schemas.
+//!
+//! Kept by the store as a text for each object that has any, in a schema that is listed nowhere, as rights are.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use atoll_store::database::{DatabaseVersion, Relation};
+
+use crate::role::rights::Owned;
+
+/// The schema that keeps the comments.
+pub(crate) const COMMENTS: &str = "pg_comments";
+
+/// What stands for the object itself in the place of a column.
+const ITSELF: &str = "=";
+
+/// The comments on an object.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ObjectComments {
+    /// On the object itself.
+    pub(crate) own: Option<String>,
+    /// By column.
+    pub(crate) columns: BTreeMap<String, String>,
+}
+
+impl ObjectComments {
+    /// Those on an object.
+    pub(crate) fn of(version: &DatabaseVersion, object: &Owned) -> Self {
+        match version.relation(&object.entry_in(COMMENTS)) {
+            Some(Relation::External(kept)) => Self::parse(&kept.sql),
+            _ => Self::default(),
+        }
+    }
+
+    /// Whether there is any.
+    pub(crate) fn is_some(&self) -> bool {
+        self.own.is_some() || !self.columns.is_empty()
+    }
+
+    /// Sets the comment on the object, or on a column; none takes it away.
+    pub(crate) fn set(&mut self, column: Option<&str>, comment: Option<String>) {
+        match (column, comment) {
+            (None, comment) => self.own = comment,
+            (Some(column), Some(comment)) => drop(self.columns.insert(column.to_owned(), comment)),
+            (Some(column), None) => drop(self.columns.remove(column)),
+        }
+    }
+
+    fn parse(text: &str) -> Self {
+        let mut comments = Self::default();
+        for line in text.lines() {
+            let Some((column, comment)) = line.split_once(' ') else { continue };
+            let column = (column != ITSELF).then(|| unescaped(column));
+            comments.set(column.as_deref(), Some(unescaped(comment)));
+        }
+        comments
+    }
+}
+
+impl fmt::Display for ObjectComments {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(own) = &self.own {
+            writeln!(f, "{ITSELF} {}", escaped(own))?;
+        }
+        for (column, comment) in &self.columns {
+            writeln!(f, "{} {}", escaped(column), escaped(comment))?;
+        }
+        Ok(())
+    }
+}
+
+/// What is written otherwise: what ends a line or a name, and `=`, which stands for the object.
+const ESCAPES: [(char, &str); 5] =
+    [('%', "%25"), ('\n', "%0A"), ('\r', "%0D"), (' ', "%20"), ('=', "%3D")];
+
+fn escaped(text: &str) -> String {
+    ESCAPES.iter().fold(text.to_owned(), |text, (letter, written)| text.replace(*letter, written))
+}
+
+fn unescaped(text: &str) -> String {
+    let others = ESCAPES.iter().rev();
+    others.fold(text.to_owned(), |text, (letter, written)| {
+        text.replace(written, letter.encode_utf8(&mut [0; 4]))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_are_read_from_what_they_are_written_as() {
+        let mut comments = ObjectComments::default();
+        assert!(!comments.is_some());
+        comments.set(None, Some("100 % = all\r\nof 'it' %20".into()));
+        comments.set(Some("="), Some("a column".into()));
+        comments.set(Some("a b\n"), Some("  ".into()));
+        assert_eq!(ObjectComments::parse(&comments.to_string()), comments);
+        comments.set(Some("="), None);
+        comments.set(None, None);
+        assert_eq!(ObjectComments::parse(&comments.to_string()), comments);
+        assert_eq!(ObjectComments::parse("\nx\n"), ObjectComments::default());
+    }
+}
