@@ -46,7 +46,7 @@ Examples:
 Results go to stdout; messages, times and errors go to stderr. '.help' in the shell lists its
 commands; scripts know them too. ~/.atollrc is run at the start of an interactive shell.")]
     Sql(SqlArgs),
-    /// Serve a database to PostgreSQL's clients: psql, drivers, tools
+    /// Serve a database to clients of PostgreSQL and of Arrow Flight SQL: psql, drivers, tools
     #[command(after_help = "\
 Examples:
   atoll serve --data shop --socket /tmp                  on 127.0.0.1:5432 and a Unix socket
@@ -55,6 +55,7 @@ Examples:
   psql -h 127.0.0.1 -U ann -d atoll                      asks ann for the password
   atoll serve --data shop --listen 0.0.0.0:5432 --tls-cert c.pem --tls-key k.pem --tls required
   atoll serve --config /etc/atoll/atoll.toml             settings from a file; --show-config shows them
+  atoll serve --data shop --flight 127.0.0.1:32010       ADBC's URI is grpc://127.0.0.1:32010
 
 A flag counts before its variable, this before the file, and the file before the default. The keys of the
 file are the names of the flags (tls_cert = \"c.pem\"), and [[login]] tables say who may log in from where.
@@ -155,6 +156,9 @@ pub(crate) struct ServeArgs {
     /// Directory for a Unix socket, as psql -h takes it; users of this machine are roles of their names there
     #[arg(long, value_name = "DIR", env = "ATOLL_SOCKET")]
     pub(crate) socket: Option<PathBuf>,
+    /// Address for clients of Arrow Flight SQL (ADBC, JDBC, pyarrow): results as Arrow batches over gRPC
+    #[arg(long, value_name = "ADDRESS", env = "ATOLL_FLIGHT")]
+    pub(crate) flight: Option<SocketAddr>,
     /// Address for the console (a web page, on loopback only) and for /metrics, /healthz and /readyz over HTTP
     #[arg(long, value_name = "ADDRESS", env = "ATOLL_HTTP")]
     pub(crate) http: Option<SocketAddr>,

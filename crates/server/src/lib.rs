@@ -1,19 +1,21 @@
-//! The server: clients of one database, over PostgreSQL's protocol.
+//! The server: clients of one database, over PostgreSQL's protocol and Arrow Flight SQL.
 //!
-//! It owns sockets, log-ins, the protocol and the forms of values in it; what statements mean is `sql`'s. It is a
+//! It owns sockets, log-ins, the protocols and the forms of values in them; what statements mean is `sql`'s. It is a
 //! crate of its own because it fences off what a network brings: TLS, credentials and bytes of strangers.
 //!
 //! | folder | what |
 //! |---|---|
 //! | `server` | listening, many connections on few threads, the end of all |
-//! | `tls`, `failures` | certificates, and log-ins that failed |
+//! | `tls`, `log_ins`, `failures` | certificates, log-ins by a token, and log-ins that failed |
 //! | `rules` | who may try to log in from where, and how |
 //! | `log` | messages, slow statements, who did what |
 //! | `metrics` | figures and health over HTTP |
 //! | `console` | the web page, and what it asks for |
 //! | `supervisor` | what systemd is told |
 //! | `connection` | one connection: log-in, simple and extended protocol |
+//! | `flight` | Arrow Flight SQL: the same sessions, with rows as Arrow batches |
 //! | `copy` | COPY between a table and a client |
+//! | `insertion` | batches of a client on their way into a table |
 //! | `wire` | messages as bytes |
 //! | `value` | values in text and binary form |
 
@@ -23,7 +25,10 @@ mod connection;
 mod console;
 mod copy;
 mod failures;
+mod flight;
+mod insertion;
 mod log;
+mod log_ins;
 mod metrics;
 mod options;
 mod rules;

@@ -18,6 +18,8 @@ pub struct ServerOptions {
     pub listen: Vec<SocketAddr>,
     /// Directory of the Unix socket `.s.PGSQL.port`, as PostgreSQL's clients look for it.
     pub socket_directory: Option<PathBuf>,
+    /// Address for clients of Arrow Flight SQL; none without.
+    pub flight: Option<SocketAddr>,
     /// Address for the console, figures and health over HTTP; none without. The console is on loopback only.
     pub http: Option<SocketAddr>,
     /// TLS over TCP; none without.
@@ -46,6 +48,7 @@ impl Default for ServerOptions {
         Self {
             listen: Vec::new(),
             socket_directory: None,
+            flight: None,
             http: None,
             tls: None,
             tls_required: false,

@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::connection::{ClientStream, serve};
 use crate::console::ConsoleState;
 use crate::failures::Failures;
+use crate::flight::{FlightState, serve_flight};
 use crate::log::Logs;
 use crate::metrics::{Metrics, serve_http};
 use crate::options::{ServerError, ServerOptions};
@@ -35,6 +36,7 @@ pub struct Server {
     shared: Arc<Shared>,
     tcp: Vec<TcpListener>,
     unix: Option<SocketFile>,
+    flight: Option<TcpListener>,
     http: Option<TcpListener>,
 }
 
@@ -49,7 +51,7 @@ pub(crate) struct Shared {
     /// Connections that may still come.
     pub(crate) places: Arc<Semaphore>,
     /// Connections over TCP that may still come to log in.
-    pub(crate) strangers: Semaphore,
+    pub(crate) strangers: Arc<Semaphore>,
     /// Raised when sessions end where they wait for their clients.
     pub(crate) stopping: CancellationToken,
     pub(crate) failures: Failures,
@@ -58,6 +60,7 @@ pub(crate) struct Shared {
     pub(crate) seed: [u8; 32],
     pub(crate) console: ConsoleState,
     pub(crate) logs: Logs,
+    pub(crate) flight: FlightState,
     tls: RwLock<Option<Arc<Tls>>>,
     rules: RwLock<Option<Arc<LoginRules>>>,
 }
@@ -101,8 +104,7 @@ impl Server {
         let mut tcp = Vec::new();
         for address in &options.listen {
             check(address, &options)?;
-            let listener = TcpListener::bind(address).await;
-            tcp.push(listener.map_err(|error| not_listening(address.to_string(), error))?);
+            tcp.push(listener(*address).await?);
         }
         let port = tcp.first().and_then(|listener| listener.local_addr().ok());
         let port = port.map_or(PORT, |address| address.port());
@@ -110,18 +112,25 @@ impl Server {
             Some(directory) => Some(socket_file(directory.join(format!(".s.PGSQL.{port}"))).await?),
             None => None,
         };
+        let flight = match options.flight {
+            Some(address) => {
+                check(&address, &options)?;
+                Some(listener(address).await?)
+            }
+            None => None,
+        };
         let http = match options.http {
             Some(address) => {
                 if !address.ip().is_loopback() && !options.listens_in_clear {
                     return Err(ServerError::InClear(address));
                 }
-                let listener = TcpListener::bind(address).await;
-                Some(listener.map_err(|error| not_listening(address.to_string(), error))?)
+                Some(listener(address).await?)
             }
             None => None,
         };
         let places = Arc::new(Semaphore::new(options.connections_max));
-        let strangers = Semaphore::new(options.connections_max.max(STRANGERS_LEAST));
+        let strangers = options.connections_max.max(STRANGERS_LEAST);
+        let strangers = Arc::new(Semaphore::new(strangers));
         let stopping = CancellationToken::new();
         let mut seed = [0; 32];
         let random = getrandom::fill(&mut seed);
@@ -138,16 +147,22 @@ impl Server {
             metrics,
             seed,
             console: ConsoleState::default(),
+            flight: FlightState::default(),
             logs,
             tls: RwLock::new(tls),
             rules: RwLock::new(rules),
         });
-        Ok(Self { shared, tcp, unix, http })
+        Ok(Self { shared, tcp, unix, flight, http })
     }
 
     /// The addresses that it listens on.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.tcp.iter().filter_map(|listener| listener.local_addr().ok()).collect()
+    }
+
+    /// The address for clients of Arrow Flight SQL.
+    pub fn flight_address(&self) -> Option<SocketAddr> {
+        self.flight.as_ref().and_then(|listener| listener.local_addr().ok())
     }
 
     /// The address of the console, figures and health over HTTP.
@@ -173,12 +188,15 @@ impl Server {
     /// Serves until `stop` comes. Then it listens no longer, sessions end where they wait for their clients, and
     /// statements that run have some time to end.
     pub async fn run(self, stop: impl Future<Output = ()>) {
-        let Self { shared, tcp, unix, http } = self;
+        let Self { shared, tcp, unix, flight, http } = self;
         let mut beside = JoinSet::new();
         if let Some(listener) = http {
             beside.spawn(serve_http(listener, Arc::clone(&shared)));
         }
         let mut connections = JoinSet::new();
+        if let Some(listener) = flight {
+            connections.spawn(serve_flight(listener, Arc::clone(&shared)));
+        }
         tokio::pin!(stop);
         loop {
             tokio::select! {
@@ -250,6 +268,11 @@ fn check(address: &SocketAddr, options: &ServerOptions) -> Result<(), ServerErro
         (false, false) => Err(ServerError::InClear(*address)),
         (false, true) => Ok(()),
     }
+}
+
+async fn listener(address: SocketAddr) -> Result<TcpListener, ServerError> {
+    let listener = TcpListener::bind(address).await;
+    listener.map_err(|error| not_listening(address.to_string(), error))
 }
 
 fn not_listening(at: String, error: io::Error) -> ServerError {

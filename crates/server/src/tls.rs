@@ -24,6 +24,8 @@ pub struct TlsFiles {
 /// What connections are encrypted with.
 pub(crate) struct Tls {
     pub(crate) acceptor: TlsAcceptor,
+    /// The same for HTTP/2, which clients ask for in the handshake.
+    pub(crate) http2: TlsAcceptor,
     /// Log-ins bound to this certificate: someone in between has another one.
     pub(crate) scram: ScramServerAuth,
 }
@@ -51,7 +53,10 @@ impl Tls {
         let mut scram = ScramServerAuth::new();
         let bound = scram.configure_certificate(&pem);
         bound.map_err(|error| failed(certificate, error.to_string()))?;
-        Ok(Self { acceptor: TlsAcceptor::from(Arc::new(config)), scram })
+        let mut http2 = config.clone();
+        http2.alpn_protocols = vec![b"h2".to_vec()];
+        let acceptor = |config| TlsAcceptor::from(Arc::new(config));
+        Ok(Self { acceptor: acceptor(config), http2: acceptor(http2), scram })
     }
 }
 

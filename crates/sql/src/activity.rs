@@ -192,7 +192,8 @@ impl SessionActivity {
             state.interrupt = state.interrupt.or(Some(interrupt));
         }
         drop(state);
-        self.interrupted.notify_one();
+        // All who wait: a session may run one statement, and be watched beside it.
+        self.interrupted.notify_waiters();
     }
 
     fn info(&self) -> SessionInfo {
@@ -263,9 +264,20 @@ impl ActiveSession {
 
     /// Waits until the session is interrupted.
     pub async fn interrupted(&self) -> Interrupt {
+        self.interrupted_by(|_| true).await
+    }
+
+    /// Waits until someone else ends the session, whatever becomes of its statements.
+    pub async fn terminated(&self) {
+        self.interrupted_by(|interrupt| interrupt == Interrupt::Terminate).await;
+    }
+
+    async fn interrupted_by(&self, is_waited_for: impl Fn(Interrupt) -> bool) -> Interrupt {
         loop {
+            // Before the look: what comes after it is told to this one.
             let notified = self.session.interrupted.notified();
-            if let Some(interrupt) = self.session.state.lock().interrupt {
+            let interrupt = self.session.state.lock().interrupt;
+            if let Some(interrupt) = interrupt.filter(|interrupt| is_waited_for(*interrupt)) {
                 return interrupt;
             }
             notified.await;

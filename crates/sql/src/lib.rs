@@ -40,7 +40,7 @@ pub use atoll_store as store;
 pub use database::{Database, DatabaseOptions};
 pub use datafusion;
 pub use datafusion::arrow;
-pub use dialect::array_items;
+pub use dialect::{array_items, column_type};
 pub use error::{SourcePosition, SqlError, SqlState, ViolatedConstraint};
 pub use group::GroupExec;
 pub use parse::{begins_with, copy_to_file, split_first_word};

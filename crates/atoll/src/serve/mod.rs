@@ -81,11 +81,11 @@ async fn serve(settings: Settings, database: Database) -> Result<(), CommandErro
     let stopped = stopped()?;
     let server = Server::bind(database.clone(), server_options(&settings)).await;
     let server = server.map_err(not_started)?;
-    let reloader = server.reloader();
+    let (reloader, tls) = (server.reloader(), settings.args.tls);
     let say = |message: &str| reloader.logs().say(LogLevel::Info, message);
     // Before it is told that clients may come: a SIGHUP that is not waited for ends the process.
     tokio::spawn(reload_on_hangup(settings, server.reloader())?);
-    tell_addresses(&server);
+    tell_addresses(&server, tls);
     tell_ready();
     server
         .run(async {
@@ -108,6 +108,7 @@ fn server_options(settings: &Settings) -> ServerOptions {
     ServerOptions {
         listen: args.listen.clone(),
         socket_directory: args.socket.clone(),
+        flight: args.flight,
         http: args.http,
         tls: certificate.map(|(certificate, key)| TlsFiles { certificate, key }),
         tls_required: args.tls == TlsMode::Required,
@@ -142,7 +143,7 @@ fn log_options(args: &LogArgs) -> LogOptions {
     }
 }
 
-fn tell_addresses(server: &Server) {
+fn tell_addresses(server: &Server, tls: TlsMode) {
     let say = |message: std::fmt::Arguments<'_>| server.logs().say(LogLevel::Info, message);
     for address in server.addresses() {
         let (host, port) = (address.ip(), address.port());
@@ -150,6 +151,10 @@ fn tell_addresses(server: &Server) {
     }
     if let Some(socket) = server.socket() {
         say(format_args!("listening on {}", socket.display()));
+    }
+    if let Some(address) = server.flight_address() {
+        let scheme = if tls == TlsMode::Required { "grpc+tls" } else { "grpc" };
+        say(format_args!("Arrow Flight SQL on {scheme}://{address}"));
     }
     if let Some(address) = server.http_address() {
         if address.ip().is_loopback() {

@@ -131,7 +131,7 @@ impl Client {
             }
             tokio::select! {
                 read = self.channel.read() => read?,
-                () = terminated(&self.active) => return Err(End::terminated()),
+                () = self.active.terminated() => return Err(End::terminated()),
                 () = self.stopping.cancelled(), if !is_busy => return Err(End::stopped()),
                 () = until(idle_until) => return Err(End::idle_in_transaction()),
             }
@@ -198,17 +198,11 @@ pub(crate) fn rows_of_tag(tag: &str) -> u64 {
     tag.rsplit(' ').next().and_then(|count| count.parse().ok()).unwrap_or_default()
 }
 
-async fn until(deadline: Option<Instant>) {
+/// Waits for a deadline, for ever where there is none.
+pub(crate) async fn until(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => sleep_until(deadline).await,
         None => pending().await,
-    }
-}
-
-/// Waits until the session is ended by someone else. A session whose statement has ended cannot be cancelled.
-async fn terminated(active: &ActiveSession) {
-    if active.interrupted().await != Interrupt::Terminate {
-        pending().await
     }
 }
 

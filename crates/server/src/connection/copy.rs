@@ -1,24 +1,11 @@
 //! COPY between a table and the client.
 
-use std::time::Duration;
-
-use atoll_sql::SqlError;
-use atoll_sql::arrow::array::RecordBatch;
-use atoll_sql::datafusion::common::DataFusionError;
-use atoll_sql::datafusion::error::Result as EngineResult;
-use tokio::sync::mpsc::{Sender, channel};
-
 use super::Connection;
 use super::failure::{Failure, error_fields};
 use super::statement::ROWS;
 use crate::copy::{CopyDirection, CopyFormat, CopyReader, CopyStatement, CopyWriter};
+use crate::insertion::Insertion;
 use crate::wire::{ErrorFields, FrontendMessage, Output};
-
-/// Batches that wait to be inserted; the client waits behind them.
-const BATCHES: usize = 4;
-
-/// How long a statement that is given up may take to end by itself.
-const GIVEN_UP: Duration = Duration::from_secs(1);
 
 impl Connection {
     /// Carries out a COPY. `start` is the character of what was sent at which it begins, from 0.
@@ -73,39 +60,13 @@ impl Connection {
         drop(result);
         answer(client.output(), b'G', format, reader.schema().fields().len());
         client.send().await?;
-        let (sender, batches) = channel(BATCHES);
-        let schema = std::sync::Arc::clone(reader.schema());
-        let (own, table, columns) = (session.clone(), table.to_owned(), columns.to_vec());
-        let inserting = tokio::spawn(async move {
-            let mut result = own.insert_batches(&table, &columns, schema, batches).await?;
-            // The tag counts what is read.
-            while result.next().await?.is_some() {}
-            Ok::<_, SqlError>(result.tag())
-        });
-        let mut inserting = AbortOnDrop(inserting);
-        let received = self.receive(&mut reader, &sender).await;
-        match received {
-            Ok(()) => drop(sender),
-            Err(error) => {
-                let given_up = DataFusionError::Execution("the client sent no more".to_owned());
-                // Where it waits, for a lock or for room in the channel, it is not waited for.
-                if sender.try_send(Err(given_up)).is_err() {
-                    inserting.0.abort();
-                }
-                drop(sender);
-                let ended = tokio::time::timeout(GIVEN_UP, &mut inserting.0).await;
-                if ended.is_err() {
-                    inserting.0.abort();
-                    let _ = (&mut inserting.0).await;
-                }
-                return Err(error);
-            }
+        let mut insertion = Insertion::begin(session, table, columns, reader.schema());
+        if let Err(error) = self.receive(&mut reader, &insertion).await {
+            insertion.give_up().await;
+            return Err(error);
         }
         let client = &mut self.client;
-        let inserted = client.unless_ended(&mut inserting.0).await?;
-        let inserted = inserted.map_err(|error| ErrorFields::error("XX000", error.to_string()))?;
-        let tag = inserted
-            .map_err(|error| ErrorFields { position: None, ..error_fields(&error, "", 0) })?;
+        let tag = client.unless_ended(insertion.finish()).await??;
         client.complete(&tag);
         Ok(())
     }
@@ -114,19 +75,18 @@ impl Connection {
     async fn receive(
         &mut self,
         reader: &mut CopyReader,
-        sender: &Sender<EngineResult<RecordBatch>>,
+        insertion: &Insertion,
     ) -> Result<(), Failure> {
         loop {
             match self.client.copy_message().await? {
                 FrontendMessage::CopyData(data) => {
                     for batch in reader.push(&data)? {
-                        // What has failed is told at the end.
-                        let _ = self.client.unless_ended(sender.send(Ok(batch))).await?;
+                        self.client.unless_ended(insertion.push(batch)).await?;
                     }
                 }
                 FrontendMessage::CopyDone => {
                     if let Some(batch) = reader.finish()? {
-                        let _ = self.client.unless_ended(sender.send(Ok(batch))).await?;
+                        self.client.unless_ended(insertion.push(batch)).await?;
                     }
                     return Ok(());
                 }
@@ -151,13 +111,4 @@ fn answer(output: &mut Output, kind: u8, format: &CopyFormat, columns: usize) {
         body.extend_from_slice(&(columns as u16).to_be_bytes());
         body.extend([0, format.code()].repeat(columns));
     });
-}
-
-/// A task that ends with the one that waits for it.
-struct AbortOnDrop<T>(tokio::task::JoinHandle<T>);
-
-impl<T> Drop for AbortOnDrop<T> {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
 }

@@ -34,12 +34,13 @@ use crate::log::{AuditEvent, AuditedClient, LogLevel, SlowStatement};
 use crate::server::Shared;
 use crate::wire::FrontendMessage;
 use client::{Channel, Client};
-pub(crate) use client::{canceled, rows_of_tag, timed_out};
+pub(crate) use client::{canceled, rows_of_tag, timed_out, until};
 pub(crate) use failure::error_fields;
 use failure::{End, Failure};
 pub(crate) use login::{check_password, refused_unseen, verifier_of, wrong_password};
 use portal::{Portal, Prepared};
 use startup::Begun;
+pub(crate) use statement::Control;
 pub(crate) use stream::ClientStream;
 
 /// A connection whose client has logged in.

@@ -11,7 +11,7 @@ pub(super) const ROWS: usize = 1024;
 
 /// What a statement does to transactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Control {
+pub(crate) enum Control {
     /// It begins one.
     Begin,
     /// It ends one.
@@ -21,7 +21,7 @@ pub(super) enum Control {
 }
 
 impl Control {
-    pub(super) fn of(sql: &str) -> Self {
+    pub(crate) fn of(sql: &str) -> Self {
         if begins_with(sql, &["begin", "start"]) {
             Self::Begin
         } else if begins_with(sql, &["commit", "end", "rollback", "abort"]) && !has_savepoint(sql) {

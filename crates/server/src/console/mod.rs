@@ -17,7 +17,6 @@ mod answer;
 mod assets;
 mod guard;
 mod load;
-mod log_ins;
 mod login;
 mod machine;
 mod plan;
@@ -34,10 +33,10 @@ use axum::http::StatusCode;
 use axum::middleware::from_fn;
 use axum::routing::{get, post};
 
+use crate::log_ins::LogIns;
 use crate::server::Shared;
 use answer::ApiError;
 use load::LoadMeter;
-use log_ins::LogIns;
 
 /// Bytes of a request.
 const REQUEST_MAX: usize = 1 << 20;

@@ -1,4 +1,4 @@
-//! psql, pgbench and drivers of other languages against the server.
+//! psql, pgbench, drivers of other languages and ADBC against the server.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -130,6 +130,17 @@ fn script(name: &str) -> PathBuf {
 
 /// Runs a script of a driver, if what it needs is there.
 fn drive(program: &str, probe: &[&str], before: &[&str], name: &str) {
+    drive_at(|server| server.address.port(), program, probe, before, name);
+}
+
+/// The same with the port of another protocol.
+fn drive_at(
+    port: impl Fn(&TestServer) -> u16,
+    program: &str,
+    probe: &[&str],
+    before: &[&str],
+    name: &str,
+) {
     let found = Command::new(program).args(probe).output();
     if !found.is_ok_and(|found| found.status.success()) {
         return skip(Need::Drivers, format!("{program} {}", probe.join(" ")));
@@ -138,16 +149,26 @@ fn drive(program: &str, probe: &[&str], before: &[&str], name: &str) {
     let ran = Command::new(program)
         .args(before)
         .arg(script(name))
-        .arg(server.address.port().to_string())
+        .arg(port(&server).to_string())
         .output()
         .expect("it was there");
     assert!(ran.status.success(), "{name}: {}{}", text(&ran.stdout), text(&ran.stderr));
 }
 
 /// The Python that `$ATOLL_DRIVERS_PYTHON` names, or the one that is there.
+fn python_program() -> String {
+    std::env::var("ATOLL_DRIVERS_PYTHON").unwrap_or_else(|_| "python3".to_owned())
+}
+
 fn python(probe: &str, name: &str) {
-    let python = std::env::var("ATOLL_DRIVERS_PYTHON").unwrap_or_else(|_| "python3".to_owned());
-    drive(&python, &["-c", probe], &[], name);
+    drive(&python_program(), &["-c", probe], &[], name);
+}
+
+#[test]
+fn adbc_works_over_flight_sql() {
+    let probe = ["-c", "import adbc_driver_flightsql.dbapi, pyarrow"];
+    let port = |server: &TestServer| server.flight.port();
+    drive_at(port, &python_program(), &probe, &[], "adbc_flight.py");
 }
 
 #[test]

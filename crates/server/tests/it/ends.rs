@@ -7,7 +7,7 @@ use tokio_postgres::error::SqlState;
 use crate::support::{ENDLESS, TestServer, block_on};
 
 /// Waits until so many sessions run a statement.
-async fn running(server: &TestServer, count: usize) {
+pub(crate) async fn running(server: &TestServer, count: usize) {
     let is_running = || {
         let sessions = server.database.activity().sessions();
         sessions.iter().filter(|session| session.is_running).count()

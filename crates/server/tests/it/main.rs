@@ -8,6 +8,7 @@
 //! - `clients`: psql, pgbench and drivers of other languages.
 //! - `console`: the web page, its requests, and a browser that uses it.
 //! - `copy`: rows to and from clients, as text and CSV.
+//! - `flight`: Arrow Flight SQL: log-ins, rows, transactions, ingestion, what drivers ask for.
 //! - `logic`: the sqllogictest suite of the engine, over the protocol.
 //! - `login`: passwords, and what roles may do.
 //! - `logs`: slow statements, who did what, and that no password is in it.
@@ -24,6 +25,7 @@ mod console;
 mod copy;
 mod cursors;
 mod ends;
+mod flight;
 mod hostile;
 mod logic;
 mod login;

@@ -22,6 +22,7 @@ pub(crate) struct TestServer {
     pub(crate) address: SocketAddr,
     pub(crate) http: SocketAddr,
     pub(crate) reloader: Reloader,
+    pub(crate) flight: SocketAddr,
     stop: Option<oneshot::Sender<()>>,
     served: Option<std::thread::JoinHandle<()>>,
 }
@@ -66,17 +67,20 @@ impl TestServer {
                 runtime.block_on(async {
                     let any: SocketAddr = "127.0.0.1:0".parse().expect("an address");
                     let (listen, http) = (vec![any], options.http.or(Some(any)));
-                    let options = ServerOptions { listen, http, ..options };
+                    let flight = options.flight.or(Some(any));
+                    let options = ServerOptions { listen, http, flight, ..options };
                     let server = Server::bind(database, options).await.expect("a free port");
                     let http = server.http_address().expect("it listens");
-                    let address = server.addresses()[0];
-                    bound.send((address, http, server.reloader())).expect("the test waits");
+                    let flight = server.flight_address().expect("it listens");
+                    let addresses = (server.addresses()[0], http, flight);
+                    bound.send((addresses, server.reloader())).expect("the test waits");
                     server.run(async { drop(stopped.await) }).await;
                 });
             })
         };
-        let (address, http, reloader) = address.recv().expect("it listens");
-        Self { database, address, http, reloader, stop: Some(stop), served: Some(served) }
+        let ((address, http, flight), reloader) = address.recv().expect("it listens");
+        let (stop, served) = (Some(stop), Some(served));
+        Self { database, address, http, flight, reloader, stop, served }
     }
 
     /// Stops it, and waits until it has.

@@ -86,6 +86,7 @@ pub(crate) use percent::share;
 pub(crate) use relations::Relations;
 pub(crate) use tree::{call, query_of};
 pub(crate) use types::SqlTypes;
+pub use types::type_name as column_type;
 pub(crate) use words::read as read_words;
 
 /// The name that words give the variables of a session.

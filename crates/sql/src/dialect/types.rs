@@ -152,8 +152,8 @@ fn planned(sql_type: &Sql) -> Result<Option<DataType>> {
     }))
 }
 
-/// The name of a type in SQL.
-pub(super) fn type_name(data_type: &DataType) -> String {
+/// The name of a type in SQL, as columns are declared.
+pub fn type_name(data_type: &DataType) -> String {
     match data_type {
         DataType::Null => "NULL".to_owned(),
         DataType::Boolean => "BOOLEAN".to_owned(),

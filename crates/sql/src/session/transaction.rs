@@ -166,6 +166,14 @@ impl Session {
         Ok(Some(QueryResult::done(tag.to_owned(), sql)))
     }
 
+    /// The same session with a transaction of its own: for a client that has several at a time, which share names and
+    /// settings.
+    pub fn with_own_transaction(&self) -> Self {
+        let defaults = Mutex::new(*self.transaction.defaults.lock());
+        let transaction = Arc::new(SessionTransaction { open: Mutex::new(None), defaults });
+        Self { transaction, ..self.clone() }
+    }
+
     /// Carries out a statement about transactions; none for all others.
     pub(super) async fn control(&self, ast: &Ast, sql: &str) -> Result<Option<QueryResult>> {
         let tag = match ast {

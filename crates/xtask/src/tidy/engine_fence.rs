@@ -11,10 +11,11 @@ const INSIDE: [(&str, &str); 3] = [
     ("bench", "measures plain DataFusion as a rival"),
 ];
 /// Crates that may name Arrow alone, and why.
-const ARROW_ALONE: [(&str, &str); 4] = [
+const ARROW_ALONE: [(&str, &str); 5] = [
     ("primitives", "works on the columns of any engine where they lie"),
     ("store", "keeps tables as Arrow arrays over placed memory"),
     ("capi", "puts Arrow arrays over the columns of programs in C"),
+    ("server", "sends and takes batches over Arrow Flight"),
     ("tools", "runs the primitives on columns of its own"),
 ];
 
