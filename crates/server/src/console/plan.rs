@@ -76,8 +76,9 @@ fn nodes(text: &str) -> Vec<Value> {
     lines.iter().map(|(depth, line)| node(*depth, line)).collect()
 }
 
+/// Whether it is the name of an operator, which all end alike.
 fn is_operator(name: &str) -> bool {
-    name.starts_with(|first: char| first.is_ascii_uppercase())
+    name.ends_with("Exec")
         && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
 }
 
