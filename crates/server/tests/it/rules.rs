@@ -20,11 +20,11 @@ const ROLES: [&str; 5] = [
     "CREATE ROLE eve LOGIN PASSWORD 'e'",
 ];
 
-fn rules(text: &str) -> Option<LoginRules> {
+pub(crate) fn rules(text: &str) -> Option<LoginRules> {
     read_document(text, "atoll.toml", |top| LoginRules::read(&top)).expect("rules")
 }
 
-fn started(text: &str) -> TestServer {
+pub(crate) fn started(text: &str) -> TestServer {
     let server = TestServer::of(ServerOptions { rules: rules(text), ..ServerOptions::default() });
     block_on(as_owner(&server, &ROLES));
     server

@@ -10,6 +10,7 @@ use tonic::Code;
 
 use super::{connect, fetch, log_in, query, state, status, text, update};
 use crate::login;
+use crate::rules::{rules, started};
 use crate::support::{TestServer, block_on};
 
 const ROLES: [&str; 2] =
@@ -99,6 +100,22 @@ fn roles_have_their_rights() {
         let mut bob = log_in(&server, "bob", "chalk").await;
         let refused = query(&mut bob, "SELECT * FROM t").await.expect_err("bob may not");
         assert_eq!(state(refused), "42501");
+    });
+}
+
+#[test]
+fn the_same_rules_for_log_ins_are_asked() {
+    let server = started("[[login]]\nfrom = ['127.0.0.1']\nroles = ['ann']\nmethod = 'scram'\n");
+    block_on(async {
+        let refused = connect(&server).await.handshake("bob", "b").await;
+        let told = refused.expect_err("no rule lets him in").to_string();
+        assert!(told.contains("no login rule for host"), "{told}");
+        let mut ann = log_in(&server, "ann", "a").await;
+        assert!(query(&mut ann, "SELECT 1").await.is_ok());
+        let others = rules("[[login]]\nroles = ['bob']\nmethod = 'scram'\n");
+        server.reloader.set_rules(others).expect("rules");
+        let out = query(&mut ann, "SELECT 1").await.expect_err("she is out at once");
+        assert_eq!(state(out), "28000");
     });
 }
 
