@@ -86,7 +86,7 @@ pub(super) fn pieces(batch: RecordBatch) -> VecDeque<RecordBatch> {
 
 fn cut(batch: RecordBatch, most: usize, pieces: &mut VecDeque<RecordBatch>) {
     let rows = batch.num_rows();
-    let bytes: usize = batch.columns().iter().map(|column| bytes(column)).sum();
+    let bytes: usize = batch.columns().iter().map(bytes).sum();
     if rows <= 1 || bytes <= most {
         pieces.push_back(batch);
         return;

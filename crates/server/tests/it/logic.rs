@@ -193,7 +193,7 @@ fn loosened(rows: &[String]) -> Vec<String> {
     rows
 }
 
-fn columns_fit(actual: &Vec<DefaultColumnType>, expected: &Vec<DefaultColumnType>) -> bool {
+fn columns_fit(actual: &[DefaultColumnType], expected: &[DefaultColumnType]) -> bool {
     let fits =
         |(a, e): (&DefaultColumnType, &DefaultColumnType)| a == e || *a == DefaultColumnType::Any;
     actual.len() == expected.len() && actual.iter().zip(expected).all(fits)
@@ -219,7 +219,7 @@ fn failure_of(file: &Path) -> Option<String> {
         async move { Ok(connection) }
     });
     runner.with_validator(is_same);
-    runner.with_column_validator(columns_fit);
+    runner.with_column_validator(|actual, expected| columns_fit(actual, expected));
     runner.run_file(file).err().map(|error| error.display(false).to_string())
 }
 
