@@ -6,7 +6,11 @@ use std::process::Command;
 /// run again whenever `CARGO_PKG_*` or `CARGO_MANIFEST_*` differ, so a build from here and one from
 /// the command line would undo each other.
 pub(crate) fn cargo() -> Command {
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    without_own_variables(Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())))
+}
+
+/// A command that runs cargo in its turn, likewise.
+pub(crate) fn without_own_variables(mut command: Command) -> Command {
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();
         if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {

@@ -1,9 +1,11 @@
 //! `crash`: kills a process that commits, many times, and looks for what it committed.
 
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
+
+use crate::cargo;
 
 const HELP: &str = "\
 cargo xtask crash [--kills N] [--seed N]
@@ -36,7 +38,7 @@ pub fn run(root: &Path, arguments: &[&str]) -> Result<ExitCode> {
     }
     println!("crash: {kills} kills from seed {seed} on");
     let test = "kills::what_was_committed_is_there_after_every_kill";
-    let status = Command::new("cargo")
+    let status = cargo()
         .args(["test", "--release", "--locked", "-p", "atoll-store", "--test", "it", "--"])
         .args(["--exact", test, "--nocapture"])
         .env("ATOLL_KILLS", kills.to_string())

@@ -6,6 +6,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::cargo::without_own_variables;
 use crate::target_directory;
 
 const HELP: &str = "\
@@ -36,7 +37,11 @@ pub fn run(root: &Path, arguments: &[&str]) -> Result<ExitCode> {
     }
     fs::create_dir_all(&stage).with_context(|| format!("cannot make {}", stage.display()))?;
     let installed = format!("DESTDIR={}", stage.display());
-    done(Command::new("make").args(["install", "PREFIX=/usr", &installed]).current_dir(root))?;
+    done(
+        without_own_variables(Command::new("make"))
+            .args(["install", "PREFIX=/usr", &installed])
+            .current_dir(root),
+    )?;
     add_files(root, &stage)?;
     let control = Control::of(root, &stage)?;
     let package = directory.join(format!("atoll_{}_{}.deb", control.version, control.architecture));

@@ -1,9 +1,11 @@
 //! `soak`: many clients of a server, for long.
 
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
+
+use crate::cargo;
 
 const HELP: &str = "\
 cargo xtask soak [--minutes N] [--clients N] [--kills N] [--seed N]
@@ -37,7 +39,7 @@ pub fn run(root: &Path, arguments: &[&str]) -> Result<ExitCode> {
         0 => "soak::a_server_that_runs_through_loses_nobody",
         _ => "soak::what_was_acknowledged_outlives_kills_under_load",
     };
-    let status = Command::new("cargo")
+    let status = cargo()
         .args(["test", "--release", "--locked", "-p", "atoll-db", "--test", "it", "--"])
         .args(["--exact", test, "--nocapture"])
         .env("ATOLL_SOAK_SECONDS", (minutes * 60).to_string())
