@@ -2,11 +2,17 @@
 # Brings a fresh Debian machine with rustup to the point where Atoll builds, and says what it does.
 # Changes nothing where nothing is missing. As root it installs what is missing; as anyone else it
 # names the command and stops. With the argument `tests` it also gets the programs that tests compare
-# with; tests that are skipped for want of one are counted, and accepted by `make test MAY_SKIP=…`. The
-# argument `tools` says that no SQL engine is going to be compiled.
+# with; tests that are skipped for want of one are counted, and accepted by `make test MAY_SKIP=…`. With
+# the argument `drivers` it gets the drivers of other languages with which the server is tried, and a
+# browser, and prints the variables by which the tests find them. The argument `tools` says that no SQL
+# engine is going to be compiled.
 set -eu
 cd "$(dirname "$0")/.."
 PATH="$PATH:${CARGO_HOME:-${HOME:-}/.cargo}/bin"
+
+# What is tried of PyPI and of npm.
+PYTHON_DRIVERS="psycopg[binary] sqlalchemy asyncpg pg8000 pyarrow adbc-driver-flightsql adbc-driver-manager"
+NODE_DRIVERS="pg"
 
 say() { echo "setup: $*" >&2; }
 stop() {
@@ -101,6 +107,38 @@ get_witnesses() {
         say "that failed; the tests that need them will be skipped, as make test says at its end"
 }
 
+# Clients of the server in Python, JavaScript and Java, in a directory of their own, and Chromium for the
+# console. What cannot be had is said, and the tests that need it are skipped.
+get_drivers() {
+    drivers=${ATOLL_DRIVERS:-${XDG_CACHE_HOME:-$HOME/.cache}/atoll/drivers}
+    mkdir -p "$drivers"
+    packages=
+    has psql || packages="$packages postgresql-client"
+    has node && has npm || packages="$packages nodejs npm"
+    has java || packages="$packages default-jdk-headless"
+    [ -e /usr/share/java/postgresql.jar ] || packages="$packages libpostgresql-jdbc-java"
+    has chromium || packages="$packages chromium"
+    if [ -n "$packages" ]; then
+        install="apt-get install --yes --no-install-recommends$packages"
+        if [ "$(id -u)" -ne 0 ] || ! has apt-get; then
+            say "missing:$packages (Debian's names). Run: sudo sh -c 'apt-get update && $install'"
+        else
+            say "missing:$packages; running $install"
+            { apt-get update && DEBIAN_FRONTEND=noninteractive $install; } >&2 ||
+                say "that failed; the tests that need them will be skipped"
+        fi
+    fi
+    [ -x "$drivers/python/bin/python" ] || python3 -m venv "$drivers/python" >&2
+    # shellcheck disable=SC2086 # one argument for each package
+    "$drivers/python/bin/python" -m pip install --quiet --disable-pip-version-check $PYTHON_DRIVERS >&2 ||
+        say "pip failed; the tests of Python's drivers will be skipped"
+    # shellcheck disable=SC2086 # one argument for each package
+    ! has npm || npm install --silent --no-fund --no-audit --prefix "$drivers/node" $NODE_DRIVERS >&2 ||
+        say "npm failed; the test of node-postgres will be skipped"
+    echo "export ATOLL_DRIVERS_PYTHON='$drivers/python/bin/python'"
+    echo "export NODE_PATH='$drivers/node/node_modules'"
+}
+
 # Silence for 25 minutes looks like a hang.
 announce_build() {
     [ "$1" != tools ] || return 0
@@ -112,6 +150,10 @@ announce_build() {
         "later builds compile what changed (kept in $target)"
 }
 
+if [ "${1:-}" = drivers ]; then
+    get_drivers
+    exit 0
+fi
 check_cpu
 check_packages
 check_rust

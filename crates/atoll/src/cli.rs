@@ -180,6 +180,10 @@ pub(crate) struct ServeArgs {
     /// Connections at the same time
     #[arg(long, value_name = "N", default_value_t = 10_000, env = "ATOLL_MAX_CONNECTIONS")]
     pub(crate) max_connections: usize,
+    /// Memory for the statements of one session together, such as 2GiB; SET atoll.session_memory lowers it [default:
+    /// as much as the memory limit leaves]
+    #[arg(long, value_name = "SIZE", env = "ATOLL_SESSION_MEMORY", value_parser = bytes::parse)]
+    pub(crate) session_memory: Option<Bytes>,
     /// Messages and logs
     #[command(flatten)]
     pub(crate) logs: LogArgs,

@@ -2,13 +2,15 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use atoll_sql::Database;
+use atoll_sys::{KeepAlive, set_keep_alive};
 use parking_lot::RwLock;
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::{TcpListener, TcpStream, UnixListener};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -39,6 +41,11 @@ pub struct Server {
     flight: Option<TcpListener>,
     http: Option<TcpListener>,
 }
+
+/// A client is asked after two minutes without a word whether it is there still, and given up half a minute later; one
+/// that does not acknowledge what it was sent, after as long.
+const KEEP_ALIVE: KeepAlive =
+    KeepAlive { idle_s: 120, interval_s: 10, count: 3, unacknowledged_ms: 150_000 };
 
 /// Connections over TCP that may log in at the same time, at the least.
 const STRANGERS_LEAST: usize = 100;
@@ -292,6 +299,14 @@ async fn socket_file(path: PathBuf) -> Result<SocketFile, ServerError> {
     Ok(SocketFile { listener, path })
 }
 
+/// Sets what all connections over TCP have.
+pub(crate) fn prepare(stream: &TcpStream) -> io::Result<()> {
+    // Answers are written whole: waiting for more to send with them only delays them.
+    stream.set_nodelay(true)?;
+    let kept = set_keep_alive(stream.as_fd(), KEEP_ALIVE);
+    kept.map_err(|error| io::Error::from_raw_os_error(error.errno))
+}
+
 /// The next connection on any of them.
 async fn accept(tcp: &[TcpListener], unix: Option<&SocketFile>) -> io::Result<ClientStream> {
     let of_tcp = async {
@@ -301,8 +316,7 @@ async fn accept(tcp: &[TcpListener], unix: Option<&SocketFile>) -> io::Result<Cl
         let accepting = tcp.iter().map(|listener| Box::pin(listener.accept()));
         let (accepted, _, _) = futures::future::select_all(accepting).await;
         let (stream, _) = accepted?;
-        // Answers are written whole: waiting for more to send with them only delays them.
-        stream.set_nodelay(true)?;
+        prepare(&stream)?;
         Ok(ClientStream::Tcp(stream))
     };
     let of_unix = async {

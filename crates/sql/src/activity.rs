@@ -9,11 +9,16 @@ use std::time::{Duration, SystemTime};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
+use crate::watch::{StatementFigures, StatementWait, StatementWatch};
+
 /// Statements that have ended and are remembered.
 const ENDED_MAX: usize = 256;
 
 /// How long a statement takes that is remembered.
 const REMEMBERED_MIN: Duration = Duration::from_millis(10);
+
+/// The SQLSTATE of a statement that ends because its session does.
+const CONNECTION_FAILURE: &str = "08006";
 
 /// Characters of a statement that are remembered.
 const TEXT_MAX: usize = 1024;
@@ -59,6 +64,7 @@ struct SessionActivity {
     begun: SystemTime,
     state: Mutex<ActivityState>,
     interrupted: Notify,
+    watch: StatementWatch,
 }
 
 #[derive(Debug, Default)]
@@ -92,6 +98,8 @@ pub struct SessionInfo {
     pub is_running: bool,
     /// When it began, or ended.
     pub since: Option<SystemTime>,
+    /// Bytes of memory that its statements have reserved.
+    pub memory: u64,
 }
 
 /// A statement that runs or has ended, as `atoll.queries` tells of it.
@@ -109,6 +117,10 @@ pub struct StatementInfo {
     pub took: Option<Duration>,
     /// The code of its error.
     pub error: Option<&'static str>,
+    /// What it waits for.
+    pub waits: StatementWait,
+    /// How far it is, or was at its end.
+    pub figures: StatementFigures,
 }
 
 impl Activity {
@@ -122,6 +134,7 @@ impl Activity {
             begun: SystemTime::now(),
             state: Mutex::new(state),
             interrupted: Notify::new(),
+            watch: StatementWatch::default(),
         });
         self.0.sessions.lock().insert(number, Arc::clone(&session));
         ActiveSession { activity: self.clone(), session }
@@ -149,8 +162,17 @@ impl Activity {
 
     /// All sessions, by their numbers.
     pub fn sessions(&self) -> Vec<SessionInfo> {
-        let sessions: Vec<_> = self.0.sessions.lock().values().cloned().collect();
-        sessions.iter().map(|session| session.info()).collect()
+        self.all().iter().map(|session| session.info()).collect()
+    }
+
+    fn all(&self) -> Vec<Arc<SessionActivity>> {
+        self.0.sessions.lock().values().cloned().collect()
+    }
+
+    /// What watches the statement of a session; of none where there is no session of this number.
+    pub(crate) fn watch_of(&self, number: u32) -> StatementWatch {
+        let session = self.0.sessions.lock().get(&number).cloned();
+        session.map(|session| session.watch.clone()).unwrap_or_default()
     }
 
     /// How many statements have ended.
@@ -160,17 +182,8 @@ impl Activity {
 
     /// Statements that run, and those that took long and have ended, the last one first.
     pub fn statements(&self) -> Vec<StatementInfo> {
-        let running = self.sessions().into_iter().filter(|session| session.is_running);
-        let running = running.filter_map(|session| {
-            Some(StatementInfo {
-                session: session.number,
-                user: session.client.user,
-                statement: session.statement?,
-                begun: session.since?,
-                took: None,
-                error: None,
-            })
-        });
+        let all = self.all();
+        let running = all.iter().filter_map(|session| session.running());
         running.chain(self.0.ended.lock().iter().rev().cloned()).collect()
     }
 
@@ -196,6 +209,24 @@ impl SessionActivity {
         self.interrupted.notify_waiters();
     }
 
+    /// The statement that runs.
+    fn running(&self) -> Option<StatementInfo> {
+        let state = self.state.lock();
+        let running = state.statement.clone().filter(|_| state.is_running);
+        let (user, begun) = (state.client.user.clone(), state.since);
+        drop(state);
+        Some(StatementInfo {
+            session: self.number,
+            user,
+            statement: running?,
+            begun: begun?,
+            took: None,
+            error: None,
+            waits: self.watch.waits(),
+            figures: self.watch.figures(),
+        })
+    }
+
     fn info(&self) -> SessionInfo {
         let state = self.state.lock();
         SessionInfo {
@@ -205,6 +236,7 @@ impl SessionActivity {
             statement: state.statement.clone(),
             is_running: state.is_running,
             since: state.since,
+            memory: self.watch.memory().used() as u64,
         }
     }
 }
@@ -225,6 +257,11 @@ impl ActiveSession {
         self.session.state.lock().client.clone()
     }
 
+    /// Who carries out its statements tells this how far they are.
+    pub fn watch(&self) -> &StatementWatch {
+        &self.session.watch
+    }
+
     /// The client calls itself otherwise.
     pub fn set_application(&self, application: &str) {
         application.clone_into(&mut self.session.state.lock().client.application);
@@ -240,26 +277,39 @@ impl ActiveSession {
         state.interrupt = state.interrupt.filter(|it| *it == Interrupt::Terminate);
     }
 
-    /// It ends, perhaps with an error of this code.
-    pub fn end(&self, error: Option<&'static str>) {
+    /// It was prepared, and is yet to run: it does not count as one that ended.
+    pub fn prepared(&self) {
+        let mut state = self.session.state.lock();
+        state.interrupt = state.interrupt.filter(|it| *it == Interrupt::Terminate);
+        state.is_running = false;
+        state.since = Some(SystemTime::now());
+    }
+
+    /// It ends, perhaps with an error of this code; whether one ran.
+    pub fn end(&self, error: Option<&'static str>) -> bool {
         let now = SystemTime::now();
         let mut state = self.session.state.lock();
         state.interrupt = state.interrupt.filter(|it| *it == Interrupt::Terminate);
         if !std::mem::take(&mut state.is_running) {
-            return;
+            return false;
         }
         self.activity.0.finished.fetch_add(1, Ordering::Relaxed);
         let begun = state.since.replace(now).unwrap_or(now);
         let took = now.duration_since(begun).unwrap_or_default();
         if took < REMEMBERED_MIN {
-            return;
+            drop(state);
+            self.session.watch.forget();
+            return true;
         }
         let statement = state.statement.clone().unwrap_or_default();
         let (session, user) = (self.session.number, state.client.user.clone());
         drop(state);
-        let took = Some(took);
-        let ended = StatementInfo { session, user, statement, begun, took, error };
+        let (took, waits, figures) =
+            (Some(took), StatementWait::Nothing, self.session.watch.figures());
+        self.session.watch.forget();
+        let ended = StatementInfo { session, user, statement, begun, took, error, waits, figures };
         self.activity.remember(ended);
+        true
     }
 
     /// Waits until the session is interrupted.
@@ -298,6 +348,7 @@ pub fn without_passwords(statement: &str, characters_max: usize) -> &str {
 
 impl Drop for ActiveSession {
     fn drop(&mut self) {
+        self.end(Some(CONNECTION_FAILURE));
         self.activity.0.sessions.lock().remove(&self.session.number);
     }
 }
@@ -322,8 +373,11 @@ mod tests {
         assert_eq!(session.session.state.lock().interrupt, None);
         assert!(activity.cancel(session.number(), 7));
         assert_eq!(session.session.state.lock().interrupt, Some(Interrupt::Cancel));
-        session.end(None);
-        session.end(None);
+        assert!(session.end(None));
+        assert!(!session.end(None));
+        assert_eq!(activity.finished(), 1);
+        session.begin("SELECT 2");
+        session.prepared();
         assert_eq!(activity.finished(), 1);
         session.begin("SELECT 2");
         assert_eq!(session.session.state.lock().interrupt, None);
@@ -365,6 +419,7 @@ mod tests {
         assert!(listed[0].is_running);
         assert_eq!(activity.statements()[0].statement.as_ref(), "SELECT 1");
         drop(session);
+        assert_eq!(activity.finished(), 1);
         assert!(activity.sessions().is_empty());
         assert!(!activity.interrupt(1, Interrupt::Terminate));
     }

@@ -35,9 +35,10 @@ mod task;
 mod timezone;
 pub mod tpch;
 mod volatile;
+mod watch;
 
 pub use atoll_store as store;
-pub use database::{Database, DatabaseOptions};
+pub use database::{Database, DatabaseOptions, DatabaseUsage};
 pub use datafusion;
 pub use datafusion::arrow;
 pub use dialect::{array_items, column_type};
@@ -51,3 +52,4 @@ pub use session::{
     Session, Splitter, Statement, TransactionState, split_statements,
 };
 pub use settings::{AggregateMethod, AtollOptions, JoinMethod};
+pub use watch::{StatementFigures, StatementWait, StatementWatch, WaitGuard};

@@ -7,9 +7,17 @@ use std::str::FromStr;
 
 use atoll_placement::Strategy;
 use atoll_store::database::Durability;
+use atoll_topology::Bytes;
 use datafusion::common::config::{ConfigEntry, ConfigExtension, ExtensionOptions};
 use datafusion::common::{DataFusionError, Result, config_err};
 use datafusion::logical_expr::{SetVariable, Statement};
+
+/// The settings of how many statements run at the same time.
+pub(crate) const SMALL_STATEMENTS: &str = "atoll.small_statements";
+pub(crate) const LARGE_STATEMENTS: &str = "atoll.large_statements";
+
+/// The setting of the memory that a session may take.
+pub(crate) const SESSION_MEMORY: &str = "atoll.session_memory";
 
 /// How equal joins are carried out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -119,6 +127,12 @@ pub struct AtollOptions {
     pub pool: Option<String>,
     /// The cores of statements without a pool.
     pub cores: CoresSetting,
+    /// How many small statements of all sessions run at the same time; 0 for all.
+    pub small_statements: usize,
+    /// How many large ones.
+    pub large_statements: usize,
+    /// What the statements of the session may take of the memory together; none for as much as there is.
+    pub session_memory: Option<Bytes>,
 }
 
 impl Default for AtollOptions {
@@ -127,7 +141,18 @@ impl Default for AtollOptions {
         let (durability, shared_scan) = (Durability::Fsync, SharedScan::Auto);
         let placement = Strategy::Aligned;
         let cores = CoresSetting::All;
-        Self { placement, join, aggregate, durability, shared_scan, pool: None, cores }
+        Self {
+            placement,
+            join,
+            aggregate,
+            durability,
+            shared_scan,
+            pool: None,
+            cores,
+            small_statements: 0,
+            large_statements: 0,
+            session_memory: None,
+        }
     }
 }
 
@@ -179,11 +204,15 @@ impl ExtensionOptions for AtollOptions {
             "durability" => self.durability = parse_durability(value)?,
             "shared_scan" => self.shared_scan = parse_shared_scan(value)?,
             "cores" => self.cores = value.parse()?,
+            "small_statements" => self.small_statements = parse_count(key, value)?,
+            "large_statements" => self.large_statements = parse_count(key, value)?,
+            "session_memory" => self.session_memory = parse_session_memory(value)?,
             "pool" => self.pool = (!value.is_empty()).then(|| value.to_owned()),
             _ => {
                 return config_err!(
                     "unknown setting atoll.{key}; expected atoll.aggregate, atoll.cores, atoll.durability, \
-                     atoll.join, atoll.placement, atoll.pool or atoll.shared_scan"
+                     atoll.join, atoll.large_statements, atoll.placement, atoll.pool, atoll.session_memory, \
+                     atoll.shared_scan or atoll.small_statements"
                 );
             }
         }
@@ -237,6 +266,24 @@ impl ExtensionOptions for AtollOptions {
                  pieces) or off (DataFusion's operators)",
             ),
             entry(
+                SMALL_STATEMENTS,
+                self.small_statements.to_string(),
+                "How many statements that read 1 to 256 MiB of tables run at the same time, 0 for all; it holds for \
+                 the whole database",
+            ),
+            entry(
+                LARGE_STATEMENTS,
+                self.large_statements.to_string(),
+                "How many statements that read more than that run at the same time, 0 for all; it holds for the \
+                 whole database",
+            ),
+            entry(
+                SESSION_MEMORY,
+                self.session_memory.map_or_else(|| "0".to_owned(), |limit| limit.0.to_string()),
+                "What the statements of the session may take of the memory together, such as 512MiB; 0 for as much \
+                 as the memory limit leaves",
+            ),
+            entry(
                 "atoll.shared_scan",
                 match self.shared_scan {
                     SharedScan::Auto => "auto".to_owned(),
@@ -266,6 +313,24 @@ pub(crate) fn reset(statement: Statement, defaults: &AtollOptions) -> Statement 
 /// A placement by its name.
 pub(crate) fn parse_placement(text: &str) -> Result<Strategy> {
     text.parse::<Strategy>().map_err(|error| DataFusionError::Configuration(error.to_string()))
+}
+
+fn parse_count(key: &str, text: &str) -> Result<usize> {
+    match text.trim().parse() {
+        Ok(count) => Ok(count),
+        Err(_) => {
+            config_err!("invalid value '{text}' for atoll.{key}; expected a number, 0 for all")
+        }
+    }
+}
+
+/// A limit of memory; none for 0.
+pub(crate) fn parse_session_memory(text: &str) -> Result<Option<Bytes>> {
+    if text.trim() == "0" {
+        return Ok(None);
+    }
+    let limit = text.parse::<Bytes>();
+    limit.map(Some).map_err(|error| DataFusionError::Configuration(error.to_string()))
 }
 
 fn parse_shared_scan(name: &str) -> Result<SharedScan> {

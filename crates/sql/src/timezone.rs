@@ -10,50 +10,83 @@ use datafusion::arrow::array::timezone::Tz;
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
-use datafusion::common::{Column, DFSchema, Result, exec_err, plan_err};
+use datafusion::common::{Column, DFSchema, Result, exec_err};
+use datafusion::execution::{FunctionRegistry, SessionState};
 use datafusion::functions::datetime::to_local_time::ToLocalTimeFunc;
 use datafusion::logical_expr::expr::{Alias, Cast, ScalarFunction};
 use datafusion::logical_expr::{
     ColumnarValue, DmlStatement, Expr, LogicalPlan, LogicalPlanBuilder, Projection,
-    ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, SetVariable, Signature,
-    Statement, Values,
+    ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Values,
 };
 use datafusion::optimizer::AnalyzerRule;
-use datafusion::prelude::SessionContext;
+
+use crate::error::SqlState;
 
 /// The time zone of a session that sets none. TIMESTAMPTZ without one would be TIMESTAMP.
 pub(crate) const DEFAULT: &str = "UTC";
 
-const SETTING: &str = "datafusion.execution.time_zone";
-
 /// Lets the functions that depend on settings (`now()` and others) see those of the session.
-pub(crate) fn refresh_functions(context: &SessionContext) {
-    let state = context.state();
+pub(crate) fn refresh_functions(state: &mut SessionState) {
     let functions = state.scalar_functions().values();
     let updated: Vec<ScalarUDF> = functions
         .filter_map(|function| function.inner().with_updated_config(state.config_options()))
         .collect();
-    updated.into_iter().for_each(|function| context.register_udf(function));
+    for function in updated {
+        // A function in the place of another is one that is there already.
+        let _ = state.register_udf(Arc::new(function));
+    }
 }
 
-/// Refuses a time zone that does not exist where it is set, not where it is first used; a reset gives
-/// the default.
-pub(crate) fn checked_setting(statement: Statement) -> Result<Statement> {
-    match statement {
-        Statement::SetVariable(set) if set.variable == SETTING => match set.value.parse::<Tz>() {
-            Ok(_) => Ok(Statement::SetVariable(set)),
-            Err(_) => plan_err!(
-                "unknown time zone '{}'; expected a name such as 'Europe/Berlin' or an offset such \
-                 as '+02:00'",
-                set.value
-            ),
-        },
-        Statement::ResetVariable(reset) if reset.variable == SETTING => {
-            let (variable, value) = (reset.variable, DEFAULT.to_owned());
-            Ok(Statement::SetVariable(SetVariable { variable, value }))
+/// Instants read in this time zone from here on.
+pub(crate) fn set(state: &mut SessionState, time_zone: &str) {
+    state.config_mut().options_mut().execution.time_zone = Some(time_zone.to_owned());
+    refresh_functions(state);
+}
+
+/// A time zone as the engine knows it: by its name, as hours from UTC to the east, or in POSIX's form, which counts
+/// them to the west: `Europe/Berlin`, `+02:00`, `2`, `GMT-2`.
+///
+/// # Errors
+/// When there is no such time zone.
+pub(crate) fn checked(text: &str) -> Result<String> {
+    let plain: String = text.split_whitespace().collect();
+    let is_known = |zone: &String| zone.parse::<Tz>().is_ok();
+    let named = Some(plain.clone()).filter(is_known);
+    let known = named.or_else(|| match plain.to_ascii_uppercase().as_str() {
+        "DEFAULT" | "UTC" | "GMT" | "ZULU" => Some(DEFAULT.to_owned()),
+        _ => hours(&plain).or_else(|| posix(&plain)).filter(is_known),
+    });
+    known.ok_or_else(|| {
+        SqlState::INVALID_PARAMETER.error(format!(
+            "unknown time zone '{text}'; expected a name such as 'Europe/Berlin' or an offset such as '+02:00'"
+        ))
+    })
+}
+
+/// Hours to the east: `-7`, `5.5`.
+fn hours(text: &str) -> Option<String> {
+    let minutes = text.parse::<f64>().ok()? * 60.0;
+    let whole = minutes.round().abs();
+    let sign = if minutes < 0.0 { '-' } else { '+' };
+    (whole < 1440.0).then(|| format!("{sign}{:02}:{:02}", whole as u32 / 60, whole as u32 % 60))
+}
+
+/// A name of any letters and hours to the west: `GMT+5`, `<-03>3:30`.
+fn posix(text: &str) -> Option<String> {
+    let rest = match text.strip_prefix('<') {
+        Some(rest) => rest.split_once('>')?.1,
+        None => {
+            let rest = text.trim_start_matches(|it: char| it.is_ascii_alphabetic());
+            (text.len() - rest.len() >= 3).then_some(rest)?
         }
-        other => Ok(other),
-    }
+    };
+    let (east, digits) = match rest.strip_prefix('-') {
+        Some(digits) => ('+', digits),
+        None => ('-', rest.strip_prefix('+').unwrap_or(rest)),
+    };
+    let (hours, minutes) = digits.split_once(':').unwrap_or((digits, "0"));
+    let (hours, minutes): (u32, u32) = (hours.parse().ok()?, minutes.parse().ok()?);
+    (hours < 24 && minutes < 60).then(|| format!("{east}{hours:02}:{minutes:02}"))
 }
 
 /// Whether local time is UTC.
@@ -218,18 +251,26 @@ impl ScalarUDFImpl for LocalTime {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::checked;
 
     #[test]
-    fn a_time_zone_that_does_not_exist_is_refused() {
-        let set = |value: &str| {
-            checked_setting(Statement::SetVariable(SetVariable {
-                variable: SETTING.to_owned(),
-                value: value.to_owned(),
-            }))
-        };
-        assert!(set("Europe/Berlin").is_ok() && set("+05:30").is_ok() && set(DEFAULT).is_ok());
-        let message = set("Nowhere/X").expect_err("there is no such place").strip_backtrace();
-        assert!(message.contains("unknown time zone 'Nowhere/X'"), "{message}");
+    fn time_zones_are_named_in_several_ways() {
+        for (text, wanted) in [
+            ("Europe/Berlin", Some("Europe/Berlin")),
+            ("utc", Some("UTC")),
+            ("+02:00", Some("+02:00")),
+            ("- 7", Some("-07:00")),
+            ("5.5", Some("+05:30")),
+            ("GMT-02:00", Some("+02:00")),
+            ("EET+5", Some("-05:00")),
+            ("<-03>3:30", Some("-03:30")),
+            ("GMT+99", None),
+            ("25", None),
+            ("nan", None),
+            ("", None),
+            ("Nowhere/X", None),
+        ] {
+            assert_eq!(checked(text).ok().as_deref(), wanted, "{text}");
+        }
     }
 }

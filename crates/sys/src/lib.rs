@@ -15,14 +15,14 @@ mod whole;
 
 pub use calls::{
     BITMAP_NUMBER_MAX, Bitmap, BitmapError, CallError, CallErrorKind, CpuAndNode, EndedChild,
-    Ending, PerfCounter, PerfEvent, PolicyMode, SharedWords, SignalMask, TakenSignal, TaskPolicy,
-    block_signals, default_signal, ended_child, errno_name, futex_wait, futex_wake, get_mempolicy,
-    getcpu, gettid, is_signal_ignored, kill_group, kill_process, linkat_unnamed, madvise_hugepage,
-    madvise_populate_write, mbind, mems_allowed, migrate_pages, mincore, mmap, move_pages, munmap,
-    open_unnamed, page_nodes, page_nodes_of, page_size, pass_on, policy_at, process_cpu_time,
-    process_cpu_time_of, raise_open_files, sched_getaffinity, sched_setaffinity, set_mempolicy,
-    set_mempolicy_balancing, set_signal_mask, signal, signal_name, thread_cpu_time,
-    thread_cpu_time_of, tie_to_parent, touch_pages, wait_signal,
+    Ending, KeepAlive, PerfCounter, PerfEvent, PolicyMode, SharedWords, SignalMask, TakenSignal,
+    TaskPolicy, block_signals, default_signal, ended_child, errno_name, futex_wait, futex_wake,
+    get_mempolicy, getcpu, gettid, is_signal_ignored, kill_group, kill_process, linkat_unnamed,
+    madvise_hugepage, madvise_populate_write, mbind, mems_allowed, migrate_pages, mincore, mmap,
+    move_pages, munmap, open_unnamed, page_nodes, page_nodes_of, page_size, pass_on, policy_at,
+    process_cpu_time, process_cpu_time_of, raise_open_files, sched_getaffinity, sched_setaffinity,
+    set_keep_alive, set_mempolicy, set_mempolicy_balancing, set_signal_mask, signal, signal_name,
+    thread_cpu_time, thread_cpu_time_of, tie_to_parent, touch_pages, wait_signal,
 };
 pub use random::SplitMix64;
 pub use root::{DIRECTORY_ENTRIES_MAX, FILE_BYTES_MAX, Root, RootError};

@@ -1,6 +1,7 @@
 //! The numbers by which the kernel names things, and quantities with their unit in the type.
 
 use std::fmt;
+use std::str::FromStr;
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
@@ -98,6 +99,47 @@ impl fmt::Display for Bytes {
     }
 }
 
+/// A text is not a number of bytes.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BytesError {
+    /// It is something else.
+    #[error("invalid amount of memory '{0}'; expected a size such as 8GiB or 512MB, or bytes")]
+    Invalid(String),
+    /// There are not so many.
+    #[error("amount of memory '{0}' is too large")]
+    TooLarge(String),
+}
+
+impl FromStr for Bytes {
+    type Err = BytesError;
+
+    /// Reads `8GiB`, `512 MB`, `1.5g` or a number of bytes. `K`, `M`, `G` and `T`, with or without `iB`,
+    /// are powers of 1024; `KB`, `MB`, `GB` and `TB` powers of 1000.
+    fn from_str(text: &str) -> Result<Self, BytesError> {
+        let text = text.trim();
+        let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+        let (number, unit) = text.split_at(end);
+        let number = number.parse::<f64>().ok().zip(factor(unit.trim()));
+        let (number, factor) = number.ok_or_else(|| BytesError::Invalid(text.to_owned()))?;
+        let bytes = number * factor;
+        match (1.0..u64::MAX as f64).contains(&bytes) {
+            true => Ok(Self(bytes as u64)),
+            false => Err(BytesError::TooLarge(text.to_owned())),
+        }
+    }
+}
+
+fn factor(unit: &str) -> Option<f64> {
+    let unit = unit.to_ascii_lowercase();
+    let letter = unit.chars().next().unwrap_or('b');
+    let power = "bkmgt".find(letter)? as i32;
+    match unit.strip_prefix(letter).unwrap_or_default() {
+        "" | "ib" if letter != 'b' || unit.len() <= 1 => Some(1024f64.powi(power)),
+        "b" if letter != 'b' => Some(1000f64.powi(power)),
+        _ => None,
+    }
+}
+
 /// A time in nanoseconds.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, PartialOrd, serde::Serialize, serde::Deserialize,
@@ -108,5 +150,33 @@ pub struct Nanos(pub f64);
 impl fmt::Display for Nanos {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&format!("{:.1} ns", self.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_read_in_binary_and_decimal_units() {
+        for (text, bytes) in [
+            ("4096", 4096),
+            ("10b", 10),
+            ("8GiB", 8 << 30),
+            ("8 gib", 8 << 30),
+            ("1.5g", 3 << 29),
+            ("512MB", 512_000_000),
+            ("2K", 2048),
+        ] {
+            assert_eq!(text.parse::<Bytes>().unwrap(), Bytes(bytes), "{text}");
+        }
+    }
+
+    #[test]
+    fn other_texts_are_no_amounts() {
+        for text in ["", "GiB", "-1", "8 apples", "1.2.3G", "0", "99999999999T", "8bb", "8bib", "é"]
+        {
+            assert!(text.parse::<Bytes>().is_err(), "{text}");
+        }
     }
 }

@@ -32,7 +32,7 @@ pub use builder::{
     PAGE_SIZE,
 };
 pub use discover::{Allowed, DiscoverError, group_directories};
-pub use ids::{Bytes, CoreId, CpuId, DomainId, LinkId, Nanos, NodeId, PackageId};
+pub use ids::{Bytes, BytesError, CoreId, CpuId, DomainId, LinkId, Nanos, NodeId, PackageId};
 pub use knowledge::{
     Age, BestCores, Conditions, CostBasis, Fact, Fingerprint, Knowledge, LINKS_ASSUMED_NODES_MAX,
     Matrix, Nearest, Quantity, QuestionError, Route, Spread, Subject, links_assumed, rfc3339,

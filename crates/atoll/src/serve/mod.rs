@@ -44,8 +44,12 @@ pub(crate) fn run(
     check(args)?;
     // Without passwords everyone is let in: then files of this process's user are out of reach.
     let files = !args.insecure_no_password;
-    let options =
-        DatabaseOptions { directory: args.data.clone(), files, ..DatabaseOptions::default() };
+    let options = DatabaseOptions {
+        directory: args.data.clone(),
+        files,
+        session_memory: args.session_memory,
+        ..DatabaseOptions::default()
+    };
     let (database, _) = start_database(&args.engine, options)?;
     let threads = database.runtime().worker_count() / WORKERS_EACH;
     let runtime = tokio::runtime::Builder::new_multi_thread()

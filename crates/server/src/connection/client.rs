@@ -4,6 +4,7 @@ use std::future::{Future, pending};
 use std::io;
 use std::pin::pin;
 
+use atoll_sql::StatementWait;
 use atoll_sql::activity::{ActiveSession, Interrupt};
 use bytes::BytesMut;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -39,6 +40,15 @@ impl Channel {
             Ok(0) | Err(_) => Err(End::Gone),
             Ok(_) => Ok(()),
         }
+    }
+
+    /// Reads more where that is allowed; an error where the client is gone, which is found out in any case.
+    async fn heed(&mut self, may_read: bool) -> Result<(), End> {
+        if may_read {
+            return self.read().await;
+        }
+        self.stream.closed().await;
+        Err(End::Gone)
     }
 
     /// Sends all that is written.
@@ -115,10 +125,9 @@ impl Client {
         &mut self.channel.output
     }
 
-    /// The next message. While none comes the session can be ended, and ends with the server unless it is `busy`.
+    /// The next message. While none comes the session can be ended, and ends with the server.
     pub(crate) async fn message(
         &mut self,
-        is_busy: bool,
         idle_until: Option<Instant>,
     ) -> Result<FrontendMessage, End> {
         loop {
@@ -132,7 +141,7 @@ impl Client {
             tokio::select! {
                 read = self.channel.read() => read?,
                 () = self.active.terminated() => return Err(End::terminated()),
-                () = self.stopping.cancelled(), if !is_busy => return Err(End::stopped()),
+                () = self.stopping.cancelled() => return Err(End::stopped()),
                 () = until(idle_until) => return Err(End::idle_in_transaction()),
             }
         }
@@ -144,10 +153,12 @@ impl Client {
             if let Some(message) = self.channel.take()? {
                 return Ok(message);
             }
+            let _waits = self.active.watch().waiting(StatementWait::Client);
             tokio::select! {
                 biased;
                 interrupt = self.active.interrupted() => return Err(interrupted(interrupt)),
                 () = until(self.deadline) => return Err(timed_out().into()),
+                () = self.stopping.cancelled() => return Err(End::stopped().into()),
                 read = self.channel.read() => read?,
             }
         }
@@ -172,7 +183,7 @@ impl Client {
                 done = &mut work => return Ok(done),
                 interrupt = self.active.interrupted() => return Err(interrupted(interrupt)),
                 () = until(self.deadline) => return Err(timed_out().into()),
-                read = self.channel.read(), if may_read => read?,
+                read = self.channel.heed(may_read) => read?,
             }
         }
     }
@@ -184,6 +195,7 @@ impl Client {
 
     /// Sends what is written. A client that does not read can be cancelled.
     pub(crate) async fn send(&mut self) -> Result<(), Failure> {
+        let _waits = self.active.watch().waiting(StatementWait::Client);
         tokio::select! {
             biased;
             sent = self.channel.send() => Ok(sent?),

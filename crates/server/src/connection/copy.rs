@@ -50,14 +50,11 @@ impl Connection {
         columns: &[String],
         format: &CopyFormat,
     ) -> Result<(), Failure> {
-        let names = if columns.is_empty() { "*".to_owned() } else { columns.join(", ") };
-        let query = format!("SELECT {names} FROM {table} LIMIT 0");
         let Self { client, session, .. } = self;
-        let result = client.unless_ended(session.run(&query)).await?;
-        let result = result
-            .map_err(|error| ErrorFields { position: None, ..error_fields(&error, &query, 0) })?;
-        let mut reader = CopyReader::new(format, result.schema());
-        drop(result);
+        let schema = client.unless_ended(session.copy_columns(table, columns)).await?;
+        let schema = schema
+            .map_err(|error| ErrorFields { position: None, ..error_fields(&error, "", 0) })?;
+        let mut reader = CopyReader::new(format, &schema);
         answer(client.output(), b'G', format, reader.schema().fields().len());
         client.send().await?;
         let mut insertion = Insertion::begin(session, table, columns, reader.schema());

@@ -276,6 +276,7 @@ impl Connection {
         let state = std::mem::replace(&mut portal.state, PortalState::Done);
         let mut count = 0;
         if let PortalState::Running(mut rows) = state {
+            client.active.watch().follow(rows.result.progress());
             let formats = (!moves).then_some(formats.unwrap_or_default());
             count = rows.send(client, &portal.prepared.sql, most, formats).await?;
             if count == most {

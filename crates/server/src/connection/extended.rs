@@ -106,7 +106,7 @@ impl Connection {
         });
         prepared.types = types.collect();
         self.prepared.insert(name, Arc::new(prepared));
-        self.client.active.end(None);
+        self.client.active.prepared();
         self.running = None;
         self.client.output().empty(b'1');
         Ok(())
@@ -265,6 +265,8 @@ impl Connection {
     ) -> Result<(), Failure> {
         let Some(portal) = self.portals.get_mut(name) else { return Err(no_portal(name)) };
         let client = &mut self.client;
+        // The portal may have begun in a statement before this one.
+        client.active.watch().follow(rows.result.progress());
         let formats = (!rows.result.is_told_by_tag()).then_some(portal.formats.as_slice());
         let most = match rows_max {
             0 => usize::MAX,

@@ -106,7 +106,7 @@ impl Connection {
             let is_busy = self.session.transaction_state() != TransactionState::Idle;
             let idle = self.session.idle_in_transaction_timeout().filter(|_| is_busy);
             let idle_until = idle.map(|idle| Instant::now() + idle);
-            let message = match self.client.message(is_busy, idle_until).await {
+            let message = match self.client.message(idle_until).await {
                 Ok(message) => message,
                 Err(end) => return end,
             };
@@ -192,6 +192,9 @@ impl Connection {
 
     /// The session has ended, perhaps in the midst of a statement.
     fn log_out(&mut self, end: &End, after: Duration) {
+        if self.client.active.end(Some(end.state())) {
+            self.server.metrics.ended(self.begun.elapsed(), Some(end.state()));
+        }
         self.log_slow(Some(end.state()));
         let event = AuditEvent::LogOut { after: Some(after) };
         self.with_audited(|client| self.server.logs.audit(client, &event));

@@ -117,8 +117,11 @@ async fn begin_session(
     let session = server.database.session_of(Identity { number: active.number(), ..identity });
     let session = session.map_err(|error| told("58000", error.message().into_owned()))?;
     channel.output.message(b'R', |body| body.extend_from_slice(&[0; 4]));
-    for (name, value) in &startup.parameters {
-        session.set_parameter(name, value);
+    // The encoding is one that is known by more names here.
+    let settings = startup.parameters.iter().filter(|(name, _)| name != "client_encoding");
+    for (name, value) in settings {
+        let set = session.set_parameter(name, value);
+        set.map_err(|error| told(error.state.code(), error.message))?;
     }
     set_options(startup, &session).await?;
     tell_settings(channel, user, &session);
@@ -136,7 +139,8 @@ async fn set_options(startup: &StartupMessage, session: &Session) -> Result<(), 
     let told = |state, message| End::Told(Box::new(ErrorFields::fatal(state, message)));
     let settings = startup.options().map_err(|message| told("42601", message))?;
     for (name, value) in settings {
-        if session.set_parameter(&name, &value) {
+        let set = session.set_parameter(&name, &value);
+        if set.map_err(|error| told(error.state.code(), error.message))? {
             continue;
         }
         let is_name = |char: char| char.is_ascii_alphanumeric() || "._".contains(char);
@@ -229,5 +233,4 @@ fn tell_settings(channel: &mut Channel, user: &str, session: &Session) {
     }
     tell("session_authorization", user);
     tell("is_superuser", if session.is_superuser() { "on" } else { "off" });
-    tell("TimeZone", "UTC");
 }

@@ -3,8 +3,9 @@
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncWrite, Empty, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, Empty, Interest, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::server::TlsStream;
 
@@ -31,6 +32,28 @@ macro_rules! each {
             ClientStream::Closed($stream) => $does,
         }
     };
+}
+
+/// How often it is looked whether a client is there that is not read.
+const LOOKED_EACH: Duration = Duration::from_millis(50);
+
+impl ClientStream {
+    /// Waits until the client has closed the connection, whatever it has sent before.
+    pub(crate) async fn closed(&self) {
+        loop {
+            // While there is something to read the socket is ready all the time: what else it is has to be looked up.
+            tokio::time::sleep(LOOKED_EACH).await;
+            let ready = match self {
+                Self::Tcp(stream) => stream.ready(Interest::READABLE).await,
+                Self::Tls(stream) => stream.get_ref().0.ready(Interest::READABLE).await,
+                Self::Unix(stream) => stream.ready(Interest::READABLE).await,
+                Self::Closed(_) => return,
+            };
+            if ready.is_err() || ready.is_ok_and(|ready| ready.is_read_closed()) {
+                return;
+            }
+        }
+    }
 }
 
 impl AsyncRead for ClientStream {

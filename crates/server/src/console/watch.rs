@@ -27,11 +27,17 @@ type Queries = &'static [(&'static str, &'static str)];
 const ACTIVITY: Queries = &[
     (
         "queries",
-        "SELECT session, \"user\", state, seconds, statement, error, begun FROM atoll.queries LIMIT 100",
+        "SELECT session, \"user\", state, seconds, statement, error, waits_for, bytes_local, bytes_remote, \
+         bytes_total, memory_bytes, begun FROM atoll.queries LIMIT 100",
     ),
     (
         "sessions",
-        "SELECT session, \"user\", address, application, state, begun, since, statement FROM atoll.sessions",
+        "SELECT session, \"user\", address, application, state, begun, since, memory_bytes, statement \
+         FROM atoll.sessions",
+    ),
+    (
+        "locks",
+        "SELECT kind, schema_name, table_name, \"row\", mode, granted, transaction, session FROM atoll.locks LIMIT 200",
     ),
 ];
 

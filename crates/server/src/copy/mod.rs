@@ -45,24 +45,37 @@ pub(crate) struct CopyForm {
     delimiter: u8,
     /// What stands for NULL.
     null: Vec<u8>,
-    /// Whether the first line has the names of the columns.
-    header: bool,
+    /// What the first line is.
+    header: CopyHeader,
     quote: u8,
     /// What stands before a quote within quotes.
     escape: u8,
+}
+
+/// What the first line of text and CSV is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CopyHeader {
+    /// A row.
+    None,
+    /// The names of the columns, which are not looked at when they are read.
+    Names,
+    /// The names of the columns, in their order: other ones are refused.
+    Match,
 }
 
 impl CopyForm {
     /// PostgreSQL's text: tabs between values, `\N` for NULL.
     fn text() -> Self {
         let null = b"\\N".to_vec();
-        Self { is_csv: false, delimiter: b'\t', null, header: false, quote: 0, escape: 0 }
+        let header = CopyHeader::None;
+        Self { is_csv: false, delimiter: b'\t', null, header, quote: 0, escape: 0 }
     }
 
     /// PostgreSQL's CSV: nothing for NULL.
     fn csv() -> Self {
         let null = Vec::new();
-        Self { is_csv: true, delimiter: b',', null, header: false, quote: b'"', escape: b'"' }
+        let header = CopyHeader::None;
+        Self { is_csv: true, delimiter: b',', null, header, quote: b'"', escape: b'"' }
     }
 }
 

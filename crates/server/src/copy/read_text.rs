@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use atoll_sql::arrow::array::{ArrayRef, BinaryViewBuilder, RecordBatch, StringViewBuilder};
+use atoll_sql::arrow::array::{Array, ArrayRef, BinaryViewBuilder, RecordBatch, StringViewBuilder};
 use atoll_sql::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use atoll_sql::arrow::error::ArrowError;
 
-use super::{BATCH_BYTES, CopyForm, ROW_MAX, ROWS};
+use super::{BATCH_BYTES, CopyForm, CopyHeader, ROW_MAX, ROWS};
 use crate::wire::ErrorFields;
 
 /// Reads rows.
@@ -129,8 +129,10 @@ impl TextCopyReader {
     fn row(&mut self, line: &[u8]) -> Result<(), ErrorFields> {
         self.line += 1;
         let line = line.strip_suffix(b"\r").unwrap_or(line);
-        if self.line == 1 && self.form.header {
-            return Ok(());
+        match self.form.header {
+            CopyHeader::Names if self.line == 1 => return Ok(()),
+            CopyHeader::Match if self.line == 1 => return self.check_header(line),
+            _ => {}
         }
         if self.has_ended || line == b"\\." {
             self.has_ended = true;
@@ -145,6 +147,29 @@ impl TextCopyReader {
         self.rows += 1;
         self.bytes += line.len();
         read
+    }
+
+    /// Refuses a line that has other names than the columns.
+    fn check_header(&mut self, line: &[u8]) -> Result<(), ErrorFields> {
+        let names = || CopyColumn::Text(StringViewBuilder::new());
+        let mut found: Vec<CopyColumn> = self.columns.iter().map(|_| names()).collect();
+        match self.form.is_csv {
+            true => self.csv(line, &mut found)?,
+            false => self.text(line, &mut found)?,
+        }
+        for (at, (column, wanted)) in found.into_iter().zip(self.schema.fields()).enumerate() {
+            let CopyColumn::Text(mut names) = column else { continue };
+            let names = names.finish();
+            let (found, wanted) = (names.is_valid(0).then(|| names.value(0)), wanted.name());
+            if found != Some(wanted) {
+                let found = found.map_or("a null value".to_owned(), |name| format!("\"{name}\""));
+                return Err(self.failed(&format!(
+                    "column name mismatch in header line field {}: got {found}, expected \"{wanted}\"",
+                    at + 1
+                )));
+            }
+        }
+        Ok(())
     }
 
     fn text(&mut self, line: &[u8], columns: &mut [CopyColumn]) -> Result<(), ErrorFields> {
@@ -367,7 +392,27 @@ mod tests {
             ["1|a,\"b\"\nc", "2|NULL", "3|"]
         );
         assert!(of("1,\"a").is_err());
-        let form = CopyForm { header: true, escape: b'\\', ..CopyForm::csv() };
+        let form = CopyForm { header: CopyHeader::Names, escape: b'\\', ..CopyForm::csv() };
         assert_eq!(rows(&form, 2, "a,b\n1,\"x\\\"y\"\n").expect("rows"), ["1|x\"y"]);
+    }
+
+    #[test]
+    fn names_that_have_to_match_are_those_of_the_columns() {
+        let csv = CopyForm { header: CopyHeader::Match, ..CopyForm::csv() };
+        let text = CopyForm { header: CopyHeader::Match, ..CopyForm::text() };
+        assert_eq!(rows(&csv, 2, "c0,\"c1\"\n1,2\n").expect("rows"), ["1|2"]);
+        assert_eq!(rows(&text, 2, "c0\tc1\n1\t2\n").expect("rows"), ["1|2"]);
+        assert!(rows(&csv, 2, "c0,c1").expect("no rows").is_empty());
+        for (line, wanted) in [
+            ("c1,c0", "column name mismatch in header line field 1: got \"c1\", expected \"c0\""),
+            (
+                "c0,",
+                "column name mismatch in header line field 2: got a null value, expected \"c1\"",
+            ),
+            ("c0", "missing data for column \"c1\""),
+            ("c0,c1,c2", "extra data after last expected column"),
+        ] {
+            assert_eq!(rows(&csv, 2, &format!("{line}\n1,2\n")).expect_err(line), wanted);
+        }
     }
 }

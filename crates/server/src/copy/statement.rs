@@ -9,7 +9,7 @@ use atoll_sql::begins_with;
 use atoll_sql::datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use atoll_sql::datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
-use super::{CopyForm, CopyFormat};
+use super::{CopyForm, CopyFormat, CopyHeader};
 use crate::wire::ErrorFields;
 
 /// COPY between a table and a client.
@@ -69,6 +69,9 @@ impl CopyTokens {
             return Ok(None);
         }
         let format = self.format()?;
+        if !is_in && matches!(&format, CopyFormat::Text(form) if form.header == CopyHeader::Match) {
+            return Err(syntax("cannot use \"match\" with HEADER in COPY TO"));
+        }
         let direction = match (is_in, is_query) {
             (true, true) => return Ok(None),
             (true, false) => CopyDirection::In { table: source, columns },
@@ -232,7 +235,14 @@ fn set(form: &mut CopyForm, name: &str, value: &str) -> Result<(), ErrorFields> 
         },
         "delimiter" | "delimiters" => form.delimiter = byte("DELIMITER", value)?,
         "null" => form.null = value.as_bytes().to_vec(),
-        "header" => form.header = !matches!(value, "off" | "false"),
+        "header" => {
+            form.header = match value {
+                "" | "on" | "true" | "1" => CopyHeader::Names,
+                "off" | "false" | "0" => CopyHeader::None,
+                "match" => CopyHeader::Match,
+                _ => return Err(syntax("HEADER requires a Boolean value or \"match\"")),
+            }
+        }
         "quote" => {
             let is_default = form.escape == form.quote;
             form.quote = byte("QUOTE", value)?;
@@ -300,7 +310,7 @@ mod tests {
             CopyFormat::Text(form) => form,
             CopyFormat::Binary => panic!("{sql} is in binary format"),
         };
-        let wanted = CopyForm { header: true, delimiter: b';', ..CopyForm::csv() };
+        let wanted = CopyForm { header: CopyHeader::Names, delimiter: b';', ..CopyForm::csv() };
         assert_eq!(form("COPY t FROM STDIN (FORMAT csv, HEADER, DELIMITER ';')"), wanted);
         assert_eq!(form("COPY t FROM STDIN WITH CSV HEADER DELIMITER AS ';'"), wanted);
         assert_eq!(form("COPY t FROM STDIN WITH DELIMITER E'\\t' NULL ''").null, b"");
@@ -310,5 +320,8 @@ mod tests {
         assert!(CopyStatement::of("COPY t FROM STDIN (FORMAT binary, HEADER)").is_err());
         assert!(CopyStatement::of("COPY t FROM STDIN (FORMAT parquet)").is_err());
         assert!(CopyStatement::of("COPY t FROM STDIN (DELIMITER 'ab')").is_err());
+        assert_eq!(form("COPY t FROM STDIN (HEADER match)").header, CopyHeader::Match);
+        assert!(CopyStatement::of("COPY t TO STDOUT (HEADER match)").is_err());
+        assert!(CopyStatement::of("COPY t FROM STDIN (HEADER 'maybe')").is_err());
     }
 }

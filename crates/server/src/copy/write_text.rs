@@ -4,13 +4,13 @@ use atoll_sql::arrow::array::{ArrayRef, RecordBatch};
 use atoll_sql::arrow::datatypes::Schema;
 use atoll_sql::arrow::error::ArrowError;
 
-use super::CopyForm;
+use super::{CopyForm, CopyHeader};
 use crate::value::{TextCells, plain, text_cells};
 use crate::wire::Output;
 
 /// The names of the columns, where the form has them.
 pub(super) fn write_header(schema: &Schema, form: &CopyForm, output: &mut Output) {
-    if !form.header {
+    if form.header == CopyHeader::None {
         return;
     }
     output.message(b'd', |body| {

@@ -19,7 +19,7 @@ use tonic::transport::server::Connected;
 use super::connection::FlightConnection;
 use super::guard::GuardedService;
 use crate::connection::ClientStream;
-use crate::server::Shared;
+use crate::server::{Shared, prepare};
 
 /// Bytes of a message of a client: clients send the batches that they have.
 const MESSAGE_MAX: usize = 64 << 20;
@@ -107,7 +107,7 @@ async fn begin(
     killed: &CancellationToken,
 ) -> Option<FlightStream> {
     let stranger = Arc::clone(&server.strangers).try_acquire_owned().ok()?;
-    stream.set_nodelay(true).ok()?;
+    prepare(&stream).ok()?;
     let limit = server.options.login_timeout;
     let stream = tokio::time::timeout(limit, encrypted(stream, server)).await.ok()??;
     let client = (address, matches!(stream, ClientStream::Tls(_)));

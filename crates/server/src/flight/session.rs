@@ -51,7 +51,8 @@ impl FlightSession {
         let engine = server.database.session_of(caller.identity(active.number()));
         let engine =
             engine.map_err(|error| ErrorFields::error("58000", error.message().into_owned()))?;
-        engine.set_parameter("application_name", &client.application);
+        // Any text is a name.
+        let _ = engine.set_parameter("application_name", &client.application);
         if caller.is_anyone() {
             // Others were told of when they logged in.
             let (is_encrypted, application) = (caller.connection.is_encrypted, &*caller.agent);
@@ -68,7 +69,8 @@ impl FlightSession {
     /// A session in which a transaction runs, beside others of the same client.
     pub(super) fn transaction(&self) -> Result<Arc<Self>, ErrorFields> {
         let active = enter(&self.server, &self.client)?;
-        let (engine, ended) = (self.engine.with_own_transaction(), self.ended.child_token());
+        let engine = self.engine.with_own_transaction().watched_as(active.number());
+        let ended = self.ended.child_token();
         let session = Self::of(&self.server, engine, active, self.client.clone(), ended);
         Ok(Arc::new(session))
     }
@@ -229,9 +231,11 @@ impl RunningStatement {
         if std::mem::replace(&mut self.is_ended, true) {
             return;
         }
-        self.active.end(state);
         if is_counted {
+            self.active.end(state);
             self.tell(state);
+        } else {
+            self.active.prepared();
         }
         self.session.work.send_modify(|work| {
             work.has_first &= !self.is_first;

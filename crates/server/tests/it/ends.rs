@@ -1,10 +1,10 @@
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::TcpStream;
 
 use tokio_postgres::NoTls;
 use tokio_postgres::error::SqlState;
 
-use crate::support::{ENDLESS, TestServer, block_on};
+use crate::support::{ENDLESS, TestServer, begin, block_on};
 
 /// Waits until so many sessions run a statement.
 pub(crate) async fn running(server: &TestServer, count: usize) {
@@ -38,20 +38,74 @@ fn a_statement_is_cancelled_from_another_connection() {
 fn the_statement_of_a_client_that_vanishes_ends() {
     let server = TestServer::start();
     block_on(async {
-        let mut stream = TcpStream::connect(server.address).expect("it listens");
-        let startup = b"\0\x03\0\0user\0ann\0database\0atoll\0\0";
-        stream.write_all(&(startup.len() as u32 + 4).to_be_bytes()).expect("sent");
-        stream.write_all(startup).expect("sent");
-        let mut answer = [0; 1];
-        stream.read_exact(&mut answer).expect("an answer");
-        let query = format!("{ENDLESS}\0");
-        stream.write_all(b"Q").expect("sent");
-        stream.write_all(&(query.len() as u32 + 4).to_be_bytes()).expect("sent");
-        stream.write_all(query.as_bytes()).expect("sent");
+        let mut stream = begin(&server, &[]);
+        query(&mut stream, ENDLESS);
         running(&server, 1).await;
         drop(stream);
         running(&server, 0).await;
         assert!(server.database.activity().sessions().is_empty());
+        let counted = |line| crate::metrics::get(server.http, "/metrics").contains(line);
+        while !counted("atoll_statements_total{outcome=\"08\"} 1\n") {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(server.database.activity().finished(), 1);
+    });
+}
+
+/// Sends a statement.
+fn query(stream: &mut TcpStream, sql: &str) {
+    let message = [b"Q", &(sql.len() as u32 + 5).to_be_bytes()[..], sql.as_bytes(), b"\0"].concat();
+    stream.write_all(&message).expect("sent");
+}
+
+#[test]
+fn a_client_that_has_sent_much_ahead_is_missed_too() {
+    let server = TestServer::start();
+    block_on(async {
+        let mut stream = begin(&server, &[]);
+        query(&mut stream, ENDLESS);
+        running(&server, 1).await;
+        // More than the server reads while a statement runs.
+        stream.set_nonblocking(true).expect("it can be set");
+        let ahead = vec![b'x'; 1 << 16];
+        let mut sent = 0;
+        while sent < 4 << 20 {
+            match stream.write(&ahead) {
+                Ok(count) => sent += count,
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock && sent > 1 << 20 => {
+                    break;
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+                    tokio::task::yield_now().await;
+                }
+                Err(error) => panic!("{error}"),
+            }
+        }
+        drop(stream);
+        running(&server, 0).await;
+        assert!(server.database.activity().sessions().is_empty());
+    });
+}
+
+#[test]
+fn a_transaction_that_waits_for_its_client_does_not_hold_up_the_end() {
+    let mut server = TestServer::start();
+    block_on(async {
+        let client = server.connect().await;
+        client.batch_execute("CREATE TABLE t (a INT)").await.expect("a table");
+        client.batch_execute("BEGIN; INSERT INTO t VALUES (1)").await.expect("changed");
+        let sink = client.copy_in::<_, bytes::Bytes>("COPY t FROM STDIN").await.expect("it begins");
+        let other = server.connect().await;
+        other.batch_execute("BEGIN").await.expect("begun");
+        server.stop();
+        drop(sink);
+        for client in [client, other] {
+            let error = client.simple_query("SELECT 1").await.expect_err("it has stopped");
+            assert!(
+                error.is_closed() || error.code() == Some(&SqlState::ADMIN_SHUTDOWN),
+                "{error:?}"
+            );
+        }
     });
 }
 

@@ -122,7 +122,7 @@ fn copy(options: &str, data: &[u8]) -> Vec<u8> {
 }
 
 /// What clients send, as it should be.
-fn conversations() -> [Vec<u8>; 4] {
+fn conversations() -> [Vec<u8>; 5] {
     let mut binary = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0".to_vec();
     for row in 0..3 {
         binary.extend_from_slice(b"\0\x02\0\0\0\x04\0\0\0");
@@ -135,6 +135,7 @@ fn conversations() -> [Vec<u8>; 4] {
         extended(),
         copy("FORMAT binary", &binary),
         copy("FORMAT csv, HEADER", b"k,v\n1,\"a\"\"b\"\n2,\n\"3\",\"x\ny\"\n"),
+        copy("HEADER match", b"k\tv\n1\ta\\tb\n2\t\\N\n\\.\n"),
     ]
 }
 

@@ -16,6 +16,8 @@
 //! - `rights`: what roles may read, change and define.
 //! - `settings`: PostgreSQL's settings, and their effects.
 //! - `metrics`: figures and health over HTTP.
+//! - `tls`: certificates and keys: required, bad, and new ones.
+//! - `watching`: what system tables tell of sessions, statements and locks.
 //! - `hostile`: bytes that are not the protocol.
 
 mod backup;
@@ -37,3 +39,5 @@ mod rules;
 mod settings;
 mod statements;
 mod support;
+mod tls;
+mod watching;

@@ -1,3 +1,4 @@
+use futures::SinkExt;
 use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
 
@@ -23,6 +24,34 @@ async fn allowed(client: &Client, sql: &str) {
 async fn denied(client: &Client, sql: &str) {
     let error = client.simple_query(sql).await.expect_err(sql);
     assert_eq!(error.code(), Some(&SqlState::INSUFFICIENT_PRIVILEGE), "{sql}: {error:?}");
+}
+
+#[test]
+fn who_may_insert_may_copy_rows_in() {
+    let server = TestServer::with_passwords();
+    block_on(async {
+        as_owner(&server, &OBJECTS).await;
+        as_owner(&server, &["GRANT INSERT ON item TO ann"]).await;
+        let ann = log_in(&server, "ann", "a").await.expect("ann");
+        for (sql, row) in [
+            ("COPY item FROM STDIN", "3\tcap\t1\n"),
+            ("COPY item (price, \"id\") FROM STDIN CSV", "9,4\n"),
+        ] {
+            let sink = ann.copy_in(sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+            futures::pin_mut!(sink);
+            sink.send(bytes::Bytes::from(row)).await.expect("sent");
+            assert_eq!(sink.finish().await.expect("a row"), 1, "{sql}");
+        }
+        denied(&ann, "SELECT * FROM item").await;
+        for (sql, state) in [
+            ("COPY stock.box FROM STDIN", SqlState::INSUFFICIENT_PRIVILEGE),
+            ("COPY nowhere FROM STDIN", SqlState::UNDEFINED_TABLE),
+            ("COPY item (id, nothing) FROM STDIN", SqlState::UNDEFINED_COLUMN),
+        ] {
+            let refused = ann.copy_in::<_, bytes::Bytes>(sql).await.err().expect(sql);
+            assert_eq!(refused.code(), Some(&state), "{sql}");
+        }
+    });
 }
 
 #[test]

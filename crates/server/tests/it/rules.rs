@@ -69,7 +69,7 @@ fn a_rule_for_tls_lets_no_one_in_without() {
 }
 
 /// A certificate that signs itself, and its key; none where there is no openssl.
-fn certificate(directory: &Path) -> Option<TlsFiles> {
+pub(crate) fn certificate(directory: &Path) -> Option<TlsFiles> {
     let (certificate, key) = (directory.join("server.pem"), directory.join("server.key"));
     let mut made = Command::new("openssl");
     made.args([
@@ -87,7 +87,7 @@ fn certificate(directory: &Path) -> Option<TlsFiles> {
 }
 
 /// What psql is told when it logs in with these options; none where there is no psql.
-fn psql(server: &TestServer, password: &str, options: &str) -> Option<String> {
+pub(crate) fn psql(server: &TestServer, password: &str, options: &str) -> Option<String> {
     let port = server.address.port();
     let options = format!("host=127.0.0.1 port={port} dbname=atoll {options}");
     let ran = Command::new("psql")

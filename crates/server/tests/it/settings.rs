@@ -1,7 +1,20 @@
-use tokio_postgres::SimpleQueryMessage;
 use tokio_postgres::error::SqlState;
+use tokio_postgres::{Client, SimpleQueryMessage};
 
-use crate::support::{ENDLESS, TestServer, block_on};
+use crate::support::{ENDLESS, TestServer, block_on, startup};
+
+/// The only value of the first row that a statement gives.
+async fn value(client: &Client, sql: &str) -> Option<String> {
+    let rows = client.simple_query(sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+    rows.iter().find_map(|message| match message {
+        SimpleQueryMessage::Row(row) => row.get(row.len() - 1).map(str::to_owned),
+        _ => None,
+    })
+}
+
+async fn is(client: &Client, sql: &str, wanted: &str) {
+    assert_eq!(value(client, sql).await.as_deref(), Some(wanted), "{sql}");
+}
 
 #[test]
 fn settings_of_drivers_are_set_and_shown() {
@@ -103,5 +116,137 @@ fn options_of_a_connection_are_settings() {
             let error = connect(options).await.err().expect("refused");
             assert_eq!(error.code().map(SqlState::code), Some(state), "{options}: {error:?}");
         }
+    });
+}
+
+#[test]
+fn a_session_begins_in_the_time_zone_of_its_client() {
+    let server = TestServer::start();
+    let begun = startup(&server, &[("TimeZone", "Europe/Berlin")]);
+    let told = String::from_utf8_lossy(&begun).into_owned();
+    assert!(told.contains("TimeZone\0Europe/Berlin\0"), "{told:?}");
+    // As the JVM's zone +02:00 is sent by pgjdbc.
+    let begun = startup(&server, &[("TimeZone", "GMT-02:00")]);
+    assert!(String::from_utf8_lossy(&begun).contains("TimeZone\0+02:00\0"));
+    let refused = startup(&server, &[("TimeZone", "Nowhere/X")]);
+    let told = String::from_utf8_lossy(&refused).into_owned();
+    assert!(told.contains("22023") && told.contains("Nowhere/X"), "{told:?}");
+    let refused = startup(&server, &[("statement_timeout", "soon")]);
+    assert!(String::from_utf8_lossy(&refused).contains("22023"));
+}
+
+#[test]
+fn the_time_zone_is_set_shown_and_reset() {
+    const NOON: &str = "SELECT TIMESTAMPTZ '2024-07-01 12:00:00+00'";
+    let server = TestServer::start();
+    block_on(async {
+        let client = server.connect().await;
+        is(&client, "SELECT current_setting('timezone')", "UTC").await;
+        is(&client, "SELECT set_config('TimeZone', 'Asia/Tokyo', false)", "Asia/Tokyo").await;
+        is(&client, NOON, "2024-07-01 21:00:00+09").await;
+        client.batch_execute("SET TIME ZONE -5").await.expect("set");
+        is(&client, "SHOW TimeZone", "-05:00").await;
+        is(&client, "SHOW datafusion.execution.time_zone", "-05:00").await;
+        is(&client, NOON, "2024-07-01 07:00:00-05").await;
+        client.batch_execute("BEGIN; SET LOCAL timezone TO 'UTC'").await.expect("set");
+        is(&client, NOON, "2024-07-01 12:00:00+00").await;
+        client.batch_execute("COMMIT").await.expect("committed");
+        is(&client, NOON, "2024-07-01 07:00:00-05").await;
+        client.batch_execute("RESET TIME ZONE").await.expect("reset");
+        is(&client, "SHOW TIME ZONE", "UTC").await;
+        let error = client.batch_execute("SET timezone = 'Nowhere/X'").await.expect_err("refused");
+        assert_eq!(error.code(), Some(&SqlState::INVALID_PARAMETER_VALUE));
+    });
+}
+
+#[test]
+fn a_path_of_schemas_holds_as_long_as_its_setting() {
+    const WHERE: &str = "SELECT a FROM t LIMIT 1";
+    let server = TestServer::start();
+    block_on(async {
+        let client = server.connect().await;
+        let sql = "CREATE SCHEMA s; CREATE TABLE s.t (a TEXT); INSERT INTO s.t VALUES ('s');
+                   CREATE TABLE t (a TEXT); INSERT INTO t VALUES ('public')";
+        client.batch_execute(sql).await.expect("tables");
+        is(&client, "SELECT set_config('search_path', 's', false)", "s").await;
+        is(&client, WHERE, "s").await;
+        client.batch_execute("RESET search_path").await.expect("reset");
+        is(&client, WHERE, "public").await;
+        for end in ["COMMIT", "ROLLBACK"] {
+            client.batch_execute("BEGIN; SET LOCAL search_path = s").await.expect("set");
+            is(&client, WHERE, "s").await;
+            client.batch_execute(end).await.expect("ended");
+            is(&client, WHERE, "public").await;
+        }
+        client.batch_execute("BEGIN; SAVEPOINT a; SET search_path = s").await.expect("set");
+        is(&client, WHERE, "s").await;
+        client.batch_execute("ROLLBACK TO a").await.expect("rolled back");
+        is(&client, WHERE, "public").await;
+        client.batch_execute("SET search_path = s; ROLLBACK").await.expect("rolled back");
+        is(&client, WHERE, "public").await;
+        client.batch_execute("BEGIN; SET search_path = s; COMMIT").await.expect("committed");
+        is(&client, WHERE, "s").await;
+    });
+}
+
+#[test]
+fn how_a_transaction_runs_is_shown_as_it_is() {
+    const SHOWN: &str = "SHOW transaction_isolation";
+    let server = TestServer::start();
+    block_on(async {
+        let client = server.connect().await;
+        is(&client, SHOWN, "read committed").await;
+        client.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await.expect("one");
+        is(&client, SHOWN, "repeatable read").await;
+        is(&client, "SELECT current_setting('transaction_read_only')", "on").await;
+        client.batch_execute("COMMIT").await.expect("committed");
+        is(&client, SHOWN, "read committed").await;
+        client
+            .batch_execute("BEGIN; SET transaction_isolation = 'repeatable read'")
+            .await
+            .expect("set");
+        is(&client, "SHOW TRANSACTION ISOLATION LEVEL", "repeatable read").await;
+        client.batch_execute("ROLLBACK").await.expect("rolled back");
+        let all = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL REPEATABLE READ";
+        client.batch_execute(all).await.expect("set");
+        is(&client, SHOWN, "repeatable read").await;
+        is(&client, "SHOW default_transaction_isolation", "repeatable read").await;
+        client.batch_execute("SET default_transaction_read_only = true").await.expect("set");
+        let error =
+            client.batch_execute("CREATE TABLE t (a INT)").await.expect_err("it only reads");
+        assert_eq!(error.code(), Some(&SqlState::READ_ONLY_SQL_TRANSACTION));
+        client.batch_execute("RESET ALL").await.expect("reset");
+        client.batch_execute("CREATE TABLE t (a INT)").await.expect("it may write");
+        let error =
+            client.batch_execute("BEGIN; SELECT nothing").await.expect_err("no such column");
+        assert_eq!(error.code(), Some(&SqlState::UNDEFINED_COLUMN));
+        let error = client.batch_execute("SET application_name = 'x'").await.expect_err("aborted");
+        assert_eq!(error.code(), Some(&SqlState::IN_FAILED_SQL_TRANSACTION));
+        client.batch_execute("ROLLBACK").await.expect("rolled back");
+    });
+}
+
+#[test]
+fn a_session_that_discards_all_is_as_it_began() {
+    let server = TestServer::start();
+    block_on(async {
+        let client = server.connect().await;
+        let sql = "SET atoll.join = 'merge'; SET datafusion.execution.batch_size = 100; SET TIME ZONE 'Asia/Tokyo';
+                   SET application_name = 'x'; SET VARIABLE v = 7; PREPARE p AS SELECT 1";
+        for sql in sql.split(';') {
+            client.batch_execute(sql).await.expect(sql);
+        }
+        let prepared = client.prepare("SELECT 2").await.expect("prepared");
+        let first = value(&server.connect().await, "SHOW datafusion.execution.batch_size").await;
+        client.batch_execute("DISCARD ALL").await.expect("discarded");
+        is(&client, "SHOW atoll.join", "auto").await;
+        is(&client, "SHOW datafusion.execution.batch_size", &first.expect("a value")).await;
+        is(&client, "SHOW timezone", "UTC").await;
+        is(&client, "SHOW application_name", "").await;
+        assert_eq!(value(&client, "SELECT getvariable('v')").await, None);
+        let error = client.simple_query("EXECUTE p").await.expect_err("it is gone");
+        assert_eq!(error.code(), Some(&SqlState::INVALID_SQL_STATEMENT_NAME));
+        let error = client.query(&prepared, &[]).await.expect_err("it is gone");
+        assert_eq!(error.code(), Some(&SqlState::INVALID_SQL_STATEMENT_NAME));
     });
 }

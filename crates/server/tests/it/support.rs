@@ -1,6 +1,7 @@
 //! A server in the test's process, on any free port.
 
-use std::net::SocketAddr;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -100,6 +101,36 @@ impl TestServer {
         tokio::spawn(connection);
         client
     }
+}
+
+/// What the server answers to the first message of the user `ann` with these parameters, until it waits for more or
+/// ends the connection.
+pub(crate) fn startup(server: &TestServer, parameters: &[(&str, &str)]) -> Vec<u8> {
+    let mut stream = begin(server, parameters);
+    let mut answer = Vec::new();
+    let mut piece = [0; 4096];
+    // The last message says that statements may come.
+    while !answer.ends_with(b"Z\0\0\0\x05I") {
+        match stream.read(&mut piece).expect("an answer") {
+            0 => break,
+            count => answer.extend_from_slice(&piece[..count]),
+        }
+    }
+    answer
+}
+
+/// A connection that has sent its first message, as the user `ann` with these parameters.
+pub(crate) fn begin(server: &TestServer, parameters: &[(&str, &str)]) -> TcpStream {
+    let mut body = b"\0\x03\0\0user\0ann\0database\0atoll\0".to_vec();
+    for text in parameters.iter().flat_map(|(name, value)| [name, value]) {
+        body.extend_from_slice(text.as_bytes());
+        body.push(0);
+    }
+    body.push(0);
+    let mut stream = TcpStream::connect(server.address).expect("it listens");
+    stream.write_all(&(body.len() as u32 + 4).to_be_bytes()).expect("sent");
+    stream.write_all(&body).expect("sent");
+    stream
 }
 
 impl Drop for TestServer {

@@ -1,9 +1,11 @@
 //! A database: the memory, the workers and the tables that its sessions share.
 
+mod admission;
 mod directory;
 mod elastic;
 mod folding;
 mod pools;
+mod usage;
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -28,18 +30,23 @@ use crate::activity::Activity;
 use crate::error::SqlState;
 use crate::memory::{self, Gauge, PoolBudget, SharedPool};
 use crate::role::{self, Identity, Role};
-use crate::session::{Session, SharedTransaction};
+use crate::session::{PlanningPlaces, Session, SharedTransaction};
 use crate::shared_scan::SharedScans;
 use crate::task::BoundTask;
+pub(crate) use admission::{Admission, Admitted, StatementClass, WeakAdmitted};
 use directory::DataDirectory;
 use folding::FoldSignal;
 pub(crate) use pools::{PoolReport, Pools, Workers};
+pub use usage::DatabaseUsage;
 
 /// How a database is set up.
 #[derive(Clone, Debug)]
 pub struct DatabaseOptions {
     /// Limit for tables and queries together.
     pub memory_limit: Bytes,
+    /// Limit for what the statements of a client's session take together, until `SET atoll.session_memory` says
+    /// otherwise; none without one.
+    pub session_memory: Option<Bytes>,
     /// Directory for what queries spill, made where it is missing; the files in it have no names.
     pub spill_directory: Option<PathBuf>,
     /// Whether SQL may name files (`SELECT … FROM 'file'`, `COPY`): for a local shell only.
@@ -64,6 +71,7 @@ impl Default for DatabaseOptions {
     fn default() -> Self {
         Self {
             memory_limit: Bytes(u64::MAX >> 1),
+            session_memory: None,
             spill_directory: None,
             files: true,
             placement: Strategy::Aligned,
@@ -96,6 +104,8 @@ struct DatabaseParts {
     folding: FoldSignal,
     shared_scans: SharedScans,
     activity: Activity,
+    planning: PlanningPlaces,
+    admission: Admission,
 }
 
 impl fmt::Debug for Database {
@@ -138,6 +148,10 @@ impl Database {
             }
             None => (StoreDatabase::in_memory(environment), None),
         };
+        let (planning, admission) = (
+            PlanningPlaces::of(runtime.worker_count()),
+            Admission::of(runtime.machine().cores.len()),
+        );
         let parts = DatabaseParts {
             options,
             pools,
@@ -152,6 +166,8 @@ impl Database {
             folding: FoldSignal::default(),
             shared_scans: SharedScans::default(),
             activity: Activity::default(),
+            planning,
+            admission,
         };
         let rows = MemoryConsumer::new("rows outside of chunks and indexes of tables");
         parts.folding.start(&runtime, &parts.store, rows.register(&parts.pool));
@@ -303,6 +319,16 @@ impl Database {
         &self.0.activity
     }
 
+    /// Places for statements that are planned.
+    pub(crate) fn planning(&self) -> &PlanningPlaces {
+        &self.0.planning
+    }
+
+    /// Which statements run at the same time.
+    pub(crate) fn admission(&self) -> &Admission {
+        &self.0.admission
+    }
+
     pub(crate) fn shared_scans(&self) -> &SharedScans {
         &self.0.shared_scans
     }
@@ -314,6 +340,11 @@ impl Database {
     /// The machine and what is known of it.
     pub fn knowledge(&self) -> &Arc<Knowledge> {
         &self.0.knowledge
+    }
+
+    /// How its memory, its log and its scans are used.
+    pub fn usage(&self) -> DatabaseUsage {
+        usage::usage(self)
     }
 
     pub(crate) fn limit(&self) -> usize {

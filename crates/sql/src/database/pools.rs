@@ -18,7 +18,7 @@ use std::sync::Arc;
 use atoll_elastic::mode::{CoreTable, Mode, PageQueue, first_cores};
 use atoll_placement::Arena;
 use atoll_primitives::{Context as PrimitiveContext, Tuning};
-use atoll_runtime::{Runtime, RuntimeOptions};
+use atoll_runtime::{ByteMatrix, Runtime, RuntimeOptions};
 use atoll_topology::{CpuSet, Knowledge, NodeSet};
 use datafusion::common::{DataFusionError, Result, exec_datafusion_err, exec_err};
 use parking_lot::Mutex;
@@ -84,6 +84,18 @@ pub(crate) struct PoolReport {
     pub(crate) setting: Option<String>,
     /// Why it is as many, where it was decided.
     pub(crate) why: Option<String>,
+}
+
+impl Pools {
+    /// Bytes that workers of all pools have read, by the nodes of readers and memory.
+    pub(crate) fn traffic(&self) -> ByteMatrix {
+        let state = self.state.lock();
+        let named = state.named.values().map(|pool| &pool.workers);
+        let mut traffic = self.all.runtime().traffic();
+        let others = [&state.common].into_iter().chain(named);
+        others.filter(|it| !it.is(&self.all)).for_each(|it| traffic.add(&it.runtime().traffic()));
+        traffic
+    }
 }
 
 impl Workers {

@@ -10,6 +10,7 @@
 
 mod fit;
 mod pool;
+mod session;
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,6 +27,7 @@ use parking_lot::Mutex;
 
 pub(crate) use fit::fit;
 pub(crate) use pool::SharedPool;
+pub(crate) use session::{SessionMemory, SessionPool};
 
 /// Beyond the limit by this share and these bytes more: batches on their way between operators, and
 /// what estimates are off by.

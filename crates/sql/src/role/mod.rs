@@ -50,8 +50,11 @@ pub(crate) const READ_ALL: &str = "pg_read_all_data";
 /// A role that inserts, updates and deletes rows of all tables.
 pub(crate) const WRITE_ALL: &str = "pg_write_all_data";
 
+/// A role that sees what the sessions of all users do.
+pub(crate) const MONITOR: &str = "pg_monitor";
+
 /// Roles that are there without being created, for others to be members of.
-pub(crate) const PREDEFINED: [&str; 3] = [SERVER_FILES, READ_ALL, WRITE_ALL];
+pub(crate) const PREDEFINED: [&str; 4] = [SERVER_FILES, READ_ALL, WRITE_ALL, MONITOR];
 
 /// Whether a schema is the store's own and listed nowhere.
 pub(crate) fn is_hidden(schema: &str) -> bool {
@@ -81,6 +84,12 @@ fn of_relation(name: &RelationName, relation: &Relation) -> Option<Role> {
 pub(crate) fn is_superuser(database: &Database, identity: &Identity) -> bool {
     let role = || role(&database.store().published(), &identity.user);
     identity.is_owner || role().is_some_and(|role| role.is_superuser)
+}
+
+/// Whether someone sees what the sessions of other users do.
+pub(crate) fn sees_all(database: &Database, identity: &Identity) -> bool {
+    let is_monitor = || LimitedUser::of(&database.store().published(), &identity.user).is(MONITOR);
+    is_superuser(database, identity) || is_monitor()
 }
 
 /// Whether statements of someone may name files of the server.

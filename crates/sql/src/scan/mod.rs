@@ -22,6 +22,7 @@ pub(crate) use lookup::{KeyLookup, LookupExec};
 
 pub(crate) use stored_predicate::whole_number;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -139,6 +140,15 @@ impl ScanExec {
     /// Number of rows before any filter.
     pub(crate) fn table_rows(&self) -> usize {
         self.snapshot.rows
+    }
+
+    /// Bytes of the columns that it reads, before any filter.
+    pub(crate) fn table_bytes(&self) -> usize {
+        let filters = self.fixed.iter().chain(&self.dynamic);
+        let filtered = filters.flat_map(collect_columns).map(|column| column.index());
+        let columns: BTreeSet<usize> = filtered.chain(self.projection.iter().copied()).collect();
+        let blocks = self.snapshot.chunks.iter().flat_map(|chunk| &chunk.block_bytes);
+        blocks.map(|block| columns.iter().map(|column| block[*column]).sum::<usize>()).sum()
     }
 
     /// What it counts while it runs, which outlives it.

@@ -3,25 +3,47 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use atoll_topology::Bytes;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::common::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, SessionState};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use futures::StreamExt;
-use tokio::sync::mpsc;
+use tokio::sync::mpsc::{self, error::TrySendError};
 
-use super::AtollOptions;
 use super::planner::plan_physical;
 use super::progress::ScanProgress;
 use super::transaction::StatementTransaction;
+use super::{AtollOptions, Session};
+use crate::database::{Admitted, StatementClass};
 use crate::lab;
 use crate::rules;
 use crate::settings::{AggregateMethod, JoinMethod};
+use crate::watch::{StatementWait, StatementWatch};
 
 /// How long the second plan of a query waits for the memory of the first: its tasks end where they
 /// yield next, which a worker that is busy with a large batch may take a while to reach.
 const RELEASE_MAX: Duration = Duration::from_secs(5);
+
+impl Session {
+    /// Waits for a place among the statements that run, as far as this one needs one.
+    pub(super) async fn admit(
+        &self,
+        transaction: &StatementTransaction,
+        progress: &ScanProgress,
+    ) -> Result<Admitted> {
+        let class = StatementClass::of(Bytes(progress.bytes_total()));
+        if class == StatementClass::Point || transaction.transaction.has_locks().await? {
+            return Ok(Admitted::ahead());
+        }
+        let waits = self.watch.waiting(StatementWait::Queue);
+        let admitted = self.database().admission().enter(class).await;
+        drop(waits);
+        self.watch.admitted(&admitted);
+        Ok(admitted)
+    }
+}
 
 /// A query that runs.
 pub(super) struct RunningQuery {
@@ -32,6 +54,10 @@ pub(super) struct RunningQuery {
     pub(super) progress: ScanProgress,
     /// What it reads, pinned until it ends.
     pub(super) transaction: StatementTransaction,
+    /// Its place among the statements that run.
+    pub(super) admitted: Admitted,
+    /// Who is told what it waits for.
+    pub(super) watch: StatementWatch,
 }
 
 impl RunningQuery {
@@ -44,37 +70,42 @@ impl RunningQuery {
     ) {
         let _running = lab::QueryRegion::begins();
         let failure = self.transaction.failure.clone();
+        let outlet = self.outlet(sender);
         let (context, before) = (self.state.task_ctx(), self.reserved());
         let retry = rules::has_hash_tables(&physical) && !has_effects(&self.plan);
         // What could be planned again keeps the tables of its moment, dropped or not.
         let again = retry.then_some(self);
         let first = match execute_stream(physical, context) {
-            Ok(stream) => send_all(stream, &sender, retry).await,
+            Ok(stream) => outlet.send_all(stream, retry).await,
             Err(error) => Some(error),
         };
         let Some(error) = first else { return };
         let exhausted = matches!(error.find_root(), DataFusionError::ResourcesExhausted(_));
         let error = match again {
-            Some(query) if exhausted => query.drive_again(before, &sender).await,
+            Some(query) if exhausted => query.drive_again(before, &outlet).await,
             _ => Some(error),
         };
         if let Some(error) = error {
             failure.tell();
             // The client may be gone; then the error is dropped.
-            let _ = sender.send(Err(error)).await;
+            let _ = outlet.send(Err(error)).await;
         }
     }
 
-    async fn drive_again(
-        self,
-        before: usize,
-        sender: &mpsc::Sender<Result<RecordBatch>>,
-    ) -> Option<DataFusionError> {
+    async fn drive_again(self, before: usize, outlet: &ResultOutlet) -> Option<DataFusionError> {
         self.released(before).await;
         match self.spilling().await {
-            Ok(stream) => send_all(stream, sender, false).await,
+            Ok(stream) => outlet.send_all(stream, false).await,
             Err(error) => Some(error),
         }
+    }
+
+    /// Where its batches go. In the transaction of others it waits for no place once more: what it waits behind may
+    /// wait for a lock of that.
+    fn outlet(&self, sender: mpsc::Sender<Result<RecordBatch>>) -> ResultOutlet {
+        let (admitted, watch) = (self.admitted.clone(), self.watch.clone());
+        let is_queued = self.transaction.is_own;
+        ResultOutlet { sender, admitted, watch, is_queued }
     }
 
     fn reserved(&self) -> usize {
@@ -103,32 +134,62 @@ impl RunningQuery {
     }
 }
 
-/// Sends batches until the end, the client's departure or an error. With `retry`, memory that runs
-/// out before the first batch was sent is returned to be tried otherwise; so is any other error.
-async fn send_all(
-    mut stream: SendableRecordBatchStream,
-    sender: &mpsc::Sender<Result<RecordBatch>>,
-    retry: bool,
-) -> Option<DataFusionError> {
-    let mut sent = false;
-    while let Some(batch) = stream.next().await {
-        match batch {
-            Ok(batch) if batch.num_rows() == 0 => {}
-            Ok(batch) => {
-                sent = true;
-                if sender.send(Ok(batch)).await.is_err() {
+/// Where the batches of a query go.
+struct ResultOutlet {
+    sender: mpsc::Sender<Result<RecordBatch>>,
+    admitted: Admitted,
+    watch: StatementWatch,
+    /// Whether the query waits for a place again after it has waited for its client.
+    is_queued: bool,
+}
+
+impl ResultOutlet {
+    /// Sends batches until the end, the client's departure or an error. With `retry`, memory that runs
+    /// out before the first batch was sent is returned to be tried otherwise; so is any other error.
+    async fn send_all(
+        &self,
+        mut stream: SendableRecordBatchStream,
+        retry: bool,
+    ) -> Option<DataFusionError> {
+        let mut sent = false;
+        while let Some(batch) = stream.next().await {
+            match batch {
+                Ok(batch) if batch.num_rows() == 0 => {}
+                Ok(batch) => {
+                    sent = true;
+                    if self.send(Ok(batch)).await.is_err() {
+                        return None;
+                    }
+                }
+                Err(error) if sent && retry => {
+                    let _ = self.send(Err(error)).await;
                     return None;
                 }
+                Err(error) => return Some(error),
             }
-            Err(error) if sent && retry => {
-                let _ = sender.send(Err(error)).await;
-                return None;
-            }
-            Err(error) => return Some(error),
         }
+        None
     }
-    None
+
+    /// Sends a batch; an error where the client is gone. While it waits for the client others have the place.
+    async fn send(&self, batch: Result<RecordBatch>) -> std::result::Result<(), ClientGone> {
+        let batch = match self.sender.try_send(batch) {
+            Ok(()) => return Ok(()),
+            Err(TrySendError::Closed(_)) => return Err(ClientGone),
+            Err(TrySendError::Full(batch)) => batch,
+        };
+        let had_place = self.admitted.leave();
+        self.sender.send(batch).await.map_err(|_| ClientGone)?;
+        if had_place && self.is_queued {
+            let _waits = self.watch.waiting(StatementWait::Queue);
+            self.admitted.enter_again().await;
+        }
+        Ok(())
+    }
 }
+
+/// The client takes no more batches.
+struct ClientGone;
 
 /// COPY has none before its one row is out: see `files::whole`.
 fn has_effects(plan: &LogicalPlan) -> bool {

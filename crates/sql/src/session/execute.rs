@@ -26,9 +26,7 @@ use super::drive::RunningQuery;
 use super::locking::LockingQuery;
 use super::parameters::ParameterStatement;
 use super::planner::{StatementPlanner, cancel_token, plan_physical};
-use super::pool::pool_set;
 use super::progress::ScanProgress;
-use super::settings::{CORES, DURABILITY, sets};
 use super::statement::ParsedStatement;
 use super::tag::{StatementTag, ddl_tag};
 use super::texts::TextRide;
@@ -39,11 +37,10 @@ use crate::error::SqlError;
 use crate::files::copy::ReplacedDirectory;
 use crate::parse::{on_deep_stack, stack_for};
 use crate::role::RoleStatement;
-use crate::settings::{self, AtollOptions, parse_placement};
+use crate::settings::parse_placement;
 use crate::shared_scan::{AloneQuery, ScannedRows};
 use crate::table::StaleStatement;
 use crate::task::BoundTask;
-use crate::timezone;
 
 /// Batches that may wait for the client before the query pauses.
 const CLIENT_BATCHES: usize = 4;
@@ -233,7 +230,8 @@ impl Session {
             let running =
                 async move { on_deep_stack(stack_for(&text), session.try_run(&text)).await };
             // Boxed: what plans is large, and is handed from one thread's stack to another's.
-            aside(self.workers().runtime(), Box::pin(running)).await
+            let workers = self.workers();
+            aside(workers.runtime(), self.database().planning(), Box::pin(running)).await
         })
     }
 
@@ -351,35 +349,7 @@ impl Session {
                 self.prepared.remove(&deallocate.name)?;
                 Ok(QueryResult::done("DEALLOCATE".to_owned(), sql))
             }
-            LogicalPlan::Statement(statement) => {
-                let is_reset = matches!(statement, PlanStatement::ResetVariable(_));
-                let tag = if is_reset { "RESET" } else { "SET" };
-                let placement = self.database().options().placement;
-                let defaults = AtollOptions { placement, ..AtollOptions::default() };
-                let statement = settings::reset(statement, &defaults);
-                self.check_setting(&planner, &statement)?;
-                let plan = LogicalPlan::Statement(timezone::checked_setting(statement)?);
-                // In memory there is nothing to reset.
-                let is_needless = is_reset && self.database().options().directory.is_none();
-                let sets_durability = sets(&plan, DURABILITY) && !is_needless;
-                let sets_cores = sets(&plan, CORES);
-                let pool = pool_set(&plan, self.database().pools())?;
-                let frame = self.context.execute_logical_plan(plan).await?;
-                self.spill.keep(&self.context)?;
-                if let Some(pool) = pool {
-                    *self.pool.lock() = pool;
-                }
-                if sets_durability {
-                    self.database().set_durability(self.atoll_options().durability).await?;
-                }
-                if sets_cores {
-                    self.database().pools().set_cores(self.atoll_options().cores)?;
-                }
-                match frame.logical_plan() {
-                    LogicalPlan::EmptyRelation(_) => Ok(QueryResult::done(tag.to_owned(), sql)),
-                    _ => self.query(planner, frame.logical_plan().clone(), sql).await,
-                }
-            }
+            LogicalPlan::Statement(statement) => self.change_setting(planner, statement, sql).await,
             LogicalPlan::Explain(explain) if !writes => {
                 Ok(self.explain(planner, explain, sql).await?.tagged(tag))
             }
@@ -450,6 +420,9 @@ impl Session {
         sql: &str,
     ) -> Result<QueryResult> {
         let physical = plan_physical(&planner.state, &plan).await?;
+        let progress = ScanProgress::of(&physical);
+        self.watch.follow(&progress);
+        let _admitted = self.admit(&planner.transaction, &progress).await?;
         let (schema, context) = (physical.schema(), planner.state.task_ctx());
         let _waiting = cancel_token(&planner.state).cancel_on_drop();
         let batches = self.on_worker(collect(physical, context)).await?;
@@ -533,8 +506,12 @@ impl Session {
         let schema = physical.schema();
         let schema = shown(&schema).unwrap_or(schema);
         let (progress, cancel) = (ScanProgress::of(&physical), cancel_token(&state));
+        self.watch.follow(&progress);
         let (sender, batches) = mpsc::channel(CLIENT_BATCHES);
-        let query = RunningQuery { state, plan, progress: progress.clone(), transaction };
+        let admitted = self.admit(&transaction, &progress).await?;
+        let watch = self.watch.clone();
+        let query =
+            RunningQuery { state, plan, progress: progress.clone(), transaction, admitted, watch };
         let driver = workers.runtime().spawn_on(WorkerId(0), async move {
             query.drive(physical, sender).await;
         });

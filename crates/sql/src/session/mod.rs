@@ -67,6 +67,7 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 
+pub(crate) use aside::PlanningPlaces;
 pub use execute::{PlannedQuery, QueryResult};
 pub(crate) use generated::{generated_sql, is_generated};
 pub(crate) use parameters::ClientSettings;
@@ -82,12 +83,12 @@ pub(crate) use transaction::{SharedTransaction, StatementHandle};
 
 use crate::arithmetic::{CheckedArithmetic, PlanDivision};
 use crate::catalog::{CATALOG, Catalogs, SCHEMA, StoredNames};
-use crate::database::{Database, DatabaseOptions, Workers};
+use crate::database::{Database, DatabaseOptions, StatementClass, Workers};
 use crate::dialect::{Relations, SqlTypes, TypedLiterals};
 use crate::files::read::FileNames;
 use crate::files::spill::Spill;
 use crate::float::CanonicalFloats;
-use crate::memory;
+use crate::memory::{self, SessionPool};
 use crate::pg_catalog::SystemCatalog;
 use crate::rewrite::{CountedCopies, DependentJoins, NamedQuantified};
 use crate::role::{Identity, may_use_files};
@@ -97,6 +98,7 @@ use crate::shared_scan::PlannedTexts;
 use crate::table::PlacedTable;
 use crate::timezone::{self, SessionTimeZone};
 use crate::volatile::VolatileFilters;
+use crate::watch::StatementWatch;
 use atoll_functions::PlanCalls;
 use prepared::PreparedStatements;
 use text_scope::SessionScope;
@@ -120,6 +122,7 @@ pub struct Session {
     variables: Variables,
     parameters: ClientSettings,
     identity: Arc<Identity>,
+    watch: StatementWatch,
 }
 
 impl fmt::Debug for Session {
@@ -140,8 +143,11 @@ impl Session {
     pub(crate) fn of(database: Database, identity: Identity) -> Result<Self> {
         let options = database.options();
         let spill = Spill::new(options.spill_directory.clone())?;
+        let watch = database.activity().watch_of(identity.number);
+        let own = first_options(&database, &identity);
+        watch.memory().set_limit(own.session_memory);
         let mut environment = RuntimeEnvBuilder::new()
-            .with_memory_pool(Arc::clone(database.pool()))
+            .with_memory_pool(Arc::new(SessionPool::new(database.pool(), watch.memory())))
             // DataFusion's cache of listings never looks at a directory again.
             .with_object_list_cache_limit(0);
         environment.disk_manager = Some(spill.disk());
@@ -155,7 +161,7 @@ impl Session {
             identity: Arc::clone(&identity),
             settings: parameters.clone(),
         });
-        let config = config(database.runtime(), options.placement, database.limit());
+        let config = config(database.runtime(), own, database.limit());
         let mut state = SessionStateBuilder::new()
             .with_config(config.with_extension(Arc::clone(database.gauge())))
             .with_catalog_list(Arc::new(catalogs.clone()))
@@ -182,12 +188,14 @@ impl Session {
         crate::catalog::register_sequence_functions(&context);
         context.register_relation_planner(Arc::new(SampledRelations))?;
         context.register_relation_planner(Arc::new(Relations))?;
-        timezone::refresh_functions(&context);
+        timezone::refresh_functions(&mut context.state_ref().write());
         if let Some(files) = files {
             files.set_state(context.state_weak_ref());
         }
         let knowledge = Arc::clone(database.knowledge());
-        let (prepared, scope, texts, transaction, pool) = Default::default();
+        let (prepared, texts, transaction, pool) = Default::default();
+        let scope = Arc::<SessionScope>::default();
+        parameters.connect(context.state_weak_ref(), Arc::clone(&scope));
         let variables = Variables::default();
         context.register_variable(VarType::UserDefined, Arc::new(variables.clone()));
         crate::pg_catalog::register(&context);
@@ -205,6 +213,7 @@ impl Session {
             variables,
             parameters,
             identity,
+            watch,
         };
         crate::system::register(&session, &knowledge)?;
         Ok(session)
@@ -218,6 +227,11 @@ impl Session {
     /// Whose it is.
     pub fn identity(&self) -> &Arc<Identity> {
         &self.identity
+    }
+
+    /// The same session for statements that others know by another number: for a client that runs several at a time.
+    pub fn watched_as(&self, number: u32) -> Self {
+        Self { watch: self.database.activity().watch_of(number), ..self.clone() }
     }
 
     /// The workers on all cores; statements run on those of the session's pool.
@@ -259,6 +273,11 @@ impl Session {
 
     fn shared_scan(&self) -> SharedScan {
         self.atoll_options().shared_scan
+    }
+
+    /// Its settings under `atoll.` before it sets any.
+    fn first_options(&self) -> AtollOptions {
+        first_options(&self.database, &self.identity)
     }
 
     fn atoll_options(&self) -> AtollOptions {
@@ -306,6 +325,20 @@ impl Session {
                 Err(_) => Vec::new(),
             }
         })
+    }
+}
+
+/// Settings of someone's session that sets none. The process's own has no limit but that of all.
+fn first_options(database: &Database, identity: &Identity) -> AtollOptions {
+    let options = database.options();
+    let session_memory = options.session_memory.filter(|_| identity.number != 0);
+    let limit = |class| database.admission().first_limit(class);
+    AtollOptions {
+        placement: options.placement,
+        session_memory,
+        small_statements: limit(StatementClass::Small),
+        large_statements: limit(StatementClass::Large),
+        ..AtollOptions::default()
     }
 }
 
@@ -361,7 +394,7 @@ const ARRAY_MAP_LIMIT_MIN: usize = 2 << 30;
 /// otherwise. DataFusion's 50 are fewer than programs write.
 const NESTING_MAX: usize = 200;
 
-fn config(runtime: &Runtime, placement: Strategy, limit: usize) -> SessionConfig {
+fn config(runtime: &Runtime, own: AtollOptions, limit: usize) -> SessionConfig {
     let mut config = SessionConfig::new()
         .with_target_partitions(runtime.worker_count())
         // It is a schema of our own.
@@ -393,6 +426,6 @@ fn config(runtime: &Runtime, placement: Strategy, limit: usize) -> SessionConfig
     options.execution.parquet.coerce_int96 = Some("us".to_owned());
     options.explain.show_statistics = false;
     options.explain.physical_plan_only = true;
-    options.extensions.insert(AtollOptions { placement, ..AtollOptions::default() });
+    options.extensions.insert(own);
     config
 }

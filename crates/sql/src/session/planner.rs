@@ -33,7 +33,7 @@ use super::insert::{GivenIdentities, fill_defaults, take_conflict, take_or, take
 use super::returning::Returning;
 use super::transaction::{StatementHandle, StatementTransaction};
 use crate::catalog::{Catalogs, StoredNames, UnplannedView, plain};
-use crate::database::{Database, Workers};
+use crate::database::{Database, StatementClass, Workers};
 use crate::dialect::BY_NAME;
 use crate::error::SqlError;
 use crate::parse::{STACK_SHORT, on_deep_stack};
@@ -86,6 +86,9 @@ impl Session {
         if let Some(options) = state.config_mut().options_mut().extensions.get_mut::<AtollOptions>()
         {
             options.cores = self.database().pools().cores();
+            let limit = |class| self.database().admission().limit(class);
+            options.small_statements = limit(StatementClass::Small);
+            options.large_statements = limit(StatementClass::Large);
         }
         let user = self.limited_user();
         let statement =

@@ -15,13 +15,17 @@ pub struct ScanProgress {
     /// None where there is no plan.
     scans: Option<Arc<Mutex<Vec<ExecutionPlanMetricsSet>>>>,
     rows: u64,
+    bytes: u64,
 }
 
 impl ScanProgress {
     pub(super) fn of(plan: &Arc<dyn ExecutionPlan>) -> Self {
-        let mut rows = 0;
-        for_each_scan(plan, &mut |scan| rows += scan.table_rows() as u64);
-        let progress = Self { scans: Some(Arc::default()), rows };
+        let (mut rows, mut bytes) = (0, 0);
+        for_each_scan(plan, &mut |scan| {
+            rows += scan.table_rows() as u64;
+            bytes += scan.table_bytes() as u64;
+        });
+        let progress = Self { scans: Some(Arc::default()), rows, bytes };
         progress.follow(plan);
         progress
     }
@@ -37,12 +41,25 @@ impl ScanProgress {
     /// Rows of placed tables read so far, and to be read at most. Both are 0 for a query without
     /// such tables.
     pub fn rows(&self) -> (u64, u64) {
-        let scanned = |scan: &ExecutionPlanMetricsSet| {
-            let scanned = scan.clone_inner().sum_by_name("rows_scanned");
-            scanned.map_or(0, |value| value.as_usize() as u64)
+        (self.counted("rows_scanned"), self.rows)
+    }
+
+    /// Bytes of placed tables read so far from memory of the reader's node, and from that of others.
+    pub fn bytes(&self) -> (u64, u64) {
+        (self.counted("bytes_local"), self.counted("bytes_remote"))
+    }
+
+    /// Bytes of placed tables to be read at most: the columns that are read, all their rows.
+    pub fn bytes_total(&self) -> u64 {
+        self.bytes
+    }
+
+    fn counted(&self, name: &str) -> u64 {
+        let counted = |scan: &ExecutionPlanMetricsSet| {
+            let counted = scan.clone_inner().sum_by_name(name);
+            counted.map_or(0, |value| value.as_usize() as u64)
         };
-        let scans = self.scans.iter().map(|scans| scans.lock().iter().map(scanned).sum::<u64>());
-        (scans.sum(), self.rows)
+        self.scans.iter().map(|scans| scans.lock().iter().map(counted).sum::<u64>()).sum()
     }
 }
 

@@ -1,30 +1,79 @@
 //! Settings that hold for more than the session.
 
+use atoll_topology::Bytes;
 use datafusion::common::Result;
 use datafusion::logical_expr::{
     LogicalPlan, ResetVariable, SetVariable, Statement as PlanStatement,
 };
 
 use super::Session;
+use super::execute::QueryResult;
 use super::planner::StatementPlanner;
+use super::pool::pool_set;
+use crate::database::StatementClass;
 use crate::error::SqlState;
+use crate::settings::{
+    self, LARGE_STATEMENTS, SESSION_MEMORY, SMALL_STATEMENTS, parse_session_memory,
+};
 
 /// The setting of what commits survive.
-pub(super) const DURABILITY: &str = "atoll.durability";
+const DURABILITY: &str = "atoll.durability";
 /// The setting of the cores of statements without a pool.
-pub(super) const CORES: &str = "atoll.cores";
+const CORES: &str = "atoll.cores";
 
 /// Settings of the memory, the disk and the files that queries take.
 const RESOURCES: &str = "datafusion.runtime.";
 const SPILL_DIRECTORY: &str = "datafusion.runtime.temp_directory";
 
 impl Session {
-    /// Refuses settings that hold for others too, or for the machine, to all but superusers.
-    pub(super) fn check_setting(
+    /// Carries out SET and RESET of settings of the engine.
+    pub(super) async fn change_setting(
         &self,
-        planner: &StatementPlanner,
-        statement: &PlanStatement,
-    ) -> Result<()> {
+        planner: StatementPlanner,
+        statement: PlanStatement,
+        sql: &str,
+    ) -> Result<QueryResult> {
+        let is_reset = matches!(statement, PlanStatement::ResetVariable(_));
+        let tag = if is_reset { "RESET" } else { "SET" };
+        let statement = settings::reset(statement, &self.first_options());
+        self.check_setting(&planner, &statement)?;
+        let plan = LogicalPlan::Statement(statement);
+        let pool = pool_set(&plan, self.database().pools())?;
+        let frame = self.context.execute_logical_plan(plan.clone()).await?;
+        self.spill.keep(&self.context)?;
+        if let Some(pool) = pool {
+            *self.pool.lock() = pool;
+        }
+        self.apply_setting(&plan, is_reset).await?;
+        match frame.logical_plan() {
+            LogicalPlan::EmptyRelation(_) => Ok(QueryResult::done(tag.to_owned(), sql)),
+            _ => self.query(planner, frame.logical_plan().clone(), sql).await,
+        }
+    }
+
+    /// Has what a statement has set take effect.
+    async fn apply_setting(&self, plan: &LogicalPlan, is_reset: bool) -> Result<()> {
+        let (options, database) = (self.atoll_options(), self.database());
+        self.watch.memory().set_limit(options.session_memory);
+        // In memory there is nothing to reset.
+        let is_needless = is_reset && database.options().directory.is_none();
+        if sets(plan, DURABILITY) && !is_needless {
+            database.set_durability(options.durability).await?;
+        }
+        if sets(plan, CORES) {
+            database.pools().set_cores(options.cores)?;
+        }
+        if sets(plan, SMALL_STATEMENTS) {
+            database.admission().set_limit(StatementClass::Small, options.small_statements);
+        }
+        if sets(plan, LARGE_STATEMENTS) {
+            database.admission().set_limit(StatementClass::Large, options.large_statements);
+        }
+        Ok(())
+    }
+
+    /// Refuses settings that hold for others too, or for the machine, to all but superusers.
+    fn check_setting(&self, planner: &StatementPlanner, statement: &PlanStatement) -> Result<()> {
         let (PlanStatement::SetVariable(SetVariable { variable, .. })
         | PlanStatement::ResetVariable(ResetVariable { variable })) = statement
         else {
@@ -33,7 +82,14 @@ impl Session {
         if variable == SPILL_DIRECTORY {
             planner.check_files("SET")?;
         }
-        let is_shared = [DURABILITY, CORES].contains(&variable.as_str());
+        if let PlanStatement::SetVariable(SetVariable { variable, value }) = statement
+            && variable == SESSION_MEMORY
+            && !self.is_superuser()
+        {
+            self.check_session_memory(parse_session_memory(value)?)?;
+        }
+        let shared = [DURABILITY, CORES, SMALL_STATEMENTS, LARGE_STATEMENTS];
+        let is_shared = shared.contains(&variable.as_str());
         let is_shared = is_shared || variable.starts_with(RESOURCES);
         if is_shared && !self.is_superuser() {
             return Err(SqlState::INSUFFICIENT_PRIVILEGE
@@ -43,8 +99,23 @@ impl Session {
     }
 }
 
+impl Session {
+    /// Refuses a limit of memory beyond the one that the session began with.
+    fn check_session_memory(&self, wanted: Option<Bytes>) -> Result<()> {
+        let most = self.first_options().session_memory;
+        match (most, wanted) {
+            (Some(most), wanted) if wanted.is_none_or(|wanted| wanted > most) => {
+                Err(SqlState::INSUFFICIENT_PRIVILEGE.error(format!(
+                    "permission denied to set '{SESSION_MEMORY}' to more than {most}; ask a superuser"
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 /// Whether a statement sets this setting of the whole database, which another session may have set otherwise.
-pub(super) fn sets(plan: &LogicalPlan, setting: &str) -> bool {
+fn sets(plan: &LogicalPlan, setting: &str) -> bool {
     match plan {
         LogicalPlan::Statement(PlanStatement::SetVariable(set)) => set.variable == setting,
         LogicalPlan::Statement(PlanStatement::ResetVariable(reset)) => reset.variable == setting,

@@ -24,6 +24,7 @@ use crate::database::Database;
 use crate::error::SqlState;
 use crate::role::rights::LimitedUser;
 use crate::table::transaction_error;
+use crate::watch::{StatementWait, StatementWatch};
 
 /// A transaction that the operators of a statement write to, until it ends.
 #[derive(Clone, Debug)]
@@ -43,6 +44,11 @@ impl SharedTransaction {
             Ok(transaction) => Ok(transaction),
             Err(_) => exec_err!("the transaction of this statement has ended"),
         }
+    }
+
+    /// Whether it holds locks, for which others may wait.
+    pub(super) async fn has_locks(&self) -> Result<bool> {
+        Ok(self.lock().await?.lock_count() > 0)
     }
 
     /// Commits.
@@ -68,8 +74,6 @@ impl SharedTransaction {
 #[derive(Debug, Default)]
 pub(super) struct SessionTransaction {
     open: Mutex<Option<OpenTransaction>>,
-    /// What transactions are that do not say otherwise.
-    defaults: Mutex<TransactionOptions>,
 }
 
 /// A transaction between BEGIN and COMMIT.
@@ -101,6 +105,8 @@ pub(crate) struct StatementTransaction {
     /// Whether it ends with the statement.
     pub(super) is_own: bool,
     pub(super) failure: FailedStatement,
+    /// Who is told what the statement waits for.
+    pub(super) watch: StatementWatch,
 }
 
 impl StatementTransaction {
@@ -117,13 +123,17 @@ impl StatementTransaction {
     /// Ends a statement that wrote: its own transaction is committed.
     pub(crate) async fn finish(&self, database: &Database) -> Result<()> {
         match self.is_own {
-            true => database.commit(&self.transaction).await,
+            true => {
+                let _waits = self.watch.waiting(StatementWait::Sync);
+                database.commit(&self.transaction).await
+            }
             false => self.settle().await,
         }
     }
 
     /// Waits until all that was read is durable.
     pub(super) async fn settle(&self) -> Result<()> {
+        let _waits = self.watch.waiting(StatementWait::Sync);
         self.transaction.lock().await?.settled().await.map_err(transaction_error)
     }
 }
@@ -134,19 +144,16 @@ impl Session {
     /// # Errors
     /// In a transaction whose last statement failed.
     pub(crate) fn statement_transaction(&self) -> Result<StatementTransaction> {
+        self.check_not_failed()?;
         if let Some(open) = &mut *self.transaction.open.lock() {
-            if open.failure.0.load(Ordering::Acquire) {
-                return Err(SqlState::IN_FAILED_TRANSACTION.error(
-                    "current transaction is aborted, commands ignored until end of transaction block; \
-                     say ROLLBACK",
-                ));
-            }
             open.is_used = true;
             let OpenTransaction { transaction, failure, .. } = open.clone();
-            return Ok(StatementTransaction { transaction, is_own: false, failure });
+            let watch = self.watch.clone();
+            return Ok(StatementTransaction { transaction, is_own: false, failure, watch });
         }
-        let transaction = self.started(*self.transaction.defaults.lock());
-        Ok(StatementTransaction { transaction, is_own: true, failure: FailedStatement::default() })
+        let transaction = self.started(self.parameters.default_options());
+        let (failure, watch) = (FailedStatement::default(), self.watch.clone());
+        Ok(StatementTransaction { transaction, is_own: true, failure, watch })
     }
 
     /// Carries out BEGIN, COMMIT and ROLLBACK that say no more, which are not parsed; none for all others.
@@ -169,9 +176,7 @@ impl Session {
     /// The same session with a transaction of its own: for a client that has several at a time, which share names and
     /// settings.
     pub fn with_own_transaction(&self) -> Self {
-        let defaults = Mutex::new(*self.transaction.defaults.lock());
-        let transaction = Arc::new(SessionTransaction { open: Mutex::new(None), defaults });
-        Self { transaction, ..self.clone() }
+        Self { transaction: Arc::default(), ..self.clone() }
     }
 
     /// Carries out a statement about transactions; none for all others.
@@ -189,7 +194,9 @@ impl Session {
                 return not_impl_err!("AND CHAIN; say BEGIN again");
             }
             Ast::Rollback { savepoint: Some(name), .. } => {
-                self.at_savepoint("ROLLBACK TO SAVEPOINT", name, Transaction::rollback_to).await?;
+                let act = Transaction::rollback_to;
+                let name = self.at_savepoint("ROLLBACK TO SAVEPOINT", name, act).await?;
+                self.parameters.rollback_to(&name);
                 if let Some(open) = &*self.transaction.open.lock() {
                     open.failure.0.store(false, Ordering::Release);
                 }
@@ -201,12 +208,15 @@ impl Session {
                     transaction.savepoint(name);
                     Ok(())
                 };
-                self.at_savepoint("SAVEPOINT", name, set).await?;
+                let name = self.at_savepoint("SAVEPOINT", name, set).await?;
+                self.parameters.savepoint(&name);
                 "SAVEPOINT"
             }
             Ast::ReleaseSavepoint { name } => {
                 self.statement_transaction()?;
-                self.at_savepoint("RELEASE SAVEPOINT", name, Transaction::release).await?;
+                let act = Transaction::release;
+                let name = self.at_savepoint("RELEASE SAVEPOINT", name, act).await?;
+                self.parameters.release(&name);
                 "RELEASE"
             }
             Ast::Set(Set::SetTransaction { modes, snapshot: None, session: false }) => {
@@ -214,8 +224,9 @@ impl Session {
                 "SET"
             }
             Ast::Set(Set::SetTransaction { modes, snapshot: None, session: true }) => {
-                let mut defaults = self.transaction.defaults.lock();
-                *defaults = options(modes, *defaults)?;
+                self.check_not_failed()?;
+                let defaults = options(modes, self.parameters.default_options())?;
+                self.parameters.set_default_options(defaults)?;
                 "SET"
             }
             _ => return Ok(None),
@@ -224,7 +235,7 @@ impl Session {
     }
 
     /// SET TRANSACTION, before the first statement of one.
-    fn set_transaction(&self, modes: &[TransactionMode]) -> Result<()> {
+    pub(super) fn set_transaction(&self, modes: &[TransactionMode]) -> Result<()> {
         let mut open = self.transaction.open.lock();
         let Some(open) = open.as_mut() else {
             return Err(SqlState::NO_ACTIVE_TRANSACTION.error(
@@ -238,14 +249,16 @@ impl Session {
         }
         open.options = options(modes, open.options)?;
         open.transaction = self.started(open.options);
+        self.parameters.set_transaction(open.options);
         Ok(())
     }
 
     /// A transaction that begins now.
     fn started(&self, options: TransactionOptions) -> SharedTransaction {
-        let options = TransactionOptions { begun: self.database().age(), ..options };
+        let (begun, session) = (self.database().age(), self.identity.number);
+        let options = TransactionOptions { begun, session, ..options };
         let mut transaction = self.database().store().begin(options);
-        transaction.set_lock_patience(self.parameters.lock_patience());
+        transaction.set_lock_patience(self.parameters.lock_patience(&self.watch));
         SharedTransaction::new(transaction)
     }
 
@@ -254,6 +267,16 @@ impl Session {
         let open = self.transaction.open.lock().as_ref().map(|open| open.transaction.clone());
         let own = open.and_then(|open| open.version());
         own.unwrap_or_else(|| self.database().store().published())
+    }
+
+    /// Refuses a statement in a transaction whose last one failed.
+    pub(super) fn check_not_failed(&self) -> Result<()> {
+        if self.transaction_state() != TransactionState::Failed {
+            return Ok(());
+        }
+        Err(SqlState::IN_FAILED_TRANSACTION.error(
+            "current transaction is aborted, commands ignored until end of transaction block; say ROLLBACK",
+        ))
     }
 
     /// Whether a statement runs in the transaction of others.
@@ -285,10 +308,11 @@ impl Session {
                 SqlState::ACTIVE_TRANSACTION.error("there is already a transaction in progress")
             );
         }
-        let options = options(modes, *self.transaction.defaults.lock())?;
+        let options = options(modes, self.parameters.default_options())?;
         let (transaction, names) = (self.started(options), self.catalogs().kept());
         let failure = FailedStatement::default();
         *open = Some(OpenTransaction { transaction, failure, options, is_used: false, names });
+        self.parameters.begin_transaction(options);
         Ok(())
     }
 
@@ -301,25 +325,29 @@ impl Session {
                 SqlState::NO_ACTIVE_TRANSACTION.error("there is no transaction in progress")
             );
         };
-        self.parameters.end_transaction();
         if !commits || failure.0.load(Ordering::Acquire) {
+            self.parameters.end_transaction(false);
             transaction.rollback().await;
             self.catalogs().restore(names);
             return Ok("ROLLBACK");
         }
+        let waits = self.watch.waiting(StatementWait::Sync);
         let committed = self.database().commit(&transaction).await;
+        drop(waits);
+        self.parameters.end_transaction(committed.is_ok());
         if committed.is_err() {
             self.catalogs().restore(names);
         }
         committed.map(|()| "COMMIT")
     }
 
+    /// Does something about a savepoint; its name, as it is known.
     async fn at_savepoint(
         &self,
         what: &str,
         name: &Ident,
         act: impl FnOnce(&mut Transaction, &str) -> Result<(), atoll_store::database::TransactionError>,
-    ) -> Result<()> {
+    ) -> Result<String> {
         let open = self.transaction.open.lock().clone();
         let Some(open) = open else {
             return Err(SqlState::NO_ACTIVE_TRANSACTION
@@ -329,7 +357,8 @@ impl Session {
             self.context.state().config_options().sql_parser.enable_ident_normalization;
         let name = IdentNormalizer::new(normalizes).normalize(name.clone());
         let mut transaction = open.transaction.lock().await?;
-        act(&mut transaction, &name).map_err(transaction_error)
+        act(&mut transaction, &name).map_err(transaction_error)?;
+        Ok(name)
     }
 
     /// A statement that begins.

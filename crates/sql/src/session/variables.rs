@@ -33,6 +33,11 @@ impl Variables {
         value.unwrap_or(ScalarValue::Null)
     }
 
+    /// None is set any more.
+    pub(super) fn clear(&self) {
+        self.0.lock().clear();
+    }
+
     /// Carries out SET and RESET VARIABLE; false for all other statements.
     pub(super) async fn carry_out(
         &self,

@@ -6,7 +6,8 @@ use super::column::ColumnSpecs;
 use super::{SystemTable, now};
 use crate::activity::{SessionInfo, StatementInfo};
 use crate::database::Database;
-use crate::role::{Identity, is_superuser};
+use crate::role::{Identity, sees_all};
+use crate::watch::StatementWait;
 
 /// One row a session of a client.
 pub(super) fn sessions(database: Database, identity: Arc<Identity>) -> SystemTable {
@@ -18,11 +19,12 @@ pub(super) fn sessions(database: Database, identity: Arc<Identity>) -> SystemTab
         .column("begun", |session| Some(session.begun))
         .column("state", |session| if session.is_running { "running" } else { "waiting" })
         .column("since", |session| session.since)
+        .column("memory_bytes", |session| session.memory)
         .column("statement", |session| session.statement.as_ref().map(ToString::to_string))
         .table("sessions", move |_| {
-            let is_superuser = is_superuser(&database, &identity);
+            let sees_all = sees_all(&database, &identity);
             now(database.activity().sessions().into_iter().map(|mut session| {
-                if !is_superuser && session.client.user != *identity.user {
+                if !sees_all && session.client.user != *identity.user {
                     session.statement = None;
                 }
                 session
@@ -42,16 +44,22 @@ pub(super) fn queries(database: Database, identity: Arc<Identity>) -> SystemTabl
             took.unwrap_or_default().as_secs_f64()
         })
         .column("state", |statement| match (statement.took, statement.error) {
+            (None, _) if statement.waits == StatementWait::Queue => "queued",
             (None, _) => "running",
             (Some(_), None) => "done",
             (Some(_), Some(_)) => "failed",
         })
         .column("error", |statement| statement.error.map(str::to_owned))
+        .column("waits_for", |statement| statement.waits.word().map(str::to_owned))
+        .column("rows_read", |statement| statement.figures.rows)
+        .column("rows_total", |statement| statement.figures.rows_total)
+        .column("bytes_local", |statement| statement.figures.bytes_local)
+        .column("bytes_remote", |statement| statement.figures.bytes_remote)
+        .column("bytes_total", |statement| statement.figures.bytes_total)
+        .column("memory_bytes", |statement| statement.figures.memory)
         .table("queries", move |_| {
-            let is_superuser = is_superuser(&database, &identity);
+            let sees_all = sees_all(&database, &identity);
             let statements = database.activity().statements().into_iter();
-            now(statements
-                .filter(|it| is_superuser || it.user == *identity.user)
-                .collect::<Vec<_>>())
+            now(statements.filter(|it| sees_all || it.user == *identity.user).collect::<Vec<_>>())
         })
 }

@@ -7,6 +7,7 @@ mod activity;
 mod column;
 mod functions;
 mod knowledge;
+mod locks;
 mod machine;
 mod pools;
 mod rights;
@@ -32,6 +33,7 @@ use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 
 pub(crate) use functions::listed_functions;
+pub(crate) use locks::table_of;
 pub(crate) use session_functions::register as register_session_functions;
 
 use crate::Session;
@@ -109,6 +111,7 @@ pub(crate) fn register(session: &Session, knowledge: &Arc<Knowledge>) -> Result<
     add(functions::functions())?;
     add(store::database(session.database().clone()))?;
     add(store::snapshots(session.database().clone()))?;
+    add(locks::locks(session.database().clone()))?;
     add(scans::scans(session.database().clone()))?;
     add(roles::roles(session.database().clone()))?;
     add(rights::rights(session.database().clone()))?;

@@ -82,8 +82,8 @@ pub(crate) fn register(
         text,
         Box::new(move |values| {
             let (name, value) = (values[0].to_string(), values[1].to_string());
-            known.set(&name, Some(value.clone()), values[2] == ScalarValue::from(true))?;
-            Ok(ScalarValue::from(value))
+            known.set(&name, Some(&value), values[2] == ScalarValue::from(true))?;
+            Ok(ScalarValue::from(known.get(&name).unwrap_or(value)))
         }),
     );
     for (name, interrupt) in

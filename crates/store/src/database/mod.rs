@@ -46,7 +46,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 
 use crate::ids::{SequenceId, TableId};
-use crate::lock::{LockManager, TransactionId};
+use crate::lock::{LockEntry, LockManager, TransactionId};
 use crate::log::{GroupCommit, LogError, LogStatistics, Position};
 use crate::table::{TableError, TableVersion};
 use sequencer::{CurrentDurability, Sequencer};
@@ -63,7 +63,7 @@ pub use options::{
     Committed, Durability, Isolation, LockScope, LockWait, TransactionOptions, Written,
 };
 pub use sequence::{SequenceDefinition, SequenceState};
-pub use sessions::SnapshotInfo;
+pub use sessions::{LockInfo, SnapshotInfo};
 pub use transaction::{LockDeadline, LockPatience, LockedRows, SavepointMark, Transaction};
 pub use version::{DatabaseContents, DatabaseNames, DatabaseVersion, StoreEnvironment};
 
@@ -190,6 +190,13 @@ impl Database {
     /// How many tables, rows, keys and names are locked.
     pub fn locked(&self) -> usize {
         self.locks.count()
+    }
+
+    /// Who holds and who waits for which locks, by what they are on.
+    pub fn locks(&self) -> Vec<LockInfo> {
+        let of_session =
+            |entry: LockEntry| LockInfo { entry, session: self.open.session_of(entry.transaction) };
+        self.locks.list().into_iter().map(of_session).collect()
     }
 
     /// An id for a new table.

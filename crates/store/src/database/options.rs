@@ -24,6 +24,8 @@ pub struct TransactionOptions {
     pub isolation: Isolation,
     /// Whether it must not change anything.
     pub read_only: bool,
+    /// The number of the session that it is of, by which others know it; 0 for none.
+    pub session: u32,
     /// When it began, by the caller's clock; only for [`Database::snapshots`](super::Database::snapshots).
     pub begun: Duration,
 }

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use super::options::{Isolation, TransactionOptions};
 use super::version::DatabaseVersion;
 use crate::ids::Epoch;
-use crate::lock::TransactionId;
+use crate::lock::{LockEntry, TransactionId};
 
 /// Few sessions begin at the same moment in the same one.
 const SHARDS: usize = 16;
@@ -31,6 +31,15 @@ pub struct SnapshotInfo {
     pub epoch: Option<Epoch>,
     /// Bytes of chunks that only it, or another old snapshot, still reads.
     pub held_bytes: usize,
+}
+
+/// A lock that an open transaction holds or waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LockInfo {
+    /// What is locked, how, and by which transaction.
+    pub entry: LockEntry,
+    /// The number of the transaction's session; 0 for none.
+    pub session: u32,
 }
 
 /// The open transactions, in shards.
@@ -66,6 +75,11 @@ impl OpenTransactions {
     pub(super) fn end(&self, id: TransactionId) {
         let ended = self.shard(id).lock().remove(&id);
         drop(ended);
+    }
+
+    /// The number of the session of a transaction; 0 for none.
+    pub(super) fn session_of(&self, id: TransactionId) -> u32 {
+        self.shard(id).lock().get(&id).map_or(0, |open| open.options.session)
     }
 
     /// All that are open, the oldest first.

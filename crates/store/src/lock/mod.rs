@@ -45,6 +45,19 @@ pub struct LockManager {
     waits: Mutex<WaitGraph>,
 }
 
+/// A transaction that holds a lock or waits for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LockEntry {
+    /// What is locked.
+    pub target: LockTarget,
+    /// How the transaction holds it, or wants it.
+    pub mode: LockMode,
+    /// The transaction.
+    pub transaction: TransactionId,
+    /// Whether it holds it.
+    pub is_granted: bool,
+}
+
 /// Locks whose targets' hashes are alike, in cache lines of their own.
 #[derive(Debug, Default)]
 #[repr(align(128))]
@@ -69,6 +82,27 @@ impl LockManager {
     /// How many tables, rows, keys and names are locked.
     pub fn count(&self) -> usize {
         self.shards.iter().map(|shard| shard.0.lock().len()).sum()
+    }
+
+    /// All locks by what they are on: who holds each, then who waits for it, the next one first. Locks are looked at
+    /// shard by shard, so those of different targets may be of different moments.
+    pub fn list(&self) -> Vec<LockEntry> {
+        let mut all = Vec::new();
+        for shard in &self.shards {
+            for (target, queue) in shard.0.lock().iter() {
+                let entry = |transaction, mode, is_granted| LockEntry {
+                    target: *target,
+                    mode,
+                    transaction,
+                    is_granted,
+                };
+                all.extend(queue.holders().map(|holder| entry(holder, queue.mode(), true)));
+                all.extend(queue.waiters().map(|(waiter, mode)| entry(waiter, mode, false)));
+            }
+        }
+        // Stable, so the order within a target stays.
+        all.sort_by_key(|entry| entry.target);
+        all
     }
 
     fn place(&self, target: &LockTarget) -> (u64, &LockShard) {

@@ -53,6 +53,16 @@ impl LockQueue {
         self.holders.iter()
     }
 
+    /// How its holders have it.
+    pub(super) fn mode(&self) -> LockMode {
+        self.mode
+    }
+
+    /// Who waits, and for which mode, the next one first.
+    pub(super) fn waiters(&self) -> impl Iterator<Item = (TransactionId, LockMode)> {
+        self.waiters.iter().map(|waiter| (waiter.owner, waiter.mode))
+    }
+
     pub(super) fn holds(&self, owner: TransactionId, mode: LockMode) -> bool {
         self.mode >= mode && self.holders.contains(owner)
     }

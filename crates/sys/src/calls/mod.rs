@@ -16,6 +16,7 @@ mod perf;
 mod policy;
 mod shared;
 mod signals;
+mod sockets;
 mod threads;
 
 pub use bitmap::{BITMAP_NUMBER_MAX, Bitmap, BitmapError};
@@ -39,6 +40,7 @@ pub use signals::{
     SignalMask, TakenSignal, block_signals, default_signal, is_signal_ignored, set_signal_mask,
     signal, signal_name, wait_signal,
 };
+pub use sockets::{KeepAlive, set_keep_alive};
 pub use threads::{CpuAndNode, getcpu, gettid, sched_getaffinity, sched_setaffinity};
 
 /// The value, or nothing where a container forbids the call: tests say so and pass.

@@ -1,13 +1,14 @@
 // What runs, and what the shared scans do.
 
 import { get, post } from "./server.js";
-import { bytes, count, duration, el, objects, replace, scrolling, table } from "./view.js";
+import { bytes, count, duration, el, objects, percent, replace, scrolling, table } from "./view.js";
 
 const at = (id) => document.getElementById(id);
 
 export async function refreshQueries() {
   const found = await get("/watch/activity");
-  const head = [["Cancel", ""], ["Session", "number"], ["Role", ""], ["State", ""], ["Time", "number"], ["Statement", ""]];
+  const head = [["Cancel", ""], ["Session", "number"], ["Role", ""], ["State", ""], ["Time", "number"], ["Waits for", ""],
+    ["Read", "number"], ["Memory", "number"], ["Statement", ""]];
   const rows = objects(found.queries).map((query) => el("tr", {},
     el("td", {}, query.state === "running" && el("button", {
       type: "button", "data-key": `cancel-${query.session}`, onclick: () => cancel(query.session),
@@ -15,7 +16,9 @@ export async function refreshQueries() {
     }, "Cancel")),
     el("td", { className: "number" }, query.session), el("td", {}, query.user),
     el("td", {}, query.error === null ? query.state : `${query.state} (${query.error})`),
-    el("td", { className: "number" }, duration(query.seconds)), el("td", { className: "code" }, query.statement)));
+    el("td", { className: "number" }, duration(query.seconds)), el("td", {}, query.waits_for),
+    el("td", { className: "number", title: reads(query) }, progress(query)),
+    el("td", { className: "number" }, bytes(query.memory_bytes)), el("td", { className: "code" }, query.statement)));
   replace(at("queries-list"), rows.length === 0
     ? el("p", { className: "card" }, "Nothing runs, and nothing that took long has run.")
     : scrolling("Queries", true, el("table", {},
@@ -23,7 +26,20 @@ export async function refreshQueries() {
   replace(at("sessions-list"), found.sessions.rows.length === 0
     ? el("p", { className: "card" }, "No client is connected.")
     : table(found.sessions, "Sessions"));
+  replace(at("locks-list"), found.locks.rows.length === 0
+    ? el("p", { className: "card" }, "Nothing is locked.")
+    : table(found.locks, "Locks"));
 }
+
+// What a statement has read of its tables, of what there is to read.
+function progress(query) {
+  const read = Number(query.bytes_local) + Number(query.bytes_remote);
+  const total = Number(query.bytes_total);
+  if (total === 0) return "–";
+  return query.state === "running" ? `${percent(Math.min(read / total, 1))} of ${bytes(total)}` : bytes(read);
+}
+
+const reads = (query) => `${bytes(query.bytes_local)} local, ${bytes(query.bytes_remote)} remote`;
 
 async function cancel(session) {
   try {

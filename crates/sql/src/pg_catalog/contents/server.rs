@@ -1,11 +1,15 @@
 //! The database, its settings, and who is connected.
 
+use atoll_store::database::LockInfo;
+use atoll_store::lock::{LockMode, LockTarget};
+
 use super::DATABASE_NAME;
 use super::roles::role_oid;
 use crate::pg_catalog::SystemCatalog;
-use crate::pg_catalog::oid::{DATABASE, OWNER, Oid};
+use crate::pg_catalog::oid::{DATABASE, OWNER, Oid, OidSpace};
 use crate::pg_catalog::rows::{Datum, Rows};
-use crate::role::is_superuser;
+use crate::role::sees_all;
+use crate::system::table_of;
 
 /// Where tables are.
 const TABLESPACE: Oid = 1663;
@@ -47,9 +51,9 @@ pub(super) fn settings(system: &SystemCatalog, rows: &mut Rows) {
     }
 }
 
-/// Sessions of clients. What others run only superusers see.
+/// Sessions of clients. What those of other users run is for superusers and members of `pg_monitor`.
 pub(super) fn activity(system: &SystemCatalog, rows: &mut Rows) {
-    let sees_all = is_superuser(&system.database, &system.identity);
+    let sees_all = sees_all(&system.database, &system.identity);
     for session in system.database.activity().sessions() {
         let is_seen = sees_all || *session.client.user == *system.identity.user;
         let statement = session.statement.as_ref().filter(|_| is_seen);
@@ -69,6 +73,30 @@ pub(super) fn activity(system: &SystemCatalog, rows: &mut Rows) {
             ("state", if session.is_running { "active" } else { "idle" }.into()),
             ("query", statement.into()),
             ("backend_type", "client backend".into()),
+        ]);
+    }
+}
+
+/// Locks of transactions, in PostgreSQL's words: shared tables are written to, exclusive ones changed as a whole.
+pub(super) fn locks(system: &SystemCatalog, rows: &mut Rows) {
+    for LockInfo { entry, session } in system.database.store().locks() {
+        let relation = table_of(&entry.target).map(|id| OidSpace::Table.numbered(id.get()));
+        let (kind, mode) = match (entry.target, entry.mode) {
+            (LockTarget::Table(_), LockMode::Shared) => ("relation", "RowExclusiveLock"),
+            (LockTarget::Table(_), LockMode::Exclusive) => ("relation", "AccessExclusiveLock"),
+            (LockTarget::Row(..), LockMode::Shared) => ("tuple", "RowShareLock"),
+            (LockTarget::Row(..), LockMode::Exclusive) => ("tuple", "ExclusiveLock"),
+            (_, LockMode::Shared) => ("object", "ShareLock"),
+            (_, LockMode::Exclusive) => ("object", "ExclusiveLock"),
+        };
+        rows.add([
+            ("locktype", kind.into()),
+            ("database", DATABASE.into()),
+            ("relation", relation.into()),
+            ("virtualtransaction", entry.transaction.to_string().as_str().into()),
+            ("pid", i64::from(session).into()),
+            ("mode", mode.into()),
+            ("granted", entry.is_granted.into()),
         ]);
     }
 }

@@ -130,7 +130,8 @@ impl Session {
             };
             // Those from before it is planned: where they change meanwhile, it is planned once more.
             let names = self.database().store().published().names();
-            let planned = aside(self.runtime(), Box::pin(planning)).await;
+            let planned =
+                aside(self.runtime(), self.database().planning(), Box::pin(planning)).await;
             let planned =
                 planned.map_err(|error| SqlError::new(error, sql).with_near_names(self))?;
             let PlannedStatement { types, columns, shape } = planned;
@@ -421,8 +422,10 @@ impl PreparedStatement {
         let planning = async move {
             on_deep_stack(stack_for(&sql), session.plan_prepared(&sql, &declared)).await
         };
-        let workers = self.session.workers();
-        Box::pin(async move { aside(workers.runtime(), Box::pin(planning)).await })
+        let (workers, database) = (self.session.workers(), self.session.database());
+        let planned =
+            async move { aside(workers.runtime(), database.planning(), Box::pin(planning)).await };
+        Box::pin(planned)
     }
 
     /// Selects rows together with others; none where that is off, or the ordinary way has to answer.
@@ -487,7 +490,9 @@ impl PreparedStatement {
             }
             result
         };
-        let workers = self.session.workers();
-        Box::pin(async move { aside(workers.runtime(), Box::pin(running)).await })
+        let (workers, database) = (self.session.workers(), self.session.database());
+        let ran =
+            async move { aside(workers.runtime(), database.planning(), Box::pin(running)).await };
+        Box::pin(ran)
     }
 }

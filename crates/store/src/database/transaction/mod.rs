@@ -84,6 +84,11 @@ impl Transaction {
         self.options
     }
 
+    /// How many locks it holds.
+    pub fn lock_count(&self) -> usize {
+        self.locks.count()
+    }
+
     /// Whether it has changed anything.
     pub fn has_changes(&self) -> bool {
         !self.own.is_empty()

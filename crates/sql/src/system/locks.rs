@@ -1,0 +1,73 @@
+//! `atoll.locks`: which transactions hold and wait for which locks.
+
+use std::sync::Arc;
+
+use atoll_store::TableId;
+use atoll_store::database::{DatabaseVersion, LockInfo};
+use atoll_store::lock::{LockMode, LockTarget};
+
+use super::column::ColumnSpecs;
+use super::{SystemTable, now};
+use crate::database::Database;
+
+/// A lock, and the names in it.
+struct LockRow {
+    lock: LockInfo,
+    version: Arc<DatabaseVersion>,
+}
+
+impl LockRow {
+    /// The schema and the name of the table that it is on.
+    fn table(&self) -> Option<(String, String)> {
+        let name = self.version.table_name(table_of(&self.lock.entry.target)?)?;
+        Some((name.schema.to_string(), name.name.to_string()))
+    }
+}
+
+/// One row a transaction and lock, by what they are on: who holds it, then who waits, the next one first.
+pub(super) fn locks(database: Database) -> SystemTable {
+    ColumnSpecs::<LockRow>::new()
+        .column("kind", |row| kind(&row.lock.entry.target))
+        .column("schema_name", |row| row.table().map(|(schema, _)| schema))
+        .column("table_name", |row| row.table().map(|(_, table)| table))
+        .column("row", |row| match row.lock.entry.target {
+            LockTarget::Row(_, row) => Some(row.get()),
+            _ => None,
+        })
+        .column("mode", |row| match row.lock.entry.mode {
+            LockMode::Shared => "shared",
+            LockMode::Exclusive => "exclusive",
+        })
+        .column("granted", |row| row.lock.entry.is_granted)
+        .column("transaction", |row| row.lock.entry.transaction.0)
+        .column("session", |row| Some(row.lock.session).filter(|session| *session != 0))
+        .table("locks", move |_| {
+            let version = database.store().newest();
+            let row = |lock| LockRow { lock, version: Arc::clone(&version) };
+            now(database.store().locks().into_iter().map(row).collect::<Vec<_>>())
+        })
+}
+
+fn kind(target: &LockTarget) -> &'static str {
+    match target {
+        LockTarget::Commits => "commits",
+        LockTarget::Name(_) => "name",
+        LockTarget::Sequence(_) | LockTarget::SequenceAhead(_) => "sequence",
+        LockTarget::Table(_) => "table",
+        LockTarget::Key { .. } => "key",
+        LockTarget::Row(..) => "row",
+    }
+}
+
+/// The table that a lock is on, or on a part of.
+pub(crate) fn table_of(target: &LockTarget) -> Option<TableId> {
+    match target {
+        LockTarget::Table(table) | LockTarget::Key { table, .. } | LockTarget::Row(table, _) => {
+            Some(*table)
+        }
+        LockTarget::Commits
+        | LockTarget::Name(_)
+        | LockTarget::Sequence(_)
+        | LockTarget::SequenceAhead(_) => None,
+    }
+}

@@ -1,0 +1,156 @@
+//! What the statement of a session does while it runs, told by those who carry it out: for `atoll.queries` and
+//! `atoll.sessions`.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use parking_lot::Mutex;
+
+use crate::database::{Admitted, WeakAdmitted};
+use crate::memory::SessionMemory;
+use crate::session::ScanProgress;
+
+/// What a statement waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum StatementWait {
+    /// Nothing: it works.
+    Nothing,
+    /// Its client, which sends data or reads the result.
+    Client,
+    /// A lock that another transaction holds.
+    Lock,
+    /// Its commit, or what it read, to be on disk.
+    Sync,
+    /// A place among the statements of its class that run.
+    Queue,
+}
+
+impl StatementWait {
+    const ALL: [Self; 5] = [Self::Nothing, Self::Client, Self::Lock, Self::Sync, Self::Queue];
+
+    /// Its word in `atoll.queries`; none for nothing.
+    pub fn word(self) -> Option<&'static str> {
+        match self {
+            Self::Nothing => None,
+            Self::Client => Some("client"),
+            Self::Lock => Some("lock"),
+            Self::Sync => Some("sync"),
+            Self::Queue => Some("queue"),
+        }
+    }
+}
+
+/// Watches the statement of a session. Clones are the same.
+#[derive(Clone, Debug, Default)]
+pub struct StatementWatch(Arc<WatchParts>);
+
+#[derive(Debug, Default)]
+struct WatchParts {
+    progress: Mutex<ScanProgress>,
+    waits: AtomicU8,
+    admitted: Mutex<WeakAdmitted>,
+    memory: SessionMemory,
+}
+
+/// How far a statement is, and what it takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StatementFigures {
+    /// Rows of tables that were read.
+    pub rows: u64,
+    /// Rows that are to be read at most; 0 where that is not known.
+    pub rows_total: u64,
+    /// Bytes of tables that workers read from memory of their own node.
+    pub bytes_local: u64,
+    /// Bytes that they read from that of others.
+    pub bytes_remote: u64,
+    /// Bytes that are to be read at most; 0 where that is not known.
+    pub bytes_total: u64,
+    /// Bytes of memory that its session has reserved.
+    pub memory: u64,
+}
+
+/// Tells that a statement waits, until it is dropped.
+#[derive(Debug)]
+pub struct WaitGuard {
+    watch: StatementWatch,
+    before: u8,
+}
+
+impl Drop for WaitGuard {
+    fn drop(&mut self) {
+        self.watch.0.waits.store(self.before, Ordering::Relaxed);
+    }
+}
+
+impl StatementWatch {
+    /// The statement reads what this counts.
+    pub fn follow(&self, progress: &ScanProgress) {
+        let before = std::mem::replace(&mut *self.0.progress.lock(), progress.clone());
+        drop(before);
+    }
+
+    /// The statement waits while the guard lives.
+    #[must_use]
+    pub fn waiting(&self, what: StatementWait) -> WaitGuard {
+        let before = self.0.waits.swap(what as u8, Ordering::Relaxed);
+        WaitGuard { watch: self.clone(), before }
+    }
+
+    /// What the statement waits for.
+    pub fn waits(&self) -> StatementWait {
+        let number = self.0.waits.load(Ordering::Relaxed);
+        StatementWait::ALL[usize::from(number).min(StatementWait::ALL.len() - 1)]
+    }
+
+    /// How far it is.
+    pub fn figures(&self) -> StatementFigures {
+        let progress = self.0.progress.lock().clone();
+        let (rows, rows_total) = progress.rows();
+        let (bytes_local, bytes_remote) = progress.bytes();
+        let (bytes_total, memory) = (progress.bytes_total(), self.0.memory.used() as u64);
+        StatementFigures { rows, rows_total, bytes_local, bytes_remote, bytes_total, memory }
+    }
+
+    /// The statement has a place among those that run.
+    pub(crate) fn admitted(&self, admitted: &Admitted) {
+        *self.0.admitted.lock() = admitted.downgrade();
+    }
+
+    /// The statement waits for a lock, without its place, while the guard lives.
+    #[must_use]
+    pub(crate) fn waiting_for_lock(&self) -> WaitGuard {
+        self.0.admitted.lock().leave();
+        self.waiting(StatementWait::Lock)
+    }
+
+    /// There is no statement any more.
+    pub(crate) fn forget(&self) {
+        self.follow(&ScanProgress::default());
+    }
+
+    /// The memory of the session.
+    pub(crate) fn memory(&self) -> &SessionMemory {
+        &self.0.memory
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_ends_with_its_guard() {
+        let watch = StatementWatch::default();
+        assert_eq!(watch.waits(), StatementWait::Nothing);
+        let outer = watch.waiting(StatementWait::Lock);
+        drop(watch.waiting(StatementWait::Client));
+        assert_eq!(watch.waits().word(), Some("lock"));
+        drop(outer);
+        assert_eq!(watch.waits().word(), None);
+        for wait in StatementWait::ALL {
+            let _guard = watch.waiting(wait);
+            assert_eq!(watch.waits(), wait);
+        }
+    }
+}
