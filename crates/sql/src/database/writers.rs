@@ -91,7 +91,6 @@ impl fmt::Debug for FileWriters {
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::time::Duration;
 
     use tokio::runtime::Runtime;
 
@@ -107,7 +106,7 @@ mod tests {
                 let (now, most) = (Arc::clone(&now), Arc::clone(&most));
                 writers.submit(move || {
                     most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-                    std::thread::sleep(Duration::from_millis(1));
+                    std::thread::yield_now();
                     now.fetch_sub(1, Ordering::SeqCst);
                     assert!(number != 7, "job 7 panics");
                     Ok(number)

@@ -40,7 +40,7 @@ struct FilesInUse {
     unsynced: BTreeMap<ChunkFileId, Arc<UnsyncedFile>>,
 }
 
-/// A file that is written. It is synced once, whoever asks: after a sync that failed another one proves nothing.
+/// A file that is written. It is synced once, however often that is asked for: after a sync that failed another one proves nothing.
 struct UnsyncedFile {
     file: Arc<dyn DataFile>,
     synced: OnceLock<Result<(), FileError>>,
