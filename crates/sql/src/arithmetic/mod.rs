@@ -30,5 +30,6 @@ mod rule;
 mod tests;
 
 use operation::Operation;
+pub(crate) use operation::sum_of;
 pub(crate) use planner::PlanDivision;
 pub(crate) use rule::CheckedArithmetic;

@@ -4,6 +4,7 @@ mod directory;
 mod elastic;
 mod folding;
 mod pools;
+mod writers;
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -30,10 +31,10 @@ use crate::memory::{self, Gauge, PoolBudget, SharedPool};
 use crate::role::{self, Identity, Role};
 use crate::session::{Session, SharedTransaction};
 use crate::shared_scan::SharedScans;
-use crate::task::BoundTask;
 use directory::DataDirectory;
 use folding::FoldSignal;
 pub(crate) use pools::{PoolReport, Pools, Workers};
+pub(crate) use writers::FileJob;
 
 /// How a database is set up.
 #[derive(Clone, Debug)]
@@ -229,7 +230,7 @@ impl Database {
         &self,
         columns: &SchemaRef,
         chunk: &Arc<Chunk>,
-    ) -> Option<BoundTask<Result<ChunkFileId>>> {
+    ) -> Option<FileJob<ChunkFileId>> {
         let directory = self.0.directory.as_ref().filter(|_| !self.store().is_read_only());
         directory.map(|directory| directory.write_chunk(chunk, columns))
     }

@@ -151,7 +151,11 @@ impl ScanExec {
     pub(crate) fn with_cut_points(&self, points: &[i64]) -> Result<Option<Self>> {
         let Some(cuts) = &self.cuts else { return Ok(None) };
         let cuts = Cuts { column: cuts.column, points: points.to_vec() };
-        let Some(parts) = assign::by_cuts(&self.snapshot, &self.runtime, &cuts) else {
+        let mut rising = self.snapshot.rising_columns().iter();
+        let Some(rising) = rising.find(|rising| rising.column == cuts.column) else {
+            return Ok(None);
+        };
+        let Some(parts) = assign::by_cuts(&self.snapshot, &self.runtime, rising, &cuts) else {
             return Ok(None);
         };
         let cuts = Some(cuts);
@@ -176,9 +180,10 @@ impl ScanExec {
 fn parts(snapshot: &TableSnapshot, runtime: &Runtime) -> (Vec<Vec<RowRange>>, Option<Cuts>) {
     let partitions = assign::partition_count(snapshot, runtime);
     if partitions > 1 {
-        for column in snapshot.rising() {
-            if let Some(cuts) = assign::cut_points(snapshot, *column, partitions)
-                && let Some(parts) = assign::by_cuts(snapshot, runtime, &cuts)
+        for rising in snapshot.rising_columns() {
+            if let Some(cuts) = assign::cut_points(snapshot, rising, partitions)
+                && let Some(parts) = assign::by_cuts(snapshot, runtime, rising, &cuts)
+                && (rising.is_whole() || assign::are_balanced(&parts))
             {
                 return (parts, Some(cuts));
             }
@@ -200,8 +205,7 @@ fn properties(
 ) -> Result<PlanProperties> {
     let orderings = snapshot
         .rising()
-        .iter()
-        .filter_map(|column| projection.iter().position(|c| c == column))
+        .filter_map(|column| projection.iter().position(|c| *c == column))
         .filter_map(|at| ascending(schema, at))
         .take(ORDERINGS_MAX);
     let equivalence = EquivalenceProperties::new_with_orderings(Arc::clone(schema), orderings);

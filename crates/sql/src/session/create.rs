@@ -191,6 +191,7 @@ pub(crate) struct NewTable {
 impl NewTable {
     /// Fills the table and commits.
     pub(crate) async fn fill(self, session: &Session, chunks: Vec<Arc<Chunk>>) -> Result<()> {
+        let chunks = chunks.into_iter().map(|chunk| (chunk, None)).collect();
         let change = inserted(&self.table, LoadedRows::Chunks(chunks))?;
         self.planner.write(&self.table, change).await?;
         self.planner.transaction.finish(session.database()).await

@@ -79,7 +79,7 @@ fn tables(database: Database) -> SystemTable {
 }
 
 fn sorted_by(snapshot: &TableSnapshot) -> Option<String> {
-    let names = snapshot.rising().iter().map(|at| snapshot.schema.field(*at).name().as_str());
+    let names = snapshot.rising().map(|at| snapshot.schema.field(at).name().as_str());
     let names: Vec<&str> = names.collect();
     (!names.is_empty()).then(|| names.join(", "))
 }

@@ -83,10 +83,10 @@ pub(crate) fn inserted(table: &PlacedTable, rows: LoadedRows) -> Result<TableCha
             }
         }
         LoadedRows::Chunks(chunks) => {
-            for chunk in chunks {
+            for (chunk, file) in chunks {
                 let first = RowId::new(next);
                 next += chunk.rows as u64;
-                change.appended.push(AppendedChunk { first, chunk, file: None });
+                change.appended.push(AppendedChunk { first, chunk, file });
             }
         }
     }

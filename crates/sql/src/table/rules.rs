@@ -45,6 +45,16 @@ pub(crate) struct PlannedUpdate {
 }
 
 impl WriteRules {
+    /// Whether rows are written as they come, but for NULL where there must be none.
+    pub(crate) fn are_none(&self) -> bool {
+        self.generated.is_empty() && self.checks.is_empty() && self.conflict.is_none()
+    }
+
+    /// Whether a column is a generated one.
+    pub(crate) fn computes(&self, column: usize) -> bool {
+        self.generated.iter().any(|(at, _)| *at == column)
+    }
+
     /// Rows as they are written: with the columns that are computed.
     ///
     /// # Errors

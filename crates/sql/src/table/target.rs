@@ -32,11 +32,9 @@ impl WriteTarget {
         if change.rows() > change.deleted.len() as usize {
             self.database.gauge().check(format_args!("a change of table '{}'", table.name()))?;
         }
-        // One that only reads refuses the change below, and leaves no files.
-        if !self.transaction.lock().await?.options().read_only {
-            self.database.write_chunks(table.columns(), &mut change).await?;
+        if !change.is_row_by_row() {
+            self.ready_chunks(table, &mut change).await?;
         }
-        ready_keys(table, &mut change).await?;
         let (table, mut transaction) = (table.id(), self.transaction.lock().await?);
         match transaction.write(table, change, LockScope::Rows).await {
             Ok(written) => fresh(written),
@@ -48,6 +46,15 @@ impl WriteTarget {
             }
             Err(error) => Err(transaction_error(error)),
         }
+    }
+
+    /// Writes new chunks to their files, and gets their keys ready.
+    async fn ready_chunks(&self, table: &PlacedTable, change: &mut TableChange) -> Result<()> {
+        // One that only reads refuses the change, and leaves no files.
+        if !self.transaction.lock().await?.options().read_only {
+            self.database.write_chunks(table.columns(), change).await?;
+        }
+        ready_keys(table, change).await
     }
 }
 

@@ -20,6 +20,7 @@
 //! - `hostile_files`: files that are cut, mixed up or named oddly are read or told.
 //! - `exchange`: pandas, Polars and DuckDB read what COPY writes, and the other way round.
 //! - `prepared`: statements that are prepared once give what they give when they are run anew.
+//! - `point_rows`: rows that are written by their key without operators are those that operators write.
 //! - `sessions`: sessions of one database change the same rows and tables.
 //! - `functions`: what can be called is listed, its examples are true, and the page of it is fresh.
 //! - `names`: columns of results and tags of statements are called as people expect.
@@ -45,6 +46,7 @@ mod memory;
 mod names;
 mod parquet;
 mod placement;
+mod point_rows;
 mod pools;
 mod prepared;
 mod reference;

@@ -13,6 +13,7 @@ use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Operator, TableScan, Values};
 use datafusion::physical_expr::PhysicalExpr;
 
+use super::scalar::{ScalarPlan, ScalarScope};
 use crate::table::{ChangeKind, ChangedTable, PlacedTable};
 
 /// The relation whose columns are the parameters.
@@ -30,6 +31,8 @@ pub(crate) struct PointPlan {
     pub(super) action: PointAction,
     /// Whether no row gets another value in a column of a key, so that what is written depends on no other row.
     pub(super) keeps_keys: bool,
+    /// The same without expressions, where they are simple.
+    pub(super) scalars: Option<ScalarPlan>,
 }
 
 /// Where the rows of a statement come from.
@@ -100,8 +103,14 @@ impl Parameters {
         self.physical(state, expr, Some(row), None)
     }
 
+    /// The number and the type of the one with a name.
+    pub(super) fn find(&self, name: &str) -> Option<(usize, DataType)> {
+        let at = *self.names.get(name)?;
+        Some((at, self.schema.field(at).data_type().clone()))
+    }
+
     /// As expressions read them.
-    fn schema(&self) -> SchemaRef {
+    pub(super) fn schema(&self) -> SchemaRef {
         Arc::clone(self.schema.inner())
     }
 
@@ -153,13 +162,23 @@ pub(crate) fn compile(
         }
         let Some(rows) = listed_rows(&write.input) else { return Ok(None) };
         let mut compiled = Vec::with_capacity(rows.len());
-        for row in rows {
+        for row in &rows {
             let columns = table.columns().fields().iter();
-            let values = row.into_iter().zip(columns).map(|(value, field)| {
-                parameters.physical(state, value, None, Some(field.data_type()))
+            let values = row.iter().zip(columns).map(|(value, field)| {
+                parameters.physical(state, value.clone(), None, Some(field.data_type()))
             });
-            compiled.push(values.collect::<Result<_>>()?);
+            compiled.push(values.collect::<Result<Vec<_>>>()?);
         }
+        let scalars = match table.insert_target()?.rules.are_none() {
+            true => {
+                let (type_of, no_column) = (|at| table.type_of(at), |_: &Column| None);
+                let scope = ScalarScope { parameters, type_of: &type_of, column: &no_column };
+                let rows = rows.iter().zip(&compiled);
+                let rows = rows.map(|(row, compiled)| scope.row(row, compiled)).collect();
+                ScalarPlan::new(Some(Vec::new()), rows, nullable(table))
+            }
+            false => None,
+        };
         let (source, action) =
             (PointSource::Rows(compiled), PointAction::Insert(Arc::new(table.clone())));
         return Ok(Some(PointPlan {
@@ -169,6 +188,7 @@ pub(crate) fn compile(
             table: table.clone(),
             source,
             action,
+            scalars,
         }));
     }
     by_key(state, &write.input, parameters, |changed| {
@@ -198,10 +218,11 @@ fn by_key(
     let Some((unique, key)) = key_of(table, &scan.filters) else { return Ok(None) };
     let Some(action) = action(changed) else { return Ok(None) };
     let columns = &table.definition().uniques[unique].columns;
-    let key = key.into_iter().zip(columns).map(|(value, column)| {
-        parameters.physical(state, value, None, Some(&table.type_of(*column)))
+    let key_values: Vec<(Expr, usize)> = key.into_iter().zip(columns.iter().copied()).collect();
+    let key = key_values.iter().map(|(value, column)| {
+        parameters.physical(state, value.clone(), None, Some(&table.type_of(*column)))
     });
-    let key = key.collect::<Result<_>>()?;
+    let key: Vec<Arc<dyn PhysicalExpr>> = key.collect::<Result<_>>()?;
     // The id of the row, which comes first, is known by then.
     let skipped = usize::from(!matches!(action, PointAction::Select(_)));
     let exprs: Vec<Expr> = exprs.into_iter().skip(skipped).collect();
@@ -209,10 +230,12 @@ fn by_key(
         let name = table.columns().field(*at).name();
         matches!(exprs.get(*at), Some(Expr::Column(column)) if column.name == *name)
     };
-    let keeps_keys = match action {
-        PointAction::Update(_) => {
+    let keeps_keys = match &action {
+        PointAction::Update(changed) => {
+            let is_computed = |at: &usize| changed.target().rules.computes(*at);
             let uniques = &table.definition().uniques;
-            uniques.iter().flat_map(|unique| &unique.columns).all(is_kept)
+            let mut columns = uniques.iter().flat_map(|unique| &unique.columns);
+            columns.all(|at| is_kept(at) && !is_computed(at))
         }
         _ => true,
     };
@@ -223,15 +246,34 @@ fn by_key(
         PointAction::Update(_) => Some(table.type_of(at)),
         _ => None,
     };
-    let values = exprs
-        .into_iter()
-        .enumerate()
-        .map(|(at, expr)| parameters.physical(state, expr, Some(&row), wanted(at).as_ref()));
-    let values = values.collect::<Result<_>>()?;
+    let values = exprs.iter().enumerate().map(|(at, expr)| {
+        parameters.physical(state, expr.clone(), Some(&row), wanted(at).as_ref())
+    });
+    let values: Vec<Arc<dyn PhysicalExpr>> = values.collect::<Result<_>>()?;
+    let scalars = {
+        let column = |column: &Column| table.columns().index_of(&column.name).ok();
+        let scope = ScalarScope { parameters, type_of: &|at| table.type_of(at), column: &column };
+        let of_key = key_values.iter().zip(&key);
+        let of_key = of_key.map(|((value, at), key)| scope.value(value, &**key, *at)).collect();
+        let rows = match &action {
+            PointAction::Update(changed) => {
+                let is_plain = changed.target().rules.are_none();
+                is_plain.then(|| scope.row(&exprs, &values)).flatten().map(|row| vec![row])
+            }
+            _ => Some(Vec::new()),
+        };
+        ScalarPlan::new(of_key, rows, nullable(table))
+    };
     let row = Arc::clone(row.join(&parameters.schema)?.inner());
     let source = PointSource::Key { unique, key, columns, row, values };
     let (parameters, written) = (parameters.schema(), table.written_schema());
-    Ok(Some(PointPlan { table: table.clone(), parameters, written, source, action, keeps_keys }))
+    let table = table.clone();
+    Ok(Some(PointPlan { table, parameters, written, source, action, keeps_keys, scalars }))
+}
+
+/// Of each column of a table, whether it may be NULL.
+fn nullable(table: &PlacedTable) -> Vec<bool> {
+    table.columns().fields().iter().map(|field| field.is_nullable()).collect()
 }
 
 /// The columns of a table that expressions read.

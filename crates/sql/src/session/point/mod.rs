@@ -4,7 +4,9 @@
 mod clock;
 mod compile;
 mod run;
+mod scalar;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -380,13 +382,11 @@ impl PreparedStatement {
                 "the statement has {wanted} parameters, but {given} values are given"
             );
         }
-        let values = values.iter().zip(&self.types).map(|(value, data_type)| {
-            match value.data_type() == *data_type {
-                true => Ok(value.clone()),
-                false => value.cast_to(data_type),
-            }
-        });
-        let values = values.collect::<Result<Vec<_>>>()?;
+        let types = values.iter().zip(&self.types);
+        let values = match types.clone().all(|(value, wanted)| value.data_type() == *wanted) {
+            true => Cow::Borrowed(values),
+            false => types.map(|(value, wanted)| value.cast_to(wanted)).collect::<Result<_>>()?,
+        };
         let shape = self.current_shape().await?;
         match self.run_shape(&shape, &values).await? {
             Some(result) => Ok(result),

@@ -1,7 +1,7 @@
 //! The version of a table after a change.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use roaring::RoaringTreemap;
 
@@ -25,28 +25,37 @@ impl TableVersion {
     /// new ones that are: it was made of another table, or is damaged.
     pub fn apply(&self, change: &TableChange) -> Result<Self> {
         let mut after = self.clone();
-        after.view = Arc::default();
+        after.apply_in_place(change)?;
+        Ok(after)
+    }
+
+    /// The same in this version, which is of no use any more where it fails.
+    pub(crate) fn apply_in_place(&mut self, change: &TableChange) -> Result<()> {
+        self.view = OnceLock::new();
         if change.truncated {
-            after.truncate();
+            self.truncate();
         }
         let mut deleted = change.deleted.clone();
         let appended = appended_entries(change);
-        appended.iter().try_for_each(|entry| after.check_chunk(entry))?;
+        appended.iter().try_for_each(|entry| self.check_chunk(entry))?;
         if !appended.is_empty() {
-            after.index_keys(&after.appended_keys(change, &OneThread)?);
+            self.index_keys(&self.appended_keys(change, &OneThread)?);
         }
-        appended.into_iter().try_for_each(|entry| after.append(entry))?;
-        after.insert_rows(&change.inserted)?;
+        appended.into_iter().try_for_each(|entry| self.append(entry))?;
+        self.insert_rows(&change.inserted)?;
         for replaced in &change.replaced {
-            after.replace(replaced, &mut deleted)?;
+            self.replace(replaced, &mut deleted)?;
         }
         let deleted: Vec<(RowId, Option<&Row>)> =
             deleted.iter().map(|id| (RowId::new(id), None)).collect();
-        after.change_rows(&deleted)?;
+        self.change_rows(&deleted)?;
         let updated: Vec<(RowId, Option<&Row>)> =
             change.updated.iter().map(|(id, row)| (*id, Some(row))).collect();
-        after.change_rows(&updated)?;
-        Ok(after)
+        match change.keeps_keys {
+            true => self.change_rows_apart_from_keys(&updated)?,
+            false => self.change_rows(&updated)?,
+        }
+        Ok(())
     }
 
     fn truncate(&mut self) {
@@ -116,9 +125,7 @@ impl TableVersion {
         gone.sort_unstable();
         self.reindex(&gone, &entry)?;
         let gone: Vec<(RowId, Option<&Row>)> = gone.into_iter().map(|id| (id, None)).collect();
-        let indexes = std::mem::take(&mut self.indexes);
-        self.change_rows(&gone)?;
-        self.indexes = indexes;
+        self.change_rows_apart_from_keys(&gone)?;
         self.append_around(entry)
     }
 
@@ -197,10 +204,7 @@ impl TableVersion {
     fn change_rows(&mut self, rows: &[(RowId, Option<&Row>)]) -> Result<()> {
         if rows.len() > MANY_ROWS && !self.indexes.is_empty() {
             self.reindex_rows(rows)?;
-            let indexes = std::mem::take(&mut self.indexes);
-            self.change_rows(rows)?;
-            self.indexes = indexes;
-            return Ok(());
+            return self.change_rows_apart_from_keys(rows);
         }
         let mut rest = rows;
         while let [(id, row), ..] = rest {
@@ -219,6 +223,14 @@ impl TableVersion {
             rest = &rest[count..];
         }
         Ok(())
+    }
+
+    /// The same where the indexes have nothing to follow.
+    fn change_rows_apart_from_keys(&mut self, rows: &[(RowId, Option<&Row>)]) -> Result<()> {
+        let indexes = std::mem::take(&mut self.indexes);
+        let changed = self.change_rows(rows);
+        self.indexes = indexes;
+        changed
     }
 
     /// The key of the entry in whose range an id is, and that of the next one.

@@ -73,7 +73,7 @@ pub struct TableVersion {
     rows: usize,
     /// The id that comes next, for all versions of the table.
     next_row_id: Arc<AtomicU64>,
-    view: Arc<OnceLock<Arc<TableSnapshot>>>,
+    view: OnceLock<Arc<TableSnapshot>>,
 }
 
 /// What versions of a table share until it is altered.
@@ -116,7 +116,7 @@ impl TableVersion {
             indexes,
             rows: 0,
             next_row_id: Arc::default(),
-            view: Arc::default(),
+            view: OnceLock::new(),
         })
     }
 
@@ -157,7 +157,7 @@ impl TableVersion {
             },
             definition,
         };
-        let mut changed = Self { shared: Arc::new(shared), view: Arc::default(), ..self.clone() };
+        let mut changed = Self { shared: Arc::new(shared), view: OnceLock::new(), ..self.clone() };
         changed.indexes = Vec::new();
         for unique in &changed.shared.definition.uniques {
             let known = self.indexes.iter().find(|index| index.has_columns(&unique.columns));

@@ -88,17 +88,21 @@ fn the_view_is_made_once_and_shares_the_chunks_before() {
 #[test]
 fn folding_restores_the_order_of_rows() {
     let (version, _) = loaded(FEW);
-    assert_eq!(version.view().unwrap().rising(), [0]);
+    let rising = |version: &TableVersion| version.view().unwrap().rising().collect::<Vec<_>>();
+    assert_eq!(rising(&version), [0]);
     let mut change = TableChange::default();
     (2..9).for_each(|id| {
         change.updated.insert(RowId::new(id), version.row(RowId::new(id)).unwrap());
     });
     let mut version = version.apply(&change).unwrap();
-    assert!(version.view().unwrap().rising().is_empty());
+    assert!(rising(&version).is_empty());
+    let view = version.view().unwrap();
+    let chains = &view.rising_columns()[0];
+    assert_eq!((chains.column, &chains.chains[..]), (0, &[vec![0], vec![1]][..]));
     for task in version.folds(&POLICY) {
         version = version.with_folded(&task.run().unwrap()).unwrap();
     }
-    assert_eq!(version.view().unwrap().rising(), [0]);
+    assert_eq!(rising(&version), [0]);
 }
 
 #[test]
