@@ -104,7 +104,7 @@ impl Connection {
     async fn converse(&mut self) -> End {
         loop {
             let is_busy = self.session.transaction_state() != TransactionState::Idle;
-            let idle = self.session.idle_in_transaction_timeout().filter(|_| is_busy);
+            let idle = is_busy.then(|| self.session.idle_in_transaction_timeout()).flatten();
             let idle_until = idle.map(|idle| Instant::now() + idle);
             let message = match self.client.message(is_busy, idle_until).await {
                 Ok(message) => message,

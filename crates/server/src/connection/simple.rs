@@ -121,6 +121,10 @@ pub(super) async fn send_rows(
     batch: &atoll_sql::arrow::array::RecordBatch,
     formats: &[i16],
 ) -> Result<(), Failure> {
+    if batch.num_rows() <= ROWS {
+        write_rows(batch, formats, client.output())?;
+        return client.send_much().await;
+    }
     for start in (0..batch.num_rows()).step_by(ROWS) {
         let rows = batch.slice(start, ROWS.min(batch.num_rows() - start));
         write_rows(&rows, formats, client.output())?;
