@@ -65,7 +65,7 @@ pub(crate) async fn serve(stream: ClientStream, server: Arc<Shared>) {
     server.metrics.connected();
     let mut channel = Channel::new(stream);
     let begun = tokio::select! {
-        begun = startup::begin(&mut channel, &server) => begun,
+        begun = Box::pin(startup::begin(&mut channel, &server)) => begun,
         () = tokio::time::sleep(server.options.login_timeout) => Err(End::Gone),
     };
     let end = match begun {
@@ -110,7 +110,8 @@ impl Connection {
                 Ok(message) => message,
                 Err(end) => return end,
             };
-            if let Err(end) = self.answer(message).await {
+            // In memory of its own, so that a connection that waits takes no room for it.
+            if let Err(end) = Box::pin(self.answer(message)).await {
                 return end;
             }
         }
