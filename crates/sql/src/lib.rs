@@ -14,6 +14,7 @@ mod error;
 mod exchange;
 mod files;
 mod float;
+mod functions;
 mod group;
 mod join;
 mod lab;

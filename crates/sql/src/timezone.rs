@@ -19,22 +19,11 @@ use datafusion::logical_expr::{
     Statement, Values,
 };
 use datafusion::optimizer::AnalyzerRule;
-use datafusion::prelude::SessionContext;
 
 /// The time zone of a session that sets none. TIMESTAMPTZ without one would be TIMESTAMP.
 pub(crate) const DEFAULT: &str = "UTC";
 
 const SETTING: &str = "datafusion.execution.time_zone";
-
-/// Lets the functions that depend on settings (`now()` and others) see those of the session.
-pub(crate) fn refresh_functions(context: &SessionContext) {
-    let state = context.state();
-    let functions = state.scalar_functions().values();
-    let updated: Vec<ScalarUDF> = functions
-        .filter_map(|function| function.inner().with_updated_config(state.config_options()))
-        .collect();
-    updated.into_iter().for_each(|function| context.register_udf(function));
-}
 
 /// Refuses a time zone that does not exist where it is set, not where it is first used; a reset gives
 /// the default.

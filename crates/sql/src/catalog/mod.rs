@@ -121,8 +121,8 @@ impl Catalogs {
     }
 
     /// Has the tables of the system tell of this too.
-    pub(crate) fn set_system(&mut self, system: SystemCatalog) {
-        self.system = Some(Arc::new(system));
+    pub(crate) fn set_system(&mut self, system: Arc<SystemCatalog>) {
+        self.system = Some(system);
     }
 
     /// What the tables of the system tell of beside names.

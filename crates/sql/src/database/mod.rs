@@ -29,7 +29,7 @@ use crate::activity::Activity;
 use crate::error::SqlState;
 use crate::memory::{self, Gauge, PoolBudget, SharedPool};
 use crate::role::{self, Identity, Role};
-use crate::session::{Session, SharedTransaction};
+use crate::session::{Session, SessionTemplate, SharedTransaction, TemplateParts};
 use crate::shared_scan::SharedScans;
 use directory::DataDirectory;
 use folding::FoldSignal;
@@ -97,6 +97,7 @@ struct DatabaseParts {
     folding: FoldSignal,
     shared_scans: SharedScans,
     activity: Activity,
+    template: SessionTemplate,
 }
 
 impl fmt::Debug for Database {
@@ -139,6 +140,14 @@ impl Database {
             }
             None => (StoreDatabase::in_memory(environment), None),
         };
+        let template = SessionTemplate::new(&TemplateParts {
+            pools: &pools,
+            knowledge: &knowledge,
+            pool: &pool,
+            gauge: &gauge,
+            limit,
+            placement: options.placement,
+        })?;
         let parts = DatabaseParts {
             options,
             pools,
@@ -153,6 +162,7 @@ impl Database {
             folding: FoldSignal::default(),
             shared_scans: SharedScans::default(),
             activity: Activity::default(),
+            template,
         };
         let rows = MemoryConsumer::new("rows outside of chunks and indexes of tables");
         parts.folding.start(&runtime, &parts.store, rows.register(&parts.pool));
@@ -302,6 +312,11 @@ impl Database {
     /// The sessions of its clients.
     pub fn activity(&self) -> &Activity {
         &self.0.activity
+    }
+
+    /// What its sessions begin with.
+    pub(crate) fn template(&self) -> &SessionTemplate {
+        &self.0.template
     }
 
     pub(crate) fn shared_scans(&self) -> &SharedScans {

@@ -22,6 +22,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::planner::StatementPlanner;
 use crate::catalog::relation_name;
+use crate::functions::Functions;
 
 /// Most calls that are replaced in one statement: more are a macro that calls itself.
 const CALLS_MAX: usize = 10_000;
@@ -124,9 +125,10 @@ impl StatementPlanner {
 }
 
 fn is_builtin(state: &SessionState, name: &str) -> bool {
-    state.scalar_functions().contains_key(name)
-        || state.aggregate_functions().contains_key(name)
-        || state.window_functions().contains_key(name)
+    let functions = Functions::of(state);
+    functions.has_scalar(name)
+        || functions.aggregate(name).is_some()
+        || functions.window(name).is_some()
 }
 
 fn same(one: &str, other: &str) -> bool {

@@ -179,9 +179,10 @@ impl ClientSettings {
         Some(self.0.lock().values.get(name).cloned().unwrap_or_else(|| (*first).to_owned()))
     }
 
-    /// A time that is a setting; none without a bound.
-    fn time(&self, name: &str) -> Option<Duration> {
-        milliseconds(&self.get(name)?).filter(|it| *it > 0).map(Duration::from_millis)
+    /// A time that is a setting; none without a bound, as it is at first.
+    fn time(&self, name: &'static str) -> Option<Duration> {
+        let milliseconds = milliseconds(self.0.lock().values.get(name)?);
+        milliseconds.filter(|it| *it > 0).map(Duration::from_millis)
     }
 
     /// Waits for locks end after `lock_timeout`, as it is when they begin.
@@ -329,7 +330,7 @@ impl Session {
         self.timeout("idle_in_transaction_session_timeout")
     }
 
-    fn timeout(&self, name: &str) -> Option<Duration> {
+    fn timeout(&self, name: &'static str) -> Option<Duration> {
         self.parameters.time(name)
     }
 

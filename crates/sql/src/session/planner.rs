@@ -36,6 +36,7 @@ use crate::catalog::{Catalogs, StoredNames, UnplannedView, plain};
 use crate::database::{Database, Workers};
 use crate::dialect::BY_NAME;
 use crate::error::SqlError;
+use crate::functions::{Functions, create_logical_expr, statement_to_plan};
 use crate::parse::{STACK_SHORT, on_deep_stack};
 use crate::pg_catalog::tells_columns_of_views;
 use crate::role::rights::{LimitedUser, Right};
@@ -249,7 +250,7 @@ impl StatementPlanner {
         let none = DFSchema::empty();
         let default = |text: &Option<Arc<str>>| {
             let value = text.as_ref().filter(|text| !is_generated(text));
-            value.map(|text| state.create_logical_expr(text, &none)).transpose()
+            value.map(|text| create_logical_expr(state, text, &none)).transpose()
         };
         table.definition().defaults.iter().map(default).collect()
     }
@@ -272,7 +273,7 @@ impl StatementPlanner {
             self.plan_views(state, tables, within).await?;
         }
         let star = self.take_star(state, &mut statement)?;
-        let mut plan = state.statement_to_plan(statement).await?;
+        let mut plan = statement_to_plan(state, statement).await?;
         if let Some(star) = star {
             plan = star.restored(plan);
         }
@@ -414,7 +415,7 @@ fn resolve(state: &SessionState, name: TableReference) -> ResolvedTableReference
 }
 
 pub(super) fn is_volatile(state: &SessionState, function: &str) -> bool {
-    let function = state.scalar_functions().get(function);
+    let function = Functions::of(state).scalar(function);
     function.is_some_and(|function| function.signature().volatility == Volatility::Volatile)
 }
 

@@ -211,9 +211,7 @@ impl Literal {
                 let fits = value.unsigned_abs() < 10_u128.checked_pow((*precision).into())?;
                 fits.then_some(ScalarValue::Decimal128(Some(value), *precision, *scale))
             }
-            (Self::Number(text), of) if of.is_integer() => {
-                ScalarValue::Int64(Some(text.parse().ok()?)).cast_to(of).ok()
-            }
+            (Self::Number(text), of) if of.is_integer() => whole(text.parse().ok()?, of),
             (Self::Text(text), DataType::Utf8View) => {
                 Some(ScalarValue::Utf8View(Some(text.clone())))
             }
@@ -223,6 +221,15 @@ impl Literal {
             _ => None,
         }
     }
+}
+
+/// A whole number in a type; none where it is out of range. The types that most keys have need no cast.
+fn whole(number: i64, of: &DataType) -> Option<ScalarValue> {
+    Some(match of {
+        DataType::Int64 => ScalarValue::Int64(Some(number)),
+        DataType::Int32 => ScalarValue::Int32(Some(number.try_into().ok()?)),
+        _ => return ScalarValue::Int64(Some(number)).cast_to(of).ok(),
+    })
 }
 
 /// A decimal of a scale; none where it has more digits behind the point.

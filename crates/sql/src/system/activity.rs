@@ -1,15 +1,13 @@
 //! `atoll.sessions`, `atoll.queries`: the sessions of clients, and what they run and ran.
 
-use std::sync::Arc;
-
+use super::SystemTable;
 use super::column::ColumnSpecs;
-use super::{SystemTable, now};
 use crate::activity::{SessionInfo, StatementInfo};
-use crate::database::Database;
-use crate::role::{Identity, is_superuser};
+use crate::pg_catalog::SystemCatalog;
+use crate::role::is_superuser;
 
 /// One row a session of a client.
-pub(super) fn sessions(database: Database, identity: Arc<Identity>) -> SystemTable {
+pub(super) fn sessions() -> SystemTable {
     ColumnSpecs::<SessionInfo>::new()
         .column("session", |session| session.number)
         .column("user", |session| session.client.user.clone())
@@ -19,19 +17,20 @@ pub(super) fn sessions(database: Database, identity: Arc<Identity>) -> SystemTab
         .column("state", |session| if session.is_running { "running" } else { "waiting" })
         .column("since", |session| session.since)
         .column("statement", |session| session.statement.as_ref().map(ToString::to_string))
-        .table("sessions", move |_| {
-            let is_superuser = is_superuser(&database, &identity);
-            now(database.activity().sessions().into_iter().map(|mut session| {
+        .table_of("sessions", |SystemCatalog { database, identity, .. }| {
+            let is_superuser = is_superuser(database, identity);
+            let mut sessions = database.activity().sessions();
+            for session in &mut sessions {
                 if !is_superuser && session.client.user != *identity.user {
                     session.statement = None;
                 }
-                session
-            }))
+            }
+            sessions
         })
 }
 
 /// One row a statement that runs, then one for each that took 10 ms or more, the last ones.
-pub(super) fn queries(database: Database, identity: Arc<Identity>) -> SystemTable {
+pub(super) fn queries() -> SystemTable {
     ColumnSpecs::<StatementInfo>::new()
         .column("session", |statement| statement.session)
         .column("user", |statement| statement.user.clone())
@@ -47,11 +46,10 @@ pub(super) fn queries(database: Database, identity: Arc<Identity>) -> SystemTabl
             (Some(_), Some(_)) => "failed",
         })
         .column("error", |statement| statement.error.map(str::to_owned))
-        .table("queries", move |_| {
-            let is_superuser = is_superuser(&database, &identity);
-            let statements = database.activity().statements().into_iter();
-            now(statements
-                .filter(|it| is_superuser || it.user == *identity.user)
-                .collect::<Vec<_>>())
+        .table_of("queries", |SystemCatalog { database, identity, .. }| {
+            let is_superuser = is_superuser(database, identity);
+            let mut statements = database.activity().statements();
+            statements.retain(|it| is_superuser || it.user == *identity.user);
+            statements
         })
 }

@@ -17,6 +17,7 @@ use super::kind::{FileKind, compression_named, recognise};
 use super::options::FileOptions;
 use super::table::{FilesPart, FilesTable, PartReader};
 use crate::files::{csv, json};
+use crate::functions::create_logical_expr;
 
 const FILENAME: &[&str] = &["filename"];
 const BY_NAME: &[&str] = &["union_by_name"];
@@ -36,7 +37,7 @@ impl TypeNames<'_> {
             return Ok(DataType::Utf8);
         }
         let none = DFSchema::empty();
-        let cast = self.0.create_logical_expr(&format!("CAST(NULL AS {text})"), &none);
+        let cast = create_logical_expr(self.0, &format!("CAST(NULL AS {text})"), &none);
         let found = cast.and_then(|cast| cast.get_type(&none));
         match found {
             Ok(DataType::Utf8View) => Ok(DataType::Utf8),
