@@ -16,8 +16,9 @@ use datafusion::common::{DataFusionError, Result, exec_err, plan_err};
 use datafusion::execution::SessionState;
 use datafusion::sql::parser::{CopyToSource, Statement as Parsed};
 use datafusion::sql::sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, MacroArg, MacroDefinition,
-    ObjectName, Query, SelectItem, Statement as Ast, TableFactor, VisitMut, VisitorMut,
+    AccessExpr, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, MacroArg,
+    MacroDefinition, ObjectName, Query, SelectItem, Statement as Ast, TableFactor, VisitMut,
+    VisitorMut,
 };
 
 use super::planner::StatementPlanner;
@@ -243,11 +244,24 @@ impl VisitorMut for Bound {
     type Break = ();
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        if let Expr::Identifier(name) = expr
-            && let Some((_, value)) = self.0.iter().find(|(other, _)| same(other, &name.value))
-        {
-            *expr = value.clone();
-        }
+        let (name, fields) = match expr {
+            Expr::Identifier(name) => (&*name, &[][..]),
+            // A field of a parameter's value.
+            Expr::CompoundIdentifier(parts) => match parts.split_first() {
+                Some((name, fields)) => (name, fields),
+                None => return ControlFlow::Continue(()),
+            },
+            _ => return ControlFlow::Continue(()),
+        };
+        let Some((_, value)) = self.0.iter().find(|(other, _)| same(other, &name.value)) else {
+            return ControlFlow::Continue(());
+        };
+        let field = |field: &Ident| AccessExpr::Dot(Expr::Identifier(field.clone()));
+        let access_chain: Vec<AccessExpr> = fields.iter().map(field).collect();
+        *expr = match access_chain.is_empty() {
+            true => value.clone(),
+            false => Expr::CompoundFieldAccess { root: Box::new(value.clone()), access_chain },
+        };
         ControlFlow::Continue(())
     }
 }
