@@ -15,9 +15,9 @@ pub(crate) struct FunctionRow {
     pub(crate) name: String,
     pub(crate) kind: &'static str,
     pub(crate) arguments: String,
-    description: String,
-    example: Option<String>,
-    aliases: String,
+    pub(super) description: String,
+    pub(super) example: Option<String>,
+    pub(super) aliases: String,
 }
 
 /// One row a function, ordered by name.
@@ -43,6 +43,9 @@ pub(crate) fn listed_functions(session: &dyn SessionTrait) -> Vec<FunctionRow> {
     add(&mut rows, "aggregate", aggregates, |function| (function.name(), function.documentation()));
     let windows = session.window_functions();
     add(&mut rows, "window", windows, |function| (function.name(), function.documentation()));
+    for row in super::rewritten::rows() {
+        rows.entry((row.name.clone(), row.kind)).or_insert(row);
+    }
     rows.into_values().filter(|row| !is_catalog_function(&row.name)).collect()
 }
 
