@@ -58,17 +58,6 @@ pub(super) enum CopyRows {
     Stdin,
 }
 
-/// What the next line belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum NextLine {
-    /// A new statement or command.
-    Begins,
-    /// The statement that is open.
-    Continues,
-    /// The rows of a COPY.
-    IsRow,
-}
-
 /// The line that ends the rows of a COPY.
 const ROWS_END: &str = "\\.";
 
@@ -131,13 +120,9 @@ impl Inputs {
         self.ready()
     }
 
-    /// What the next line belongs to.
-    pub(super) fn next_line(&self) -> NextLine {
-        match &self.rows {
-            Some(_) => NextLine::IsRow,
-            None if self.splitter.is_idle() => NextLine::Begins,
-            None => NextLine::Continues,
-        }
+    /// Whether the next line begins something.
+    fn is_idle(&self) -> bool {
+        self.rows.is_none() && self.splitter.is_idle()
     }
 
     /// The inputs that the source's end ends.
@@ -189,6 +174,13 @@ impl Inputs {
 /// Whether a line has the form of a command.
 pub(super) fn is_command(line: &str) -> bool {
     line.trim_start().starts_with(['.', '\\'])
+}
+
+/// Whether a person who typed this means it to be run: its last statement is ended, and so are the rows of a COPY.
+pub(super) fn is_whole(text: &str) -> bool {
+    let mut inputs = Inputs::new(Splitter::default(), CopyRows::Behind);
+    // What cannot be read is told when it is run.
+    text.split('\n').any(|line| inputs.line(line).is_err()) || inputs.is_idle()
 }
 
 #[cfg(test)]
@@ -286,22 +278,21 @@ mod tests {
     }
 
     #[test]
-    fn what_the_next_line_belongs_to_is_known() {
-        let next = |script: &str| {
-            let mut inputs = Inputs::new(Splitter::default(), CopyRows::Behind);
-            for line in script.lines() {
-                inputs.line(line).unwrap();
-            }
-            inputs.next_line()
-        };
-        for begins in ["", ".tables", "SELECT 1;", "\\d t", "-- a note", "COPY t FROM STDIN;\n\\."]
+    fn a_person_ends_a_statement_with_a_semicolon_and_rows_with_their_mark() {
+        for whole in
+            ["", ".tables", "SELECT 1;", "\\d t", "-- a note", "COPY t FROM STDIN;\n1\n\\."]
         {
-            assert_eq!(next(begins), NextLine::Begins, "{begins}");
+            assert!(is_whole(whole), "{whole}");
         }
-        for continues in ["SELECT 1", "SELECT 'a;", "SELECT 1; SELECT", "/* a"] {
-            assert_eq!(next(continues), NextLine::Continues, "{continues}");
+        for open in [
+            "SELECT 1",
+            "SELECT 'a;",
+            "SELECT 1; SELECT",
+            "/* a",
+            "COPY t FROM STDIN;",
+            "COPY t FROM STDIN;\nSELECT 1;",
+        ] {
+            assert!(!is_whole(open), "{open}");
         }
-        assert_eq!(next("COPY t FROM STDIN;"), NextLine::IsRow);
-        assert_eq!(next("COPY t FROM STDIN;\nSELECT 1;"), NextLine::IsRow);
     }
 }

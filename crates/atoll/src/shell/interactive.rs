@@ -8,26 +8,21 @@ use rustyline::completion::{Completer, FilenameCompleter, Pair};
 use rustyline::error::ReadlineError;
 use rustyline::highlight::{CmdKind, Highlighter};
 use rustyline::history::FileHistory;
-use rustyline::{
-    Behavior, ColorMode, CompletionType, Config, Context, Editor, Helper, Hinter, Validator,
-};
+use rustyline::validate::{ValidationContext, ValidationResult, Validator};
+use rustyline::{Behavior, ColorMode, CompletionType, Config, Context, Editor, Helper, Hinter};
 
 use super::Shell;
 use super::complete::CompletionNames;
 use super::highlight::highlighted;
-use super::inputs::{CopyRows, Inputs, NextLine, ShellInput, is_command};
+use super::inputs::{CopyRows, Inputs, is_command, is_whole};
 use super::stop::Stop;
 use crate::engine::Engine;
 use atoll_tools::terminal;
 
 const PROMPT: &str = "atoll> ";
-/// For further lines of a statement.
-const CONTINUED: &str = "  ...> ";
-/// For rows of a COPY.
-const ROW: &str = "    >> ";
 
 /// What the line editor asks while a person types.
-#[derive(Default, Helper, Hinter, Validator)]
+#[derive(Default, Helper, Hinter)]
 struct Typing {
     names: CompletionNames,
     files: FilenameCompleter,
@@ -64,6 +59,15 @@ impl Highlighter for Typing {
     }
 }
 
+impl Validator for Typing {
+    fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
+        Ok(match is_whole(context.input()) {
+            true => ValidationResult::Valid(None),
+            false => ValidationResult::Incomplete,
+        })
+    }
+}
+
 impl Shell {
     /// Talks with a person until they leave.
     pub(super) async fn converse(&mut self, engine: &Engine) -> Result<(), Stop> {
@@ -92,10 +96,12 @@ impl Shell {
             if let Some(typing) = editor.helper_mut() {
                 typing.names = CompletionNames::of(&self.session).await;
             }
-            match self.typed(editor) {
-                Ok(inputs) => {
+            match editor.readline(PROMPT) {
+                Ok(text) => {
+                    // Only convenience is lost where it cannot be kept.
+                    let _ = editor.add_history_entry(text.trim_end());
                     self.interrupts.forget().await;
-                    let done = self.run_typed(inputs).await;
+                    let done = self.run_typed(&text).await;
                     said(done)?;
                 }
                 Err(ReadlineError::Interrupted) => {}
@@ -105,64 +111,18 @@ impl Shell {
         }
     }
 
-    /// Asks for lines until they end what they begin, which is one entry of the history; Ctrl-C drops all of them.
-    fn typed(
-        &self,
-        editor: &mut Editor<Typing, FileHistory>,
-    ) -> Result<Result<Vec<ShellInput>, Stop>, ReadlineError> {
+    async fn run_typed(&mut self, text: &str) -> Result<(), Stop> {
         let mut inputs = Inputs::of(&self.session, CopyRows::Behind);
-        let (mut found, mut entry) = (Vec::new(), String::new());
-        let mut next = NextLine::Begins;
-        loop {
-            let prompt = match next {
-                NextLine::Begins => PROMPT,
-                NextLine::Continues => CONTINUED,
-                NextLine::IsRow => ROW,
-            };
-            let text = match editor.readline(prompt) {
-                // The end of the rows, as `\.` is.
-                Err(ReadlineError::Eof) if next == NextLine::IsRow => break,
-                text => text?,
-            };
-            for line in text.split('\n') {
-                if inputs.next_line() != NextLine::IsRow {
-                    let break_before = if entry.is_empty() { "" } else { "\n" };
-                    entry = format!("{entry}{break_before}{line}");
-                }
-                match inputs.line(line) {
-                    Ok(ended) => found.extend(ended),
-                    Err(stop) => {
-                        remember(editor, &entry);
-                        return Ok(Err(stop));
-                    }
-                }
-            }
-            if next == NextLine::Begins && inputs.next_line() == NextLine::IsRow {
-                terminal::say("rows follow; a line of \\. or Ctrl-D ends them");
-            }
-            next = inputs.next_line();
-            if next == NextLine::Begins {
-                break;
-            }
+        let mut found = Vec::new();
+        for line in text.lines() {
+            found.extend(inputs.line(line)?);
         }
-        remember(editor, &entry);
-        Ok(inputs.finish().map(|last| {
-            found.extend(last);
-            found
-        }))
-    }
-
-    async fn run_typed(&mut self, inputs: Result<Vec<ShellInput>, Stop>) -> Result<(), Stop> {
-        for input in inputs? {
+        found.extend(inputs.finish()?);
+        for input in found {
             self.run_input(&input).await?;
         }
         Ok(())
     }
-}
-
-fn remember(editor: &mut Editor<Typing, FileHistory>, entry: &str) {
-    // Only convenience is lost where it cannot be kept.
-    let _ = editor.add_history_entry(entry.trim_end());
 }
 
 /// Says what went wrong and goes on, unless the person leaves.

@@ -16,13 +16,14 @@ use datafusion::common::{DataFusionError, Result, exec_err, plan_err};
 use datafusion::execution::SessionState;
 use datafusion::sql::parser::{CopyToSource, Statement as Parsed};
 use datafusion::sql::sqlparser::ast::{
-    AccessExpr, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, MacroArg,
-    MacroDefinition, ObjectName, Query, SelectItem, Statement as Ast, TableFactor, VisitMut,
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, MacroArg,
+    MacroDefinition, ObjectName, Query, SelectItem, Statement as Ast, TableFactor, Value, VisitMut,
     VisitorMut,
 };
 
 use super::planner::StatementPlanner;
 use crate::catalog::relation_name;
+use crate::dialect::call;
 
 /// Most calls that are replaced in one statement: more are a macro that calls itself.
 const CALLS_MAX: usize = 10_000;
@@ -256,12 +257,11 @@ impl VisitorMut for Bound {
         let Some((_, value)) = self.0.iter().find(|(other, _)| same(other, &name.value)) else {
             return ControlFlow::Continue(());
         };
-        let field = |field: &Ident| AccessExpr::Dot(Expr::Identifier(field.clone()));
-        let access_chain: Vec<AccessExpr> = fields.iter().map(field).collect();
-        *expr = match access_chain.is_empty() {
-            true => value.clone(),
-            false => Expr::CompoundFieldAccess { root: Box::new(value.clone()), access_chain },
+        let field = |root, field: &Ident| {
+            let name = Value::SingleQuotedString(field.value.clone());
+            call("get_field", vec![root, Expr::value(name)])
         };
+        *expr = fields.iter().fold(value.clone(), field);
         ControlFlow::Continue(())
     }
 }

@@ -47,9 +47,15 @@ impl StatementPlanner {
     ) -> Result<Option<TakenStar>> {
         let Some((table, item)) = query_of(statement).and_then(only_star) else { return Ok(None) };
         let Ok(at) = self.resolve_in(state, table) else { return Ok(None) };
-        // Through the schema, which knows files by their names.
-        let Ok(schema) = state.schema_for_ref(at.clone()) else { return Ok(None) };
-        let found = schema.table(&at.table).await?;
+        let mut found = self.names.table(&at)?;
+        if found.is_none() {
+            // The schema knows files by their names, and what they are is found out but once.
+            let Ok(schema) = state.schema_for_ref(at.clone()) else { return Ok(None) };
+            found = schema.table(&at.table).await?;
+            if let Some(found) = &found {
+                self.names.hide(&at.table, Arc::clone(found));
+            }
+        }
         if found.is_none_or(|found| found.schema().fields().len() < COLUMNS_MIN) {
             return Ok(None);
         }

@@ -247,7 +247,14 @@ fn parsed(name: &'static str, args: ScalarFunctionArgs, rows: usize) -> Result<A
             i32::try_from(days).map(Some).or_else(|_| call.fails("the date is out of range"))
         });
     }
-    let wall = call.plain::<TimestampMicrosecondType>(|row| moment(row).map(Some))?;
+    let mut wall = call.plain::<TimestampMicrosecondType>(|row| moment(row).map(Some))?;
+    // What says its distance from UTC does not hang on the session's zone.
+    let has_zone =
+        |template: &str| ["TZH", "tzh", "TZM", "tzm"].iter().any(|it| template.contains(it));
+    if templates.iter().flatten().any(has_zone) {
+        let utc = DataType::Timestamp(TimeUnit::Microsecond, Some("+00:00".into()));
+        wall = cast(&wall, &utc)?;
+    }
     let checked = CastOptions { safe: false, ..CastOptions::default() };
     Ok(cast_with_options(&wall, &result, &checked)?)
 }
