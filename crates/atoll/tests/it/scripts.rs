@@ -179,7 +179,7 @@ fn rows_of_a_copy_that_fails_are_not_run() {
     assert_eq!(ran.out, "n\n0\n");
     let error = ran.failed(1);
     assert!(error.contains("error: stdin:3: ") && error.contains("missing"), "{error}");
-    assert!(error.contains("error: stdin:6: STDIN, line 2: "), "{error}");
+    assert!(error.contains("error: stdin:6: STDIN, line 2, "), "{error}");
 }
 
 #[test]

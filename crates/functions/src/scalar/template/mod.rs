@@ -226,7 +226,7 @@ fn pattern(template: &str) -> Option<(Field, Letters, usize)> {
             Letters::Large
         } else if typed == text.to_lowercase() {
             Letters::Small
-        } else if is_name && typed[..1] == text[..1] && typed[1..] == text[1..].to_lowercase() {
+        } else if is_name && typed == format!("{}{}", &text[..1], text[1..].to_lowercase()) {
             Letters::Title
         } else {
             return None;

@@ -44,7 +44,8 @@ struct Parts {
 /// # Errors
 /// What of the text is wrong.
 pub(super) fn read(items: &[Item], text: &str) -> Result<i64, String> {
-    let mut reader = Reader { rest: text, skipped: 0, is_exact: false, parts: Parts::default() };
+    let mut reader =
+        Reader { text, rest: text, skipped: 0, is_exact: false, parts: Parts::default() };
     for (at, item) in items.iter().enumerate() {
         if reader.rest.is_empty() {
             break;
@@ -55,6 +56,8 @@ pub(super) fn read(items: &[Item], text: &str) -> Result<i64, String> {
 }
 
 struct Reader<'a> {
+    text: &'a str,
+    /// What of it is not read yet.
     rest: &'a str,
     /// Blanks that were skipped and that the template does not have.
     skipped: i64,
@@ -188,7 +191,11 @@ impl<'a> Reader<'a> {
                 if sign.is_some() {
                     self.rest = &self.rest[1..];
                 }
-                parts.zone_sign = if sign == Some('-') { -1 } else { 1 };
+                // A minus may have been taken for a separator.
+                let is_read = self.skipped > 0
+                    && self.text[..self.text.len() - self.rest.len()].ends_with('-');
+                let is_minus = sign == Some('-') || sign.is_none() && is_read;
+                parts.zone_sign = if is_minus { -1 } else { 1 };
                 let (hour, _) = self_number(&mut self.rest, 2, slurps, field)?;
                 set(&mut parts.zone_hour, hour)
             }
