@@ -1,4 +1,4 @@
-//! Casts that may round, fail or depend on a time zone.
+//! Casts that may round, fail or depend on a time zone, and those of nested values to texts.
 //!
 //! Decimals become integers, and decimals of a smaller scale, by rounding half away from zero; floats
 //! become integers by rounding half to even. So does PostgreSQL; Arrow cuts off what is behind the
@@ -24,6 +24,7 @@ use datafusion::logical_expr::{
 };
 
 use super::divide::digits;
+use super::nested_text::{is_nested, nested_texts};
 use crate::timezone::is_utc;
 use atoll_functions::sql_name;
 
@@ -119,7 +120,7 @@ fn may_change(from: &DataType, to: &DataType) -> bool {
     if let (DataType::Timestamp(_, None), DataType::Timestamp(_, Some(time_zone))) = (from, to) {
         return !is_utc(time_zone);
     }
-    if is_text(from) && matches!(to, DataType::Timestamp(..)) {
+    if is_text(from) && matches!(to, DataType::Timestamp(..)) || is_nested(from) && is_text(to) {
         return true;
     }
     let from_places = places(from);
@@ -157,6 +158,9 @@ fn places(data_type: &DataType) -> Option<DigitCount> {
 
 fn convert(values: &ArrayRef, to: &DataType, is_try: bool) -> Result<ArrayRef, ArrowError> {
     let options = CastOptions { safe: is_try, ..CastOptions::default() };
+    if is_nested(values.data_type()) && is_text(to) {
+        return cast_with_options(&nested_texts(values)?, to, &options);
+    }
     if is_text(values.data_type()) && matches!(to, DataType::Timestamp(..)) {
         let texts = cast_with_options(values, &DataType::Utf8, &options)?;
         return cast_with_options(&with_seconds(&texts), to, &options);

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use atoll_store::SequenceId;
 use atoll_store::database::{CatalogChange, Relation, RelationName};
@@ -13,7 +13,8 @@ use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Int64Type};
 use datafusion::common::{Result, ScalarValue, exec_err, plan_err};
 use datafusion::logical_expr::{
-    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, DocSection, Documentation, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
+    Signature, Volatility,
 };
 use datafusion::prelude::SessionContext;
 use futures::executor::block_on;
@@ -78,6 +79,33 @@ impl SequenceFunction {
     }
 }
 
+/// What the reference says of the functions, in their order.
+static DOCUMENTATION: LazyLock<[Documentation; 4]> = LazyLock::new(|| {
+    let of = |about: &str, syntax: &str, example: &str| {
+        Documentation::builder(DocSection::default(), about, syntax)
+            .with_sql_example(example)
+            .build()
+    };
+    [
+        of(
+            "The next number of a sequence, which is never given again.",
+            "nextval(sequence)",
+            "nextval('orders')",
+        ),
+        of(
+            "The number that the session was given last by a sequence.",
+            "currval(sequence)",
+            "currval('orders')",
+        ),
+        of("The number that the session was given last by any sequence.", "lastval()", "lastval()"),
+        of(
+            "Has a sequence go on behind a number.",
+            "setval(sequence, number)",
+            "setval('orders', 1000)",
+        ),
+    ]
+});
+
 #[derive(Debug)]
 struct NumberFunction {
     kind: SequenceFunction,
@@ -110,6 +138,10 @@ impl ScalarUDFImpl for NumberFunction {
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
         Ok(DataType::Int64)
+    }
+
+    fn documentation(&self) -> Option<&Documentation> {
+        Some(&DOCUMENTATION[self.kind as usize])
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {

@@ -68,6 +68,22 @@ pub(super) fn alone(relation: TableFactor) -> TableWithJoins {
     TableWithJoins { relation, joins: vec![] }
 }
 
+/// `table`
+pub(super) fn table(name: ObjectName) -> TableFactor {
+    TableFactor::Table {
+        name,
+        alias: None,
+        args: None,
+        with_hints: vec![],
+        version: None,
+        with_ordinality: false,
+        partitions: vec![],
+        json_path: None,
+        sample: None,
+        index_hints: vec![],
+    }
+}
+
 /// `(query) AS alias`
 pub(super) fn derived(subquery: Query, alias: Option<TableAlias>) -> TableFactor {
     TableFactor::Derived { lateral: false, subquery: Box::new(subquery), alias, sample: None }

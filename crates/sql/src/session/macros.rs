@@ -16,13 +16,15 @@ use datafusion::common::{DataFusionError, Result, exec_err, plan_err};
 use datafusion::execution::SessionState;
 use datafusion::sql::parser::{CopyToSource, Statement as Parsed};
 use datafusion::sql::sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, MacroArg, MacroDefinition,
-    ObjectName, Query, SelectItem, Statement as Ast, TableFactor, VisitMut, VisitorMut,
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, MacroArg,
+    MacroDefinition, ObjectName, Query, SelectItem, Statement as Ast, TableFactor, Value, VisitMut,
+    VisitorMut,
 };
 
 use super::planner::StatementPlanner;
 use crate::catalog::relation_name;
 use crate::functions::Functions;
+use crate::dialect::call;
 
 /// Most calls that are replaced in one statement: more are a macro that calls itself.
 const CALLS_MAX: usize = 10_000;
@@ -245,11 +247,23 @@ impl VisitorMut for Bound {
     type Break = ();
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        if let Expr::Identifier(name) = expr
-            && let Some((_, value)) = self.0.iter().find(|(other, _)| same(other, &name.value))
-        {
-            *expr = value.clone();
-        }
+        let (name, fields) = match expr {
+            Expr::Identifier(name) => (&*name, &[][..]),
+            // A field of a parameter's value.
+            Expr::CompoundIdentifier(parts) => match parts.split_first() {
+                Some((name, fields)) => (name, fields),
+                None => return ControlFlow::Continue(()),
+            },
+            _ => return ControlFlow::Continue(()),
+        };
+        let Some((_, value)) = self.0.iter().find(|(other, _)| same(other, &name.value)) else {
+            return ControlFlow::Continue(());
+        };
+        let field = |root, field: &Ident| {
+            let name = Value::SingleQuotedString(field.value.clone());
+            call("get_field", vec![root, Expr::value(name)])
+        };
+        *expr = fields.iter().fold(value.clone(), field);
         ControlFlow::Continue(())
     }
 }

@@ -37,6 +37,7 @@ mod rules;
 mod sequence;
 mod settings;
 mod sharing;
+mod shown;
 mod split;
 mod statement;
 mod tag;

@@ -151,6 +151,7 @@ impl StatementPlanner {
         mut statement: Parsed,
         within: &[ResolvedTableReference],
     ) -> Result<LogicalPlan> {
+        self.take_shown(state, &mut statement)?;
         self.expand(state, &mut statement, within).await?;
         let returning = Returning::take(&mut statement)?;
         if let Some(Ast::CreateTable(create)) = innermost(&mut statement) {
@@ -272,12 +273,15 @@ impl StatementPlanner {
             self.check_reads(&statement, &tables, within)?;
             self.plan_views(state, tables, within).await?;
         }
-        let star = self.take_star(state, &mut statement)?;
+        if let Some(plan) = self.wide_insert(state, &statement).await? {
+            return Ok(plan);
+        }
+        let star = self.take_star(state, &mut statement).await?;
         let mut plan = statement_to_plan(state, statement).await?;
         if let Some(star) = star {
             plan = star.restored(plan);
         }
-        let plan = crate::files::copy::settled(plan);
+        let plan = crate::files::copy::settled(plan)?;
         // Also what EXPLAIN ANALYZE would carry out.
         if plan.exists(|node| Ok(matches!(node, LogicalPlan::Copy(_))))? {
             self.check_files("COPY")?;

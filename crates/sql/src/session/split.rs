@@ -108,6 +108,11 @@ impl Splitter {
         self.lines += 1;
     }
 
+    /// Passes over a line that is not SQL and belongs to the statement before it, whatever is open.
+    pub fn pass_line(&mut self) {
+        self.lines += 1;
+    }
+
     fn forget(&mut self) {
         self.open.clear();
         self.scanned = 0;

@@ -16,9 +16,9 @@ pub(crate) struct FunctionRow {
     pub(crate) name: String,
     pub(crate) kind: &'static str,
     pub(crate) arguments: String,
-    description: String,
-    example: Option<String>,
-    aliases: String,
+    pub(super) description: String,
+    pub(super) example: Option<String>,
+    pub(super) aliases: String,
 }
 
 /// One row a function, ordered by name.
@@ -47,6 +47,9 @@ pub(crate) fn listed_functions(session: &dyn SessionTrait) -> Vec<FunctionRow> {
     });
     let windows = functions.all_window();
     add(&mut rows, "window", &windows, |function| (function.name(), function.documentation()));
+    for row in super::rewritten::rows() {
+        rows.entry((row.name.clone(), row.kind)).or_insert(row);
+    }
     rows.into_values().filter(|row| !is_catalog_function(&row.name)).collect()
 }
 

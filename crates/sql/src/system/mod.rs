@@ -9,6 +9,7 @@ mod functions;
 mod knowledge;
 mod machine;
 mod pools;
+mod rewritten;
 mod rights;
 mod roles;
 mod scans;

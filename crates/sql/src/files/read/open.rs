@@ -55,7 +55,9 @@ pub(super) async fn open(
     paths: &[String],
     options: &FileOptions,
 ) -> Result<Arc<dyn TableProvider>> {
-    let (kind, files) = recognised(paths, expected)?;
+    // A file of no rows is one, where the columns are known.
+    let has_columns = options.target.is_some() && expected == Some(FileKind::Csv);
+    let (kind, files) = recognised(paths, expected, has_columns)?;
     let known = match kind {
         FileKind::Csv => csv::KNOWN,
         FileKind::Json => json::KNOWN,
@@ -85,10 +87,12 @@ pub(super) async fn open(
     Ok(Arc::new(FilesTable::new(columns, fields, parts, values)))
 }
 
-/// The files with something in them, and what they are.
+/// The files with something in them, and what they are; files with nothing in them are refused, unless they
+/// `may_be_empty`.
 pub(super) fn recognised(
     paths: &[String],
     expected: Option<FileKind>,
+    may_be_empty: bool,
 ) -> Result<(FileKind, Vec<SourceFile>)> {
     let mut files = find(paths)?;
     if files.len() > 1 && files.iter().any(|file| file.size > 0) {
@@ -96,7 +100,10 @@ pub(super) fn recognised(
     }
     let mut kinds = Vec::with_capacity(files.len());
     for file in &mut files {
-        kinds.push(recognise(file, expected)?);
+        kinds.push(match expected {
+            Some(expected) if may_be_empty && file.size == 0 => expected,
+            _ => recognise(file, expected)?,
+        });
     }
     let Some(first) = kinds.first().copied() else { return exec_err!("no files to read") };
     if let Some(other) = kinds.iter().position(|kind| *kind != first) {
