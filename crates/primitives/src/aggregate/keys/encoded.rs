@@ -1,5 +1,7 @@
 //! Keys of any type by the hash of their bytes.
 
+use std::ops::Range;
+
 use atoll_placement::{Arena, PlacementError};
 use atoll_topology::{Bytes, NodeId};
 
@@ -27,6 +29,8 @@ const HEAD: usize = 8;
 const LINE: usize = 64;
 /// Keys that are looked up together: what each of them will read is prefetched before.
 const TOGETHER: usize = 64;
+/// Stands for the group of a key that is none yet.
+const MISSING: u32 = u32::MAX;
 
 /// Groups of encoded keys, numbered as they come.
 #[derive(Debug)]
@@ -119,38 +123,18 @@ impl Encoded {
         self.find_all(&ChosenKeys(other, chosen), ids)
     }
 
-    /// Slots and keys are read in passes of their own, each prefetched by the one before.
     fn find_all(
         &mut self,
         keys: &impl EncodedKeys,
         ids: &mut GroupIds,
     ) -> Result<(), PlacementError> {
         let mut found = Vec::with_capacity(keys.len());
-        let mut likely = [None; TOGETHER];
         for start in (0..keys.len()).step_by(TOGETHER) {
-            let len = TOGETHER.min(keys.len() - start);
-            let mask = self.slots.len() - 1;
-            for at in start..start + len {
-                prefetch(&raw const self.slots.as_slice()[keys.hash(at) as usize & mask]);
-            }
-            for (at, likely) in (start..).zip(&mut likely[..len]) {
-                let hash = keys.hash(at);
-                let slot = self.slots.as_slice()[hash as usize & mask];
-                *likely = (slot != EMPTY && same_tag(slot, hash)).then(|| place(slot));
-                if let Some(place) = *likely {
-                    let first = &raw const self.keys.as_slice()[place];
-                    prefetch(first);
-                    if place % LINE + HEAD + keys.bytes(at) > LINE {
-                        prefetch(first.wrapping_add(LINE));
-                    }
+            let range = start..keys.len().min(start + TOGETHER);
+            if self.look_up(keys, range.clone(), &mut found) {
+                for at in range.filter(|at| found[*at] == MISSING).collect::<Vec<_>>() {
+                    found[at] = self.find_one(keys, at)?;
                 }
-            }
-            for (at, likely) in (start..).zip(&likely[..len]) {
-                let same = likely.and_then(|place| self.group_of(place, keys, at));
-                found.push(match same {
-                    Some(group) => group,
-                    None => self.find_one(keys, at)?,
-                });
             }
         }
         match keys.of_rows() {
@@ -158,6 +142,40 @@ impl Encoded {
             Some(keys) => ids.take(keys.iter().map(|key| found[*key as usize]), self.groups()),
         }
         Ok(())
+    }
+
+    /// Appends the groups of some keys, [`MISSING`] for those that are none yet, and tells whether there are any.
+    /// Slots and keys are read in passes of their own, each prefetched by the one before.
+    #[inline(always)]
+    fn look_up(
+        &self,
+        keys: &impl EncodedKeys,
+        range: Range<usize>,
+        found: &mut Vec<u32>,
+    ) -> bool {
+        let (slots, stored) = (self.slots.as_slice(), self.keys.as_slice());
+        let mask = slots.len() - 1;
+        for at in range.clone() {
+            prefetch(&raw const slots[keys.hash(at) as usize & mask]);
+        }
+        let mut likely = [None; TOGETHER];
+        for (at, likely) in range.clone().zip(&mut likely) {
+            *likely = tagged(slots, keys.hash(at));
+            if let Some(place) = *likely {
+                let first = &raw const stored[place];
+                prefetch(first);
+                if place % LINE + HEAD + keys.bytes(at) > LINE {
+                    prefetch(first.wrapping_add(LINE));
+                }
+            }
+        }
+        let mut has_missing = false;
+        for (at, likely) in range.zip(likely) {
+            let group = likely.and_then(|place| group_of(stored, place, keys, at));
+            has_missing |= group.is_none();
+            found.push(group.unwrap_or(MISSING));
+        }
+        has_missing
     }
 
     fn find_one(&mut self, keys: &impl EncodedKeys, row: usize) -> Result<u32, PlacementError> {
@@ -171,22 +189,12 @@ impl Encoded {
                 return self.add(keys, row, at);
             }
             if same_tag(slot, hash)
-                && let Some(group) = self.group_of(place(slot), keys, row)
+                && let Some(group) = group_of(self.keys.as_slice(), place(slot), keys, row)
             {
                 return Ok(group);
             }
             at = (at + 1) & mask;
         }
-    }
-
-    /// The group of the key at a place, if it is this one.
-    #[inline]
-    fn group_of(&self, place: usize, keys: &impl EncodedKeys, at: usize) -> Option<u32> {
-        let (head, rest) = self.keys.as_slice()[place..].split_first_chunk::<HEAD>()?;
-        let head = u64::from_le_bytes(*head);
-        let bytes = head as u32 as usize;
-        let is_same = bytes == keys.bytes(at) && keys.is_same(at, rest.get(..bytes)?);
-        is_same.then_some((head >> u32::BITS) as u32)
     }
 
     #[inline(never)]
@@ -206,12 +214,12 @@ impl Encoded {
     }
 
     fn append(&mut self, keys: &impl EncodedKeys, at: usize) -> Result<(), PlacementError> {
-        let (group, start) = (self.hashes.len() as u64, self.keys.len());
+        let (group, bytes) = (self.hashes.len() as u64, keys.bytes(at));
+        let start = start_of(self.keys.len(), HEAD + bytes);
         let place = u32::try_from(start / UNIT + 1).map_err(|_| PlacementError::TooLarge {
             asked: Bytes(start as u64),
             limit: Bytes(u64::from(u32::MAX) * UNIT as u64),
         })?;
-        let bytes = keys.bytes(at);
         self.keys.grow(start + (HEAD + bytes).next_multiple_of(UNIT), 0)?;
         let (head, to) = self.keys.as_mut_slice()[start..].split_at_mut(HEAD);
         head.copy_from_slice(&(group << u32::BITS | bytes as u64).to_le_bytes());
@@ -281,6 +289,38 @@ impl Encoded {
         let rooms = self.slots.memory_bytes() + self.hashes.memory_bytes();
         rooms + self.keys.memory_bytes() + self.places.memory_bytes()
     }
+}
+
+/// Where a key goes behind others: one that a line of the cache holds is in one.
+fn start_of(end: usize, bytes: usize) -> usize {
+    match bytes <= LINE && end % LINE + bytes > LINE {
+        true => end.next_multiple_of(LINE),
+        false => end,
+    }
+}
+
+/// The place of the first key with the tag of a hash; none where no key has it.
+#[inline(always)]
+fn tagged(slots: &[u64], hash: u64) -> Option<usize> {
+    let mask = slots.len() - 1;
+    let mut at = hash as usize & mask;
+    loop {
+        match slots[at] {
+            EMPTY => return None,
+            slot if same_tag(slot, hash) => return Some(place(slot)),
+            _ => at = (at + 1) & mask,
+        }
+    }
+}
+
+/// The group of the key at a place, if it is this one.
+#[inline(always)]
+fn group_of(stored: &[u8], place: usize, keys: &impl EncodedKeys, at: usize) -> Option<u32> {
+    let (head, rest) = stored[place..].split_first_chunk::<HEAD>()?;
+    let head = u64::from_le_bytes(*head);
+    let bytes = head as u32 as usize;
+    let is_same = bytes == keys.bytes(at) && keys.is_same(at, rest.get(..bytes)?);
+    is_same.then_some((head >> u32::BITS) as u32)
 }
 
 /// The slot of a key.
