@@ -147,12 +147,7 @@ impl Encoded {
     /// Appends the groups of some keys, [`MISSING`] for those that are none yet, and tells whether there are any.
     /// Slots and keys are read in passes of their own, each prefetched by the one before.
     #[inline(always)]
-    fn look_up(
-        &self,
-        keys: &impl EncodedKeys,
-        range: Range<usize>,
-        found: &mut Vec<u32>,
-    ) -> bool {
+    fn look_up(&self, keys: &impl EncodedKeys, range: Range<usize>, found: &mut Vec<u32>) -> bool {
         let (slots, stored) = (self.slots.as_slice(), self.keys.as_slice());
         let mask = slots.len() - 1;
         for at in range.clone() {
