@@ -60,6 +60,7 @@ mod choose;
 mod estimate;
 mod function;
 mod input;
+mod key_records;
 mod keys;
 mod lane;
 mod local;

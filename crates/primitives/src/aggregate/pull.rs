@@ -7,6 +7,7 @@
 
 use atoll_topology::NodeId;
 
+use super::key_records::KeyColumns;
 use super::local;
 use super::reader::{Groups, ReadStep, Reader, Visit};
 use super::records::{DealtRecords, RecordColumns};
@@ -24,6 +25,7 @@ pub(super) struct Pull {
     open: Option<OpenPiece>,
     spare: Option<GroupTable>,
     columns: RecordColumns,
+    keys: KeyColumns,
     spent: Spent,
 }
 
@@ -39,8 +41,9 @@ struct OpenPiece {
 impl Pull {
     /// An output that turns to the inputs in this order.
     pub(super) fn new(order: Order, output: usize, home: Option<NodeId>) -> Self {
-        let (columns, spent) = (RecordColumns::default(), Spent::default());
-        Self { order, output, home, open: None, spare: None, columns, spent }
+        let (columns, keys) = (RecordColumns::default(), KeyColumns::default());
+        let spent = Spent::default();
+        Self { order, output, home, open: None, spare: None, columns, keys, spent }
     }
 
     fn input(&self, gathered: &Gathered, turn: usize) -> usize {
@@ -107,7 +110,8 @@ impl Reader for Pull {
             }
             kept => {
                 let mut watch = Watch::start();
-                local::merge(table, kept, open.part, gathered.merging(), &check)?;
+                let merging = gathered.merging();
+                local::merge(table, kept, open.part, merging, &mut self.keys, &check)?;
                 self.spent.update += watch.lap();
             }
         }
@@ -129,9 +133,10 @@ fn bytes(kept: &Kept, of: PiecePart) -> usize {
     match kept {
         Kept::Nothing => 0,
         Kept::Table(table) => table.memory_bytes() / of.pieces + 1,
-        Kept::Pieced(tables) => {
+        Kept::Pieced { tables, rows } => {
             let all = tables.iter().map(|full| full.table.memory_bytes());
-            all.sum::<usize>() / of.pieces + 1
+            let dealt = rows.as_ref().map_or(0, |rows| rows.bytes(of.piece));
+            all.sum::<usize>() / of.pieces + dealt + 1
         }
         Kept::Dealt(dealt) => dealt.bytes(of.piece).div_ceil(of.parts),
     }

@@ -18,6 +18,7 @@ mod lookup;
 mod stored_predicate;
 mod stream;
 
+pub(crate) use estimate::scaled;
 pub(crate) use lookup::{KeyLookup, LookupExec};
 
 pub(crate) use stored_predicate::whole_number;
@@ -52,7 +53,7 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Pla
 use crate::memory::Gauge;
 use crate::table::statistics;
 use assign::{Cuts, RowRange};
-use atoll_store::table::{TableSnapshot, is_text};
+use atoll_store::table::TableSnapshot;
 
 /// Reads the pinned snapshot of one table; see the module.
 #[derive(Clone, Debug)]
@@ -129,11 +130,10 @@ impl ScanExec {
         self.cuts.as_ref().is_some_and(|cuts| cuts.points == points)
     }
 
-    /// Whether a column of this name is one of strings few of which are there often, as a sample tells.
-    pub(crate) fn has_rare_strings(&self, name: &str) -> bool {
-        let Ok(column) = self.snapshot.schema.index_of(name) else { return false };
-        is_text(self.snapshot.schema.field(column).data_type())
-            && estimate::has_rare_values(&self.snapshot, column)
+    /// Values of the column of this name that differ before any filter, as a sample tells.
+    pub(crate) fn distinct_values(&self, name: &str) -> Option<usize> {
+        let column = self.snapshot.schema.index_of(name).ok()?;
+        estimate::distinct_values(&self.snapshot, column)
     }
 
     /// Number of rows before any filter.
