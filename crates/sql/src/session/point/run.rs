@@ -43,19 +43,40 @@ impl PreparedStatement {
     ) -> Result<Option<QueryResult>> {
         let mut columns = arrays(values)?;
         columns.extend(arrays(&point.clock.values(&self.session)?)?);
-        let parameters = batch(&point.plan.parameters, columns)?;
         if let PointAction::Select(_) = &point.plan.action
             && !self.session.is_in_transaction()
         {
+            let parameters = batch(&point.plan.parameters, columns)?;
             let version = self.session.database().store().published();
             return self.select(point, &version, &parameters);
         }
         let transaction = self.session.statement_transaction()?;
-        let result = self.run_in(point, &transaction, &parameters).await;
+        let result = self.run_numbered(point, &transaction, columns).await;
         if result.is_err() {
             transaction.failure.tell();
         }
         result
+    }
+
+    /// Runs the plan with these parameters, and with the numbers of sequences that it asks for.
+    async fn run_numbered(
+        &self,
+        point: &PlannedPoint,
+        transaction: &StatementTransaction,
+        mut columns: Vec<ArrayRef>,
+    ) -> Result<Option<QueryResult>> {
+        let numbers = &point.plan.numbers;
+        if !numbers.is_empty() {
+            // None are given for a table that is another one by now.
+            let version = transaction.statement(true).await?;
+            if point.table_in(&version).is_none() {
+                return Ok(None);
+            }
+            let values = numbers.values(&self.session, &transaction.transaction).await?;
+            columns.extend(arrays(&values)?);
+        }
+        let parameters = batch(&point.plan.parameters, columns)?;
+        self.run_in(point, transaction, &parameters).await
     }
 
     async fn run_in(
@@ -139,10 +160,26 @@ impl PreparedStatement {
     async fn write(
         &self,
         plan: &PointPlan,
-        table: &TableVersion,
+        table: &Arc<TableVersion>,
         transaction: &StatementTransaction,
         parameters: &RecordBatch,
     ) -> Result<PointChange> {
+        if let (PointAction::Insert(into), PointSource::Rows(rows)) = (&plan.action, &plan.source)
+            && let Some(conflict) = &into.insert_target()?.rules.conflict
+        {
+            let rules = &into.insert_target()?.rules;
+            let rows = rows.iter().map(|row| {
+                let row = written(plan, row, parameters)?;
+                rules.complete(&plan.table, row)
+            });
+            let rows = rows.collect::<Result<Vec<_>>>()?;
+            let (database, rules) = (self.session.database().clone(), rules.clone());
+            let transaction = transaction.transaction.clone();
+            let target = WriteTarget { database, transaction, rules };
+            let into = into.in_version(Arc::clone(table));
+            let count = conflict.insert_rows(&into, &target, &rows).await?;
+            return Ok(PointChange { count, ..PointChange::default() });
+        }
         let mut made = made(plan, table, parameters)?;
         if made.count > 0 {
             let (database, rules) = (self.session.database().clone(), WriteRules::default());
@@ -182,7 +219,10 @@ fn made(plan: &PointPlan, table: &TableVersion, parameters: &RecordBatch) -> Res
 
 impl PlannedPoint {
     /// The table as it is in a version; none where it is declared otherwise.
-    pub(super) fn table_in<'v>(&self, version: &'v DatabaseVersion) -> Option<&'v TableVersion> {
+    pub(super) fn table_in<'v>(
+        &self,
+        version: &'v DatabaseVersion,
+    ) -> Option<&'v Arc<TableVersion>> {
         let table = version.table(self.table)?;
         Arc::ptr_eq(table.definition(), &self.definition).then_some(table)
     }
@@ -198,13 +238,23 @@ fn insert(
     let PointSource::Rows(rows) = &plan.source else { return Ok(0) };
     let mut next = table.reserve(rows.len()).get();
     for row in rows {
-        let row = checked(plan, evaluated(row, parameters)?, target.insert_target()?)?;
+        let row = written(plan, row, parameters)?;
+        let row = target.insert_target()?.rules.complete(&plan.table, row)?;
         for row in table.codec().encode(&row).map_err(table_error)? {
             change.inserted.insert(RowId::new(next), row);
             next += 1;
         }
     }
     Ok(rows.len())
+}
+
+/// A row that a statement lists.
+fn written(
+    plan: &PointPlan,
+    row: &[Arc<dyn PhysicalExpr>],
+    parameters: &RecordBatch,
+) -> Result<RecordBatch> {
+    batch(&plan.written, evaluated(row, parameters)?)
 }
 
 /// A row of the table that obeys what is declared.
