@@ -6,11 +6,12 @@ use atoll_placement::Strategy;
 use atoll_runtime::{CancelToken, WorkerId};
 use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{DataFusionError, ParamValues, Result};
 use datafusion::execution::TaskContext;
 use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::logical_expr::{
-    CreateMemoryTable, DdlStatement, LogicalPlan, Statement as PlanStatement,
+    CreateMemoryTable, DdlStatement, Expr, LogicalPlan, Statement as PlanStatement,
 };
 use datafusion::physical_plan::{ExecutionPlan, collect};
 use datafusion::sql::parser::Statement as Parsed;
@@ -395,7 +396,9 @@ impl Session {
             LogicalPlan::Explain(explain) if !writes => {
                 Ok(self.explain(planner, explain, sql).await?.tagged(tag))
             }
-            plan if writes => Ok(self.write(planner, plan, sql).await?.tagged(tag)),
+            plan if writes || sets_sequences(&plan)? => {
+                Ok(self.write(planner, plan, sql).await?.tagged(tag))
+            }
             plan => Ok(self.query(planner, plan, sql).await?.tagged(tag)),
         }
     }
@@ -555,6 +558,21 @@ impl Session {
         let tag = StatementTag::rows();
         Ok(QueryResult { schema, rows, progress, tag, sql, last, alone, charge })
     }
+}
+
+/// Whether a query sets numbers of sequences, which its transaction keeps.
+fn sets_sequences(plan: &LogicalPlan) -> Result<bool> {
+    let mut is_found = false;
+    plan.apply_with_subqueries(|node| {
+        node.apply_expressions(|expr| {
+            is_found |= expr.exists(|expr| {
+                let call = if let Expr::ScalarFunction(call) = expr { Some(call) } else { None };
+                Ok(call.is_some_and(|call| call.func.name() == "setval"))
+            })?;
+            Ok(TreeNodeRecursion::Continue)
+        })
+    })?;
+    Ok(is_found)
 }
 
 /// The batch with other names.

@@ -12,7 +12,9 @@ use datafusion::common::{
     DFSchemaRef, ParamValues, Result, ScalarValue, internal_err, plan_datafusion_err, plan_err,
 };
 use datafusion::execution::SessionState;
+use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Projection, Volatility};
+use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::{
@@ -131,6 +133,7 @@ impl StatementPlanner {
         let sources = [(THERE, name), (NEW, &excluded)];
         let planned = self.row_expressions(state, &sources, exprs, &types).await?;
         let is_fixed = planned.exprs.iter().all(is_fixed);
+        let planned = planned.of_this_moment(state)?;
         let mut exprs = planned.physical(state, &types)?;
         let condition = if has_condition { exprs.pop() } else { None };
         let assignments = columns.into_iter().zip(exprs).collect();
@@ -212,6 +215,20 @@ struct RowExpressions {
 }
 
 impl RowExpressions {
+    /// The same with the time of the statement in place of `now()`.
+    fn of_this_moment(self, state: &SessionState) -> Result<Self> {
+        let Self { exprs, schema } = self;
+        let begun = state.execution_props().query_execution_start_time;
+        let context = SimplifyContext::builder()
+            .with_schema(Arc::clone(&schema))
+            .with_config_options(Arc::clone(state.config_options()))
+            .with_query_execution_start_time(begun)
+            .build();
+        let simplifier = ExprSimplifier::new(context);
+        let exprs = exprs.into_iter().map(|expr| simplifier.simplify(expr));
+        Ok(Self { exprs: exprs.collect::<Result<_>>()?, schema })
+    }
+
     /// The same in these types, to be computed.
     fn physical(
         self,

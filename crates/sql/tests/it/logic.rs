@@ -1,16 +1,18 @@
 //! The sqllogictest suite in `tests/slt`; its README says how values are written.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use atoll_placement::Strategy;
+use atoll_placement::{LiveKernel, Strategy};
 use atoll_sql::arrow::array::{Array, AsArray, RecordBatch};
 use atoll_sql::arrow::datatypes::{DataType, Float32Type, Float64Type};
 use atoll_sql::arrow::util::display::{ArrayFormatter, FormatOptions};
-use atoll_sql::{Session, SqlError};
+use atoll_sql::{DatabaseOptions, Session, SqlError};
 use atoll_testkit::machines;
+use atoll_topology::Machine;
 use sqllogictest::{DB, DBOutput, DefaultColumnType, Runner, strict_column_validator};
 
-use crate::common::{fake, live, rows, run};
+use crate::common::{fake, live, rows, run, session};
 
 struct Engine(Session);
 
@@ -136,20 +138,21 @@ fn the_suite_holds_on_eight_uneven_nodes() {
 
 #[test]
 fn the_suite_holds_in_directories_and_what_it_leaves_is_there_again() {
-    let database = live().database().clone();
+    let machine = Arc::new(Machine::discover().expect("the machine can be read"));
     let mut failures = Vec::new();
     for file in files() {
         let directory = tempfile::tempdir().expect("a directory");
         let open = || {
-            let path = Some(directory.path().to_path_buf());
-            database.runtime().block_on(database.reopen(path, false)).expect("it opens")
+            let directory = Some(directory.path().join("database"));
+            let options = DatabaseOptions { directory, ..DatabaseOptions::default() };
+            session(Arc::clone(&machine), Arc::new(LiveKernel::new()), options)
         };
-        let session = open();
-        rows(&session, "SET atoll.durability = 'async'");
-        failures.extend(failure(&file, &session));
+        let first = open();
+        rows(&first, "SET atoll.durability = 'async'");
+        failures.extend(failure(&file, &first));
         // In a transaction that is left open, or under settings of the file, they would be others.
-        let left = contents(&session.database().session().expect("a session"));
-        drop(session);
+        let left = contents(&first.database().session().expect("a session"));
+        drop(first);
         let again = contents(&open());
         if left != again {
             failures.push(format!("{}: {left:?} was {again:?} when opened again", file.display()));
