@@ -16,6 +16,7 @@ mod drop;
 mod execute;
 mod expand;
 mod foreign;
+mod form;
 mod generated;
 mod homonyms;
 mod insert;
@@ -49,6 +50,7 @@ mod texts;
 mod transaction;
 mod upkeep;
 mod variables;
+mod views;
 mod whole;
 mod wide;
 
@@ -222,6 +224,13 @@ impl Session {
     /// The placement of tables created from now on.
     pub fn placement(&self) -> Strategy {
         self.atoll_options().placement
+    }
+
+    /// The schema of names that are written without one.
+    fn default_schema(&self) -> String {
+        let state = self.context.state_ref();
+        let state = state.read();
+        state.config_options().catalog.default_schema.clone()
     }
 
     fn shared_scan(&self) -> SharedScan {

@@ -12,9 +12,9 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue};
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::{
-    Assignment, AssignmentTarget, BinaryOperator, Delete, Expr, FromTable, Insert, Query, Select,
-    SetExpr, Statement as Ast, TableFactor, TableObject, TableWithJoins, UnaryOperator, Update,
-    Value,
+    Assignment, AssignmentTarget, BinaryOperator, Delete, Expr, FromTable, Insert, OnInsert, Query,
+    Select, SetExpr, Statement as Ast, TableFactor, TableObject, TableWithJoins, UnaryOperator,
+    Update, Value,
 };
 
 use super::Session;
@@ -331,9 +331,11 @@ fn take_of_delete(delete: &mut Delete, literals: &mut Vec<TakenLiteral>) -> Opti
     take_values(selection.as_mut()?, literals)
 }
 
-/// Of INSERT … VALUES alone.
+/// Of INSERT … VALUES alone; what ON CONFLICT says stays as it is.
 fn take_of_insert(insert: &mut Insert, literals: &mut Vec<TakenLiteral>) -> Option<()> {
-    let is_more = insert.on.is_some() || insert.returning.is_some() || insert.or.is_some();
+    let is_more = !matches!(insert.on, None | Some(OnInsert::OnConflict(_)))
+        || insert.returning.is_some()
+        || insert.or.is_some();
     if is_more || insert.ignore || insert.overwrite || insert.replace_into {
         return None;
     }

@@ -69,7 +69,7 @@ impl SharedTransaction {
 pub(super) struct SessionTransaction {
     open: Mutex<Option<OpenTransaction>>,
     /// What transactions are that do not say otherwise.
-    defaults: Mutex<TransactionOptions>,
+    defaults: Mutex<SaidModes>,
 }
 
 /// A transaction between BEGIN and COMMIT.
@@ -77,11 +77,20 @@ pub(super) struct SessionTransaction {
 pub(super) struct OpenTransaction {
     pub(super) transaction: SharedTransaction,
     failure: FailedStatement,
-    /// Its options, and whether a statement ran with them.
-    options: TransactionOptions,
+    /// How it was said to run, and whether a statement ran so.
+    modes: SaidModes,
     is_used: bool,
     /// What the session's own names meant before it: views of the session, which the store does not keep.
     names: KeptNames,
+    /// Likewise at each savepoint.
+    savepoints: Vec<(String, KeptNames)>,
+}
+
+impl OpenTransaction {
+    /// Where the last savepoint of a name is.
+    fn savepoint(&self, name: &str) -> Option<usize> {
+        self.savepoints.iter().rposition(|(other, _)| other == name)
+    }
 }
 
 /// Whether a statement of a transaction failed.
@@ -189,9 +198,15 @@ impl Session {
                 return not_impl_err!("AND CHAIN; say BEGIN again");
             }
             Ast::Rollback { savepoint: Some(name), .. } => {
-                self.at_savepoint("ROLLBACK TO SAVEPOINT", name, Transaction::rollback_to).await?;
-                if let Some(open) = &*self.transaction.open.lock() {
+                let name = self
+                    .at_savepoint("ROLLBACK TO SAVEPOINT", name, Transaction::rollback_to)
+                    .await?;
+                if let Some(open) = &mut *self.transaction.open.lock() {
                     open.failure.0.store(false, Ordering::Release);
+                    if let Some(at) = open.savepoint(&name) {
+                        self.catalogs().restore(open.savepoints[at].1.clone());
+                        open.savepoints.truncate(at + 1);
+                    }
                 }
                 "ROLLBACK"
             }
@@ -201,12 +216,21 @@ impl Session {
                     transaction.savepoint(name);
                     Ok(())
                 };
-                self.at_savepoint("SAVEPOINT", name, set).await?;
+                let name = self.at_savepoint("SAVEPOINT", name, set).await?;
+                if let Some(open) = &mut *self.transaction.open.lock() {
+                    open.savepoints.push((name, self.catalogs().kept()));
+                }
                 "SAVEPOINT"
             }
             Ast::ReleaseSavepoint { name } => {
                 self.statement_transaction()?;
-                self.at_savepoint("RELEASE SAVEPOINT", name, Transaction::release).await?;
+                let name =
+                    self.at_savepoint("RELEASE SAVEPOINT", name, Transaction::release).await?;
+                if let Some(open) = &mut *self.transaction.open.lock()
+                    && let Some(at) = open.savepoint(&name)
+                {
+                    open.savepoints.truncate(at);
+                }
                 "RELEASE"
             }
             Ast::Set(Set::SetTransaction { modes, snapshot: None, session: false }) => {
@@ -215,7 +239,7 @@ impl Session {
             }
             Ast::Set(Set::SetTransaction { modes, snapshot: None, session: true }) => {
                 let mut defaults = self.transaction.defaults.lock();
-                *defaults = options(modes, *defaults)?;
+                *defaults = defaults.with(modes)?;
                 "SET"
             }
             _ => return Ok(None),
@@ -236,14 +260,18 @@ impl Session {
             return Err(SqlState::ACTIVE_TRANSACTION
                 .error("SET TRANSACTION must be called before any query of the transaction"));
         }
-        open.options = options(modes, open.options)?;
-        open.transaction = self.started(open.options);
+        open.modes = open.modes.with(modes)?;
+        open.transaction = self.started(open.modes);
         Ok(())
     }
 
     /// A transaction that begins now.
-    fn started(&self, options: TransactionOptions) -> SharedTransaction {
-        let options = TransactionOptions { begun: self.database().age(), ..options };
+    fn started(&self, modes: SaidModes) -> SharedTransaction {
+        let options = TransactionOptions {
+            isolation: modes.isolation(),
+            read_only: modes.read_only,
+            begun: self.database().age(),
+        };
         let mut transaction = self.database().store().begin(options);
         transaction.set_lock_patience(self.parameters.lock_patience());
         SharedTransaction::new(transaction)
@@ -285,10 +313,17 @@ impl Session {
                 SqlState::ACTIVE_TRANSACTION.error("there is already a transaction in progress")
             );
         }
-        let options = options(modes, *self.transaction.defaults.lock())?;
-        let (transaction, names) = (self.started(options), self.catalogs().kept());
-        let failure = FailedStatement::default();
-        *open = Some(OpenTransaction { transaction, failure, options, is_used: false, names });
+        let modes = self.transaction.defaults.lock().with(modes)?;
+        let (transaction, names) = (self.started(modes), self.catalogs().kept());
+        let (failure, savepoints) = Default::default();
+        *open = Some(OpenTransaction {
+            transaction,
+            failure,
+            modes,
+            is_used: false,
+            names,
+            savepoints,
+        });
         Ok(())
     }
 
@@ -314,12 +349,13 @@ impl Session {
         committed.map(|()| "COMMIT")
     }
 
+    /// Does something with a savepoint; its name as it is looked up.
     async fn at_savepoint(
         &self,
         what: &str,
         name: &Ident,
         act: impl FnOnce(&mut Transaction, &str) -> Result<(), atoll_store::database::TransactionError>,
-    ) -> Result<()> {
+    ) -> Result<String> {
         let open = self.transaction.open.lock().clone();
         let Some(open) = open else {
             return Err(SqlState::NO_ACTIVE_TRANSACTION
@@ -329,7 +365,8 @@ impl Session {
             self.context.state().config_options().sql_parser.enable_ident_normalization;
         let name = IdentNormalizer::new(normalizes).normalize(name.clone());
         let mut transaction = open.transaction.lock().await?;
-        act(&mut transaction, &name).map_err(transaction_error)
+        act(&mut transaction, &name).map_err(transaction_error)?;
+        Ok(name)
     }
 
     /// A statement that begins.
@@ -374,19 +411,36 @@ pub enum TransactionState {
     Failed,
 }
 
-fn options(
-    modes: &[TransactionMode],
-    mut options: TransactionOptions,
-) -> Result<TransactionOptions> {
-    for mode in modes {
-        match mode {
-            TransactionMode::AccessMode(mode) => {
-                options.read_only = *mode == TransactionAccessMode::ReadOnly;
+/// What statements say of how transactions run.
+#[derive(Clone, Copy, Debug, Default)]
+struct SaidModes {
+    /// The level, where one was named.
+    level: Option<Isolation>,
+    read_only: bool,
+}
+
+impl SaidModes {
+    /// These, with what a statement says.
+    fn with(mut self, modes: &[TransactionMode]) -> Result<Self> {
+        for mode in modes {
+            match mode {
+                TransactionMode::AccessMode(mode) => {
+                    self.read_only = *mode == TransactionAccessMode::ReadOnly;
+                }
+                TransactionMode::IsolationLevel(level) => self.level = Some(isolation(*level)?),
             }
-            TransactionMode::IsolationLevel(level) => options.isolation = isolation(*level)?,
+        }
+        Ok(self)
+    }
+
+    /// What a transaction sees: one that only reads sees one moment, unless another level is named.
+    fn isolation(self) -> Isolation {
+        match (self.level, self.read_only) {
+            (Some(level), _) => level,
+            (None, true) => Isolation::RepeatableRead,
+            (None, false) => Isolation::ReadCommitted,
         }
     }
-    Ok(options)
 }
 
 /// READ UNCOMMITTED is READ COMMITTED, as in PostgreSQL.

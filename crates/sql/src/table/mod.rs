@@ -51,7 +51,7 @@ pub(crate) use write::count_batch;
 pub(crate) use written::{WrittenRows, WrittenRowsPlanner};
 
 use crate::catalog::plain;
-use crate::error::SqlState;
+use crate::error::{SqlState, ViolatedConstraint};
 use crate::scan::{KeyLookup, LookupExec, ScanExec};
 
 /// A version of a table, under its name.
@@ -215,10 +215,8 @@ impl PlacedTable {
         let columns = batch.columns().iter().zip(self.columns().fields());
         for (row_column, field) in columns {
             if !field.is_nullable() && row_column.logical_null_count() > 0 {
-                return Err(SqlState::NOT_NULL_VIOLATION.error(
-                    TableError::Null { column: field.name().clone(), table: self.name.to_string() }
-                        .to_string(),
-                ));
+                let (column, table) = (field.name().clone(), self.name.to_string());
+                return Err(table_error(TableError::Null { column, table }));
             }
         }
         Ok(())
@@ -316,8 +314,12 @@ pub(crate) fn table_error(error: TableError) -> DataFusionError {
         TableError::Memory(error) => DataFusionError::ResourcesExhausted(error.to_string()),
         TableError::NoHome(error) => DataFusionError::Configuration(error.to_string()),
         // DataFusion 55 plans NULL for a column that an INSERT omits, whether it may be NULL or not.
-        TableError::Null { .. }
-        | TableError::Unsupported { .. }
+        TableError::Null { ref column, ref table } => {
+            let column = Some(column.clone());
+            let violated = ViolatedConstraint { column, ..ViolatedConstraint::of_table(table) };
+            SqlState::NOT_NULL_VIOLATION.violation(error.to_string(), violated)
+        }
+        TableError::Unsupported { .. }
         | TableError::DamagedRow { .. }
         | TableError::Misfit { .. }
         | TableError::Duplicate { .. } => DataFusionError::Execution(error.to_string()),

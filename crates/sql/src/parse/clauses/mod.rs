@@ -28,7 +28,7 @@ pub(super) fn apply(statement: &mut Parsed, state: &SessionState) -> Result<()> 
     let mut clauses = Clauses { state, depth: 0, windows: Windows::default(), into: None };
     let visited = match statement {
         Parsed::Statement(statement) => {
-            // The session locks rows for a query that is a statement.
+            // The session locks rows for a query that is a statement, or is prepared as one.
             let locks = locks_of(statement).map(std::mem::take);
             let visited = walk_mut(statement, &mut clauses);
             if let (Some(locks), Some(own)) = (locks, locks_of(statement)) {
@@ -52,6 +52,7 @@ pub(super) fn apply(statement: &mut Parsed, state: &SessionState) -> Result<()> 
 fn locks_of(statement: &mut Statement) -> Option<&mut Vec<LockClause>> {
     match statement {
         Statement::Query(query) => Some(&mut query.locks),
+        Statement::Prepare { statement, .. } => locks_of(statement),
         _ => None,
     }
 }

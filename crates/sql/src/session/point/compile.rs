@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::catalog::default_table_source::source_as_provider;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, Result, TableReference};
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::expr::Placeholder;
@@ -13,6 +13,7 @@ use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Operator, TableScan, Values};
 use datafusion::physical_expr::PhysicalExpr;
 
+use super::numbers::NextNumbers;
 use super::scalar::{ScalarPlan, ScalarScope};
 use crate::table::{ChangeKind, ChangedTable, PlacedTable};
 
@@ -28,6 +29,8 @@ pub(crate) struct PointPlan {
     /// Rows that are written.
     pub(super) written: SchemaRef,
     pub(super) source: PointSource,
+    /// Numbers of sequences, which are the last parameters.
+    pub(super) numbers: NextNumbers,
     pub(super) action: PointAction,
     /// Whether no row gets another value in a column of a key, so that what is written depends on no other row.
     pub(super) keeps_keys: bool,
@@ -86,6 +89,12 @@ impl Parameters {
         let names = names.collect();
         let schema = DFSchema::try_from_qualified_schema(PARAMETERS, &Schema::new(fields))?;
         Ok(Self { names, schema })
+    }
+
+    /// These, and behind them others of these types.
+    fn and(&self, types: Vec<DataType>) -> Result<Self> {
+        let own = self.schema.fields().iter().map(|field| field.data_type().clone());
+        Self::new(&own.chain(types).collect::<Vec<_>>())
     }
 
     /// A constant or a parameter, over the parameters alone.
@@ -157,10 +166,13 @@ pub(crate) fn compile(
     };
     let target = source_as_provider(&write.target)?;
     if let Some(table) = target.downcast_ref::<PlacedTable>() {
-        if table.insert_target()?.rules.conflict.is_some() {
+        let conflict = table.insert_target()?.rules.conflict.as_ref();
+        if conflict.is_some_and(|conflict| !conflict.is_fixed) {
             return Ok(None);
         }
-        let Some(rows) = listed_rows(&write.input) else { return Ok(None) };
+        let Some(mut rows) = listed_rows(&write.input) else { return Ok(None) };
+        let numbers = NextNumbers::take(&mut rows, parameters.schema.fields().len())?;
+        let parameters = parameters.and(numbers.types())?;
         let mut compiled = Vec::with_capacity(rows.len());
         for row in &rows {
             let columns = table.columns().fields().iter();
@@ -172,7 +184,8 @@ pub(crate) fn compile(
         let scalars = match table.insert_target()?.rules.are_none() {
             true => {
                 let (type_of, no_column) = (|at| table.type_of(at), |_: &Column| None);
-                let scope = ScalarScope { parameters, type_of: &type_of, column: &no_column };
+                let scope =
+                    ScalarScope { parameters: &parameters, type_of: &type_of, column: &no_column };
                 let rows = rows.iter().zip(&compiled);
                 let rows = rows.map(|(row, compiled)| scope.row(row, compiled)).collect();
                 ScalarPlan::new(Some(Vec::new()), rows, nullable(table))
@@ -182,11 +195,12 @@ pub(crate) fn compile(
         let (source, action) =
             (PointSource::Rows(compiled), PointAction::Insert(Arc::new(table.clone())));
         return Ok(Some(PointPlan {
-            keeps_keys: table.definition().uniques.is_empty(),
+            keeps_keys: conflict.is_none() && table.definition().uniques.is_empty(),
             written: table.written_schema(),
             parameters: parameters.schema(),
             table: table.clone(),
             source,
+            numbers,
             action,
             scalars,
         }));
@@ -226,6 +240,9 @@ fn by_key(
     // The id of the row, which comes first, is known by then.
     let skipped = usize::from(!matches!(action, PointAction::Select(_)));
     let exprs: Vec<Expr> = exprs.into_iter().skip(skipped).collect();
+    if exprs.iter().any(Expr::is_volatile) {
+        return Ok(None);
+    }
     let is_kept = |at: &usize| {
         let name = table.columns().field(*at).name();
         matches!(exprs.get(*at), Some(Expr::Column(column)) if column.name == *name)
@@ -267,8 +284,17 @@ fn by_key(
     let row = Arc::clone(row.join(&parameters.schema)?.inner());
     let source = PointSource::Key { unique, key, columns, row, values };
     let (parameters, written) = (parameters.schema(), table.written_schema());
-    let table = table.clone();
-    Ok(Some(PointPlan { table, parameters, written, source, action, keeps_keys, scalars }))
+    let (table, numbers) = (table.clone(), NextNumbers::default());
+    Ok(Some(PointPlan {
+        table,
+        parameters,
+        written,
+        source,
+        numbers,
+        action,
+        keeps_keys,
+        scalars,
+    }))
 }
 
 /// Of each column of a table, whether it may be NULL.
@@ -313,12 +339,33 @@ fn listed_rows(plan: &LogicalPlan) -> Option<Vec<Vec<Expr>>> {
         LogicalPlan::Projection(projection) => {
             let (below, schema) = (listed_rows(&projection.input)?, projection.input.schema());
             let row = |row: &Vec<Expr>| -> Option<Vec<Expr>> {
+                if is_called_twice(&projection.expr, schema, row) {
+                    return None;
+                }
                 projection.expr.iter().map(|expr| inlined(expr, schema, row)).collect()
             };
             below.iter().map(row).collect()
         }
         _ => None,
     }
+}
+
+/// Whether an expression that gives another value each time would stand in several places.
+fn is_called_twice(exprs: &[Expr], schema: &DFSchema, below: &[Expr]) -> bool {
+    let mut seen = vec![false; below.len()];
+    let mut is_twice = false;
+    for expr in exprs {
+        let _ = expr.apply(|expr| {
+            if let Expr::Column(column) = expr
+                && let Ok(at) = schema.index_of_column(column)
+                && below[at].is_volatile()
+            {
+                is_twice |= std::mem::replace(&mut seen[at], true);
+            }
+            Ok(TreeNodeRecursion::Continue)
+        });
+    }
+    is_twice
 }
 
 /// An expression with what its columns stand for in their place.

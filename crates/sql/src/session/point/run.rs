@@ -78,11 +78,31 @@ impl PreparedStatement {
             return self.select(point, &version, &values);
         }
         let transaction = self.session.statement_transaction()?;
-        let result = self.run_in(point, &transaction, &values).await;
+        let result = self.run_numbered(point, &transaction, values).await;
         if result.is_err() {
             transaction.failure.tell();
         }
         result
+    }
+
+    /// Runs the plan with these parameters, and with the numbers of sequences that it asks for.
+    async fn run_numbered(
+        &self,
+        point: &PlannedPoint,
+        transaction: &StatementTransaction,
+        mut values: PointValues<'_>,
+    ) -> Result<Option<QueryResult>> {
+        let numbers = &point.plan.numbers;
+        if !numbers.is_empty() {
+            // None are given for a table that is another one by now.
+            let version = transaction.statement(true).await?;
+            if point.table_in(&version).is_none() {
+                return Ok(None);
+            }
+            let numbers = numbers.values(&self.session, &transaction.transaction).await?;
+            values.values.to_mut().extend(numbers);
+        }
+        self.run_in(point, transaction, &values).await
     }
 
     async fn run_in(
@@ -166,10 +186,26 @@ impl PreparedStatement {
     async fn write(
         &self,
         plan: &PointPlan,
-        table: &TableVersion,
+        table: &Arc<TableVersion>,
         transaction: &StatementTransaction,
         values: &PointValues<'_>,
     ) -> Result<PointChange> {
+        if let (PointAction::Insert(into), PointSource::Rows(rows)) = (&plan.action, &plan.source)
+            && let Some(conflict) = &into.insert_target()?.rules.conflict
+        {
+            let rules = &into.insert_target()?.rules;
+            let rows = rows.iter().map(|row| {
+                let row = written(plan, row, values)?;
+                rules.complete(&plan.table, row)
+            });
+            let rows = rows.collect::<Result<Vec<_>>>()?;
+            let (database, rules) = (self.session.database().clone(), rules.clone());
+            let transaction = transaction.transaction.clone();
+            let target = WriteTarget { database, transaction, rules };
+            let into = into.in_version(Arc::clone(table));
+            let count = conflict.insert_rows(&into, &target, &rows).await?;
+            return Ok(PointChange { count, ..PointChange::default() });
+        }
         let mut made = made(plan, table, values)?;
         if made.count > 0 {
             let (database, rules) = (self.session.database().clone(), WriteRules::default());
@@ -212,7 +248,10 @@ fn made(plan: &PointPlan, table: &TableVersion, values: &PointValues<'_>) -> Res
 
 impl PlannedPoint {
     /// The table as it is in a version; none where it is declared otherwise.
-    pub(super) fn table_in<'v>(&self, version: &'v DatabaseVersion) -> Option<&'v TableVersion> {
+    pub(super) fn table_in<'v>(
+        &self,
+        version: &'v DatabaseVersion,
+    ) -> Option<&'v Arc<TableVersion>> {
         let table = version.table(self.table)?;
         Arc::ptr_eq(table.definition(), &self.definition).then_some(table)
     }
@@ -252,6 +291,15 @@ fn updated(
     let row = checked(plan, read(plan, table, id, values)?, target)?;
     let rows = table.codec().encode(&row).map_err(table_error)?;
     rows.into_iter().next().ok_or_else(|| internal_datafusion_err!("no row is made of one"))
+}
+
+/// A row that a statement lists.
+fn written(
+    plan: &PointPlan,
+    row: &[Arc<dyn PhysicalExpr>],
+    values: &PointValues<'_>,
+) -> Result<RecordBatch> {
+    batch(&plan.written, evaluated(row, values.row()?)?)
 }
 
 /// A row of the table that obeys what is declared.
