@@ -65,6 +65,7 @@ mod lane;
 mod local;
 mod migrate;
 mod migrate_copy;
+mod migrating_worker;
 mod naive;
 mod packing;
 mod plan;
@@ -80,7 +81,6 @@ mod state;
 mod stream;
 mod table;
 mod total;
-mod travel;
 mod variant;
 
 use arrow_array::RecordBatch;
