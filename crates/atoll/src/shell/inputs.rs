@@ -81,14 +81,8 @@ pub(super) fn is_whole(text: &str) -> bool {
     }
     match split_statements(text) {
         Ok(statements) => statements.last().is_none_or(|last| last.complete),
-        Err(error) => !is_unfinished(&error),
+        Err(error) => !error.is_unfinished(),
     }
-}
-
-/// A quote or a comment that a later line may close.
-fn is_unfinished(error: &SqlError) -> bool {
-    let message = error.message.to_ascii_lowercase();
-    ["unterminated", "unexpected eof", "before eof"].iter().any(|words| message.contains(words))
 }
 
 #[cfg(test)]
