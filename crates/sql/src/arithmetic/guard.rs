@@ -119,14 +119,10 @@ fn may_fail(expr: &Expr, schema: &DFSchema) -> bool {
                 !left.get_type(schema)?.is_floating()
             }
             Expr::Cast(Cast { expr, field }) => {
-                is_text(&expr.get_type(schema)?) && !is_text(field.data_type())
+                expr.get_type(schema)?.is_string() && !field.data_type().is_string()
             }
             _ => false,
         })
     })
     .unwrap_or(true)
-}
-
-fn is_text(data_type: &DataType) -> bool {
-    matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
 }

@@ -30,5 +30,5 @@ mod rule;
 mod tests;
 
 use operation::Operation;
-pub(crate) use planner::PlanDivision;
+pub(crate) use planner::{PlanDivision, null_where_an_argument_is};
 pub(crate) use rule::CheckedArithmetic;

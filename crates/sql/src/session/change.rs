@@ -451,6 +451,4 @@ pub(super) fn column_of(table: &Ident, column: &str) -> SelectItem {
     SelectItem::UnnamedExpr(AstExpr::CompoundIdentifier(vec![table.clone(), quoted(column)]))
 }
 
-pub(super) fn quoted(name: &str) -> Ident {
-    Ident::with_quote('"', name)
-}
+pub(super) use crate::dialect::quoted;

@@ -30,11 +30,9 @@ use super::change::{CHANGED, changed_source, column_of, rename};
 use super::execute::QueryResult;
 use super::planner::{StatementPlanner, plan_physical};
 use crate::catalog::plain;
+use crate::error::{table_error, transaction_error};
 use crate::role::rights::Right;
-use crate::table::{
-    ChangeKind, ChangedTable, PlacedTable, StaleStatement, WriteRules, table_error,
-    transaction_error,
-};
+use crate::table::{ChangeKind, ChangedTable, PlacedTable, StaleStatement, WriteRules};
 
 /// A query that locks its rows.
 pub(super) struct LockingQuery {

@@ -12,12 +12,11 @@ use datafusion::physical_expr::PhysicalExpr;
 
 use super::compile::{PointAction, PointPlan, PointSource};
 use super::{PlannedPoint, PreparedStatement};
+use crate::error::table_error;
 use crate::session::execute::QueryResult;
 use crate::session::tag::StatementTag;
 use crate::session::transaction::StatementTransaction;
-use crate::table::{
-    PlacedTable, StaleStatement, WriteRules, WriteTarget, count_batch, table_error,
-};
+use crate::table::{PlacedTable, StaleStatement, WriteRules, WriteTarget, count_batch};
 
 /// What a statement wrote.
 #[derive(Default)]
