@@ -119,7 +119,7 @@ fn may_change(from: &DataType, to: &DataType) -> bool {
     if let (DataType::Timestamp(_, None), DataType::Timestamp(_, Some(time_zone))) = (from, to) {
         return !is_utc(time_zone);
     }
-    if is_text(from) && matches!(to, DataType::Timestamp(..)) {
+    if from.is_string() && matches!(to, DataType::Timestamp(..)) {
         return true;
     }
     let from_places = places(from);

@@ -5,7 +5,6 @@
 //! one leaves open. Conjuncts of filters, which DataFusion joins out of several places, are ordered so
 //! that those that may fail come last. The others stay conjuncts, so that they can still be moved.
 
-use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::expr::{Case, Cast, ScalarFunction};

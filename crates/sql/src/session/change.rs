@@ -38,6 +38,7 @@ use super::foreign;
 use super::insert::given_value;
 use super::planner::StatementPlanner;
 use crate::catalog::plain;
+pub(super) use crate::dialect::quoted;
 use crate::role::rights::Right;
 use crate::table::{ChangeKind, ChangedTable, PlacedTable, WriteRules};
 
@@ -450,5 +451,3 @@ pub(super) fn rename(
 pub(super) fn column_of(table: &Ident, column: &str) -> SelectItem {
     SelectItem::UnnamedExpr(AstExpr::CompoundIdentifier(vec![table.clone(), quoted(column)]))
 }
-
-pub(super) use crate::dialect::quoted;
