@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::timezone::Tz;
-use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
+use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{Column, DFSchema, Result, exec_err, plan_err};
@@ -19,6 +19,8 @@ use datafusion::logical_expr::{
     Statement, Values,
 };
 use datafusion::optimizer::AnalyzerRule;
+
+use crate::arithmetic::null_where_an_argument_is;
 
 /// The time zone of a session that sets none. TIMESTAMPTZ without one would be TIMESTAMP.
 pub(crate) const DEFAULT: &str = "UTC";
@@ -194,10 +196,7 @@ impl ScalarUDFImpl for LocalTime {
     }
 
     fn return_field_from_args(&self, arguments: ReturnFieldArgs) -> Result<FieldRef> {
-        let fields = arguments.arg_fields.iter();
-        let types: Vec<DataType> = fields.map(|field| field.data_type().clone()).collect();
-        let nullable = arguments.arg_fields.iter().any(|field| field.is_nullable());
-        Ok(Arc::new(Field::new(self.name(), self.return_type(&types)?, nullable)))
+        null_where_an_argument_is(self, &arguments)
     }
 
     fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {

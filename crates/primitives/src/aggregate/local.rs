@@ -9,14 +9,14 @@ use atoll_topology::NodeId;
 use super::key_records::KeyColumns;
 use super::pull::Pull;
 use super::reader::Reader;
+use super::ring::Ring;
 use super::stream::{Collected, Kept, MergedBy, PiecePart};
 use super::table::{GroupTable, TableShape};
 use crate::PrimitiveError;
-use crate::shuffle::Order;
 
 /// An output that merges tables.
 pub(super) fn reader(output: usize, home: Option<NodeId>) -> Box<dyn Reader> {
-    Box::new(Pull::new(Order::Ring, output, home))
+    Box::new(Pull::new(Ring, output, home))
 }
 
 /// What the table for a part of all tables is, of which the largest has so many groups; none without

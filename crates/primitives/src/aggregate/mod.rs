@@ -66,6 +66,7 @@ mod lane;
 mod local;
 mod migrate;
 mod migrate_copy;
+mod migrating_worker;
 mod naive;
 mod packing;
 mod plan;
@@ -81,7 +82,6 @@ mod state;
 mod stream;
 mod table;
 mod total;
-mod travel;
 mod variant;
 
 use arrow_array::RecordBatch;

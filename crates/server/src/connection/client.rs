@@ -164,7 +164,7 @@ impl Client {
         next_kind(&self.channel.input)
     }
 
-    /// Waits for work of a statement. It ends, and is dropped, when the client goes, when someone cancels it, or
+    /// Waits for work of a statement. It ends, and is dropped, when the client goes, when it is cancelled, or
     /// when it runs too long.
     pub(crate) async fn unless_ended<T>(
         &mut self,

@@ -33,5 +33,5 @@ mod tests;
 
 use operation::Operation;
 pub(crate) use operation::sum_of;
-pub(crate) use planner::PlanDivision;
+pub(crate) use planner::{PlanDivision, null_where_an_argument_is};
 pub(crate) use rule::CheckedArithmetic;

@@ -21,9 +21,10 @@ use futures::executor::block_on;
 use parking_lot::Mutex;
 
 use super::CATALOG;
+use crate::error::transaction_error;
 use crate::role::rights::{LimitedUser, Owned, Right};
 use crate::session::{SharedTransaction, StatementHandle};
-use crate::table::{fresh, transaction_error};
+use crate::table::fresh;
 
 /// Registers the functions for a session.
 pub(crate) fn register(context: &SessionContext) {

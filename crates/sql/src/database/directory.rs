@@ -65,7 +65,7 @@ struct CheckpointThread {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What someone waits for.
+/// What a statement waits for.
 enum DirectoryRequest {
     Checkpoint(oneshot::Sender<Result<CheckpointReport>>),
     /// A copy in a new directory; it is cancelled when the one who asked has gone.
@@ -216,7 +216,7 @@ impl DataDirectory {
             self.checkpoint().await?;
             paused.resume(durability);
         }
-        store.set_durability(durability).await.map_err(crate::table::transaction_error)
+        store.set_durability(durability).await.map_err(crate::error::transaction_error)
     }
 }
 

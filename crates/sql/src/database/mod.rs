@@ -282,7 +282,7 @@ impl Database {
         self.session_of(Identity { is_owner: true, ..Identity::default() })
     }
 
-    /// A new session of someone.
+    /// A new session under an identity.
     ///
     /// # Errors
     /// When the spill directory cannot be made.

@@ -88,7 +88,7 @@ pub(crate) use operators::infix;
 pub(crate) use percent::share;
 pub(crate) use refused::refuse_statement;
 pub(crate) use relations::Relations;
-pub(crate) use tree::{call, query_of};
+pub(crate) use tree::{call, query_of, quoted};
 pub(crate) use types::SqlTypes;
 pub use types::type_name as column_type;
 pub(crate) use words::read as read_words;

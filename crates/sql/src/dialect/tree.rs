@@ -9,7 +9,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 /// A name as it is.
-pub(super) fn quoted(name: &str) -> Ident {
+pub(crate) fn quoted(name: &str) -> Ident {
     Ident::with_quote('"', name)
 }
 

@@ -1,6 +1,7 @@
 //! Errors as a person reads them: what, where in the SQL, what to do next.
 
 mod state;
+mod store;
 mod wording;
 
 use std::fmt;
@@ -13,6 +14,7 @@ use datafusion::sql::sqlparser::tokenizer::Location;
 use crate::Session;
 use crate::catalog::SCHEMA;
 pub use state::SqlState;
+pub(crate) use store::{table_error, transaction_error};
 use wording::{Wording, wording};
 
 /// A line and a column of a statement, both from 1.
@@ -108,6 +110,11 @@ impl ViolatedConstraint {
 impl std::error::Error for SqlError {}
 
 impl SqlError {
+    /// Whether a quote or a comment is open at the end of the text, so that a later line may close it.
+    pub fn is_unfinished(&self) -> bool {
+        is_unfinished(&self.message)
+    }
+
     pub(crate) fn new(error: DataFusionError, sql: &str) -> Self {
         let diagnostic = error.diagnostic().cloned();
         let (root, state) = (error.find_root(), SqlState::of(&error));
@@ -232,6 +239,12 @@ struct Excerpt {
     text: String,
     /// Characters of the line that are not shown before it.
     skipped: u64,
+}
+
+/// Whether the message of an error is about a quote or a comment that a later line may close.
+pub(crate) fn is_unfinished(message: &str) -> bool {
+    let message = message.to_ascii_lowercase();
+    ["unterminated", "unexpected eof", "before eof"].iter().any(|words| message.contains(words))
 }
 
 impl fmt::Display for SqlError {

@@ -154,7 +154,7 @@ impl GroupExec {
         Ok(GroupRun {
             stage: Arc::new(stage.map_err(to_datafusion)?),
             query: Arc::clone(&self.query),
-            runtime: Arc::new(self.primitives.runtime().clone()),
+            runtime: self.primitives.runtime().clone(),
             schema: self.schema(),
             rows: context.session_config().batch_size().max(1),
             metrics: self.metrics.clone(),

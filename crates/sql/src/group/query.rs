@@ -17,7 +17,7 @@ use datafusion::physical_plan::aggregates::AggregateExec;
 
 use super::error::to_datafusion;
 use super::groups;
-use crate::table::whole;
+use crate::scan::whole;
 
 /// The keys and arguments of an aggregation, and the query over them.
 #[derive(Clone, Debug)]

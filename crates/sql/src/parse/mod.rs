@@ -31,7 +31,9 @@ use dialect::AtollDialect;
 pub use first_word::{begins_with, split_first_word};
 pub(crate) use sequences::{ALTERED, RENAMED, RESTART};
 pub use streams::{copies_from_stdin, copy_from_file, copy_to_file};
-pub(crate) use walk::{walk, walk_expressions, walk_expressions_mut, walk_mut, walk_relations};
+pub(crate) use walk::{
+    flow, walk, walk_expressions, walk_expressions_mut, walk_mut, walk_relations,
+};
 
 /// Parses one statement in the session's dialect.
 pub(crate) fn parse(sql: &str, state: &SessionState) -> Result<Parsed> {

@@ -15,12 +15,14 @@ pub(crate) mod assign;
 mod estimate;
 mod filter;
 mod lookup;
+mod statistics;
 mod stored_predicate;
 mod stream;
 
 pub(crate) use estimate::scaled;
 pub(crate) use lookup::{KeyLookup, LookupExec};
 
+pub(crate) use statistics::{statistics, whole};
 pub(crate) use stored_predicate::whole_number;
 
 use std::fmt;
@@ -40,8 +42,7 @@ use datafusion::physical_expr::{
     RangePartitioning,
 };
 use datafusion::physical_plan::execution_plan::{
-    Boundedness, ChildrenPropertiesMode, EmissionType, ReplaceChildrenOptions, SchedulingType,
-    apply_expression_roots,
+    Boundedness, EmissionType, SchedulingType, apply_expression_roots,
 };
 use datafusion::physical_plan::filter_pushdown::{
     ChildPushdownResult, FilterPushdownPhase, FilterPushdownPropagation, PushedDown,
@@ -51,7 +52,7 @@ use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
 use crate::memory::Gauge;
-use crate::table::statistics;
+use crate::operator::leaf;
 use assign::{Cuts, RowRange};
 use atoll_store::table::TableSnapshot;
 
@@ -269,35 +270,7 @@ impl DisplayAs for ScanExec {
 }
 
 impl ExecutionPlan for ScanExec {
-    fn name(&self) -> &'static str {
-        "ScanExec"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        Vec::new()
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        _: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(self)
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        self.replace_children(
-            children,
-            ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute),
-        )
-    }
+    leaf!("ScanExec", properties);
 
     fn apply_expressions(
         &self,

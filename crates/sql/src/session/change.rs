@@ -38,6 +38,7 @@ use super::foreign;
 use super::insert::given_value;
 use super::planner::StatementPlanner;
 use crate::catalog::plain;
+pub(super) use crate::dialect::quoted;
 use crate::role::rights::Right;
 use crate::table::{ChangeKind, ChangedTable, PlacedTable, WriteRules};
 
@@ -454,8 +455,4 @@ pub(super) fn rename(
 
 pub(super) fn column_of(table: &Ident, column: &str) -> SelectItem {
     SelectItem::UnnamedExpr(AstExpr::CompoundIdentifier(vec![table.clone(), quoted(column)]))
-}
-
-pub(super) fn quoted(name: &str) -> Ident {
-    Ident::with_quote('"', name)
 }

@@ -37,9 +37,9 @@ use super::change::{changed_source, quoted, rename};
 use super::execute::QueryResult;
 use super::planner::{StatementPlanner, cancel_token, plan_physical};
 use crate::catalog::plain;
-use crate::error::SqlState;
+use crate::error::{SqlState, table_error, transaction_error};
 use crate::role::rights::Right;
-use crate::table::{ChangedTable, PlacedTable, StaleStatement, WriteRules, transaction_error};
+use crate::table::{ChangedTable, PlacedTable, StaleStatement, WriteRules};
 
 /// Rows that SKIP LOCKED asks for beside twice those that are wanted, before it asks for all.
 const SPARE_ROWS: usize = 16;

@@ -7,7 +7,7 @@
 //!
 //! A macro is its text, kept by the store under its name with `()` behind it, as views are.
 
-use crate::parse::walk_mut;
+use crate::parse::{flow, walk_mut};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -265,13 +265,6 @@ impl VisitorMut for Bound {
         };
         *expr = fields.iter().fold(value.clone(), field);
         ControlFlow::Continue(())
-    }
-}
-
-fn flow(result: Result<()>) -> ControlFlow<DataFusionError> {
-    match result {
-        Ok(()) => ControlFlow::Continue(()),
-        Err(error) => ControlFlow::Break(error),
     }
 }
 

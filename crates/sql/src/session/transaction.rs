@@ -21,9 +21,8 @@ use super::Session;
 use super::execute::QueryResult;
 use crate::catalog::{Catalogs, KeptNames};
 use crate::database::Database;
-use crate::error::SqlState;
+use crate::error::{SqlState, transaction_error};
 use crate::role::rights::LimitedUser;
-use crate::table::transaction_error;
 
 /// A transaction that the operators of a statement write to, until it ends.
 #[derive(Clone, Debug)]

@@ -25,10 +25,11 @@ use datafusion::physical_plan::ExecutionPlan;
 use futures::StreamExt;
 use futures::future::BoxFuture;
 
+use super::PlacedTable;
 use super::target::WriteTarget;
 use super::update::{NewValues, updated};
 use super::write::{TableWrite, WriteExec, WrittenBatches};
-use super::{PlacedTable, table_error};
+use crate::error::table_error;
 
 /// The column that holds the ids of rows, with as many apostrophes behind it as make it the only
 /// column of that name.

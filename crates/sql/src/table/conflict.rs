@@ -13,11 +13,11 @@ use datafusion::arrow::compute::{concat_batches, filter_record_batch, take_recor
 use datafusion::arrow::datatypes::{Field, Schema};
 use datafusion::common::Result;
 
+use super::PlacedTable;
 use super::rules::{PlannedConflict, PlannedUpdate};
 use super::target::WriteTarget;
 use super::write::WrittenBatches;
-use super::{PlacedTable, table_error, transaction_error};
-use crate::error::SqlState;
+use crate::error::{SqlState, table_error, transaction_error};
 
 impl fmt::Display for PlannedConflict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

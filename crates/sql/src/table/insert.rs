@@ -12,10 +12,11 @@ use datafusion::physical_expr::Distribution;
 use datafusion::physical_plan::ExecutionPlan;
 use futures::future::BoxFuture;
 
+use super::PlacedTable;
 use super::load::{LoadedRows, load};
 use super::target::WriteTarget;
 use super::write::{TableWrite, WrittenBatches};
-use super::{PlacedTable, table_error};
+use crate::error::table_error;
 
 /// Inserts rows into a table.
 #[derive(Debug)]

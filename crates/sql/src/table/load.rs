@@ -19,9 +19,10 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use futures::StreamExt;
 
+use super::PlacedTable;
 use super::target::WriteTarget;
-use super::{PlacedTable, table_error};
 use crate::database::FileJob;
+use crate::error::table_error;
 use crate::task::BoundTask;
 
 /// What a task here does, for its errors.

@@ -7,8 +7,9 @@ use atoll_store::database::{Isolation, LockScope, TransactionError, Written};
 use atoll_store::table::{KeyTask, NewKeys, SortKeysTask, TableChange};
 use datafusion::common::{DataFusionError, Result};
 
-use super::{PlacedTable, WriteRules, table_error, transaction_error};
+use super::{PlacedTable, WriteRules};
 use crate::database::Database;
+use crate::error::{table_error, transaction_error};
 use crate::session::SharedTransaction;
 use crate::task::on_workers;
 

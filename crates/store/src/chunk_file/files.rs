@@ -1,7 +1,7 @@
 //! The files of chunks in a data directory, and which of them are in use.
 //!
 //! A file is in use as long as its chunk is in memory: in a version of the database, in a transaction that
-//! may still commit, or in a snapshot that somebody reads. What is in use no longer may still be named by the
+//! may still commit, or in a snapshot that is being read. What is in use no longer may still be named by the
 //! manifest or by records of the log behind it; [`ChunkFiles::unused`] says when it may go.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};

@@ -102,7 +102,7 @@ impl DatabaseVersion {
     ) -> Result<()> {
         match change {
             CatalogChange::CreateSchema { name } => match self.schemas.insert(Arc::clone(name)) {
-                Some(_) => misfit(format!("schema {name} is there already")),
+                Some(_) => misfit(format!("schema {name} already exists")),
                 None => Ok(()),
             },
             CatalogChange::DropSchema { name } => self.drop_schema(name),
@@ -121,7 +121,7 @@ impl DatabaseVersion {
             CatalogChange::CreateSequence { name, id, definition } => {
                 let state = Arc::new(SequenceState::new(Arc::clone(definition)));
                 if self.sequences.insert(*id, state).is_some() {
-                    return misfit(format!("sequence {id} is there already"));
+                    return misfit(format!("sequence {id} already exists"));
                 }
                 self.next_sequence = self.next_sequence.max(SequenceId::new(id.get() + 1));
                 self.name(name, Relation::Sequence(*id))
@@ -171,7 +171,7 @@ impl DatabaseVersion {
         let changed = self.next_epoch();
         let table = StoredTable { name: name.clone(), version: Arc::new(version), changed };
         if self.tables.insert(id, table).is_some() {
-            return misfit(format!("table {id} is there already"));
+            return misfit(format!("table {id} already exists"));
         }
         self.next_table = self.next_table.max(TableId::new(id.get() + 1));
         self.name(name, Relation::Table(id))

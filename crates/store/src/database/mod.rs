@@ -47,7 +47,7 @@ use parking_lot::Mutex;
 
 use crate::ids::{SequenceId, TableId};
 use crate::lock::{LockManager, TransactionId};
-use crate::log::{GroupCommit, LogError, LogStatistics, Position};
+use crate::log::{GroupCommit, LogError, Position};
 use crate::table::{TableError, TableVersion};
 use sequencer::{CurrentDurability, Sequencer};
 use sessions::OpenTransactions;
@@ -175,11 +175,6 @@ impl Database {
             Some(log) if position > log.synced() => log.sync_to(position)?.wait().map(drop),
             _ => Ok(()),
         }
-    }
-
-    /// What the log did since the start; none without a log.
-    pub fn log_statistics(&self) -> Option<LogStatistics> {
-        self.log.as_ref().map(|log| log.statistics())
     }
 
     /// The transactions that are open and what they hold on to, the oldest first.

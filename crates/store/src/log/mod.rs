@@ -48,8 +48,7 @@ use writer::LogWriter;
 
 pub use error::LogError;
 pub use group_commit::{
-    Acknowledgement, GroupCommit, GroupCommitOptions, LogRoom, LogStatistics, LogTicket,
-    RoomRequest,
+    Acknowledgement, GroupCommit, GroupCommitOptions, LogRoom, LogTicket, RoomRequest,
 };
 pub use position::Position;
 pub use recovery::{LogRecord, Recovery, RecoveryReport, RecoveryStart};

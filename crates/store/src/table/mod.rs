@@ -35,7 +35,7 @@ pub use chunk::{
 pub use column::{Mask, Selection, StoredColumn, is_text};
 pub use compact::{compact_array, compact_batch};
 pub use definition::{Check, Identity, IdentityKind, TableDefinition, Unique};
-pub use deleted::{DeletedRows, RowPosition};
+pub use deleted::DeletedRows;
 pub use encode::{declared_schema, stored_schema};
 pub use error::TableError;
 pub(crate) use float::canonical_float64;

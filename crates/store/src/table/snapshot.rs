@@ -8,9 +8,8 @@ use arrow_schema::SchemaRef;
 use super::bounds::{Bounds, merge};
 use super::chains::RisingColumn;
 use super::chunk::{BLOCK_ROWS, Chunk, whole_number_at};
-use super::deleted::{DeletedRows, RowPosition};
+use super::deleted::DeletedRows;
 use super::row_ids::RowIds;
-use crate::ids::RowId;
 
 /// The chunks of a table in the order of its rows.
 #[derive(Debug)]
@@ -67,13 +66,8 @@ impl TableSnapshot {
         Self { schema, chunks, deleted, rows, ids, rising, bounds }
     }
 
-    /// The id of a row that it has, of a table whose rows have ids: the snapshot is the view of a
+    /// Ids of the rows of a chunk, of a table whose rows have ids: the snapshot is the view of a
     /// [`TableVersion`](super::TableVersion).
-    pub fn row_id(&self, position: RowPosition) -> RowId {
-        self.ids[position.chunk()].at(position.row())
-    }
-
-    /// Ids of the rows of a chunk, as [`row_id`](Self::row_id).
     pub fn row_ids(&self, chunk: usize) -> &RowIds {
         &self.ids[chunk]
     }

@@ -9,7 +9,7 @@ mod statement;
 mod table;
 mod windows;
 
-use crate::parse::walk_mut;
+use crate::parse::{flow, walk_mut};
 use std::ops::ControlFlow;
 
 use datafusion::common::{DataFusionError, Result, plan_datafusion_err};
@@ -119,13 +119,6 @@ impl Clauses<'_> {
         self.windows.enter(&select.named_window);
         dialect::rewrite_select(select)?;
         select::check(select)
-    }
-}
-
-fn flow(result: Result<()>) -> ControlFlow<DataFusionError> {
-    match result {
-        Ok(()) => ControlFlow::Continue(()),
-        Err(error) => ControlFlow::Break(error),
     }
 }
 

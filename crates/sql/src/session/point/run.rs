@@ -14,13 +14,12 @@ use datafusion::physical_expr::expressions::Column;
 
 use super::compile::{PointAction, PointPlan, PointSource};
 use super::{PlannedPoint, PreparedStatement};
+use crate::error::table_error;
 use crate::session::Session;
 use crate::session::execute::QueryResult;
 use crate::session::tag::StatementTag;
 use crate::session::transaction::StatementTransaction;
-use crate::table::{
-    PlacedTable, StaleStatement, WriteRules, WriteTarget, count_batch, table_error,
-};
+use crate::table::{PlacedTable, StaleStatement, WriteRules, WriteTarget, count_batch};
 
 /// What a statement wrote.
 #[derive(Default)]

@@ -90,7 +90,7 @@ impl TableVersion {
     pub(super) fn insert_rows(&mut self, rows: &BTreeMap<RowId, Row>) -> Result<()> {
         for (id, row) in rows {
             if self.has(*id) || self.in_chunk(*id).is_some() {
-                return Err(self.shared.misfit(format!("row {id} is inserted and is there")));
+                return Err(self.shared.misfit(format!("inserted row {id} already exists")));
             }
             let codec = &self.shared.codec;
             for index in &mut self.indexes {
@@ -140,7 +140,7 @@ impl TableVersion {
             let to = other.map_or(rows, |id| entry.ids().below(id));
             if to == from {
                 let id = entry.ids().at(from);
-                return Err(self.shared.misfit(format!("row {id} of a new chunk is there")));
+                return Err(self.shared.misfit(format!("row {id} of a new chunk already exists")));
             }
             let is_whole = (from, to) == (0, rows);
             let part = if is_whole { entry.clone() } else { entry.part(from, to) };
@@ -167,7 +167,7 @@ impl TableVersion {
         if let Some(id) =
             self.tail.ids_between(first, last).find(|id| entry.ids().position(*id).is_some())
         {
-            return Err(self.shared.misfit(format!("row {id} of a new chunk is there")));
+            return Err(self.shared.misfit(format!("row {id} of a new chunk already exists")));
         }
         let mut keys: Vec<RowId> = self.entries.range(first..=last).map(|(key, _)| *key).collect();
         keys.extend(self.entries.get_prev(&first).map(|(key, _)| *key).filter(|key| *key != first));
@@ -259,7 +259,7 @@ impl TableVersion {
     }
 
     fn no_row(&self, id: RowId) -> super::TableError {
-        self.shared.misfit(format!("row {id} is changed and is not there"))
+        self.shared.misfit(format!("changed row {id} does not exist"))
     }
 
     fn change_in_chunk(

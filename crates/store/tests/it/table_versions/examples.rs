@@ -160,11 +160,11 @@ fn changes_that_do_not_fit_are_refused() {
     };
     let mut change = TableChange::default();
     change.deleted.insert(beyond.get());
-    refused(change, "row 16 is changed and is not there");
+    refused(change, "changed row 16 does not exist");
     let updated = BTreeMap::from([(beyond, row.clone())]);
     refused(TableChange { updated, ..TableChange::default() }, "row 16");
     let inserted = BTreeMap::from([(RowId::new(4), row)]);
-    refused(TableChange { inserted, ..TableChange::default() }, "row 4 is inserted and is there");
+    refused(TableChange { inserted, ..TableChange::default() }, "inserted row 4 already exists");
     let chunk = Arc::clone(version.entries().next().unwrap().chunk());
     let appended = vec![AppendedChunk { first: RowId::new(10), chunk, file: None }];
     refused(TableChange { appended, ..TableChange::default() }, "row 10");
