@@ -133,7 +133,7 @@ impl SqlError {
         let Wording { message, help } = wording(&text);
         helps.extend(help);
         let missing_table = missing_table(&message);
-        let refused = transaction_error(root);
+        let refused = refusal_of(root);
         helps.extend(refused.and_then(TransactionError::hint).map(str::to_owned));
         let detail = refused.and_then(TransactionError::detail);
         let (excerpt, violated) = (excerpt(sql, place), ViolatedConstraint::of(root));
@@ -184,7 +184,7 @@ impl SqlError {
 }
 
 /// The refusal of a transaction that an error is.
-fn transaction_error(error: &DataFusionError) -> Option<&TransactionError> {
+fn refusal_of(error: &DataFusionError) -> Option<&TransactionError> {
     match error {
         DataFusionError::External(error) => error.downcast_ref(),
         _ => None,

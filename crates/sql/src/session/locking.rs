@@ -37,7 +37,7 @@ use super::change::{changed_source, quoted, rename};
 use super::execute::QueryResult;
 use super::planner::{StatementPlanner, cancel_token, plan_physical};
 use crate::catalog::plain;
-use crate::error::{SqlState, table_error, transaction_error};
+use crate::error::{SqlState, transaction_error};
 use crate::role::rights::Right;
 use crate::table::{ChangedTable, PlacedTable, StaleStatement, WriteRules};
 

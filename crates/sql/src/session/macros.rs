@@ -23,8 +23,8 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::planner::StatementPlanner;
 use crate::catalog::relation_name;
-use crate::functions::Functions;
 use crate::dialect::call;
+use crate::functions::Functions;
 
 /// Most calls that are replaced in one statement: more are a macro that calls itself.
 const CALLS_MAX: usize = 10_000;

@@ -1,5 +1,5 @@
-//! What all sessions of a database have in common, made once: functions, rules, formats of files, settings that
-//! nobody has changed, and the system tables. A session copies pointers.
+//! What all sessions of a database have in common, made once: functions, rules, formats of files, settings while they
+//! are unchanged, and the system tables. A session copies pointers.
 
 use std::sync::Arc;
 

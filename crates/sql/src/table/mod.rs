@@ -48,7 +48,7 @@ pub(crate) use write::count_batch;
 pub(crate) use written::{WrittenRows, WrittenRowsPlanner};
 
 use crate::catalog::plain;
-use crate::error::{SqlState, table_error};
+use crate::error::table_error;
 use crate::scan::{KeyLookup, LookupExec, ScanExec, statistics};
 
 /// A version of a table, under its name.

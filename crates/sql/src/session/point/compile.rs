@@ -285,16 +285,7 @@ fn by_key(
     let source = PointSource::Key { unique, key, columns, row, values };
     let (parameters, written) = (parameters.schema(), table.written_schema());
     let (table, numbers) = (table.clone(), NextNumbers::default());
-    Ok(Some(PointPlan {
-        table,
-        parameters,
-        written,
-        source,
-        numbers,
-        action,
-        keeps_keys,
-        scalars,
-    }))
+    Ok(Some(PointPlan { table, parameters, written, source, numbers, action, keeps_keys, scalars }))
 }
 
 /// Of each column of a table, whether it may be NULL.

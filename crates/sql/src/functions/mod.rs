@@ -98,7 +98,7 @@ impl<'a> Functions<'a> {
         self.own.aggregate_functions().get(name).or_else(|| self.shared.aggregate.get(name))
     }
 
-    /// The window function of a name that is no aggregate.
+    /// The window function of a name, aggregates apart.
     pub(crate) fn window(&self, name: &str) -> Option<&Arc<WindowUDF>> {
         self.own.window_functions().get(name).or_else(|| self.shared.window.get(name))
     }
@@ -125,7 +125,7 @@ impl<'a> Functions<'a> {
         both(&self.shared.aggregate, self.own.aggregate_functions())
     }
 
-    /// All window functions that are no aggregates.
+    /// All window functions, aggregates apart.
     pub(crate) fn all_window(&self) -> Named<WindowUDF> {
         both(&self.shared.window, self.own.window_functions())
     }
