@@ -17,6 +17,7 @@ pub(super) struct LogBuffer {
 pub(super) struct LogBatch {
     pub(super) start: Position,
     pub(super) bytes: Vec<u8>,
+    pub(super) records: u64,
 }
 
 /// A payload with its checksum, which takes time and is made outside of locks.
@@ -75,13 +76,14 @@ impl LogBuffer {
         let positions = (self.end(), synced);
         let payload = (payload.bytes, payload.checksum);
         put_frame(&mut self.batch.bytes, self.checksum, positions, payload);
+        self.batch.records += 1;
         self.end()
     }
 
     /// Takes all records out. `bytes` is memory of an earlier batch to use again.
     pub(super) fn take(&mut self, mut bytes: Vec<u8>) -> LogBatch {
         bytes.clear();
-        let next = LogBatch { start: self.end(), bytes };
+        let next = LogBatch { start: self.end(), bytes, records: 0 };
         mem::replace(&mut self.batch, next)
     }
 }

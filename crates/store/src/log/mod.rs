@@ -48,7 +48,8 @@ use writer::LogWriter;
 
 pub use error::LogError;
 pub use group_commit::{
-    Acknowledgement, GroupCommit, GroupCommitOptions, LogRoom, LogTicket, RoomRequest,
+    Acknowledgement, GroupCommit, GroupCommitOptions, LogRoom, LogStatistics, LogTicket,
+    RoomRequest,
 };
 pub use position::Position;
 pub use recovery::{LogRecord, Recovery, RecoveryReport, RecoveryStart};

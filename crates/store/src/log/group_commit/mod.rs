@@ -32,6 +32,7 @@ use super::writer::LogWriter;
 use super::{Log, LogError, Position};
 use queue::{CommitQueue, CommitStep};
 
+pub use queue::LogStatistics;
 pub use ticket::{LogRoom, LogTicket, RoomRequest};
 
 /// When a record's ticket is released.
@@ -148,6 +149,11 @@ impl GroupCommit {
     /// The position up to which the log is on disk.
     pub fn synced(&self) -> Position {
         self.shared.queue.lock().synced()
+    }
+
+    /// What was done since the start.
+    pub fn statistics(&self) -> LogStatistics {
+        self.shared.queue.lock().statistics()
     }
 
     /// Writes and syncs what was submitted, and ends the thread. The error that stopped the log, if

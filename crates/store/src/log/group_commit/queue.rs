@@ -23,6 +23,17 @@ use super::{Acknowledgement, GroupCommitOptions};
 /// Memory of written batches above this is given back.
 const SPARE_BYTES_MAX: usize = 4 << 20;
 
+/// What was done since the log was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LogStatistics {
+    /// Records that are on disk.
+    pub records: u64,
+    /// Their bytes in the log.
+    pub bytes: u64,
+    /// Syncs.
+    pub syncs: u64,
+}
+
 /// What to do next.
 #[derive(Debug)]
 pub(super) enum CommitStep {
@@ -90,6 +101,8 @@ pub(super) struct CommitQueue {
     /// Futures that wait, by the number of their ticket or request: for a position, or for any change.
     wakers: HashMap<u64, (Option<Position>, Waker)>,
     number_next: u64,
+    records_unsynced: u64,
+    statistics: LogStatistics,
     failure: Option<LogError>,
     is_closing: bool,
 }
@@ -137,6 +150,8 @@ impl CommitQueue {
             answers: HashMap::new(),
             wakers: HashMap::new(),
             number_next: 0,
+            records_unsynced: 0,
+            statistics: LogStatistics::default(),
             failure: None,
             is_closing: false,
         }
@@ -148,6 +163,10 @@ impl CommitQueue {
 
     pub(super) fn synced(&self) -> Position {
         self.synced
+    }
+
+    pub(super) fn statistics(&self) -> LogStatistics {
+        self.statistics
     }
 
     /// A number for a ticket or a request.
@@ -318,6 +337,7 @@ impl CommitQueue {
         }
         self.written = batch.end();
         self.unsynced_since.get_or_insert(now);
+        self.records_unsynced += batch.records;
         self.is_space_wanted = true;
         if batch.bytes.capacity() <= SPARE_BYTES_MAX {
             self.spare = batch.bytes;
@@ -332,6 +352,9 @@ impl CommitQueue {
                 return;
             }
         };
+        self.statistics.syncs += 1;
+        self.statistics.bytes += synced.0 - self.synced.0;
+        self.statistics.records += mem::take(&mut self.records_unsynced);
         self.synced = synced;
         let tickets = self.waiting_for_buffer + mem::take(&mut self.waiting_for_sync);
         let until = now + now.saturating_sub(self.sync_began) / 4;

@@ -90,6 +90,9 @@ fn what_waits_is_written_together_and_synced_once() {
     assert_eq!(commit.queue.is_synced(positions[0]), None);
     assert_eq!(commit.run(), ["write", "sync", "reserve"]);
     assert!(positions.iter().all(|position| commit.queue.is_synced(*position) == Some(Ok(()))));
+    let statistics = commit.queue.statistics();
+    assert_eq!((statistics.records, statistics.syncs), (10, 1));
+    assert_eq!(statistics.bytes, positions[9].0);
     assert_eq!(commit.payloads(&commit.files.crash(1)).len(), 10);
 }
 
