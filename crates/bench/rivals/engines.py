@@ -2,11 +2,10 @@
 runs one query as often as it is asked.
 
 Started as `python -c SCRIPT ENGINE THREADS`. It speaks JSON, one object per line: requests on standard
-input, replies on standard output, nothing else there. See README.md beside this file.
+input, replies on standard output, nothing else there. See README.md and serving.py beside this file.
 """
 
 import importlib.metadata
-import json
 import os
 import sys
 import time
@@ -192,36 +191,14 @@ class Session:
         return self.measure(request["run"])
 
 
-def own_output():
-    """Standard output for the replies alone: what an engine prints goes to standard error."""
-    replies = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
-    return replies
-
-
-def main():
-    """Starts the engine, then answers until the input ends."""
+def start():
+    """The engine that the command line names."""
     name, threads = sys.argv[1], int(sys.argv[2])
-    replies = own_output()
-
-    def reply(message):
-        print(json.dumps(message), file=replies, flush=True)
-
     # Read by Polars and by DataFusion's runtime when they are imported.
     os.environ["POLARS_MAX_THREADS"] = os.environ["TOKIO_WORKER_THREADS"] = str(threads)
-    try:
-        session = Session(ENGINES[name](threads))
-    except Exception as error:
-        reply({"error": f"{type(error).__name__}: {error}"})
-        return 1
-    reply({"engine": name, "version": importlib.metadata.version(name)})
-    for line in sys.stdin:
-        try:
-            reply(session.respond(json.loads(line)))
-        except Exception as error:
-            reply({"error": f"{type(error).__name__}: {error}"})
-    return 0
+    session = Session(ENGINES[name](threads))
+    return name, importlib.metadata.version(name), session.respond
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(serve(start))

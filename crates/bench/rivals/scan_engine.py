@@ -2,12 +2,10 @@
 one by one, or many of them as joins with tables of their parameters.
 
 Started as `python -c SCRIPT THREADS`. It speaks JSON, one object per line: requests on standard input,
-replies on standard output, nothing else there. See README.md beside this file.
+replies on standard output, nothing else there. See README.md and serving.py beside this file.
 """
 
 import datetime
-import json
-import os
 import random
 import sys
 import time
@@ -125,33 +123,11 @@ def texts(rows):
     return [[None if item is None else str(item) for item in row] for row in rows]
 
 
-def own_output():
-    """Standard output for the replies alone: what an engine prints goes to standard error."""
-    replies = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
-    return replies
-
-
-def main():
-    """Starts the engine, then answers until the input ends."""
-    replies = own_output()
-
-    def reply(message):
-        print(json.dumps(message), file=replies, flush=True)
-
-    try:
-        session = Session(int(sys.argv[1]))
-    except Exception as error:
-        reply({"error": f"{type(error).__name__}: {error}"})
-        return 1
-    reply({"engine": "duckdb", "version": session.version})
-    for line in sys.stdin:
-        try:
-            reply(session.respond(json.loads(line)))
-        except Exception as error:
-            reply({"error": f"{type(error).__name__}: {error}"})
-    return 0
+def start():
+    """DuckDB with the threads that the command line names."""
+    session = Session(int(sys.argv[1]))
+    return "duckdb", session.version, session.respond
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(serve(start))

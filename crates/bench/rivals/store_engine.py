@@ -2,10 +2,9 @@
 change and read row by row, and into which tables are copied.
 
 Started as `python -c SCRIPT ENGINE THREADS DIRECTORY`. It speaks JSON, one object per line: requests on
-standard input, replies on standard output, nothing else there. See README.md beside this file.
+standard input, replies on standard output, nothing else there. See README.md and serving.py beside this file.
 """
 
-import json
 import os
 import random
 import sys
@@ -158,34 +157,12 @@ class Session:
         return database.work(request["work"], request["sessions"], request["seconds"])
 
 
-def own_output():
-    """Standard output for the replies alone: what an engine prints goes to standard error."""
-    replies = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
-    return replies
-
-
-def main():
-    """Starts the engine, then answers until the input ends."""
+def start():
+    """The engine that the command line names."""
     name, threads, directory = sys.argv[1], int(sys.argv[2]), sys.argv[3]
-    replies = own_output()
-
-    def reply(message):
-        print(json.dumps(message), file=replies, flush=True)
-
-    try:
-        session = Session(name, threads, directory)
-    except Exception as error:
-        reply({"error": f"{type(error).__name__}: {error}"})
-        return 1
-    reply({"engine": name, "version": session.version})
-    for line in sys.stdin:
-        try:
-            reply(session.respond(json.loads(line)))
-        except Exception as error:
-            reply({"error": f"{type(error).__name__}: {error}"})
-    return 0
+    session = Session(name, threads, directory)
+    return name, session.version, session.respond
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(serve(start))

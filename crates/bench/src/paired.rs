@@ -36,7 +36,7 @@ impl PairedCase {
         Self { settings, unit, better, subjects: Vec::new() }
     }
 
-    /// Adds what was measured of someone in a round.
+    /// Adds what was measured of a subject in a round.
     pub(crate) fn add(&mut self, name: &str, sample: f64) {
         match self.subjects.iter_mut().find(|subject| subject.name == name) {
             Some(subject) => subject.samples.push(sample),

@@ -4,11 +4,11 @@ use std::ffi::c_int;
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use atoll_placement::{Arena, Kernel, LiveKernel};
+use atoll_placement::{Arena, FixedBudget, Kernel, LiveKernel};
 use atoll_primitives::{PrimitiveError, Tuning};
 use atoll_runtime::{CancelToken, Runtime, RuntimeOptions};
+use atoll_topology::Bytes;
 
-use crate::budget::ContextBudget;
 use crate::failure::{CallFailure, Code, guard, not_in_callback};
 use crate::foreign;
 
@@ -16,7 +16,7 @@ use crate::foreign;
 #[derive(Debug)]
 pub struct Context {
     context: atoll_primitives::Context,
-    limit: Arc<ContextBudget>,
+    limit: Arc<FixedBudget>,
     /// Parent of the tokens of the calls under way.
     calls: Mutex<CancelToken>,
 }
@@ -36,7 +36,7 @@ impl Context {
             let asked = matches!(error, atoll_runtime::RuntimeError::Threads { .. });
             CallFailure::new(if asked { Code::Invalid } else { Code::System }, error)
         })?;
-        let limit = Arc::new(ContextBudget::none());
+        let limit = Arc::new(FixedBudget::new(Bytes(u64::MAX)));
         let arena = Arena::new(machine, kernel, Some(Arc::clone(&limit) as _));
         let context = atoll_primitives::Context::new(runtime, arena)
             .with_tuning(tuning)
@@ -139,7 +139,11 @@ pub unsafe extern "C" fn atoll_threads(context: *const Context) -> u32 {
 pub unsafe extern "C" fn atoll_set_memory_limit(context: *mut Context, bytes: u64) -> c_int {
     guard(|| {
         // SAFETY: the caller's promise.
-        unsafe { named(context) }?.limit.set(bytes);
+        unsafe { named(context) }?.limit.set_limit(Bytes(if bytes == 0 {
+            u64::MAX
+        } else {
+            bytes
+        }));
         Ok(())
     })
 }
@@ -152,7 +156,7 @@ pub unsafe extern "C" fn atoll_set_memory_limit(context: *mut Context, bytes: u6
 pub unsafe extern "C" fn atoll_memory_used(context: *const Context) -> u64 {
     // SAFETY: the caller's promise.
     let context = unsafe { context.as_ref() };
-    context.map_or(0, |context| context.limit.used())
+    context.map_or(0, |context| context.limit.used().0)
 }
 
 /// Cancels the calls under way.

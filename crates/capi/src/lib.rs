@@ -10,7 +10,6 @@
 //! has to be trusted: `unsafe` is everywhere here, and only here.
 
 mod aggregate;
-mod budget;
 mod column;
 mod context;
 mod failure;

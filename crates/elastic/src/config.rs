@@ -18,7 +18,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::decide::Policy;
+use crate::decide::CorePolicy;
 
 /// Time between two looks, ms.
 const INTERVAL_MS: u64 = 100;
@@ -63,7 +63,7 @@ pub struct TargetConfig {
     pub dbms: Option<String>,
     /// How its cores are decided on; `cores_min` is its minimum share.
     #[serde(default)]
-    pub policy: Policy,
+    pub policy: CorePolicy,
 }
 
 /// Why a file is not taken.
@@ -125,7 +125,7 @@ mod tests {
         assert_eq!((config.interval_ms, config.targets.len()), (100, 2));
         let policy = &config.targets[0].policy;
         assert_eq!((policy.mode, policy.cores_min, policy.thmax), (Mode::Sparse, 2, 70));
-        assert_eq!(config.targets[1].policy, Policy::default());
+        assert_eq!(config.targets[1].policy, CorePolicy::default());
     }
 
     #[test]

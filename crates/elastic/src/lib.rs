@@ -22,6 +22,7 @@ pub mod actuate;
 pub mod adapter;
 pub mod config;
 pub mod decide;
+mod journal;
 pub mod mode;
 pub mod monitor;
 pub mod net;

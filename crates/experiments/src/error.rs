@@ -57,7 +57,7 @@ pub enum ExperimentError {
 }
 
 impl ExperimentError {
-    /// Whether it tells the cause rather than that somebody else had one.
+    /// Whether it tells the cause rather than that another thread had one.
     pub(crate) fn is_cause(&self) -> bool {
         !matches!(self, Self::CalledOff)
     }

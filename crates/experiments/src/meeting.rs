@@ -53,7 +53,7 @@ impl<'a> ProcessBarrier<'a> {
     /// Returns when all members have come.
     ///
     /// # Errors
-    /// [`ExperimentError::CalledOff`] when somebody [called it off](Self::call_off).
+    /// [`ExperimentError::CalledOff`] when a thread [called it off](Self::call_off).
     pub(crate) fn wait(&self) -> Result<(), ExperimentError> {
         self.wait_watching(&mut || Ok(()))
     }
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_meeting_that_is_called_off_keeps_nobody() {
+    fn a_meeting_that_is_called_off_keeps_no_thread() {
         let shared = SharedWords::create(WORDS).unwrap();
         let meeting = ProcessBarrier::new(&shared, 0, 2).unwrap();
         std::thread::scope(|scope| {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use atoll_topology::NodeId;
+use atoll_topology::{NodeId, quantile};
 use serde::{Deserialize, Serialize};
 
 use crate::{Arm, ExperimentManifest, PlanRow};
@@ -29,13 +29,13 @@ pub struct ArmOutcome {
     pub accesses: u64,
     /// Time of an access in ns, over all threads, migrations and waits for each other included; none
     /// where the run failed.
-    pub ns: Option<Figure>,
+    pub ns: Option<RepeatedFigure>,
     /// The same of each repetition.
     pub runs_ns: Vec<f64>,
     /// Where the arrays were at the end.
     pub achieved: Achieved,
     /// The last-level cache, where the processor has counters of it.
-    pub cache: Option<Cache>,
+    pub cache: Option<CacheLoads>,
     /// Why it has none.
     pub cache_missing: Option<String>,
     /// Times that threads changed their cpu, by the kernel's word, over all repetitions.
@@ -50,7 +50,7 @@ pub struct ArmOutcome {
 
 /// Repetitions of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Figure {
+pub struct RepeatedFigure {
     /// The middle one.
     pub median: f64,
     /// The least.
@@ -59,18 +59,14 @@ pub struct Figure {
     pub max: f64,
 }
 
-impl Figure {
+impl RepeatedFigure {
     /// None without values, or where one is not finite.
     pub fn of(mut values: Vec<f64>) -> Option<Self> {
-        if values.is_empty() || !values.iter().all(|value| value.is_finite()) {
+        if !values.iter().all(|value| value.is_finite()) {
             return None;
         }
         values.sort_by(f64::total_cmp);
-        let middle = values.len() / 2;
-        let median = match values.len() % 2 {
-            1 => values[middle],
-            _ => f64::midpoint(values[middle - 1], values[middle]),
-        };
+        let median = quantile(&values, 0.5)?;
         Some(Self { median, min: values[0], max: values[values.len() - 1] })
     }
 }
@@ -103,14 +99,14 @@ impl Achieved {
 
 /// Counts of the last-level cache over all threads and repetitions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Cache {
+pub struct CacheLoads {
     /// Loads that reached it.
     pub loads: u64,
     /// Of those, what it did not hold.
     pub misses: u64,
 }
 
-impl Cache {
+impl CacheLoads {
     /// Share of the loads that hit; none where there was no load.
     pub fn hit_rate(self) -> Option<f64> {
         (self.loads > 0).then(|| 1.0 - self.misses as f64 / self.loads as f64)

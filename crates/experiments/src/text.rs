@@ -64,7 +64,7 @@ fn push_arm(text: &mut String, arm: &ArmOutcome, baseline: Option<&ArmOutcome>) 
         Some(base) => format!("{:.2}", ns.median / base),
         None => String::new(),
     };
-    let hits = arm.cache.and_then(crate::Cache::hit_rate);
+    let hits = arm.cache.and_then(crate::CacheLoads::hit_rate);
     let _ = writeln!(
         text,
         "  {:<44} {:>9.2}  {:>15} {ratio:>6} {:>8} {:>8}",

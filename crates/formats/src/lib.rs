@@ -21,7 +21,7 @@ pub mod store;
 pub mod toml;
 pub mod xml;
 
-pub use open::{OpenError, open, parse, read, read_from, shipped};
+pub use open::{MachineOpenError, open, parse, read, read_from, shipped};
 
 /// Longest text of a machine file, 16 MiB: core-to-core figures of 1,024 cpus fit, and reading
 /// another file ends soon.

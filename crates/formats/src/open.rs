@@ -34,7 +34,7 @@ const SHIPPED: &[(&str, &str)] = shipped![
 /// Why there is no machine of that name.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum OpenError {
+pub enum MachineOpenError {
     /// Neither a shipped machine nor a file.
     #[error(
         "unknown machine '{name}'{}; expected a file or one of {}",
@@ -77,7 +77,7 @@ fn names() -> Vec<&'static str> {
 
 /// Opens a machine: one that ships, by its name, else a file of at most 16 MiB in TOML, hwloc XML or
 /// the words of `numactl -H`. A file that has the name of a shipped machine is meant by `./name`.
-pub fn open(name: &str) -> Result<Knowledge, OpenError> {
+pub fn open(name: &str) -> Result<Knowledge, MachineOpenError> {
     if let Some((name, text)) = SHIPPED.iter().find(|(shipped, _)| *shipped == name) {
         return Ok(toml::parse(text, name)?);
     }
@@ -86,26 +86,26 @@ pub fn open(name: &str) -> Result<Knowledge, OpenError> {
 
 /// The text of a machine file. It is read once from its start to its end, so that a pipe such as
 /// bash's `<(command)` is a machine file too.
-pub fn read(name: &str) -> Result<String, OpenError> {
+pub fn read(name: &str) -> Result<String, MachineOpenError> {
     match File::open(name) {
         Ok(file) => read_from(file, name),
         Err(error) if error.kind() == io::ErrorKind::NotFound && is_word(name) => {
             let near = nearest_name(name, SHIPPED.iter().map(|(shipped, _)| *shipped));
-            Err(OpenError::Unknown { name: name.to_owned(), near })
+            Err(MachineOpenError::Unknown { name: name.to_owned(), near })
         }
-        Err(source) => Err(OpenError::Read { file: name.to_owned(), source }),
+        Err(source) => Err(MachineOpenError::Read { file: name.to_owned(), source }),
     }
 }
 
 /// The text of a machine file that is open already; `file` is its name in messages.
-pub fn read_from(reader: impl Read, file: &str) -> Result<String, OpenError> {
+pub fn read_from(reader: impl Read, file: &str) -> Result<String, MachineOpenError> {
     let mut bytes = Vec::new();
     reader
         .take(TEXT_MAX as u64 + 1)
         .read_to_end(&mut bytes)
-        .map_err(|source| OpenError::Read { file: file.to_owned(), source })?;
+        .map_err(|source| MachineOpenError::Read { file: file.to_owned(), source })?;
     match bytes.len() > TEXT_MAX {
-        true => Err(OpenError::TooLong { file: file.to_owned() }),
+        true => Err(MachineOpenError::TooLong { file: file.to_owned() }),
         false => Ok(text(bytes, file)?),
     }
 }

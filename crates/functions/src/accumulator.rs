@@ -11,7 +11,8 @@ use datafusion::logical_expr::Accumulator;
 use super::distinct::DistinctTotal;
 use super::finish::Finish;
 use super::headroom::Headroom;
-use super::total::{ExactTotal, Summand, total_of};
+use super::summand::Summand;
+use super::total::{ExactTotal, total_of};
 
 /// The running aggregate of one group or window frame.
 #[derive(Debug)]

@@ -8,7 +8,8 @@ use datafusion::common::ScalarValue;
 use datafusion::common::hash_utils::RandomState;
 use datafusion::error::Result;
 
-use super::total::{ExactTotal, Summand};
+use super::summand::Summand;
+use super::total::ExactTotal;
 
 /// The distinct values seen, how often each is present, and their total.
 #[derive(Debug)]

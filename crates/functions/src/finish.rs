@@ -7,8 +7,9 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::error::Result;
 
 use super::groups::Emitted;
+use super::summand::Summand;
 use super::target::TotalTarget;
-use super::total::{ExactTotal, Summand};
+use super::total::ExactTotal;
 
 /// How an aggregate ends: from totals, whose accumulation is the same for all, to its results.
 pub(super) trait Finish<T: ArrowPrimitiveType<Native: Summand>>:

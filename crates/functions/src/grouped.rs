@@ -12,7 +12,7 @@ use datafusion::logical_expr::{EmitTo, GroupsAccumulator};
 use super::finish::Finish;
 use super::groups::{GroupTotals, masked};
 use super::headroom::Headroom;
-use super::total::Summand;
+use super::summand::Summand;
 
 /// One total for each group.
 #[derive(Debug)]

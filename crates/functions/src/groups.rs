@@ -9,7 +9,7 @@ use datafusion::logical_expr::EmitTo;
 use datafusion::physical_expr::NullState;
 
 use super::headroom::Headroom;
-use super::total::Summand;
+use super::summand::Summand;
 
 /// The totals of a grouped aggregation, by group number.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! Whether values can be added without looking for wraps.
 
-use super::total::Summand;
+use super::summand::Summand;
 
 /// How far totals may be from the ends of their type, as far as is known without looking at them.
 ///

@@ -67,6 +67,7 @@ mod planner;
 mod scalar;
 mod string_agg;
 mod sum;
+mod summand;
 mod target;
 #[cfg(test)]
 mod tests;

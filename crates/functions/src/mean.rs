@@ -6,8 +6,9 @@ use datafusion::error::Result;
 
 use super::finish::Finish;
 use super::groups::Emitted;
+use super::summand::Summand;
 use super::target::TotalTarget;
-use super::total::{ExactTotal, Summand};
+use super::total::ExactTotal;
 
 /// A value that can be averaged.
 pub(super) trait Averaged: Summand {

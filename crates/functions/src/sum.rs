@@ -27,8 +27,9 @@ use super::accumulator::{RunningDistinct, RunningTotal};
 use super::finish::Finish;
 use super::grouped::GroupedTotals;
 use super::groups::Emitted;
+use super::summand::Summand;
 use super::target::{TotalTarget, carries_wraps, headroom};
-use super::total::{ExactTotal, Summand};
+use super::total::ExactTotal;
 
 /// `sum` over integers, decimals, durations and intervals that never wraps; floats are DataFusion's.
 #[derive(Debug, Default, PartialEq, Eq, Hash)]

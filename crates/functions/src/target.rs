@@ -14,7 +14,8 @@ use datafusion::error::{DataFusionError, Result};
 
 use super::headroom::Headroom;
 use super::overflow::SumOverflow;
-use super::total::{ExactTotal, Summand};
+use super::summand::Summand;
+use super::total::ExactTotal;
 
 /// Digits that DataFusion adds to a decimal argument's precision for its sum.
 const SUM_DIGITS: u8 = 10;

@@ -13,7 +13,7 @@ use atoll_placement::{
 use atoll_topology::{Bytes, Machine, Node, NodeId};
 
 use crate::options::{BUFFER_MIN, MeasureOptions, MeasurementKind};
-use crate::plan::{MeasureStep, Turn};
+use crate::step::{MeasureStep, Turn};
 use crate::{MeasureStepError, chain, crew, pages, seats};
 
 /// A buffer is so many times the caches in front of it.

@@ -23,6 +23,7 @@ mod plan;
 mod run;
 mod samples;
 mod seats;
+mod step;
 mod stream;
 
 pub use error::MeasureError;

@@ -11,26 +11,12 @@ use crate::MeasureError;
 use crate::buffers::BufferSizes;
 use crate::options::{MeasureOptions, MeasurementKind};
 use crate::parts::{bandwidth, core_to_core, loaded};
+use crate::step::{MeasureStep, Turn};
 
 /// Time to place and touch memory: 0.3 s a GB, as measured in base pages.
 const TOUCH_NS_A_BYTE: f64 = 0.3;
 /// Time to link one line into a chain: two misses.
 const LINK_NS_A_LINE: f64 = 150.0;
-
-/// One measurement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct MeasureStep {
-    pub(crate) part: MeasurementKind,
-    pub(crate) from: NodeId,
-    pub(crate) to: NodeId,
-}
-
-/// The steps that read one node's memory.
-#[derive(Clone, Debug)]
-pub(crate) struct Turn {
-    pub(crate) node: NodeId,
-    pub(crate) steps: Vec<MeasureStep>,
-}
 
 /// All that is to be done.
 #[derive(Clone, Debug)]

@@ -9,7 +9,8 @@ use atoll_topology::{CpuId, CpuSet, Fact, Machine};
 use crate::buffers::Buffers;
 use crate::options::{MeasureOptions, MeasurementKind};
 use crate::parts::{PathContext, bandwidth, core_to_core, cross_traffic, latency, loaded};
-use crate::plan::{MeasurePlan, MeasureStep, Turn};
+use crate::plan::MeasurePlan;
+use crate::step::{MeasureStep, Turn};
 use crate::{MeasureError, MeasureStepError, cluster};
 
 /// Failed pairs of cpus that are named; the others are counted.

@@ -21,9 +21,9 @@ pub struct Estimate {
     /// Accesses in flight behind [`independent`](Self::independent).
     pub in_flight: f64,
     /// Bounds where accesses do not depend on each other.
-    pub independent: Bounds,
+    pub independent: TimeBounds,
     /// Bounds where each access waits for the one before.
-    pub dependent: Bounds,
+    pub dependent: TimeBounds,
     /// The figures used.
     pub figures: Vec<Figure>,
 }
@@ -84,7 +84,7 @@ pub struct LinkTime {
 
 /// Between what the time of the run lies.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Bounds {
+pub struct TimeBounds {
     /// The slowest node's computing and waiting.
     pub latency: Nanos,
     /// The busiest controller or link.
@@ -180,7 +180,7 @@ impl Waits {
     }
 }
 
-impl Bounds {
+impl TimeBounds {
     /// Time of one access of a thread that made so many; none where it made none.
     pub fn per_access(&self, accesses_of_a_thread: u64) -> Option<PerAccess> {
         let each = |time: Nanos| Nanos(time.0 / accesses_of_a_thread as f64);
@@ -240,7 +240,7 @@ fn bounds(
     controllers: &[ControllerTime],
     links: &[LinkTime],
     in_flight: f64,
-) -> Bounds {
+) -> TimeBounds {
     let cpus = nodes.iter().map(|node| (node.latency(in_flight), Resource::Cpus(node.node)));
     let memory = controllers.iter().map(|it| (it.time, Resource::Controller(it.node)));
     let links = links.iter().map(|it| {
@@ -251,7 +251,7 @@ fn bounds(
     let pipes = longest(memory.chain(links));
     let time = |found: &Option<(Nanos, Resource)>| found.map_or(0.0, |(time, _)| time.0);
     let (latency, bandwidth) = (time(&cpus), time(&pipes));
-    Bounds {
+    TimeBounds {
         latency: Nanos(latency),
         bandwidth: Nanos(bandwidth),
         lower: Nanos(latency.max(bandwidth)),

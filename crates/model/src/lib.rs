@@ -39,7 +39,7 @@ pub mod simulate;
 pub use assumptions::{Assumption, AssumptionError, Assumptions};
 pub use costs::Costs;
 pub use estimate::{
-    Bounds, ControllerTime, Estimate, LinkTime, NodeTime, PerAccess, Resource, Waits,
+    ControllerTime, Estimate, LinkTime, NodeTime, PerAccess, Resource, TimeBounds, Waits,
 };
 pub use figures::Figure;
 pub use flows::{ControllerFlow, Flows, FlowsError, LinkFlow, NodeFlow};

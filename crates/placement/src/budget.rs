@@ -1,5 +1,6 @@
 //! A budget for memory: who allocates asks first.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use atoll_topology::Bytes;
@@ -28,17 +29,22 @@ pub struct BudgetExceeded {
     pub limit: Bytes,
 }
 
-/// A budget with a fixed limit.
+/// A budget of its own, whose limit changes only when it is set.
 #[derive(Debug)]
 pub struct FixedBudget {
-    limit: Bytes,
+    limit: AtomicU64,
     used: AtomicU64,
 }
 
 impl FixedBudget {
     /// A budget of this much, all of it available.
     pub fn new(limit: Bytes) -> Self {
-        Self { limit, used: AtomicU64::new(0) }
+        Self { limit: AtomicU64::new(limit.0), used: AtomicU64::new(0) }
+    }
+
+    /// Sets another limit. What is granted stays so.
+    pub fn set_limit(&self, limit: Bytes) {
+        self.limit.store(limit.0, Ordering::Relaxed);
     }
 
     /// What is granted and not given back.
@@ -49,14 +55,15 @@ impl FixedBudget {
 
 impl Budget for FixedBudget {
     fn try_grow(&self, bytes: Bytes) -> Result<(), BudgetExceeded> {
-        let grown = |used: u64| used.checked_add(bytes.0).filter(|sum| *sum <= self.limit.0);
+        let limit = self.limit.load(Ordering::Relaxed);
+        let grown = |used: u64| used.checked_add(bytes.0).filter(|sum| *sum <= limit);
         // Relaxed: the sum alone matters, no other memory is published through it.
         match self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, grown) {
             Ok(_) => Ok(()),
             Err(used) => Err(BudgetExceeded {
                 asked: bytes,
-                available: Bytes(self.limit.0.saturating_sub(used)),
-                limit: self.limit,
+                available: Bytes(limit.saturating_sub(used)),
+                limit: Bytes(limit),
             }),
         }
     }
@@ -64,6 +71,33 @@ impl Budget for FixedBudget {
     fn shrink(&self, bytes: Bytes) {
         let shrunk = |used: u64| Some(used.saturating_sub(bytes.0));
         let _ = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, shrunk);
+    }
+}
+
+/// A share of a budget, given back on drop.
+#[derive(Debug)]
+pub(crate) struct Charge {
+    budget: Option<Arc<dyn Budget>>,
+    bytes: Bytes,
+}
+
+impl Charge {
+    pub(crate) fn new(
+        budget: Option<Arc<dyn Budget>>,
+        bytes: Bytes,
+    ) -> Result<Self, BudgetExceeded> {
+        if let Some(budget) = &budget {
+            budget.try_grow(bytes)?;
+        }
+        Ok(Self { budget, bytes })
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        if let Some(budget) = &self.budget {
+            budget.shrink(self.bytes);
+        }
     }
 }
 

@@ -12,7 +12,6 @@
 
 mod arena;
 mod budget;
-mod buffer;
 mod error;
 mod heap;
 mod kernel;
@@ -20,9 +19,8 @@ mod live;
 mod strategy;
 mod verify;
 
-pub use arena::{Arena, ArenaOptions, Fallback, FallbackReason};
+pub use arena::{Arena, ArenaOptions, Fallback, FallbackReason, NodeBuffer};
 pub use budget::{Budget, BudgetExceeded, FixedBudget};
-pub use buffer::NodeBuffer;
 pub use error::{KernelError, PlacementError};
 pub use heap::{CountedHeap, heap_allocated};
 pub use kernel::{Kernel, Mapping, Policy};

@@ -19,6 +19,13 @@ pub fn then(before: u64, next: u64) -> u64 {
     word(before.rotate_left(23) ^ next)
 }
 
+/// Hash of two words given the hash of what comes before them, at the price of one.
+#[inline(always)]
+pub fn then_pair(before: u64, first: u64, second: u64) -> u64 {
+    let product = u128::from(first ^ MULTIPLIER) * u128::from(second ^ SALT ^ before);
+    (product >> 64) as u64 ^ product as u64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -47,5 +54,22 @@ mod tests {
     #[test]
     fn order_of_words_matters() {
         assert_ne!(then(word(1), 2), then(word(2), 1));
+        assert_ne!(then_pair(0, 1, 2), then_pair(0, 2, 1));
+        assert_ne!(then_pair(word(1), 3, 4), then_pair(word(2), 3, 4));
+    }
+
+    #[test]
+    fn pairs_of_regular_words_spread_evenly() {
+        let digits = |at: u64| u64::from_le_bytes(*b"00000000") + (at % 10) + (at / 10 % 10 << 8);
+        let hashes = || {
+            let pair =
+                |at: u64| then_pair(word(24), digits(at), digits(at / 100) << 16 | at / 10_000);
+            (0..1_u64 << 18).map(pair)
+        };
+        for shift in [54, 0] {
+            let mut counts = [0_u32; 1024];
+            hashes().for_each(|hash| counts[(hash >> shift) as usize % 1024] += 1);
+            assert!(counts.into_iter().max().unwrap() < 256 * 14 / 10, "shift {shift}");
+        }
     }
 }

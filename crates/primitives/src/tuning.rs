@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use atoll_topology::{Conditions, Fact, Knowledge, Quantity, Source, Subject};
 
-use crate::partition::FanOut;
+use crate::kernel::fan_out::FanOut;
 
 /// Sizes that the fast loops take. [`Tuning::default`] fits no machine in particular; `atoll tune`
 /// measures what fits this one and keeps it with the machine's facts.

@@ -1,7 +1,5 @@
 //! Cancellation: asked for once, honoured by every task at its next block.
 
-use std::future::Future;
-
 use tokio_util::sync::CancellationToken;
 
 /// Work ended early because it was cancelled.
@@ -45,15 +43,9 @@ impl CancelToken {
         CancelOnDrop(self.clone())
     }
 
-    /// Waits until the flag is raised.
+    /// Waits until the flag is raised: a task that waits for what may never come waits for this as well.
     pub async fn cancelled(&self) {
         self.0.cancelled().await;
-    }
-
-    /// Runs a future to its end or, if that comes first, drops it when the flag is raised: the way
-    /// for a task to wait on something that may never come.
-    pub async fn unless_cancelled<F: Future>(&self, future: F) -> Result<F::Output, Cancelled> {
-        self.0.run_until_cancelled(future).await.ok_or(Cancelled)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Why a runtime could not be started.
 
+use std::any::Any;
+
 use atoll_placement::KernelError;
 use atoll_topology::{CpuSet, DomainId, NodeId};
 
@@ -95,4 +97,13 @@ pub enum RuntimeError {
         /// The operating system's word for it.
         reason: String,
     },
+}
+
+/// What a panic said, as far as it is text.
+pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
+    match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
+        (Some(text), _) => (*text).to_owned(),
+        (_, Some(text)) => text.clone(),
+        _ => "a panic without a message".to_owned(),
+    }
 }

@@ -14,10 +14,10 @@ use atoll_placement::Kernel;
 use atoll_sys::gettid;
 use atoll_topology::{CpuSet, DomainId, NodeId};
 
+use crate::error::panic_message;
 use crate::layout::GroupPlan;
 use crate::reach::GroupReach;
 use crate::seat::WorkerSeat;
-use crate::step::panic_message;
 use crate::{Binding, RuntimeError, Worker, WorkerId};
 
 /// How long a thread that blocks (reads a file, plans a statement) waits for the next such work before it

@@ -13,7 +13,6 @@ use tokio::task::JoinHandle;
 use crate::group::GroupStart;
 use crate::layout::{self, GroupPlan};
 use crate::seat::WorkerSeat;
-use crate::step::{Coordination, Sequence, Step, Task};
 use crate::{
     ByteCounters, ByteMatrix, Pool, RuntimeError, RuntimeOptions, Worker, WorkerGroup, WorkerId,
 };
@@ -134,24 +133,6 @@ impl Runtime {
     /// On a thread that already runs a tokio runtime, as a worker of the pools does: await there.
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         self.group(0).handle().block_on(future)
-    }
-
-    /// A step of these tasks, to be run with [`Step::run`].
-    pub fn step<T, E>(&self, name: impl Into<String>, tasks: Vec<Task<T, E>>) -> Step<T, E>
-    where
-        T: Send + 'static,
-        E: Send + 'static,
-    {
-        Step::new(self.clone(), name.into(), tasks)
-    }
-
-    /// An empty sequence of steps, to be filled with [`Sequence::then`].
-    pub fn sequence<T, E>(&self, coordination: Coordination) -> Sequence<T, E>
-    where
-        T: Send + 'static,
-        E: Send + 'static,
-    {
-        Sequence::new(self.clone(), coordination)
     }
 
     /// Worker that the calling thread is; none on a thread outside of the pools and on one that

@@ -26,7 +26,7 @@ pub(crate) struct Tls {
     pub(crate) acceptor: TlsAcceptor,
     /// The same for HTTP/2, which clients ask for in the handshake.
     pub(crate) http2: TlsAcceptor,
-    /// Log-ins bound to this certificate: someone in between has another one.
+    /// Log-ins bound to this certificate: an attacker in between has another one.
     pub(crate) scram: ScramServerAuth,
 }
 

@@ -6,8 +6,9 @@
 //! such witness gives the base of a node's range; they must not contradict each other, nor the order
 //! in which the set-up says that the nodes' pieces follow each other.
 
+use crate::PAGE;
 use crate::Setup;
-use crate::ram::{NodeIndex, PAGE, Ram, RamAddress};
+use crate::ram::{NodeIndex, Ram, RamAddress};
 
 /// Why nothing is counted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

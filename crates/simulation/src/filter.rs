@@ -11,8 +11,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use crate::PAGE;
 use crate::counters::CounterCell;
-use crate::ram::{LineNumber, PAGE};
+use crate::ram::LineNumber;
 
 /// Slots at most: one for each bit of a word.
 const SLOTS: usize = 64;

@@ -57,12 +57,13 @@ mod tags;
 pub use calibration::CalibrationError;
 
 pub use report::{
-    CacheCounts, Calibration, Controller, LevelCounts, LinkTraffic, NodeCounts, REPORT_VERSION,
-    Region, Report, RunSeries, RunSlice, StateCounts, SupplierCounts, TagCounts, Traffic,
+    CacheCounts, CalibrationReport, ControllerCounts, LevelCounts, LinkTraffic, NodeCounts,
+    REPORT_VERSION, Region, Report, RunSeries, RunSlice, StateCounts, SupplierCounts, TagCounts,
+    Traffic,
 };
 pub use setup::{
     CacheShape, Counting, CpuSeat, Crossing, NodeMemory, SETUP_VERSION, Setup, SetupError, TlbShape,
 };
 pub use simulation::Simulation;
 
-use ram::PAGE;
+use setup::PAGE;

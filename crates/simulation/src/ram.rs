@@ -6,9 +6,6 @@
 
 use crate::Setup;
 
-/// Bytes of a page, and of a line of the page tables.
-pub(crate) const PAGE: u64 = 4096;
-
 /// End of the hole.
 const HIGH: u64 = 1 << 32;
 

@@ -15,7 +15,7 @@ pub struct Report {
     /// What it was counted with.
     pub setup: Setup,
     /// How the calibration ended; nothing is counted when it failed.
-    pub calibration: Calibration,
+    pub calibration: CalibrationReport,
     /// All that was counted.
     pub total: Traffic,
     /// The same by region, in the order in which the regions were first opened; only regions that
@@ -27,7 +27,7 @@ pub struct Report {
 
 /// Whether host addresses of the guest's RAM could be told apart by node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Calibration {
+pub struct CalibrationReport {
     /// Pages heard of.
     pub witnesses: u64,
     /// Why it failed; none when it did not.
@@ -70,7 +70,7 @@ pub struct Traffic {
     /// What the caches did, by node of the cpu.
     pub caches: Vec<CacheCounts>,
     /// Bytes through each memory controller, by node.
-    pub controllers: Vec<Controller>,
+    pub controllers: Vec<ControllerCounts>,
     /// Bytes over each link, by number.
     pub links: Vec<LinkTraffic>,
     /// Accesses to tagged pages; only tags that were met.
@@ -134,7 +134,7 @@ pub struct SupplierCounts {
 
 /// Bytes through a memory controller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Controller {
+pub struct ControllerCounts {
     /// Read.
     pub read: u64,
     /// Written.

@@ -5,7 +5,7 @@ use crate::counters::{
 };
 use crate::ram::NodeIndex;
 use crate::report::{
-    CacheCounts, Controller, LevelCounts, LinkTraffic, NodeCounts, RunSlice, StateCounts,
+    CacheCounts, ControllerCounts, LevelCounts, LinkTraffic, NodeCounts, RunSlice, StateCounts,
     SupplierCounts, TagCounts, Traffic,
 };
 
@@ -148,11 +148,14 @@ impl Summary {
         machine
     }
 
-    fn controllers(&self) -> Vec<Controller> {
+    fn controllers(&self) -> Vec<ControllerCounts> {
         let machine = self.machine();
         let rows = [ByNode::Read, ByNode::Written].map(|what| self.row(&machine, what));
         let [read, written] = rows;
-        read.into_iter().zip(written).map(|(read, written)| Controller { read, written }).collect()
+        read.into_iter()
+            .zip(written)
+            .map(|(read, written)| ControllerCounts { read, written })
+            .collect()
     }
 
     fn links(&self) -> Vec<LinkTraffic> {

@@ -3,8 +3,9 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
+use crate::PAGE;
 use crate::counters::TAGS;
-use crate::ram::{PAGE, Ram};
+use crate::ram::Ram;
 
 /// Pages of a piece: 256 MiB.
 const PIECE: u64 = 1 << 16;

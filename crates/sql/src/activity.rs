@@ -150,7 +150,7 @@ impl Activity {
         })
     }
 
-    /// Cancels a statement for someone who knows the secret of its session.
+    /// Cancels a statement for a client that knows the secret of its session.
     pub fn cancel(&self, number: u32, secret: u32) -> bool {
         let session = self.0.sessions.lock().get(&number).cloned();
         let known = session.filter(|session| session.secret == secret);
@@ -247,7 +247,7 @@ impl ActiveSession {
         self.session.number
     }
 
-    /// What someone has to know who cancels its statements from outside.
+    /// What a client has to know to cancel its statements from another connection.
     pub fn secret(&self) -> u32 {
         self.session.secret
     }
@@ -317,7 +317,7 @@ impl ActiveSession {
         self.interrupted_by(|_| true).await
     }
 
-    /// Waits until someone else ends the session, whatever becomes of its statements.
+    /// Waits until another session ends this one, whatever becomes of its statements.
     pub async fn terminated(&self) {
         self.interrupted_by(|interrupt| interrupt == Interrupt::Terminate).await;
     }

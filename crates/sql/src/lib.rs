@@ -14,6 +14,7 @@ mod error;
 mod exchange;
 mod files;
 mod float;
+mod functions;
 mod group;
 mod join;
 mod lab;
@@ -44,7 +45,7 @@ pub use datafusion::arrow;
 pub use dialect::{array_items, column_type};
 pub use error::{SourcePosition, SqlError, SqlState, ViolatedConstraint};
 pub use group::GroupExec;
-pub use parse::{begins_with, copy_to_file, split_first_word};
+pub use parse::{begins_with, copies_from_stdin, copy_from_file, copy_to_file, split_first_word};
 pub use pg_catalog::{PgType, sql_type, type_oid};
 pub use role::{Identity, Role, ScramVerifier};
 pub use session::{

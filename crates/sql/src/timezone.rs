@@ -7,11 +7,11 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::timezone::Tz;
-use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
+use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{Column, DFSchema, Result, exec_err};
-use datafusion::execution::{FunctionRegistry, SessionState};
+use datafusion::execution::SessionState;
 use datafusion::functions::datetime::to_local_time::ToLocalTimeFunc;
 use datafusion::logical_expr::expr::{Alias, Cast, ScalarFunction};
 use datafusion::logical_expr::{
@@ -20,27 +20,15 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::AnalyzerRule;
 
+use crate::arithmetic::null_where_an_argument_is;
 use crate::error::SqlState;
 
 /// The time zone of a session that sets none. TIMESTAMPTZ without one would be TIMESTAMP.
 pub(crate) const DEFAULT: &str = "UTC";
 
-/// Lets the functions that depend on settings (`now()` and others) see those of the session.
-pub(crate) fn refresh_functions(state: &mut SessionState) {
-    let functions = state.scalar_functions().values();
-    let updated: Vec<ScalarUDF> = functions
-        .filter_map(|function| function.inner().with_updated_config(state.config_options()))
-        .collect();
-    for function in updated {
-        // A function in the place of another is one that is there already.
-        let _ = state.register_udf(Arc::new(function));
-    }
-}
-
 /// Instants read in this time zone from here on.
 pub(crate) fn set(state: &mut SessionState, time_zone: &str) {
     state.config_mut().options_mut().execution.time_zone = Some(time_zone.to_owned());
-    refresh_functions(state);
 }
 
 /// A time zone as the engine knows it: by its name, as hours from UTC to the east, or in POSIX's form, which counts
@@ -238,10 +226,7 @@ impl ScalarUDFImpl for LocalTime {
     }
 
     fn return_field_from_args(&self, arguments: ReturnFieldArgs) -> Result<FieldRef> {
-        let fields = arguments.arg_fields.iter();
-        let types: Vec<DataType> = fields.map(|field| field.data_type().clone()).collect();
-        let nullable = arguments.arg_fields.iter().any(|field| field.is_nullable());
-        Ok(Arc::new(Field::new(self.name(), self.return_type(&types)?, nullable)))
+        null_where_an_argument_is(self, &arguments)
     }
 
     fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {

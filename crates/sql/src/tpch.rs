@@ -17,7 +17,7 @@ use tpchgen_arrow::{
 };
 
 use crate::Session;
-use crate::table::table_error;
+use crate::error::table_error;
 use crate::task::BoundTask;
 
 /// The text of query `number`, 1 to 22, with the parameters of TPC-H's validation run.

@@ -11,7 +11,7 @@ import duckdb
 
 EXAMPLES = pathlib.Path(__file__).parent / "compatibility"
 # What depends on a network, or on files that are not there.
-SKIPPED = ("INSTALL", "ATTACH")
+SKIPPED = ("INSTALL", "ATTACH", "CREATE SECRET")
 
 
 def main():
@@ -27,7 +27,8 @@ def main():
                 connection.execute(line[1:])
                 continue
             feature, claimed, _, _, sql = (part.strip() for part in line.split("|", 4))
-            if sql.startswith(SKIPPED):
+            # What is written in another form is not what the example has.
+            if sql.startswith(SKIPPED) or claimed == "in another form":
                 continue
             try:
                 connection.execute(sql).fetchall()

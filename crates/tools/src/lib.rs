@@ -30,19 +30,19 @@ use exit::CommandError;
 pub enum Command {
     /// Show the machine: packages, nodes, domains, cores, memory and distances
     #[command(after_help = topo::EXAMPLES)]
-    Topo(topo::Args),
+    Topo(topo::TopoArgs),
     /// Start a program with its threads and memory placed
     #[command(after_help = run::EXAMPLES)]
-    Run(Box<run::Args>),
+    Run(Box<run::LaunchArgs>),
     /// Show where a process lives: its threads, its memory, its policies
     #[command(after_help = whereabouts::EXAMPLES)]
-    Where(whereabouts::Args),
+    Where(whereabouts::WhereArgs),
     /// Give a program only the cores that it needs, where its data is
     #[command(after_help = elastic::EXAMPLES)]
-    Elastic(Box<elastic::Args>),
+    Elastic(Box<elastic::ElasticArgs>),
     /// Check data directories of databases, show what they hold, make checkpoints
     #[command(after_help = data::EXAMPLES)]
-    Data(data::Args),
+    Data(data::DataArgs),
     /// Copy the data directory of a database that is closed
     #[command(after_help = data::BACKUP_EXAMPLES)]
     Backup(data::BackupArgs),
@@ -51,10 +51,10 @@ pub enum Command {
     UpgradeCheck(data::DirectoryArgs),
     /// Fit the primitives to this machine and keep the result
     #[command(after_help = tune::EXAMPLES)]
-    Tune(tune::Args),
+    Tune(tune::TuneArgs),
     /// Run programs on emulated NUMA machines and count what they do to memory
     #[command(after_help = lab::EXAMPLES)]
-    Lab(lab::Args),
+    Lab(lab::LabArgs),
     /// Print the completions of a shell
     #[command(hide = true)]
     Completions(manual::CompletionsArgs),

@@ -25,7 +25,7 @@ enum ToolsCommand {
     Shared(Command),
     /// Measure what memory costs on this machine
     #[command(after_help = bench::EXAMPLES)]
-    Bench(bench::Args),
+    Bench(bench::ToolsBenchArgs),
 }
 
 fn main() -> ExitCode {

@@ -16,7 +16,9 @@ pub mod assemble;
 mod builder;
 pub mod calendar;
 pub mod check;
+pub mod conditions;
 mod discover;
+mod fact;
 mod ids;
 mod knowledge;
 mod machine;
@@ -32,10 +34,11 @@ pub use builder::{
     PAGE_SIZE,
 };
 pub use discover::{Allowed, DiscoverError, group_directories};
+pub use fact::{Conditions, Fact, Quantity, Spread, Subject};
 pub use ids::{Bytes, BytesError, CoreId, CpuId, DomainId, LinkId, Nanos, NodeId, PackageId};
 pub use knowledge::{
-    Age, BestCores, Conditions, CostBasis, Fact, Fingerprint, Knowledge, LINKS_ASSUMED_NODES_MAX,
-    Matrix, Nearest, Quantity, QuestionError, Route, Spread, Subject, links_assumed, rfc3339,
+    Age, BestCores, CostBasis, Fingerprint, Knowledge, LINKS_ASSUMED_NODES_MAX, Matrix, Nearest,
+    QuestionError, Route, links_assumed, rfc3339,
 };
 pub use machine::{
     Cache, CacheKind, Core, Cpu, CpuKind, CpuTimeLimit, Die, Domain, Hidden, HugePages, Limits,

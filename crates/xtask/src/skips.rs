@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_skip_that_nobody_expects_is_a_failure_that_says_how_to_accept_it() {
+    fn a_skip_that_is_not_expected_is_a_failure_that_says_how_to_accept_it() {
         let skips = Skips::parse(TEXT).expect("it is well formed");
         let error = skips.check(&[]).expect_err("the lab is to be there").to_string();
         assert!(error.contains("they need: lab.") && error.contains("--may-skip lab"), "{error}");

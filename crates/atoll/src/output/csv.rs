@@ -20,8 +20,8 @@ impl ResultWriter for Csv {
         }
         let mut line = String::new();
         for (i, field) in schema.fields().iter().enumerate() {
-            separate(i, &mut line);
-            push_field(field.name(), &mut line);
+            self.separate(i, &mut line);
+            self.push_field(field.name(), &mut line);
         }
         writeln!(out, "{line}")
     }
@@ -33,13 +33,13 @@ impl ResultWriter for Csv {
         for row in 0..batch.num_rows() {
             line.clear();
             for (i, column) in columns.iter().enumerate() {
-                separate(i, &mut line);
+                self.separate(i, &mut line);
                 if column.is_null(row) {
                     line.push_str(self.layout.null_or(""));
                 } else {
                     value.clear();
                     column.push(row, &mut value);
-                    push_field(&value, &mut line);
+                    self.push_field(&value, &mut line);
                 }
             }
             writeln!(out, "{line}")?;
@@ -52,26 +52,33 @@ impl ResultWriter for Csv {
     }
 }
 
-fn separate(column: usize, line: &mut String) {
-    if column > 0 {
-        line.push(',');
+impl Csv {
+    fn separator(&self) -> &str {
+        self.layout.separator_or(",")
     }
-}
 
-/// Quotes what needs it, and the empty text, which would read as NULL.
-fn push_field(value: &str, line: &mut String) {
-    if !value.is_empty() && !value.contains(['"', ',', '\n', '\r']) {
-        return line.push_str(value);
+    fn separate(&self, column: usize, line: &mut String) {
+        if column > 0 {
+            line.push_str(self.separator());
+        }
     }
-    line.push('"');
-    line.push_str(&value.replace('"', "\"\""));
-    line.push('"');
+
+    /// Quotes what needs it, and the empty text, which would read as NULL.
+    fn push_field(&self, value: &str, line: &mut String) {
+        let is_plain = !value.contains(['"', '\n', '\r']) && !value.contains(self.separator());
+        if !value.is_empty() && is_plain {
+            return line.push_str(value);
+        }
+        line.push('"');
+        line.push_str(&value.replace('"', "\"\""));
+        line.push('"');
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::Mode;
-    use super::super::testing::{awkward, empty, written};
+    use super::super::testing::{awkward, empty, texts, written, written_in};
+    use super::super::{DrawLayout, Mode};
 
     #[test]
     fn csv_quotes_what_needs_it_and_tells_null_from_empty() {
@@ -88,5 +95,12 @@ mod tests {
     #[test]
     fn csv_of_no_rows_is_its_header() {
         assert_eq!(written(Mode::Csv, &empty()), "n,text,x,price\n");
+    }
+
+    #[test]
+    fn another_separator_stands_between_values_and_is_quoted_within() {
+        let layout = DrawLayout { separator: Some("; ".to_owned()), ..DrawLayout::default() };
+        let (text, _) = written_in(Mode::Csv, layout, &texts(&["a; b", "c,d"]));
+        assert_eq!(text, "text\n\"a; b\"\nc,d\n");
     }
 }

@@ -1,4 +1,4 @@
-//! `tabs` and `list`: values with a character between them, as sqlite3 writes them. Nothing is quoted; a line
+//! `tabs` and `list`: values with a text between them, as sqlite3 writes them. Nothing is quoted; a line
 //! break or the character itself inside of a value becomes a space in `tabs`.
 
 use std::io::{self, Write};
@@ -10,7 +10,7 @@ use super::column::{columns, plain};
 use super::{DrawLayout, ResultWriter};
 
 pub(super) struct Delimited {
-    pub(super) delimiter: char,
+    pub(super) delimiter: &'static str,
     pub(super) layout: DrawLayout,
 }
 
@@ -21,12 +21,13 @@ impl Delimited {
         out: &mut dyn Write,
     ) -> io::Result<()> {
         let mut line = String::new();
+        let delimiter = self.layout.separator_or(self.delimiter);
         for (at, value) in values.enumerate() {
             if at > 0 {
-                line.push(self.delimiter);
+                line.push_str(delimiter);
             }
-            match self.delimiter {
-                '\t' => line.push_str(&value.replace(['\t', '\n', '\r'], " ")),
+            match delimiter {
+                "\t" => line.push_str(&value.replace(['\t', '\n', '\r'], " ")),
                 _ => line.push_str(value),
             }
         }

@@ -12,6 +12,7 @@
 //! | `tabs` | values between tabs, as they are | empty | a batch |
 //! | `list` | values between bars, as they are | empty | a batch |
 //!
+//! `.separator` sets what stands between values in `csv`, `tabs` and `list`.
 //! `.nullvalue` sets another text for NULL, but in JSON; `.headers off` leaves the names of the columns out.
 //!
 //! Numbers in JSON (also decimals and 64-bit integers) are numbers with all their digits; a reader
@@ -97,8 +98,8 @@ impl Mode {
             Self::Ndjson => Box::new(ndjson::Ndjson::default()),
             Self::Markdown => Box::new(markdown::Markdown { layout }),
             Self::Line => Box::new(line::Line::new(layout)),
-            Self::Tabs => Box::new(delimited::Delimited { delimiter: '\t', layout }),
-            Self::List => Box::new(delimited::Delimited { delimiter: '|', layout }),
+            Self::Tabs => Box::new(delimited::Delimited { delimiter: "\t", layout }),
+            Self::List => Box::new(delimited::Delimited { delimiter: "|", layout }),
         }
     }
 }
@@ -118,12 +119,19 @@ pub(crate) struct DrawLayout {
     pub(crate) null: Option<String>,
     /// Widths of the first columns; 0 for as wide as their values.
     pub(crate) widths: Vec<usize>,
+    /// What stands between values in `csv`, `tabs` and `list`, where it is not that of the mode.
+    pub(crate) separator: Option<String>,
 }
 
 impl DrawLayout {
     /// The text for NULL.
     fn null_or<'a>(&'a self, of_mode: &'a str) -> &'a str {
         self.null.as_deref().unwrap_or(of_mode)
+    }
+
+    /// What stands between values, where it is not that of the mode.
+    fn separator_or<'a>(&'a self, of_mode: &'a str) -> &'a str {
+        self.separator.as_deref().unwrap_or(of_mode)
     }
 }
 

@@ -87,6 +87,6 @@ mod tests {
     #[test]
     fn commands_are_completed_after_their_dot() {
         assert_eq!(names().complete(".ta"), (1, vec!["tables".into()]));
-        assert_eq!(names().complete("\\s"), (1, vec!["schema".into(), "shell".into()]));
+        assert_eq!(names().complete("\\sh"), (1, vec!["shell".into(), "show".into()]));
     }
 }

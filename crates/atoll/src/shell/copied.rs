@@ -1,7 +1,9 @@
-//! `COPY … TO STDOUT`: into a file that vanishes, and from there to where results go.
+//! Rows of COPY between a file that vanishes and the shell: from it to where results go, and from the lines of a
+//! script into it.
 
 use std::fs::File;
-use std::io::copy;
+use std::io::{BufWriter, Write, copy};
+use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
@@ -36,3 +38,37 @@ impl CopyThrough {
         Ok(())
     }
 }
+
+/// The rows that stand behind a `COPY … FROM STDIN`.
+#[derive(Debug)]
+pub(super) struct CopiedRows {
+    _directory: TempDir,
+    file: PathBuf,
+    writer: BufWriter<File>,
+}
+
+impl CopiedRows {
+    pub(super) fn new() -> std::io::Result<Self> {
+        let directory = tempfile::tempdir()?;
+        let file = directory.path().join("rows");
+        let writer = BufWriter::new(File::create(&file)?);
+        Ok(Self { _directory: directory, file, writer })
+    }
+
+    pub(super) fn file(&self) -> &Path {
+        &self.file
+    }
+
+    pub(super) fn writer(&mut self) -> &mut impl Write {
+        &mut self.writer
+    }
+}
+
+/// Every file has a name of its own.
+impl PartialEq for CopiedRows {
+    fn eq(&self, other: &Self) -> bool {
+        self.file == other.file
+    }
+}
+
+impl Eq for CopiedRows {}

@@ -14,7 +14,7 @@ use rustyline::{Behavior, ColorMode, CompletionType, Config, Context, Editor, He
 use super::Shell;
 use super::complete::CompletionNames;
 use super::highlight::highlighted;
-use super::inputs::{Inputs, is_command, is_whole};
+use super::inputs::{CopyRows, Inputs, is_command, is_whole};
 use super::stop::Stop;
 use crate::engine::Engine;
 use atoll_tools::terminal;
@@ -112,12 +112,12 @@ impl Shell {
     }
 
     async fn run_typed(&mut self, text: &str) -> Result<(), Stop> {
-        let mut inputs = Inputs::of(&self.session);
+        let mut inputs = Inputs::of(&self.session, CopyRows::Behind);
         let mut found = Vec::new();
         for line in text.lines() {
-            found.extend(inputs.line(line).map_err(|error| Stop::sql(error, 1, 0))?);
+            found.extend(inputs.line(line)?);
         }
-        found.extend(inputs.finish().map_err(|error| Stop::sql(error, 1, 0))?);
+        found.extend(inputs.finish()?);
         for input in found {
             self.run_input(&input).await?;
         }

@@ -1,7 +1,7 @@
 //! `atoll sql`: a shell for people, scripts for programs, one way through both.
 //!
 //! Lines come from the terminal (`interactive`) or from a file, a pipe or the command line (`lines`).
-//! `inputs` joins them to statements and `.commands`. A statement runs in `statement`: its result goes
+//! `inputs` joins them to statements, `.commands` and the rows that COPY takes from them (`copied`). A statement runs in `statement`: its result goes
 //! to the `target` in the mode that `settings` name, while `interrupt` waits for Ctrl-C. A command runs
 //! in `command`. Whatever goes wrong is a [`Stop`]: a script ends with it, unless `.bail off` was said;
 //! the shell says it and goes on.
@@ -29,6 +29,7 @@ use atoll_sql::Session;
 use crate::cli::{Script, SqlArgs};
 use crate::engine::Engine;
 use atoll_tools::exit::{CommandError, Exit};
+use inputs::CopyRows;
 use interrupt::Interrupts;
 use lines::ScriptLines;
 use settings::ShellSettings;
@@ -76,7 +77,7 @@ pub(crate) async fn run(args: &SqlArgs, scripts: Vec<Script>) -> Result<(), Comm
     }
     let done = match (is_interactive, scripts.is_empty()) {
         (true, _) => shell.converse(&engine).await,
-        (false, true) => shell.run_lines("stdin", ScriptLines::of(stdin())).await,
+        (false, true) => shell.run_lines("stdin", ScriptLines::of(stdin()), CopyRows::Behind).await,
         (false, false) => shell.run_scripts(scripts).await,
     };
     match done {

@@ -5,7 +5,7 @@ use std::io::{Cursor, stdin};
 use std::path::Path;
 
 use super::Shell;
-use super::inputs::{Inputs, ShellInput};
+use super::inputs::{CopyRows, Inputs, ShellInput};
 use super::lines::ScriptLines;
 use super::stop::Stop;
 use crate::cli::Script;
@@ -20,10 +20,11 @@ impl Shell {
         for script in scripts {
             match script {
                 Script::Text(text) => {
-                    self.run_lines("-c", ScriptLines::of(Cursor::new(text))).await?
+                    let lines = ScriptLines::of(Cursor::new(text));
+                    self.run_lines("-c", lines, CopyRows::Stdin).await?;
                 }
                 Script::File(path) if path.as_os_str() == "-" => {
-                    self.run_lines("stdin", ScriptLines::of(stdin())).await?;
+                    self.run_lines("stdin", ScriptLines::of(stdin()), CopyRows::Behind).await?;
                 }
                 Script::File(path) => {
                     if let Err(stop) = self.run_file(&path).await {
@@ -47,7 +48,8 @@ impl Shell {
         let file = File::open(path)
             .map_err(|error| Stop::failed(format!("{name} cannot be read: {error}")))?;
         self.depth += 1;
-        let done = Box::pin(self.run_lines(&name, ScriptLines::of(file))).await;
+        let lines = ScriptLines::of(file);
+        let done = Box::pin(self.run_lines(&name, lines, CopyRows::Behind)).await;
         self.depth -= 1;
         done
     }
@@ -57,20 +59,21 @@ impl Shell {
         &mut self,
         source: &str,
         mut lines: ScriptLines,
+        copy_rows: CopyRows,
     ) -> Result<(), Stop> {
-        let mut inputs = Inputs::of(&self.session);
+        let mut inputs = Inputs::of(&self.session, copy_rows);
         let mut number = 0;
         while let Some(line) = self.next_line(&mut lines).await? {
             number += 1;
             let line = line.map_err(|error| unreadable(&error).at(source, number))?;
             match inputs.line(&line) {
                 Ok(found) => self.run_inputs(source, found).await?,
-                Err(error) => self.fail(Stop::sql(error, 1, 0).at(source, 1))?,
+                Err(stop) => self.fail(stop.at(source, 1))?,
             }
         }
         match inputs.finish() {
             Ok(rest) => self.run_inputs(source, rest).await,
-            Err(error) => self.fail(Stop::sql(error, 1, 0).at(source, 1)),
+            Err(stop) => self.fail(stop.at(source, 1)),
         }
     }
 
@@ -97,11 +100,7 @@ impl Shell {
         }
     }
 
-    async fn run_inputs(
-        &mut self,
-        source: &str,
-        inputs: impl IntoIterator<Item = ShellInput>,
-    ) -> Result<(), Stop> {
+    async fn run_inputs(&mut self, source: &str, inputs: Vec<ShellInput>) -> Result<(), Stop> {
         for input in inputs {
             if let Err(stop) = self.run_input(&input).await {
                 self.fail(stop.at(source, input.line()))?;
@@ -115,6 +114,7 @@ impl Shell {
         match input {
             ShellInput::Statement { text, line } => self.run_statement(text, *line).await,
             ShellInput::Command { text, .. } => self.run_command(text).await,
+            ShellInput::CopyIn { text, line, rows } => self.copy_in(text, *line, rows).await,
         }
     }
 }

@@ -1,5 +1,7 @@
 //! What `.commands` set.
 
+use atoll_sql::split_first_word;
+
 use crate::output::Mode;
 
 /// Rows of a drawn result that a person is shown at once.
@@ -37,6 +39,8 @@ pub(super) struct ShellSettings {
     pub(super) null: Option<String>,
     /// Widths of drawn columns, 0 for as wide as their values.
     pub(super) widths: Vec<usize>,
+    /// What stands between values in `csv`, `tabs` and `list`, where it is not that of the mode.
+    pub(super) separator: Option<String>,
 }
 
 impl ShellSettings {
@@ -53,6 +57,7 @@ impl ShellSettings {
             headers: true,
             null: None,
             widths: Vec::new(),
+            separator: None,
         }
     }
 
@@ -67,10 +72,16 @@ impl ShellSettings {
     }
 }
 
+/// The words that a query begins with.
+const QUERIES: [&str; 8] =
+    ["select", "with", "values", "table", "from", "pivot", "unpivot", "summarize"];
+
 fn is_query(statement: &str) -> bool {
-    let statement = statement.trim_start_matches(['(', ' ', '\n', '\t']);
-    let word = statement.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
-    ["select", "with", "values", "table"].iter().any(|query| word.eq_ignore_ascii_case(query))
+    let (mut word, mut behind) = split_first_word(statement);
+    while let ("", Some(inner)) = (word, behind.strip_prefix('(')) {
+        (word, behind) = split_first_word(inner);
+    }
+    QUERIES.iter().any(|query| word.eq_ignore_ascii_case(query))
 }
 
 #[cfg(test)]
@@ -84,7 +95,16 @@ mod tests {
         settings.explain = Explain::Analyze;
         assert_eq!(settings.explained("SELECT 1"), ("EXPLAIN ANALYZE\nSELECT 1".to_owned(), 1));
         settings.explain = Explain::On;
-        assert_eq!(settings.explained("(select 1)").1, 1);
+        let queries = [
+            "(select 1)",
+            "( -- a\n (FROM t))",
+            "/* a */ SUMMARIZE t",
+            "PIVOT t ON a",
+            "pivot_wider t ON a",
+        ];
+        for query in queries {
+            assert_eq!(settings.explained(query).1, 1, "{query}");
+        }
         assert_eq!(settings.explained("DROP TABLE t").1, 0);
         assert_eq!(settings.explained("").1, 0);
     }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use atoll_sql::QueryResult;
 
 use super::Shell;
-use super::copied::CopyThrough;
+use super::copied::{CopiedRows, CopyThrough};
 use super::stop::Stop;
 use crate::progress::QueryBar;
 use atoll_tools::terminal;
@@ -16,6 +16,25 @@ impl Shell {
         if self.settings.echo {
             terminal::say(text);
         }
+        self.run_told(text, line).await
+    }
+
+    /// Runs a `COPY … FROM STDIN` over its rows.
+    pub(super) async fn copy_in(
+        &mut self,
+        text: &str,
+        line: u64,
+        rows: &CopiedRows,
+    ) -> Result<(), Stop> {
+        if self.settings.echo {
+            terminal::say(text);
+        }
+        let copied = atoll_sql::copy_from_file(text, rows.file());
+        let done = self.run_told(copied.as_deref().unwrap_or(text), line).await;
+        done.map_err(|stop| stop.naming(&rows.file().display().to_string(), "STDIN"))
+    }
+
+    async fn run_told(&mut self, text: &str, line: u64) -> Result<(), Stop> {
         let started = Instant::now();
         let through = CopyThrough::of(text)?;
         let text = through.as_ref().map_or(text, |through| through.text.as_str());

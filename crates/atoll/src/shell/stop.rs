@@ -44,6 +44,18 @@ impl Stop {
         Self::Failed(StatementFailure { message: error.to_string(), line, is_located: false })
     }
 
+    /// The same with another name for what its message names.
+    pub(super) fn naming(self, name: &str, other: &str) -> Self {
+        match self {
+            Self::Failed(failure) => {
+                let quoted = format!("'{name}'");
+                let message = failure.message.replace(&quoted, other).replace(name, other);
+                Self::Failed(StatementFailure { message, ..failure })
+            }
+            stop => stop,
+        }
+    }
+
     /// The same with its place in a source, for what started on `line` there. The innermost source
     /// is the one that is told.
     pub(super) fn at(self, source: &str, line: u64) -> Self {

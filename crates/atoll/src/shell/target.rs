@@ -40,6 +40,7 @@ impl OutputTarget {
             headless: !settings.headers,
             null: settings.null.clone(),
             widths: settings.widths.clone(),
+            separator: settings.separator.clone(),
         }
     }
 

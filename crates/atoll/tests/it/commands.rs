@@ -21,7 +21,7 @@ fn tables_and_their_columns_are_listed() {
     assert!(
         columns.starts_with("column,type,nullable\nname,") && columns.contains("\nsize,BIGINT,")
     );
-    assert!(sql(".schema atoll.nodes").contains("memory_bytes,"));
+    assert!(sql("\\d atoll.nodes").contains("memory_bytes,"));
     let error = atoll_with(&["sql"], &format!("{made}.schema twons")).failed(1);
     assert!(error.contains("did you mean towns?"), "{error}");
 }
@@ -91,7 +91,8 @@ fn patterns_choose_tables_and_those_of_the_system_are_asked_for() {
     assert_eq!(tables("TREE?"), format!("{head}public,trees,VIEW\n"));
     assert_eq!(tables("t_wns"), head);
     assert!(tables("atoll.*").contains("atoll,nodes,VIEW"), "{}", tables("atoll.*"));
-    let all = sql(&format!("{made}.schema"));
+    assert_eq!(sql(&format!("{made}\\dv")), format!("{head}public,trees,VIEW\n"));
+    let all = sql(&format!("{made}.describe"));
     assert!(all.starts_with("table,column,type,nullable\ntowns,name,VARCHAR,"), "{all}");
     assert!(all.contains("\ntrees,h,"), "{all}");
 }
@@ -128,6 +129,67 @@ fn a_file_is_imported_into_a_new_table_and_into_one_that_is_there() {
     assert_eq!(ran.out, "count(*),sum(size)\n4,6\n");
     let error = ran.failed(1);
     assert!(error.contains("SELECT 2\nINSERT 0 2\n") && error.contains("stdin:4: usage: .import"));
+}
+
+#[test]
+fn a_table_to_import_into_may_have_quotes_and_a_schema() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join("f.csv"), "a\n1\n2\n").unwrap();
+    let script = "CREATE SCHEMA s;\n.import f.csv \"My T\"\n.import f.csv \"My T\"\n.import f.csv 's t'\n\
+                  .import f.csv s.T\n.import f.csv S.t\nSELECT (SELECT count(*) FROM \"My T\") AS a, \
+                  (SELECT count(*) FROM \"s t\") AS b, (SELECT count(*) FROM s.t) AS c;\n\
+                  SET datafusion.catalog.default_schema = 's';\n.import f.csv t\nSELECT count(*) AS n FROM s.t;\n";
+    let ran = atoll_in(home.path(), &["sql", "-csv"], script);
+    assert_eq!(ran.done(), "a,b,c\n4,2,4\nn\n6\n");
+}
+
+#[test]
+fn the_statements_that_make_tables_are_shown() {
+    let made = "CREATE TABLE t (id INT PRIMARY KEY, name TEXT DEFAULT 'x' NOT NULL, n DECIMAL(9, 2) CHECK (n > 0));\n\
+                CREATE SCHEMA s;\nCREATE TABLE s.\"U\" (a INT[] UNIQUE);\nCREATE VIEW v AS SELECT id FROM t;\n";
+    let t = "CREATE TABLE t (id INTEGER, name VARCHAR NOT NULL DEFAULT 'x', n DECIMAL(9,2), \
+             CONSTRAINT t_pkey PRIMARY KEY (id), CONSTRAINT t_n_check CHECK (n > 0));\n";
+    let all = sql(&format!("{made}.schema"));
+    assert_eq!(
+        all,
+        format!(
+            "{t}CREATE TABLE s.\"U\" (a INTEGER[], CONSTRAINT \"U_a_key\" UNIQUE (a));\n\
+             CREATE VIEW v AS SELECT id FROM t;\n"
+        )
+    );
+    assert_eq!(sql(&format!("{made}.schema T")), t);
+    // What is shown makes the same again.
+    assert_eq!(sql(&format!("CREATE SCHEMA s;\n{all}.schema")), all);
+}
+
+#[test]
+fn words_of_psql_and_duckdb_are_known() {
+    assert_eq!(sql("\\echo it's done\n.echo off\n"), "it's done\n");
+    assert_eq!(
+        sql("\\x\nSELECT 1 AS n;\n\\x off\nSELECT 2 AS n;\n").lines().next(),
+        Some("    n = 1")
+    );
+    assert_eq!(sql("\\l"), "database_name\natoll\n");
+    assert!(sql("CREATE SCHEMA s;\n\\dn").contains("atoll,s\n"));
+    let row = "SELECT 1 AS a, 'x;y' AS b;\n";
+    assert_eq!(
+        sql(&format!(".separator ;\n{row}.mode list\n{row}")),
+        "a;b\n1;\"x;y\"\na;b\n1;x;y\n"
+    );
+    assert_eq!(sql(&format!(".separator ;\n.separator\n{row}")), "a,b\n1,x;y\n");
+    let shown = sql(".separator \\t\n.show");
+    assert!(
+        shown.contains(" separator: \"\\t\"\n") && shown.contains("      mode: csv\n"),
+        "{shown}"
+    );
+    let home = tempfile::tempdir().unwrap();
+    std::fs::create_dir(home.path().join("data")).unwrap();
+    let script = "CREATE TABLE t AS SELECT 1 AS a, 'b' AS b;\n.cd data\n\\copy t to out.csv csv header\n\
+                  \\copy t (a, b) FROM out.csv WITH CSV HEADER\n\\copy t from stdin\n7\t\\N\n\\.\nSELECT * FROM t;\n.cd no";
+    let ran = atoll_in(home.path(), &["sql", "-csv"], script);
+    assert_eq!(ran.out, "a,b\n1,b\n1,b\n7,\n");
+    assert!(ran.failed(1).contains("cannot change to 'no'"));
+    assert!(home.path().join("data/out.csv").exists());
 }
 
 #[test]

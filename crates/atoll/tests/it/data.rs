@@ -66,7 +66,8 @@ fn what_is_left_of_a_damaged_directory_can_be_read_and_nothing_is_written() {
 
     let error = run(&["--salvage"], "SELECT 1").failed(2);
     assert!(error.contains("--data"), "{error}");
-    run(&["--data", "nowhere", "--salvage"], "SELECT 1").failed(125);
+    let error = run(&["--data", "nowhere", "--salvage"], "SELECT 1").failed(125);
+    assert!(error.contains("nowhere"), "{error}");
     assert!(!home.path().join("nowhere").exists());
 }
 

@@ -141,6 +141,64 @@ fn the_place_in_one_long_line_is_shown_and_the_rest_of_it_is_not() {
 }
 
 #[test]
+fn rows_stand_behind_a_copy_from_stdin() {
+    let script = "CREATE TABLE t (a INT, b TEXT);\nCOPY t FROM STDIN;\n1\tx, \\\\ \\t y\n2\t\\N\n\\.\n\
+                  COPY t (b, a) FROM stdin WITH CSV HEADER;\nb,a\n\"q;\",3\n\\.\n\
+                  COPY t FROM STDIN (DELIMITER '|', NULL '-');\n4|-\n\\.\nCOPY t FROM STDIN;\n\\.\n\
+                  SELECT a, b FROM t ORDER BY a;\n";
+    let expected = "a,b\n1,\"x, \\ \t y\"\n2,\n3,q;\n4,\n";
+    let ran = atoll_with(&["sql", "--mode", "csv"], script);
+    assert!(ran.err.ends_with("INSERT 0 2\nINSERT 0 1\nINSERT 0 1\nINSERT 0 0\n"), "{ran:?}");
+    assert_eq!(ran.done(), expected);
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join("a.sql"), script).unwrap();
+    let ran = atoll_in(home.path(), &["sql", "--mode", "csv", "-c", ".read a.sql"], "");
+    assert_eq!(ran.done(), expected);
+    let ran = atoll_in(home.path(), &["sql", "--mode", "csv", "-f", "a.sql"], "9\tnot this\n");
+    assert_eq!(ran.done(), expected);
+}
+
+#[test]
+fn more_rows_than_are_read_ahead_stand_behind_a_copy() {
+    let rows: String = (0..20_000).map(|n| format!("{n}\tname {n}\n")).collect();
+    let script = format!(
+        "CREATE TABLE t (a INT, b TEXT);\nCOPY t FROM STDIN;\n{rows}\\.\nSELECT count(*) AS n, sum(a) AS s, \
+         max(length(b)) AS l FROM t;\nCOPY t FROM STDIN;\n{rows}"
+    );
+    assert!(rows.len() > 200_000);
+    let ran = atoll_with(&["sql", "--mode", "csv"], &script);
+    assert!(ran.err.ends_with("INSERT 0 20000\nINSERT 0 20000\n"), "{}", ran.err);
+    assert_eq!(ran.done(), "n,s,l\n20000,199990000,10\n");
+}
+
+#[test]
+fn rows_of_a_copy_that_fails_are_not_run() {
+    let script = ".bail off\nCREATE TABLE t (a INT);\nCOPY missing FROM STDIN;\nSELECT 1 AS n;\n\\.\n\
+                  COPY t FROM STDIN;\n1\nx\n\\.\nSELECT count(*) AS n FROM t;\n";
+    let ran = atoll_with(&["sql", "--mode", "csv"], script);
+    assert_eq!(ran.out, "n\n0\n");
+    let error = ran.failed(1);
+    assert!(error.contains("error: stdin:3: ") && error.contains("missing"), "{error}");
+    assert!(error.contains("error: stdin:6: STDIN, line 2, "), "{error}");
+}
+
+#[test]
+fn a_copy_of_the_command_line_reads_the_standard_input() {
+    let line = [
+        "sql",
+        "--mode",
+        "csv",
+        "-c",
+        "CREATE TABLE t (a INT, b TEXT)",
+        "-c",
+        "COPY t FROM STDIN",
+        "-c",
+        "FROM t",
+    ];
+    assert_eq!(atoll_with(&line, "a,b\n1,x\n").done(), "a,b\n1,x\n");
+}
+
+#[test]
 fn a_copy_to_stdout_is_written_where_results_go() {
     let ran = atoll_with(
         &["sql"],

@@ -61,6 +61,19 @@ impl Terminal {
 }
 
 #[test]
+fn rows_of_a_copy_are_typed_behind_it() {
+    let home = tempfile::tempdir().unwrap();
+    let mut terminal = Terminal::open(home.path(), "");
+    terminal.prompts();
+    terminal.types("CREATE TABLE t (a INT); COPY t FROM STDIN;\r7000\r\\.\r");
+    terminal.shows("INSERT 0 1");
+    terminal.prompts();
+    terminal.types("SELECT a * 6 AS s FROM t;\r");
+    terminal.shows("│ 42000 │");
+    terminal.leaves();
+}
+
+#[test]
 fn a_person_types_a_statement_over_several_lines_and_reads_a_box() {
     let home = tempfile::tempdir().unwrap();
     let mut terminal = Terminal::open(home.path(), "");

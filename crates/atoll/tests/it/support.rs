@@ -4,44 +4,15 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// What the binary did.
-#[derive(Debug)]
-pub(crate) struct Ran {
-    pub(crate) out: String,
-    pub(crate) err: String,
-    pub(crate) code: Option<i32>,
-}
+use atoll_testkit::without_settings;
 
-impl Ran {
-    /// Its stdout, after success.
-    #[track_caller]
-    pub(crate) fn done(self) -> String {
-        assert_eq!(self.code, Some(0), "{self:?}");
-        self.out
-    }
-
-    /// Its stdout as a JSON document, after success.
-    #[track_caller]
-    pub(crate) fn json(self) -> serde_json::Value {
-        serde_json::from_str(&self.done()).expect("one JSON document")
-    }
-
-    /// Its stderr, after the end with a code.
-    #[track_caller]
-    pub(crate) fn failed(self, code: i32) -> String {
-        assert_eq!(self.code, Some(code), "{self:?}");
-        self.err
-    }
-}
+pub(crate) use atoll_testkit::Ran;
 
 /// The binary with an empty home and none of the user's settings.
 pub(crate) fn command(home: &Path) -> Command {
     atoll_testkit::default_signals();
     let mut command = Command::new(env!("CARGO_BIN_EXE_atoll"));
-    let settings = std::env::vars_os().map(|(name, _)| name);
-    for name in settings.filter(|name| name.to_string_lossy().starts_with("ATOLL_")) {
-        command.env_remove(name);
-    }
+    without_settings(&mut command);
     command.env_remove("XDG_CACHE_HOME").env_remove("XDG_DATA_HOME");
     command.env("HOME", home).env_remove("NO_COLOR").current_dir(home);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -75,12 +46,7 @@ pub(crate) fn atoll_in(home: &Path, arguments: &[&str], stdin: &str) -> Ran {
 
 /// Waits for the end of a child.
 pub(crate) fn ended(child: Child) -> Ran {
-    let output = child.wait_with_output().unwrap();
-    Ran {
-        out: String::from_utf8(output.stdout).unwrap(),
-        err: String::from_utf8(output.stderr).unwrap(),
-        code: output.status.code(),
-    }
+    child.wait_with_output().unwrap().into()
 }
 
 /// Reads a stream until a text has come; returns all that was read.

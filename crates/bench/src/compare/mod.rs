@@ -13,6 +13,7 @@ use anyhow::Context;
 use atoll_tools::bench::{Better, Form, Manifest, Measurement, OutputArgs, json};
 use atoll_tools::exit::{CommandError, Exit};
 use atoll_tools::terminal;
+use atoll_topology::conditions::{MachineConditions, known};
 use clap::{Args, ValueHint};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -213,13 +214,12 @@ fn case(measurement: &Measurement) -> String {
 /// Conditions that are not alike.
 fn conditions(a: &Manifest, b: &Manifest) -> Vec<String> {
     let differs = |what: &str, a: &str, b: &str| (a != b).then(|| format!("{what}: {a} and {b}"));
-    let unknown = |fact: &Option<String>| fact.clone().unwrap_or_else(|| "unknown".to_owned());
-    let fact = |what: &str, of: fn(&Manifest) -> &Option<String>| {
-        differs(what, &unknown(of(a)), &unknown(of(b)))
+    let fact = |what: &str, of: fn(&MachineConditions) -> &Option<String>| {
+        differs(what, known(of(&a.machine)), known(of(&b.machine)))
     };
     [
-        differs("machine", &a.fingerprint, &b.fingerprint),
-        differs("cpus", &a.cpus.to_string(), &b.cpus.to_string()),
+        differs("machine", &a.machine.fingerprint, &b.machine.fingerprint),
+        differs("cpus", &a.machine.cpus.to_string(), &b.machine.cpus.to_string()),
         differs("engines", &a.engines.join(", "), &b.engines.join(", ")),
         differs("seed", &a.seed.to_string(), &b.seed.to_string()),
         fact("kernel", |it| &it.kernel),

@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use atoll_elastic::actuate::{
     Actuator, AffinityActuator, JournalDirectory, LiveThreads, ThreadCalls,
 };
-use atoll_elastic::decide::Policy;
+use atoll_elastic::decide::CorePolicy;
 use atoll_elastic::mode::CoreTable;
 use atoll_elastic::monitor::{ElasticTarget, LiveTarget, Traffic, WorkKind, traffic_by_cache};
 use atoll_elastic::session::{Hand, TargetSession};
@@ -52,7 +52,7 @@ pub(super) struct CacheMoment {
 pub(super) fn followed<T>(
     machine: &Machine,
     pid: u32,
-    policy: Option<&Policy>,
+    policy: Option<&CorePolicy>,
     work: impl FnOnce() -> Result<T>,
 ) -> Result<(T, Followed)> {
     let is_over = AtomicBool::new(false);
@@ -108,7 +108,7 @@ struct Follower {
 }
 
 impl Follower {
-    fn new(machine: &Machine, pid: u32, policy: Option<&Policy>) -> Result<Self> {
+    fn new(machine: &Machine, pid: u32, policy: Option<&CorePolicy>) -> Result<Self> {
         let root = Root::live();
         let home = tempfile::tempdir().context("no directory for a journal")?;
         let threads = Arc::new(LiveThreads::new(root.clone()));

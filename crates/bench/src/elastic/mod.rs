@@ -20,7 +20,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use atoll_elastic::decide::Policy;
+use atoll_elastic::decide::CorePolicy;
 use atoll_elastic::mode::Mode;
 use atoll_tools::bench::{Document, Form, Manifest, OutputArgs, json};
 use atoll_tools::exit::{CommandError, Exit};
@@ -89,8 +89,12 @@ pub(crate) struct ElasticArgs {
     )]
     work: Vec<WorkName>,
     /// Modes, in turn; os always runs
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "dense,sparse,adaptive",
-          value_parser = mode)]
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "dense,sparse,adaptive"
+    )]
     modes: Vec<Mode>,
     /// Lower and upper thresholds of the load for `thresholds`, percent
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = thresholds,
@@ -129,11 +133,6 @@ enum WorkName {
 struct Thresholds {
     thmin: i64,
     thmax: i64,
-}
-
-fn mode(text: &str) -> Result<Mode, String> {
-    Mode::named(text)
-        .ok_or_else(|| format!("unknown mode '{text}'; expected dense, sparse or adaptive"))
 }
 
 fn thresholds(text: &str) -> Result<Thresholds, String> {
@@ -189,7 +188,7 @@ struct Setting {
 /// The settings of each kind of work.
 fn settings(args: &ElasticArgs) -> Vec<Setting> {
     let most = args.clients.iter().copied().max().unwrap_or(1);
-    let usual = Policy::default();
+    let usual = CorePolicy::default();
     let usual = vec![Thresholds { thmin: usual.thmin, thmax: usual.thmax }];
     let one = |name, work, clients| Setting { name, work, clients, thresholds: usual.clone() };
     let mut settings = Vec::new();
@@ -306,11 +305,11 @@ impl Target {
         thresholds: Thresholds,
         mut request: ClientsRequest,
     ) -> Result<Option<ModeRun>> {
-        let policy = mode.map(|mode| Policy {
+        let policy = mode.map(|mode| CorePolicy {
             mode,
             thmin: thresholds.thmin,
             thmax: thresholds.thmax,
-            ..Policy::default()
+            ..CorePolicy::default()
         });
         let outside = match (self.engine, mode) {
             (ElasticEngine::Datafusion, _) => policy.as_ref(),

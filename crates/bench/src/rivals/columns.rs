@@ -1,8 +1,8 @@
 //! An engine that runs one query over columns of 64-bit integers: a process of Python, which
 //! `rivals/engines.py` of this crate is.
 
+use std::ffi::OsStr;
 use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow};
@@ -31,13 +31,6 @@ pub(crate) struct ColumnEngine {
     pub(crate) rival: Rival,
     pub(crate) version: String,
     process: RivalProcess,
-}
-
-/// What it says first.
-#[derive(Deserialize)]
-struct Started {
-    engine: String,
-    version: String,
 }
 
 #[derive(Deserialize)]
@@ -69,16 +62,10 @@ impl ColumnEngine {
         threads: usize,
         patience: Duration,
     ) -> Result<Self> {
-        let mut command = Command::new(python);
-        command.args(["-c", SCRIPT, rival.name(), &threads.to_string()]);
-        let mut process = RivalProcess::start(rival.name(), &mut command, patience)?;
-        let started = process.receive::<Started>()?.map_err(|error| {
-            anyhow!("{rival} does not start with {}: {error}", python.display())
-        })?;
-        if started.engine != rival.name() {
-            return Err(anyhow!("{} was started, not {rival}", started.engine));
-        }
-        Ok(Self { rival, version: started.version, process })
+        let threads = threads.to_string();
+        let arguments = [rival.name(), &threads].map(OsStr::new);
+        let (process, version) = RivalProcess::serve(rival, python, SCRIPT, &arguments, patience)?;
+        Ok(Self { rival, version, process })
     }
 
     /// Loads tables into its memory; the engine's words where it cannot.

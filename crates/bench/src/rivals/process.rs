@@ -1,6 +1,8 @@
 //! A process that answers one line of JSON for each that it is given.
 
+use std::ffi::OsStr;
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
@@ -8,11 +10,14 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use atoll_sys::{block_signals, signal, tie_to_parent};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
+use super::Rival;
 use crate::worker::protocol::Failed;
 
+/// What all scripts begin with.
+const SERVING: &str = include_str!("../../rivals/serving.py");
 /// Longest line that a process may say, the result of a query: a line without end must not fill memory.
 const LINE_BYTES_MAX: u64 = 64 << 20;
 
@@ -27,7 +32,36 @@ pub(crate) struct RivalProcess {
     patience: Duration,
 }
 
+/// What an engine says first.
+#[derive(Deserialize)]
+struct Started {
+    engine: String,
+    version: String,
+}
+
 impl RivalProcess {
+    /// Starts a script of `rivals/` with these arguments, which serves an engine; the process and the engine's
+    /// version. Patience as for [`start`](Self::start).
+    ///
+    /// # Errors
+    /// When it does not start, does not answer in time, or is not the engine asked for.
+    pub(super) fn serve(
+        rival: Rival,
+        python: &Path,
+        script: &str,
+        arguments: &[&OsStr],
+        patience: Duration,
+    ) -> Result<(Self, String)> {
+        let mut command = Command::new(python);
+        command.arg("-c").arg(format!("{SERVING}{script}")).args(arguments);
+        let mut process = Self::start(rival.name(), &mut command, patience)?;
+        let Started { engine, version } = process.receive()?.map_err(|error| {
+            anyhow!("{rival} does not start with {}: {error}", python.display())
+        })?;
+        ensure!(engine == rival.name(), "{engine} was started, not {rival}");
+        Ok((process, version))
+    }
+
     /// Starts it. No reply may take longer than `patience`: a process that hangs is an error.
     pub(crate) fn start(name: &str, command: &mut Command, patience: Duration) -> Result<Self> {
         // A benchmark that is killed leaves no engine running.

@@ -1,8 +1,8 @@
 //! DuckDB answering the queries of `bench scan`: a process of Python, which `rivals/scan_engine.py` of this
 //! crate is.
 
+use std::ffi::OsStr;
 use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, ensure};
@@ -31,12 +31,6 @@ pub(crate) struct RivalStatement {
     pub(crate) join: String,
     /// Types of the parameters.
     pub(crate) types: [&'static str; 4],
-}
-
-#[derive(Deserialize)]
-struct Started {
-    engine: String,
-    version: String,
 }
 
 #[derive(Deserialize)]
@@ -72,15 +66,11 @@ impl ScanEngine {
         statements: &[RivalStatement],
         queries: &[(usize, [Value; 4])],
     ) -> Result<Self> {
-        let rival = Rival::Duckdb.name();
-        let mut command = Command::new(python);
-        command.args(["-c", SCRIPT, &threads.to_string()]);
-        let mut process = RivalProcess::start(rival, &mut command, patience)?;
-        let started = process.receive::<Started>()?.map_err(|error| {
-            anyhow!("{rival} does not start with {}: {error}", python.display())
-        })?;
-        ensure!(started.engine == rival, "{} was started, not {rival}", started.engine);
-        let mut engine = Self { version: started.version, empty_query_us: 0.0, process };
+        let threads = threads.to_string();
+        let arguments = [OsStr::new(&threads)];
+        let (process, version) =
+            RivalProcess::serve(Rival::Duckdb, python, SCRIPT, &arguments, patience)?;
+        let mut engine = Self { version, empty_query_us: 0.0, process };
         let file = file.to_str().context("the path of the bookings is not UTF-8")?;
         let statements = statements.iter().map(|RivalStatement { sql, join, types }| {
             json!({ "sql": sql, "join": join, "types": types })

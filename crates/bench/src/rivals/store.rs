@@ -1,8 +1,8 @@
 //! An engine whose database sessions change and read row by row: a process of Python, which
 //! `rivals/store_engine.py` of this crate is.
 
+use std::ffi::OsStr;
 use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, ensure};
@@ -21,13 +21,6 @@ pub(crate) struct StoreEngine {
     pub(crate) rival: Rival,
     pub(crate) version: String,
     process: RivalProcess,
-}
-
-/// What it says first.
-#[derive(Deserialize)]
-struct Started {
-    engine: String,
-    version: String,
 }
 
 #[derive(Deserialize)]
@@ -59,14 +52,9 @@ impl StoreEngine {
         directory: &Path,
         patience: Duration,
     ) -> Result<Self> {
-        let mut command = Command::new(python);
-        command.args(["-c", SCRIPT, rival.name(), &threads.to_string()]).arg(directory);
-        let mut process = RivalProcess::start(rival.name(), &mut command, patience)?;
-        let started = process.receive::<Started>()?.map_err(|error| {
-            anyhow!("{rival} does not start with {}: {error}", python.display())
-        })?;
-        let Started { engine, version } = started;
-        ensure!(engine == rival.name(), "{engine} was started, not {rival}");
+        let threads = threads.to_string();
+        let arguments = [OsStr::new(rival.name()), OsStr::new(&threads), directory.as_os_str()];
+        let (process, version) = RivalProcess::serve(rival, python, SCRIPT, &arguments, patience)?;
         Ok(Self { rival, version, process })
     }
 

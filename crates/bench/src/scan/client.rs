@@ -134,7 +134,7 @@ impl ScanClient {
         Ok(turn.run)
     }
 
-    /// Asks whenever a moment comes at which someone is to ask, until there are no more.
+    /// Asks at each moment at which a client is to ask, until there are no more.
     pub(super) async fn run_arrivals(
         self: Arc<Self>,
         bookings: Arc<Bookings>,

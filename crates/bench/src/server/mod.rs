@@ -1,5 +1,6 @@
 //! `atoll serve` beside PostgreSQL, each as a process, asked by pgbench and by a client that discards what it gets.
 
+mod flight;
 mod pgbench;
 mod process;
 mod rounds;
@@ -32,6 +33,7 @@ Examples:
   atoll bench server
   atoll bench server --work tpcb --clients 1 --seconds 30 --directory /var/tmp
   atoll bench server --work select,connect --rivals none --json
+  atoll bench server --work rows,flight
 
 pgbench and PostgreSQL come from the distribution (Debian: apt-get install postgresql). Both servers listen on
 loopback, ask for no password and sync every commit; clients and servers share the cpus.";

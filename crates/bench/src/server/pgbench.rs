@@ -83,7 +83,8 @@ fn parse(text: &str) -> Result<PgbenchRun> {
     };
     let failed = number("number of failed transactions: ").unwrap_or(0.0);
     ensure!(failed == 0.0, "{failed} transactions failed");
-    let rate = number("tps = ").with_context(|| format!("pgbench told no rate:\n{text}"))?;
+    let rate = number("tps = ")
+        .with_context(|| format!("pgbench did not print a rate ('tps = '):\n{text}"))?;
     let connecting_ms = number("average connection time = ");
     Ok(PgbenchRun { rate, connecting_ms, ..PgbenchRun::default() })
 }

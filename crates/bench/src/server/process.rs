@@ -23,6 +23,8 @@ pub(super) struct DatabaseServer {
     pub(super) user: &'static str,
     pub(super) database: &'static str,
     pub(super) address: SocketAddr,
+    /// For clients of Arrow Flight SQL.
+    pub(super) flight: Option<SocketAddr>,
     /// How it is asked to stop.
     stop: i32,
     /// Its files.
@@ -34,14 +36,14 @@ impl DatabaseServer {
     pub(super) fn atoll(directory: tempfile::TempDir, threads: usize) -> Result<Self> {
         let program = std::env::current_exe().context("the path of this program")?;
         let mut command = Command::new(program);
-        command.args(["serve", "--insecure-no-password", "--listen", "127.0.0.1:0", "--threads"]);
-        command.arg(threads.to_string()).arg("--data").arg(directory.path().join("data"));
-        let (child, line) = start(command, "listening on ")?;
-        let address = line.split("listening on ").nth(1).and_then(|it| it.split(": ").next());
-        let address = address.and_then(|it| it.parse().ok());
-        let address = address.with_context(|| format!("no address in '{line}'"))?;
+        command.args(["serve", "--insecure-no-password", "--listen", "127.0.0.1:0"]);
+        command.args(["--flight", "127.0.0.1:0", "--threads"]).arg(threads.to_string());
+        command.arg("--data").arg(directory.path().join("data"));
+        let (child, said) = start(command, FLIGHT_AT)?;
+        let address = address_behind(&said, "listening on ")?;
+        let flight = Some(address_behind(&said, FLIGHT_AT)?);
         let (name, user, database, stop) = ("atoll", "atoll", "atoll", signal::TERM);
-        Ok(Self { child, name, user, database, address, stop, _directory: directory })
+        Ok(Self { child, name, user, database, address, flight, stop, _directory: directory })
     }
 
     /// PostgreSQL over a new cluster, as it is installed but for the size of its buffers; never as root.
@@ -73,7 +75,8 @@ impl DatabaseServer {
         }
         let (child, _) = start(command, "ready to accept connections")?;
         let (name, user, database, stop) = ("postgresql", "postgres", "postgres", signal::INT);
-        Ok(Self { child, name, user, database, address, stop, _directory: directory })
+        let flight = None;
+        Ok(Self { child, name, user, database, address, flight, stop, _directory: directory })
     }
 
     /// Bytes of memory that it and its children take, each page shared among those who have it.
@@ -98,7 +101,18 @@ impl Drop for DatabaseServer {
     }
 }
 
-/// Starts a server and waits for a line that it writes to stderr.
+/// What stands before the address for clients of Arrow Flight SQL.
+const FLIGHT_AT: &str = "Arrow Flight SQL on grpc://";
+
+/// The address behind some words in what a server said.
+fn address_behind(said: &str, words: &str) -> Result<SocketAddr> {
+    let rest = said.split_once(words).map(|(_, rest)| rest);
+    let address = rest.and_then(|rest| rest.split_whitespace().next());
+    let address = address.and_then(|it| it.trim_end_matches(':').parse().ok());
+    address.with_context(|| format!("no address behind '{words}' in '{said}'"))
+}
+
+/// Starts a server and waits until it has written some words to stderr; what it wrote.
 fn start(mut command: Command, wanted: &str) -> Result<(Child, String)> {
     let what = command.get_program().display().to_string();
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
@@ -113,12 +127,12 @@ fn start(mut command: Command, wanted: &str) -> Result<(Child, String)> {
             let _ = child.wait();
             anyhow::bail!("{what} is not ready: {}", all.trim());
         }
+        all += &line;
         if line.contains(wanted) {
             // What it says later is read, because a full pipe would stop it.
             std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
-            return Ok((child, line.trim().to_owned()));
+            return Ok((child, all));
         }
-        all += &line;
     }
 }
 

@@ -7,6 +7,7 @@ use anyhow::{Result, ensure};
 use atoll_tools::bench::Better;
 use serde_json::{Value, json};
 
+use super::flight;
 use super::pgbench::{self, PgbenchPlan};
 use super::process::DatabaseServer;
 use super::wire::WireClient;
@@ -15,6 +16,9 @@ use crate::paired::PairedCase;
 
 /// How long a client that measures waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(600);
+
+/// The statement whose result is large.
+const WIDE: &str = "SELECT * FROM wide";
 
 /// What is measured.
 pub(super) struct ServerPlan {
@@ -112,8 +116,10 @@ fn cases(
             let settings = json!({ "work": "idle", "connections": plan.connections });
             vec![of(&settings, "MB", Better::Less)]
         }
-        ServerWork::Rows => {
-            let settings = json!({ "work": "8 columns", "rows": plan.rows });
+        ServerWork::Rows | ServerWork::Flight => {
+            let is_flight = work == ServerWork::Flight;
+            let name = if is_flight { "8 columns, Flight SQL" } else { "8 columns" };
+            let settings = json!({ "work": name, "rows": plan.rows });
             vec![of(&settings, "rows/s", Better::More), of(&settings, "MB/s", Better::More)]
         }
     }
@@ -128,7 +134,7 @@ fn prepare(plan: &ServerPlan, servers: &[DatabaseServer], measured: &mut [Measur
         if let Some(init) = &mut init {
             init.cases[0].add(server.name, begun.elapsed().as_secs_f64());
         }
-        if plan.work.contains(&ServerWork::Rows) {
+        if plan.work.iter().any(|work| matches!(work, ServerWork::Rows | ServerWork::Flight)) {
             let mut client = connect(server)?;
             client.run(&format!(
                 "CREATE TABLE wide AS SELECT i AS a, i * 7 AS b, i % 100 AS c, i * 0.5 AS d, \
@@ -174,9 +180,13 @@ fn run(
             }
         }
         ServerWork::Idle => vec![idle_megabytes(server, plan.connections)?],
-        ServerWork::Rows => {
+        ServerWork::Rows | ServerWork::Flight => {
+            let over_flight = server.flight.filter(|_| measured.work == ServerWork::Flight);
             let begun = Instant::now();
-            let all = connect(server)?.run("SELECT * FROM wide")?;
+            let all = match over_flight {
+                Some(address) => flight::discard(address, WIDE, PATIENCE)?,
+                None => connect(server)?.run(WIDE)?,
+            };
             ensure!(all.rows == plan.rows, "{} sent {} rows", server.name, all.rows);
             let seconds = begun.elapsed().as_secs_f64();
             vec![all.rows as f64 / seconds, all.bytes as f64 / 1e6 / seconds]

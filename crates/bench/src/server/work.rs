@@ -18,6 +18,8 @@ pub(super) enum ServerWork {
     Idle,
     /// A large result, sent to a client that discards it
     Rows,
+    /// The same over Arrow Flight SQL, beside PostgreSQL over its own protocol
+    Flight,
 }
 
 /// How pgbench sends its statements.

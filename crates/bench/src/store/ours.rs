@@ -59,6 +59,18 @@ impl OurDatabase {
         Ok(())
     }
 
+    /// The same with a primary key.
+    pub(super) fn keyed_source(&self, rows: u64) -> Result<()> {
+        self.run(
+            "CREATE TABLE source (id BIGINT PRIMARY KEY, value BIGINT, amount DOUBLE, name VARCHAR)",
+        )?;
+        self.run(&format!(
+            "INSERT INTO source SELECT i, i * 7919 % 1000003, i * 0.5, 'item ' || i \
+             FROM range(0, {rows}) AS n(i)"
+        ))?;
+        Ok(())
+    }
+
     /// The database.
     pub(super) fn database(&self) -> &Database {
         &self.database

@@ -82,6 +82,9 @@ pub(super) fn measure(
         progress("checkpoints and recovery");
         cases.extend(checkpoints(plan, runtime)?);
     }
+    if plan.has(StoreWork::Recovery) {
+        cases.push(recovery_with_key(plan, runtime)?);
+    }
     cases.retain(|case| !case.subjects.is_empty());
     cases.iter_mut().for_each(PairedCase::finish);
     Ok(cases)
@@ -224,8 +227,7 @@ fn checkpoints(plan: &StorePlan, runtime: &Runtime) -> Result<Vec<PairedCase>> {
     cases.push(PairedCase::new(json!({ "work": "recovery" }), "MB/s", Better::More));
     for round in plan.rounds() {
         let (recovery, checkpoints) = cases.split_last_mut().context("there is a case")?;
-        let bytes =
-            database.number("SELECT memory_bytes FROM atoll.tables WHERE \"table\" = 'source'")?;
+        let bytes = table_bytes(&database)?;
         if plan.has(StoreWork::Checkpoint) {
             for (cases, (_, rows)) in checkpoints.chunks_mut(2).zip(CHANGES) {
                 checkpoint(&database, rows, bytes, cases)?;
@@ -239,6 +241,27 @@ fn checkpoints(plan: &StorePlan, runtime: &Runtime) -> Result<Vec<PairedCase>> {
         plan.end_round(round, &mut cases);
     }
     Ok(cases)
+}
+
+/// Opening a table with a primary key, whose index is built then.
+fn recovery_with_key(plan: &StorePlan, runtime: &Runtime) -> Result<PairedCase> {
+    let directory = plan.directory.join("atoll-keyed");
+    let mut database = OurDatabase::open(runtime, Some(directory.clone()))?;
+    database.keyed_source(plan.bulk_rows)?;
+    let settings = json!({ "work": "recovery", "key": "primary" });
+    let mut case = PairedCase::new(settings, "MB/s", Better::More);
+    for round in plan.rounds() {
+        let bytes = table_bytes(&database)?;
+        let (opened, seconds) = database.reopen(&directory)?;
+        case.add("atoll", bytes as f64 / 1e6 / seconds);
+        database = opened;
+        plan.end_round(round, std::slice::from_mut(&mut case));
+    }
+    Ok(case)
+}
+
+fn table_bytes(database: &OurDatabase) -> Result<u64> {
+    database.number("SELECT memory_bytes FROM atoll.tables WHERE \"table\" = 'source'")
 }
 
 fn checkpoint(

@@ -15,7 +15,6 @@ mod affinity;
 mod calls;
 mod error;
 mod group;
-mod journal;
 mod mover;
 mod undo;
 mod unit;
@@ -27,10 +26,11 @@ pub use affinity::AffinityActuator;
 pub use calls::{LiveThreads, ThreadCalls, ThreadId};
 pub use error::ActuateError;
 pub use group::{GroupActuator, GroupPlan, GroupVersion};
-pub use journal::{FoundJournal, Journal, JournalDirectory, JournalError, Record};
 pub use mover::{LivePageCalls, PageCalls, PageMover};
 pub use undo::{Undone, undo};
 pub use unit::{LiveUnits, UnitActuator, UnitCalls};
+
+pub use crate::journal::{FoundJournal, Journal, JournalDirectory, JournalError, Record};
 
 /// What an act came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
 use super::{Adapter, AdapterCalls, AdapterError, KnobSetting};
-use crate::actuate::{FoundJournal, Journal, JournalError, Record};
+use crate::journal::{FoundJournal, Journal, JournalError, Record};
 
 /// A DBMS that did not answer is asked again after so many looks.
 const AGAIN_AFTER: u32 = 50;

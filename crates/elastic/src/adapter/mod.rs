@@ -20,6 +20,8 @@ use std::path::PathBuf;
 pub use knob::{Knob, UndoneKnobs, undo_knobs};
 pub use live::LiveAdapters;
 
+pub use crate::journal::KnobSetting;
+
 /// A DBMS and how it is reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Adapter {
@@ -33,16 +35,6 @@ pub enum Adapter {
     DuckDb(PathBuf),
     /// By `psql` with this connection string.
     Atoll(String),
-}
-
-/// A setting and its value; none where it is not set.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct KnobSetting {
-    /// Its name.
-    pub name: String,
-    /// Its value.
-    pub value: Option<String>,
 }
 
 /// Why a DBMS was not told or asked.

@@ -14,13 +14,13 @@ use std::time::Duration;
 
 use atoll_topology::{CoreId, CpuSet, NodeId};
 
-use crate::mode::{Choice, CoreIds, CoreTable, Mode, PageQueue};
+use crate::mode::{CoreChoice, CoreIds, CoreTable, Mode, PageQueue};
 use crate::net::{
-    ELSEWHERE, FREE, Firing, GIVEN, Marking, Net, NetParameters, OBSERVED, Step, Verdict, core_net,
-    first_marking,
+    ELSEWHERE, FREE, Firing, GIVEN, Marking, Net, NetParameters, OBSERVED, PipelineStep, Verdict,
+    core_net, first_marking,
 };
 
-pub use policy::{Policy, PolicyError};
+pub use policy::{CorePolicy, PolicyError};
 pub use trial::{Act, TrialBook};
 
 /// More firings for one observation mean that the net is wrong.
@@ -69,7 +69,7 @@ impl Decision {
 
 /// Decides for one target.
 #[derive(Clone, Debug)]
-pub struct Controller {
+pub struct CoreController {
     net: Net,
     parameters: NetParameters,
     mode: Mode,
@@ -82,11 +82,11 @@ pub struct Controller {
     moves_wanted: i64,
 }
 
-impl Controller {
+impl CoreController {
     /// For a target that has the cores `given` now and may be given those of `free`.
     pub fn new(
         table: Arc<CoreTable>,
-        policy: &Policy,
+        policy: &CorePolicy,
         given: &CoreIds,
         free: &CoreIds,
     ) -> Result<Self, PolicyError> {
@@ -194,7 +194,7 @@ impl Controller {
         let mut fired = Vec::new();
         let mut rule = "";
         while fired.len() < FIRINGS_MAX {
-            let firings = self.firings(|it| it.step != Step::Share);
+            let firings = self.firings(|it| it.step != PipelineStep::Share);
             let Some(firing) = self.chosen(&firings) else { break };
             let transition = &self.net.transitions[firing.transition];
             fired.push(transition.name);
@@ -308,8 +308,8 @@ impl Controller {
         Some(preferred.unwrap_or(first).clone())
     }
 
-    fn choice<T>(&self, ask: impl Fn(&Choice<'_>) -> Option<T>) -> Option<T> {
-        ask(&Choice {
+    fn choice<T>(&self, ask: impl Fn(&CoreChoice<'_>) -> Option<T>) -> Option<T> {
+        ask(&CoreChoice {
             table: &self.table,
             given: &self.given(),
             free: &self.free(),

@@ -6,7 +6,7 @@ use crate::net::NetParameters;
 /// How a target's cores are decided on.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Policy {
+pub struct CorePolicy {
     /// Which core comes next.
     pub mode: Mode,
     /// Lower threshold of the load, percent.
@@ -27,7 +27,7 @@ pub struct Policy {
     pub margin_percent: f64,
 }
 
-impl Default for Policy {
+impl Default for CorePolicy {
     fn default() -> Self {
         let published = NetParameters::published(1);
         Self {
@@ -92,7 +92,7 @@ pub enum PolicyError {
     },
 }
 
-impl Policy {
+impl CorePolicy {
     /// The parameters of the net on so many cores.
     pub fn parameters(&self, cores: usize) -> Result<NetParameters, PolicyError> {
         let (thmin, thmax, hysteresis) = (self.thmin, self.thmax, self.hysteresis);

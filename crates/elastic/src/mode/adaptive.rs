@@ -4,7 +4,7 @@
 
 use atoll_topology::{CoreId, NodeId};
 
-use super::{Choice, dense};
+use super::{CoreChoice, dense};
 
 /// A core goes to another node when that has so many times the pages of its own: pages that are counted
 /// by sampling, or that threads read in turn, swing by less.
@@ -12,14 +12,14 @@ const EXCHANGE_RATIO: u64 = 2;
 
 /// A free core on the node with most pages accessed; between nodes with as many, the nearest to the
 /// node with most.
-pub fn give(choice: &Choice<'_>) -> Option<CoreId> {
+pub fn give(choice: &CoreChoice<'_>) -> Option<CoreId> {
     let Some(top) = choice.pages.top() else { return dense::give(choice) };
     choice
         .beside_given(choice.nodes_free().into_iter().min_by_key(|node| rank(choice, top, *node))?)
 }
 
 /// A given core on the node with fewest pages accessed; between nodes with as few, the farthest.
-pub fn release(choice: &Choice<'_>) -> Option<CoreId> {
+pub fn release(choice: &CoreChoice<'_>) -> Option<CoreId> {
     let Some(top) = choice.pages.top() else { return dense::release(choice) };
     let last = choice.nodes_given().into_iter().max_by_key(|node| {
         let (_, few, far, node) = rank(choice, top, *node);
@@ -29,7 +29,7 @@ pub fn release(choice: &Choice<'_>) -> Option<CoreId> {
 }
 
 /// A given core on the node with fewest pages, and a free one on a node with many more.
-pub fn exchange(choice: &Choice<'_>) -> Option<(CoreId, CoreId)> {
+pub fn exchange(choice: &CoreChoice<'_>) -> Option<(CoreId, CoreId)> {
     let (away, to) = (release(choice)?, give(choice)?);
     let pages = |id| choice.table.core(id).map(|core| choice.pages.pages(core.node));
     let (few, many) = (pages(away)?, pages(to)?);
@@ -37,7 +37,7 @@ pub fn exchange(choice: &Choice<'_>) -> Option<(CoreId, CoreId)> {
 }
 
 /// The lower, the sooner given.
-fn rank(choice: &Choice<'_>, top: NodeId, node: NodeId) -> (bool, u64, u32, NodeId) {
+fn rank(choice: &CoreChoice<'_>, top: NodeId, node: NodeId) -> (bool, u64, u32, NodeId) {
     let few = u64::MAX - choice.pages.pages(node);
     (choice.saturated.contains(&node), few, choice.table.distance(top, node), node)
 }

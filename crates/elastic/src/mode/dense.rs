@@ -2,10 +2,10 @@
 
 use atoll_topology::{CoreId, NodeId};
 
-use super::Choice;
+use super::CoreChoice;
 
 /// The free core nearest to those given: node by node, and in a node domain by domain.
-pub fn give(choice: &Choice<'_>) -> Option<CoreId> {
+pub fn give(choice: &CoreChoice<'_>) -> Option<CoreId> {
     let home = home(choice)?;
     let far = |node: &NodeId| {
         let started = choice.table.count_on(choice.given, *node);
@@ -16,7 +16,7 @@ pub fn give(choice: &Choice<'_>) -> Option<CoreId> {
 }
 
 /// The given core farthest from most of them.
-pub fn release(choice: &Choice<'_>) -> Option<CoreId> {
+pub fn release(choice: &CoreChoice<'_>) -> Option<CoreId> {
     let home = home(choice)?;
     let far = |node: &NodeId| {
         let left = choice.table.count_on(choice.given, *node);
@@ -26,6 +26,6 @@ pub fn release(choice: &Choice<'_>) -> Option<CoreId> {
 }
 
 /// The node of most cores; before there is one, the node with most free cores.
-fn home(choice: &Choice<'_>) -> Option<NodeId> {
+fn home(choice: &CoreChoice<'_>) -> Option<NodeId> {
     choice.table.main_node(choice.given).or_else(|| choice.table.main_node(choice.free))
 }

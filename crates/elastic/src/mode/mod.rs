@@ -17,6 +17,8 @@ pub mod dense;
 mod pages;
 pub mod sparse;
 
+use std::str::FromStr;
+
 use atoll_topology::{CoreId, NodeId};
 
 pub use cores::{CoreIds, CoreTable, ElasticCore};
@@ -49,10 +51,19 @@ impl Mode {
             Self::Adaptive => "adaptive",
         }
     }
+}
 
-    /// The mode of that name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|mode| mode.name() == name)
+/// No mode has the name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown mode '{0}'; expected dense, sparse or adaptive")]
+pub struct UnknownMode(String);
+
+impl FromStr for Mode {
+    type Err = UnknownMode;
+
+    fn from_str(name: &str) -> Result<Self, UnknownMode> {
+        let named = Self::ALL.into_iter().find(|mode| mode.name() == name);
+        named.ok_or_else(|| UnknownMode(name.to_owned()))
     }
 }
 
@@ -67,7 +78,7 @@ pub fn first_cores(
     let (mut given, mut free) = (CoreIds::new(), offered.clone());
     let saturated = std::collections::BTreeSet::new();
     while given.len() < count {
-        let choice = Choice { table, given: &given, free: &free, pages, saturated: &saturated };
+        let choice = CoreChoice { table, given: &given, free: &free, pages, saturated: &saturated };
         let Some(core) = choice.give(mode) else { break };
         free.remove(&core);
         given.insert(core);
@@ -77,7 +88,7 @@ pub fn first_cores(
 
 /// What a choice is made from.
 #[derive(Clone, Copy, Debug)]
-pub struct Choice<'a> {
+pub struct CoreChoice<'a> {
     /// All cores.
     pub table: &'a CoreTable,
     /// Those that the target has.
@@ -90,7 +101,7 @@ pub struct Choice<'a> {
     pub saturated: &'a std::collections::BTreeSet<NodeId>,
 }
 
-impl Choice<'_> {
+impl CoreChoice<'_> {
     /// The core to give next.
     pub fn give(&self, mode: Mode) -> Option<CoreId> {
         match mode {

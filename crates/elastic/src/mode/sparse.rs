@@ -3,10 +3,10 @@
 
 use atoll_topology::{CoreId, NodeId};
 
-use super::{Choice, ElasticCore};
+use super::{CoreChoice, ElasticCore};
 
 /// A free core of the node with fewest of those given, in its domain with fewest.
-pub fn give(choice: &Choice<'_>) -> Option<CoreId> {
+pub fn give(choice: &CoreChoice<'_>) -> Option<CoreId> {
     let crowd = |node: &NodeId| {
         let crowd = choice.table.count_on(choice.given, *node);
         (choice.saturated.contains(node), crowd, *node)
@@ -17,7 +17,7 @@ pub fn give(choice: &Choice<'_>) -> Option<CoreId> {
 }
 
 /// A given core of the node with most of them, in its domain with most.
-pub fn release(choice: &Choice<'_>) -> Option<CoreId> {
+pub fn release(choice: &CoreChoice<'_>) -> Option<CoreId> {
     let crowd = |node: &NodeId| (choice.table.count_on(choice.given, *node), *node);
     let node = choice.nodes_given().into_iter().max_by_key(crowd)?;
     let company = |core: &&ElasticCore| (choice.table.count_in(choice.given, core.domain), core.id);

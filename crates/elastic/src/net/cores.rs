@@ -16,7 +16,7 @@
 //! `u * n < (thmax - hysteresis) * (n - 1)`, so the load must fall by more than the hysteresis in between.
 
 use super::formula::{at_most, equal, less, name};
-use super::{Guard, InputArc, Marking, Net, OutputArc, Place, Step, Term, Transition};
+use super::{Guard, InputArc, Marking, Net, OutputArc, PipelineStep, Place, Term, Transition};
 
 /// The control token between two observations.
 pub const WATCHING: usize = 0;
@@ -161,7 +161,7 @@ fn verdict(verdict: Verdict) -> Guard {
 
 /// A transition that changes no core.
 fn keeps(
-    step: Step,
+    step: PipelineStep,
     (title, rule): (&'static str, &'static str),
     input: InputArc,
     guard: Guard,
@@ -179,7 +179,7 @@ fn gives((title, rule): (&'static str, &'static str), input: InputArc, guard: Gu
     Transition {
         name: title,
         rule,
-        step: Step::Act,
+        step: PipelineStep::Act,
         inputs: vec![input, from(PROVISION, &["n", "f"]), from(FREE, &["c"])],
         guard: guard.and(room),
         outputs: vec![
@@ -195,7 +195,7 @@ fn takes((title, rule): (&'static str, &'static str), input: InputArc, guard: Gu
     Transition {
         name: title,
         rule,
-        step: Step::Act,
+        step: PipelineStep::Act,
         inputs: vec![input, from(PROVISION, &["n", "f"]), from(GIVEN, &["c"])],
         guard: guard.and(less(name("cores_min"), name("n"))),
         outputs: vec![
@@ -221,7 +221,7 @@ fn check() -> Transition {
     Transition {
         name: "check",
         rule: "an observation has come",
-        step: Step::Monitor,
+        step: PipelineStep::Monitor,
         inputs: vec![from(WATCHING, &["a", "d"]), from(OBSERVED, &["u", "v", "g", "r"])],
         guard: Guard::ALWAYS,
         outputs: vec![same(CHECKS, &CHECKED)],
@@ -254,7 +254,7 @@ fn verdicts() -> [Transition; 5] {
         Transition {
             name: "move",
             rule: "a free core is nearer to the pages accessed than one that is given",
-            step: Step::Act,
+            step: PipelineStep::Act,
             inputs: vec![
                 checks(),
                 from(PROVISION, &["n", "f"]),
@@ -270,7 +270,7 @@ fn verdicts() -> [Transition; 5] {
             ],
         },
         keeps(
-            Step::Evaluate,
+            PipelineStep::Evaluate,
             ("decline", "what was asked for before the load is not possible"),
             checks(),
             (verdict(Verdict::Yield).and(least()))
@@ -285,8 +285,9 @@ fn verdicts() -> [Transition; 5] {
 /// The invariant.
 fn evaluations() -> [Transition; 5] {
     let checks = || from(CHECKS, &CHECKED);
-    let evaluate =
-        |title, input: InputArc, guard, output| keeps(Step::Evaluate, title, input, guard, output);
+    let evaluate = |title, input: InputArc, guard, output| {
+        keeps(PipelineStep::Evaluate, title, input, guard, output)
+    };
     let on_one_less =
         || (name("u") * name("n"), (name("thmax") - name("hysteresis")) * (name("n") - 1));
     let (needed, offered) = on_one_less();
@@ -323,7 +324,7 @@ fn evaluations() -> [Transition; 5] {
             same(IDLE, &["d", "r"]),
         ),
         keeps(
-            Step::Keep,
+            PipelineStep::Keep,
             ("keep", "the local optimum number of cores is set"),
             from(STABLE, &["d", "u", "r"]),
             tight,
@@ -337,7 +338,7 @@ fn growth() -> [Transition; 3] {
     let waited = || at_most(name("dwell_up"), name("a") + 1);
     [
         keeps(
-            Step::Keep,
+            PipelineStep::Keep,
             ("wait_to_allocate", "overloaded, but not for long enough"),
             overloaded(),
             less(name("a") + 1, name("dwell_up")),
@@ -349,7 +350,7 @@ fn growth() -> [Transition; 3] {
             waited().and(equal(name("g"), 1)),
         ),
         keeps(
-            Step::Keep,
+            PipelineStep::Keep,
             ("stop_growing", "overloaded, but there is no core to give, or growing did not pay"),
             overloaded(),
             waited().and(
@@ -370,7 +371,7 @@ fn release() -> [Transition; 3] {
     let waited = || at_most(name("dwell_down"), name("d") + 1);
     [
         keeps(
-            Step::Keep,
+            PipelineStep::Keep,
             ("wait_to_release", "idle, but not for long enough"),
             idle(),
             less(name("d") + 1, name("dwell_down")),
@@ -382,7 +383,7 @@ fn release() -> [Transition; 3] {
             waited().and(equal(name("r"), 1)),
         ),
         keeps(
-            Step::Keep,
+            PipelineStep::Keep,
             (
                 "stop_releasing",
                 "idle, but on the fewest cores allowed, or releasing cost performance",
@@ -399,7 +400,7 @@ fn sharing() -> [Transition; 2] {
     let passes = |title, rule, [source, target]: [usize; 2], f: Term| Transition {
         name: title,
         rule,
-        step: Step::Share,
+        step: PipelineStep::Share,
         inputs: vec![from(PROVISION, &["n", "f"]), from(source, &["c"])],
         guard: Guard::ALWAYS,
         outputs: vec![to(PROVISION, [name("n"), f]), same(target, &["c"])],

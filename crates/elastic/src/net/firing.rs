@@ -4,11 +4,11 @@ use super::{Marking, Net, Token, Transition};
 
 /// A value for each name of a transition's input arcs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Binding {
+pub struct TokenBinding {
     values: Vec<(&'static str, i64)>,
 }
 
-impl Binding {
+impl TokenBinding {
     /// The value of a name.
     pub fn value(&self, name: &str) -> Option<i64> {
         self.values.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
@@ -39,7 +39,7 @@ pub struct Firing {
     /// Index of the transition.
     pub transition: usize,
     /// The values.
-    pub binding: Binding,
+    pub binding: TokenBinding,
 }
 
 impl Net {
@@ -88,11 +88,11 @@ fn bindings(
     transition: &Transition,
     marking: &Marking,
     parameter: &impl Fn(&str) -> Option<i64>,
-) -> Vec<Binding> {
-    let decided = |binding: &Binding| {
+) -> Vec<TokenBinding> {
+    let decided = |binding: &TokenBinding| {
         transition.guard.decided(&|name: &str| binding.value(name).or_else(|| parameter(name)))
     };
-    let mut found = vec![Binding::default()];
+    let mut found = vec![TokenBinding::default()];
     for arc in &transition.inputs {
         let extended = found.iter().flat_map(|binding| {
             marking.tokens(arc.place).filter_map(|token| binding.with(&arc.names, token))

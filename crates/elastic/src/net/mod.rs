@@ -27,7 +27,7 @@ pub use cores::{
     CHECKS, ELSEWHERE, FREE, GIVEN, IDLE, NetParameters, OBSERVED, OVERLOADED, PROVISION, STABLE,
     Verdict, WATCHING, core_net, first_marking,
 };
-pub use firing::{Binding, Firing};
+pub use firing::{Firing, TokenBinding};
 pub use formula::{Comparison, Guard, Term};
 pub use marking::{Marking, Token};
 pub use reach::{Reached, reachable};
@@ -66,7 +66,7 @@ pub struct OutputArc {
 /// Which step of the rule-condition-action pipeline a transition is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Step {
+pub enum PipelineStep {
     /// Takes what the monitors saw.
     Monitor,
     /// Evaluates the invariant.
@@ -87,7 +87,7 @@ pub struct Transition {
     /// The rule in words.
     pub rule: &'static str,
     /// Which step it is.
-    pub step: Step,
+    pub step: PipelineStep,
     /// What it takes.
     pub inputs: Vec<InputArc>,
     /// When it may.

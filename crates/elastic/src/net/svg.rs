@@ -5,7 +5,7 @@
 use atoll_svg::canvas::{Area, CanvasSize, Panel, Type};
 use atoll_svg::palette::{CACHE, CELL, FAINT, INK, MEMORY};
 
-use super::{Net, Step};
+use super::{Net, PipelineStep};
 
 const ROW: f64 = 46.0;
 const TOP: f64 = 56.0;
@@ -55,11 +55,11 @@ pub fn picture(net: &Net) -> String {
     panel.into_file("Predicate/Transition net of the elastic cores")
 }
 
-fn colour(step: Step) -> &'static str {
+fn colour(step: PipelineStep) -> &'static str {
     match step {
-        Step::Monitor | Step::Evaluate => MEMORY,
-        Step::Act => PUTS,
-        Step::Keep => CELL,
-        Step::Share => CACHE,
+        PipelineStep::Monitor | PipelineStep::Evaluate => MEMORY,
+        PipelineStep::Act => PUTS,
+        PipelineStep::Keep => CELL,
+        PipelineStep::Share => CACHE,
     }
 }

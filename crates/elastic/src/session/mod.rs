@@ -12,7 +12,7 @@ use atoll_topology::{CpuSet, NodeSet};
 
 use crate::actuate::{ActuateError, Actuator, Journal, PageMover};
 use crate::adapter::Knob;
-use crate::decide::{Controller, Decision, Observation, Policy, PolicyError};
+use crate::decide::{CoreController, CorePolicy, Decision, Observation, PolicyError};
 use crate::mode::{CoreIds, CoreTable, PageQueue, first_cores};
 use crate::monitor::{
     LoadKind, LoadMeter, MonitorState, Pressure, TargetSource, Traffic, WorkReading,
@@ -65,14 +65,14 @@ pub struct Hand {
 /// A target that is followed.
 pub struct TargetSession {
     name: String,
-    policy: Policy,
+    policy: CorePolicy,
     table: Arc<CoreTable>,
     offered: CoreIds,
     source: Box<dyn TargetSource>,
     hand: Option<Hand>,
     knob: Option<Knob>,
     mover: Option<PageMover>,
-    controller: Option<Controller>,
+    controller: Option<CoreController>,
     meter: LoadMeter,
     load: LoadKind,
     carried: Option<(Duration, Traffic)>,
@@ -91,7 +91,7 @@ impl TargetSession {
     /// Of a target that may have the cores `offered`.
     pub fn new(
         name: impl Into<String>,
-        policy: Policy,
+        policy: CorePolicy,
         table: Arc<CoreTable>,
         offered: CoreIds,
         source: Box<dyn TargetSource>,
@@ -143,7 +143,7 @@ impl TargetSession {
     }
 
     /// What decides; none before the second look.
-    pub fn controller(&self) -> Option<&Controller> {
+    pub fn controller(&self) -> Option<&CoreController> {
         self.controller.as_ref()
     }
 
@@ -278,10 +278,10 @@ impl TargetSession {
         first_cores(&self.table, &self.offered, &self.pages, self.policy.mode, count)
     }
 
-    fn begin(&self, demand: f64) -> Result<Controller, SessionError> {
+    fn begin(&self, demand: f64) -> Result<CoreController, SessionError> {
         let given = self.first_cores(demand);
         let free = &self.offered - &given;
-        let mut controller = Controller::new(self.table.clone(), &self.policy, &given, &free)?;
+        let mut controller = CoreController::new(self.table.clone(), &self.policy, &given, &free)?;
         controller.set_pages(self.pages.clone());
         controller.set_cores_max(self.cores_max());
         Ok(controller)

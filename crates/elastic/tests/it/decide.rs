@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use atoll_elastic::decide::{Controller, Decision, Observation, Policy, PolicyError};
+use atoll_elastic::decide::{CoreController, CorePolicy, Decision, Observation, PolicyError};
 use atoll_elastic::mode::{CoreIds, CoreTable, Mode, PageQueue};
 use atoll_testkit::machines;
 use atoll_topology::{CpuSet, NodeId};
@@ -11,18 +11,18 @@ use proptest::prelude::*;
 
 /// A target whose demand is modelled, on four nodes of four cores.
 struct Modelled {
-    controller: Controller,
+    controller: CoreController,
     observations: u32,
 }
 
 impl Modelled {
-    fn new(policy: &Policy, given: &str) -> Self {
+    fn new(policy: &CorePolicy, given: &str) -> Self {
         let machine = machines::four_nodes();
         let all = machine.cpus.iter().map(|cpu| cpu.id).collect();
         let table = Arc::new(CoreTable::new(&machine, &all));
         let given = table.within(&CpuSet::parse(given).unwrap());
         let free = &table.ids() - &given;
-        let controller = Controller::new(table, policy, &given, &free).unwrap();
+        let controller = CoreController::new(table, policy, &given, &free).unwrap();
         Self { controller, observations: 0 }
     }
 
@@ -50,7 +50,7 @@ impl Modelled {
 
 #[test]
 fn a_load_is_followed_up_and_down_one_core_at_a_time() {
-    let mut target = Modelled::new(&Policy::default(), "0");
+    let mut target = Modelled::new(&CorePolicy::default(), "0");
     let up = target.steps(6.0, 80);
     // 6 of 8 cores are 75 %, of 9 they are 67 %.
     assert_eq!(target.cores(), 9);
@@ -63,7 +63,7 @@ fn a_load_is_followed_up_and_down_one_core_at_a_time() {
 #[test]
 fn the_local_optimum_is_the_smallest_number_within_the_thresholds() {
     for start in ["0", "0-7", "0-15"] {
-        let mut target = Modelled::new(&Policy::default(), start);
+        let mut target = Modelled::new(&CorePolicy::default(), start);
         target.steps(2.9, 250);
         // 58 % on 5 cores; 4 would be 73 %.
         assert_eq!(target.cores(), 5, "from {start}");
@@ -72,7 +72,7 @@ fn the_local_optimum_is_the_smallest_number_within_the_thresholds() {
 
 #[test]
 fn every_decision_names_the_rules_that_fired() {
-    let mut target = Modelled::new(&Policy::default(), "0");
+    let mut target = Modelled::new(&CorePolicy::default(), "0");
     let decisions = target.steps(2.0, 3);
     assert_eq!(decisions[0].fired, ["check", "overloaded", "wait_to_allocate"]);
     assert_eq!(decisions[2].fired, ["check", "overloaded", "allocate"]);
@@ -87,7 +87,7 @@ fn bounded_by_memory(controllers: impl Fn(&CoreIds) -> usize) -> impl Fn(&CoreId
 
 #[test]
 fn cores_on_a_saturated_memory_controller_do_not_grow_for_ever() {
-    let mut target = Modelled::new(&Policy::default(), "0-3");
+    let mut target = Modelled::new(&CorePolicy::default(), "0-3");
     target.controller.set_pages(PageQueue::of_nodes([(NodeId(0), 1000)]));
     let decisions: Vec<Decision> =
         (0..120).map(|_| target.step(100.0, bounded_by_memory(|_| 1))).collect();
@@ -100,7 +100,8 @@ fn cores_on_a_saturated_memory_controller_do_not_grow_for_ever() {
 
 #[test]
 fn a_saturated_node_is_left_where_another_one_pays() {
-    let mut target = Modelled::new(&Policy { mode: Mode::Dense, ..Policy::default() }, "0-4");
+    let mut target =
+        Modelled::new(&CorePolicy { mode: Mode::Dense, ..CorePolicy::default() }, "0-4");
     let nodes = |cores: &CoreIds| {
         let nodes = cores.iter().map(|core| core.0 / 4).collect::<std::collections::BTreeSet<_>>();
         nodes.len()
@@ -118,7 +119,7 @@ fn a_saturated_node_is_left_where_another_one_pays() {
 #[test]
 fn growth_that_did_not_pay_is_tried_again_after_a_while_and_at_once_for_another_workload() {
     let refused = || {
-        let mut target = Modelled::new(&Policy::default(), "0-3");
+        let mut target = Modelled::new(&CorePolicy::default(), "0-3");
         for _ in 0..60 {
             target.step(100.0, bounded_by_memory(|_| 1));
         }
@@ -139,7 +140,7 @@ fn growth_that_did_not_pay_is_tried_again_after_a_while_and_at_once_for_another_
 
 #[test]
 fn a_core_whose_release_cost_performance_is_given_back() {
-    let mut target = Modelled::new(&Policy::default(), "0-3");
+    let mut target = Modelled::new(&CorePolicy::default(), "0-3");
     // A stable load on four cores that three cannot do although they look idle enough.
     let decisions: Vec<Decision> = (0..60)
         .map(|_| {
@@ -155,7 +156,7 @@ fn a_core_whose_release_cost_performance_is_given_back() {
 
 #[test]
 fn cores_move_to_the_node_of_the_pages_while_the_load_is_stable() {
-    let mut target = Modelled::new(&Policy::default(), "0-3");
+    let mut target = Modelled::new(&CorePolicy::default(), "0-3");
     target.controller.set_pages(PageQueue::of_nodes([(NodeId(2), 900), (NodeId(0), 100)]));
     target.steps(2.5, 40);
     assert_eq!(target.controller.cpus().to_string(), "8-11");
@@ -163,7 +164,7 @@ fn cores_move_to_the_node_of_the_pages_while_the_load_is_stable() {
 
 #[test]
 fn a_quota_that_shrinks_takes_cores_away() {
-    let mut target = Modelled::new(&Policy::default(), "0-7");
+    let mut target = Modelled::new(&CorePolicy::default(), "0-7");
     target.controller.set_cores_max(3);
     target.steps(100.0, 10);
     assert_eq!(target.cores(), 3);
@@ -171,7 +172,7 @@ fn a_quota_that_shrinks_takes_cores_away() {
 
 #[test]
 fn cores_are_lent_and_recalled_and_a_target_yields_down_to_its_share() {
-    let mut target = Modelled::new(&Policy { cores_min: 2, ..Policy::default() }, "0-3");
+    let mut target = Modelled::new(&CorePolicy { cores_min: 2, ..CorePolicy::default() }, "0-3");
     let node_1 = [4, 5, 6, 7].map(atoll_topology::CoreId).into_iter().collect();
     target.controller.recall(&(&target.controller.free() - &node_1));
     assert_eq!(target.controller.free(), node_1);
@@ -187,34 +188,34 @@ fn cores_are_lent_and_recalled_and_a_target_yields_down_to_its_share() {
 
 #[test]
 fn a_policy_that_makes_no_sense_is_refused_with_what_is_expected() {
-    let check = |policy: Policy| policy.parameters(8).unwrap_err();
-    let of = Policy::default;
-    assert!(matches!(check(Policy { thmin: 70, ..of() }), PolicyError::Thresholds { .. }));
-    assert!(matches!(check(Policy { thmax: 101, ..of() }), PolicyError::Thresholds { .. }));
-    assert!(matches!(check(Policy { hysteresis: 70, ..of() }), PolicyError::Hysteresis { .. }));
-    assert!(matches!(check(Policy { dwell_up: 0, ..of() }), PolicyError::Dwell { .. }));
-    assert!(matches!(check(Policy { cores_min: 0, ..of() }), PolicyError::Cores { .. }));
+    let check = |policy: CorePolicy| policy.parameters(8).unwrap_err();
+    let of = CorePolicy::default;
+    assert!(matches!(check(CorePolicy { thmin: 70, ..of() }), PolicyError::Thresholds { .. }));
+    assert!(matches!(check(CorePolicy { thmax: 101, ..of() }), PolicyError::Thresholds { .. }));
+    assert!(matches!(check(CorePolicy { hysteresis: 70, ..of() }), PolicyError::Hysteresis { .. }));
+    assert!(matches!(check(CorePolicy { dwell_up: 0, ..of() }), PolicyError::Dwell { .. }));
+    assert!(matches!(check(CorePolicy { cores_min: 0, ..of() }), PolicyError::Cores { .. }));
     assert!(matches!(
-        check(Policy { margin_percent: f64::NAN, ..of() }),
+        check(CorePolicy { margin_percent: f64::NAN, ..of() }),
         PolicyError::Margin { .. }
     ));
-    let error = check(Policy { cores_max: Some(9), ..of() }).to_string();
+    let error = check(CorePolicy { cores_max: Some(9), ..of() }).to_string();
     assert!(error.contains("cores_max 9") && error.contains("<= 8"), "{error}");
 }
 
 #[test]
 fn the_first_number_of_cores_fits_the_demand() {
-    let policy = Policy { cores_min: 2, cores_max: Some(6), ..Policy::default() };
+    let policy = CorePolicy { cores_min: 2, cores_max: Some(6), ..CorePolicy::default() };
     let cores = |demand| policy.cores_for(demand, 1.0, 16);
     assert_eq!([0.0, 1.3, 1.4, 2.0, 3.0, 99.0].map(cores), [2, 2, 3, 3, 5, 6]);
-    assert_eq!(Policy::default().cores_for(2.0, 2.0, 16), 2);
+    assert_eq!(CorePolicy::default().cores_for(2.0, 2.0, 16), 2);
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(8))]
     #[test]
     fn no_constant_load_makes_it_swing(demand in 0.0..20.0_f64, start in 1_usize..=16) {
-        let mut target = Modelled::new(&Policy::default(), &format!("0-{}", start - 1));
+        let mut target = Modelled::new(&CorePolicy::default(), &format!("0-{}", start - 1));
         target.steps(demand, 220);
         let later = target.steps(demand, 60);
         prop_assert!(later.iter().all(|decision| !decision.is_act()), "{:?}", later);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use atoll_elastic::mode::{Choice, CoreIds, CoreTable, Mode, PageQueue};
+use atoll_elastic::mode::{CoreChoice, CoreIds, CoreTable, Mode, PageQueue};
 use atoll_testkit::machines;
 use atoll_topology::{CpuSet, Machine, NodeId};
 
@@ -17,14 +17,14 @@ fn order(table: &CoreTable, mode: Mode, pages: &PageQueue) -> (Vec<String>, Vec<
     let cpus = |id| table.core(id).unwrap().cpus.to_string();
     let (mut gave, mut released) = (Vec::new(), Vec::new());
     loop {
-        let choice = Choice { table, given: &given, free: &free, pages, saturated: &saturated };
+        let choice = CoreChoice { table, given: &given, free: &free, pages, saturated: &saturated };
         let Some(core) = choice.give(mode) else { break };
         assert!(free.remove(&core) && given.insert(core));
         gave.push(cpus(core));
     }
     assert!(free.is_empty());
     loop {
-        let choice = Choice { table, given: &given, free: &free, pages, saturated: &saturated };
+        let choice = CoreChoice { table, given: &given, free: &free, pages, saturated: &saturated };
         let Some(core) = choice.release(mode) else { break };
         assert!(given.remove(&core) && free.insert(core));
         released.push(cpus(core));
@@ -113,7 +113,7 @@ fn a_core_is_exchanged_only_for_one_near_many_more_pages() {
     let free = &table.ids() - &given;
     let saturated = BTreeSet::new();
     let exchange = |mode, pages: &PageQueue| {
-        Choice { table: &table, given: &given, free: &free, pages, saturated: &saturated }
+        CoreChoice { table: &table, given: &given, free: &free, pages, saturated: &saturated }
             .exchange(mode)
             .map(|(away, to)| (away.0, to.0))
     };
@@ -131,7 +131,7 @@ fn a_saturated_node_comes_last() {
     let saturated = BTreeSet::from([NodeId(2)]);
     for mode in Mode::ALL {
         let pages = pages(&[(2, 100)]);
-        let choice = Choice {
+        let choice = CoreChoice {
             table: &table,
             given: &given,
             free: &free,

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use atoll_elastic::net::{
     CHECKS, ELSEWHERE, FREE, GIVEN, IDLE, Marking, Net, NetParameters, OBSERVED, OVERLOADED,
-    PROVISION, Reached, STABLE, Step, WATCHING, core_net, first_marking, picture, reachable,
-    written,
+    PROVISION, PipelineStep, Reached, STABLE, WATCHING, core_net, first_marking, picture,
+    reachable, written,
 };
 
 const STATES_MAX: usize = 400_000;
@@ -46,7 +46,7 @@ fn all_states(net: &Net, parameters: &NetParameters, cores: [&[i64]; 3]) -> Reac
 fn own(net: &Net, marking: &Marking, parameters: &NetParameters) -> BTreeSet<usize> {
     let firings = net.enabled(marking, &|name| parameters.named(name));
     let own = firings.iter().map(|firing| firing.transition);
-    own.filter(|transition| net.transitions[*transition].step != Step::Share).collect()
+    own.filter(|transition| net.transitions[*transition].step != PipelineStep::Share).collect()
 }
 
 #[test]
@@ -86,9 +86,9 @@ fn every_observation_is_answered_in_a_few_firings() {
         for _ in 0..6 {
             let fire = |marking: &Marking| {
                 let firings = net.enabled(marking, &|name| parameters.named(name));
-                let own = firings
-                    .into_iter()
-                    .filter(|firing| net.transitions[firing.transition].step != Step::Share);
+                let own = firings.into_iter().filter(|firing| {
+                    net.transitions[firing.transition].step != PipelineStep::Share
+                });
                 let next = own.map(|it| net.fire(marking, &it, &|name| parameters.named(name)));
                 next.map(Option::unwrap).collect::<Vec<_>>()
             };

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use atoll_elastic::actuate::{Actuator, AffinityActuator};
-use atoll_elastic::decide::Policy;
+use atoll_elastic::decide::CorePolicy;
 use atoll_elastic::mode::{CoreTable, Mode, PageQueue};
 use atoll_elastic::monitor::{
     LoadKind, MonitorState, Pressure, TargetSource, Traffic, WorkReading,
@@ -115,7 +115,7 @@ fn table() -> Arc<CoreTable> {
 fn session(
     journals: &Journals,
     target: &ModelledTarget,
-    policy: Policy,
+    policy: CorePolicy,
     offered: &atoll_elastic::mode::CoreIds,
 ) -> TargetSession {
     let actuator = Actuator::Affinity(AffinityActuator::new(target.threads()));
@@ -136,7 +136,7 @@ fn looks(session: &mut TargetSession, from: u32, count: u32) -> u32 {
 fn a_load_that_rises_and_falls_is_followed_on_the_node_of_its_data() {
     let journals = Journals::new();
     let target = ModelledTarget::new(100, 0.3, &[(2, 5000), (0, 100)]);
-    let mut session = session(&journals, &target, Policy::default(), &table().ids());
+    let mut session = session(&journals, &target, CorePolicy::default(), &table().ids());
     let at = looks(&mut session, 0, 5);
     assert_eq!(target.cpus().to_string(), "8");
     target.change(|model| model.demand = 2.5);
@@ -157,7 +157,7 @@ fn a_load_that_rises_and_falls_is_followed_on_the_node_of_its_data() {
 fn a_target_gets_as_many_cores_as_its_load_needs_at_once() {
     let journals = Journals::new();
     let target = ModelledTarget::new(100, 6.0, &[]);
-    let policy = Policy { mode: Mode::Sparse, ..Policy::default() };
+    let policy = CorePolicy { mode: Mode::Sparse, ..CorePolicy::default() };
     let mut session = session(&journals, &target, policy, &table().ids());
     looks(&mut session, 0, 2);
     assert_eq!(target.cpus().to_string(), "0-2,4-5,8-9,12-13");
@@ -167,7 +167,7 @@ fn a_target_gets_as_many_cores_as_its_load_needs_at_once() {
 fn the_load_may_be_that_of_the_interconnect() {
     let journals = Journals::new();
     let target = ModelledTarget::new(100, 2.0, &[]);
-    let mut session = session(&journals, &target, Policy::default(), &table().ids());
+    let mut session = session(&journals, &target, CorePolicy::default(), &table().ids());
     session.set_load(LoadKind::Interconnect);
     looks(&mut session, 0, 10);
     assert_eq!(session.load_percent(), Some(50.0));
@@ -178,7 +178,7 @@ fn a_quota_bounds_the_cores() {
     let journals = Journals::new();
     let target = ModelledTarget::new(100, 9.0, &[]);
     target.change(|model| model.pressure.quota_cpus = Some(2.5));
-    let mut session = session(&journals, &target, Policy::default(), &table().ids());
+    let mut session = session(&journals, &target, CorePolicy::default(), &table().ids());
     looks(&mut session, 0, 60);
     assert_eq!(target.cpus().len(), 3);
 }
@@ -187,7 +187,7 @@ fn a_quota_bounds_the_cores() {
 fn a_target_that_ends_is_told_and_one_that_refuses_is_given_back() {
     let journals = Journals::new();
     let target = ModelledTarget::new(100, 1.0, &[]);
-    let mut session = session(&journals, &target, Policy::default(), &table().ids());
+    let mut session = session(&journals, &target, CorePolicy::default(), &table().ids());
     looks(&mut session, 0, 5);
     target.threads().refuse(101);
     target.change(|model| model.demand = 9.0);
@@ -199,7 +199,7 @@ fn a_target_that_ends_is_told_and_one_that_refuses_is_given_back() {
     assert_eq!(target.cpus().to_string(), "0-15");
     let ended = ModelledTarget::new(200, 1.0, &[]);
     ended.change(|model| model.is_there = false);
-    let mut session = self::session(&journals, &ended, Policy::default(), &table().ids());
+    let mut session = self::session(&journals, &ended, CorePolicy::default(), &table().ids());
     assert!(session.tick(STEP).unwrap().is_ended);
 }
 
@@ -214,8 +214,8 @@ fn two_targets_have_disjoint_nodes_and_the_overloaded_one_gets_what_the_other_le
     let wanted = [(10, 1, pages(&oltp)), (1, 1, pages(&olap))];
     let first = first_shares(&table, grain, &wanted).unwrap();
     let mut sessions = [
-        (session(&journals, &oltp, Policy::default(), &first[0]), 10),
-        (session(&journals, &olap, Policy::default(), &first[1]), 1),
+        (session(&journals, &oltp, CorePolicy::default(), &first[0]), 10),
+        (session(&journals, &olap, CorePolicy::default(), &first[1]), 1),
     ];
     let mut turns = |from: u32, count: u32| {
         for i in from..from + count {

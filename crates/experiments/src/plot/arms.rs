@@ -2,13 +2,14 @@
 //! words, and beside them the series.
 
 use atoll_svg::canvas::{Area, CanvasSize, Panel};
+use atoll_svg::chart::{AxisScale, SMALL, known, to_the_left};
 use atoll_svg::palette;
 
 use super::WIDTH;
-use super::chart::{AxisScale, SMALL, TITLE, figure, known, to_the_left};
+use super::chart::{TITLE, figure};
 use super::series::{SERIES_H, SlicePlot, looks, rates, times};
 use crate::plan::size_text;
-use crate::{ArmOutcome, ExperimentResults, Figure, PlanRow};
+use crate::{ArmOutcome, ExperimentResults, PlanRow, RepeatedFigure};
 
 const TOP: f64 = 22.0;
 const LINE: f64 = 24.0;
@@ -113,7 +114,7 @@ fn spread(panel: &mut Panel, (least, most): (f64, f64), y: f64) {
     }
 }
 
-fn words(ns: Figure) -> String {
+fn words(ns: RepeatedFigure) -> String {
     match ns.min < ns.max {
         true => format!("{} ({} – {})", figure(ns.median), figure(ns.min), figure(ns.max)),
         false => figure(ns.median),

@@ -2,9 +2,10 @@
 //! time they cost.
 
 use atoll_svg::canvas::{Area, CanvasSize, Panel};
+use atoll_svg::chart::{Axis, AxisScale, Chart, SMALL};
 use atoll_svg::palette;
 
-use super::chart::{Axis, AxisScale, Chart, SMALL, TITLE, figure, key, percent};
+use super::chart::{TITLE, dots, figure, key, percent, rings};
 use super::{GAP, WIDTH, small_print};
 use crate::reproduce::PublishedComparison;
 
@@ -73,7 +74,7 @@ fn hit_rates(comparison: &PublishedComparison) -> Panel {
     let all = &comparison.figures.by_migrations;
     let points = || all.iter().map(|it| (f64::from(it.migrations), it.hit_rate));
     chart.curve(&mut panel, points(), (palette::CELL_EDGE, ""));
-    chart.dots(&mut panel, points().filter_map(|(x, y)| Some((x, y?))));
+    dots(&chart, &mut panel, points().filter_map(|(x, y)| Some((x, y?))));
     let published = |name: &str| {
         let rate = comparison.rates.iter().find(|rate| rate.name == name)?;
         Some(rate.published / 100.0)
@@ -81,7 +82,7 @@ fn hit_rates(comparison: &PublishedComparison) -> Panel {
     let ends = [("hit rate without migrations", 0.0), ("hit rate with 200 migrations", 200.0)];
     let ends: Vec<(f64, f64)> =
         ends.iter().filter_map(|(name, count)| Some((*count, published(name)?))).collect();
-    chart.rings(&mut panel, ends.iter().copied());
+    rings(&chart, &mut panel, ends.iter().copied());
     let shares: Vec<String> = ends.iter().map(|(_, share)| percent(*share)).collect();
     let text = format!("published: {}", shares.join(" → "));
     key(&mut panel, (0.0, TOP + PLOT + 47.0), &text);
@@ -100,8 +101,8 @@ fn times(comparison: &PublishedComparison) -> Panel {
     let chart = Chart { area, x: migrations(comparison), y };
     chart.frame(&mut panel, "migrations of each thread");
     chart.curve(&mut panel, points().map(|(x, y)| (x, Some(y))), (palette::CELL_EDGE, ""));
-    chart.dots(&mut panel, points());
-    chart.rings(&mut panel, published.into_iter());
+    dots(&chart, &mut panel, points());
+    rings(&chart, &mut panel, published.into_iter());
     key(&mut panel, (0.0, TOP + PLOT + 47.0), "published in table 1");
     panel
 }

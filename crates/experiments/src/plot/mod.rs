@@ -40,7 +40,7 @@ pub fn results(results: &ExperimentResults) -> String {
     let reason = results.arms.iter().find_map(|arm| arm.cache_missing.as_ref());
     notes.extend(reason.map(|reason| format!("No hit rates of the last-level caches: {reason}.")));
     panels.push(small_print(&notes));
-    let title = format!("Memory access on {}", results.manifest.machine);
+    let title = format!("Memory access on {}", results.manifest.machine.name);
     page(&title, &results.manifest.text(), &panels)
 }
 

@@ -1,9 +1,10 @@
 //! Arms over the length of a run.
 
 use atoll_svg::canvas::{Area, CanvasSize, Panel};
+use atoll_svg::chart::{Axis, AxisScale, Chart, SMALL, known};
 use atoll_svg::palette;
 
-use super::chart::{Axis, AxisScale, Chart, SMALL, figure, known, percent};
+use super::chart::{figure, percent};
 use crate::{ArmOutcome, Slice};
 
 /// Height of a series with its marks.

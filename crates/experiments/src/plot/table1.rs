@@ -1,10 +1,11 @@
 //! Table 1: what the contrast takes by the baseline, published and ours.
 
 use atoll_svg::canvas::{Area, CanvasSize, Panel};
+use atoll_svg::chart::{Axis, AxisScale, Chart, SMALL, known};
 use atoll_svg::palette;
 
 use super::WIDTH;
-use super::chart::{Axis, AxisScale, Chart, DOT, OURS, SMALL, TITLE, figure, key, known};
+use super::chart::{DOT, OURS, TITLE, dots, figure, key, rings};
 use crate::reproduce::ComparedRow;
 
 const LINE: f64 = 21.0;
@@ -63,8 +64,8 @@ fn draw(panel: &mut Panel, chart: &Chart, row: &ComparedRow, (y, height): (f64, 
         panel.line(lower, upper, OURS.0, (1.4, ""));
         panel.line((lower.0, y - DOT), (lower.0, y + DOT), OURS.0, (1.4, ""));
     }
-    chart.dots(panel, [(row.ratio, height)].into_iter());
-    chart.rings(panel, [(row.ratio_published, height)].into_iter());
+    dots(chart, panel, [(row.ratio, height)].into_iter());
+    rings(chart, panel, [(row.ratio_published, height)].into_iter());
     let ratio = known(row.ratio).map_or("-".to_owned(), |ratio| format!("{ratio:.2}"));
     let text = format!("published {:.2}, ours {ratio}", row.ratio_published);
     panel.text((WIDTH - RIGHT + 12.0, y + 3.6), RIGHT - 12.0, SMALL, &text);

@@ -7,7 +7,7 @@ use atoll_topology::Machine;
 use serde::{Deserialize, Serialize};
 
 use super::thread::{Array, Runner, ThreadRun};
-use super::{Part, RunBarriers, all_or_cause};
+use super::{RunBarriers, RunPart, all_or_cause};
 use crate::access::{AccessSequence, link};
 use crate::outcome::Achieved;
 use crate::{ExperimentError, Group, Kind, array};
@@ -23,7 +23,7 @@ pub(crate) struct GroupRun {
 pub(crate) fn run(
     machine: &Arc<Machine>,
     kernel: &Arc<dyn Kernel>,
-    part: &Part,
+    part: &RunPart,
     meetings: RunBarriers<'_>,
 ) -> Result<GroupRun, ExperimentError> {
     let ran = run_all(machine, kernel, part, meetings);
@@ -36,7 +36,7 @@ pub(crate) fn run(
 fn run_all(
     machine: &Arc<Machine>,
     kernel: &Arc<dyn Kernel>,
-    part: &Part,
+    part: &RunPart,
     meetings: RunBarriers<'_>,
 ) -> Result<GroupRun, ExperimentError> {
     let none = || ExperimentError::Part(format!("unknown group {}", part.group));
@@ -51,7 +51,7 @@ fn run_all(
 
 fn run_threads(
     kernel: &dyn Kernel,
-    part: &Part,
+    part: &RunPart,
     group: &Group,
     meetings: RunBarriers<'_>,
     memory: &mut NodeBuffer,

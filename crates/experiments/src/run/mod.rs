@@ -23,28 +23,28 @@ use atoll_topology::Machine;
 use serde::{Deserialize, Serialize};
 
 use crate::meeting::{ProcessBarrier, WORDS};
-use crate::outcome::{Achieved, ArmOutcome, Cache, Figure, Slice};
+use crate::outcome::{Achieved, ArmOutcome, CacheLoads, RepeatedFigure, Slice};
 use crate::{Arm, ExperimentError, ExperimentOptions, Plan};
 use group::GroupRun;
 use process::Processes;
 use thread::{Repetition, SliceRun};
 
-pub use process::{Program, serve};
+pub use process::{PartProgram, serve};
 
 /// On what the experiments run.
 #[derive(Clone, Copy, Debug)]
-pub struct Conditions<'a> {
+pub struct RunConditions<'a> {
     /// The machine.
     pub machine: &'a Arc<Machine>,
     /// Its kernel.
     pub kernel: &'a Arc<dyn Kernel>,
     /// How a process of its own is started; without, every group is threads of this process.
-    pub program: Option<&'a Program>,
+    pub program: Option<&'a PartProgram>,
 }
 
 /// What a group of an arm has to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Part {
+pub struct RunPart {
     /// The arm.
     pub arm: Arm,
     /// Which of its groups.
@@ -87,7 +87,7 @@ impl<'a> RunBarriers<'a> {
 /// Runs the arms one after the other; `progress` hears of each before it begins. An arm that fails
 /// has its reason in place of figures.
 pub fn run(
-    conditions: &Conditions<'_>,
+    conditions: &RunConditions<'_>,
     plan: &Plan,
     options: &ExperimentOptions,
     progress: &mut dyn FnMut(usize, &Arm),
@@ -112,8 +112,8 @@ pub fn run(
     outcomes
 }
 
-fn part(arm: &Arm, options: &ExperimentOptions, accesses: u64) -> Part {
-    Part {
+fn part(arm: &Arm, options: &ExperimentOptions, accesses: u64) -> RunPart {
+    RunPart {
         arm: arm.clone(),
         group: 0,
         accesses,
@@ -124,7 +124,10 @@ fn part(arm: &Arm, options: &ExperimentOptions, accesses: u64) -> Part {
     }
 }
 
-fn run_arm(conditions: &Conditions<'_>, part: &Part) -> Result<Vec<GroupRun>, ExperimentError> {
+fn run_arm(
+    conditions: &RunConditions<'_>,
+    part: &RunPart,
+) -> Result<Vec<GroupRun>, ExperimentError> {
     let shared = SharedWords::create(RunBarriers::WORDS)?;
     let meetings = RunBarriers::new(&shared, &part.arm)?;
     match conditions.program {
@@ -143,15 +146,15 @@ fn run_arm(conditions: &Conditions<'_>, part: &Part) -> Result<Vec<GroupRun>, Ex
 }
 
 fn in_this_process(
-    conditions: &Conditions<'_>,
-    part: &Part,
+    conditions: &RunConditions<'_>,
+    part: &RunPart,
     meetings: RunBarriers<'_>,
 ) -> Result<Vec<GroupRun>, ExperimentError> {
     std::thread::scope(|scope| {
         let mut groups = Vec::new();
         let mut result = Ok(());
         for group in 0..part.arm.groups.len() {
-            let part = Part { group, ..part.clone() };
+            let part = RunPart { group, ..part.clone() };
             let thread = std::thread::Builder::new().name(format!("group-{group}"));
             let (machine, kernel) = (conditions.machine, conditions.kernel);
             let started =
@@ -191,7 +194,7 @@ fn all_or_cause<T>(
 
 /// Opens the arm's region around what is timed in each repetition.
 fn coordinate(
-    part: &Part,
+    part: &RunPart,
     meetings: RunBarriers<'_>,
     watch: &mut dyn FnMut() -> Result<(), ExperimentError>,
 ) -> Result<(), ExperimentError> {
@@ -228,7 +231,7 @@ fn outcome(arm: &Arm, accesses: u64, groups: &[GroupRun]) -> ArmOutcome {
     ArmOutcome {
         arm: arm.clone(),
         accesses,
-        ns: Figure::of(runs_ns.clone()),
+        ns: RepeatedFigure::of(runs_ns.clone()),
         runs_ns,
         achieved,
         cache: cache(every().flat_map(|repetition| &repetition.slices)),
@@ -241,12 +244,12 @@ fn outcome(arm: &Arm, accesses: u64, groups: &[GroupRun]) -> ArmOutcome {
 }
 
 /// Sums; none where a slice was not counted.
-fn cache<'a>(slices: impl Iterator<Item = &'a SliceRun>) -> Option<Cache> {
+fn cache<'a>(slices: impl Iterator<Item = &'a SliceRun>) -> Option<CacheLoads> {
     let mut sum = None;
     for slice in slices {
-        let so_far = sum.unwrap_or(Cache::default());
+        let so_far = sum.unwrap_or(CacheLoads::default());
         let (loads, misses) = slice.llc?;
-        sum = Some(Cache { loads: so_far.loads + loads, misses: so_far.misses + misses });
+        sum = Some(CacheLoads { loads: so_far.loads + loads, misses: so_far.misses + misses });
     }
     sum
 }
@@ -259,7 +262,7 @@ fn series<'a>(repetitions: impl Iterator<Item = &'a Repetition>) -> Vec<Slice> {
         let each = || threads.iter().map(|thread| &thread.slices[i]);
         let accesses: u64 = each().map(|slice| slice.accesses).sum();
         let nanos: u64 = each().map(|slice| slice.nanos).sum();
-        let hit_rate = cache(each()).and_then(Cache::hit_rate);
+        let hit_rate = cache(each()).and_then(CacheLoads::hit_rate);
         Slice { ns: nanos as f64 / (accesses as f64).max(1.0), hit_rate }
     };
     (0..count).map(slice).collect()

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use atoll_topology::Bytes;
 
-use super::Conditions;
+use super::RunConditions;
 use crate::access::{AccessSequence, read, touch};
 use crate::{Arm, ExperimentError, Home, Kind, array};
 
@@ -27,7 +27,7 @@ pub(super) struct Paces(BTreeMap<Bytes, u64>);
 impl Paces {
     pub(super) fn accesses(
         &mut self,
-        conditions: &Conditions<'_>,
+        conditions: &RunConditions<'_>,
         arm: &Arm,
     ) -> Result<u64, ExperimentError> {
         let independent = match self.0.get(&arm.size_run) {
@@ -45,7 +45,7 @@ impl Paces {
     }
 }
 
-fn trial(conditions: &Conditions<'_>, arm: &Arm) -> Result<u64, ExperimentError> {
+fn trial(conditions: &RunConditions<'_>, arm: &Arm) -> Result<u64, ExperimentError> {
     let way = arm.groups.first().and_then(|group| group.threads.first());
     let cpu = way.and_then(|way| way.at(0));
     let cpu = cpu.ok_or_else(|| ExperimentError::Part("no thread has a cpu".to_owned()))?;

@@ -10,7 +10,7 @@ use atoll_sys::{SharedWords, SignalMask, signal, tie_to_parent};
 use atoll_topology::Machine;
 
 use super::group::{self, GroupRun};
-use super::{Part, RunBarriers, all_or_cause};
+use super::{RunBarriers, RunPart, all_or_cause};
 use crate::ExperimentError;
 
 /// Most of a process's answer that is read: a thousand slices of a thousand threads.
@@ -18,7 +18,7 @@ const ANSWER_MAX: u64 = 256 << 20;
 
 /// A program that calls [`serve`]; the descriptor of the meeting is its last argument.
 #[derive(Clone, Debug)]
-pub struct Program {
+pub struct PartProgram {
     /// The program and its first arguments.
     pub command: Vec<OsString>,
     /// Signal mask that it starts with.
@@ -32,8 +32,8 @@ pub(super) struct Processes(Vec<Child>);
 impl Processes {
     /// Starts one for each group.
     pub(super) fn start(
-        program: &Program,
-        part: &Part,
+        program: &PartProgram,
+        part: &RunPart,
         shared: &SharedWords,
     ) -> Result<Self, ExperimentError> {
         let mut all = Self(Vec::new());
@@ -48,7 +48,7 @@ impl Processes {
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
             tie_to_parent(&mut command, signal::KILL, program.mask);
             all.0.push(command.spawn().map_err(io)?);
-            let part = Part { group, ..part.clone() };
+            let part = RunPart { group, ..part.clone() };
             let text = serde_json::to_vec(&part).map_err(|error| io(error.into()))?;
             let stdin = all.0[group].stdin.take();
             // A process that is gone already is found by `check`.
@@ -116,7 +116,7 @@ pub fn serve(
     part: &str,
 ) -> Result<String, ExperimentError> {
     let wrong = |error: serde_json::Error| ExperimentError::Part(error.to_string());
-    let part: Part = serde_json::from_str(part).map_err(wrong)?;
+    let part: RunPart = serde_json::from_str(part).map_err(wrong)?;
     let shared = SharedWords::inherited(descriptor, RunBarriers::WORDS)?;
     let meetings = RunBarriers::new(&shared, &part.arm)?;
     let ran = group::run(machine, kernel, &part, meetings)?;

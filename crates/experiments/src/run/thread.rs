@@ -7,7 +7,7 @@ use atoll_placement::Kernel;
 use atoll_topology::CpuSet;
 use serde::{Deserialize, Serialize};
 
-use super::{Part, RunBarriers};
+use super::{RunBarriers, RunPart};
 use crate::access::{AccessSequence, LINE, chase, read, touch, write};
 use crate::counters::{CacheCounters, CounterReading};
 use crate::schedule::RunSchedule;
@@ -60,7 +60,7 @@ pub(crate) enum Array<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Runner<'a> {
     pub(crate) kernel: &'a dyn Kernel,
-    pub(crate) part: &'a Part,
+    pub(crate) part: &'a RunPart,
     pub(crate) meetings: RunBarriers<'a>,
     pub(crate) array: Array<'a>,
     pub(crate) way: &'a CpuRoute,
@@ -156,7 +156,7 @@ impl Runner<'_> {
     }
 
     fn schedule(&self) -> RunSchedule {
-        let Part { accesses, slices, arm, .. } = self.part;
+        let RunPart { accesses, slices, arm, .. } = self.part;
         RunSchedule {
             accesses: *accesses,
             migrations: u64::from(arm.migrations),

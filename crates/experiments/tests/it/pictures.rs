@@ -5,42 +5,13 @@ use std::collections::BTreeSet;
 use atoll_experiments::published::Published;
 use atoll_experiments::reproduce::{Calibration, Figures, PublishedComparison};
 use atoll_experiments::{
-    Achieved, ArmOutcome, Cache, ExperimentManifest, ExperimentOptions, ExperimentResults, Figure,
-    Operation, Slice, Which, plan, plot,
+    Achieved, ArmOutcome, CacheLoads, ExperimentManifest, ExperimentOptions, ExperimentResults,
+    Operation, RepeatedFigure, Slice, Which, plan, plot,
 };
 use atoll_sys::Root;
-use atoll_testkit::machines;
-use quick_xml::events::Event;
+use atoll_testkit::{machines, svg_texts as texts};
 
 use super::reproduction::{all, counted};
-
-/// The texts of a picture; fails where it is not well-formed XML, or draws what is not a number.
-fn texts(svg: &str) -> Vec<String> {
-    let mut reader = quick_xml::Reader::from_str(svg);
-    let (mut texts, mut depth) = (vec![String::new()], 0);
-    loop {
-        match reader.read_event().unwrap_or_else(|error| panic!("{error}: {svg}")) {
-            Event::Start(_) => {
-                depth += 1;
-                texts.push(String::new());
-            }
-            Event::End(_) => depth -= 1,
-            Event::Text(text) => texts.last_mut().unwrap().push_str(&text.xml10_content()),
-            Event::GeneralRef(name) => {
-                let name = format!("&{};", &*name);
-                let text = quick_xml::escape::unescape(&name).unwrap().into_owned();
-                texts.last_mut().unwrap().push_str(&text);
-            }
-            Event::Eof => break,
-            _ => {}
-        }
-    }
-    assert_eq!(depth, 0, "an element is left open");
-    for no_number in ["NaN", "inf\"", "inf,", "inf "] {
-        assert!(!svg.contains(no_number), "{no_number}: {svg}");
-    }
-    texts.into_iter().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()).collect()
-}
 
 fn has(texts: &[String], part: &str) -> bool {
     texts.iter().any(|text| text.contains(part))
@@ -70,10 +41,10 @@ fn results(experiments: &[u8], ns: f64) -> ExperimentResults {
     let outcome = |arm| ArmOutcome {
         arm,
         accesses: 1000,
-        ns: Some(Figure { median: ns, min: ns / 2.0, max: ns * 2.0 }),
+        ns: Some(RepeatedFigure { median: ns, min: ns / 2.0, max: ns * 2.0 }),
         runs_ns: vec![ns / 2.0, ns, ns * 2.0],
         achieved: Achieved::default(),
-        cache: Some(Cache { loads: 10, misses: 1 }),
+        cache: Some(CacheLoads { loads: 10, misses: 1 }),
         cache_missing: None,
         migrations_counted: None,
         switches_counted: None,

@@ -97,7 +97,7 @@ fn what_no_parameters_explain_is_an_error() {
 }
 
 #[test]
-fn threads_that_meet_at_one_controller_wait_for_each_other_and_alone_nobody_does() {
+fn threads_that_meet_at_one_controller_wait_for_each_other_and_a_single_one_does_not() {
     let calibration = Calibration { fixed_ns: 5.0, in_flight: 10.0 };
     let mut arm = counted(4, Operation::Read, 128, "", 100.0);
     arm.busiest_ns = 4000.0;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use atoll_experiments::{
-    ArmOutcome, Arrangement, Conditions, Custom, ExperimentManifest, ExperimentOptions,
-    ExperimentResults, Kind, Operation, Plan, Program, Which, plan, run, serve, table,
+    ArmOutcome, Arrangement, Custom, ExperimentManifest, ExperimentOptions, ExperimentResults,
+    Kind, Operation, PartProgram, Plan, RunConditions, Which, plan, run, serve, table,
 };
 use atoll_placement::{Kernel, LiveKernel, Strategy};
 use atoll_sys::{Root, SharedWords, block_signals};
@@ -46,7 +46,7 @@ fn ran(
     plan: &Plan,
     options: &ExperimentOptions,
 ) -> Vec<ArmOutcome> {
-    let conditions = Conditions { machine, kernel: &kernel, program: None };
+    let conditions = RunConditions { machine, kernel: &kernel, program: None };
     run(&conditions, plan, options, &mut |_, _| {})
 }
 
@@ -58,7 +58,7 @@ fn all_experiments_run_on_a_machine_of_four_nodes_and_the_pages_are_where_they_w
     let plan = plan(&machine, &which, &options).unwrap();
     let mut heard = Vec::new();
     let kernel: Arc<dyn Kernel> = kernel;
-    let conditions = Conditions { machine: &machine, kernel: &kernel, program: None };
+    let conditions = RunConditions { machine: &machine, kernel: &kernel, program: None };
     let outcomes = run(&conditions, &plan, &options, &mut |index, _| heard.push(index));
     assert_eq!(heard, (0..plan.arms.len()).collect::<Vec<_>>());
     for outcome in &outcomes {
@@ -207,8 +207,9 @@ fn a_process_that_dies_or_cannot_be_started_fails_its_arm_only() {
         (vec!["/nowhere/at/all"], "No such file"),
     ] {
         let command = command.into_iter().map(Into::into).collect();
-        let program = Program { command, mask: block_signals(&[]).unwrap() };
-        let conditions = Conditions { machine: &machine, kernel: &kernel, program: Some(&program) };
+        let program = PartProgram { command, mask: block_signals(&[]).unwrap() };
+        let conditions =
+            RunConditions { machine: &machine, kernel: &kernel, program: Some(&program) };
         let outcomes = run(&conditions, &plan, &small(), &mut |_, _| {});
         let failure = outcomes[0].failure.as_ref().unwrap();
         assert!(failure.contains(reason), "{failure}");

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use atoll_formats::{OpenError, toml};
+use atoll_formats::{MachineOpenError, toml};
 use atoll_topology::{Bytes, Fact, Knowledge, NodeId, Quantity, Source, Subject};
 
 fn machine(name: &str) -> Knowledge {
@@ -237,9 +237,9 @@ fn the_machine_of_symas_has_its_published_distances() {
 }
 
 #[test]
-fn a_name_that_nobody_ships_is_answered_with_the_nearest_and_all() {
+fn a_name_that_does_not_ship_is_answered_with_the_nearest_and_all() {
     let error = atoll_formats::open("nehalem-ex4").unwrap_err();
-    assert!(matches!(error, OpenError::Unknown { near: Some("nehalem-ex-4"), .. }));
+    assert!(matches!(error, MachineOpenError::Unknown { near: Some("nehalem-ex-4"), .. }));
     let text = error.to_string();
     assert!(text.contains("did you mean 'nehalem-ex-4'?"), "{text}");
     assert!(text.contains("symas-8, westmere-ex-4"), "{text}");
@@ -268,10 +268,16 @@ fn a_file_is_opened_by_its_path_whatever_its_format() {
 fn a_file_that_cannot_be_a_machine_is_an_error_that_names_it() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
-    assert!(matches!(atoll_formats::open(&path("absent.toml")), Err(OpenError::Read { .. })));
-    assert!(matches!(atoll_formats::open(&path("")), Err(OpenError::Read { .. })));
+    assert!(matches!(
+        atoll_formats::open(&path("absent.toml")),
+        Err(MachineOpenError::Read { .. })
+    ));
+    assert!(matches!(atoll_formats::open(&path("")), Err(MachineOpenError::Read { .. })));
     fs::File::create(path("long.toml")).unwrap().set_len((16 << 20) + 1).unwrap();
-    assert!(matches!(atoll_formats::open(&path("long.toml")), Err(OpenError::TooLong { .. })));
+    assert!(matches!(
+        atoll_formats::open(&path("long.toml")),
+        Err(MachineOpenError::TooLong { .. })
+    ));
     fs::write(path("bytes.toml"), b"name = \"x\"\n\xff").unwrap();
     let error = atoll_formats::open(&path("bytes.toml")).unwrap_err().to_string();
     assert!(error.contains("bytes.toml:2: bytes that are not UTF-8"), "{error}");

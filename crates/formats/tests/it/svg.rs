@@ -1,36 +1,10 @@
 use atoll_formats::render;
-use atoll_testkit::machines;
+use atoll_testkit::{machines, svg_texts as texts};
 use atoll_topology::{
     Bytes, Cache, CacheKind, CpuKind, CpuSet, Fact, Knowledge, Link, LinkId, Machine,
     MachineBuilder, NodeId, NodeShape, Quantity, Source, Subject,
 };
 use proptest::prelude::*;
-use quick_xml::events::Event;
-
-/// The texts of a picture; fails where it is not well-formed XML.
-fn texts(svg: &str) -> Vec<String> {
-    let mut reader = quick_xml::Reader::from_str(svg);
-    let (mut texts, mut depth) = (vec![String::new()], 0);
-    loop {
-        match reader.read_event().unwrap_or_else(|error| panic!("{error}: {svg}")) {
-            Event::Start(_) => {
-                depth += 1;
-                texts.push(String::new());
-            }
-            Event::End(_) => depth -= 1,
-            Event::Text(text) => texts.last_mut().unwrap().push_str(&text.xml10_content()),
-            Event::GeneralRef(name) => {
-                let name = format!("&{};", &*name);
-                let text = quick_xml::escape::unescape(&name).unwrap().into_owned();
-                texts.last_mut().unwrap().push_str(&text);
-            }
-            Event::Eof => break,
-            _ => {}
-        }
-    }
-    assert_eq!(depth, 0, "an element is left open");
-    texts.into_iter().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()).collect()
-}
 
 fn picture(machine: Machine) -> Vec<String> {
     texts(&render::svg(&Knowledge::of(machine)))

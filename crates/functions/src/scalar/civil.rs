@@ -1,5 +1,7 @@
 //! Days since 1970 and microseconds of a day as the proleptic Gregorian calendar has them.
 
+use atoll_topology::calendar::{civil_from_days, days_from_civil};
+
 pub(super) const MICROS_OF_SECOND: i64 = 1_000_000;
 pub(super) const MICROS_OF_MINUTE: i64 = 60 * MICROS_OF_SECOND;
 pub(super) const MICROS_OF_HOUR: i64 = 60 * MICROS_OF_MINUTE;
@@ -28,29 +30,15 @@ pub(super) struct Civil {
 }
 
 impl Civil {
-    /// The day that is so many days after 1970-01-01 (Hinnant, `civil_from_days`).
+    /// The day that is so many days after 1970-01-01.
     pub(super) fn of_days(days: i64) -> Self {
-        let days = days + 719_468;
-        let era = days.div_euclid(146_097);
-        let of_era = days.rem_euclid(146_097);
-        let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-        let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-        let shifted = (5 * of_year + 2) / 153;
-        let day = of_year - (153 * shifted + 2) / 5 + 1;
-        let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
-        let year = year_of_era + era * 400 + i64::from(month <= 2);
+        let (year, month, day) = civil_from_days(days);
         Self { year, month, day }
     }
 
-    /// Days since 1970-01-01 (Hinnant, `days_from_civil`).
+    /// Days since 1970-01-01.
     pub(super) fn days(self) -> i64 {
-        let year = self.year - i64::from(self.month <= 2);
-        let era = year.div_euclid(400);
-        let year_of_era = year.rem_euclid(400);
-        let shifted = (self.month + 9) % 12;
-        let of_year = (153 * shifted + 2) / 5 + self.day - 1;
-        let of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + of_year;
-        era * 146_097 + of_era - 719_468
+        days_from_civil(self.year, self.month, self.day)
     }
 
     /// The day, where there is such a one.

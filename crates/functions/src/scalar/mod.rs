@@ -11,6 +11,7 @@
 //! | `parts`, `dates`, `buckets` | what a date says, the distance of two, intervals of time |
 //! | `intervals` | intervals times numbers |
 //! | `strftime`, `strptime` | dates to text and back |
+//! | `template` | likewise by PostgreSQL's templates |
 //! | `printf`, `spec` | numbers and texts to text |
 //! | `texts`, `slices`, `similar`, `patterns`, `bytes` | strings, their parts, how alike they are, regular expressions, encodings |
 //! | `hashes` | md5, sha256 and their kin |
@@ -44,6 +45,7 @@ mod spec;
 mod strftime;
 mod strptime;
 mod structs;
+mod template;
 mod texts;
 mod types;
 mod uuids;
@@ -97,4 +99,5 @@ pub(super) fn register(context: &SessionContext) {
     for entry in entries() {
         context.register_udf(entry.function());
     }
+    template::register(context);
 }

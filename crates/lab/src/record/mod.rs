@@ -75,7 +75,7 @@ pub struct RegionTime {
 /// Why there is no record.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum RecordError {
+pub enum RunRecordError {
     /// The file cannot be read.
     #[error("cannot read {file}: {source}; give a file that `atoll lab run --report` wrote")]
     Read {
@@ -126,7 +126,7 @@ impl RunRecord {
         request: &RunRequest,
         outcome: &RunOutcome,
         assumptions: &Assumptions,
-    ) -> Result<Option<Self>, RecordError> {
+    ) -> Result<Option<Self>, RunRecordError> {
         let Some(report) = outcome.report.clone() else { return Ok(None) };
         let known = outcome.guest.knowledge();
         let words = request.command.iter().map(|word| word.to_string_lossy().into_owned());
@@ -151,14 +151,14 @@ impl RunRecord {
         known: &Knowledge,
         report: Report,
         assumptions: &Assumptions,
-    ) -> Result<Self, RecordError> {
+    ) -> Result<Self, RunRecordError> {
         let costs = Costs::of(known, assumptions)?;
         let estimate = |traffic: &Traffic| Estimate::of(&costs, &flows(&report.setup, traffic));
         let regions = report.regions.iter().map(|region| {
             let estimate = Estimate { figures: Vec::new(), ..estimate(&region.traffic)? };
             Ok(RegionTime { number: region.number, estimate })
         });
-        let regions = regions.collect::<Result<_, RecordError>>()?;
+        let regions = regions.collect::<Result<_, RunRecordError>>()?;
         Ok(Self {
             version: RECORD_VERSION,
             atoll: env!("CARGO_PKG_VERSION").to_owned(),
@@ -171,26 +171,26 @@ impl RunRecord {
     }
 
     /// Reads a record from a file.
-    pub fn read(path: &Path) -> Result<Self, RecordError> {
+    pub fn read(path: &Path) -> Result<Self, RunRecordError> {
         let file = path.display().to_string();
-        let wrong = |source| RecordError::Read { file: file.clone(), source };
+        let wrong = |source| RunRecordError::Read { file: file.clone(), source };
         let mut text = String::new();
         let mut reader = File::open(path).map_err(wrong)?.take(LENGTH_MAX + 1);
         let length = reader.read_to_string(&mut text).map_err(wrong)?;
         if length as u64 > LENGTH_MAX {
             let what = format!("it is longer than {} MiB", LENGTH_MAX >> 20);
-            return Err(RecordError::Malformed { file, what });
+            return Err(RunRecordError::Malformed { file, what });
         }
         Self::parse(&text, &file)
     }
 
     /// Reads a record from its JSON; `file` is the name that errors carry.
-    pub fn parse(text: &str, file: &str) -> Result<Self, RecordError> {
-        let malformed = |what: String| RecordError::Malformed { file: file.to_owned(), what };
+    pub fn parse(text: &str, file: &str) -> Result<Self, RunRecordError> {
+        let malformed = |what: String| RunRecordError::Malformed { file: file.to_owned(), what };
         let json = |error: serde_json::Error| malformed(error.to_string());
         let Versioned { version } = serde_json::from_str(text).map_err(json)?;
         if version != RECORD_VERSION {
-            return Err(RecordError::Version { file: file.to_owned(), found: version });
+            return Err(RunRecordError::Version { file: file.to_owned(), found: version });
         }
         let record: Self = serde_json::from_str(text).map_err(json)?;
         record.check().map_err(malformed)?;
@@ -204,16 +204,16 @@ impl RunRecord {
     }
 
     /// The same counts under other assumptions.
-    pub fn assuming(&self, assumptions: &Assumptions) -> Result<Self, RecordError> {
+    pub fn assuming(&self, assumptions: &Assumptions) -> Result<Self, RunRecordError> {
         let (run, report) = (self.run.clone(), self.report.clone());
         let record = Self::new(run, &self.known()?, report, assumptions)?;
         Ok(Self { atoll: self.atoll.clone(), ..record })
     }
 
     /// The machine as it was booted.
-    pub fn known(&self) -> Result<Knowledge, RecordError> {
+    pub fn known(&self) -> Result<Knowledge, RunRecordError> {
         let file = "machine of the record";
-        atoll_formats::toml::parse(&self.machine, file).map_err(|error| RecordError::Malformed {
+        atoll_formats::toml::parse(&self.machine, file).map_err(|error| RunRecordError::Malformed {
             file: file.to_owned(),
             what: error.to_string(),
         })

@@ -1,6 +1,6 @@
 //! Records that are written are read; everything else is refused with words.
 
-use atoll_lab::record::{RecordError, RunRecord};
+use atoll_lab::record::{RunRecord, RunRecordError};
 use atoll_lab::{flows, view};
 use atoll_model::{Assumption, Assumptions};
 use atoll_simulation::Counting;
@@ -33,11 +33,11 @@ fn a_record_that_is_written_is_read_again() {
 #[test]
 fn what_is_no_record_is_refused_with_what_to_do() {
     let missing = RunRecord::read("/nowhere/run.json".as_ref()).unwrap_err();
-    assert!(matches!(missing, RecordError::Read { .. }));
+    assert!(matches!(missing, RunRecordError::Read { .. }));
     assert!(missing.to_string().contains("/nowhere/run.json: No such file"), "{missing}");
     for text in ["", "{}", "[]", "null", "\u{0}", "{\"version\":1}", "{\"version\":-1}", "1e999"] {
         let error = RunRecord::parse(text, "run.json").unwrap_err();
-        assert!(matches!(error, RecordError::Malformed { .. }), "{text}: {error}");
+        assert!(matches!(error, RunRecordError::Malformed { .. }), "{text}: {error}");
         assert!(error.to_string().contains("atoll lab run --report"), "{error}");
     }
     let nested = "[".repeat(100_000);
@@ -48,7 +48,7 @@ fn what_is_no_record_is_refused_with_what_to_do() {
 fn a_record_of_another_version_is_refused_by_its_version() {
     let other = json!({"version": 7, "anything": []}).to_string();
     let error = RunRecord::parse(&other, "run.json").unwrap_err();
-    assert!(matches!(error, RecordError::Version { found: 7, .. }), "{error}");
+    assert!(matches!(error, RunRecordError::Version { found: 7, .. }), "{error}");
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn other_assumptions_change_the_time_and_no_count() {
     assert_eq!(again.estimate.independent.narrowest, record.estimate.independent.narrowest);
     let bad = Assumption::new(f64::NAN, "test");
     let error = record.assuming(&Assumptions { in_flight: bad, ..Assumptions::default() });
-    assert!(matches!(error, Err(RecordError::Assumption(_))));
+    assert!(matches!(error, Err(RunRecordError::Assumption(_))));
 }
 
 #[test]

@@ -15,12 +15,14 @@
 //! It knows nothing of shuffles: the owner of a schedule turns it into work.
 
 mod calibrate;
+mod error;
 mod interconnect;
 mod run;
 mod share;
 mod state;
 
-pub use calibrate::{Observed, SimulationError, calibrate};
+pub use calibrate::{Observed, calibrate};
+pub use error::SimulationError;
 pub use interconnect::{Access, AccessKind, Interconnect, Protocol, Work};
 pub use run::{SimulationOutcome, Waiting};
 pub use state::{StateCosts, ThreadState};

@@ -17,24 +17,26 @@
 //! touched nor recycled: recycled pages would keep the home of their last use, and the first touch
 //! would decide nothing.
 
+mod buffer;
 mod class;
 mod fallback;
 mod place;
 mod pool;
 mod region;
+mod shared;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use atoll_topology::{Bytes, Machine, NodeId};
 
-use crate::buffer::{Charge, NodeBuffer, Origin};
-use crate::{Budget, Kernel, KernelError, Mapping, PlacementError};
+use crate::budget::Charge;
+use crate::{Budget, Kernel, PlacementError};
+pub use buffer::NodeBuffer;
 use class::{BUFFER_BYTES_MAX, Class};
 use fallback::Fallbacks;
 pub use fallback::{Fallback, FallbackReason};
-use pool::{NodeArena, Slot};
-use region::Pages;
+use pool::NodeArena;
+use shared::{ArenaShared, Origin};
 
 /// Share of a node's memory that is kept in unused regions unless the options say otherwise.
 const KEPT_SHARE: u64 = 8;
@@ -53,26 +55,6 @@ pub struct ArenaOptions {
 #[derive(Clone, Debug)]
 pub struct Arena {
     inner: Arc<ArenaShared>,
-}
-
-/// What buffers hold on to.
-#[derive(Debug)]
-pub(crate) struct ArenaShared {
-    machine: Arc<Machine>,
-    kernel: Arc<dyn Kernel>,
-    budget: Option<Arc<dyn Budget>>,
-    strict: bool,
-    pools: BTreeMap<NodeId, NodeArena>,
-    fallbacks: Fallbacks,
-}
-
-/// Where a block goes back to.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct PoolBlock {
-    node: NodeId,
-    slot: Slot,
-    class: Class,
-    pages: Pages,
 }
 
 impl Arena {
@@ -191,76 +173,5 @@ impl Arena {
         let memory = self.inner.map(len)?;
         let origin = Origin::OwnMapping;
         Ok(NodeBuffer::new(memory, bytes, (None, None), origin, self.inner.clone(), charge))
-    }
-}
-
-impl ArenaShared {
-    /// Takes a buffer's memory back.
-    pub(crate) fn give(&self, memory: Mapping, origin: Origin) {
-        match origin {
-            Origin::Pool(block) => self.give_block(block),
-            Origin::OwnMapping => self.unmap(memory),
-        }
-    }
-
-    fn give_block(&self, block: PoolBlock) {
-        let pool = self.pools.get(&block.node);
-        if let Some(unused) = pool.and_then(|pool| pool.give(block.slot, block.class, block.pages))
-        {
-            self.unmap(unused);
-        }
-    }
-
-    /// The node, when there is only one with memory.
-    fn only_node(&self) -> Option<NodeId> {
-        if self.pools.len() == 1 { self.pools.keys().next().copied() } else { None }
-    }
-
-    /// The node with memory that serves `node`.
-    fn memory_node(&self, node: NodeId, class: Class) -> Result<NodeId, PlacementError> {
-        if self.pools.contains_key(&node) {
-            return Ok(node);
-        }
-        if self.machine.node(node).is_none() {
-            let known = self.machine.nodes.iter().map(|node| node.id).collect();
-            return Err(PlacementError::UnknownNode { node, known });
-        }
-        if self.strict {
-            let asked = Bytes(class.block_len as u64);
-            return Err(PlacementError::NodeFull { node, asked, free: Bytes(0) });
-        }
-        let nearest = self.machine.nearest_with_memory(node).map(|node| node.id);
-        let nearest = nearest
-            .ok_or_else(|| PlacementError::NoMemory { machine: self.machine.name.clone() })?;
-        self.fallbacks.record(FallbackReason::NodeWithoutMemory, || {
-            format!("node {node} has no memory; node {nearest} is its nearest")
-        });
-        Ok(nearest)
-    }
-
-    fn map(&self, len: usize) -> Result<Mapping, KernelError> {
-        let huge = self.kernel.huge_page_size().is_some_and(|huge| len >= huge);
-        self.kernel.map(len, huge)
-    }
-
-    fn unmap(&self, mapping: Mapping) {
-        // SAFETY: every mapping given back here came from `map` of the same kernel, and the buffers
-        // that referred to it are gone: a region leaves its pool only when none of its blocks is in
-        // use, and an unplaced buffer gives its mapping back when it is dropped.
-        unsafe { self.kernel.unmap(mapping) };
-    }
-
-    /// Unmaps what a pool keeps; tells how many bytes.
-    fn drain(&self, pool: &NodeArena) -> u64 {
-        let kept = pool.drain();
-        kept.into_iter().map(|mapping| (self.unmap(mapping), mapping.len() as u64).1).sum()
-    }
-}
-
-impl Drop for ArenaShared {
-    fn drop(&mut self) {
-        for pool in self.pools.values() {
-            self.drain(pool);
-        }
     }
 }

@@ -7,7 +7,7 @@ use super::class::Class;
 use super::fallback::{FallbackReason, policy_reason};
 use super::pool::{ArenaBlock, NodeArena};
 use super::region::Pages;
-use super::{ArenaShared, PoolBlock};
+use super::shared::{ArenaShared, PoolBlock};
 use crate::{KernelError, Mapping, PlacementError, Policy};
 
 /// The kernel keeps some memory of each node to itself: a node counts as full this share of its

@@ -45,20 +45,6 @@ impl Strategy {
         Ok(Homes { cpus, memory: self.memory_of(machine, node)? })
     }
 
-    /// Homes of instance number `instance` when instances are dealt out over the nodes with cpus in
-    /// turn, as Kiefer 2013 (section 4.2) starts one a socket.
-    pub fn home_of_instance(
-        self,
-        machine: &Machine,
-        instance: usize,
-    ) -> Result<Homes, StrategyError> {
-        let nodes: Vec<NodeId> = machine.nodes_with_cpus().map(|node| node.id).collect();
-        match nodes.len() {
-            0 => Err(nothing(machine, "cpus")),
-            count => self.home_of(machine, nodes[instance % count]),
-        }
-    }
-
     fn memory_of(self, machine: &Machine, node: NodeId) -> Result<MemoryHome, StrategyError> {
         known(machine, node)?;
         let all = || memory_ids(machine).map(NodeSet::from_iter);

@@ -162,25 +162,17 @@ fn instances_get_the_threads_and_policy_of_the_papers() {
         ("weighted-interleave", None, Policy::WeightedInterleave(all())),
     ] {
         let cpus = cpus.map(|list| CpuSet::parse(list).unwrap());
-        // Instances 1 and 5 both belong to node 1.
-        for instance in [1, 5] {
-            let homes = parse(strategy).home_of_instance(&machine, instance).unwrap();
-            let expected = Homes { cpus: cpus.clone(), memory: MemoryHome::Once(policy.clone()) };
-            assert_eq!(homes, expected, "{strategy}");
-        }
+        let homes = parse(strategy).home_of(&machine, NodeId(1)).unwrap();
+        assert_eq!(homes, Homes { cpus, memory: MemoryHome::Once(policy) }, "{strategy}");
     }
     let homes = Strategy::Replicate.home_of(&machine, NodeId(0)).unwrap();
     assert_eq!(homes.memory, MemoryHome::CopyPerNode(all()));
 }
 
 #[test]
-fn instances_skip_nodes_without_cpus_and_borrow_cpus_for_memory_nodes() {
+fn memory_nodes_borrow_the_cpus_of_the_nearest_node_that_has_some() {
     let machine = machines::sparse_nodes();
     let cpus = |node: u32| Some(machine.node(NodeId(node)).unwrap().cpus.clone());
-    for (instance, node) in [(0, 0), (1, 8), (2, 0)] {
-        let homes = Strategy::Aligned.home_of_instance(&machine, instance).unwrap();
-        assert_eq!(homes.cpus, cpus(node), "instance {instance}");
-    }
     let homes = Strategy::Aligned.home_of(&machine, NodeId(254)).unwrap();
     assert_eq!(homes.memory, MemoryHome::Once(Policy::Preferred(NodeId(254))));
     assert_eq!(homes.cpus, cpus(0));
@@ -213,5 +205,5 @@ fn a_machine_without_usable_memory_is_an_error_not_a_panic() {
         }
     }
     machine.nodes.clear();
-    assert!(Strategy::Aligned.home_of_instance(&machine, 0).is_err());
+    assert!(Strategy::Aligned.home_of(&machine, NodeId(0)).is_err());
 }

@@ -6,16 +6,17 @@
 
 use atoll_topology::NodeId;
 
+use super::key_records::KeyColumns;
 use super::pull::Pull;
 use super::reader::Reader;
+use super::ring::Ring;
 use super::stream::{Collected, Kept, MergedBy, PiecePart};
 use super::table::{GroupTable, TableShape};
 use crate::PrimitiveError;
-use crate::shuffle::Order;
 
 /// An output that merges tables.
 pub(super) fn reader(output: usize, home: Option<NodeId>) -> Box<dyn Reader> {
-    Box::new(Pull::new(Order::Ring, output, home))
+    Box::new(Pull::new(Ring, output, home))
 }
 
 /// What the table for a part of all tables is, of which the largest has so many groups; none without
@@ -28,7 +29,7 @@ pub(super) fn shape(
 ) -> Option<TableShape> {
     let mut tables = inputs.iter().filter_map(|input| match input.kept() {
         Kept::Table(table) => Some(&**table),
-        Kept::Pieced(tables) => tables.first().map(|full| &full.table),
+        Kept::Pieced { tables, .. } => tables.first().map(|full| &full.table),
         Kept::Nothing | Kept::Dealt(_) => None,
     });
     let first = tables.next()?;
@@ -47,6 +48,7 @@ pub(super) fn merge(
     kept: &Kept,
     of: PiecePart,
     merging: MergedBy,
+    columns: &mut KeyColumns,
     check: &dyn Fn() -> Result<(), PrimitiveError>,
 ) -> Result<(), PrimitiveError> {
     match kept {
@@ -54,9 +56,12 @@ pub(super) fn merge(
             table.merge_groups(more.as_ref(), &more.in_range(of.piece, of.pieces), check)
         }
         Kept::Table(more) => table.merge(more.as_ref(), check),
-        Kept::Pieced(tables) => tables
-            .iter()
-            .try_for_each(|more| table.merge_groups(&more.table, &more.groups(of.piece), check)),
+        Kept::Pieced { tables, rows } => {
+            for more in tables {
+                table.merge_groups(&more.table, &more.groups(of.piece), check)?;
+            }
+            rows.as_ref().map_or(Ok(()), |rows| rows.update(table, of.piece, columns, check))
+        }
         Kept::Nothing | Kept::Dealt(_) => Ok(()),
     }
 }

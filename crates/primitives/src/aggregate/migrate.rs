@@ -3,9 +3,10 @@
 
 use atoll_topology::NodeId;
 
+use super::migrating_worker::{MigratingWorker, Payload, PieceTable};
 use super::reader::Reader;
 use super::stream::PiecePart;
-use super::travel::{Luggage, Travel};
+use crate::PrimitiveError;
 use crate::shuffle::{Coordination, Moved, Order, Shuffle};
 
 /// The shuffle that it is. In step: threads that do not wait for one another end up in convoys (section
@@ -13,11 +14,30 @@ use crate::shuffle::{Coordination, Moved, Order, Shuffle};
 pub(super) const SHUFFLE: Shuffle =
     Shuffle { order: Order::Ring, moved: Moved::Threads, coordination: Coordination::Tight };
 
+/// Nothing comes along.
+#[derive(Debug)]
+struct NoTables;
+
+impl Payload for NoTables {
+    fn bytes(&self, _: &[PieceTable]) -> Option<usize> {
+        None
+    }
+
+    fn arrive(
+        &self,
+        _: &mut [PieceTable],
+        _: NodeId,
+        _: &dyn Fn() -> Result<(), PrimitiveError>,
+    ) -> Result<(), PrimitiveError> {
+        Ok(())
+    }
+}
+
 /// An output with pieces of its own that reads what was dealt.
 pub(super) fn reader(
     output: usize,
     home: Option<NodeId>,
     pieces: Vec<PiecePart>,
 ) -> Box<dyn Reader> {
-    Box::new(Travel::new(Luggage::Nothing, output, home, pieces))
+    Box::new(MigratingWorker::new(NoTables, output, home, pieces))
 }

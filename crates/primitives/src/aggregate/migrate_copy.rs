@@ -3,9 +3,11 @@
 
 use atoll_topology::NodeId;
 
+use super::migrating_worker::{MigratingWorker, Payload, PieceTable};
 use super::reader::Reader;
 use super::stream::PiecePart;
-use super::travel::{Luggage, Travel};
+use super::table::GroupTable;
+use crate::PrimitiveError;
 use crate::shuffle::{Coordination, Moved, Order, Shuffle};
 
 /// The shuffle that it is. In step: threads that do not wait for one another end up in convoys (section
@@ -13,11 +15,35 @@ use crate::shuffle::{Coordination, Moved, Order, Shuffle};
 pub(super) const SHUFFLE: Shuffle =
     Shuffle { order: Order::Ring, moved: Moved::Threads, coordination: Coordination::Tight };
 
+/// The tables come along.
+#[derive(Debug)]
+struct AllTables;
+
+impl Payload for AllTables {
+    fn bytes(&self, tables: &[PieceTable]) -> Option<usize> {
+        let tables = tables.iter().filter_map(|(_, table)| table.as_ref());
+        Some(tables.map(GroupTable::memory_bytes).sum())
+    }
+
+    fn arrive(
+        &self,
+        tables: &mut [PieceTable],
+        node: NodeId,
+        check: &dyn Fn() -> Result<(), PrimitiveError>,
+    ) -> Result<(), PrimitiveError> {
+        for table in tables.iter_mut().filter_map(|(_, table)| table.as_mut()) {
+            check()?;
+            table.move_to(node)?;
+        }
+        Ok(())
+    }
+}
+
 /// An output with pieces of its own that reads what was dealt.
 pub(super) fn reader(
     output: usize,
     home: Option<NodeId>,
     pieces: Vec<PiecePart>,
 ) -> Box<dyn Reader> {
-    Box::new(Travel::new(Luggage::Tables, output, home, pieces))
+    Box::new(MigratingWorker::new(AllTables, output, home, pieces))
 }

@@ -3,7 +3,7 @@
 
 use atoll_topology::NodeId;
 
-use super::pull::Pull;
+use super::pull::{Pull, PullOrder};
 use super::reader::Reader;
 use crate::shuffle::{Coordination, Moved, Order, Shuffle};
 
@@ -11,7 +11,17 @@ use crate::shuffle::{Coordination, Moved, Order, Shuffle};
 pub(super) const SHUFFLE: Shuffle =
     Shuffle { order: Order::Naive, moved: Moved::Pulled, coordination: Coordination::Loose };
 
+/// The order in which an output reads.
+#[derive(Debug)]
+pub(super) struct Naive;
+
+impl PullOrder for Naive {
+    fn input_at(&self, step: usize, _output: usize) -> usize {
+        step
+    }
+}
+
 /// An output that reads what was dealt.
 pub(super) fn reader(output: usize, home: Option<NodeId>) -> Box<dyn Reader> {
-    Box::new(Pull::new(SHUFFLE.order, output, home))
+    Box::new(Pull::new(Naive, output, home))
 }

@@ -5,25 +5,36 @@
 //! inputs for each piece. Pieces are taken from one list by all outputs, the largest first, so that they
 //! end together; a piece that is far too large is read in parts, and the last reader joins them.
 
+use std::fmt::Debug;
+
 use atoll_topology::NodeId;
 
+use super::key_records::KeyColumns;
 use super::local;
 use super::reader::{Groups, ReadStep, Reader, Visit};
 use super::records::{DealtRecords, RecordColumns};
 use super::report::{Spent, Watch};
 use super::stream::{Gathered, Kept, PiecePart};
 use super::table::GroupTable;
-use crate::{PrimitiveError, shuffle::Order};
+use crate::PrimitiveError;
+
+/// The order in which outputs turn to the inputs: what tells one shuffle from another.
+pub(super) trait PullOrder: Debug + Send {
+    /// The input that an output reads in a step of a piece. Both count from 0; beyond the last input it goes
+    /// on with the first.
+    fn input_at(&self, step: usize, output: usize) -> usize;
+}
 
 /// An output that reads piece by piece.
 #[derive(Debug)]
-pub(super) struct Pull {
-    order: Order,
+pub(super) struct Pull<O> {
+    order: O,
     output: usize,
     home: Option<NodeId>,
     open: Option<OpenPiece>,
     spare: Option<GroupTable>,
     columns: RecordColumns,
+    keys: KeyColumns,
     spent: Spent,
 }
 
@@ -36,22 +47,20 @@ struct OpenPiece {
     table: Option<GroupTable>,
 }
 
-impl Pull {
+impl<O: PullOrder> Pull<O> {
     /// An output that turns to the inputs in this order.
-    pub(super) fn new(order: Order, output: usize, home: Option<NodeId>) -> Self {
-        let (columns, spent) = (RecordColumns::default(), Spent::default());
-        Self { order, output, home, open: None, spare: None, columns, spent }
+    pub(super) fn new(order: O, output: usize, home: Option<NodeId>) -> Self {
+        let (columns, keys) = (RecordColumns::default(), KeyColumns::default());
+        let spent = Spent::default();
+        Self { order, output, home, open: None, spare: None, columns, keys, spent }
     }
 
     fn input(&self, gathered: &Gathered, turn: usize) -> usize {
-        gathered.source_of(self.output, turn, |output, turn| match self.order {
-            Order::Naive => turn,
-            _ => output + turn,
-        })
+        gathered.source_of(self.output, turn, |output, turn| self.order.input_at(turn, output))
     }
 }
 
-impl Reader for Pull {
+impl<O: PullOrder> Reader for Pull<O> {
     fn due(&mut self, gathered: &Gathered) -> Option<Visit> {
         loop {
             let OpenPiece { part, turn, .. } = *self.open.as_ref()?;
@@ -107,7 +116,8 @@ impl Reader for Pull {
             }
             kept => {
                 let mut watch = Watch::start();
-                local::merge(table, kept, open.part, gathered.merging(), &check)?;
+                let merging = gathered.merging();
+                local::merge(table, kept, open.part, merging, &mut self.keys, &check)?;
                 self.spent.update += watch.lap();
             }
         }
@@ -129,9 +139,10 @@ fn bytes(kept: &Kept, of: PiecePart) -> usize {
     match kept {
         Kept::Nothing => 0,
         Kept::Table(table) => table.memory_bytes() / of.pieces + 1,
-        Kept::Pieced(tables) => {
+        Kept::Pieced { tables, rows } => {
             let all = tables.iter().map(|full| full.table.memory_bytes());
-            all.sum::<usize>() / of.pieces + 1
+            let dealt = rows.as_ref().map_or(0, |rows| rows.bytes(of.piece));
+            all.sum::<usize>() / of.pieces + dealt + 1
         }
         Kept::Dealt(dealt) => dealt.bytes(of.piece).div_ceil(of.parts),
     }

@@ -21,11 +21,18 @@ pub(super) const VALUES_MAX: usize = 64;
 
 /// What a value is when it comes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ValueSlot {
+pub(super) enum ValueSlot {
     Int,
     /// Two words in wide records.
     Wide,
     Float,
+}
+
+impl ValueSlot {
+    /// Words of it where integers of any size have room.
+    pub(super) fn words(self) -> usize {
+        if self == Self::Wide { 2 } else { 1 }
+    }
 }
 
 /// Layout of the records of a query.
@@ -57,11 +64,12 @@ impl RecordLayout {
     }
 
     fn wide_words(&self) -> usize {
-        2 + self
-            .slots
-            .iter()
-            .map(|slot| if *slot == ValueSlot::Wide { 2 } else { 1 })
-            .sum::<usize>()
+        2 + self.slots.iter().map(|slot| slot.words()).sum::<usize>()
+    }
+
+    /// What the values are.
+    pub(super) fn slots(&self) -> &[ValueSlot] {
+        &self.slots
     }
 }
 

@@ -148,9 +148,10 @@ impl SortedGroups {
                 encoder
             }
         };
-        encoder.encode(&encoder.columns(keys)?, (start, len), &mut self.block);
+        let columns = encoder.columns(keys)?;
+        let keys = encoder.encode(&columns, (start, len), &mut self.block);
         let values = lane::blocks(&mut self.lanes, lanes, start, len);
-        self.table.update_encoded(&self.block, &values)?;
+        self.table.update_encoded(&keys, &values)?;
         self.encoder = Some(encoder);
         Ok(())
     }

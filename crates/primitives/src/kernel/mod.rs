@@ -4,7 +4,9 @@
 pub(crate) mod arrays;
 pub(crate) mod copy;
 pub(crate) mod direct;
+pub(crate) mod fan_out;
 pub(crate) mod groups;
+pub(crate) mod pieces;
 pub(crate) mod placed_vec;
 pub(crate) mod scatter;
 pub(crate) mod shared;

@@ -9,8 +9,9 @@ use std::ptr;
 use atoll_placement::{Arena, NodeBuffer, PlacementError};
 use atoll_topology::NodeId;
 
-use super::{stream, words};
-use crate::partition::{FanOut, PieceBlock, Pieces};
+use super::fan_out::FanOut;
+use super::pieces::{PieceBlock, Pieces};
+use super::stream;
 
 /// Size of the last and largest blocks of a chain, bytes; a chain's blocks double up to it.
 const BLOCK_BYTES_MAX: usize = 16 << 10;
@@ -240,13 +241,4 @@ impl Slabs {
         self.used += bytes;
         Ok((block, start))
     }
-}
-
-/// The rows of a block, out of its slab.
-pub(crate) fn block_rows<'a, const W: usize>(
-    slab: &'a NodeBuffer,
-    block: &PieceBlock,
-) -> &'a [[u64; W]] {
-    let bytes = &slab.as_slice()[block.offset..][..block.rows * W * 8];
-    words::rows(bytes)
 }

@@ -33,6 +33,12 @@ pub(crate) fn of_floats(values: &[f64]) -> &[u64] {
     unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), values.len()) }
 }
 
+/// The bytes of views of strings.
+pub(crate) fn bytes_of(views: &[u128]) -> &[u8] {
+    // SAFETY: the bytes of a number are all initialised, and any start is aligned for them.
+    unsafe { std::slice::from_raw_parts(views.as_ptr().cast(), size_of_val(views)) }
+}
+
 fn check<const W: usize>(bytes: &[u8]) {
     const { assert!(W > 0) }
     assert!(bytes.as_ptr().cast::<u64>().is_aligned(), "a buffer starts at a multiple of eight");

@@ -4,9 +4,9 @@ use atoll_sys::Root;
 
 use super::maps::{MappingKind, Maps, ProcessMapping};
 use super::memory::{Method, ProcessMemory};
+use super::missing::Missing;
 use super::numa_maps::NumaMaps;
 use super::read::{Unread, field, text_if_readable};
-use super::snapshot::Missing;
 use super::status::Status;
 
 /// Reads it. Both files are read side by side, line by line, so that memory stays bounded however

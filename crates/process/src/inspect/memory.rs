@@ -8,12 +8,13 @@ use std::collections::BTreeMap;
 use atoll_sys::Root;
 use atoll_topology::NodeId;
 
+use super::bytes::{NodeBytes, add, add_all};
 use super::homes::PageHomes;
 use super::maps::{MappingKind, ProcessMapping, SegmentId};
+use super::missing::Missing;
 use super::nodes::NodeMap;
 use super::read::Unread;
 use super::segment::{ObjectKey, Segment};
-use super::snapshot::Missing;
 use super::{InspectError, exact, sample, status};
 
 /// Resident bytes up to which a process is read exactly unless told otherwise: 10 to 20 ms.
@@ -22,9 +23,6 @@ const EXACT_BYTES_MAX: u64 = 4 << 30;
 const SEGMENTS_MAX: usize = 4096;
 /// Most policies told apart in one process.
 const POLICIES_MAX: usize = 64;
-
-/// Bytes by node; on no node where it is not known on which.
-pub type NodeBytes = BTreeMap<Option<NodeId>, u64>;
 
 /// How to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,19 +165,6 @@ impl ProcessMemory {
     /// Resident bytes.
     pub fn resident(&self) -> u64 {
         self.by_node().values().fold(0, |sum, bytes| sum.saturating_add(*bytes))
-    }
-}
-
-pub(super) fn add(sum: &mut NodeBytes, node: Option<NodeId>, bytes: u64) {
-    if bytes > 0 {
-        let sum = sum.entry(node).or_insert(0);
-        *sum = sum.saturating_add(bytes);
-    }
-}
-
-pub(super) fn add_all(sum: &mut NodeBytes, other: &NodeBytes) {
-    for (node, bytes) in other {
-        add(sum, *node, *bytes);
     }
 }
 

@@ -23,6 +23,7 @@
 //! A process may end while it is read, threads come and go: what vanished is left out, and a number
 //! that now belongs to another process (its start time differs) is not taken for the old one.
 
+mod bytes;
 mod draw;
 mod error;
 mod exact;
@@ -30,6 +31,7 @@ mod homes;
 mod kernel;
 mod maps;
 pub mod memory;
+mod missing;
 mod nodes;
 mod numa_maps;
 mod pace;
@@ -46,14 +48,16 @@ mod threads;
 mod union;
 mod watcher;
 
+pub use bytes::NodeBytes;
 pub use error::InspectError;
 pub use homes::{LivePages, PageHomes, PagesError};
 pub use kernel::Balancing;
 pub use maps::MappingKind;
-pub use memory::{MemoryOptions, Method, NodeBytes, PolicyUse, ProcessMemory};
+pub use memory::{MemoryOptions, Method, PolicyUse, ProcessMemory};
+pub use missing::Missing;
 pub use nodes::NodeMap;
 pub use skew::Warning;
-pub use snapshot::{Missing, NodeRow, Process, Snapshot};
+pub use snapshot::{NodeRow, Process, Snapshot};
 pub use target::{ProcessId, Target, descendants, find, identify};
 pub use threads::{Thread, ThreadReader};
 pub use union::Union;

@@ -17,8 +17,8 @@ use super::draw::StripSample;
 use super::homes::{PageHomes, PagesError};
 use super::maps::{MappingKind, Maps, ProcessMapping, SegmentId};
 use super::memory::{MemoryOptions, Method, ProcessMemory};
+use super::missing::Missing;
 use super::read::Unread;
-use super::snapshot::Missing;
 use super::status::Status;
 
 /// Groups that the kernel counts.

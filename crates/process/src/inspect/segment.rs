@@ -1,7 +1,7 @@
 //! An object in memory that several processes may map, as one of them sees it.
 
+use super::bytes::NodeBytes;
 use super::maps::{MappingKind, ProcessMapping, SegmentId};
-use super::memory::NodeBytes;
 
 /// Which object. The kind is part of it: the kernel numbers System V segments by themselves, on the
 /// same device as other shared memory.

@@ -2,8 +2,8 @@
 
 use atoll_topology::{CpuSet, NodeId, NodeSet};
 
+use super::bytes::NodeBytes;
 use super::maps::MappingKind;
-use super::memory::NodeBytes;
 use super::nodes::NodeMap;
 use super::snapshot::Snapshot;
 

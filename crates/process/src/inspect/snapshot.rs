@@ -5,31 +5,15 @@ use std::time::Duration;
 
 use atoll_topology::{CpuSet, NodeId, NodeSet};
 
+use super::bytes::{NodeBytes, add_all};
 use super::kernel::Balancing;
 use super::maps::MappingKind;
-use super::memory::{NodeBytes, ProcessMemory, add_all, together};
+use super::memory::{ProcessMemory, together};
+use super::missing::Missing;
 use super::nodes::NodeMap;
 use super::target::ProcessId;
 use super::threads::Thread;
 use super::union::{Union, United};
-
-/// Something that could not be read, and what it takes.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
-pub struct Missing {
-    /// What is missing.
-    pub what: String,
-    /// What it takes to have it.
-    pub need: String,
-}
-
-impl Missing {
-    /// What takes the right to trace the process.
-    pub(super) fn rights(what: &str) -> Self {
-        let need = "the right to trace the process: run as its user, as root, or with \
-                    CAP_SYS_PTRACE (where a container or hidepid forbids it, outside)";
-        Self { what: what.to_owned(), need: need.to_owned() }
-    }
-}
 
 /// What lives on a node.
 #[derive(Clone, Debug, PartialEq)]

@@ -14,11 +14,13 @@ use std::collections::BTreeMap;
 use atoll_sys::SplitMix64;
 use atoll_topology::NodeId;
 
+use super::bytes::{NodeBytes, add};
 use super::draw::StripSample;
 use super::homes::{PageHomes, PagesError};
-use super::memory::{MemoryOptions, Method, NodeBytes, ProcessMemory, add};
+use super::memory::{MemoryOptions, Method, ProcessMemory};
+use super::missing::Missing;
 use super::segment::{MappedRange, ObjectKey, Segment};
-use super::snapshot::{Missing, Process};
+use super::snapshot::Process;
 
 /// Pages looked up in one round, which bounds memory however large an object is.
 const BATCH: usize = 16_384;

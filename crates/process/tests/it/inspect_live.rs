@@ -174,7 +174,7 @@ fn a_child_that_ends_between_two_looks_is_told() {
 }
 
 #[test]
-fn a_child_that_has_ended_is_not_there_though_nobody_has_waited_for_it() {
+fn a_child_that_has_ended_is_not_there_even_before_it_is_waited_for() {
     let mut child = Command::new("true").spawn().unwrap();
     let (root, begun) = (Root::live(), Instant::now());
     while identify(&root, child.id()).is_ok() {

@@ -14,12 +14,13 @@ use std::time::{Duration, Instant};
 
 use tokio::task::JoinHandle;
 
+use super::StepError;
 use super::address::DealtStep;
 use super::queues::Queues;
 use super::report::{StepReport, StepTally};
 use super::steal::Steal;
 use super::task::{RunnerShared, TaskBody, TaskContext, TaskFuture};
-use super::{StepError, panic_message};
+use crate::error::panic_message;
 use crate::{ByteCounters, CancelToken, Runtime, WorkerId};
 
 /// A runner lets others on its worker run after this long. tokio polls its drivers at every such

@@ -1,7 +1,5 @@
 //! Why a step did not finish.
 
-use std::any::Any;
-
 use atoll_topology::{NodeId, NodeSet};
 
 /// Why a step did not finish. Whatever the reason, all its tasks have ended.
@@ -50,13 +48,4 @@ pub enum StepError<E> {
         /// The machine's nodes.
         nodes: NodeSet,
     },
-}
-
-/// What a panic said, as far as it is text.
-pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
-    match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
-        (Some(text), _) => (*text).to_owned(),
-        (_, Some(text)) => text.clone(),
-        _ => "a panic without a message".to_owned(),
-    }
 }

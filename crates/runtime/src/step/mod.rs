@@ -20,5 +20,3 @@ pub use sequence::{Coordination, Sequence, SequenceOutcome};
 pub use single::{Step, StepOutcome};
 pub use steal::Steal;
 pub use task::{Task, TaskContext};
-
-pub(crate) use error::panic_message;

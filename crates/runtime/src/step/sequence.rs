@@ -35,11 +35,19 @@ pub struct SequenceOutcome<T, E> {
     pub reports: Vec<StepReport>,
 }
 
-impl<T: Send + 'static, E: Send + 'static> Sequence<T, E> {
-    pub(crate) fn new(runtime: Runtime, coordination: Coordination) -> Self {
-        Self { runtime, coordination, steps: Vec::new(), settings: StepSettings::default() }
+impl Runtime {
+    /// An empty sequence of steps, to be filled with [`Sequence::then`].
+    pub fn sequence<T, E>(&self, coordination: Coordination) -> Sequence<T, E>
+    where
+        T: Send + 'static,
+        E: Send + 'static,
+    {
+        let settings = StepSettings::default();
+        Sequence { runtime: self.clone(), coordination, steps: Vec::new(), settings }
     }
+}
 
+impl<T: Send + 'static, E: Send + 'static> Sequence<T, E> {
     /// Adds a step behind the others.
     pub fn then(mut self, name: impl Into<String>, tasks: Vec<Task<T, E>>) -> Self {
         self.steps.push((name.into(), tasks));

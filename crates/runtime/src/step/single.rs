@@ -24,11 +24,19 @@ pub struct StepOutcome<T, E> {
     pub report: StepReport,
 }
 
-impl<T: Send + 'static, E: Send + 'static> Step<T, E> {
-    pub(crate) fn new(runtime: Runtime, name: String, tasks: Vec<Task<T, E>>) -> Self {
-        Self { runtime, name, tasks, settings: StepSettings::default() }
+impl Runtime {
+    /// A step of these tasks, to be run with [`Step::run`].
+    pub fn step<T, E>(&self, name: impl Into<String>, tasks: Vec<Task<T, E>>) -> Step<T, E>
+    where
+        T: Send + 'static,
+        E: Send + 'static,
+    {
+        let settings = StepSettings::default();
+        Step { runtime: self.clone(), name: name.into(), tasks, settings }
     }
+}
 
+impl<T: Send + 'static, E: Send + 'static> Step<T, E> {
     /// How far waiting tasks may be stolen; inside their node unless set.
     pub fn steal(mut self, steal: Steal) -> Self {
         self.settings.steal = steal;

@@ -48,7 +48,7 @@ fn results_come_in_the_order_of_the_tasks() {
 }
 
 #[test]
-fn every_task_runs_exactly_once_whoever_steals_it() {
+fn every_task_runs_exactly_once_whichever_worker_steals_it() {
     let runtime = start(machine([node(0, 3, 1), node(1, 1, 4)]));
     let runs: Arc<Vec<AtomicUsize>> = Arc::new((0..5000).map(|_| AtomicUsize::new(0)).collect());
     let tasks = (0..runs.len()).map(|number| {

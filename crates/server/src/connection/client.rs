@@ -21,6 +21,10 @@ const WAITING_MAX: usize = 1 << 20;
 /// Bytes that are written before they are sent.
 const SEND_MIN: usize = 64 << 10;
 
+/// Room for what is read next: for a statement while a client may begin one, and for the rest of a long message.
+const READ_FIRST: usize = 512;
+const READ_MORE: usize = 64 << 10;
+
 /// The two directions of a connection.
 #[derive(Debug)]
 pub(crate) struct Channel {
@@ -36,6 +40,8 @@ impl Channel {
 
     /// Reads more; an error where the client is gone.
     pub(crate) async fn read(&mut self) -> Result<(), End> {
+        let room = if self.input.is_empty() { READ_FIRST } else { READ_MORE };
+        self.input.reserve(room);
         match self.stream.read_buf(&mut self.input).await {
             Ok(0) | Err(_) => Err(End::Gone),
             Ok(_) => Ok(()),
@@ -169,7 +175,7 @@ impl Client {
         next_kind(&self.channel.input)
     }
 
-    /// Waits for work of a statement. It ends, and is dropped, when the client goes, when someone cancels it, or
+    /// Waits for work of a statement. It ends, and is dropped, when the client goes, when it is cancelled, or
     /// when it runs too long.
     pub(crate) async fn unless_ended<T>(
         &mut self,

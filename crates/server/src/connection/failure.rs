@@ -89,10 +89,8 @@ pub(crate) fn error_fields(error: &SqlError, statement: &str, start: usize) -> E
     let mut fields = ErrorFields::error(error.state.code(), error.message.clone());
     fields.position = error.place.and_then(|place| character(statement, place));
     fields.position = fields.position.map(|position| position + start);
-    if let Some(violated) = error.violated() {
-        fields.detail = Some(format!("Key {} already exists.", violated.key));
-        fields.violated = Some(Box::new(violated.clone()));
-    }
+    fields.detail = error.detail().map(str::to_owned);
+    fields.violated = error.violated().cloned().map(Box::new);
     fields.hint = (!error.helps.is_empty()).then(|| error.helps.join("\n"));
     fields
 }

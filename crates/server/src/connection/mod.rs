@@ -65,7 +65,7 @@ pub(crate) async fn serve(stream: ClientStream, server: Arc<Shared>) {
     server.metrics.connected();
     let mut channel = Channel::new(stream);
     let begun = tokio::select! {
-        begun = startup::begin(&mut channel, &server) => begun,
+        begun = Box::pin(startup::begin(&mut channel, &server)) => begun,
         () = tokio::time::sleep(server.options.login_timeout) => Err(End::Gone),
     };
     let end = match begun {
@@ -104,13 +104,14 @@ impl Connection {
     async fn converse(&mut self) -> End {
         loop {
             let is_busy = self.session.transaction_state() != TransactionState::Idle;
-            let idle = self.session.idle_in_transaction_timeout().filter(|_| is_busy);
+            let idle = is_busy.then(|| self.session.idle_in_transaction_timeout()).flatten();
             let idle_until = idle.map(|idle| Instant::now() + idle);
             let message = match self.client.message(idle_until).await {
                 Ok(message) => message,
                 Err(end) => return end,
             };
-            if let Err(end) = self.answer(message).await {
+            // In memory of its own, so that a connection that waits takes no room for it.
+            if let Err(end) = Box::pin(self.answer(message)).await {
                 return end;
             }
         }

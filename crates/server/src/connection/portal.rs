@@ -105,12 +105,15 @@ impl PortalRows {
                 None => client.unless_ended(self.result.next()).await?,
             };
             let Some(batch) = next.map_err(|error| error_fields(&error, sql, 0))? else { break };
-            let count = left.min(batch.num_rows());
-            if count < batch.num_rows() {
-                self.rest = Some(batch.slice(count, batch.num_rows() - count));
-            }
+            let (count, all) = (left.min(batch.num_rows()), batch.num_rows());
+            let batch = if count < all {
+                self.rest = Some(batch.slice(count, all - count));
+                batch.slice(0, count)
+            } else {
+                batch
+            };
             if let Some(formats) = formats {
-                send_rows(client, &batch.slice(0, count), formats).await?;
+                send_rows(client, &batch, formats).await?;
             }
             left -= count;
         }

@@ -42,7 +42,9 @@ impl Connection {
         let is_group = statements.len() > 1;
         let mut searched = 0;
         for Statement { text: sql, .. } in &statements {
-            let start = text[searched..].find(sql.as_str()).map_or(searched, |at| searched + at);
+            let rest = &text[searched..];
+            let at = if rest.starts_with(sql.as_str()) { Some(0) } else { rest.find(sql.as_str()) };
+            let start = at.map_or(searched, |at| searched + at);
             searched = start + sql.len();
             let ran = self.run_any(sql, text[..start].chars().count(), is_group).await;
             self.audit(sql, &ran);
@@ -121,6 +123,10 @@ pub(super) async fn send_rows(
     batch: &atoll_sql::arrow::array::RecordBatch,
     formats: &[i16],
 ) -> Result<(), Failure> {
+    if batch.num_rows() <= ROWS {
+        write_rows(batch, formats, client.output())?;
+        return client.send_much().await;
+    }
     for start in (0..batch.num_rows()).step_by(ROWS) {
         let rows = batch.slice(start, ROWS.min(batch.num_rows() - start));
         write_rows(&rows, formats, client.output())?;

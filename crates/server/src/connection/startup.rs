@@ -162,7 +162,7 @@ async fn encrypt(channel: &mut Channel, server: &Shared) -> Result<Option<Arc<Tl
     channel.send().await?;
     let Some(tls) = tls else { return Ok(None) };
     if !channel.input.is_empty() {
-        // Someone in between could have put it there.
+        // An attacker in between could have put it there.
         let message = "the client sent data in the clear behind its request for TLS".to_owned();
         return Err(ProtocolError(message).into());
     }

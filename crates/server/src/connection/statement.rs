@@ -79,6 +79,9 @@ impl Connection {
     /// Forgets statements that were prepared by the protocol, as DEALLOCATE and DISCARD ALL ask for it; whether that
     /// is all there is to do.
     pub(super) fn deallocate(&mut self, sql: &str) -> bool {
+        if !begins_with(sql, &["deallocate", "discard"]) {
+            return false;
+        }
         let words: Vec<String> = sql
             .split(|letter: char| letter.is_whitespace() || letter == ';')
             .filter(|word| !word.is_empty())

@@ -186,7 +186,7 @@ pub(super) struct RunningStatement {
 }
 
 impl RunningStatement {
-    /// Waits for work of the statement, which ends when someone cancels it, when it runs too long, or with its session.
+    /// Waits for work of the statement, which ends when it is cancelled, when it runs too long, or with its session.
     pub(super) async fn unless_ended<T>(
         &self,
         work: impl Future<Output = Result<T, ErrorFields>>,
@@ -269,7 +269,7 @@ impl Drop for RunningStatement {
     }
 }
 
-/// The session was ended by someone else, or its connection has ended.
+/// The session was ended by another one, or its connection has ended.
 fn terminated() -> ErrorFields {
     ErrorFields::error("57P01", "the session has ended, by an administrator or with its connection")
 }

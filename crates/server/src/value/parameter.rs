@@ -36,12 +36,43 @@ pub(crate) fn parameter(
     wanted: &DataType,
 ) -> Result<ScalarValue, ParameterError> {
     let Some(bytes) = bytes else { return null(wanted) };
+    if let Some(number) = plain_integer(bytes, format, declared, wanted) {
+        return Ok(number);
+    }
     let oid = if declared == 0 { PgType::of(wanted).oid } else { declared };
     let value = match format {
         Format::Text => from_text(bytes, oid, wanted)?,
         Format::Binary => from_binary(bytes, oid)?,
     };
     cast(value, wanted)
+}
+
+/// The value of plain digits where a whole number is wanted, as most parameters are: without the arrays of a cast.
+/// None where a cast has to say what it is.
+fn plain_integer(
+    bytes: &[u8],
+    format: Format,
+    declared: u32,
+    wanted: &DataType,
+) -> Option<ScalarValue> {
+    let number = match (format, declared) {
+        (Format::Text, 0 | INT2 | INT4 | INT8) => {
+            let digits = bytes.strip_prefix(b"-").unwrap_or(bytes);
+            let is_plain = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+            let text = std::str::from_utf8(bytes).ok().filter(|_| is_plain)?;
+            text.parse().ok()?
+        }
+        (Format::Binary, INT2) => i16::from_be_bytes(bytes.try_into().ok()?).into(),
+        (Format::Binary, INT4) => i32::from_be_bytes(bytes.try_into().ok()?).into(),
+        (Format::Binary, INT8) => i64::from_be_bytes(bytes.try_into().ok()?),
+        _ => return None,
+    };
+    Some(match wanted {
+        DataType::Int16 => ScalarValue::Int16(Some(number.try_into().ok()?)),
+        DataType::Int32 => ScalarValue::Int32(Some(number.try_into().ok()?)),
+        DataType::Int64 => ScalarValue::Int64(Some(number)),
+        _ => return None,
+    })
 }
 
 fn null(wanted: &DataType) -> Result<ScalarValue, ParameterError> {

@@ -1,5 +1,7 @@
 //! Dates, times and intervals as text, and their beginnings.
 
+use atoll_topology::calendar::civil_from_days;
+
 use super::number::{write_i64, write_pair, write_u64};
 
 /// Days from 1970-01-01 to 2000-01-01, where PostgreSQL begins to count.
@@ -12,7 +14,7 @@ pub(super) const DAY: i64 = 86_400 * SECOND;
 /// Writes a date of the proleptic Gregorian calendar, from days since 1970-01-01; whether it is before our era,
 /// which is told behind the time.
 pub(super) fn write_date(days: i64, out: &mut Vec<u8>) -> bool {
-    let (year, month, day) = civil(days);
+    let (year, month, day) = civil_from_days(days);
     let (year, is_before) = if year > 0 { (year, false) } else { (1 - year, true) };
     let year = year.unsigned_abs();
     if year < 1000 {
@@ -27,25 +29,10 @@ pub(super) fn write_date(days: i64, out: &mut Vec<u8>) -> bool {
     }
     write_u64(year, out);
     out.push(b'-');
-    write_pair(month, out);
+    write_pair(month as u32, out);
     out.push(b'-');
-    write_pair(day, out);
+    write_pair(day as u32, out);
     is_before
-}
-
-/// Year, month and day, from days since 1970-01-01 (Howard Hinnant's algorithm, in eras of 400 years).
-fn civil(days: i64) -> (i64, u32, u32) {
-    let days = days + 719_468;
-    let era = days.div_euclid(146_097);
-    let day_of_era = days.rem_euclid(146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    (year, month as u32, day as u32)
 }
 
 /// Writes a time of day, from microseconds since midnight.

@@ -122,7 +122,10 @@ impl Output {
             if let Some(violated) = &error.violated {
                 field(b's', &violated.schema);
                 field(b't', &violated.table);
-                field(b'n', &violated.constraint);
+                let named = [(b'c', &violated.column), (b'n', &violated.constraint)];
+                for (letter, name) in named {
+                    name.iter().for_each(|name| field(letter, name));
+                }
             }
             body.push(0);
         });

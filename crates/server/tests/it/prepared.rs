@@ -141,3 +141,48 @@ fn commands_are_prepared_too() {
         assert_eq!(rows.len(), 5000);
     });
 }
+
+#[test]
+fn a_prepared_select_for_update_holds_its_rows() {
+    let server = TestServer::start();
+    block_on(async {
+        let (mut ann, other) = (server.connect().await, server.connect().await);
+        let table = "CREATE TABLE t (id BIGINT PRIMARY KEY, n BIGINT); INSERT INTO t VALUES (1, 10), (2, 20)";
+        ann.batch_execute(table).await.expect("a table");
+        let transaction = ann.transaction().await.expect("a transaction");
+        let query = "SELECT n FROM t WHERE id = $1 FOR UPDATE NOWAIT";
+        let row = transaction.query_one(query, &[&1_i64]).await.expect("the row");
+        assert_eq!(row.get::<_, i64>(0), 10);
+        let error = other.query_one(query, &[&1_i64]).await.expect_err("it is locked");
+        assert_eq!(error.code(), Some(&SqlState::LOCK_NOT_AVAILABLE));
+        other.query_one(query, &[&2_i64]).await.expect("another row");
+        transaction.commit().await.expect("it commits");
+        other.query_one(query, &[&1_i64]).await.expect("it is free");
+    });
+}
+
+#[test]
+fn parameters_of_on_conflict_have_types() {
+    let server = TestServer::start();
+    block_on(async {
+        let client = server.connect().await;
+        client
+            .batch_execute("CREATE TABLE t (id BIGINT PRIMARY KEY, n INT)")
+            .await
+            .expect("a table");
+        let upsert = client
+            .prepare(
+                "INSERT INTO t VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET n = $3 WHERE t.n <> $4",
+            )
+            .await
+            .expect("prepared");
+        assert_eq!(upsert.params(), [Type::INT8, Type::INT4, Type::INT4, Type::INT4]);
+        for (n, unless) in [(1, 0), (2, 0), (3, 2)] {
+            let values: [&(dyn tokio_postgres::types::ToSql + Sync); 4] =
+                [&7_i64, &n, &(n * 10), &unless];
+            client.execute(&upsert, &values).await.expect("a row");
+        }
+        let row = client.query_one("SELECT n FROM t", &[]).await.expect("the row");
+        assert_eq!(row.get::<_, i32>(0), 30);
+    });
+}

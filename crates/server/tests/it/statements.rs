@@ -119,3 +119,52 @@ fn a_large_result_arrives_whole() {
         assert_eq!(rows[99_999].split('|').count(), 2);
     });
 }
+
+#[test]
+fn an_error_tells_what_it_is_about_and_what_to_do() {
+    let server = TestServer::start();
+    block_on(async {
+        let (ann, other) = (server.connect().await, server.connect().await);
+        let table = "CREATE TABLE t (id BIGINT PRIMARY KEY, n BIGINT NOT NULL CHECK (n > 0)); \
+                     INSERT INTO t VALUES (1, 10), (2, 20)";
+        ann.batch_execute(table).await.expect("a table");
+        let refused = async |client: &Client, sql: &str| {
+            let error = client.batch_execute(sql).await.expect_err(sql);
+            error.as_db_error().expect("the server's error").clone()
+        };
+        let error = refused(&ann, "INSERT INTO t VALUES (3, NULL)").await;
+        assert_eq!(error.code().code(), "23502");
+        assert_eq!((error.table(), error.column()), (Some("t"), Some("n")));
+        let error = refused(&ann, "INSERT INTO t VALUES (3, 0)").await;
+        assert_eq!(error.code().code(), "23514");
+        assert_eq!((error.table(), error.constraint()), (Some("t"), Some("t_n_check")));
+        let error = refused(&ann, "INSERT INTO t VALUES (1, 1)").await;
+        assert_eq!(error.detail(), Some("Key (id)=(1) already exists."));
+        assert_eq!(error.constraint(), Some("t_pkey"));
+        ann.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ").await.expect("it begins");
+        ann.batch_execute("SELECT * FROM t").await.expect("it reads");
+        other.batch_execute("UPDATE t SET n = 11 WHERE id = 1").await.expect("it changes");
+        let error = refused(&ann, "UPDATE t SET n = 12 WHERE id = 1").await;
+        assert_eq!(error.code().code(), "40001");
+        assert_eq!(error.hint(), Some("Repeat the transaction."));
+        ann.batch_execute("ROLLBACK").await.expect("it ends");
+        for (client, id) in [(&ann, 1), (&other, 2)] {
+            client.batch_execute("BEGIN").await.expect("it begins");
+            let own = format!("UPDATE t SET n = n + 1 WHERE id = {id}");
+            client.batch_execute(&own).await.expect("it is free");
+        }
+        let update = async |client: &Client, id: i32| {
+            let result =
+                client.batch_execute(&format!("UPDATE t SET n = n + 1 WHERE id = {id}")).await;
+            client.batch_execute("ROLLBACK").await.expect("it ends");
+            result
+        };
+        let (one, two) = tokio::join!(update(&ann, 2), update(&other, 1));
+        let error =
+            [one, two].into_iter().find_map(Result::err).expect("one of them waits in vain");
+        let error = error.as_db_error().expect("the server's error");
+        assert_eq!(error.code().code(), "40P01");
+        let detail = error.detail().expect("who waits for whom");
+        assert!(detail.lines().count() == 2 && detail.contains("waits for"), "{detail}");
+    });
+}

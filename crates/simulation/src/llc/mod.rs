@@ -77,9 +77,6 @@ impl Holders {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SetTag(u32);
 
-/// Tags at most: two bits of a word are for the state, and one value for no line.
-pub(crate) const SET_TAGS: u64 = (1 << 30) - 1;
-
 /// A line in a domain's cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HeldLine {

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{CacheShape, SETUP_VERSION, Setup, SetupError};
-use crate::PAGE;
-use crate::llc::SET_TAGS;
+use super::{CacheShape, PAGE, SET_TAGS, SETUP_VERSION, Setup, SetupError};
 
 /// Cpus at most.
 const CPUS: usize = 1024;

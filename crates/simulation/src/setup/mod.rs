@@ -10,6 +10,12 @@ use serde::{Deserialize, Serialize};
 /// Version of [`Setup`]'s JSON: a plugin and a lab that differ refuse each other.
 pub const SETUP_VERSION: u32 = 1;
 
+/// Bytes of a page, and of a line of the page tables.
+pub(crate) const PAGE: u64 = 4096;
+
+/// Tags of a set of the last-level cache at most: two bits of a word are for the state, and one value for no line.
+pub(crate) const SET_TAGS: u64 = (1 << 30) - 1;
+
 /// Which accesses count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -6,12 +6,13 @@
 //! grant is filled in before the stripe is unlocked.
 
 use super::{MemoryAccess, Simulation};
+use crate::PAGE;
 use crate::coherence::{Coherence, LineRequest, LineSource};
 use crate::core::{Level, SimulatedCore, Use, Want};
 use crate::counters::{CounterBlock, CounterCell, Single};
 use crate::cpu::{Mark, SimulatedCpu};
 use crate::llc::LineState;
-use crate::ram::{LineNumber, PAGE, RamAddress};
+use crate::ram::{LineNumber, RamAddress};
 
 impl Simulation {
     /// An access that the filter did not answer.

@@ -22,7 +22,8 @@ use crate::series::{Clock, Sum};
 use crate::summary::Summary;
 use crate::tags::Tags;
 use crate::{
-    Calibration, CalibrationError, Counting, REPORT_VERSION, Region, Report, Setup, SetupError,
+    CalibrationError, CalibrationReport, Counting, REPORT_VERSION, Region, Report, Setup,
+    SetupError,
 };
 
 /// A machine being simulated. Each cpu tells it what it does, from a thread of its own; anyone may
@@ -175,7 +176,7 @@ impl Simulation {
         Report {
             version: REPORT_VERSION,
             setup: self.setup.clone(),
-            calibration: Calibration {
+            calibration: CalibrationReport {
                 witnesses: witnesses.heard,
                 failure: match self.ranges.get() {
                     Some(_) => None,

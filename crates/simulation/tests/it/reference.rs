@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use atoll_simulation::{
-    CacheCounts, CacheShape, Controller, Counting, LinkTraffic, Setup, SupplierCounts, TagCounts,
-    Traffic,
+    CacheCounts, CacheShape, ControllerCounts, Counting, LinkTraffic, Setup, SupplierCounts,
+    TagCounts, Traffic,
 };
 
 pub(crate) const PAGE: u64 = 4096;
@@ -420,7 +420,7 @@ fn nothing(setup: &Setup) -> Traffic {
         lines: matrix.clone(),
         cpus: vec![0; setup.cpus.len()],
         caches: vec![CacheCounts { sources, ..CacheCounts::default() }; nodes],
-        controllers: vec![Controller::default(); nodes],
+        controllers: vec![ControllerCounts::default(); nodes],
         links: vec![LinkTraffic::default(); setup.links],
         tags: (0..16)
             .map(|tag| TagCounts {

@@ -1,4 +1,4 @@
-//! Casts that may round, fail or depend on a time zone.
+//! Casts that may round, fail or depend on a time zone, and those of nested values to texts.
 //!
 //! Decimals become integers, and decimals of a smaller scale, by rounding half away from zero; floats
 //! become integers by rounding half to even. So does PostgreSQL; Arrow cuts off what is behind the
@@ -24,6 +24,7 @@ use datafusion::logical_expr::{
 };
 
 use super::divide::digits;
+use super::nested_text::{is_nested, nested_texts};
 use crate::timezone::is_utc;
 use atoll_functions::sql_name;
 
@@ -48,7 +49,7 @@ impl CheckedCast {
 
     fn cast(&self, values: &ArrayRef) -> Result<ArrayRef> {
         convert(values, &self.to, self.is_try).map_err(|error| match self.blame(values) {
-            Some(_) if is_text(values.data_type()) => DataFusionError::from(error),
+            Some(_) if values.data_type().is_string() => DataFusionError::from(error),
             Some(value) => exec_datafusion_err!(
                 "cannot cast {value} to {}: {}",
                 sql_name(&self.to),
@@ -119,7 +120,9 @@ fn may_change(from: &DataType, to: &DataType) -> bool {
     if let (DataType::Timestamp(_, None), DataType::Timestamp(_, Some(time_zone))) = (from, to) {
         return !is_utc(time_zone);
     }
-    if is_text(from) && matches!(to, DataType::Timestamp(..)) {
+    if from.is_string() && matches!(to, DataType::Timestamp(..))
+        || is_nested(from) && to.is_string()
+    {
         return true;
     }
     let from_places = places(from);
@@ -157,16 +160,15 @@ fn places(data_type: &DataType) -> Option<DigitCount> {
 
 fn convert(values: &ArrayRef, to: &DataType, is_try: bool) -> Result<ArrayRef, ArrowError> {
     let options = CastOptions { safe: is_try, ..CastOptions::default() };
-    if is_text(values.data_type()) && matches!(to, DataType::Timestamp(..)) {
+    if is_nested(values.data_type()) && to.is_string() {
+        return cast_with_options(&nested_texts(values)?, to, &options);
+    }
+    if values.data_type().is_string() && matches!(to, DataType::Timestamp(..)) {
         let texts = cast_with_options(values, &DataType::Utf8, &options)?;
         return cast_with_options(&with_seconds(&texts), to, &options);
     }
     let rounded = if to.is_integer() { rounded(values, &options)? } else { Arc::clone(values) };
     cast_with_options(&rounded, to, &options)
-}
-
-fn is_text(data_type: &DataType) -> bool {
-    matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
 }
 
 /// Texts such as '2020-01-01 10:00', which has no seconds, as Arrow reads them.

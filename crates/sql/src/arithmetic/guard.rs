@@ -5,7 +5,6 @@
 //! one leaves open. Conjuncts of filters, which DataFusion joins out of several places, are ordered so
 //! that those that may fail come last. The others stay conjuncts, so that they can still be moved.
 
-use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::expr::{Case, Cast, ScalarFunction};
@@ -119,14 +118,10 @@ fn may_fail(expr: &Expr, schema: &DFSchema) -> bool {
                 !left.get_type(schema)?.is_floating()
             }
             Expr::Cast(Cast { expr, field }) => {
-                is_text(&expr.get_type(schema)?) && !is_text(field.data_type())
+                expr.get_type(schema)?.is_string() && !field.data_type().is_string()
             }
             _ => false,
         })
     })
     .unwrap_or(true)
-}
-
-fn is_text(data_type: &DataType) -> bool {
-    matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
 }

@@ -12,6 +12,7 @@
 //! | `decimal` | `+ - *` of decimals at the speed of the bits that the values have |
 //! | `divide` | `/` of decimals, rounded |
 //! | `cast` | casts between numbers, rounded |
+//! | `nested_text` | casts of lists, structs and maps to texts, in which NULL can be seen |
 //! | `bounds` | which integer expressions cannot overflow by their types |
 //! | `guard` | AND and OR that compute what may fail only where it decides |
 //! | `overflow` | the error |
@@ -22,6 +23,7 @@ mod decimal;
 mod divide;
 mod guard;
 mod integer;
+mod nested_text;
 mod operation;
 mod overflow;
 mod planner;
@@ -30,5 +32,6 @@ mod rule;
 mod tests;
 
 use operation::Operation;
-pub(crate) use planner::PlanDivision;
+pub(crate) use operation::sum_of;
+pub(crate) use planner::{PlanDivision, null_where_an_argument_is};
 pub(crate) use rule::CheckedArithmetic;

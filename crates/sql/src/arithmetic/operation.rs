@@ -67,6 +67,26 @@ impl fmt::Display for Operation {
     }
 }
 
+/// The operands of a sum or a difference, and whether it is one; none for other expressions.
+pub(crate) fn sum_of(expr: &Expr) -> Option<(&Expr, &Expr, bool)> {
+    let (operation, left, right) = match expr {
+        Expr::BinaryExpr(binary) => {
+            (Operation::of(binary.op)?, binary.left.as_ref(), binary.right.as_ref())
+        }
+        Expr::ScalarFunction(call) => {
+            let arithmetic = call.func.inner().downcast_ref::<Arithmetic>()?;
+            let [left, right] = &call.args[..] else { return None };
+            (arithmetic.operation, left, right)
+        }
+        _ => return None,
+    };
+    match operation {
+        Operation::Add => Some((left, right, false)),
+        Operation::Subtract => Some((left, right, true)),
+        _ => None,
+    }
+}
+
 /// An operation over operands whose types are settled, which fails where the result does not fit.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Arithmetic {

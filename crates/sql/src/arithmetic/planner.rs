@@ -79,10 +79,7 @@ impl ScalarUDFImpl for DecimalDivision {
     }
 
     fn return_field_from_args(&self, arguments: ReturnFieldArgs) -> Result<FieldRef> {
-        let fields = arguments.arg_fields.iter();
-        let types: Vec<DataType> = fields.map(|field| field.data_type().clone()).collect();
-        let nullable = arguments.arg_fields.iter().any(|field| field.is_nullable());
-        Ok(Arc::new(Field::new(self.name(), self.return_type(&types)?, nullable)))
+        null_where_an_argument_is(self, &arguments)
     }
 
     fn is_strict(&self) -> bool {
@@ -93,6 +90,17 @@ impl ScalarUDFImpl for DecimalDivision {
         let result = arguments.return_type().clone();
         Arithmetic::new(Operation::Divide, result).invoke_with_args(arguments)
     }
+}
+
+/// The field of a function whose result may be NULL where an argument may be.
+pub(crate) fn null_where_an_argument_is(
+    function: &impl ScalarUDFImpl,
+    arguments: &ReturnFieldArgs,
+) -> Result<FieldRef> {
+    let fields = arguments.arg_fields;
+    let types: Vec<DataType> = fields.iter().map(|field| field.data_type().clone()).collect();
+    let nullable = fields.iter().any(|field| field.is_nullable());
+    Ok(Arc::new(Field::new(function.name(), function.return_type(&types)?, nullable)))
 }
 
 fn pair(types: &[DataType]) -> Result<(&DataType, &DataType)> {

@@ -9,10 +9,16 @@ use datafusion::arrow::array::{
 };
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::catalog::information_schema::InformationSchemaProvider;
-use datafusion::catalog::{CatalogProviderList, MemTable, SchemaProvider, TableProvider};
+use datafusion::catalog::{
+    CatalogProviderList, MemTable, SchemaProvider, Session as SessionTrait, TableProvider,
+};
 use datafusion::common::Result;
+use datafusion::datasource::memory::MemorySourceConfig;
+use datafusion::logical_expr::{Expr, TableType};
+use datafusion::physical_plan::{ExecutionPlan, collect};
 
 use super::Catalogs;
+use crate::functions::Functions;
 use crate::pg_catalog::{PG_CATALOG_SCHEMA, information_table, information_tables, type_name};
 use crate::session::is_generated;
 use crate::table::PlacedTable;
@@ -23,6 +29,9 @@ pub(crate) const INFORMATION_SCHEMA: &str = "information_schema";
 
 /// The table of columns.
 const COLUMNS: &str = "columns";
+
+/// The tables of functions.
+const OF_FUNCTIONS: [&str; 2] = ["routines", "parameters"];
 
 /// The schema over the names of one moment.
 #[derive(Debug)]
@@ -71,12 +80,43 @@ impl SchemaProvider for InformationSchema {
                 let rows = self.columns(Arc::clone(&schema)).await?;
                 Ok(Some(Arc::new(MemTable::try_new(schema, vec![vec![rows]])?)))
             }
+            Some(table) if OF_FUNCTIONS.iter().any(|known| name.eq_ignore_ascii_case(known)) => {
+                Ok(Some(Arc::new(FunctionsTable(table))))
+            }
             table => Ok(table),
         }
     }
 
     fn table_exist(&self, name: &str) -> bool {
         self.others.table_exist(name) || information_tables().any(|table| table == name)
+    }
+}
+
+/// A table that is told of functions, those that sessions share included.
+#[derive(Debug)]
+struct FunctionsTable(Arc<dyn TableProvider>);
+
+#[async_trait]
+impl TableProvider for FunctionsTable {
+    fn schema(&self) -> SchemaRef {
+        self.0.schema()
+    }
+
+    fn table_type(&self) -> TableType {
+        self.0.table_type()
+    }
+
+    async fn scan(
+        &self,
+        session: &dyn SessionTrait,
+        projection: Option<&Vec<usize>>,
+        _: &[Expr],
+        _: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let all = self.0.scan(session, None, &[], None).await?;
+        let rows = collect(all, Functions::of(session).task_context()).await?;
+        let rows = MemorySourceConfig::try_new_exec(&[rows], self.schema(), projection.cloned())?;
+        Ok(rows)
     }
 }
 

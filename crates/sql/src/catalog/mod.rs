@@ -31,7 +31,9 @@ use parking_lot::RwLock;
 
 pub(crate) use comments::{COMMENTS, ObjectComments};
 pub(crate) use information::INFORMATION_SCHEMA;
-pub(crate) use sequence_functions::{register as register_sequence_functions, sequence_name};
+pub(crate) use sequence_functions::{
+    NextNumber, register as register_sequence_functions, sequence_name,
+};
 pub(crate) use stored::{StoredNames, relation_name};
 pub(crate) use view::UnplannedView;
 
@@ -121,8 +123,8 @@ impl Catalogs {
     }
 
     /// Has the tables of the system tell of this too.
-    pub(crate) fn set_system(&mut self, system: SystemCatalog) {
-        self.system = Some(Arc::new(system));
+    pub(crate) fn set_system(&mut self, system: Arc<SystemCatalog>) {
+        self.system = Some(system);
     }
 
     /// What the tables of the system tell of beside names.

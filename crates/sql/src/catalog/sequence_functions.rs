@@ -4,25 +4,27 @@
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use atoll_store::SequenceId;
 use atoll_store::database::{CatalogChange, Relation, RelationName};
-use datafusion::arrow::array::{Array, AsArray, Int64Array};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int64Array};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Int64Type};
 use datafusion::common::{Result, ScalarValue, exec_err, plan_err};
 use datafusion::logical_expr::{
-    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, DocSection, Documentation, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
+    Signature, TypeSignature, Volatility,
 };
 use datafusion::prelude::SessionContext;
 use futures::executor::block_on;
 use parking_lot::Mutex;
 
-use super::{CATALOG, SCHEMA};
+use super::CATALOG;
+use crate::error::transaction_error;
 use crate::role::rights::{LimitedUser, Owned, Right};
 use crate::session::{SharedTransaction, StatementHandle};
-use crate::table::{fresh, transaction_error};
+use crate::table::fresh;
 
 /// Registers the functions for a session.
 pub(crate) fn register(context: &SessionContext) {
@@ -48,7 +50,15 @@ struct SequenceNumbers {
 #[derive(Debug, Default)]
 struct GivenNumbers {
     by_sequence: HashMap<SequenceId, i64>,
-    last: Option<i64>,
+    /// The sequence of which it was given the last one.
+    last: Option<SequenceId>,
+}
+
+impl GivenNumbers {
+    /// The number that it was given last.
+    fn last(&self) -> Option<i64> {
+        self.by_sequence.get(&self.last?).copied()
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -73,10 +83,40 @@ impl SequenceFunction {
         match self {
             Self::Next | Self::Current => Signature::any(1, Volatility::Volatile),
             Self::Last => Signature::nullary(Volatility::Volatile),
-            Self::Set => Signature::any(2, Volatility::Volatile),
+            Self::Set => Signature::one_of(
+                vec![TypeSignature::Any(2), TypeSignature::Any(3)],
+                Volatility::Volatile,
+            ),
         }
     }
 }
+
+/// What the reference says of the functions, in their order.
+static DOCUMENTATION: LazyLock<[Documentation; 4]> = LazyLock::new(|| {
+    let of = |about: &str, syntax: &str, example: &str| {
+        Documentation::builder(DocSection::default(), about, syntax)
+            .with_sql_example(example)
+            .build()
+    };
+    [
+        of(
+            "The next number of a sequence, which is never given again.",
+            "nextval(sequence)",
+            "nextval('orders')",
+        ),
+        of(
+            "The number that the session was given last by a sequence.",
+            "currval(sequence)",
+            "currval('orders')",
+        ),
+        of("The number that the session was given last by any sequence.", "lastval()", "lastval()"),
+        of(
+            "Has a sequence go on behind a number.",
+            "setval(sequence, number)",
+            "setval('orders', 1000)",
+        ),
+    ]
+});
 
 #[derive(Debug)]
 struct NumberFunction {
@@ -112,10 +152,14 @@ impl ScalarUDFImpl for NumberFunction {
         Ok(DataType::Int64)
     }
 
+    fn documentation(&self) -> Option<&Documentation> {
+        Some(&DOCUMENTATION[self.kind as usize])
+    }
+
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let numbers = &self.numbers;
         if self.kind == SequenceFunction::Last {
-            let Some(last) = numbers.given.lock().last else {
+            let Some(last) = numbers.given.lock().last() else {
                 return exec_err!("lastval is not yet defined in this session; call nextval first");
             };
             return Ok(ColumnarValue::Scalar(ScalarValue::Int64(Some(last))));
@@ -124,21 +168,32 @@ impl ScalarUDFImpl for NumberFunction {
         let Some((transaction, user)) = transaction else {
             return exec_err!("{} outside of a statement", self.name());
         };
-        let sequence = sequence(&args.args[0], &transaction, user, self.kind)?;
+        let ColumnarValue::Scalar(argument) = &args.args[0] else {
+            return plan_err!("the sequence must be a constant: nextval('name')");
+        };
+        let schema = &args.config_options.catalog.default_schema;
+        let sequence = block_on(sequence(argument, schema, (&transaction, user), self.kind))?;
         let value = match self.kind {
             SequenceFunction::Next => {
-                let next = || numbers.next(sequence, &transaction);
+                // Functions do not wait as futures do, and there is nothing to wait for but room in the log, which
+                // its own thread makes.
+                let next = || block_on(numbers.next(sequence, &transaction));
                 let values: Result<Vec<i64>> = (0..args.number_rows).map(|_| next()).collect();
                 return Ok(ColumnarValue::Array(Arc::new(Int64Array::from(values?))));
             }
             SequenceFunction::Set => {
-                let values = args.args[1].to_array(1)?;
-                let values = cast(&values, &DataType::Int64)?;
-                let values = values.as_primitive::<Int64Type>();
-                if values.is_empty() || values.is_null(0) {
+                let Some(value) = first(&args.args[1], &DataType::Int64)? else {
                     return Ok(ColumnarValue::Scalar(ScalarValue::Int64(None)));
-                }
-                numbers.set(sequence, values.value(0), &transaction)?
+                };
+                let value = value.as_primitive::<Int64Type>().value(0);
+                let is_given = match args.args.get(2) {
+                    Some(is_given) => match first(is_given, &DataType::Boolean)? {
+                        Some(is_given) => is_given.as_boolean().value(0),
+                        None => return Ok(ColumnarValue::Scalar(ScalarValue::Int64(None))),
+                    },
+                    None => true,
+                };
+                numbers.set(sequence, value, is_given, &transaction)?
             }
             _ => match numbers.given.lock().by_sequence.get(&sequence) {
                 Some(value) => *value,
@@ -153,25 +208,60 @@ impl ScalarUDFImpl for NumberFunction {
     }
 }
 
+/// A call of `nextval` for a sequence that is named by a constant.
+#[derive(Clone, Debug)]
+pub(crate) struct NextNumber {
+    numbers: SequenceNumbers,
+    argument: ScalarValue,
+}
+
+impl NextNumber {
+    /// The call that an expression is, if it is one.
+    pub(crate) fn of(expr: &Expr) -> Option<Self> {
+        let Expr::ScalarFunction(call) = expr else { return None };
+        let function = call.func.inner().downcast_ref::<NumberFunction>()?;
+        match (function.kind, &call.args[..]) {
+            (SequenceFunction::Next, [Expr::Literal(argument, _)]) => {
+                let (numbers, argument) = (function.numbers.clone(), argument.clone());
+                Some(Self { numbers, argument })
+            }
+            _ => None,
+        }
+    }
+
+    /// The number that the call is given, where names without a schema are of `schema`.
+    ///
+    /// # Errors
+    /// For sequences that are not there or have ended, and where the user may not use it.
+    pub(crate) async fn next(
+        &self,
+        schema: &str,
+        transaction: &SharedTransaction,
+        user: Option<&LimitedUser>,
+    ) -> Result<i64> {
+        let by = (transaction, user);
+        let sequence = sequence(&self.argument, schema, by, SequenceFunction::Next).await?;
+        self.numbers.next(sequence, transaction).await
+    }
+}
+
 impl SequenceNumbers {
-    /// The next number. Functions do not wait as futures do, and there is nothing to wait for but room in
-    /// the log, which its own thread makes.
-    fn next(&self, sequence: SequenceId, transaction: &SharedTransaction) -> Result<i64> {
-        let value = block_on(async {
-            let mut transaction = transaction.lock().await?;
-            transaction.next_value(sequence).await.map_err(transaction_error)
-        })?;
+    /// The next number.
+    async fn next(&self, sequence: SequenceId, transaction: &SharedTransaction) -> Result<i64> {
+        let value = transaction.lock().await?.next_value(sequence).await;
+        let value = value.map_err(transaction_error)?;
         let mut given = self.given.lock();
         given.by_sequence.insert(sequence, value);
-        given.last = Some(value);
+        given.last = Some(sequence);
         Ok(value)
     }
 
-    /// The number after which the sequence goes on.
+    /// The number after which the sequence goes on, or, where it is not given yet, with which.
     fn set(
         &self,
         sequence: SequenceId,
         value: i64,
+        is_given: bool,
         transaction: &SharedTransaction,
     ) -> Result<i64> {
         block_on(async {
@@ -180,7 +270,7 @@ impl SequenceNumbers {
             let Some(state) = version.sequence(sequence) else {
                 return exec_err!("the sequence does not exist any more");
             };
-            let (definition, last) = (Arc::clone(&state.definition), Some(value));
+            let definition = Arc::clone(&state.definition);
             if !(definition.min..=definition.max).contains(&value) {
                 return exec_err!(
                     "setval: value {value} is out of bounds for the sequence ({}..{})",
@@ -188,34 +278,48 @@ impl SequenceNumbers {
                     definition.max
                 );
             }
+            let last = match is_given {
+                true => Some(value),
+                // The number before: with none it would go on from START.
+                false if value == definition.start => None,
+                false => match value.checked_sub(definition.increment) {
+                    Some(last) => Some(last),
+                    None => return exec_err!("setval: there is no number before {value}"),
+                },
+            };
             let change = CatalogChange::SetSequence { sequence, definition, last };
             fresh(transaction.define(change).await.map_err(transaction_error)?)?;
+            if is_given {
+                self.given.lock().by_sequence.insert(sequence, value);
+            }
             Ok(value)
         })
     }
 }
 
-/// The sequence that an argument names, or, for defaults of columns, numbers.
-fn sequence(
-    argument: &ColumnarValue,
-    transaction: &SharedTransaction,
-    user: Option<&LimitedUser>,
+/// The first value of an argument in a type; none for NULL.
+fn first(argument: &ColumnarValue, data_type: &DataType) -> Result<Option<ArrayRef>> {
+    let values = cast(&argument.to_array(1)?, data_type)?;
+    Ok(Some(values).filter(|values| !values.is_empty() && values.is_valid(0)))
+}
+
+/// The sequence that an argument names, or, for defaults of columns, numbers. Names without a schema are of `schema`.
+async fn sequence(
+    argument: &ScalarValue,
+    schema: &str,
+    (transaction, user): (&SharedTransaction, Option<&LimitedUser>),
     kind: SequenceFunction,
 ) -> Result<SequenceId> {
-    let ColumnarValue::Scalar(argument) = argument else {
-        return plan_err!("the sequence must be a constant: nextval('name')");
-    };
     if let ScalarValue::Int64(Some(number)) = argument {
         return Ok(SequenceId::new(number.cast_unsigned()));
     }
     let Some(Some(name)) = argument.try_as_str() else {
         return plan_err!("the sequence is named by a string: nextval('name')");
     };
-    let Some(relation) = sequence_name(name) else {
+    let Some(relation) = sequence_name(name, schema) else {
         return plan_err!("'{name}' is not the name of a sequence");
     };
-    let version =
-        block_on(async { transaction.lock().await?.statement(true).map_err(transaction_error) })?;
+    let version = transaction.lock().await?.statement(true).map_err(transaction_error)?;
     match version.relation(&relation) {
         Some(Relation::Sequence(id)) => {
             if let Some(user) = user {
@@ -235,12 +339,28 @@ fn sequence(
     }
 }
 
-/// The sequence that a text names.
-pub(crate) fn sequence_name(text: &str) -> Option<RelationName> {
-    let parts: Vec<&str> = text.split('.').map(|part| part.trim_matches('"')).collect();
+/// The sequence that a text names: in lower case, but for what is in quotes. One without a schema is of `schema`.
+pub(crate) fn sequence_name(text: &str, schema: &str) -> Option<RelationName> {
+    let mut parts = vec![String::new()];
+    let mut letters = text.trim().chars().peekable();
+    let mut is_quoted = false;
+    while let Some(letter) = letters.next() {
+        let part = parts.last_mut()?;
+        match letter {
+            '"' if is_quoted && letters.next_if_eq(&'"').is_some() => part.push('"'),
+            '"' => is_quoted = !is_quoted,
+            '.' if !is_quoted => parts.push(String::new()),
+            letter if is_quoted => part.push(letter),
+            letter => part.extend(letter.to_lowercase()),
+        }
+    }
     match &parts[..] {
-        [name] => Some(RelationName::new(SCHEMA, *name)),
-        [schema, name] | [CATALOG, schema, name] => Some(RelationName::new(*schema, *name)),
+        _ if is_quoted || parts.iter().any(String::is_empty) => None,
+        [name] => Some(RelationName::new(schema, &**name)),
+        [schema, name] => Some(RelationName::new(&**schema, &**name)),
+        [catalog, schema, name] if catalog == CATALOG => {
+            Some(RelationName::new(&**schema, &**name))
+        }
         _ => None,
     }
 }

@@ -29,20 +29,22 @@ use atoll_store::table::{Chunk, TableChange};
 use atoll_store::workers::{Workers, map};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::{DataFusionError, Result, exec_datafusion_err, exec_err};
-use tokio::runtime::Handle;
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::oneshot;
 
+use super::writers::{FileJob, FileWriters};
 use crate::error::SqlState;
-use crate::task::BoundTask;
 
 /// Bytes of the log behind the last checkpoint from which on the next one is made.
 const LOG_BYTES_MAX: u64 = 256 << 20;
 
+/// The same when the database is closed: records take longer to apply, when it is opened again, than a checkpoint.
+const CLOSED_LOG_BYTES_MAX: u64 = 4 << 20;
+
 /// How often the length of the log is looked at.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Files of chunks that are written at the same time.
-const WRITERS: usize = 4;
+/// What the threads beside the workers do, for errors.
+const WRITING: &str = "writing a chunk to its file";
 
 /// Why nothing is written to a directory that was salvaged.
 const SALVAGED: &str = "the database was opened with --salvage and can only be read";
@@ -53,10 +55,8 @@ pub(crate) struct DataDirectory {
     /// None where the database can only be read. It ends, with a last checkpoint, before the database is let go.
     thread: Option<CheckpointThread>,
     durable: Arc<DurableDatabase>,
-    /// Where files of chunks are written: blocking threads beside the workers.
-    runtime: Runtime,
-    /// Turns to write.
-    writers: Arc<Semaphore>,
+    /// Where files of chunks are written.
+    writers: FileWriters,
 }
 
 /// The thread that makes checkpoints, until this is dropped.
@@ -65,7 +65,7 @@ struct CheckpointThread {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What someone waits for.
+/// What a statement waits for.
 enum DirectoryRequest {
     Checkpoint(oneshot::Sender<Result<CheckpointReport>>),
     /// A copy in a new directory; it is cancelled when the one who asked has gone.
@@ -109,9 +109,8 @@ impl DataDirectory {
             true => None,
             false => Some(CheckpointThread::start(&durable).map_err(|error| failed(&error))?),
         };
-        let (path, runtime) = (path.to_owned(), runtime.clone());
-        let writers = Arc::new(Semaphore::new(WRITERS));
-        Ok((store, Self { path, durable, thread, runtime, writers }))
+        let writers = FileWriters::new(runtime.handle_of(WorkerId(0)).clone());
+        Ok((store, Self { path: path.to_owned(), durable, thread, writers }))
     }
 
     /// What opening it found.
@@ -146,7 +145,7 @@ impl DataDirectory {
     }
 
     /// Writes the chunks of a change that have no files yet to files of their own, which the record of its commit
-    /// names.
+    /// names, and waits until all that it has are on disk.
     pub(crate) async fn write_chunks(
         &self,
         columns: &SchemaRef,
@@ -154,45 +153,51 @@ impl DataDirectory {
     ) -> Result<()> {
         let appended = change.appended.iter_mut().map(|chunk| (&chunk.chunk, &mut chunk.file));
         let replaced = change.replaced.iter_mut().map(|chunk| (&chunk.chunk, &mut chunk.file));
-        let mut writing = Vec::new();
-        for (chunk, file) in appended.chain(replaced).filter(|(_, file)| file.is_none()) {
-            writing.push((file, self.write_chunk(chunk, columns)));
+        let (mut files, mut writing) = (Vec::new(), Vec::new());
+        for (chunk, file) in appended.chain(replaced) {
+            match file {
+                Some(file) => files.push(*file),
+                None => writing.push((self.write_chunk(chunk, columns), file)),
+            }
         }
-        if writing.is_empty() {
-            return Ok(());
+        for (job, file) in writing {
+            files.push(*file.insert(job.join(WRITING).await?));
         }
-        for (file, task) in writing {
-            *file = Some(task.join("writing a chunk to its file").await?);
-        }
-        let chunks = Arc::clone(self.durable.chunks());
-        let syncing = self.blocking_handle().spawn_blocking(move || {
-            chunks.sync_names().map_err(|error| exec_datafusion_err!("{error}"))
-        });
-        BoundTask::new(syncing).join("syncing the names of files").await
+        self.sync_files(files).await
     }
 
-    /// Writes a chunk to its file, whose name [`write_chunks`](Self::write_chunks) syncs.
+    /// Writes a chunk to its file, which [`write_chunks`](Self::write_chunks) syncs.
     pub(crate) fn write_chunk(
         &self,
         chunk: &Arc<Chunk>,
         columns: &SchemaRef,
-    ) -> BoundTask<Result<ChunkFileId>> {
+    ) -> FileJob<ChunkFileId> {
         let (chunk, columns) = (Arc::clone(chunk), Arc::clone(columns));
-        let (chunks, writers) = (Arc::clone(self.durable.chunks()), Arc::clone(&self.writers));
-        let handle = self.blocking_handle().clone();
-        BoundTask::new(self.blocking_handle().spawn(async move {
-            let turn = writers.acquire_owned().await;
-            let writing = handle.spawn_blocking(move || {
-                let _turn = turn;
-                let written = chunks.write_content(&chunk, &columns);
-                written.map(|written| written.id).map_err(|error| exec_datafusion_err!("{error}"))
-            });
-            BoundTask::new(writing).join("writing a chunk to its file").await
-        }))
+        let chunks = Arc::clone(self.durable.chunks());
+        self.writers.submit(move || {
+            let written = chunks.write(&chunk, &columns);
+            written.map(|written| written.id).map_err(|error| exec_datafusion_err!("{error}"))
+        })
     }
 
-    fn blocking_handle(&self) -> &Handle {
-        self.runtime.handle_of(WorkerId(0))
+    /// Waits until files are on disk with their names: together, so that what the file system writes for each of them
+    /// is written once.
+    async fn sync_files(&self, files: Vec<ChunkFileId>) -> Result<()> {
+        if files.is_empty() {
+            return Ok(());
+        }
+        let sync = |of: Option<ChunkFileId>| {
+            let chunks = Arc::clone(self.durable.chunks());
+            self.writers.submit(move || {
+                let synced = of.map_or_else(|| chunks.sync_names(), |file| chunks.sync(file));
+                synced.map_err(|error| exec_datafusion_err!("{error}"))
+            })
+        };
+        let contents: Vec<_> = files.into_iter().map(|file| sync(Some(file))).collect();
+        for job in contents {
+            job.join(WRITING).await?;
+        }
+        sync(None).join(WRITING).await
     }
 
     /// Sets what acknowledged commits survive.
@@ -211,7 +216,7 @@ impl DataDirectory {
             self.checkpoint().await?;
             paused.resume(durability);
         }
-        store.set_durability(durability).await.map_err(crate::table::transaction_error)
+        store.set_durability(durability).await.map_err(crate::error::transaction_error)
     }
 }
 
@@ -302,7 +307,8 @@ fn make_checkpoints(requests: &mpsc::Receiver<DirectoryRequest>, durable: &Weak<
             }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
-                if durable.database().durability() == Durability::Off {
+                let is_unlogged = durable.database().durability() == Durability::Off;
+                if is_unlogged || durable.log_bytes() > CLOSED_LOG_BYTES_MAX {
                     let _ = durable.checkpoint();
                 }
                 return;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use atoll_elastic::decide::Policy;
+use atoll_elastic::decide::CorePolicy;
 use atoll_elastic::mode::PageQueue;
 use atoll_elastic::monitor::{
     MonitorSource, MonitorState, Pressure, TargetSource, Traffic, WorkReading,
@@ -104,7 +104,7 @@ impl CoreFollower {
             _ => {
                 let table = Arc::new(common.core_table());
                 let (offered, source) = (table.ids(), (self.source)(common.runtime()));
-                let policy = Policy::default();
+                let policy = CorePolicy::default();
                 let session = TargetSession::new("atoll", policy, table, offered, source, None);
                 (common.clone(), session.map_err(|error| exec_datafusion_err!("{error}"))?)
             }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use atoll_runtime::{Runtime, WorkerId};
-use atoll_store::database::Database as StoreDatabase;
+use atoll_store::database::{Database as StoreDatabase, DatabaseVersion};
 use atoll_store::table::{FoldPolicy, FoldTask, Folded, TableError};
 use atoll_store::{Epoch, TableId};
 use datafusion::execution::memory_pool::MemoryReservation;
@@ -15,6 +15,12 @@ use crate::task::BoundTask;
 
 /// Commits within this time are looked at together.
 const PAUSE: Duration = Duration::from_millis(20);
+
+/// More commits between two looks are many: 10,000 a second.
+const MANY_COMMITS: u64 = 200;
+
+/// After many commits, so long without one until the rest is folded.
+const QUIET: Duration = Duration::from_millis(200);
 
 /// Wakes the folding when something was committed, and for the last time when the database is gone.
 #[derive(Debug, Default)]
@@ -38,15 +44,48 @@ impl FoldSignal {
         let workers = runtime.clone();
         // It ends with the database, or with the runtime.
         drop(runtime.spawn_on(WorkerId(0), async move {
-            let mut seen = Epoch::default();
+            let mut pace = FoldPace::default();
             loop {
-                signal.notified().await;
+                pace.wait(&signal).await;
                 tokio::time::sleep(PAUSE).await;
                 let Some(store) = Weak::upgrade(&store) else { return };
-                seen = fold_changed(&store, &workers, seen).await;
+                let newest = store.newest();
+                let (since, policy) = pace.next(newest.epoch());
+                fold_changed(&store, &newest, &workers, since, &policy).await;
+                drop(newest);
                 rows.resize(bytes_beside_chunks(&store));
             }
         }));
+    }
+}
+
+/// How far the folding is, and how fast commits come.
+#[derive(Debug, Default)]
+struct FoldPace {
+    /// The commit up to which all was folded that is worth it.
+    folded: Epoch,
+    /// The commit of the last look.
+    seen: Epoch,
+}
+
+impl FoldPace {
+    /// Waits for a commit, or, where some of the last ones wait to be folded, until no more come.
+    async fn wait(&self, signal: &Notify) {
+        match self.folded == self.seen {
+            true => signal.notified().await,
+            false => drop(tokio::time::timeout(QUIET, signal.notified()).await),
+        }
+    }
+
+    /// The commit since which tables are looked at, and what is worth folding.
+    fn next(&mut self, newest: Epoch) -> (Epoch, FoldPolicy) {
+        let (since, count) = (self.folded, newest.get().saturating_sub(self.seen.get()));
+        self.seen = newest;
+        if count > MANY_COMMITS {
+            return (since, FoldPolicy::busy());
+        }
+        self.folded = newest;
+        (since, FoldPolicy::default())
     }
 }
 
@@ -56,19 +95,23 @@ impl Drop for FoldSignal {
     }
 }
 
-/// Folds what changed since a commit; the commit up to which it looked.
-async fn fold_changed(store: &StoreDatabase, runtime: &Runtime, since: Epoch) -> Epoch {
-    let newest = store.newest();
+/// Folds what changed since a commit.
+async fn fold_changed(
+    store: &StoreDatabase,
+    newest: &DatabaseVersion,
+    runtime: &Runtime,
+    since: Epoch,
+    policy: &FoldPolicy,
+) {
     for (table, version) in newest.tables() {
         if newest.table_changed(table).is_none_or(|changed| changed <= since) {
             continue;
         }
-        for task in version.folds(&FoldPolicy::default()) {
+        for task in version.folds(policy) {
             // One that fails, for want of memory, leaves the rows where they are; the next commit tries again.
             let _ = fold(store, runtime, table, task).await;
         }
     }
-    newest.epoch()
 }
 
 /// Bytes of rows that are in no chunk, and of indexes.
@@ -86,11 +129,35 @@ async fn fold(
     let workers = (0..runtime.worker_count()).map(|worker| WorkerId(worker as u32));
     let near = workers.rev().find(|worker| runtime.node_of(*worker) == task.node());
     let folding = runtime.spawn_on(near.unwrap_or(WorkerId(0)), async move {
-        task.run().map_err(crate::table::table_error)
+        task.run().map_err(crate::error::table_error)
     });
     let folded: Folded = BoundTask::new(folding).join("folding changed rows").await?;
     let publish = |newest: &atoll_store::table::TableVersion| -> Result<_, TableError> {
         Ok(newest.with_folded(&folded).unwrap_or_else(|| newest.clone()))
     };
-    store.publish_fold(table, publish).map_err(crate::table::transaction_error)
+    store.publish_fold(table, publish).map_err(crate::error::transaction_error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_many_commits_left_is_folded_once_they_are_few() {
+        let epoch = Epoch::new;
+        let mut pace = FoldPace::default();
+        let is_busy = |policy: FoldPolicy| policy.tail_rows == FoldPolicy::busy().tail_rows;
+        let looks = [
+            (100, 0, false),
+            (100 + MANY_COMMITS, 100, false),
+            (10_000, 100 + MANY_COMMITS, true),
+            (20_000, 100 + MANY_COMMITS, true),
+            (20_001, 100 + MANY_COMMITS, false),
+            (20_002, 20_001, false),
+        ];
+        for (newest, since, busy) in looks {
+            let (looked, policy) = pace.next(epoch(newest));
+            assert_eq!((looked, is_busy(policy)), (epoch(since), busy), "commit {newest}");
+        }
+    }
 }

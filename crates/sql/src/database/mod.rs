@@ -6,6 +6,7 @@ mod elastic;
 mod folding;
 mod pools;
 mod usage;
+mod writers;
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -30,14 +31,15 @@ use crate::activity::Activity;
 use crate::error::SqlState;
 use crate::memory::{self, Gauge, PoolBudget, SharedPool};
 use crate::role::{self, Identity, Role};
-use crate::session::{PlanningPlaces, Session, SharedTransaction};
+use crate::session::{PlanningPlaces, Session, SessionTemplate, SharedTransaction, TemplateParts};
+use crate::settings::AtollOptions;
 use crate::shared_scan::SharedScans;
-use crate::task::BoundTask;
 pub(crate) use admission::{Admission, Admitted, StatementClass, WeakAdmitted};
 use directory::DataDirectory;
 use folding::FoldSignal;
 pub(crate) use pools::{PoolReport, Pools, Workers};
 pub use usage::DatabaseUsage;
+pub(crate) use writers::FileJob;
 
 /// How a database is set up.
 #[derive(Clone, Debug)]
@@ -106,6 +108,7 @@ struct DatabaseParts {
     activity: Activity,
     planning: PlanningPlaces,
     admission: Admission,
+    template: SessionTemplate,
 }
 
 impl fmt::Debug for Database {
@@ -152,6 +155,22 @@ impl Database {
             PlanningPlaces::of(runtime.worker_count()),
             Admission::of(runtime.machine().cores.len()),
         );
+        let first_limit = |class| admission.first_limit(class);
+        let own = AtollOptions {
+            placement: options.placement,
+            session_memory: options.session_memory,
+            small_statements: first_limit(StatementClass::Small),
+            large_statements: first_limit(StatementClass::Large),
+            ..AtollOptions::default()
+        };
+        let template = SessionTemplate::new(&TemplateParts {
+            pools: &pools,
+            knowledge: &knowledge,
+            pool: &pool,
+            gauge: &gauge,
+            limit,
+            options: own,
+        })?;
         let parts = DatabaseParts {
             options,
             pools,
@@ -168,6 +187,7 @@ impl Database {
             activity: Activity::default(),
             planning,
             admission,
+            template,
         };
         let rows = MemoryConsumer::new("rows outside of chunks and indexes of tables");
         parts.folding.start(&runtime, &parts.store, rows.register(&parts.pool));
@@ -245,7 +265,7 @@ impl Database {
         &self,
         columns: &SchemaRef,
         chunk: &Arc<Chunk>,
-    ) -> Option<BoundTask<Result<ChunkFileId>>> {
+    ) -> Option<FileJob<ChunkFileId>> {
         let directory = self.0.directory.as_ref().filter(|_| !self.store().is_read_only());
         directory.map(|directory| directory.write_chunk(chunk, columns))
     }
@@ -287,7 +307,7 @@ impl Database {
         self.session_of(Identity { is_owner: true, ..Identity::default() })
     }
 
-    /// A new session of someone.
+    /// A new session under an identity.
     ///
     /// # Errors
     /// When the spill directory cannot be made.
@@ -327,6 +347,11 @@ impl Database {
     /// Which statements run at the same time.
     pub(crate) fn admission(&self) -> &Admission {
         &self.0.admission
+    }
+
+    /// What its sessions begin with.
+    pub(crate) fn template(&self) -> &SessionTemplate {
+        &self.0.template
     }
 
     pub(crate) fn shared_scans(&self) -> &SharedScans {

@@ -9,8 +9,8 @@
 //! parentheses, and gets a query in parentheses.
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, ExprWithAlias, FunctionArg, FunctionArgExpr, Ident, NullInclusion, PivotValueSource,
-    Query, SetExpr, TableFactor,
+    Expr, ExprWithAlias, FunctionArg, FunctionArgExpr, Ident, NullInclusion, ObjectName,
+    PivotValueSource, Query, SetExpr, TableFactor,
 };
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
@@ -23,6 +23,8 @@ pub(super) const PIVOT: &str = "$pivot";
 pub(super) const UNPIVOT: &str = "$unpivot";
 pub(super) const SUMMARIZE: &str = "$summarize";
 pub(super) const DESCRIBE: &str = "$describe";
+/// DESCRIBE of a table, of which more is known than of a query.
+pub(super) const DESCRIBE_TABLE: &str = "$describe_table";
 pub(super) const SAMPLE: &str = "$sample";
 
 /// Reads a form.
@@ -43,7 +45,11 @@ fn form(name: &str, parser: &mut Parser) -> Result<Expr, ParserError> {
         PIVOT => pivot(parser)?,
         UNPIVOT => unpivot(parser)?,
         SAMPLE => parser.parse_table_factor()?,
-        SUMMARIZE | DESCRIBE => tree::relation_of(name, vec![source(parser)?]),
+        SUMMARIZE => tree::relation_of(name, vec![source(parser)?.0]),
+        DESCRIBE => {
+            let (query, is_table) = source(parser)?;
+            tree::relation_of(if is_table { DESCRIBE_TABLE } else { DESCRIBE }, vec![query])
+        }
         _ => return Err(ParserError::ParserError(format!("{name} is not an expression"))),
     };
     let query = tree::query(SetExpr::Select(Box::new(tree::all_of(factor))));
@@ -61,8 +67,15 @@ pub(super) fn rewrite(factor: &mut TableFactor) {
     }
 }
 
-/// A query, or a table as one.
-fn source(parser: &mut Parser) -> Result<Query, ParserError> {
+/// The query that DESCRIBE of a table is.
+pub(crate) fn described(table: &ObjectName) -> Query {
+    let table = tree::query(SetExpr::Select(Box::new(tree::all_of(tree::table(table.clone())))));
+    let rows = tree::relation_of(DESCRIBE_TABLE, vec![table]);
+    tree::query(SetExpr::Select(Box::new(tree::all_of(rows))))
+}
+
+/// A query, or a table as one, and whether it is a table.
+fn source(parser: &mut Parser) -> Result<(Query, bool), ParserError> {
     let starts_query = match &parser.peek_token_ref().token {
         Token::Word(word) => matches!(
             word.keyword,
@@ -71,10 +84,10 @@ fn source(parser: &mut Parser) -> Result<Query, ParserError> {
         _ => false,
     };
     if starts_query {
-        return parser.parse_query().map(|query| *query);
+        return parser.parse_query().map(|query| (*query, false));
     }
     let factor = parser.parse_table_factor()?;
-    Ok(tree::query(SetExpr::Select(Box::new(tree::all_of(factor)))))
+    Ok((tree::query(SetExpr::Select(Box::new(tree::all_of(factor)))), true))
 }
 
 fn table(parser: &mut Parser) -> Result<Box<TableFactor>, ParserError> {

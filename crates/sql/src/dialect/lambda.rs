@@ -1,12 +1,21 @@
 //! Lambdas: `x -> x + 1`, `(x, i) -> x * i` and `lambda x: x + 1`, as arguments of the functions that take them.
 //!
 //! Everywhere else `->` takes a value out of JSON, so that `j -> 'a'` is none.
+//!
+//! DataFusion 55.2 looks for the columns of `[x]` and of `x.a` outside of the lambda: within its body they become
+//! `make_array(x)` and `get_field(x, 'a')`.
+
+use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, LambdaFunction, LambdaFunctionParameter, LambdaSyntax, OneOrManyWithParens,
+    Array, Expr, Ident, LambdaFunction, LambdaFunctionParameter, LambdaSyntax, OneOrManyWithParens,
+    Value,
 };
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
+
+use super::tree::call;
+use crate::parse::walk_expressions_mut;
 
 /// The functions that take a lambda.
 const FUNCTIONS: [&str; 15] = [
@@ -26,6 +35,34 @@ const FUNCTIONS: [&str; 15] = [
     "any_match",
     "transform",
 ];
+
+/// Makes calls of what the planner would look for outside of a lambda.
+pub(super) fn rewrite(expr: &mut Expr) {
+    let Expr::Lambda(lambda) = expr else { return };
+    let names: Vec<String> = match &lambda.params {
+        OneOrManyWithParens::One(param) => vec![param.name.value.to_lowercase()],
+        OneOrManyWithParens::Many(params) => {
+            params.iter().map(|param| param.name.value.to_lowercase()).collect()
+        }
+    };
+    let _ = walk_expressions_mut(lambda.body.as_mut(), &mut |expr| {
+        match expr {
+            Expr::Array(Array { elem, .. }) => *expr = call("make_array", std::mem::take(elem)),
+            Expr::CompoundIdentifier(parts)
+                if parts.len() > 1 && names.contains(&parts[0].value.to_lowercase()) =>
+            {
+                let root = Expr::Identifier(parts[0].clone());
+                let field = |root, name: &Ident| {
+                    let name = Expr::value(Value::SingleQuotedString(name.value.clone()));
+                    call("get_field", vec![root, name])
+                };
+                *expr = parts[1..].iter().fold(root, field);
+            }
+            _ => {}
+        }
+        ControlFlow::<()>::Continue(())
+    });
+}
 
 /// The lambda that begins here, if one does.
 pub(super) fn parse(parser: &mut Parser) -> Option<Result<Expr, ParserError>> {

@@ -29,6 +29,7 @@
 //! | `positional` | `a POSITIONAL JOIN b` | a join on the numbers of the rows |
 //! | `forms` | `PIVOT t ON a`, `SUMMARIZE t`, `DESCRIBE t` | queries of relations |
 //! | `pivot`, `unpivot` | `PIVOT (…)`, `UNPIVOT (…)` | aggregates with filters; lists that are unnested |
+//! | `refused` | `MERGE …`, `CREATE TRIGGER …` | errors that name the alternative |
 //! | `statements` | `SHOW TABLES`, `PRAGMA table_info('t')` | queries of the catalog, or errors that name the alternative |
 //! | `summarize` | what SUMMARIZE and DESCRIBE ask | aggregates of all columns; their names and types |
 //! | `columns`, `stars` | `COLUMNS('^a') + 1`, `* RENAME (a AS b)` | an expression for each column, whose names `needs` asks for |
@@ -60,6 +61,7 @@ mod operators;
 mod percent;
 mod pivot;
 mod positional;
+mod refused;
 mod relations;
 mod reused;
 mod sampled;
@@ -78,13 +80,15 @@ use datafusion::sql::sqlparser::ast::{Expr, Query, Select, Statement, TableFacto
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 
 pub use array_text::array_items;
+pub(crate) use forms::described;
 pub(crate) use literals::TypedLiterals;
 pub(crate) use names::{name_columns, shown};
 pub(crate) use needs::{Answer, Expansion, Question};
 pub(crate) use operators::infix;
 pub(crate) use percent::share;
+pub(crate) use refused::refuse_statement;
 pub(crate) use relations::Relations;
-pub(crate) use tree::{call, query_of};
+pub(crate) use tree::{call, query_of, quoted};
 pub(crate) use types::SqlTypes;
 pub use types::type_name as column_type;
 pub(crate) use words::read as read_words;
@@ -151,6 +155,7 @@ pub(crate) fn rewrite_expr(expr: &mut Expr) -> Result<()> {
     tuples::rewrite(expr)?;
     array_text::rewrite(expr);
     like::rewrite(expr);
+    lambda::rewrite(expr);
     catalog::rewrite(expr);
     calls::rewrite(expr);
     Ok(())

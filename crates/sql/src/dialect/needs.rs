@@ -3,7 +3,7 @@
 //! [`Expansion::asked`] gives queries, innermost first, as far as they hang on no other answer;
 //! [`Expansion::answered`] writes the answers in their places. Both are repeated until nothing is asked.
 
-use crate::parse::{walk, walk_mut, walk_relations};
+use crate::parse::{flow, walk, walk_mut, walk_relations};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::ControlFlow;
 
@@ -349,13 +349,6 @@ impl Visitor for OpenPivots {
 
     fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<()> {
         if is_open_pivot(factor) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    }
-}
-
-fn flow(result: Result<()>) -> ControlFlow<DataFusionError> {
-    match result {
-        Ok(()) => ControlFlow::Continue(()),
-        Err(error) => ControlFlow::Break(error),
     }
 }
 

@@ -67,7 +67,8 @@ fn function(
     match name {
         by_name::ALL | by_name::DISTINCT => by_name::plan(name, queries),
         forms::SUMMARIZE => summarize::summary(queries.swap_remove(0), context),
-        forms::DESCRIBE => summarize::description(&queries[0]),
+        forms::DESCRIBE => summarize::description(&queries[0], false),
+        forms::DESCRIBE_TABLE => summarize::description(&queries[0], true),
         percent::CALL => percent::plan(queries.swap_remove(0), args),
         _ => plan_err!("{name} is not a relation"),
     }

@@ -121,7 +121,7 @@ fn pragma(name: &ObjectName, value: Option<&ValueWithSpan>, state: &SessionState
 fn table_info(table: &str) -> Result<Query> {
     let described = parsed(&format!("SELECT * FROM {table}"))
         .map_err(|_| plan_datafusion_err!("PRAGMA table_info('{table}') names no table"))?;
-    let rows = tree::relation_of(forms::DESCRIBE, vec![described]);
+    let rows = tree::relation_of(forms::DESCRIBE_TABLE, vec![described]);
     let mut query = parsed(
         "SELECT row_number() OVER () - 1 AS cid, column_name AS name, column_type AS type, \
          \"null\" = 'NO' AS notnull, \"default\" AS dflt_value, coalesce(\"key\" = 'PRI', false) AS pk",

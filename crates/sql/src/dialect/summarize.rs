@@ -5,9 +5,14 @@
 //! DESCRIBE SELECT 1 AS a     column_name, column_type, null, key, default, extra
 //! ```
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use atoll_store::table::{IdentityKind, TableDefinition, Unique};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{Column, Result};
+use datafusion::datasource::source_as_provider;
 use datafusion::functions_nested::expr_fn::make_array;
 use datafusion::logical_expr::planner::RelationPlannerContext;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
@@ -17,6 +22,8 @@ use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 
 use super::types::type_name;
+use crate::session::generated_sql;
+use crate::table::PlacedTable;
 
 /// The columns of a summary after the name and the type, with what computes them.
 const STATISTICS: [(&str, &str, Of); 10] = [
@@ -62,7 +69,7 @@ pub(super) fn summary(
     let mut names = Vec::new();
     let mut types = Vec::new();
     let mut lists: Vec<Vec<Expr>> = vec![Vec::new(); STATISTICS.len()];
-    let mut aggregates: Vec<Expr> = Vec::new();
+    let mut aggregates: HashMap<Expr, usize> = HashMap::new();
     for (column, field) in schema.columns().into_iter().zip(schema.fields()) {
         names.push(lit(field.name().clone()));
         types.push(lit(type_name(field.data_type())));
@@ -82,8 +89,10 @@ pub(super) fn summary(
     for ((name, _, _), list) in STATISTICS.iter().zip(lists) {
         projected.push(make_array(list).alias(*name));
     }
-    let named = aggregates.into_iter().enumerate();
-    let named: Vec<Expr> = named.map(|(at, expr)| expr.alias(aggregate_name(at))).collect();
+    let mut aggregates: Vec<(Expr, usize)> = aggregates.into_iter().collect();
+    aggregates.sort_unstable_by_key(|(_, at)| *at);
+    let named = aggregates.into_iter().map(|(expr, at)| expr.alias(aggregate_name(at)));
+    let named: Vec<Expr> = named.collect();
     let columns = ["column_name", "column_type"].into_iter();
     let columns = columns.chain(STATISTICS.iter().map(|(name, _, _)| *name));
     let columns: Vec<Column> = columns.map(Column::from_name).collect();
@@ -98,28 +107,77 @@ fn aggregate_name(at: usize) -> String {
     format!("$aggregate{at}")
 }
 
-/// An expression over the results of its aggregates, which are added to the others.
-fn over(expr: Expr, aggregates: &mut Vec<Expr>) -> Result<Expr> {
+/// An expression over the results of its aggregates, which are added to the others with their numbers.
+fn over(expr: Expr, aggregates: &mut HashMap<Expr, usize>) -> Result<Expr> {
     expr.transform_up(|expr| {
         let Expr::AggregateFunction(_) = &expr else { return Ok(Transformed::no(expr)) };
-        let at = match aggregates.iter().position(|known| *known == expr) {
-            Some(at) => at,
-            None => {
-                aggregates.push(expr);
-                aggregates.len() - 1
-            }
-        };
+        let next = aggregates.len();
+        let at = *aggregates.entry(expr).or_insert(next);
         Ok(Transformed::yes(ident(aggregate_name(at))))
     })
     .data()
 }
 
-pub(super) fn description(input: &LogicalPlan) -> Result<LogicalPlan> {
-    let null = || lit(ScalarValue::Utf8(None));
-    let rows = input.schema().fields().iter().map(|field| {
+/// What is declared of a column, as DESCRIBE tells it: its key, its default and where else its values come from.
+#[derive(Default)]
+struct ColumnNotes {
+    key: Option<&'static str>,
+    default: Option<String>,
+    extra: Option<String>,
+}
+
+impl ColumnNotes {
+    fn of(definition: &TableDefinition, column: usize) -> Self {
+        let is_of = |unique: &&Unique| unique.columns.contains(&column);
+        let mut keys = definition.uniques.iter().filter(is_of);
+        let is_alone = |unique: &&Unique| unique.columns.len() == 1;
+        let key = match definition.uniques.iter().filter(is_of).any(|key| key.is_primary) {
+            true => Some("PRI"),
+            false => keys.find(is_alone).map(|_| "UNI"),
+        };
+        let default = definition.defaults[column].as_deref();
+        if let Some(identity) = &definition.identities[column] {
+            let kind = match identity.kind {
+                IdentityKind::Always => "ALWAYS",
+                IdentityKind::ByDefault => "BY DEFAULT",
+            };
+            let extra = Some(format!("GENERATED {kind} AS IDENTITY"));
+            return Self { key, default: None, extra };
+        }
+        let computed = default.and_then(generated_sql);
+        let default = default.filter(|_| computed.is_none()).map(str::to_owned);
+        let extra = computed.map(|of| format!("GENERATED ALWAYS AS ({of})"));
+        Self { key, default, extra }
+    }
+}
+
+/// The definition of the table that a plan scans.
+fn scanned(plan: &LogicalPlan) -> Option<Arc<TableDefinition>> {
+    match plan {
+        LogicalPlan::TableScan(scan) => {
+            let provider = source_as_provider(&scan.source).ok()?;
+            Some(Arc::clone(provider.downcast_ref::<PlacedTable>()?.definition()))
+        }
+        LogicalPlan::Projection(_) | LogicalPlan::SubqueryAlias(_) => {
+            scanned(plan.inputs().first()?)
+        }
+        _ => None,
+    }
+}
+
+/// A row for each column; `is_table` where the plan is that of all columns of a table.
+pub(super) fn description(input: &LogicalPlan, is_table: bool) -> Result<LogicalPlan> {
+    let definition = scanned(input).filter(|definition| {
+        is_table && definition.columns.fields().len() == input.schema().fields().len()
+    });
+    let text = |text: Option<&str>| lit(ScalarValue::Utf8(text.map(str::to_owned)));
+    let rows = input.schema().fields().iter().enumerate().map(|(column, field)| {
+        let notes = definition.as_ref().map(|definition| ColumnNotes::of(definition, column));
+        let ColumnNotes { key, default, extra } = notes.unwrap_or_default();
         let nullable = if field.is_nullable() { "YES" } else { "NO" };
         let (name, of_type) = (lit(field.name().clone()), lit(type_name(field.data_type())));
-        vec![name, of_type, lit(nullable), null(), null(), null()]
+        let notes = [key, default.as_deref(), extra.as_deref()].map(text);
+        [name, of_type, lit(nullable)].into_iter().chain(notes).collect()
     });
     let rows: Vec<Vec<Expr>> = rows.collect();
     let names = ["column_name", "column_type", "null", "key", "default", "extra"];

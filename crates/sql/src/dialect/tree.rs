@@ -9,7 +9,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 /// A name as it is.
-pub(super) fn quoted(name: &str) -> Ident {
+pub(crate) fn quoted(name: &str) -> Ident {
     Ident::with_quote('"', name)
 }
 
@@ -66,6 +66,22 @@ pub(super) fn all_of(factor: TableFactor) -> Select {
 
 pub(super) fn alone(relation: TableFactor) -> TableWithJoins {
     TableWithJoins { relation, joins: vec![] }
+}
+
+/// `table`
+pub(super) fn table(name: ObjectName) -> TableFactor {
+    TableFactor::Table {
+        name,
+        alias: None,
+        args: None,
+        with_hints: vec![],
+        version: None,
+        with_ordinality: false,
+        partitions: vec![],
+        json_path: None,
+        sample: None,
+        index_hints: vec![],
+    }
 }
 
 /// `(query) AS alias`

@@ -1,6 +1,7 @@
 //! Errors as a person reads them: what, where in the SQL, what to do next.
 
 mod state;
+mod store;
 mod wording;
 
 use std::fmt;
@@ -13,6 +14,7 @@ use datafusion::sql::sqlparser::tokenizer::Location;
 use crate::Session;
 use crate::catalog::SCHEMA;
 pub use state::SqlState;
+pub(crate) use store::{table_error, transaction_error};
 use wording::{Wording, wording};
 
 /// A line and a column of a statement, both from 1.
@@ -68,39 +70,51 @@ struct ErrorContext {
     excerpt: Option<Excerpt>,
     /// The table that was not found.
     missing_table: Option<String>,
+    /// More about this case.
+    detail: Option<String>,
     violated: Option<ViolatedConstraint>,
 }
 
 /// The constraint that a change would have violated.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ViolatedConstraint {
     /// The schema of its table.
     pub schema: String,
     /// Its table.
     pub table: String,
-    /// Its name.
-    pub constraint: String,
-    /// The key that is there already, as `(columns)=(values)`.
-    pub key: String,
+    /// The column that is NOT NULL, where it is that.
+    pub column: Option<String>,
+    /// Its name, where it has one.
+    pub constraint: Option<String>,
 }
 
 impl ViolatedConstraint {
+    /// One of a table whose name may have its schema before it.
+    pub(crate) fn of_table(name: &str) -> Self {
+        let (schema, table) = name.rsplit_once('.').unwrap_or((SCHEMA, name));
+        Self { schema: schema.to_owned(), table: table.to_owned(), ..Self::default() }
+    }
+
     fn of(error: &DataFusionError) -> Option<Self> {
         let DataFusionError::External(error) = error else { return None };
-        let Some(TransactionError::UniqueViolation { table, constraint, key }) =
-            error.downcast_ref()
-        else {
-            return None;
-        };
-        let (schema, table) = table.rsplit_once('.').unwrap_or((SCHEMA, table));
-        let (schema, table) = (schema.to_owned(), table.to_owned());
-        Some(Self { schema, table, constraint: constraint.clone(), key: key.clone() })
+        match error.downcast_ref() {
+            Some(TransactionError::UniqueViolation { table, constraint, .. }) => {
+                let constraint = Some(constraint.clone());
+                Some(Self { constraint, ..Self::of_table(table) })
+            }
+            _ => state::violated(error.as_ref()).cloned(),
+        }
     }
 }
 
 impl std::error::Error for SqlError {}
 
 impl SqlError {
+    /// Whether a quote or a comment is open at the end of the text, so that a later line may close it.
+    pub fn is_unfinished(&self) -> bool {
+        is_unfinished(&self.message)
+    }
+
     pub(crate) fn new(error: DataFusionError, sql: &str) -> Self {
         let diagnostic = error.diagnostic().cloned();
         let (root, state) = (error.find_root(), SqlState::of(&error));
@@ -119,10 +133,17 @@ impl SqlError {
         let Wording { message, help } = wording(&text);
         helps.extend(help);
         let missing_table = missing_table(&message);
-        let violated = ViolatedConstraint::of(root);
-        let context = ErrorContext { excerpt: excerpt(sql, place), missing_table, violated };
-        let context = Box::new(context);
+        let refused = refusal_of(root);
+        helps.extend(refused.and_then(TransactionError::hint).map(str::to_owned));
+        let detail = refused.and_then(TransactionError::detail);
+        let (excerpt, violated) = (excerpt(sql, place), ViolatedConstraint::of(root));
+        let context = Box::new(ErrorContext { excerpt, missing_table, detail, violated });
         Self { message, place, helps, state, context }
+    }
+
+    /// More about this case, where there is more: the key that is there already, who waits for whom.
+    pub fn detail(&self) -> Option<&str> {
+        self.context.detail.as_deref()
     }
 
     /// The constraint that the statement would have violated, where it failed for that.
@@ -159,6 +180,14 @@ impl SqlError {
             None => {}
         }
         self
+    }
+}
+
+/// The refusal of a transaction that an error is.
+fn refusal_of(error: &DataFusionError) -> Option<&TransactionError> {
+    match error {
+        DataFusionError::External(error) => error.downcast_ref(),
+        _ => None,
     }
 }
 
@@ -212,6 +241,12 @@ struct Excerpt {
     skipped: u64,
 }
 
+/// Whether the message of an error is about a quote or a comment that a later line may close.
+pub(crate) fn is_unfinished(message: &str) -> bool {
+    let message = message.to_ascii_lowercase();
+    ["unterminated", "unexpected eof", "before eof"].iter().any(|words| message.contains(words))
+}
+
 impl fmt::Display for SqlError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
@@ -224,6 +259,9 @@ impl fmt::Display for SqlError {
             let left = (text.chars().count() as u64 + 1).saturating_sub(column).max(1);
             let marker = "^".repeat(place.width.min(left) as usize);
             write!(f, "\n{margin} |\n{number} | {text}\n{margin} | {before}{marker}")?;
+        }
+        for line in self.detail().into_iter().flat_map(str::lines) {
+            write!(f, "\ndetail: {line}")?;
         }
         for help in &self.helps {
             write!(f, "\nhelp: {help}")?;

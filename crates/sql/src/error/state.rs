@@ -7,6 +7,8 @@ use atoll_store::database::TransactionError;
 use datafusion::arrow::error::ArrowError;
 use datafusion::common::{DataFusionError, SchemaError};
 
+use super::ViolatedConstraint;
+
 /// Five characters, the first two of which are the class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SqlState(&'static str);
@@ -69,7 +71,18 @@ impl SqlState {
 
     /// An error of this state.
     pub(crate) fn error(self, message: impl Into<String>) -> DataFusionError {
-        DataFusionError::External(Box::new(StatedError { state: self, message: message.into() }))
+        let (message, violated) = (message.into(), None);
+        DataFusionError::External(Box::new(StatedError { state: self, message, violated }))
+    }
+
+    /// An error of this state about a constraint.
+    pub(crate) fn violation(
+        self,
+        message: impl Into<String>,
+        violated: ViolatedConstraint,
+    ) -> DataFusionError {
+        let (message, violated) = (message.into(), Some(violated));
+        DataFusionError::External(Box::new(StatedError { state: self, message, violated }))
     }
 
     /// The state of an error.
@@ -131,6 +144,13 @@ impl fmt::Display for SqlState {
 struct StatedError {
     state: SqlState,
     message: String,
+    /// The constraint that it is about, where it is about one.
+    violated: Option<ViolatedConstraint>,
+}
+
+/// The constraint that an error is about.
+pub(super) fn violated<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e ViolatedConstraint> {
+    error.downcast_ref::<StatedError>()?.violated.as_ref()
 }
 
 impl fmt::Display for StatedError {

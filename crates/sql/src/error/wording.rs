@@ -63,7 +63,11 @@ pub(super) fn wording(text: &str) -> Wording {
     let message = match (parser, rest) {
         (Some(inner), _) => format!("syntax error: {}", inner.replace("\\\"", "\"")),
         (None, "Divide by zero error") => "division by zero".to_owned(),
-        (None, rest) => rest.to_owned(),
+        (None, rest) => match rest.strip_prefix("This feature is not implemented: ") {
+            Some(what) if what.contains("supported") => what.to_owned(),
+            Some(what) => format!("not supported: {what}"),
+            None => rest.to_owned(),
+        },
     };
     Wording { message, help: None }
 }
@@ -180,7 +184,7 @@ fn in_sql(text: &str) -> String {
         ("UInt8", "UTINYINT"),
         ("UInt16", "USMALLINT"),
         ("UInt32", "UINTEGER"),
-        ("UInt64", "BIGUINTEGER"),
+        ("UInt64", "UBIGINT"),
         ("Int8", "TINYINT"),
         ("Int16", "SMALLINT"),
         ("Int32", "INTEGER"),
@@ -226,6 +230,14 @@ mod tests {
     #[test]
     fn prefixes_say_nothing() {
         let message = |text| wording(text).message;
+        assert_eq!(
+            message("This feature is not implemented: AND CHAIN; say BEGIN again"),
+            "not supported: AND CHAIN; say BEGIN again"
+        );
+        assert_eq!(
+            message("This feature is not implemented: Unsupported SQL statement: X"),
+            "Unsupported SQL statement: X"
+        );
         assert_eq!(message("External error: sum(x) overflows BIGINT"), "sum(x) overflows BIGINT");
         assert_eq!(message("Arrow error: Divide by zero error"), "division by zero");
         assert_eq!(

@@ -1,9 +1,11 @@
 //! The options of COPY.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use datafusion::common::{Result, plan_datafusion_err, plan_err};
-use datafusion::logical_expr::LogicalPlan;
+use datafusion::arrow::datatypes::{DataType, FieldRef};
+use datafusion::common::{Column, Result, plan_datafusion_err, plan_err};
+use datafusion::logical_expr::{Expr as LogicalExpr, LogicalPlan, LogicalPlanBuilder, cast};
 use datafusion::sql::parser::{CopyToSource, CopyToStatement, Statement as Parsed};
 use datafusion::sql::sqlparser::ast::{Array, Expr, Ident, ObjectName, Value};
 use url::Url;
@@ -306,13 +308,32 @@ fn url_of(target: &str, many: bool) -> Result<String> {
 }
 
 /// The plan of a COPY with what its options say of it, and not of its format.
-pub(crate) fn settled(mut plan: LogicalPlan) -> LogicalPlan {
-    if let LogicalPlan::Copy(copy) = &mut plan
-        && copy.options.remove(SINGLE).is_some()
-    {
+pub(crate) fn settled(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let LogicalPlan::Copy(mut copy) = plan else { return Ok(plan) };
+    if copy.options.remove(SINGLE).is_some() {
         copy.options.insert("single_file_output".to_owned(), "true".to_owned());
     }
-    plan
+    if copy.file_type.get_ext() == "csv" {
+        copy.input = Arc::new(without_nested(Arc::unwrap_or_clone(copy.input))?);
+    }
+    Ok(LogicalPlan::Copy(copy))
+}
+
+/// The rows with lists, structs and maps as texts, which CSV has.
+fn without_nested(input: LogicalPlan) -> Result<LogicalPlan> {
+    let schema = Arc::clone(input.schema());
+    if !schema.fields().iter().any(|field| field.data_type().is_nested()) {
+        return Ok(input);
+    }
+    let column = |(column, field): (Column, &FieldRef)| {
+        let name = column.name.clone();
+        match field.data_type().is_nested() {
+            true => cast(LogicalExpr::Column(column), DataType::Utf8).alias(name),
+            false => LogicalExpr::Column(column),
+        }
+    };
+    let columns = schema.columns().into_iter().zip(schema.fields()).map(column);
+    LogicalPlanBuilder::from(input).project(columns.collect::<Vec<_>>())?.build()
 }
 
 /// A directory whose files are removed once those of a COPY are there.

@@ -35,7 +35,7 @@ const UNINTERRUPTED_BYTES: usize = 1 << 20;
 pub(super) struct GroupRun {
     pub(super) stage: Arc<Stage>,
     pub(super) query: Arc<GroupQuery>,
-    pub(super) runtime: Arc<Runtime>,
+    pub(super) runtime: Runtime,
     pub(super) schema: SchemaRef,
     /// Rows of a batch that goes out.
     pub(super) rows: usize,

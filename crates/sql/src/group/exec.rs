@@ -1,7 +1,7 @@
 //! The operator.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use atoll_primitives::Context as PrimitiveContext;
 use atoll_primitives::aggregate::{Expected, Stage, Variant};
@@ -34,6 +34,7 @@ use super::grouped;
 use super::query::GroupQuery;
 use super::rule::{is_grouped, is_partitioned};
 use crate::exchange::PartitionHomes;
+use crate::scan::scaled;
 use crate::settings::AggregateMethod;
 
 /// How rows of one group come together.
@@ -65,6 +66,8 @@ pub struct GroupExec {
     /// What statistics told of the input when the operator was planned. Some are estimates, and later
     /// rules change them: they decide sizes and variants, never a result.
     expected: Arc<Expected>,
+    /// Groups that samples tell of, once they were asked for.
+    groups: Arc<OnceLock<Option<usize>>>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
     progress: Arc<Mutex<GroupProgress>>,
@@ -72,8 +75,7 @@ pub struct GroupExec {
 
 impl GroupExec {
     /// The operator for an aggregation; none where DataFusion's is the better one: where input is
-    /// grouped in part, or grouped by keys that do not fit 64 bits, or rows never end, or, if nothing else
-    /// was asked for, keys are strings few of which are there often.
+    /// grouped in part, or grouped by keys that do not fit 64 bits, or rows never end.
     pub(super) fn new(
         whole: AggregateExec,
         query: GroupQuery,
@@ -95,8 +97,7 @@ impl GroupExec {
         let expected = query.expected(&statistics);
         let fits = match gathering {
             Gathering::Grouped => grouped::fits(&query, &expected),
-            _ if !query.has_keys_of_known_types() => false,
-            _ => method != AggregateMethod::Auto || !query.has_rare_strings(whole.input()),
+            _ => query.has_keys_of_known_types(),
         };
         if !fits {
             return Ok(None);
@@ -105,6 +106,7 @@ impl GroupExec {
             properties: properties(&whole, gathering, outputs),
             whole,
             expected: Arc::new(expected),
+            groups: Arc::default(),
             query: Arc::new(query),
             primitives,
             method,
@@ -152,7 +154,7 @@ impl GroupExec {
         Ok(GroupRun {
             stage: Arc::new(stage.map_err(to_datafusion)?),
             query: Arc::clone(&self.query),
-            runtime: Arc::new(self.primitives.runtime().clone()),
+            runtime: self.primitives.runtime().clone(),
             schema: self.schema(),
             rows: context.session_config().batch_size().max(1),
             metrics: self.metrics.clone(),
@@ -297,6 +299,7 @@ impl ExecutionPlan for GroupExec {
             gathering,
             outputs: self.outputs,
             expected: Arc::clone(&self.expected),
+            groups: Arc::clone(&self.groups),
             metrics: ExecutionPlanMetricsSet::new(),
             progress: Arc::default(),
         }))
@@ -350,7 +353,15 @@ impl ExecutionPlan for GroupExec {
         input_stats: &[Arc<Statistics>],
         args: &StatisticsArgs,
     ) -> Result<Arc<Statistics>> {
-        self.whole.statistics_from_inputs(input_stats, args)
+        let whole = self.whole.statistics_from_inputs(input_stats, args)?;
+        let Some(rows) = whole.num_rows.get_value().filter(|_| args.partition().is_none()) else {
+            return Ok(whole);
+        };
+        let groups = self.groups.get_or_init(|| self.query.expected_groups(self.input()));
+        Ok(match groups.filter(|groups| groups < rows) {
+            Some(groups) => Arc::new(scaled(whole.as_ref().clone(), groups as f64 / *rows as f64)),
+            None => whole,
+        })
     }
 
     fn cardinality_effect(&self) -> CardinalityEffect {

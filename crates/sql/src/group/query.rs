@@ -5,11 +5,10 @@ use std::sync::Arc;
 use atoll_primitives::PrimitiveError;
 use atoll_primitives::aggregate::{Aggregate, Expected, Function, KeyRange, Query};
 use atoll_store::table::is_text;
-use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use datafusion::arrow::array::{Array, ArrayRef, Int8Array, RecordBatch, RecordBatchOptions};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::stats::Precision;
 use datafusion::common::{DataFusionError, Result, ScalarValue, Statistics};
-use datafusion::logical_expr::ColumnarValue;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::expressions::{Column, Literal};
@@ -17,19 +16,49 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
 
 use super::error::to_datafusion;
-use super::texts;
-use crate::table::whole;
+use super::groups;
+use crate::scan::whole;
 
 /// The keys and arguments of an aggregation, and the query over them.
 #[derive(Clone, Debug)]
 pub(super) struct GroupQuery {
-    /// What each column of the primitives' input is evaluated from: keys first.
-    columns: Vec<Arc<dyn PhysicalExpr>>,
+    /// What each column of the primitives' input is made of: keys first.
+    columns: Vec<InputColumn>,
     /// The primitives' input.
     pub(super) input: SchemaRef,
     pub(super) query: Query,
     /// Names of the aggregates: the primitives', and SQL's.
     names: Vec<(String, String)>,
+}
+
+/// What a column of the primitives' input is made of.
+#[derive(Clone, Debug)]
+enum InputColumn {
+    /// The values of an expression.
+    Values(Arc<dyn PhysicalExpr>),
+    /// Zeros where an expression has values, which are only counted.
+    Presence(Arc<dyn PhysicalExpr>),
+}
+
+impl InputColumn {
+    /// The expression whose values it has.
+    fn expr(&self) -> Option<&Arc<dyn PhysicalExpr>> {
+        match self {
+            Self::Values(expr) => Some(expr),
+            Self::Presence(_) => None,
+        }
+    }
+
+    fn evaluate(&self, batch: &RecordBatch) -> Result<ArrayRef> {
+        let (Self::Values(expr) | Self::Presence(expr)) = self;
+        let values = expr.evaluate(batch)?.into_array(batch.num_rows())?;
+        Ok(match self {
+            Self::Values(_) => values,
+            Self::Presence(_) => {
+                Arc::new(Int8Array::new(vec![0; values.len()].into(), values.logical_nulls()))
+            }
+        })
+    }
 }
 
 impl GroupQuery {
@@ -44,11 +73,11 @@ impl GroupQuery {
             return None;
         }
         let schema = aggregate.input().schema();
-        let mut columns = QueryColumns { schema: &schema, exprs: Vec::new(), fields: Vec::new() };
+        let mut columns = QueryColumns { schema: &schema, columns: Vec::new(), fields: Vec::new() };
         for (key, _) in group_by.expr() {
             columns.push(key)?;
         }
-        let keys = (0..columns.exprs.len()).collect();
+        let keys = (0..columns.columns.len()).collect();
         let functions = aggregate.aggr_expr().iter();
         let aggregates: Option<Vec<Aggregate>> =
             functions.map(|function| columns.aggregate(function)).collect();
@@ -62,7 +91,7 @@ impl GroupQuery {
             (of.name(&input), function.name().to_owned())
         };
         let names = query.aggregates.iter().zip(aggregate.aggr_expr()).map(name).collect();
-        same.then_some(Self { columns: columns.exprs, input, query, names })
+        same.then_some(Self { columns: columns.columns, input, query, names })
     }
 
     /// Whether all keys are numbers, dates and times, booleans or strings: keys of other types are for
@@ -74,9 +103,10 @@ impl GroupQuery {
         })
     }
 
-    /// Whether a key is a column of strings few of which are there often, in what `input` reads.
-    pub(super) fn has_rare_strings(&self, input: &Arc<dyn ExecutionPlan>) -> bool {
-        texts::has_rare(self.columns[..self.query.keys.len()].iter(), input)
+    /// Groups of what `input` returns, as samples of the tables tell; none where nothing is known.
+    pub(super) fn expected_groups(&self, input: &Arc<dyn ExecutionPlan>) -> Option<usize> {
+        let keys = &self.columns[..self.query.keys.len()];
+        groups::expected(keys.iter().filter_map(InputColumn::expr), input)
     }
 
     /// The primitives' errors as DataFusion's, with SQL's names.
@@ -94,13 +124,8 @@ impl GroupQuery {
     /// The primitives' input out of the operator's.
     pub(super) fn evaluate(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let rows = batch.num_rows();
-        let columns: Result<Vec<ArrayRef>> = self
-            .columns
-            .iter()
-            .map(|expr| {
-                expr.evaluate(batch).and_then(|value: ColumnarValue| value.into_array(rows))
-            })
-            .collect();
+        let columns: Result<Vec<ArrayRef>> =
+            self.columns.iter().map(|column| column.evaluate(batch)).collect();
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         Ok(RecordBatch::try_new_with_options(Arc::clone(&self.input), columns?, &options)?)
     }
@@ -108,8 +133,8 @@ impl GroupQuery {
     /// What statistics tell of the rows to come, estimates included.
     pub(super) fn expected(&self, statistics: &Statistics) -> Expected {
         let keys = &self.columns[..self.query.keys.len()];
-        let known = keys.iter().zip(self.input.fields()).map(|(expr, field)| {
-            let column = expr.downcast_ref::<Column>();
+        let known = keys.iter().zip(self.input.fields()).map(|(key, field)| {
+            let column = key.expr().and_then(|expr| expr.downcast_ref::<Column>());
             let of = column.and_then(|column| statistics.column_statistics.get(column.index()));
             let bound = |value: Option<&ScalarValue>| value.and_then(whole);
             let range = of.and_then(|of| {
@@ -134,21 +159,29 @@ pub(super) fn named(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBat
 /// Columns of the primitives' input while they are found.
 struct QueryColumns<'a> {
     schema: &'a Schema,
-    exprs: Vec<Arc<dyn PhysicalExpr>>,
+    columns: Vec<InputColumn>,
     fields: Vec<Field>,
 }
 
 impl QueryColumns<'_> {
     /// Position of an expression among the columns.
     fn push(&mut self, expr: &Arc<dyn PhysicalExpr>) -> Option<usize> {
-        if let Some(known) = self.exprs.iter().position(|own| own.eq(expr)) {
+        let is_known = |own: &InputColumn| own.expr().is_some_and(|own| own.eq(expr));
+        if let Some(known) = self.columns.iter().position(is_known) {
             return Some(known);
         }
         let data_type = expr.data_type(self.schema).ok()?;
         let nullable = expr.nullable(self.schema).ok()?;
-        self.exprs.push(Arc::clone(expr));
         self.fields.push(Field::new(expr.to_string(), data_type, nullable));
-        Some(self.exprs.len() - 1)
+        self.columns.push(InputColumn::Values(Arc::clone(expr)));
+        Some(self.columns.len() - 1)
+    }
+
+    /// Position of a column that tells where an expression has values.
+    fn push_presence(&mut self, expr: &Arc<dyn PhysicalExpr>) -> usize {
+        self.fields.push(Field::new(format!("{expr} IS NOT NULL"), DataType::Int8, true));
+        self.columns.push(InputColumn::Presence(Arc::clone(expr)));
+        self.columns.len() - 1
     }
 
     fn aggregate(&mut self, function: &AggregateFunctionExpr) -> Option<Aggregate> {
@@ -160,31 +193,29 @@ impl QueryColumns<'_> {
         let kind = match function.fun().name() {
             "sum" => Function::Sum,
             "avg" => Function::Avg,
-            "count" => self.count(argument)?,
+            "count" => return self.count(argument),
             "min" => Function::Min,
             "max" => Function::Max,
             _ => return None,
         };
-        let column = match kind {
-            Function::CountRows => 0,
-            _ => self.push(argument)?,
-        };
-        Some(Aggregate { function: kind, column })
+        Some(Aggregate { function: kind, column: self.push(argument)? })
     }
 
     /// `count(x)` is `count(*)` where x is never null.
-    fn count(&self, argument: &Arc<dyn PhysicalExpr>) -> Option<Function> {
+    fn count(&mut self, argument: &Arc<dyn PhysicalExpr>) -> Option<Aggregate> {
         let literal = argument.downcast_ref::<Literal>();
         let never_null = match literal {
             Some(literal) => !literal.value().is_null(),
             None => !argument.nullable(self.schema).ok()?,
         };
-        let fixed = literal.is_none() && is_number(&argument.data_type(self.schema).ok()?);
-        match (never_null, fixed) {
-            (true, _) => Some(Function::CountRows),
-            (false, true) => Some(Function::Count),
-            (false, false) => None,
+        if never_null {
+            return Some(Aggregate { function: Function::CountRows, column: 0 });
         }
+        let column = match is_number(&argument.data_type(self.schema).ok()?) {
+            true => self.push(argument)?,
+            false => self.push_presence(argument),
+        };
+        Some(Aggregate { function: Function::Count, column })
     }
 }
 

@@ -61,11 +61,12 @@ impl Gauge {
     }
 
     /// What is taken, where that is more than is bearable.
-    fn excess(&self) -> Option<Bytes> {
-        let heap = (self.heap?)().0 as usize;
-        let taken = heap.saturating_sub(self.heap_before) + self.placed.load(Ordering::Relaxed);
+    fn excess(&self) -> Option<TakenMemory> {
+        let heap = ((self.heap?)().0 as usize).saturating_sub(self.heap_before);
+        let placed = self.placed.load(Ordering::Relaxed);
         let most = self.limit.saturating_add(self.limit / ALLOWANCE_SHARE + ALLOWANCE_BYTES);
-        (taken > most).then_some(Bytes(taken as u64))
+        let taken = TakenMemory { placed: Bytes(placed as u64), heap: Bytes(heap as u64) };
+        (placed.saturating_add(heap) > most).then_some(taken)
     }
 
     /// Whether `who` may go on to take memory.
@@ -75,12 +76,19 @@ impl Gauge {
     pub(crate) fn check(&self, who: impl fmt::Display) -> Result<()> {
         match self.excess() {
             None => Ok(()),
-            Some(taken) => Err(resources_datafusion_err!(
-                "out of memory in {who}: tables and queries take {taken}, and the memory limit is {}",
+            Some(TakenMemory { placed, heap }) => Err(resources_datafusion_err!(
+                "out of memory in {who}: tables take {placed}, queries and rows outside of chunks {heap}, and \
+                 the memory limit is {}",
                 Bytes(self.limit as u64)
             )),
         }
     }
+}
+
+/// What is taken by tables in placed memory, and beside it.
+struct TakenMemory {
+    placed: Bytes,
+    heap: Bytes,
 }
 
 /// The memory of placed tables, charged to the engine's pool.

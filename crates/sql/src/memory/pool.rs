@@ -17,6 +17,7 @@
 //!   merge have one share: while it merges what it has, to spill it, a sort would collect what comes out
 //!   until its share is full again.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -34,6 +35,9 @@ use super::Gauge;
 const SORT: &str = "ExternalSorter[";
 const MERGE: &str = "ExternalSorterMerge[";
 
+/// Kinds of consumers that a refusal names.
+const LARGEST: usize = 3;
+
 /// A pool in shares that also asks a [`Gauge`]; see the module.
 #[derive(Debug)]
 pub(crate) struct SharedPool {
@@ -50,6 +54,8 @@ struct Taken {
     by_others: usize,
     /// Merges of sorts by partition.
     merging: HashMap<String, Merging>,
+    /// What consumers of each kind have, whatever their partition.
+    by_kind: HashMap<String, usize>,
 }
 
 /// The merges of one partition: one for each sort of the queries that run.
@@ -85,6 +91,11 @@ impl SharedPool {
             free
         }
     }
+}
+
+/// Its name without the partition in brackets.
+fn kind(consumer: &MemoryConsumer) -> &str {
+    consumer.name().split('[').next().unwrap_or_default()
 }
 
 fn is_merge(consumer: &MemoryConsumer) -> bool {
@@ -125,6 +136,10 @@ impl Taken {
 
     fn grow(&mut self, consumer: &MemoryConsumer, bytes: usize) {
         *self.of(consumer) += bytes;
+        match self.by_kind.get_mut(kind(consumer)) {
+            Some(taken) => *taken += bytes,
+            None => drop(self.by_kind.insert(kind(consumer).to_owned(), bytes)),
+        }
         if let Some(merging) = self.merging_of(consumer) {
             merging.bytes += bytes;
         }
@@ -133,6 +148,9 @@ impl Taken {
     fn shrink(&mut self, consumer: &MemoryConsumer, bytes: usize) {
         let taken = self.of(consumer);
         *taken = taken.saturating_sub(bytes);
+        if let Some(taken) = self.by_kind.get_mut(kind(consumer)) {
+            *taken = taken.saturating_sub(bytes);
+        }
         if let Some(merging) = self.merging_of(consumer) {
             merging.bytes = merging.bytes.saturating_sub(bytes);
         }
@@ -140,6 +158,16 @@ impl Taken {
 
     fn all(&self) -> usize {
         self.by_spillers + self.by_others
+    }
+
+    /// The kinds of consumers that have most, with what they have.
+    fn largest(&self) -> String {
+        let mut kinds: Vec<_> = self.by_kind.iter().filter(|(_, taken)| **taken > 0).collect();
+        kinds.sort_by_key(|(kind, taken)| (Reverse(**taken), kind.as_str()));
+        kinds.truncate(LARGEST);
+        let texts =
+            kinds.into_iter().map(|(kind, taken)| format!("{kind} {}", Bytes(*taken as u64)));
+        texts.collect::<Vec<_>>().join(", ")
     }
 
     fn of(&mut self, consumer: &MemoryConsumer) -> &mut usize {
@@ -195,10 +223,11 @@ impl MemoryPool for SharedPool {
             let (wanted, limit) = (Bytes(additional as u64), Bytes(self.limit as u64));
             return Err(resources_datafusion_err!(
                 "{} has {} and needs {wanted} more, and {} of the memory limit of {limit} are \
-                 available",
+                 available; the largest are: {}",
                 consumer.name(),
                 Bytes(reservation.size() as u64),
-                Bytes(available as u64)
+                Bytes(available as u64),
+                taken.largest()
             ));
         }
         taken.grow(consumer, additional);
@@ -313,5 +342,24 @@ mod tests {
             drop(one);
             assert_eq!(pool.reserved(), 0);
         }
+    }
+
+    #[test]
+    fn a_refusal_names_those_that_have_most() {
+        let pool = pool();
+        let (tables, queries) =
+            (consumer(&pool, "tables", false), consumer(&pool, "Join[0]", false));
+        let others = [consumer(&pool, "Join[1]", false), consumer(&pool, "little", false)];
+        tables.try_grow(300).unwrap();
+        queries.try_grow(300).unwrap();
+        others[0].try_grow(350).unwrap();
+        others[1].try_grow(10).unwrap();
+        let error = others[1].try_grow(100).unwrap_err().to_string();
+        let named = error.split("the largest are: ").nth(1).unwrap();
+        let kinds: Vec<&str> = named.split(", ").map(|it| it.split(' ').next().unwrap()).collect();
+        assert_eq!(kinds, ["Join", "tables", "little"], "{error}");
+        queries.free();
+        let error = others[1].try_grow(400).unwrap_err().to_string();
+        assert!(error.contains("the largest are: Join 350 "), "{error}");
     }
 }

@@ -2,16 +2,19 @@
 //!
 //! - [`PassThroughExec`] is an operator that hands on the rows of its one input; what it does with them is
 //!   its [`PassThrough`].
+//! - [`leaf`] writes the methods of an operator without inputs.
 //! - [`delegate_to`] writes the methods of an operator that stands in for another one.
 //! - [`BottomUp`] is a rule that looks at every operator of a plan by itself.
 //! - [`changed_context`] is the context for inputs that run in another one.
 
 mod bottom_up;
 mod context;
+mod leaf;
 mod pass_through;
 mod stand_in;
 
 pub(crate) use bottom_up::{BottomUp, OperatorRule};
 pub(crate) use context::changed_context;
+pub(crate) use leaf::leaf;
 pub(crate) use pass_through::{PassThrough, PassThroughExec};
 pub(crate) use stand_in::delegate_to;

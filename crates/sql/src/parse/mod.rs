@@ -30,8 +30,10 @@ pub(crate) use depth::{STACK_SHORT, on_deep_stack, stack_for};
 use dialect::AtollDialect;
 pub use first_word::{begins_with, split_first_word};
 pub(crate) use sequences::{ALTERED, RENAMED, RESTART};
-pub use streams::copy_to_file;
-pub(crate) use walk::{walk, walk_expressions, walk_expressions_mut, walk_mut, walk_relations};
+pub use streams::{copies_from_stdin, copy_from_file, copy_to_file};
+pub(crate) use walk::{
+    flow, walk, walk_expressions, walk_expressions_mut, walk_mut, walk_relations,
+};
 
 /// Parses one statement in the session's dialect.
 pub(crate) fn parse(sql: &str, state: &SessionState) -> Result<Parsed> {
@@ -41,6 +43,7 @@ pub(crate) fn parse(sql: &str, state: &SessionState) -> Result<Parsed> {
     let mut tokens =
         Tokenizer::new(&dialect, sql).tokenize_with_location().map_err(ParserError::from)?;
     postgres::shorten(&mut tokens);
+    crate::dialect::refuse_statement(&tokens)?;
     depth::check_set_operations(&tokens)?;
     crate::dialect::read_words(&mut tokens, dialect.is_mended())?;
     let mut parser =
@@ -62,7 +65,7 @@ pub(crate) fn parse(sql: &str, state: &SessionState) -> Result<Parsed> {
     Ok(statement)
 }
 
-/// The parser's words for what is nested too deeply, and for a join that it half knows, say neither
+/// The parser's words for what is nested too deeply, and for another product's form of a join, say neither
 /// what is wrong nor how to go on.
 fn named(error: DataFusionError, dialect: &AtollDialect, limit: usize) -> DataFusionError {
     let DataFusionError::SQL(parser, _) = &error else { return error };
@@ -73,7 +76,9 @@ fn named(error: DataFusionError, dialect: &AtollDialect, limit: usize) -> DataFu
         ),
         (ParserError::RecursionLimitExceeded, location) => depth::too_deep(location),
         (ParserError::ParserError(message), _) if message.contains("MATCH_CONDITION") => {
-            plan_datafusion_err!("ASOF JOIN is not supported")
+            plan_datafusion_err!(
+                "MATCH_CONDITION is not supported; write a ASOF JOIN b ON a.key = b.key AND a.at >= b.at"
+            )
         }
         _ => error,
     }

@@ -5,10 +5,19 @@
 
 use std::ops::ControlFlow;
 
+use datafusion::common::{DataFusionError, Result};
 use datafusion::sql::sqlparser::ast::{
     Expr, ObjectName, Query, Select, Statement, TableFactor, ValueWithSpan, Visit, VisitMut,
     Visitor, VisitorMut,
 };
+
+/// Ends a walk at an error.
+pub(crate) fn flow(result: Result<()>) -> ControlFlow<DataFusionError> {
+    match result {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => ControlFlow::Break(error),
+    }
+}
 
 /// Has a visitor see all of a tree.
 pub(crate) fn walk<B>(node: &impl Visit, visitor: &mut dyn Visitor<Break = B>) -> ControlFlow<B> {

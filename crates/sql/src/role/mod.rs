@@ -80,7 +80,7 @@ fn of_relation(name: &RelationName, relation: &Relation) -> Option<Role> {
     }
 }
 
-/// Whether someone may do everything.
+/// Whether an identity may do everything.
 pub(crate) fn is_superuser(database: &Database, identity: &Identity) -> bool {
     let role = || role(&database.store().published(), &identity.user);
     identity.is_owner || role().is_some_and(|role| role.is_superuser)
@@ -92,7 +92,7 @@ pub(crate) fn sees_all(database: &Database, identity: &Identity) -> bool {
     is_superuser(database, identity) || is_monitor()
 }
 
-/// Whether statements of someone may name files of the server.
+/// Whether statements of an identity may name files of the server.
 pub(crate) fn may_use_files(database: &Database, identity: &Identity) -> bool {
     let role = || role(&database.store().published(), &identity.user);
     let may = |role: Role| role.is_superuser || role.member_of.contains(SERVER_FILES);

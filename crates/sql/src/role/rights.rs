@@ -1,6 +1,6 @@
 //! Who owns relations and schemas, and what others may do with them.
 //!
-//! Kept by the store as a text for each object that somebody but superusers has rights on, in a schema that is
+//! Kept by the store as a text for each object that roles other than superusers have rights on, in a schema that is
 //! listed nowhere. As in PostgreSQL, an owner has all rights, and a role has those of the roles it is a member of.
 
 use std::collections::{BTreeMap, BTreeSet};

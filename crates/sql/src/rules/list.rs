@@ -91,6 +91,7 @@ mod tests {
                 "CommonCuts",
                 "GroupingSets",
                 "GroupByPrimitive",
+                "GroupedSides",
                 "EnsureRequirements",
                 "PolledProbes",
                 "GatheredBatches",

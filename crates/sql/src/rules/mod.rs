@@ -8,6 +8,7 @@
 //! | [`CommonCuts`] | same cut points for tables joined by the key they are sorted by | before exchanges are planned |
 //! | [`GroupingSets`] | nothing is told of rows below and above grouping sets | before exchanges are planned |
 //! | `GroupByPrimitive` | GROUP BY through the primitives | before exchanges are planned |
+//! | [`GroupedSides`] | the smaller side of a join with groups is built | when it is known how many groups there are |
 //! | [`PolledProbes`] | an exchange where a join would wait for a sibling that is not polled | after exchanges are planned |
 //! | [`GatheredBatches`] | sorts and build sides gather small batches first | after sorts are planned |
 //! | [`LargeLimit`] | an external sort where the heap of a LIMIT would be large | after limits are pushed down |
@@ -22,6 +23,7 @@
 mod common_cuts;
 mod file_order;
 mod gathered_batches;
+mod grouped_sides;
 mod grouping_sets;
 mod large_limit;
 mod list;
@@ -43,6 +45,7 @@ use datafusion::physical_plan::joins::HashJoinExec;
 use common_cuts::CommonCuts;
 use file_order::FileOrder;
 use gathered_batches::GatheredBatches;
+use grouped_sides::GroupedSides;
 use grouping_sets::GroupingSets;
 use large_limit::LargeLimit;
 pub(crate) use list::RuleList;
@@ -74,6 +77,7 @@ pub(crate) fn physical_rules(primitives: &PrimitiveContext, limit: usize) -> Rul
             Arc::new(BottomUp(CommonCuts)),
             Arc::new(BottomUp(GroupingSets)),
             Arc::new(GroupByPrimitive::new(primitives.clone())),
+            Arc::new(BottomUp(GroupedSides)),
         ])
         .datafusion_through("EnsureRequirements")
         .ours([Arc::new(BottomUp(PolledProbes)), Arc::new(BottomUp(GatheredBatches))])

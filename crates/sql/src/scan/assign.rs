@@ -4,12 +4,13 @@
 //! nearest node with workers, where the owner has none); a chunk without an owner by any. When the
 //! table is sorted by a key, its chunks already lie in the order of the workers, and no key may be
 //! split between two partitions, the cuts fall between keys instead of between blocks, so that
-//! grouping and joining by that key need no exchange.
+//! grouping and joining by that key need no exchange. So they do where few rows got newer values or
+//! came back since: their chunks are read beside those of the same keys.
 
 use std::ops::Range;
 
 use atoll_runtime::{Runtime, WorkerId};
-use atoll_store::table::{BLOCK_ROWS, TableSnapshot, first_at_least};
+use atoll_store::table::{BLOCK_ROWS, RisingColumn, TableSnapshot, first_at_least};
 use atoll_topology::NodeId;
 
 /// Rows of one chunk that one partition reads.
@@ -27,7 +28,7 @@ pub(crate) struct RowRange {
 /// `points[p]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cuts {
-    /// The rising column.
+    /// The column, which rises along few chains of chunks.
     pub(crate) column: usize,
     /// Strictly rising whole numbers in the unit of the stored column, one fewer than partitions.
     pub(crate) points: Vec<i64>,
@@ -137,18 +138,29 @@ fn deal(
     }
 }
 
-/// Cut points that give every partition about the same number of rows; none where the column has
-/// too few distinct values for that.
+/// Cut points that give every partition about the same number of rows of the largest chain of chunks; none
+/// where the column has too few distinct values for that.
 pub(crate) fn cut_points(
     snapshot: &TableSnapshot,
-    column: usize,
+    rising: &RisingColumn,
     partitions: usize,
 ) -> Option<Cuts> {
+    let rows_of =
+        |chain: &&Vec<usize>| chain.iter().map(|chunk| snapshot.live_rows(*chunk)).sum::<usize>();
+    let largest = rising.chains.iter().max_by_key(rows_of)?;
+    let (column, rows) = (rising.column, rows_of(&largest));
     let points: Option<Vec<i64>> = (1..partitions)
-        .map(|p| snapshot.whole_number_at(column, snapshot.rows * p / partitions))
+        .map(|p| snapshot.whole_number_at(column, largest, rows * p / partitions))
         .collect();
     let points = points?;
     points.windows(2).all(|w| w[0] < w[1]).then_some(Cuts { column, points })
+}
+
+/// Whether no partition has more than twice its share of the rows.
+pub(crate) fn are_balanced(parts: &[Vec<RowRange>]) -> bool {
+    let rows = |pieces: &Vec<RowRange>| pieces.iter().map(|piece| piece.rows.len()).sum::<usize>();
+    let all: usize = parts.iter().map(rows).sum();
+    parts.iter().all(|pieces| rows(pieces) * parts.len() <= 2 * all)
 }
 
 /// Pieces by partition, cut at keys; none where that would read much of the table from elsewhere
@@ -156,23 +168,30 @@ pub(crate) fn cut_points(
 pub(crate) fn by_cuts(
     snapshot: &TableSnapshot,
     runtime: &Runtime,
+    rising: &RisingColumn,
     cuts: &Cuts,
 ) -> Option<Vec<Vec<RowRange>>> {
-    let mut parts = Vec::with_capacity(cuts.points.len() + 1);
-    let (mut from, mut moved) = ((0, 0), 0);
-    for partition in 0..=cuts.points.len() {
-        let to = match cuts.points.get(partition) {
-            Some(point) => position_of(snapshot, cuts.column, *point)?,
-            None => (snapshot.chunks.len(), 0),
-        };
-        let pieces = between(snapshot, from, to);
+    let mut parts = vec![Vec::new(); cuts.points.len() + 1];
+    for chain in &rising.chains {
+        let mut from = (0, 0);
+        for (partition, pieces) in parts.iter_mut().enumerate() {
+            let to = match cuts.points.get(partition) {
+                Some(point) => position_of(snapshot, chain, cuts.column, *point)?,
+                None => (chain.len(), 0),
+            };
+            pieces.extend(between(snapshot, chain, from, to));
+            from = to;
+        }
+    }
+    let mut moved = 0;
+    for (partition, pieces) in parts.iter_mut().enumerate() {
+        // Pieces of several chains keep the order of the table.
+        pieces.sort_by_key(|piece| (piece.chunk, piece.rows.start));
         let node = runtime.node_of(WorkerId(partition as u32));
         let foreign = |piece: &&RowRange| {
             snapshot.chunks[piece.chunk].owner.is_some_and(|owner| owner != node)
         };
         moved += pieces.iter().filter(foreign).map(|piece| piece.rows.len()).sum::<usize>();
-        parts.push(pieces);
-        from = to;
     }
     // A boundary chunk is shared; more than an eighth elsewhere is a table loaded in other order.
     let stored: usize = snapshot.chunks.iter().map(|chunk| chunk.rows).sum();
@@ -183,23 +202,36 @@ pub(crate) fn by_cuts(
     Some(parts)
 }
 
-/// First (chunk, row) whose key is at or above `point`.
-fn position_of(snapshot: &TableSnapshot, column: usize, point: i64) -> Option<(usize, usize)> {
-    for (number, chunk) in snapshot.chunks.iter().enumerate() {
+/// The first row of a chain whose key is at or above `point`: the place of its chunk in the chain, and the row.
+fn position_of(
+    snapshot: &TableSnapshot,
+    chain: &[usize],
+    column: usize,
+    point: i64,
+) -> Option<(usize, usize)> {
+    for (place, number) in chain.iter().enumerate() {
+        let chunk = &snapshot.chunks[*number];
         let (_, last) = chunk.stats[column].rising?;
         if last >= point {
             let blocks = chunk.copies.first()?.blocks.iter().map(|block| &block[column]);
-            return Some((number, first_at_least(blocks, point)?));
+            return Some((place, first_at_least(blocks, point)?));
         }
     }
-    Some((snapshot.chunks.len(), 0))
+    Some((chain.len(), 0))
 }
 
-fn between(snapshot: &TableSnapshot, from: (usize, usize), to: (usize, usize)) -> Vec<RowRange> {
+/// Rows of a chain from one place to another.
+fn between(
+    snapshot: &TableSnapshot,
+    chain: &[usize],
+    from: (usize, usize),
+    to: (usize, usize),
+) -> Vec<RowRange> {
     let mut pieces = Vec::new();
-    for chunk in from.0..snapshot.chunks.len().min(to.0 + 1) {
-        let start = if chunk == from.0 { from.1 } else { 0 };
-        let end = if chunk == to.0 { to.1 } else { snapshot.chunks[chunk].rows };
+    for place in from.0..chain.len().min(to.0 + 1) {
+        let chunk = chain[place];
+        let start = if place == from.0 { from.1 } else { 0 };
+        let end = if place == to.0 { to.1 } else { snapshot.chunks[chunk].rows };
         if start < end {
             pieces.push(RowRange { chunk, copy: 0, rows: start..end });
         }

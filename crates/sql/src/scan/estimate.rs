@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use atoll_store::table::{BLOCK_ROWS, Selection, StoredColumn, TableSnapshot};
-use datafusion::arrow::array::{AsArray, Int64Array};
-use datafusion::arrow::compute::cast;
+use atoll_store::table::{Selection, StoredColumn, TableSnapshot};
+use datafusion::arrow::array::Int64Array;
 use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::row::{Row, RowConverter, Rows, SortField};
 use datafusion::common::stats::Precision;
 use datafusion::common::{Result, ScalarValue, Statistics};
 use datafusion::physical_expr::PhysicalExpr;
@@ -51,31 +51,40 @@ pub(crate) fn selectivity(
     Ok((passed as f64).max(0.5) / (seen as f64).max(1.0))
 }
 
-/// Rows of a string, on average, below which it counts as rare.
-const FREQUENT_ROWS: usize = 16;
-
-/// Whether the strings of a column have few rows each, as far as the rows of the sample tell (Chao 1984: those that
-/// are there once and twice). In a small table, and where a chunk has a dictionary, they are not rare.
-pub(crate) fn has_rare_values(snapshot: &TableSnapshot, column: usize) -> bool {
-    if snapshot.rows <= BLOCK_ROWS {
-        return false;
-    }
+/// Values of a column that differ, as the rows of a sample tell; none where they cannot be compared.
+pub(crate) fn distinct_values(snapshot: &TableSnapshot, column: usize) -> Option<usize> {
+    let logical = snapshot.schema.field(column).data_type();
     let copies = snapshot.chunks.iter().filter_map(|chunk| chunk.copies.first());
     let blocks: Vec<&StoredColumn> =
         copies.flat_map(|copy| &copy.blocks).map(|block| &block[column]).collect();
     let step = blocks.len().div_ceil(SAMPLE_BLOCKS).max(1);
-    let mut counts: HashMap<Vec<u8>, usize> = HashMap::new();
+    let converter = RowConverter::new(vec![SortField::new(logical.clone())]).ok()?;
+    let mut sample = converter.empty_rows(SAMPLE_BLOCKS * SAMPLE_ROWS, 0);
     for block in blocks.into_iter().step_by(step) {
-        let StoredColumn::Plain(values) = block.head(SAMPLE_ROWS) else { return false };
-        let Ok(values) = cast(&values, &DataType::BinaryView) else { return false };
-        for value in values.as_binary_view().iter().flatten() {
-            *counts.entry(value.to_owned()).or_default() += 1;
-        }
+        let len = SAMPLE_ROWS.min(block.rows().len());
+        let values = block.head(len).decode(logical, &Selection::Range { offset: 0, len }).ok()?;
+        converter.append(&mut sample, &[values]).ok()?;
+    }
+    Some(distinct_of(&sample, snapshot.rows))
+}
+
+/// Values that differ among `rows` rows, of a sample of them (Chao 1984: those that are seen once and twice tell of
+/// those that are not seen). Where each run of equal rows is another value, as where rows are sorted, those to come
+/// are others too.
+fn distinct_of(sample: &Rows, rows: usize) -> usize {
+    let mut counts: HashMap<Row<'_>, usize> = HashMap::with_capacity(sample.num_rows());
+    let (mut runs, mut before) = (0, None);
+    for row in sample {
+        *counts.entry(row).or_default() += 1;
+        runs += usize::from(before.replace(row) != Some(row));
     }
     let seen = |times: usize| counts.values().filter(|count| **count == times).count();
     let (once, twice) = (seen(1), seen(2));
-    let unseen = once * once.saturating_sub(1) / (2 * (twice + 1));
-    (counts.len() + unseen).saturating_mul(FREQUENT_ROWS) > snapshot.rows
+    let distinct = counts.len() + once * once.saturating_sub(1) / (2 * (twice + 1));
+    let share = rows as f64 / sample.num_rows().max(1) as f64;
+    let is_fresh = runs == counts.len() && runs > 1;
+    let scaled = if is_fresh { (counts.len() as f64 * share) as usize } else { 0 };
+    distinct.max(scaled).min(rows)
 }
 
 /// The statistics of that share of the rows.
@@ -103,4 +112,38 @@ pub(crate) fn constant(value: i64, data_type: &DataType) -> Result<ScalarValue> 
     let stored = StoredColumn::Narrow(Arc::new(Int64Array::from(vec![value])));
     let range = Selection::Range { offset: 0, len: 1 };
     ScalarValue::try_from_array(&stored.decode(data_type, &range)?, 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+
+    use super::*;
+
+    fn estimated(values: impl IntoIterator<Item = i64>, rows: usize) -> usize {
+        let converter = RowConverter::new(vec![SortField::new(DataType::Int64)]);
+        let column = Arc::new(Int64Array::from_iter_values(values));
+        let sample = converter.and_then(|converter| converter.convert_columns(&[column]));
+        distinct_of(&sample.expect("numbers have rows"), rows)
+    }
+
+    #[test]
+    fn few_values_are_counted_and_many_are_estimated() {
+        assert_eq!(estimated((0..10_000).map(|row| row % 7), 1 << 20), 7);
+        assert_eq!(estimated(0..10_000, 1 << 20), 1 << 20);
+        assert_eq!(estimated([], 0), 0);
+        let random = |row: i64| {
+            let mut hasher = DefaultHasher::new();
+            row.hash(&mut hasher);
+            (hasher.finish() % 20_000) as i64
+        };
+        let some = estimated((0..10_000).map(random), 1 << 20);
+        assert!((15_000..25_000).contains(&some), "{some}");
+    }
+
+    #[test]
+    fn values_of_sorted_rows_go_on_as_they_began() {
+        let sorted = estimated((0..10_000).map(|row| row / 4), 1 << 20);
+        assert!((262_000..263_000).contains(&sorted), "{sorted}");
+    }
 }

@@ -15,11 +15,14 @@ pub(crate) mod assign;
 mod estimate;
 mod filter;
 mod lookup;
+mod statistics;
 mod stored_predicate;
 mod stream;
 
+pub(crate) use estimate::scaled;
 pub(crate) use lookup::{KeyLookup, LookupExec};
 
+pub(crate) use statistics::{statistics, whole};
 pub(crate) use stored_predicate::whole_number;
 
 use std::collections::BTreeSet;
@@ -40,8 +43,7 @@ use datafusion::physical_expr::{
     RangePartitioning,
 };
 use datafusion::physical_plan::execution_plan::{
-    Boundedness, ChildrenPropertiesMode, EmissionType, ReplaceChildrenOptions, SchedulingType,
-    apply_expression_roots,
+    Boundedness, EmissionType, SchedulingType, apply_expression_roots,
 };
 use datafusion::physical_plan::filter_pushdown::{
     ChildPushdownResult, FilterPushdownPhase, FilterPushdownPropagation, PushedDown,
@@ -51,9 +53,9 @@ use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
 use crate::memory::Gauge;
-use crate::table::statistics;
+use crate::operator::leaf;
 use assign::{Cuts, RowRange};
-use atoll_store::table::{TableSnapshot, is_text};
+use atoll_store::table::TableSnapshot;
 
 /// Reads the pinned snapshot of one table; see the module.
 #[derive(Clone, Debug)]
@@ -130,11 +132,10 @@ impl ScanExec {
         self.cuts.as_ref().is_some_and(|cuts| cuts.points == points)
     }
 
-    /// Whether a column of this name is one of strings few of which are there often, as a sample tells.
-    pub(crate) fn has_rare_strings(&self, name: &str) -> bool {
-        let Ok(column) = self.snapshot.schema.index_of(name) else { return false };
-        is_text(self.snapshot.schema.field(column).data_type())
-            && estimate::has_rare_values(&self.snapshot, column)
+    /// Values of the column of this name that differ before any filter, as a sample tells.
+    pub(crate) fn distinct_values(&self, name: &str) -> Option<usize> {
+        let column = self.snapshot.schema.index_of(name).ok()?;
+        estimate::distinct_values(&self.snapshot, column)
     }
 
     /// Number of rows before any filter.
@@ -161,7 +162,11 @@ impl ScanExec {
     pub(crate) fn with_cut_points(&self, points: &[i64]) -> Result<Option<Self>> {
         let Some(cuts) = &self.cuts else { return Ok(None) };
         let cuts = Cuts { column: cuts.column, points: points.to_vec() };
-        let Some(parts) = assign::by_cuts(&self.snapshot, &self.runtime, &cuts) else {
+        let mut rising = self.snapshot.rising_columns().iter();
+        let Some(rising) = rising.find(|rising| rising.column == cuts.column) else {
+            return Ok(None);
+        };
+        let Some(parts) = assign::by_cuts(&self.snapshot, &self.runtime, rising, &cuts) else {
             return Ok(None);
         };
         let cuts = Some(cuts);
@@ -186,9 +191,10 @@ impl ScanExec {
 fn parts(snapshot: &TableSnapshot, runtime: &Runtime) -> (Vec<Vec<RowRange>>, Option<Cuts>) {
     let partitions = assign::partition_count(snapshot, runtime);
     if partitions > 1 {
-        for column in snapshot.rising() {
-            if let Some(cuts) = assign::cut_points(snapshot, *column, partitions)
-                && let Some(parts) = assign::by_cuts(snapshot, runtime, &cuts)
+        for rising in snapshot.rising_columns() {
+            if let Some(cuts) = assign::cut_points(snapshot, rising, partitions)
+                && let Some(parts) = assign::by_cuts(snapshot, runtime, rising, &cuts)
+                && (rising.is_whole() || assign::are_balanced(&parts))
             {
                 return (parts, Some(cuts));
             }
@@ -210,8 +216,7 @@ fn properties(
 ) -> Result<PlanProperties> {
     let orderings = snapshot
         .rising()
-        .iter()
-        .filter_map(|column| projection.iter().position(|c| c == column))
+        .filter_map(|column| projection.iter().position(|c| *c == column))
         .filter_map(|at| ascending(schema, at))
         .take(ORDERINGS_MAX);
     let equivalence = EquivalenceProperties::new_with_orderings(Arc::clone(schema), orderings);
@@ -275,35 +280,7 @@ impl DisplayAs for ScanExec {
 }
 
 impl ExecutionPlan for ScanExec {
-    fn name(&self) -> &'static str {
-        "ScanExec"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        Vec::new()
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        _: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(self)
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        self.replace_children(
-            children,
-            ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute),
-        )
-    }
+    leaf!("ScanExec", properties);
 
     fn apply_expressions(
         &self,

@@ -13,7 +13,7 @@
 use std::sync::Arc;
 
 use atoll_store::table::TableDefinition;
-use datafusion::arrow::datatypes::Schema;
+use datafusion::arrow::datatypes::{Field, Schema};
 use datafusion::catalog::default_table_source::provider_as_source;
 use datafusion::common::{
     ResolvedTableReference, Result, TableReference, internal_datafusion_err, plan_err,
@@ -38,6 +38,7 @@ use super::foreign;
 use super::insert::given_value;
 use super::planner::StatementPlanner;
 use crate::catalog::plain;
+pub(super) use crate::dialect::quoted;
 use crate::role::rights::Right;
 use crate::table::{ChangeKind, ChangedTable, PlacedTable, WriteRules};
 
@@ -185,15 +186,20 @@ impl RowChange {
 fn with_typed_parameters(query: LogicalPlan, columns: &Schema) -> Result<LogicalPlan> {
     let LogicalPlan::Projection(mut projection) = query else { return Ok(query) };
     for (expr, field) in projection.expr.iter_mut().skip(1).zip(columns.fields()) {
-        let value = match expr {
-            Expr::Alias(alias) => alias.expr.as_mut(),
-            other => other,
-        };
-        if let Expr::Placeholder(Placeholder { field: unknown @ None, .. }) = value {
-            *unknown = Some(Arc::new(field.as_ref().clone().with_nullable(true)));
-        }
+        type_parameter(expr, field);
     }
     Projection::try_new(projection.expr, projection.input).map(LogicalPlan::Projection)
+}
+
+/// A parameter whose type nothing tells has that of the field whose whole value it is.
+pub(super) fn type_parameter(expr: &mut Expr, field: &Field) {
+    let value = match expr {
+        Expr::Alias(alias) => alias.expr.as_mut(),
+        other => other,
+    };
+    if let Expr::Placeholder(Placeholder { field: unknown @ None, .. }) = value {
+        *unknown = Some(Arc::new(field.clone().with_nullable(true)));
+    }
 }
 
 /// Makes another plan of what a plan explains or prepares, or of itself.
@@ -449,8 +455,4 @@ pub(super) fn rename(
 
 pub(super) fn column_of(table: &Ident, column: &str) -> SelectItem {
     SelectItem::UnnamedExpr(AstExpr::CompoundIdentifier(vec![table.clone(), quoted(column)]))
-}
-
-pub(super) fn quoted(name: &str) -> Ident {
-    Ident::with_quote('"', name)
 }

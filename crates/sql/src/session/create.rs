@@ -24,9 +24,10 @@ use super::declared::{DeclaredIdentity, DeclaredTable};
 use super::planner::{StatementPlanner, coerced, plan_physical};
 use super::sequence::sequence_definition;
 use crate::catalog::{UnplannedView, relation_name};
+use crate::error::transaction_error;
 use crate::table::insert::inserted;
 use crate::table::load::{LoadedRows, load};
-use crate::table::{PlacedTable, StaleStatement, stored_columns, transaction_error};
+use crate::table::{PlacedTable, StaleStatement, stored_columns};
 
 impl Session {
     /// Creates the table; the number of rows it has, or none where it existed already and the
@@ -191,6 +192,7 @@ pub(crate) struct NewTable {
 impl NewTable {
     /// Fills the table and commits.
     pub(crate) async fn fill(self, session: &Session, chunks: Vec<Arc<Chunk>>) -> Result<()> {
+        let chunks = chunks.into_iter().map(|chunk| (chunk, None)).collect();
         let change = inserted(&self.table, LoadedRows::Chunks(chunks))?;
         self.planner.write(&self.table, change).await?;
         self.planner.transaction.finish(session.database()).await

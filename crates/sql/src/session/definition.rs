@@ -15,6 +15,7 @@ use super::declared::{DeclaredCheck, DeclaredKey, DeclaredTable};
 use super::generated::computed;
 use super::planner::StatementPlanner;
 use crate::error::SqlError;
+use crate::functions::create_logical_expr;
 
 impl DeclaredTable {
     /// The definition of a table with these stored columns; identities get their sequences later. Names of
@@ -75,7 +76,7 @@ pub(super) fn check_default(
     }
     planner.check_sequences(default)?;
     let none = DFSchema::empty();
-    let planned = planner.state.create_logical_expr(&default.to_string(), &none);
+    let planned = create_logical_expr(&planner.state, &default.to_string(), &none);
     let planned = planned.and_then(|expr| {
         use datafusion::logical_expr::ExprSchemable;
         expr.cast_to(wanted, &none)

@@ -1,10 +1,10 @@
 //! DROP SEQUENCE, TRUNCATE … RESTART IDENTITY, and what the defaults of columns need of sequences.
 
-use crate::parse::walk_expressions;
+use crate::parse::walk_expressions_mut;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use atoll_store::database::CatalogChange;
+use atoll_store::database::{CatalogChange, RelationName};
 use atoll_store::{SequenceId, TableId};
 use datafusion::common::{Result, exec_err};
 use datafusion::sql::sqlparser::ast::{
@@ -12,7 +12,7 @@ use datafusion::sql::sqlparser::ast::{
     Truncate, TruncateIdentityOption, Value,
 };
 
-use super::change::parsed_expr;
+use super::change::{parsed_expr, quoted};
 use super::planner::StatementPlanner;
 use crate::catalog::sequence_name;
 use crate::error::SqlState;
@@ -72,11 +72,7 @@ impl StatementPlanner {
                 let is_identity = identity.is_some_and(|of| of.sequence == sequence);
                 let is_named = || -> Result<bool> {
                     let named = named_sequences(&parsed_expr(default)?);
-                    let is_it = |text: &String| {
-                        let name = sequence_name(text);
-                        name.and_then(|name| self.names.sequence(&name)) == Some(sequence)
-                    };
-                    Ok(named.iter().any(is_it))
+                    Ok(named.iter().any(|text| self.sequence_named(text) == Some(sequence)))
                 };
                 if is_identity || is_named()? {
                     let of = version.table_name(table).map_or("", |name| &name.name);
@@ -89,6 +85,43 @@ impl StatementPlanner {
             }
         }
         Ok(found)
+    }
+
+    /// Gives a sequence another name, also in the defaults of columns.
+    pub(super) async fn rename_sequence(
+        &self,
+        sequence: SequenceId,
+        from: RelationName,
+        to: RelationName,
+    ) -> Result<()> {
+        let dependents = self.dependents(sequence).await?;
+        let text = format!("{}.{}", quoted(&to.schema), quoted(&to.name));
+        for dependent in dependents.iter().filter(|dependent| !dependent.is_identity) {
+            let version = self.transaction.statement(true).await?;
+            let Some(table) = version.table(dependent.table) else { continue };
+            let mut definition = table.definition().as_ref().clone();
+            let default = &mut definition.defaults[dependent.column];
+            let Some(mut expr) = default.as_deref().map(parsed_expr).transpose()? else { continue };
+            let _ = walk_expressions_mut(&mut expr, &mut |expr| {
+                if let Expr::Function(function) = expr
+                    && let Some(name) = named_sequence(function)
+                    && self.sequence_named(name) == Some(sequence)
+                {
+                    name.clone_from(&text);
+                }
+                ControlFlow::<()>::Continue(())
+            });
+            *default = Some(expr.to_string().into());
+            let (table, definition) = (dependent.table, Arc::new(definition));
+            self.define(CatalogChange::SetDefinition { table, definition }).await?;
+        }
+        self.define(CatalogChange::Rename { from, to }).await
+    }
+
+    /// The sequence that a text names.
+    fn sequence_named(&self, text: &str) -> Option<SequenceId> {
+        let schema = &self.state.config_options().catalog.default_schema;
+        self.names.sequence(&sequence_name(text, schema)?)
     }
 
     async fn drop_default(&self, dependent: &Dependent) -> Result<()> {
@@ -123,8 +156,7 @@ impl StatementPlanner {
     /// Refuses an expression that names a sequence which is not there.
     pub(super) fn check_sequences(&self, default: &Expr) -> Result<()> {
         for text in named_sequences(default) {
-            let found = sequence_name(&text).and_then(|name| self.names.sequence(&name));
-            if found.is_none() {
+            if self.sequence_named(&text).is_none() {
                 return Err(SqlState::UNDEFINED_TABLE.error(format!(
                     "sequence '{text}' does not exist; create it with CREATE SEQUENCE {text}"
                 )));
@@ -137,30 +169,32 @@ impl StatementPlanner {
 /// What calls of `nextval` and its kin name.
 fn named_sequences(expr: &Expr) -> Vec<String> {
     let mut names = Vec::new();
-    let _ = walk_expressions(expr, &mut |expr| {
+    let _ = walk_expressions_mut(&mut expr.clone(), &mut |expr| {
         if let Expr::Function(function) = expr {
-            names.extend(named_sequence(function));
+            names.extend(named_sequence(function).map(|name| name.clone()));
         }
         ControlFlow::<()>::Continue(())
     });
     names
 }
 
-fn named_sequence(function: &Function) -> Option<String> {
+fn named_sequence(function: &mut Function) -> Option<&mut String> {
     let name = function.name.to_string().to_ascii_lowercase();
     if !matches!(name.as_str(), "nextval" | "currval" | "setval") {
         return None;
     }
-    let FunctionArguments::List(list) = &function.args else { return None };
-    let FunctionArg::Unnamed(FunctionArgExpr::Expr(mut value)) = list.args.first()?.clone() else {
-        return None;
-    };
-    // nextval('s'::regclass), as PostgreSQL writes it.
-    while let Expr::Cast { expr, .. } | Expr::Nested(expr) = value {
-        value = *expr;
+    let FunctionArguments::List(list) = &mut function.args else { return None };
+    match list.args.first_mut()? {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) => text_in(value),
+        _ => None,
     }
+}
+
+/// The text that an expression is, or is a cast of: `nextval('s'::regclass)`, as PostgreSQL writes it.
+fn text_in(value: &mut Expr) -> Option<&mut String> {
     match value {
-        Expr::Value(text) => match text.value {
+        Expr::Cast { expr, .. } | Expr::Nested(expr) => text_in(expr),
+        Expr::Value(text) => match &mut text.value {
             Value::SingleQuotedString(text) => Some(text),
             _ => None,
         },

@@ -6,11 +6,12 @@ use atoll_placement::Strategy;
 use atoll_runtime::{CancelToken, WorkerId};
 use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
-use datafusion::common::{DataFusionError, ParamValues, Result, internal_datafusion_err};
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::{DataFusionError, ParamValues, Result};
 use datafusion::execution::TaskContext;
 use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::logical_expr::{
-    CreateMemoryTable, DdlStatement, LogicalPlan, Statement as PlanStatement,
+    CreateMemoryTable, DdlStatement, Expr, LogicalPlan, Statement as PlanStatement,
 };
 use datafusion::physical_plan::{ExecutionPlan, collect};
 use datafusion::sql::parser::Statement as Parsed;
@@ -23,9 +24,11 @@ use super::Session;
 use super::aside::aside;
 use super::declared::DeclaredTable;
 use super::drive::RunningQuery;
+use super::form::StatementForm;
 use super::locking::LockingQuery;
 use super::parameters::ParameterStatement;
 use super::planner::{StatementPlanner, cancel_token, plan_physical};
+use super::prepared::ExecutedStatement;
 use super::progress::ScanProgress;
 use super::statement::ParsedStatement;
 use super::tag::{StatementTag, ddl_tag};
@@ -305,7 +308,8 @@ impl Session {
         sql: &str,
     ) -> Result<QueryResult> {
         let writes = self.prepared.writes(&placed.statement);
-        let planner = self.planner(transaction, writes).await?;
+        let mut planner = self.planner(transaction, writes).await?;
+        planner.values = values.cloned();
         if let Parsed::Statement(ast) = &placed.statement
             && let Some(done) = self.define_other(&planner, ast, sql).await?
         {
@@ -337,12 +341,21 @@ impl Session {
             plan = plan.replace_params_with_values(values)?;
         }
         let (plan, executed) = self.prepared.bound(&planner, plan).await?;
-        let form = executed.as_ref().map_or(form, StatementForm::of_ast);
-        let tag = executed.as_ref().map_or(tag, StatementTag::of_ast);
+        let (form, tag) = match executed {
+            Some(ExecutedStatement { statement, values }) => {
+                if let Some(locking) = LockingQuery::of(&statement)? {
+                    planner.values = Some(values);
+                    return self.run_locking(planner, locking, sql).await;
+                }
+                (StatementForm::of_ast(&statement), StatementTag::of_ast(&statement))
+            }
+            None => (form, tag),
+        };
         match plan {
             LogicalPlan::Ddl(ddl) => self.define(planner, ddl, form, strategy, sql).await,
             LogicalPlan::Statement(PlanStatement::Prepare(prepare)) => {
-                self.prepared.keep(&prepare, form.kept()?)?;
+                let parameters = planner.rule_parameters.and_of(&prepare.input)?.len();
+                self.prepared.keep(&prepare, form.kept()?, parameters)?;
                 Ok(QueryResult::done("PREPARE".to_owned(), sql))
             }
             LogicalPlan::Statement(PlanStatement::Deallocate(deallocate)) => {
@@ -353,7 +366,9 @@ impl Session {
             LogicalPlan::Explain(explain) if !writes => {
                 Ok(self.explain(planner, explain, sql).await?.tagged(tag))
             }
-            plan if writes => Ok(self.write(planner, plan, sql).await?.tagged(tag)),
+            plan if writes || sets_sequences(&plan)? => {
+                Ok(self.write(planner, plan, sql).await?.tagged(tag))
+            }
             plan => Ok(self.query(planner, plan, sql).await?.tagged(tag)),
         }
     }
@@ -522,56 +537,24 @@ impl Session {
     }
 }
 
+/// Whether a query sets numbers of sequences, which its transaction keeps.
+fn sets_sequences(plan: &LogicalPlan) -> Result<bool> {
+    let mut is_found = false;
+    plan.apply_with_subqueries(|node| {
+        node.apply_expressions(|expr| {
+            is_found |= expr.exists(|expr| {
+                let call = if let Expr::ScalarFunction(call) = expr { Some(call) } else { None };
+                Ok(call.is_some_and(|call| call.func.name() == "setval"))
+            })?;
+            Ok(TreeNodeRecursion::Continue)
+        })
+    })?;
+    Ok(is_found)
+}
+
 /// The batch with other names.
 fn named(batch: &RecordBatch, schema: SchemaRef) -> Result<RecordBatch> {
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     let columns = batch.columns().to_vec();
     Ok(RecordBatch::try_new_with_options(schema, columns, &options)?)
-}
-
-/// What of a statement's text is needed once it is planned.
-pub(super) struct StatementForm {
-    /// The statement, where it is kept under a name.
-    statement: Option<Ast>,
-    /// What was typed, where that is the statement.
-    text: Option<String>,
-    /// What it declares beyond names and types of columns.
-    declared: DeclaredTable,
-}
-
-impl StatementForm {
-    fn of(statement: &Parsed, sql: &str) -> Self {
-        match statement {
-            Parsed::Statement(ast) => {
-                let is_view = matches!(ast.as_ref(), Ast::CreateView(_));
-                let text = is_view.then(|| sql.trim().trim_end_matches(';').trim_end().to_owned());
-                Self { text, ..Self::of_ast(ast) }
-            }
-            _ => Self { statement: None, text: None, declared: DeclaredTable::default() },
-        }
-    }
-
-    fn of_ast(ast: &Ast) -> Self {
-        let is_kept = matches!(ast, Ast::CreateView(_) | Ast::Prepare { .. });
-        let declared = match ast {
-            // What is wrong in it is told when it is planned.
-            Ast::CreateTable(create) => {
-                DeclaredTable::take(&mut create.clone()).unwrap_or_default()
-            }
-            _ => DeclaredTable::default(),
-        };
-        Self { statement: is_kept.then(|| ast.clone()), text: None, declared }
-    }
-
-    /// The text of a view: as it was typed, since the syntax tree is of what that was rewritten to.
-    fn kept_text(mut self) -> Result<String> {
-        match self.text.take() {
-            Some(text) => Ok(text),
-            None => self.kept().map(|ast| ast.to_string()),
-        }
-    }
-
-    fn kept(self) -> Result<Ast> {
-        self.statement.ok_or_else(|| internal_datafusion_err!("the statement was not kept"))
-    }
 }

@@ -7,7 +7,7 @@
 //!
 //! A macro is its text, kept by the store under its name with `()` behind it, as views are.
 
-use crate::parse::walk_mut;
+use crate::parse::{flow, walk_mut};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -16,12 +16,15 @@ use datafusion::common::{DataFusionError, Result, exec_err, plan_err};
 use datafusion::execution::SessionState;
 use datafusion::sql::parser::{CopyToSource, Statement as Parsed};
 use datafusion::sql::sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, MacroArg, MacroDefinition,
-    ObjectName, Query, SelectItem, Statement as Ast, TableFactor, VisitMut, VisitorMut,
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, MacroArg,
+    MacroDefinition, ObjectName, Query, SelectItem, Statement as Ast, TableFactor, Value, VisitMut,
+    VisitorMut,
 };
 
 use super::planner::StatementPlanner;
 use crate::catalog::relation_name;
+use crate::dialect::call;
+use crate::functions::Functions;
 
 /// Most calls that are replaced in one statement: more are a macro that calls itself.
 const CALLS_MAX: usize = 10_000;
@@ -124,9 +127,10 @@ impl StatementPlanner {
 }
 
 fn is_builtin(state: &SessionState, name: &str) -> bool {
-    state.scalar_functions().contains_key(name)
-        || state.aggregate_functions().contains_key(name)
-        || state.window_functions().contains_key(name)
+    let functions = Functions::of(state);
+    functions.has_scalar(name)
+        || functions.aggregate(name).is_some()
+        || functions.window(name).is_some()
 }
 
 fn same(one: &str, other: &str) -> bool {
@@ -243,19 +247,24 @@ impl VisitorMut for Bound {
     type Break = ();
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        if let Expr::Identifier(name) = expr
-            && let Some((_, value)) = self.0.iter().find(|(other, _)| same(other, &name.value))
-        {
-            *expr = value.clone();
-        }
+        let (name, fields) = match expr {
+            Expr::Identifier(name) => (&*name, &[][..]),
+            // A field of a parameter's value.
+            Expr::CompoundIdentifier(parts) => match parts.split_first() {
+                Some((name, fields)) => (name, fields),
+                None => return ControlFlow::Continue(()),
+            },
+            _ => return ControlFlow::Continue(()),
+        };
+        let Some((_, value)) = self.0.iter().find(|(other, _)| same(other, &name.value)) else {
+            return ControlFlow::Continue(());
+        };
+        let field = |root, field: &Ident| {
+            let name = Value::SingleQuotedString(field.value.clone());
+            call("get_field", vec![root, Expr::value(name)])
+        };
+        *expr = fields.iter().fold(value.clone(), field);
         ControlFlow::Continue(())
-    }
-}
-
-fn flow(result: Result<()>) -> ControlFlow<DataFusionError> {
-    match result {
-        Ok(()) => ControlFlow::Continue(()),
-        Err(error) => ControlFlow::Break(error),
     }
 }
 

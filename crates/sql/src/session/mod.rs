@@ -16,6 +16,7 @@ mod drop;
 mod execute;
 mod expand;
 mod foreign;
+mod form;
 mod generated;
 mod homonyms;
 mod insert;
@@ -37,9 +38,11 @@ mod rules;
 mod sequence;
 mod settings;
 mod sharing;
+mod shown;
 mod split;
 mod statement;
 mod tag;
+mod template;
 #[cfg(test)]
 mod tests;
 mod text_scope;
@@ -47,23 +50,21 @@ mod texts;
 mod transaction;
 mod upkeep;
 mod variables;
+mod views;
 mod whole;
 mod wide;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use atoll_placement::{Arena, Kernel, Strategy};
 use atoll_runtime::Runtime;
 use atoll_topology::Machine;
 use datafusion::catalog::{CatalogProvider, CatalogProviderList, UrlTableFactory};
 use datafusion::common::Result;
-use datafusion::common::config::ConfigNonZeroUsize;
-use datafusion::execution::SessionStateBuilder;
-use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::execution::SessionState;
 use datafusion::logical_expr::var_provider::VarType;
-use datafusion::optimizer::{Analyzer, AnalyzerRule};
-use datafusion::prelude::{SessionConfig, SessionContext};
+use datafusion::prelude::SessionContext;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 
@@ -78,28 +79,22 @@ pub use point::PreparedStatement;
 pub(crate) use point::{Parameters, Shape, one_row, select_list};
 pub use progress::ScanProgress;
 pub use split::{Splitter, Statement, split_statements};
+use template::SessionParts;
+pub(crate) use template::{SessionTemplate, TemplateParts};
 pub use transaction::TransactionState;
 pub(crate) use transaction::{SharedTransaction, StatementHandle};
 
-use crate::arithmetic::{CheckedArithmetic, PlanDivision};
-use crate::catalog::{CATALOG, Catalogs, SCHEMA, StoredNames};
-use crate::database::{Database, DatabaseOptions, StatementClass, Workers};
-use crate::dialect::{Relations, SqlTypes, TypedLiterals};
+use crate::catalog::{Catalogs, SCHEMA, StoredNames};
+use crate::database::{Database, DatabaseOptions, Workers};
 use crate::files::read::FileNames;
 use crate::files::spill::Spill;
-use crate::float::CanonicalFloats;
-use crate::memory::{self, SessionPool};
+use crate::memory::SessionPool;
 use crate::pg_catalog::SystemCatalog;
-use crate::rewrite::{CountedCopies, DependentJoins, NamedQuantified};
 use crate::role::{Identity, may_use_files};
-use crate::sample::{SamplePlanner, SampledRelations};
 use crate::settings::{AtollOptions, SharedScan};
 use crate::shared_scan::PlannedTexts;
 use crate::table::PlacedTable;
-use crate::timezone::{self, SessionTimeZone};
-use crate::volatile::VolatileFilters;
 use crate::watch::StatementWatch;
-use atoll_functions::PlanCalls;
 use prepared::PreparedStatements;
 use text_scope::SessionScope;
 use transaction::SessionTransaction;
@@ -109,6 +104,8 @@ use variables::Variables;
 #[derive(Clone)]
 pub struct Session {
     context: SessionContext,
+    /// Whether the context has the functions that sessions share: they are put in for those who ask for it.
+    whole: Arc<OnceLock<()>>,
     catalogs: Catalogs,
     prepared: Arc<PreparedStatements>,
     scope: Arc<SessionScope>,
@@ -144,64 +141,42 @@ impl Session {
         let options = database.options();
         let spill = Spill::new(options.spill_directory.clone())?;
         let watch = database.activity().watch_of(identity.number);
-        let own = first_options(&database, &identity);
-        watch.memory().set_limit(own.session_memory);
-        let mut environment = RuntimeEnvBuilder::new()
-            .with_memory_pool(Arc::new(SessionPool::new(database.pool(), watch.memory())))
-            // DataFusion's cache of listings never looks at a directory again.
-            .with_object_list_cache_limit(0);
-        environment.disk_manager = Some(spill.disk());
+        let session_memory = database.template().first_options(&identity).session_memory;
+        watch.memory().set_limit(session_memory);
+        let pool = Arc::new(SessionPool::new(database.pool(), watch.memory()));
         let may_use_files = may_use_files(&database, &identity);
         let files = may_use_files.then(|| Arc::new(FileNames::default()));
         let (identity, parameters) = (Arc::new(identity), ClientSettings::default());
-        let mut catalogs =
-            Catalogs::new(files.clone().map(|files| files as Arc<dyn UrlTableFactory>));
-        catalogs.set_system(SystemCatalog {
+        let system = Arc::new(SystemCatalog {
             database: database.clone(),
             identity: Arc::clone(&identity),
             settings: parameters.clone(),
         });
-        let config = config(database.runtime(), own, database.limit());
-        let mut state = SessionStateBuilder::new()
-            .with_config(config.with_extension(Arc::clone(database.gauge())))
-            .with_catalog_list(Arc::new(catalogs.clone()))
-            .with_runtime_env(environment.build_arc()?)
-            .with_expr_planners(vec![
-                Arc::new(TypedLiterals),
-                Arc::new(PlanDivision),
-                Arc::new(PlanCalls),
-            ])
-            .with_default_features()
-            .with_analyzer_rules(analyzer_rules())
-            .with_optimizer_rules(crate::rewrite::optimizer_rules())
-            .with_query_planner(Arc::new(SamplePlanner))
-            .with_type_planner(Arc::new(SqlTypes))
-            .with_optimizer_rule(Arc::new(CheckedArithmetic))
-            .with_physical_optimizer_rules(crate::rules::physical_rules(
-                database.pools().all().primitives(),
-                database.limit(),
-            ))
-            .build();
-        crate::files::register(&mut state)?;
-        let context = SessionContext::new_with_state(state);
-        atoll_functions::register(&context);
-        crate::catalog::register_sequence_functions(&context);
-        context.register_relation_planner(Arc::new(SampledRelations))?;
-        context.register_relation_planner(Arc::new(Relations))?;
-        timezone::refresh_functions(&mut context.state_ref().write());
+        let mut catalogs =
+            Catalogs::new(files.clone().map(|files| files as Arc<dyn UrlTableFactory>));
+        catalogs.set_system(Arc::clone(&system));
+        catalogs.restore(database.template().names());
+        let parts = SessionParts {
+            catalogs: &catalogs,
+            system: &system,
+            disk: spill.disk(),
+            pool,
+            session_memory,
+        };
+        let context = SessionContext::new_with_state(database.template().state(parts));
         if let Some(files) = files {
             files.set_state(context.state_weak_ref());
         }
-        let knowledge = Arc::clone(database.knowledge());
-        let (prepared, texts, transaction, pool) = Default::default();
+        let (prepared, texts, transaction, pool, whole) = Default::default();
         let scope = Arc::<SessionScope>::default();
         parameters.connect(context.state_weak_ref(), Arc::clone(&scope));
         let variables = Variables::default();
         context.register_variable(VarType::UserDefined, Arc::new(variables.clone()));
-        crate::pg_catalog::register(&context);
+        crate::catalog::register_sequence_functions(&context);
         crate::system::register_session_functions(&context, &database, &identity, &parameters);
-        let session = Self {
+        Ok(Self {
             context,
+            whole,
             catalogs,
             prepared,
             scope,
@@ -214,9 +189,7 @@ impl Session {
             parameters,
             identity,
             watch,
-        };
-        crate::system::register(&session, &knowledge)?;
-        Ok(session)
+        })
     }
 
     /// The database whose session it is.
@@ -263,12 +236,25 @@ impl Session {
     /// DataFusion's context, for what a session does not offer itself. Plans that it executes run
     /// on the caller's runtime, not on the pools.
     pub fn context(&self) -> &SessionContext {
+        self.whole.get_or_init(|| crate::functions::fill(&self.context));
         &self.context
+    }
+
+    /// The session's settings and functions as they are now, without those functions that it shares.
+    pub(crate) fn state(&self) -> SessionState {
+        self.context.state()
     }
 
     /// The placement of tables created from now on.
     pub fn placement(&self) -> Strategy {
         self.atoll_options().placement
+    }
+
+    /// The schema of names that are written without one.
+    fn default_schema(&self) -> String {
+        let state = self.context.state_ref();
+        let state = state.read();
+        state.config_options().catalog.default_schema.clone()
     }
 
     fn shared_scan(&self) -> SharedScan {
@@ -277,7 +263,7 @@ impl Session {
 
     /// Its settings under `atoll.` before it sets any.
     fn first_options(&self) -> AtollOptions {
-        first_options(&self.database, &self.identity)
+        self.database.template().first_options(&self.identity)
     }
 
     fn atoll_options(&self) -> AtollOptions {
@@ -328,33 +314,6 @@ impl Session {
     }
 }
 
-/// Settings of someone's session that sets none. The process's own has no limit but that of all.
-fn first_options(database: &Database, identity: &Identity) -> AtollOptions {
-    let options = database.options();
-    let session_memory = options.session_memory.filter(|_| identity.number != 0);
-    let limit = |class| database.admission().first_limit(class);
-    AtollOptions {
-        placement: options.placement,
-        session_memory,
-        small_statements: limit(StatementClass::Small),
-        large_statements: limit(StatementClass::Large),
-        ..AtollOptions::default()
-    }
-}
-
-/// DataFusion's analyzer with what comes before types are settled, and after.
-fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
-    let mut rules = Analyzer::new().rules;
-    rules.insert(0, Arc::new(SessionTimeZone));
-    rules.push(Arc::new(CheckedArithmetic));
-    rules.push(Arc::new(CountedCopies));
-    rules.push(Arc::new(NamedQuantified));
-    rules.push(Arc::new(CanonicalFloats));
-    rules.push(Arc::new(VolatileFilters));
-    rules.push(Arc::new(DependentJoins));
-    rules
-}
-
 /// The placed tables of a catalog with their names (`schema.table` outside of `public`), ordered by
 /// name.
 pub(crate) async fn placed_tables(
@@ -376,56 +335,4 @@ pub(crate) async fn placed_tables(
     }
     tables.sort_by(|a, b| a.0.cmp(&b.0));
     Ok(tables)
-}
-
-/// Joins up to this build side are broadcast to all partitions rather than exchanged: probing a
-/// shared table of that size costs less than moving both sides.
-const BROADCAST_BYTES: usize = 64 << 20;
-const BROADCAST_ROWS: usize = 2 << 20;
-
-/// Hash joins whose integer keys fill this share of their range, or whose range is that small, look
-/// their rows up in an array instead of hashing. An array of this density takes 1 KB for each row, too
-/// much where the memory limit is below `ARRAY_MAP_LIMIT_MIN`.
-const ARRAY_MAP_DENSITY_MIN: f64 = 0.004;
-const ARRAY_MAP_RANGE: usize = 1 << 20;
-const ARRAY_MAP_LIMIT_MIN: usize = 2 << 30;
-
-/// Parentheses and sub-queries inside one another, until `datafusion.sql_parser.recursion_limit` says
-/// otherwise. DataFusion's 50 are fewer than programs write.
-const NESTING_MAX: usize = 200;
-
-fn config(runtime: &Runtime, own: AtollOptions, limit: usize) -> SessionConfig {
-    let mut config = SessionConfig::new()
-        .with_target_partitions(runtime.worker_count())
-        // It is a schema of our own.
-        .with_information_schema(false)
-        .with_default_catalog_and_schema(CATALOG, SCHEMA)
-        .with_create_default_catalog_and_schema(false);
-    let options = config.options_mut();
-    options.sql_parser.collect_spans = true;
-    options.execution.time_zone = Some(timezone::DEFAULT.to_owned());
-    if let Ok(levels) = ConfigNonZeroUsize::try_new(NESTING_MAX) {
-        options.sql_parser.recursion_limit = levels;
-    }
-    options.optimizer.hash_join_single_partition_threshold = BROADCAST_BYTES;
-    options.optimizer.hash_join_single_partition_threshold_rows = BROADCAST_ROWS;
-    if limit >= ARRAY_MAP_LIMIT_MIN {
-        options.execution.perfect_hash_join_min_key_density = ARRAY_MAP_DENSITY_MIN;
-        options.execution.perfect_hash_join_small_build_threshold = ARRAY_MAP_RANGE;
-    }
-    // The logical plan knows better than the physical one what cannot be NULL (a CASE whose condition
-    // excludes it), and the check takes that for a defect.
-    options.execution.skip_physical_aggregate_schema_check = true;
-    // A file for each batch that an exchange spills: of two open ones the reader of DataFusion 55 waits for
-    // the older, while what it needs may come in the newer (apache/datafusion#24883).
-    if let Ok(each) = ConfigNonZeroUsize::try_new(1) {
-        options.execution.max_spill_file_size_bytes = each;
-    }
-    memory::fit(options, limit);
-    // Nanoseconds end in 2262, INT96 does not.
-    options.execution.parquet.coerce_int96 = Some("us".to_owned());
-    options.explain.show_statistics = false;
-    options.explain.physical_plan_only = true;
-    options.extensions.insert(own);
-    config
 }

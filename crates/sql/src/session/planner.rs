@@ -1,5 +1,6 @@
 //! From a parsed statement to its plan, against the names of one moment.
 
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use atoll_runtime::CancelToken;
@@ -7,13 +8,16 @@ use atoll_store::database::DatabaseVersion;
 use atoll_store::database::{CatalogChange, LockWait};
 use atoll_store::lock::LockMode;
 use atoll_store::table::TableChange;
+use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::catalog::view::ViewTable;
 use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{
-    DFSchema, ResolvedTableReference, Result, TableReference, internal_err, plan_err,
+    DFSchema, ParamValues, ResolvedTableReference, Result, TableReference, internal_err, plan_err,
 };
 use datafusion::execution::{SessionState, SessionStateBuilder};
-use datafusion::logical_expr::{DdlStatement, Expr, LogicalPlan, Volatility};
+use datafusion::logical_expr::{
+    DdlStatement, Expr, LogicalPlan, Prepare, Statement as PlanStatement, Volatility,
+};
 use datafusion::optimizer::Analyzer;
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercion;
 use datafusion::physical_plan::ExecutionPlan;
@@ -22,6 +26,7 @@ use datafusion::sql::planner::{IdentNormalizer, object_name_to_table_reference};
 use datafusion::sql::resolve::resolve_table_references;
 use datafusion::sql::sqlparser::ast::{Ident, Insert, ObjectName, Statement as Ast, TableObject};
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 
 use super::Session;
 use super::change::{RowChange, innermost, quoted};
@@ -35,13 +40,14 @@ use super::transaction::{StatementHandle, StatementTransaction};
 use crate::catalog::{Catalogs, StoredNames, UnplannedView, plain};
 use crate::database::{Database, StatementClass, Workers};
 use crate::dialect::BY_NAME;
-use crate::error::SqlError;
+use crate::error::{SqlError, transaction_error};
+use crate::functions::{Functions, create_logical_expr, statement_to_plan};
 use crate::parse::{STACK_SHORT, on_deep_stack};
 use crate::pg_catalog::tells_columns_of_views;
 use crate::role::rights::{LimitedUser, Right};
 use crate::role::{check_files, check_reserved};
 use crate::settings::AtollOptions;
-use crate::table::{PlacedTable, WriteRules, WriteTarget, fresh, transaction_error};
+use crate::table::{PlacedTable, WriteRules, WriteTarget, fresh};
 use crate::timezone::SessionTimeZone;
 use crate::volatile::check_ctes;
 use atoll_functions::without_large_constants;
@@ -63,6 +69,37 @@ pub(crate) struct StatementPlanner {
     files: bool,
     /// Whose rights limit it; none where it may do everything.
     pub(super) user: Option<Arc<LimitedUser>>,
+    /// The values of its parameters, once it runs with some.
+    pub(super) values: Option<ParamValues>,
+    /// Parameters outside of its plan.
+    pub(super) rule_parameters: RuleParameters,
+}
+
+/// The parameters in expressions that a plan does not hold, as those of ON CONFLICT, with their types where they tell.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RuleParameters(Arc<Mutex<BTreeMap<String, Option<DataType>>>>);
+
+impl RuleParameters {
+    /// Notes a parameter: `$1`.
+    pub(super) fn note(&self, name: &str, data_type: Option<DataType>) {
+        let mut noted = self.0.lock();
+        let known = noted.entry(name.to_owned()).or_default();
+        *known = known.take().or(data_type);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.lock().is_empty()
+    }
+
+    /// These and those that a plan has.
+    pub(super) fn and_of(&self, plan: &LogicalPlan) -> Result<HashMap<String, Option<DataType>>> {
+        let mut all = plan.get_parameter_types()?;
+        for (name, data_type) in self.0.lock().iter() {
+            let known = all.entry(name.clone()).or_default();
+            *known = known.take().or_else(|| data_type.clone());
+        }
+        Ok(all)
+    }
 }
 
 impl Session {
@@ -97,7 +134,18 @@ impl Session {
         // What functions are told of the settings.
         state.mark_start_execution();
         let (transaction, database) = (transaction.clone(), self.database().clone());
-        Ok(StatementPlanner { state, names, transaction, database, workers, files, user })
+        let (values, rule_parameters) = Default::default();
+        Ok(StatementPlanner {
+            state,
+            names,
+            transaction,
+            database,
+            workers,
+            files,
+            user,
+            values,
+            rule_parameters,
+        })
     }
 
     /// The session's settings, for plans that run on these workers.
@@ -153,6 +201,7 @@ impl StatementPlanner {
         mut statement: Parsed,
         within: &[ResolvedTableReference],
     ) -> Result<LogicalPlan> {
+        self.take_shown(state, &mut statement)?;
         self.expand(state, &mut statement, within).await?;
         let returning = Returning::take(&mut statement)?;
         if let Some(Ast::CreateTable(create)) = innermost(&mut statement) {
@@ -166,13 +215,35 @@ impl StatementPlanner {
         if let Some(change) = change {
             plan = change.plan(plan)?;
         }
-        match returning {
-            Some(returning) => {
-                self.check_right(Right::Select, &self.resolve_in(state, returning.table())?)?;
-                returning.plan(self, state, plan).await
-            }
-            None => Ok(plan),
+        if let Some(returning) = returning {
+            self.check_right(Right::Select, &self.resolve_in(state, returning.table())?)?;
+            plan = returning.plan(self, state, plan).await?;
         }
+        match plan {
+            LogicalPlan::Statement(PlanStatement::Prepare(prepare)) => {
+                Ok(LogicalPlan::Statement(PlanStatement::Prepare(self.all_declared(prepare)?)))
+            }
+            plan => Ok(plan),
+        }
+    }
+
+    /// The planner of another statement within this one, with the values of its own parameters.
+    pub(super) fn of_another(&self, values: Option<ParamValues>) -> Self {
+        Self { values, rule_parameters: RuleParameters::default(), ..self.clone() }
+    }
+
+    /// PREPARE with the types of all parameters, those outside of its plan included.
+    fn all_declared(&self, mut prepare: Prepare) -> Result<Prepare> {
+        let all = self.rule_parameters.and_of(&prepare.input)?;
+        if self.rule_parameters.is_empty() || prepare.fields.len() == all.len() {
+            return Ok(prepare);
+        }
+        let types = (1..=all.len()).map(|number| all.get(&format!("${number}")).cloned().flatten());
+        if let Some(types) = types.collect::<Option<Vec<_>>>() {
+            let fields = types.into_iter().map(|of| Arc::new(Field::new("", of, true)));
+            prepare.fields = fields.collect();
+        }
+        Ok(prepare)
     }
 
     /// Where the rows of this statement go.
@@ -252,7 +323,7 @@ impl StatementPlanner {
         let none = DFSchema::empty();
         let default = |text: &Option<Arc<str>>| {
             let value = text.as_ref().filter(|text| !is_generated(text));
-            value.map(|text| state.create_logical_expr(text, &none)).transpose()
+            value.map(|text| create_logical_expr(state, text, &none)).transpose()
         };
         table.definition().defaults.iter().map(default).collect()
     }
@@ -274,12 +345,15 @@ impl StatementPlanner {
             self.check_reads(&statement, &tables, within)?;
             self.plan_views(state, tables, within).await?;
         }
-        let star = self.take_star(state, &mut statement)?;
-        let mut plan = state.statement_to_plan(statement).await?;
+        if let Some(plan) = self.wide_insert(state, &statement).await? {
+            return Ok(plan);
+        }
+        let star = self.take_star(state, &mut statement).await?;
+        let mut plan = statement_to_plan(state, statement).await?;
         if let Some(star) = star {
             plan = star.restored(plan);
         }
-        let plan = crate::files::copy::settled(plan);
+        let plan = crate::files::copy::settled(plan)?;
         // Also what EXPLAIN ANALYZE would carry out.
         if plan.exists(|node| Ok(matches!(node, LogicalPlan::Copy(_))))? {
             self.check_files("COPY")?;
@@ -417,7 +491,7 @@ fn resolve(state: &SessionState, name: TableReference) -> ResolvedTableReference
 }
 
 pub(super) fn is_volatile(state: &SessionState, function: &str) -> bool {
-    let function = state.scalar_functions().get(function);
+    let function = Functions::of(state).scalar(function);
     function.is_some_and(|function| function.signature().volatility == Volatility::Volatile)
 }
 

@@ -21,14 +21,20 @@ use parking_lot::Mutex;
 use super::planner::StatementPlanner;
 use crate::error::{SqlError, SqlState};
 
+/// A statement that EXECUTE names, with the values of its parameters.
+pub(super) struct ExecutedStatement {
+    pub(super) statement: Ast,
+    pub(super) values: ParamValues,
+}
+
 /// The prepared statements of a session: their texts, since names mean what they mean when they run.
 #[derive(Debug, Default)]
 pub(super) struct PreparedStatements(Mutex<HashMap<String, Ast>>);
 
 impl PreparedStatements {
-    /// Keeps `statement`, of which `prepare` is the plan as of now.
-    pub(super) fn keep(&self, prepare: &Prepare, statement: Ast) -> Result<()> {
-        check(prepare)?;
+    /// Keeps `statement`, of which `prepare` is the plan as of now; `parameters` are all that it has.
+    pub(super) fn keep(&self, prepare: &Prepare, statement: Ast, parameters: usize) -> Result<()> {
+        check(prepare, parameters)?;
         match self.0.lock().entry(prepare.name.clone()) {
             Entry::Occupied(_) => Err(SqlState::DUPLICATE_PREPARED_STATEMENT.error(format!(
                 "Prepared statement '{0}' already exists; remove it with DEALLOCATE {0}",
@@ -73,16 +79,16 @@ impl PreparedStatements {
         }
     }
 
-    /// The plan, and where it is EXECUTE what that stands for, with the text of it; so under EXPLAIN.
+    /// The plan, and where it is EXECUTE what that stands for, with the statement; so under EXPLAIN.
     pub(super) async fn bound(
         &self,
         planner: &StatementPlanner,
         plan: LogicalPlan,
-    ) -> Result<(LogicalPlan, Option<Ast>)> {
+    ) -> Result<(LogicalPlan, Option<ExecutedStatement>)> {
         match plan {
             LogicalPlan::Statement(Statement::Execute(execute)) => {
-                let (statement, plan) = self.bind(planner, execute).await?;
-                Ok((plan, Some(statement)))
+                let (executed, plan) = self.bind(planner, execute).await?;
+                Ok((plan, Some(executed)))
             }
             LogicalPlan::Explain(mut explain) => {
                 if let LogicalPlan::Statement(Statement::Execute(execute)) = explain.plan.as_ref() {
@@ -109,8 +115,10 @@ impl PreparedStatements {
         &self,
         planner: &StatementPlanner,
         execute: Execute,
-    ) -> Result<(Ast, LogicalPlan)> {
+    ) -> Result<(ExecutedStatement, LogicalPlan)> {
         let Execute { name, parameters } = execute;
+        // Its parameters are not those of the statement that says EXECUTE.
+        let planner = &planner.of_another(None);
         let statement = self.0.lock().get(&name).cloned();
         let statement = statement.ok_or_else(|| unknown(&name))?;
         let text = Parsed::Statement(Box::new(statement.clone()));
@@ -121,12 +129,20 @@ impl PreparedStatements {
         let LogicalPlan::Statement(Statement::Prepare(prepare)) = plan else {
             return internal_err!("'{name}' was not prepared by PREPARE");
         };
-        let values = values(&planner.state, &prepare, parameters)?;
+        let values = ParamValues::List(values(&planner.state, &prepare, parameters)?);
         let Ast::Prepare { statement, .. } = statement else {
             return internal_err!("'{name}' was not prepared by PREPARE");
         };
-        let plan = Arc::unwrap_or_clone(prepare.input);
-        Ok((*statement, plan.replace_params_with_values(&ParamValues::List(values))?))
+        let plan = match planner.rule_parameters.is_empty() {
+            true => Arc::unwrap_or_clone(prepare.input),
+            // What is not in the plan was planned without values.
+            false => {
+                let planner = planner.of_another(Some(values.clone()));
+                planner.plan_other(Parsed::Statement(statement.clone())).await?
+            }
+        };
+        let plan = plan.replace_params_with_values(&values)?;
+        Ok((ExecutedStatement { statement: *statement, values }, plan))
     }
 }
 
@@ -152,14 +168,14 @@ fn unknown(name: &str) -> DataFusionError {
     SqlState::INVALID_STATEMENT_NAME.error(message)
 }
 
-fn check(prepare: &Prepare) -> Result<()> {
+fn check(prepare: &Prepare, named: usize) -> Result<()> {
     if matches!(*prepare.input, LogicalPlan::Statement(_)) {
         return plan_err!(
             "PREPARE expects a query, INSERT, COPY, or a statement that creates a \
                           table"
         );
     }
-    let (types, named) = (prepare.fields.len(), prepare.input.get_parameter_names()?.len());
+    let types = prepare.fields.len();
     if types > 0 && types != named {
         return plan_err!(
             "PREPARE declares {types} types of parameters, but the statement has {named} parameters"

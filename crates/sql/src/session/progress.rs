@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use crate::scan::ScanExec;
 
 /// How far a query's scans are. It holds what they count and not their plan, whose hash tables would
-/// live as long as somebody looks.
+/// live as long as a reader holds it.
 #[derive(Clone, Debug, Default)]
 pub struct ScanProgress {
     /// None where there is no plan.

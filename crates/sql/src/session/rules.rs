@@ -3,22 +3,29 @@
 //! They are planned as the select list of a query over the rows in question, and taken out of its plan: so
 //! they mean what they mean in a query.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::DataType;
-use datafusion::common::{DFSchemaRef, Result, internal_err, plan_datafusion_err, plan_err};
+use datafusion::arrow::datatypes::{DataType, Field};
+use datafusion::common::tree_node::TreeNode;
+use datafusion::common::{
+    DFSchemaRef, ParamValues, Result, ScalarValue, internal_err, plan_datafusion_err, plan_err,
+};
 use datafusion::execution::SessionState;
-use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
+use datafusion::logical_expr::simplify::SimplifyContext;
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Projection, Volatility};
+use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::{
     Expr as AstExpr, Ident, SelectItem, SetExpr, Statement as Ast,
 };
 
-use super::change::{parsed, parsed_expr, quoted};
+use super::change::{parsed, parsed_expr, quoted, type_parameter};
 use super::generated::generated_columns;
 use super::insert::{DeclaredConflict, DeclaredUpdate};
 use super::planner::{StatementPlanner, analyzed};
+use super::point::cast_types;
 use crate::error::SqlError;
 use crate::table::{PlacedTable, PlannedCheck, PlannedConflict, PlannedUpdate, WriteRules};
 
@@ -94,7 +101,7 @@ impl StatementPlanner {
         }
         self.names.hide(ROWS, Arc::new(table.as_rows()));
         let name = Ident::with_quote('"', &*table.at().table);
-        let planned = self.row_expressions(state, &[(ROWS, &name)], exprs).await?;
+        let planned = self.row_expressions(state, &[(ROWS, &name)], exprs, types).await?;
         for expr in &planned.exprs {
             if expr.is_volatile() {
                 return plan_err!("{what} must give the same answer each time");
@@ -112,7 +119,7 @@ impl StatementPlanner {
     ) -> Result<PlannedConflict> {
         let DeclaredConflict { uniques, update } = conflict;
         let Some(DeclaredUpdate { assignments, condition }) = update else {
-            return Ok(PlannedConflict { uniques, update: None });
+            return Ok(PlannedConflict { uniques, update: None, is_fixed: true });
         };
         self.names.hide(THERE, Arc::new(table.as_rows()));
         self.names.hide(NEW, Arc::new(table.as_rows()));
@@ -124,19 +131,23 @@ impl StatementPlanner {
         types.extend(has_condition.then_some(DataType::Boolean));
         let exprs = assignments.into_iter().map(|(_, value)| value).chain(condition).collect();
         let sources = [(THERE, name), (NEW, &excluded)];
-        let planned = self.row_expressions(state, &sources, exprs).await?;
+        let planned = self.row_expressions(state, &sources, exprs, &types).await?;
+        let is_fixed = planned.exprs.iter().all(is_fixed);
+        let planned = planned.of_this_moment(state)?;
         let mut exprs = planned.physical(state, &types)?;
         let condition = if has_condition { exprs.pop() } else { None };
         let assignments = columns.into_iter().zip(exprs).collect();
-        Ok(PlannedConflict { uniques, update: Some(PlannedUpdate { assignments, condition }) })
+        let update = Some(PlannedUpdate { assignments, condition });
+        Ok(PlannedConflict { uniques, update, is_fixed })
     }
 
-    /// Expressions over rows of hidden tables, side by side.
+    /// Expressions over rows of hidden tables, side by side, that are to have these types.
     async fn row_expressions(
         &self,
         state: &SessionState,
         sources: &[(&str, &Ident)],
         exprs: Vec<AstExpr>,
+        types: &[DataType],
     ) -> Result<RowExpressions> {
         let from = sources.iter().map(|(hidden, name)| format!("{} AS {name}", quoted(hidden)));
         let text = format!("SELECT 0 FROM {}", from.collect::<Vec<_>>().join(", "));
@@ -151,7 +162,7 @@ impl StatementPlanner {
             select.projection = exprs.into_iter().enumerate().map(item).collect();
         }
         let plan = self.plan_query(state, Parsed::Statement(Box::new(query)), &[]).await?;
-        match analyzed(state, plan)? {
+        match analyzed(state, self.with_values(plan, types)?)? {
             LogicalPlan::Projection(projection) => {
                 let schema = Arc::clone(projection.input.schema());
                 Ok(RowExpressions { exprs: projection.expr, schema })
@@ -159,6 +170,42 @@ impl StatementPlanner {
             _ => internal_err!("expressions over rows were not planned as a select list"),
         }
     }
+
+    /// A select list of these types with the values of the statement's parameters; before it has some, with NULL in
+    /// their place, and what types they have is noted.
+    fn with_values(&self, plan: LogicalPlan, types: &[DataType]) -> Result<LogicalPlan> {
+        if plan.get_parameter_names()?.is_empty() {
+            return Ok(plan);
+        }
+        let LogicalPlan::Projection(mut projection) = plan else { return Ok(plan) };
+        for (expr, data_type) in projection.expr.iter_mut().zip(types) {
+            type_parameter(expr, &Field::new("", data_type.clone(), true));
+        }
+        let plan = LogicalPlan::Projection(Projection::try_new(projection.expr, projection.input)?);
+        match &self.values {
+            Some(values) => plan.replace_params_with_values(values),
+            None => {
+                let (casts, mut nulls) = (cast_types(&plan)?, HashMap::new());
+                for (name, data_type) in plan.get_parameter_types()? {
+                    let data_type = data_type.or_else(|| casts.get(&name).cloned());
+                    self.rule_parameters.note(&name, data_type.clone());
+                    let null = ScalarValue::try_from(data_type.unwrap_or(DataType::Utf8View))?;
+                    nulls.insert(name.trim_start_matches('$').to_owned(), null);
+                }
+                plan.replace_params_with_values(&ParamValues::from(nulls))
+            }
+        }
+    }
+}
+
+/// Whether an expression gives the same from the same values whenever it is computed: `now()` belongs to the statement
+/// that it is planned for.
+fn is_fixed(expr: &Expr) -> bool {
+    let is_other = |expr: &Expr| {
+        Ok(matches!(expr, Expr::ScalarFunction(call)
+            if call.func.signature().volatility != Volatility::Immutable))
+    };
+    !expr.exists(is_other).unwrap_or(true)
 }
 
 /// Planned expressions over rows.
@@ -168,6 +215,20 @@ struct RowExpressions {
 }
 
 impl RowExpressions {
+    /// The same with the time of the statement in place of `now()`.
+    fn of_this_moment(self, state: &SessionState) -> Result<Self> {
+        let Self { exprs, schema } = self;
+        let begun = state.execution_props().query_execution_start_time;
+        let context = SimplifyContext::builder()
+            .with_schema(Arc::clone(&schema))
+            .with_config_options(Arc::clone(state.config_options()))
+            .with_query_execution_start_time(begun)
+            .build();
+        let simplifier = ExprSimplifier::new(context);
+        let exprs = exprs.into_iter().map(|expr| simplifier.simplify(expr));
+        Ok(Self { exprs: exprs.collect::<Result<_>>()?, schema })
+    }
+
     /// The same in these types, to be computed.
     fn physical(
         self,

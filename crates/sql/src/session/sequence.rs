@@ -35,7 +35,7 @@ impl StatementPlanner {
                 };
                 if let Some(new) = new_name(owner) {
                     let to = RelationName::new(Arc::clone(&from.schema), self.normalized(new));
-                    self.define(CatalogChange::Rename { from, to }).await?;
+                    self.rename_sequence(sequence, from, to).await?;
                     return Ok(Some("ALTER SEQUENCE"));
                 }
                 let version = self.transaction.statement(true).await?;
@@ -239,7 +239,7 @@ fn of_type(data_type: &DataType) -> (i64, i64) {
     }
 }
 
-fn whole(data_type: &datafusion::sql::sqlparser::ast::DataType) -> Result<DataType> {
+pub(super) fn whole(data_type: &datafusion::sql::sqlparser::ast::DataType) -> Result<DataType> {
     use datafusion::sql::sqlparser::ast::DataType as Sql;
     match data_type {
         Sql::SmallInt(_) | Sql::Int2(_) => Ok(DataType::Int16),

@@ -8,7 +8,7 @@ use datafusion::prelude::SessionContext;
 use datafusion::sql::sqlparser::dialect::{GenericDialect, dialect_from_str};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, TokenizerError};
 
-use crate::error::{SourcePosition, SqlError};
+use crate::error::{SourcePosition, SqlError, is_unfinished};
 
 /// One statement of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,7 +72,7 @@ impl Splitter {
         };
         self.lines += newlines(&self.open[self.scanned..whole]);
         self.scanned = whole;
-        if let Some(error) = failed.filter(|error| !is_unfinished(error)) {
+        if let Some(error) = failed.filter(|error| !is_unfinished(&error.message)) {
             let error = self.error(&error);
             self.lines += newlines(&self.open[self.scanned..]);
             self.forget();
@@ -105,6 +105,11 @@ impl Splitter {
     /// Passes over a line that is not SQL; only while idle.
     pub fn skip_line(&mut self) {
         self.forget();
+        self.lines += 1;
+    }
+
+    /// Passes over a line that is not SQL and belongs to the statement before it, whatever is open.
+    pub fn pass_line(&mut self) {
         self.lines += 1;
     }
 
@@ -185,12 +190,6 @@ fn newlines(text: &str) -> u64 {
 /// them.
 fn may_close(piece: &str) -> bool {
     piece.contains(['\'', '"', '`', '$', ']']) || piece.contains("*/")
-}
-
-/// A quote or a comment that a later line may close.
-fn is_unfinished(error: &TokenizerError) -> bool {
-    let message = error.message.to_ascii_lowercase();
-    ["unterminated", "unexpected eof", "before eof"].iter().any(|words| message.contains(words))
 }
 
 /// Turns lines and columns, which only rise, into byte offsets. It never goes back to the start of a

@@ -1,5 +1,7 @@
 //! What a statement did, in the words of PostgreSQL: `INSERT 0 3`, `SELECT 10`, `CREATE VIEW`.
 
+use std::borrow::Cow;
+
 use datafusion::arrow::array::{AsArray, RecordBatch};
 use datafusion::arrow::datatypes::UInt64Type;
 use datafusion::logical_expr::DdlStatement;
@@ -9,7 +11,7 @@ use datafusion::sql::sqlparser::ast::{SetExpr, Statement as Ast};
 /// A tag, complete once all batches of the result were read.
 #[derive(Debug)]
 pub(super) struct StatementTag {
-    words: String,
+    words: Cow<'static, str>,
     count: TagCount,
 }
 
@@ -26,19 +28,19 @@ enum TagCount {
 impl StatementTag {
     /// That of a statement that has no result.
     pub(super) fn done(words: String) -> Self {
-        Self { words, count: TagCount::None }
+        Self { words: words.into(), count: TagCount::None }
     }
 
     /// That of a query.
     pub(super) fn rows() -> Self {
-        Self { words: "SELECT".to_owned(), count: TagCount::Rows(0) }
+        Self { words: "SELECT".into(), count: TagCount::Rows(0) }
     }
 
     /// That of a statement that is planned as a query or a write.
     pub(super) fn of(statement: &Parsed) -> Self {
         match statement {
             Parsed::Statement(ast) => Self::of_ast(ast),
-            Parsed::CopyTo(_) => Self { words: "COPY".to_owned(), count: TagCount::Values(0) },
+            Parsed::CopyTo(_) => Self { words: "COPY".into(), count: TagCount::Values(0) },
             Parsed::Explain(_) => Self::shown("EXPLAIN"),
             Parsed::CreateExternalTable(_) | Parsed::Reset(_) => Self::rows(),
         }
@@ -64,17 +66,17 @@ impl StatementTag {
             _ => return Self::rows(),
         };
         let count = if returning { TagCount::Rows(0) } else { TagCount::Values(0) };
-        Self { words: words.to_owned(), count }
+        Self { words: words.into(), count }
     }
 
     /// That of a statement that wrote these rows.
-    pub(super) fn written(words: &str) -> Self {
-        Self { words: words.to_owned(), count: TagCount::Values(0) }
+    pub(super) fn written(words: &'static str) -> Self {
+        Self { words: words.into(), count: TagCount::Values(0) }
     }
 
     /// That of a statement that shows something.
-    pub(super) fn shown(words: &str) -> Self {
-        Self { words: words.to_owned(), count: TagCount::None }
+    pub(super) fn shown(words: &'static str) -> Self {
+        Self { words: words.into(), count: TagCount::None }
     }
 
     /// Whether the rows of the result only say what the tag says.
@@ -105,7 +107,7 @@ impl StatementTag {
             TagCount::Rows(count) | TagCount::Values(count) if self.words != "TRUNCATE TABLE" => {
                 format!("{} {count}", self.words)
             }
-            _ => self.words.clone(),
+            _ => self.words.to_string(),
         }
     }
 }

@@ -12,9 +12,9 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue};
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::{
-    Assignment, AssignmentTarget, BinaryOperator, Delete, Expr, FromTable, Insert, Query, Select,
-    SetExpr, Statement as Ast, TableFactor, TableObject, TableWithJoins, UnaryOperator, Update,
-    Value,
+    Assignment, AssignmentTarget, BinaryOperator, Delete, Expr, FromTable, Insert, OnInsert, Query,
+    Select, SetExpr, Statement as Ast, TableFactor, TableObject, TableWithJoins, UnaryOperator,
+    Update, Value,
 };
 
 use super::Session;
@@ -211,9 +211,7 @@ impl Literal {
                 let fits = value.unsigned_abs() < 10_u128.checked_pow((*precision).into())?;
                 fits.then_some(ScalarValue::Decimal128(Some(value), *precision, *scale))
             }
-            (Self::Number(text), of) if of.is_integer() => {
-                ScalarValue::Int64(Some(text.parse().ok()?)).cast_to(of).ok()
-            }
+            (Self::Number(text), of) if of.is_integer() => whole(text.parse().ok()?, of),
             (Self::Text(text), DataType::Utf8View) => {
                 Some(ScalarValue::Utf8View(Some(text.clone())))
             }
@@ -223,6 +221,15 @@ impl Literal {
             _ => None,
         }
     }
+}
+
+/// A whole number in a type; none where it is out of range. The types that most keys have need no cast.
+fn whole(number: i64, of: &DataType) -> Option<ScalarValue> {
+    Some(match of {
+        DataType::Int64 => ScalarValue::Int64(Some(number)),
+        DataType::Int32 => ScalarValue::Int32(Some(number.try_into().ok()?)),
+        _ => return ScalarValue::Int64(Some(number)).cast_to(of).ok(),
+    })
 }
 
 /// A decimal of a scale; none where it has more digits behind the point.
@@ -324,9 +331,11 @@ fn take_of_delete(delete: &mut Delete, literals: &mut Vec<TakenLiteral>) -> Opti
     take_values(selection.as_mut()?, literals)
 }
 
-/// Of INSERT … VALUES alone.
+/// Of INSERT … VALUES alone; what ON CONFLICT says stays as it is.
 fn take_of_insert(insert: &mut Insert, literals: &mut Vec<TakenLiteral>) -> Option<()> {
-    let is_more = insert.on.is_some() || insert.returning.is_some() || insert.or.is_some();
+    let is_more = !matches!(insert.on, None | Some(OnInsert::OnConflict(_)))
+        || insert.returning.is_some()
+        || insert.or.is_some();
     if is_more || insert.ignore || insert.overwrite || insert.replace_into {
         return None;
     }

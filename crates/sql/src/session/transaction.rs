@@ -21,9 +21,8 @@ use super::Session;
 use super::execute::QueryResult;
 use crate::catalog::{Catalogs, KeptNames};
 use crate::database::Database;
-use crate::error::SqlState;
+use crate::error::{SqlState, transaction_error};
 use crate::role::rights::LimitedUser;
-use crate::table::transaction_error;
 use crate::watch::{StatementWait, StatementWatch};
 
 /// A transaction that the operators of a statement write to, until it ends.
@@ -81,11 +80,20 @@ pub(super) struct SessionTransaction {
 pub(super) struct OpenTransaction {
     pub(super) transaction: SharedTransaction,
     failure: FailedStatement,
-    /// Its options, and whether a statement ran with them.
-    options: TransactionOptions,
+    /// How it was said to run, and whether a statement ran so.
+    modes: SaidModes,
     is_used: bool,
     /// What the session's own names meant before it: views of the session, which the store does not keep.
     names: KeptNames,
+    /// Likewise at each savepoint.
+    savepoints: Vec<(String, KeptNames)>,
+}
+
+impl OpenTransaction {
+    /// Where the last savepoint of a name is.
+    fn savepoint(&self, name: &str) -> Option<usize> {
+        self.savepoints.iter().rposition(|(other, _)| other == name)
+    }
 }
 
 /// Whether a statement of a transaction failed.
@@ -151,7 +159,7 @@ impl Session {
             let watch = self.watch.clone();
             return Ok(StatementTransaction { transaction, is_own: false, failure, watch });
         }
-        let transaction = self.started(self.parameters.default_options());
+        let transaction = self.started(SaidModes::of(self.parameters.default_options()));
         let (failure, watch) = (FailedStatement::default(), self.watch.clone());
         Ok(StatementTransaction { transaction, is_own: true, failure, watch })
     }
@@ -197,8 +205,12 @@ impl Session {
                 let act = Transaction::rollback_to;
                 let name = self.at_savepoint("ROLLBACK TO SAVEPOINT", name, act).await?;
                 self.parameters.rollback_to(&name);
-                if let Some(open) = &*self.transaction.open.lock() {
+                if let Some(open) = &mut *self.transaction.open.lock() {
                     open.failure.0.store(false, Ordering::Release);
+                    if let Some(at) = open.savepoint(&name) {
+                        self.catalogs().restore(open.savepoints[at].1.clone());
+                        open.savepoints.truncate(at + 1);
+                    }
                 }
                 "ROLLBACK"
             }
@@ -210,6 +222,9 @@ impl Session {
                 };
                 let name = self.at_savepoint("SAVEPOINT", name, set).await?;
                 self.parameters.savepoint(&name);
+                if let Some(open) = &mut *self.transaction.open.lock() {
+                    open.savepoints.push((name, self.catalogs().kept()));
+                }
                 "SAVEPOINT"
             }
             Ast::ReleaseSavepoint { name } => {
@@ -217,6 +232,11 @@ impl Session {
                 let act = Transaction::release;
                 let name = self.at_savepoint("RELEASE SAVEPOINT", name, act).await?;
                 self.parameters.release(&name);
+                if let Some(open) = &mut *self.transaction.open.lock()
+                    && let Some(at) = open.savepoint(&name)
+                {
+                    open.savepoints.truncate(at);
+                }
                 "RELEASE"
             }
             Ast::Set(Set::SetTransaction { modes, snapshot: None, session: false }) => {
@@ -225,8 +245,8 @@ impl Session {
             }
             Ast::Set(Set::SetTransaction { modes, snapshot: None, session: true }) => {
                 self.check_not_failed()?;
-                let defaults = options(modes, self.parameters.default_options())?;
-                self.parameters.set_default_options(defaults)?;
+                let defaults = SaidModes::of(self.parameters.default_options()).with(modes)?;
+                self.parameters.set_default_options(defaults.options())?;
                 "SET"
             }
             _ => return Ok(None),
@@ -247,16 +267,16 @@ impl Session {
             return Err(SqlState::ACTIVE_TRANSACTION
                 .error("SET TRANSACTION must be called before any query of the transaction"));
         }
-        open.options = options(modes, open.options)?;
-        open.transaction = self.started(open.options);
-        self.parameters.set_transaction(open.options);
+        open.modes = open.modes.with(modes)?;
+        open.transaction = self.started(open.modes);
+        self.parameters.set_transaction(open.modes.options());
         Ok(())
     }
 
     /// A transaction that begins now.
-    fn started(&self, options: TransactionOptions) -> SharedTransaction {
+    fn started(&self, modes: SaidModes) -> SharedTransaction {
         let (begun, session) = (self.database().age(), self.identity.number);
-        let options = TransactionOptions { begun, session, ..options };
+        let options = TransactionOptions { begun, session, ..modes.options() };
         let mut transaction = self.database().store().begin(options);
         transaction.set_lock_patience(self.parameters.lock_patience(&self.watch));
         SharedTransaction::new(transaction)
@@ -308,11 +328,18 @@ impl Session {
                 SqlState::ACTIVE_TRANSACTION.error("there is already a transaction in progress")
             );
         }
-        let options = options(modes, self.parameters.default_options())?;
-        let (transaction, names) = (self.started(options), self.catalogs().kept());
-        let failure = FailedStatement::default();
-        *open = Some(OpenTransaction { transaction, failure, options, is_used: false, names });
-        self.parameters.begin_transaction(options);
+        let modes = SaidModes::of(self.parameters.default_options()).with(modes)?;
+        let (transaction, names) = (self.started(modes), self.catalogs().kept());
+        let (failure, savepoints) = Default::default();
+        *open = Some(OpenTransaction {
+            transaction,
+            failure,
+            modes,
+            is_used: false,
+            names,
+            savepoints,
+        });
+        self.parameters.begin_transaction(modes.options());
         Ok(())
     }
 
@@ -341,7 +368,7 @@ impl Session {
         committed.map(|()| "COMMIT")
     }
 
-    /// Does something about a savepoint; its name, as it is known.
+    /// Does something with a savepoint; its name as it is looked up.
     async fn at_savepoint(
         &self,
         what: &str,
@@ -403,19 +430,48 @@ pub enum TransactionState {
     Failed,
 }
 
-fn options(
-    modes: &[TransactionMode],
-    mut options: TransactionOptions,
-) -> Result<TransactionOptions> {
-    for mode in modes {
-        match mode {
-            TransactionMode::AccessMode(mode) => {
-                options.read_only = *mode == TransactionAccessMode::ReadOnly;
+/// What statements say of how transactions run.
+#[derive(Clone, Copy, Debug, Default)]
+struct SaidModes {
+    /// The level, where one was named.
+    level: Option<Isolation>,
+    read_only: bool,
+}
+
+impl SaidModes {
+    /// What the settings of a session say; its first level names none.
+    fn of(options: TransactionOptions) -> Self {
+        let level = Some(options.isolation).filter(|level| *level != Isolation::ReadCommitted);
+        Self { level, read_only: options.read_only }
+    }
+
+    /// How a transaction runs that is said to run so.
+    fn options(self) -> TransactionOptions {
+        let (isolation, read_only) = (self.isolation(), self.read_only);
+        TransactionOptions { isolation, read_only, ..TransactionOptions::default() }
+    }
+
+    /// These, with what a statement says.
+    fn with(mut self, modes: &[TransactionMode]) -> Result<Self> {
+        for mode in modes {
+            match mode {
+                TransactionMode::AccessMode(mode) => {
+                    self.read_only = *mode == TransactionAccessMode::ReadOnly;
+                }
+                TransactionMode::IsolationLevel(level) => self.level = Some(isolation(*level)?),
             }
-            TransactionMode::IsolationLevel(level) => options.isolation = isolation(*level)?,
+        }
+        Ok(self)
+    }
+
+    /// What a transaction sees: one that only reads sees one moment, unless another level is named.
+    fn isolation(self) -> Isolation {
+        match (self.level, self.read_only) {
+            (Some(level), _) => level,
+            (None, true) => Isolation::RepeatableRead,
+            (None, false) => Isolation::ReadCommitted,
         }
     }
-    Ok(options)
 }
 
 /// READ UNCOMMITTED is READ COMMITTED, as in PostgreSQL.

@@ -12,10 +12,14 @@
 use std::collections::HashSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use atoll_store::database::{DatabaseVersion, Relation, RelationName, SequenceState};
+use atoll_store::database::{
+    DatabaseVersion, Relation, RelationName, SequenceState, StoredStatement,
+};
 use atoll_store::table::{Identity, IdentityKind, TableDefinition, TableVersion};
 use atoll_store::{SequenceId, TableId};
+use datafusion::common::config::{CatalogOptions, SqlParserOptions};
 use datafusion::common::{Result, exec_datafusion_err, exec_err, plan_err};
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
@@ -23,10 +27,12 @@ use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 use super::Session;
 use super::change::quoted;
 use super::execute::QueryResult;
+use super::planner::StatementPlanner;
 use super::pool::PoolStatement;
-use super::split::split_statements;
+use super::split::{Statement, split_statements};
 use super::transaction::StatementTransaction;
 use super::upkeep::Upkeep;
+use super::views::views_in_order;
 use crate::catalog::{ObjectComments, SCHEMA};
 use crate::error::SqlState;
 use crate::parse::begins_with;
@@ -165,7 +171,7 @@ impl Session {
             tables += 1;
         }
         // It comes last, so that what was exported in part cannot be imported.
-        let load = load_script(&version)?;
+        let load = load_script(&self.planner(&transaction, false).await?, &version)?;
         std::fs::write(directory.join(LOAD), load)
             .map_err(|error| failed("written", directory, &error))?;
         Ok(format!("EXPORT DATABASE {tables}"))
@@ -177,16 +183,55 @@ impl Session {
         let script = directory.join(LOAD);
         let script = std::fs::read_to_string(script);
         let script = script.map_err(|error| failed("read", directory, &error))?;
-        // Names of files are relative to the directory.
-        let script = script.replace(FROM_FILE, &format!("{FROM_FILE}{}/", text(directory)));
         let statements =
             split_statements(&script).map_err(|error| exec_datafusion_err!("{LOAD}: {error}"))?;
         let transaction = self.statement_transaction()?;
-        for statement in &statements {
-            self.run_to_end(&transaction, &statement.text).await?;
-        }
+        let before = self.naming();
+        self.set_naming(Self::naming_of_scripts(&before));
+        let loaded = self.load(&transaction, &statements, directory).await;
+        self.set_naming(before);
+        loaded?;
         transaction.finish(self.database()).await?;
         Ok(format!("IMPORT DATABASE {}", statements.len()))
+    }
+
+    async fn load(
+        &self,
+        transaction: &StatementTransaction,
+        statements: &[Statement],
+        directory: &Path,
+    ) -> Result<()> {
+        for statement in statements {
+            self.run_to_end(transaction, &in_directory(&statement.text, directory)).await?;
+        }
+        Ok(())
+    }
+
+    /// The settings that say what names and texts mean.
+    fn naming(&self) -> (CatalogOptions, SqlParserOptions) {
+        let state = self.context.state_ref();
+        let state = state.read();
+        let options = state.config_options();
+        (options.catalog.clone(), options.sql_parser.clone())
+    }
+
+    /// Those under which a script begins, whatever the session's are.
+    fn naming_of_scripts(
+        (catalog, sql_parser): &(CatalogOptions, SqlParserOptions),
+    ) -> (CatalogOptions, SqlParserOptions) {
+        let of = SqlParserOptions::default();
+        let (mut catalog, mut sql_parser) = (catalog.clone(), sql_parser.clone());
+        catalog.default_schema = SCHEMA.to_owned();
+        sql_parser.dialect = of.dialect;
+        sql_parser.enable_ident_normalization = of.enable_ident_normalization;
+        (catalog, sql_parser)
+    }
+
+    fn set_naming(&self, (catalog, sql_parser): (CatalogOptions, SqlParserOptions)) {
+        let state = self.context.state_ref();
+        let mut state = state.write();
+        let options = state.config_mut().options_mut();
+        (options.catalog, options.sql_parser) = (catalog, sql_parser);
     }
 
     /// Runs a statement as part of a transaction.
@@ -213,8 +258,31 @@ fn text(path: &Path) -> String {
     path.display().to_string().replace('\'', "''")
 }
 
+/// A statement of the script, whose names of files are relative to the directory.
+fn in_directory(statement: &str, directory: &Path) -> String {
+    match statement.rfind(FROM_FILE).filter(|_| statement.starts_with("CREATE TABLE ")) {
+        Some(at) => {
+            let (before, file) = statement.split_at(at + FROM_FILE.len());
+            format!("{before}{}/{file}", text(directory))
+        }
+        None => statement.to_owned(),
+    }
+}
+
+/// The file of a table: letters, digits and `_` of its name, and all else by number, so that two tables never share
+/// one.
 fn file_of(name: &RelationName) -> String {
-    format!("{}.{}.parquet", name.schema, name.name)
+    let plain = |name: &str| {
+        let mut plain = String::with_capacity(name.len());
+        for letter in name.chars() {
+            match letter.is_alphanumeric() || letter == '_' {
+                true => plain.push(letter),
+                false => drop(write!(plain, "-{:x}-", u32::from(letter))),
+            }
+        }
+        plain
+    };
+    format!("{}.{}.parquet", plain(&name.schema), plain(&name.name))
 }
 
 fn full(name: &RelationName) -> String {
@@ -222,7 +290,7 @@ fn full(name: &RelationName) -> String {
 }
 
 /// The statements that make a database again.
-fn load_script(version: &DatabaseVersion) -> Result<String> {
+fn load_script(planner: &StatementPlanner, version: &DatabaseVersion) -> Result<String> {
     let mut script = String::new();
     for schema in version.schemas().filter(|schema| &***schema != SCHEMA && !is_hidden(schema)) {
         line(&mut script, &format!("CREATE SCHEMA {}", quoted(schema)));
@@ -248,18 +316,64 @@ fn load_script(version: &DatabaseVersion) -> Result<String> {
             write_table(&mut script, version, name, (*id, table))?;
         }
     }
-    for (_, relation) in relations() {
-        if let Relation::External(text) = relation {
-            line(&mut script, text.sql.trim_end_matches([';', ' ', '\n']));
-        }
+    let external = relations().filter_map(|(_, relation)| match relation {
+        Relation::External(text) => Some(Arc::clone(text)),
+        _ => None,
+    });
+    let mut texts: Vec<_> = external.collect();
+    texts.extend(views_in_order(planner, version)?);
+    let begins_with = SettingsOfText::default();
+    let mut settings = begins_with.clone();
+    for text in texts {
+        settings = settings.set(SettingsOfText::of(&text), &mut script);
+        line(&mut script, text.sql.trim_end_matches([';', ' ', '\n']));
     }
-    for (_, relation) in relations() {
-        if let Relation::View(view) = relation {
-            line(&mut script, view.sql.trim_end_matches([';', ' ', '\n']));
-        }
-    }
+    settings.set(begins_with, &mut script);
     write_comments(&mut script, version);
     Ok(script)
+}
+
+/// The settings under which a text was written, with their values.
+#[derive(Clone)]
+struct SettingsOfText([(&'static str, String); 3]);
+
+impl Default for SettingsOfText {
+    fn default() -> Self {
+        Self::plain(SCHEMA)
+    }
+}
+
+impl SettingsOfText {
+    fn with(dialect: &str, normalizes: &str, schema: &str) -> Self {
+        Self([
+            ("datafusion.sql_parser.dialect", dialect.to_owned()),
+            ("datafusion.sql_parser.enable_ident_normalization", normalizes.to_owned()),
+            ("datafusion.catalog.default_schema", schema.to_owned()),
+        ])
+    }
+
+    fn plain(schema: &str) -> Self {
+        let of = SqlParserOptions::default();
+        let normalizes = of.enable_ident_normalization.to_string();
+        Self::with(&of.dialect.to_string(), &normalizes, schema)
+    }
+
+    fn of(text: &StoredStatement) -> Self {
+        match text.options.split(' ').collect::<Vec<_>>()[..] {
+            [dialect, normalizes, ..] => Self::with(dialect, normalizes, &text.schema),
+            _ => Self::plain(&text.schema),
+        }
+    }
+
+    /// Writes what others than these are set.
+    fn set(self, wanted: Self, script: &mut String) -> Self {
+        for ((_, before), (name, value)) in self.0.iter().zip(&wanted.0) {
+            if before != value {
+                line(script, &format!("SET {name} = '{}'", value.replace('\'', "''")));
+            }
+        }
+        wanted
+    }
 }
 
 /// What COMMENT ON says of all that is there now.

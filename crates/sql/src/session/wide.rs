@@ -1,79 +1,216 @@
-//! `SELECT * FROM t` of a table with very many columns.
+//! `SELECT * FROM t` and `INSERT INTO t` of a table with very many columns.
 //!
 //! DataFusion 55.2 compares the columns of a select list with each other by their texts
 //! (`push_projection_dedupl`), which takes ten seconds for ten thousand. A select list that is `*` alone gives what
-//! FROM and WHERE give: the query is planned with a constant in its place, and that is left out of the plan.
+//! FROM, WHERE and ORDER BY give: the query is planned with a constant in its place, and that is left out of the plan.
+//! Rows that are written into all columns of a table need no projection that casts them, where their types are the
+//! table's.
 
 use std::sync::Arc;
 
-use datafusion::common::Result;
+use datafusion::arrow::datatypes::{FieldRef, Schema};
+use datafusion::common::{DFSchema, Result};
+use datafusion::datasource::provider_as_source;
 use datafusion::execution::SessionState;
-use datafusion::logical_expr::{DdlStatement, LogicalPlan};
-use datafusion::sql::parser::Statement as Parsed;
-use datafusion::sql::sqlparser::ast::{
-    Expr, GroupByExpr, ObjectName, Query, SelectItem, SetExpr, Statement as Ast, TableFactor,
-    Value, WildcardAdditionalOptions,
+use datafusion::logical_expr::dml::InsertOp;
+use datafusion::logical_expr::{
+    DdlStatement, DmlStatement, Explain, ExprSchemable, LogicalPlan, PlanType, ToStringifiedPlan,
+    Values, WriteOp,
 };
+use datafusion::sql::parser::{CopyToSource, Statement as Parsed};
+use datafusion::sql::sqlparser::ast::{
+    Expr, ExprWithAlias, GroupByExpr, Insert, ObjectName, OrderByKind, Query, SelectItem, SetExpr,
+    Statement as Ast, TableFactor, TableObject, Value, WildcardAdditionalOptions,
+};
+
+use futures::future::BoxFuture;
 
 use super::planner::StatementPlanner;
 
 /// Fewer columns are planned as they are written.
 const COLUMNS_MIN: usize = 500;
 
+/// The name of the constant, which no one can type.
+const CONSTANT: &str = "$star";
+
 /// A query whose `*` was taken out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TakenStar {
-    /// That of the statement.
-    OfQuery,
-    /// That of CREATE TABLE AS.
-    OfTable,
-}
+pub(super) struct TakenStar;
 
 impl StatementPlanner {
-    /// Takes the `*` out of a statement that is `SELECT * FROM t`, or makes a table of it, where `t` is wide.
-    pub(super) fn take_star(
+    /// Takes the `*` out of a statement that is `SELECT * FROM t`, explains it, copies it or makes a table of it, where
+    /// `t` is wide.
+    pub(super) async fn take_star(
         &self,
         state: &SessionState,
         statement: &mut Parsed,
     ) -> Result<Option<TakenStar>> {
-        let Parsed::Statement(ast) = statement else { return Ok(None) };
-        let (query, of) = match ast.as_mut() {
-            Ast::Query(query) => (query, TakenStar::OfQuery),
-            Ast::CreateTable(create) if create.columns.is_empty() => match &mut create.query {
-                Some(query) => (query, TakenStar::OfTable),
-                None => return Ok(None),
-            },
-            _ => return Ok(None),
-        };
-        let Some((table, item)) = only_star(query) else { return Ok(None) };
+        let Some((table, item)) = query_of(statement).and_then(only_star) else { return Ok(None) };
         let Ok(at) = self.resolve_in(state, table) else { return Ok(None) };
-        let found = self.names.table(&at)?;
+        let mut found = self.names.table(&at)?;
+        if found.is_none() {
+            // The schema knows files by their names, and what they are is found out but once.
+            let Ok(schema) = state.schema_for_ref(at.clone()) else { return Ok(None) };
+            found = schema.table(&at.table).await?;
+            if let Some(found) = &found {
+                self.names.hide(&at.table, Arc::clone(found));
+            }
+        }
         if found.is_none_or(|found| found.schema().fields().len() < COLUMNS_MIN) {
             return Ok(None);
         }
-        *item = SelectItem::UnnamedExpr(Expr::Value(Value::Null.into()));
-        Ok(Some(of))
+        let expr = Expr::Value(Value::Null.into());
+        let alias = super::change::quoted(CONSTANT);
+        *item = SelectItem::ExprWithAlias { expr, alias };
+        Ok(Some(TakenStar))
+    }
+
+    /// The plan of an INSERT into all columns of a wide table, of rows of VALUES or of a query of the same types; none
+    /// for all other statements.
+    pub(super) fn wide_insert<'a>(
+        &'a self,
+        state: &'a SessionState,
+        statement: &'a Parsed,
+    ) -> BoxFuture<'a, Result<Option<LogicalPlan>>> {
+        Box::pin(self.try_wide_insert(state, statement))
+    }
+
+    async fn try_wide_insert(
+        &self,
+        state: &SessionState,
+        statement: &Parsed,
+    ) -> Result<Option<LogicalPlan>> {
+        let Parsed::Statement(ast) = statement else { return Ok(None) };
+        let Ast::Insert(insert) = ast.as_ref() else { return Ok(None) };
+        let TableObject::TableName(name) = &insert.table else { return Ok(None) };
+        let Some(source) = all_columns_source(insert) else { return Ok(None) };
+        let at = self.resolve_in(state, name)?;
+        let Some(table) = self.names.table(&at)? else { return Ok(None) };
+        let schema = table.schema();
+        if schema.fields().len() < COLUMNS_MIN {
+            return Ok(None);
+        }
+        // NOT NULL is looked after where rows are written.
+        let nullable = schema.fields().iter().map(|it| it.as_ref().clone().with_nullable(true));
+        let target = DFSchema::try_from(Schema::new(nullable.collect::<Vec<_>>()))?;
+        let input = match source.body.as_ref() {
+            SetExpr::Values(rows) => {
+                let rows = rows.rows.iter().map(|row| values(state, &row.content, &target));
+                match rows.collect::<Result<Option<Vec<_>>>>()? {
+                    Some(values) => {
+                        LogicalPlan::Values(Values { schema: Arc::new(target), values })
+                    }
+                    None => return Ok(None),
+                }
+            }
+            _ => {
+                let query = Parsed::Statement(Box::new(Ast::Query(Box::new(source.clone()))));
+                let plan = self.plan_query(state, query, &[]).await?;
+                let is_same = plan.schema().fields().len() == schema.fields().len()
+                    && plan.schema().fields().iter().zip(schema.fields()).all(|(given, wanted)| {
+                        given.data_type() == wanted.data_type() && given.name() == wanted.name()
+                    });
+                match is_same {
+                    true => plan,
+                    false => return Ok(None),
+                }
+            }
+        };
+        let op = WriteOp::Insert(InsertOp::Append);
+        let dml = DmlStatement::new(at.into(), provider_as_source(table), op, Arc::new(input));
+        Ok(Some(LogicalPlan::Dml(dml)))
+    }
+}
+
+/// The values of a row in the types of columns; none where there are not as many.
+fn values(
+    state: &SessionState,
+    row: &[Expr],
+    target: &DFSchema,
+) -> Result<Option<Vec<datafusion::logical_expr::Expr>>> {
+    if row.len() != target.fields().len() {
+        return Ok(None);
+    }
+    let none = DFSchema::empty();
+    let value = |(expr, field): (&Expr, &FieldRef)| {
+        let expr = ExprWithAlias { expr: expr.clone(), alias: None };
+        state.create_logical_expr_from_sql_expr(expr, &none)?.cast_to(field.data_type(), &none)
+    };
+    row.iter().zip(target.fields()).map(value).collect::<Result<Vec<_>>>().map(Some)
+}
+
+/// The source of an INSERT that names no columns and has nothing else.
+fn all_columns_source(insert: &Insert) -> Option<&Query> {
+    let is_plain = insert.columns.is_empty()
+        && insert.on.is_none()
+        && insert.returning.is_none()
+        && insert.partitioned.is_none()
+        && !insert.overwrite;
+    let source = insert.source.as_deref().filter(|_| is_plain)?;
+    let is_alone = source.with.is_none()
+        && source.order_by.is_none()
+        && source.limit_clause.is_none()
+        && source.fetch.is_none();
+    match source.body.as_ref() {
+        SetExpr::Values(_) => is_alone.then_some(source),
+        _ => only_star(&mut source.clone()).is_some().then_some(source),
+    }
+}
+
+/// The query that a statement runs.
+fn query_of(statement: &mut Parsed) -> Option<&mut Query> {
+    match statement {
+        Parsed::Statement(ast) => match ast.as_mut() {
+            Ast::Query(query) => Some(query),
+            Ast::CreateTable(create) if create.columns.is_empty() => create.query.as_deref_mut(),
+            _ => None,
+        },
+        Parsed::Explain(explain) => query_of(&mut explain.statement),
+        Parsed::CopyTo(copy) => match &mut copy.source {
+            CopyToSource::Query(query) => Some(query),
+            CopyToSource::Relation(_) => None,
+        },
+        _ => None,
     }
 }
 
 impl TakenStar {
     /// The plan of the statement as it was.
     pub(super) fn restored(self, plan: LogicalPlan) -> LogicalPlan {
-        match (self, plan) {
-            (Self::OfQuery, plan) => under_constant(plan),
-            (Self::OfTable, LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(mut create))) => {
-                create.input = Arc::new(under_constant(Arc::unwrap_or_clone(create.input)));
+        let inner = |plan: Arc<LogicalPlan>| Arc::new(self.restored(Arc::unwrap_or_clone(plan)));
+        match plan {
+            LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(mut create)) => {
+                create.input = inner(create.input);
                 LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(create))
             }
-            (_, plan) => plan,
+            LogicalPlan::Copy(mut copy) => {
+                copy.input = inner(copy.input);
+                LogicalPlan::Copy(copy)
+            }
+            LogicalPlan::Explain(explain) => {
+                let plan = inner(explain.plan);
+                let stringified_plans = vec![plan.to_stringified(PlanType::InitialLogicalPlan)];
+                LogicalPlan::Explain(Explain { plan, stringified_plans, ..explain })
+            }
+            LogicalPlan::Analyze(mut analyze) => {
+                analyze.input = inner(analyze.input);
+                LogicalPlan::Analyze(analyze)
+            }
+            plan => under_constant(plan),
         }
     }
 }
 
-/// What the constant stands on.
+/// What the constant stands on; a sort has it below itself too, beside the columns that it sorts by.
 fn under_constant(plan: LogicalPlan) -> LogicalPlan {
     match plan {
-        LogicalPlan::Projection(constant) => Arc::unwrap_or_clone(constant.input),
+        LogicalPlan::Projection(constant) => match Arc::unwrap_or_clone(constant.input) {
+            LogicalPlan::Sort(mut sort) => {
+                sort.input = Arc::new(under_constant(Arc::unwrap_or_clone(sort.input)));
+                LogicalPlan::Sort(sort)
+            }
+            input => input,
+        },
         LogicalPlan::Limit(mut limit) => {
             limit.input = Arc::new(under_constant(Arc::unwrap_or_clone(limit.input)));
             LogicalPlan::Limit(limit)
@@ -82,10 +219,16 @@ fn under_constant(plan: LogicalPlan) -> LogicalPlan {
     }
 }
 
-/// The table and the `*` of a query that has nothing else but WHERE and LIMIT.
+/// The table and the `*` of a query that has nothing else but WHERE, ORDER BY columns and LIMIT.
 fn only_star(query: &mut Query) -> Option<(&ObjectName, &mut SelectItem)> {
+    let sorts_columns = query.order_by.as_ref().is_none_or(|order| match &order.kind {
+        OrderByKind::Expressions(keys) => keys
+            .iter()
+            .all(|key| matches!(key.expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_))),
+        OrderByKind::All(_) => false,
+    });
     let is_alone = query.with.is_none()
-        && query.order_by.is_none()
+        && sorts_columns
         && query.fetch.is_none()
         && query.locks.is_empty()
         && query.pipe_operators.is_empty();

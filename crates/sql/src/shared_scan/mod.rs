@@ -94,7 +94,7 @@ impl SharedScans {
     }
 }
 
-/// Forgets tables that are not in a version, unless someone asks of them still.
+/// Forgets tables that are not in a version, unless queries of them still wait.
 fn forget_dropped(scans: &mut HashMap<ScanKey, Arc<TableScan>>, version: &DatabaseVersion) {
     scans.retain(|(table, _), scan| version.table(*table).is_some() || Arc::strong_count(scan) > 1);
 }

@@ -213,7 +213,7 @@ impl BoundSelection<'_> {
         let VersionRows { batches, charge, .. } = found;
         let batches = match &selection.result {
             SelectionResult::Above(above) => {
-                let (above, state) = (above.clone(), session.context().state());
+                let (above, state) = (above.clone(), session.state());
                 session.on_worker(async move { above.run(batches, &state).await }).await?
             }
             _ => batches,

@@ -1,16 +1,14 @@
 //! `atoll.sessions`, `atoll.queries`: the sessions of clients, and what they run and ran.
 
-use std::sync::Arc;
-
+use super::SystemTable;
 use super::column::ColumnSpecs;
-use super::{SystemTable, now};
 use crate::activity::{SessionInfo, StatementInfo};
-use crate::database::Database;
-use crate::role::{Identity, sees_all};
+use crate::pg_catalog::SystemCatalog;
+use crate::role::sees_all;
 use crate::watch::StatementWait;
 
 /// One row a session of a client.
-pub(super) fn sessions(database: Database, identity: Arc<Identity>) -> SystemTable {
+pub(super) fn sessions() -> SystemTable {
     ColumnSpecs::<SessionInfo>::new()
         .column("session", |session| session.number)
         .column("user", |session| session.client.user.clone())
@@ -21,19 +19,20 @@ pub(super) fn sessions(database: Database, identity: Arc<Identity>) -> SystemTab
         .column("since", |session| session.since)
         .column("memory_bytes", |session| session.memory)
         .column("statement", |session| session.statement.as_ref().map(ToString::to_string))
-        .table("sessions", move |_| {
-            let sees_all = sees_all(&database, &identity);
-            now(database.activity().sessions().into_iter().map(|mut session| {
+        .table_of("sessions", |SystemCatalog { database, identity, .. }| {
+            let sees_all = sees_all(database, identity);
+            let mut sessions = database.activity().sessions();
+            for session in &mut sessions {
                 if !sees_all && session.client.user != *identity.user {
                     session.statement = None;
                 }
-                session
-            }))
+            }
+            sessions
         })
 }
 
 /// One row a statement that runs, then one for each that took 10 ms or more, the last ones.
-pub(super) fn queries(database: Database, identity: Arc<Identity>) -> SystemTable {
+pub(super) fn queries() -> SystemTable {
     ColumnSpecs::<StatementInfo>::new()
         .column("session", |statement| statement.session)
         .column("user", |statement| statement.user.clone())
@@ -57,9 +56,10 @@ pub(super) fn queries(database: Database, identity: Arc<Identity>) -> SystemTabl
         .column("bytes_remote", |statement| statement.figures.bytes_remote)
         .column("bytes_total", |statement| statement.figures.bytes_total)
         .column("memory_bytes", |statement| statement.figures.memory)
-        .table("queries", move |_| {
-            let sees_all = sees_all(&database, &identity);
-            let statements = database.activity().statements().into_iter();
-            now(statements.filter(|it| sees_all || it.user == *identity.user).collect::<Vec<_>>())
+        .table_of("queries", |SystemCatalog { database, identity, .. }| {
+            let sees_all = sees_all(database, identity);
+            let mut statements = database.activity().statements();
+            statements.retain(|it| sees_all || it.user == *identity.user);
+            statements
         })
 }

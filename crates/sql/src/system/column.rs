@@ -10,7 +10,8 @@ use datafusion::arrow::array::{
 use datafusion::arrow::datatypes::{DataType, Field, Schema, TimeUnit};
 use datafusion::catalog::Session as SessionTrait;
 
-use super::{Rows, SystemTable};
+use super::{Rows, SystemTable, now, session_system};
+use crate::pg_catalog::SystemCatalog;
 
 /// A value of a row, whose type is that of its column.
 pub(super) trait Cell: Sized {
@@ -108,5 +109,16 @@ impl<R: Send + 'static> ColumnSpecs<R> {
         };
         let schema = Arc::new(Schema::new(self.fields));
         SystemTable { name, schema, source: Box::new(source) }
+    }
+
+    /// Likewise, with rows that the database and the user of the session that reads it give.
+    pub(super) fn table_of(
+        self,
+        name: &'static str,
+        rows: impl Fn(&SystemCatalog) -> Vec<R> + Send + Sync + 'static,
+    ) -> SystemTable {
+        self.table(name, move |session| {
+            now(session_system(session).map_or_else(Vec::new, |system| rows(&system)))
+        })
     }
 }

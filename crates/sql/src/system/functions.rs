@@ -8,6 +8,7 @@ use datafusion::logical_expr::Documentation;
 
 use super::column::ColumnSpecs;
 use super::{SystemTable, now};
+use crate::functions::Functions;
 use crate::pg_catalog::is_catalog_function;
 
 /// A function, as it is documented.
@@ -15,9 +16,9 @@ pub(crate) struct FunctionRow {
     pub(crate) name: String,
     pub(crate) kind: &'static str,
     pub(crate) arguments: String,
-    description: String,
-    example: Option<String>,
-    aliases: String,
+    pub(super) description: String,
+    pub(super) example: Option<String>,
+    pub(super) aliases: String,
 }
 
 /// One row a function, ordered by name.
@@ -35,14 +36,20 @@ pub(super) fn functions() -> SystemTable {
 /// All functions but those of PostgreSQL's catalog.
 pub(crate) fn listed_functions(session: &dyn SessionTrait) -> Vec<FunctionRow> {
     let mut rows = BTreeMap::new();
-    let scalars = session.scalar_functions();
-    add(&mut rows, "scalar", scalars, |function| (function.name(), function.documentation()));
-    let lambdas = session.higher_order_functions();
-    add(&mut rows, "scalar", lambdas, |function| (function.name(), function.documentation()));
-    let aggregates = session.aggregate_functions();
-    add(&mut rows, "aggregate", aggregates, |function| (function.name(), function.documentation()));
-    let windows = session.window_functions();
-    add(&mut rows, "window", windows, |function| (function.name(), function.documentation()));
+    let functions = Functions::of(session);
+    let scalars = functions.all_scalar();
+    add(&mut rows, "scalar", &scalars, |function| (function.name(), function.documentation()));
+    let lambdas = functions.all_higher_order();
+    add(&mut rows, "scalar", &lambdas, |function| (function.name(), function.documentation()));
+    let aggregates = functions.all_aggregate();
+    add(&mut rows, "aggregate", &aggregates, |function| {
+        (function.name(), function.documentation())
+    });
+    let windows = functions.all_window();
+    add(&mut rows, "window", &windows, |function| (function.name(), function.documentation()));
+    for row in super::rewritten::rows() {
+        rows.entry((row.name.clone(), row.kind)).or_insert(row);
+    }
     rows.into_values().filter(|row| !is_catalog_function(&row.name)).collect()
 }
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use atoll_topology::{Conditions, Fact, Knowledge, NodeId, Quantity, Subject};
+use atoll_topology::{Conditions, Fact, Knowledge, Quantity, Subject};
 
 use super::column::ColumnSpecs;
 use super::{SystemTable, now};
@@ -71,25 +71,18 @@ pub(super) fn links(knowledge: Arc<Knowledge>) -> SystemTable {
 /// Figures about paths, ordered by their ends.
 fn of_paths(knowledge: &Knowledge, wanted: impl Fn(Quantity) -> bool) -> Vec<Fact> {
     let facts = knowledge.facts.iter();
-    let facts = facts.filter(|fact| path(fact).is_some() && wanted(fact.quantity));
+    let facts = facts.filter(|fact| fact.path().is_some() && wanted(fact.quantity));
     let mut facts: Vec<Fact> = facts.cloned().collect();
     facts.sort_by_key(|fact| (fact.subject, fact.quantity, fact.conditions.threads));
     facts
-}
-
-fn path(fact: &Fact) -> Option<(NodeId, NodeId)> {
-    match fact.subject {
-        Subject::Path { from, to } => Some((from, to)),
-        _ => None,
-    }
 }
 
 /// Columns that several tables of facts have.
 impl ColumnSpecs<Fact> {
     fn ends(self) -> Self {
         // Only facts about paths are rows of such a table.
-        self.column("from_node", |fact| path(fact).map_or(0, |(from, _)| from.0))
-            .column("to_node", |fact| path(fact).map_or(0, |(_, to)| to.0))
+        self.column("from_node", |fact| fact.path().map_or(0, |(from, _)| from.0))
+            .column("to_node", |fact| fact.path().map_or(0, |(_, to)| to.0))
     }
 
     fn spread(self) -> Self {

@@ -6,9 +6,9 @@ use atoll_store::TableId;
 use atoll_store::database::{DatabaseVersion, LockInfo};
 use atoll_store::lock::{LockMode, LockTarget};
 
+use super::SystemTable;
 use super::column::ColumnSpecs;
-use super::{SystemTable, now};
-use crate::database::Database;
+use crate::pg_catalog::SystemCatalog;
 
 /// A lock, and the names in it.
 struct LockRow {
@@ -25,7 +25,7 @@ impl LockRow {
 }
 
 /// One row a transaction and lock, by what they are on: who holds it, then who waits, the next one first.
-pub(super) fn locks(database: Database) -> SystemTable {
+pub(super) fn locks() -> SystemTable {
     ColumnSpecs::<LockRow>::new()
         .column("kind", |row| kind(&row.lock.entry.target))
         .column("schema_name", |row| row.table().map(|(schema, _)| schema))
@@ -41,10 +41,10 @@ pub(super) fn locks(database: Database) -> SystemTable {
         .column("granted", |row| row.lock.entry.is_granted)
         .column("transaction", |row| row.lock.entry.transaction.0)
         .column("session", |row| Some(row.lock.session).filter(|session| *session != 0))
-        .table("locks", move |_| {
+        .table_of("locks", |SystemCatalog { database, .. }| {
             let version = database.store().newest();
             let row = |lock| LockRow { lock, version: Arc::clone(&version) };
-            now(database.store().locks().into_iter().map(row).collect::<Vec<_>>())
+            database.store().locks().into_iter().map(row).collect()
         })
 }
 

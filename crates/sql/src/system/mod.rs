@@ -10,6 +10,7 @@ mod knowledge;
 mod locks;
 mod machine;
 mod pools;
+mod rewritten;
 mod rights;
 mod roles;
 mod scans;
@@ -23,6 +24,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use atoll_runtime::Runtime;
 use atoll_topology::Knowledge;
 use datafusion::arrow::array::{ArrayRef, RecordBatch};
 use datafusion::arrow::datatypes::SchemaRef;
@@ -36,8 +38,8 @@ pub(crate) use functions::listed_functions;
 pub(crate) use locks::table_of;
 pub(crate) use session_functions::register as register_session_functions;
 
-use crate::Session;
-use crate::catalog::CATALOG;
+use crate::catalog::{CATALOG, Catalogs};
+use crate::pg_catalog::SystemCatalog;
 
 /// The schema of the system tables.
 const SYSTEM: &str = "atoll";
@@ -90,34 +92,42 @@ fn now<R: Send + 'static>(rows: impl IntoIterator<Item = R>) -> Rows<R> {
     Box::pin(std::future::ready(Ok(rows.into_iter().collect())))
 }
 
-/// Registers the schema `atoll` and its tables in the session's catalog.
-pub(crate) fn register(session: &Session, knowledge: &Arc<Knowledge>) -> Result<()> {
-    let runtime = session.runtime();
-    let catalogs = session.catalogs();
+/// What a session's settings tell of its database and its user.
+fn session_system(session: &dyn SessionTrait) -> Option<Arc<SystemCatalog>> {
+    session.config().get_extension()
+}
+
+/// Registers the schema `atoll` and its tables, which are those of all sessions: what differs, a table learns
+/// from the session that reads it.
+pub(crate) fn register(
+    catalogs: &Catalogs,
+    runtime: &Runtime,
+    knowledge: &Arc<Knowledge>,
+) -> Result<()> {
     catalogs.create_schema(CATALOG, SYSTEM);
     let add = |table: SystemTable| {
         let (catalog, schema) = (CATALOG.into(), SYSTEM.into());
         let name = ResolvedTableReference { catalog, schema, table: table.name.into() };
         catalogs.put(&name, |_| Ok(Arc::new(table)))
     };
+    let machine = runtime.machine();
     add(machine::nodes(runtime.clone()))?;
-    add(machine::cpus(Arc::clone(session.machine())))?;
-    add(machine::distances(Arc::clone(session.machine())))?;
+    add(machine::cpus(Arc::clone(machine)))?;
+    add(machine::distances(Arc::clone(machine)))?;
     add(knowledge::facts(Arc::clone(knowledge)))?;
     add(knowledge::latency(Arc::clone(knowledge)))?;
     add(knowledge::bandwidth(Arc::clone(knowledge)))?;
     add(knowledge::links(Arc::clone(knowledge)))?;
     add(workers::workers(runtime.clone()))?;
     add(functions::functions())?;
-    add(store::database(session.database().clone()))?;
-    add(store::snapshots(session.database().clone()))?;
-    add(locks::locks(session.database().clone()))?;
-    add(scans::scans(session.database().clone()))?;
-    add(roles::roles(session.database().clone()))?;
-    add(rights::rights(session.database().clone()))?;
-    let identity = session.identity();
-    add(activity::sessions(session.database().clone(), Arc::clone(identity)))?;
-    add(activity::queries(session.database().clone(), Arc::clone(identity)))?;
-    add(pools::pools(session.database().clone()))?;
-    storage::all(session.database()).into_iter().try_for_each(add)
+    add(store::database())?;
+    add(store::snapshots())?;
+    add(locks::locks())?;
+    add(scans::scans())?;
+    add(roles::roles())?;
+    add(rights::rights())?;
+    add(activity::sessions())?;
+    add(activity::queries())?;
+    add(pools::pools())?;
+    storage::all(runtime).into_iter().try_for_each(add)
 }

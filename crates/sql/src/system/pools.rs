@@ -1,11 +1,11 @@
 //! `atoll.pools`: workers with cores of their own, and the common ones.
 
+use super::SystemTable;
 use super::column::ColumnSpecs;
-use super::{SystemTable, now};
-use crate::database::{Database, PoolReport};
+use crate::database::PoolReport;
 
 /// The common workers, whose name is NULL, and one row a pool.
-pub(super) fn pools(database: Database) -> SystemTable {
+pub(super) fn pools() -> SystemTable {
     ColumnSpecs::<PoolReport>::new()
         .column("pool", |pool| pool.name.clone())
         .column("cpus", |pool| pool.cpus.to_string())
@@ -15,5 +15,5 @@ pub(super) fn pools(database: Database) -> SystemTable {
         .column("cores", |pool| pool.cores)
         .column("cores_setting", |pool| pool.setting.clone())
         .column("cores_why", |pool| pool.why.clone())
-        .table("pools", move |_| now(database.pools().reports()))
+        .table_of("pools", |system| system.database.pools().reports())
 }

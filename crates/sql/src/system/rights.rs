@@ -1,7 +1,7 @@
 //! `atoll.rights`: who owns what, and who was granted what.
 
+use super::SystemTable;
 use super::column::ColumnSpecs;
-use super::{SystemTable, now};
 use crate::database::Database;
 use crate::role::rights::{ObjectRights, Owned, RIGHTS};
 
@@ -14,13 +14,13 @@ struct RightRow {
 }
 
 /// One row a right; the right of an owner is `OWNER`.
-pub(super) fn rights(database: Database) -> SystemTable {
+pub(super) fn rights() -> SystemTable {
     ColumnSpecs::<RightRow>::new()
         .column("object", |row| row.object.clone())
         .column("role", |row| row.role.clone())
         .column("right", |row| row.right)
         .column("may_grant", |row| row.may_grant)
-        .table("rights", move |_| now(rows(&database)))
+        .table_of("rights", |system| rows(&system.database))
 }
 
 fn rows(database: &Database) -> Vec<RightRow> {

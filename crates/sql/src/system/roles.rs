@@ -1,12 +1,11 @@
 //! `atoll.roles`: who may log in, and what they may do.
 
+use super::SystemTable;
 use super::column::ColumnSpecs;
-use super::{SystemTable, now};
-use crate::database::Database;
 use crate::role::{Role, roles as roles_of};
 
 /// One row a role.
-pub(super) fn roles(database: Database) -> SystemTable {
+pub(super) fn roles() -> SystemTable {
     ColumnSpecs::<Role>::new()
         .column("role", |role| role.name.clone())
         .column("can_login", |role| role.can_login)
@@ -17,5 +16,5 @@ pub(super) fn roles(database: Database) -> SystemTable {
             let of: Vec<&str> = role.member_of.iter().map(String::as_str).collect();
             of.join(", ")
         })
-        .table("roles", move |_| now(roles_of(&database.store().published())))
+        .table_of("roles", |system| roles_of(&system.database.store().published()))
 }

@@ -1,12 +1,12 @@
 //! `atoll.scans`: what the shared scans of each table did.
 
+use super::SystemTable;
 use super::column::ColumnSpecs;
-use super::{SystemTable, now};
-use crate::database::Database;
+use crate::pg_catalog::SystemCatalog;
 use crate::shared_scan::ScanReport;
 
 /// One row a table whose rows were selected by shared scans, and pool of those who asked.
-pub(super) fn scans(database: Database) -> SystemTable {
+pub(super) fn scans() -> SystemTable {
     ColumnSpecs::<ScanReport>::new()
         .column("table_name", |scan| scan.table.clone())
         .column("pool", |scan| scan.pool.clone())
@@ -30,8 +30,8 @@ pub(super) fn scans(database: Database) -> SystemTable {
         .column("lookups_ms", |scan| milliseconds(scan.scan.times.lookups))
         .column("proving_ms", |scan| milliseconds(scan.scan.times.proving))
         .column("gathering_ms", |scan| milliseconds(scan.scan.times.gathering))
-        .table("scans", move |_| {
-            now(database.shared_scans().reports(&database.store().published()))
+        .table_of("scans", |SystemCatalog { database, .. }| {
+            database.shared_scans().reports(&database.store().published())
         })
 }
 

@@ -10,10 +10,9 @@ use atoll_topology::NodeId;
 use datafusion::catalog::CatalogProviderList;
 use datafusion::common::{DataFusionError, Result};
 
-use super::SystemTable;
 use super::column::ColumnSpecs;
+use super::{SystemTable, session_system};
 use crate::catalog::CATALOG;
-use crate::database::Database;
 use crate::session::placed_tables;
 use crate::table::PlacedTable;
 
@@ -28,8 +27,8 @@ async fn placed(names: StatementNames) -> Result<Vec<(String, PlacedTable)>> {
 }
 
 /// The tables about tables.
-pub(super) fn all(database: &Database) -> [SystemTable; 4] {
-    [tables(database.clone()), columns(), chunks(), pages(database.runtime().clone())]
+pub(super) fn all(runtime: &Runtime) -> [SystemTable; 4] {
+    [tables(), columns(), chunks(), pages(runtime.clone())]
 }
 
 /// A table as a statement sees it.
@@ -50,7 +49,7 @@ impl StoredTable {
     }
 }
 
-fn tables(database: Database) -> SystemTable {
+fn tables() -> SystemTable {
     ColumnSpecs::<StoredTable>::new()
         .column("table", |table| table.name.clone())
         .column("rows", |table| table.snapshot.rows as u64)
@@ -65,8 +64,9 @@ fn tables(database: Database) -> SystemTable {
         .column("durable_position", |table| table.durable)
         .column("placement", |table| table.table.strategy().to_string())
         .column("sorted_by", |table| sorted_by(&table.snapshot))
-        .table("tables", move |session| {
-            let (names, durable) = (session.catalog_list(), database.durable_position());
+        .table("tables", |session| {
+            let (names, system) = (session.catalog_list(), session_system(session));
+            let durable = system.and_then(|system| system.database.durable_position());
             Box::pin(async move {
                 let tables = placed(names).await?.into_iter();
                 let read = |(name, table): (String, PlacedTable)| {
@@ -79,7 +79,7 @@ fn tables(database: Database) -> SystemTable {
 }
 
 fn sorted_by(snapshot: &TableSnapshot) -> Option<String> {
-    let names = snapshot.rising().iter().map(|at| snapshot.schema.field(*at).name().as_str());
+    let names = snapshot.rising().map(|at| snapshot.schema.field(at).name().as_str());
     let names: Vec<&str> = names.collect();
     (!names.is_empty()).then(|| names.join(", "))
 }

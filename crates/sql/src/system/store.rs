@@ -2,13 +2,14 @@
 
 use atoll_store::database::{Isolation, SnapshotInfo};
 
+use super::SystemTable;
 use super::column::ColumnSpecs;
-use super::{SystemTable, now};
 use crate::database::Database;
+use crate::pg_catalog::SystemCatalog;
 use crate::settings::durability_name;
 
 /// One row: the database of the session.
-pub(super) fn database(database: Database) -> SystemTable {
+pub(super) fn database() -> SystemTable {
     ColumnSpecs::<Database>::new()
         .column("directory", |database| database.directory().map(|path| path.display().to_string()))
         .column("durability", |database| durability_name(database.store().durability()))
@@ -18,11 +19,11 @@ pub(super) fn database(database: Database) -> SystemTable {
         .column("synced_bytes", |database| database.store().synced().0)
         .column("checkpoint_bytes", |database| database.checkpoint_position())
         .column("locks", |database| database.store().locked() as u64)
-        .table("database", move |_| now([database.clone()]))
+        .table_of("database", |system| vec![system.database.clone()])
 }
 
 /// One row a transaction that is open.
-pub(super) fn snapshots(database: Database) -> SystemTable {
+pub(super) fn snapshots() -> SystemTable {
     ColumnSpecs::<(SnapshotInfo, f64)>::new()
         .column("transaction", |(snapshot, _)| snapshot.transaction.0)
         .column("isolation", |(snapshot, _)| isolation(snapshot.isolation))
@@ -30,13 +31,14 @@ pub(super) fn snapshots(database: Database) -> SystemTable {
         .column("age_seconds", |(_, age)| *age)
         .column("commits_seen", |(snapshot, _)| snapshot.epoch.map(|epoch| epoch.get()))
         .column("held_bytes", |(snapshot, _)| snapshot.held_bytes as u64)
-        .table("snapshots", move |_| {
+        .table_of("snapshots", |SystemCatalog { database, .. }| {
             let age = database.age();
             let snapshots = database.store().snapshots().into_iter();
-            now(snapshots.map(|snapshot| {
+            let aged = snapshots.map(|snapshot| {
                 let seconds = age.saturating_sub(snapshot.begun).as_secs_f64();
                 (snapshot, seconds)
-            }))
+            });
+            aged.collect()
         })
 }
 

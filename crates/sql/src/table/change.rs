@@ -25,10 +25,11 @@ use datafusion::physical_plan::ExecutionPlan;
 use futures::StreamExt;
 use futures::future::BoxFuture;
 
+use super::PlacedTable;
 use super::target::WriteTarget;
 use super::update::{NewValues, updated};
 use super::write::{TableWrite, WriteExec, WrittenBatches};
-use super::{PlacedTable, table_error};
+use crate::error::table_error;
 
 /// The column that holds the ids of rows, with as many apostrophes behind it as make it the only
 /// column of that name.
@@ -57,7 +58,21 @@ pub(crate) struct ChangedTable {
 impl ChangedTable {
     /// The table as the target of a change.
     pub(crate) fn new(table: PlacedTable, kind: ChangeKind, target: WriteTarget) -> Self {
-        let mut row_id = ROW_ID.to_owned();
+        Self::with_ids(table, kind, target, ROW_ID.to_owned())
+    }
+
+    /// The table as one of several whose rows a query locks: the column of ids has a name of its own, by which no
+    /// NATURAL JOIN compares it.
+    pub(crate) fn locked(table: PlacedTable, target: WriteTarget, number: usize) -> Self {
+        Self::with_ids(table, ChangeKind::Delete, target, format!("{ROW_ID} {number}"))
+    }
+
+    fn with_ids(
+        table: PlacedTable,
+        kind: ChangeKind,
+        target: WriteTarget,
+        mut row_id: String,
+    ) -> Self {
         while table.schema.index_of(&row_id).is_ok() {
             row_id.push('\'');
         }

@@ -13,11 +13,11 @@ use datafusion::arrow::compute::{concat_batches, filter_record_batch, take_recor
 use datafusion::arrow::datatypes::{Field, Schema};
 use datafusion::common::Result;
 
+use super::PlacedTable;
 use super::rules::{PlannedConflict, PlannedUpdate};
 use super::target::WriteTarget;
 use super::write::WrittenBatches;
-use super::{PlacedTable, table_error, transaction_error};
-use crate::error::SqlState;
+use crate::error::{SqlState, table_error, transaction_error};
 
 impl fmt::Display for PlannedConflict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -35,6 +35,19 @@ struct SortedOut {
 }
 
 impl PlannedConflict {
+    /// Inserts what can be inserted of these rows, and updates what is to be updated; how many rows that are.
+    ///
+    /// # Errors
+    /// As [`WriteTarget::write`], and for rows that it would change twice.
+    pub(crate) async fn insert_rows(
+        &self,
+        table: &PlacedTable,
+        target: &WriteTarget,
+        rows: &[RecordBatch],
+    ) -> Result<usize> {
+        Ok(self.insert(table, target, rows, false).await?.count)
+    }
+
     /// Inserts what can be inserted of these rows, and updates what is to be updated.
     pub(super) async fn insert(
         &self,

@@ -12,10 +12,11 @@ use datafusion::physical_expr::Distribution;
 use datafusion::physical_plan::ExecutionPlan;
 use futures::future::BoxFuture;
 
+use super::PlacedTable;
 use super::load::{LoadedRows, load};
 use super::target::WriteTarget;
 use super::write::{TableWrite, WrittenBatches};
-use super::{PlacedTable, table_error};
+use crate::error::table_error;
 
 /// Inserts rows into a table.
 #[derive(Debug)]
@@ -83,10 +84,10 @@ pub(crate) fn inserted(table: &PlacedTable, rows: LoadedRows) -> Result<TableCha
             }
         }
         LoadedRows::Chunks(chunks) => {
-            for chunk in chunks {
+            for (chunk, file) in chunks {
                 let first = RowId::new(next);
                 next += chunk.rows as u64;
-                change.appended.push(AppendedChunk { first, chunk, file: None });
+                change.appended.push(AppendedChunk { first, chunk, file });
             }
         }
     }

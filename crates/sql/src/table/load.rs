@@ -19,8 +19,10 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use futures::StreamExt;
 
+use super::PlacedTable;
 use super::target::WriteTarget;
-use super::{PlacedTable, table_error};
+use crate::database::FileJob;
+use crate::error::table_error;
 use crate::task::BoundTask;
 
 /// What a task here does, for its errors.
@@ -34,8 +36,8 @@ const FEW_ROWS: usize = BLOCK_ROWS;
 pub(crate) enum LoadedRows {
     /// Few, or as many as were asked for this way.
     Rows(Vec<RecordBatch>),
-    /// Many.
-    Chunks(Vec<Arc<Chunk>>),
+    /// Many, with the files that hold them, where there is a directory.
+    Chunks(Vec<(Arc<Chunk>, Option<ChunkFileId>)>),
 }
 
 impl LoadedRows {
@@ -43,7 +45,7 @@ impl LoadedRows {
     pub(crate) fn rows(&self) -> usize {
         match self {
             Self::Rows(batches) => batches.iter().map(RecordBatch::num_rows).sum(),
-            Self::Chunks(chunks) => chunks.iter().map(|chunk| chunk.rows).sum(),
+            Self::Chunks(chunks) => chunks.iter().map(|(chunk, _)| chunk.rows).sum(),
         }
     }
 }
@@ -85,12 +87,11 @@ struct FiledWriter {
     writer: ChunkWriter,
     target: Arc<WriteTarget>,
     columns: SchemaRef,
-    chunks: Vec<Arc<Chunk>>,
-    files: Vec<BoundTask<Result<ChunkFileId>>>,
+    chunks: FiledChunks,
 }
 
 /// Chunks, and the files that are being written.
-type FiledChunks = (Vec<Arc<Chunk>>, Vec<BoundTask<Result<ChunkFileId>>>);
+type FiledChunks = Vec<(Arc<Chunk>, Option<FileJob<ChunkFileId>>)>;
 
 impl FiledWriter {
     fn write(&mut self, batch: &RecordBatch) -> Result<()> {
@@ -102,8 +103,8 @@ impl FiledWriter {
 
     fn file(&mut self, chunks: Vec<Chunk>) {
         for chunk in chunks.into_iter().map(Arc::new) {
-            self.files.extend(self.target.database.write_chunk(&self.columns, &chunk));
-            self.chunks.push(chunk);
+            let file = self.target.database.write_chunk(&self.columns, &chunk);
+            self.chunks.push((chunk, file));
         }
     }
 
@@ -111,7 +112,7 @@ impl FiledWriter {
         self.writer.cut_rest().map_err(table_error)?;
         let last = self.writer.take_full();
         self.file(last);
-        Ok((self.chunks, self.files))
+        Ok(self.chunks)
     }
 }
 
@@ -173,14 +174,11 @@ impl Load {
             BoundTask::new(runtime.spawn_on(worker, async move { part.into_chunks() }))
         };
         let tasks: Vec<_> = parts.into_iter().map(finish).collect();
-        let (mut chunks, mut files) = (Vec::new(), Vec::new());
+        let mut chunks = Vec::new();
         for task in tasks {
-            let made = task.join(LOADING).await?;
-            chunks.extend(made.0);
-            files.extend(made.1);
+            chunks.extend(task.join(LOADING).await?);
         }
-        written(files).await?;
-        Ok(LoadedRows::Chunks(chunks))
+        written(chunks).await
     }
 
     fn writer(&self, node: NodeId, first: usize) -> FiledWriter {
@@ -189,13 +187,12 @@ impl Load {
             target: Arc::clone(&self.target),
             columns: Arc::clone(self.table.columns()),
             chunks: Vec::new(),
-            files: Vec::new(),
         }
     }
 
     async fn deal(self, mut rows: SendableRecordBatchStream) -> Result<LoadedRows> {
         let (runtime, first) = (self.table.runtime().clone(), self.table.version().entries().len());
-        let (mut dealt, mut chunks, mut files) = (0, Vec::new(), Vec::new());
+        let (mut dealt, mut chunks) = (0, Vec::new());
         let mut under_way = VecDeque::new();
         let mut ended = false;
         while !ended {
@@ -224,18 +221,13 @@ impl Load {
             if under_way.len() > runtime.worker_count()
                 && let Some(oldest) = under_way.pop_front()
             {
-                let made = oldest.join(LOADING).await?;
-                chunks.extend(made.0);
-                files.extend(made.1);
+                chunks.extend(oldest.join(LOADING).await?);
             }
         }
         for task in under_way {
-            let made = task.join(LOADING).await?;
-            chunks.extend(made.0);
-            files.extend(made.1);
+            chunks.extend(task.join(LOADING).await?);
         }
-        written(files).await?;
-        Ok(LoadedRows::Chunks(chunks))
+        written(chunks).await
     }
 }
 
@@ -267,10 +259,15 @@ impl Partition {
     }
 }
 
-/// Waits until files are written; the change that is made of their chunks finds them.
-async fn written(files: Vec<BoundTask<Result<ChunkFileId>>>) -> Result<()> {
-    for file in files {
-        file.join("writing a chunk to its file").await?;
+/// Waits until files are written; who makes a change of the chunks syncs them.
+async fn written(chunks: FiledChunks) -> Result<LoadedRows> {
+    let mut filed = Vec::with_capacity(chunks.len());
+    for (chunk, file) in chunks {
+        let file = match file {
+            Some(file) => Some(file.join("writing a chunk to its file").await?),
+            None => None,
+        };
+        filed.push((chunk, file));
     }
-    Ok(())
+    Ok(LoadedRows::Chunks(filed))
 }

@@ -9,7 +9,6 @@ mod conflict;
 pub(crate) mod insert;
 pub(crate) mod load;
 mod rules;
-mod statistics;
 mod target;
 mod update;
 mod write;
@@ -20,11 +19,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use atoll_placement::Strategy;
 use atoll_runtime::Runtime;
+use atoll_store::TableId;
 use atoll_store::table::{
     ChunkWriter, Destination, TableDefinition, TableError, TableSnapshot, TableVersion,
     declared_schema, stored_schema,
 };
-use atoll_store::{TableId, database::TransactionError};
 use atoll_topology::NodeId;
 use datafusion::arrow::array::{Array, ArrayRef, RecordBatch};
 use datafusion::arrow::compute::cast;
@@ -32,8 +31,7 @@ use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::arrow::util::display::array_value_to_string;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::{
-    DFSchema, DataFusionError, ResolvedTableReference, Result, Statistics, plan_datafusion_err,
-    plan_err,
+    DFSchema, ResolvedTableReference, Result, Statistics, plan_datafusion_err, plan_err,
 };
 use datafusion::logical_expr::dml::InsertOp;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
@@ -44,15 +42,14 @@ use datafusion::physical_plan::ExecutionPlan;
 pub(crate) use change::{ChangeKind, ChangedTable};
 use insert::Insert;
 pub(crate) use rules::{PlannedCheck, PlannedConflict, PlannedUpdate, WriteRules};
-pub(crate) use statistics::{statistics, whole};
 pub(crate) use target::{StaleStatement, WriteTarget, fresh};
 use write::WriteExec;
 pub(crate) use write::count_batch;
 pub(crate) use written::{WrittenRows, WrittenRowsPlanner};
 
 use crate::catalog::plain;
-use crate::error::SqlState;
-use crate::scan::{KeyLookup, LookupExec, ScanExec};
+use crate::error::table_error;
+use crate::scan::{KeyLookup, LookupExec, ScanExec, statistics};
 
 /// A version of a table, under its name.
 #[derive(Clone, Debug)]
@@ -215,10 +212,8 @@ impl PlacedTable {
         let columns = batch.columns().iter().zip(self.columns().fields());
         for (row_column, field) in columns {
             if !field.is_nullable() && row_column.logical_null_count() > 0 {
-                return Err(SqlState::NOT_NULL_VIOLATION.error(
-                    TableError::Null { column: field.name().clone(), table: self.name.to_string() }
-                        .to_string(),
-                ));
+                let (column, table) = (field.name().clone(), self.name.to_string());
+                return Err(table_error(TableError::Null { column, table }));
             }
         }
         Ok(())
@@ -307,26 +302,6 @@ impl TableProvider for PlacedTable {
 /// The columns in which a table keeps what a query returns; NULL in all of them.
 pub(crate) fn stored_columns(schema: &Schema) -> SchemaRef {
     declared_schema(&stored_schema(schema), &[])
-}
-
-/// The store's errors as DataFusion's.
-pub(crate) fn table_error(error: TableError) -> DataFusionError {
-    match error {
-        TableError::Values(error) => error.into(),
-        TableError::Memory(error) => DataFusionError::ResourcesExhausted(error.to_string()),
-        TableError::NoHome(error) => DataFusionError::Configuration(error.to_string()),
-        // DataFusion 55 plans NULL for a column that an INSERT omits, whether it may be NULL or not.
-        TableError::Null { .. }
-        | TableError::Unsupported { .. }
-        | TableError::DamagedRow { .. }
-        | TableError::Misfit { .. }
-        | TableError::Duplicate { .. } => DataFusionError::Execution(error.to_string()),
-    }
-}
-
-/// The store's refusals as DataFusion's errors.
-pub(crate) fn transaction_error(error: TransactionError) -> DataFusionError {
-    DataFusionError::External(Box::new(error))
 }
 
 /// A row as PostgreSQL shows one that fails: `(1, NULL, two)`.

@@ -8,10 +8,10 @@ use datafusion::common::cast::as_boolean_array;
 use datafusion::physical_expr::PhysicalExpr;
 
 use super::{PlacedTable, text_of_row};
-use crate::error::SqlState;
+use crate::error::{SqlState, ViolatedConstraint};
 
 /// What the rows that a statement writes must obey, and what happens to those that are there already.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct WriteRules {
     /// Numbers of columns that are computed, and how, from the columns of the table.
     pub(crate) generated: Vec<(usize, Arc<dyn PhysicalExpr>)>,
@@ -20,23 +20,25 @@ pub(crate) struct WriteRules {
 }
 
 /// A CHECK constraint, over the columns of the table.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct PlannedCheck {
     pub(crate) name: Arc<str>,
     pub(crate) condition: Arc<dyn PhysicalExpr>,
 }
 
 /// ON CONFLICT.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct PlannedConflict {
     /// Numbers of the unique constraints that it is about.
     pub(crate) uniques: Vec<usize>,
     /// What becomes of rows that are there; none where they stay.
     pub(crate) update: Option<PlannedUpdate>,
+    /// Whether it computes the same from the same rows for every statement.
+    pub(crate) is_fixed: bool,
 }
 
 /// DO UPDATE, over the columns of the row that is there and behind them those of the new row.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct PlannedUpdate {
     /// Numbers of columns, and their values.
     pub(crate) assignments: Vec<(usize, Arc<dyn PhysicalExpr>)>,
@@ -45,6 +47,16 @@ pub(crate) struct PlannedUpdate {
 }
 
 impl WriteRules {
+    /// Whether rows are written as they come, but for NULL where there must be none.
+    pub(crate) fn are_none(&self) -> bool {
+        self.generated.is_empty() && self.checks.is_empty() && self.conflict.is_none()
+    }
+
+    /// Whether a column is a generated one.
+    pub(crate) fn computes(&self, column: usize) -> bool {
+        self.generated.iter().any(|(at, _)| *at == column)
+    }
+
     /// Rows as they are written: with the columns that are computed.
     ///
     /// # Errors
@@ -73,10 +85,14 @@ impl WriteRules {
             let holds: &BooleanArray = as_boolean_array(&holds)?;
             let failing = (0..holds.len()).find(|row| holds.is_valid(*row) && !holds.value(*row));
             if let Some(row) = failing {
-                return Err(SqlState::CHECK_VIOLATION.error(format!(
+                let message = format!(
                     "new row for table '{table}' violates check constraint '{name}': {}",
                     text_of_row(rows, row)
-                )));
+                );
+                let constraint = Some(name.to_string());
+                let violated =
+                    ViolatedConstraint { constraint, ..ViolatedConstraint::of_table(table) };
+                return Err(SqlState::CHECK_VIOLATION.violation(message, violated));
             }
         }
         Ok(())

@@ -7,8 +7,9 @@ use atoll_store::database::{Isolation, LockScope, TransactionError, Written};
 use atoll_store::table::{KeyTask, NewKeys, SortKeysTask, TableChange};
 use datafusion::common::{DataFusionError, Result};
 
-use super::{PlacedTable, WriteRules, table_error, transaction_error};
+use super::{PlacedTable, WriteRules};
 use crate::database::Database;
+use crate::error::{table_error, transaction_error};
 use crate::session::SharedTransaction;
 use crate::task::on_workers;
 
@@ -32,11 +33,9 @@ impl WriteTarget {
         if change.rows() > change.deleted.len() as usize {
             self.database.gauge().check(format_args!("a change of table '{}'", table.name()))?;
         }
-        // One that only reads refuses the change below, and leaves no files.
-        if !self.transaction.lock().await?.options().read_only {
-            self.database.write_chunks(table.columns(), &mut change).await?;
+        if !change.is_row_by_row() {
+            self.ready_chunks(table, &mut change).await?;
         }
-        ready_keys(table, &mut change).await?;
         let (table, mut transaction) = (table.id(), self.transaction.lock().await?);
         match transaction.write(table, change, LockScope::Rows).await {
             Ok(written) => fresh(written),
@@ -48,6 +47,15 @@ impl WriteTarget {
             }
             Err(error) => Err(transaction_error(error)),
         }
+    }
+
+    /// Writes new chunks to their files, and gets their keys ready.
+    async fn ready_chunks(&self, table: &PlacedTable, change: &mut TableChange) -> Result<()> {
+        // One that only reads refuses the change, and leaves no files.
+        if !self.transaction.lock().await?.options().read_only {
+            self.database.write_chunks(table.columns(), change).await?;
+        }
+        ready_keys(table, change).await
     }
 }
 

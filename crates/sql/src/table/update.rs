@@ -9,7 +9,8 @@ use datafusion::arrow::array::{RecordBatch, UInt64Array};
 use datafusion::arrow::compute::take_record_batch;
 use datafusion::common::Result;
 
-use super::{PlacedTable, table_error};
+use super::PlacedTable;
+use crate::error::table_error;
 use crate::task::on_workers;
 
 /// From so many changed rows on a chunk is written anew at once.

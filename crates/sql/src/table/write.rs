@@ -75,6 +75,15 @@ impl WriteExec {
 
 /// What a statement returns that wrote so many rows.
 pub(crate) fn count_batch(count: usize) -> Result<RecordBatch> {
+    // What nearly all statements return of which many come in a second.
+    static ONE: LazyLock<Result<RecordBatch>> = LazyLock::new(|| new_count_batch(1));
+    match (count, &*ONE) {
+        (1, Ok(one)) => Ok(one.clone()),
+        _ => new_count_batch(count),
+    }
+}
+
+fn new_count_batch(count: usize) -> Result<RecordBatch> {
     let count = Arc::new(UInt64Array::from(vec![count as u64]));
     Ok(RecordBatch::try_new(count_schema(), vec![count])?)
 }

@@ -61,3 +61,8 @@ pub(crate) fn texts(batch: &RecordBatch) -> Vec<Vec<String>> {
 pub(crate) fn crate_folder() -> String {
     std::env::var("CARGO_MANIFEST_DIR").expect("cargo runs the tests")
 }
+
+/// The Python that `$ATOLL_PYTHON` names, or the one that is there.
+pub(crate) fn python() -> String {
+    std::env::var("ATOLL_PYTHON").unwrap_or_else(|_| "python3".to_owned())
+}

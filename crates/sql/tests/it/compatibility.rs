@@ -8,8 +8,12 @@
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use crate::common::{crate_folder, live, run};
+use atoll_sql::SqlError;
+use atoll_testkit::{Need, skip};
+
+use crate::common::{crate_folder, live, python, run};
 
 const WRITE: &str = "ATOLL_WRITE_DOCS";
 
@@ -39,6 +43,45 @@ fn the_page_on_compatibility_is_what_its_examples_give() {
     );
 }
 
+/// What a refusal says: what is not there, and what does it instead.
+fn refusal(sql: &str, error: &SqlError) -> String {
+    let told = error.message.clone();
+    let names_alternative = told.contains([';', ':']) || !error.helps.is_empty();
+    assert!(names_alternative, "{sql}: no alternative is named: {told}");
+    assert!(!told.starts_with("This feature is not implemented"), "{sql}: {told}");
+    told
+}
+
+/// Runs a script over the examples, which says where the page is wrong.
+fn check(script: &str, mut program: Command) {
+    let script = Path::new(&crate_folder()).join("tests").join(script);
+    let output = program.arg(script).output().expect("the program that was found runs");
+    let told = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{told}");
+}
+
+#[test]
+fn duckdb_has_what_the_page_says() {
+    let found = Command::new(python()).args(["-c", "import duckdb"]).output();
+    if !found.is_ok_and(|output| output.status.success()) {
+        return skip(Need::PythonEngines, "no Python with duckdb; ATOLL_PYTHON names another");
+    }
+    check("compatibility_duckdb.py", Command::new(python()));
+}
+
+/// Over the server that psql reaches by `PGHOST` and its kin.
+#[test]
+fn postgresql_has_what_the_page_says() {
+    let found = Command::new("psql").args(["-X", "-c", "SELECT 1"]).output();
+    if !found.is_ok_and(|output| output.status.success()) {
+        return skip(
+            Need::Postgresql,
+            "no PostgreSQL that psql reaches; PGHOST and PGUSER name one",
+        );
+    }
+    check("compatibility_postgres.py", Command::new(python()));
+}
+
 fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).expect("the examples are there");
     let mut files: Vec<PathBuf> =
@@ -64,7 +107,7 @@ fn section(page: &mut String, text: &str) {
             };
             let (has, told) = match run(&session, sql) {
                 Ok(_) => ("yes", String::new()),
-                Err(error) => ("no", format!("“{}”", error.message)),
+                Err(error) => ("no", format!("“{}”", refusal(sql, &error))),
             };
             let differs = [differs, &told].map(str::trim).join(" ");
             let example = sql.replace('|', "\\|");

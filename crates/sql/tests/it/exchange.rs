@@ -5,12 +5,7 @@ use std::process::Command;
 
 use atoll_testkit::{Need, skip};
 
-use crate::common::{crate_folder, live, rows};
-
-/// The Python that `$ATOLL_PYTHON` names, or the one that is there.
-fn python() -> String {
-    std::env::var("ATOLL_PYTHON").unwrap_or_else(|_| "python3".to_owned())
-}
+use crate::common::{crate_folder, live, python, rows};
 
 /// Runs a step of `tests/files/exchange.py`; what it says where it fails.
 fn exchange(step: &str, directory: &Path) -> Result<(), String> {

@@ -218,3 +218,45 @@ fn identities_go_on_in_an_imported_database() {
     let error = run(&other, "ALTER TABLE t ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY");
     assert!(error.expect_err("it is one").message.contains("is an identity already"));
 }
+
+#[test]
+fn an_imported_database_has_all_that_names_can_say() {
+    let (session, directory) = (live(), tempfile::tempdir().expect("a directory"));
+    let directory = directory.path().join("it's out").display().to_string().replace('\'', "''");
+    for statement in [
+        "CREATE SCHEMA s",
+        "CREATE TABLE \"a.b/../c\" AS SELECT 1 AS x",
+        "CREATE TABLE s.\"a-2e-b\" AS SELECT 2 AS x",
+        "CREATE TABLE s.\"a.b\" AS SELECT 3 AS x",
+        "CREATE TABLE g (a INT, b INT GENERATED ALWAYS AS (a * 2))",
+        "INSERT INTO g VALUES (4)",
+        "SET search_path = s",
+        "CREATE VIEW z AS SELECT x FROM \"a.b\"",
+        "CREATE VIEW a AS SELECT x + 1 AS x FROM z",
+        "SET search_path = public",
+        "CREATE MACRO last(n) AS TABLE SELECT x + n AS x FROM y",
+        "CREATE VIEW b AS SELECT x FROM last(10)",
+        "CREATE VIEW y AS SELECT x FROM s.a",
+        "CREATE VIEW text AS SELECT * FROM (SELECT 'x' AS q, 'AS SELECT * FROM ''' AS r)",
+    ] {
+        rows(&session, statement);
+    }
+    rows(&session, &format!("EXPORT DATABASE TO '{directory}'"));
+    let other = live();
+    rows(&other, "SET search_path = elsewhere");
+    rows(&other, &format!("IMPORT DATABASE FROM '{directory}'"));
+    rows(&other, "INSERT INTO public.g VALUES (5)");
+    for session in [&session, &other] {
+        let found = |sql: &str| rows(session, sql).concat().join(" ");
+        assert_eq!(found("SELECT * FROM public.b"), "14");
+        assert_eq!(
+            found("SELECT * FROM public.\"a.b/../c\", s.\"a-2e-b\", s.\"a.b\", s.z"),
+            "1 2 3 3"
+        );
+        assert_eq!(found("SELECT r FROM public.text"), "AS SELECT * FROM '");
+        assert_eq!(found("SELECT max(b) FROM public.g WHERE a = 4"), "8");
+    }
+    assert_eq!(rows(&other, "SELECT b FROM public.g ORDER BY a"), [["8"], ["10"]]);
+    let error = run(&other, "SELECT * FROM g").expect_err("names are looked up where they were");
+    assert!(error.message.contains("'g' not found"), "{error}");
+}

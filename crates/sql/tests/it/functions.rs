@@ -40,6 +40,7 @@ fn page(session: &Session) -> String {
         ("scalar", "Scalar functions"),
         ("aggregate", "Aggregates"),
         ("window", "Window functions"),
+        ("table", "Functions in FROM"),
     ] {
         page.push_str(&format!(
             "## {title}\n\n| Function | What it does | Example |\n|---|---|---|\n"
@@ -89,6 +90,29 @@ fn functions_page_is_what_the_table_says() {
         "docs/functions.md is stale; {WRITE}=1 cargo test --release -p atoll-sql --test it \
          functions_page writes it anew"
     );
+}
+
+#[test]
+fn every_function_says_what_it_does() {
+    let query = "SELECT name FROM atoll.functions WHERE description = '' ORDER BY 1";
+    assert_eq!(rows(&live(), query), Vec::<Vec<String>>::new());
+}
+
+#[test]
+fn every_function_in_from_is_listed() {
+    let session = live();
+    let listed = rows(
+        &session,
+        "SELECT name || ', ' || aliases FROM atoll.functions WHERE kind IN ('table', 'scalar')",
+    );
+    let listed: Vec<String> = listed
+        .iter()
+        .flat_map(|row| row[0].split(", ").map(str::to_owned).collect::<Vec<_>>())
+        .collect();
+    let known = session.context().state();
+    for name in known.table_functions().keys() {
+        assert!(listed.contains(name), "{name} is not in atoll.functions");
+    }
 }
 
 #[test]

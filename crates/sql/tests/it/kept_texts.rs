@@ -51,10 +51,13 @@ const VALUES: [&str; 34] = [
 ];
 
 /// Statements with a key, two columns and two values.
-const FORMS: [&str; 14] = [
+const FORMS: [&str; 17] = [
     "INSERT INTO t (id, {a}) VALUES ({key}, {x})",
     "INSERT INTO t (id, {a}, {b}) VALUES ({key}, {x}, {y})",
     "INSERT INTO t (id, {a}) VALUES ({key}, {x}), ({key} + 100, {y})",
+    "INSERT INTO t (id, {a}) VALUES ({key}, {x}) ON CONFLICT (id) DO UPDATE SET {a} = excluded.{a}, n = t.n + 1",
+    "INSERT INTO t (id, {a}) VALUES ({key}, {x}), ({key} + 1, {y}) ON CONFLICT DO NOTHING",
+    "INSERT INTO t (id, {a}, big) VALUES ({key}, {x}, nextval('s') * 0), ({key} + 200, {y}, 0 * nextval('s'))",
     "UPDATE t SET {a} = {x} WHERE id = {key}",
     "UPDATE t SET {a} = {a} + {x} WHERE id = {key}",
     "UPDATE t SET {a} = {a} - {x}, {b} = {y} WHERE id = {key}",
@@ -89,6 +92,7 @@ fn values_of_all_kinds_do_what_they_do_when_they_are_planned() {
     let (kept, planned) = (live(), live());
     for session in [&kept, &planned] {
         rows(session, TABLE);
+        rows(session, "CREATE SEQUENCE s");
         rows(
             session,
             "INSERT INTO t SELECT i, i, i, i, i, i, i, i, DATE '2024-01-01', NULL, TRUE, i, i

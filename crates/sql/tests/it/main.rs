@@ -2,7 +2,7 @@
 //!
 //! - `tpch`: all 22 queries give the committed answers (made with another engine), under every
 //!   strategy and on machines of several shapes.
-//! - `logic`: the sqllogictest suite, on one node and on uneven nodes.
+//! - `logic`: the sqllogictest suite, on one node, on uneven nodes, and in data directories that are opened anew.
 //! - `placement`: chunks and pipelines are where EXPLAIN and the knowledge base say.
 //! - `kept_texts`: statements sent as text, whose plans are kept, do what they do when planned anew.
 //! - `knowledge`: figures of the machine come out of SQL with their source and age.
@@ -20,6 +20,8 @@
 //! - `hostile_files`: files that are cut, mixed up or named oddly are read or told.
 //! - `exchange`: pandas, Polars and DuckDB read what COPY writes, and the other way round.
 //! - `prepared`: statements that are prepared once give what they give when they are run anew.
+//! - `point_rows`: rows that are written by their key without operators are those that operators write.
+//! - `locking`: rows that queries lock, and moments that transactions see.
 //! - `sessions`: sessions of one database change the same rows and tables.
 //! - `functions`: what can be called is listed, its examples are true, and the page of it is fresh.
 //! - `names`: columns of results and tags of statements are called as people expect.
@@ -40,11 +42,13 @@ mod hostile_files;
 mod kept_texts;
 mod knowledge;
 mod limits;
+mod locking;
 mod logic;
 mod memory;
 mod names;
 mod parquet;
 mod placement;
+mod point_rows;
 mod pools;
 mod prepared;
 mod reference;

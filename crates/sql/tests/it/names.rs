@@ -146,6 +146,9 @@ fn all_columns_of_a_wide_table_are_those_of_a_narrow_one() {
         "SELECT * FROM w",
         "SELECT * FROM w AS x WHERE x.c7 = 7 LIMIT 3",
         "SELECT * FROM w ORDER BY c1",
+        "SELECT * FROM w x WHERE c7 = 7 ORDER BY x.c1 DESC, c2 NULLS FIRST LIMIT 2 OFFSET 0",
+        "SELECT * FROM w ORDER BY 1",
+        "SELECT * FROM w ORDER BY c1 + 1",
         "SELECT * FROM (SELECT * FROM w) AS x",
         "SELECT * FROM v",
         "SELECT DISTINCT * FROM w",
@@ -153,6 +156,30 @@ fn all_columns_of_a_wide_table_are_those_of_a_narrow_one() {
     ] {
         assert_eq!(names(&session, sql), columns, "{sql}");
         assert_eq!(rows(&session, sql), expected, "{sql}");
+    }
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("w.csv").display().to_string();
+    rows(&session, &format!("COPY (SELECT * FROM w ORDER BY c2) TO '{file}'"));
+    let from_file = format!("SELECT * FROM '{file}' ORDER BY c1");
+    assert_eq!(names(&session, &from_file), columns);
+    assert_eq!(rows(&session, &from_file), expected);
+    rows(&session, &format!("CREATE TABLE filed AS SELECT * FROM '{file}'"));
+    assert_eq!(rows(&session, "SELECT * FROM filed"), expected);
+    let plan = rows(&session, "EXPLAIN SELECT * FROM w ORDER BY c1").concat().concat();
+    assert!(plan.contains("c699") && !plan.contains("$star"), "{plan}");
+    let texts: Vec<String> = (0..700).map(|at| format!("'{at}'")).collect();
+    let many = format!("({0}), ({0})", texts.join(", "));
+    rows(&session, &format!("CREATE TABLE more ({})", wide.join(", ")));
+    rows(&session, &format!("INSERT INTO more VALUES {many}"));
+    rows(&session, "INSERT INTO more SELECT * FROM w ORDER BY c1");
+    rows(&session, "INSERT INTO more SELECT * FROM filed");
+    assert_eq!(rows(&session, "SELECT DISTINCT * FROM more"), expected);
+    assert_eq!(rows(&session, "SELECT count(*) FROM more"), [["4"]]);
+    for wrong in ["(1)", "(1, 2)", "(NULL)", "('x')"] {
+        let row = wrong.replace(')', &", 1".repeat(699)) + ")";
+        let row = if wrong == "(1)" { wrong.to_owned() } else { row };
+        let told = run(&session, &format!("INSERT INTO more VALUES {row}"));
+        assert!(told.is_err(), "{wrong}");
     }
     assert_eq!(rows(&session, "SELECT * FROM w LIMIT 0"), Vec::<Vec<String>>::new());
     assert_eq!(rows(&session, "SELECT * FROM w WHERE c7 = 8"), Vec::<Vec<String>>::new());

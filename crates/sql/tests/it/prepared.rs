@@ -1,9 +1,10 @@
 //! Statements that a client prepares and runs with different values.
 
+use atoll_sql::arrow::datatypes::DataType;
 use atoll_sql::datafusion::common::ScalarValue;
 use atoll_sql::{Session, SqlError};
 
-use crate::common::{live, rows, texts};
+use crate::common::{live, rows, run, texts};
 
 /// The rows that a prepared statement gives for each of these values.
 fn executed(session: &Session, sql: &str, values: &[&[i64]]) -> Vec<Vec<String>> {
@@ -45,6 +46,11 @@ fn what_is_there_already_is_what_on_conflict_says() {
     let add = "INSERT INTO t VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET n = t.n + excluded.n";
     executed(&session, add, &[&[1, 10], &[1, 20], &[2, 5]]);
     executed(&session, "INSERT INTO t VALUES ($1, 0) ON CONFLICT DO NOTHING", &[&[1], &[3]]);
+    rows(&session, "CREATE TABLE seen (id BIGINT PRIMARY KEY, at TIMESTAMPTZ)");
+    rows(&session, "INSERT INTO seen VALUES (1, NULL), (2, NULL)");
+    let now = "INSERT INTO seen VALUES ($1) ON CONFLICT (id) DO UPDATE SET at = now()";
+    executed(&session, now, &[&[1], &[2]]);
+    assert_eq!(rows(&session, "SELECT count(DISTINCT at) FROM seen"), [["2"]]);
     assert_eq!(
         rows(&session, "SELECT * FROM t ORDER BY id"),
         [["1", "30"], ["2", "5"], ["3", "0"]]
@@ -94,4 +100,75 @@ fn a_name_that_another_table_has_got_means_that_one() {
         });
         assert_eq!(found, ["10", "42P01", "20"], "{key}");
     }
+}
+
+#[test]
+fn parameters_of_on_conflict_are_values() {
+    let session = live();
+    rows(&session, "CREATE TABLE t (id BIGINT PRIMARY KEY, n INT, s VARCHAR)");
+    rows(&session, "INSERT INTO t VALUES (1, 10, 'a'), (2, 20, 'b')");
+    let set = "INSERT INTO t VALUES ($1, 0, 'new') ON CONFLICT (id) DO UPDATE SET n = t.n + $2, s = $3::VARCHAR \
+               WHERE t.n < $4 RETURNING n";
+    let types = session.runtime().block_on(async {
+        let prepared = session.prepare(set).await.expect("prepared");
+        prepared.parameter_types().to_vec()
+    });
+    assert_eq!(types, [DataType::Int64, DataType::Int32, DataType::Utf8View, DataType::Int32]);
+    assert_eq!(
+        executed(&session, set, &[&[1, 5, 7, 15], &[1, 5, 8, 15], &[3, 5, 9, 15]]),
+        [["15"], ["0"]]
+    );
+    rows(
+        &session,
+        "PREPARE p AS INSERT INTO t VALUES (2, 0, '') ON CONFLICT (id) DO UPDATE SET n = $1, s = $2",
+    );
+    rows(&session, "EXECUTE p(21, 'c')");
+    assert!(run(&session, "EXECUTE p(21)").is_err());
+    assert_eq!(
+        rows(&session, "SELECT * FROM t ORDER BY id"),
+        [["1", "15", "7"], ["2", "21", "c"], ["3", "0", "new"]]
+    );
+    rows(
+        &session,
+        "PREPARE q(INT) AS INSERT INTO t VALUES (2, 0, '') ON CONFLICT (id) DO UPDATE SET n = $1",
+    );
+    rows(&session, "EXECUTE q(22)");
+    rows(&session, "EXECUTE q(NULL)");
+    assert_eq!(rows(&session, "SELECT n FROM t WHERE id = 2"), [["NULL"]]);
+}
+
+#[test]
+fn each_row_is_given_a_number_of_its_own() {
+    let session = live();
+    rows(&session, "CREATE TABLE t (id SERIAL PRIMARY KEY, m BIGINT, n BIGINT)");
+    rows(&session, "CREATE SEQUENCE s INCREMENT BY 10 MAXVALUE 101");
+    let insert =
+        "INSERT INTO t (m, n) VALUES (nextval('s'), $1), (nextval('S') + nextval('s'), $1)";
+    executed(&session, insert, &[&[1], &[2]]);
+    assert_eq!(rows(&session, "SELECT lastval(), currval('s')"), [["51", "51"]]);
+    executed(&session, "INSERT INTO t (n) VALUES ($1)", &[&[3], &[4]]);
+    assert_eq!(rows(&session, "SELECT lastval()"), [["6"]]);
+    let twice = "INSERT INTO t (m, n) SELECT x, x + $1 FROM (SELECT nextval('s') AS x)";
+    executed(&session, twice, &[&[0], &[0]]);
+    for n in 5..8 {
+        rows(&session, &format!("INSERT INTO t (m, n) VALUES (nextval('s'), {n})"));
+    }
+    assert_eq!(
+        rows(&session, "SELECT * FROM t ORDER BY id"),
+        [
+            ["1", "1", "1"],
+            ["2", "32", "1"],
+            ["3", "31", "2"],
+            ["4", "92", "2"],
+            ["5", "NULL", "3"],
+            ["6", "NULL", "4"],
+            ["7", "61", "61"],
+            ["8", "71", "71"],
+            ["9", "81", "5"],
+            ["10", "91", "6"],
+            ["11", "101", "7"],
+        ]
+    );
+    let ended = run(&session, "INSERT INTO t (m, n) VALUES (nextval('s'), 9)");
+    assert_eq!(ended.expect_err("it has ended").state.code(), "2200H");
 }

@@ -46,11 +46,11 @@ pub struct BackupReport {
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
     /// The name is taken.
-    #[error("'{}' is there already; a backup makes its directory: give a name that is free", .0.display())]
+    #[error("'{}' already exists; a backup makes its directory: give a name that is free", .0.display())]
     Exists(PathBuf),
     /// Another backup to this name runs or was interrupted.
     #[error(
-        "'{}' is there already: another backup makes it, or was interrupted; remove it if none runs, or give another name",
+        "'{}' already exists: another backup makes it, or was interrupted; remove it if none runs, or give another name",
         .0.display()
     )]
     Unfinished(PathBuf),

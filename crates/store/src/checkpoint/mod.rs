@@ -36,7 +36,7 @@ use crate::data_file::DataFileError;
 use crate::database::DatabaseVersion;
 use crate::files::{FileError, Files};
 use crate::ids::TableId;
-use crate::log::{LogError, Position};
+use crate::log::{FIRST_SEGMENT_BYTES, LogError, Position};
 use crate::table::{Chunk, TableVersion};
 use reserve::SpaceReserve;
 
@@ -72,8 +72,8 @@ pub struct Checkpoints {
     chunks: Arc<ChunkFiles>,
     last: Mutex<LastCheckpoint>,
     reserve: SpaceReserve,
-    /// What the next one may need beyond what is known now: records that come meanwhile.
-    ahead_bytes: u64,
+    /// Bytes of a segment of the log at most.
+    segment_bytes: u64,
 }
 
 /// What the manifest on disk names.
@@ -109,7 +109,7 @@ impl Checkpoints {
         };
         let reserve = SpaceReserve::open(Arc::clone(&files), segment_bytes / 4)?;
         let (database, last) = (manifest.database, Mutex::new(last));
-        Ok(Self { files, database, chunks, last, reserve, ahead_bytes: segment_bytes })
+        Ok(Self { files, database, chunks, last, reserve, segment_bytes })
     }
 
     /// The directory.
@@ -128,15 +128,24 @@ impl Checkpoints {
         self.last.lock().from
     }
 
-    /// Keeps as much space as a checkpoint of this version needs, and what a segment of the log adds to it. What it
+    /// Keeps as much space as a checkpoint of this version needs, and what records that come meanwhile add to it. What it
     /// cannot keep while the disk is full a checkpoint made at once may make free.
     pub fn reserve_space(&self, version: &DatabaseVersion) -> Result<(), FileError> {
-        self.reserve.keep(self.unwritten_bytes(version) + self.ahead_bytes)
+        self.reserve.keep(self.unwritten_bytes(version) + self.ahead_bytes(version.position()))
     }
 
     /// Gives some of the space free that is kept for a checkpoint; whether there was any.
     pub fn release_space(&self) -> bool {
         self.reserve.release()
+    }
+
+    /// What a checkpoint may need beyond what is known when the log ends here: records that come meanwhile, at the pace
+    /// of those since the last one.
+    fn ahead_bytes(&self, end: Position) -> u64 {
+        let since = end.0.saturating_sub(self.last.lock().from.0);
+        since
+            .saturating_mul(4)
+            .clamp(FIRST_SEGMENT_BYTES.min(self.segment_bytes), self.segment_bytes)
     }
 
     /// Bytes that a checkpoint of a version writes, about.

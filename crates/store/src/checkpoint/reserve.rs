@@ -10,13 +10,16 @@ use parking_lot::Mutex;
 
 use crate::files::{FileError, Files};
 
+/// Small files are a multiple of this.
+const PIECE_BYTES_MIN: u64 = 1 << 20;
+
 /// Directory of the files that keep space.
 pub(crate) const RESERVE_DIRECTORY: &str = "reserve";
 
 /// Space that is kept in a directory.
 pub(super) struct SpaceReserve {
     files: Arc<dyn Files>,
-    /// Bytes of a new file.
+    /// Bytes of a new file at most.
     piece_bytes: u64,
     pieces: Mutex<Vec<ReservedPiece>>,
 }
@@ -27,7 +30,7 @@ struct ReservedPiece {
 }
 
 impl SpaceReserve {
-    /// What is kept in a directory, by files of so many bytes from now on.
+    /// What is kept in a directory, by files of at most so many bytes from now on.
     pub(super) fn open(files: Arc<dyn Files>, piece_bytes: u64) -> Result<Self, FileError> {
         let mut pieces = Vec::new();
         for name in files.list(RESERVE_DIRECTORY)? {
@@ -48,8 +51,10 @@ impl SpaceReserve {
         }
         while kept(&pieces) < bytes {
             let number = pieces.iter().map(|piece| piece.number + 1).max().unwrap_or(0);
-            self.files.reserve(&piece_name(number), self.piece_bytes)?;
-            pieces.push(ReservedPiece { number, bytes: self.piece_bytes });
+            let missing = bytes - kept(&pieces);
+            let piece = missing.next_multiple_of(PIECE_BYTES_MIN).min(self.piece_bytes);
+            self.files.reserve(&piece_name(number), piece)?;
+            pieces.push(ReservedPiece { number, bytes: piece });
         }
         // Not back and forth when what is wanted goes up and down a little.
         while let Some(last) = pieces.last()

@@ -25,12 +25,16 @@ pub struct Checkpoint {
     /// Files of chunks that were in use no more when the version was pinned.
     unused: Vec<ChunkFileId>,
     tables: BTreeMap<TableId, TableFile>,
+    /// Chunks that were written and are not synced.
+    written: Vec<(Arc<Chunk>, TableId, ChunkFileId)>,
     report: CheckpointReport,
 }
 
 /// A piece of the work.
 enum CheckpointWork {
     Chunk(Arc<Chunk>, TableId),
+    /// Syncs these chunks and their names: together, since each time the file system writes what it knows of files.
+    SyncChunks,
     Table(TableId),
     WaitForLog,
     Manifest,
@@ -91,6 +95,7 @@ impl Checkpoint {
             work: VecDeque::new(),
             unused,
             tables: BTreeMap::new(),
+            written: Vec::new(),
             report,
         };
         begun.plan();
@@ -118,6 +123,9 @@ impl Checkpoint {
             let new = new.map(|entry| CheckpointWork::Chunk(Arc::clone(entry.chunk()), *id));
             self.work.extend(new);
         }
+        if !self.work.is_empty() {
+            self.work.push_back(CheckpointWork::SyncChunks);
+        }
         self.work.extend(changed.iter().map(|(id, _)| CheckpointWork::Table(*id)));
         self.work.extend([
             CheckpointWork::WaitForLog,
@@ -139,6 +147,7 @@ impl Checkpoint {
                 let (chunk, table) = (Arc::clone(chunk), *table);
                 self.write_chunk(&chunk, table)?;
             }
+            Some(CheckpointWork::SyncChunks) => self.sync_chunks()?,
             Some(CheckpointWork::Table(table)) => self.write_table(*table)?,
             Some(CheckpointWork::Manifest) => self.write_manifest(synced)?,
             Some(CheckpointWork::Switch) => self.switch()?,
@@ -159,15 +168,25 @@ impl Checkpoint {
         self.version.table(id)
     }
 
-    fn write_chunk(&mut self, chunk: &Arc<Chunk>, table: TableId) -> Result<()> {
-        let Some(table) = self.table(table) else { return Ok(()) };
+    fn write_chunk(&mut self, chunk: &Arc<Chunk>, id: TableId) -> Result<()> {
+        let Some(table) = self.table(id) else { return Ok(()) };
         let written = self.shared.chunks.write(chunk, &table.definition().columns)?;
-        let of_chunk = table.entries().filter(|entry| Arc::ptr_eq(entry.chunk(), chunk));
-        for entry in of_chunk {
-            entry.set_file(written.id);
-        }
         self.report.chunks += u64::from(written.bytes > 0);
         self.report.chunk_bytes += written.bytes;
+        self.written.push((Arc::clone(chunk), id, written.id));
+        Ok(())
+    }
+
+    fn sync_chunks(&mut self) -> Result<()> {
+        let chunks = &self.shared.chunks;
+        let synced = self.written.iter().try_for_each(|(_, _, file)| chunks.sync(*file));
+        synced.and_then(|()| chunks.sync_names()).map_err(DataFileError::from)?;
+        for (chunk, table, file) in std::mem::take(&mut self.written) {
+            let entries = self.version.table(table).into_iter().flat_map(|table| table.entries());
+            for entry in entries.filter(|entry| Arc::ptr_eq(entry.chunk(), &chunk)) {
+                entry.set_file(file);
+            }
+        }
         Ok(())
     }
 

@@ -1,12 +1,12 @@
 //! The files of chunks in a data directory, and which of them are in use.
 //!
 //! A file is in use as long as its chunk is in memory: in a version of the database, in a transaction that
-//! may still commit, or in a snapshot that somebody reads. What is in use no longer may still be named by the
+//! may still commit, or in a snapshot that is being read. What is in use no longer may still be named by the
 //! manifest or by records of the log behind it; [`ChunkFiles::unused`] says when it may go.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use arrow_schema::Schema;
 use atoll_placement::Arena;
@@ -17,9 +17,12 @@ use super::read::{LoadedChunk, check, home, read};
 use super::write::write;
 use super::{CHUNK_DIRECTORY, chunk_file_id, chunk_file_name};
 use crate::data_file::{DataFileError, DataFileKind, Envelope};
-use crate::files::{FileError, Files};
+use crate::files::{DataFile, FileError, Files};
 use crate::table::Chunk;
 use crate::{ChunkFileId, DatabaseId};
+
+/// Files that are written and not synced, at most: each is open until it is.
+const UNSYNCED_MAX: usize = 64;
 
 /// The files of chunks in a data directory.
 pub struct ChunkFiles {
@@ -33,6 +36,20 @@ struct FilesInUse {
     next: u64,
     /// By the address of the chunk, which is not given to another one while there is a `Weak`.
     by_chunk: HashMap<usize, (Weak<Chunk>, ChunkFileId)>,
+    /// Files that are written and may not be on disk.
+    unsynced: BTreeMap<ChunkFileId, Arc<UnsyncedFile>>,
+}
+
+/// A file that is written. It is synced once, however often that is asked for: after a sync that failed another one proves nothing.
+struct UnsyncedFile {
+    file: Arc<dyn DataFile>,
+    synced: OnceLock<Result<(), FileError>>,
+}
+
+impl UnsyncedFile {
+    fn sync(&self) -> Result<(), FileError> {
+        self.synced.get_or_init(|| self.file.sync_data()).clone()
+    }
 }
 
 impl ChunkFiles {
@@ -63,32 +80,11 @@ impl ChunkFiles {
         Envelope { kind: DataFileKind::Chunk, database: self.database, number: id.get() }
     }
 
-    /// Writes a chunk to a file of its own and syncs it with its name, or finds the one it has. The schema holds
-    /// the stored types of its columns. Several threads may write at the same time; none of them should be a
+    /// Writes a chunk to a file of its own, or finds the one it has. Before anything names the file,
+    /// [`sync`](Self::sync) has to bring it to the disk, and [`sync_names`](Self::sync_names) its name. The schema
+    /// holds the stored types of its columns. Several threads may write at the same time; none of them should be a
     /// worker.
     pub fn write(
-        &self,
-        chunk: &Arc<Chunk>,
-        schema: &Schema,
-    ) -> Result<WrittenChunk, DataFileError> {
-        let written = self.write_content(chunk, schema)?;
-        if written.bytes > 0
-            && let Err(error) = self.sync_names()
-        {
-            self.state.lock().by_chunk.remove(&address(chunk));
-            return Err(error.into());
-        }
-        Ok(written)
-    }
-
-    /// Waits until the names of all files that were written are on disk.
-    pub fn sync_names(&self) -> Result<(), FileError> {
-        self.files.sync_names(CHUNK_DIRECTORY)
-    }
-
-    /// As [`write`](Self::write), but for the name: of many chunks [`sync_names`](Self::sync_names) comes once, behind
-    /// the last one and before a record names them.
-    pub fn write_content(
         &self,
         chunk: &Arc<Chunk>,
         schema: &Schema,
@@ -106,11 +102,11 @@ impl ChunkFiles {
         };
         let written = self.write_file(id, chunk, schema);
         if written.is_err() {
-            self.state.lock().by_chunk.remove(&address(chunk));
-            // What is left of it takes space that may be what was missing.
-            let _ = self.files.remove(&chunk_file_name(id));
+            self.give_up(id);
         }
-        Ok(WrittenChunk { id, bytes: written? })
+        let bytes = written?;
+        self.sync_oldest();
+        Ok(WrittenChunk { id, bytes })
     }
 
     fn write_file(
@@ -120,7 +116,50 @@ impl ChunkFiles {
         schema: &Schema,
     ) -> Result<u64, DataFileError> {
         let file = self.files.create_unsynced(&chunk_file_name(id))?;
-        write(&*file, self.envelope(id), chunk, schema)
+        let bytes = write(&*file, self.envelope(id), chunk, schema)?;
+        file.begin_sync();
+        let unsynced = UnsyncedFile { file, synced: OnceLock::new() };
+        self.state.lock().unsynced.insert(id, Arc::new(unsynced));
+        Ok(bytes)
+    }
+
+    /// Waits until a file that was written is on disk, but for its name.
+    pub fn sync(&self, id: ChunkFileId) -> Result<(), FileError> {
+        let unsynced = self.state.lock().unsynced.get(&id).map(Arc::clone);
+        let Some(unsynced) = unsynced else { return Ok(()) };
+        let synced = unsynced.sync();
+        match &synced {
+            Ok(()) => drop(self.state.lock().unsynced.remove(&id)),
+            Err(_) => self.give_up(id),
+        }
+        synced
+    }
+
+    /// Waits until the names of all files that were written are on disk.
+    pub fn sync_names(&self) -> Result<(), FileError> {
+        self.files.sync_names(CHUNK_DIRECTORY)
+    }
+
+    /// Syncs the oldest file where many wait for that. If it fails, [`sync`](Self::sync) tells those that need it.
+    fn sync_oldest(&self) {
+        let oldest = {
+            let state = self.state.lock();
+            let mut waiting = state.unsynced.iter().filter(|(_, file)| file.synced.get().is_none());
+            let oldest = waiting.next().map(|(id, file)| (*id, Arc::clone(file)));
+            oldest.filter(|_| state.unsynced.len() > UNSYNCED_MAX)
+        };
+        if let Some((id, file)) = oldest
+            && file.sync().is_ok()
+        {
+            self.state.lock().unsynced.remove(&id);
+        }
+    }
+
+    /// Forgets a file that is not whole, or may not be on disk, and removes what is left of it: it takes space that
+    /// may be what was missing.
+    fn give_up(&self, id: ChunkFileId) {
+        self.state.lock().by_chunk.retain(|_, (_, other)| *other != id);
+        let _ = self.files.remove(&chunk_file_name(id));
     }
 
     /// Reads a chunk into memory at its home, on a worker of that node if possible. A caller that keeps
@@ -162,9 +201,10 @@ impl ChunkFiles {
     pub fn unused(&self) -> Result<Vec<ChunkFileId>, FileError> {
         let found = self.files.list(CHUNK_DIRECTORY)?;
         let mut state = self.state.lock();
+        let state = &mut *state;
         state.by_chunk.retain(|_, (chunk, _)| chunk.strong_count() > 0);
-        let used: std::collections::BTreeSet<_> =
-            state.by_chunk.values().map(|(_, id)| *id).collect();
+        let used: BTreeSet<_> = state.by_chunk.values().map(|(_, id)| *id).collect();
+        state.unsynced.retain(|id, _| used.contains(id));
         let found = found.iter().filter_map(|name| chunk_file_id(name));
         Ok(found.filter(|id| !used.contains(id)).collect())
     }

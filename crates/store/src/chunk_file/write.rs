@@ -12,10 +12,10 @@ use crate::data_file::{DataFileError, Envelope};
 use crate::files::DataFile;
 use crate::table::{Chunk, StoredColumn, stored_data};
 
-/// Bytes are handed to the file in pieces of this size.
-const PIECE_BYTES: usize = 1 << 20;
+/// Small buffers are handed to the file together, in pieces of about this size; larger ones as they are.
+const PIECE_BYTES: usize = 64 << 10;
 
-/// Writes a chunk to a new file and syncs it; the bytes of the file.
+/// Writes a chunk to a new file, which is to be synced; the bytes of the file.
 pub(super) fn write(
     file: &dyn DataFile,
     envelope: Envelope,
@@ -29,7 +29,6 @@ pub(super) fn write(
     }
     out.flush();
     out.failure?;
-    file.sync_data()?;
     Ok(out.at)
 }
 
@@ -93,7 +92,7 @@ fn encoding(column: &StoredColumn) -> Result<u8, DataFileError> {
     }
 }
 
-/// Hands bytes to a file in large pieces.
+/// Hands bytes to a file in pieces that are not small.
 struct PieceWriter<'a> {
     file: &'a dyn DataFile,
     at: u64,
@@ -104,6 +103,10 @@ struct PieceWriter<'a> {
 
 impl PieceWriter<'_> {
     fn put(&mut self, bytes: &[u8]) {
+        if bytes.len() >= PIECE_BYTES / 2 {
+            self.flush();
+            return self.write(bytes);
+        }
         self.pending.extend_from_slice(bytes);
         if self.pending.len() >= PIECE_BYTES {
             self.flush();
@@ -111,10 +114,16 @@ impl PieceWriter<'_> {
     }
 
     fn flush(&mut self) {
-        if self.failure.is_ok() {
-            self.failure = self.file.write_at(self.at, &self.pending).map_err(Into::into);
+        let mut pending = std::mem::take(&mut self.pending);
+        self.write(&pending);
+        pending.clear();
+        self.pending = pending;
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        if self.failure.is_ok() && !bytes.is_empty() {
+            self.failure = self.file.write_at(self.at, bytes).map_err(Into::into);
         }
-        self.at += self.pending.len() as u64;
-        self.pending.clear();
+        self.at += bytes.len() as u64;
     }
 }

@@ -85,11 +85,6 @@ impl QueryBatch {
     pub fn is_empty(&self) -> bool {
         self.queries.is_empty()
     }
-
-    /// Number of columns by which queries are found.
-    pub fn indexed_columns(&self) -> usize {
-        self.indexes.len()
-    }
 }
 
 impl ColumnIndex {

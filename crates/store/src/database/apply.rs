@@ -28,6 +28,10 @@ fn misfit<T>(problem: String) -> Result<T> {
     Err(ApplyError::Misfit(problem))
 }
 
+fn no_table<T>(id: TableId) -> Result<T> {
+    misfit(format!("table {id} does not exist"))
+}
+
 impl DatabaseVersion {
     /// The version after a change, with the epoch and position of this one.
     pub fn apply(&self, change: &DatabaseChange, environment: &StoreEnvironment) -> Result<Self> {
@@ -36,21 +40,20 @@ impl DatabaseVersion {
         Ok(next)
     }
 
-    /// The same; workers get the keys of new chunks ready.
-    pub(crate) fn apply_with(
-        &self,
+    /// The same in this version, which is of no use any more where it fails; workers get the keys of new chunks ready.
+    pub(crate) fn apply_in_place(
+        &mut self,
         change: &mut DatabaseChange,
         environment: &StoreEnvironment,
         workers: &dyn Workers,
-    ) -> Result<Self> {
-        let mut next = self.clone();
+    ) -> Result<()> {
         for step in &mut change.steps {
             if let ChangeStep::Table(id, change) = step {
-                next.stored(*id)?.version.ready_keys(change, workers)?;
+                self.stored(*id)?.version.ready_keys(change, workers)?;
             }
-            next.apply_step(step, environment)?;
+            self.apply_step(step, environment)?;
         }
-        Ok(next)
+        Ok(())
     }
 
     pub(super) fn next_epoch(&self) -> Epoch {
@@ -65,8 +68,14 @@ impl DatabaseVersion {
         match step {
             ChangeStep::Catalog(change) => self.apply_catalog(change, environment),
             ChangeStep::Table(id, change) => {
-                let changed = self.stored(*id)?.version.apply(change)?;
-                self.set_table(*id, Arc::new(changed), self.next_epoch());
+                let epoch = self.next_epoch();
+                let Some(table) = self.tables.get_mut(id) else { return no_table(*id) };
+                match Arc::get_mut(&mut table.version) {
+                    // No other version of the database has it.
+                    Some(version) => version.apply_in_place(change)?,
+                    None => table.version = Arc::new(table.version.apply(change)?),
+                }
+                table.changed = epoch;
                 Ok(())
             }
             ChangeStep::Sequence(id, last) => {
@@ -78,8 +87,7 @@ impl DatabaseVersion {
     }
 
     fn stored(&self, id: TableId) -> Result<&StoredTable> {
-        let table = self.tables.get(&id);
-        table.ok_or_else(|| ApplyError::Misfit(format!("table {id} does not exist")))
+        self.tables.get(&id).map_or_else(|| no_table(id), Ok)
     }
 
     fn state(&self, id: SequenceId) -> Result<&SequenceState> {
@@ -94,7 +102,7 @@ impl DatabaseVersion {
     ) -> Result<()> {
         match change {
             CatalogChange::CreateSchema { name } => match self.schemas.insert(Arc::clone(name)) {
-                Some(_) => misfit(format!("schema {name} is there already")),
+                Some(_) => misfit(format!("schema {name} already exists")),
                 None => Ok(()),
             },
             CatalogChange::DropSchema { name } => self.drop_schema(name),
@@ -113,7 +121,7 @@ impl DatabaseVersion {
             CatalogChange::CreateSequence { name, id, definition } => {
                 let state = Arc::new(SequenceState::new(Arc::clone(definition)));
                 if self.sequences.insert(*id, state).is_some() {
-                    return misfit(format!("sequence {id} is there already"));
+                    return misfit(format!("sequence {id} already exists"));
                 }
                 self.next_sequence = self.next_sequence.max(SequenceId::new(id.get() + 1));
                 self.name(name, Relation::Sequence(*id))
@@ -163,7 +171,7 @@ impl DatabaseVersion {
         let changed = self.next_epoch();
         let table = StoredTable { name: name.clone(), version: Arc::new(version), changed };
         if self.tables.insert(id, table).is_some() {
-            return misfit(format!("table {id} is there already"));
+            return misfit(format!("table {id} already exists"));
         }
         self.next_table = self.next_table.max(TableId::new(id.get() + 1));
         self.name(name, Relation::Table(id))

@@ -9,8 +9,9 @@ use parking_lot::Mutex;
 
 use super::options::{Isolation, TransactionOptions};
 use super::version::DatabaseVersion;
-use crate::ids::Epoch;
+use crate::ids::{Epoch, TableId};
 use crate::lock::{LockEntry, TransactionId};
+use crate::table::{Row, TableVersion};
 
 /// Few sessions begin at the same moment in the same one.
 const SHARDS: usize = 16;
@@ -29,7 +30,7 @@ pub struct SnapshotInfo {
     /// Number of commits that its statement saw, or all of them where they read one snapshot; none before
     /// the first statement.
     pub epoch: Option<Epoch>,
-    /// Bytes of chunks that only it, or another old snapshot, still reads.
+    /// Bytes of chunks and of rows outside of them that only it, or another old snapshot, still reads.
     pub held_bytes: usize,
 }
 
@@ -105,20 +106,28 @@ impl OpenTransactions {
     }
 }
 
-/// Bytes of chunks of a version that are not in the newest one.
+/// Bytes of a version that the newest one does not share: chunks and rows outside of them, and all of tables that are
+/// gone. What indexes of other tables had beside the newest ones is not counted.
 fn held_bytes(version: &DatabaseVersion, newest: &DatabaseVersion) -> usize {
-    let mut bytes = 0;
-    for (id, table) in version.tables() {
-        let now = newest.table(id).filter(|now| !Arc::ptr_eq(now, table));
-        if now.is_none() && newest.table(id).is_some() {
-            continue;
-        }
-        let kept = now.into_iter().flat_map(|now| now.entries());
-        let kept: HashSet<_> = kept.map(|entry| Arc::as_ptr(entry.chunk())).collect();
-        let old = table.entries().filter(|entry| !kept.contains(&Arc::as_ptr(entry.chunk())));
-        let copies =
-            old.flat_map(|entry| entry.chunk().copies.iter().map(|copy| copy.memory.len()));
-        bytes += copies.sum::<usize>();
-    }
-    bytes
+    let of_table = |(id, table): (TableId, &Arc<TableVersion>)| match newest.table(id) {
+        None => table.memory_bytes(),
+        Some(now) if Arc::ptr_eq(now, table) => 0,
+        Some(now) => held_by_table(table, now),
+    };
+    version.tables().map(of_table).sum()
+}
+
+fn held_by_table(table: &TableVersion, now: &TableVersion) -> usize {
+    let kept: HashSet<_> = now.entries().map(|entry| Arc::as_ptr(entry.chunk())).collect();
+    let old = table.entries().filter(|entry| !kept.contains(&Arc::as_ptr(entry.chunk())));
+    let copies = old.flat_map(|entry| entry.chunk().copies.iter().map(|copy| copy.memory.len()));
+    let kept: HashSet<_> = loose_rows(now).map(|row| row.as_bytes().as_ptr()).collect();
+    let old = loose_rows(table).filter(|row| !kept.contains(&row.as_bytes().as_ptr()));
+    copies.sum::<usize>() + old.map(Row::memory_bytes).sum::<usize>()
+}
+
+/// The rows of a table that are in no chunk.
+fn loose_rows(table: &TableVersion) -> impl Iterator<Item = &Row> {
+    let newer = table.entries().flat_map(|entry| entry.delta().map(|(_, row)| row));
+    newer.chain(table.tail().map(|(_, row)| row))
 }

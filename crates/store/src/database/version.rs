@@ -112,7 +112,7 @@ impl DatabaseVersion {
                 Relation::View(_) | Relation::External(_) => true,
             };
             if !is_known || !version.schemas.contains(&name.schema) {
-                return Err(format!("the {} {name} is named and is not there", relation.kind()));
+                return Err(format!("the named {} {name} does not exist", relation.kind()));
             }
         }
         match tables.keys().next() {

@@ -259,6 +259,11 @@ impl DataFile for LiveFile {
         self.file.set_len(bytes).map_err(self.error(FileOperation::Truncate))
     }
 
+    fn begin_sync(&self) {
+        // File systems that do not have it write when they are synced.
+        let _ = atoll_sys::sync_file_range_write(&self.file);
+    }
+
     fn sync_data(&self) -> Result<(), FileError> {
         self.file.sync_data().map_err(self.error(FileOperation::Sync))
     }

@@ -82,6 +82,10 @@ pub trait DataFile: fmt::Debug + Send + Sync {
     /// Cuts the file off at this length, or fills it up with zeros to it.
     fn truncate(&self, bytes: u64) -> Result<(), FileError>;
 
+    /// Begins to bring what is written to the disk, without waiting for it: a hint, so that a later
+    /// [`sync_data`](Self::sync_data) has less to wait for.
+    fn begin_sync(&self) {}
+
     /// Waits until everything written is on disk.
     fn sync_data(&self) -> Result<(), FileError>;
 }

@@ -22,6 +22,7 @@ mod target;
 use std::hash::BuildHasher;
 use std::task::Waker;
 
+use crossbeam_utils::CachePadded;
 use hashbrown::hash_table::Entry;
 use hashbrown::{DefaultHashBuilder, HashTable};
 use parking_lot::Mutex;
@@ -59,9 +60,7 @@ pub struct LockEntry {
 }
 
 /// Locks whose targets' hashes are alike, in cache lines of their own.
-#[derive(Debug, Default)]
-#[repr(align(128))]
-struct LockShard(Mutex<HashTable<(LockTarget, LockQueue)>>);
+type LockShard = CachePadded<Mutex<HashTable<(LockTarget, LockQueue)>>>;
 
 impl Default for LockManager {
     fn default() -> Self {
@@ -81,7 +80,7 @@ impl LockManager {
 
     /// How many tables, rows, keys and names are locked.
     pub fn count(&self) -> usize {
-        self.shards.iter().map(|shard| shard.0.lock().len()).sum()
+        self.shards.iter().map(|shard| shard.lock().len()).sum()
     }
 
     /// All locks by what they are on: who holds each, then who waits for it, the next one first. Locks are looked at
@@ -89,7 +88,7 @@ impl LockManager {
     pub fn list(&self) -> Vec<LockEntry> {
         let mut all = Vec::new();
         for shard in &self.shards {
-            for (target, queue) in shard.0.lock().iter() {
+            for (target, queue) in shard.lock().iter() {
                 let entry = |transaction, mode, is_granted| LockEntry {
                     target: *target,
                     mode,
@@ -114,7 +113,7 @@ impl LockManager {
     /// Does something to a lock that may be held.
     fn with<T>(&self, target: &LockTarget, run: impl FnOnce(&mut LockQueue) -> T) -> Option<T> {
         let (hash, shard) = self.place(target);
-        let mut locks = shard.0.lock();
+        let mut locks = shard.lock();
         locks.find_mut(hash, |(other, _)| other == target).map(|(_, queue)| run(queue))
     }
 
@@ -127,7 +126,7 @@ impl LockManager {
         waker: Option<&Waker>,
     ) -> LockAnswer {
         let (hash, shard) = self.place(target);
-        let mut locks = shard.0.lock();
+        let mut locks = shard.lock();
         let rehash = |(target, _): &(LockTarget, LockQueue)| self.hasher.hash_one(target);
         match locks.entry(hash, |(other, _)| other == target, rehash) {
             Entry::Occupied(mut held) => held.get_mut().1.take(owner, mode, waker),
@@ -195,7 +194,7 @@ impl LockManager {
     ) -> T {
         let (hash, shard) = self.place(target);
         let mut wakers = Vec::new();
-        let mut locks = shard.0.lock();
+        let mut locks = shard.lock();
         let Ok(mut entry) = locks.find_entry(hash, |(other, _)| other == target) else {
             return T::default();
         };

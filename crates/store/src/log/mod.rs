@@ -60,14 +60,16 @@ pub const FORMAT_VERSION: u32 = 1;
 pub const PAYLOAD_BYTES_MAX: usize = 1 << 30;
 /// Bytes of a segment unless a test wants others.
 const SEGMENT_BYTES_DEFAULT: u64 = 64 << 20;
+/// Bytes of the first segment of a log, if others are not smaller: a small database takes little of the disk.
+pub(crate) const FIRST_SEGMENT_BYTES: u64 = 1 << 20;
 
 /// How a log is laid out.
 #[derive(Clone, Copy, Debug)]
 pub struct LogOptions {
     /// The database whose log it is.
     pub database: DatabaseId,
-    /// Bytes of a new segment's file: a multiple of 4,096, at least 8,192. Segments that are there keep
-    /// theirs.
+    /// Bytes of a new segment's file at most: a multiple of 4,096, at least 8,192. The first ones have less, each
+    /// twice as many as the one before. Segments that are there keep theirs.
     pub segment_bytes: u64,
 }
 

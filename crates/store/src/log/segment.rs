@@ -124,6 +124,11 @@ impl LogSegment {
         Self { file, range: first.0..end }
     }
 
+    /// Bytes of the file.
+    pub(super) fn file_bytes(&self) -> u64 {
+        self.range.end - self.range.start + SEGMENT_HEADER_BYTES as u64
+    }
+
     /// Writes bytes of the log, which must lie in the segment.
     pub(super) fn write(&self, position: u64, bytes: &[u8]) -> Result<(), FileError> {
         let offset = SEGMENT_HEADER_BYTES as u64 + position - self.range.start;

@@ -1,7 +1,8 @@
 //! Space for records: segments that are made and zeroed before they are needed.
 //!
 //! The next segment is zeroed at twice the pace at which the last one fills, in pieces, so that no single
-//! write waits for a whole segment, and a full disk is found when half a segment is left.
+//! write waits for a whole segment, and a full disk is found when half a segment is left. Each segment is twice as
+//! large as the one before, up to what is asked for.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -10,7 +11,7 @@ use std::sync::Arc;
 use super::segment::{
     LogSegment, SEGMENT_HEADER_BYTES, SegmentHeader, is_segment_size, segment_name,
 };
-use super::{LogError, LogOptions, Position};
+use super::{FIRST_SEGMENT_BYTES, LogError, LogOptions, Position};
 use crate::files::{DataFile, FileError, FileErrorKind, Files};
 
 /// What is zeroed and synced at a time.
@@ -28,6 +29,7 @@ pub(super) struct LogSpace {
 
 struct GrowingSegment {
     file: Arc<dyn DataFile>,
+    file_bytes: u64,
     /// Bytes of the file that are zeros on disk.
     zeroed: u64,
 }
@@ -93,9 +95,16 @@ impl LogSpace {
 
     /// How much of the next segment should be zeroed when records reach up to a position.
     fn wanted(&self, end: Position) -> u64 {
-        let Some(last) = self.segments.back() else { return self.options.segment_bytes };
+        let next = self.next_bytes();
+        let Some(last) = self.segments.back() else { return next };
         let used = end.0.saturating_sub(last.range.start);
-        (2 * used).min(self.options.segment_bytes)
+        (2 * used * next.div_ceil(last.file_bytes())).min(next)
+    }
+
+    /// Bytes of the next segment's file.
+    fn next_bytes(&self) -> u64 {
+        let next = self.segments.back().map_or(FIRST_SEGMENT_BYTES, |last| 2 * last.file_bytes());
+        next.min(self.options.segment_bytes)
     }
 
     /// Makes a piece of the next segment.
@@ -112,11 +121,11 @@ impl LogSpace {
 
     fn try_grow(&mut self, synced: Position) -> Result<(), LogError> {
         let Some(growing) = &mut self.growing else {
-            let file = self.create_file()?;
-            self.growing = Some(GrowingSegment { file, zeroed: 0 });
+            let (file, file_bytes) = (self.create_file()?, self.next_bytes());
+            self.growing = Some(GrowingSegment { file, file_bytes, zeroed: 0 });
             return Ok(());
         };
-        let file_bytes = self.options.segment_bytes;
+        let file_bytes = growing.file_bytes;
         if growing.zeroed < file_bytes {
             let piece = (file_bytes - growing.zeroed).min(ZEROS.len() as u64);
             growing.file.write_at(growing.zeroed, &ZEROS[..piece as usize])?;

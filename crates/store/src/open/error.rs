@@ -17,6 +17,14 @@ pub enum OpenError {
     /// The file of a chunk cannot be used.
     #[error(transparent)]
     Chunk(Arc<DataFileError>),
+    /// Likewise, of a table that is known.
+    #[error("table {table}: {reason}")]
+    TableChunk {
+        /// The table.
+        table: String,
+        /// What is wrong with the file.
+        reason: Arc<DataFileError>,
+    },
     /// The log is damaged or cannot be read.
     #[error(transparent)]
     Log(#[from] LogError),
@@ -80,7 +88,7 @@ impl OpenError {
     pub fn is_damage(&self) -> bool {
         match self {
             Self::File(error) => error.is_damage(),
-            Self::Chunk(error) => error.is_damage(),
+            Self::Chunk(reason) | Self::TableChunk { reason, .. } => reason.is_damage(),
             Self::Log(error) => matches!(error, LogError::Corrupt { .. }),
             Self::Record { reason, .. } => !matches!(reason, RecordError::NewerFormat(_)),
             Self::Misfit { .. } | Self::Manifest(_) | Self::Table { .. } => true,

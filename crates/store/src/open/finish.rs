@@ -110,7 +110,7 @@ impl Opening {
                     // Newer values are not in the chunk's file.
                     tail.extend(entry.delta);
                 }
-                Err(error) => return Err(OpenError::Chunk(error)),
+                Err(reason) => return Err(OpenError::TableChunk { table: name, reason }),
             }
         }
         let destination = Destination {

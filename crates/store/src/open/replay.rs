@@ -63,24 +63,28 @@ impl Replay<'_> {
             }
             change => change,
         };
+        let before = self.salvage.then(|| self.version.clone());
         let applied = change.and_then(|mut change| {
-            let applied = self.version.apply_with(&mut change, self.environment, self.workers);
-            applied.map_err(|reason| (change, OpenError::Misfit { position, reason })).or_else(
-                |(change, error)| match self.salvage {
-                    true => Ok(self.apply_steps(change, position)),
-                    false => Err(error),
+            let version = &mut self.version;
+            match version.apply_in_place(&mut change, self.environment, self.workers) {
+                Ok(()) => Ok(()),
+                Err(reason) => match before {
+                    Some(before) => {
+                        self.version = self.apply_steps(before, change, position);
+                        Ok(())
+                    }
+                    None => Err(OpenError::Misfit { position, reason }),
                 },
-            )
+            }
         });
-        let next = match applied {
+        match applied {
             Err(error) if self.salvage && error.is_damage() => {
                 let what = format!("the commit at log position {position}");
                 self.report.missing.push(MissingPart::new(None, what, &error));
-                self.version.clone()
             }
             applied => applied?,
-        };
-        self.version = next.at(epoch, position);
+        }
+        self.version = std::mem::take(&mut self.version).at(epoch, position);
         self.report.records += 1;
         self.report.record_bytes += payload.len() as u64;
         Ok(())
@@ -151,8 +155,12 @@ impl Replay<'_> {
     }
 
     /// Applies as many steps as fit: rows that they change may be missing.
-    fn apply_steps(&mut self, change: DatabaseChange, position: Position) -> DatabaseVersion {
-        let mut version = self.version.clone();
+    fn apply_steps(
+        &mut self,
+        mut version: DatabaseVersion,
+        change: DatabaseChange,
+        position: Position,
+    ) -> DatabaseVersion {
         for step in change.steps {
             let change = DatabaseChange { steps: vec![step] };
             match version.apply(&change, self.environment) {

@@ -76,7 +76,10 @@ pub(crate) fn decode_ids(decoder: &mut Decoder<'_>) -> Result<RowIds> {
         let end = first.checked_add(rows as u64).filter(|end| *end < u64::MAX);
         return match end {
             Some(_) if rows > 0 => Ok(RowIds::Dense { first: RowId::new(first), rows }),
-            _ => Err(decoder.error("row ids", format!("there are no {rows} ids from {first} on"))),
+            _ => {
+                Err(decoder
+                    .error("row ids", format!("{rows} ids from {first} on are out of range")))
+            }
         };
     }
     let mut before = None;

@@ -39,6 +39,8 @@ pub struct TableChange {
     pub truncated: bool,
     /// Keys of `appended`, where they were got ready; no record has them.
     pub keys: NewKeys,
+    /// Whether the rows of `updated` are known to have the keys that they had, of all constraints; no record tells.
+    pub keeps_keys: bool,
 }
 
 /// A chunk of new rows, whose ids have no gaps.
@@ -87,6 +89,12 @@ impl TableChange {
         !self.truncated && self.appended.is_empty() && self.replaced.is_empty()
     }
 
+    /// Whether no key comes or goes with it: it only updates rows, which keep theirs.
+    pub fn is_apart_from_keys(&self) -> bool {
+        let others = self.inserted.is_empty() && self.deleted.is_empty();
+        self.keeps_keys && others && self.is_row_by_row()
+    }
+
     /// Rows that it inserts, updates or deletes, those of a TRUNCATE not among them.
     pub fn rows(&self) -> usize {
         let appended: usize = self.appended.iter().map(|chunk| chunk.chunk.rows).sum();
@@ -104,6 +112,7 @@ impl TableChange {
         if !later.appended.is_empty() || !later.replaced.is_empty() {
             self.keys = NewKeys::default();
         }
+        self.keeps_keys &= later.keeps_keys || later.updated.is_empty();
         self.appended.extend(later.appended);
         self.inserted.extend(later.inserted);
         later.replaced.into_iter().for_each(|chunk| self.replace(chunk));

@@ -1,40 +1,8 @@
 //! Rows that are deleted: chunks never change, so a snapshot says which of their rows are still there.
-//!
 
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
 
 use super::chunk::BLOCK_ROWS;
-
-/// Where a row is in a snapshot: the number of its chunk, and its number in the chunk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct RowPosition(u64);
-
-impl RowPosition {
-    /// The position of a row of a chunk.
-    pub fn new(chunk: usize, row: usize) -> Self {
-        Self((chunk as u64) << 32 | row as u64)
-    }
-
-    /// The position in one number.
-    pub fn bits(self) -> u64 {
-        self.0
-    }
-
-    /// The position that [`bits`](Self::bits) gave.
-    pub fn of_bits(bits: u64) -> Self {
-        Self(bits)
-    }
-
-    /// Number of the chunk.
-    pub fn chunk(self) -> usize {
-        (self.0 >> 32) as usize
-    }
-
-    /// Number of the row in the chunk.
-    pub fn row(self) -> usize {
-        (self.0 & u64::from(u32::MAX)) as usize
-    }
-}
 
 /// The rows of one chunk that are deleted.
 #[derive(Clone, Debug)]

@@ -6,6 +6,7 @@
 //! by row ([`Row`]), and indexes; a [`TableChange`] makes the next one of it, and a scan reads its view.
 
 mod bounds;
+mod chains;
 mod change;
 mod chunk;
 mod column;
@@ -25,6 +26,7 @@ mod version;
 mod writer;
 
 pub use bounds::Bounds;
+pub use chains::RisingColumn;
 pub use change::{AppendedChunk, ReplacedChunk, TableChange};
 pub use chunk::{
     BLOCK_ROWS, CHUNK_ROWS, Chunk, ChunkCopy, ColumnStats, Zone, first_at_least, whole_number_at,
@@ -33,14 +35,14 @@ pub use chunk::{
 pub use column::{Mask, Selection, StoredColumn, is_text};
 pub use compact::{compact_array, compact_batch};
 pub use definition::{Check, Identity, IdentityKind, TableDefinition, Unique};
-pub use deleted::{DeletedRows, RowPosition};
+pub use deleted::DeletedRows;
 pub use encode::{declared_schema, stored_schema};
 pub use error::TableError;
 pub(crate) use float::canonical_float64;
 pub use float::{canonical, has_floats};
 pub use lab::lab_number;
 pub(crate) use place::stored_data;
-pub use row::{Key, KeyBuilder, Row, RowCodec};
+pub use row::{Key, KeyBuilder, Row, RowBuilder, RowCodec};
 pub use row_ids::RowIds;
 pub use snapshot::TableSnapshot;
 pub use version::{

@@ -6,10 +6,10 @@ use arrow_buffer::BooleanBuffer;
 use arrow_schema::SchemaRef;
 
 use super::bounds::{Bounds, merge};
+use super::chains::RisingColumn;
 use super::chunk::{BLOCK_ROWS, Chunk, whole_number_at};
-use super::deleted::{DeletedRows, RowPosition};
+use super::deleted::DeletedRows;
 use super::row_ids::RowIds;
-use crate::ids::RowId;
 
 /// The chunks of a table in the order of its rows.
 #[derive(Debug)]
@@ -24,8 +24,8 @@ pub struct TableSnapshot {
     pub rows: usize,
     /// Ids of the rows of each chunk.
     ids: Vec<RowIds>,
-    /// Columns whose values never fall, once they were asked for.
-    rising: OnceLock<Vec<usize>>,
+    /// Columns whose values never fall along few chains of chunks, once they were asked for.
+    rising: OnceLock<Vec<RisingColumn>>,
     /// Of each column, once they were asked for.
     bounds: Vec<OnceLock<Option<Bounds>>>,
 }
@@ -66,22 +66,27 @@ impl TableSnapshot {
         Self { schema, chunks, deleted, rows, ids, rising, bounds }
     }
 
-    /// The id of a row that it has, of a table whose rows have ids: the snapshot is the view of a
+    /// Ids of the rows of a chunk, of a table whose rows have ids: the snapshot is the view of a
     /// [`TableVersion`](super::TableVersion).
-    pub fn row_id(&self, position: RowPosition) -> RowId {
-        self.ids[position.chunk()].at(position.row())
-    }
-
-    /// Ids of the rows of a chunk, as [`row_id`](Self::row_id).
     pub fn row_ids(&self, chunk: usize) -> &RowIds {
         &self.ids[chunk]
     }
 
     /// Columns whose values never fall from the first row to the last.
-    pub fn rising(&self) -> &[usize] {
-        let columns = 0..self.schema.fields().len();
-        let rising = || columns.filter(|c| is_rising(&self.chunks, *c)).collect();
-        self.rising.get_or_init(rising)
+    pub fn rising(&self) -> impl Iterator<Item = usize> + '_ {
+        let whole = self.rising_columns().iter().filter(|rising| rising.is_whole());
+        whole.map(|rising| rising.column)
+    }
+
+    /// Columns whose values never fall along few chains of chunks, those with the fewest first.
+    pub fn rising_columns(&self) -> &[RisingColumn] {
+        self.rising.get_or_init(|| {
+            let columns = 0..self.schema.fields().len();
+            let rising = columns.filter_map(|column| RisingColumn::of(&self.chunks, column));
+            let mut rising: Vec<RisingColumn> = rising.collect();
+            rising.sort_by_key(|rising| rising.chains.len());
+            rising
+        })
     }
 
     /// Number of rows of its chunks that are deleted.
@@ -105,12 +110,18 @@ impl TableSnapshot {
         copies.map(|copy| copy.memory.len()).sum()
     }
 
-    /// The whole number of a rising column at a row of the table, of those that are there.
-    pub fn whole_number_at(&self, column: usize, mut row: usize) -> Option<i64> {
-        for (number, chunk) in self.chunks.iter().enumerate() {
-            let gone = self.deleted[number].as_ref().map_or(0, |deleted| deleted.count());
-            if row >= chunk.rows - gone {
-                row -= chunk.rows - gone;
+    /// Rows of a chunk that are there.
+    pub fn live_rows(&self, chunk: usize) -> usize {
+        let gone = self.deleted[chunk].as_ref().map_or(0, |deleted| deleted.count());
+        self.chunks[chunk].rows - gone
+    }
+
+    /// The whole number of a rising column at a row of some chunks, of those that are there.
+    pub fn whole_number_at(&self, column: usize, chunks: &[usize], mut row: usize) -> Option<i64> {
+        for number in chunks.iter().copied() {
+            let (chunk, rows) = (&self.chunks[number], self.live_rows(number));
+            if row >= rows {
+                row -= rows;
                 continue;
             }
             for (at, block) in chunk.copies.first()?.blocks.iter().enumerate() {
@@ -142,16 +153,4 @@ impl TableSnapshot {
         });
         is_known.then(|| merge(stats().filter_map(|stats| stats.bounds.as_ref())))?
     }
-}
-
-fn is_rising(chunks: &[Arc<Chunk>], column: usize) -> bool {
-    let mut last = None;
-    for chunk in chunks {
-        match (chunk.stats[column].rising, last) {
-            (None, _) => return false,
-            (Some((first, _)), Some(before)) if first < before => return false,
-            (Some((_, end)), _) => last = Some(end),
-        }
-    }
-    !chunks.is_empty()
 }

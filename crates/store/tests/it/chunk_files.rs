@@ -14,7 +14,7 @@ use atoll_placement::{Arena, FixedBudget, Strategy};
 use atoll_store::chunk_file::{ChunkFiles, HomeChange, LoadedChunk};
 use atoll_store::data_file::DataFileError;
 use atoll_store::files::Files;
-use atoll_store::simulated::SimulatedFiles;
+use atoll_store::simulated::{Fault, SimulatedFiles};
 use atoll_store::table::{
     BLOCK_ROWS, Chunk, ChunkWriter, Destination, Selection, StoredColumn, stored_schema,
 };
@@ -119,6 +119,8 @@ fn chunks_come_back_as_they_were_whatever_form_they_are_stored_in() {
             let chunks = chunk_files(&files);
             let written = chunks.write(&chunk, &schema).unwrap();
             assert_eq!(written.bytes, files.open(NAME).unwrap().bytes().unwrap());
+            chunks.sync(written.id).unwrap();
+            chunks.sync_names().unwrap();
             let found = chunk_files(&files.crash(seed)).read(written.id, &arena).unwrap();
             assert_same(&found.chunk, &chunk);
             assert_eq!((found.schema, found.home), (schema, HomeChange::Kept));
@@ -157,6 +159,30 @@ fn a_chunk_has_one_file_as_long_as_it_lives() {
     // The next process begins behind all numbers that were given.
     let chunks = chunk_files(&files.restart());
     assert_eq!((chunks.last(), chunks.unused().unwrap()), (second, vec![second]));
+}
+
+#[test]
+fn many_chunks_are_synced_together_and_one_that_is_not_gives_its_file_up() {
+    let arena = arena(machines::four_nodes());
+    let files = SimulatedFiles::new();
+    let chunks = chunk_files(&files);
+    let mut kept = Vec::new();
+    for seed in 0..100 {
+        let batch = batch(3, 9, &mut SplitMix64::new(seed));
+        let (chunk, schema) = made(&batch, &arena, Strategy::Default);
+        kept.push((chunks.write(&chunk, &schema).unwrap().id, chunk));
+    }
+    let (failing, chunk) = kept.pop().unwrap();
+    files.fail_at(files.calls(), Fault::Device);
+    chunks.sync(failing).unwrap_err();
+    chunks.sync(failing).unwrap_err();
+    assert_eq!(chunks.id_of(&chunk), None);
+    kept.iter().for_each(|(id, _)| chunks.sync(*id).unwrap());
+    chunks.sync_names().unwrap();
+    let found = chunk_files(&files.crash(1));
+    kept.iter().for_each(|(id, chunk)| {
+        assert_same(&found.read(*id, &arena).unwrap().chunk, chunk);
+    });
 }
 
 #[test]

@@ -156,7 +156,11 @@ fn load(opened: &DurableDatabase, small: &SmallDatabase, rows: &Model) -> Vec<Ap
         let file = Some(opened.chunks().write(&chunk, &schema).unwrap().id);
         AppendedChunk { first: table.reserve(chunk.rows), chunk, file }
     });
-    appended.collect()
+    let appended: Vec<AppendedChunk> = appended.collect();
+    let mut files = appended.iter().filter_map(|chunk| chunk.file);
+    files.try_for_each(|file| opened.chunks().sync(file)).unwrap();
+    opened.chunks().sync_names().unwrap();
+    appended
 }
 
 /// Checkpoints and folds until it is told to stop.

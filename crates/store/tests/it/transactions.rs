@@ -358,6 +358,7 @@ fn a_read_only_transaction_refuses_changes_and_keeps_its_snapshot() {
     let open = small.database.snapshots();
     assert_eq!((open.len(), open[0].transaction), (1, reader.id()));
     assert!(open[0].epoch.unwrap() < small.database.newest().epoch());
+    assert!(open[0].held_bytes > 0, "the row as it was");
     block_on(reader.commit()).unwrap();
     assert!(small.database.snapshots().is_empty());
 }

@@ -34,6 +34,17 @@ pub fn linkat_unnamed(file: &File, path: &Path) -> io::Result<()> {
     }
 }
 
+/// Has the kernel begin to write what is dirty of a file to the disk, without waiting: a hint, which promises
+/// nothing.
+#[doc(alias = "SYNC_FILE_RANGE_WRITE")]
+pub fn sync_file_range_write(file: &File) -> Result<(), CallError> {
+    // SAFETY: the descriptor is open for as long as the file is borrowed; no memory is handed over.
+    match unsafe { libc::sync_file_range(file.as_raw_fd(), 0, 0, libc::SYNC_FILE_RANGE_WRITE) } {
+        0 => Ok(()),
+        _ => Err(CallError::last("sync_file_range")),
+    }
+}
+
 /// Raises the number of files that this process may have open to the most that it is allowed.
 #[doc(alias = "setrlimit")]
 #[doc(alias = "RLIMIT_NOFILE")]

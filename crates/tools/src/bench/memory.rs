@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use atoll_experiments::{
-    Arm, Arrangement, By, Conditions, Custom, ExperimentOptions, ExperimentResults, Kind,
-    Operation, Plan, PlanError, Program, Which, plan, plot, table,
+    Arm, Arrangement, By, Custom, ExperimentOptions, ExperimentResults, Kind, Operation,
+    PartProgram, Plan, PlanError, RunConditions, Which, plan, plot, table,
 };
 use atoll_placement::{Kernel, LiveKernel, Strategy};
 use atoll_sys::{Root, block_signals};
@@ -41,7 +41,7 @@ const PART_MAX: u64 = 64 << 20;
 
 /// Arguments.
 #[derive(clap::Args, Debug)]
-pub struct Args {
+pub struct MemoryArgs {
     /// Boot the paper's machine in the lab, and print its figures beside ours
     #[arg(long, value_name = "PAPER", conflicts_with_all = ["experiment", "own", "migrations", "by", "kind", "accesses", "runs", "scale", "turn", "slices", "seed"])]
     reproduce: Option<Paper>,
@@ -150,7 +150,7 @@ fn experiment(text: &str) -> Result<BTreeSet<u8>, String> {
     }
 }
 
-impl Args {
+impl MemoryArgs {
     fn which(&self) -> Which {
         match self.custom.is_asked_for()
             || (self.experiment.is_empty() && !self.migrations.is_empty())
@@ -227,7 +227,7 @@ fn or<T>(values: Vec<T>, otherwise: T) -> Vec<T> {
 const TURN_LAB: u64 = 1024;
 
 /// Plans, runs, prints.
-pub(super) fn run(args: &Args) -> Result<(), CommandError> {
+pub(super) fn run(args: &MemoryArgs) -> Result<(), CommandError> {
     let outputs = args.output.outputs(true)?;
     if let Some(paper) = args.reproduce {
         let mut manifest = Manifest::here(1, 0, args.seed)?;
@@ -303,7 +303,7 @@ fn measured(
 ) -> Result<ExperimentResults, CommandError> {
     let kernel: Arc<dyn Kernel> = Arc::new(LiveKernel::new());
     let program = program()?;
-    let conditions = Conditions { machine, kernel: &kernel, program: Some(&program) };
+    let conditions = RunConditions { machine, kernel: &kernel, program: Some(&program) };
     let count = plan.arms.len();
     let arms = atoll_experiments::run(&conditions, &plan, options, &mut |index, arm: &Arm| {
         terminal::say(format_args!("{:>2}/{count}  {}", index + 1, arm.title()));
@@ -314,10 +314,10 @@ fn measured(
 }
 
 /// This program, as a process of a run.
-fn program() -> Result<Program, CommandError> {
-    let own = std::env::current_exe().context("the program of this process is not to be found")?;
+fn program() -> Result<PartProgram, CommandError> {
+    let own = std::env::current_exe().context("cannot find the program of this process")?;
     let mask = block_signals(&[]).map_err(anyhow::Error::from)?;
-    Ok(Program { command: vec![own.into(), "bench".into(), "part".into()], mask })
+    Ok(PartProgram { command: vec![own.into(), "bench".into(), "part".into()], mask })
 }
 
 /// Arguments of a process of a run.

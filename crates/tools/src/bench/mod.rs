@@ -38,7 +38,7 @@ pub const EXAMPLES: &str = memory::EXAMPLES;
 
 /// Arguments.
 #[derive(clap::Args, Debug)]
-pub struct Args {
+pub struct ToolsBenchArgs {
     #[command(subcommand)]
     benchmark: Benchmark,
 }
@@ -48,16 +48,16 @@ pub struct Args {
 pub enum Benchmark {
     /// What remote memory, migrating threads and shared caches cost (Kiefer 2013, section 3)
     #[command(after_help = memory::EXAMPLES)]
-    Memory(Box<memory::Args>),
+    Memory(Box<memory::MemoryArgs>),
     /// Shuffles: pieces that every worker holds for every other (Li 2013, sections 3 and 4.1)
     #[command(after_help = shuffle::EXAMPLES)]
-    Shuffle(Box<shuffle::Args>),
+    Shuffle(Box<shuffle::ShuffleArgs>),
     /// One process of a run of several
     #[command(hide = true)]
     Part(memory::PartArgs),
 }
 
-impl Args {
+impl ToolsBenchArgs {
     /// Runs the benchmark.
     ///
     /// # Errors

@@ -203,7 +203,7 @@ fn not_run(error: LabError) -> CommandError {
 
 /// `atoll-tools` beside this program, which is quick to pack, or this program itself.
 fn small_binary() -> anyhow::Result<PathBuf> {
-    let own = std::env::current_exe().context("the program of this process is not to be found")?;
+    let own = std::env::current_exe().context("cannot find the program of this process")?;
     let small = own.with_file_name("atoll-tools");
     Ok(if small.is_file() { small } else { own })
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use atoll_topology::quantile;
 use serde::Serialize;
 
 /// Median, quartiles, least and most of some values.
@@ -28,21 +29,14 @@ impl Summary {
         values.sort_by(f64::total_cmp);
         let (least, most) = (*values.first()?, *values.last()?);
         Some(Self {
-            median: quantile(&values, 0.5),
-            quartile_low: quantile(&values, 0.25),
-            quartile_high: quantile(&values, 0.75),
+            median: quantile(&values, 0.5)?,
+            quartile_low: quantile(&values, 0.25)?,
+            quartile_high: quantile(&values, 0.75)?,
             least,
             most,
             runs: values.len(),
         })
     }
-}
-
-/// The value below which this share of the sorted values lies, interpolated between neighbours.
-fn quantile(sorted: &[f64], share: f64) -> f64 {
-    let at = (sorted.len() - 1) as f64 * share;
-    let (below, above) = (sorted[at.floor() as usize], sorted[at.ceil() as usize]);
-    below + (above - below) * at.fract()
 }
 
 impl fmt::Display for Summary {

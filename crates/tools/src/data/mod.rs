@@ -66,7 +66,7 @@ pub struct BackupArgs {
 
 /// Arguments.
 #[derive(clap::Args, Debug)]
-pub struct Args {
+pub struct DataArgs {
     #[command(subcommand)]
     command: DataCommand,
 }
@@ -93,7 +93,7 @@ pub struct DirectoryArgs {
     json: bool,
 }
 
-pub(crate) fn run(args: &Args) -> Result<(), CommandError> {
+pub(crate) fn run(args: &DataArgs) -> Result<(), CommandError> {
     match &args.command {
         DataCommand::Check(args) => check(args),
         DataCommand::Info(args) => {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use atoll_elastic::actuate::JournalDirectory;
 use atoll_elastic::adapter::Adapter;
-use atoll_elastic::decide::Policy;
+use atoll_elastic::decide::CorePolicy;
 use atoll_elastic::mode::Mode;
 use atoll_elastic::monitor::{LoadKind, WorkKind};
 use atoll_topology::CpuSet;
@@ -26,7 +26,7 @@ pub(super) enum ActuatorChoice {
 #[derive(clap::Args, Clone, Debug)]
 pub(super) struct PolicyArgs {
     /// Which core comes next: close to the others, far from them, or where the pages are
-    #[arg(long, value_name = "MODE", default_value = "adaptive", value_parser = mode)]
+    #[arg(long, value_name = "MODE", default_value = "adaptive")]
     mode: Mode,
     /// A core less where the load of its cores, percent, is at most this
     #[arg(long, value_name = "PERCENT", default_value_t = 10)]
@@ -74,15 +74,10 @@ pub(super) fn work(named: Option<WorkKind>, dbms: Option<Adapter>) -> WorkKind {
     named.or(dbms.map(WorkKind::Adapter)).unwrap_or_default()
 }
 
-fn mode(text: &str) -> Result<Mode, String> {
-    Mode::named(text)
-        .ok_or_else(|| format!("unknown mode '{text}'; expected dense, sparse or adaptive"))
-}
-
 impl PolicyArgs {
     /// The policy.
-    pub(super) fn policy(&self) -> Policy {
-        Policy {
+    pub(super) fn policy(&self) -> CorePolicy {
+        CorePolicy {
             mode: self.mode,
             thmin: self.thmin,
             thmax: self.thmax,
@@ -91,7 +86,7 @@ impl PolicyArgs {
             cores_max: self.cores_max,
             dwell_up: self.dwell_up,
             dwell_down: self.dwell_down,
-            ..Policy::default()
+            ..CorePolicy::default()
         }
     }
 

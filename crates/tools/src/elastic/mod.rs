@@ -62,7 +62,7 @@ first, and given back when the run ends.";
 
 /// Arguments.
 #[derive(clap::Args, Debug)]
-pub struct Args {
+pub struct ElasticArgs {
     #[command(subcommand)]
     command: ElasticCommand,
 }
@@ -93,7 +93,7 @@ enum ElasticCommand {
 }
 
 /// Runs it.
-pub(crate) fn run(args: &Args) -> Result<(), CommandError> {
+pub(crate) fn run(args: &ElasticArgs) -> Result<(), CommandError> {
     match &args.command {
         ElasticCommand::Run(args) => run::run(args),
         ElasticCommand::Attach(args) => attach::run(args),

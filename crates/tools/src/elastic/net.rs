@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::Context;
-use atoll_elastic::decide::Policy;
+use atoll_elastic::decide::CorePolicy;
 use atoll_elastic::net::{core_net, picture, written};
 use atoll_sys::write_whole;
 use atoll_topology::Machine;
@@ -22,7 +22,7 @@ pub(super) struct NetArgs {
 
 pub(super) fn run(args: &NetArgs) -> Result<(), CommandError> {
     let machine = Machine::discover().context("cannot discover this machine")?;
-    let parameters = Policy::default()
+    let parameters = CorePolicy::default()
         .parameters(machine.cores.len())
         .map_err(|error| CommandError::with(Exit::Own, error))?;
     let net = core_net();

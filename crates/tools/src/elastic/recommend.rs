@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use atoll_elastic::session::TargetSession;
 use atoll_sys::{signal, wait_signal};
+use atoll_topology::quantile;
 use serde_json::json;
 
 use super::control::{PolicyArgs, TargetArgs};
@@ -55,10 +56,7 @@ pub(super) fn run(args: &RecommendArgs) -> Result<(), CommandError> {
         }
     }
     demands.sort_by(f64::total_cmp);
-    let at = |share: f64| {
-        let last = demands.len().saturating_sub(1);
-        demands.get((last as f64 * share).round() as usize).copied().unwrap_or_default()
-    };
+    let at = |share: f64| quantile(&demands, share).unwrap_or_default();
     let (median, high) = (at(0.5), at(0.95));
     let first = session.first_cores(high);
     let cpus = table.cpus(&first);

@@ -20,7 +20,7 @@ Examples:
 
 /// Arguments.
 #[derive(clap::Args, Debug)]
-pub(super) struct Args {
+pub(super) struct CompareArgs {
     /// File that 'lab run --report' wrote
     #[arg(value_name = "A", value_hint = ValueHint::FilePath)]
     a: PathBuf,
@@ -36,7 +36,7 @@ pub(super) struct Args {
 }
 
 /// Runs it.
-pub(super) fn run(args: &Args) -> Result<(), CommandError> {
+pub(super) fn run(args: &CompareArgs) -> Result<(), CommandError> {
     let by_suffix = args.output.as_deref().map(form_of).transpose()?;
     let form = by_suffix.unwrap_or(if args.json { RecordFormat::Json } else { RecordFormat::Text });
     let text = written(args, form)?;
@@ -48,7 +48,7 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
 }
 
 /// The comparison in this form, ending in a line break.
-fn written(args: &Args, form: RecordFormat) -> Result<String, CommandError> {
+fn written(args: &CompareArgs, form: RecordFormat) -> Result<String, CommandError> {
     let (a, b) = (read(&args.a)?, read(&args.b)?);
     let comparison = RunComparison::of(&a, &b);
     let names = [&args.a, &args.b].map(|file| file.display().to_string());

@@ -7,7 +7,7 @@ use crate::exit::{CommandError, Exit};
 
 /// Flags of `lab guest`.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct AgentArgs {
     #[command(subcommand)]
     command: GuestCommand,
 }
@@ -19,7 +19,7 @@ enum GuestCommand {
 }
 
 /// Runs `lab guest`.
-pub(super) fn run(args: &Args) -> Result<(), CommandError> {
+pub(super) fn run(args: &AgentArgs) -> Result<(), CommandError> {
     match args.command {
         GuestCommand::Calibrate => calibrate(),
     }

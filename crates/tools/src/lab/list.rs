@@ -10,7 +10,7 @@ use crate::exit::CommandError;
 
 /// Arguments.
 #[derive(clap::Args, Debug)]
-pub(super) struct Args {
+pub(super) struct ListArgs {
     /// One JSON document
     #[arg(long)]
     json: bool,
@@ -27,7 +27,7 @@ struct MachineRow {
 }
 
 /// Runs it.
-pub(super) fn run(args: &Args) -> Result<(), CommandError> {
+pub(super) fn run(args: &ListArgs) -> Result<(), CommandError> {
     let rows = rows()?;
     let mut out = stdout().lock();
     if args.json {

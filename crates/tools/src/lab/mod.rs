@@ -25,7 +25,7 @@ Examples:
 
 /// Arguments.
 #[derive(clap::Args, Debug)]
-pub struct Args {
+pub struct LabArgs {
     #[command(subcommand)]
     command: LabCommand,
 }
@@ -34,27 +34,27 @@ pub struct Args {
 enum LabCommand {
     /// Boot a machine, run a program on it, count what it does to memory, and power off
     #[command(after_help = run::EXAMPLES)]
-    Run(Box<run::Args>),
+    Run(Box<run::LabRunArgs>),
     /// Boot a machine and open a shell on it
-    Shell(Box<shell::Args>),
+    Shell(Box<shell::ShellArgs>),
     /// List the machines that ship, as the lab boots them
-    List(list::Args),
+    List(list::ListArgs),
     /// Say what the lab needs, and fetch what is missing
     #[command(after_help = setup::EXAMPLES)]
-    Setup(setup::Args),
+    Setup(setup::SetupArgs),
     /// Show what was counted in a run, as text, JSON or a picture
     #[command(after_help = report::EXAMPLES)]
-    Report(report::Args),
+    Report(report::ReportArgs),
     /// Compare two runs
     #[command(after_help = compare::EXAMPLES)]
-    Compare(compare::Args),
+    Compare(compare::CompareArgs),
     /// Commands that the lab runs inside a guest
     #[command(hide = true)]
-    Guest(guest::Args),
+    Guest(guest::AgentArgs),
 }
 
 /// Runs it.
-pub(crate) fn run(args: &Args) -> Result<(), CommandError> {
+pub(crate) fn run(args: &LabArgs) -> Result<(), CommandError> {
     match &args.command {
         LabCommand::Run(args) => run::run(args),
         LabCommand::Shell(args) => shell::run(args),

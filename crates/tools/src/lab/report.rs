@@ -24,7 +24,7 @@ Examples:
 
 /// Arguments.
 #[derive(clap::Args, Debug)]
-pub(super) struct Args {
+pub(super) struct ReportArgs {
     /// File that 'lab run --report' wrote
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     file: PathBuf,
@@ -78,7 +78,7 @@ impl RecordFormat {
 }
 
 /// Runs it.
-pub(super) fn run(args: &Args) -> Result<(), CommandError> {
+pub(super) fn run(args: &ReportArgs) -> Result<(), CommandError> {
     let by_suffix = args.output.as_deref().map(form_of);
     let form = args.of.map(Ok).or(by_suffix).unwrap_or(Ok(RecordFormat::Text))?;
     let record = assumed(args, read(&args.file)?)?;
@@ -122,7 +122,7 @@ pub(super) fn print(text: &str) -> Result<(), CommandError> {
 }
 
 /// The record under the assumptions asked for.
-fn assumed(args: &Args, record: RunRecord) -> Result<RunRecord, CommandError> {
+fn assumed(args: &ReportArgs, record: RunRecord) -> Result<RunRecord, CommandError> {
     if args.in_flight.is_none() && args.busy_cpus.is_none() {
         return Ok(record);
     }

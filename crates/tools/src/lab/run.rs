@@ -32,7 +32,7 @@ also where the name is a shim (pyenv, asdf); other packages and classes are give
 
 /// Arguments.
 #[derive(clap::Args, Debug)]
-pub(super) struct Args {
+pub(super) struct LabRunArgs {
     #[command(flatten)]
     machine: GuestArgs,
     #[command(flatten)]
@@ -80,7 +80,7 @@ impl CountArg {
 }
 
 /// Runs it.
-pub(super) fn run(args: &Args) -> Result<(), CommandError> {
+pub(super) fn run(args: &LabRunArgs) -> Result<(), CommandError> {
     if let Some(file) = &args.report {
         // A suffix that no form has is told before anything is booted.
         form_of(file)?;
@@ -112,7 +112,11 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
 }
 
 /// Shows what was counted on stderr, and writes it to the file that was asked for.
-fn deliver(args: &Args, request: &RunRequest, outcome: &RunOutcome) -> Result<(), CommandError> {
+fn deliver(
+    args: &LabRunArgs,
+    request: &RunRequest,
+    outcome: &RunOutcome,
+) -> Result<(), CommandError> {
     let record = RunRecord::of(request, outcome, &Assumptions::default());
     let Some(record) = record.map_err(anyhow::Error::from)? else { return Ok(()) };
     stderr().write_all(RecordFormat::Text.write(&record).as_bytes())?;

@@ -19,7 +19,7 @@ and give a kernel with --kernel or $ATOLL_KERNEL.";
 
 /// Arguments.
 #[derive(clap::Args, Debug)]
-pub(super) struct Args {
+pub(super) struct SetupArgs {
     /// Say what is missing and how large it is; fetch nothing. Exit code 4 when the lab cannot boot
     #[arg(long)]
     dry_run: bool,
@@ -29,7 +29,7 @@ pub(super) struct Args {
 }
 
 /// Runs it.
-pub(super) fn run(args: &Args) -> Result<(), CommandError> {
+pub(super) fn run(args: &SetupArgs) -> Result<(), CommandError> {
     let installation = Installation::find(args.kernel.as_deref());
     let found = parts(&installation);
     write_parts(&found, &installation)?;
@@ -75,7 +75,7 @@ fn fetch_all(missing: &[RequirementKind]) -> Result<(), CommandError> {
 }
 
 /// Looks again.
-fn after(args: &Args) -> Result<(), CommandError> {
+fn after(args: &SetupArgs) -> Result<(), CommandError> {
     let installation = Installation::find(args.kernel.as_deref());
     write_parts(&parts(&installation), &installation)?;
     verdict(&installation, false)

@@ -14,7 +14,7 @@ const TIMEOUT: Duration = Duration::from_secs(86_400);
 
 /// Arguments.
 #[derive(clap::Args, Debug)]
-pub(super) struct Args {
+pub(super) struct ShellArgs {
     #[command(flatten)]
     machine: GuestArgs,
     #[command(flatten)]
@@ -22,7 +22,7 @@ pub(super) struct Args {
 }
 
 /// Runs it.
-pub(super) fn run(args: &Args) -> Result<(), CommandError> {
+pub(super) fn run(args: &ShellArgs) -> Result<(), CommandError> {
     let guest = args.machine.guest()?;
     let mut request = RunRequest::new(guest, Vec::new());
     args.contents.fill(&mut request);

@@ -14,7 +14,7 @@ const GRACE_SECONDS_MAX: f64 = 86_400.0;
 
 /// What is to be started, and where.
 #[derive(clap::Args, Debug)]
-pub struct Args {
+pub struct LaunchArgs {
     /// Run on the cpus of these nodes; with --placement or --instances: the nodes to use
     #[arg(short = 'N', long, value_name = "NODES", alias = "cpubind", short_alias = 'c')]
     #[arg(help_heading = NUMACTL, overrides_with = "cpunodebind")]
@@ -113,7 +113,7 @@ pub(super) enum ReportTo {
     File(PathBuf),
 }
 
-impl Args {
+impl LaunchArgs {
     pub(super) fn request(&self) -> LaunchRequest {
         LaunchRequest {
             instances: self.instances,

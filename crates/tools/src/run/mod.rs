@@ -20,7 +20,7 @@ use atoll_topology::{Allowed, DiscoverError, Machine};
 use crate::exit::{CommandError, Exit};
 use crate::terminal;
 
-pub use args::Args;
+pub use args::LaunchArgs;
 use args::ReportTo;
 pub(crate) use args::time;
 
@@ -50,7 +50,7 @@ not exist start nothing (4). What the kernel refuses is said on stderr and left 
 nothing instead (3 refused, 4 not here).";
 
 /// Runs it.
-pub(crate) fn run(args: &Args) -> Result<(), CommandError> {
+pub(crate) fn run(args: &LaunchArgs) -> Result<(), CommandError> {
     let machine = discover(args).map_err(anyhow::Error::from)?;
     let plan = LaunchPlan::new(&machine, &args.request()).map_err(without_plan)?;
     let programs = programs(args, &machine, &plan)?;
@@ -69,7 +69,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CommandError> {
     }
 }
 
-fn discover(args: &Args) -> Result<Machine, DiscoverError> {
+fn discover(args: &LaunchArgs) -> Result<Machine, DiscoverError> {
     match args.is_beyond_allowed() {
         true => Machine::discover_at(&Root::live(), &Allowed::everything()),
         false => Machine::discover(),
@@ -77,7 +77,7 @@ fn discover(args: &Args) -> Result<Machine, DiscoverError> {
 }
 
 fn programs(
-    args: &Args,
+    args: &LaunchArgs,
     machine: &Machine,
     plan: &LaunchPlan,
 ) -> Result<Vec<Program>, CommandError> {
@@ -90,7 +90,7 @@ fn programs(
 }
 
 fn dry_run(
-    args: &Args,
+    args: &LaunchArgs,
     plan: &LaunchPlan,
     programs: &[Program],
     found: &[Obstacle],
@@ -135,7 +135,7 @@ fn become_program(instance: &InstancePlan, program: &Program) -> CommandError {
 }
 
 fn watch(
-    args: &Args,
+    args: &LaunchArgs,
     plan: &LaunchPlan,
     programs: Vec<Program>,
     known: &[Obstacle],
@@ -164,7 +164,7 @@ fn watch(
     ended(&outcome)
 }
 
-fn sink(args: &Args) -> OutputSink {
+fn sink(args: &LaunchArgs) -> OutputSink {
     match (args.logs(), args.is_several()) {
         (Some(directory), _) => OutputSink::Logs(directory),
         (None, false) => OutputSink::Through,

@@ -31,13 +31,6 @@ pub(super) fn text(known: &Knowledge) -> String {
     sections.join("\n")
 }
 
-fn path(fact: &Fact) -> Option<Path> {
-    match fact.subject {
-        Subject::Path { from, to } => Some((from, to)),
-        _ => None,
-    }
-}
-
 /// `17.1 (16.8–17.3)`: the median, the least and the most.
 fn with_spread(fact: &Fact) -> String {
     let spread = fact.spread.map(|spread| format!(" ({:.1}–{:.1})", spread.min, spread.max));
@@ -49,7 +42,7 @@ fn latencies(known: &Knowledge) -> String {
     let facts = known.facts.iter().filter(|fact| fact.quantity == Quantity::Latency);
     let rows: Vec<String> = facts
         .filter_map(|fact| {
-            let (from, to) = path(fact)?;
+            let (from, to) = fact.path()?;
             Some(format!("  {from} → {to}  {}\n", with_spread(fact)))
         })
         .collect();
@@ -81,7 +74,7 @@ fn unsteady(known: &Knowledge) -> String {
 fn by_threads(known: &Knowledge) -> String {
     let mut rows: BTreeMap<(Quantity, Path), BTreeMap<u32, &Fact>> = BTreeMap::new();
     for fact in known.facts.iter().filter(|fact| fact.quantity.unit() == "GB/s") {
-        if let (Some(path), Some(threads)) = (path(fact), fact.conditions.threads) {
+        if let (Some(path), Some(threads)) = (fact.path(), fact.conditions.threads) {
             rows.entry((fact.quantity, path)).or_default().insert(threads, fact);
         }
     }
@@ -115,7 +108,7 @@ fn saturation(known: &Knowledge, quantity: Quantity, (from, to): Path) -> String
 fn by_load(known: &Knowledge) -> String {
     let mut rows: BTreeMap<Path, Vec<(f64, f64)>> = BTreeMap::new();
     for fact in known.facts.iter().filter(|fact| fact.quantity == Quantity::LoadedLatency) {
-        if let (Some(path), Some(load)) = (path(fact), fact.conditions.load) {
+        if let (Some(path), Some(load)) = (fact.path(), fact.conditions.load) {
             rows.entry(path).or_default().push((load, fact.value));
         }
     }

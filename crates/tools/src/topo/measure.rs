@@ -37,7 +37,7 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// Arguments.
 #[derive(clap::Args, Debug)]
-pub(super) struct Args {
+pub(super) struct MeasureArgs {
     /// In brief: three repetitions of 20 ms, and fewer thread counts, loads and paths
     #[arg(long)]
     quick: bool,
@@ -65,7 +65,7 @@ fn part(text: &str) -> Result<MeasurementKind, String> {
     })
 }
 
-impl Args {
+impl MeasureArgs {
     fn options(&self) -> MeasureOptions {
         let mut options = if self.quick { MeasureOptions::quick() } else { MeasureOptions::full() };
         if !self.parts.is_empty() {
@@ -79,7 +79,7 @@ impl Args {
 }
 
 /// Measures, keeps and prints.
-pub(super) fn run(args: &Args, json: bool) -> Result<(), CommandError> {
+pub(super) fn run(args: &MeasureArgs, json: bool) -> Result<(), CommandError> {
     let options = args.options();
     let mut known = live()?;
     let machine = Arc::new(known.machine.clone());

@@ -51,7 +51,7 @@ Another machine:
 /// Arguments.
 #[derive(clap::Args, Debug)]
 #[command(args_conflicts_with_subcommands = false)]
-pub struct Args {
+pub struct TopoArgs {
     #[command(flatten)]
     which: MachineArgs,
     /// As numactl -H prints it
@@ -76,7 +76,7 @@ pub struct Args {
 enum TopoQuestion {
     /// Measure latency, bandwidth and core-to-core time of this machine, and keep the figures
     #[command(after_help = measure::EXAMPLES)]
-    Measure(measure::Args),
+    Measure(measure::MeasureArgs),
     /// Check the machine for what slows down a database: why, and the command that changes it
     Check,
     /// List all that is known, each figure with its source and age
@@ -92,7 +92,7 @@ enum TopoQuestion {
 }
 
 /// Runs it.
-pub(crate) fn run(args: &Args) -> Result<(), CommandError> {
+pub(crate) fn run(args: &TopoArgs) -> Result<(), CommandError> {
     let Some(question) = &args.question else { return show(args) };
     if args.hardware || args.of.is_some() || args.output.is_some() {
         let message = "-H, --of and --output belong to 'topo' itself, not to its questions";
@@ -122,7 +122,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CommandError> {
 }
 
 /// The machine itself.
-fn show(args: &Args) -> Result<(), CommandError> {
+fn show(args: &TopoArgs) -> Result<(), CommandError> {
     let format = format(args)?;
     let text = format.write(&args.which.chosen()?)?;
     match &args.output {
@@ -134,7 +134,7 @@ fn show(args: &Args) -> Result<(), CommandError> {
     }
 }
 
-fn format(args: &Args) -> Result<Format, CommandError> {
+fn format(args: &TopoArgs) -> Result<Format, CommandError> {
     if args.json && (args.hardware || args.of.is_some_and(|format| format != Format::Json)) {
         return Err(CommandError::with(
             Exit::Usage,

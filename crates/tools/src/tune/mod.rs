@@ -34,7 +34,7 @@ const ROWS_ENOUGH: u64 = 1 << 20;
 
 /// Arguments.
 #[derive(clap::Args, Debug)]
-pub struct Args {
+pub struct TuneArgs {
     /// Number of rows
     #[arg(long, value_name = "N", default_value = "2^22", value_parser = count)]
     rows: u64,
@@ -56,7 +56,7 @@ pub struct Args {
 }
 
 /// Tunes, shows, keeps.
-pub(crate) fn run(args: &Args) -> Result<(), CommandError> {
+pub(crate) fn run(args: &TuneArgs) -> Result<(), CommandError> {
     if args.rows < ROWS_ENOUGH {
         let rows = args.rows;
         terminal::say(format_args!("warning: {rows} rows are few: the results are mostly noise"));

@@ -11,7 +11,7 @@ use atoll_sys::process_cpu_time;
 use atoll_topology::NodeId;
 
 use super::session::WatchSession;
-use super::{Args, Look, http};
+use super::{Look, WhereArgs, http};
 use crate::exit::{CommandError, Exit};
 use crate::terminal;
 
@@ -19,7 +19,7 @@ use crate::terminal;
 const FRESH: Duration = Duration::from_secs(1);
 
 /// Serves until a signal or the end of the last process.
-pub(super) fn serve(args: &Args, port: u16) -> Result<(), CommandError> {
+pub(super) fn serve(args: &WhereArgs, port: u16) -> Result<(), CommandError> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
         .with_context(|| format!("cannot listen on 127.0.0.1:{port}; choose another port"))?;
     let mut session = WatchSession::open(args, Some(FRESH))?;

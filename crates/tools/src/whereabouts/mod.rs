@@ -53,7 +53,7 @@ const WATCH_SECONDS_MIN: f64 = 0.1;
 
 /// Arguments.
 #[derive(clap::Args, Debug)]
-pub struct Args {
+pub struct WhereArgs {
     /// Ids or names of processes; a name is that of `ps -o comm` or the program's file name
     #[arg(value_name = "PID|NAME", required_unless_present = "cgroup")]
     #[arg(value_parser = NonEmptyStringValueParser::new())]
@@ -99,7 +99,7 @@ pub struct Args {
     root: Option<PathBuf>,
 }
 
-impl Args {
+impl WhereArgs {
     fn meant(&self) -> Vec<Target> {
         let named = self.targets.iter().map(|text| Target::parse(text));
         named.chain(self.cgroup.iter().cloned().map(Target::Cgroup)).collect()
@@ -134,7 +134,7 @@ struct Look {
 }
 
 /// Shows where processes live.
-pub(crate) fn run(args: &Args) -> Result<(), CommandError> {
+pub(crate) fn run(args: &WhereArgs) -> Result<(), CommandError> {
     if let Some(port) = args.metrics {
         return metrics::serve(args, port);
     }
@@ -144,7 +144,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CommandError> {
     }
 }
 
-fn once(args: &Args) -> Result<(), CommandError> {
+fn once(args: &WhereArgs) -> Result<(), CommandError> {
     let mut session = WatchSession::open(args, None)?;
     session.prime()?;
     std::thread::sleep(args.over);

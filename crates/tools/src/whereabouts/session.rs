@@ -10,7 +10,7 @@ use atoll_process::inspect::{
 use atoll_sys::{Root, process_cpu_time};
 use atoll_topology::{Allowed, Machine, NodeId};
 
-use super::{Args, Look};
+use super::{Look, WhereArgs};
 use crate::exit::{CommandError, Exit};
 use crate::terminal;
 
@@ -50,7 +50,7 @@ pub(super) struct WatchSession {
 
 impl WatchSession {
     /// Finds the processes. `every` is the time between two looks where there are to be many.
-    pub(super) fn open(args: &Args, every: Option<Duration>) -> Result<Self, CommandError> {
+    pub(super) fn open(args: &WhereArgs, every: Option<Duration>) -> Result<Self, CommandError> {
         let root = args.root.as_ref().map_or_else(Root::live, Root::at);
         let machine = match root.is_live() {
             true => Machine::discover(),

@@ -7,7 +7,7 @@ use atoll_sys::{block_signals, signal, wait_signal};
 use terminal_size::{Height, Width, terminal_size_of};
 
 use super::session::WatchSession;
-use super::{Args, Look, json, text};
+use super::{Look, WhereArgs, json, text};
 use crate::exit::{CommandError, Exit};
 
 /// What asks to end. These are taken while waiting, so that the screen is left as it was.
@@ -23,7 +23,7 @@ const CLEAR_LINE: &str = "\x1b[K";
 const CLEAR_REST: &str = "\x1b[J";
 
 /// Watches until a signal, the last look asked for, or the end of the last process.
-pub(super) fn run(args: &Args, every: Duration) -> Result<(), CommandError> {
+pub(super) fn run(args: &WhereArgs, every: Duration) -> Result<(), CommandError> {
     block_signals(&ENDING).map_err(anyhow::Error::from)?;
     let mut session = WatchSession::open(args, Some(every))?;
     session.prime()?;
@@ -35,7 +35,7 @@ pub(super) fn run(args: &Args, every: Duration) -> Result<(), CommandError> {
 }
 
 fn watch(
-    args: &Args,
+    args: &WhereArgs,
     every: Duration,
     session: &mut WatchSession,
     is_screen: bool,
@@ -64,7 +64,7 @@ fn watch(
     }
 }
 
-fn show(args: &Args, session: &WatchSession, look: &Look, is_screen: bool) -> io::Result<()> {
+fn show(args: &WhereArgs, session: &WatchSession, look: &Look, is_screen: bool) -> io::Result<()> {
     let mut out = io::stdout().lock();
     if args.jsonl {
         writeln!(out, "{}", json::document(session, look, args.threads))?;

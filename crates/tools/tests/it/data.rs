@@ -82,14 +82,15 @@ fn a_copy_of_a_directory_is_whole_and_never_replaces_anything() {
     let copied = backup("copy").done();
     assert!(copied.contains("copied to copy and checked"), "{copied}");
     tools_in(home.path(), &["data", "check", "copy"]).done();
-    assert!(backup("copy").failed(125).contains("'copy' is there already"));
+    assert!(backup("copy").failed(125).contains("'copy' already exists"));
     fs::create_dir(home.path().join("other.partial")).unwrap();
-    assert!(backup("other").failed(125).contains("'other.partial' is there already"));
+    assert!(backup("other").failed(125).contains("'other.partial' already exists"));
     let manifest = home.path().join("shop/manifest");
     let mut bytes = fs::read(&manifest).unwrap();
     bytes[50] ^= 1;
     fs::write(&manifest, bytes).unwrap();
-    backup("third").failed(1);
+    let damaged = backup("third").failed(1);
+    assert!(damaged.contains("manifest is damaged"), "{damaged}");
     let mut names: Vec<_> =
         fs::read_dir(home.path()).unwrap().map(|it| it.unwrap().file_name()).collect();
     names.sort();
@@ -124,5 +125,6 @@ fn an_upgrade_is_checked_without_writing_also_while_the_directory_is_open() {
     assert!(damaged.contains("manifest"), "{damaged}");
     let empty = home.path().join("empty");
     std::fs::create_dir(&empty).unwrap();
-    tools(&["upgrade-check", empty.to_str().unwrap()]).failed(125);
+    let none = tools(&["upgrade-check", empty.to_str().unwrap()]).failed(125);
+    assert!(none.contains("the directory holds no database"), "{none}");
 }

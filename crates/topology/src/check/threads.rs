@@ -47,8 +47,8 @@ fn offline(scene: &Scene<'_>) -> Option<Finding> {
     let finding = Finding::warning(
         "cpus_offline",
         match offline.len() {
-            1 => format!("Cpu {offline} is there and offline"),
-            _ => format!("Cpus {offline} are there and offline"),
+            1 => format!("Cpu {offline} is offline"),
+            _ => format!("Cpus {offline} are offline"),
         },
         "Nothing runs there, and nodes that look alike are not: the one with fewer cpus finishes \
          last.",

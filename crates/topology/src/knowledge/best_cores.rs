@@ -45,7 +45,7 @@ impl Knowledge {
     /// the earlier criterion before the later:
     ///
     /// 1. the fewest cores of which another cpu is not free, so that no thread shares a core with
-    ///    somebody else's before all free cores are taken;
+    ///    another program's before all free cores are taken;
     /// 2. the smallest mean cost of an access, Σ over cores and pages of cost(core's node, page's
     ///    node) ÷ (cores × pages), with costs as [`CostBasis`] says;
     /// 3. the most cores in one domain, then the most in a second, and so on: few domains, whole

@@ -2,7 +2,6 @@
 //!
 //! | File | Owns |
 //! |---|---|
-//! | `fact` | what one fact is |
 //! | `structure` | what the machine itself tells, as facts |
 //! | `ask` | the most trusted figure on a subject |
 //! | `matrix` | a figure for every pair of nodes |
@@ -18,7 +17,6 @@ mod age;
 mod ask;
 mod best_cores;
 mod costs;
-mod fact;
 mod fingerprint;
 mod links;
 mod live;
@@ -31,14 +29,13 @@ mod structure;
 pub use age::{Age, rfc3339};
 pub use best_cores::BestCores;
 pub use costs::{CostBasis, QuestionError};
-pub use fact::{Conditions, Fact, Quantity, Spread, Subject};
 pub use fingerprint::Fingerprint;
 pub use links::{LINKS_ASSUMED_NODES_MAX, links_assumed};
 pub use matrix::Matrix;
 pub use nearest::Nearest;
 pub use routes::Route;
 
-use crate::Machine;
+use crate::{Fact, Machine};
 
 /// A machine and what is known of it beyond its structure.
 #[derive(Clone, Debug, PartialEq)]

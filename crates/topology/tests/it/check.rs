@@ -218,7 +218,7 @@ fn threads_switched_off_and_cpus_offline_are_told_apart() {
     let expected = "for cpu in 16 17; do echo 1 > /sys/devices/system/cpu/cpu$cpu/online; done";
     assert_eq!(command(&offline, "cpus_offline"), expected);
     let one = two().with(&format!("{CPU}/present"), "0-16\n");
-    assert_eq!(only(&one, "cpus_offline").what, "Cpu 16 is there and offline");
+    assert_eq!(only(&one, "cpus_offline").what, "Cpu 16 is offline");
 }
 
 #[test]

@@ -196,7 +196,7 @@ fn whole_domains_are_preferred_to_parts_of_several() {
 }
 
 #[test]
-fn a_core_shared_with_somebody_else_comes_after_every_free_core_even_a_remote_one() {
+fn a_core_shared_with_another_program_comes_after_every_free_core_even_a_remote_one() {
     let knowledge = Knowledge::of(machines::two_nodes());
     // On node 0 only the second thread of core 0 is free; node 1 is free.
     let free = set("1,8-15");

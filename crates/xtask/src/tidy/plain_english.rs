@@ -7,11 +7,12 @@ use super::rust_code::line_of;
 use super::{Check, File, SourceTree, TidyFinding};
 
 /// Persons in place of the thread, reader or value that is meant.
-pub(crate) const PERSONS: [&str; 4] = [
+pub(crate) const PERSONS: [&str; 5] = [
     concat!("no", "body"),
     concat!("who", "ever"),
     concat!("every", "body"),
     concat!("any", "body"),
+    concat!("some", "one"),
 ];
 
 /// What may follow "is no".
@@ -95,7 +96,8 @@ impl Word {
 }
 
 fn words(text: &str) -> Vec<Word> {
-    let is_letter = |letter: char| letter.is_alphabetic() || letter == '_';
+    // An identifier is several words: names of tests are sentences.
+    let is_letter = char::is_alphabetic;
     let mut words: Vec<Word> = Vec::new();
     let mut rest = 0;
     while let Some(start) = text[rest..].find(is_letter).map(|at| rest + at) {
@@ -116,7 +118,7 @@ fn finding(file: &File, text: &str, word: &Word, what: String, instead: &str) ->
         line: Some(line_of(text, word.start)),
         what,
         instead: instead.to_owned(),
-        because: "a message is read once, by someone in a hurry: it names the thing, what is wrong, \
+        because: "a message is read once and in a hurry: it names the thing, what is wrong, \
                   and what is expected",
     }
 }

@@ -299,6 +299,8 @@ fn plain_english_finds_phrases_across_lines_and_leaves_good_ones() {
             &[("a.rs", &text), ("b.slt", &text)],
             &[&format!("a.rs:2 '{person}'")],
         );
+        let name = format!("fn a_name_that_{person}_knows() {{}}\n");
+        assert_found("plain_english", &[("a.rs", &name)], &[&format!("a.rs:1 '{person}'")]);
     }
     let no = "no";
     let denied =

@@ -13,8 +13,13 @@ impl Shell {
         // The endings of names say what sqlite3 is told by these.
         let words: Vec<&String> = words.iter().filter(|word| !word.starts_with("--")).collect();
         let [file, table] = words[..] else { return Err(Stop::failed(USAGE)) };
-        let file = quoted(file);
-        let statement = match self.has_table(table).await? {
+        let file = quoted(&unquoted(file));
+        // Single quotes are those of a shell.
+        let table = match table.starts_with('\'') {
+            true => format!("\"{}\"", unquoted(table).replace('"', "\"\"")),
+            false => table.clone(),
+        };
+        let statement = match self.has_table(&table).await? {
             true => format!("INSERT INTO {table} SELECT * FROM {file}"),
             false => format!("CREATE TABLE {table} AS SELECT * FROM {file}"),
         };
@@ -22,19 +27,32 @@ impl Shell {
     }
 }
 
-/// Words, of which those in quotes may have spaces.
+/// Words with their quotes, in which there may be spaces.
 fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut rest = text.trim_end_matches([';', ' ']).trim_start();
-    while let Some(first) = rest.chars().next() {
-        let (word, after) = match first {
-            '\'' | '"' => rest[1..].split_once(first).unwrap_or((&rest[1..], "")),
-            _ => rest.split_once(char::is_whitespace).unwrap_or((rest, "")),
+    while !rest.is_empty() {
+        let mut quote = None;
+        let is_end = |letter: char| {
+            match quote {
+                Some(open) if open == letter => quote = None,
+                None if matches!(letter, '\'' | '"') => quote = Some(letter),
+                _ => {}
+            }
+            quote.is_none() && letter.is_whitespace()
         };
-        words.push(word.to_owned());
-        rest = after.trim_start();
+        let end = rest.find(is_end).unwrap_or(rest.len());
+        words.push(rest[..end].to_owned());
+        rest = rest[end..].trim_start();
     }
     words
+}
+
+/// A word without the quotes around it.
+fn unquoted(word: &str) -> String {
+    let inner =
+        ['\'', '"'].iter().find_map(|quote| word.strip_prefix(*quote)?.strip_suffix(*quote));
+    inner.unwrap_or(word).to_owned()
 }
 
 #[cfg(test)]
@@ -42,10 +60,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_in_quotes_have_spaces() {
-        assert_eq!(words(" 'a b.csv'  t ;"), ["a b.csv", "t"]);
-        assert_eq!(words("a.csv t"), ["a.csv", "t"]);
+    fn words_in_quotes_have_spaces_and_keep_their_quotes() {
+        assert_eq!(words(" 'a b.csv'  t ;"), ["'a b.csv'", "t"]);
+        assert_eq!(words("a.csv \"S\".\"my t\""), ["a.csv", "\"S\".\"my t\""]);
         assert_eq!(words("--csv a.csv"), ["--csv", "a.csv"]);
         assert!(words("").is_empty());
+        assert_eq!(unquoted("'a b'"), "a b");
+        assert_eq!(unquoted("'a"), "'a");
     }
 }

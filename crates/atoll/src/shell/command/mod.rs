@@ -1,8 +1,10 @@
 //! `.commands`, which psql's users type with a backslash.
 
+pub(super) mod copy;
 mod help;
 mod import;
 mod set;
+mod show;
 mod tables;
 
 use std::path::{Path, PathBuf};
@@ -26,7 +28,12 @@ pub(super) struct ShellCommand {
 #[derive(Clone, Copy)]
 enum CommandKind {
     Bail,
+    Cd,
+    Copy,
+    Databases,
+    Describe,
     Echo,
+    Expanded,
     Explain,
     Functions,
     Headers,
@@ -42,9 +49,13 @@ enum CommandKind {
     Quit,
     Read,
     Schema,
+    Schemas,
+    Separator,
     Shell,
+    Show,
     Tables,
     Timer,
+    Views,
     Width,
 }
 
@@ -59,7 +70,7 @@ const fn command(
 }
 
 /// All commands, ordered by name.
-pub(super) static COMMANDS: [ShellCommand; 21] = [
+pub(super) static COMMANDS: [ShellCommand; 30] = [
     command(
         &["bail"],
         "on|off",
@@ -67,12 +78,35 @@ pub(super) static COMMANDS: [ShellCommand; 21] = [
         ".bail off",
         CommandKind::Bail,
     ),
+    command(&["cd"], "DIR", "Look for files in another directory", ".cd data", CommandKind::Cd),
+    command(
+        &["copy"],
+        "TABLE FROM|TO FILE …",
+        "COPY in one line, as psql has it; the name of the file needs no quotes",
+        "\\copy visits TO visits.csv CSV HEADER",
+        CommandKind::Copy,
+    ),
+    command(&["databases", "l"], "", "List the databases", ".databases", CommandKind::Databases),
+    command(
+        &["describe", "d"],
+        "[PATTERN]",
+        "Columns of a table, or of all whose names match; without a pattern, of all",
+        "\\d visit*",
+        CommandKind::Describe,
+    ),
     command(
         &["echo"],
         "on|off",
-        "Print each statement before it runs",
+        "Print each statement before it runs; \\echo TEXT writes a text, as .print does",
         ".echo on",
         CommandKind::Echo,
+    ),
+    command(
+        &["expanded", "x"],
+        "[on|off]",
+        "Show each value on a line of its own, as mode line does, or in a box again",
+        "\\x",
+        CommandKind::Expanded,
     ),
     command(
         &["explain"],
@@ -162,11 +196,19 @@ pub(super) static COMMANDS: [ShellCommand; 21] = [
     command(&["quit", "exit", "q"], "", "Exit (as Ctrl-D does)", ".quit", CommandKind::Quit),
     command(&["read", "i"], "FILE", "Run a script", ".read setup.sql", CommandKind::Read),
     command(
-        &["schema", "d"],
+        &["schema"],
         "[PATTERN]",
-        "Columns of a table, or of all whose names match; without a pattern, of all",
+        "The statements that make tables and views; without a pattern, of all",
         ".schema visit*",
         CommandKind::Schema,
+    ),
+    command(&["schemas", "dn"], "", "List the schemas", ".schemas", CommandKind::Schemas),
+    command(
+        &["separator"],
+        "[TEXT]",
+        "What stands between values in csv, tabs and list; without one, that of the mode",
+        ".separator ;",
+        CommandKind::Separator,
     ),
     command(
         &["shell", "system", "!"],
@@ -175,6 +217,7 @@ pub(super) static COMMANDS: [ShellCommand; 21] = [
         ".shell ls *.csv",
         CommandKind::Shell,
     ),
+    command(&["show"], "", "Show what the commands have set", ".show", CommandKind::Show),
     command(
         &["tables", "dt"],
         "[PATTERN]",
@@ -189,6 +232,7 @@ pub(super) static COMMANDS: [ShellCommand; 21] = [
         ".timer on",
         CommandKind::Timer,
     ),
+    command(&["views", "dv"], "[PATTERN]", "List views", ".views recent*", CommandKind::Views),
     command(
         &["width"],
         "[N …]",
@@ -207,7 +251,14 @@ impl Shell {
         let settings = &mut self.settings;
         match command.kind {
             CommandKind::Bail => set::switch(&mut settings.bail, command, argument),
+            CommandKind::Cd => set::directory(argument),
+            CommandKind::Copy => self.run_statement(&copy::statement(raw_argument(text)), 1).await,
+            CommandKind::Databases => self.run_plainly("SHOW DATABASES").await,
+            CommandKind::Describe => self.columns_of(argument).await,
+            // psql's.
+            CommandKind::Echo if text.starts_with('\\') => self.print(argument),
             CommandKind::Echo => set::switch(&mut settings.echo, command, argument),
+            CommandKind::Expanded => set::expanded(settings, command, argument),
             CommandKind::Explain => set::explain(settings, argument),
             CommandKind::Functions => self.functions(argument).await,
             CommandKind::Headers => set::switch(&mut settings.headers, command, argument),
@@ -223,19 +274,28 @@ impl Shell {
             CommandKind::Once => self.once(argument),
             CommandKind::Open => self.open(argument).await,
             CommandKind::Output => self.output(argument),
-            CommandKind::Print => {
-                writeln!(self.target.writer(), "{argument}")?;
-                Ok(self.target.writer().flush()?)
-            }
+            CommandKind::Print => self.print(argument),
             CommandKind::Quit => Err(Stop::Left),
             CommandKind::Read if argument.is_empty() => Err(no_file("read")),
             CommandKind::Read => self.run_file(Path::new(argument)).await,
-            CommandKind::Schema => self.columns_of(argument).await,
+            CommandKind::Schema => self.definitions(argument).await,
+            CommandKind::Schemas => self.run_plainly("SHOW SCHEMAS").await,
+            CommandKind::Separator => {
+                settings.separator = set::separator(raw_argument(text));
+                Ok(())
+            }
             CommandKind::Shell => self.system(raw_argument(text)),
+            CommandKind::Show => self.show_settings(),
             CommandKind::Tables => self.tables(argument).await,
             CommandKind::Timer => set::switch(&mut settings.timer, command, argument),
+            CommandKind::Views => self.views(argument).await,
             CommandKind::Width => set::widths(settings, argument),
         }
+    }
+
+    fn print(&mut self, text: &str) -> Result<(), Stop> {
+        writeln!(self.target.writer(), "{text}")?;
+        Ok(self.target.writer().flush()?)
     }
 
     /// Leaves the database for another one, on the same workers.

@@ -65,6 +65,39 @@ pub(super) fn rows_max(settings: &mut ShellSettings, argument: &str) -> Result<(
     Ok(())
 }
 
+/// Mode line, or mode box; without an argument, the other of the two.
+pub(super) fn expanded(
+    settings: &mut ShellSettings,
+    command: &ShellCommand,
+    argument: &str,
+) -> Result<(), Stop> {
+    let mut is_expanded = settings.mode == Mode::Line;
+    switch(&mut is_expanded, command, argument)?;
+    settings.mode = match (is_expanded, settings.mode) {
+        (true, _) => Mode::Line,
+        (false, Mode::Line) => Mode::Box,
+        (false, mode) => mode,
+    };
+    Ok(())
+}
+
+/// The text between values, in which `\t` is a tab; none for that of the mode.
+pub(super) fn separator(argument: &str) -> Option<String> {
+    let inner =
+        ['\'', '"'].iter().find_map(|quote| argument.strip_prefix(*quote)?.strip_suffix(*quote));
+    let text = inner.unwrap_or(argument);
+    (!text.is_empty()).then(|| text.replace("\\t", "\t"))
+}
+
+/// Looks for files in another directory from now on.
+pub(super) fn directory(argument: &str) -> Result<(), Stop> {
+    if argument.is_empty() {
+        return Err(Stop::failed(".cd expects a directory, as in .cd data"));
+    }
+    std::env::set_current_dir(argument)
+        .map_err(|error| Stop::failed(format!("cannot change to '{argument}': {error}")))
+}
+
 pub(super) fn widths(settings: &mut ShellSettings, argument: &str) -> Result<(), Stop> {
     let widths = argument.split_whitespace().map(str::parse::<usize>);
     settings.widths = widths.collect::<Result<_, _>>().map_err(|_| {
@@ -96,6 +129,20 @@ mod tests {
         assert_eq!(settings.rows_max, None);
         assert_eq!(settings.widths, [3, 0]);
         assert_eq!(settings.explain, Explain::Analyze);
+    }
+
+    #[test]
+    fn expanded_rows_and_boxes_take_turns() {
+        let command = super::super::find("x").unwrap();
+        let mut settings = ShellSettings::new(Mode::Csv, true, false);
+        for (argument, mode) in
+            [("off", Mode::Csv), ("", Mode::Line), ("on", Mode::Line), ("", Mode::Box)]
+        {
+            expanded(&mut settings, command, argument).unwrap();
+            assert_eq!(settings.mode, mode, "{argument}");
+        }
+        assert_eq!(separator("\\t"), Some("\t".to_owned()));
+        assert_eq!(separator(""), None);
     }
 
     #[test]

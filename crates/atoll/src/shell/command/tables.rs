@@ -1,4 +1,4 @@
-//! `.tables`, `.schema` and `.functions`, answered by system tables.
+//! `.tables`, `.views`, `.schema`, `\d` and `.functions`, answered by system tables.
 
 use atoll_sql::Session;
 use atoll_sql::arrow::array::Array;
@@ -36,6 +36,35 @@ impl Shell {
         self.run_plainly(&query).await
     }
 
+    pub(super) async fn views(&mut self, pattern: &str) -> Result<(), Stop> {
+        let condition = if pattern.is_empty() { OF_USERS.to_owned() } else { named_like(pattern) };
+        let query = format!("{TABLES} {condition} AND table_type = 'VIEW' ORDER BY 1, 2");
+        self.run_plainly(&query).await
+    }
+
+    /// Writes the statements that make tables and views.
+    pub(super) async fn definitions(&mut self, pattern: &str) -> Result<(), Stop> {
+        let condition = if pattern.is_empty() { OF_USERS.to_owned() } else { named_like(pattern) };
+        let query = format!(
+            "SELECT '\"' || replace(table_schema, '\"', '\"\"') || '\".\"' || replace(table_name, '\"', '\"\"') \
+             || '\"' FROM information_schema.tables WHERE {condition} ORDER BY table_type, table_schema, table_name"
+        );
+        let names = texts(&self.session, &query).await?;
+        if names.is_empty() && !pattern.is_empty() {
+            return Err(self.unknown(pattern).await?);
+        }
+        for name in names {
+            let shown = format!("SHOW CREATE TABLE {name}");
+            for text in column_texts(&self.session, &shown, 3).await? {
+                let text = text.trim_end().trim_end_matches(';');
+                if !text.is_empty() {
+                    writeln!(self.target.writer(), "{text};")?;
+                }
+            }
+        }
+        Ok(self.target.writer().flush()?)
+    }
+
     pub(super) async fn columns_of(&mut self, pattern: &str) -> Result<(), Stop> {
         let condition = if pattern.is_empty() { OF_USERS.to_owned() } else { named_like(pattern) };
         let names = texts(
@@ -59,12 +88,16 @@ impl Shell {
 
     /// Whether there is a table or view of this name.
     pub(super) async fn has_table(&self, table: &str) -> Result<bool, Stop> {
-        let (schema, name) = table.rsplit_once('.').unwrap_or(("public", table));
+        let parts = name_parts(table);
+        let (name, schema) = match &parts[..] {
+            [.., schema, name] => (name.as_str(), quoted(schema)),
+            [name] => (name.as_str(), "current_schema()".to_owned()),
+            [] => ("", "''".to_owned()),
+        };
         let query = format!(
             "SELECT table_name FROM information_schema.tables \
-             WHERE table_schema = {} AND table_name = {}",
-            quoted(&schema.to_lowercase()),
-            quoted(&name.to_lowercase())
+             WHERE table_schema = {schema} AND table_name = {}",
+            quoted(name)
         );
         Ok(!texts(&self.session, &query).await?.is_empty())
     }
@@ -81,7 +114,7 @@ impl Shell {
     }
 
     /// Runs a query of our own, which is neither explained nor told.
-    async fn run_plainly(&mut self, query: &str) -> Result<(), Stop> {
+    pub(super) async fn run_plainly(&mut self, query: &str) -> Result<(), Stop> {
         let settings = self.settings.clone();
         self.settings.explain = Default::default();
         self.settings.echo = false;
@@ -90,6 +123,21 @@ impl Shell {
         self.settings = settings;
         done
     }
+}
+
+/// The parts of a name as they are looked up: those without quotes in small letters.
+fn name_parts(name: &str) -> Vec<String> {
+    let (mut parts, mut part, mut is_quoted) = (Vec::new(), String::new(), false);
+    for letter in name.chars() {
+        match letter {
+            '"' => is_quoted = !is_quoted,
+            '.' if !is_quoted => parts.push(std::mem::take(&mut part)),
+            letter if is_quoted => part.push(letter),
+            letter => part.extend(letter.to_lowercase()),
+        }
+    }
+    parts.push(part);
+    parts
 }
 
 /// The condition on tables that a pattern stands for: `*` and `%` are any text, `?` is a character. A pattern
@@ -115,11 +163,16 @@ pub(super) fn quoted(text: &str) -> String {
 
 /// First column of a query's result as text.
 async fn texts(session: &Session, query: &str) -> Result<Vec<String>, Stop> {
+    column_texts(session, query, 0).await
+}
+
+/// A column of a query's result, from 0, as text.
+async fn column_texts(session: &Session, query: &str, at: usize) -> Result<Vec<String>, Stop> {
     let result = session.run(query).await.map_err(|error| Stop::sql(error, 1, 0))?;
     let batches = result.collect().await.map_err(|error| Stop::sql(error, 1, 0))?;
     let mut texts = Vec::new();
     for batch in &batches {
-        let column = batch.column(0);
+        let column = batch.column(at);
         let options = FormatOptions::new();
         let formatter = ArrayFormatter::try_new(column.as_ref(), &options)
             .map_err(|error| Stop::failed(error.to_string()))?;

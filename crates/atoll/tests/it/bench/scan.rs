@@ -89,7 +89,8 @@ fn cycles_are_profiled_and_scaled_up() {
     let threads: Vec<_> = points.iter().map(|point| point["threads"].as_u64()).collect();
     assert_eq!(threads, [Some(1), Some(2), Some(4), Some(8)]);
     assert!(points[3]["aligned"]["rate"].as_f64() >= points[0]["aligned"]["rate"].as_f64());
-    scan(&[&flags[..], &["--scale-up", "1..8"]].concat()).failed(2);
+    let message = scan(&[&flags[..], &["--scale-up", "1..8"]].concat()).failed(2);
+    assert!(message.contains("--simulate") && message.contains("--machine"), "{message}");
 }
 
 #[test]

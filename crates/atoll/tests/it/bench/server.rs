@@ -26,11 +26,16 @@ fn the_server_is_asked_by_pgbench_and_by_a_client_that_counts() {
     assert!(rates.len() == 2 && rates.iter().all(|rate| *rate > 1.0), "{rates:?}");
     let (half, most) = (of("pgbench, TPC-B", "ms, p50"), of("pgbench, TPC-B", "ms, p99"));
     assert!(half.len() == 1 && half[0] > 0.0 && most[0] >= half[0], "{half:?} {most:?}");
-    for (work, unit) in [("pgbench -i", "s"), ("connect", "ms"), ("8 columns", "rows/s")] {
+    for (work, unit) in [
+        ("pgbench -i", "s"),
+        ("connect", "ms"),
+        ("8 columns", "rows/s"),
+        ("8 columns, Flight SQL", "rows/s"),
+    ] {
         let measured = of(work, unit);
         assert!(measured.len() == 1 && measured[0] > 0.0, "{work}: {measured:?}");
     }
     assert_eq!(of("idle", "MB").len(), 1);
-    // All of it for `bench compare`: init, 2 × 3, 3, connect, idle, 2.
-    assert_eq!(run["measurements"].as_array().map(Vec::len), Some(14));
+    // All of it for `bench compare`: init, 2 × 3, 3, connect, idle, 2 × 2.
+    assert_eq!(run["measurements"].as_array().map(Vec::len), Some(16));
 }

@@ -114,7 +114,7 @@ fn what_was_acknowledged_outlives_kills_under_load() {
 }
 
 #[test]
-fn a_server_that_runs_through_loses_nobody() {
+fn a_server_that_runs_through_loses_no_client() {
     soak(SoakPlan { kills: 0, ..SoakPlan::of(0) });
 }
 

@@ -1,6 +1,6 @@
 //! The time that the machine itself would take, and the figures behind it.
 
-use atoll_model::{Bounds, Figure};
+use atoll_model::{Figure, TimeBounds};
 use atoll_topology::Nanos;
 
 use super::super::table::{COLUMNS_MAX, TextTable};
@@ -61,7 +61,7 @@ pub(super) fn bounds(record: &RunRecord) -> String {
         "one by one",
         "narrowest",
     ]);
-    let mut row = |name: String, bounds: &Bounds| {
+    let mut row = |name: String, bounds: &TimeBounds| {
         table.row([
             name,
             time(bounds.latency),

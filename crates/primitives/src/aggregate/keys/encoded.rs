@@ -1,11 +1,13 @@
 //! Keys of any type by the hash of their bytes.
 
+use std::ops::Range;
+
 use atoll_placement::{Arena, PlacementError};
 use atoll_topology::{Bytes, NodeId};
 
 use arrow_array::ArrayRef;
 
-use super::{Encoder, KeyBlock};
+use super::{EncodedKeys, Encoder, is_same};
 use crate::PrimitiveError;
 use crate::kernel::groups::GroupIds;
 use crate::kernel::placed_vec::PlacedVec;
@@ -27,6 +29,8 @@ const HEAD: usize = 8;
 const LINE: usize = 64;
 /// Keys that are looked up together: what each of them will read is prefetched before.
 const TOGETHER: usize = 64;
+/// Stands for the group of a key that is none yet.
+const MISSING: u32 = u32::MAX;
 
 /// Groups of encoded keys, numbered as they come.
 #[derive(Debug)]
@@ -40,31 +44,10 @@ pub(in crate::aggregate) struct Encoded {
     places: PlacedVec<u32>,
 }
 
-/// Encoded keys with their hashes.
-trait HashedKeys {
-    fn len(&self) -> usize;
-    fn hash(&self, at: usize) -> u64;
-    fn key(&self, at: usize) -> &[u8];
-}
-
-impl HashedKeys for KeyBlock {
-    fn len(&self) -> usize {
-        self.len()
-    }
-
-    fn hash(&self, at: usize) -> u64 {
-        self.hashes()[at]
-    }
-
-    fn key(&self, at: usize) -> &[u8] {
-        self.key(at)
-    }
-}
-
 /// Some groups of a table.
 struct ChosenKeys<'a>(&'a Encoded, &'a [u32]);
 
-impl HashedKeys for ChosenKeys<'_> {
+impl EncodedKeys for ChosenKeys<'_> {
     fn len(&self) -> usize {
         self.1.len()
     }
@@ -73,8 +56,16 @@ impl HashedKeys for ChosenKeys<'_> {
         self.0.hashes.as_slice()[self.1[at] as usize]
     }
 
-    fn key(&self, at: usize) -> &[u8] {
-        self.0.key(self.1[at] as usize)
+    fn bytes(&self, at: usize) -> usize {
+        self.0.key(self.1[at] as usize).len()
+    }
+
+    fn is_same(&self, at: usize, key: &[u8]) -> bool {
+        is_same(self.0.key(self.1[at] as usize), key)
+    }
+
+    fn write(&self, at: usize, to: &mut [u8]) {
+        to.copy_from_slice(self.0.key(self.1[at] as usize));
     }
 }
 
@@ -116,7 +107,7 @@ impl Encoded {
     /// Finds the groups of encoded keys; new keys become groups.
     pub(in crate::aggregate) fn find(
         &mut self,
-        keys: &KeyBlock,
+        keys: &impl EncodedKeys,
         ids: &mut GroupIds,
     ) -> Result<(), PlacementError> {
         self.find_all(keys, ids)
@@ -132,56 +123,68 @@ impl Encoded {
         self.find_all(&ChosenKeys(other, chosen), ids)
     }
 
-    /// Slots and keys are read in passes of their own, each prefetched by the one before.
     fn find_all(
         &mut self,
-        keys: &impl HashedKeys,
+        keys: &impl EncodedKeys,
         ids: &mut GroupIds,
     ) -> Result<(), PlacementError> {
         let mut found = Vec::with_capacity(keys.len());
-        let mut likely = [None; TOGETHER];
         for start in (0..keys.len()).step_by(TOGETHER) {
-            let len = TOGETHER.min(keys.len() - start);
-            let mask = self.slots.len() - 1;
-            for at in start..start + len {
-                prefetch(&raw const self.slots.as_slice()[keys.hash(at) as usize & mask]);
-            }
-            for (at, likely) in (start..).zip(&mut likely[..len]) {
-                let hash = keys.hash(at);
-                let slot = self.slots.as_slice()[hash as usize & mask];
-                *likely = (slot != EMPTY && same_tag(slot, hash)).then(|| place(slot));
-                if let Some(place) = *likely {
-                    let first = &raw const self.keys.as_slice()[place];
-                    prefetch(first);
-                    if place % LINE + HEAD + keys.key(at).len() > LINE {
-                        prefetch(first.wrapping_add(LINE));
-                    }
+            let range = start..keys.len().min(start + TOGETHER);
+            if self.look_up(keys, range.clone(), &mut found) {
+                for at in range.filter(|at| found[*at] == MISSING).collect::<Vec<_>>() {
+                    found[at] = self.find_one(keys, at)?;
                 }
             }
-            for (at, likely) in (start..).zip(&likely[..len]) {
-                let key = keys.key(at);
-                let same = likely.and_then(|place| self.group_of(place, key));
-                found.push(match same {
-                    Some(group) => group,
-                    None => self.find_one(keys.hash(at), key)?,
-                });
-            }
         }
-        ids.take(found.into_iter(), self.groups());
+        match keys.of_rows() {
+            None => ids.take(found.into_iter(), self.groups()),
+            Some(keys) => ids.take(keys.iter().map(|key| found[*key as usize]), self.groups()),
+        }
         Ok(())
     }
 
-    fn find_one(&mut self, hash: u64, key: &[u8]) -> Result<u32, PlacementError> {
+    /// Appends the groups of some keys, [`MISSING`] for those that are none yet, and tells whether there are any.
+    /// Slots and keys are read in passes of their own, each prefetched by the one before.
+    #[inline(always)]
+    fn look_up(&self, keys: &impl EncodedKeys, range: Range<usize>, found: &mut Vec<u32>) -> bool {
+        let (slots, stored) = (self.slots.as_slice(), self.keys.as_slice());
+        let mask = slots.len() - 1;
+        for at in range.clone() {
+            prefetch(&raw const slots[keys.hash(at) as usize & mask]);
+        }
+        let mut likely = [None; TOGETHER];
+        for (at, likely) in range.clone().zip(&mut likely) {
+            *likely = tagged(slots, keys.hash(at));
+            if let Some(place) = *likely {
+                let first = &raw const stored[place];
+                prefetch(first);
+                if place % LINE + HEAD + keys.bytes(at) > LINE {
+                    prefetch(first.wrapping_add(LINE));
+                }
+            }
+        }
+        let mut has_missing = false;
+        for (at, likely) in range.zip(likely) {
+            let group = likely.and_then(|place| group_of(stored, place, keys, at));
+            has_missing |= group.is_none();
+            found.push(group.unwrap_or(MISSING));
+        }
+        has_missing
+    }
+
+    fn find_one(&mut self, keys: &impl EncodedKeys, row: usize) -> Result<u32, PlacementError> {
+        let hash = keys.hash(row);
         let slots = self.slots.as_slice();
         let mask = slots.len() - 1;
         let mut at = hash as usize & mask;
         loop {
             let slot = slots[at];
             if slot == EMPTY {
-                return self.add(hash, key, at);
+                return self.add(keys, row, at);
             }
             if same_tag(slot, hash)
-                && let Some(group) = self.group_of(place(slot), key)
+                && let Some(group) = group_of(self.keys.as_slice(), place(slot), keys, row)
             {
                 return Ok(group);
             }
@@ -189,40 +192,35 @@ impl Encoded {
         }
     }
 
-    /// The group of the key at a place, if it is this one.
-    #[inline]
-    fn group_of(&self, place: usize, key: &[u8]) -> Option<u32> {
-        let (head, rest) = self.keys.as_slice()[place..].split_first_chunk::<HEAD>()?;
-        let head = u64::from_le_bytes(*head);
-        let is_same = head as u32 as usize == key.len() && rest.get(..key.len())? == key;
-        is_same.then_some((head >> u32::BITS) as u32)
-    }
-
     #[inline(never)]
-    fn add(&mut self, hash: u64, key: &[u8], slot: usize) -> Result<u32, PlacementError> {
+    fn add(
+        &mut self,
+        keys: &impl EncodedKeys,
+        at: usize,
+        slot: usize,
+    ) -> Result<u32, PlacementError> {
         let group = self.hashes.len();
-        self.append(hash, key)?;
-        self.slots.as_mut_slice()[slot] = slot_of(hash, self.places.as_slice()[group]);
+        self.append(keys, at)?;
+        self.slots.as_mut_slice()[slot] = slot_of(keys.hash(at), self.places.as_slice()[group]);
         if self.hashes.len() * SLOTS_PER_GROUP > self.slots.len() {
             self.spread()?;
         }
         Ok(group as u32)
     }
 
-    fn append(&mut self, hash: u64, key: &[u8]) -> Result<(), PlacementError> {
-        let (group, at) = (self.hashes.len() as u64, self.keys.len());
-        let place = u32::try_from(at / UNIT + 1).map_err(|_| PlacementError::TooLarge {
-            asked: Bytes(at as u64),
+    fn append(&mut self, keys: &impl EncodedKeys, at: usize) -> Result<(), PlacementError> {
+        let (group, bytes) = (self.hashes.len() as u64, keys.bytes(at));
+        let start = start_of(self.keys.len(), HEAD + bytes);
+        let place = u32::try_from(start / UNIT + 1).map_err(|_| PlacementError::TooLarge {
+            asked: Bytes(start as u64),
             limit: Bytes(u64::from(u32::MAX) * UNIT as u64),
         })?;
-        let head = group << u32::BITS | key.len() as u64;
-        let len = (HEAD + key.len()).next_multiple_of(UNIT);
-        self.keys.reserve(at + len)?;
-        self.keys.extend(&head.to_le_bytes())?;
-        self.keys.extend(key)?;
-        self.keys.grow(at + len, 0)?;
+        self.keys.grow(start + (HEAD + bytes).next_multiple_of(UNIT), 0)?;
+        let (head, to) = self.keys.as_mut_slice()[start..].split_at_mut(HEAD);
+        head.copy_from_slice(&(group << u32::BITS | bytes as u64).to_le_bytes());
+        keys.write(at, &mut to[..bytes]);
         self.places.push(place)?;
-        self.hashes.push(hash)
+        self.hashes.push(keys.hash(at))
     }
 
     /// Four times as many slots.
@@ -248,9 +246,8 @@ impl Encoded {
         let (keys, places) = (self.keys.beside(), self.places.beside());
         let mut listed = Self { encoder: self.encoder.clone(), slots, hashes, keys, places };
         listed.keys.reserve(self.keys.len())?;
-        for group in chosen.iter().map(|group| *group as usize) {
-            listed.append(self.hashes.as_slice()[group], self.key(group))?;
-        }
+        let keys = ChosenKeys(self, chosen);
+        (0..chosen.len()).try_for_each(|at| listed.append(&keys, at))?;
         Ok(listed)
     }
 
@@ -287,6 +284,38 @@ impl Encoded {
         let rooms = self.slots.memory_bytes() + self.hashes.memory_bytes();
         rooms + self.keys.memory_bytes() + self.places.memory_bytes()
     }
+}
+
+/// Where a key goes behind others: one that a line of the cache holds is in one.
+fn start_of(end: usize, bytes: usize) -> usize {
+    match bytes <= LINE && end % LINE + bytes > LINE {
+        true => end.next_multiple_of(LINE),
+        false => end,
+    }
+}
+
+/// The place of the first key with the tag of a hash; none where no key has it.
+#[inline(always)]
+fn tagged(slots: &[u64], hash: u64) -> Option<usize> {
+    let mask = slots.len() - 1;
+    let mut at = hash as usize & mask;
+    loop {
+        match slots[at] {
+            EMPTY => return None,
+            slot if same_tag(slot, hash) => return Some(place(slot)),
+            _ => at = (at + 1) & mask,
+        }
+    }
+}
+
+/// The group of the key at a place, if it is this one.
+#[inline(always)]
+fn group_of(stored: &[u8], place: usize, keys: &impl EncodedKeys, at: usize) -> Option<u32> {
+    let (head, rest) = stored[place..].split_first_chunk::<HEAD>()?;
+    let head = u64::from_le_bytes(*head);
+    let bytes = head as u32 as usize;
+    let is_same = bytes == keys.bytes(at) && keys.is_same(at, rest.get(..bytes)?);
+    is_same.then_some((head >> u32::BITS) as u32)
 }
 
 /// The slot of a key.

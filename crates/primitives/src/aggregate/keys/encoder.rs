@@ -2,31 +2,28 @@
 //!
 //! A key is a part of fixed length and the bytes of its strings behind it. In the fixed part each column
 //! has a bit that tells nulls, and then its number or the length of its string; what is null is zeros.
-//! Types that are neither numbers nor strings are strings of Arrow's row format.
+//! Types that are neither numbers nor strings are strings of Arrow's row format. Only the keys of groups are
+//! put together so: of rows the fixed part is made, and the strings stay where the columns have them.
 
 use std::fmt;
 use std::sync::Arc;
 
-use arrow_array::builder::BinaryViewBuilder;
-use arrow_array::cast::AsArray;
+use arrow_array::builder::{BinaryViewBuilder, StringViewBuilder};
+use arrow_array::{Array, cast::AsArray};
 use arrow_array::{
-    Array, ArrayRef, BinaryArray, BooleanArray, LargeBinaryArray, LargeStringArray, StringArray,
-    StringViewArray,
+    ArrayRef, BinaryArray, BooleanArray, LargeBinaryArray, LargeStringArray, StringArray,
 };
-use arrow_buffer::{Buffer, NullBuffer, ScalarBuffer};
+use arrow_buffer::{Buffer, NullBuffer};
 use arrow_row::{RowConverter, SortField};
-use arrow_schema::DataType;
+use arrow_schema::{ArrowError, DataType};
 
+use super::block::{KeyBlock, KeyColumn, LENGTH, NUMBER, RowKeys, Texts, WIDE};
+use crate::PrimitiveError;
 use crate::aggregate::lane::{self, Lane};
 use crate::aggregate::{packing, state};
-use crate::{PrimitiveError, hash};
 
-/// Bytes of a number, of a 128-bit one, and of a string's length.
-const NUMBER: usize = 8;
-const WIDE: usize = 16;
-const LENGTH: usize = 4;
-/// Bytes of views that hold the string itself.
-const INLINE: usize = 12;
+/// Smallest block of strings that go out, bytes.
+const TEXT_BYTES_MIN: usize = 1 << 10;
 
 /// Turns key columns into bytes and back. Clones share it.
 #[derive(Clone)]
@@ -38,47 +35,19 @@ struct EncodedFields {
     fixed: usize,
 }
 
-struct EncodedField {
+pub(super) struct EncodedField {
     /// Type of the result: the values' of a dictionary.
     data_type: DataType,
-    kind: FieldKind,
+    pub(super) kind: FieldKind,
     /// Where its number or length is.
-    offset: usize,
+    pub(super) offset: usize,
 }
 
-enum FieldKind {
+pub(super) enum FieldKind {
     Number,
     Wide,
     Text,
     Rows(RowConverter),
-}
-
-/// A key column of a batch, ready to be encoded block by block.
-#[derive(Debug)]
-pub(in crate::aggregate) enum KeyColumn {
-    Numbers(Lane),
-    Texts(Texts),
-}
-
-/// Strings as views.
-#[derive(Debug)]
-pub(in crate::aggregate) struct Texts {
-    views: ScalarBuffer<u128>,
-    buffers: Vec<Buffer>,
-    nulls: Option<NullBuffer>,
-}
-
-/// Encoded keys of a block of rows.
-#[derive(Debug, Default)]
-pub(in crate::aggregate) struct KeyBlock {
-    bytes: Vec<u8>,
-    /// Where each key starts, and where the last one ends.
-    starts: Vec<usize>,
-    hashes: Vec<u64>,
-    /// Where the next string of each row goes.
-    tails: Vec<usize>,
-    words: Vec<u64>,
-    valid: Vec<u8>,
 }
 
 impl Encoder {
@@ -118,22 +87,24 @@ impl Encoder {
         self.0.fields.iter().zip(keys).map(|(field, key)| field.column(key)).collect()
     }
 
-    /// Encodes `len` rows from `start`.
-    pub(in crate::aggregate) fn encode(
+    /// The keys of `len` rows from `start`, whose hashes and parts of fixed length go to `block`.
+    pub(in crate::aggregate) fn encode<'a>(
         &self,
-        columns: &[KeyColumn],
-        (start, len): (usize, usize),
-        to: &mut KeyBlock,
-    ) {
-        let EncodedFields { fields, fixed } = self.0.as_ref();
-        to.lay_out(columns, *fixed, (start, len));
-        for (at, (field, column)) in fields.iter().zip(columns).enumerate() {
-            match column {
-                KeyColumn::Numbers(lane) => to.put_numbers(at, field, lane, (start, len)),
-                KeyColumn::Texts(texts) => to.put_texts(at, field, texts, start),
-            }
-        }
-        to.hash();
+        columns: &'a [KeyColumn],
+        range: (usize, usize),
+        block: &'a mut KeyBlock,
+    ) -> RowKeys<'a> {
+        block.encode(&self.0.fields, columns, self.0.fixed, range)
+    }
+
+    /// The same, but rows with the same string may share a key.
+    pub(in crate::aggregate) fn encode_once<'a>(
+        &self,
+        columns: &'a [KeyColumn],
+        range: (usize, usize),
+        block: &'a mut KeyBlock,
+    ) -> RowKeys<'a> {
+        block.encode_once(&self.0.fields, columns, self.0.fixed, range)
     }
 
     /// The columns of these keys.
@@ -226,7 +197,7 @@ impl EncodedField {
 
     fn texts<'a>(
         &self,
-        texts: impl Iterator<Item = Option<&'a [u8]>>,
+        texts: impl Iterator<Item = Option<&'a [u8]>> + Clone,
     ) -> Result<ArrayRef, PrimitiveError> {
         use DataType as T;
         if let FieldKind::Rows(converter) = &self.kind {
@@ -242,152 +213,33 @@ impl EncodedField {
             }
             T::Binary => Arc::new(BinaryArray::from_iter(texts)),
             T::LargeBinary => Arc::new(LargeBinaryArray::from_iter(texts)),
+            T::BinaryView => {
+                let mut views = BinaryViewBuilder::new().with_fixed_block_size(block_of(&texts));
+                texts.for_each(|text| views.append_option(text));
+                Arc::new(views.finish())
+            }
             _ => {
-                let mut builder = BinaryViewBuilder::new();
-                texts.for_each(|text| builder.append_option(text));
-                let binary = builder.finish();
-                match self.data_type {
-                    T::BinaryView => Arc::new(binary),
-                    _ => Arc::new(binary.to_string_view()?),
+                let mut views = StringViewBuilder::new().with_fixed_block_size(block_of(&texts));
+                for text in texts {
+                    let text = text.map(std::str::from_utf8).transpose();
+                    let is_none = |error| ArrowError::InvalidArgumentError(format!("{error}"));
+                    views.append_option(text.map_err(is_none)?);
                 }
+                Arc::new(views.finish())
             }
         })
     }
 }
 
-impl Texts {
-    /// Strings or bytes of any kind; others have none.
-    fn of(array: &ArrayRef) -> Self {
-        use DataType as T;
-        let views = match array.data_type() {
-            T::Utf8View => array.as_string_view().to_owned().to_binary_view(),
-            T::BinaryView => array.as_binary_view().to_owned(),
-            T::Utf8 => StringViewArray::from(array.as_string::<i32>()).to_binary_view(),
-            T::LargeUtf8 => StringViewArray::from(array.as_string::<i64>()).to_binary_view(),
-            T::LargeBinary => array.as_binary::<i64>().into(),
-            _ => array.as_binary::<i32>().into(),
-        };
-        let (views, buffers, nulls) = views.into_parts();
-        Self { views, buffers: buffers.to_vec(), nulls }
-    }
-
-    fn is_null(&self, row: usize) -> bool {
-        self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row))
-    }
-}
-
-impl KeyBlock {
-    /// Number of keys.
-    pub(in crate::aggregate) fn len(&self) -> usize {
-        self.hashes.len()
-    }
-
-    /// Bytes of a key.
-    pub(in crate::aggregate) fn key(&self, row: usize) -> &[u8] {
-        &self.bytes[self.starts[row]..self.starts[row + 1]]
-    }
-
-    /// Hash of each key.
-    pub(in crate::aggregate) fn hashes(&self) -> &[u64] {
-        &self.hashes
-    }
-
-    /// Room for the keys of a block, all zeros.
-    fn lay_out(&mut self, columns: &[KeyColumn], fixed: usize, (start, len): (usize, usize)) {
-        self.starts.clear();
-        self.starts.resize(len + 1, fixed);
-        for column in columns {
-            let KeyColumn::Texts(texts) = column else { continue };
-            for (row, (length, view)) in
-                self.starts.iter_mut().zip(&texts.views[start..start + len]).enumerate()
-            {
-                let length_of = if texts.is_null(start + row) { 0 } else { *view as u32 };
-                *length += length_of as usize;
-            }
-        }
-        let mut end = 0;
-        for length in &mut self.starts {
-            end += std::mem::replace(length, end);
-        }
-        self.tails.clear();
-        self.tails.extend(self.starts[..len].iter().map(|start| start + fixed));
-        self.bytes.clear();
-        self.bytes.resize(self.starts[len], 0);
-    }
-
-    fn put_numbers(
-        &mut self,
-        at: usize,
-        field: &EncodedField,
-        lane: &Lane,
-        (start, len): (usize, usize),
-    ) {
-        let Self { bytes, starts, words, valid, .. } = self;
-        let valid = lane.valid(start, len, valid);
-        let is_null = |row: usize| valid.is_some_and(|valid| valid[row] == 0);
-        if let FieldKind::Wide = field.kind {
-            for (row, value) in lane.wide(start, len).iter().enumerate() {
-                let key = &mut bytes[starts[row]..];
-                match is_null(row) {
-                    true => key[at / 8] |= 1 << (at % 8),
-                    false => key[field.offset..][..WIDE].copy_from_slice(&value.to_le_bytes()),
-                }
-            }
-            return;
-        }
-        for (row, word) in lane.words(start, len, words).iter().enumerate() {
-            let key = &mut bytes[starts[row]..];
-            match is_null(row) {
-                true => key[at / 8] |= 1 << (at % 8),
-                false => key[field.offset..][..NUMBER].copy_from_slice(&word.to_le_bytes()),
-            }
-        }
-    }
-
-    fn put_texts(&mut self, at: usize, field: &EncodedField, texts: &Texts, start: usize) {
-        let len = self.tails.len();
-        for (row, view) in texts.views[start..start + len].iter().enumerate() {
-            if texts.is_null(start + row) {
-                self.bytes[self.starts[row] + at / 8] |= 1 << (at % 8);
-                continue;
-            }
-            let length = *view as u32;
-            let place = self.starts[row] + field.offset;
-            self.bytes[place..place + LENGTH].copy_from_slice(&length.to_le_bytes());
-            let length = length as usize;
-            let tail = self.tails[row];
-            self.tails[row] += length;
-            let to = &mut self.bytes[tail..tail + length];
-            if length <= INLINE {
-                to.copy_from_slice(&view.to_le_bytes()[LENGTH..LENGTH + length]);
-            } else {
-                let (buffer, offset) = ((view >> 64) as u32, (view >> 96) as u32);
-                to.copy_from_slice(&texts.buffers[buffer as usize][offset as usize..][..length]);
-            }
-        }
-    }
-
-    fn hash(&mut self) {
-        let Self { bytes, starts, hashes, .. } = self;
-        hashes.clear();
-        hashes.extend(starts.windows(2).map(|place| hash_bytes(&bytes[place[0]..place[1]])));
-    }
+/// Bytes of one block that holds the strings.
+fn block_of<'a>(texts: &(impl Iterator<Item = Option<&'a [u8]>> + Clone)) -> u32 {
+    let bytes: usize = texts.clone().flatten().map(<[u8]>::len).sum();
+    u32::try_from(bytes.max(TEXT_BYTES_MIN)).unwrap_or(i32::MAX as u32).min(i32::MAX as u32)
 }
 
 /// The first eight bytes as a number.
 fn word(bytes: &[u8]) -> u64 {
     u64::from_le_bytes(bytes[..NUMBER].try_into().expect("eight bytes"))
-}
-
-/// Hash of a key's bytes, eight at a time; the last eight overlap those before. Keys of one encoder
-/// that are as long as each other are told apart by their bytes, and others by their length.
-fn hash_bytes(key: &[u8]) -> u64 {
-    let hash = hash::word(key.len() as u64);
-    let hash = key.chunks_exact(NUMBER).map(word).fold(hash, hash::then);
-    match key.len() % NUMBER {
-        0 => hash,
-        _ => hash::then(hash, word(&key[key.len() - NUMBER..])),
-    }
 }
 
 #[cfg(test)]
@@ -396,7 +248,17 @@ mod tests {
 
     use arrow_array::{
         BinaryViewArray, Decimal128Array, Decimal256Array, Float64Array, Int8Array, Int64Array,
+        StringViewArray,
     };
+
+    use crate::aggregate::keys::EncodedKeys;
+
+    fn written(rows: &RowKeys<'_>, row: usize) -> Vec<u8> {
+        let mut key = vec![0; rows.bytes(row)];
+        rows.write(row, &mut key);
+        assert!(rows.is_same(row, &key));
+        key
+    }
 
     fn round_trip(columns: &[ArrayRef]) {
         let types: Vec<DataType> = columns.iter().map(|it| it.data_type().clone()).collect();
@@ -404,9 +266,10 @@ mod tests {
         let ready = encoder.columns(columns).unwrap();
         let mut block = KeyBlock::default();
         for (start, len) in [(0, 4), (1, 3), (3, 1), (2, 0)] {
-            encoder.encode(&ready, (start, len), &mut block);
-            assert_eq!(block.len(), len);
-            let keys: Vec<&[u8]> = (0..len).map(|row| block.key(row)).collect();
+            let rows = encoder.encode(&ready, (start, len), &mut block);
+            assert_eq!(rows.len(), len);
+            let keys: Vec<Vec<u8>> = (0..len).map(|row| written(&rows, row)).collect();
+            let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
             let found = encoder.decode(&keys).unwrap();
             for (found, column) in found.iter().zip(columns) {
                 assert_eq!(found, &column.slice(start, len), "{types:?}");
@@ -447,12 +310,15 @@ mod tests {
         let encoder = Encoder::new(&[DataType::Utf8View, DataType::Float64]).unwrap();
         let columns = encoder.columns(&[Arc::new(texts) as _, Arc::new(numbers) as _]).unwrap();
         let mut block = KeyBlock::default();
-        encoder.encode(&columns, (0, 6), &mut block);
+        let rows = encoder.encode(&columns, (0, 6), &mut block);
         let same = [[0, 2], [1, 5]];
         for (one, other) in (0..6).flat_map(|one| (0..6).map(move |other| (one, other))) {
             let equal = one == other || same.contains(&[one.min(other), one.max(other)]);
-            assert_eq!(block.key(one) == block.key(other), equal, "{one}, {other}");
-            assert_eq!(block.hashes()[one] == block.hashes()[other], equal, "{one}, {other}");
+            let key = written(&rows, other);
+            assert_eq!(written(&rows, one) == key, equal, "{one}, {other}");
+            let is_same = rows.bytes(one) == key.len() && rows.is_same(one, &key);
+            assert_eq!(is_same, equal, "{one}, {other}");
+            assert_eq!(rows.hash(one) == rows.hash(other), equal, "{one}, {other}");
         }
     }
 }

@@ -7,14 +7,17 @@
 //! | [`Ordered`] | words that come grouped | one for each run |
 //! | [`Encoded`] | keys that no word holds | the same, by the hash of their bytes |
 
+mod block;
 mod dense;
 mod encoded;
 mod encoder;
 mod hashed;
 mod ordered;
+mod repeats;
 
+pub(super) use block::{EncodedKeys, KeyBlock, KeyColumn, RowKeys, is_same};
 pub(super) use dense::Dense;
 pub(super) use encoded::Encoded;
-pub(super) use encoder::{Encoder, KeyBlock, KeyColumn};
+pub(super) use encoder::Encoder;
 pub(super) use hashed::Hashed;
 pub(super) use ordered::Ordered;

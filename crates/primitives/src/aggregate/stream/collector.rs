@@ -240,9 +240,10 @@ impl Collector {
         let Some(CollectorSink::Encoded(tables)) = &mut self.sink else {
             unreachable!("encoded above")
         };
-        stage.encoder.encode(rows.key_columns(&stage.encoder)?, (start, len), &mut self.keys);
+        let columns = rows.key_columns(&stage.encoder)?;
+        let keys = stage.encoder.encode_once(columns, (start, len), &mut self.keys);
         let values = lane::blocks(&mut self.lanes, &rows.lanes, start, len);
-        tables.update(stage, &self.keys, &values)
+        tables.update(stage, &keys, len, &values)
     }
 
     /// What was taken by its words so far is encoded.
@@ -305,15 +306,18 @@ impl Ended {
         Ok(Collected(match sink {
             None => Kept::Nothing,
             Some(CollectorSink::Records(records, _)) => Kept::Dealt(Box::new((*records).finish()?)),
-            Some(CollectorSink::Table(table)) if pieces => Kept::Pieced(vec![into_pieces(*table)?]),
+            Some(CollectorSink::Table(table)) if pieces => {
+                Kept::Pieced { tables: vec![into_pieces(*table)?], rows: None }
+            }
             Some(CollectorSink::Table(table)) => Kept::Table(table),
             Some(CollectorSink::Encoded(tables)) => {
-                let (open, mut full) = (*tables).into_parts();
-                if full.is_empty() && !pieces {
+                let is_one = tables.is_one();
+                let (open, mut full, rows) = (*tables).into_parts();
+                if is_one && !pieces {
                     return Ok(Collected(Kept::Table(Box::new(open))));
                 }
                 full.push(into_pieces(open)?);
-                Kept::Pieced(full)
+                Kept::Pieced { tables: full, rows }
             }
         }))
     }
@@ -355,7 +359,7 @@ impl Ended {
         }
     }
 
-    /// Whether it put tables aside, piece by piece.
+    /// Whether it put tables aside, or dealt rows, piece by piece.
     pub(super) fn has_pieces(&self) -> bool {
         matches!(&self.0.sink, Some(CollectorSink::Encoded(tables)) if !tables.is_one())
     }

@@ -10,6 +10,7 @@ use atoll_topology::NodeId;
 use super::decision::{Collecting, Dealing};
 use super::{Merging, Stage};
 use crate::PrimitiveError;
+use crate::aggregate::key_records::KeyRecords;
 use crate::aggregate::reader::{Groups, Reader};
 use crate::aggregate::records::DealtRecords;
 use crate::aggregate::table::{GroupTable, Pieced, TableShape};
@@ -29,8 +30,11 @@ pub struct Collected(pub(super) Kept);
 pub(in crate::aggregate) enum Kept {
     Nothing,
     Table(Box<GroupTable>),
-    /// Tables whose groups lie piece by piece.
-    Pieced(Vec<Pieced>),
+    /// Tables whose groups lie piece by piece, and rows that were dealt to the same pieces.
+    Pieced {
+        tables: Vec<Pieced>,
+        rows: Option<Box<KeyRecords>>,
+    },
     Dealt(Box<DealtRecords>),
 }
 
@@ -90,7 +94,8 @@ impl Collected {
         match &self.0 {
             Kept::Nothing => None,
             Kept::Table(table) => table.home(),
-            Kept::Pieced(tables) => tables.first().and_then(|first| first.table.home()),
+            Kept::Pieced { rows: Some(rows), .. } => rows.home(),
+            Kept::Pieced { tables, .. } => tables.first().and_then(|first| first.table.home()),
             Kept::Dealt(dealt) => dealt.home,
         }
     }
@@ -319,7 +324,7 @@ fn tables(stage: &Stage, inputs: &[Collected]) -> (GroupSource, Vec<PiecePart>) 
                 ranged.push(&**table);
                 with_table.push(at);
             }
-            Kept::Pieced(tables) => {
+            Kept::Pieced { tables, .. } => {
                 groups += tables.iter().map(|full| full.table.groups()).sum::<usize>();
                 with_table.push(at);
             }
@@ -328,7 +333,7 @@ fn tables(stage: &Stage, inputs: &[Collected]) -> (GroupSource, Vec<PiecePart>) 
     let parts = |pieces: usize| -> Vec<PiecePart> {
         (0..pieces).map(|piece| PiecePart { piece, pieces, part: 0, parts: 1 }).collect()
     };
-    let is_pieced = inputs.iter().any(|input| matches!(&input.0, Kept::Pieced(_)));
+    let is_pieced = inputs.iter().any(|input| matches!(&input.0, Kept::Pieced { .. }));
     let have_range = ranged.iter().all(|table| table.has_range_of(ranged[0]));
     let merged = |merging| GroupSource::Tables { groups, merging };
     match (stage.merging.get(), &with_table[..]) {

@@ -234,8 +234,8 @@ impl Stage {
             dealt.read(piece, rows, (0, 1), &mut columns, |columns| {
                 self.check()?;
                 let keys = self.encoder.columns(&packing.unpack(&columns.words)?)?;
-                self.encoder.encode(&keys, (0, columns.words.len()), &mut block);
-                Ok::<(), PrimitiveError>(to.update_encoded(&block, &columns.blocks())?)
+                let keys = self.encoder.encode(&keys, (0, columns.words.len()), &mut block);
+                Ok::<(), PrimitiveError>(to.update_encoded(&keys, &columns.blocks())?)
             })?;
         }
         Ok(())

@@ -1,16 +1,17 @@
-//! An input's tables of encoded keys.
+//! What an input's encoded keys go to.
 //!
-//! A table that is about to outgrow the caches is put aside, its groups piece by piece, and another one
-//! begun, unless it brings many rows together: then it is worth its size. So rows of many groups are
-//! written once and in order, and come together where their piece is read, in a table that is small
-//! again.
+//! A table, as long as it brings many rows together or stays in the caches. One that is about to outgrow
+//! them without doing so is put aside, its groups piece by piece, and the rows to come are dealt to the same
+//! pieces as they are: they are written once and in order, and come together where their piece is read, in a
+//! table that is small again. Rows that are too long to be dealt have one small table after another instead.
 
 use atoll_topology::NodeId;
 
 use super::Stage;
-use super::decision::Decision;
+use super::decision::{Collecting, Decision};
 use crate::PrimitiveError;
-use crate::aggregate::keys::KeyBlock;
+use crate::aggregate::key_records::KeyRecords;
+use crate::aggregate::keys::RowKeys;
 use crate::aggregate::lane::ValueBlock;
 use crate::aggregate::table::{GroupTable, Pieced};
 
@@ -32,6 +33,8 @@ pub(super) struct EncodedTables {
     /// Groups with which it is asked again.
     limit: usize,
     full: Vec<Pieced>,
+    /// Rows that were dealt, where tables are not worth it.
+    dealt: Option<Box<KeyRecords>>,
     home: Option<NodeId>,
 }
 
@@ -42,25 +45,26 @@ impl EncodedTables {
         home: Option<NodeId>,
     ) -> Result<Self, PrimitiveError> {
         let expected = decision.groups.saturating_mul(2);
-        let rows = stage.rows.unwrap_or(0) / stage.outputs;
-        let is_worth_it = decision.groups.saturating_mul(ROWS_PER_GROUP) <= rows;
-        let limit = match expected <= GROUPS_EXPECTED_MAX || is_worth_it {
-            true => expected,
-            false => GROUPS_MIN,
-        };
+        let limit = if expected <= GROUPS_EXPECTED_MAX { expected } else { GROUPS_MIN };
+        let is_dealt = matches!(decision.collecting, Collecting::Encoded { is_dealt: true });
         let (open, limit) = (stage.encoded_table(home)?, limit.max(GROUPS_MIN));
-        Ok(Self { open, rows: 0, limit, full: Vec::new(), home })
+        let dealt = is_dealt.then(|| dealt(stage, decision, home)).flatten();
+        Ok(Self { open, rows: 0, limit, full: Vec::new(), dealt, home })
     }
 
-    /// Takes a block.
+    /// Takes a block of so many rows.
     pub(super) fn update(
         &mut self,
         stage: &Stage,
-        keys: &KeyBlock,
+        keys: &RowKeys<'_>,
+        rows: usize,
         values: &[ValueBlock<'_>],
     ) -> Result<(), PrimitiveError> {
+        if let Some(dealt) = &mut self.dealt {
+            return Ok(dealt.push(keys, rows, values)?);
+        }
         self.open.update_encoded(keys, values)?;
-        self.rows += keys.len();
+        self.rows += rows;
         if self.open.groups() >= self.limit || self.open.key_bytes() > KEY_BYTES_MAX {
             self.ask(stage)?;
         }
@@ -78,6 +82,9 @@ impl EncodedTables {
         let full = std::mem::replace(&mut self.open, fresh);
         self.full.push(full.into_pieces(&stage.plan, decision.fan_out)?);
         (self.rows, self.limit) = (0, GROUPS_MIN);
+        if !is_worth_it {
+            self.dealt = dealt(stage, decision, self.home);
+        }
         Ok(())
     }
 
@@ -86,19 +93,26 @@ impl EncodedTables {
         &mut self.open
     }
 
-    /// Groups of all tables.
+    /// Groups of all tables, and rows that were dealt.
     pub(super) fn groups(&self) -> usize {
         let full = self.full.iter().map(|full| full.table.groups());
-        self.open.groups() + full.sum::<usize>()
+        let dealt = self.dealt.as_ref().map_or(0, |dealt| dealt.rows());
+        self.open.groups() + full.sum::<usize>() + dealt
     }
 
     /// Whether there is one table only.
     pub(super) fn is_one(&self) -> bool {
-        self.full.is_empty()
+        self.full.is_empty() && self.dealt.is_none()
     }
 
-    /// The table, where there is but one, and the others.
-    pub(super) fn into_parts(self) -> (GroupTable, Vec<Pieced>) {
-        (self.open, self.full)
+    /// The open table, those that were put aside, and the rows that were dealt.
+    pub(super) fn into_parts(self) -> (GroupTable, Vec<Pieced>, Option<Box<KeyRecords>>) {
+        (self.open, self.full, self.dealt)
     }
+}
+
+/// Room for rows to be dealt; none where they are too long.
+fn dealt(stage: &Stage, decision: &Decision, home: Option<NodeId>) -> Option<Box<KeyRecords>> {
+    let (layout, arena) = (stage.layout.as_ref()?, stage.context.arena());
+    Some(Box::new(KeyRecords::new(layout, decision.fan_out, arena, home)))
 }

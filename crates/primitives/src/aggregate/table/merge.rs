@@ -122,8 +122,8 @@ impl GroupTable {
             };
             let encoder = own.encoder().clone();
             let columns = encoder.columns(&packing.unpack(&other.words(chosen))?)?;
-            encoder.encode(&columns, (0, chosen.len()), &mut block);
-            own.find(&block, &mut self.ids)?;
+            let keys = encoder.encode(&columns, (0, chosen.len()), &mut block);
+            own.find(&keys, &mut self.ids)?;
             self.merge_states(before, &other.states, chosen)?;
         }
         Ok(())

@@ -6,7 +6,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use atoll_placement::{Arena, PlacementError};
 use atoll_topology::NodeId;
 
-use super::keys::{Dense, Encoded, Encoder, Hashed, KeyBlock, Ordered};
+use super::keys::{Dense, Encoded, EncodedKeys, Encoder, Hashed, Ordered};
 use super::lane::{LaneValues, ValueBlock};
 use super::packing::Packing;
 use super::plan::AggregatePlan;
@@ -195,7 +195,7 @@ impl GroupTable {
     /// Takes rows by their encoded keys.
     pub(super) fn update_encoded(
         &mut self,
-        keys: &KeyBlock,
+        keys: &impl EncodedKeys,
         values: &[ValueBlock<'_>],
     ) -> Result<(), PlacementError> {
         let before = match &mut self.keys {

@@ -11,6 +11,7 @@ mod reference;
 mod shapes;
 mod steps;
 mod streaming;
+mod strings;
 
 use std::sync::Arc;
 

@@ -50,12 +50,20 @@ pub(super) fn cell(array: &ArrayRef, row: usize) -> Option<Cell> {
         T::Boolean => Cell::Int(array.as_boolean().value(row).into()),
         T::Utf8 => Cell::Text(array.as_string::<i32>().value(row).to_owned()),
         T::Utf8View => Cell::Text(array.as_string_view().value(row).to_owned()),
+        T::BinaryView => bytes(array.as_binary_view().value(row)),
+        T::Binary => bytes(array.as_binary::<i32>().value(row)),
+        T::LargeBinary => bytes(array.as_binary::<i64>().value(row)),
+        T::LargeUtf8 => Cell::Text(array.as_string::<i64>().value(row).to_owned()),
         T::Dictionary(..) => {
             let array = array.as_dictionary::<Int32Type>();
             return cell(array.values(), array.keys().value(row) as usize);
         }
         other => panic!("tests have no {other}"),
     })
+}
+
+fn bytes(value: &[u8]) -> Cell {
+    Cell::Text(value.escape_ascii().to_string())
 }
 
 /// The group that a cell belongs to.

@@ -64,7 +64,7 @@ fn semi_and_anti_joins_have_the_columns_of_their_side() {
 }
 
 #[test]
-fn a_side_whose_columns_nobody_knows_is_refused() {
+fn a_side_with_unknown_columns_is_refused() {
     let context = small();
     let (known, unknown) = (side(vec![Some(1)], vec!["a"]), JoinInput::new(vec![], [0]));
     let join = hash_join_batches(&context, &known, &unknown, JoinKind::Left);

@@ -127,7 +127,7 @@ fn with_a_worker_on_each_node_an_order_is_found_that_loads_a_cube_less_than_the_
 }
 
 #[test]
-fn machines_whose_links_nobody_declares_have_routes_that_their_distances_suggest() {
+fn machines_without_declared_links_have_routes_that_their_distances_suggest() {
     for machine in machines::all() {
         let nodes = machine.nodes_with_cpus().flat_map(|node| [node.id; 2]).collect();
         let schedule = Schedule::new(&machine, nodes, ring(Moved::Pulled));

@@ -246,13 +246,14 @@ impl Words<'_> {
 
     /// A statement that is a query in DuckDB.
     fn query_form(&mut self, at: usize) {
-        const FORMS: [(&str, &str); 6] = [
+        const FORMS: [(&str, &str); 7] = [
             ("PIVOT", forms::PIVOT),
             ("PIVOT_WIDER", forms::PIVOT),
             ("UNPIVOT", forms::UNPIVOT),
             ("PIVOT_LONGER", forms::UNPIVOT),
             ("SUMMARIZE", forms::SUMMARIZE),
             ("DESCRIBE", forms::DESCRIBE),
+            ("DESC", forms::DESCRIBE),
         ];
         let Some((word, form)) = FORMS.into_iter().find(|(word, _)| self.is(at, word)) else {
             return;
@@ -260,7 +261,11 @@ impl Words<'_> {
         if !self.starts_query(at, word) {
             return;
         }
-        let end = self.form_end(at + 1, word.ends_with("IZE") || word == "DESCRIBE");
+        // Elsewhere it is the direction of a sort, or an alias.
+        if word == "DESC" && at > 0 && self.get(at - 1) != Some(&Token::LParen) {
+            return;
+        }
+        let end = self.form_end(at + 1, word.ends_with("IZE") || word.starts_with("DESC"));
         let mut place = self.tokens[self.places[at]].clone();
         place.token = Token::RParen;
         match end < self.places.len() {

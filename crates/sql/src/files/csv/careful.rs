@@ -1,6 +1,7 @@
 //! Reading records one by one, with all that arrow-csv does not do: other NULLs, numbers and dates than
 //! SQL's, rows of other lengths, and rows that are wrong and left out.
 
+use std::borrow::Cow;
 use std::io::{BufReader, Read};
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use datafusion::arrow::compute::{CastOptions, cast_with_options, filter_record_b
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::{DataFusionError, Result, exec_datafusion_err, exec_err};
 
+use super::backslashes::unescaped;
 use super::infer::{CsvColumn, plain_number};
 use super::options::CsvSettings;
 use super::records::{CsvRecord, CsvSyntax, QuoteFlaw, RecordReader};
@@ -144,7 +146,7 @@ impl CsvBatches {
             return Err(self.wrong(record.line, &counts));
         }
         for column in 0..found.min(expected) {
-            if std::str::from_utf8(record.value(column)).is_err() {
+            if std::str::from_utf8(&self.bytes(record, column)).is_err() {
                 let name = schema.field(column).name();
                 return Err(self.wrong(
                     record.line,
@@ -162,19 +164,31 @@ impl CsvBatches {
         exec_datafusion_err!("{}, line {line}: {what}", self.file.name())
     }
 
-    fn value<'a>(&self, record: &'a CsvRecord, column: usize) -> Option<&'a str> {
+    /// What a value means, whose backslashes have been told from NULL.
+    fn bytes<'a>(&self, record: &'a CsvRecord, column: usize) -> Cow<'a, [u8]> {
+        match self.reading.settings.is_text {
+            true => unescaped(record.value(column)),
+            false => Cow::Borrowed(record.value(column)),
+        }
+    }
+
+    fn value<'a>(&self, record: &'a CsvRecord, column: usize) -> Option<Cow<'a, str>> {
         if column >= record.len() {
             return None;
         }
-        let value = std::str::from_utf8(record.value(column)).ok()?;
+        let written = record.value(column);
         let settings = &self.reading.settings;
-        let is_null = self.nulls.iter().any(|null| null == value)
+        let is_null = self.nulls.iter().any(|null| null.as_bytes() == written)
             && (settings.quoted_nulls || !record.is_quoted(column))
             && !settings
                 .not_null
                 .iter()
                 .any(|name| name == self.reading.schema.field(column).name());
-        (!is_null).then_some(value)
+        match self.bytes(record, column) {
+            _ if is_null => None,
+            Cow::Borrowed(value) => std::str::from_utf8(value).ok().map(Cow::Borrowed),
+            Cow::Owned(value) => String::from_utf8(value).ok().map(Cow::Owned),
+        }
     }
 
     fn typed(&self, texts: Vec<StringBuilder>, lines: &[u64]) -> Result<RecordBatch> {

@@ -48,6 +48,8 @@ pub(super) struct TypeCandidates {
     dates: Vec<Option<String>>,
     timestamps: Vec<Option<String>>,
     with_zone: bool,
+    /// Types that the column may have.
+    allowed: Vec<&'static str>,
 }
 
 impl TypeCandidates {
@@ -69,6 +71,7 @@ impl TypeCandidates {
             dates,
             timestamps,
             with_zone: false,
+            allowed: settings.candidates.clone(),
         }
     }
 
@@ -102,14 +105,17 @@ impl TypeCandidates {
     pub(super) fn column(&self) -> CsvColumn {
         let with =
             |data_type, format: &Option<String>| CsvColumn { data_type, format: format.clone() };
+        let may_be = |of: &'static str| self.allowed.contains(&of);
         match self {
             _ if !self.seen => CsvColumn::text(),
-            _ if self.boolean => CsvColumn::of(DataType::Boolean),
-            _ if self.integer => CsvColumn::of(DataType::Int64),
-            _ if self.double => CsvColumn::of(DataType::Float64),
-            _ if self.time => CsvColumn::of(DataType::Time64(TimeUnit::Microsecond)),
-            _ if !self.dates.is_empty() => with(DataType::Date32, &self.dates[0]),
-            _ if !self.timestamps.is_empty() => {
+            _ if self.boolean && may_be("BOOLEAN") => CsvColumn::of(DataType::Boolean),
+            _ if self.integer && may_be("BIGINT") => CsvColumn::of(DataType::Int64),
+            _ if self.double && may_be("DOUBLE") => CsvColumn::of(DataType::Float64),
+            _ if self.time && may_be("TIME") => {
+                CsvColumn::of(DataType::Time64(TimeUnit::Microsecond))
+            }
+            _ if !self.dates.is_empty() && may_be("DATE") => with(DataType::Date32, &self.dates[0]),
+            _ if !self.timestamps.is_empty() && may_be("TIMESTAMP") => {
                 let zone = self.with_zone.then(|| "UTC".into());
                 with(DataType::Timestamp(TimeUnit::Microsecond, zone), &self.timestamps[0])
             }

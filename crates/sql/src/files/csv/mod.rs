@@ -9,6 +9,7 @@
 //! a number; its errors name neither file nor column, and count lines from the middle of a file that
 //! is read in parts.
 
+mod backslashes;
 mod careful;
 mod infer;
 mod options;

@@ -1,7 +1,7 @@
 //! What the options of `read_csv` and of COPY say of a file.
 
 use datafusion::arrow::datatypes::DataType;
-use datafusion::common::{Result, plan_err};
+use datafusion::common::{Result, plan_datafusion_err, plan_err};
 
 use super::records::CsvSyntax;
 use crate::files::SAMPLE_ROWS;
@@ -34,8 +34,10 @@ const NORMALIZE: &[&str] = &["normalize_names"];
 const STRICT: &[&str] = &["strict_mode"];
 const ENCODING: &[&str] = &["encoding"];
 const NEW_LINE: &[&str] = &["new_line"];
+const CANDIDATES: &[&str] = &["auto_type_candidates"];
+const FILES: &[&str] = &["files_to_sniff"];
 /// How DuckDB goes about it, which says nothing of the file.
-const IGNORED: &[&str] = &["parallel", "buffer_size", "auto_type_candidates", "files_to_sniff"];
+const IGNORED: &[&str] = &["parallel", "buffer_size"];
 
 /// All options that are read here.
 pub(crate) const KNOWN: &[&[&str]] = &[
@@ -66,6 +68,8 @@ pub(crate) const KNOWN: &[&[&str]] = &[
     STRICT,
     ENCODING,
     NEW_LINE,
+    CANDIDATES,
+    FILES,
     IGNORED,
 ];
 
@@ -105,11 +109,34 @@ pub(crate) struct CsvSettings {
     pub(super) ignore_errors: bool,
     pub(super) padding: bool,
     pub(super) sample: usize,
+    /// Files that types are found out from.
+    pub(super) sampled_files: usize,
+    /// Types that are found out.
+    pub(super) candidates: Vec<&'static str>,
     pub(super) line_max: usize,
     pub(super) quoted_nulls: bool,
     pub(super) not_null: Vec<String>,
     pub(super) normalize: bool,
     pub(super) strict: bool,
+    /// Whether the file is in PostgreSQL's text format, of which a backslash is part.
+    pub(super) is_text: bool,
+}
+
+/// Types that are found out unless `auto_type_candidates` names fewer; texts always are.
+const TYPES_FOUND: [&str; 7] =
+    ["BOOLEAN", "BIGINT", "DOUBLE", "TIME", "DATE", "TIMESTAMP", "VARCHAR"];
+
+fn candidates(options: &FileOptions) -> Result<Vec<&'static str>> {
+    let Some(given) = options.texts(CANDIDATES)? else { return Ok(TYPES_FOUND.to_vec()) };
+    let known = |name: &String| {
+        TYPES_FOUND.into_iter().find(|known| known.eq_ignore_ascii_case(name)).ok_or_else(|| {
+            plan_datafusion_err!(
+                "invalid type '{name}' in auto_type_candidates; expected some of {}",
+                TYPES_FOUND.join(", ")
+            )
+        })
+    };
+    given.iter().filter(|name| !name.eq_ignore_ascii_case("null")).map(known).collect()
 }
 
 impl CsvSettings {
@@ -173,11 +200,14 @@ impl CsvSettings {
             ignore_errors: options.bool(IGNORE_ERRORS)?.unwrap_or(false),
             padding: options.bool(PADDING)?.unwrap_or(false),
             sample: options.count(SAMPLE)?.unwrap_or(SAMPLE_ROWS),
+            sampled_files: options.count(FILES)?.unwrap_or(usize::MAX).max(1),
+            candidates: candidates(options)?,
             line_max: options.count(LINE_MAX)?.unwrap_or(LINE_BYTES),
             quoted_nulls: options.bool(QUOTED_NULLS)?.unwrap_or(true),
             not_null: options.texts(NOT_NULL)?.unwrap_or_default(),
             normalize: options.bool(NORMALIZE)?.unwrap_or(false),
             strict: options.bool(STRICT)?.unwrap_or(true),
+            is_text: options.is_text,
         })
     }
 
@@ -195,6 +225,7 @@ impl CsvSettings {
             || !self.quoted_nulls
             || !self.not_null.is_empty()
             || !self.strict
+            || self.is_text
     }
 
     /// What stands for NULL.
@@ -210,6 +241,7 @@ impl CsvSettings {
             quote,
             escape: self.escape.flatten(),
             comment: self.comment.flatten(),
+            backslashes: self.is_text,
         }
     }
 }

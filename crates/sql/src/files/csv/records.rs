@@ -9,11 +9,14 @@ pub(super) struct CsvSyntax {
     pub(super) quote: Option<u8>,
     pub(super) escape: Option<u8>,
     pub(super) comment: Option<u8>,
+    /// Whether a backslash outside of quotes takes its meaning from the next byte, as in PostgreSQL's text
+    /// format; the value keeps both.
+    pub(super) backslashes: bool,
 }
 
 impl Default for CsvSyntax {
     fn default() -> Self {
-        Self { delimiter: b',', quote: Some(b'"'), escape: None, comment: None }
+        Self { delimiter: b',', quote: Some(b'"'), escape: None, comment: None, backslashes: false }
     }
 }
 
@@ -86,6 +89,8 @@ enum Place {
     RecordStart,
     ValueStart,
     Value,
+    /// Behind a backslash outside of quotes.
+    Backslash,
     Quoted,
     /// Behind an escape within quotes.
     Escaped,
@@ -156,7 +161,8 @@ impl<R: BufRead> RecordReader<R> {
                 if std::mem::take(&mut self.skip_line_feed) && byte == b'\n' {
                     continue;
                 }
-                if matches!(byte, b'\n' | b'\r') && !matches!(place, Place::Quoted | Place::Escaped)
+                if matches!(byte, b'\n' | b'\r')
+                    && !matches!(place, Place::Quoted | Place::Escaped | Place::Backslash)
                 {
                     self.skip_line_feed = byte == b'\r';
                     self.line += 1;
@@ -168,7 +174,8 @@ impl<R: BufRead> RecordReader<R> {
                     ended = true;
                 } else {
                     place = step(&self.syntax, record, place, byte);
-                    self.line += u64::from(place == Place::Quoted && byte == b'\n');
+                    self.line +=
+                        u64::from(matches!(place, Place::Quoted | Place::Value) && byte == b'\n');
                 }
             }
             self.input.consume(used);
@@ -200,10 +207,14 @@ impl<R: BufRead> RecordReader<R> {
 
 /// What a byte that ends no record does.
 fn step(syntax: &CsvSyntax, record: &mut CsvRecord, place: Place, byte: u8) -> Place {
-    let CsvSyntax { delimiter, quote, escape, comment } = *syntax;
+    let CsvSyntax { delimiter, quote, escape, comment, backslashes } = *syntax;
     match place {
         Place::Comment => Place::Comment,
         Place::RecordStart if Some(byte) == comment => Place::Comment,
+        Place::RecordStart | Place::ValueStart | Place::Value if backslashes && byte == b'\\' => {
+            record.bytes.push(byte);
+            Place::Backslash
+        }
         Place::RecordStart | Place::ValueStart if Some(byte) == quote => Place::Quoted,
         Place::RecordStart | Place::ValueStart | Place::Value | Place::AfterQuotes
             if byte == delimiter =>
@@ -211,7 +222,7 @@ fn step(syntax: &CsvSyntax, record: &mut CsvRecord, place: Place, byte: u8) -> P
             record.end_value(place == Place::AfterQuotes);
             Place::ValueStart
         }
-        Place::RecordStart | Place::ValueStart | Place::Value => {
+        Place::RecordStart | Place::ValueStart | Place::Value | Place::Backslash => {
             record.bytes.push(byte);
             Place::Value
         }
@@ -288,9 +299,19 @@ mod tests {
             quote: Some(b'\''),
             escape: Some(b'\\'),
             comment: Some(b'#'),
+            ..CsvSyntax::default()
         };
         let text = "# one\n'a;\\'b';2\n# two\n#three\n3;4";
         assert_eq!(records(text, syntax), [row(2, &["a;'b", "2"]), row(5, &["3", "4"])]);
+    }
+
+    #[test]
+    fn a_backslash_of_text_keeps_delimiters_and_line_ends_in_values() {
+        let syntax =
+            CsvSyntax { delimiter: b'\t', quote: None, backslashes: true, ..CsvSyntax::default() };
+        let text = "a\\\tb\tc\\\nd\n\\N\t\\\\\ne\\";
+        let expected = [row(1, &["a\\\tb", "c\\\nd"]), row(3, &["\\N", "\\\\"]), row(4, &["e\\"])];
+        assert_eq!(records(text, syntax), expected);
     }
 
     #[test]

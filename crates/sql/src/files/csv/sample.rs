@@ -13,6 +13,7 @@ use datafusion::object_store::path::Path;
 use datafusion::object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 use futures::{StreamExt, TryStreamExt};
 
+use super::infer::is_padded;
 use crate::files::SAMPLE_ROWS;
 
 /// What types alone do not tell.
@@ -144,11 +145,6 @@ impl CsvSample {
         let ended = decoder.capacity() == 0 || decoder.decode(&[]).is_ok();
         Ok(if ended { decoder.flush().ok().flatten() } else { None })
     }
-}
-
-fn is_padded(value: &str) -> bool {
-    let digits = value.trim_start_matches(['-', '+']).as_bytes();
-    matches!(digits, [b'0', next, ..] if next.is_ascii_digit())
 }
 
 #[cfg(test)]

@@ -109,8 +109,13 @@ pub(super) fn sniff(head: &[u8], settings: &CsvSettings) -> (CsvSyntax, usize) {
     for comment in comments {
         for (quote, escape) in &quotes {
             for delimiter in &delimiters {
-                let syntax =
-                    CsvSyntax { delimiter: *delimiter, quote: *quote, escape: *escape, comment };
+                let syntax = CsvSyntax {
+                    delimiter: *delimiter,
+                    quote: *quote,
+                    escape: *escape,
+                    comment,
+                    ..given
+                };
                 let trial = Trial::of(head, syntax, settings);
                 // Another quote or escape than usual needs a reason.
                 let unusual = *quote == Some(b'\'') && settings.quote.is_none();

@@ -93,7 +93,7 @@ impl SniffedCsv {
 
     /// The same for DataFusion's reader.
     fn options(&self, compression: FileCompressionType) -> CsvOptions {
-        let CsvSyntax { delimiter, quote, escape, comment } = self.reading.syntax;
+        let CsvSyntax { delimiter, quote, escape, comment, .. } = self.reading.syntax;
         let mut options = CsvOptions {
             has_header: Some(self.reading.has_header),
             delimiter,
@@ -113,7 +113,7 @@ impl SniffedCsv {
     pub(crate) fn shown(&self) -> Vec<(&'static str, String)> {
         let character =
             |byte: Option<u8>| byte.map_or(String::new(), |byte| (byte as char).to_string());
-        let CsvSyntax { delimiter, quote, escape, comment } = self.reading.syntax;
+        let CsvSyntax { delimiter, quote, escape, comment, .. } = self.reading.syntax;
         let schema = &self.reading.schema;
         let column = |field: &Arc<Field>| {
             format!("'{}': '{}'", field.name(), super::source::sql_name(field.data_type()))
@@ -212,7 +212,7 @@ fn head(file: &SourceFile) -> Result<Vec<u8>> {
 fn sampled(files: &[SourceFile], reading: &CsvReading) -> Result<Option<CsvColumns>> {
     let settings = &reading.settings;
     let mut sample = ColumnSample::new(settings);
-    for (at, file) in files.iter().enumerate() {
+    for (at, file) in files.iter().enumerate().take(settings.sampled_files) {
         let skips_header = at > 0 && sample.has_header();
         let mut records = reading.records(file)?;
         let mut record = CsvRecord::default();

@@ -21,27 +21,64 @@ const IGNORE_ERRORS: &[&str] = &["ignore_errors"];
 const SAMPLE: &[&str] = &["sample_size"];
 const OBJECT_MAX: &[&str] = &["maximum_object_size"];
 const RECORDS: &[&str] = &["records"];
-const IGNORED: &[&str] = &[
-    "array",
-    "auto_detect",
-    "convert_strings_to_integers",
-    "dateformat",
-    "timestampformat",
-    "maximum_depth",
-    "field_appearance_threshold",
-    "map_inference_threshold",
-    "maximum_sample_files",
+const ARRAY: &[&str] = &["array"];
+const AUTO_DETECT: &[&str] = &["auto_detect"];
+const SAMPLE_FILES: &[&str] = &["maximum_sample_files"];
+/// What DuckDB infers in other ways: the value that says what is done here, and what does the other.
+const INFERENCE: [(&str, &str, &str); 6] = [
+    ("dateformat", "iso", "read the column as VARCHAR (columns = …) and use strptime"),
+    ("timestampformat", "iso", "read the column as VARCHAR (columns = …) and use strptime"),
+    ("convert_strings_to_integers", "false", "give the column its type: columns = {'a': 'BIGINT'}"),
+    ("maximum_depth", "-1", "give the column the type JSON: columns = {'a': 'JSON'}"),
+    ("field_appearance_threshold", "0", "give the column its type: columns = {'a': 'JSON'}"),
+    (
+        "map_inference_threshold",
+        "-1",
+        "give the column its type: columns = {'a': 'MAP(VARCHAR, INT)'}",
+    ),
+];
+const INFERRED: &[&str] = &[
+    INFERENCE[0].0,
+    INFERENCE[1].0,
+    INFERENCE[2].0,
+    INFERENCE[3].0,
+    INFERENCE[4].0,
+    INFERENCE[5].0,
 ];
 
 /// All options that are read here.
-pub(crate) const KNOWN: &[&[&str]] =
-    &[FORMAT, COLUMNS, IGNORE_ERRORS, SAMPLE, OBJECT_MAX, RECORDS, IGNORED];
+pub(crate) const KNOWN: &[&[&str]] = &[
+    FORMAT,
+    COLUMNS,
+    IGNORE_ERRORS,
+    SAMPLE,
+    OBJECT_MAX,
+    RECORDS,
+    ARRAY,
+    AUTO_DETECT,
+    SAMPLE_FILES,
+    INFERRED,
+];
 
 /// The column of values other than objects, as in DuckDB.
 pub(super) const WHOLE: &str = "json";
 
 /// Bytes that a value may have: as many as a text of Arrow's.
 const VALUE_BYTES: usize = 1 << 30;
+
+/// Refuses options that ask for another way to find the types.
+fn check_inference(options: &FileOptions) -> Result<()> {
+    for (name, done, instead) in INFERENCE {
+        let given = options.text(&[name])?.map(|it| it.to_ascii_lowercase());
+        if given.is_some_and(|given| given != done && given != "auto") {
+            return plan_err!("option {name} of JSON is not supported; {instead}");
+        }
+    }
+    if options.bool(AUTO_DETECT)? == Some(false) && options.get(COLUMNS).is_none() {
+        return plan_err!("auto_detect = false needs columns = {{'name': 'TYPE', …}}");
+    }
+    Ok(())
+}
 
 /// The parts of a table: one for all files, or one for each of their compressions.
 pub(crate) fn parts(
@@ -50,8 +87,10 @@ pub(crate) fn parts(
     types: &TypeNames<'_>,
 ) -> Result<Vec<FilesPart>> {
     let format = options.text(FORMAT)?.unwrap_or_else(|| "auto".to_owned()).to_ascii_lowercase();
+    check_inference(options)?;
     let unwrap = match format.as_str() {
-        "auto" | "array" => true,
+        "auto" => options.bool(ARRAY)?.unwrap_or(true),
+        "array" => true,
         "newline_delimited" | "nd" | "unstructured" => false,
         other => {
             return plan_err!(

@@ -129,9 +129,16 @@ impl FileCall {
             None => self.paths.first().and_then(|path| kind_of_name(path)),
             Some("text") => {
                 let text = |text: &str| OptionValue::Text(text.to_owned());
-                for (name, value) in
-                    [("delimiter", text("\t")), ("null", text("\\N")), ("quote", text(""))]
-                {
+                // What a value looks like decides nothing.
+                let defaults = [
+                    ("delimiter", text("\t")),
+                    ("null", text("\\N")),
+                    ("quote", text("")),
+                    ("header", OptionValue::Bool(false)),
+                    ("auto_detect", OptionValue::Bool(false)),
+                ];
+                options.is_text = true;
+                for (name, value) in defaults {
                     if options.get(&[name]).is_none() {
                         options.add(name, value)?;
                     }

@@ -120,7 +120,7 @@ fn contents(paths: &[String], is_text: bool) -> Result<Columns> {
 }
 
 fn sniffed_csv(state: &SessionState, paths: &[String], options: &FileOptions) -> Result<Columns> {
-    let (_, files) = recognised(paths, Some(FileKind::Csv))?;
+    let (_, files) = recognised(paths, Some(FileKind::Csv), false)?;
     let shown = csv::sniffed_by(&files, options, &TypeNames(state))?.shown();
     let column = |(name, text): (&'static str, String)| {
         let column: ArrayRef = match name {
@@ -135,7 +135,7 @@ fn sniffed_csv(state: &SessionState, paths: &[String], options: &FileOptions) ->
 
 /// The Parquet files of these names, with readers of their metadata.
 fn parquet(paths: &[String]) -> Result<Vec<(SourceFile, SerializedFileReader<std::fs::File>)>> {
-    let (_, files) = recognised(paths, Some(FileKind::Parquet))?;
+    let (_, files) = recognised(paths, Some(FileKind::Parquet), false)?;
     let mut readers = Vec::with_capacity(files.len());
     for file in files {
         let Ok(reader) = SerializedFileReader::new(file.open()?) else {

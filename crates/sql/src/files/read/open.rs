@@ -17,6 +17,7 @@ use super::kind::{FileKind, compression_named, recognise};
 use super::options::FileOptions;
 use super::table::{FilesPart, FilesTable, PartReader};
 use crate::files::{csv, json};
+use crate::functions::create_logical_expr;
 
 const FILENAME: &[&str] = &["filename"];
 const BY_NAME: &[&str] = &["union_by_name"];
@@ -36,7 +37,7 @@ impl TypeNames<'_> {
             return Ok(DataType::Utf8);
         }
         let none = DFSchema::empty();
-        let cast = self.0.create_logical_expr(&format!("CAST(NULL AS {text})"), &none);
+        let cast = create_logical_expr(self.0, &format!("CAST(NULL AS {text})"), &none);
         let found = cast.and_then(|cast| cast.get_type(&none));
         match found {
             Ok(DataType::Utf8View) => Ok(DataType::Utf8),
@@ -54,7 +55,9 @@ pub(super) async fn open(
     paths: &[String],
     options: &FileOptions,
 ) -> Result<Arc<dyn TableProvider>> {
-    let (kind, files) = recognised(paths, expected)?;
+    // A file of no rows is one, where the columns are known.
+    let has_columns = options.target.is_some() && expected == Some(FileKind::Csv);
+    let (kind, files) = recognised(paths, expected, has_columns)?;
     let known = match kind {
         FileKind::Csv => csv::KNOWN,
         FileKind::Json => json::KNOWN,
@@ -84,10 +87,12 @@ pub(super) async fn open(
     Ok(Arc::new(FilesTable::new(columns, fields, parts, values)))
 }
 
-/// The files with something in them, and what they are.
+/// The files with something in them, and what they are; files with nothing in them are refused, unless they
+/// `may_be_empty`.
 pub(super) fn recognised(
     paths: &[String],
     expected: Option<FileKind>,
+    may_be_empty: bool,
 ) -> Result<(FileKind, Vec<SourceFile>)> {
     let mut files = find(paths)?;
     if files.len() > 1 && files.iter().any(|file| file.size > 0) {
@@ -95,7 +100,10 @@ pub(super) fn recognised(
     }
     let mut kinds = Vec::with_capacity(files.len());
     for file in &mut files {
-        kinds.push(recognise(file, expected)?);
+        kinds.push(match expected {
+            Some(expected) if may_be_empty && file.size == 0 => expected,
+            _ => recognise(file, expected)?,
+        });
     }
     let Some(first) = kinds.first().copied() else { return exec_err!("no files to read") };
     if let Some(other) = kinds.iter().position(|kind| *kind != first) {

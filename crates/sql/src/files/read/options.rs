@@ -121,6 +121,8 @@ pub(crate) struct FileOptions {
     values: Vec<(String, OptionValue)>,
     /// The columns that the rows are for, in the order of the files' own.
     pub(crate) target: Option<Vec<(String, DataType)>>,
+    /// Whether the files are in PostgreSQL's text format.
+    pub(crate) is_text: bool,
 }
 
 impl FileOptions {

@@ -2,12 +2,12 @@
 
 use datafusion::common::Result;
 use datafusion::execution::SessionState;
-use datafusion::logical_expr::registry::FunctionRegistry;
 use datafusion::sql::sqlparser::ast::{
     DuplicateTreatment, Function, FunctionArgumentClause, FunctionArguments, NullTreatment,
 };
 
 use super::refuse;
+use crate::functions::Functions;
 
 /// Window functions that have a meaning for IGNORE NULLS.
 const SKIP_NULLS: [&str; 5] = ["first_value", "lag", "last_value", "lead", "nth_value"];
@@ -23,7 +23,8 @@ pub(super) fn check(function: &Function, state: &SessionState) -> Result<()> {
     let is_query = matches!(function.args, FunctionArguments::Subquery(_));
     let instead = "put it in parentheses; array_agg() makes an array of its rows";
     refuse(is_query, &format!("a query as the argument of {name}"), instead)?;
-    let is_scalar = state.scalar_functions().contains_key(&name)
+    let functions = Functions::of(state);
+    let is_scalar = functions.has_scalar(&name)
         || matches!(name.as_str(), "make_map" | "unnest" | "unnest_outer");
     if is_scalar {
         return scalar(function, &name);
@@ -33,10 +34,12 @@ pub(super) fn check(function: &Function, state: &SessionState) -> Result<()> {
         let forgets = FORGET_DISTINCT.contains(&name.as_str()) || name.starts_with("regr_");
         return refuse(forgets && is_distinct(function), &format!("DISTINCT in {name}"), "");
     }
-    let is_window = state.window_functions().contains_key(&name);
+    let is_window = functions.window(&name).is_some();
     let knows_nulls = match is_window {
         true => SKIP_NULLS.contains(&name.as_str()),
-        false => state.udaf(&name).is_ok_and(|udaf| udaf.supports_null_handling_clause()),
+        false => {
+            functions.aggregate(&name).is_some_and(|udaf| udaf.supports_null_handling_clause())
+        }
     };
     refuse(skips_nulls && !knows_nulls, &format!("IGNORE NULLS in {name}"), "")?;
     let in_window = format!("in the window function {name}");

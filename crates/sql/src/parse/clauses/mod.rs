@@ -9,7 +9,7 @@ mod statement;
 mod table;
 mod windows;
 
-use crate::parse::walk_mut;
+use crate::parse::{flow, walk_mut};
 use std::ops::ControlFlow;
 
 use datafusion::common::{DataFusionError, Result, plan_datafusion_err};
@@ -28,7 +28,7 @@ pub(super) fn apply(statement: &mut Parsed, state: &SessionState) -> Result<()> 
     let mut clauses = Clauses { state, depth: 0, windows: Windows::default(), into: None };
     let visited = match statement {
         Parsed::Statement(statement) => {
-            // The session locks rows for a query that is a statement.
+            // The session locks rows for a query that is a statement, or is prepared as one.
             let locks = locks_of(statement).map(std::mem::take);
             let visited = walk_mut(statement, &mut clauses);
             if let (Some(locks), Some(own)) = (locks, locks_of(statement)) {
@@ -52,6 +52,7 @@ pub(super) fn apply(statement: &mut Parsed, state: &SessionState) -> Result<()> 
 fn locks_of(statement: &mut Statement) -> Option<&mut Vec<LockClause>> {
     match statement {
         Statement::Query(query) => Some(&mut query.locks),
+        Statement::Prepare { statement, .. } => locks_of(statement),
         _ => None,
     }
 }
@@ -118,13 +119,6 @@ impl Clauses<'_> {
         self.windows.enter(&select.named_window);
         dialect::rewrite_select(select)?;
         select::check(select)
-    }
-}
-
-fn flow(result: Result<()>) -> ControlFlow<DataFusionError> {
-    match result {
-        Ok(()) => ControlFlow::Continue(()),
-        Err(error) => ControlFlow::Break(error),
     }
 }
 

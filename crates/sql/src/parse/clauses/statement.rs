@@ -7,14 +7,20 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::{joins, refuse};
 
+/// What a temporary table is for, here.
+const TEMPORARY: &str = "CREATE TEMP VIEW keeps a query for the session; rows are kept by CREATE TABLE … AS, and DROP TABLE ends them";
+
 pub(super) fn check(statement: &mut Statement) -> Result<()> {
     match statement {
         Statement::CreateView(create) => view(create),
-        Statement::CreateIndex(_) => refuse(
-            true,
-            "CREATE INDEX",
-            "PRIMARY KEY and UNIQUE make one, and scans skip blocks by their least and greatest values",
-        ),
+        Statement::CreateTable(create) => {
+            refuse(create.temporary, "CREATE TEMP TABLE", TEMPORARY)?;
+            refuse(
+                create.partition_by.is_some(),
+                "PARTITION BY of a table",
+                "rows are spread over the nodes as WITH (placement = '…') says",
+            )
+        }
         Statement::CreateSchema { with, options, default_collate_spec, clone, .. } => {
             let has_options = with.is_some() || options.is_some();
             refuse(has_options, "an option of CREATE SCHEMA", "leave it out")?;
@@ -31,7 +37,7 @@ pub(super) fn check(statement: &mut Statement) -> Result<()> {
         }
         Statement::Drop { purge, temporary, table, object_type, .. } => {
             refuse(*purge, "PURGE", "leave it out")?;
-            refuse(*temporary, "DROP TEMPORARY", "every table lives as long as its session")?;
+            refuse(*temporary, "DROP TEMPORARY", "write DROP TABLE or DROP VIEW")?;
             refuse(table.is_some(), "ON after DROP", "")?;
             refuse(matches!(object_type, ObjectType::Index), "DROP INDEX", "tables have none")
         }
@@ -63,7 +69,7 @@ fn view(create: &CreateView) -> Result<()> {
 /// Takes out the INTO of a query that is a statement: the only place where the planner sees it.
 pub(super) fn take_into(statement: &mut Statement) -> Result<Option<SelectInto>> {
     let Some(into) = into_of(statement).and_then(Option::take) else { return Ok(None) };
-    refuse(into.temporary, "INTO TEMPORARY", "every table lives as long as its session")?;
+    refuse(into.temporary, "INTO TEMPORARY", TEMPORARY)?;
     refuse(into.unlogged, "INTO UNLOGGED", "leave UNLOGGED out")?;
     Ok(Some(into))
 }

@@ -105,6 +105,7 @@ pub(super) fn functions(objects: &PgObjects, session: &dyn Session, rows: &mut R
         let (kind, within) = match listed.kind {
             "aggregate" => ("a", 1),
             "window" => ("w", 2),
+            "table" => ("f", 3),
             _ => ("f", 0),
         };
         let oid = match within {

@@ -130,18 +130,12 @@ impl AlteredTable {
         let mut column = column.clone();
         self.added.take_column(&mut column)?;
         let Some(declared) = self.added.columns.pop() else { return Ok(()) };
-        if declared.identity.is_some() {
-            return plan_err!(
-                "ADD COLUMN … AS IDENTITY is not supported; create the table anew, or use DEFAULT \
-                 nextval('sequence')"
-            );
-        }
         self.columns.push(AlteredColumn {
             name,
-            not_null: declared.not_null,
+            not_null: declared.not_null || declared.identity.is_some(),
             default: declared.default,
             identity: None,
-            new_identity: None,
+            new_identity: declared.identity,
             source: ColumnSource::New(column.data_type),
         });
         Ok(())

@@ -12,7 +12,8 @@ use atoll_store::database::CatalogChange;
 use atoll_store::table::{TableChange, TableDefinition};
 use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::common::{
-    ResolvedTableReference, Result, TableReference, internal_err, plan_datafusion_err, plan_err,
+    ResolvedTableReference, Result, TableReference, exec_err, internal_err, plan_datafusion_err,
+    plan_err,
 };
 use datafusion::execution::TaskContext;
 use datafusion::physical_plan::{ExecutionPlan, collect};
@@ -28,6 +29,7 @@ use super::create::{new_identity, next_number};
 use super::definition::{add_check, add_key, check_default};
 use super::generated::computed;
 use super::planner::{StatementPlanner, plan_physical};
+use super::sequence::whole;
 use crate::catalog::{plain, relation_name};
 use crate::error::SqlState;
 use crate::table::insert::inserted;
@@ -78,10 +80,22 @@ impl Session {
         }
         for column in &mut altered.columns {
             let Some(declared) = column.new_identity.take() else { continue };
-            let ColumnSource::Column(field) = &column.source else {
-                return plan_err!("column '{}' is changed twice in one ALTER TABLE", column.name);
+            let field = match &column.source {
+                ColumnSource::Column(field) => Arc::clone(field),
+                ColumnSource::New(data_type) => {
+                    Arc::new(Field::new(&column.name, whole(data_type)?, false))
+                }
+                ColumnSource::Computed(..) => {
+                    let name = &column.name;
+                    return plan_err!("column '{name}' is changed twice in one ALTER TABLE");
+                }
             };
-            let identity = new_identity(planner, &relation_name(&at), field, declared).await?;
+            let identity = new_identity(planner, &relation_name(&at), &field, declared).await?;
+            if let ColumnSource::New(data_type) = &column.source {
+                let numbers = number_rows(planner, table, identity.sequence).await?;
+                let data_type = data_type.clone();
+                column.source = ColumnSource::Computed(Box::new(numbers), data_type);
+            }
             column.default = Some(parsed_expr(&next_number(&identity))?);
             column.identity = Some(identity);
         }
@@ -212,6 +226,31 @@ impl Session {
         });
         planner.write(&anew_table, change.await?).await
     }
+}
+
+/// The numbers that a new sequence gives the rows of a table, which goes on behind them.
+async fn number_rows(
+    planner: &StatementPlanner,
+    table: &PlacedTable,
+    sequence: SequenceId,
+) -> Result<Expr> {
+    let version = planner.transaction.statement(true).await?;
+    let Some(state) = version.sequence(sequence) else {
+        return internal_err!("sequence {sequence} of a new column is not there");
+    };
+    let definition = Arc::clone(&state.definition);
+    let (start, increment) = (definition.start, definition.increment);
+    let rows = i128::try_from(table.version().rows()).unwrap_or(i128::MAX);
+    if rows > 0 {
+        let last = i128::from(start) + i128::from(increment) * (rows - 1);
+        let within = i128::from(definition.min)..=i128::from(definition.max);
+        let last = i64::try_from(last).ok().filter(|last| within.contains(&i128::from(*last)));
+        if last.is_none() {
+            return exec_err!("the sequence of the new column ends before the table's {rows} rows");
+        }
+        planner.define(CatalogChange::SetSequence { sequence, definition, last }).await?;
+    }
+    parsed_expr(&format!("(CAST(row_number() OVER () AS BIGINT) - 1) * ({increment}) + ({start})"))
 }
 
 async fn set_definition(

@@ -202,7 +202,7 @@ impl Session {
         let database = self.database();
         let defaults = self.first_options();
         let limit = defaults.session_memory;
-        let first = super::config(database.runtime(), defaults.clone(), database.limit());
+        let first = database.template().settings().clone();
         {
             let state = self.context.state_ref();
             let mut state = state.write();
@@ -212,7 +212,7 @@ impl Session {
                 let (durability, cores) = (own.durability, own.cores);
                 *own = AtollOptions { durability, cores, ..defaults };
             }
-            *options = first.options().as_ref().clone();
+            *options = first;
             options.extensions = extensions;
         }
         *self.pool.lock() = None;

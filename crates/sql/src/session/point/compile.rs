@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::catalog::default_table_source::source_as_provider;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, Result, TableReference};
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::expr::Placeholder;
@@ -13,6 +13,8 @@ use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Operator, TableScan, Values};
 use datafusion::physical_expr::PhysicalExpr;
 
+use super::numbers::NextNumbers;
+use super::scalar::{ScalarPlan, ScalarScope};
 use crate::table::{ChangeKind, ChangedTable, PlacedTable};
 
 /// The relation whose columns are the parameters.
@@ -27,9 +29,13 @@ pub(crate) struct PointPlan {
     /// Rows that are written.
     pub(super) written: SchemaRef,
     pub(super) source: PointSource,
+    /// Numbers of sequences, which are the last parameters.
+    pub(super) numbers: NextNumbers,
     pub(super) action: PointAction,
     /// Whether no row gets another value in a column of a key, so that what is written depends on no other row.
     pub(super) keeps_keys: bool,
+    /// The same without expressions, where they are simple.
+    pub(super) scalars: Option<ScalarPlan>,
 }
 
 /// Where the rows of a statement come from.
@@ -85,6 +91,12 @@ impl Parameters {
         Ok(Self { names, schema })
     }
 
+    /// These, and behind them others of these types.
+    fn and(&self, types: Vec<DataType>) -> Result<Self> {
+        let own = self.schema.fields().iter().map(|field| field.data_type().clone());
+        Self::new(&own.chain(types).collect::<Vec<_>>())
+    }
+
     /// A constant or a parameter, over the parameters alone.
     pub(crate) fn value(&self, state: &SessionState, expr: &Expr) -> Result<Arc<dyn PhysicalExpr>> {
         self.physical(state, expr.clone(), None, None)
@@ -100,8 +112,14 @@ impl Parameters {
         self.physical(state, expr, Some(row), None)
     }
 
+    /// The number and the type of the one with a name.
+    pub(super) fn find(&self, name: &str) -> Option<(usize, DataType)> {
+        let at = *self.names.get(name)?;
+        Some((at, self.schema.field(at).data_type().clone()))
+    }
+
     /// As expressions read them.
-    fn schema(&self) -> SchemaRef {
+    pub(super) fn schema(&self) -> SchemaRef {
         Arc::clone(self.schema.inner())
     }
 
@@ -148,27 +166,43 @@ pub(crate) fn compile(
     };
     let target = source_as_provider(&write.target)?;
     if let Some(table) = target.downcast_ref::<PlacedTable>() {
-        if table.insert_target()?.rules.conflict.is_some() {
+        let conflict = table.insert_target()?.rules.conflict.as_ref();
+        if conflict.is_some_and(|conflict| !conflict.is_fixed) {
             return Ok(None);
         }
-        let Some(rows) = listed_rows(&write.input) else { return Ok(None) };
+        let Some(mut rows) = listed_rows(&write.input) else { return Ok(None) };
+        let numbers = NextNumbers::take(&mut rows, parameters.schema.fields().len())?;
+        let parameters = parameters.and(numbers.types())?;
         let mut compiled = Vec::with_capacity(rows.len());
-        for row in rows {
+        for row in &rows {
             let columns = table.columns().fields().iter();
-            let values = row.into_iter().zip(columns).map(|(value, field)| {
-                parameters.physical(state, value, None, Some(field.data_type()))
+            let values = row.iter().zip(columns).map(|(value, field)| {
+                parameters.physical(state, value.clone(), None, Some(field.data_type()))
             });
-            compiled.push(values.collect::<Result<_>>()?);
+            compiled.push(values.collect::<Result<Vec<_>>>()?);
         }
+        let scalars = match table.insert_target()?.rules.are_none() {
+            true => {
+                let (type_of, no_column) = (|at| table.type_of(at), |_: &Column| None);
+                let scope =
+                    ScalarScope { parameters: &parameters, type_of: &type_of, column: &no_column };
+                let rows = rows.iter().zip(&compiled);
+                let rows = rows.map(|(row, compiled)| scope.row(row, compiled)).collect();
+                ScalarPlan::new(Some(Vec::new()), rows, nullable(table))
+            }
+            false => None,
+        };
         let (source, action) =
             (PointSource::Rows(compiled), PointAction::Insert(Arc::new(table.clone())));
         return Ok(Some(PointPlan {
-            keeps_keys: table.definition().uniques.is_empty(),
+            keeps_keys: conflict.is_none() && table.definition().uniques.is_empty(),
             written: table.written_schema(),
             parameters: parameters.schema(),
             table: table.clone(),
             source,
+            numbers,
             action,
+            scalars,
         }));
     }
     by_key(state, &write.input, parameters, |changed| {
@@ -198,21 +232,27 @@ fn by_key(
     let Some((unique, key)) = key_of(table, &scan.filters) else { return Ok(None) };
     let Some(action) = action(changed) else { return Ok(None) };
     let columns = &table.definition().uniques[unique].columns;
-    let key = key.into_iter().zip(columns).map(|(value, column)| {
-        parameters.physical(state, value, None, Some(&table.type_of(*column)))
+    let key_values: Vec<(Expr, usize)> = key.into_iter().zip(columns.iter().copied()).collect();
+    let key = key_values.iter().map(|(value, column)| {
+        parameters.physical(state, value.clone(), None, Some(&table.type_of(*column)))
     });
-    let key = key.collect::<Result<_>>()?;
+    let key: Vec<Arc<dyn PhysicalExpr>> = key.collect::<Result<_>>()?;
     // The id of the row, which comes first, is known by then.
     let skipped = usize::from(!matches!(action, PointAction::Select(_)));
     let exprs: Vec<Expr> = exprs.into_iter().skip(skipped).collect();
+    if exprs.iter().any(Expr::is_volatile) {
+        return Ok(None);
+    }
     let is_kept = |at: &usize| {
         let name = table.columns().field(*at).name();
         matches!(exprs.get(*at), Some(Expr::Column(column)) if column.name == *name)
     };
-    let keeps_keys = match action {
-        PointAction::Update(_) => {
+    let keeps_keys = match &action {
+        PointAction::Update(changed) => {
+            let is_computed = |at: &usize| changed.target().rules.computes(*at);
             let uniques = &table.definition().uniques;
-            uniques.iter().flat_map(|unique| &unique.columns).all(is_kept)
+            let mut columns = uniques.iter().flat_map(|unique| &unique.columns);
+            columns.all(|at| is_kept(at) && !is_computed(at))
         }
         _ => true,
     };
@@ -223,15 +263,34 @@ fn by_key(
         PointAction::Update(_) => Some(table.type_of(at)),
         _ => None,
     };
-    let values = exprs
-        .into_iter()
-        .enumerate()
-        .map(|(at, expr)| parameters.physical(state, expr, Some(&row), wanted(at).as_ref()));
-    let values = values.collect::<Result<_>>()?;
+    let values = exprs.iter().enumerate().map(|(at, expr)| {
+        parameters.physical(state, expr.clone(), Some(&row), wanted(at).as_ref())
+    });
+    let values: Vec<Arc<dyn PhysicalExpr>> = values.collect::<Result<_>>()?;
+    let scalars = {
+        let column = |column: &Column| table.columns().index_of(&column.name).ok();
+        let scope = ScalarScope { parameters, type_of: &|at| table.type_of(at), column: &column };
+        let of_key = key_values.iter().zip(&key);
+        let of_key = of_key.map(|((value, at), key)| scope.value(value, &**key, *at)).collect();
+        let rows = match &action {
+            PointAction::Update(changed) => {
+                let is_plain = changed.target().rules.are_none();
+                is_plain.then(|| scope.row(&exprs, &values)).flatten().map(|row| vec![row])
+            }
+            _ => Some(Vec::new()),
+        };
+        ScalarPlan::new(of_key, rows, nullable(table))
+    };
     let row = Arc::clone(row.join(&parameters.schema)?.inner());
     let source = PointSource::Key { unique, key, columns, row, values };
     let (parameters, written) = (parameters.schema(), table.written_schema());
-    Ok(Some(PointPlan { table: table.clone(), parameters, written, source, action, keeps_keys }))
+    let (table, numbers) = (table.clone(), NextNumbers::default());
+    Ok(Some(PointPlan { table, parameters, written, source, numbers, action, keeps_keys, scalars }))
+}
+
+/// Of each column of a table, whether it may be NULL.
+fn nullable(table: &PlacedTable) -> Vec<bool> {
+    table.columns().fields().iter().map(|field| field.is_nullable()).collect()
 }
 
 /// The columns of a table that expressions read.
@@ -271,12 +330,33 @@ fn listed_rows(plan: &LogicalPlan) -> Option<Vec<Vec<Expr>>> {
         LogicalPlan::Projection(projection) => {
             let (below, schema) = (listed_rows(&projection.input)?, projection.input.schema());
             let row = |row: &Vec<Expr>| -> Option<Vec<Expr>> {
+                if is_called_twice(&projection.expr, schema, row) {
+                    return None;
+                }
                 projection.expr.iter().map(|expr| inlined(expr, schema, row)).collect()
             };
             below.iter().map(row).collect()
         }
         _ => None,
     }
+}
+
+/// Whether an expression that gives another value each time would stand in several places.
+fn is_called_twice(exprs: &[Expr], schema: &DFSchema, below: &[Expr]) -> bool {
+    let mut seen = vec![false; below.len()];
+    let mut is_twice = false;
+    for expr in exprs {
+        let _ = expr.apply(|expr| {
+            if let Expr::Column(column) = expr
+                && let Ok(at) = schema.index_of_column(column)
+                && below[at].is_volatile()
+            {
+                is_twice |= std::mem::replace(&mut seen[at], true);
+            }
+            Ok(TreeNodeRecursion::Continue)
+        });
+    }
+    is_twice
 }
 
 /// An expression with what its columns stand for in their place.

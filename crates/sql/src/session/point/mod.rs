@@ -3,8 +3,11 @@
 
 mod clock;
 mod compile;
+mod numbers;
 mod run;
+mod scalar;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -26,10 +29,12 @@ use parking_lot::Mutex;
 use super::Session;
 use super::aside::aside;
 use super::execute::QueryResult;
+use super::locking::LockingQuery;
 use super::parameters::{ParameterStatement, shown_schema};
 use super::planner::{StatementPlanner, analyzed};
 use super::tag::StatementTag;
 use super::whole::WholeStatement;
+use crate::catalog::NextNumber;
 use crate::dialect::shown;
 use crate::error::SqlError;
 use crate::parse::{on_deep_stack, stack_for};
@@ -166,8 +171,9 @@ impl Session {
         let normalizes = planner.state.config_options().sql_parser.enable_ident_normalization;
         let (names, _) = resolve_table_references(&statement, normalizes)?;
         let tells_rows = !StatementTag::of(&statement).tells_all();
+        let locks_rows = LockingQuery::take(&statement)?.is_some();
         let plan = planner.plan(statement).await?;
-        let types = types_of(&plan, declared)?;
+        let types = types_of(&planner, &plan, declared)?;
         let columns =
             if tells_rows { Some(columns_of(&planner.state, &plan, &types)?) } else { None };
         let planned = |shape| PlannedStatement { types: types.clone(), columns, shape };
@@ -179,11 +185,12 @@ impl Session {
                 | LogicalPlan::Limit(_)
                 | LogicalPlan::Distinct(_)
         );
-        if !may_be || !are_tables(&planner, names)? {
+        if locks_rows || !may_be || !are_tables(&planner, names)? {
             return Ok(planned(Shape::Planned));
         }
         let (plan, clock) = ClockCalls::take(plan, types.len())?;
-        if !is_fixed(&plan)? {
+        let repetition = Repetition::of(&plan)?;
+        if repetition == Repetition::Other || !planner.rule_parameters.is_empty() {
             return Ok(planned(Shape::Planned));
         }
         let optimized = planner.state.optimize(&plan)?;
@@ -194,7 +201,7 @@ impl Session {
             let point = PlannedPoint { table: plan.table.id(), definition, plan, clock };
             return Ok(planned(Shape::Point(Arc::new(point))));
         }
-        if !clock.is_empty() {
+        if !clock.is_empty() || repetition == Repetition::Numbered {
             return Ok(planned(Shape::Planned));
         }
         if let Some(change) = SharedChange::compile(&planner.state, &optimized, &parameters)? {
@@ -249,24 +256,41 @@ fn are_tables(planner: &StatementPlanner, names: Vec<TableReference>) -> Result<
     Ok(true)
 }
 
-/// Whether a plan computes the same from the same values whenever it runs: `now()` and `nextval('s')`
-/// belong to the statement that they are planned for.
-fn is_fixed(plan: &LogicalPlan) -> Result<bool> {
-    let mut fixed = true;
-    plan.apply_with_subqueries(|node| {
-        node.apply_expressions(|expr| {
-            expr.apply(|expr| match expr {
-                Expr::ScalarFunction(call)
-                    if call.func.signature().volatility != Volatility::Immutable =>
-                {
-                    fixed = false;
-                    Ok(TreeNodeRecursion::Stop)
-                }
-                _ => Ok(TreeNodeRecursion::Continue),
+/// What a plan computes from the same values, each time that it runs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Repetition {
+    /// The same.
+    Same,
+    /// The same but for numbers of sequences.
+    Numbered,
+    /// Something else: `random()` and its kin belong to the statement that they are planned for.
+    Other,
+}
+
+impl Repetition {
+    fn of(plan: &LogicalPlan) -> Result<Self> {
+        let mut found = Self::Same;
+        plan.apply_with_subqueries(|node| {
+            node.apply_expressions(|expr| {
+                expr.apply(|expr| match expr {
+                    Expr::ScalarFunction(call)
+                        if call.func.signature().volatility != Volatility::Immutable =>
+                    {
+                        found = match NextNumber::of(expr) {
+                            Some(_) => Self::Numbered,
+                            None => Self::Other,
+                        };
+                        Ok(match found {
+                            Self::Other => TreeNodeRecursion::Stop,
+                            _ => TreeNodeRecursion::Continue,
+                        })
+                    }
+                    _ => Ok(TreeNodeRecursion::Continue),
+                })
             })
-        })
-    })?;
-    Ok(fixed)
+        })?;
+        Ok(found)
+    }
 }
 
 /// Parameters that a statement has at most: PostgreSQL's protocol counts them in 16 bits.
@@ -274,8 +298,12 @@ const PARAMETERS_MAX: usize = 65_535;
 
 /// The types of `$1`, `$2` and so on: those that the statement asks for; where it takes any, or another than it was
 /// declared would not be the same value, the declared ones; text where nothing tells.
-fn types_of(plan: &LogicalPlan, declared: &[Option<DataType>]) -> Result<Vec<DataType>> {
-    let (found, casts) = (plan.get_parameter_types()?, cast_types(plan)?);
+fn types_of(
+    planner: &StatementPlanner,
+    plan: &LogicalPlan,
+    declared: &[Option<DataType>],
+) -> Result<Vec<DataType>> {
+    let (found, casts) = (planner.rule_parameters.and_of(plan)?, cast_types(plan)?);
     let mut types: Vec<_> =
         declared.iter().map(|of| of.clone().unwrap_or(DataType::Utf8View)).collect();
     for (name, wanted) in found {
@@ -301,7 +329,7 @@ fn types_of(plan: &LogicalPlan, declared: &[Option<DataType>]) -> Result<Vec<Dat
 }
 
 /// The types that parameters are cast to: `$1::INT`.
-fn cast_types(plan: &LogicalPlan) -> Result<HashMap<String, DataType>> {
+pub(super) fn cast_types(plan: &LogicalPlan) -> Result<HashMap<String, DataType>> {
     let mut types = HashMap::new();
     plan.apply_with_subqueries(|node| {
         node.apply_expressions(|expr| {
@@ -381,13 +409,11 @@ impl PreparedStatement {
                 "the statement has {wanted} parameters, but {given} values are given"
             );
         }
-        let values = values.iter().zip(&self.types).map(|(value, data_type)| {
-            match value.data_type() == *data_type {
-                true => Ok(value.clone()),
-                false => value.cast_to(data_type),
-            }
-        });
-        let values = values.collect::<Result<Vec<_>>>()?;
+        let types = values.iter().zip(&self.types);
+        let values = match types.clone().all(|(value, wanted)| value.data_type() == *wanted) {
+            true => Cow::Borrowed(values),
+            false => types.map(|(value, wanted)| value.cast_to(wanted)).collect::<Result<_>>()?,
+        };
         let shape = self.current_shape().await?;
         match self.run_shape(&shape, &values).await? {
             Some(result) => Ok(result),

@@ -1,23 +1,25 @@
 //! Running a statement about one row by its key.
 
-use std::sync::Arc;
+use std::borrow::Cow;
+use std::sync::{Arc, OnceLock};
 
 use atoll_store::RowId;
 use atoll_store::database::DatabaseVersion;
-use atoll_store::table::{TableChange, TableVersion};
+use atoll_store::table::{Row, TableChange, TableVersion};
 use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
-use datafusion::common::{Result, ScalarValue, internal_err};
+use datafusion::common::{Result, ScalarValue, internal_datafusion_err, internal_err};
 use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::Column;
 
 use super::compile::{PointAction, PointPlan, PointSource};
 use super::{PlannedPoint, PreparedStatement};
+use crate::error::table_error;
+use crate::session::Session;
 use crate::session::execute::QueryResult;
 use crate::session::tag::StatementTag;
 use crate::session::transaction::StatementTransaction;
-use crate::table::{
-    PlacedTable, StaleStatement, WriteRules, WriteTarget, count_batch, table_error,
-};
+use crate::table::{PlacedTable, StaleStatement, WriteRules, WriteTarget, count_batch};
 
 /// What a statement wrote.
 #[derive(Default)]
@@ -34,6 +36,32 @@ struct FoundRow {
     values: Vec<ArrayRef>,
 }
 
+/// The values of the parameters, and the same as expressions read them, once one does.
+struct PointValues<'v> {
+    values: Cow<'v, [ScalarValue]>,
+    schema: &'v SchemaRef,
+    row: OnceLock<RecordBatch>,
+}
+
+impl<'v> PointValues<'v> {
+    /// The given values, and behind them those of the clock.
+    fn new(point: &'v PlannedPoint, session: &Session, given: &'v [ScalarValue]) -> Result<Self> {
+        let values = match point.clock.is_empty() {
+            true => Cow::Borrowed(given),
+            false => Cow::Owned([given, &point.clock.values(session)?].concat()),
+        };
+        Ok(Self { values, schema: &point.plan.parameters, row: OnceLock::new() })
+    }
+
+    fn row(&self) -> Result<&RecordBatch> {
+        if let Some(row) = self.row.get() {
+            return Ok(row);
+        }
+        let row = batch(self.schema, arrays(&self.values)?)?;
+        Ok(self.row.get_or_init(|| row))
+    }
+}
+
 impl PreparedStatement {
     /// Runs the plan; none where the table is not the one that it was made for.
     pub(super) async fn run_point(
@@ -41,40 +69,58 @@ impl PreparedStatement {
         point: &PlannedPoint,
         values: &[ScalarValue],
     ) -> Result<Option<QueryResult>> {
-        let mut columns = arrays(values)?;
-        columns.extend(arrays(&point.clock.values(&self.session)?)?);
-        let parameters = batch(&point.plan.parameters, columns)?;
+        let values = PointValues::new(point, &self.session, values)?;
         if let PointAction::Select(_) = &point.plan.action
             && !self.session.is_in_transaction()
         {
             let version = self.session.database().store().published();
-            return self.select(point, &version, &parameters);
+            return self.select(point, &version, &values);
         }
         let transaction = self.session.statement_transaction()?;
-        let result = self.run_in(point, &transaction, &parameters).await;
+        let result = self.run_numbered(point, &transaction, values).await;
         if result.is_err() {
             transaction.failure.tell();
         }
         result
     }
 
+    /// Runs the plan with these parameters, and with the numbers of sequences that it asks for.
+    async fn run_numbered(
+        &self,
+        point: &PlannedPoint,
+        transaction: &StatementTransaction,
+        mut values: PointValues<'_>,
+    ) -> Result<Option<QueryResult>> {
+        let numbers = &point.plan.numbers;
+        if !numbers.is_empty() {
+            // None are given for a table that is another one by now.
+            let version = transaction.statement(true).await?;
+            if point.table_in(&version).is_none() {
+                return Ok(None);
+            }
+            let numbers = numbers.values(&self.session, &transaction.transaction).await?;
+            values.values.to_mut().extend(numbers);
+        }
+        self.run_in(point, transaction, &values).await
+    }
+
     async fn run_in(
         &self,
         point: &PlannedPoint,
         transaction: &StatementTransaction,
-        parameters: &RecordBatch,
+        values: &PointValues<'_>,
     ) -> Result<Option<QueryResult>> {
         let writes = !matches!(point.plan.action, PointAction::Select(_));
         loop {
             let version = transaction.statement(writes).await?;
             let Some(table) = point.table_in(&version) else { return Ok(None) };
             if !writes {
-                let found = find(&point.plan, table, parameters)?;
+                let found = find(&point.plan, table, values)?;
                 let row = found.as_ref().map(|row| row.id);
                 self.settle(point, transaction, row).await?;
                 return self.selected(point, found).map(Some);
             }
-            match self.write(&point.plan, table, transaction, parameters).await {
+            match self.write(&point.plan, table, transaction, values).await {
                 Err(error) if StaleStatement::ended(&error) => {}
                 Err(error) => return Err(error),
                 Ok(PointChange { count, row, .. }) => {
@@ -101,10 +147,10 @@ impl PreparedStatement {
         &self,
         point: &PlannedPoint,
         version: &DatabaseVersion,
-        parameters: &RecordBatch,
+        values: &PointValues<'_>,
     ) -> Result<Option<QueryResult>> {
         let Some(table) = point.table_in(version) else { return Ok(None) };
-        self.selected(point, find(&point.plan, table, parameters)?).map(Some)
+        self.selected(point, find(&point.plan, table, values)?).map(Some)
     }
 
     fn selected(&self, point: &PlannedPoint, found: Option<FoundRow>) -> Result<QueryResult> {
@@ -139,11 +185,27 @@ impl PreparedStatement {
     async fn write(
         &self,
         plan: &PointPlan,
-        table: &TableVersion,
+        table: &Arc<TableVersion>,
         transaction: &StatementTransaction,
-        parameters: &RecordBatch,
+        values: &PointValues<'_>,
     ) -> Result<PointChange> {
-        let mut made = made(plan, table, parameters)?;
+        if let (PointAction::Insert(into), PointSource::Rows(rows)) = (&plan.action, &plan.source)
+            && let Some(conflict) = &into.insert_target()?.rules.conflict
+        {
+            let rules = &into.insert_target()?.rules;
+            let rows = rows.iter().map(|row| {
+                let row = written(plan, row, values)?;
+                rules.complete(&plan.table, row)
+            });
+            let rows = rows.collect::<Result<Vec<_>>>()?;
+            let (database, rules) = (self.session.database().clone(), rules.clone());
+            let transaction = transaction.transaction.clone();
+            let target = WriteTarget { database, transaction, rules };
+            let into = into.in_version(Arc::clone(table));
+            let count = conflict.insert_rows(&into, &target, &rows).await?;
+            return Ok(PointChange { count, ..PointChange::default() });
+        }
+        let mut made = made(plan, table, values)?;
         if made.count > 0 {
             let (database, rules) = (self.session.database().clone(), WriteRules::default());
             let transaction = transaction.transaction.clone();
@@ -155,25 +217,28 @@ impl PreparedStatement {
 }
 
 /// The change that a statement makes.
-fn made(plan: &PointPlan, table: &TableVersion, parameters: &RecordBatch) -> Result<PointChange> {
+fn made(plan: &PointPlan, table: &TableVersion, values: &PointValues<'_>) -> Result<PointChange> {
     let mut made = PointChange::default();
     match &plan.action {
         PointAction::Select(_) => {}
         PointAction::Insert(target) => {
-            made.count = insert(plan, target, table, parameters, &mut made.change)?;
+            let rows = inserted(plan, target, table, values)?;
+            let first = table.reserve(rows.len()).get();
+            made.count = rows.len();
+            made.change.inserted = (first..).map(RowId::new).zip(rows).collect();
         }
         PointAction::Update(changed) => {
-            if let Some(FoundRow { id, values }) = find(plan, table, parameters)? {
-                let row = checked(plan, values, changed.target())?;
-                let rows = table.codec().encode(&row).map_err(table_error)?;
-                made.change.updated.extend(rows.into_iter().map(|row| (id, row)));
+            if let Some(id) = find_id(plan, table, values)? {
+                let row = updated(plan, changed.target(), table, id, values)?;
+                made.change.updated.insert(id, row);
+                made.change.keeps_keys = plan.keeps_keys;
                 (made.count, made.row) = (1, Some(id));
             }
         }
         PointAction::Delete => {
-            if let Some(row) = find(plan, table, parameters)? {
-                made.count = usize::from(made.change.deleted.insert(row.id.get()));
-                made.row = Some(row.id);
+            if let Some(id) = find_id(plan, table, values)? {
+                made.count = usize::from(made.change.deleted.insert(id.get()));
+                made.row = Some(id);
             }
         }
     }
@@ -182,29 +247,58 @@ fn made(plan: &PointPlan, table: &TableVersion, parameters: &RecordBatch) -> Res
 
 impl PlannedPoint {
     /// The table as it is in a version; none where it is declared otherwise.
-    pub(super) fn table_in<'v>(&self, version: &'v DatabaseVersion) -> Option<&'v TableVersion> {
+    pub(super) fn table_in<'v>(
+        &self,
+        version: &'v DatabaseVersion,
+    ) -> Option<&'v Arc<TableVersion>> {
         let table = version.table(self.table)?;
         Arc::ptr_eq(table.definition(), &self.definition).then_some(table)
     }
 }
 
-fn insert(
+/// The rows of an INSERT.
+fn inserted(
     plan: &PointPlan,
     target: &PlacedTable,
     table: &TableVersion,
-    parameters: &RecordBatch,
-    change: &mut TableChange,
-) -> Result<usize> {
-    let PointSource::Rows(rows) = &plan.source else { return Ok(0) };
-    let mut next = table.reserve(rows.len()).get();
-    for row in rows {
-        let row = checked(plan, evaluated(row, parameters)?, target.insert_target()?)?;
-        for row in table.codec().encode(&row).map_err(table_error)? {
-            change.inserted.insert(RowId::new(next), row);
-            next += 1;
-        }
+    values: &PointValues<'_>,
+) -> Result<Vec<Row>> {
+    let PointSource::Rows(rows) = &plan.source else { return Ok(Vec::new()) };
+    if let Some(rows) = plan.scalars.as_ref().and_then(|plan| plan.inserted(&values.values)) {
+        return Ok(rows);
     }
-    Ok(rows.len())
+    let mut made = Vec::with_capacity(rows.len());
+    for row in rows {
+        let row = checked(plan, evaluated(row, values.row()?)?, target.insert_target()?)?;
+        made.extend(table.codec().encode(&row).map_err(table_error)?);
+    }
+    Ok(made)
+}
+
+/// What an UPDATE makes of a row.
+fn updated(
+    plan: &PointPlan,
+    target: &WriteTarget,
+    table: &TableVersion,
+    id: RowId,
+    values: &PointValues<'_>,
+) -> Result<Row> {
+    let scalars = plan.scalars.as_ref();
+    if let Some(row) = scalars.and_then(|plan| plan.updated(table, id, &values.values)) {
+        return Ok(row);
+    }
+    let row = checked(plan, read(plan, table, id, values)?, target)?;
+    let rows = table.codec().encode(&row).map_err(table_error)?;
+    rows.into_iter().next().ok_or_else(|| internal_datafusion_err!("no row is made of one"))
+}
+
+/// A row that a statement lists.
+fn written(
+    plan: &PointPlan,
+    row: &[Arc<dyn PhysicalExpr>],
+    values: &PointValues<'_>,
+) -> Result<RecordBatch> {
+    batch(&plan.written, evaluated(row, values.row()?)?)
 }
 
 /// A row of the table that obeys what is declared.
@@ -212,27 +306,61 @@ fn checked(plan: &PointPlan, values: Vec<ArrayRef>, target: &WriteTarget) -> Res
     target.rules.complete(&plan.table, batch(&plan.written, values)?)
 }
 
-/// The row that the parameters name.
+/// The row that the parameters name, with what is wanted of it.
 fn find(
     plan: &PointPlan,
     table: &TableVersion,
-    parameters: &RecordBatch,
+    values: &PointValues<'_>,
 ) -> Result<Option<FoundRow>> {
-    let PointSource::Key { unique, key, columns, row, values } = &plan.source else {
-        return Ok(None);
-    };
-    let key = evaluated(key, parameters)?;
+    let Some(id) = find_id(plan, table, values)? else { return Ok(None) };
+    Ok(Some(FoundRow { id, values: read(plan, table, id, values)? }))
+}
+
+/// The row that the parameters name.
+fn find_id(
+    plan: &PointPlan,
+    table: &TableVersion,
+    values: &PointValues<'_>,
+) -> Result<Option<RowId>> {
+    let PointSource::Key { unique, key, .. } = &plan.source else { return Ok(None) };
+    if let Some(key) = plan.scalars.as_ref().and_then(|plan| plan.key(&values.values)) {
+        return Ok(key.and_then(|key| table.find(*unique, &key)));
+    }
+    let key = evaluated(key, values.row()?)?;
     let key_columns = &table.definition().uniques[*unique].columns;
     let keys = table.codec().keys_of_values(key_columns, &key).map_err(table_error)?;
-    let Some(id) = keys.first().and_then(|key| table.find(*unique, key.as_ref()?)) else {
-        return Ok(None);
+    Ok(keys.first().and_then(|key| table.find(*unique, key.as_ref()?)))
+}
+
+/// What is wanted of a row.
+fn read(
+    plan: &PointPlan,
+    table: &TableVersion,
+    id: RowId,
+    parameters: &PointValues<'_>,
+) -> Result<Vec<ArrayRef>> {
+    let PointSource::Key { columns, row, values, .. } = &plan.source else {
+        return Ok(Vec::new());
     };
     if values.is_empty() {
-        return Ok(Some(FoundRow { id, values: Vec::new() }));
+        return Ok(Vec::new());
     }
     let mut read = table.read(&[id], columns).map_err(table_error)?;
-    read.extend(parameters.columns().iter().cloned());
-    Ok(Some(FoundRow { id, values: evaluated(values, &batch(row, read)?)? }))
+    if let Some(taken) = taken(values, read.len()) {
+        return Ok(taken.map(|at| Arc::clone(&read[at])).collect());
+    }
+    read.extend(parameters.row()?.columns().iter().cloned());
+    evaluated(values, &batch(row, read)?)
+}
+
+/// The columns that expressions take as they are, of the first ones of a row; none where one does more.
+fn taken(
+    values: &[Arc<dyn PhysicalExpr>],
+    columns: usize,
+) -> Option<impl Iterator<Item = usize> + '_> {
+    let column = |value: &Arc<dyn PhysicalExpr>| value.downcast_ref::<Column>().map(Column::index);
+    let are_taken = values.iter().all(|value| column(value).is_some_and(|at| at < columns));
+    are_taken.then(|| values.iter().filter_map(column))
 }
 
 pub(super) fn arrays(values: &[ScalarValue]) -> Result<Vec<ArrayRef>> {

@@ -8,7 +8,7 @@ use std::task::Poll;
 
 use crate::database::error::{ConcurrentChange, TransactionError, describe_circle, describe_lock};
 use crate::database::options::{Isolation, LockWait, Written};
-use crate::database::version::StoredTable;
+use crate::database::version::{DatabaseVersion, StoredTable};
 use crate::ids::{RowId, TableId};
 use crate::lock::{Deadlock, LockMode, LockRequest, LockTarget};
 
@@ -72,7 +72,8 @@ impl Transaction {
             }
             locked.push(row);
         }
-        Ok(match self.compare(table, locked.iter().copied())? {
+        let newest = self.read_newest();
+        Ok(match self.compare(&newest, table, locked.iter().copied())? {
             Written::Done => LockedRows::Locked(locked),
             Written::Stale => LockedRows::Stale,
         })
@@ -124,14 +125,14 @@ impl Transaction {
         name.unwrap_or_else(|| format!("table {table}"))
     }
 
-    /// Whether rows are as the statement read them, now that they are locked.
+    /// Whether rows are as the statement read them, in the newest version once they are locked.
     pub(super) fn compare(
-        &mut self,
+        &self,
+        newest: &DatabaseVersion,
         table: TableId,
         mut rows: impl Iterator<Item = RowId>,
     ) -> Result<Written> {
-        let newest = self.read_newest();
-        let Some(base) = self.base.clone() else { return Ok(Written::Done) };
+        let Some(base) = &self.base else { return Ok(Written::Done) };
         let (before, now) = match (base.tables.get(&table), newest.tables.get(&table)) {
             (Some(before), Some(now)) => (before, now),
             // The transaction created it.

@@ -89,11 +89,6 @@ impl Transaction {
         self.locks.count()
     }
 
-    /// Whether it has changed anything.
-    pub fn has_changes(&self) -> bool {
-        !self.own.is_empty()
-    }
-
     /// What the next statement reads; `writes` for one that changes rows or locks them. Under READ COMMITTED
     /// that is what is committed now, under REPEATABLE READ what was when the first statement began; with
     /// the transaction's own changes.

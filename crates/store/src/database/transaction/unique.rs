@@ -3,10 +3,13 @@
 //! A transaction locks each key that it brings into a table or takes out of it. So with the lock of a key,
 //! the newest version says whether it is there until the transaction ends.
 
+use std::sync::Arc;
+
 use super::own::OwnBase;
 use super::write::{MadeChange, key_target};
 use super::{Result, Transaction};
 use crate::database::error::TransactionError;
+use crate::database::version::DatabaseVersion;
 use crate::ids::{RowId, TableId};
 use crate::lock::{LockMode, LockTarget};
 use crate::table::{Key, TableChange, TableVersion, Unique};
@@ -20,14 +23,14 @@ struct ChangedKey {
 
 impl Transaction {
     /// Locks the keys that a change of single rows brings or takes out. Its rows are locked, so their keys stay
-    /// what they are now.
+    /// what they are in the newest version.
     pub(super) async fn lock_changed_keys(
         &mut self,
         table: TableId,
         change: &TableChange,
+        newest: &Arc<DatabaseVersion>,
     ) -> Result<()> {
-        let newest = self.read_newest();
-        let own = self.own.on(OwnBase::Newest, &newest, &self.database.environment)?;
+        let own = self.own.on(OwnBase::Newest, newest, &self.database.environment)?;
         let Some(before) = own.table(table) else {
             return Err(TransactionError::UndefinedRelation { name: self.name_of(table) });
         };
@@ -86,7 +89,8 @@ fn row_keys(change: &TableChange, before: &TableVersion, wanted: WantedKeys) -> 
         for (id, row) in &change.inserted {
             keys.extend(changed(*id, before.codec().key(row, columns)));
         }
-        for (id, row) in &change.updated {
+        let updated = change.updated.iter().filter(|_| !change.keeps_keys);
+        for (id, row) in updated {
             let (old, new) = (before.key_of(*id, columns), before.codec().key(row, columns));
             if old != new {
                 keys.extend(changed(*id, gone(old)));

@@ -40,15 +40,21 @@ impl Transaction {
             return Ok(Written::Done);
         }
         let is_whole = scope == LockScope::Table || self.needs_table(table, &change);
-        self.lock_change(table, &change, is_whole).await?;
-        if self.compare_change(table, &change)? == Written::Stale {
+        let rows = changed_rows(&change);
+        self.lock_change(table, &rows, is_whole).await?;
+        let newest = self.read_newest();
+        let replaced = change.replaced.iter().flat_map(|chunk| chunk.ids.iter());
+        if self.compare(&newest, table, rows.into_iter().chain(replaced))? == Written::Stale {
             return Ok(Written::Stale);
         }
-        if !is_whole {
-            self.lock_changed_keys(table, &change).await?;
+        let has_keys = !change.is_apart_from_keys();
+        if !is_whole && has_keys {
+            self.lock_changed_keys(table, &change, &newest).await?;
         }
         if self.own.is_empty() && change.is_row_by_row() && change.rows() == 1 {
-            self.check_row(table, &change)?;
+            if has_keys {
+                self.check_row(table, &change)?;
+            }
             self.own.push(ChangeStep::Table(table, change));
             return Ok(Written::Done);
         }
@@ -83,27 +89,15 @@ impl Transaction {
             || (!change.appended.is_empty() && has_uniques())
     }
 
-    async fn lock_change(
-        &mut self,
-        table: TableId,
-        change: &TableChange,
-        is_whole: bool,
-    ) -> Result<()> {
+    async fn lock_change(&mut self, table: TableId, rows: &[RowId], is_whole: bool) -> Result<()> {
         if is_whole {
             return self.lock(LockTarget::Table(table), LockMode::Exclusive).await;
         }
         self.lock(LockTarget::Table(table), LockMode::Shared).await?;
-        for row in changed_rows(change) {
-            self.lock(LockTarget::Row(table, row), LockMode::Exclusive).await?;
+        for row in rows {
+            self.lock(LockTarget::Row(table, *row), LockMode::Exclusive).await?;
         }
         Ok(())
-    }
-
-    /// Whether what the change makes other is as the statement read it.
-    fn compare_change(&mut self, table: TableId, change: &TableChange) -> Result<Written> {
-        let replaced = change.replaced.iter().flat_map(|chunk| chunk.ids.iter());
-        let rows = changed_rows(change).into_iter().chain(replaced);
-        self.compare(table, rows)
     }
 
     /// The table before and after the change, on the newest version.
@@ -144,7 +138,7 @@ impl Transaction {
         let found: Vec<Option<RowId>> = keys.iter().map(find).collect();
         // A repeatable read must not act on rows that it does not see; a statement that reads what is
         // committed looks at them as they are now.
-        self.compare(table, found.iter().flatten().copied()).map(|_| found)
+        self.compare(&newest, table, found.iter().flatten().copied()).map(|_| found)
     }
 }
 

@@ -34,13 +34,6 @@ pub struct LogStatistics {
     pub syncs: u64,
 }
 
-impl LogStatistics {
-    /// How many records a sync brought to disk in the mean; 0 before the first.
-    pub fn records_per_sync(&self) -> f64 {
-        if self.syncs == 0 { 0.0 } else { self.records as f64 / self.syncs as f64 }
-    }
-}
-
 /// What to do next.
 #[derive(Debug)]
 pub(super) enum CommitStep {

@@ -93,7 +93,6 @@ fn what_waits_is_written_together_and_synced_once() {
     let statistics = commit.queue.statistics();
     assert_eq!((statistics.records, statistics.syncs), (10, 1));
     assert_eq!(statistics.bytes, positions[9].0);
-    assert_eq!(statistics.records_per_sync(), 10.0);
     assert_eq!(commit.payloads(&commit.files.crash(1)).len(), 10);
 }
 

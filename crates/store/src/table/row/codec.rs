@@ -276,6 +276,21 @@ impl RowCodec {
         Some(Key(bytes.into()))
     }
 
+    /// The bytes of each value of a row, which [`RowBuilder`] takes as they are; none where the row is damaged.
+    pub fn values<'r>(&self, row: &'r Row) -> Option<Vec<Option<&'r [u8]>>> {
+        let mut cursor = Cursor(row.as_bytes());
+        let presence = cursor.presence(self.columns.len())?;
+        let mut value = |(at, column): (usize, &Column)| {
+            if !presence.has(at) {
+                return Some(None);
+            }
+            let before = cursor.0;
+            cursor.skip(&column.shape)?;
+            Some(Some(&before[..before.len() - cursor.0.len()]))
+        };
+        self.columns.iter().enumerate().map(&mut value).collect()
+    }
+
     /// A key as PostgreSQL writes it in errors, `(a, b)=(1, x)`; without the values where they are not a
     /// key of these columns.
     pub fn describe_key(&self, key: &Key, columns: &[usize]) -> String {
@@ -350,6 +365,38 @@ impl Column {
             source.write(row, out);
         }
         Ok(is_there)
+    }
+}
+
+/// Makes one row of values, in the order of the columns and in their types.
+#[derive(Debug)]
+pub struct RowBuilder {
+    /// The presence of the columns, then the values.
+    bytes: KeyBuilder,
+    column: usize,
+}
+
+impl RowBuilder {
+    /// A row of so many columns.
+    pub fn new(columns: usize) -> Self {
+        Self { bytes: KeyBuilder(vec![0; columns.div_ceil(8)]), column: 0 }
+    }
+
+    /// The next column is NULL.
+    pub fn null(&mut self) {
+        self.column += 1;
+    }
+
+    /// Takes the value of the next column, as one of a key.
+    pub fn value(&mut self) -> &mut KeyBuilder {
+        self.bytes.0[self.column / 8] |= 1 << (self.column % 8);
+        self.column += 1;
+        &mut self.bytes
+    }
+
+    /// The row.
+    pub fn finish(self) -> Row {
+        Row::from_bytes(&self.bytes.0)
     }
 }
 

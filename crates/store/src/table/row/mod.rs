@@ -33,7 +33,7 @@ use std::sync::{Arc, LazyLock};
 
 use hashbrown::DefaultHashBuilder;
 
-pub use codec::{KeyBuilder, RowCodec};
+pub use codec::{KeyBuilder, RowBuilder, RowCodec};
 
 /// One row of a table, as bytes that its [`RowCodec`] made.
 #[derive(Clone, PartialEq, Eq, Hash)]

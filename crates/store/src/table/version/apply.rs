@@ -1,7 +1,7 @@
 //! The version of a table after a change.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use roaring::RoaringTreemap;
 
@@ -25,28 +25,37 @@ impl TableVersion {
     /// new ones that are: it was made of another table, or is damaged.
     pub fn apply(&self, change: &TableChange) -> Result<Self> {
         let mut after = self.clone();
-        after.view = Arc::default();
+        after.apply_in_place(change)?;
+        Ok(after)
+    }
+
+    /// The same in this version, which is of no use any more where it fails.
+    pub(crate) fn apply_in_place(&mut self, change: &TableChange) -> Result<()> {
+        self.view = OnceLock::new();
         if change.truncated {
-            after.truncate();
+            self.truncate();
         }
         let mut deleted = change.deleted.clone();
         let appended = appended_entries(change);
-        appended.iter().try_for_each(|entry| after.check_chunk(entry))?;
+        appended.iter().try_for_each(|entry| self.check_chunk(entry))?;
         if !appended.is_empty() {
-            after.index_keys(&after.appended_keys(change, &OneThread)?);
+            self.index_keys(&self.appended_keys(change, &OneThread)?);
         }
-        appended.into_iter().try_for_each(|entry| after.append(entry))?;
-        after.insert_rows(&change.inserted)?;
+        appended.into_iter().try_for_each(|entry| self.append(entry))?;
+        self.insert_rows(&change.inserted)?;
         for replaced in &change.replaced {
-            after.replace(replaced, &mut deleted)?;
+            self.replace(replaced, &mut deleted)?;
         }
         let deleted: Vec<(RowId, Option<&Row>)> =
             deleted.iter().map(|id| (RowId::new(id), None)).collect();
-        after.change_rows(&deleted)?;
+        self.change_rows(&deleted)?;
         let updated: Vec<(RowId, Option<&Row>)> =
             change.updated.iter().map(|(id, row)| (*id, Some(row))).collect();
-        after.change_rows(&updated)?;
-        Ok(after)
+        match change.keeps_keys {
+            true => self.change_rows_apart_from_keys(&updated)?,
+            false => self.change_rows(&updated)?,
+        }
+        Ok(())
     }
 
     fn truncate(&mut self) {
@@ -81,7 +90,7 @@ impl TableVersion {
     pub(super) fn insert_rows(&mut self, rows: &BTreeMap<RowId, Row>) -> Result<()> {
         for (id, row) in rows {
             if self.has(*id) || self.in_chunk(*id).is_some() {
-                return Err(self.shared.misfit(format!("row {id} is inserted and is there")));
+                return Err(self.shared.misfit(format!("inserted row {id} already exists")));
             }
             let codec = &self.shared.codec;
             for index in &mut self.indexes {
@@ -116,9 +125,7 @@ impl TableVersion {
         gone.sort_unstable();
         self.reindex(&gone, &entry)?;
         let gone: Vec<(RowId, Option<&Row>)> = gone.into_iter().map(|id| (id, None)).collect();
-        let indexes = std::mem::take(&mut self.indexes);
-        self.change_rows(&gone)?;
-        self.indexes = indexes;
+        self.change_rows_apart_from_keys(&gone)?;
         self.append_around(entry)
     }
 
@@ -133,7 +140,7 @@ impl TableVersion {
             let to = other.map_or(rows, |id| entry.ids().below(id));
             if to == from {
                 let id = entry.ids().at(from);
-                return Err(self.shared.misfit(format!("row {id} of a new chunk is there")));
+                return Err(self.shared.misfit(format!("row {id} of a new chunk already exists")));
             }
             let is_whole = (from, to) == (0, rows);
             let part = if is_whole { entry.clone() } else { entry.part(from, to) };
@@ -160,7 +167,7 @@ impl TableVersion {
         if let Some(id) =
             self.tail.ids_between(first, last).find(|id| entry.ids().position(*id).is_some())
         {
-            return Err(self.shared.misfit(format!("row {id} of a new chunk is there")));
+            return Err(self.shared.misfit(format!("row {id} of a new chunk already exists")));
         }
         let mut keys: Vec<RowId> = self.entries.range(first..=last).map(|(key, _)| *key).collect();
         keys.extend(self.entries.get_prev(&first).map(|(key, _)| *key).filter(|key| *key != first));
@@ -197,10 +204,7 @@ impl TableVersion {
     fn change_rows(&mut self, rows: &[(RowId, Option<&Row>)]) -> Result<()> {
         if rows.len() > MANY_ROWS && !self.indexes.is_empty() {
             self.reindex_rows(rows)?;
-            let indexes = std::mem::take(&mut self.indexes);
-            self.change_rows(rows)?;
-            self.indexes = indexes;
-            return Ok(());
+            return self.change_rows_apart_from_keys(rows);
         }
         let mut rest = rows;
         while let [(id, row), ..] = rest {
@@ -219,6 +223,14 @@ impl TableVersion {
             rest = &rest[count..];
         }
         Ok(())
+    }
+
+    /// The same where the indexes have nothing to follow.
+    fn change_rows_apart_from_keys(&mut self, rows: &[(RowId, Option<&Row>)]) -> Result<()> {
+        let indexes = std::mem::take(&mut self.indexes);
+        let changed = self.change_rows(rows);
+        self.indexes = indexes;
+        changed
     }
 
     /// The key of the entry in whose range an id is, and that of the next one.
@@ -247,7 +259,7 @@ impl TableVersion {
     }
 
     fn no_row(&self, id: RowId) -> super::TableError {
-        self.shared.misfit(format!("row {id} is changed and is not there"))
+        self.shared.misfit(format!("changed row {id} does not exist"))
     }
 
     fn change_in_chunk(

@@ -9,7 +9,7 @@
 //! themselves are others by then (the table was truncated, chunks came between), the fold is given up.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use atoll_placement::ChunkHome;
 use atoll_topology::NodeId;
@@ -41,6 +41,14 @@ pub struct FoldPolicy {
 impl Default for FoldPolicy {
     fn default() -> Self {
         Self { chunk_rows: CHUNK_ROWS, changed_share: 8, tail_rows: 4096 }
+    }
+}
+
+impl FoldPolicy {
+    /// While commits come fast: what is folded now would be folded again soon, so new rows wait until they fill a
+    /// chunk, and chunks until half of their rows changed.
+    pub fn busy() -> Self {
+        Self { changed_share: 2, tail_rows: CHUNK_ROWS, ..Self::default() }
     }
 }
 
@@ -113,8 +121,10 @@ impl TableVersion {
     pub fn folds(&self, policy: &FoldPolicy) -> Vec<FoldTask> {
         let is_crowded = self.tail.len() >= 8 * policy.tail_rows;
         let enough = if is_crowded { policy.tail_rows / 8 } else { policy.tail_rows };
+        let enough = enough.max(1);
+        let within = if self.is_tail_behind() { 0 } else { self.tail.len() };
         let may_be_changed = |entry: &Arc<ChunkEntry>| {
-            (entry.deleted_rows() + self.tail.len()) * policy.changed_share > entry.chunk().rows
+            (entry.deleted_rows() + within) * policy.changed_share > entry.chunk().rows
         };
         if self.tail.len() < enough && !self.entries.values().any(may_be_changed) {
             return Vec::new();
@@ -126,25 +136,28 @@ impl TableVersion {
             let is_changed = changed * policy.changed_share > last.entry.chunk().rows;
             let is_joined = last.rows() <= policy.chunk_rows
                 && (is_changed || last.entry.rows() <= MERGE_FACTOR * last.behind.len());
-            let has_behind = last.behind.len() >= enough.max(1);
+            let has_behind = last.behind.len() >= enough;
             if !is_changed && !has_behind {
                 continue;
             }
             let mut group = last;
             if !is_joined {
                 let behind = std::mem::take(&mut group.behind);
-                if has_behind {
-                    self.fold_rows(behind, policy, &mut tasks);
-                }
+                self.fold_rows(behind, enough, policy, &mut tasks);
             }
             if is_changed || is_joined {
                 tasks.push(self.fold_group(group, &mut stretches, policy));
             }
         }
-        if ahead.len() >= enough.max(1) {
-            self.fold_rows(ahead, policy, &mut tasks);
-        }
+        self.fold_rows(ahead, enough, policy, &mut tasks);
         tasks
+    }
+
+    /// Whether all rows in no chunk come behind all chunks, as new rows do.
+    fn is_tail_behind(&self) -> bool {
+        let first = self.tail.iter().next().map(|(id, _)| id);
+        let last = self.entries.get_max().map(|(_, entry)| entry.ids().last());
+        first > last
     }
 
     /// Rows in no chunk before the first entry, and each entry with those that follow.
@@ -168,9 +181,15 @@ impl TableVersion {
         (ahead, stretches)
     }
 
-    /// Folds rows in no chunk into chunks of their own.
-    fn fold_rows(&self, rows: Vec<(RowId, Row)>, policy: &FoldPolicy, tasks: &mut Vec<FoldTask>) {
-        for rows in rows.chunks(policy.chunk_rows) {
+    /// Folds rows in no chunk into chunks of their own, where they are enough.
+    fn fold_rows(
+        &self,
+        rows: Vec<(RowId, Row)>,
+        enough: usize,
+        policy: &FoldPolicy,
+        tasks: &mut Vec<FoldTask>,
+    ) {
+        for rows in rows.chunks(policy.chunk_rows).filter(|rows| rows.len() >= enough) {
             // Without a home the fold waits: INSERT says what is wrong.
             let Ok((node, home)) = self.tail_home() else { return };
             tasks.push(self.task(Vec::new(), rows.to_vec(), (node, home.memory), policy));
@@ -218,18 +237,13 @@ impl TableVersion {
     /// The table with what was folded; none where the fold is to be given up, since the entries it was made of are
     /// others by now. The rows are the same either way.
     pub fn with_folded(&self, folded: &Folded) -> Option<Self> {
-        let mut after = Self { view: Arc::default(), ..self.clone() };
+        let mut after = Self { view: OnceLock::new(), ..self.clone() };
         let mut changed = BTreeMap::new();
         for (key, before) in &folded.sources {
             let now = after.entries.remove(key)?;
             changed.extend(now.changed_since(before)?);
         }
-        for (id, before) in &folded.tail {
-            match after.tail.remove(*id) {
-                Some(now) if now.ptr_eq(before) => {}
-                now => drop(changed.insert(*id, now)),
-            }
-        }
+        changed.extend(after.tail.take_out(&folded.tail));
         for entry in &folded.entries {
             let between = entry.ids().first()..=entry.ids().last();
             if after.entries.range(between).next().is_some() {

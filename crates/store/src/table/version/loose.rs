@@ -22,6 +22,9 @@ use crate::ids::RowId;
 /// A chunk is made anew together with what changed where it has at most so many times as many rows.
 const MERGE_FACTOR: usize = 2;
 
+/// Fewer of the rows than one in so many are taken out one by one.
+const FEW_OF_ROWS: usize = 8;
+
 /// Rows by id, and, once they were asked for, the same rows as chunks.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LooseRows {
@@ -99,6 +102,35 @@ impl LooseRows {
         let before = self.rows.remove(&id);
         self.changed(id, before.as_ref());
         before
+    }
+
+    /// Takes rows out, whose ids rise; those of them that are gone or have other values come back, with these.
+    pub(super) fn take_out(&mut self, taken: &[(RowId, Row)]) -> Vec<(RowId, Option<Row>)> {
+        let mut differing = Vec::new();
+        if taken.len() < self.len() / FEW_OF_ROWS {
+            for (id, before) in taken {
+                let now = self.remove(*id);
+                if now.as_ref().is_none_or(|now| !now.ptr_eq(before)) {
+                    differing.push((*id, now));
+                }
+            }
+            return differing;
+        }
+        // Each removal copies a path: what is left is copied once instead.
+        let (mut left, mut taken) = (Self::default(), taken.iter().peekable());
+        for (id, now) in &self.rows {
+            while let Some((gone, _)) = taken.next_if(|(taken, _)| taken < id) {
+                differing.push((*gone, None));
+            }
+            match taken.next_if(|(taken, _)| taken == id) {
+                Some((_, before)) if now.ptr_eq(before) => {}
+                Some(_) => differing.push((*id, Some(now.clone()))),
+                None => drop(left.insert(*id, now.clone())),
+            }
+        }
+        differing.extend(taken.map(|(gone, _)| (*gone, None)));
+        *self = left;
+        differing
     }
 
     fn changed(&mut self, id: RowId, before: Option<&Row>) {

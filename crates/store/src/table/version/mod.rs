@@ -46,7 +46,6 @@ use atoll_topology::NodeId;
 use imbl::OrdMap;
 
 use super::definition::TableDefinition;
-use super::deleted::RowPosition;
 use super::error::TableError;
 use super::row::{Key, Row, RowCodec};
 use super::snapshot::TableSnapshot;
@@ -73,7 +72,7 @@ pub struct TableVersion {
     rows: usize,
     /// The id that comes next, for all versions of the table.
     next_row_id: Arc<AtomicU64>,
-    view: Arc<OnceLock<Arc<TableSnapshot>>>,
+    view: OnceLock<Arc<TableSnapshot>>,
 }
 
 /// What versions of a table share until it is altered.
@@ -116,7 +115,7 @@ impl TableVersion {
             indexes,
             rows: 0,
             next_row_id: Arc::default(),
-            view: Arc::default(),
+            view: OnceLock::new(),
         })
     }
 
@@ -157,7 +156,7 @@ impl TableVersion {
             },
             definition,
         };
-        let mut changed = Self { shared: Arc::new(shared), view: Arc::default(), ..self.clone() };
+        let mut changed = Self { shared: Arc::new(shared), view: OnceLock::new(), ..self.clone() };
         changed.indexes = Vec::new();
         for unique in &changed.shared.definition.uniques {
             let known = self.indexes.iter().find(|index| index.has_columns(&unique.columns));
@@ -269,7 +268,7 @@ impl TableVersion {
         }
         let row = |id: &RowId| {
             let row = self.row(*id);
-            row.ok_or_else(|| self.shared.misfit(format!("row {id} is read and is not there")))
+            row.ok_or_else(|| self.shared.misfit(format!("row {id} to be read does not exist")))
         };
         let rows = ids.iter().map(row).collect::<Result<Vec<_>>>()?;
         self.shared.codec.decode_arrays(&rows, projection)
@@ -331,10 +330,5 @@ impl TableVersion {
             Some((entry, at)) => entry.key(codec, id, at, columns),
             None => codec.key(self.tail.get(id)?, columns),
         }
-    }
-
-    /// The id of a row of a snapshot that [`view`](Self::view) of a version of this table gave.
-    pub fn row_id(&self, view: &TableSnapshot, position: RowPosition) -> RowId {
-        view.row_id(position)
     }
 }

@@ -9,7 +9,7 @@ use atoll_store::database::{
     SequenceDefinition, StoredStatement,
 };
 use atoll_store::table::{AppendedChunk, FoldPolicy, TableChange, TableVersion};
-use atoll_store::{RowId, SequenceId, TableId};
+use atoll_store::{ChunkFileId, RowId, SequenceId, TableId};
 use atoll_sys::SplitMix64;
 
 use super::model::{ModelState, ModelTable};
@@ -181,9 +181,17 @@ impl Drawing<'_> {
             let first = version.reserve(chunk.rows);
             change.appended.push(AppendedChunk { first, chunk, file: Some(file) });
         }
+        self.sync(change.appended.iter().filter_map(|chunk| chunk.file))?;
         self.add(ChangeStep::Table(id, change));
         self.after.tables.get_mut(table).unwrap().extend(rows);
         Ok(())
+    }
+
+    /// Brings files of chunks to the disk, before a record names them.
+    fn sync(&self, files: impl Iterator<Item = ChunkFileId>) -> Result<(), DataFileError> {
+        let chunks = self.store.checkpoints.chunks();
+        files.into_iter().try_for_each(|file| chunks.sync(file))?;
+        Ok(chunks.sync_names()?)
     }
 
     /// A mass update of rows of one chunk.
@@ -208,6 +216,7 @@ impl Drawing<'_> {
             replaced.file = Some(chunks.write(&replaced.chunk, &columns())?.id);
             change.replaced.push(replaced);
         }
+        self.sync(change.replaced.iter().filter_map(|chunk| chunk.file))?;
         self.add(ChangeStep::Table(id, change));
         self.after.tables.get_mut(table).unwrap().extend(new);
         Ok(())

@@ -130,7 +130,9 @@ pub(super) fn is_failed_call(error: &OpenError) -> bool {
     use atoll_store::data_file::DataFileError;
     match error {
         OpenError::File(DataFileError::File(_)) => !error.is_damage(),
-        OpenError::Chunk(error) => matches!(&**error, DataFileError::File(_)) && !error.is_damage(),
+        OpenError::Chunk(reason) | OpenError::TableChunk { reason, .. } => {
+            matches!(&**reason, DataFileError::File(_)) && !reason.is_damage()
+        }
         OpenError::Log(LogError::File(_) | LogError::NoSpace(_)) => true,
         _ => false,
     }

@@ -88,17 +88,21 @@ fn the_view_is_made_once_and_shares_the_chunks_before() {
 #[test]
 fn folding_restores_the_order_of_rows() {
     let (version, _) = loaded(FEW);
-    assert_eq!(version.view().unwrap().rising(), [0]);
+    let rising = |version: &TableVersion| version.view().unwrap().rising().collect::<Vec<_>>();
+    assert_eq!(rising(&version), [0]);
     let mut change = TableChange::default();
     (2..9).for_each(|id| {
         change.updated.insert(RowId::new(id), version.row(RowId::new(id)).unwrap());
     });
     let mut version = version.apply(&change).unwrap();
-    assert!(version.view().unwrap().rising().is_empty());
+    assert!(rising(&version).is_empty());
+    let view = version.view().unwrap();
+    let chains = &view.rising_columns()[0];
+    assert_eq!((chains.column, &chains.chains[..]), (0, &[vec![0], vec![1]][..]));
     for task in version.folds(&POLICY) {
         version = version.with_folded(&task.run().unwrap()).unwrap();
     }
-    assert_eq!(version.view().unwrap().rising(), [0]);
+    assert_eq!(rising(&version), [0]);
 }
 
 #[test]
@@ -156,11 +160,11 @@ fn changes_that_do_not_fit_are_refused() {
     };
     let mut change = TableChange::default();
     change.deleted.insert(beyond.get());
-    refused(change, "row 16 is changed and is not there");
+    refused(change, "changed row 16 does not exist");
     let updated = BTreeMap::from([(beyond, row.clone())]);
     refused(TableChange { updated, ..TableChange::default() }, "row 16");
     let inserted = BTreeMap::from([(RowId::new(4), row)]);
-    refused(TableChange { inserted, ..TableChange::default() }, "row 4 is inserted and is there");
+    refused(TableChange { inserted, ..TableChange::default() }, "inserted row 4 already exists");
     let chunk = Arc::clone(version.entries().next().unwrap().chunk());
     let appended = vec![AppendedChunk { first: RowId::new(10), chunk, file: None }];
     refused(TableChange { appended, ..TableChange::default() }, "row 10");

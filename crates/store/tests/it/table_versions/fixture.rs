@@ -13,8 +13,8 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use atoll_placement::{Arena, ChunkHome, Strategy as Placement};
 use atoll_store::RowId;
 use atoll_store::table::{
-    BLOCK_ROWS, Chunk, ChunkWriter, Destination, FoldPolicy, Key, KeyBuilder, Row, RowPosition,
-    Selection, TableDefinition, TableSnapshot, TableVersion, Unique,
+    BLOCK_ROWS, Chunk, ChunkWriter, Destination, FoldPolicy, Key, KeyBuilder, Row, Selection,
+    TableDefinition, TableSnapshot, TableVersion, Unique,
 };
 use atoll_sys::SplitMix64;
 use atoll_testkit::kernel::SimulatedKernel;
@@ -149,9 +149,9 @@ pub(super) fn scanned(view: &TableSnapshot) -> BTreeMap<RowId, (Values, Option<N
             let columns = columns.map(|(column, f)| column.decode(f.data_type(), &wanted).unwrap());
             let batch = RecordBatch::try_new(Arc::clone(&view.schema), columns.collect()).unwrap();
             for (row, values) in wanted.numbers().into_iter().zip(values(&batch)) {
-                let position = RowPosition::new(number, at * BLOCK_ROWS + row as usize);
-                let before = rows.insert(view.row_id(position), (values, chunk.copies[0].wanted));
-                assert!(before.is_none(), "row {} is there twice", view.row_id(position));
+                let id = view.row_ids(number).at(at * BLOCK_ROWS + row as usize);
+                let before = rows.insert(id, (values, chunk.copies[0].wanted));
+                assert!(before.is_none(), "row {id} is there twice");
             }
         }
     }

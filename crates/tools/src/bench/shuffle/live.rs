@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::references::{self, References};
-use super::{Args, variants};
+use super::{ShuffleArgs, variants};
 use crate::bench::manifest::is_lab;
 use crate::bench::{Curve, Manifest, Measurement, Summary};
 use crate::exit::CommandError;
@@ -62,7 +62,7 @@ pub(super) struct PlanRow {
 }
 
 /// Runs everything that was asked for.
-pub(super) fn measure(args: &Args) -> Result<Results, CommandError> {
+pub(super) fn measure(args: &ShuffleArgs) -> Result<Results, CommandError> {
     let machine = Machine::discover().context("this machine cannot be described")?;
     let machine = Arc::new(machine);
     let threads = match args.threads.is_empty() {
@@ -90,7 +90,7 @@ struct Bench {
 }
 
 impl Bench {
-    fn start(machine: &Arc<Machine>, threads: usize, args: &Args) -> Result<Self> {
+    fn start(machine: &Arc<Machine>, threads: usize, args: &ShuffleArgs) -> Result<Self> {
         let kernel: Arc<dyn Kernel> = Arc::new(LiveKernel::new());
         let options = RuntimeOptions { threads: Some(threads), ..RuntimeOptions::default() };
         let runtime = Runtime::start(Arc::clone(machine), Arc::clone(&kernel), options);
@@ -113,7 +113,7 @@ impl Bench {
     }
 
     /// All shuffles in turn, run by run; `before` are the rows that there are already.
-    fn rows(&self, args: &Args, before: usize) -> Result<Vec<PlanRow>> {
+    fn rows(&self, args: &ShuffleArgs, before: usize) -> Result<Vec<PlanRow>> {
         let shuffles = args.shuffles();
         let schedules: Vec<Schedule> =
             shuffles.iter().map(|shuffle| Schedule::of(self.context.runtime(), *shuffle)).collect();
@@ -243,7 +243,7 @@ impl Runs {
 impl Results {
     /// What was run on what.
     pub(super) fn title(&self) -> String {
-        format!("Shuffle of {} of integers on {}", self.bytes, self.manifest.machine)
+        format!("Shuffle of {} of integers on {}", self.bytes, self.manifest.machine.name)
     }
 
     /// For `bench compare`.

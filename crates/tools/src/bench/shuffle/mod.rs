@@ -31,7 +31,7 @@ read, or for pushed pieces copy with memcpy, in the same run.";
 
 /// Arguments.
 #[derive(clap::Args, Debug)]
-pub struct Args {
+pub struct ShuffleArgs {
     /// In which order each worker takes its turns [default: all]
     #[arg(long, value_name = "ORDER", value_delimiter = ',')]
     order: Vec<OrderName>,
@@ -67,7 +67,7 @@ pub struct Args {
 }
 
 /// Runs or simulates, and prints.
-pub(super) fn run(args: &Args) -> Result<(), CommandError> {
+pub(super) fn run(args: &ShuffleArgs) -> Result<(), CommandError> {
     let outputs = args.output.outputs(true)?;
     if let Some(machine) = &args.machine {
         let prediction = predict::predict(machine, args)?;

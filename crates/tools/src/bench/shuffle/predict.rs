@@ -11,7 +11,7 @@ use atoll_topology::{Machine, NodeId, Quantity, links_assumed};
 use serde::Serialize;
 
 use super::published::{Published, Says, Statement, Workload};
-use super::{Args, not_here, variants};
+use super::{ShuffleArgs, not_here, variants};
 use crate::bench::Curve;
 use crate::exit::{CommandError, Exit};
 
@@ -100,7 +100,7 @@ enum CpuRoute {
 }
 
 /// Predicts what the flags ask for.
-pub(super) fn predict(name: &str, args: &Args) -> Result<Prediction, CommandError> {
+pub(super) fn predict(name: &str, args: &ShuffleArgs) -> Result<Prediction, CommandError> {
     let mut knowledge = atoll_formats::open(name).map_err(anyhow::Error::from)?;
     let mut notes = Vec::new();
     if knowledge.machine.links.is_empty() {
@@ -142,7 +142,7 @@ fn protocol(machine: &str, notes: &mut Vec<String>) -> Result<Protocol, CommandE
 }
 
 /// Numbers of threads; an eighth of the cores, two eighths, … unless the flags tell them.
-fn threads(args: &Args, machine: &Machine) -> Result<Vec<usize>, CommandError> {
+fn threads(args: &ShuffleArgs, machine: &Machine) -> Result<Vec<usize>, CommandError> {
     let asked: Vec<usize> = args.threads.iter().map(|threads| usize::from(*threads)).collect();
     let cores = machine.cores.len().clamp(1, WORKERS_MAX);
     let mut threads = match asked.is_empty() {
@@ -172,7 +172,7 @@ struct Simulator<'a> {
 impl Simulator<'_> {
     fn prediction(
         &self,
-        args: &Args,
+        args: &ShuffleArgs,
         threads: &[usize],
         all: usize,
         notes: Vec<String>,

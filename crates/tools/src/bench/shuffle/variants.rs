@@ -3,7 +3,7 @@
 use atoll_primitives::shuffle::{Coordination, Moved, Order, Shuffle};
 use clap::ValueEnum;
 
-use super::Args;
+use super::ShuffleArgs;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum OrderName {
@@ -33,7 +33,7 @@ pub(super) enum CoordinationName {
     Loose,
 }
 
-impl Args {
+impl ShuffleArgs {
     /// Every combination of what was asked for.
     pub(super) fn shuffles(&self) -> Vec<Shuffle> {
         let orders = all(&self.order).map(|name| match name {

@@ -4,10 +4,11 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64};
 
-use atoll_topology::{Bytes, NodeId};
+use atoll_topology::NodeId;
 
-use crate::arena::{ArenaShared, PoolBlock};
-use crate::{Budget, BudgetExceeded, Mapping, PageRange, PlacementError};
+use super::shared::{ArenaShared, Origin};
+use crate::budget::Charge;
+use crate::{Mapping, PageRange, PlacementError};
 
 /// Bytes that lie on a known node. Their address is stable until the buffer is dropped, is a
 /// multiple of 64, and is shared safely between threads; memory goes back to its arena on drop.
@@ -27,22 +28,6 @@ pub struct NodeBuffer {
     _charge: Charge,
 }
 
-/// Where the memory of a buffer goes back to.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Origin {
-    /// To the pool of its node.
-    Pool(PoolBlock),
-    /// To the kernel: it is a whole mapping.
-    OwnMapping,
-}
-
-/// A share of a budget, given back on drop.
-#[derive(Debug)]
-pub(crate) struct Charge {
-    budget: Option<Arc<dyn Budget>>,
-    bytes: Bytes,
-}
-
 // All state behind a buffer is consistent whenever a panic can unwind through it: the arena's locks
 // are held for bookkeeping only, and a buffer has no invariant over its bytes. (The compiler cannot
 // tell because of the trait objects of kernel and budget.)
@@ -51,7 +36,7 @@ impl RefUnwindSafe for NodeBuffer {}
 
 impl NodeBuffer {
     /// `len` bytes of `memory`, with the node wanted and the home found.
-    pub(crate) fn new(
+    pub(super) fn new(
         memory: Mapping,
         len: usize,
         (wanted, home): (Option<NodeId>, Option<NodeId>),
@@ -147,25 +132,5 @@ impl AsRef<[u8]> for NodeBuffer {
 impl Drop for NodeBuffer {
     fn drop(&mut self) {
         self.arena.give(self.memory, self.origin);
-    }
-}
-
-impl Charge {
-    pub(crate) fn new(
-        budget: Option<Arc<dyn Budget>>,
-        bytes: Bytes,
-    ) -> Result<Self, BudgetExceeded> {
-        if let Some(budget) = &budget {
-            budget.try_grow(bytes)?;
-        }
-        Ok(Self { budget, bytes })
-    }
-}
-
-impl Drop for Charge {
-    fn drop(&mut self) {
-        if let Some(budget) = &self.budget {
-            budget.shrink(self.bytes);
-        }
     }
 }

@@ -1,6 +1,8 @@
 //! Threads go where the rows are: each output has pieces of its own, with a table for each, and visits
 //! every input to aggregate what lies there for it.
 
+use std::fmt::Debug;
+
 use atoll_topology::NodeId;
 
 use super::reader::{Groups, ReadStep, Reader, Visit};
@@ -10,64 +12,68 @@ use super::stream::{Gathered, Kept, PiecePart};
 use super::table::GroupTable;
 use crate::PrimitiveError;
 
-/// What a thread takes along.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Luggage {
-    Nothing,
-    /// Its tables.
-    Tables,
+/// A piece with its table; none before its first row.
+pub(super) type PieceTable = (PiecePart, Option<GroupTable>);
+
+/// What becomes of the tables of a worker that goes from node to node: what tells one migration from
+/// another.
+pub(super) trait Payload: Debug + Send {
+    /// Bytes that come along; none where the tables stay where they are.
+    fn bytes(&self, tables: &[PieceTable]) -> Option<usize>;
+
+    /// What is done at a node before its rows are read, where something came along.
+    fn arrive(
+        &self,
+        tables: &mut [PieceTable],
+        node: NodeId,
+        check: &dyn Fn() -> Result<(), PrimitiveError>,
+    ) -> Result<(), PrimitiveError>;
 }
 
-/// An output whose thread travels.
+/// An output whose worker goes where the rows are.
 #[derive(Debug)]
-pub(super) struct Travel {
-    luggage: Luggage,
+pub(super) struct MigratingWorker<P> {
+    payload: P,
     output: usize,
     /// Where its tables lie.
     home: Option<NodeId>,
-    /// Pieces with their tables; none before the first row.
-    tables: Vec<(PiecePart, Option<GroupTable>)>,
+    tables: Vec<PieceTable>,
     /// Inputs that have been visited.
     turn: usize,
     columns: RecordColumns,
     spent: Spent,
 }
 
-impl Travel {
+impl<P: Payload> MigratingWorker<P> {
     /// An output with these pieces.
     pub(super) fn new(
-        luggage: Luggage,
+        payload: P,
         output: usize,
         home: Option<NodeId>,
         pieces: Vec<PiecePart>,
     ) -> Self {
         let tables = pieces.into_iter().map(|piece| (piece, None)).collect();
         let (columns, spent) = (RecordColumns::default(), Spent::default());
-        Self { luggage, output, home, tables, turn: 0, columns, spent }
+        Self { payload, output, home, tables, turn: 0, columns, spent }
     }
 
     /// Bytes of its tables, and where they lie, if they come along to a node.
     fn copied(&self, to: Option<NodeId>) -> Option<(NodeId, usize)> {
         let from = self.home.filter(|home| to.is_some_and(|to| to != *home))?;
-        let tables = self.tables.iter().filter_map(|(_, table)| table.as_ref());
-        let bytes = tables.map(GroupTable::memory_bytes).sum();
-        (self.luggage == Luggage::Tables).then_some((from, bytes))
+        Some((from, self.payload.bytes(&self.tables)?))
     }
 
-    /// Copies its tables into a node's memory.
-    fn unpack_at(&mut self, node: NodeId, gathered: &Gathered) -> Result<(), PrimitiveError> {
+    /// Has its tables arrive at a node.
+    fn arrive(&mut self, node: NodeId, gathered: &Gathered) -> Result<(), PrimitiveError> {
         let mut watch = Watch::start();
-        for table in self.tables.iter_mut().filter_map(|(_, table)| table.as_mut()) {
-            gathered.stage().check()?;
-            table.move_to(node)?;
-        }
+        self.payload.arrive(&mut self.tables, node, &|| gathered.stage().check())?;
         self.home = Some(node);
         self.spent.copy += watch.lap();
         Ok(())
     }
 }
 
-impl Reader for Travel {
+impl<P: Payload> Reader for MigratingWorker<P> {
     fn due(&mut self, gathered: &Gathered) -> Option<Visit> {
         while self.turn < gathered.inputs().len() {
             let input = gathered.source_of(self.output, self.turn, |output, turn| output + turn);
@@ -101,7 +107,7 @@ impl Reader for Travel {
     fn visit(&mut self, gathered: &Gathered) -> Result<(), PrimitiveError> {
         let Some(visit) = self.due(gathered) else { return Ok(()) };
         if let (Some(_), Some(node)) = (visit.copied, visit.home) {
-            self.unpack_at(node, gathered)?;
+            self.arrive(node, gathered)?;
         }
         let Kept::Dealt(dealt) = gathered.inputs()[visit.input].kept() else { return Ok(()) };
         let rows = gathered.stage().context().tuning().block_rows;

@@ -3,8 +3,8 @@
 use atoll_placement::NodeBuffer;
 use atoll_topology::NodeId;
 
-use super::FanOut;
-use crate::kernel::scatter;
+use super::fan_out::FanOut;
+use super::words;
 
 /// Rows of `W` words in pieces, each a chain of blocks in the memory of one node.
 #[derive(Debug)]
@@ -71,11 +71,17 @@ impl<const W: usize> Pieces<W> {
     /// Rows of one block of a piece.
     pub fn block(&self, piece: usize, block: usize) -> &[[u64; W]] {
         let block = &self.chains[piece][block];
-        scatter::block_rows(&self.slabs[block.slab], block)
+        block_rows(&self.slabs[block.slab], block)
     }
 
     /// Rows of a piece, block by block, in the order in which they were given.
     pub fn blocks(&self, piece: usize) -> impl Iterator<Item = &[[u64; W]]> {
-        self.chains[piece].iter().map(|block| scatter::block_rows(&self.slabs[block.slab], block))
+        self.chains[piece].iter().map(|block| block_rows(&self.slabs[block.slab], block))
     }
+}
+
+/// The rows of a block, out of its slab.
+fn block_rows<'a, const W: usize>(slab: &'a NodeBuffer, block: &PieceBlock) -> &'a [[u64; W]] {
+    let bytes = &slab.as_slice()[block.offset..][..block.rows * W * 8];
+    words::rows(bytes)
 }

@@ -237,6 +237,14 @@ impl fmt::Display for Subject {
 }
 
 impl Fact {
+    /// The ends of the path that it is about; none where it is about something else.
+    pub fn path(&self) -> Option<(NodeId, NodeId)> {
+        match self.subject {
+            Subject::Path { from, to } => Some((from, to)),
+            _ => None,
+        }
+    }
+
     /// A fact without conditions, spread or time.
     pub fn new(
         subject: Subject,

@@ -16,8 +16,6 @@ use atoll_sys::Root;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Dir, Mode, OFlags, mkdir, open, openat, renameat, unlinkat};
 
-use crate::adapter::KnobSetting;
-
 /// Longest journal that is read: some 100,000 records.
 const JOURNAL_BYTES_MAX: u64 = 16 << 20;
 /// Targets of one process.
@@ -30,6 +28,16 @@ const STATUS: &str = ".status";
 const JOURNAL_VERSION: u32 = 1;
 /// Changes with every start of the machine.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+
+/// A setting of a DBMS and its value; none where it is not set.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KnobSetting {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: Option<String>,
+}
 
 /// Something that is about to be changed, as it was before.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

@@ -1,0 +1,260 @@
+//! The functions.
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use datafusion::arrow::array::{Array, ArrayRef, AsArray};
+use datafusion::arrow::compute::{CastOptions, cast, cast_with_options};
+use datafusion::arrow::datatypes::{
+    DataType, Field, FieldRef, Time64MicrosecondType, TimeUnit, TimestampMicrosecondType,
+};
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::{Result, ScalarValue, plan_err};
+use datafusion::logical_expr::{
+    ColumnarValue, Documentation, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
+    Signature,
+};
+use datafusion::prelude::SessionContext;
+
+use super::super::call::Call;
+use super::super::civil::{MICROS_OF_DAY, MICROS_OF_MINUTE};
+use super::items;
+use super::read::read;
+use super::write::{Moment, write};
+use crate::listing::Listing;
+
+/// Names with what is said of them.
+const FUNCTIONS: [(&str, &str, &str, &str); 3] = [
+    (
+        "to_char",
+        "moment, template",
+        "A date, time or timestamp as text, by a template of PostgreSQL such as 'YYYY-MM-DD HH24:MI:SS', or by \
+         a format with specifiers such as %Y.",
+        "to_char(DATE '2024-03-05', 'FMDD Month YYYY')",
+    ),
+    (
+        "to_date",
+        "text[, template]",
+        "A text as a date, by a template of PostgreSQL such as 'DD Mon YYYY', or by formats with specifiers such \
+         as %Y, of which the first that fits counts.",
+        "to_date('05 Mar 2024', 'DD Mon YYYY')",
+    ),
+    (
+        "to_timestamp",
+        "value[, template]",
+        "A text as a timestamp, by a template of PostgreSQL such as 'YYYY-MM-DD HH24:MI', or by formats with \
+         specifiers such as %Y; a number as the seconds since 1970.",
+        "to_timestamp('2024-03-05 13:04', 'YYYY-MM-DD HH24:MI')",
+    ),
+];
+
+/// Puts the functions in the place of DataFusion's, which know formats with a `%` only, and give others back as
+/// the result.
+pub(crate) fn register(context: &SessionContext) {
+    let state = context.state();
+    for (name, arguments, about, example) in FUNCTIONS {
+        let Some(inner) = state.scalar_functions().get(name).cloned() else { continue };
+        let listing = Arc::new(Listing::new(name, &[], arguments, about, example));
+        context.register_udf(ScalarUDF::from(Templated { name, inner, listing }));
+    }
+}
+
+/// A function of DataFusion that takes templates too.
+#[derive(Debug, Clone)]
+struct Templated {
+    name: &'static str,
+    inner: Arc<ScalarUDF>,
+    listing: Arc<Listing>,
+}
+
+impl PartialEq for Templated {
+    fn eq(&self, other: &Self) -> bool {
+        self.inner == other.inner
+    }
+}
+
+impl Eq for Templated {}
+
+impl Hash for Templated {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.inner.hash(state);
+    }
+}
+
+impl ScalarUDFImpl for Templated {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn aliases(&self) -> &[String] {
+        self.inner.aliases()
+    }
+
+    fn signature(&self) -> &Signature {
+        self.inner.signature()
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        self.inner.return_type(types)
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        let template = args.scalar_arguments.get(1).copied().flatten();
+        let is_template =
+            template.and_then(|it| it.try_as_str().flatten()).is_some_and(has_no_specifier);
+        let field = self.inner.return_field_from_args(args)?;
+        match field.data_type() {
+            // Years before 1677 and after 2262 are known too.
+            DataType::Timestamp(_, zone) if is_template => {
+                let wide = DataType::Timestamp(TimeUnit::Microsecond, zone.clone());
+                Ok(Arc::new(field.as_ref().clone().with_data_type(wide)))
+            }
+            _ => Ok(field),
+        }
+    }
+
+    fn with_updated_config(&self, config: &ConfigOptions) -> Option<ScalarUDF> {
+        let inner = Arc::new(self.inner.inner().with_updated_config(config)?);
+        Some(ScalarUDF::from(Self { inner, ..self.clone() }))
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        if args.args.len() != 2 || !is_template(&args.args[1])? {
+            return self.inner.invoke_with_args(args);
+        }
+        let is_constant = args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
+        let rows = if is_constant { 1 } else { args.number_rows };
+        let result = match self.name {
+            "to_char" => written(self.name, args, rows)?,
+            _ => parsed(self.name, args, rows)?,
+        };
+        match is_constant {
+            true => Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&result, 0)?)),
+            false => Ok(ColumnarValue::Array(result)),
+        }
+    }
+
+    fn documentation(&self) -> Option<&Documentation> {
+        Some(&self.listing.documentation)
+    }
+}
+
+fn has_no_specifier(format: &str) -> bool {
+    !format.contains('%')
+}
+
+/// Whether a format has no `%`.
+///
+/// # Errors
+/// Where some have one, and others do not.
+fn is_template(formats: &ColumnarValue) -> Result<bool> {
+    match formats {
+        ColumnarValue::Scalar(scalar) => {
+            Ok(scalar.try_as_str().flatten().is_some_and(has_no_specifier))
+        }
+        ColumnarValue::Array(array) => {
+            let (DataType::Utf8 | DataType::Utf8View | DataType::LargeUtf8) = array.data_type()
+            else {
+                return Ok(false);
+            };
+            let texts = cast(array, &DataType::Utf8)?;
+            let mut kinds = texts.as_string::<i32>().iter().flatten().map(has_no_specifier);
+            let Some(first) = kinds.next() else { return Ok(false) };
+            match kinds.any(|kind| kind != first) {
+                true => plan_err!(
+                    "formats with a % and templates without one do not go together in one column"
+                ),
+                false => Ok(first),
+            }
+        }
+    }
+}
+
+/// The call with its arguments as these types.
+fn call_of(
+    name: &'static str,
+    mut args: ScalarFunctionArgs,
+    rows: usize,
+    types: [DataType; 2],
+) -> Result<Call> {
+    for (at, to) in types.into_iter().enumerate() {
+        args.args[at] = args.args[at].cast_to(&to, None)?;
+        args.arg_fields[at] = Arc::new(Field::new(args.arg_fields[at].name(), to, true));
+    }
+    Call::new(name, args, rows)
+}
+
+fn written(name: &'static str, args: ScalarFunctionArgs, rows: usize) -> Result<ArrayRef> {
+    let (is_time, zone) = match args.args[0].data_type() {
+        DataType::Time32(_) | DataType::Time64(_) => (true, None),
+        DataType::Timestamp(_, zone) => (false, zone),
+        DataType::Duration(_) => {
+            return plan_err!("to_char of a duration takes no template; cast it to VARCHAR");
+        }
+        _ => (false, None),
+    };
+    let to = match is_time {
+        true => DataType::Time64(TimeUnit::Microsecond),
+        false => DataType::Timestamp(TimeUnit::Microsecond, zone.clone()),
+    };
+    let call = call_of(name, args, rows, [to, DataType::Utf8])?;
+    let utc: Vec<i64> = match is_time {
+        true => call.arrays[0].as_primitive::<Time64MicrosecondType>().values().to_vec(),
+        false => call.arrays[0].as_primitive::<TimestampMicrosecondType>().values().to_vec(),
+    };
+    let local = match is_time {
+        true => utc.clone(),
+        false => call.moments(0)?.values().to_vec(),
+    };
+    let templates = call.text(1);
+    let kept = (rows > 0 && call.arrays[1].is_valid(0))
+        .then(|| (templates.value(0), items(templates.value(0))));
+    call.texts(|row, out| {
+        let offset = (local[row] - utc[row]) / MICROS_OF_MINUTE;
+        let moment = Moment { micros: local[row], zone: zone.as_deref(), offset };
+        match &kept {
+            Some((same, items)) if *same == templates.value(row) => write(items, moment, out),
+            _ => write(&items(templates.value(row)), moment, out),
+        }
+        Ok(true)
+    })
+}
+
+fn parsed(name: &'static str, args: ScalarFunctionArgs, rows: usize) -> Result<ArrayRef> {
+    let result = args.return_field.data_type().clone();
+    let given = args.args[0].data_type();
+    if !matches!(given, DataType::Utf8 | DataType::Utf8View | DataType::LargeUtf8 | DataType::Null)
+    {
+        return plan_err!("{name} with a template takes a text");
+    }
+    let call = call_of(name, args, rows, [DataType::Utf8, DataType::Utf8])?;
+    let (texts, templates) = (call.text(0), call.text(1));
+    let kept = (rows > 0 && call.arrays[1].is_valid(0))
+        .then(|| (templates.value(0), items(templates.value(0))));
+    let moment = |row: usize| {
+        let (text, template) = (texts.value(row), templates.value(row));
+        let moment = match &kept {
+            Some((same, items)) if *same == template => read(items, text),
+            _ => read(&items(template), text),
+        };
+        moment.or_else(|why| {
+            call.fails(format_args!("'{text}' does not match the template '{template}': {why}"))
+        })
+    };
+    if result == DataType::Date32 {
+        return call.dates(|row| {
+            let days = moment(row)?.div_euclid(MICROS_OF_DAY);
+            i32::try_from(days).map(Some).or_else(|_| call.fails("the date is out of range"))
+        });
+    }
+    let mut wall = call.plain::<TimestampMicrosecondType>(|row| moment(row).map(Some))?;
+    // What says its distance from UTC does not hang on the session's zone.
+    let has_zone =
+        |template: &str| ["TZH", "tzh", "TZM", "tzm"].iter().any(|it| template.contains(it));
+    if templates.iter().flatten().any(has_zone) {
+        let utc = DataType::Timestamp(TimeUnit::Microsecond, Some("+00:00".into()));
+        wall = cast(&wall, &utc)?;
+    }
+    let checked = CastOptions { safe: false, ..CastOptions::default() };
+    Ok(cast_with_options(&wall, &result, &checked)?)
+}

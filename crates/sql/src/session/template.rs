@@ -1,0 +1,210 @@
+//! What all sessions of a database have in common, made once: functions, rules, formats of files, settings while they
+//! are unchanged, and the system tables. A session copies pointers.
+
+use std::sync::Arc;
+
+use atoll_runtime::Runtime;
+use atoll_topology::{Bytes, Knowledge};
+use datafusion::common::Result;
+use datafusion::common::config::{ConfigNonZeroUsize, ConfigOptions};
+use datafusion::execution::disk_manager::DiskManager;
+use datafusion::execution::memory_pool::MemoryPool;
+use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
+use datafusion::execution::{SessionState, SessionStateBuilder};
+use datafusion::optimizer::{Analyzer, AnalyzerRule};
+use datafusion::prelude::{SessionConfig, SessionContext};
+
+use crate::arithmetic::{CheckedArithmetic, PlanDivision};
+use crate::catalog::{CATALOG, Catalogs, KeptNames, SCHEMA};
+use crate::database::Pools;
+use crate::dialect::{Relations, SqlTypes, TypedLiterals};
+use crate::float::CanonicalFloats;
+use crate::functions::SharedFunctions;
+use crate::memory::{self, Gauge};
+use crate::pg_catalog::SystemCatalog;
+use crate::rewrite::{CountedCopies, DependentJoins, NamedQuantified};
+use crate::role::Identity;
+use crate::sample::{SamplePlanner, SampledRelations};
+use crate::settings::AtollOptions;
+use crate::timezone::{self, SessionTimeZone};
+use crate::volatile::VolatileFilters;
+use atoll_functions::PlanCalls;
+
+/// What a session begins with.
+pub(crate) struct SessionTemplate {
+    state: SessionState,
+    names: KeptNames,
+}
+
+/// What the template is made for.
+pub(crate) struct TemplateParts<'a> {
+    pub(crate) pools: &'a Pools,
+    pub(crate) knowledge: &'a Arc<Knowledge>,
+    pub(crate) pool: &'a Arc<dyn MemoryPool>,
+    pub(crate) gauge: &'a Arc<Gauge>,
+    pub(crate) limit: usize,
+    /// The settings of Atoll's own.
+    pub(crate) options: AtollOptions,
+}
+
+/// What a session brings.
+pub(super) struct SessionParts<'a> {
+    pub(super) catalogs: &'a Catalogs,
+    pub(super) system: &'a Arc<SystemCatalog>,
+    /// Where it spills.
+    pub(super) disk: Arc<DiskManager>,
+    /// The memory that it is charged for.
+    pub(super) pool: Arc<dyn MemoryPool>,
+    /// How much of it there may be.
+    pub(super) session_memory: Option<Bytes>,
+}
+
+impl SessionTemplate {
+    /// A template for the sessions of a database.
+    ///
+    /// # Errors
+    /// When DataFusion refuses a part.
+    pub(crate) fn new(parts: &TemplateParts<'_>) -> Result<Self> {
+        let runtime = parts.pools.all().runtime();
+        let environment = RuntimeEnvBuilder::new()
+            .with_memory_pool(Arc::clone(parts.pool))
+            // DataFusion's cache of listings never looks at a directory again.
+            .with_object_list_cache_limit(0);
+        let config = config(runtime, parts.options.clone(), parts.limit);
+        let mut state = SessionStateBuilder::new()
+            .with_config(config.with_extension(Arc::clone(parts.gauge)))
+            .with_runtime_env(environment.build_arc()?)
+            .with_expr_planners(vec![
+                Arc::new(TypedLiterals),
+                Arc::new(PlanDivision),
+                Arc::new(PlanCalls),
+            ])
+            .with_default_features()
+            .with_analyzer_rules(analyzer_rules())
+            .with_optimizer_rules(crate::rewrite::optimizer_rules())
+            .with_query_planner(Arc::new(SamplePlanner))
+            .with_type_planner(Arc::new(SqlTypes))
+            .with_optimizer_rule(Arc::new(CheckedArithmetic))
+            .with_physical_optimizer_rules(crate::rules::physical_rules(
+                parts.pools.all().primitives(),
+                parts.limit,
+            ))
+            .build();
+        crate::files::register(&mut state)?;
+        let context = SessionContext::new_with_state(state);
+        atoll_functions::register(&context);
+        crate::pg_catalog::register(&context);
+        context.register_relation_planner(Arc::new(SampledRelations))?;
+        context.register_relation_planner(Arc::new(Relations))?;
+        let state = SharedFunctions::take(context.state())?;
+        let catalogs = Catalogs::new(None);
+        crate::system::register(&catalogs, runtime, parts.knowledge)?;
+        Ok(Self { state, names: catalogs.kept() })
+    }
+
+    /// The names of a new session.
+    pub(super) fn names(&self) -> KeptNames {
+        self.names.clone()
+    }
+
+    /// The settings of a session that sets none.
+    pub(super) fn settings(&self) -> &ConfigOptions {
+        self.state.config_options()
+    }
+
+    /// Those of Atoll's own. The process's own session has no limit of memory but that of all.
+    pub(super) fn first_options(&self, identity: &Identity) -> AtollOptions {
+        let options = self.settings().extensions.get::<AtollOptions>().cloned();
+        let mut options = options.unwrap_or_default();
+        options.session_memory = options.session_memory.filter(|_| identity.number != 0);
+        options
+    }
+
+    /// The state of a new session.
+    pub(super) fn state(&self, parts: SessionParts<'_>) -> SessionState {
+        let environment = RuntimeEnv {
+            disk_manager: parts.disk,
+            memory_pool: parts.pool,
+            ..RuntimeEnv::clone(self.state.runtime_env())
+        };
+        let mut state = SessionStateBuilder::from(self.state.clone())
+            .with_catalog_list(Arc::new(parts.catalogs.clone()))
+            .with_runtime_env(Arc::new(environment))
+            .build();
+        // The builder copies the settings; those of the template are shared until they are changed.
+        *state.config_mut() = self.state.config().clone().with_extension(Arc::clone(parts.system));
+        let of_template = self.state.config_options().extensions.get::<AtollOptions>();
+        if of_template.is_some_and(|options| options.session_memory != parts.session_memory) {
+            let extensions = &mut state.config_mut().options_mut().extensions;
+            if let Some(options) = extensions.get_mut::<AtollOptions>() {
+                options.session_memory = parts.session_memory;
+            }
+        }
+        state
+    }
+}
+
+/// DataFusion's analyzer with what comes before types are settled, and after.
+fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
+    let mut rules = Analyzer::new().rules;
+    rules.insert(0, Arc::new(SessionTimeZone));
+    rules.push(Arc::new(CheckedArithmetic));
+    rules.push(Arc::new(CountedCopies));
+    rules.push(Arc::new(NamedQuantified));
+    rules.push(Arc::new(CanonicalFloats));
+    rules.push(Arc::new(VolatileFilters));
+    rules.push(Arc::new(DependentJoins));
+    rules
+}
+
+/// Joins up to this build side are broadcast to all partitions rather than exchanged: probing a
+/// shared table of that size costs less than moving both sides.
+const BROADCAST_BYTES: usize = 64 << 20;
+const BROADCAST_ROWS: usize = 2 << 20;
+
+/// Hash joins whose integer keys fill this share of their range, or whose range is that small, look
+/// their rows up in an array instead of hashing. An array of this density takes 1 KB for each row, too
+/// much where the memory limit is below `ARRAY_MAP_LIMIT_MIN`.
+const ARRAY_MAP_DENSITY_MIN: f64 = 0.004;
+const ARRAY_MAP_RANGE: usize = 1 << 20;
+const ARRAY_MAP_LIMIT_MIN: usize = 2 << 30;
+
+/// Parentheses and sub-queries inside one another, until `datafusion.sql_parser.recursion_limit` says
+/// otherwise. DataFusion's 50 are fewer than programs write.
+const NESTING_MAX: usize = 200;
+
+fn config(runtime: &Runtime, own: AtollOptions, limit: usize) -> SessionConfig {
+    let mut config = SessionConfig::new()
+        .with_target_partitions(runtime.worker_count())
+        // It is a schema of our own.
+        .with_information_schema(false)
+        .with_default_catalog_and_schema(CATALOG, SCHEMA)
+        .with_create_default_catalog_and_schema(false);
+    let options = config.options_mut();
+    options.sql_parser.collect_spans = true;
+    options.execution.time_zone = Some(timezone::DEFAULT.to_owned());
+    if let Ok(levels) = ConfigNonZeroUsize::try_new(NESTING_MAX) {
+        options.sql_parser.recursion_limit = levels;
+    }
+    options.optimizer.hash_join_single_partition_threshold = BROADCAST_BYTES;
+    options.optimizer.hash_join_single_partition_threshold_rows = BROADCAST_ROWS;
+    if limit >= ARRAY_MAP_LIMIT_MIN {
+        options.execution.perfect_hash_join_min_key_density = ARRAY_MAP_DENSITY_MIN;
+        options.execution.perfect_hash_join_small_build_threshold = ARRAY_MAP_RANGE;
+    }
+    // The logical plan knows better than the physical one what cannot be NULL (a CASE whose condition
+    // excludes it), and the check takes that for a defect.
+    options.execution.skip_physical_aggregate_schema_check = true;
+    // A file for each batch that an exchange spills: of two open ones the reader of DataFusion 55 waits for
+    // the older, while what it needs may come in the newer (apache/datafusion#24883).
+    if let Ok(each) = ConfigNonZeroUsize::try_new(1) {
+        options.execution.max_spill_file_size_bytes = each;
+    }
+    memory::fit(options, limit);
+    // Nanoseconds end in 2262, INT96 does not.
+    options.execution.parquet.coerce_int96 = Some("us".to_owned());
+    options.explain.show_statistics = false;
+    options.explain.physical_plan_only = true;
+    options.extensions.insert(own);
+    config
+}

@@ -1,0 +1,175 @@
+//! What is called as a function and is none to the planner: functions in FROM, and calls that become other ones.
+
+use super::functions::FunctionRow;
+
+/// Name, kind, arguments, what it does, an example, and other names.
+type Listed = (&'static str, &'static str, &'static str, &'static str, &'static str, &'static str);
+
+const LISTED: &[Listed] = &[
+    ("add", "scalar", "a, b", "The sum of two values, as `a + b`.", "add(1, 2) = 3", ""),
+    (
+        "generate_series",
+        "table",
+        "start, stop[, step]",
+        "Rows of the numbers, dates or timestamps from start to stop, the last one included.",
+        "FROM generate_series(1, 10, 2)",
+        "",
+    ),
+    (
+        "glob",
+        "table",
+        "pattern",
+        "The files whose names match a pattern.",
+        "FROM glob('data/*.csv')",
+        "",
+    ),
+    (
+        "if",
+        "scalar",
+        "condition, a, b",
+        "One value where a condition holds, and another where it does not; a CASE.",
+        "if(1 < 2, 'a', 'b') = 'a'",
+        "iff",
+    ),
+    ("mod", "scalar", "a, b", "The rest of a division, as `a % b`.", "mod(7, 3) = 1", ""),
+    (
+        "multiply",
+        "scalar",
+        "a, b",
+        "The product of two numbers, as `a * b`.",
+        "multiply(2, 3) = 6",
+        "",
+    ),
+    (
+        "parquet_file_metadata",
+        "table",
+        "files",
+        "What Parquet files tell of themselves: who wrote them, rows, row groups.",
+        "FROM parquet_file_metadata('a.parquet')",
+        "",
+    ),
+    (
+        "parquet_metadata",
+        "table",
+        "files",
+        "The columns of the row groups of Parquet files, with their sizes and bounds.",
+        "FROM parquet_metadata('a.parquet')",
+        "",
+    ),
+    (
+        "parquet_schema",
+        "table",
+        "files",
+        "The columns that Parquet files declare.",
+        "FROM parquet_schema('a.parquet')",
+        "",
+    ),
+    (
+        "range",
+        "table",
+        "start, stop[, step]",
+        "Rows of the numbers, dates or timestamps from start up to, and without, stop.",
+        "FROM range(0, 10, 2)",
+        "",
+    ),
+    (
+        "read_arrow",
+        "table",
+        "files[, option = value, …]",
+        "The rows of Arrow (IPC) files.",
+        "FROM read_arrow('a.arrow')",
+        "read_feather, read_ipc",
+    ),
+    (
+        "read_blob",
+        "table",
+        "files",
+        "Files as bytes, with their names and sizes.",
+        "SELECT content FROM read_blob('a.png')",
+        "",
+    ),
+    (
+        "read_csv",
+        "table",
+        "files[, option = value, …]",
+        "The rows of CSV files, whose form and types are found out where no option says them.",
+        "FROM read_csv('*.csv', delim = ';', header = true)",
+        "read_csv_auto",
+    ),
+    (
+        "read_json",
+        "table",
+        "files[, option = value, …]",
+        "The rows of JSON files: arrays, or objects one after the other.",
+        "FROM read_json('a.json')",
+        "read_json_auto",
+    ),
+    (
+        "read_ndjson",
+        "table",
+        "files[, option = value, …]",
+        "The rows of JSON files with an object a line.",
+        "FROM read_ndjson('a.jsonl')",
+        "read_ndjson_auto",
+    ),
+    (
+        "read_parquet",
+        "table",
+        "files[, option = value, …]",
+        "The rows of Parquet files.",
+        "FROM read_parquet('data/*/*.parquet', hive_partitioning = true)",
+        "parquet_scan",
+    ),
+    (
+        "read_text",
+        "table",
+        "files",
+        "Files as texts, with their names and sizes.",
+        "SELECT content FROM read_text('a.txt')",
+        "",
+    ),
+    (
+        "sniff_csv",
+        "table",
+        "file",
+        "How a CSV file is written, as read_csv finds it out.",
+        "FROM sniff_csv('a.csv')",
+        "",
+    ),
+    (
+        "struct_pack",
+        "scalar",
+        "name := value, …",
+        "A struct of named fields.",
+        "struct_pack(a := 1, b := 'x') = {'a': 1, 'b': 'x'}",
+        "",
+    ),
+    (
+        "subtract",
+        "scalar",
+        "a, b",
+        "The difference of two values, as `a - b`.",
+        "subtract(3, 2) = 1",
+        "",
+    ),
+    (
+        "sum_no_overflow",
+        "aggregate",
+        "x",
+        "The sum, as `sum` gives it; an overflow is an error.",
+        "sum_no_overflow(n)",
+        "",
+    ),
+];
+
+/// Their rows.
+pub(super) fn rows() -> impl Iterator<Item = FunctionRow> {
+    LISTED.iter().map(|(name, kind, arguments, description, example, aliases)| FunctionRow {
+        name: (*name).to_owned(),
+        kind,
+        arguments: (*arguments).to_owned(),
+        description: (*description).to_owned(),
+        example: Some((*example).to_owned()),
+        aliases: (*aliases).to_owned(),
+    })
+}
