@@ -139,14 +139,14 @@ get_drivers() {
     echo "export NODE_PATH='$drivers/node/node_modules'"
 }
 
-# Silence for 25 minutes looks like a hang.
+# Silence for 30 minutes looks like a hang.
 announce_build() {
     [ "$1" != tools ] || return 0
     target=${CARGO_TARGET_DIR:-target}
     for library in "$target"/release/deps/libdatafusion-*.rlib; do
         [ ! -e "$library" ] || return 0
     done
-    say "first build: compiling DataFusion takes some 25 minutes on two cores;" \
+    say "first build: compiling DataFusion takes some 30 minutes on two cores;" \
         "later builds compile what changed (kept in $target)"
 }
 

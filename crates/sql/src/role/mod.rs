@@ -86,7 +86,7 @@ pub(crate) fn is_superuser(database: &Database, identity: &Identity) -> bool {
     identity.is_owner || role().is_some_and(|role| role.is_superuser)
 }
 
-/// Whether someone sees what the sessions of other users do.
+/// Whether an identity sees what the sessions of other users do.
 pub(crate) fn sees_all(database: &Database, identity: &Identity) -> bool {
     let is_monitor = || LimitedUser::of(&database.store().published(), &identity.user).is(MONITOR);
     is_superuser(database, identity) || is_monitor()

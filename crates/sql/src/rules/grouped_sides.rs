@@ -28,8 +28,9 @@ impl OperatorRule for GroupedSides {
         config: &ConfigOptions,
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         let Some(join) = plan.downcast_ref::<HashJoinExec>() else { return Ok(None) };
+        let planned = *join.partition_mode();
         let may_swap = config.optimizer.join_reordering
-            && *join.partition_mode() == PartitionMode::Partitioned
+            && planned != PartitionMode::Auto
             && join.join_type().supports_swap()
             && !join.null_aware;
         let (left, right) = (join.left(), join.right());
@@ -44,7 +45,7 @@ impl OperatorRule for GroupedSides {
         };
         match (right < left, mode) {
             (true, mode) => join.swap_inputs(mode).map(Some),
-            (false, PartitionMode::CollectLeft) => {
+            (false, PartitionMode::CollectLeft) if planned == PartitionMode::Partitioned => {
                 Ok(Some(Arc::new(join.builder().with_partition_mode(mode).build()?)))
             }
             (false, _) => Ok(None),

@@ -228,8 +228,7 @@ fn between(
     to: (usize, usize),
 ) -> Vec<RowRange> {
     let mut pieces = Vec::new();
-    for place in from.0..chain.len().min(to.0 + 1) {
-        let chunk = chain[place];
+    for (place, &chunk) in chain.iter().enumerate().take(to.0 + 1).skip(from.0) {
         let start = if place == from.0 { from.1 } else { 0 };
         let end = if place == to.0 { to.1 } else { snapshot.chunks[chunk].rows };
         if start < end {

@@ -8,6 +8,7 @@ use atoll_testkit::machines;
 use datafusion::physical_plan::{collect, displayable};
 
 use super::planner::{cancel_token, plan_physical};
+use crate::parse::parse;
 use crate::{DatabaseOptions, Session};
 
 fn session() -> Session {
@@ -53,8 +54,9 @@ fn a_raised_token_ends_grouping_of_every_kind_and_method() {
             ] {
                 let transaction = session.statement_transaction().expect("none failed");
                 let planner = session.planner(&transaction, false).await.expect("planned");
+                let parsed = parse(sql, &planner.state).expect("it is SQL");
+                let logical = planner.plan(parsed).await.expect("it can be planned");
                 let state = planner.state;
-                let logical = state.create_logical_plan(sql).await.expect("it is SQL");
                 let plan = plan_physical(&state, &logical).await.expect("it can be planned");
                 let shown = displayable(plan.as_ref()).indent(false).to_string();
                 assert!(shown.contains("GroupExec") && shown.contains(kind), "{kind}:\n{shown}");

@@ -355,7 +355,7 @@ impl SettingsOfText {
     fn plain(schema: &str) -> Self {
         let of = SqlParserOptions::default();
         let normalizes = of.enable_ident_normalization.to_string();
-        Self::with(&of.dialect.to_string(), &normalizes, schema)
+        Self::with(of.dialect.as_ref(), &normalizes, schema)
     }
 
     fn of(text: &StoredStatement) -> Self {

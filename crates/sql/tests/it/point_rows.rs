@@ -193,7 +193,7 @@ fn what_is_wrong_with_a_row_by_key_is_told_and_changes_nothing() {
     unfit[14] = None;
     refused(&insert, &unfit, "c14");
     let add = prepared(&session, "UPDATE by_key SET c14 = c14 + $1 WHERE c0 = 'a' AND c1 = 1");
-    refused(&add, &[Some("2")], "c14 + ");
+    refused(&add, &[Some("2")], "overflows BIGINT");
     refused(&add, &[None], "c14");
     execute(&session, &add, &[Some("1")]).unwrap();
     let found = rows(&session, "SELECT c14 FROM by_key");

@@ -27,8 +27,8 @@ fn all_kinds_of_work_are_measured() {
     .json();
     assert_eq!(run["benchmark"], "store");
     let cases = run["details"]["cases"].as_array().expect("cases");
-    // Writes of two numbers of sessions with two durabilities; reads; bulk, checkpoints, recovery.
-    assert_eq!(cases.len(), 2 * 2 * 2 + 2 + 2 + 4 + 1);
+    // Writes of two numbers of sessions with two durabilities; reads; bulk, checkpoints, recovery without a key and with one.
+    assert_eq!(cases.len(), 2 * 2 * 2 + 2 + 2 + 4 + 2);
     assert_eq!(subjects(&cases[0]), ["atoll", "fdatasync"]);
     assert_eq!(cases[0]["work"], "insert");
     for case in cases {
