@@ -60,10 +60,10 @@ mod tests {
 
     #[test]
     fn pairs_of_regular_words_spread_evenly() {
-        let digits = |at: u64| u64::from_le_bytes(*b"00000000") + (at % 10) + (at / 10 % 10 << 8);
+        let digits = |at: u64| u64::from_le_bytes(*b"00000000") + (at % 10) + ((at / 10 % 10) << 8);
         let hashes = || {
             let pair =
-                |at: u64| then_pair(word(24), digits(at), digits(at / 100) << 16 | at / 10_000);
+                |at: u64| then_pair(word(24), digits(at), (digits(at / 100) << 16) | (at / 10_000));
             (0..1_u64 << 18).map(pair)
         };
         for shift in [54, 0] {

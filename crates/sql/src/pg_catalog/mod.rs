@@ -19,7 +19,7 @@ mod rows;
 mod table;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use async_trait::async_trait;
 use datafusion::catalog::{SchemaProvider, TableProvider};
@@ -42,6 +42,22 @@ pub(crate) struct SystemCatalog {
     pub(crate) database: Database,
     pub(crate) identity: Arc<Identity>,
     pub(crate) settings: ClientSettings,
+}
+
+/// A session's, as its settings carry it: plans that the database keeps have these settings, and must not keep
+/// the database.
+#[derive(Debug)]
+pub(crate) struct SystemHandle(Weak<SystemCatalog>);
+
+impl SystemHandle {
+    pub(crate) fn of(system: &Arc<SystemCatalog>) -> Self {
+        Self(Arc::downgrade(system))
+    }
+
+    /// None when the session has ended.
+    pub(crate) fn get(&self) -> Option<Arc<SystemCatalog>> {
+        self.0.upgrade()
+    }
 }
 
 impl fmt::Debug for SystemCatalog {

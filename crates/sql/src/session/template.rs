@@ -21,7 +21,7 @@ use crate::dialect::{Relations, SqlTypes, TypedLiterals};
 use crate::float::CanonicalFloats;
 use crate::functions::SharedFunctions;
 use crate::memory::{self, Gauge};
-use crate::pg_catalog::SystemCatalog;
+use crate::pg_catalog::{SystemCatalog, SystemHandle};
 use crate::rewrite::{CountedCopies, DependentJoins, NamedQuantified};
 use crate::role::Identity;
 use crate::sample::{SamplePlanner, SampledRelations};
@@ -132,7 +132,8 @@ impl SessionTemplate {
             .with_runtime_env(Arc::new(environment))
             .build();
         // The builder copies the settings; those of the template are shared until they are changed.
-        *state.config_mut() = self.state.config().clone().with_extension(Arc::clone(parts.system));
+        *state.config_mut() =
+            self.state.config().clone().with_extension(Arc::new(SystemHandle::of(parts.system)));
         let of_template = self.state.config_options().extensions.get::<AtollOptions>();
         if of_template.is_some_and(|options| options.session_memory != parts.session_memory) {
             let extensions = &mut state.config_mut().options_mut().extensions;

@@ -39,7 +39,7 @@ pub(crate) use locks::table_of;
 pub(crate) use session_functions::register as register_session_functions;
 
 use crate::catalog::{CATALOG, Catalogs};
-use crate::pg_catalog::SystemCatalog;
+use crate::pg_catalog::{SystemCatalog, SystemHandle};
 
 /// The schema of the system tables.
 const SYSTEM: &str = "atoll";
@@ -94,7 +94,7 @@ fn now<R: Send + 'static>(rows: impl IntoIterator<Item = R>) -> Rows<R> {
 
 /// What a session's settings tell of its database and its user.
 fn session_system(session: &dyn SessionTrait) -> Option<Arc<SystemCatalog>> {
-    session.config().get_extension()
+    session.config().get_extension::<SystemHandle>()?.get()
 }
 
 /// Registers the schema `atoll` and its tables, which are those of all sessions: what differs, a table learns

@@ -31,15 +31,7 @@ pub(crate) fn session(
 ) -> Session {
     let runtime =
         Runtime::start(machine, kernel, RuntimeOptions::default()).expect("the pools start");
-    loop {
-        match Session::new(runtime.clone(), options.clone()) {
-            // What was opened before lets go of its directory behind its last session.
-            Err(error) if error.to_string().contains("in use by process") => {
-                std::thread::yield_now();
-            }
-            other => return other.expect("the session starts"),
-        }
-    }
+    Session::new(runtime, options).expect("the session starts")
 }
 
 /// Runs one statement to its end.

@@ -234,9 +234,9 @@ fn an_imported_database_has_all_that_names_can_say() {
         "CREATE VIEW z AS SELECT x FROM \"a.b\"",
         "CREATE VIEW a AS SELECT x + 1 AS x FROM z",
         "SET search_path = public",
-        "CREATE MACRO last(n) AS TABLE SELECT x + n AS x FROM y",
-        "CREATE VIEW b AS SELECT x FROM last(10)",
+        "CREATE MACRO shifted(n) AS TABLE SELECT x + n AS x FROM y",
         "CREATE VIEW y AS SELECT x FROM s.a",
+        "CREATE VIEW b AS SELECT x FROM shifted(10)",
         "CREATE VIEW text AS SELECT * FROM (SELECT 'x' AS q, 'AS SELECT * FROM ''' AS r)",
     ] {
         rows(&session, statement);
@@ -245,7 +245,8 @@ fn an_imported_database_has_all_that_names_can_say() {
     let other = live();
     rows(&other, "SET search_path = elsewhere");
     rows(&other, &format!("IMPORT DATABASE FROM '{directory}'"));
-    rows(&other, "INSERT INTO public.g VALUES (5)");
+    rows(&other, "SET search_path = public");
+    rows(&other, "INSERT INTO g VALUES (5)");
     for session in [&session, &other] {
         let found = |sql: &str| rows(session, sql).concat().join(" ");
         assert_eq!(found("SELECT * FROM public.b"), "14");
@@ -257,6 +258,7 @@ fn an_imported_database_has_all_that_names_can_say() {
         assert_eq!(found("SELECT max(b) FROM public.g WHERE a = 4"), "8");
     }
     assert_eq!(rows(&other, "SELECT b FROM public.g ORDER BY a"), [["8"], ["10"]]);
+    rows(&other, "SET search_path = elsewhere");
     let error = run(&other, "SELECT * FROM g").expect_err("names are looked up where they were");
-    assert!(error.message.contains("'g' not found"), "{error}");
+    assert!(error.message.contains("elsewhere.g' not found"), "{error}");
 }

@@ -1,18 +1,16 @@
 //! The sqllogictest suite in `tests/slt`; its README says how values are written.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use atoll_placement::{LiveKernel, Strategy};
+use atoll_placement::Strategy;
 use atoll_sql::arrow::array::{Array, AsArray, RecordBatch};
 use atoll_sql::arrow::datatypes::{DataType, Float32Type, Float64Type};
 use atoll_sql::arrow::util::display::{ArrayFormatter, FormatOptions};
-use atoll_sql::{DatabaseOptions, Session, SqlError};
+use atoll_sql::{Session, SqlError};
 use atoll_testkit::machines;
-use atoll_topology::Machine;
 use sqllogictest::{DB, DBOutput, DefaultColumnType, Runner, strict_column_validator};
 
-use crate::common::{fake, live, rows, run, session};
+use crate::common::{fake, live, run};
 
 struct Engine(Session);
 
@@ -91,39 +89,21 @@ fn files() -> Vec<PathBuf> {
     files
 }
 
-/// Runs a file in a session; what is wrong.
-fn failure(file: &Path, session: &Session) -> Option<String> {
-    let mut runner = Runner::new(|| {
-        let engine = Engine(session.clone());
-        async move { Ok(engine) }
-    });
-    runner.with_column_validator(strict_column_validator);
-    runner.run_file(file).err().map(|error| error.display(false).to_string())
-}
-
 /// Runs every file in a session of its own, and names all files that fail.
 fn run_suite(session: impl Fn() -> Session) {
-    let failures: Vec<_> = files().iter().filter_map(|file| failure(file, &session())).collect();
+    let mut failures = Vec::new();
+    for file in files() {
+        let engine = session();
+        let mut runner = Runner::new(|| {
+            let engine = Engine(engine.clone());
+            async move { Ok(engine) }
+        });
+        runner.with_column_validator(strict_column_validator);
+        if let Err(error) = runner.run_file(&file) {
+            failures.push(error.display(false).to_string());
+        }
+    }
     assert!(failures.is_empty(), "{} files fail:\n{}", failures.len(), failures.join("\n\n"));
-}
-
-/// The rows of all tables, in an order of their own.
-fn contents(session: &Session) -> Vec<(String, Vec<Vec<String>>)> {
-    let tables = rows(session, "SELECT \"table\" FROM atoll.tables ORDER BY 1").concat();
-    let plain = tables.into_iter().filter(|name| !name.contains(['"', ' ', '\'']));
-    let filled = plain.map(|name| {
-        let quoted = name.split('.').map(|part| format!("\"{part}\"")).collect::<Vec<_>>();
-        let all =
-            format!("SELECT * FROM atoll.{}.{}", quoted_schema(&quoted), quoted[quoted.len() - 1]);
-        let mut rows: Vec<_> = run(session, &all).expect(&all).iter().flat_map(texts).collect();
-        rows.sort();
-        (name, rows)
-    });
-    filled.collect()
-}
-
-fn quoted_schema(parts: &[String]) -> &str {
-    if parts.len() > 1 { &parts[0] } else { "public" }
 }
 
 #[test]
@@ -134,29 +114,4 @@ fn the_suite_holds_on_the_live_machine() {
 #[test]
 fn the_suite_holds_on_eight_uneven_nodes() {
     run_suite(|| fake(machines::eight_uneven_nodes(), Strategy::Aligned));
-}
-
-#[test]
-fn the_suite_holds_in_directories_and_what_it_leaves_is_there_again() {
-    let machine = Arc::new(Machine::discover().expect("the machine can be read"));
-    let mut failures = Vec::new();
-    for file in files() {
-        let directory = tempfile::tempdir().expect("a directory");
-        let open = || {
-            let directory = Some(directory.path().join("database"));
-            let options = DatabaseOptions { directory, ..DatabaseOptions::default() };
-            session(Arc::clone(&machine), Arc::new(LiveKernel::new()), options)
-        };
-        let first = open();
-        rows(&first, "SET atoll.durability = 'async'");
-        failures.extend(failure(&file, &first));
-        // In a transaction that is left open, or under settings of the file, they would be others.
-        let left = contents(&first.database().session().expect("a session"));
-        drop(first);
-        let again = contents(&open());
-        if left != again {
-            failures.push(format!("{}: {left:?} was {again:?} when opened again", file.display()));
-        }
-    }
-    assert!(failures.is_empty(), "{} files fail:\n{}", failures.len(), failures.join("\n\n"));
 }
