@@ -20,7 +20,7 @@ fn a_server_that_requires_tls_lets_no_one_in_without() {
     let server = TestServer::of(options);
     block_on(async {
         as_owner(&server, &[ANN]).await;
-        let refused = log_in(&server, "ann", "a").await.err().expect("it is in the clear");
+        let refused = log_in(&server, "ann", "a").await.expect_err("it is in the clear");
         assert_eq!(refused.code(), Some(&SqlState::INVALID_AUTHORIZATION_SPECIFICATION));
         let message = refused.as_db_error().map(|error| error.message().to_owned());
         assert_eq!(message.as_deref(), Some("this server requires TLS"));
