@@ -80,6 +80,22 @@ impl KeySample {
     }
 }
 
+/// Groups in all, if `rows` rows have shown `seen` of them and all are as frequent: the number of which so many
+/// rows are expected to show so many.
+pub(super) fn even_groups(rows: usize, seen: usize) -> usize {
+    let (rows, seen) = (rows as f64, seen as f64);
+    let shown = |groups: f64| groups * -(-rows / groups).exp_m1();
+    let (mut low, mut high) = (seen.max(1.0), seen.max(1.0) * 2.0);
+    while shown(high) < seen && high < rows * rows {
+        (low, high) = (high, high * 2.0);
+    }
+    while high - low > 1.0 + low * 0.01 {
+        let middle = low.midpoint(high);
+        (low, high) = if shown(middle) < seen { (middle, high) } else { (low, middle) };
+    }
+    high as usize
+}
+
 fn least(a: u64, b: u64) -> u64 {
     (a as i64).min(b as i64) as u64
 }
@@ -149,6 +165,20 @@ mod tests {
             let share = found / f64::from(1_u32 << bits);
             assert!((0.9..1.1).contains(&share), "2^{bits}: {found}");
         }
+    }
+
+    #[test]
+    fn groups_are_told_from_how_many_of_them_so_many_rows_have_shown() {
+        let mut rng = StdRng::seed_from_u64(1);
+        for (groups, rows) in [(1 << 17, 169_000), (1 << 17, 1 << 20), (1 << 22, 1 << 18)] {
+            let rows_seen = (0..rows).map(|_| rng.random_range(0..groups as u64));
+            let seen = rows_seen.collect::<std::collections::HashSet<_>>().len();
+            let share = even_groups(rows, seen) as f64 / f64::from(groups);
+            assert!((0.9..1.1).contains(&share), "{groups}: {share}");
+        }
+        assert!(even_groups(1000, 1000) >= 1000 * 100);
+        assert_eq!(even_groups(1000, 1), 2);
+        assert_eq!(even_groups(0, 0), 2);
     }
 
     #[test]

@@ -299,22 +299,26 @@ impl EncodedKeys for RowKeys<'_> {
 
     #[inline(always)]
     fn bytes(&self, at: usize) -> usize {
-        let fixed = self.fixed(at);
-        let lengths = self.texts.iter().map(|text| length(fixed, text.offset));
-        self.width + lengths.sum::<usize>()
+        let (fixed, mut bytes) = (self.fixed(at), self.width);
+        for text in &self.texts {
+            bytes += length(fixed, text.offset);
+        }
+        bytes
     }
 
     #[inline(always)]
     fn is_same(&self, at: usize, key: &[u8]) -> bool {
         let fixed = self.fixed(at);
         let (own, mut rest) = key.split_at(self.width);
-        let same_text = |text: &RowTexts<'_>| {
+        let mut same = is_same(own, fixed);
+        // A loop: `Iterator::all` with a closure of this size is called, not inlined.
+        for text in &self.texts {
             let text = text.text(at, length(fixed, text.offset));
             let (own, behind) = rest.split_at(text.len());
             rest = behind;
-            is_same(own, text)
-        };
-        is_same(own, fixed) && self.texts.iter().all(same_text)
+            same &= is_same(own, text);
+        }
+        same
     }
 
     #[inline(always)]

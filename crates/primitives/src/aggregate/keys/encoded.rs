@@ -29,6 +29,8 @@ const HEAD: usize = 8;
 const LINE: usize = 64;
 /// Keys that are looked up together: what each of them will read is prefetched before.
 const TOGETHER: usize = 64;
+/// Keys by which those that are copied out of order are asked for ahead.
+const AHEAD: usize = 16;
 /// Stands for the group of a key that is none yet.
 const MISSING: u32 = u32::MAX;
 
@@ -57,15 +59,15 @@ impl EncodedKeys for ChosenKeys<'_> {
     }
 
     fn bytes(&self, at: usize) -> usize {
-        self.0.key(self.1[at] as usize).len()
+        self.0.key(self.1[at]).len()
     }
 
     fn is_same(&self, at: usize, key: &[u8]) -> bool {
-        is_same(self.0.key(self.1[at] as usize), key)
+        is_same(self.0.key(self.1[at]), key)
     }
 
     fn write(&self, at: usize, to: &mut [u8]) {
-        to.copy_from_slice(self.0.key(self.1[at] as usize));
+        to.copy_from_slice(self.0.key(self.1[at]));
     }
 }
 
@@ -129,6 +131,7 @@ impl Encoded {
         ids: &mut GroupIds,
     ) -> Result<(), PlacementError> {
         let mut found = Vec::with_capacity(keys.len());
+        self.prefetch_slots(keys, 0..TOGETHER);
         for start in (0..keys.len()).step_by(TOGETHER) {
             let range = start..keys.len().min(start + TOGETHER);
             if self.look_up(keys, range.clone(), &mut found) {
@@ -144,15 +147,22 @@ impl Encoded {
         Ok(())
     }
 
+    /// Asks for the slots of some keys, of which there may be fewer.
+    #[inline(always)]
+    fn prefetch_slots(&self, keys: &impl EncodedKeys, range: Range<usize>) {
+        let slots = self.slots.as_slice();
+        let mask = slots.len() - 1;
+        for at in range.start..range.end.min(keys.len()) {
+            prefetch(&raw const slots[keys.hash(at) as usize & mask]);
+        }
+    }
+
     /// Appends the groups of some keys, [`MISSING`] for those that are none yet, and tells whether there are any.
-    /// Slots and keys are read in passes of their own, each prefetched by the one before.
+    /// Slots and keys are read in passes of their own, prefetched before: the slots while the keys before these
+    /// are compared.
     #[inline(always)]
     fn look_up(&self, keys: &impl EncodedKeys, range: Range<usize>, found: &mut Vec<u32>) -> bool {
         let (slots, stored) = (self.slots.as_slice(), self.keys.as_slice());
-        let mask = slots.len() - 1;
-        for at in range.clone() {
-            prefetch(&raw const slots[keys.hash(at) as usize & mask]);
-        }
         let mut likely = [None; TOGETHER];
         for (at, likely) in range.clone().zip(&mut likely) {
             *likely = tagged(slots, keys.hash(at));
@@ -164,6 +174,7 @@ impl Encoded {
                 }
             }
         }
+        self.prefetch_slots(keys, range.end..range.end + TOGETHER);
         let mut has_missing = false;
         for (at, likely) in range.zip(likely) {
             let group = likely.and_then(|place| group_of(stored, place, keys, at));
@@ -247,12 +258,23 @@ impl Encoded {
         let mut listed = Self { encoder: self.encoder.clone(), slots, hashes, keys, places };
         listed.keys.reserve(self.keys.len())?;
         let keys = ChosenKeys(self, chosen);
-        (0..chosen.len()).try_for_each(|at| listed.append(&keys, at))?;
+        for at in 0..chosen.len() {
+            if let Some(ahead) = chosen.get(at + AHEAD) {
+                prefetch(&raw const self.keys.as_slice()[self.place_of(*ahead)]);
+            }
+            listed.append(&keys, at)?;
+        }
         Ok(listed)
     }
 
-    fn key(&self, group: usize) -> &[u8] {
-        let at = (self.places.as_slice()[group] as usize - 1) * UNIT;
+    /// Where the key of a group is.
+    fn place_of(&self, group: u32) -> usize {
+        (self.places.as_slice()[group as usize] as usize - 1) * UNIT
+    }
+
+    #[inline(always)]
+    fn key(&self, group: u32) -> &[u8] {
+        let at = self.place_of(group);
         let keys = self.keys.as_slice();
         let length = u32::from_le_bytes(keys[at..at + 4].try_into().expect("four bytes"));
         &keys[at + HEAD..at + HEAD + length as usize]
@@ -268,7 +290,7 @@ impl Encoded {
         &self,
         chosen: &[u32],
     ) -> Result<Vec<ArrayRef>, PrimitiveError> {
-        let keys: Vec<&[u8]> = chosen.iter().map(|group| self.key(*group as usize)).collect();
+        let keys: Vec<&[u8]> = chosen.iter().map(|group| self.key(*group)).collect();
         self.encoder.decode(&keys)
     }
 

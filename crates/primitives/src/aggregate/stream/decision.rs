@@ -36,7 +36,7 @@ const WORDS_PER_GROUP: u64 = 4;
 /// Groups of encoded keys from which rows are dealt as they come, if they have no more rows each than this:
 /// a table for each input would leave the caches. 8 million rows of 2.4 million strings take 0.8 s of CPU time
 /// so, 1.7 s in DataFusion's operator. With more rows each, the rows would take far more memory than a table.
-const DEALT_GROUPS_MIN: usize = 1 << 18;
+pub(super) const DEALT_GROUPS_MIN: usize = 1 << 18;
 const DEALT_ROWS_MAX: usize = 16;
 /// Share of the rows that one such key may have: those of a key come to one output.
 const DEALT_SHARE_MAX: f64 = 0.05;

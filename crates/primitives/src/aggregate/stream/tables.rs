@@ -8,8 +8,9 @@
 use atoll_topology::NodeId;
 
 use super::Stage;
-use super::decision::{Collecting, Decision};
+use super::decision::{Collecting, DEALT_GROUPS_MIN, Decision};
 use crate::PrimitiveError;
+use crate::aggregate::estimate;
 use crate::aggregate::key_records::KeyRecords;
 use crate::aggregate::keys::RowKeys;
 use crate::aggregate::lane::ValueBlock;
@@ -21,7 +22,7 @@ const GROUPS_MIN: usize = 1 << 16;
 const GROUPS_EXPECTED_MAX: usize = 1 << 20;
 /// Bytes of keys that one table holds, at most; twice as many have no place in it.
 const KEY_BYTES_MAX: usize = 1 << 34;
-/// Rows for each group with which a table is worth its size.
+/// Rows for each group with which a table is worth its size, unless it is to have few groups in the end.
 const ROWS_PER_GROUP: usize = 2;
 
 /// Tables of encoded keys.
@@ -72,7 +73,8 @@ impl EncodedTables {
     }
 
     fn ask(&mut self, stage: &Stage) -> Result<(), PrimitiveError> {
-        let is_worth_it = self.rows >= self.open.groups() * ROWS_PER_GROUP;
+        let is_worth_it = self.rows >= self.open.groups() * ROWS_PER_GROUP
+            || estimate::even_groups(self.rows, self.open.groups()) < DEALT_GROUPS_MIN;
         if is_worth_it && self.open.key_bytes() <= KEY_BYTES_MAX {
             self.limit *= 2;
             return Ok(());
