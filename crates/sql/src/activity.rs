@@ -169,7 +169,7 @@ impl Activity {
         self.0.sessions.lock().values().cloned().collect()
     }
 
-    /// What watches the statement of a session; of none where there is no session of this number.
+    /// The watch of a session's statement; an empty one where no session has this number.
     pub(crate) fn watch_of(&self, number: u32) -> StatementWatch {
         let session = self.0.sessions.lock().get(&number).cloned();
         session.map(|session| session.watch.clone()).unwrap_or_default()

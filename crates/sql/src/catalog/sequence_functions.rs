@@ -284,7 +284,11 @@ impl SequenceNumbers {
                 false if value == definition.start => None,
                 false => match value.checked_sub(definition.increment) {
                     Some(last) => Some(last),
-                    None => return exec_err!("setval: there is no number before {value}"),
+                    None => {
+                        return exec_err!(
+                            "setval: {value} is the first number of its type, so is_called must be true"
+                        );
+                    }
                 },
             };
             let change = CatalogChange::SetSequence { sequence, definition, last };

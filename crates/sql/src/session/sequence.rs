@@ -191,7 +191,7 @@ fn altered(
             // The number before: with none it would go on from START.
             match next.checked_sub(definition.increment) {
                 Some(last) => Some(last),
-                None => return plan_err!("RESTART value ({next}) has no number before it"),
+                None => return plan_err!("RESTART value ({next}) is the first number of its type"),
             }
         }
     };

@@ -7,12 +7,13 @@ use super::rust_code::line_of;
 use super::{Check, File, SourceTree, TidyFinding};
 
 /// Persons in place of the thread, reader or value that is meant.
-pub(crate) const PERSONS: [&str; 5] = [
+pub(crate) const PERSONS: [&str; 6] = [
     concat!("no", "body"),
     concat!("who", "ever"),
     concat!("every", "body"),
     concat!("any", "body"),
     concat!("some", "one"),
+    concat!("some", "body"),
 ];
 
 /// What may follow "is no".

@@ -85,7 +85,7 @@ enum Merging {
 /// What is told of an input before it comes.
 #[derive(Clone, Debug, Default)]
 pub struct Expected {
-    /// Rows in all, where somebody knows.
+    /// Rows in all, where they are known.
     pub rows: Option<usize>,
     /// Whether so many rows come, and not about so many: their memory is then asked for at once.
     pub counted: bool,

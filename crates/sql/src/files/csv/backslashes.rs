@@ -35,7 +35,7 @@ pub(super) fn unescaped(value: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(plain)
 }
 
-/// The byte that up to `most` digits name, and how many these are; none where there is no digit.
+/// The byte that up to `most` digits name, and the number of digits; `None` without digits.
 fn number(text: &[u8], base: u32, most: usize) -> Option<(u8, usize)> {
     let digit = |byte: &u8| char::from(*byte).to_digit(base);
     let digits: Vec<u32> = text.iter().take(most).map_while(digit).collect();
