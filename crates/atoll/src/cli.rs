@@ -26,6 +26,17 @@ pub(crate) enum AtollCommand {
     /// The commands that need no SQL engine
     #[command(flatten)]
     Tools(atoll_tools::Command),
+    /// Copy a database: the data directory of one that is closed, or that of a server while clients write
+    #[command(after_help = "\
+Examples:
+  atoll backup --data shop --to /backup/shop-monday                    a database that is closed
+  atoll backup --server 'host=/run/atoll' --to /backup/shop-monday     of a server, over its Unix socket
+  PGPASSWORD=… atoll backup --server postgres://boss@127.0.0.1:5432 --to /backup/shop-monday
+
+The server writes the copy: the directory is one of its machine, and its role is one that may use files there.
+The copy is a data directory: atoll serve --data /backup/shop-monday opens it. It is written under the name
+DIR.partial, all its checksums are compared, and only then it has its name.")]
+    Backup(BackupArgs),
     /// Measure Atoll beside other engines, and what this machine's memory costs
     #[command(after_help = atoll_bench::EXAMPLES)]
     Bench(atoll_bench::BenchArgs),
@@ -98,6 +109,26 @@ pub(crate) struct EngineArgs {
     /// No progress bars
     #[arg(long)]
     pub(crate) no_progress: bool,
+}
+
+/// Arguments of `atoll backup`.
+#[derive(Args, Debug)]
+pub(crate) struct BackupArgs {
+    /// The data directory of a database that is closed
+    #[arg(
+        short = 'd',
+        long,
+        value_name = "DIR",
+        env = "ATOLL_DATA",
+        required_unless_present = "server"
+    )]
+    pub(crate) data: Option<PathBuf>,
+    /// A server whose database is copied instead while it runs: a URL, or words such as host=/tmp
+    #[arg(long, value_name = "URL")]
+    pub(crate) server: Option<String>,
+    /// The directory to make
+    #[arg(long, value_name = "DIR")]
+    pub(crate) to: PathBuf,
 }
 
 /// Arguments of `atoll sql`.
@@ -184,6 +215,9 @@ pub(crate) struct ServeArgs {
     /// as much as the memory limit leaves]
     #[arg(long, value_name = "SIZE", env = "ATOLL_SESSION_MEMORY", value_parser = bytes::parse)]
     pub(crate) session_memory: Option<Bytes>,
+    /// Send traces of statements to this collector of OpenTelemetry, such as http://127.0.0.1:4318 [default: nowhere]
+    #[arg(long, value_name = "URL", env = "ATOLL_OTLP")]
+    pub(crate) otlp: Option<String>,
     /// Messages and logs
     #[command(flatten)]
     pub(crate) logs: LogArgs,

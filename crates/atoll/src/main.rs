@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod backup;
 mod cli;
 mod demo;
 mod engine;
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
 fn run(cli: &Cli, matches: &ArgMatches, arguments: &[OsString]) -> Result<(), CommandError> {
     match &cli.command {
         AtollCommand::Tools(command) => atoll_tools::run(command, Cli::command),
+        AtollCommand::Backup(args) => on_this_thread(backup::run(args)),
         AtollCommand::Bench(args) => args.run(),
         AtollCommand::Sql(args) => {
             let scripts = matches.subcommand().map(|(_, matches)| args.scripts_in_order(matches));

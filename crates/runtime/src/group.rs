@@ -105,6 +105,8 @@ pub(crate) struct GroupStart<'a> {
     pub(crate) plan: GroupPlan,
     /// First part of the threads' names.
     pub(crate) name: &'a str,
+    /// Bytes of the stack of each thread; tokio's own number, unless given.
+    pub(crate) stack_bytes: Option<usize>,
     /// Who binds and tells.
     pub(crate) kernel: Arc<dyn Kernel>,
 }
@@ -126,13 +128,17 @@ impl GroupStart<'_> {
         told: Sender<Worker>,
     ) -> Result<(Binding, Threads), RuntimeError> {
         let name = format!("{}-n{}d{}", self.name, self.plan.node, self.plan.domain);
-        let workers = self.plan.seats.len();
+        let (workers, stack_bytes) = (self.plan.seats.len(), self.stack_bytes);
         let (kernel, cpus) = (self.kernel.clone(), self.plan.cpus.clone());
         let hooks = Arc::new(self.hooks(Arc::clone(reach), told));
         let thread = thread::Builder::new().name(name.clone()).spawn(move || {
             let binding = Binding::achieve(&*kernel, &cpus);
             let (parking, stopping) = (hooks.clone(), hooks.clone());
-            let runtime = tokio::runtime::Builder::new_multi_thread()
+            let mut builder = tokio::runtime::Builder::new_multi_thread();
+            if let Some(bytes) = stack_bytes {
+                builder.thread_stack_size(bytes);
+            }
+            let runtime = builder
                 .worker_threads(workers)
                 .thread_name(name)
                 .thread_keep_alive(BLOCKING_WAIT)

@@ -29,6 +29,8 @@ pub struct RuntimeOptions {
     pub pin: Pin,
     /// First part of the threads' names (`atoll-n0d1`: node 0, domain 1). Linux shows 15 bytes.
     pub name: String,
+    /// Bytes of the stack of each thread; tokio's 2 MiB, unless given.
+    pub stack_bytes: Option<usize>,
     /// Whether a binding that was not achieved is an error. Otherwise it is recorded in
     /// [`Worker::binding`](crate::Worker::binding) and the work goes on.
     pub strict: bool,
@@ -36,6 +38,13 @@ pub struct RuntimeOptions {
 
 impl Default for RuntimeOptions {
     fn default() -> Self {
-        Self { threads: None, cpus: None, pin: Pin::Node, name: "atoll".to_owned(), strict: false }
+        Self {
+            threads: None,
+            cpus: None,
+            pin: Pin::Node,
+            name: "atoll".to_owned(),
+            stack_bytes: None,
+            strict: false,
+        }
     }
 }

@@ -260,7 +260,8 @@ fn start_groups(
     for (group, plan) in plans.into_iter().enumerate() {
         let workers = plan.seats.len() as u32;
         let (name, kernel) = (options.name.as_str(), kernel.clone());
-        let start = GroupStart { runtime, group, first: WorkerId(first), plan, name, kernel };
+        let (first_id, stack_bytes) = (WorkerId(first), options.stack_bytes);
+        let start = GroupStart { runtime, group, first: first_id, plan, name, stack_bytes, kernel };
         let started = start.start()?;
         if options.strict {
             check_bound(&started)?;

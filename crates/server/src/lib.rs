@@ -10,8 +10,10 @@
 //! | `rules` | who may try to log in from where, and how |
 //! | `log` | messages, slow statements, who did what |
 //! | `metrics` | figures and health over HTTP |
+//! | `traces` | spans of statements for a collector of OpenTelemetry |
 //! | `console` | the web page, and what it asks for |
 //! | `supervisor` | what systemd is told |
+//! | `homes` | threads of nodes, for sessions that have a home |
 //! | `connection` | one connection: log-in, simple and extended protocol |
 //! | `flight` | Arrow Flight SQL: the same sessions, with rows as Arrow batches |
 //! | `copy` | COPY between a table and a client |
@@ -26,6 +28,9 @@ mod console;
 mod copy;
 mod failures;
 mod flight;
+mod homes;
+#[cfg(test)]
+mod hostile_tests;
 mod insertion;
 mod log;
 mod log_ins;
@@ -35,6 +40,7 @@ mod rules;
 mod server;
 mod supervisor;
 mod tls;
+mod traces;
 mod value;
 mod wire;
 
@@ -44,3 +50,4 @@ pub use rules::LoginRules;
 pub use server::{Reloader, Server};
 pub use supervisor::{tell_ready, tell_stopping};
 pub use tls::TlsFiles;
+pub use traces::Collector;

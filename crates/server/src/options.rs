@@ -10,6 +10,7 @@ use atoll_formats::FormatError;
 use crate::log::LogOptions;
 use crate::rules::LoginRules;
 use crate::tls::TlsFiles;
+use crate::traces::Collector;
 
 /// How a server is set up.
 #[derive(Clone, Debug)]
@@ -35,6 +36,8 @@ pub struct ServerOptions {
     pub rules: Option<LoginRules>,
     /// What is logged, and where.
     pub logs: LogOptions,
+    /// Where spans of statements are sent; nowhere without.
+    pub collector: Option<Collector>,
     /// Connections at the same time.
     pub connections_max: usize,
     /// How long a log-in may take.
@@ -56,6 +59,7 @@ impl Default for ServerOptions {
             listens_in_clear: false,
             rules: None,
             logs: LogOptions::default(),
+            collector: None,
             connections_max: 10_000,
             login_timeout: Duration::from_secs(15),
             stop_timeout: Duration::from_secs(30),
@@ -104,6 +108,12 @@ pub enum ServerError {
         /// What the operating system says.
         error: io::Error,
     },
+    /// No collector of traces.
+    #[error(
+        "'{0}' is not the URL of a collector; expected http://host:port, as http://127.0.0.1:4318: one beyond this machine \
+         is reached over TLS by a collector on this one"
+    )]
+    Collector(String),
     /// There are no random numbers.
     #[error("no random numbers: {0}")]
     Random(String),

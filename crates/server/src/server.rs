@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use atoll_sql::Database;
+use atoll_sql::{Database, Session};
 use atoll_sys::{KeepAlive, set_keep_alive};
 use parking_lot::RwLock;
 use tokio::net::{TcpListener, TcpStream, UnixListener};
@@ -20,11 +20,13 @@ use crate::connection::{ClientStream, serve};
 use crate::console::ConsoleState;
 use crate::failures::Failures;
 use crate::flight::{FlightState, serve_flight};
-use crate::log::Logs;
+use crate::homes::Homes;
+use crate::log::{LogLevel, Logs};
 use crate::metrics::{Metrics, serve_http};
 use crate::options::{ServerError, ServerOptions};
 use crate::rules::LoginRules;
 use crate::tls::Tls;
+use crate::traces::Traces;
 
 /// The port in the name of a Unix socket where the server listens on no address.
 const PORT: u16 = 5432;
@@ -66,8 +68,10 @@ pub(crate) struct Shared {
     /// Makes up salts of roles that do not exist.
     pub(crate) seed: [u8; 32],
     pub(crate) console: ConsoleState,
-    pub(crate) logs: Logs,
+    pub(crate) logs: Arc<Logs>,
+    traces: Option<Traces>,
     pub(crate) flight: FlightState,
+    pub(crate) homes: Homes,
     tls: RwLock<Option<Arc<Tls>>>,
     rules: RwLock<Option<Arc<LoginRules>>>,
 }
@@ -81,6 +85,16 @@ impl Shared {
     /// Who may try to log in, and how; none without rules.
     pub(crate) fn rules(&self) -> Option<Arc<LoginRules>> {
         self.rules.read().clone()
+    }
+}
+
+impl Shared {
+    /// Sets what the role of a session has it begin with. What cannot be set keeps no one out.
+    pub(crate) fn begin_as_role(&self, session: &Session) {
+        for error in session.begin_as_role() {
+            let user = &session.identity().user;
+            self.logs.say(LogLevel::Warning, format_args!("session of {user}: {}", error.message));
+        }
     }
 }
 
@@ -104,7 +118,7 @@ impl Server {
     /// # Errors
     /// When an address or the socket is taken, or can be reached from other machines.
     pub async fn bind(database: Database, options: ServerOptions) -> Result<Self, ServerError> {
-        let logs = Logs::open(&options.logs)?;
+        let logs = Arc::new(Logs::open(&options.logs)?);
         let tls = options.tls.as_ref().map(Tls::load).transpose()?;
         let rules = options.rules.clone();
         rules.iter().try_for_each(|rules| rules.check(options.trusts_all))?;
@@ -143,6 +157,9 @@ impl Server {
         let random = getrandom::fill(&mut seed);
         random.map_err(|error| ServerError::Random(error.to_string()))?;
         let (failures, metrics) = (Failures::default(), Metrics::new());
+        let collector = options.collector.clone();
+        let start = |it| Traces::start(it, database.activity(), Arc::clone(&logs));
+        let traces = collector.map(start);
         let (tls, rules) = (tls.map(Arc::new), rules.map(Arc::new));
         let shared = Arc::new(Shared {
             database,
@@ -155,7 +172,9 @@ impl Server {
             seed,
             console: ConsoleState::default(),
             flight: FlightState::default(),
+            homes: Homes::default(),
             logs,
+            traces,
             tls: RwLock::new(tls),
             rules: RwLock::new(rules),
         });
@@ -221,6 +240,9 @@ impl Server {
         let ended = async { while connections.join_next().await.is_some() {} };
         if timeout(shared.options.stop_timeout, ended).await.is_err() {
             connections.shutdown().await;
+        }
+        if let Some(traces) = &shared.traces {
+            traces.flush().await;
         }
     }
 }

@@ -2,13 +2,16 @@
 //! to end a statement of another session.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
+use std::fmt;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
+use atoll_topology::NodeId;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
+use crate::trace::StatementSteps;
 use crate::watch::{StatementFigures, StatementWait, StatementWatch};
 
 /// Statements that have ended and are remembered.
@@ -34,6 +37,16 @@ struct ActivityParts {
     finished: AtomicU64,
     sessions: Mutex<BTreeMap<u32, Arc<SessionActivity>>>,
     ended: Mutex<VecDeque<StatementInfo>>,
+    tracer: OnceLock<StatementTracer>,
+}
+
+/// Told of each statement that has ended.
+struct StatementTracer(Box<dyn Fn(StatementInfo, StatementSteps) + Send + Sync>);
+
+impl fmt::Debug for StatementTracer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("StatementTracer")
+    }
 }
 
 /// Who a client is.
@@ -100,6 +113,10 @@ pub struct SessionInfo {
     pub since: Option<SystemTime>,
     /// Bytes of memory that its statements have reserved.
     pub memory: u64,
+    /// The node that is to serve it, where one is set.
+    pub home: Option<NodeId>,
+    /// The one whose threads serve its connection, where they are a node's.
+    pub node: Option<NodeId>,
 }
 
 /// A statement that runs or has ended, as `atoll.queries` tells of it.
@@ -136,6 +153,9 @@ impl Activity {
             interrupted: Notify::new(),
             watch: StatementWatch::default(),
         });
+        if self.0.tracer.get().is_some() {
+            session.watch.trace();
+        }
         self.0.sessions.lock().insert(number, Arc::clone(&session));
         ActiveSession { activity: self.clone(), session }
     }
@@ -185,6 +205,11 @@ impl Activity {
         let all = self.all();
         let running = all.iter().filter_map(|session| session.running());
         running.chain(self.0.ended.lock().iter().rev().cloned()).collect()
+    }
+
+    /// Tells of each statement of sessions that begin from now on, when it has ended; the first one who asks.
+    pub fn trace(&self, tell: impl Fn(StatementInfo, StatementSteps) + Send + Sync + 'static) {
+        let _ = self.0.tracer.set(StatementTracer(Box::new(tell)));
     }
 
     fn remember(&self, statement: StatementInfo) {
@@ -237,6 +262,8 @@ impl SessionActivity {
             is_running: state.is_running,
             since: state.since,
             memory: self.watch.memory().used() as u64,
+            home: self.watch.home(),
+            node: self.watch.node(),
         }
     }
 }
@@ -296,7 +323,8 @@ impl ActiveSession {
         self.activity.0.finished.fetch_add(1, Ordering::Relaxed);
         let begun = state.since.replace(now).unwrap_or(now);
         let took = now.duration_since(begun).unwrap_or_default();
-        if took < REMEMBERED_MIN {
+        let tracer = self.activity.0.tracer.get();
+        if took < REMEMBERED_MIN && tracer.is_none() {
             drop(state);
             self.session.watch.forget();
             return true;
@@ -304,11 +332,24 @@ impl ActiveSession {
         let statement = state.statement.clone().unwrap_or_default();
         let (session, user) = (self.session.number, state.client.user.clone());
         drop(state);
-        let (took, waits, figures) =
-            (Some(took), StatementWait::Nothing, self.session.watch.figures());
+        let (waits, figures) = (StatementWait::Nothing, self.session.watch.figures());
         self.session.watch.forget();
-        let ended = StatementInfo { session, user, statement, begun, took, error, waits, figures };
-        self.activity.remember(ended);
+        let ended = StatementInfo {
+            session,
+            user,
+            statement,
+            begun,
+            took: Some(took),
+            error,
+            waits,
+            figures,
+        };
+        if let Some(StatementTracer(tell)) = tracer {
+            tell(ended.clone(), self.session.watch.steps());
+        }
+        if took >= REMEMBERED_MIN {
+            self.activity.remember(ended);
+        }
         true
     }
 

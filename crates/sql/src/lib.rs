@@ -35,6 +35,7 @@ mod table;
 mod task;
 mod timezone;
 pub mod tpch;
+mod trace;
 mod volatile;
 mod watch;
 
@@ -49,8 +50,10 @@ pub use parse::{begins_with, copies_from_stdin, copy_from_file, copy_to_file, sp
 pub use pg_catalog::{PgType, sql_type, type_oid};
 pub use role::{Identity, Role, ScramVerifier};
 pub use session::{
-    POSTGRESQL_VERSION, PlannedQuery, PlanningTimes, PreparedStatement, QueryResult, ScanProgress,
-    Session, Splitter, Statement, TransactionState, split_statements,
+    ColumnOrigin, ColumnOrigins, POSTGRESQL_VERSION, PlannedQuery, PlanningTimes,
+    PreparedStatement, QueryResult, ScanProgress, Session, Splitter, Statement, TransactionState,
+    split_statements,
 };
 pub use settings::{AggregateMethod, AtollOptions, JoinMethod};
+pub use trace::{OperatorSteps, StatementSteps};
 pub use watch::{StatementFigures, StatementWait, StatementWatch, WaitGuard};

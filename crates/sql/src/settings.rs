@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use atoll_placement::Strategy;
 use atoll_store::database::Durability;
-use atoll_topology::Bytes;
+use atoll_topology::{Bytes, NodeId};
 use datafusion::common::config::{ConfigEntry, ConfigExtension, ExtensionOptions};
 use datafusion::common::{DataFusionError, Result, config_err};
 use datafusion::logical_expr::{SetVariable, Statement};
@@ -18,6 +18,9 @@ pub(crate) const LARGE_STATEMENTS: &str = "atoll.large_statements";
 
 /// The setting of the memory that a session may take.
 pub(crate) const SESSION_MEMORY: &str = "atoll.session_memory";
+
+/// The setting of the node that serves a session.
+pub(crate) const HOME: &str = "atoll.home";
 
 /// How equal joins are carried out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -125,6 +128,8 @@ pub struct AtollOptions {
     pub shared_scan: SharedScan,
     /// The pool whose workers run the session's statements; none for the common ones.
     pub pool: Option<String>,
+    /// The node whose threads serve the session and drive its statements; none for any.
+    pub home: Option<NodeId>,
     /// The cores of statements without a pool.
     pub cores: CoresSetting,
     /// How many small statements of all sessions run at the same time; 0 for all.
@@ -148,6 +153,7 @@ impl Default for AtollOptions {
             durability,
             shared_scan,
             pool: None,
+            home: None,
             cores,
             small_statements: 0,
             large_statements: 0,
@@ -207,11 +213,12 @@ impl ExtensionOptions for AtollOptions {
             "small_statements" => self.small_statements = parse_count(key, value)?,
             "large_statements" => self.large_statements = parse_count(key, value)?,
             "session_memory" => self.session_memory = parse_session_memory(value)?,
+            "home" => self.home = parse_home(value)?,
             "pool" => self.pool = (!value.is_empty()).then(|| value.to_owned()),
             _ => {
                 return config_err!(
                     "unknown setting atoll.{key}; expected atoll.aggregate, atoll.cores, atoll.durability, \
-                     atoll.join, atoll.large_statements, atoll.placement, atoll.pool, atoll.session_memory, \
+                     atoll.home, atoll.join, atoll.large_statements, atoll.placement, atoll.pool, atoll.session_memory, \
                      atoll.shared_scan or atoll.small_statements"
                 );
             }
@@ -231,6 +238,11 @@ impl ExtensionOptions for AtollOptions {
                 self.pool.clone().unwrap_or_default(),
                 "The pool whose workers run the session's statements, as made by CREATE POOL; empty for the \
                  workers on all cores that no pool has",
+            ),
+            entry(
+                HOME,
+                self.home.map(|home| home.to_string()).unwrap_or_default(),
+                "The node whose threads serve the session and drive its statements: a number, empty for any",
             ),
             entry(
                 "atoll.cores",
@@ -307,6 +319,17 @@ pub(crate) fn reset(statement: Statement, defaults: &AtollOptions) -> Statement 
             Statement::SetVariable(SetVariable { variable: key, value: value.unwrap_or_default() })
         }
         None => Statement::ResetVariable(reset),
+    }
+}
+
+/// The node of a setting; none where it is empty.
+pub(crate) fn parse_home(text: &str) -> Result<Option<NodeId>> {
+    match (text.trim(), text.trim().parse()) {
+        ("", _) => Ok(None),
+        (_, Ok(number)) => Ok(Some(NodeId(number))),
+        _ => config_err!(
+            "invalid value '{text}' for {HOME}; expected the number of a node, or nothing"
+        ),
     }
 }
 

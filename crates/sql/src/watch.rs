@@ -2,13 +2,16 @@
 //! `atoll.sessions`.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
+use atoll_topology::NodeId;
+use datafusion::physical_plan::ExecutionPlan;
 use parking_lot::Mutex;
 
 use crate::database::{Admitted, WeakAdmitted};
 use crate::memory::SessionMemory;
 use crate::session::ScanProgress;
+use crate::trace::{RunningSteps, StatementSteps};
 
 /// What a statement waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,12 +48,22 @@ impl StatementWait {
 #[derive(Clone, Debug, Default)]
 pub struct StatementWatch(Arc<WatchParts>);
 
-#[derive(Debug, Default)]
+/// No node.
+const ANYWHERE: u64 = u64::MAX;
+
+#[derive(Debug)]
 struct WatchParts {
     progress: Mutex<ScanProgress>,
     waits: AtomicU8,
     admitted: Mutex<WeakAdmitted>,
     memory: SessionMemory,
+    /// Whether steps are told of.
+    is_traced: AtomicBool,
+    steps: Mutex<RunningSteps>,
+    /// The number of the node that serves the session, [`ANYWHERE`] for any.
+    home: AtomicU64,
+    /// The one on which its connection is served now, likewise.
+    node: AtomicU64,
 }
 
 /// How far a statement is, and what it takes.
@@ -83,7 +96,78 @@ impl Drop for WaitGuard {
     }
 }
 
+impl Default for WatchParts {
+    fn default() -> Self {
+        Self {
+            progress: Mutex::default(),
+            waits: AtomicU8::default(),
+            admitted: Mutex::default(),
+            memory: SessionMemory::default(),
+            is_traced: AtomicBool::default(),
+            steps: Mutex::default(),
+            home: AtomicU64::new(ANYWHERE),
+            node: AtomicU64::new(ANYWHERE),
+        }
+    }
+}
+
+fn store_node(into: &AtomicU64, node: Option<NodeId>) {
+    into.store(node.map_or(ANYWHERE, |node| node.0.into()), Ordering::Relaxed);
+}
+
+fn load_node(from: &AtomicU64) -> Option<NodeId> {
+    u32::try_from(from.load(Ordering::Relaxed)).ok().map(NodeId)
+}
+
 impl StatementWatch {
+    /// The steps of statements are told of from now on.
+    pub(crate) fn trace(&self) {
+        self.0.is_traced.store(true, Ordering::Relaxed);
+    }
+
+    fn is_traced(&self) -> bool {
+        self.0.is_traced.load(Ordering::Relaxed)
+    }
+
+    /// The statement is parsed.
+    pub(crate) fn parsed(&self) {
+        if self.is_traced() {
+            self.0.steps.lock().parsed();
+        }
+    }
+
+    /// The statement is planned.
+    pub(crate) fn planned(&self, plan: &Arc<dyn ExecutionPlan>) {
+        if self.is_traced() {
+            self.0.steps.lock().planned(plan);
+        }
+    }
+
+    /// The steps of the statement, which has ended.
+    pub(crate) fn steps(&self) -> StatementSteps {
+        let steps = std::mem::take(&mut *self.0.steps.lock());
+        steps.ended()
+    }
+
+    /// The node that serves the session; none for any.
+    pub fn home(&self) -> Option<NodeId> {
+        load_node(&self.0.home)
+    }
+
+    /// The node on which its connection is served now, where that is known.
+    pub fn node(&self) -> Option<NodeId> {
+        load_node(&self.0.node)
+    }
+
+    /// Its connection is served on this node from now on; none where any serves it.
+    pub fn set_node(&self, node: Option<NodeId>) {
+        store_node(&self.0.node, node);
+    }
+
+    pub(crate) fn set_home(&self, home: Option<NodeId>) {
+        store_node(&self.0.home, home);
+    }
+
     /// The statement reads what this counts.
     pub fn follow(&self, progress: &ScanProgress) {
         let before = std::mem::replace(&mut *self.0.progress.lock(), progress.clone());

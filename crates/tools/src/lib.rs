@@ -25,7 +25,7 @@ use clap::Subcommand;
 
 use exit::CommandError;
 
-/// The commands, but for `bench`, which has more benchmarks in `atoll` than here.
+/// The commands, but for `bench` and `backup`, which can do more in `atoll` than here.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Show the machine: packages, nodes, domains, cores, memory and distances
@@ -43,9 +43,6 @@ pub enum Command {
     /// Check data directories of databases, show what they hold, make checkpoints
     #[command(after_help = data::EXAMPLES)]
     Data(data::DataArgs),
-    /// Copy the data directory of a database that is closed
-    #[command(after_help = data::BACKUP_EXAMPLES)]
-    Backup(data::BackupArgs),
     /// Say whether this version can open a data directory, and what an upgrade would write
     #[command(after_help = data::UPGRADE_EXAMPLES)]
     UpgradeCheck(data::DirectoryArgs),
@@ -71,7 +68,6 @@ pub fn run(command: &Command, whole: impl FnOnce() -> clap::Command) -> Result<(
         Command::Where(args) => whereabouts::run(args),
         Command::Elastic(args) => elastic::run(args),
         Command::Data(args) => data::run(args),
-        Command::Backup(args) => data::backup(args),
         Command::UpgradeCheck(args) => data::upgrade_check(args),
         Command::Tune(args) => tune::run(args),
         Command::Lab(args) => lab::run(args),

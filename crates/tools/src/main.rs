@@ -5,7 +5,7 @@
 use std::process::ExitCode;
 
 use atoll_tools::exit::{self, Exit};
-use atoll_tools::{Command, bench, terminal};
+use atoll_tools::{Command, bench, data, terminal};
 use clap::{CommandFactory, Parser, Subcommand};
 
 /// Atoll's tools for a NUMA machine: know it, place programs on it, see where they live.
@@ -23,6 +23,8 @@ enum ToolsCommand {
     /// Those that `atoll` has too
     #[command(flatten)]
     Shared(Command),
+    /// Copy the data directory of a database that is closed
+    Backup(data::BackupArgs),
     /// Measure what memory costs on this machine
     #[command(after_help = bench::EXAMPLES)]
     Bench(bench::ToolsBenchArgs),
@@ -32,6 +34,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let ran = match &cli.command {
         ToolsCommand::Shared(command) => atoll_tools::run(command, Cli::command),
+        ToolsCommand::Backup(args) => data::backup(args),
         ToolsCommand::Bench(args) => args.run(),
     };
     let Err(ends) = ran else { return Exit::Done.into() };

@@ -10,8 +10,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use atoll_server::{
-    LogFormat, LogLevel, LogOptions, LogTarget, Reloader, Server, ServerError, ServerOptions,
-    TlsFiles, tell_ready, tell_stopping,
+    Collector, LogFormat, LogLevel, LogOptions, LogTarget, Reloader, Server, ServerError,
+    ServerOptions, TlsFiles, tell_ready, tell_stopping,
 };
 use atoll_sql::{Database, DatabaseOptions};
 use atoll_tools::exit::{CommandError, Exit};
@@ -83,7 +83,7 @@ fn check(args: &ServeArgs) -> Result<(), CommandError> {
 async fn serve(settings: Settings, database: Database) -> Result<(), CommandError> {
     // Before anyone can send one.
     let stopped = stopped()?;
-    let server = Server::bind(database.clone(), server_options(&settings)).await;
+    let server = Server::bind(database.clone(), server_options(&settings)?).await;
     let server = server.map_err(not_started)?;
     let (reloader, tls) = (server.reloader(), settings.args.tls);
     let say = |message: &str| reloader.logs().say(LogLevel::Info, message);
@@ -106,10 +106,11 @@ async fn serve(settings: Settings, database: Database) -> Result<(), CommandErro
     Ok(())
 }
 
-fn server_options(settings: &Settings) -> ServerOptions {
+fn server_options(settings: &Settings) -> Result<ServerOptions, CommandError> {
     let args = &settings.args;
     let certificate = args.tls_cert.clone().zip(args.tls_key.clone());
-    ServerOptions {
+    let collector = args.otlp.as_deref().map(Collector::parse).transpose().map_err(not_started)?;
+    Ok(ServerOptions {
         listen: args.listen.clone(),
         socket_directory: args.socket.clone(),
         flight: args.flight,
@@ -121,8 +122,9 @@ fn server_options(settings: &Settings) -> ServerOptions {
         rules: settings.rules.clone(),
         logs: log_options(&args.logs),
         connections_max: args.max_connections,
+        collector,
         ..ServerOptions::default()
-    }
+    })
 }
 
 fn log_options(args: &LogArgs) -> LogOptions {
@@ -228,7 +230,10 @@ fn stopped() -> io::Result<impl Future<Output = ()>> {
 
 fn not_started(error: ServerError) -> CommandError {
     let exit = match &error {
-        ServerError::InClear(_) | ServerError::NoPassword(_) | ServerError::Rules(_) => Exit::Usage,
+        ServerError::InClear(_)
+        | ServerError::NoPassword(_)
+        | ServerError::Rules(_)
+        | ServerError::Collector(_) => Exit::Usage,
         _ => Exit::Own,
     };
     CommandError::with(exit, error)

@@ -1,8 +1,11 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Lines};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::Path;
-use std::process::{Child, ChildStderr, Stdio};
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::time::Duration;
 
 use atoll_sys::{kill_process, signal};
 use serde_json::Value;
@@ -119,7 +122,10 @@ struct Served {
 
 impl Served {
     fn start(home: &Path, arguments: &[&str]) -> Self {
-        let mut command = command(home);
+        Self::spawn(command(home), arguments)
+    }
+
+    fn spawn(mut command: Command, arguments: &[&str]) -> Self {
         command.args(["serve", "--threads", "1", "--listen", "127.0.0.1:0"]).args(arguments);
         let mut child = command.stdout(Stdio::piped()).spawn().expect("the server starts");
         let said = BufReader::new(child.stderr.take().expect("stderr is piped")).lines();
@@ -139,6 +145,14 @@ impl Served {
             all.push(line);
         }
         panic!("the server ended before it said {text:?}: {all:?}")
+    }
+
+    /// The port in the name of its socket, which is in this directory.
+    fn port(&mut self, socket: &Path) -> u16 {
+        let line = self.until(".s.PGSQL.");
+        let name = format!("{}/.s.PGSQL.", socket.display());
+        let (_, port) = line.split_once(&name).expect("its name");
+        port.trim().parse().expect("a number")
     }
 
     fn send(&self, signal: i32) {
@@ -175,4 +189,93 @@ fn sighup_reads_rules_anew_and_bad_ones_change_nothing() {
     assert!(line.contains("shop/atoll.toml:2") && line.contains("\"warning\""), "{line}");
     served.send(signal::INT);
     served.until("stopping");
+}
+
+#[test]
+fn a_server_is_copied_while_it_runs() {
+    let home = tempfile::tempdir().unwrap();
+    let socket = home.path().to_str().expect("UTF-8");
+    let serve = ["--data", "shop", "--socket", socket];
+    let mut served = Served::start(home.path(), &serve);
+    let port = served.port(home.path());
+    let server = format!("host={socket} port={port}");
+    let made =
+        "CREATE TABLE t AS SELECT value AS a, value % 7 AS b FROM generate_series(1, 100000);
+                CREATE ROLE ann LOGIN PASSWORD 'a'; UPDATE t SET b = 9 WHERE a = 5";
+    client(&server, async |client| client.batch_execute(made).await.expect("made"));
+    let backup = |to: &str, server: &str| {
+        atoll_in(home.path(), &["backup", "--server", server, "--to", to], "")
+    };
+    let said = backup("copy", &server).done();
+    assert!(said.contains("copy and checked"), "{said}");
+    // The server goes on, and what it does then is not in the copy.
+    client(&server, async |client| client.batch_execute("DELETE FROM t").await.expect("done"));
+    let taken = backup("copy", &server).failed(1);
+    assert!(taken.contains("copy"), "{taken}");
+    let unknown = backup("other", &format!("postgres://ann:b@127.0.0.1:{port}")).failed(1);
+    assert!(unknown.contains("28P01") && !unknown.contains(":b@"), "{unknown}");
+    let denied = backup("other", &format!("postgres://ann:a@127.0.0.1:{port}")).failed(1);
+    assert!(denied.contains("42501"), "{denied}");
+    backup("other", "host=/nowhere").failed(125);
+    backup("other", "nonsense").failed(2);
+    assert!(!home.path().join("other").exists());
+    served.send(signal::TERM);
+    served.until("a checkpoint is written");
+    let query = "SELECT count(*), sum(a * b) FROM t";
+    let rows = |data: &str| {
+        atoll_in(home.path(), &["sql", "--data", data, "--csv", "-c", query], "").done()
+    };
+    let sum: i64 = (1..=100_000_i64).map(|a| if a == 5 { 45 } else { a * (a % 7) }).sum();
+    assert_eq!(rows("copy").lines().last(), Some(format!("100000,{sum}").as_str()));
+    assert_eq!(rows("shop").lines().last(), Some("0,"));
+}
+
+/// Does something with a client of a server.
+fn client(server: &str, does: impl AsyncFnOnce(&tokio_postgres::Client)) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a thread").block_on(async {
+        let server = format!("{server} dbname=atoll");
+        let (client, connection) =
+            tokio_postgres::connect(&server, tokio_postgres::NoTls).await.expect("it answers");
+        tokio::spawn(connection);
+        does(&client).await;
+    });
+}
+
+#[test]
+fn a_supervisor_is_told_when_clients_may_come_and_when_the_server_stops() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("notify");
+    let name = format!("atoll-notify-{}", std::process::id());
+    let nameless = SocketAddr::from_abstract_name(&name).expect("an address");
+    for (socket, supervisor) in [
+        (file.to_str().expect("UTF-8").to_owned(), UnixDatagram::bind(&file)),
+        (format!("@{name}"), UnixDatagram::bind_addr(&nameless)),
+    ] {
+        let supervisor = supervisor.expect("a socket");
+        supervisor.set_read_timeout(Some(Duration::from_secs(60))).expect("a socket");
+        let told = || {
+            let mut text = [0; 100];
+            let length =
+                supervisor.recv(&mut text).unwrap_or_else(|error| panic!("{socket}: {error}"));
+            String::from_utf8_lossy(&text[..length]).into_owned()
+        };
+        let mut command = command(home.path());
+        command.env("NOTIFY_SOCKET", &socket);
+        let mut served =
+            Served::spawn(command, &["--socket", home.path().to_str().expect("UTF-8")]);
+        assert_eq!(told(), "READY=1", "{socket}");
+        // Clients may come indeed.
+        let server = format!("host={} port={}", home.path().display(), served.port(home.path()));
+        client(&server, async |client| {
+            client.batch_execute("SELECT 1").await.expect("a row");
+        });
+        served.send(signal::TERM);
+        assert_eq!(told(), "STOPPING=1", "{socket}");
+        assert!(served.child.wait().expect("it ends").success());
+    }
+    // One that is not there does not keep the server from serving.
+    let mut command = command(home.path());
+    command.env("NOTIFY_SOCKET", home.path().join("nowhere"));
+    Served::spawn(command, &[]);
 }

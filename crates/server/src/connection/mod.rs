@@ -28,6 +28,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use atoll_sql::{Session, TransactionState};
+use atoll_topology::NodeId;
 use tokio::time::Instant;
 
 use crate::log::{AuditEvent, AuditedClient, LogLevel, SlowStatement};
@@ -56,6 +57,8 @@ struct Connection {
     portals: HashMap<String, Portal>,
     /// Whether the open transaction was begun for a group of statements, not by BEGIN: it ends with the group.
     is_implicit: bool,
+    /// Whether it is served by the threads of a node.
+    is_at_home: bool,
     /// Whether messages are passed over up to the next Sync, because one before it failed.
     is_skipping: bool,
 }
@@ -74,7 +77,7 @@ pub(crate) async fn serve(stream: ClientStream, server: Arc<Shared>) {
             let stopping = server.stopping.clone();
             let client = Client::new(channel, active, stopping);
             let logged_in = Instant::now();
-            let mut connection = Connection {
+            let mut connection = Box::new(Connection {
                 client,
                 session,
                 server,
@@ -83,9 +86,16 @@ pub(crate) async fn serve(stream: ClientStream, server: Arc<Shared>) {
                 prepared: HashMap::new(),
                 portals: HashMap::new(),
                 is_implicit: false,
+                is_at_home: false,
                 is_skipping: false,
+            });
+            let end = loop {
+                let Some((same, end)) = connection.converse_at_home().await else { return };
+                connection = same;
+                if let Some(end) = end {
+                    break end;
+                }
             };
-            let end = connection.converse().await;
             connection.log_out(&end, logged_in.elapsed());
             channel = connection.client.channel;
             end
@@ -100,19 +110,56 @@ pub(crate) async fn serve(stream: ClientStream, server: Arc<Shared>) {
 }
 
 impl Connection {
-    /// Answers messages until the connection ends.
-    async fn converse(&mut self) -> End {
+    /// Converses on the threads of the session's home; how it ends, none where it goes on elsewhere. None at all
+    /// where that ended in a panic.
+    async fn converse_at_home(mut self: Box<Self>) -> Option<(Box<Self>, Option<End>)> {
+        let home = self.session.home();
+        match self.server.homes.threads(&self.server.database, home) {
+            None => {
+                if self.is_at_home && self.adopt(false).is_err() {
+                    return Some((self, Some(End::Gone)));
+                }
+                let end = self.converse(home, None).await;
+                Some((self, end))
+            }
+            Some(threads) => {
+                let threads = Arc::new(threads);
+                let here = Arc::clone(&threads);
+                let conversing = async move {
+                    if self.adopt(true).is_err() {
+                        return (self, Some(End::Gone));
+                    }
+                    let end = self.converse(home, here.node_here()).await;
+                    (self, end)
+                };
+                threads.run(conversing).await
+            }
+        }
+    }
+
+    fn adopt(&mut self, is_at_home: bool) -> std::io::Result<()> {
+        self.is_at_home = is_at_home;
+        self.client.channel.stream.adopt()
+    }
+
+    /// Answers messages until the connection ends, or the session's home is another one. `node` is that of the
+    /// threads that do so.
+    async fn converse(&mut self, home: Option<NodeId>, node: Option<NodeId>) -> Option<End> {
+        self.client.active.watch().set_node(node);
         loop {
+            if self.session.home() != home {
+                return None;
+            }
             let is_busy = self.session.transaction_state() != TransactionState::Idle;
             let idle = is_busy.then(|| self.session.idle_in_transaction_timeout()).flatten();
             let idle_until = idle.map(|idle| Instant::now() + idle);
             let message = match self.client.message(idle_until).await {
                 Ok(message) => message,
-                Err(end) => return end,
+                Err(end) => return Some(end),
             };
             // In memory of its own, so that a connection that waits takes no room for it.
             if let Err(end) = Box::pin(self.answer(message)).await {
-                return end;
+                return Some(end);
             }
         }
     }

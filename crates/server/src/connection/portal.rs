@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use atoll_sql::arrow::array::RecordBatch;
-use atoll_sql::arrow::datatypes::SchemaRef;
 use atoll_sql::datafusion::common::ScalarValue;
 use atoll_sql::{PreparedStatement, QueryResult};
 
@@ -12,6 +11,7 @@ use super::cursor::CursorStatement;
 use super::failure::{Failure, error_fields};
 use super::simple::send_rows;
 use crate::copy::CopyStatement;
+use crate::value::RowColumns;
 
 /// A statement that a client prepared.
 #[derive(Debug)]
@@ -48,9 +48,12 @@ impl Prepared {
     }
 
     /// The columns of the rows that it gives by itself.
-    pub(super) fn columns(&self) -> Option<&SchemaRef> {
+    pub(super) fn columns(&self) -> Option<RowColumns<'_>> {
         match &self.kind {
-            PreparedKind::Statement(statement) => statement.columns(),
+            PreparedKind::Statement(statement) => {
+                let (schema, origins) = (statement.columns()?, statement.origins());
+                Some(RowColumns { schema, origins })
+            }
             _ => None,
         }
     }

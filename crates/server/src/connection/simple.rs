@@ -7,7 +7,7 @@ use super::failure::{End, Failure, error_fields};
 use super::statement::{Control, ROWS, complete};
 use super::{Client, Connection};
 use crate::copy::CopyStatement;
-use crate::value::{row_description, write_rows};
+use crate::value::{RowColumns, row_description, write_rows};
 
 impl Connection {
     /// Runs all statements of a text.
@@ -97,7 +97,8 @@ impl Connection {
         let mut result = client.unless_ended(session.run(sql)).await?.map_err(failed)?;
         let has_rows = !result.is_told_by_tag();
         if has_rows {
-            row_description(result.schema(), &[], client.output());
+            let columns = RowColumns { schema: result.schema(), origins: result.origins() };
+            row_description(columns, &[], client.output());
         }
         while let Some(batch) = client.unless_ended(result.next()).await?.map_err(failed)? {
             if has_rows {

@@ -38,6 +38,16 @@ macro_rules! each {
 const LOOKED_EACH: Duration = Duration::from_millis(50);
 
 impl ClientStream {
+    /// Has the calling thread's group tell what comes. An encrypted stream stays where it began.
+    pub(crate) fn adopt(&mut self) -> io::Result<()> {
+        *self = match std::mem::replace(self, Self::Closed(tokio::io::empty())) {
+            Self::Tcp(stream) => Self::Tcp(TcpStream::from_std(stream.into_std()?)?),
+            Self::Unix(stream) => Self::Unix(UnixStream::from_std(stream.into_std()?)?),
+            other => other,
+        };
+        Ok(())
+    }
+
     /// Waits until the client has closed the connection, whatever it has sent before.
     pub(crate) async fn closed(&self) {
         loop {

@@ -13,7 +13,7 @@ const CSS: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// Path, type and contents.
-const FILES: [(&str, &str, &str); 10] = [
+const FILES: [(&str, &str, &str); 11] = [
     ("/", HTML, include_str!("assets/index.html")),
     ("/console/console.css", CSS, include_str!("assets/console.css")),
     ("/console/main.js", SCRIPT, include_str!("assets/main.js")),
@@ -22,6 +22,7 @@ const FILES: [(&str, &str, &str); 10] = [
     ("/console/editor.js", SCRIPT, include_str!("assets/editor.js")),
     ("/console/plan.js", SCRIPT, include_str!("assets/plan.js")),
     ("/console/machine.js", SCRIPT, include_str!("assets/machine.js")),
+    ("/console/live.js", SCRIPT, include_str!("assets/live.js")),
     ("/console/activity.js", SCRIPT, include_str!("assets/activity.js")),
     ("/console/tables.js", SCRIPT, include_str!("assets/tables.js")),
 ];

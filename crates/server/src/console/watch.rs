@@ -63,6 +63,7 @@ pub(super) const MACHINE: Queries = &[
     ("nodes", "SELECT * FROM atoll.nodes ORDER BY node"),
     ("links", "SELECT * FROM atoll.links ORDER BY link"),
     ("pools", "SELECT * FROM atoll.pools"),
+    ("traffic", "SELECT * FROM atoll.traffic"),
     ("database", "SELECT * FROM atoll.database"),
     (
         "homes",

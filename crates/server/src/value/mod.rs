@@ -21,7 +21,7 @@ mod types;
 
 pub(crate) use binary::{binary_column, write_sized};
 pub(crate) use parameter::{hex, parameter};
-pub(crate) use rows::{Format, row_description, write_rows};
+pub(crate) use rows::{Format, RowColumns, row_description, write_rows};
 pub(crate) use text::{TextCells, text_cells};
 pub(crate) use types::{PgType, arrow_type, type_of_values};
 

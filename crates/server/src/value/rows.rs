@@ -3,6 +3,7 @@
 use atoll_sql::arrow::array::{ArrayRef, RecordBatch};
 use atoll_sql::arrow::datatypes::Schema;
 use atoll_sql::arrow::error::ArrowError;
+use atoll_sql::{ColumnOrigin, ColumnOrigins};
 
 use super::binary::{binary_column, write_sized};
 use super::plain;
@@ -35,15 +36,31 @@ impl Format {
     }
 }
 
+/// The columns of a result.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RowColumns<'r> {
+    pub(crate) schema: &'r Schema,
+    /// Where they come from.
+    pub(crate) origins: Option<&'r ColumnOrigins>,
+}
+
+impl RowColumns<'_> {
+    fn origin(&self, at: usize) -> Option<ColumnOrigin> {
+        self.origins?.get(at).copied().flatten()
+    }
+}
+
 /// What the columns of a result are.
-pub(crate) fn row_description(schema: &Schema, formats: &[i16], output: &mut Output) {
+pub(crate) fn row_description(columns: RowColumns<'_>, formats: &[i16], output: &mut Output) {
+    let schema = columns.schema;
     output.message(b'T', |body| {
         body.extend_from_slice(&(schema.fields().len() as u16).to_be_bytes());
         for (at, field) in schema.fields().iter().enumerate() {
             let of = PgType::of_field(field);
             text(body, field.name());
-            // Neither table nor number of the column.
-            body.extend_from_slice(&[0; 6]);
+            let origin = columns.origin(at);
+            body.extend_from_slice(&origin.map_or(0, |origin| origin.table).to_be_bytes());
+            body.extend_from_slice(&origin.map_or(0, |origin| origin.column).to_be_bytes());
             body.extend_from_slice(&of.oid.to_be_bytes());
             body.extend_from_slice(&of.length.to_be_bytes());
             body.extend_from_slice(&of.modifier.to_be_bytes());

@@ -76,6 +76,11 @@ public class Metadata {
         }
         ResultSetMetaData of = q.getMetaData();
         same(of.getColumnTypeName(3) + of.getPrecision(3) + "," + of.getScale(3), "numeric10,2");
+        // The driver looks columns up by the table's number and theirs.
+        same(of.getTableName(2) + "." + of.isAutoIncrement(2) + of.isNullable(2) + of.isNullable(3),
+            "j.false" + ResultSetMetaData.columnNoNulls + ResultSetMetaData.columnNullable);
+        ResultSetMetaData named = c.prepareStatement("SELECT b AS x, a + 1 AS y FROM j").getMetaData();
+        same(((org.postgresql.PGResultSetMetaData) named).getBaseColumnName(1) + named.getTableName(2), "b");
         c.setAutoCommit(false);
         Statement cursor = c.createStatement();
         cursor.setFetchSize(7);

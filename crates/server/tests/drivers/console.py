@@ -94,6 +94,11 @@ def main():
     for section, shown in [("tables", ".homes"), ("machine", ".cpu"), ("scans", "#scans-list *")]:
         browser.run(f"location.hash = '#{section}'")
         browser.wait(f"document.querySelector('{shown}')")
+        if section == "machine":
+            # Load is known from the second look on.
+            browser.wait("/Node \\d+ · \\d+ % busy/.test(document.querySelector('#live .node')?.textContent)")
+            assert browser.run("document.querySelectorAll('#live .node').length === document.querySelectorAll('#nodes .card').length")
+            assert "read" in browser.run("document.querySelector('#live svg').getAttribute('aria-label')")
         pictures(browser, section)
     browser.wait("document.getElementById('picture').naturalWidth > 0")
 

@@ -5,7 +5,7 @@ use tokio_postgres::binary_copy::{BinaryCopyInWriter, BinaryCopyOutStream};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Type;
 
-use crate::support::{TestServer, block_on};
+use crate::support::{TestServer, answers, block_on, message};
 
 /// Sends data in pieces; how many rows were inserted.
 async fn copy_in(
@@ -228,4 +228,65 @@ fn damaged_binary_data_is_refused_with_the_row() {
         assert_eq!(copy_in(&client, into, extended).await.expect("rows"), 2);
         assert_eq!(copy_out(&client, "COPY (FROM t ORDER BY a) TO STDOUT").await, "1\tx\n2\tyz\n");
     });
+}
+
+/// The kinds of the messages from the first 'Z' on, the one that ends the log-in.
+fn kinds(mut answer: &[u8]) -> String {
+    let mut kinds = String::new();
+    while let [kind, rest @ ..] = answer {
+        kinds.push(char::from(*kind));
+        let length = u32::from_be_bytes(rest[..4].try_into().expect("four bytes"));
+        answer = &rest[length as usize..];
+    }
+    kinds.split_off(kinds.find('Z').expect("the log-in ends"))
+}
+
+/// What PostgreSQL 15 answers to the same bytes.
+#[test]
+fn a_copy_that_is_refused_answers_one_sync_at_a_time() {
+    let server = TestServer::start();
+    let prepare = |sql: &str| {
+        let parse = message(b'P', &[&[0], sql.as_bytes(), &[0, 0, 0]].concat());
+        [parse, message(b'B', &[0; 8]), message(b'E', &[0; 5])].concat()
+    };
+    let (sync, data, done) = (message(b'S', b""), message(b'd', b"x\n"), message(b'c', b""));
+    let fail = message(b'f', b"no more\0");
+    let query = |sql: &str| message(b'Q', &[sql.as_bytes(), b"\0"].concat());
+    for (sent, answered) in [
+        // Refused before it begins: what tokio-postgres sends, whose second Sync is answered too, and so taken for the
+        // answer to what it asks next.
+        (
+            vec![prepare("COPY nowhere FROM STDIN"), sync.clone(), fail.clone(), sync.clone()],
+            "Z12EZZ",
+        ),
+        (
+            vec![prepare("COPY nowhere FROM STDIN"), data.clone(), done.clone(), sync.clone()],
+            "Z12EZ",
+        ),
+        // Begun: a Sync within the data is none.
+        (
+            vec![
+                prepare("COPY t FROM STDIN"),
+                sync.clone(),
+                data.clone(),
+                done.clone(),
+                sync.clone(),
+            ],
+            "Z12GEZ",
+        ),
+        (vec![prepare("COPY t FROM STDIN"), sync.clone(), fail.clone(), sync.clone()], "Z12GEZ"),
+        (
+            vec![prepare("COPY t FROM STDIN"), fail.clone(), prepare("SELECT 1"), sync.clone()],
+            "Z12GEZ",
+        ),
+        (vec![query("COPY t FROM STDIN"), data.clone(), data, done], "ZGEZ"),
+        (vec![query("COPY nowhere FROM STDIN"), fail, query("SELECT 1")], "ZEZTDCZ"),
+    ] {
+        let table = query("CREATE TABLE t (a INT)");
+        let drop = query("DROP TABLE t");
+        let answer = answers(&server, &[vec![table], sent, vec![drop]].concat());
+        let kinds = kinds(&answer);
+        let kinds = kinds.strip_prefix("ZC").and_then(|it| it.strip_suffix("CZ")).expect(&kinds);
+        assert_eq!(kinds, answered);
+    }
 }

@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use atoll_server::ServerOptions;
 
-use crate::support::{TestServer, block_on};
-
-const STARTUP: &[u8] = b"\0\0\0\x21\0\x03\0\0user\0ann\0database\0atoll\0\0";
+use crate::support::{STARTUP, TestServer, block_on, message};
 
 /// Numbers that look random, the same in each run.
 struct Numbers(u64);
@@ -35,13 +33,6 @@ fn send(server: &TestServer, bytes: &[u8]) -> Vec<u8> {
         // It may have been reset, since not all was read.
         _ => answer,
     }
-}
-
-fn message(kind: u8, body: &[u8]) -> Vec<u8> {
-    let mut message = vec![kind];
-    message.extend_from_slice(&(body.len() as u32 + 4).to_be_bytes());
-    message.extend_from_slice(body);
-    message
 }
 
 #[test]

@@ -10,6 +10,7 @@
 //! - `copy`: rows to and from clients, as text and CSV.
 //! - `flight`: Arrow Flight SQL: log-ins, rows, transactions, ingestion, what drivers ask for.
 //! - `logic`: the sqllogictest suite of the engine, over the protocol.
+//! - `homes`: sessions on the threads of a node.
 //! - `login`: passwords, and what roles may do.
 //! - `logs`: slow statements, who did what, and that no password is in it.
 //! - `rules`: who may try to log in from where.
@@ -17,6 +18,7 @@
 //! - `settings`: PostgreSQL's settings, and their effects.
 //! - `metrics`: figures and health over HTTP.
 //! - `tls`: certificates and keys: required, bad, and new ones.
+//! - `traces`: spans of statements, as a collector gets them.
 //! - `watching`: what system tables tell of sessions, statements and locks.
 //! - `hostile`: bytes that are not the protocol.
 
@@ -28,6 +30,7 @@ mod copy;
 mod cursors;
 mod ends;
 mod flight;
+mod homes;
 mod hostile;
 mod logic;
 mod login;
@@ -40,4 +43,5 @@ mod settings;
 mod statements;
 mod support;
 mod tls;
+mod traces;
 mod watching;

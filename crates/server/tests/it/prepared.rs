@@ -2,7 +2,7 @@ use futures::TryStreamExt;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Type;
 
-use crate::support::{TestServer, block_on};
+use crate::support::{TestServer, answers, block_on, message};
 
 #[test]
 fn values_come_back_in_binary_form() {
@@ -184,5 +184,78 @@ fn parameters_of_on_conflict_have_types() {
         }
         let row = client.query_one("SELECT n FROM t", &[]).await.expect("the row");
         assert_eq!(row.get::<_, i32>(0), 30);
+    });
+}
+
+#[test]
+fn plain_columns_tell_their_table_and_number() {
+    let server = TestServer::start();
+    block_on(async {
+        let client = server.connect().await;
+        client
+            .batch_execute(
+                "CREATE TABLE a (id BIGINT PRIMARY KEY, x INT, y TEXT);
+                 CREATE SCHEMA s; CREATE TABLE s.b (z DOUBLE, id BIGINT);
+                 CREATE VIEW v AS SELECT y AS why, x + 1 AS more FROM a",
+            )
+            .await
+            .expect("tables");
+        // What pg_attribute says of the name, and what the statement's description does.
+        let number = async |name: &str| {
+            let (table, column) = name.rsplit_once('.')?;
+            let sql = "SELECT attrelid, attnum FROM pg_attribute WHERE attrelid = TABLE::regclass AND attname = $1";
+            let sql = sql.replace("TABLE", &format!("'{table}'"));
+            let row = client.query_one(&sql, &[&column]).await.expect(name);
+            Some((row.get::<_, u32>(0), row.get::<_, i16>(1)))
+        };
+        for (sql, origins) in [
+            ("SELECT * FROM a", vec!["a.id", "a.x", "a.y"]),
+            ("SELECT y, id FROM a WHERE id = $1", vec!["a.y", "a.id"]),
+            ("SELECT x AS id, x + 1 AS x, 1 AS y FROM a ORDER BY id LIMIT 3", vec!["a.x", "", ""]),
+            (
+                "SELECT c.*, q.y FROM s.b c JOIN (SELECT DISTINCT id, y FROM a) q ON c.id = q.id",
+                vec!["s.b.z", "s.b.id", "a.y"],
+            ),
+            ("SELECT l.x, r.y FROM a l LEFT JOIN a r USING (id)", vec!["a.x", "a.y"]),
+            ("SELECT y, count(*), max(x) FROM a GROUP BY y", vec!["a.y", "", ""]),
+            ("SELECT y, x FROM a GROUP BY ROLLUP (y, x)", vec!["", ""]),
+            ("SELECT x, row_number() OVER (ORDER BY x) FROM a", vec!["a.x", ""]),
+            ("SELECT id FROM a UNION ALL SELECT id FROM s.b", vec![""]),
+            ("WITH w AS (SELECT x AS w FROM a) SELECT w FROM w", vec!["a.x"]),
+            ("SELECT * FROM v", vec!["a.y", ""]),
+            ("SELECT 1 AS x FROM range(3)", vec![""]),
+        ] {
+            let prepared =
+                client.prepare(sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+            let told = prepared.columns().iter();
+            let told: Vec<_> = told.map(|it| it.table_oid().zip(it.column_id())).collect();
+            let mut wanted = Vec::new();
+            for name in origins {
+                wanted.push(number(name).await);
+            }
+            assert_eq!(told, wanted, "{sql}");
+        }
+    });
+}
+
+#[test]
+fn rows_of_texts_tell_their_columns_whichever_way_they_are_found() {
+    let server = TestServer::start();
+    block_on(async {
+        let client = server.connect().await;
+        let table =
+            "CREATE TABLE a (id BIGINT PRIMARY KEY, x INT); INSERT INTO a VALUES (1, 2), (3, 4)";
+        client.batch_execute(table).await.expect("a table");
+        let oid = client.query_one("SELECT 'a'::regclass::oid", &[]).await.expect("a number");
+        let oid: u32 = oid.get(0);
+        let texts = ["SELECT x, id FROM a WHERE x > 0\0", "SELECT x, id FROM a WHERE id = 1\0"];
+        let sent: Vec<_> = texts.map(|text| message(b'Q', text.as_bytes())).into();
+        let answer = answers(&server, &[sent.clone(), sent.clone(), sent].concat());
+        let column =
+            |name: &[u8], number: u8| [name, &[0], &oid.to_be_bytes(), &[0, number]].concat();
+        for column in [column(b"x", 2), column(b"id", 1)] {
+            let told = answer.windows(column.len()).filter(|window| *window == column);
+            assert_eq!(told.count(), 6);
+        }
     });
 }

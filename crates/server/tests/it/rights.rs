@@ -48,6 +48,7 @@ fn who_may_insert_may_copy_rows_in() {
             ("COPY nowhere FROM STDIN", SqlState::UNDEFINED_TABLE),
             ("COPY item (id, nothing) FROM STDIN", SqlState::UNDEFINED_COLUMN),
         ] {
+            // The driver takes the answer to its second Sync for that of its next statement.
             let ann = log_in(&server, "ann", "a").await.expect("ann");
             let refused = ann.copy_in::<_, bytes::Bytes>(sql).await.err().expect(sql);
             assert_eq!(refused.code(), Some(&state), "{sql}: {refused:?}");

@@ -4,11 +4,14 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use atoll_placement::LiveKernel;
 use atoll_runtime::{Runtime, RuntimeOptions};
 use atoll_server::{Reloader, Server, ServerOptions};
 use atoll_sql::{Database, DatabaseOptions};
+use atoll_testkit::kernel::SimulatedKernel;
+use atoll_testkit::machines;
 use atoll_topology::Machine;
 use tokio::sync::oneshot;
 use tokio_postgres::{Client, Config, NoTls};
@@ -16,6 +19,28 @@ use tokio_postgres::{Client, Config, NoTls};
 /// A query that does not end by itself.
 pub(crate) const ENDLESS: &str =
     "SELECT sum((a.x * b.x) % 7) FROM range(1000000) a(x), range(1000000) b(x)";
+
+/// The first message of the user `ann`.
+pub(crate) const STARTUP: &[u8] = b"\0\0\0\x21\0\x03\0\0user\0ann\0database\0atoll\0\0";
+
+/// A message of this kind.
+pub(crate) fn message(kind: u8, body: &[u8]) -> Vec<u8> {
+    let mut message = vec![kind];
+    message.extend_from_slice(&(body.len() as u32 + 4).to_be_bytes());
+    message.extend_from_slice(body);
+    message
+}
+
+/// Sends the first message, these, and the last one; all that is answered.
+pub(crate) fn answers(server: &TestServer, messages: &[Vec<u8>]) -> Vec<u8> {
+    let mut stream = TcpStream::connect(server.address).expect("it listens");
+    stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a socket");
+    let sent = [STARTUP, &messages.concat(), &message(b'X', b"")].concat();
+    stream.write_all(&sent).expect("sent");
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).expect("an answer, and its end");
+    answer
+}
 
 /// A server that runs until it is dropped.
 pub(crate) struct TestServer {
@@ -49,9 +74,21 @@ impl TestServer {
         let machine = Arc::new(Machine::discover().expect("the machine can be read"));
         let kernel = Arc::new(LiveKernel::new());
         let runtime = Runtime::start(machine, kernel, RuntimeOptions::default());
+        Self::on(runtime.expect("the pools start"), options, directory)
+    }
+
+    /// A server of an empty database on a machine of two nodes, of which the kernel knows nothing.
+    pub(crate) fn on_two_nodes(options: ServerOptions) -> Self {
+        let machine = Arc::new(machines::two_nodes());
+        let kernel = Arc::new(SimulatedKernel::new(Arc::clone(&machine)));
+        let runtime = Runtime::start(machine, kernel, RuntimeOptions::default());
+        Self::on(runtime.expect("the pools start"), options, None)
+    }
+
+    fn on(runtime: Runtime, options: ServerOptions, directory: Option<PathBuf>) -> Self {
         let files = !options.trusts_all;
         let of_database = DatabaseOptions { files, directory, ..DatabaseOptions::default() };
-        let database = Database::start(runtime.expect("the pools start"), of_database);
+        let database = Database::start(runtime, of_database);
         let database = database.expect("the database starts");
         let (stop, stopped) = oneshot::channel::<()>();
         let (bound, address) = std::sync::mpsc::channel();

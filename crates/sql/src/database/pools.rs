@@ -18,17 +18,19 @@ use std::sync::Arc;
 use atoll_elastic::mode::{CoreTable, Mode, PageQueue, first_cores};
 use atoll_placement::Arena;
 use atoll_primitives::{Context as PrimitiveContext, Tuning};
-use atoll_runtime::{ByteMatrix, Runtime, RuntimeOptions};
-use atoll_topology::{CpuSet, Knowledge, NodeSet};
+use atoll_runtime::{ByteMatrix, Runtime, RuntimeOptions, WorkerId};
+use atoll_topology::{CpuSet, Knowledge, NodeId, NodeSet};
 use datafusion::common::{DataFusionError, Result, exec_datafusion_err, exec_err};
 use parking_lot::Mutex;
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
 
 use super::elastic::ElasticCores;
 use crate::settings::CoresSetting;
 
-/// The workers on which statements run. Clones are the same ones.
+/// The workers on which statements run, and the one that drives them. Clones are the same ones.
 #[derive(Clone, Debug)]
-pub(crate) struct Workers(Arc<WorkersParts>);
+pub(crate) struct Workers(Arc<WorkersParts>, WorkerId);
 
 #[derive(Debug)]
 struct WorkersParts {
@@ -105,6 +107,32 @@ impl Workers {
 
     pub(crate) fn primitives(&self) -> &PrimitiveContext {
         &self.0.primitives
+    }
+
+    /// The same ones, driven on a node, or on the nearest one that has workers.
+    pub(crate) fn driven_on(self, home: Option<NodeId>) -> Self {
+        let nearest = home.and_then(|home| self.runtime().pool_nearest(home)?.workers().next());
+        let driver = nearest.map_or(WorkerId(0), |worker| worker.id);
+        Self(self.0, driver)
+    }
+
+    /// The worker that drives plans: it takes what the others give, and plans and computes what is small.
+    pub(crate) fn driver(&self) -> WorkerId {
+        self.1
+    }
+
+    /// The threads of that worker's group.
+    pub(crate) fn threads(&self) -> &Handle {
+        self.runtime().handle_of(self.driver())
+    }
+
+    /// Has the worker that drives plans do something.
+    pub(crate) fn drive<F>(&self, work: F) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        self.threads().spawn(work)
     }
 
     /// Name of the pool; none for the common ones.
@@ -354,7 +382,7 @@ fn workers(
     let primitives = PrimitiveContext::new(runtime.clone(), arena.clone())
         .with_tuning(Tuning::of(knowledge))
         .with_knowledge(Arc::clone(knowledge));
-    Workers(Arc::new(WorkersParts { pool, runtime, primitives }))
+    Workers(Arc::new(WorkersParts { pool, runtime, primitives }), WorkerId(0))
 }
 
 fn unknown(name: &str, state: &PoolsState) -> DataFusionError {

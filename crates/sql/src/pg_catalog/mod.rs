@@ -30,12 +30,20 @@ pub(crate) use objects::{PG_CATALOG_SCHEMA, PgObjects};
 pub use pg_type::{PgType, sql_type, type_oid};
 pub(crate) use pg_type::{as_oid, type_name};
 
+use atoll_store::TableId;
+
 use crate::catalog::{Catalogs, INFORMATION_SCHEMA};
 use crate::database::Database;
 use crate::role::Identity;
 use crate::session::ClientSettings;
 use declared::{INFORMATION_TABLES, PG_TABLES};
+use oid::OidSpace;
 use table::PgTable;
+
+/// The number of a table in `pg_class`.
+pub(crate) fn table_oid(table: TableId) -> u32 {
+    OidSpace::Table.numbered(table.get()) as u32
+}
 
 /// What the tables tell of beside names: the database, and the session that reads them.
 pub(crate) struct SystemCatalog {

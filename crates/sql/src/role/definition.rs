@@ -1,6 +1,6 @@
 //! What a role is, and the statement that creates it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::statement::RoleStatement;
@@ -21,6 +21,8 @@ pub struct Role {
     pub verifier: Option<ScramVerifier>,
     /// Roles whose rights it has.
     pub member_of: BTreeSet<String>,
+    /// What its sessions begin with, by the names of the settings.
+    pub settings: BTreeMap<String, String>,
 }
 
 impl Role {
@@ -33,6 +35,7 @@ impl Role {
             creates_roles: false,
             verifier: None,
             member_of: BTreeSet::new(),
+            settings: BTreeMap::new(),
         }
     }
 
@@ -64,6 +67,9 @@ impl fmt::Display for Role {
         }
         for (at, role) in self.member_of.iter().enumerate() {
             write!(f, "{}{}", if at == 0 { " IN ROLE " } else { ", " }, quoted(role))?;
+        }
+        for (name, value) in &self.settings {
+            write!(f, " SET {} TO '{}'", quoted(name), value.replace('\'', "''"))?;
         }
         Ok(())
     }

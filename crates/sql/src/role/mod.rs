@@ -22,8 +22,8 @@ pub use verifier::ScramVerifier;
 use crate::Session;
 use crate::catalog::COMMENTS;
 use crate::database::Database;
-use crate::error::SqlState;
-use crate::session::{QueryResult, StatementPlanner};
+use crate::error::{SqlError, SqlState};
+use crate::session::{QueryResult, StatementPlanner, is_shared};
 use crate::table::StaleStatement;
 use rights::{LimitedUser, ObjectRights, Owned, PUBLIC, RIGHTS};
 
@@ -162,6 +162,7 @@ impl Session {
         statement: &RoleStatement,
         sql: &str,
     ) -> Result<QueryResult> {
+        self.check_role_settings(statement)?;
         let transaction = self.statement_transaction()?;
         let done = async {
             loop {
@@ -181,6 +182,41 @@ impl Session {
             transaction.fail();
         }
         done
+    }
+}
+
+impl Session {
+    /// Sets what the role of the session's user has it begin with; what was refused, as a value from before a pool was
+    /// dropped.
+    pub fn begin_as_role(&self) -> Vec<SqlError> {
+        let role = role(&self.database().store().published(), &self.identity().user);
+        let settings = role.map(|role| role.settings).unwrap_or_default();
+        let refused = |(name, value): (String, String)| {
+            let error = self.begin_with(&name, &value).err()?;
+            let SqlError { state, message, .. } = SqlError::new(error, "");
+            Some(SqlError::new(state.error(format!("setting {name} of the role: {message}")), ""))
+        };
+        settings.into_iter().filter_map(refused).collect()
+    }
+
+    /// Refuses settings for a role that its sessions could not begin with, by trying them in a session of their own.
+    fn check_role_settings(&self, statement: &RoleStatement) -> Result<()> {
+        let (RoleStatement::Create { options, .. } | RoleStatement::Alter { options, .. }) =
+            statement
+        else {
+            return Ok(());
+        };
+        for (name, value) in options.settings() {
+            if is_shared(name) {
+                return Err(SqlState::FEATURE_NOT_SUPPORTED.error(format!(
+                    "'{name}' holds for the whole database: SET it there, not for a role"
+                )));
+            }
+            let identity = Identity { number: 0, ..self.identity().as_ref().clone() };
+            let trial = self.database().session_of(identity)?;
+            trial.begin_with(name, value)?;
+        }
+        Ok(())
     }
 }
 
@@ -227,9 +263,9 @@ impl StatementPlanner {
                 let before = role(&version, name).ok_or_else(|| missing(name))?;
                 let mut changed = before.clone();
                 options.apply(&mut changed)?;
-                let is_own_password = *identity.user == *name && options.is_password_alone();
+                let is_own = *identity.user == *name && options.is_personal();
                 let touches_more = before.may_more() || changed.may_more();
-                let may = is_superuser || may_create && !touches_more || is_own_password;
+                let may = is_superuser || may_create && !touches_more || is_own;
                 permit(may, "alter this role")?;
                 check_members(&version, &changed)?;
                 let is_member = changed.member_of == before.member_of;

@@ -42,6 +42,13 @@ enum RoleOption {
     /// A password, or what checks one; none takes it away.
     Password(Option<String>),
     InRole(Vec<String>),
+    /// What its sessions begin with; none as all others do.
+    Setting {
+        name: String,
+        value: Option<String>,
+    },
+    /// They begin as all others do.
+    NoSettings,
 }
 
 impl RoleStatement {
@@ -74,6 +81,11 @@ impl RoleOptions {
                 RoleOption::Superuser(is) => role.is_superuser = *is,
                 RoleOption::CreateRole(is) => role.creates_roles = *is,
                 RoleOption::InRole(of) => role.member_of.extend(of.iter().cloned()),
+                RoleOption::Setting { name, value: Some(value) } => {
+                    role.settings.insert(name.clone(), value.clone());
+                }
+                RoleOption::Setting { name, value: None } => drop(role.settings.remove(name)),
+                RoleOption::NoSettings => role.settings.clear(),
                 RoleOption::Password(None) => role.verifier = None,
                 RoleOption::Password(Some(password)) => {
                     role.verifier = Some(ScramVerifier::of_password(password)?);
@@ -83,9 +95,20 @@ impl RoleOptions {
         Ok(())
     }
 
-    /// Whether a password is all that is said.
-    pub(crate) fn is_password_alone(&self) -> bool {
-        self.0.iter().all(|option| matches!(option, RoleOption::Password(_)))
+    /// Whether all that is said is the role's own business: its password, and what its sessions begin with.
+    pub(crate) fn is_personal(&self) -> bool {
+        use RoleOption::{NoSettings, Password, Setting};
+        self.0.iter().all(|option| matches!(option, Password(_) | Setting { .. } | NoSettings))
+    }
+
+    /// The settings that are given a value.
+    pub(crate) fn settings(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().filter_map(|option| match option {
+            RoleOption::Setting { name, value: Some(value) } => {
+                Some((name.as_str(), value.as_str()))
+            }
+            _ => None,
+        })
     }
 }
 
@@ -165,6 +188,9 @@ impl Words<'_> {
                 "nocreaterole" => RoleOption::CreateRole(false),
                 "encrypted" => continue,
                 "password" => RoleOption::Password(self.password()?),
+                "set" => self.setting()?,
+                "reset" if self.take(&["all"]) => RoleOption::NoSettings,
+                "reset" => RoleOption::Setting { name: self.setting_name()?, value: None },
                 "in" => {
                     if !self.take(&["role"]) {
                         return Err(syntax("expected ROLE after IN"));
@@ -177,7 +203,7 @@ impl Words<'_> {
                 other => {
                     return Err(syntax(&format!(
                         "unknown option {} of a role; expected LOGIN, SUPERUSER, CREATEROLE, each with or without \
-                         NO, PASSWORD 'text', PASSWORD NULL or IN ROLE name",
+                         NO, PASSWORD 'text', PASSWORD NULL, IN ROLE name, SET name = value or RESET name",
                         other.to_uppercase()
                     )));
                 }
@@ -185,6 +211,45 @@ impl Words<'_> {
             options.push(option);
         }
         Ok(RoleOptions(options))
+    }
+
+    /// `name = value`, `name TO a, b`, `name TO DEFAULT`
+    fn setting(&mut self) -> Result<RoleOption> {
+        let name = self.setting_name()?;
+        if !self.take(&["to"]) && self.next() != Some(&Token::Eq) {
+            return Err(syntax("expected = or TO behind the name of a setting"));
+        }
+        if self.take(&["default"]) {
+            return Ok(RoleOption::Setting { name, value: None });
+        }
+        let mut values = vec![self.setting_value()?];
+        while self.0.first() == Some(&Token::Comma) {
+            self.next();
+            values.push(self.setting_value()?);
+        }
+        Ok(RoleOption::Setting { name, value: Some(values.join(", ")) })
+    }
+
+    /// A name such as `statement_timeout` or `atoll.home`.
+    fn setting_name(&mut self) -> Result<String> {
+        let mut name = self.name()?;
+        while self.0.first() == Some(&Token::Period) {
+            self.next();
+            name = format!("{name}.{}", self.name()?);
+        }
+        Ok(name)
+    }
+
+    fn setting_value(&mut self) -> Result<String> {
+        match self.next() {
+            Some(Token::SingleQuotedString(text) | Token::EscapedStringLiteral(text)) => {
+                Ok(text.clone())
+            }
+            Some(Token::Number(number, _)) => Ok(number.clone()),
+            Some(Token::Word(word)) => Ok(word.value.clone()),
+            Some(Token::Minus) => Ok(format!("-{}", self.setting_value()?)),
+            _ => Err(syntax("expected the value of a setting")),
+        }
     }
 
     fn password(&mut self) -> Result<Option<String>> {
@@ -283,6 +348,28 @@ mod tests {
         let text = role.to_string();
         assert!(!text.contains("pencil"), "{text}");
         assert_eq!(Role::parse(&role.name, &text), Some(role));
+    }
+
+    #[test]
+    fn a_role_keeps_its_settings() {
+        let mut role = created(
+            "CREATE ROLE ann SET atoll.home = 1 SET search_path TO s, public SET x.\"Y\" = 'it''s'",
+        );
+        let settings: Vec<_> =
+            role.settings.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
+        assert_eq!(settings, [("atoll.home", "1"), ("search_path", "s, public"), ("x.Y", "it's")]);
+        assert_eq!(Role::parse("ann", &role.to_string()), Some(role.clone()));
+        let Ok(Some(RoleStatement::Alter { options, .. })) =
+            RoleStatement::of("ALTER ROLE ann RESET atoll.home SET search_path TO DEFAULT")
+        else {
+            panic!("it is one");
+        };
+        options.apply(&mut role).expect("applied");
+        assert_eq!(role.settings.len(), 1);
+        assert!(options.is_personal());
+        for sql in ["ALTER ROLE ann SET", "ALTER ROLE ann SET x", "ALTER ROLE ann SET x = ,"] {
+            RoleStatement::of(sql).expect_err(sql);
+        }
     }
 
     #[test]

@@ -18,9 +18,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
-use atoll_runtime::{Runtime, WorkerId};
 use datafusion::common::{Result, exec_datafusion_err};
 use futures::FutureExt;
+use tokio::runtime::Handle;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use crate::task::{BoundTask, unpanicked};
@@ -57,13 +57,13 @@ impl Wake for Woken {
     }
 }
 
-/// Does `work` on threads beside the first group's workers; dropping the result drops the work.
+/// Does `work` on threads beside the workers of these; dropping the result drops the work.
 pub(super) async fn aside<T: Send + 'static>(
-    runtime: &Runtime,
+    threads: &Handle,
     places: &PlanningPlaces,
     work: impl Future<Output = Result<T>> + Send + 'static,
 ) -> Result<T> {
-    let handle = runtime.handle_of(WorkerId(0)).clone();
+    let handle = threads.clone();
     let mut work: Work<T> = Box::pin(unpanicked("the planner", work));
     loop {
         let (place, woken) = (places.take().await?, Arc::new(Woken::default()));
@@ -91,7 +91,7 @@ mod tests {
     use std::sync::Arc;
     use std::sync::mpsc::channel;
 
-    use atoll_runtime::RuntimeOptions;
+    use atoll_runtime::{Runtime, RuntimeOptions, WorkerId};
     use atoll_testkit::kernel::SimulatedKernel;
     use atoll_testkit::machines;
 
@@ -114,9 +114,16 @@ mod tests {
     #[test]
     fn a_panic_is_an_error() {
         let runtime = runtime();
-        let error = runtime.block_on(aside(&runtime, &places(), falls())).unwrap_err();
+        let error = runtime
+            .block_on(aside(runtime.handle_of(WorkerId(0)), &places(), falls()))
+            .unwrap_err();
         assert!(error.to_string().contains("a hole in the plan"), "{error}");
-        assert_eq!(runtime.block_on(aside(&runtime, &places(), async { Ok(7) })).unwrap(), 7);
+        assert_eq!(
+            runtime
+                .block_on(aside(runtime.handle_of(WorkerId(0)), &places(), async { Ok(7) }))
+                .unwrap(),
+            7
+        );
     }
 
     #[test]
@@ -124,8 +131,10 @@ mod tests {
         let runtime = runtime();
         let places = PlanningPlaces(Arc::new(Semaphore::new(1)));
         let (sender, receiver) = tokio::sync::oneshot::channel();
-        let waits = aside(&runtime, &places, async { receiver.await.map_err(|_| ended()) });
-        let goes_on = aside(&runtime, &places, async move {
+        let waits = aside(runtime.handle_of(WorkerId(0)), &places, async {
+            receiver.await.map_err(|_| ended())
+        });
+        let goes_on = aside(runtime.handle_of(WorkerId(0)), &places, async move {
             tokio::task::yield_now().await;
             sender.send(7).map_err(|_| ended())
         });
@@ -140,7 +149,7 @@ mod tests {
         let (begun, begins) = channel();
         let (go_on, goes_on) = channel::<()>();
         let places = places();
-        let busy = aside(&runtime, &places, async move {
+        let busy = aside(runtime.handle_of(WorkerId(0)), &places, async move {
             begun.send(()).unwrap();
             // Until the test has gone on: a thread that is busy and does not yield.
             let _ = goes_on.recv();

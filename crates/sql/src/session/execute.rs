@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use atoll_placement::Strategy;
-use atoll_runtime::{CancelToken, WorkerId};
+use atoll_runtime::CancelToken;
 use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
@@ -26,6 +26,7 @@ use super::declared::DeclaredTable;
 use super::drive::RunningQuery;
 use super::form::StatementForm;
 use super::locking::LockingQuery;
+use super::origin::{ColumnOrigins, origins_of};
 use super::parameters::ParameterStatement;
 use super::planner::{StatementPlanner, cancel_token, plan_physical};
 use super::prepared::ExecutedStatement;
@@ -52,6 +53,7 @@ const CLIENT_BATCHES: usize = 4;
 #[derive(Debug)]
 pub struct QueryResult {
     schema: SchemaRef,
+    origins: Option<ColumnOrigins>,
     rows: ResultRows,
     progress: ScanProgress,
     tag: StatementTag,
@@ -89,6 +91,16 @@ impl QueryResult {
     /// The columns of the result.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
+    }
+
+    /// Where its columns come from, if any is a plain column of a table.
+    pub fn origins(&self) -> Option<&ColumnOrigins> {
+        self.origins.as_ref()
+    }
+
+    pub(super) fn from_columns(mut self, origins: Option<ColumnOrigins>) -> Self {
+        self.origins = origins;
+        self
     }
 
     /// The next batch; none after the last.
@@ -160,9 +172,9 @@ impl QueryResult {
     /// Batches that are there.
     pub(super) fn of(schema: SchemaRef, rows: Vec<RecordBatch>, sql: impl Into<Arc<str>>) -> Self {
         let (rows, progress) = (ResultRows::Ready(rows.into_iter()), ScanProgress::default());
-        let (sql, last, alone, charge) = (sql.into(), None, None, None);
+        let (sql, origins, last, alone, charge) = (sql.into(), None, None, None, None);
         let (schema, tag) = (shown(&schema).unwrap_or(schema), StatementTag::rows());
-        Self { schema, rows, progress, tag, sql, last, alone, charge }
+        Self { schema, origins, rows, progress, tag, sql, last, alone, charge }
     }
 
     /// What cancels the query; none for one that is done.
@@ -234,7 +246,7 @@ impl Session {
                 async move { on_deep_stack(stack_for(&text), session.try_run(&text)).await };
             // Boxed: what plans is large, and is handed from one thread's stack to another's.
             let workers = self.workers();
-            aside(workers.runtime(), self.database().planning(), Box::pin(running)).await
+            aside(workers.threads(), self.database().planning(), Box::pin(running)).await
         })
     }
 
@@ -249,6 +261,7 @@ impl Session {
             return self.parameter(statement, sql);
         }
         let statement = self.parse(sql)?;
+        self.watch.parsed();
         if let Parsed::Statement(ast) = &statement.statement
             && let Some(done) = self.control(ast, sql).await?
         {
@@ -435,6 +448,7 @@ impl Session {
         sql: &str,
     ) -> Result<QueryResult> {
         let physical = plan_physical(&planner.state, &plan).await?;
+        self.watch.planned(&physical);
         let progress = ScanProgress::of(&physical);
         self.watch.follow(&progress);
         let _admitted = self.admit(&planner.transaction, &progress).await?;
@@ -450,9 +464,7 @@ impl Session {
         &self,
         work: impl Future<Output = Result<T>> + Send + 'static,
     ) -> Result<T> {
-        BoundTask::new(self.workers().runtime().spawn_on(WorkerId(0), work))
-            .join("carrying out the statement")
-            .await
+        BoundTask::new(self.workers().drive(work)).join("carrying out the statement").await
     }
 
     /// Carries out ALTER TABLE and statements about sequences; none for all others.
@@ -516,7 +528,9 @@ impl Session {
         if let Some(replaced) = ReplacedDirectory::take(&mut plan) {
             state.config_mut().set_extension(Arc::new(replaced));
         }
+        let origins = Some(origins_of(&plan));
         let physical = plan_physical(&state, &plan).await?;
+        self.watch.planned(&physical);
         transaction.settle().await?;
         let schema = physical.schema();
         let schema = shown(&schema).unwrap_or(schema);
@@ -527,13 +541,13 @@ impl Session {
         let watch = self.watch.clone();
         let query =
             RunningQuery { state, plan, progress: progress.clone(), transaction, admitted, watch };
-        let driver = workers.runtime().spawn_on(WorkerId(0), async move {
+        let driver = workers.drive(async move {
             query.drive(physical, sender).await;
         });
         let rows = ResultRows::Running(RunningRows { cancel, batches, driver: Some(driver) });
         let (sql, last, alone, charge) = (sql.into(), None, None, None);
         let tag = StatementTag::rows();
-        Ok(QueryResult { schema, rows, progress, tag, sql, last, alone, charge })
+        Ok(QueryResult { schema, origins, rows, progress, tag, sql, last, alone, charge })
     }
 }
 

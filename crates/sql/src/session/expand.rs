@@ -1,6 +1,5 @@
 //! What has to be known of the data before a statement is planned: see `dialect::needs`.
 
-use atoll_runtime::WorkerId;
 use datafusion::arrow::array::cast::AsArray;
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::DataType;
@@ -77,7 +76,7 @@ impl StatementPlanner {
     async fn texts(&self, state: &SessionState, plan: &LogicalPlan) -> Result<Vec<String>> {
         let physical = plan_physical(state, plan).await?;
         let rows = collect(physical, state.task_ctx());
-        let running = self.workers.runtime().spawn_on(WorkerId(0), rows);
+        let running = self.workers.drive(rows);
         let batches = BoundTask::new(running).join("looking up the values of PIVOT").await?;
         let mut texts = Vec::new();
         for batch in batches {

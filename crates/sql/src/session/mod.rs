@@ -23,6 +23,7 @@ mod insert;
 mod integers;
 mod locking;
 mod macros;
+mod origin;
 mod parameters;
 mod planner;
 mod planning;
@@ -59,7 +60,7 @@ use std::sync::{Arc, OnceLock};
 
 use atoll_placement::{Arena, Kernel, Strategy};
 use atoll_runtime::Runtime;
-use atoll_topology::Machine;
+use atoll_topology::{Machine, NodeId};
 use datafusion::catalog::{CatalogProvider, CatalogProviderList, UrlTableFactory};
 use datafusion::common::Result;
 use datafusion::execution::SessionState;
@@ -71,6 +72,7 @@ use parking_lot::Mutex;
 pub(crate) use aside::PlanningPlaces;
 pub use execute::{PlannedQuery, QueryResult};
 pub(crate) use generated::{generated_sql, is_generated};
+pub use origin::{ColumnOrigin, ColumnOrigins};
 pub(crate) use parameters::ClientSettings;
 pub use parameters::POSTGRESQL_VERSION;
 pub(crate) use planner::StatementPlanner;
@@ -78,6 +80,7 @@ pub use planning::PlanningTimes;
 pub use point::PreparedStatement;
 pub(crate) use point::{Parameters, Shape, one_row, select_list};
 pub use progress::ScanProgress;
+pub(crate) use settings::is_shared;
 pub use split::{Splitter, Statement, split_statements};
 use template::SessionParts;
 pub(crate) use template::{SessionTemplate, TemplateParts};
@@ -204,7 +207,9 @@ impl Session {
 
     /// The same session for statements that others know by another number: for a client that runs several at a time.
     pub fn watched_as(&self, number: u32) -> Self {
-        Self { watch: self.database.activity().watch_of(number), ..self.clone() }
+        let watch = self.database.activity().watch_of(number);
+        watch.set_home(self.home());
+        Self { watch, ..self.clone() }
     }
 
     /// The workers on all cores; statements run on those of the session's pool.
@@ -215,7 +220,12 @@ impl Session {
     /// The workers of the next statement.
     pub(crate) fn workers(&self) -> Workers {
         let own = self.pool.lock().clone();
-        own.unwrap_or_else(|| self.database.pools().common())
+        own.unwrap_or_else(|| self.database.pools().common()).driven_on(self.home())
+    }
+
+    /// The node whose threads serve it; none for any.
+    pub fn home(&self) -> Option<NodeId> {
+        self.watch.home()
     }
 
     /// The machine whose memory holds the tables.

@@ -16,6 +16,7 @@ use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
 use crate::database::{Pools, Workers};
 use crate::parse::begins_with;
+use crate::settings::{HOME, parse_home};
 
 /// The setting of the pool whose workers run a session's statements.
 const POOL: &str = "atoll.pool";
@@ -111,6 +112,29 @@ impl PoolPlace {
                 Ok(cpus)
             }
         }
+    }
+}
+
+/// The home that a statement sets, if that is what it does.
+///
+/// # Errors
+/// Where the machine has no such node.
+pub(super) fn home_set(plan: &LogicalPlan, machine: &Machine) -> Result<Option<Option<NodeId>>> {
+    match plan {
+        LogicalPlan::Statement(PlanStatement::SetVariable(set)) if set.variable == HOME => {
+            let home = parse_home(&set.value)?;
+            if let Some(id) = home
+                && machine.node(id).is_none()
+            {
+                let nodes: Vec<_> = machine.nodes.iter().map(|node| node.id.to_string()).collect();
+                return exec_err!(
+                    "there is no node {id}; the machine's nodes: {}",
+                    nodes.join(", ")
+                );
+            }
+            Ok(Some(home))
+        }
+        _ => Ok(None),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Settings that hold for more than the session.
 
-use atoll_topology::Bytes;
+use atoll_topology::{Bytes, NodeId};
 use datafusion::common::Result;
 use datafusion::logical_expr::{
     LogicalPlan, ResetVariable, SetVariable, Statement as PlanStatement,
@@ -9,8 +9,8 @@ use datafusion::logical_expr::{
 use super::Session;
 use super::execute::QueryResult;
 use super::planner::StatementPlanner;
-use super::pool::pool_set;
-use crate::database::StatementClass;
+use super::pool::{home_set, pool_set};
+use crate::database::{StatementClass, Workers};
 use crate::error::SqlState;
 use crate::settings::{
     self, LARGE_STATEMENTS, SESSION_MEMORY, SMALL_STATEMENTS, parse_session_memory,
@@ -39,15 +39,42 @@ impl Session {
         self.check_setting(&planner, &statement)?;
         let plan = LogicalPlan::Statement(statement);
         let pool = pool_set(&plan, self.database().pools())?;
+        let home = home_set(&plan, self.machine())?;
         let frame = self.context.execute_logical_plan(plan.clone()).await?;
         self.spill.keep(&self.context)?;
-        if let Some(pool) = pool {
-            *self.pool.lock() = pool;
-        }
+        self.place(pool, home);
         self.apply_setting(&plan, is_reset).await?;
         match frame.logical_plan() {
             LogicalPlan::EmptyRelation(_) => Ok(QueryResult::done(tag.to_owned(), sql)),
             _ => self.query(planner, frame.logical_plan().clone(), sql).await,
+        }
+    }
+
+    /// Sets a setting of the session alone, as what it begins with.
+    pub(crate) fn begin_with(&self, name: &str, value: &str) -> Result<()> {
+        if self.parameters.set_first(name, value)? {
+            return Ok(());
+        }
+        let set = SetVariable { variable: name.to_owned(), value: value.to_owned() };
+        let plan = LogicalPlan::Statement(PlanStatement::SetVariable(set));
+        let (pool, home) =
+            (pool_set(&plan, self.database().pools())?, home_set(&plan, self.machine())?);
+        if name == SESSION_MEMORY && !self.is_superuser() {
+            self.check_session_memory(parse_session_memory(value)?)?;
+        }
+        self.context.state_ref().write().config_mut().options_mut().set(name, value)?;
+        self.place(pool, home);
+        self.watch.memory().set_limit(self.atoll_options().session_memory);
+        Ok(())
+    }
+
+    /// Has statements run on other workers, or driven on another node, where that was set.
+    fn place(&self, pool: Option<Option<Workers>>, home: Option<Option<NodeId>>) {
+        if let Some(pool) = pool {
+            *self.pool.lock() = pool;
+        }
+        if let Some(home) = home {
+            self.watch.set_home(home);
         }
     }
 
@@ -88,10 +115,7 @@ impl Session {
         {
             self.check_session_memory(parse_session_memory(value)?)?;
         }
-        let shared = [DURABILITY, CORES, SMALL_STATEMENTS, LARGE_STATEMENTS];
-        let is_shared = shared.contains(&variable.as_str());
-        let is_shared = is_shared || variable.starts_with(RESOURCES);
-        if is_shared && !self.is_superuser() {
+        if is_shared(variable) && !self.is_superuser() {
             return Err(SqlState::INSUFFICIENT_PRIVILEGE
                 .error(format!("permission denied to set '{variable}'; ask a superuser")));
         }
@@ -112,6 +136,12 @@ impl Session {
             _ => Ok(()),
         }
     }
+}
+
+/// Whether a setting holds for all sessions.
+pub(crate) fn is_shared(variable: &str) -> bool {
+    let shared = [DURABILITY, CORES, SMALL_STATEMENTS, LARGE_STATEMENTS];
+    shared.contains(&variable) || variable.starts_with(RESOURCES)
 }
 
 /// Whether a statement sets this setting of the whole database, which another session may have set otherwise.

@@ -96,3 +96,27 @@ fn progress_does_not_keep_a_plan_alive() {
         assert_eq!(progress.rows(), (0, 20));
     });
 }
+
+#[test]
+fn statements_are_driven_on_the_home_of_their_session() {
+    let machine = Arc::new(atoll_testkit::machines::four_nodes());
+    let kernel = Arc::new(atoll_testkit::kernel::SimulatedKernel::new(Arc::clone(&machine)));
+    let runtime = Runtime::start(machine, kernel, RuntimeOptions::default()).expect("pools");
+    let session = Session::new(runtime, DatabaseOptions::default()).expect("the session starts");
+    let runtime = session.runtime().clone();
+    let here = async || {
+        let runtime = runtime.clone();
+        session.on_worker(async move { Ok(runtime.current_node()) }).await.expect("it runs")
+    };
+    runtime.block_on(async {
+        assert_eq!(here().await, Some(atoll_topology::NodeId(0)));
+        for node in [3, 2] {
+            run(&session, &format!("SET atoll.home = {node}")).await;
+            assert_eq!(here().await, Some(atoll_topology::NodeId(node)));
+            let rows = run(&session, "SELECT sum(value) FROM generate_series(1, 10)").await;
+            assert_eq!(number(&rows, 0), 55);
+        }
+        run(&session, "RESET ALL").await;
+        assert_eq!(here().await, Some(atoll_topology::NodeId(0)));
+    });
+}

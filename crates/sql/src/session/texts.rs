@@ -151,8 +151,10 @@ impl Session {
     /// Plans a text. One that cannot be planned with parameters may be planned without.
     async fn plan_text(&self, text: &str) -> TextPlan {
         match self.plan_prepared(text, &[]).await {
-            Ok(PlannedStatement { types, shape, .. }) => TextPlan { types, shape },
-            Err(_) => TextPlan { types: Vec::new(), shape: Shape::Planned },
+            Ok(PlannedStatement { types, origins, shape, .. }) => {
+                TextPlan { types, origins, shape }
+            }
+            Err(_) => TextPlan { types: Vec::new(), origins: None, shape: Shape::Planned },
         }
     }
 

@@ -9,7 +9,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use atoll_runtime::WorkerId;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue, plan_err};
 use datafusion::logical_expr::var_provider::VarProvider;
@@ -93,7 +92,7 @@ async fn evaluated(planner: &StatementPlanner, value: Expr) -> Result<ScalarValu
     let plan = planner.plan_other(query).await?;
     let physical = plan_physical(&planner.state, &plan).await?;
     let rows = collect(physical, planner.state.task_ctx());
-    let running = planner.workers.runtime().spawn_on(WorkerId(0), rows);
+    let running = planner.workers.drive(rows);
     let batches = BoundTask::new(running).join("computing the value of a variable").await?;
     let first = batches.iter().find(|batch| batch.num_rows() > 0);
     match first {

@@ -18,6 +18,8 @@ pub(super) fn sessions() -> SystemTable {
         .column("state", |session| if session.is_running { "running" } else { "waiting" })
         .column("since", |session| session.since)
         .column("memory_bytes", |session| session.memory)
+        .column("home", |session| session.home.map(|node| node.0))
+        .column("node", |session| session.node.map(|node| node.0))
         .column("statement", |session| session.statement.as_ref().map(ToString::to_string))
         .table_of("sessions", |SystemCatalog { database, identity, .. }| {
             let sees_all = sees_all(database, identity);

@@ -17,6 +17,7 @@ mod scans;
 mod session_functions;
 mod storage;
 mod store;
+mod traffic;
 mod workers;
 
 use std::fmt;
@@ -129,5 +130,6 @@ pub(crate) fn register(
     add(activity::sessions())?;
     add(activity::queries())?;
     add(pools::pools())?;
+    add(traffic::traffic())?;
     storage::all(runtime).into_iter().try_for_each(add)
 }

@@ -35,15 +35,6 @@ Examples:
 
 A directory is locked while a command reads it, and refused while a database has it open.";
 
-/// What `--help` of `backup` shows.
-pub const BACKUP_EXAMPLES: &str = "\
-Examples:
-  atoll backup --data shop --to /backup/shop-monday        a database that is closed
-  psql -h /tmp -c \"BACKUP DATABASE TO '/backup/shop-monday'\"   of a server, while clients write
-
-The copy is a data directory: atoll serve --data /backup/shop-monday opens it. It is written under the name
-DIR.partial, all its checksums are compared, and only then it has its name.";
-
 /// What `--help` of `upgrade-check` shows.
 pub const UPGRADE_EXAMPLES: &str = "\
 Examples:
@@ -58,10 +49,10 @@ It ends with 1 where a file is in a format that this version does not read.";
 pub struct BackupArgs {
     /// The data directory of a database that is closed
     #[arg(short = 'd', long, value_name = "DIR", env = "ATOLL_DATA")]
-    data: PathBuf,
+    pub data: PathBuf,
     /// The directory to make
     #[arg(long, value_name = "DIR")]
-    to: PathBuf,
+    pub to: PathBuf,
 }
 
 /// Arguments.
@@ -131,7 +122,7 @@ fn checkpoint(args: &DirectoryArgs) -> Result<(), CommandError> {
 }
 
 /// Copies a data directory.
-pub(crate) fn backup(args: &BackupArgs) -> Result<(), CommandError> {
+pub fn backup(args: &BackupArgs) -> Result<(), CommandError> {
     let files = open(&args.data)?;
     let target = BackupTarget::create(&args.to).map_err(not_copied(&args.data))?;
     let report = backup_directory(&files, target.files()).map_err(not_copied(&args.data))?;
@@ -152,18 +143,20 @@ pub(crate) fn upgrade_check(args: &DirectoryArgs) -> Result<(), CommandError> {
 }
 
 fn not_copied(directory: &Path) -> impl Fn(BackupError) -> CommandError + '_ {
-    move |error| match error {
+    move |error| {
+        match error {
         BackupError::Open(error) => failed(directory)(error),
         BackupError::File(DataFileError::File(error))
             if matches!(error.kind, FileErrorKind::Locked(_)) =>
         {
-            anyhow!("{error}; to copy it while it runs, say BACKUP DATABASE TO 'directory' there")
+            anyhow!("{error}; to copy it while it runs: atoll backup --server, or BACKUP DATABASE TO 'directory' there")
                 .into()
         }
         BackupError::Damaged(_) | BackupError::File(DataFileError::Damaged { .. }) => {
             CommandError::with(Exit::Statement, error)
         }
         error => CommandError::with(Exit::Own, error),
+    }
     }
 }
 

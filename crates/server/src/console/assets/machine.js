@@ -1,5 +1,6 @@
 // The machine: its picture, and how busy its nodes are now.
 
+import { draw } from "./live.js";
 import { get } from "./server.js";
 import { bytes, count, el, objects, percent, replace, table } from "./view.js";
 
@@ -19,18 +20,33 @@ export async function refresh() {
   replace(at("figures"), figures.map(([name, value]) => el("div", {}, `${name} `, el("b", {}, value))));
   const homes = new Map(objects(found.homes).map((row) => [row.node, Number(row.bytes)]));
   const load = new Map(found.load.map((row) => [row.node, row]));
-  replace(at("nodes"), objects(found.nodes).map((node) => card(node, load.get(Number(node.node)), homes.get(node.node) ?? 0)));
+  const nodes = objects(found.nodes);
+  draw(at("live"), nodes.map((node) => now(node, load.get(Number(node.node)), homes.get(node.node) ?? 0)), objects(found.traffic));
+  replace(at("nodes"), nodes.map((node) => card(node, load.get(Number(node.node)), homes.get(node.node) ?? 0)));
   replace(at("links"), found.links.rows.length > 0 && [el("h3", {}, "Links"), table(found.links, "Links between nodes")],
     found.pools.rows.length > 0 && [el("h3", {}, "Pools of workers"), table(found.pools, "Pools")]);
 }
 
-function card(node, load, ofTables) {
+// The mean load of a node's cpus; null before the second look.
+function mean(load) {
   const known = (load?.cpus ?? []).filter(([, share]) => share !== null);
-  const mean = known.reduce((sum, [, share]) => sum + share, 0) / Math.max(1, known.length);
-  const [all, free] = [Number(node.memory_bytes), node.memory_free_bytes === null ? null : Number(node.memory_free_bytes)];
+  return known.length === 0 ? null : known.reduce((sum, [, share]) => sum + share, 0) / known.length;
+}
+
+const number = (text) => (text === null ? null : Number(text));
+
+// What the live picture shows of a node.
+function now(node, load, tables) {
+  const [all, free] = [number(node.memory_bytes), number(node.memory_free_bytes)];
+  return { node: node.node, load: mean(load), used: free === null ? null : all - free, all, tables };
+}
+
+function card(node, load, ofTables) {
+  const busy = mean(load);
+  const [all, free] = [number(node.memory_bytes), number(node.memory_free_bytes)];
   return el("article", { className: "card", "aria-label": `Node ${node.node}` },
     el("h3", {}, `Node ${node.node}`),
-    pair("Load of its cpus", known.length > 0 ? percent(mean) : load?.cpus.length ? "…" : "no cpus"),
+    pair("Load of its cpus", busy !== null ? percent(busy) : load?.cpus.length ? "…" : "no cpus"),
     el("div", { className: "cells" }, (load?.cpus ?? []).map(([cpu, share]) =>
       el("span", { className: "cpu", "--share": share ?? 0, title: `cpu ${cpu}: ${share === null ? "?" : percent(share)}` }, String(cpu)))),
     all > 0 && pair("Memory in use", free === null ? bytes(all) : `${bytes(all - free)} of ${bytes(all)}`),

@@ -13,6 +13,14 @@ export function el(tag, properties = {}, ...children) {
   return made;
 }
 
+// The same for a picture.
+export function svg(tag, properties = {}, ...children) {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(properties)) made.setAttribute(name, value);
+  made.append(...children.flat(Infinity));
+  return made;
+}
+
 // Puts children in place of what was there; what had the focus by its data-key has it again, and lists stay scrolled.
 export function replace(target, ...children) {
   const key = target.contains(document.activeElement) ? document.activeElement.dataset.key : undefined;

@@ -201,7 +201,7 @@ impl Session {
     fn reset_all(&self) {
         let database = self.database();
         let defaults = self.first_options();
-        let limit = defaults.session_memory;
+        let (limit, home) = (defaults.session_memory, defaults.home);
         let first = database.template().settings().clone();
         {
             let state = self.context.state_ref();
@@ -216,6 +216,7 @@ impl Session {
             options.extensions = extensions;
         }
         *self.pool.lock() = None;
+        self.watch.set_home(home);
         self.watch.memory().set_limit(limit);
         self.parameters.reset_all();
     }

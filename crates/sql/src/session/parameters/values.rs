@@ -219,7 +219,7 @@ impl ClientSettings {
     }
 
     /// Sets what RESET goes back to, as the client asks for it that begins the session.
-    pub(super) fn set_first(&self, name: &str, value: &str) -> Result<bool> {
+    pub(in crate::session) fn set_first(&self, name: &str, value: &str) -> Result<bool> {
         let Some(parameter) = known(name) else { return Ok(false) };
         let value = parameter.value(value)?;
         let mut state = self.0.state.lock();

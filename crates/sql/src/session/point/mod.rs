@@ -30,6 +30,7 @@ use super::Session;
 use super::aside::aside;
 use super::execute::QueryResult;
 use super::locking::LockingQuery;
+use super::origin::{ColumnOrigins, origins_of};
 use super::parameters::{ParameterStatement, shown_schema};
 use super::planner::{StatementPlanner, analyzed};
 use super::tag::StatementTag;
@@ -55,6 +56,7 @@ pub struct PreparedStatement {
     sql: Arc<str>,
     types: Vec<DataType>,
     columns: Option<SchemaRef>,
+    origins: Option<ColumnOrigins>,
     shape: Mutex<PreparedShape>,
 }
 
@@ -84,6 +86,7 @@ pub(crate) enum Shape {
 pub(super) struct PlannedStatement {
     pub(super) types: Vec<DataType>,
     pub(super) columns: Option<SchemaRef>,
+    pub(super) origins: Option<ColumnOrigins>,
     pub(super) shape: Shape,
 }
 
@@ -136,12 +139,14 @@ impl Session {
             // Those from before it is planned: where they change meanwhile, it is planned once more.
             let names = self.database().store().published().names();
             let planned =
-                aside(self.runtime(), self.database().planning(), Box::pin(planning)).await;
+                aside(self.workers().threads(), self.database().planning(), Box::pin(planning))
+                    .await;
             let planned =
                 planned.map_err(|error| SqlError::new(error, sql).with_near_names(self))?;
-            let PlannedStatement { types, columns, shape } = planned;
+            let PlannedStatement { types, columns, origins, shape } = planned;
             let shape = Mutex::new(PreparedShape { names, shape });
-            Ok(PreparedStatement { session: self.clone(), sql: sql.into(), types, columns, shape })
+            let (session, sql) = (self.clone(), sql.into());
+            Ok(PreparedStatement { session, sql, types, columns, origins, shape })
         })
     }
 
@@ -176,7 +181,8 @@ impl Session {
         let types = types_of(&planner, &plan, declared)?;
         let columns =
             if tells_rows { Some(columns_of(&planner.state, &plan, &types)?) } else { None };
-        let planned = |shape| PlannedStatement { types: types.clone(), columns, shape };
+        let origins = tells_rows.then(|| origins_of(&plan));
+        let planned = |shape| PlannedStatement { types: types.clone(), columns, origins, shape };
         let may_be = matches!(
             plan,
             LogicalPlan::Dml(_)
@@ -214,7 +220,7 @@ impl Session {
 
 impl PlannedStatement {
     fn command() -> Self {
-        Self { types: Vec::new(), columns: None, shape: Shape::Command }
+        Self { types: Vec::new(), columns: None, origins: None, shape: Shape::Command }
     }
 }
 
@@ -360,10 +366,11 @@ fn is_kept(declared: &DataType, wanted: &DataType) -> bool {
 impl PreparedStatement {
     /// A statement sent as text, once it is known how it runs.
     pub(super) fn of_text(session: &Session, sql: &str, plan: &TextPlan) -> Self {
-        let TextPlan { types, shape } = plan;
+        let TextPlan { types, origins, shape } = plan;
         let shape = PreparedShape { names: DatabaseNames::default(), shape: shape.clone() };
         let (types, shape) = (types.clone(), Mutex::new(shape));
-        Self { session: session.clone(), sql: sql.into(), types, columns: None, shape }
+        let (session, origins) = (session.clone(), origins.clone());
+        Self { session, sql: sql.into(), types, columns: None, origins, shape }
     }
 
     /// Runs it as it was planned; none where the ordinary way has to.
@@ -372,13 +379,14 @@ impl PreparedStatement {
         shape: &Shape,
         values: &[ScalarValue],
     ) -> Result<Option<QueryResult>> {
-        match shape {
+        let result = match shape {
             Shape::Point(point) => self.run_point(point, values).await,
             Shape::Shared(selection) => self.run_shared(selection, values).await,
             Shape::Change(change) => self.run_change(change, values).await,
             Shape::Planned => Ok(None),
-            Shape::Command => self.session.run_aside(&self.sql).await.map(Some),
-        }
+            Shape::Command => return self.session.run_aside(&self.sql).await.map(Some),
+        };
+        Ok(result?.map(|result| result.from_columns(self.origins.clone())))
     }
 
     /// Types of the parameters.
@@ -389,6 +397,11 @@ impl PreparedStatement {
     /// The columns of its rows; none for a statement that has no rows, or whose tag tells all.
     pub fn columns(&self) -> Option<&SchemaRef> {
         self.columns.as_ref()
+    }
+
+    /// Where these columns come from, if any is a plain column of a table.
+    pub fn origins(&self) -> Option<&ColumnOrigins> {
+        self.origins.as_ref()
     }
 
     /// Runs the statement with these values, in the session's transaction or one of its own.
@@ -450,7 +463,7 @@ impl PreparedStatement {
         };
         let (workers, database) = (self.session.workers(), self.session.database());
         let planned =
-            async move { aside(workers.runtime(), database.planning(), Box::pin(planning)).await };
+            async move { aside(workers.threads(), database.planning(), Box::pin(planning)).await };
         Box::pin(planned)
     }
 
@@ -518,7 +531,7 @@ impl PreparedStatement {
         };
         let (workers, database) = (self.session.workers(), self.session.database());
         let ran =
-            async move { aside(workers.runtime(), database.planning(), Box::pin(running)).await };
+            async move { aside(workers.threads(), database.planning(), Box::pin(running)).await };
         Box::pin(ran)
     }
 }
