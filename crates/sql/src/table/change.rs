@@ -81,6 +81,11 @@ impl ChangedTable {
         Self { table, kind, row_id, schema: Arc::new(schema), target: Arc::new(target) }
     }
 
+    /// As [`PlacedTable::without_rows`].
+    pub(crate) fn without_rows(&self) -> Result<Self> {
+        Ok(Self { table: self.table.without_rows()?, ..self.clone() })
+    }
+
     /// Name of the column of ids.
     pub(crate) fn row_id(&self) -> &str {
         &self.row_id
