@@ -213,11 +213,15 @@ impl StatementPlanner {
     ) -> Result<LogicalPlan> {
         self.take_shown(state, &mut statement)?;
         self.expand(state, &mut statement, within).await?;
-        let returning = Returning::take(&mut statement)?;
+        let mut returning = Returning::take(&mut statement)?;
         if let Some(Ast::CreateTable(create)) = innermost(&mut statement) {
             DeclaredTable::take(create)?;
         }
-        let change = RowChange::take(&mut statement, self, state).await?;
+        let others = match &mut returning {
+            Some(returning) => returning.find_others(self, state).await?,
+            None => Vec::new(),
+        };
+        let change = RowChange::take(&mut statement, self, state, others).await?;
         if change.is_none() {
             self.take_insert(state, &mut statement).await?;
         }
