@@ -1,5 +1,6 @@
 //! What `sql`, `serve` and `demo` start: the machine, the pools, a session.
 
+use std::io::{Write, stderr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -55,6 +56,10 @@ pub(crate) fn start_database(
         spill_directory: args.spill_dir.clone(),
         placement: args.placement,
         strict: args.strict,
+        on_recovery: Some(|progress| {
+            // Who starts the program without a stderr does not ask for it.
+            let _ = writeln!(stderr(), "recovery: {progress}");
+        }),
         facts: known.facts,
         heap: Some(heap_allocated),
         ..options

@@ -9,7 +9,7 @@ use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, 
 use datafusion::common::{Result, exec_err};
 
 use super::information::{INFORMATION_SCHEMA, InformationSchema};
-use super::{Catalogs, SchemaTables};
+use super::{CATALOG, Catalogs, SchemaTables};
 use crate::pg_catalog::{PG_CATALOG_SCHEMA, PgCatalog, pg_table};
 use crate::role::is_hidden;
 
@@ -74,7 +74,9 @@ impl CatalogProvider for Catalog {
         let is_there = self.all.names().tables(&self.name, name).is_some();
         let stored = self.all.stored_in(&self.name);
         let is_stored = stored.is_some_and(|stored| stored.version().has_schema(name));
-        (is_there || is_stored).then(|| self.schema_of(name))
+        // Tables that a statement names for itself are found under a search path of schemas that do not exist, too.
+        let has_hidden = self.name == CATALOG && !self.all.hidden.read().is_empty();
+        (is_there || is_stored || has_hidden).then(|| self.schema_of(name))
     }
 
     /// Takes over the name of the schema; its tables are always kept here.

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use atoll_runtime::{Runtime, WorkerId};
 use atoll_store::ChunkFileId;
@@ -31,6 +31,8 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::{DataFusionError, Result, exec_datafusion_err, exec_err};
 use tokio::sync::oneshot;
 
+use super::DatabaseOptions;
+use super::recovery::RecoveryTeller;
 use super::writers::{FileJob, FileWriters};
 use crate::error::SqlState;
 
@@ -42,6 +44,10 @@ const CLOSED_LOG_BYTES_MAX: u64 = 4 << 20;
 
 /// How often the length of the log is looked at.
 const LOOK: Duration = Duration::from_secs(1);
+
+/// How long a directory is waited for that a database of this process has: the last of its tasks, which end where they
+/// yield next, let go of it a moment after its last session.
+const RELEASE_MAX: Duration = Duration::from_secs(1);
 
 /// What the threads beside the workers do, for errors.
 const WRITING: &str = "writing a chunk to its file";
@@ -85,8 +91,9 @@ impl DataDirectory {
         path: &Path,
         environment: StoreEnvironment,
         runtime: &Runtime,
-        salvage: bool,
+        DatabaseOptions { salvage, on_recovery, .. }: &DatabaseOptions,
     ) -> Result<(Arc<StoreDatabase>, Self)> {
+        let salvage = *salvage;
         let failed = |error: &dyn fmt::Display| not_opened(path, error);
         let not_read = |error: OpenError| match error.is_damage() && !salvage {
             true => failed(&format!("{error}; --salvage opens what of it can be read")),
@@ -98,8 +105,9 @@ impl DataDirectory {
         };
         let files = Arc::new(files.map_err(|error| failed(&error))?);
         let options = OpenOptions { salvage, ..OpenOptions::default() };
+        let _told = on_recovery.map(|tell| RecoveryTeller::start(&options.progress, tell));
         let workers = Threads(runtime.worker_count());
-        let opening = Opening::begin(files, environment.clone(), options).map_err(not_read)?;
+        let opening = begin(&files, &environment, &options).map_err(not_read)?;
         let chunks = map(&workers, opening.tasks(), RecoveryTask::run);
         let opened = opening.finish(chunks, &workers).map_err(not_read)?;
         let durable = DurableDatabase::start(opened, environment, GroupCommitOptions::default());
@@ -250,6 +258,24 @@ impl Drop for CheckpointThread {
         if let Some(thread) = self.thread.take() {
             // A panic was reported when it happened.
             let _ = thread.join();
+        }
+    }
+}
+
+/// Begins to open a directory.
+fn begin(
+    files: &Arc<LiveFiles>,
+    environment: &StoreEnvironment,
+    options: &OpenOptions,
+) -> Result<Opening, OpenError> {
+    let begun = Instant::now();
+    loop {
+        let files = Arc::clone(files);
+        match Opening::begin(files, environment.clone(), options.clone()) {
+            Err(error) if error.is_open_here() && begun.elapsed() < RELEASE_MAX => {
+                thread::sleep(Duration::from_millis(1));
+            }
+            opening => return opening,
         }
     }
 }

@@ -5,6 +5,7 @@ mod directory;
 mod elastic;
 mod folding;
 mod pools;
+mod recovery;
 mod usage;
 mod writers;
 
@@ -20,7 +21,7 @@ use atoll_store::ChunkFileId;
 use atoll_store::backup::BackupReport;
 use atoll_store::checkpoint::CheckpointReport;
 use atoll_store::database::{Database as StoreDatabase, Durability, StoreEnvironment};
-use atoll_store::open::OpenReport;
+use atoll_store::open::{OpenProgress, OpenReport};
 use atoll_store::table::{Chunk, TableChange};
 use atoll_topology::{Bytes, Fact, Knowledge, Machine};
 use datafusion::arrow::datatypes::SchemaRef;
@@ -61,6 +62,8 @@ pub struct DatabaseOptions {
     pub directory: Option<PathBuf>,
     /// Whether what is damaged in the directory is left out instead of refused; the rest can only be read.
     pub salvage: bool,
+    /// Is told now and then how far the opening of the directory is, where that takes longer than a second.
+    pub on_recovery: Option<fn(&OpenProgress)>,
     /// What is known of the machine beyond its structure, for `atoll.facts` and its kin.
     pub facts: Vec<Fact>,
     /// Reads what is allocated in this process and has no home, such as
@@ -80,6 +83,7 @@ impl Default for DatabaseOptions {
             strict: false,
             directory: None,
             salvage: false,
+            on_recovery: None,
             facts: Vec::new(),
             heap: None,
         }
@@ -146,7 +150,7 @@ impl Database {
         let (store, directory) = match &options.directory {
             Some(path) => {
                 let (store, directory) =
-                    DataDirectory::open(path, environment, &runtime, options.salvage)?;
+                    DataDirectory::open(path, environment, &runtime, &options)?;
                 (store, Some(directory))
             }
             None => (StoreDatabase::in_memory(environment), None),

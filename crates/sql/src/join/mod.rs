@@ -4,14 +4,17 @@
 //! |---|---|
 //! | `merge` | a sort-merge join into which no rule moves a projection |
 //! | `key` | keys as bytes, where the sort-merge join compares values wrongly or not at all |
+//! | `paced` | a nested-loop join that lets others run |
 //! | `unspilled` | a nested-loop join that does not spill |
 //!
 //! The rules that plan them are in `rules`.
 
 mod key;
 mod merge;
+mod paced;
 mod unspilled;
 
 pub(crate) use key::MergeKey;
 pub(crate) use merge::MergeJoinExec;
+pub(crate) use paced::{PacedLoop, PacedLoopExec, with_paced_filter};
 pub(crate) use unspilled::UnspilledLoopExec;

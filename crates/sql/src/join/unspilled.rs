@@ -33,6 +33,11 @@ impl UnspilledLoopExec {
         Self { join, running: OnceLock::new() }
     }
 
+    /// The join that does not spill.
+    pub(crate) fn join(&self) -> &Arc<dyn ExecutionPlan> {
+        &self.join
+    }
+
     fn running(&self, context: &Arc<TaskContext>) -> Result<&Arc<dyn ExecutionPlan>> {
         if let Some(running) = self.running.get() {
             return Ok(running);

@@ -2,7 +2,8 @@
 //!
 //! A pipeline is cancelled where it yields, and DataFusion has scans yield after every few batches.
 //! A join that makes millions of rows of one batch does not come back to its scan for minutes: what
-//! it hands on is counted against the same budget here.
+//! it hands on is counted against the same budget here, and so are the pairs that a nested-loop join compares:
+//! those that pass may be none.
 
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::joins::{CrossJoinExec, HashJoinExec, NestedLoopJoinExec};
 
-use crate::join::{MergeJoinExec, UnspilledLoopExec};
+use crate::join::{MergeJoinExec, PacedLoop, PacedLoopExec, UnspilledLoopExec, with_paced_filter};
 use crate::operator::OperatorRule;
 
 /// Has joins yield; see the module.
@@ -30,8 +31,21 @@ impl OperatorRule for YieldingJoins {
         if !multiplies(plan) {
             return Ok(None);
         }
-        Ok(Some(Arc::new(CooperativeExec::new(Arc::clone(plan)))))
+        let join = match paced(plan)? {
+            Some(join) => PacedLoopExec::plan(&join, PacedLoop),
+            None => Arc::clone(plan),
+        };
+        Ok(Some(Arc::new(CooperativeExec::new(join))))
     }
+}
+
+/// A nested-loop join whose filter takes turns; none for other joins.
+fn paced(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    if let Some(unspilled) = plan.downcast_ref::<UnspilledLoopExec>() {
+        let join = paced(unspilled.join())?;
+        return Ok(join.map(|join| Arc::new(UnspilledLoopExec::new(join)) as _));
+    }
+    plan.downcast_ref::<NestedLoopJoinExec>().map_or(Ok(None), with_paced_filter)
 }
 
 /// Whether one batch that comes in can become any number of batches that go out.

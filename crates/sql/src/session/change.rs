@@ -55,7 +55,8 @@ pub(super) struct RowChange {
 
 impl RowChange {
     /// The change that a statement makes, also within EXPLAIN and PREPARE, if it makes one: the
-    /// statement is a query then, and the changed table is among the names.
+    /// statement is a query then, and the changed table is among the names. The query selects `others` behind what the
+    /// change needs.
     ///
     /// # Errors
     /// For what has rows and was not made by CREATE TABLE, and for clauses that are not supported.
@@ -63,6 +64,7 @@ impl RowChange {
         statement: &mut Parsed,
         planner: &StatementPlanner,
         state: &SessionState,
+        others: Vec<SelectItem>,
     ) -> Result<Option<Self>> {
         let is_alone =
             matches!(statement, Parsed::Statement(ast) if matches!(**ast, Ast::Truncate(_)));
@@ -116,13 +118,14 @@ impl RowChange {
         planner.names.hide(CHANGED, Arc::clone(&source) as _);
         let normalize = &|ident: &Ident| planner.normalized(ident);
         let definition = Arc::clone(table.definition());
-        let query = match std::mem::replace(ast, parsed("SELECT 0")?) {
+        let mut query = match std::mem::replace(ast, parsed("SELECT 0")?) {
             Ast::Delete(delete) => of_delete(delete, &changed, source.row_id())?,
             Ast::Update(update) => {
                 of_update(update, &changed, (source.row_id(), &definition), normalize)?
             }
             _ => unreachable!("told apart above"),
         };
+        query.columns.extend(others);
         query.put_into(ast, with)?;
         Ok(Some(Self { table: table.clone(), kind, source }))
     }
@@ -170,7 +173,9 @@ impl RowChange {
         let mut values = Vec::with_capacity(columns.fields().len() + 1);
         for (at, (qualifier, field)) in schema.iter().enumerate() {
             let value = Expr::from((qualifier, field));
-            values.push(match at.checked_sub(1) {
+            // Behind the columns there are those of other tables.
+            let column = at.checked_sub(1).filter(|column| *column < columns.fields().len());
+            values.push(match column {
                 Some(column) => {
                     let column = columns.field(column);
                     value.cast_to(column.data_type(), &schema)?.alias(column.name())

@@ -22,6 +22,7 @@ use super::Session;
 use super::change::quoted;
 use super::declared::{DeclaredIdentity, DeclaredTable};
 use super::planner::{StatementPlanner, coerced, plan_physical};
+use super::progress::ScanProgress;
 use super::sequence::sequence_definition;
 use crate::catalog::{UnplannedView, relation_name};
 use crate::error::transaction_error;
@@ -59,6 +60,9 @@ impl Session {
         };
         check_names(input.schema().as_arrow())?;
         let plan = plan_physical(&planner.state, &input).await?;
+        let progress = ScanProgress::of(&plan);
+        self.watch.follow(&progress);
+        let _admitted = self.admit(&planner.transaction, &progress).await?;
         let columns = stored_columns(&plan.schema());
         let identities = declared.columns.iter_mut().map(|column| column.identity.take());
         let identities: Vec<_> = identities.collect();

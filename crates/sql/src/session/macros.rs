@@ -40,7 +40,7 @@ impl StatementPlanner {
             }
             Ast::CreateMacro { or_replace, name, args, .. } => {
                 self.check_macro(name, args.as_deref().unwrap_or_default())?;
-                let at = self.macro_name(name)?;
+                let at = self.macro_name(&self.state, name)?;
                 match (self.names.macro_text(&at), or_replace) {
                     (Some(_), false) => {
                         return exec_err!(
@@ -65,7 +65,7 @@ impl StatementPlanner {
             }
             Ast::DropFunction(drop) => {
                 for function in &drop.func_desc {
-                    let at = self.macro_name(&function.name)?;
+                    let at = self.macro_name(&self.state, &function.name)?;
                     match self.names.macro_text(&at) {
                         Some(_) => self.define(CatalogChange::Drop { name: at }).await?,
                         None if drop.if_exists => {}
@@ -99,8 +99,9 @@ impl StatementPlanner {
         Ok(())
     }
 
-    fn macro_name(&self, name: &ObjectName) -> Result<RelationName> {
-        let at = relation_name(&self.resolve(self.name(name)?));
+    /// The name of a macro under some settings: those of the view that calls it.
+    fn macro_name(&self, state: &SessionState, name: &ObjectName) -> Result<RelationName> {
+        let at = relation_name(&self.resolve_in(state, name)?);
         Ok(RelationName::new(Arc::clone(&at.schema), format!("{}()", at.name)))
     }
 
@@ -146,7 +147,7 @@ struct Calls<'a> {
 impl Calls<'_> {
     /// The parameters and the body of the macro of a name.
     fn found(&mut self, name: &ObjectName) -> Result<Option<(Vec<MacroArg>, MacroDefinition)>> {
-        let Ok(at) = self.planner.macro_name(name) else { return Ok(None) };
+        let Ok(at) = self.planner.macro_name(self.state, name) else { return Ok(None) };
         let Some(sql) = self.planner.names.macro_text(&at) else { return Ok(None) };
         if self.left == 0 {
             return plan_err!(

@@ -168,6 +168,16 @@ impl Session {
     }
 }
 
+/// The settings of a statement for what is kept of its plan, which must keep neither what the statement reads nor the
+/// database that keeps the plan.
+pub(super) fn state_to_keep(state: &SessionState) -> SessionState {
+    let mut state = state.clone();
+    state.config_mut().options_mut().extensions.insert(StatementHandle::default());
+    // What functions are told of the settings.
+    state.mark_start_execution();
+    state
+}
+
 /// The token that is raised when the statement's result was dropped: every plan's context has it.
 pub(super) fn cancel_token(state: &SessionState) -> CancelToken {
     let token = state.config().get_extension::<CancelToken>();
@@ -203,11 +213,15 @@ impl StatementPlanner {
     ) -> Result<LogicalPlan> {
         self.take_shown(state, &mut statement)?;
         self.expand(state, &mut statement, within).await?;
-        let returning = Returning::take(&mut statement)?;
+        let mut returning = Returning::take(&mut statement)?;
         if let Some(Ast::CreateTable(create)) = innermost(&mut statement) {
             DeclaredTable::take(create)?;
         }
-        let change = RowChange::take(&mut statement, self, state).await?;
+        let others = match &mut returning {
+            Some(returning) => returning.find_others(self, state).await?,
+            None => Vec::new(),
+        };
+        let change = RowChange::take(&mut statement, self, state, others).await?;
         if change.is_none() {
             self.take_insert(state, &mut statement).await?;
         }

@@ -1,9 +1,11 @@
-//! PREPARE, EXECUTE and DEALLOCATE: statements under a name, planned anew whenever they run.
+//! PREPARE, EXECUTE and DEALLOCATE: statements under a name. They run by the plans that are kept of their texts, where
+//! these fit, and else are planned anew.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::metadata::ScalarAndMetadata;
 use datafusion::common::{
     DataFusionError, ParamValues, Result, exec_err, internal_err, not_impl_err, plan_err,
@@ -29,7 +31,23 @@ pub(super) struct ExecutedStatement {
 
 /// The prepared statements of a session: their texts, since names mean what they mean when they run.
 #[derive(Debug, Default)]
-pub(super) struct PreparedStatements(Mutex<HashMap<String, Ast>>);
+pub(super) struct PreparedStatements(Mutex<HashMap<String, NamedStatement>>);
+
+/// A statement under a name.
+#[derive(Debug)]
+struct NamedStatement {
+    /// The whole PREPARE.
+    prepare: Ast,
+    text: PreparedText,
+}
+
+/// The text of what was prepared, with the types of its parameters.
+#[derive(Clone, Debug)]
+pub(super) struct PreparedText {
+    pub(super) text: Arc<str>,
+    pub(super) types: Arc<[DataType]>,
+    pub(super) is_query: bool,
+}
 
 impl PreparedStatements {
     /// Keeps `statement`, of which `prepare` is the plan as of now; `parameters` are all that it has.
@@ -41,10 +59,21 @@ impl PreparedStatements {
                 prepare.name
             ))),
             Entry::Vacant(vacant) => {
-                vacant.insert(statement);
+                let Ast::Prepare { statement: inner, .. } = &statement else {
+                    return internal_err!("'{}' is not prepared by PREPARE", prepare.name);
+                };
+                let types = prepare.fields.iter().map(|field| field.data_type().clone()).collect();
+                let is_query = matches!(**inner, Ast::Query(_));
+                let text = PreparedText { text: inner.to_string().into(), types, is_query };
+                vacant.insert(NamedStatement { prepare: statement, text });
                 Ok(())
             }
         }
+    }
+
+    /// The text of the statement of a name.
+    pub(super) fn text(&self, name: &str) -> Option<PreparedText> {
+        self.0.lock().get(name).map(|named| named.text.clone())
     }
 
     /// Whether a statement changes what the store keeps; EXECUTE as what it executes.
@@ -59,7 +88,8 @@ impl PreparedStatements {
             Ast::Execute { name: Some(name), .. } => {
                 let kept = self.0.lock();
                 let name = name.0.last().and_then(|part| part.as_ident());
-                name.and_then(|name| kept.get(&name.value)).is_some_and(|kept| match kept {
+                let named = name.and_then(|name| kept.get(&name.value));
+                named.is_some_and(|named| match &named.prepare {
                     Ast::Prepare { statement, .. } => is_write(statement),
                     _ => false,
                 })
@@ -119,7 +149,7 @@ impl PreparedStatements {
         let Execute { name, parameters } = execute;
         // Its parameters are not those of the statement that says EXECUTE.
         let planner = &planner.of_another(None);
-        let statement = self.0.lock().get(&name).cloned();
+        let statement = self.0.lock().get(&name).map(|named| named.prepare.clone());
         let statement = statement.ok_or_else(|| unknown(&name))?;
         let text = Parsed::Statement(Box::new(statement.clone()));
         let plan = planner.plan_other(text).await.map_err(|error| {

@@ -24,7 +24,7 @@ use datafusion::sql::sqlparser::ast::{
 use super::change::{parsed, parsed_expr, quoted, type_parameter};
 use super::generated::generated_columns;
 use super::insert::{DeclaredConflict, DeclaredUpdate};
-use super::planner::{StatementPlanner, analyzed};
+use super::planner::{StatementPlanner, analyzed, state_to_keep};
 use super::point::cast_types;
 use crate::error::SqlError;
 use crate::table::{PlacedTable, PlannedCheck, PlannedConflict, PlannedUpdate, WriteRules};
@@ -107,7 +107,7 @@ impl StatementPlanner {
                 return plan_err!("{what} must give the same answer each time");
             }
         }
-        planned.physical(state, types)
+        planned.physical(&state_to_keep(state), types)
     }
 
     async fn conflict(
@@ -134,7 +134,10 @@ impl StatementPlanner {
         let planned = self.row_expressions(state, &sources, exprs, &types).await?;
         let is_fixed = planned.exprs.iter().all(is_fixed);
         let planned = planned.of_this_moment(state)?;
-        let mut exprs = planned.physical(state, &types)?;
+        let mut exprs = match is_fixed {
+            true => planned.physical(&state_to_keep(state), &types)?,
+            false => planned.physical(state, &types)?,
+        };
         let condition = if has_condition { exprs.pop() } else { None };
         let assignments = columns.into_iter().zip(exprs).collect();
         let update = Some(PlannedUpdate { assignments, condition });

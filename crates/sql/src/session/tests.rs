@@ -12,8 +12,11 @@ use datafusion::logical_expr::LogicalPlan;
 use super::Session;
 use super::planner::StatementPlanner;
 use super::statement::parse;
+use super::texts::TextRide;
 use crate::DatabaseOptions;
+use crate::database::StatementClass;
 use crate::table::StaleStatement;
+use crate::watch::StatementWait;
 
 fn session() -> Session {
     let machine = Arc::new(Machine::discover().expect("the machine can be read"));
@@ -118,5 +121,106 @@ fn statements_are_driven_on_the_home_of_their_session() {
         }
         run(&session, "RESET ALL").await;
         assert_eq!(here().await, Some(atoll_topology::NodeId(0)));
+    });
+}
+
+#[test]
+fn plans_that_are_kept_keep_no_rows() {
+    let session = session();
+    session.runtime().block_on(async {
+        let table = "CREATE TABLE t (id BIGINT PRIMARY KEY, n BIGINT CHECK (n + 1 > 0), \
+                     g BIGINT GENERATED ALWAYS AS (n + 1))";
+        run(&session, table).await;
+        run(&session, "INSERT INTO t (id, n) SELECT value, value FROM range(9000) r(value)").await;
+        let prepared =
+            ["SELECT n + 1 FROM t WHERE id = $1", "UPDATE t SET n = n + 1 WHERE id = $1"];
+        let mut kept = Vec::new();
+        for sql in prepared {
+            kept.push(session.prepare(sql).await.expect(sql));
+        }
+        let mut versions = Vec::new();
+        for sql in [
+            "SELECT n + 1 FROM t WHERE id = 1",
+            "SELECT id + 1 FROM t WHERE n = 1",
+            "SELECT sum(id + 1) FROM t WHERE n = 1",
+            "UPDATE t SET n = n + 1 WHERE id = 1",
+            "UPDATE t SET n = 7 WHERE n = 3",
+            "DELETE FROM t WHERE id = 2",
+            "INSERT INTO t (id, n) VALUES (10000, 1)",
+            "INSERT INTO t (id, n) VALUES (10000, 1) ON CONFLICT (id) DO UPDATE SET n = t.n + 1",
+        ] {
+            versions.push((sql, Arc::downgrade(&session.database().store().published())));
+            run(&session, sql).await;
+            run(&session, "INSERT INTO t (id, n) SELECT max(id) + 1, 1 FROM t").await;
+        }
+        for (sql, version) in versions {
+            // What ran may end a moment after its last row is out.
+            for _ in 0..1_000_000 {
+                if version.strong_count() == 0 {
+                    break;
+                }
+                tokio::task::yield_now().await;
+            }
+            assert_eq!(version.strong_count(), 0, "{sql}");
+        }
+        drop(kept);
+    });
+}
+
+#[test]
+fn what_makes_a_table_and_what_is_analyzed_wait_for_their_turn() {
+    let session = session();
+    session.runtime().block_on(async {
+        let table =
+            "CREATE TABLE t AS SELECT x, x::VARCHAR || 'abcdefgh' AS s FROM range(300000) r(x)";
+        run(&session, table).await;
+        run(&session, "SET atoll.small_statements = 1").await;
+        for sql in [
+            "CREATE TABLE u AS SELECT count(*) AS n FROM t WHERE s LIKE '%x%'",
+            "EXPLAIN ANALYZE SELECT count(*) FROM t WHERE s LIKE '%x%'",
+            "INSERT INTO u SELECT count(*) FROM t WHERE s LIKE '%x%'",
+        ] {
+            let place = session.database().admission().enter(StatementClass::Small).await;
+            let statement = run(&session, sql);
+            let watched = async {
+                while session.watch.waits() != StatementWait::Queue {
+                    tokio::task::yield_now().await;
+                }
+                drop(place);
+            };
+            tokio::join!(statement, watched);
+        }
+        assert_eq!(number(&run(&session, "SELECT count(*) FROM u").await, 0), 2);
+    });
+}
+
+#[test]
+fn execute_is_planned_once_where_its_values_are_of_the_types_of_its_parameters() {
+    let session = session();
+    session.runtime().block_on(async {
+        run(&session, "CREATE TABLE t (id BIGINT PRIMARY KEY, n BIGINT)").await;
+        for prepare in [
+            "PREPARE read AS SELECT n FROM t WHERE id = $1",
+            "PREPARE changed (BIGINT) AS UPDATE t SET n = n + 1 WHERE id = $1",
+            "PREPARE made AS INSERT INTO t VALUES ($1, $2)",
+            "PREPARE as_float (DOUBLE) AS SELECT n FROM t WHERE id = $1",
+        ] {
+            run(&session, prepare).await;
+        }
+        for (sql, rides) in [
+            ("EXECUTE made(1, 10)", true),
+            ("EXECUTE read(1)", true),
+            ("EXECUTE changed(1)", true),
+            ("EXECUTE read(1 + 1)", false),
+            ("EXECUTE read('1')", false),
+            ("EXECUTE as_float(1)", false),
+            ("EXECUTE read(1, 2)", false),
+            ("EXECUTE unknown(1)", false),
+        ] {
+            let statement = session.parse(sql).expect(sql).statement;
+            let ride = session.ride_text(&statement, sql).await.expect(sql);
+            assert_eq!(matches!(ride, TextRide::Done(_)), rides, "{sql}");
+        }
+        assert_eq!(number(&run(&session, "EXECUTE read(1)").await, 0), 11);
     });
 }

@@ -20,6 +20,7 @@ use datafusion::sql::sqlparser::ast::{
 use super::Session;
 use super::execute::QueryResult;
 use super::point::{PlannedStatement, PreparedStatement, Shape};
+use super::prepared::PreparedText;
 use super::raw_text::RawText;
 use super::text_scope::SHARED_SCAN_KEY;
 use crate::parse::{begins_with, walk_expressions};
@@ -85,15 +86,39 @@ impl Session {
     pub(super) async fn ride_text(&self, statement: &Parsed, sql: &str) -> Result<TextRide> {
         self.scope.heed(statement);
         let Parsed::Statement(ast) = statement else { return Ok(TextRide::Misfit) };
+        if let Ast::Execute { .. } = ast.as_ref() {
+            return self.ride_executed(ast, sql).await;
+        }
         let Some((text, literals)) = with_parameters(ast) else { return Ok(TextRide::Misfit) };
+        let is_query = matches!(ast.as_ref(), Ast::Query(_));
+        let text = RiddenText { text: &text, literals: &literals, types: None, is_query };
+        self.ride(text, sql).await
+    }
+
+    /// Runs EXECUTE by the plan that is kept of the text of its statement, where it fits.
+    async fn ride_executed(&self, ast: &Ast, sql: &str) -> Result<TextRide> {
+        let Some((name, literals)) = executed(ast) else { return Ok(TextRide::Misfit) };
+        let Some(PreparedText { text, types, is_query }) = self.prepared.text(&name) else {
+            return Ok(TextRide::Misfit);
+        };
+        let types = Some(&*types);
+        self.ride(RiddenText { text: &text, literals: &literals, types, is_query }, sql).await
+    }
+
+    async fn ride(&self, ridden: RiddenText<'_>, sql: &str) -> Result<TextRide> {
+        let RiddenText { text, literals, types, is_query } = ridden;
         let published = self.database().store().published();
         if !self.sees_names_of(&published).await {
             return Ok(TextRide::Misfit);
         }
         let scope = self.text_scope();
-        let texts = self.texts_of(!matches!(ast.as_ref(), Ast::Query(_)));
-        let planned = texts.get(scope, &text, &published);
-        let known = planned.get_or_init(|| self.plan_text(&text)).await;
+        let texts = self.texts_of(!is_query);
+        let planned = texts.get(scope, text, &published);
+        let known = planned.get_or_init(|| self.plan_text(text)).await;
+        // With parameters of other types it is another statement.
+        if types.is_some_and(|types| types != known.types) || literals.len() != known.types.len() {
+            return Ok(TextRide::Misfit);
+        }
         let values = literals.iter().zip(&known.types).map(|(taken, of)| taken.literal.value(of));
         let Some(values) = values.collect::<Option<Vec<_>>>() else { return Ok(TextRide::Misfit) };
         match &known.shape {
@@ -108,8 +133,12 @@ impl Session {
         let statement = PreparedStatement::of_text(self, sql, known);
         match statement.run_shape(&known.shape, &values).await? {
             Some(result) => {
-                if let Some((key, places)) = places(sql, &literals) {
-                    let known = KnownText { text, planned: Arc::clone(&planned), places };
+                // What a name stands for may change.
+                if types.is_none()
+                    && let Some((key, places)) = places(sql, literals)
+                {
+                    let (text, planned) = (text.to_owned(), Arc::clone(&planned));
+                    let known = KnownText { text, planned, places };
                     texts.remember(scope, key, known);
                 }
                 Ok(TextRide::Done(result))
@@ -117,7 +146,7 @@ impl Session {
             None => {
                 let is_asked = self.shared_scan() != SharedScan::Off && !self.is_in_transaction();
                 if is_asked || matches!(known.shape, Shape::Point(_)) {
-                    texts.forget(scope, &text);
+                    texts.forget(scope, text);
                 }
                 Ok(TextRide::Misfit)
             }
@@ -181,6 +210,15 @@ impl Session {
 enum Literal {
     Number(String),
     Text(String),
+}
+
+/// A text with parameters in place of its values.
+struct RiddenText<'t> {
+    text: &'t str,
+    literals: &'t [TakenLiteral],
+    /// Types of the parameters, where they were declared.
+    types: Option<&'t [DataType]>,
+    is_query: bool,
 }
 
 /// A value that was taken out of a statement.
@@ -275,6 +313,18 @@ fn with_parameters(ast: &Ast) -> Option<(String, Vec<TakenLiteral>)> {
         _ => return None,
     }
     (1..=VALUES_MAX).contains(&literals.len()).then(|| (ast.to_string(), literals))
+}
+
+/// What EXECUTE names, and the values that it gives; none where one is more than a value.
+fn executed(ast: &Ast) -> Option<(String, Vec<TakenLiteral>)> {
+    let Ast::Execute { name: Some(name), parameters, using, immediate: false, .. } = ast else {
+        return None;
+    };
+    let mut literals = Vec::with_capacity(parameters.len());
+    parameters.iter().for_each(|value| take_value(&mut value.clone(), &mut literals));
+    let are_all = using.is_empty() && (1..=VALUES_MAX).contains(&parameters.len());
+    let name = name.0.last().and_then(|part| part.as_ident()).filter(|_| are_all)?;
+    (literals.len() == parameters.len()).then(|| (name.value.clone(), literals))
 }
 
 fn take_of_query(query: &mut Query, literals: &mut Vec<TakenLiteral>) -> Option<()> {

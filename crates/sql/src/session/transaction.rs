@@ -59,7 +59,7 @@ impl SharedTransaction {
     }
 
     /// Ends it without a trace.
-    async fn rollback(&self) {
+    pub(super) async fn rollback(&self) {
         self.0.lock().await.take();
     }
 
@@ -488,9 +488,12 @@ fn isolation(level: TransactionIsolationLevel) -> Result<Isolation> {
 }
 
 /// The statement that is planned, for functions: its transaction, its user where that may not do everything, and
-/// what its names mean.
-#[derive(Clone, Debug)]
-pub(crate) struct StatementHandle {
+/// what its names mean. None in the settings of plans that are kept, which would keep all of this.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StatementHandle(Option<Arc<StatementParts>>);
+
+#[derive(Debug)]
+struct StatementParts {
     transaction: SharedTransaction,
     user: Option<Arc<LimitedUser>>,
     names: Catalogs,
@@ -502,19 +505,23 @@ impl StatementHandle {
         user: Option<Arc<LimitedUser>>,
         names: Catalogs,
     ) -> Self {
-        Self { transaction, user, names }
+        Self(Some(Arc::new(StatementParts { transaction, user, names })))
     }
 
     /// The transaction of the statement with these settings.
     pub(crate) fn of(options: &ConfigOptions) -> Option<(SharedTransaction, Option<&LimitedUser>)> {
-        let handle = options.extensions.get::<Self>()?;
-        Some((handle.transaction.clone(), handle.user.as_deref()))
+        let parts = Self::parts(options)?;
+        Some((parts.transaction.clone(), parts.user.as_deref()))
     }
 
     /// The names that the statement with these settings sees, and whose rights limit it.
     pub(crate) fn names_of(options: &ConfigOptions) -> Option<(&Catalogs, Option<&LimitedUser>)> {
-        let handle = options.extensions.get::<Self>()?;
-        Some((&handle.names, handle.user.as_deref()))
+        let parts = Self::parts(options)?;
+        Some((&parts.names, parts.user.as_deref()))
+    }
+
+    fn parts(options: &ConfigOptions) -> Option<&StatementParts> {
+        options.extensions.get::<Self>()?.0.as_deref()
     }
 }
 

@@ -40,7 +40,7 @@ impl SharedChange {
         let schema = Arc::clone(write.input.schema().inner());
         let found = (exprs, scan, schema);
         let selection = SharedSelection::of_ids(state, found, changed.table(), parameters)?;
-        let changed = Arc::new(changed.clone());
+        let changed = Arc::new(changed.without_rows()?);
         Ok(selection.map(|selection| Self { selection, changed }))
     }
 

@@ -6,14 +6,14 @@
 //! ```
 
 use std::collections::HashSet;
-use std::fmt;
 use std::sync::Arc;
+use std::{fmt, iter};
 
 use async_trait::async_trait;
 use atoll_store::RowId;
 use atoll_store::table::TableChange;
 use datafusion::arrow::array::{AsArray, RecordBatch, UInt64Array};
-use datafusion::arrow::compute::take_record_batch;
+use datafusion::arrow::compute::{cast, concat_batches, take_record_batch};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt64Type};
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::{Result, internal_datafusion_err, internal_err};
@@ -81,6 +81,11 @@ impl ChangedTable {
         Self { table, kind, row_id, schema: Arc::new(schema), target: Arc::new(target) }
     }
 
+    /// As [`PlacedTable::without_rows`].
+    pub(crate) fn without_rows(&self) -> Result<Self> {
+        Ok(Self { table: self.table.without_rows()?, ..self.clone() })
+    }
+
     /// Name of the column of ids.
     pub(crate) fn row_id(&self) -> &str {
         &self.row_id
@@ -111,24 +116,23 @@ impl ChangedTable {
         found: &[RecordBatch],
         target: &WriteTarget,
     ) -> Result<usize> {
-        let mut rows = FoundRows::new(table);
+        let mut rows = FoundRows::new(table, self.kind);
         for batch in found {
             rows.take(batch, &self.target)?;
         }
-        Ok(rows.write(self.kind, target, false).await?.count)
+        Ok(rows.write(target, None).await?.count)
     }
 
-    /// Changes the rows whose ids, and new values, are the input; with `returning` they are the
-    /// operator's rows, else their number is.
+    /// Changes the rows whose ids, and new values, are the input. With `returns`, the table's columns and behind them
+    /// what else the input has, they are the operator's rows, else their number is.
     pub(crate) fn change_exec(
         &self,
         input: Arc<dyn ExecutionPlan>,
-        returning: bool,
+        returns: Option<SchemaRef>,
     ) -> Arc<dyn ExecutionPlan> {
         let (table, target) = (self.table.clone(), Arc::clone(&self.target));
-        let change = ChangeRows { table, kind: self.kind, target };
-        let schema = returning.then(|| self.table.written_schema());
-        Arc::new(WriteExec::new(Arc::new(change), input, schema))
+        let change = ChangeRows { table, kind: self.kind, target, returns: returns.clone() };
+        Arc::new(WriteExec::new(Arc::new(change), input, returns))
     }
 }
 
@@ -174,7 +178,7 @@ impl TableProvider for ChangedTable {
         input: Arc<dyn ExecutionPlan>,
         _: InsertOp,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(self.change_exec(input, false))
+        Ok(self.change_exec(input, None))
     }
 }
 
@@ -184,6 +188,7 @@ struct ChangeRows {
     table: PlacedTable,
     kind: ChangeKind,
     target: Arc<WriteTarget>,
+    returns: Option<SchemaRef>,
 }
 
 impl fmt::Display for ChangeRows {
@@ -209,17 +214,16 @@ impl TableWrite for ChangeRows {
         &self,
         input: Arc<dyn ExecutionPlan>,
         context: Arc<TaskContext>,
-        returning: bool,
+        _: bool,
     ) -> BoxFuture<'static, Result<WrittenBatches>> {
-        let (table, target) = (self.table.clone(), Arc::clone(&self.target));
-        let kind = self.kind;
+        let (target, returns) = (Arc::clone(&self.target), self.returns.clone());
+        let mut found = FoundRows::new(self.table.clone(), self.kind);
         Box::pin(async move {
-            let mut found = FoundRows::new(table);
             let mut rows = input.execute(0, context)?;
             while let Some(batch) = rows.next().await {
                 found.take(&batch?, &target)?;
             }
-            found.write(kind, &target, returning).await
+            found.write(&target, returns.as_ref()).await
         })
     }
 }
@@ -227,19 +231,23 @@ impl TableWrite for ChangeRows {
 /// The rows that are to be changed.
 struct FoundRows {
     table: PlacedTable,
+    kind: ChangeKind,
     seen: HashSet<RowId>,
     ids: Vec<RowId>,
     /// The new values of some of them.
     values: Vec<NewValues>,
+    /// What else is asked for of the same rows, where something is.
+    others: Vec<RecordBatch>,
 }
 
 impl FoundRows {
-    fn new(table: PlacedTable) -> Self {
-        Self { table, seen: HashSet::new(), ids: Vec::new(), values: Vec::new() }
+    fn new(table: PlacedTable, kind: ChangeKind) -> Self {
+        let (seen, ids, values, others) = Default::default();
+        Self { table, kind, seen, ids, values, others }
     }
 
-    /// Takes ids, and behind them the new values where there are any. A row that was found twice
-    /// is changed once: the first values count.
+    /// Takes ids, behind them the new values where there are any, and behind these what else is asked for. A row that was
+    /// found twice is changed once: what comes first counts.
     fn take(&mut self, batch: &RecordBatch, target: &WriteTarget) -> Result<()> {
         let ids = batch.column(0).as_primitive::<UInt64Type>();
         let first = self.ids.len();
@@ -260,37 +268,65 @@ impl FoundRows {
             // Its text is its own: that of all rows that a join found would fill the memory.
             values = take_record_batch(&values, &UInt64Array::from(new))?;
         }
-        let values = self.table.typed(&values)?;
-        let values = target.rules.complete(&self.table, values)?;
-        self.values.push((self.ids[first..].to_vec(), values));
+        let new_values = match self.kind {
+            ChangeKind::Delete => 0,
+            ChangeKind::Update => self.table.columns().fields().len(),
+        };
+        let (new_values, others): (Vec<_>, Vec<_>) =
+            (0..values.num_columns()).partition(|column| *column < new_values);
+        if !others.is_empty() {
+            self.others.push(values.project(&others)?);
+        }
+        if !new_values.is_empty() {
+            let values = self.table.typed(&values.project(&new_values)?)?;
+            let values = target.rules.complete(&self.table, values)?;
+            self.values.push((self.ids[first..].to_vec(), values));
+        }
         Ok(())
     }
 
-    /// Hands the change to the transaction; how many rows were changed, or which.
+    /// Hands the change to the transaction; how many rows were changed, or, with these columns, which.
     async fn write(
         self,
-        kind: ChangeKind,
         target: &WriteTarget,
-        returning: bool,
+        returns: Option<&SchemaRef>,
     ) -> Result<WrittenBatches> {
         let mut written = WrittenBatches { count: self.ids.len(), rows: Vec::new() };
-        let mut change = TableChange::default();
-        match kind {
-            ChangeKind::Delete => {
-                if returning {
-                    written.rows.push(self.old_rows()?);
-                }
-                change.deleted.extend(self.ids.iter().map(|id| id.get()));
-            }
-            ChangeKind::Update => {
-                change = updated(&self.table, &self.values).await?;
-                if returning {
-                    written.rows = self.values.into_iter().map(|(_, values)| values).collect();
-                }
-            }
+        if let Some(schema) = returns.filter(|_| !self.ids.is_empty()) {
+            written.rows = self.rows(schema)?;
         }
+        let change = match self.kind {
+            ChangeKind::Delete => {
+                let deleted = self.ids.iter().map(|id| id.get()).collect();
+                TableChange { deleted, ..TableChange::default() }
+            }
+            ChangeKind::Update => updated(&self.table, &self.values).await?,
+        };
         target.write(&self.table, change).await?;
         Ok(written)
+    }
+
+    /// The rows, and what else was asked for behind them.
+    fn rows(&self, schema: &SchemaRef) -> Result<Vec<RecordBatch>> {
+        let (rows, others) = match self.kind {
+            ChangeKind::Delete => {
+                let first = self.others.first().map(RecordBatch::schema);
+                let all = first.map(|schema| concat_batches(&schema, &self.others)).transpose()?;
+                (vec![self.old_rows()?], all.into_iter().collect())
+            }
+            ChangeKind::Update => {
+                let rows = self.values.iter().map(|(_, values)| values.clone()).collect();
+                (rows, self.others.clone())
+            }
+        };
+        let others = others.iter().map(RecordBatch::columns).chain(iter::repeat(&[][..]));
+        let rows = rows.iter().zip(others).map(|(rows, others)| {
+            let columns = rows.columns().iter().chain(others).zip(schema.fields());
+            let columns = columns.map(|(column, field)| cast(column, field.data_type()));
+            let columns = columns.collect::<Result<_, _>>()?;
+            Ok(RecordBatch::try_new(Arc::clone(schema), columns)?)
+        });
+        rows.collect()
     }
 
     fn old_rows(&self) -> Result<RecordBatch> {

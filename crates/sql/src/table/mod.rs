@@ -84,6 +84,13 @@ impl PlacedTable {
         Self { version, ..self.clone() }
     }
 
+    /// The same table without its rows, for plans that are kept: chunks that are gone must not stay with them.
+    pub(crate) fn without_rows(&self) -> Result<Self> {
+        let (name, definition) = (Arc::clone(self.version.name()), Arc::clone(self.definition()));
+        let empty = TableVersion::new(name, definition, self.destination().clone());
+        Ok(self.in_version(Arc::new(empty.map_err(table_error)?)))
+    }
+
     /// The table as the target of an INSERT: DataFusion 55 gives VALUES the target's columns, and fails
     /// on a NULL in them with a message that names neither. It is found when the rows are written.
     pub(crate) fn as_target(&self, target: WriteTarget, defaults: Vec<Option<Expr>>) -> Self {

@@ -112,7 +112,9 @@ impl ExtensionPlanner for WrittenRowsPlanner {
             return table.insert_exec(input, true).map(Some);
         }
         match rows.target.downcast_ref::<ChangedTable>() {
-            Some(table) => Ok(Some(table.change_exec(input, true))),
+            Some(table) => {
+                Ok(Some(table.change_exec(input, Some(Arc::clone(rows.schema.inner())))))
+            }
             None => internal_err!("'{}' cannot be written", rows.table),
         }
     }

@@ -1,16 +1,19 @@
 //! The sqllogictest suite in `tests/slt`; its README says how values are written.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use atoll_placement::Strategy;
+use atoll_placement::{LiveKernel, Strategy};
+use atoll_runtime::{Runtime, RuntimeOptions};
 use atoll_sql::arrow::array::{Array, AsArray, RecordBatch};
 use atoll_sql::arrow::datatypes::{DataType, Float32Type, Float64Type};
 use atoll_sql::arrow::util::display::{ArrayFormatter, FormatOptions};
-use atoll_sql::{Session, SqlError};
+use atoll_sql::{DatabaseOptions, Session, SqlError};
 use atoll_testkit::machines;
+use atoll_topology::Machine;
 use sqllogictest::{DB, DBOutput, DefaultColumnType, Runner, strict_column_validator};
 
-use crate::common::{fake, live, run};
+use crate::common::{fake, live, rows, run};
 
 struct Engine(Session);
 
@@ -89,20 +92,54 @@ fn files() -> Vec<PathBuf> {
     files
 }
 
+/// Runs a file in a session; what is wrong.
+fn failure(file: &Path, session: &Session) -> Option<String> {
+    let mut runner = Runner::new(|| {
+        let engine = Engine(session.clone());
+        async move { Ok(engine) }
+    });
+    runner.with_column_validator(strict_column_validator);
+    runner.run_file(file).err().map(|error| error.display(false).to_string())
+}
+
+/// The rows of all tables, in an order of their own.
+fn contents(session: &Session) -> Vec<(String, Vec<Vec<String>>)> {
+    let tables = "SELECT table_schema, table_name FROM information_schema.tables \
+                  WHERE table_type = 'BASE TABLE' ORDER BY 1, 2";
+    let named = |of: Vec<String>| format!("\"{}\"", of.join("\".\""));
+    let filled = rows(session, tables).into_iter().map(named).map(|name| {
+        let all = run(session, &format!("SELECT * FROM {name}")).expect(&name);
+        let mut rows: Vec<_> = all.iter().flat_map(texts).collect();
+        rows.sort();
+        (name, rows)
+    });
+    filled.collect()
+}
+
+/// Runs a file over a data directory, which is opened again at its end; what is wrong, then or with what it left.
+fn failure_in_directory(file: &Path, runtime: &Runtime) -> Option<String> {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("database");
+    let open = || {
+        let options = DatabaseOptions { directory: Some(path.clone()), ..Default::default() };
+        Session::new(runtime.clone(), options).expect("the directory is free")
+    };
+    let session = open();
+    // Nothing pulls the plug here: waiting for the disk would be most of the time.
+    rows(&session, "SET atoll.durability = 'async'");
+    let failure = failure(file, &session);
+    // Of a session of its own: under settings of the file, or in its transaction, they might be others.
+    let left = contents(&session.database().session().expect("a session"));
+    drop(session);
+    let again = contents(&open());
+    let is_same = left == again;
+    let lost = || format!("{}: {left:?} was {again:?} when opened again", file.display());
+    failure.or_else(|| (!is_same).then(lost))
+}
+
 /// Runs every file in a session of its own, and names all files that fail.
 fn run_suite(session: impl Fn() -> Session) {
-    let mut failures = Vec::new();
-    for file in files() {
-        let engine = session();
-        let mut runner = Runner::new(|| {
-            let engine = Engine(engine.clone());
-            async move { Ok(engine) }
-        });
-        runner.with_column_validator(strict_column_validator);
-        if let Err(error) = runner.run_file(&file) {
-            failures.push(error.display(false).to_string());
-        }
-    }
+    let failures: Vec<_> = files().iter().filter_map(|file| failure(file, &session())).collect();
     assert!(failures.is_empty(), "{} files fail:\n{}", failures.len(), failures.join("\n\n"));
 }
 
@@ -114,4 +151,15 @@ fn the_suite_holds_on_the_live_machine() {
 #[test]
 fn the_suite_holds_on_eight_uneven_nodes() {
     run_suite(|| fake(machines::eight_uneven_nodes(), Strategy::Aligned));
+}
+
+#[test]
+fn the_suite_holds_in_directories_and_what_it_leaves_is_there_again() {
+    let machine = Arc::new(Machine::discover().expect("the machine can be read"));
+    let kernel = Arc::new(LiveKernel::new());
+    let runtime = Runtime::start(machine, kernel, RuntimeOptions::default()).expect("the pools");
+    let files = files();
+    let failures: Vec<_> =
+        files.iter().filter_map(|file| failure_in_directory(file, &runtime)).collect();
+    assert!(failures.is_empty(), "{} files fail:\n{}", failures.len(), failures.join("\n\n"));
 }

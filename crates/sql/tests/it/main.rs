@@ -32,6 +32,7 @@ mod common;
 mod compatibility;
 mod concurrency;
 mod csv;
+mod directories;
 mod exchange;
 mod files;
 mod floats;

@@ -172,3 +172,45 @@ fn each_row_is_given_a_number_of_its_own() {
     let ended = run(&session, "INSERT INTO t (m, n) VALUES (nextval('s'), 9)");
     assert_eq!(ended.expect_err("it has ended").state.code(), "2200H");
 }
+
+#[test]
+fn execute_runs_by_the_plan_of_its_text_and_means_what_names_mean_now() {
+    let session = live();
+    for sql in [
+        "CREATE TABLE t (id BIGINT PRIMARY KEY, n BIGINT)",
+        "INSERT INTO t VALUES (1, 10), (2, 20), (3, 30)",
+        "PREPARE of_id AS SELECT n + 1 FROM t WHERE id = $1",
+        "PREPARE as_int (INT) AS SELECT n FROM t WHERE id = $1",
+        "PREPARE added (BIGINT, BIGINT) AS UPDATE t SET n = n + $2 WHERE id = $1",
+        "PREPARE made AS INSERT INTO t VALUES ($1, $2)",
+        "PREPARE first_one AS SELECT n FROM t WHERE id = 1",
+    ] {
+        rows(&session, sql);
+    }
+    let found = |sql: &str| rows(&session, sql).concat().join(" ");
+    assert_eq!(
+        ["EXECUTE of_id(1)", "EXECUTE of_id(2)", "EXECUTE of_id(9)"].map(found),
+        ["11", "21", ""]
+    );
+    // A value that is not of the parameter's type is computed, cast or refused as ever.
+    assert_eq!(found("EXECUTE of_id(1 + 1)"), "21");
+    assert_eq!(found("EXECUTE as_int(2)"), "20");
+    assert!(run(&session, "EXECUTE of_id('x')").is_err());
+    assert!(run(&session, "EXECUTE of_id(1, 2)").is_err());
+    assert!(run(&session, "EXECUTE nothing(1)").is_err());
+    assert_eq!(found("EXECUTE first_one"), "10");
+    rows(&session, "EXECUTE added(1, 5)");
+    rows(&session, "EXECUTE made(4, -40)");
+    rows(&session, "BEGIN");
+    rows(&session, "EXECUTE added(1, 100)");
+    assert_eq!(found("EXECUTE of_id(1)"), "116");
+    rows(&session, "ROLLBACK");
+    assert_eq!(found("EXECUTE of_id(1) "), "16");
+    assert_eq!(found("SELECT sum(n) FROM t"), "25");
+    rows(&session, "ALTER TABLE t RENAME TO old");
+    rows(&session, "CREATE TABLE t AS SELECT 1 AS id, 7 AS n");
+    assert_eq!(found("EXECUTE of_id(1)"), "8");
+    rows(&session, "DEALLOCATE of_id");
+    rows(&session, "PREPARE of_id AS SELECT n - 1 FROM t WHERE id = $1");
+    assert_eq!(found("EXECUTE of_id(1)"), "6");
+}

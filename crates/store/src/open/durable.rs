@@ -13,7 +13,7 @@ use crate::files::{DirectoryLock, FileError, Files};
 use crate::log::{GroupCommit, GroupCommitOptions, Position};
 use crate::workers::OneThread;
 
-/// A database with a data directory, which is locked as long as this lives.
+/// A database with a data directory, which is locked as long as this and the database live.
 #[derive(Debug)]
 pub struct DurableDatabase {
     database: Arc<Database>,
@@ -21,7 +21,8 @@ pub struct DurableDatabase {
     report: OpenReport,
     /// One checkpoint at a time.
     checkpointing: Mutex<()>,
-    _lock: DirectoryLock,
+    /// Of a database without a log; else the log has it, whose thread may write until the last transaction is gone.
+    _lock: Option<DirectoryLock>,
 }
 
 impl DurableDatabase {
@@ -44,12 +45,12 @@ impl DurableDatabase {
         options: GroupCommitOptions,
     ) -> Result<Self> {
         let Opened { version, log, checkpoints, lock, report } = opened;
-        let database = match log {
+        let (database, lock) = match log {
             Some(log) => {
                 let log = GroupCommit::start(log, options).map_err(OpenError::Thread)?;
-                Database::start(version, environment, Some(log))
+                (Database::start(version, environment, Some(log.holding(lock))), None)
             }
-            None => Database::reading(version, environment),
+            None => (Database::reading(version, environment), Some(lock)),
         };
         let checkpointing = Mutex::new(());
         Ok(Self { database, checkpoints, report, checkpointing, _lock: lock })

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::data_file::DataFileError;
 use crate::database::ApplyError;
+use crate::files::FileErrorKind;
 use crate::log::{LogError, Position};
 use crate::record::RecordError;
 use crate::table::TableError;
@@ -82,6 +83,12 @@ pub enum OpenError {
 impl OpenError {
     pub(super) fn record(position: Position, reason: RecordError) -> Self {
         Self::Record { position, reason }
+    }
+
+    /// Whether a database of this process has the directory.
+    pub fn is_open_here(&self) -> bool {
+        let Self::File(DataFileError::File(error)) = self else { return false };
+        error.kind == FileErrorKind::Locked(Some(std::process::id()))
     }
 
     /// Whether something is damaged or missing, so that salvaging the rest may help.

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use arrow_schema::Schema;
 
-use super::replay::{LoadedChunks, Replay};
+use super::replay::{LoadedChunks, ReadLog, Replay};
 use super::report::MissingPart;
 use super::task::{RecoveredChunk, RegisteredChunk};
-use super::{OpenError, Opened, Opening, Result};
+use super::{OpenError, Opened, Opening, OpeningLog, Result};
 use crate::checkpoint::{
     Checkpoints, NEXT_MANIFEST, StoredTable, TABLE_DIRECTORY, table_file_name, table_file_number,
 };
@@ -139,10 +139,12 @@ impl Opening {
         loaded: &LoadedChunks,
         workers: &dyn Workers,
     ) -> Result<(DatabaseVersion, Option<Log>)> {
-        if let Some(log) = self.new_log.take() {
-            return Ok((version, Some(log)));
-        }
-        let (options, salvage) = (self.log_options(), self.options.salvage);
+        let empty = OpeningLog::Read(ReadLog::default());
+        let mut read = match std::mem::replace(&mut self.log, empty) {
+            OpeningLog::New(log) => return Ok((version, Some(log))),
+            OpeningLog::Read(read) => read,
+        };
+        let salvage = self.options.salvage;
         let mut replay = Replay {
             version,
             environment: &self.environment,
@@ -150,20 +152,17 @@ impl Opening {
             report: &mut self.report,
             salvage,
             workers,
+            progress: &self.options.progress,
         };
-        let recovery = Log::recover(Arc::clone(&self.files), options, self.manifest.start);
-        let replayed = recovery.map_err(OpenError::from).and_then(|mut recovery| {
-            replay.run(&mut recovery)?;
-            Ok(recovery)
-        });
+        let replayed = replay.run(&mut read).and_then(|()| read.end());
         let version = replay.version;
         match replayed {
-            Ok(_) if salvage => Ok((version, None)),
-            Ok(recovery) => {
+            Ok(Some(recovery)) if !salvage => {
                 let (log, found) = recovery.finish()?;
                 self.report.bytes_cut = found.bytes_cut;
                 Ok((version, Some(log)))
             }
+            Ok(_) => Ok((version, None)),
             Err(error) if salvage && error.is_damage() => {
                 let what = format!("commits behind log position {}", version.position());
                 self.report.missing.push(MissingPart::new(None, what, &error));

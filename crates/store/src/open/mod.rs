@@ -1,9 +1,9 @@
 //! Opening a data directory: from its files to the newest version of the database and a log to go on with.
 //!
 //! ```text
-//! Opening::begin   lock, manifest, files of tables; which chunks there are, also in records of the log
+//! Opening::begin   lock, manifest, files of tables, the records of the log; which chunks there are
 //!    │ tasks()     each reads one chunk into memory at its home: run them on the workers of their nodes
-//! Opening::finish  tables out of chunks, then the log, record by record; files that nothing names are removed
+//! Opening::finish  tables out of chunks, then the records, one by one; files that nothing names are removed
 //!    │ Opened      version, log, files of chunks, checkpoints, and a report
 //!    └ DurableDatabase    the same with sessions and the log's thread
 //! ```
@@ -18,6 +18,7 @@ mod error;
 mod finish;
 mod formats;
 mod inspect;
+mod progress;
 mod replay;
 mod report;
 mod task;
@@ -34,11 +35,13 @@ use crate::files::{DirectoryLock, Files};
 use crate::ids::ChunkFileId;
 use crate::log::{Log, LogOptions};
 use crate::record::files_of_record;
+use replay::ReadLog;
 
 pub use durable::DurableDatabase;
 pub use error::OpenError;
 pub use formats::{FileFormat, file_formats};
 pub use inspect::{DirectoryInfo, TableInfo, check_directory, directory_info};
+pub use progress::OpenProgress;
 pub use report::{MissingPart, OpenReport};
 pub use task::{RecoveredChunk, RecoveryTask};
 
@@ -55,6 +58,8 @@ pub struct OpenOptions {
     pub create: bool,
     /// Whether damaged files are left out instead of refused.
     pub salvage: bool,
+    /// Is told how far it is.
+    pub progress: Arc<OpenProgress>,
 }
 
 impl Default for OpenOptions {
@@ -65,6 +70,7 @@ impl Default for OpenOptions {
             segment_bytes: LogOptions::new(DatabaseId([0; 16])).segment_bytes,
             create: true,
             salvage: false,
+            progress: Arc::default(),
         }
     }
 }
@@ -81,9 +87,17 @@ pub struct Opening {
     tables: Vec<StoredTable>,
     /// Files of chunks that the manifest or the log names.
     named: BTreeSet<ChunkFileId>,
-    /// The log of a database that has just been made.
-    new_log: Option<Log>,
+    log: OpeningLog,
     report: OpenReport,
+}
+
+/// The log of a directory that is being opened.
+#[derive(Debug)]
+enum OpeningLog {
+    /// That of a database that has just been made.
+    New(Log),
+    /// What was read of one.
+    Read(ReadLog),
 }
 
 /// A data directory that was opened.
@@ -114,12 +128,12 @@ impl Opening {
         create::check_directory(&*files)?;
         let lock = files.lock()?;
         let mut report = OpenReport::default();
-        let (manifest, new_log) = match Manifest::read(&*files)? {
-            Some(manifest) => (manifest, None),
+        let (manifest, log) = match Manifest::read(&*files)? {
+            Some(manifest) => (manifest, OpeningLog::Read(ReadLog::default())),
             None => {
                 report.is_new = true;
                 let (manifest, log) = create::create(&files, &options)?;
-                (manifest, Some(log))
+                (manifest, OpeningLog::New(log))
             }
         };
         let chunks = match options.salvage {
@@ -137,18 +151,21 @@ impl Opening {
             chunks: Arc::new(chunks),
             tables: Vec::new(),
             named: BTreeSet::new(),
-            new_log,
+            log,
             report,
         };
         opening.read_tables()?;
-        opening.read_names_in_log()?;
+        opening.read_log()?;
+        opening.options.progress.expect_chunks(opening.named.len() as u64);
         Ok(opening)
     }
 
     /// The work that may be done in parallel, before [`finish`](Self::finish).
     pub fn tasks(&self) -> Vec<RecoveryTask> {
-        let arena = &self.environment.arena;
-        let task = |id: &ChunkFileId| RecoveryTask::new(&self.chunks, *id, arena.clone());
+        let (arena, progress) = (&self.environment.arena, &self.options.progress);
+        let task = |id: &ChunkFileId| {
+            RecoveryTask::new(&self.chunks, *id, arena.clone(), Arc::clone(progress))
+        };
         self.named.iter().map(task).collect()
     }
 
@@ -171,24 +188,27 @@ impl Opening {
         Ok(())
     }
 
-    /// Finds the chunks that records of the log name, so that they too are read in parallel.
-    fn read_names_in_log(&mut self) -> Result<()> {
-        if self.new_log.is_some() {
-            return Ok(());
-        }
-        let mut named = Vec::new();
-        let (options, start) = (self.log_options(), self.manifest.start);
-        let read = replay::for_each_record(&self.files, options, start, |record| {
-            let files = files_of_record(record.payload);
-            named.extend(files.map_err(|reason| OpenError::record(record.position, reason))?);
+    /// Reads the log, and finds the chunks that its records name, so that they too are read in parallel.
+    fn read_log(&mut self) -> Result<()> {
+        let OpeningLog::Read(_) = &self.log else { return Ok(()) };
+        let (options, salvage) = (self.log_options(), self.options.salvage);
+        let mut read = ReadLog::default();
+        let reading = read.fill(&self.files, options, self.manifest.start, |record| {
+            self.options.progress.expect_record();
+            match files_of_record(record.payload) {
+                Ok(files) => self.named.extend(files),
+                // Applying it tells of it.
+                Err(_) if salvage => {}
+                Err(reason) => return Err(OpenError::record(record.position, reason)),
+            }
             Ok(())
         });
-        self.named.extend(named);
-        match read {
-            // Replaying tells of it.
-            Err(error) if self.options.salvage && error.is_damage() => Ok(()),
-            other => other,
+        match reading {
+            Err(error) if salvage && error.is_damage() => read.damage = Some(error),
+            other => other?,
         }
+        self.log = OpeningLog::Read(read);
+        Ok(())
     }
 
     fn log_options(&self) -> LogOptions {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::report::MissingPart;
 use super::task::RegisteredChunk;
-use super::{OpenError, OpenReport, Result};
+use super::{OpenError, OpenProgress, OpenReport, Result};
 use crate::data_file::DataFileError;
 use crate::database::{
     CatalogChange, ChangeStep, DatabaseChange, DatabaseVersion, StoreEnvironment,
@@ -20,6 +20,47 @@ use crate::workers::Workers;
 /// Chunks that were read, or why not.
 pub(super) type LoadedChunks =
     HashMap<ChunkFileId, std::result::Result<RegisteredChunk, Arc<DataFileError>>>;
+
+/// The records of the log behind the checkpoint.
+#[derive(Debug, Default)]
+pub(super) struct ReadLog {
+    records: Vec<ReadRecord>,
+    /// How the log goes on, where it was read to its end.
+    recovery: Option<Recovery>,
+    /// Why it was not.
+    pub(super) damage: Option<OpenError>,
+}
+
+#[derive(Debug)]
+struct ReadRecord {
+    position: Position,
+    payload: Box<[u8]>,
+}
+
+impl ReadLog {
+    /// Reads the log to its end.
+    pub(super) fn fill(
+        &mut self,
+        files: &Arc<dyn Files>,
+        options: LogOptions,
+        start: RecoveryStart,
+        mut each: impl FnMut(LogRecord<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let mut recovery = Log::recover(Arc::clone(files), options, start)?;
+        while let Some(record) = recovery.next_record()? {
+            each(record)?;
+            let LogRecord { position, payload } = record;
+            self.records.push(ReadRecord { position, payload: payload.into() });
+        }
+        self.recovery = Some(recovery);
+        Ok(())
+    }
+
+    /// How the log goes on; none for one that is damaged.
+    pub(super) fn end(self) -> Result<Option<Recovery>> {
+        self.damage.map_or(Ok(self.recovery), Err)
+    }
+}
 
 /// Reads the log without changing it.
 pub(super) fn for_each_record(
@@ -43,13 +84,15 @@ pub(super) struct Replay<'a> {
     pub(super) report: &'a mut OpenReport,
     pub(super) salvage: bool,
     pub(super) workers: &'a dyn Workers,
+    pub(super) progress: &'a OpenProgress,
 }
 
 impl Replay<'_> {
-    /// Applies all records that are left.
-    pub(super) fn run(&mut self, recovery: &mut Recovery) -> Result<()> {
-        while let Some(record) = recovery.next_record()? {
-            self.apply(record)?;
+    /// Applies all records, and lets go of each.
+    pub(super) fn run(&mut self, log: &mut ReadLog) -> Result<()> {
+        for ReadRecord { position, payload } in std::mem::take(&mut log.records) {
+            self.apply(LogRecord { position, payload: &payload })?;
+            self.progress.record();
         }
         Ok(())
     }

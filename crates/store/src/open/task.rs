@@ -6,6 +6,7 @@ use arrow_schema::SchemaRef;
 use atoll_placement::Arena;
 use atoll_topology::NodeId;
 
+use super::OpenProgress;
 use crate::chunk_file::{ChunkFiles, HomeChange};
 use crate::data_file::DataFileError;
 use crate::ids::ChunkFileId;
@@ -17,6 +18,7 @@ pub struct RecoveryTask {
     chunks: Arc<ChunkFiles>,
     id: ChunkFileId,
     arena: Arena,
+    progress: Arc<OpenProgress>,
 }
 
 /// What a task gave.
@@ -36,8 +38,13 @@ pub(super) struct RegisteredChunk {
 }
 
 impl RecoveryTask {
-    pub(super) fn new(chunks: &Arc<ChunkFiles>, id: ChunkFileId, arena: Arena) -> Self {
-        Self { chunks: Arc::clone(chunks), id, arena }
+    pub(super) fn new(
+        chunks: &Arc<ChunkFiles>,
+        id: ChunkFileId,
+        arena: Arena,
+        progress: Arc<OpenProgress>,
+    ) -> Self {
+        Self { chunks: Arc::clone(chunks), id, arena, progress }
     }
 
     /// The node on which the chunk will lie; none where any will do. Reads the beginning of the file; what is
@@ -53,6 +60,7 @@ impl RecoveryTask {
             self.chunks.register(&chunk, self.id);
             RegisteredChunk { chunk, schema: loaded.schema, home: loaded.home, bytes: loaded.bytes }
         });
+        self.progress.chunk(chunk.as_ref().map_or(0, |chunk| chunk.bytes));
         RecoveredChunk { id: self.id, chunk: chunk.map_err(Arc::new) }
     }
 }

@@ -166,6 +166,7 @@ pub(crate) fn compile(
     };
     let target = source_as_provider(&write.target)?;
     if let Some(table) = target.downcast_ref::<PlacedTable>() {
+        let table = &table.without_rows()?;
         let conflict = table.insert_target()?.rules.conflict.as_ref();
         if conflict.is_some_and(|conflict| !conflict.is_fixed) {
             return Ok(None);
@@ -206,7 +207,7 @@ pub(crate) fn compile(
         }));
     }
     by_key(state, &write.input, parameters, |changed| {
-        let changed = Arc::new(changed?.clone());
+        let changed = Arc::new(changed?);
         Some(match changed.kind() {
             ChangeKind::Update => PointAction::Update(changed),
             ChangeKind::Delete => PointAction::Delete,
@@ -219,16 +220,17 @@ fn by_key(
     state: &SessionState,
     plan: &LogicalPlan,
     parameters: &Parameters,
-    action: impl FnOnce(Option<&ChangedTable>) -> Option<PointAction>,
+    action: impl FnOnce(Option<ChangedTable>) -> Option<PointAction>,
 ) -> Result<Option<PointPlan>> {
     let Some((exprs, scan)) = select_list(plan) else { return Ok(None) };
     let provider = source_as_provider(&scan.source)?;
     let changed = provider.downcast_ref::<ChangedTable>();
     let table = match (changed, provider.downcast_ref::<PlacedTable>()) {
-        (Some(changed), _) => changed.table(),
-        (None, Some(table)) => table,
+        (Some(changed), _) => changed.table().without_rows()?,
+        (None, Some(table)) => table.without_rows()?,
         (None, None) => return Ok(None),
     };
+    let (table, changed) = (&table, changed.map(ChangedTable::without_rows).transpose()?);
     let Some((unique, key)) = key_of(table, &scan.filters) else { return Ok(None) };
     let Some(action) = action(changed) else { return Ok(None) };
     let columns = &table.definition().uniques[unique].columns;

@@ -32,7 +32,7 @@ use super::execute::QueryResult;
 use super::locking::LockingQuery;
 use super::origin::{ColumnOrigins, origins_of};
 use super::parameters::{ParameterStatement, shown_schema};
-use super::planner::{StatementPlanner, analyzed};
+use super::planner::{StatementPlanner, analyzed, state_to_keep};
 use super::tag::StatementTag;
 use super::whole::WholeStatement;
 use crate::catalog::NextNumber;
@@ -155,6 +155,21 @@ impl Session {
         sql: &str,
         declared: &[Option<DataType>],
     ) -> Result<PlannedStatement> {
+        let transaction = self.statement_transaction()?;
+        let planned = self.plan_prepared_in(&transaction, sql, declared).await;
+        if transaction.is_own {
+            // What is kept must not keep what it was planned over.
+            transaction.transaction.rollback().await;
+        }
+        planned
+    }
+
+    async fn plan_prepared_in(
+        &self,
+        transaction: &StatementTransaction,
+        sql: &str,
+        declared: &[Option<DataType>],
+    ) -> Result<PlannedStatement> {
         if WholeStatement::of(sql)?.is_some() || RoleStatement::of(sql)?.is_some() {
             return Ok(PlannedStatement::command());
         }
@@ -170,9 +185,8 @@ impl Session {
         if is_command(&statement) {
             return Ok(PlannedStatement::command());
         }
-        let transaction = self.statement_transaction()?;
         let writes = self.prepared.writes(&statement);
-        let planner = self.planner(&transaction, writes).await?;
+        let planner = self.planner(transaction, writes).await?;
         let normalizes = planner.state.config_options().sql_parser.enable_ident_normalization;
         let (names, _) = resolve_table_references(&statement, normalizes)?;
         let tells_rows = !StatementTag::of(&statement).tells_all();
@@ -199,9 +213,10 @@ impl Session {
         if repetition == Repetition::Other || !planner.rule_parameters.is_empty() {
             return Ok(planned(Shape::Planned));
         }
-        let optimized = planner.state.optimize(&plan)?;
+        let state = state_to_keep(&planner.state);
+        let optimized = state.optimize(&plan)?;
         let parameters = Parameters::new(&[types.as_slice(), &clock.types()].concat())?;
-        let point = compile(&planner.state, &optimized, &parameters)?;
+        let point = compile(&state, &optimized, &parameters)?;
         if let Some(plan) = point {
             let definition = Arc::clone(plan.table.definition());
             let point = PlannedPoint { table: plan.table.id(), definition, plan, clock };
@@ -210,10 +225,10 @@ impl Session {
         if !clock.is_empty() || repetition == Repetition::Numbered {
             return Ok(planned(Shape::Planned));
         }
-        if let Some(change) = SharedChange::compile(&planner.state, &optimized, &parameters)? {
+        if let Some(change) = SharedChange::compile(&state, &optimized, &parameters)? {
             return Ok(planned(Shape::Change(Arc::new(change))));
         }
-        let shared = SharedSelection::compile(&planner.state, &optimized, &parameters).await?;
+        let shared = SharedSelection::compile(&state, &optimized, &parameters).await?;
         Ok(planned(shared.map_or(Shape::Planned, |shared| Shape::Shared(Arc::new(shared)))))
     }
 }

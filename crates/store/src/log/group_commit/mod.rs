@@ -30,6 +30,7 @@ use super::buffer::{CheckedPayload, check_size};
 use super::frame::{FrameChecksum, frame_bytes};
 use super::writer::LogWriter;
 use super::{Log, LogError, Position};
+use crate::files::DirectoryLock;
 use queue::{CommitQueue, CommitStep};
 
 pub use queue::LogStatistics;
@@ -66,6 +67,7 @@ pub struct GroupCommit {
     shared: Arc<CommitShared>,
     checksum: FrameChecksum,
     thread: Option<JoinHandle<()>>,
+    _lock: Option<DirectoryLock>,
 }
 
 #[derive(Debug)]
@@ -92,7 +94,13 @@ impl GroupCommit {
         let of_thread = Arc::clone(&shared);
         let run = move || StopOnPanic(of_thread).run(writer);
         let thread = thread::Builder::new().name("atoll-log".into()).spawn(run)?;
-        Ok(Self { shared, checksum, thread: Some(thread) })
+        Ok(Self { shared, checksum, thread: Some(thread), _lock: None })
+    }
+
+    /// The same, which keeps the directory locked until its thread has ended.
+    pub fn holding(mut self, lock: DirectoryLock) -> Self {
+        self._lock = Some(lock);
+        self
     }
 
     /// Asks for room for a record of this many bytes.
