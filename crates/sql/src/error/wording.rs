@@ -104,7 +104,6 @@ const INSTEAD: [(&str, &str); 12] = [
     ("regexp_split_to_table", "unnest(string_split_regex(text, pattern)) makes rows of the pieces"),
     ("sleep_ms", "statements do not wait"),
     ("stem", "LIKE and regexp_matches search in texts"),
-    ("to_number", "CAST(text AS DECIMAL(p, s)) reads a number"),
     ("to_tsvector", "LIKE and regexp_matches search in texts"),
     ("txid_current", "atoll.snapshots shows the open transactions"),
 ];
