@@ -91,7 +91,7 @@ fn is_unplanned_subquery(text: &str) -> bool {
 }
 
 /// Functions of DuckDB and PostgreSQL that are not here, and what there is instead.
-const INSTEAD: [(&str, &str); 12] = [
+const INSTEAD: [(&str, &str); 11] = [
     ("bitstring_agg", "bit strings are not supported; bit_or(1 << x) collects up to 63 of them"),
     ("fill", "coalesce(x, lag(x) OVER (…)) takes the value before"),
     (
