@@ -27,16 +27,9 @@ pub(super) trait Summand: ArrowNativeTypeOp + Hash + Eq {
     fn magnitude(values: &[Self]) -> u128;
 }
 
-/// Clears the sign: the value itself, or its complement if it is negative. Both are below the same
-/// power of two.
-macro_rules! unsigned {
-    ($value:expr, $bits:expr) => {
-        $value ^ ($value >> ($bits - 1))
-    };
-}
-
-macro_rules! signed {
-    ($($native:ty { $($magnitude:tt)* }),*) => {$(
+/// Whole numbers. `bits` of a value are below the same power of two as its absolute value, and `above` them is the bound.
+macro_rules! whole {
+    ($($native:ty: max $max:expr, negative $negative:expr, bits $bits:expr, above $above:expr;)*) => {$(
         impl Summand for $native {
             #[inline]
             fn plus(self, other: Self) -> (Self, bool) {
@@ -49,81 +42,40 @@ macro_rules! signed {
             }
 
             fn wraps_added(self) -> i64 {
-                if self < Self::default() { -1 } else { 1 }
+                if $negative(self) { -1 } else { 1 }
             }
 
             fn wraps_subtracted(self) -> i64 {
                 -self.wraps_added()
             }
 
-            $($magnitude)*
+            const MAGNITUDE_MAX: u128 = $max as u128;
+
+            fn magnitude(values: &[Self]) -> u128 {
+                let bits = values.iter().fold(0, |bits, &value| bits | $bits(value));
+                bits as u128 + $above
+            }
         }
     )*};
 }
 
-signed!(
-    i32 {
-        const MAGNITUDE_MAX: u128 = i32::MAX as u128;
+/// Clears the sign: the value itself, or its complement if it is negative.
+macro_rules! unsigned {
+    ($value:expr, $native:ty) => {
+        $value ^ ($value >> (<$native>::BITS - 1))
+    };
+}
 
-        fn magnitude(values: &[i32]) -> u128 {
-            let bits = values.iter().fold(0, |bits, &value| bits | unsigned!(value, 32));
-            bits as u128 + 1
-        }
-    },
-    i64 {
-        const MAGNITUDE_MAX: u128 = i64::MAX as u128;
-
-        fn magnitude(values: &[i64]) -> u128 {
-            let bits = values.iter().fold(0, |bits, &value| bits | unsigned!(value, 64));
-            bits as u128 + 1
-        }
-    },
+whole! {
+    i32: max i32::MAX, negative i32::is_negative, bits |it: i32| unsigned!(it, i32), above 1;
+    i64: max i64::MAX, negative i64::is_negative, bits |it: i64| unsigned!(it, i64), above 1;
     // In units of 2^64: the upper halves alone say enough, and take half the work.
-    i128 {
-        const MAGNITUDE_MAX: u128 = i64::MAX as u128;
-
-        fn magnitude(values: &[i128]) -> u128 {
-            let upper = |value: i128| (value >> 64) as i64;
-            let bits = values.iter().fold(0, |bits, &value| bits | unsigned!(upper(value), 64));
-            bits as u128 + 1
-        }
-    },
+    i128: max i64::MAX, negative i128::is_negative,
+        bits |it: i128| unsigned!((it >> 64) as i64, i64), above 1;
     // In units of 2^128.
-    i256 {
-        const MAGNITUDE_MAX: u128 = i128::MAX as u128;
-
-        fn magnitude(values: &[i256]) -> u128 {
-            let upper = |value: i256| value.to_parts().1;
-            let bits = values.iter().fold(0, |bits, &value| bits | unsigned!(upper(value), 128));
-            bits as u128 + 1
-        }
-    }
-);
-
-impl Summand for u64 {
-    #[inline]
-    fn plus(self, other: Self) -> (Self, bool) {
-        self.overflowing_add(other)
-    }
-
-    #[inline]
-    fn minus(self, other: Self) -> (Self, bool) {
-        self.overflowing_sub(other)
-    }
-
-    fn wraps_added(self) -> i64 {
-        1
-    }
-
-    fn wraps_subtracted(self) -> i64 {
-        -1
-    }
-
-    const MAGNITUDE_MAX: u128 = u64::MAX as u128;
-
-    fn magnitude(values: &[u64]) -> u128 {
-        values.iter().fold(0, |bits, value| bits | value).into()
-    }
+    i256: max i128::MAX, negative i256::is_negative,
+        bits |it: i256| unsigned!(it.to_parts().1, i128), above 1;
+    u64: max u64::MAX, negative |_| false, bits |it: u64| it, above 0;
 }
 
 macro_rules! interval {

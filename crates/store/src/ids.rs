@@ -49,6 +49,29 @@ id!(
     ChunkFileId
 );
 
+/// Numbers from here on are those of temporary tables and sequences: of sessions, which no file and no log names. They
+/// fit into a signed number, as SQL has them.
+const TEMPORARY: u64 = 1 << 62;
+
+macro_rules! temporary {
+    ($name:ident) => {
+        impl $name {
+            /// The temporary one of this number.
+            pub(crate) const fn temporary(number: u64) -> Self {
+                Self(TEMPORARY | number)
+            }
+
+            /// Whether it is a session's, and ends with it.
+            pub const fn is_temporary(self) -> bool {
+                self.0 >= TEMPORARY
+            }
+        }
+    };
+}
+
+temporary!(TableId);
+temporary!(SequenceId);
+
 impl RowId {
     /// The id behind it.
     pub const fn next(self) -> Self {

@@ -14,6 +14,7 @@ use atoll_sql::arrow::compute::cast;
 use atoll_sql::arrow::datatypes::DataType;
 use atoll_sql::arrow::error::ArrowError;
 use atoll_sql::arrow::util::display::{ArrayFormatter, FormatOptions};
+use atoll_sql::{is_ambiguous_within as is_ambiguous, quoted_within as quoted};
 
 use super::interval;
 
@@ -194,19 +195,6 @@ pub(super) fn items_of(array: &dyn Array, row: usize) -> Range<usize> {
             first..first + lists.value_length() as usize
         }
     }
-}
-
-/// Whether a text within a list could be read as something else.
-fn is_ambiguous(text: &str) -> bool {
-    text.is_empty()
-        || text.eq_ignore_ascii_case("null")
-        || text.starts_with(char::is_whitespace)
-        || text.ends_with(char::is_whitespace)
-        || text.contains(['\'', '"', '\\', ',', ':', '=', '[', ']', '{', '}', '(', ')'])
-}
-
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"))
 }
 
 /// Writes the float behind `start` as C does where it needs an exponent: `1e+20`, `1e-07`.

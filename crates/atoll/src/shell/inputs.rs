@@ -121,7 +121,7 @@ impl Inputs {
     }
 
     /// Whether the next line begins something.
-    fn is_idle(&self) -> bool {
+    pub(super) fn is_idle(&self) -> bool {
         self.rows.is_none() && self.splitter.is_idle()
     }
 
@@ -174,13 +174,6 @@ impl Inputs {
 /// Whether a line has the form of a command.
 pub(super) fn is_command(line: &str) -> bool {
     line.trim_start().starts_with(['.', '\\'])
-}
-
-/// Whether a person who typed this means it to be run: its last statement is ended, and so are the rows of a COPY.
-pub(super) fn is_whole(text: &str) -> bool {
-    let mut inputs = Inputs::new(Splitter::default(), CopyRows::Behind);
-    // What cannot be read is told when it is run.
-    text.split('\n').any(|line| inputs.line(line).is_err()) || inputs.is_idle()
 }
 
 #[cfg(test)]
@@ -275,6 +268,12 @@ mod tests {
             inputs_with(script, CopyRows::Stdin),
             [statement("COPY t FROM STDIN", 1), statement("1", 2)]
         );
+    }
+
+    /// Whether all of a text is carried out.
+    fn is_whole(text: &str) -> bool {
+        let mut inputs = Inputs::new(Splitter::default(), CopyRows::Behind);
+        text.split('\n').any(|line| inputs.line(line).is_err()) || inputs.is_idle()
     }
 
     #[test]

@@ -4,25 +4,30 @@ use std::borrow::Cow;
 use std::io::{IsTerminal, stdout};
 use std::path::PathBuf;
 
+use atoll_sql::Session;
 use rustyline::completion::{Completer, FilenameCompleter, Pair};
 use rustyline::error::ReadlineError;
 use rustyline::highlight::{CmdKind, Highlighter};
 use rustyline::history::FileHistory;
-use rustyline::validate::{ValidationContext, ValidationResult, Validator};
-use rustyline::{Behavior, ColorMode, CompletionType, Config, Context, Editor, Helper, Hinter};
+use rustyline::{
+    Behavior, ColorMode, CompletionType, Config, Context, Editor, Helper, Hinter, Validator,
+};
 
 use super::Shell;
 use super::complete::CompletionNames;
 use super::highlight::highlighted;
-use super::inputs::{CopyRows, Inputs, is_command, is_whole};
+use super::inputs::{CopyRows, Inputs, is_command};
 use super::stop::Stop;
 use crate::engine::Engine;
 use atoll_tools::terminal;
 
 const PROMPT: &str = "atoll> ";
 
+/// The prompt where a statement, or the rows of a COPY, go on.
+const PROMPT_WITHIN: &str = "atoll-> ";
+
 /// What the line editor asks while a person types.
-#[derive(Default, Helper, Hinter)]
+#[derive(Default, Helper, Hinter, Validator)]
 struct Typing {
     names: CompletionNames,
     files: FilenameCompleter,
@@ -59,15 +64,6 @@ impl Highlighter for Typing {
     }
 }
 
-impl Validator for Typing {
-    fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
-        Ok(match is_whole(context.input()) {
-            true => ValidationResult::Valid(None),
-            false => ValidationResult::Incomplete,
-        })
-    }
-}
-
 impl Shell {
     /// Talks with a person until they leave.
     pub(super) async fn converse(&mut self, engine: &Engine) -> Result<(), Stop> {
@@ -92,36 +88,53 @@ impl Shell {
     }
 
     async fn answer(&mut self, editor: &mut Editor<Typing, FileHistory>) -> Result<(), Stop> {
+        let mut typed = Typed::new(&self.session);
         loop {
-            if let Some(typing) = editor.helper_mut() {
+            if let (Some(typing), true) = (editor.helper_mut(), typed.text.is_empty()) {
                 typing.names = CompletionNames::of(&self.session).await;
             }
-            match editor.readline(PROMPT) {
+            match editor.readline(if typed.text.is_empty() { PROMPT } else { PROMPT_WITHIN }) {
                 Ok(text) => {
-                    // Only convenience is lost where it cannot be kept.
-                    let _ = editor.add_history_entry(text.trim_end());
                     self.interrupts.forget().await;
-                    let done = self.run_typed(&text).await;
+                    let done = self.run_typed(&mut typed, &text).await;
+                    if done.is_err() || typed.inputs.is_idle() {
+                        // Only convenience is lost where it cannot be kept.
+                        let _ = editor.add_history_entry(typed.text.trim_end());
+                        typed = Typed::new(&self.session);
+                    }
                     said(done)?;
                 }
-                Err(ReadlineError::Interrupted) => {}
+                Err(ReadlineError::Interrupted) => typed = Typed::new(&self.session),
                 Err(ReadlineError::Eof) => return Ok(()),
                 Err(error) => return Err(no_terminal(&error)),
             }
         }
     }
 
-    async fn run_typed(&mut self, text: &str) -> Result<(), Stop> {
-        let mut inputs = Inputs::of(&self.session, CopyRows::Behind);
+    /// Carries out what ends with these lines; what was pasted may have several.
+    async fn run_typed(&mut self, typed: &mut Typed, text: &str) -> Result<(), Stop> {
+        typed.text.push_str(text);
+        typed.text.push('\n');
         let mut found = Vec::new();
-        for line in text.lines() {
-            found.extend(inputs.line(line)?);
+        for line in text.split('\n') {
+            found.extend(typed.inputs.line(line)?);
         }
-        found.extend(inputs.finish()?);
         for input in found {
             self.run_input(&input).await?;
         }
         Ok(())
+    }
+}
+
+/// What a person has typed since all before it was carried out.
+struct Typed {
+    text: String,
+    inputs: Inputs,
+}
+
+impl Typed {
+    fn new(session: &Session) -> Self {
+        Self { text: String::new(), inputs: Inputs::of(session, CopyRows::Behind) }
     }
 }
 

@@ -66,7 +66,7 @@ fn rows_of_a_copy_are_typed_behind_it() {
     let mut terminal = Terminal::open(home.path(), "");
     terminal.prompts();
     terminal.types("CREATE TABLE t (a INT); COPY t FROM STDIN;\r7000\r\\.\r");
-    terminal.shows("INSERT 0 1");
+    terminal.shows("COPY 1");
     terminal.prompts();
     terminal.types("SELECT a * 6 AS s FROM t;\r");
     terminal.shows("│ 42000 │");
@@ -85,6 +85,47 @@ fn a_person_types_a_statement_over_several_lines_and_reads_a_box() {
     terminal.leaves();
     let history = std::fs::read_to_string(home.path().join(".atoll_history")).unwrap();
     assert!(history.contains("answer"), "{history}");
+}
+
+#[test]
+fn a_statement_that_goes_on_has_a_prompt_of_its_own() {
+    let home = tempfile::tempdir().unwrap();
+    let mut terminal = Terminal::open(home.path(), "--mode csv");
+    terminal.prompts();
+    terminal.types("SELECT 1000\r");
+    terminal.shows("atoll-> ");
+    terminal.types("+ 234 AS answer;\r");
+    terminal.shows("answer\r\n1234\r\n");
+    terminal.prompts();
+    // Ctrl-C drops the lines before as well.
+    terminal.types("SELECT 'never\r");
+    terminal.shows("atoll-> ");
+    terminal.types("\x03");
+    terminal.prompts();
+    terminal.types("SELECT 6 * 7000 AS k;\r");
+    terminal.shows("k\r\n42000\r\n");
+    terminal.leaves();
+    let history = std::fs::read_to_string(home.path().join(".atoll_history")).unwrap();
+    assert!(history.contains("SELECT 1000\\n+ 234 AS answer;"), "{history}");
+}
+
+#[test]
+fn lines_that_are_typed_ahead_or_pasted_are_all_carried_out() {
+    let home = tempfile::tempdir().unwrap();
+    let mut terminal = Terminal::open(home.path(), "--mode csv");
+    terminal.prompts();
+    terminal.types("SELECT 1000 AS a;\rSELECT\r2000 AS\rb;\rSELECT 'x;\ry' AS c;\r");
+    for shown in ["a\r\n1000\r\n", "b\r\n2000\r\n", "c\r\n\"x;\r\ny\"\r\n"] {
+        terminal.shows(shown);
+    }
+    terminal.prompts();
+    // As a terminal hands over what is pasted.
+    terminal.types("\x1b[200~SELECT 5000 AS d;\nSELECT\n6000 AS e\x1b[201~\r");
+    terminal.shows("d\r\n5000\r\n");
+    terminal.shows("atoll-> ");
+    terminal.types(";\r");
+    terminal.shows("e\r\n6000\r\n");
+    terminal.leaves();
 }
 
 #[test]

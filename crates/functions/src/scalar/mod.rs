@@ -12,6 +12,7 @@
 //! | `intervals` | intervals times numbers |
 //! | `strftime`, `strptime` | dates to text and back |
 //! | `template` | likewise by PostgreSQL's templates |
+//! | `number` | numbers to text and back by PostgreSQL's templates |
 //! | `printf`, `spec` | numbers and texts to text |
 //! | `texts`, `slices`, `similar`, `patterns`, `bytes` | strings, their parts, how alike they are, regular expressions, encodings |
 //! | `hashes` | md5, sha256 and their kin |
@@ -35,6 +36,7 @@ mod hashes;
 mod intervals;
 mod json;
 mod lists;
+mod number;
 mod numbers;
 mod parts;
 mod patterns;
@@ -75,6 +77,7 @@ pub(super) fn entries() -> impl Iterator<Item = &'static Entry> {
         bytes::ENTRIES,
         hashes::ENTRIES,
         numbers::ENTRIES,
+        number::ENTRIES,
         types::ENTRIES,
         json::ENTRIES,
         lists::ENTRIES,

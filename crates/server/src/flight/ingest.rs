@@ -57,11 +57,6 @@ pub(super) async fn ingest(
 
 impl Ingestion {
     fn of(command: &CommandStatementIngest) -> Result<Self, ErrorFields> {
-        let refused = |message: &str, hint: &str| ErrorFields::error("0A000", message).hint(hint);
-        if command.temporary {
-            let hint = "name a schema of your own, and drop the table afterwards";
-            return Err(refused("there are no temporary tables of a session", hint));
-        }
         let unknown = |option: &str| {
             let expected = "expected what to do where the table is there, and where it is not";
             ErrorFields::error("22023", format!("the ingestion has no {option}")).hint(expected)
@@ -76,8 +71,13 @@ impl Ingestion {
             TableNotExistOption::Unspecified => return Err(unknown("if_not_exist")),
             option => option,
         };
-        let names = [&command.catalog, &command.schema].into_iter().flatten();
-        let names = names.filter(|name| !name.is_empty()).chain([&command.table]);
+        let temporary = Some("pg_temp".to_owned());
+        let within = match command.temporary {
+            true => [&None, &temporary],
+            false => [&command.catalog, &command.schema],
+        };
+        let within = within.into_iter().flatten();
+        let names = within.filter(|name| !name.is_empty()).chain([&command.table]);
         let table = names.map(|name| quoted(name)).collect::<Vec<_>>().join(".");
         Ok(Self { table, if_there, if_missing })
     }

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! A request names its log-in by a token, and a connection may carry several log-ins. A session is that of a log-in over
-//! a connection: its settings and temporary names last as long as the connection. Transactions, prepared statements and
+//! a connection: its settings and temporary tables and views last as long as the connection. Transactions, prepared statements and
 //! tickets are known by random handles; they belong to the log-in that made them and end with the connection over which
 //! they were made, so that nothing is left of a client that is gone.
 //!

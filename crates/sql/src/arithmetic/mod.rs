@@ -31,6 +31,7 @@ mod rule;
 #[cfg(test)]
 mod tests;
 
+pub use nested_text::{is_ambiguous, quoted};
 use operation::Operation;
 pub(crate) use operation::sum_of;
 pub(crate) use planner::{PlanDivision, null_where_an_argument_is};

@@ -117,7 +117,8 @@ fn parts(values: &ArrayRef) -> Result<StringArray, ArrowError> {
     Ok(texts.iter().map(part).collect())
 }
 
-fn is_ambiguous(text: &str) -> bool {
+/// Whether a text within another value could be read as something else.
+pub fn is_ambiguous(text: &str) -> bool {
     text.is_empty()
         || text.eq_ignore_ascii_case("null")
         || text.starts_with(char::is_whitespace)
@@ -125,6 +126,7 @@ fn is_ambiguous(text: &str) -> bool {
         || text.contains(['\'', '"', '\\', ',', ':', '=', '[', ']', '{', '}', '(', ')'])
 }
 
-fn quoted(text: &str) -> String {
+/// A text within another value, or the name of a field, in quotes.
+pub fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"))
 }

@@ -24,9 +24,13 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use atoll_store::SequenceId;
-use atoll_store::database::{DatabaseVersion, Relation, RelationName};
+use atoll_store::database::{DatabaseVersion, Relation, RelationName, is_temporary_schema};
 use datafusion::catalog::{CatalogProviderList, TableProvider, UrlTableFactory};
-use datafusion::common::{DataFusionError, ResolvedTableReference, Result, exec_datafusion_err};
+use datafusion::common::config::CatalogOptions;
+use datafusion::common::{
+    DataFusionError, ResolvedTableReference, Result, TableReference, exec_datafusion_err,
+};
+use datafusion::execution::SessionState;
 use parking_lot::RwLock;
 
 pub(crate) use comments::{COMMENTS, ObjectComments};
@@ -38,6 +42,7 @@ pub(crate) use stored::{StoredNames, relation_name};
 pub(crate) use view::UnplannedView;
 
 use crate::pg_catalog::{PgObjects, SystemCatalog};
+use crate::role::is_hidden;
 
 /// The catalog of a session's own tables.
 pub(crate) const CATALOG: &str = "atoll";
@@ -47,6 +52,26 @@ pub(crate) const SCHEMA: &str = "public";
 
 /// Schema and name of a table of the session's own, and the table.
 pub(crate) type OwnTable = (Arc<str>, Arc<str>, Arc<dyn TableProvider>);
+
+/// What the schema of a session's temporary tables is called in its statements.
+pub(crate) const TEMPORARY: &str = "pg_temp";
+
+/// The full name of a table or view under the settings of a session.
+pub(crate) fn resolve(state: &SessionState, name: TableReference) -> ResolvedTableReference {
+    match state.catalog_list().downcast_ref::<Catalogs>() {
+        Some(names) => names.resolve(name, &state.config_options().catalog),
+        None => resolve_lasting(state, name),
+    }
+}
+
+/// Likewise, temporary tables aside.
+pub(crate) fn resolve_lasting(
+    state: &SessionState,
+    name: TableReference,
+) -> ResolvedTableReference {
+    let defaults = &state.config_options().catalog;
+    name.resolve(&defaults.default_catalog, &defaults.default_schema)
+}
 
 /// The tables of a schema by name.
 type SchemaTables = BTreeMap<String, Arc<dyn TableProvider>>;
@@ -98,6 +123,8 @@ pub(crate) struct Catalogs {
     files: Option<Arc<dyn UrlTableFactory>>,
     /// What the tables of the system tell of beside names.
     system: Option<Arc<SystemCatalog>>,
+    /// The schema of temporary tables, where names may mean those.
+    temporary: Option<Arc<str>>,
     /// All that there is with its OIDs, once a statement asks for it.
     objects: Arc<OnceLock<Arc<PgObjects>>>,
 }
@@ -109,7 +136,7 @@ impl Catalogs {
         let names = NameMap(BTreeMap::from([(CATALOG.to_owned(), schemas)]));
         let current = Arc::new(RwLock::new(Arc::new(names)));
         let (hidden, objects) = Default::default();
-        Self { current, hidden, stored: None, files, system: None, objects }
+        Self { current, hidden, stored: None, files, system: None, temporary: None, objects }
     }
 
     /// The names as they are now, which change here no more, and there without this; with them those of
@@ -119,12 +146,62 @@ impl Catalogs {
         let current = Arc::new(RwLock::new(names));
         let (hidden, objects) = Default::default();
         let (stored, files, system) = (Some(stored), self.files.clone(), self.system.clone());
-        Self { current, hidden, stored, files, system, objects }
+        let temporary = self.temporary.clone();
+        Self { current, hidden, stored, files, system, temporary, objects }
+    }
+
+    /// The same names, of which none means a temporary table.
+    pub(crate) fn without_temporary(&self) -> Self {
+        Self { temporary: None, ..self.clone() }
+    }
+
+    /// The schema of the session's temporary tables; it is there once there is one.
+    pub(crate) fn temporary_schema(&self) -> Option<&Arc<str>> {
+        self.temporary.as_ref()
+    }
+
+    /// Whether a schema is one that the session is told of: those of other sessions' temporary tables are not.
+    pub(crate) fn lists(&self, schema: &str) -> bool {
+        self.is_own_schema(schema) && !is_hidden(schema)
+    }
+
+    fn is_own_schema(&self, schema: &str) -> bool {
+        !is_temporary_schema(schema) || self.temporary.as_deref() == Some(schema)
+    }
+
+    /// The full name of a table or view: without a schema a temporary one comes before all others.
+    pub(crate) fn resolve(
+        &self,
+        name: TableReference,
+        defaults: &CatalogOptions,
+    ) -> ResolvedTableReference {
+        let is_temporary = |schema: &Arc<str>| match &name {
+            TableReference::Bare { table } => self.stored.as_ref().is_some_and(|stored| {
+                let version = stored.version();
+                version.has_schema(schema)
+                    && version.relation(&RelationName::new(&**schema, &**table)).is_some()
+            }),
+            TableReference::Partial { schema, .. } => &**schema == TEMPORARY,
+            TableReference::Full { .. } => false,
+        };
+        match self.temporary.as_ref().filter(|schema| is_temporary(schema)) {
+            Some(schema) => ResolvedTableReference {
+                catalog: CATALOG.into(),
+                schema: Arc::clone(schema),
+                table: name.table().into(),
+            },
+            None => name.resolve(&defaults.default_catalog, &defaults.default_schema),
+        }
     }
 
     /// Has the tables of the system tell of this too.
     pub(crate) fn set_system(&mut self, system: Arc<SystemCatalog>) {
         self.system = Some(system);
+    }
+
+    /// Has names mean the temporary tables in this schema before all others.
+    pub(crate) fn set_temporary(&mut self, schema: &Arc<str>) {
+        self.temporary = Some(Arc::clone(schema));
     }
 
     /// What the tables of the system tell of beside names.
@@ -190,6 +267,9 @@ impl Catalogs {
         &self,
         name: &ResolvedTableReference,
     ) -> Result<Option<Arc<dyn TableProvider>>> {
+        if !self.is_own_schema(&name.schema) {
+            return Ok(None);
+        }
         let names = self.names();
         let own = names.tables(&name.catalog, &name.schema).and_then(|own| own.get(&*name.table));
         match (own, self.stored_in(&name.catalog)) {
@@ -201,7 +281,7 @@ impl Catalogs {
 
     /// Whether there is a schema of our own catalog.
     pub(crate) fn has_schema(&self, schema: &str) -> bool {
-        let stored = self.stored.as_ref();
+        let stored = self.stored.as_ref().filter(|_| self.is_own_schema(schema));
         self.names().tables(CATALOG, schema).is_some()
             || stored.is_some_and(|stored| stored.version().has_schema(schema))
     }
@@ -232,6 +312,23 @@ impl Catalogs {
             Relation::Sequence(id) => Some(*id),
             _ => None,
         }
+    }
+
+    /// Whether a name is that of a table or view of the session's own, or of one that was planned.
+    pub(crate) fn is_own(&self, name: &ResolvedTableReference) -> bool {
+        let names = self.names();
+        names.tables(&name.catalog, &name.schema).is_some_and(|own| own.contains_key(&*name.table))
+    }
+
+    /// Removes the views of the session's own.
+    pub(crate) fn remove_views(&self) {
+        let Ok(()) = self.change(|names| {
+            let schemas = names.0.values_mut().flat_map(BTreeMap::values_mut);
+            for tables in schemas {
+                Arc::make_mut(tables).retain(|_, table| !table.is::<UnplannedView>());
+            }
+            Ok::<_, Infallible>(())
+        });
     }
 
     /// Removes a table or view of the session's own; false where it has none of this name.

@@ -11,7 +11,6 @@ use datafusion::common::{Result, exec_err};
 use super::information::{INFORMATION_SCHEMA, InformationSchema};
 use super::{CATALOG, Catalogs, SchemaTables};
 use crate::pg_catalog::{PG_CATALOG_SCHEMA, PgCatalog, pg_table};
-use crate::role::is_hidden;
 
 impl CatalogProviderList for Catalogs {
     /// Takes over the names of the schemas; their tables are always kept here.
@@ -60,7 +59,7 @@ impl CatalogProvider for Catalog {
         let own = names.0.get(&self.name).into_iter().flat_map(|schemas| schemas.keys().cloned());
         let stored = self.all.stored_in(&self.name).into_iter();
         let stored = stored.flat_map(|stored| stored.version().schemas().map(ToString::to_string));
-        let all: BTreeSet<_> = own.chain(stored).filter(|schema| !is_hidden(schema)).collect();
+        let all: BTreeSet<_> = own.chain(stored).filter(|schema| self.all.lists(schema)).collect();
         all.into_iter().collect()
     }
 
@@ -72,7 +71,7 @@ impl CatalogProvider for Catalog {
             return Some(Arc::new(PgCatalog { names: self.all.clone() }));
         }
         let is_there = self.all.names().tables(&self.name, name).is_some();
-        let stored = self.all.stored_in(&self.name);
+        let stored = self.all.stored_in(&self.name).filter(|_| self.all.is_own_schema(name));
         let is_stored = stored.is_some_and(|stored| stored.version().has_schema(name));
         // Tables that a statement names for itself are found under a search path of schemas that do not exist, too.
         let has_hidden = self.name == CATALOG && !self.all.hidden.read().is_empty();

@@ -17,12 +17,12 @@ use std::time::{Duration, Instant};
 
 use atoll_placement::{Arena, ArenaOptions, Strategy};
 use atoll_runtime::Runtime;
-use atoll_store::ChunkFileId;
 use atoll_store::backup::BackupReport;
 use atoll_store::checkpoint::CheckpointReport;
 use atoll_store::database::{Database as StoreDatabase, Durability, StoreEnvironment};
 use atoll_store::open::{OpenProgress, OpenReport};
 use atoll_store::table::{Chunk, TableChange};
+use atoll_store::{ChunkFileId, TableId};
 use atoll_topology::{Bytes, Fact, Knowledge, Machine};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::{Result, exec_err};
@@ -267,20 +267,23 @@ impl Database {
     /// Begins to write a chunk of a change that is to come to its file, where there is a directory.
     pub(crate) fn write_chunk(
         &self,
+        table: TableId,
         columns: &SchemaRef,
         chunk: &Arc<Chunk>,
     ) -> Option<FileJob<ChunkFileId>> {
-        let directory = self.0.directory.as_ref().filter(|_| !self.store().is_read_only());
+        let is_kept = !table.is_temporary() && !self.store().is_read_only();
+        let directory = self.0.directory.as_ref().filter(|_| is_kept);
         directory.map(|directory| directory.write_chunk(chunk, columns))
     }
 
     /// Writes chunks of a change to their files, where there is a directory.
     pub(crate) async fn write_chunks(
         &self,
+        table: TableId,
         columns: &SchemaRef,
         change: &mut TableChange,
     ) -> Result<()> {
-        match &self.0.directory {
+        match self.0.directory.as_ref().filter(|_| !table.is_temporary()) {
             Some(directory) => directory.write_chunks(columns, change).await,
             None => Ok(()),
         }

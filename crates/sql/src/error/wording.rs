@@ -91,7 +91,7 @@ fn is_unplanned_subquery(text: &str) -> bool {
 }
 
 /// Functions of DuckDB and PostgreSQL that are not here, and what there is instead.
-const INSTEAD: [(&str, &str); 12] = [
+const INSTEAD: [(&str, &str); 11] = [
     ("bitstring_agg", "bit strings are not supported; bit_or(1 << x) collects up to 63 of them"),
     ("fill", "coalesce(x, lag(x) OVER (…)) takes the value before"),
     (
@@ -104,7 +104,6 @@ const INSTEAD: [(&str, &str); 12] = [
     ("regexp_split_to_table", "unnest(string_split_regex(text, pattern)) makes rows of the pieces"),
     ("sleep_ms", "statements do not wait"),
     ("stem", "LIKE and regexp_matches search in texts"),
-    ("to_number", "CAST(text AS DECIMAL(p, s)) reads a number"),
     ("to_tsvector", "LIKE and regexp_matches search in texts"),
     ("txid_current", "atoll.snapshots shows the open transactions"),
 ];

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::catalog::resolve;
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::catalog::cte_worktable::CteWorkTable;
 use datafusion::catalog::{Session as SessionTrait, TableFunctionArgs};
@@ -39,7 +40,7 @@ pub(crate) async fn statement_to_plan(
 ) -> Result<LogicalPlan> {
     let mut names = StateNames::of(state);
     for name in state.resolve_table_references(&statement)? {
-        let name = resolved(state, name);
+        let name = resolve(state, name);
         if names.tables.contains_key(&name) {
             continue;
         }
@@ -64,11 +65,6 @@ pub(crate) fn create_logical_expr(
     let names = StateNames::of(state);
     let planner = SqlToRel::new_with_options(&names, parser_options(state));
     planner.sql_to_expr_with_alias(parsed, columns, &mut PlannerContext::new())
-}
-
-fn resolved(state: &SessionState, name: TableReference) -> ResolvedTableReference {
-    let defaults = &state.config_options().catalog;
-    name.resolve(&defaults.default_catalog, &defaults.default_schema)
 }
 
 fn parser_options(state: &SessionState) -> ParserOptions {
@@ -111,7 +107,7 @@ impl ContextProvider for StateNames<'_> {
     }
 
     fn get_table_source(&self, name: TableReference) -> Result<Arc<dyn TableSource>> {
-        let name = resolved(self.state, name);
+        let name = resolve(self.state, name);
         let table = self.tables.get(&name).cloned();
         table.ok_or_else(|| plan_datafusion_err!("table '{name}' not found"))
     }

@@ -13,7 +13,6 @@ use super::contents::OWNER_NAME;
 use super::declared::{DeclaredTable, INFORMATION_TABLES, PG_TABLES};
 use super::oid::{Oid, OidSpace, PG_CATALOG, PUBLIC, TakenOids};
 use crate::catalog::{Catalogs, INFORMATION_SCHEMA, SCHEMA};
-use crate::role::is_hidden;
 use crate::role::rights::{ObjectRights, Owned};
 
 /// The schema of what PostgreSQL's clients read.
@@ -76,6 +75,8 @@ pub(super) struct PgConstraint {
 #[derive(Debug, Default)]
 pub(crate) struct PgObjects {
     pub(super) version: Arc<DatabaseVersion>,
+    /// The schema of the session's temporary tables.
+    pub(super) temporary: Option<Arc<str>>,
     pub(super) schemas: BTreeMap<Arc<str>, Oid>,
     pub(super) relations: Vec<PgRelation>,
     pub(super) constraints: Vec<PgConstraint>,
@@ -116,7 +117,8 @@ impl PgRelation {
 
 impl PgObjects {
     pub(crate) fn of(names: &Catalogs) -> Self {
-        let mut objects = Self { version: names.stored_version(), ..Self::default() };
+        let temporary = names.temporary_schema().cloned();
+        let mut objects = Self { version: names.stored_version(), temporary, ..Self::default() };
         let mut taken = TakenOids::default();
         objects.add_schemas(names, &mut taken);
         objects.add_declared(PG_CATALOG_SCHEMA, PG_CATALOG, &PG_TABLES);
@@ -134,7 +136,7 @@ impl PgObjects {
             self.schemas.insert(name.into(), taken.take(oid));
         }
         for name in names.schemas() {
-            if !is_hidden(&name) && !self.schemas.contains_key(&name) {
+            if names.lists(&name) && !self.schemas.contains_key(&name) {
                 let oid = taken.take(OidSpace::Name.named(0, &name));
                 self.schemas.insert(name, oid);
             }
@@ -257,7 +259,9 @@ impl PgObjects {
         };
         match parts.as_slice() {
             [name] => {
-                in_schema(PG_CATALOG_SCHEMA, name).or_else(|| in_schema(default_schema, name))
+                let temporary = self.temporary.as_deref().unwrap_or_default();
+                let schemas = [temporary, PG_CATALOG_SCHEMA, default_schema];
+                schemas.into_iter().find_map(|schema| in_schema(schema, name))
             }
             [schema, name] | [_, schema, name] => in_schema(schema, name),
             _ => None,

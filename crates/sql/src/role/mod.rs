@@ -111,8 +111,8 @@ pub(crate) fn check_files(may_use_files: bool, what: &str) -> Result<()> {
 }
 
 /// Refuses what would change the schema of roles by other statements than those about roles, and names that are
-/// PostgreSQL's.
-pub(crate) fn check_reserved(change: &CatalogChange) -> Result<()> {
+/// PostgreSQL's; the schema of the session's temporary tables has one.
+pub(crate) fn check_reserved(change: &CatalogChange, temporary: Option<&Arc<str>>) -> Result<()> {
     let schema = match change {
         CatalogChange::CreateSchema { name } | CatalogChange::DropSchema { name } => name,
         CatalogChange::CreateTable { name, .. }
@@ -123,7 +123,8 @@ pub(crate) fn check_reserved(change: &CatalogChange) -> Result<()> {
         | CatalogChange::Rename { to: name, .. } => &name.schema,
         CatalogChange::SetDefinition { .. } | CatalogChange::SetSequence { .. } => return Ok(()),
     };
-    match schema.starts_with("pg_") {
+    let is_view = matches!(change, CatalogChange::CreateView { .. });
+    match schema.starts_with("pg_") && (is_view || temporary != Some(schema)) {
         true => Err(SqlState::RESERVED_NAME.error(format!(
             "schema '{schema}' is reserved: names of schemas do not begin with pg_"
         ))),

@@ -7,6 +7,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::planner::StatementPlanner;
+use super::temporary::check_lasting;
 use crate::catalog::{COMMENTS, ObjectComments, relation_name};
 use crate::error::SqlState;
 use crate::role::rights::Owned;
@@ -33,6 +34,7 @@ impl StatementPlanner {
                 false => Err(missing(&object, kind, object_name)),
             };
         }
+        check_lasting("COMMENT on", &object)?;
         check_kind(&version, &object, kind)?;
         if let Some(column) = &column {
             check_column(&version, &object, column)?;

@@ -24,6 +24,7 @@ use super::declared::{DeclaredIdentity, DeclaredTable};
 use super::planner::{StatementPlanner, coerced, plan_physical};
 use super::progress::ScanProgress;
 use super::sequence::sequence_definition;
+use super::temporary::reads_temporary;
 use crate::catalog::{UnplannedView, relation_name};
 use crate::error::transaction_error;
 use crate::table::insert::inserted;
@@ -40,13 +41,11 @@ impl Session {
         mut declared: DeclaredTable,
         strategy: Strategy,
     ) -> Result<Option<usize>> {
-        let CreateMemoryTable { name, input, if_not_exists, or_replace, temporary, .. } = create;
-        if temporary {
-            return exec_err!(
-                "CREATE TEMPORARY TABLE is not supported; drop the table when it is done"
-            );
-        }
-        let at = planner.resolve(name.clone());
+        let CreateMemoryTable { name, input, if_not_exists, or_replace, .. } = create;
+        let at = match declared.temporary {
+            Some(_) => planner.temporary(&name)?,
+            None => planner.resolve_new(name.clone()),
+        };
         let before = planner.names.table(&at)?;
         if before.is_some() && if_not_exists && !or_replace {
             return Ok(None);
@@ -66,12 +65,15 @@ impl Session {
         let columns = stored_columns(&plan.schema());
         let identities = declared.columns.iter_mut().map(|column| column.identity.take());
         let identities: Vec<_> = identities.collect();
+        let on_commit = declared.temporary.unwrap_or_default();
         let mut definition = declared.definition(planner, &at.table, columns, strategy)?;
+        definition.on_commit = on_commit;
         if let Some(before) = &before {
             unchanged(planner, before).await?;
             planner.drop_relation(&at).await?;
         }
         let relation = relation_name(&at);
+        planner.make_temporary_schema(&relation.schema).await?;
         for (column, identity) in identities.into_iter().enumerate() {
             if let Some(identity) = identity {
                 identify(planner, &relation, &mut definition, column, identity).await?;
@@ -93,7 +95,7 @@ impl Session {
         at: &ResolvedTableReference,
         definition: TableDefinition,
     ) -> Result<(StatementPlanner, PlacedTable)> {
-        let (name, id) = (relation_name(at), planner.database.store().new_table_id());
+        let (name, id) = (relation_name(at), planner.database.store().new_table_id(&at.schema));
         let definition = Arc::new(definition);
         planner.define(CatalogChange::CreateTable { name, id, definition }).await?;
         let planner = self.planner(&planner.transaction, true).await?;
@@ -108,7 +110,7 @@ impl Session {
     pub(crate) async fn new_table(&self, name: &str, columns: SchemaRef) -> Result<NewTable> {
         let transaction = self.statement_transaction()?;
         let planner = self.planner(&transaction, true).await?;
-        let at = planner.resolve(name.into());
+        let at = planner.resolve_new(name.into());
         if planner.names.table(&at)?.is_some() {
             planner.drop_relation(&at).await?;
         }
@@ -130,16 +132,22 @@ impl Session {
         let schema = Arc::clone(plan.schema().inner());
         let kind = TableType::View;
         let rule = NameReplacement { name: &name, kind, if_not_exists: false, or_replace };
-        let at = planner.resolve(name.clone());
+        let at = planner.resolve_new(name.clone());
         let options = planner.state.config_options();
         let view = UnplannedView::new(sql, schema, options);
         if temporary {
+            planner.check_no_temporary(&name)?;
             return self.catalogs.put(&at, |current| {
                 rule.check(current)?;
                 Ok(Arc::new(view))
             });
         }
         rule.check(planner.names.table(&at)?.as_ref())?;
+        if reads_temporary(&plan)? {
+            return exec_err!(
+                "view '{name}' reads a temporary table, which ends with the session; write CREATE TEMP VIEW"
+            );
+        }
         let (name, statement) = (relation_name(&at), Arc::new(view.stored()));
         planner.define(CatalogChange::CreateView { name, statement }).await
     }
@@ -154,7 +162,7 @@ impl Session {
             return not_impl_err!("CREATE TEMPORARY EXTERNAL TABLE; leave out TEMPORARY");
         }
         let CreateExternalTable { name, if_not_exists, or_replace, .. } = &create;
-        let (at, kind) = (planner.resolve(name.clone()), TableType::Base);
+        let (at, kind) = (planner.resolve_new(name.clone()), TableType::Base);
         let (if_not_exists, or_replace) = (*if_not_exists, *or_replace);
         let before = planner.names.table(&at)?;
         if before.is_some() && if_not_exists && !or_replace {
@@ -280,7 +288,7 @@ pub(super) async fn new_identity(
     let definition = Arc::new(sequence_definition(&identity.options, field.data_type())?);
     let name = unused_name(planner, table, format!("{}_{}_seq", table.name, field.name())).await?;
     let kind = if identity.always { IdentityKind::Always } else { IdentityKind::ByDefault };
-    let sequence = planner.database.store().new_sequence_id();
+    let sequence = planner.database.store().new_sequence_id(&name.schema);
     planner.define(CatalogChange::CreateSequence { name, id: sequence, definition }).await?;
     Ok(Identity { kind, sequence })
 }

@@ -3,10 +3,11 @@
 
 use std::collections::HashSet;
 
+use atoll_store::table::OnCommit;
 use datafusion::common::{Result, not_impl_err, plan_err};
 use datafusion::sql::sqlparser::ast::{
     CheckConstraint, ColumnDef, ColumnOption, CreateTable, DataType, Expr, GeneratedAs, Ident,
-    IndexColumn, ObjectNamePart, SequenceOptions, TableConstraint,
+    IndexColumn, ObjectNamePart, OnCommit as AstOnCommit, SequenceOptions, TableConstraint,
 };
 
 use super::generated::as_default;
@@ -17,6 +18,8 @@ pub(super) struct DeclaredTable {
     pub(super) columns: Vec<DeclaredColumn>,
     pub(super) keys: Vec<DeclaredKey>,
     pub(super) checks: Vec<DeclaredCheck>,
+    /// Of a temporary table what becomes of it when a transaction ends.
+    pub(super) temporary: Option<OnCommit>,
 }
 
 /// What is declared of a column.
@@ -52,13 +55,27 @@ pub(super) struct DeclaredCheck {
     pub(super) condition: Expr,
 }
 
+/// Takes out TEMP and ON COMMIT.
+fn take_temporary(create: &mut CreateTable) -> Result<Option<OnCommit>> {
+    let on_commit = create.on_commit.take().map(|on_commit| match on_commit {
+        AstOnCommit::PreserveRows => OnCommit::PreserveRows,
+        AstOnCommit::DeleteRows => OnCommit::DeleteRows,
+        AstOnCommit::Drop => OnCommit::Drop,
+    });
+    match (std::mem::take(&mut create.temporary), on_commit) {
+        (true, on_commit) => Ok(Some(on_commit.unwrap_or_default())),
+        (false, None) => Ok(None),
+        (false, Some(_)) => plan_err!("ON COMMIT can only be used on temporary tables"),
+    }
+}
+
 impl DeclaredTable {
     /// Takes what is declared out of a statement.
     ///
     /// # Errors
-    /// For constraints that are not supported, and for two primary keys.
+    /// For constraints that are not supported, for two primary keys, and for ON COMMIT of a table that stays.
     pub(super) fn take(create: &mut CreateTable) -> Result<Self> {
-        let mut declared = Self::default();
+        let mut declared = Self { temporary: take_temporary(create)?, ..Self::default() };
         for column in &mut create.columns {
             declared.take_column(column)?;
         }

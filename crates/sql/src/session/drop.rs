@@ -90,7 +90,7 @@ impl Session {
         }
     }
 
-    async fn drop_schema(
+    pub(super) async fn drop_schema(
         &self,
         planner: &StatementPlanner,
         name: &str,

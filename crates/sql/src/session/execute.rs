@@ -258,7 +258,7 @@ impl Session {
             return self.run_roles(&statement, sql).await;
         }
         if let Some(statement) = ParameterStatement::of(sql) {
-            return self.parameter(statement, sql);
+            return self.parameter(statement, sql).await;
         }
         let statement = self.parse(sql)?;
         self.watch.parsed();

@@ -44,6 +44,7 @@ mod split;
 mod statement;
 mod tag;
 mod template;
+mod temporary;
 #[cfg(test)]
 mod tests;
 mod text_scope;
@@ -84,6 +85,7 @@ pub(crate) use settings::is_shared;
 pub use split::{Splitter, Statement, split_statements};
 use template::SessionParts;
 pub(crate) use template::{SessionTemplate, TemplateParts};
+use temporary::TemporaryTables;
 pub use transaction::TransactionState;
 pub(crate) use transaction::{SharedTransaction, StatementHandle};
 
@@ -123,6 +125,8 @@ pub struct Session {
     parameters: ClientSettings,
     identity: Arc<Identity>,
     watch: StatementWatch,
+    #[expect(dead_code, reason = "temporary tables end with it")]
+    temporary: Arc<TemporaryTables>,
 }
 
 impl fmt::Debug for Session {
@@ -158,6 +162,8 @@ impl Session {
         let mut catalogs =
             Catalogs::new(files.clone().map(|files| files as Arc<dyn UrlTableFactory>));
         catalogs.set_system(Arc::clone(&system));
+        let temporary = Arc::new(TemporaryTables::of(&database));
+        catalogs.set_temporary(&temporary.schema);
         catalogs.restore(database.template().names());
         let parts = SessionParts {
             catalogs: &catalogs,
@@ -192,6 +198,7 @@ impl Session {
             parameters,
             identity,
             watch,
+            temporary,
         })
     }
 

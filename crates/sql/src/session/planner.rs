@@ -37,7 +37,7 @@ use super::homonyms::BareQualifiers;
 use super::insert::{GivenIdentities, fill_defaults, take_conflict, take_or, take_with};
 use super::returning::Returning;
 use super::transaction::{StatementHandle, StatementTransaction};
-use crate::catalog::{Catalogs, StoredNames, UnplannedView, plain};
+use crate::catalog::{Catalogs, StoredNames, UnplannedView, plain, resolve};
 use crate::database::{Database, StatementClass, Workers};
 use crate::dialect::BY_NAME;
 use crate::error::{SqlError, transaction_error};
@@ -275,7 +275,7 @@ impl StatementPlanner {
 
     /// Changes names, definitions and what they stand for.
     pub(super) async fn define(&self, change: CatalogChange) -> Result<()> {
-        check_reserved(&change)?;
+        check_reserved(&change, self.names.temporary_schema())?;
         self.check_definition(&change)?;
         self.define_any(change.clone()).await?;
         self.follow_definition(&change).await?;
@@ -449,8 +449,9 @@ impl StatementPlanner {
     ) -> Result<()> {
         let Some(table) = self.names.table(name)? else { return Ok(()) };
         let Some(view) = table.downcast_ref::<UnplannedView>() else { return Ok(()) };
+        let is_lasting = !self.names.is_own(name);
         let within = [within, std::slice::from_ref(name)].concat();
-        let plan = self.view_plan(view, &within).await.map_err(|error| {
+        let plan = self.view_plan(view, is_lasting, &within).await.map_err(|error| {
             let SqlError { state, message, .. } = SqlError::new(error, "");
             state.error(format!("view '{}': {message}", plain(name)))
         })?;
@@ -461,10 +462,15 @@ impl StatementPlanner {
     async fn view_plan(
         &self,
         view: &UnplannedView,
+        is_lasting: bool,
         within: &[ResolvedTableReference],
     ) -> Result<LogicalPlan> {
         let mut state = self.state.clone();
         view.set_options(state.config_mut().options_mut());
+        if is_lasting {
+            // It means what it meant when it was made, not what the session has for itself.
+            state.register_catalog_list(Arc::new(self.names.without_temporary()));
+        }
         let statement = super::statement::parse(&view.sql, &state)?.statement;
         match self.plan_within(&state, statement, within).await? {
             LogicalPlan::Ddl(DdlStatement::CreateView(create)) => {
@@ -497,11 +503,6 @@ pub(super) async fn plan_physical(
         state.query_planner().create_physical_plan(&optimized, state).await
     };
     on_deep_stack(STACK_SHORT, planned).await
-}
-
-fn resolve(state: &SessionState, name: TableReference) -> ResolvedTableReference {
-    let defaults = &state.config_options().catalog;
-    name.resolve(&defaults.default_catalog, &defaults.default_schema)
 }
 
 pub(super) fn is_volatile(state: &SessionState, function: &str) -> bool {

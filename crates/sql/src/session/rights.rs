@@ -11,7 +11,9 @@
 
 use std::sync::Arc;
 
-use atoll_store::database::{CatalogChange, DatabaseVersion, RelationName, StoredStatement};
+use atoll_store::database::{
+    CatalogChange, DatabaseVersion, RelationName, StoredStatement, is_temporary_schema,
+};
 use datafusion::common::{ResolvedTableReference, Result, TableReference, exec_err, plan_err};
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::resolve::resolve_table_references;
@@ -22,6 +24,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::planner::StatementPlanner;
+use super::temporary::check_lasting;
 use crate::catalog::{CATALOG, relation_name};
 use crate::error::SqlState;
 use crate::role::rights::{LimitedUser, ObjectRights, Owned, PUBLIC, Right, denied};
@@ -95,7 +98,7 @@ impl StatementPlanner {
         right: Right,
         at: &ResolvedTableReference,
     ) -> Result<()> {
-        if &*at.catalog != CATALOG {
+        if &*at.catalog != CATALOG || is_temporary_schema(&at.schema) {
             return Ok(());
         }
         let object = Owned::Relation(relation_name(at));
@@ -110,7 +113,9 @@ impl StatementPlanner {
 
     /// Refuses a definition that its user may not make.
     pub(super) fn check_definition(&self, change: &CatalogChange) -> Result<()> {
-        let Some(user) = self.user.as_deref() else { return Ok(()) };
+        let Some(user) = self.user.as_deref().filter(|_| !change.is_temporary()) else {
+            return Ok(());
+        };
         let version = self.names.stored_version();
         let owns = |object: Owned| match user.owns(&version, &object) || !object.exists(&version) {
             true => Ok(()),
@@ -159,7 +164,9 @@ impl StatementPlanner {
             | CatalogChange::CreateView { name, .. }
             | CatalogChange::CreateExternal { name, .. }
             | CatalogChange::CreateSequence { name, .. } => {
-                let Some(user) = self.user.as_deref() else { return Ok(()) };
+                let Some(user) = self.user.as_deref().filter(|_| !change.is_temporary()) else {
+                    return Ok(());
+                };
                 let object = Owned::Relation(name.clone());
                 let mut rights = self.rights_of(&object).await?;
                 if rights.owner.is_none() {
@@ -257,6 +264,7 @@ impl StatementPlanner {
     async fn grant(&self, grant: RightsGrant<'_>) -> Result<()> {
         let RightsGrant { privileges, objects, grantees, with_option } = grant;
         for object in objects {
+            check_lasting("GRANT on", &object)?;
             let version = self.names.stored_version();
             let rights = granted_rights(privileges, &object, object.rights(&version))?;
             let may = |right: &Right| match self.user.as_deref() {

@@ -59,7 +59,7 @@ impl StatementPlanner {
                     return Ok(Some("CREATE SEQUENCE: exists already"));
                 }
                 let (id, definition) =
-                    (self.database.store().new_sequence_id(), Arc::new(definition));
+                    (self.database.store().new_sequence_id(&name.schema), Arc::new(definition));
                 self.define(CatalogChange::CreateSequence { name, id, definition }).await?;
                 Ok(Some("CREATE SEQUENCE"))
             }

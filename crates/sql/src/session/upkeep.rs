@@ -75,8 +75,7 @@ impl Session {
         let (names, state) = (self.names(), self.context.state_ref());
         let catalog = state.read().config_options().catalog.clone();
         for table in &upkeep.tables {
-            let at = TableReference::from(table.as_str())
-                .resolve(&catalog.default_catalog, &catalog.default_schema);
+            let at = names.resolve(TableReference::from(table.as_str()), &catalog);
             if names.table(&at)?.is_none() {
                 return exec_err!("table '{}' does not exist", plain(&at));
             }

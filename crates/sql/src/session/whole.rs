@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use atoll_store::database::{
-    DatabaseVersion, Relation, RelationName, SequenceState, StoredStatement,
+    DatabaseVersion, Relation, RelationName, SequenceState, StoredStatement, is_temporary_schema,
 };
 use atoll_store::table::{Identity, IdentityKind, TableDefinition, TableVersion};
 use atoll_store::{SequenceId, TableId};
@@ -164,7 +164,9 @@ impl Session {
         let version = transaction.statement(false).await?;
         let mut tables = 0;
         for (id, _) in version.tables() {
-            let Some(name) = version.table_name(id) else { continue };
+            let Some(name) = version.table_name(id).filter(|name| is_kept(&name.schema)) else {
+                continue;
+            };
             let file = directory.join(file_of(name));
             let copy = format!("COPY (SELECT * FROM {}) TO '{}'", full(name), text(&file));
             self.run_to_end(&transaction, &copy).await?;
@@ -292,10 +294,10 @@ fn full(name: &RelationName) -> String {
 /// The statements that make a database again.
 fn load_script(planner: &StatementPlanner, version: &DatabaseVersion) -> Result<String> {
     let mut script = String::new();
-    for schema in version.schemas().filter(|schema| &***schema != SCHEMA && !is_hidden(schema)) {
+    for schema in version.schemas().filter(|schema| &***schema != SCHEMA && is_kept(schema)) {
         line(&mut script, &format!("CREATE SCHEMA {}", quoted(schema)));
     }
-    let relations = || version.relations().filter(|(name, _)| !is_hidden(&name.schema));
+    let relations = || version.relations().filter(|(name, _)| is_kept(&name.schema));
     let owned: HashSet<SequenceId> = version
         .tables()
         .flat_map(|(_, table)| table.definition().identities.iter().flatten())
@@ -381,11 +383,11 @@ fn write_comments(script: &mut String, version: &DatabaseVersion) {
     let mut comment = |on: String, text: &str| {
         line(script, &format!("COMMENT ON {on} IS '{}'", text.replace('\'', "''")));
     };
-    for schema in version.schemas().filter(|schema| !is_hidden(schema)) {
+    for schema in version.schemas().filter(|schema| is_kept(schema)) {
         let comments = ObjectComments::of(version, &Owned::Schema(schema.to_string()));
         comments.own.iter().for_each(|own| comment(format!("SCHEMA {}", quoted(schema)), own));
     }
-    for (name, relation) in version.relations().filter(|(name, _)| !is_hidden(&name.schema)) {
+    for (name, relation) in version.relations().filter(|(name, _)| is_kept(&name.schema)) {
         let comments = ObjectComments::of(version, &Owned::Relation(name.clone()));
         let (kind, full) = (relation.kind().to_uppercase(), full(name));
         comments.own.iter().for_each(|own| comment(format!("{kind} {full}"), own));
@@ -488,4 +490,8 @@ fn generated(version: &DatabaseVersion, identity: &Identity) -> Result<String> {
         "{kind} AS IDENTITY (INCREMENT BY {} MINVALUE {} MAXVALUE {} START {next} CACHE {}{cycle})",
         of.increment, of.min, of.max, of.cache
     ))
+}
+/// Whether a schema is part of what is exported: the store's own are not, nor those of sessions.
+fn is_kept(schema: &str) -> bool {
+    !is_hidden(schema) && !is_temporary_schema(schema)
 }

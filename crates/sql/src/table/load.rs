@@ -9,8 +9,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use atoll_runtime::WorkerId;
-use atoll_store::ChunkFileId;
 use atoll_store::table::{BLOCK_ROWS, CHUNK_ROWS, Chunk, ChunkWriter};
+use atoll_store::{ChunkFileId, TableId};
 use atoll_topology::NodeId;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
@@ -85,6 +85,7 @@ enum Partition {
 /// Writes chunks, and each to its file as soon as it is full, where there is a directory.
 struct FiledWriter {
     writer: ChunkWriter,
+    table: TableId,
     target: Arc<WriteTarget>,
     columns: SchemaRef,
     chunks: FiledChunks,
@@ -103,7 +104,7 @@ impl FiledWriter {
 
     fn file(&mut self, chunks: Vec<Chunk>) {
         for chunk in chunks.into_iter().map(Arc::new) {
-            let file = self.target.database.write_chunk(&self.columns, &chunk);
+            let file = self.target.database.write_chunk(self.table, &self.columns, &chunk);
             self.chunks.push((chunk, file));
         }
     }
@@ -184,6 +185,7 @@ impl Load {
     fn writer(&self, node: NodeId, first: usize) -> FiledWriter {
         FiledWriter {
             writer: self.table.writer(node, first),
+            table: self.table.id(),
             target: Arc::clone(&self.target),
             columns: Arc::clone(self.table.columns()),
             chunks: Vec::new(),

@@ -53,7 +53,7 @@ impl WriteTarget {
     async fn ready_chunks(&self, table: &PlacedTable, change: &mut TableChange) -> Result<()> {
         // One that only reads refuses the change, and leaves no files.
         if !self.transaction.lock().await?.options().read_only {
-            self.database.write_chunks(table.columns(), change).await?;
+            self.database.write_chunks(table.id(), table.columns(), change).await?;
         }
         ready_keys(table, change).await
     }

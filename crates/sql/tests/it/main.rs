@@ -23,6 +23,7 @@
 //! - `point_rows`: rows that are written by their key without operators are those that operators write.
 //! - `locking`: rows that queries lock, and moments that transactions see.
 //! - `sessions`: sessions of one database change the same rows and tables.
+//! - `temporary`: temporary tables are of one session, and no file tells of them.
 //! - `functions`: what can be called is listed, its examples are true, and the page of it is fresh.
 //! - `names`: columns of results and tags of statements are called as people expect.
 //! - `floats`: zeros and NaNs of any bits in files answer as those of tables do.
@@ -57,4 +58,5 @@ mod sessions;
 mod shared_histories;
 mod shared_scans;
 mod statements;
+mod temporary;
 mod tpch;

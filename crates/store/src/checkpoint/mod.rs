@@ -155,7 +155,8 @@ impl Checkpoints {
             Some((same, _)) => !std::ptr::eq(same.as_ptr(), Arc::as_ptr(table)),
             None => true,
         };
-        let changed = version.tables().filter(|(id, table)| is_changed(*id, table));
+        let kept = version.tables().filter(|(id, _)| !id.is_temporary());
+        let changed = kept.filter(|(id, table)| is_changed(*id, table));
         changed.map(|(_, table)| unwritten_bytes(table)).sum()
     }
 

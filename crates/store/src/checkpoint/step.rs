@@ -83,7 +83,7 @@ impl Checkpoint {
     ) -> Result<Self> {
         // In this order: see `ChunkFiles::unused`.
         let unused = shared.chunks.unused().map_err(DataFileError::from)?;
-        let version = newest();
+        let version = newest().durable();
         let report = CheckpointReport {
             epoch: version.epoch(),
             position: version.position(),

@@ -123,7 +123,9 @@ impl DatabaseVersion {
                 if self.sequences.insert(*id, state).is_some() {
                     return misfit(format!("sequence {id} already exists"));
                 }
-                self.next_sequence = self.next_sequence.max(SequenceId::new(id.get() + 1));
+                if !id.is_temporary() {
+                    self.next_sequence = self.next_sequence.max(SequenceId::new(id.get() + 1));
+                }
                 self.name(name, Relation::Sequence(*id))
             }
             CatalogChange::Drop { name } => self.remove(name).map(drop),
@@ -173,7 +175,9 @@ impl DatabaseVersion {
         if self.tables.insert(id, table).is_some() {
             return misfit(format!("table {id} already exists"));
         }
-        self.next_table = self.next_table.max(TableId::new(id.get() + 1));
+        if !id.is_temporary() {
+            self.next_table = self.next_table.max(TableId::new(id.get() + 1));
+        }
         self.name(name, Relation::Table(id))
     }
 

@@ -21,6 +21,19 @@ impl RelationName {
     }
 }
 
+/// Before a number, the name of a schema with what one session has for itself.
+const TEMPORARY_SCHEMA: &str = "pg_temp_";
+
+/// The name of the schema that holds what one session has for itself.
+pub(super) fn temporary_schema(number: u64) -> Arc<str> {
+    format!("{TEMPORARY_SCHEMA}{number}").into()
+}
+
+/// Whether a schema is of a session, and ends with it.
+pub fn is_temporary_schema(name: &str) -> bool {
+    name.starts_with(TEMPORARY_SCHEMA)
+}
+
 impl fmt::Display for RelationName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.schema, self.name)

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::catalog::{RelationName, StoredStatement};
+use super::catalog::{RelationName, StoredStatement, is_temporary_schema};
 use super::sequence::SequenceDefinition;
 use crate::ids::{SequenceId, TableId};
 use crate::table::{TableChange, TableDefinition};
@@ -103,7 +103,40 @@ pub enum CatalogChange {
     },
 }
 
+impl ChangeStep {
+    /// Whether it is about what a session has for itself, of which neither the log nor a checkpoint tells.
+    pub fn is_temporary(&self) -> bool {
+        match self {
+            Self::Catalog(change) => change.is_temporary(),
+            Self::Table(table, _) => table.is_temporary(),
+            Self::Sequence(sequence, _) => sequence.is_temporary(),
+        }
+    }
+}
+
+impl CatalogChange {
+    /// Whether it is about what a session has for itself.
+    pub fn is_temporary(&self) -> bool {
+        match self {
+            Self::CreateSchema { name } | Self::DropSchema { name } => is_temporary_schema(name),
+            Self::CreateTable { name, .. }
+            | Self::CreateView { name, .. }
+            | Self::CreateExternal { name, .. }
+            | Self::CreateSequence { name, .. }
+            | Self::Drop { name }
+            | Self::Rename { from: name, .. } => is_temporary_schema(&name.schema),
+            Self::SetDefinition { table, .. } => table.is_temporary(),
+            Self::SetSequence { sequence, .. } => sequence.is_temporary(),
+        }
+    }
+}
+
 impl DatabaseChange {
+    /// The steps that outlive their session: those that a record holds.
+    pub fn durable_steps(&self) -> impl Iterator<Item = &ChangeStep> {
+        self.steps.iter().filter(|step| !step.is_temporary())
+    }
+
     /// Whether it changes nothing.
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty()
@@ -135,9 +168,9 @@ impl DatabaseChange {
         })
     }
 
-    /// The tables whose rows it changes; one may come several times.
-    pub fn tables(&self) -> impl Iterator<Item = (TableId, &TableChange)> {
-        self.steps.iter().filter_map(|step| match step {
+    /// The tables that outlive their session and whose rows it changes; one may come several times.
+    pub fn durable_tables(&self) -> impl Iterator<Item = (TableId, &TableChange)> {
+        self.durable_steps().filter_map(|step| match step {
             ChangeStep::Table(table, change) => Some((*table, change)),
             _ => None,
         })

@@ -27,12 +27,14 @@ pub struct PausedCommits {
 }
 
 impl Database {
-    /// The record of a change, with room; none without a log, or while none is written.
+    /// The record of a change, with room; none without a log, while none is written, and for what is temporary.
     pub(super) async fn prepare(
         &self,
         change: &DatabaseChange,
     ) -> Result<Option<PreparedRecord>, TransactionError> {
-        let Some(log) = self.log.as_ref().filter(|_| self.durability() != Durability::Off) else {
+        let is_written =
+            || self.durability() != Durability::Off && change.durable_steps().next().is_some();
+        let Some(log) = self.log.as_ref().filter(|_| is_written()) else {
             return Ok(None);
         };
         let payload = encode_record(change)?;

@@ -55,7 +55,8 @@ use values::SequenceValues;
 use versions::Versions;
 
 pub use apply::ApplyError;
-pub use catalog::{Relation, RelationName, StoredStatement};
+use catalog::temporary_schema;
+pub use catalog::{Relation, RelationName, StoredStatement, is_temporary_schema};
 pub use change::{CatalogChange, ChangeStep, DatabaseChange};
 pub use error::{ConcurrentChange, TransactionError};
 pub use log::PausedCommits;
@@ -81,6 +82,8 @@ pub struct Database {
     next_transaction: AtomicU64,
     next_table: AtomicU64,
     next_sequence: AtomicU64,
+    /// Of temporary tables, sequences and their schemas.
+    next_temporary: AtomicU64,
     /// Whether every transaction is read-only.
     is_read_only: bool,
 }
@@ -119,6 +122,7 @@ impl Database {
             next_transaction: AtomicU64::new(1),
             next_table,
             next_sequence,
+            next_temporary: AtomicU64::new(1),
             is_read_only: false,
         }
     }
@@ -199,14 +203,20 @@ impl Database {
         self.locks.list().into_iter().map(of_session).collect()
     }
 
-    /// An id for a new table.
-    pub fn new_table_id(&self) -> TableId {
-        TableId::new(self.next_table.fetch_add(1, Ordering::Relaxed))
+    /// An id for a new table of a schema.
+    pub fn new_table_id(&self, schema: &str) -> TableId {
+        match is_temporary_schema(schema) {
+            true => TableId::temporary(self.next_temporary.fetch_add(1, Ordering::Relaxed)),
+            false => TableId::new(self.next_table.fetch_add(1, Ordering::Relaxed)),
+        }
     }
 
-    /// An id for a new sequence.
-    pub fn new_sequence_id(&self) -> SequenceId {
-        SequenceId::new(self.next_sequence.fetch_add(1, Ordering::Relaxed))
+    /// An id for a new sequence of a schema.
+    pub fn new_sequence_id(&self, schema: &str) -> SequenceId {
+        match is_temporary_schema(schema) {
+            true => SequenceId::temporary(self.next_temporary.fetch_add(1, Ordering::Relaxed)),
+            false => SequenceId::new(self.next_sequence.fetch_add(1, Ordering::Relaxed)),
+        }
     }
 
     /// Puts a version of a table that holds the same rows in the place of the newest one: `fold` gives it
@@ -225,6 +235,26 @@ impl Database {
         drop(sequencer);
         drop((old, newest));
         Ok(())
+    }
+
+    /// The name of a schema for what one session has for itself, which no other one has. It is made like others, and
+    /// [`forget_schema`](Self::forget_schema) ends it.
+    pub fn new_temporary_schema(&self) -> Arc<str> {
+        temporary_schema(self.next_temporary.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Removes the schema of a session that has ended with all that is in it, at once: no one else reads it.
+    pub fn forget_schema(&self, schema: &Arc<str>) {
+        if !self.newest().has_schema(schema) {
+            return;
+        }
+        let sequencer = self.sequencer.lock();
+        let newest = self.newest();
+        let mut next = (*newest).clone();
+        next.forget_schema(schema);
+        let old = self.versions.push(Arc::new(next), self.is_shown_at_once());
+        drop(sequencer);
+        drop((old, newest));
     }
 
     fn is_shown_at_once(&self) -> bool {

@@ -76,9 +76,10 @@ impl Database {
         change: &DatabaseChange,
         make: impl Fn(&Arc<DatabaseVersion>) -> MadeVersion,
     ) -> Result<OrderedCommit, TransactionError> {
+        let is_temporary = change.durable_steps().next().is_none();
         loop {
             let mut record = self.prepare(change).await?;
-            match self.try_order(&mut record, &make) {
+            match self.try_order(&mut record, is_temporary, &make) {
                 OrderAttempt::Done(ordered) => return ordered,
                 OrderAttempt::NoRecord => {}
                 OrderAttempt::Paused => {
@@ -93,6 +94,7 @@ impl Database {
     fn try_order(
         &self,
         record: &mut Option<PreparedRecord>,
+        is_temporary: bool,
         make: impl Fn(&Arc<DatabaseVersion>) -> MadeVersion,
     ) -> OrderAttempt {
         let sequencer = self.sequencer.lock();
@@ -101,7 +103,7 @@ impl Database {
         if sequencer.is_paused {
             return OrderAttempt::Paused;
         }
-        if log.is_some() && record.is_none() {
+        if log.is_some() && record.is_none() && !is_temporary {
             return OrderAttempt::NoRecord;
         }
         let newest = self.versions.newest();

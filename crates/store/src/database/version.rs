@@ -6,7 +6,7 @@ use atoll_placement::Arena;
 use atoll_topology::Machine;
 use imbl::{OrdMap, OrdSet};
 
-use super::catalog::{Relation, RelationName};
+use super::catalog::{Relation, RelationName, is_temporary_schema};
 use super::sequence::SequenceState;
 use crate::ids::{Epoch, SequenceId, TableId};
 use crate::log::Position;
@@ -135,6 +135,32 @@ impl DatabaseVersion {
             next_table: self.next_table,
             next_sequence: self.next_sequence,
         }
+    }
+
+    /// The same without what sessions have for themselves: what a checkpoint holds.
+    pub fn durable(self: &Arc<Self>) -> Arc<Self> {
+        let temporary: Vec<_> =
+            self.schemas.iter().filter(|name| is_temporary_schema(name)).cloned().collect();
+        if temporary.is_empty() {
+            return Arc::clone(self);
+        }
+        let mut durable = (**self).clone();
+        temporary.iter().for_each(|schema| durable.forget_schema(schema));
+        Arc::new(durable)
+    }
+
+    /// Removes a schema with all that is in it.
+    pub(super) fn forget_schema(&mut self, schema: &Arc<str>) {
+        let names: Vec<RelationName> =
+            self.relations_of(schema).map(|(name, _)| name.clone()).collect();
+        for name in names {
+            match self.relations.remove(&name) {
+                Some(Relation::Table(id)) => drop(self.tables.remove(&id)),
+                Some(Relation::Sequence(id)) => drop(self.sequences.remove(&id)),
+                Some(Relation::View(_) | Relation::External(_)) | None => {}
+            }
+        }
+        self.schemas.remove(schema);
     }
 
     /// Its names.

@@ -209,7 +209,7 @@ impl Replay<'_> {
             match version.apply(&change, self.environment) {
                 Ok(next) => version = next,
                 Err(error) => {
-                    let table = change.tables().next();
+                    let table = change.durable_tables().next();
                     let table = table.and_then(|(id, _)| version.table_name(id));
                     let what = format!("changes of the commit at log position {position}");
                     let missing =

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use crate::codec::{DecodeError, Decoder, Encoder, decode_schema, encode_schema};
 use crate::data_file::DataFileError;
 use crate::ids::SequenceId;
-use crate::table::{Check, Identity, IdentityKind, RowCodec, TableDefinition, Unique};
+use crate::table::{Check, Identity, IdentityKind, OnCommit, RowCodec, TableDefinition, Unique};
 
 type Result<T> = std::result::Result<T, DecodeError>;
 
@@ -66,7 +66,9 @@ pub(crate) fn decode_definition(decoder: &mut Decoder<'_>) -> Result<TableDefini
     let placement = placement.map_err(|error: atoll_placement::StrategyParseError| {
         decoder.error("placement", error.to_string())
     })?;
-    Ok(TableDefinition { columns, defaults, identities, uniques, checks, placement })
+    // Temporary tables, which are in no record, have another one.
+    let on_commit = OnCommit::default();
+    Ok(TableDefinition { columns, defaults, identities, uniques, checks, placement, on_commit })
 }
 
 fn decode_identity(decoder: &mut Decoder<'_>) -> Result<Identity> {

@@ -60,15 +60,15 @@ pub enum RecordError {
     Damaged(#[from] DecodeError),
 }
 
-/// The record of a change. All its chunks have files, which are synced.
+/// The record of a change, without what is temporary in it. All its chunks have files, which are synced.
 pub fn encode_record(change: &DatabaseChange) -> Result<Vec<u8>, RecordError> {
     let mut encoder = Encoder::new();
     encoder.number(RECORD_FORMAT_VERSION);
     let files = files_of(change)?;
     encoder.list(files.iter(), |encoder, file| encoder.number(file.get()));
-    encoder.count(change.steps.len());
+    encoder.count(change.durable_steps().count());
     let mut file = 0;
-    for step in &change.steps {
+    for step in change.durable_steps() {
         match step {
             ChangeStep::Catalog(change) => {
                 encoder.byte(0);
@@ -91,7 +91,7 @@ pub fn encode_record(change: &DatabaseChange) -> Result<Vec<u8>, RecordError> {
 }
 
 fn files_of(change: &DatabaseChange) -> Result<Vec<ChunkFileId>, RecordError> {
-    let tables = change.tables();
+    let tables = change.durable_tables();
     let chunks = tables.flat_map(|(table, change)| {
         table::chunks_of(change).map(move |(chunk, file)| (table, chunk, file))
     });

@@ -22,6 +22,20 @@ pub struct TableDefinition {
     pub checks: Vec<Check>,
     /// Where the table's chunks go.
     pub placement: Strategy,
+    /// What becomes of a temporary table when a transaction ends.
+    pub on_commit: OnCommit,
+}
+
+/// What becomes of a temporary table when a transaction that wrote it commits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnCommit {
+    /// It stays with its rows.
+    #[default]
+    PreserveRows,
+    /// It stays without rows.
+    DeleteRows,
+    /// It is dropped.
+    Drop,
 }
 
 /// `GENERATED … AS IDENTITY`.
@@ -73,6 +87,7 @@ impl TableDefinition {
             uniques: Vec::new(),
             checks: Vec::new(),
             placement,
+            on_commit: OnCommit::default(),
         }
     }
 

@@ -34,7 +34,7 @@ pub use chunk::{
 };
 pub use column::{Mask, Selection, StoredColumn, is_text};
 pub use compact::{compact_array, compact_batch};
-pub use definition::{Check, Identity, IdentityKind, TableDefinition, Unique};
+pub use definition::{Check, Identity, IdentityKind, OnCommit, TableDefinition, Unique};
 pub use deleted::DeletedRows;
 pub use encode::{declared_schema, stored_schema};
 pub use error::TableError;

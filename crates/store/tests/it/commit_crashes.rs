@@ -71,7 +71,7 @@ struct CrashSessions {
 impl CrashSessions {
     fn new(directory: &OpenDirectory) -> Self {
         let small = SmallDatabase::over(Arc::clone(&directory.database));
-        let sequence = small.database.new_sequence_id();
+        let sequence = small.database.new_sequence_id("public");
         let mut transaction = small.database.begin(TransactionOptions::default());
         transaction.statement(true).unwrap();
         let definition = Arc::new(SequenceDefinition::default());

@@ -18,7 +18,7 @@ pub(crate) fn open(files: &SimulatedFiles) -> (DurableDatabase, SmallDatabase) {
     let name = RelationName::new("public", "t");
     let found = database.newest().table_named(&name).map(|(id, _)| id);
     let table = found.unwrap_or_else(|| {
-        let (table, definition) = (database.new_table_id(), Arc::new(definition()));
+        let (table, definition) = (database.new_table_id("public"), Arc::new(definition()));
         let mut transaction = database.begin(TransactionOptions::default());
         transaction.statement(true).unwrap();
         let create = CatalogChange::CreateTable { name, id: table, definition };

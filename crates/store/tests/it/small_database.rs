@@ -64,7 +64,7 @@ impl SmallDatabase {
 
     /// A new one in a database without tables.
     pub(crate) fn over(database: Arc<Database>) -> Self {
-        let table = database.new_table_id();
+        let table = database.new_table_id("public");
         let definition = Arc::new(definition());
         let codec = Arc::new(RowCodec::new(&definition.columns).unwrap());
         let mut transaction = database.begin(TransactionOptions::default());

@@ -372,7 +372,7 @@ fn define(transaction: &mut Transaction, change: CatalogChange) -> Result<Writte
 fn changes_of_the_catalog_are_part_of_the_transaction() {
     let small = small();
     let mut transaction = begin(&small);
-    let created = small.database.new_table_id();
+    let created = small.database.new_table_id("public");
     let create = CatalogChange::CreateTable {
         name: name("u"),
         id: created,
@@ -451,7 +451,7 @@ fn a_constraint_is_added_over_rows_that_the_same_transaction_made_fit() {
 fn values_of_sequences_come_once() {
     let small = small();
     let database = &small.database;
-    let id = database.new_sequence_id();
+    let id = database.new_sequence_id("public");
     let definition = Arc::new(SequenceDefinition { max: 40, ..SequenceDefinition::default() });
     let mut creates = begin(&small);
     let create = CatalogChange::CreateSequence { name: name("s"), id, definition };

@@ -10,6 +10,7 @@ use datafusion::arrow::datatypes::{
 };
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::{Result, ScalarValue, plan_err};
+use datafusion::logical_expr::type_coercion::functions::fields_with_udf;
 use datafusion::logical_expr::{
     ColumnarValue, Documentation, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
     Signature,
@@ -18,18 +19,22 @@ use datafusion::prelude::SessionContext;
 
 use super::super::call::Call;
 use super::super::civil::{MICROS_OF_DAY, MICROS_OF_MINUTE};
+use super::super::number::{self, is_number};
 use super::items;
 use super::read::read;
 use super::write::{Moment, write};
 use crate::listing::Listing;
 
+/// The one that writes.
+const TO_CHAR: &str = "to_char";
+
 /// Names with what is said of them.
 const FUNCTIONS: [(&str, &str, &str, &str); 3] = [
     (
-        "to_char",
-        "moment, template",
+        TO_CHAR,
+        "value, template",
         "A date, time or timestamp as text, by a template of PostgreSQL such as 'YYYY-MM-DD HH24:MI:SS', or by \
-         a format with specifiers such as %Y.",
+         a format with specifiers such as %Y; a number by one such as 'FM9,990.00'.",
         "to_char(DATE '2024-03-05', 'FMDD Month YYYY')",
     ),
     (
@@ -55,7 +60,8 @@ pub(crate) fn register(context: &SessionContext) {
     for (name, arguments, about, example) in FUNCTIONS {
         let Some(inner) = state.scalar_functions().get(name).cloned() else { continue };
         let listing = Arc::new(Listing::new(name, &[], arguments, about, example));
-        context.register_udf(ScalarUDF::from(Templated { name, inner, listing }));
+        let own = (name == TO_CHAR).then(|| Signature::user_defined(inner.signature().volatility));
+        context.register_udf(ScalarUDF::from(Templated { name, inner, own, listing }));
     }
 }
 
@@ -64,6 +70,8 @@ pub(crate) fn register(context: &SessionContext) {
 struct Templated {
     name: &'static str,
     inner: Arc<ScalarUDF>,
+    /// The signature of one that takes more than DataFusion's.
+    own: Option<Signature>,
     listing: Arc<Listing>,
 }
 
@@ -91,7 +99,19 @@ impl ScalarUDFImpl for Templated {
     }
 
     fn signature(&self) -> &Signature {
-        self.inner.signature()
+        self.own.as_ref().unwrap_or_else(|| self.inner.signature())
+    }
+
+    fn coerce_types(&self, given: &[DataType]) -> Result<Vec<DataType>> {
+        if let [value, _] = given
+            && is_number(value)
+        {
+            return Ok(vec![value.clone(), DataType::Utf8]);
+        }
+        let field = |data_type: &DataType| Arc::new(Field::new("", data_type.clone(), true));
+        let fields: Vec<FieldRef> = given.iter().map(field).collect();
+        let coerced = fields_with_udf(&fields, self.inner.as_ref())?;
+        Ok(coerced.iter().map(|field| field.data_type().clone()).collect())
     }
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
@@ -119,13 +139,15 @@ impl ScalarUDFImpl for Templated {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        if args.args.len() != 2 || !is_template(&args.args[1])? {
+        let is_of_number = self.name == TO_CHAR && is_number(&args.args[0].data_type());
+        if !is_of_number && (args.args.len() != 2 || !is_template(&args.args[1])?) {
             return self.inner.invoke_with_args(args);
         }
         let is_constant = args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
         let rows = if is_constant { 1 } else { args.number_rows };
         let result = match self.name {
-            "to_char" => written(self.name, args, rows)?,
+            _ if is_of_number => number::written(self.name, args, rows)?,
+            TO_CHAR => written(self.name, args, rows)?,
             _ => parsed(self.name, args, rows)?,
         };
         match is_constant {

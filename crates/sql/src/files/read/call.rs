@@ -28,7 +28,7 @@ use super::kind::{FileKind, kind_of_name};
 use super::listing;
 use super::open::open;
 use super::options::{FileOptions, OptionValue};
-use crate::catalog::Catalogs;
+use crate::catalog::{Catalogs, resolve};
 use crate::files::copy::COPY_FROM;
 use crate::role::check_files;
 
@@ -167,9 +167,7 @@ async fn target_columns(
     columns: &[String],
 ) -> Result<Vec<(String, DataType)>> {
     let normalize = state.config_options().sql_parser.enable_ident_normalization;
-    let defaults = &state.config_options().catalog;
-    let name = TableReference::parse_str_normalized(table, !normalize);
-    let name = name.resolve(&defaults.default_catalog, &defaults.default_schema);
+    let name = resolve(state, TableReference::parse_str_normalized(table, !normalize));
     let Some(found) = names.table(&name)? else {
         return plan_err!("table '{}' not found", name);
     };

@@ -7,20 +7,14 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::{joins, refuse};
 
-/// What a temporary table is for, here.
-const TEMPORARY: &str = "CREATE TEMP VIEW keeps a query for the session; rows are kept by CREATE TABLE … AS, and DROP TABLE ends them";
-
 pub(super) fn check(statement: &mut Statement) -> Result<()> {
     match statement {
         Statement::CreateView(create) => view(create),
-        Statement::CreateTable(create) => {
-            refuse(create.temporary, "CREATE TEMP TABLE", TEMPORARY)?;
-            refuse(
-                create.partition_by.is_some(),
-                "PARTITION BY of a table",
-                "rows are spread over the nodes as WITH (placement = '…') says",
-            )
-        }
+        Statement::CreateTable(create) => refuse(
+            create.partition_by.is_some(),
+            "PARTITION BY of a table",
+            "rows are spread over the nodes as WITH (placement = '…') says",
+        ),
         Statement::CreateSchema { with, options, default_collate_spec, clone, .. } => {
             let has_options = with.is_some() || options.is_some();
             refuse(has_options, "an option of CREATE SCHEMA", "leave it out")?;
@@ -69,7 +63,7 @@ fn view(create: &CreateView) -> Result<()> {
 /// Takes out the INTO of a query that is a statement: the only place where the planner sees it.
 pub(super) fn take_into(statement: &mut Statement) -> Result<Option<SelectInto>> {
     let Some(into) = into_of(statement).and_then(Option::take) else { return Ok(None) };
-    refuse(into.temporary, "INTO TEMPORARY", TEMPORARY)?;
+    refuse(into.temporary, "INTO TEMPORARY", "write CREATE TEMP TABLE … AS")?;
     refuse(into.unlogged, "INTO UNLOGGED", "leave UNLOGGED out")?;
     Ok(Some(into))
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use atoll_store::database::is_temporary_schema;
 use atoll_store::table::{IdentityKind, TableDefinition};
 use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::common::ResolvedTableReference;
@@ -109,7 +110,10 @@ pub(super) fn classes(objects: &PgObjects, names: &Catalogs, rows: &mut Rows) {
             ("relpages", pages.into()),
             ("reltuples", count.into()),
             ("relhasindex", definition.is_some_and(|it| !it.uniques.is_empty()).into()),
-            ("relpersistence", "p".into()),
+            (
+                "relpersistence",
+                if is_temporary_schema(&relation.schema_name) { "t" } else { "p" }.into(),
+            ),
             ("relkind", kind.into()),
             ("relnatts", columns.into()),
             ("relchecks", definition.map_or(0, |it| it.checks.len()).into()),

@@ -9,8 +9,7 @@ use super::Gives::{Bool, Oid, Text, Texts};
 use super::{Call, Entry, entry, flag, number, text};
 use crate::error::SqlState;
 use crate::pg_catalog::contents::{function_name, function_oid, role_oid};
-use crate::pg_catalog::declared::PG_TABLES;
-use crate::pg_catalog::objects::{PG_CATALOG_SCHEMA, name_parts};
+use crate::pg_catalog::objects::{PG_CATALOG_SCHEMA, PgRelation, name_parts};
 use crate::pg_catalog::pg_type::{format_type, type_named};
 
 pub(super) static ENTRIES: &[Entry] = &[
@@ -76,8 +75,7 @@ fn to_regclass(call: &Call<'_>) -> Result<ScalarValue> {
 fn regclassout(call: &Call<'_>) -> Result<ScalarValue> {
     let Some(relation) = call.relation(0) else { return shown_number(call) };
     let name = quote_identifier(&relation.name);
-    let is_visible = [PG_CATALOG_SCHEMA, call.default_schema].contains(&&*relation.schema_name);
-    match is_visible {
+    match is_found(call, relation) {
         true => text(Some(name)),
         false => text(Some(format!("{}.{name}", quote_identifier(&relation.schema_name)))),
     }
@@ -178,11 +176,14 @@ fn typed(call: &Call<'_>) -> Result<ScalarValue> {
 
 fn is_visible(call: &Call<'_>) -> Result<ScalarValue> {
     let Some(relation) = call.relation(0) else { return Ok(ScalarValue::Boolean(None)) };
-    let is_hidden = || PG_TABLES.iter().any(|table| *table.name == *relation.name);
-    match &*relation.schema_name {
-        PG_CATALOG_SCHEMA => flag(true),
-        schema => flag(schema == call.default_schema && !is_hidden()),
-    }
+    flag(is_found(call, relation))
+}
+
+/// Whether a relation is the one that its name means without a schema.
+fn is_found(call: &Call<'_>, relation: &PgRelation) -> bool {
+    let name = quote_identifier(&relation.name);
+    let found = call.objects.relation_named(&name, call.default_schema);
+    found.is_some_and(|found| found.oid == relation.oid)
 }
 
 fn current_schemas(call: &Call<'_>) -> Result<ScalarValue> {

@@ -46,6 +46,8 @@ pub(super) enum ParameterStatement {
     ResetAll,
     /// The session is as it began.
     DiscardAll,
+    /// There are no temporary tables and views any more.
+    DiscardTemp,
     /// One that has nothing to do here: there are no cursors or channels to listen on.
     Nothing(&'static str),
 }
@@ -74,7 +76,7 @@ impl ParameterStatement {
             ["discard", "all"] => Self::DiscardAll,
             ["discard", "plans"] => Self::Nothing("DISCARD PLANS"),
             ["discard", "sequences"] => Self::Nothing("DISCARD SEQUENCES"),
-            ["discard", "temp" | "temporary"] => Self::Nothing("DISCARD TEMP"),
+            ["discard", "temp" | "temporary"] => Self::DiscardTemp,
             ["close", "all"] => Self::Nothing("CLOSE CURSOR ALL"),
             ["unlisten", _] => Self::Nothing("UNLISTEN"),
             ["set", "session", ..] => Self::assignment(&lower[2..], &words[2..], false)?,
@@ -159,7 +161,7 @@ impl Session {
     }
 
     /// Carries out a statement about such a setting.
-    pub(super) fn parameter(
+    pub(super) async fn parameter(
         &self,
         statement: ParameterStatement,
         sql: &str,
@@ -190,7 +192,12 @@ impl Session {
                 self.reset_all();
                 self.prepared.remove("all")?;
                 self.variables.clear();
+                self.discard_temporary().await?;
                 "DISCARD ALL"
+            }
+            ParameterStatement::DiscardTemp => {
+                self.discard_temporary().await?;
+                "DISCARD TEMP"
             }
             ParameterStatement::Nothing(tag) => tag,
         };

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use super::own::OwnBase;
 use super::{Result, Transaction};
-use crate::database::catalog::{Relation, RelationName};
+use crate::database::apply::ApplyError;
+use crate::database::catalog::{Relation, RelationName, is_temporary_schema};
 use crate::database::change::{CatalogChange, ChangeStep};
 use crate::database::error::{ConcurrentChange, TransactionError};
 use crate::database::options::Written;
@@ -124,6 +125,12 @@ fn check_names(version: &Arc<DatabaseVersion>, change: &CatalogChange) -> Result
         | CatalogChange::CreateView { name, .. }
         | CatalogChange::CreateExternal { name, .. }
         | CatalogChange::CreateSequence { name, .. } => check_free(version, name),
+        CatalogChange::Rename { from, to }
+            if is_temporary_schema(&from.schema) != is_temporary_schema(&to.schema) =>
+        {
+            let between = format!("{from} cannot be renamed into {to}: one of them is temporary");
+            Err(ApplyError::Misfit(between).into())
+        }
         CatalogChange::Drop { name } => check_there(version, name),
         CatalogChange::Rename { from, to } => {
             check_there(version, from)?;

@@ -10,12 +10,14 @@
 //! | `define.rs` | changes of the catalog |
 //! | `savepoint.rs` | savepoints |
 //! | `sequences.rs` | values of sequences |
+//! | `temporary.rs` | what becomes of temporary tables when it commits |
 
 mod define;
 mod locking;
 mod own;
 mod savepoint;
 mod sequences;
+mod temporary;
 mod unique;
 mod write;
 
@@ -211,6 +213,7 @@ impl Transaction {
             let epoch = self.database.published().epoch();
             return Ok(Committed { epoch, position: self.read_to });
         }
+        self.end_temporary()?;
         let finished = std::mem::replace(&mut self.own, OwnChanges::new()).finish();
         let database = Arc::clone(&self.database);
         let make = |newest: &Arc<DatabaseVersion>| finished.on(newest, &database.environment);
@@ -219,6 +222,10 @@ impl Transaction {
         drop((self, finished));
         let epoch = ordered.version.epoch();
         let position = ordered.synced().await?;
+        if database.durability() == Durability::Fsync {
+            // A change of temporary tables has no record: it is shown when all that was there before it is synced.
+            database.sync_to(position).await?;
+        }
         Ok(Committed { epoch, position })
     }
 }

@@ -56,7 +56,8 @@ impl OwnChanges {
         self.levels.iter().all(|level| level.change.is_empty())
     }
 
-    fn steps(&self) -> impl Iterator<Item = &ChangeStep> {
+    /// What was done, oldest first.
+    pub(super) fn steps(&self) -> impl Iterator<Item = &ChangeStep> {
         self.levels.iter().flat_map(|level| &level.change.steps)
     }
 

@@ -192,7 +192,7 @@ fn a_second_process_is_refused_while_the_first_has_the_directory() {
 
 /// Chunks of a change by their files.
 fn chunk_of(change: &DatabaseChange, wanted: u64) -> Result<Arc<Chunk>, RecordError> {
-    let tables = change.tables();
+    let tables = change.durable_tables();
     let chunks = tables.flat_map(|(_, change)| {
         let appended = change.appended.iter().map(|c| (c.file, &c.chunk));
         appended.chain(change.replaced.iter().map(|c| (c.file, &c.chunk)))
