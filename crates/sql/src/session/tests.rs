@@ -96,22 +96,3 @@ fn progress_does_not_keep_a_plan_alive() {
         assert_eq!(progress.rows(), (0, 20));
     });
 }
-
-#[test]
-fn what_a_session_had_for_itself_ends_with_the_last_of_its_clones() {
-    let session = session();
-    session.runtime().block_on(async {
-        run(&session, "CREATE TABLE t AS SELECT 1 AS a").await;
-        let other = session.database().session().expect("the session starts");
-        let (clone, schema) = (other.clone(), other.catalogs().temporary_schema().cloned());
-        let schema = schema.expect("every session has one");
-        run(&other, "CREATE TEMP TABLE t (a INT GENERATED ALWAYS AS IDENTITY)").await;
-        let store = session.database().store();
-        drop(other);
-        assert_eq!(store.newest().tables().count(), 2);
-        assert_eq!(store.newest().relations_of(&schema).count(), 2);
-        drop(clone);
-        assert_eq!(store.newest().tables().count(), 1);
-        assert!(!store.newest().has_schema(&schema));
-    });
-}
