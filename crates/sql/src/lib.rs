@@ -39,12 +39,14 @@ mod trace;
 mod volatile;
 mod watch;
 
+pub use arithmetic::{is_ambiguous as is_ambiguous_within, quoted as quoted_within};
 pub use atoll_store as store;
 pub use database::{Database, DatabaseOptions, DatabaseUsage};
 pub use datafusion;
 pub use datafusion::arrow;
 pub use dialect::{array_items, column_type};
 pub use error::{SourcePosition, SqlError, SqlState, ViolatedConstraint};
+pub use files::{CsvForm, unescaped};
 pub use group::GroupExec;
 pub use parse::{begins_with, copies_from_stdin, copy_from_file, copy_to_file, split_first_word};
 pub use pg_catalog::{PgType, sql_type, type_oid};

@@ -148,7 +148,7 @@ fn rows_stand_behind_a_copy_from_stdin() {
                   SELECT a, b FROM t ORDER BY a;\n";
     let expected = "a,b\n1,\"x, \\ \t y\"\n2,\n3,q;\n4,\n";
     let ran = atoll_with(&["sql", "--mode", "csv"], script);
-    assert!(ran.err.ends_with("INSERT 0 2\nINSERT 0 1\nINSERT 0 1\nINSERT 0 0\n"), "{ran:?}");
+    assert!(ran.err.ends_with("COPY 2\nCOPY 1\nCOPY 1\nCOPY 0\n"), "{ran:?}");
     assert_eq!(ran.done(), expected);
     let home = tempfile::tempdir().unwrap();
     std::fs::write(home.path().join("a.sql"), script).unwrap();
@@ -167,7 +167,7 @@ fn more_rows_than_are_read_ahead_stand_behind_a_copy() {
     );
     assert!(rows.len() > 200_000);
     let ran = atoll_with(&["sql", "--mode", "csv"], &script);
-    assert!(ran.err.ends_with("INSERT 0 20000\nINSERT 0 20000\n"), "{}", ran.err);
+    assert!(ran.err.ends_with("COPY 20000\nCOPY 20000\n"), "{}", ran.err);
     assert_eq!(ran.done(), "n,s,l\n20000,199990000,10\n");
 }
 

@@ -12,6 +12,7 @@ mod statement;
 mod write_binary;
 mod write_text;
 
+use atoll_sql::CsvForm;
 use atoll_sql::arrow::array::RecordBatch;
 use atoll_sql::arrow::datatypes::{Schema, SchemaRef};
 use atoll_sql::arrow::error::ArrowError;
@@ -69,6 +70,12 @@ impl CopyForm {
         let null = b"\\N".to_vec();
         let header = CopyHeader::None;
         Self { is_csv: false, delimiter: b'\t', null, header, quote: 0, escape: 0 }
+    }
+
+    /// How its values are told from one another.
+    fn values(&self) -> CsvForm {
+        let Self { delimiter, quote, escape, .. } = *self;
+        CsvForm { delimiter, quote, escape, null: self.null.clone() }
     }
 
     /// PostgreSQL's CSV: nothing for NULL.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use atoll_sql::arrow::array::{Array, ArrayRef, BinaryViewBuilder, RecordBatch, StringViewBuilder};
 use atoll_sql::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use atoll_sql::arrow::error::ArrowError;
+use atoll_sql::unescaped;
 
 use super::{BATCH_BYTES, CopyForm, CopyHeader, ROW_MAX, ROWS};
 use crate::wire::ErrorFields;
@@ -184,12 +185,8 @@ impl TextCopyReader {
             let raw = &line[..end];
             if raw == self.form.null {
                 column.append_null();
-            } else if raw.contains(&b'\\') {
-                self.value.clear();
-                unescape(raw, &mut self.value);
-                column.append(&self.value).map_err(|what| self.failed(&what))?;
             } else {
-                column.append(raw).map_err(|what| self.failed(&what))?;
+                column.append(&unescaped(raw)).map_err(|what| self.failed(&what))?;
             }
             at += 1;
         }
@@ -301,50 +298,6 @@ fn value_end(line: &[u8], delimiter: u8) -> usize {
         at += if line[at] == b'\\' { 2 } else { 1 };
     }
     at.min(line.len())
-}
-
-/// Writes a value of the text form as it is meant.
-fn unescape(raw: &[u8], value: &mut Vec<u8>) {
-    let mut bytes = raw.iter().copied().peekable();
-    while let Some(byte) = bytes.next() {
-        if byte != b'\\' {
-            value.push(byte);
-            continue;
-        }
-        let Some(escaped) = bytes.next() else {
-            value.push(b'\\');
-            return;
-        };
-        let is_octal = |it: &u8| matches!(it, b'0'..=b'7');
-        match escaped {
-            b'b' => value.push(8),
-            b'f' => value.push(12),
-            b'n' => value.push(b'\n'),
-            b'r' => value.push(b'\r'),
-            b't' => value.push(b'\t'),
-            b'v' => value.push(11),
-            b'0'..=b'7' => {
-                let mut number = escaped - b'0';
-                for _ in 0..2 {
-                    if let Some(digit) = bytes.next_if(is_octal) {
-                        number = number.wrapping_mul(8).wrapping_add(digit - b'0');
-                    }
-                }
-                value.push(number);
-            }
-            b'x' => {
-                let mut number = None;
-                for _ in 0..2 {
-                    if let Some(digit) = bytes.next_if(u8::is_ascii_hexdigit) {
-                        let digit = char::from(digit).to_digit(16).unwrap_or(0) as u8;
-                        number = Some(number.unwrap_or(0_u8).wrapping_mul(16).wrapping_add(digit));
-                    }
-                }
-                value.push(number.unwrap_or(b'x'));
-            }
-            other => value.push(other),
-        }
-    }
 }
 
 #[cfg(test)]

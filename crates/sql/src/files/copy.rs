@@ -169,7 +169,11 @@ impl CopyOptions {
             written.set("format.null_value", null);
         }
         match options.get(FORCE_QUOTE).map(|it| it.texts().unwrap_or_default()) {
+            None if is_text => written.set("format.quote_style", "Never".to_owned()),
             None => {}
+            Some(_) if is_text => {
+                return plan_err!("FORCE_QUOTE is of CSV; the text format has no quotes");
+            }
             Some(columns) if columns == ["*"] => {
                 written.set("format.quote_style", "Always".to_owned())
             }

@@ -22,6 +22,7 @@ pub(crate) mod read;
 pub(crate) mod spill;
 pub(crate) mod whole;
 
+pub use csv::{CsvForm, unescaped};
 pub(crate) use json::JsonScanExec;
 pub(crate) use whole::WholeFilesExec;
 

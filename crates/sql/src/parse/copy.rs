@@ -12,7 +12,7 @@
 use datafusion::common::{Result, plan_datafusion_err, plan_err};
 use datafusion::sql::parser::{CopyToSource, Statement as Parsed};
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, FunctionArg, FunctionArgExpr, Ident, ObjectName, Query, SetExpr,
+    BinaryOperator, Expr, FunctionArg, FunctionArgExpr, Ident, Insert, ObjectName, Query, SetExpr,
     Statement as Ast, TableFactor, Value,
 };
 use datafusion::sql::sqlparser::keywords::Keyword;
@@ -247,6 +247,17 @@ fn from(
         args.push(FunctionArg::Unnamed(FunctionArgExpr::Expr(option)));
     }
     Ok(Parsed::Statement(Box::new(insert)))
+}
+
+/// Whether an INSERT is what a COPY … FROM was made.
+pub(crate) fn is_copy(insert: &Insert) -> bool {
+    let Some(SetExpr::Select(select)) = insert.source.as_ref().map(|source| source.body.as_ref())
+    else {
+        return false;
+    };
+    let relation = select.from.first().map(|from| &from.relation);
+    let Some(TableFactor::Table { name, args: Some(_), .. }) = relation else { return false };
+    matches!(&name.0[..], [part] if part.to_string() == COPY_FROM)
 }
 
 /// The arguments of the function that an INSERT reads from.

@@ -51,6 +51,7 @@ mod text_scope;
 mod texts;
 mod transaction;
 mod upkeep;
+mod values_within;
 mod variables;
 mod views;
 mod whole;

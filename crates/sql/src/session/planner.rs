@@ -316,6 +316,7 @@ impl StatementPlanner {
         fill_defaults(insert, identities, table.definition(), &normalize)?;
         let conflict = take_conflict(insert, table.definition(), &normalize)?;
         let rules = self.write_rules(state, table, &name, conflict).await?;
+        Box::pin(self.plan_values_within(state, insert)).await?;
         let defaults = self.defaults(state, table)?;
         let target = table.as_target(self.target(rules), defaults);
         self.names.put(&at, |_| Ok(Arc::new(target)))
@@ -362,10 +363,10 @@ impl StatementPlanner {
         if let Some(plan) = self.wide_insert(state, &statement).await? {
             return Ok(plan);
         }
-        let star = self.take_star(state, &mut statement).await?;
+        let list = self.take_list(state, &mut statement).await?;
         let mut plan = statement_to_plan(state, statement).await?;
-        if let Some(star) = star {
-            plan = star.restored(plan);
+        if let Some(list) = list {
+            plan = list.restored(plan)?;
         }
         let plan = crate::files::copy::settled(plan)?;
         // Also what EXPLAIN ANALYZE would carry out.

@@ -8,6 +8,8 @@ use datafusion::logical_expr::DdlStatement;
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::{SetExpr, Statement as Ast};
 
+use crate::parse::is_copy;
+
 /// A tag, complete once all batches of the result were read.
 #[derive(Debug)]
 pub(super) struct StatementTag {
@@ -49,6 +51,7 @@ impl StatementTag {
     /// As [`of`](Self::of).
     pub(super) fn of_ast(ast: &Ast) -> Self {
         let (words, returning) = match ast {
+            Ast::Insert(insert) if is_copy(insert) => ("COPY", false),
             Ast::Insert(insert) => ("INSERT 0", insert.returning.is_some()),
             Ast::Update(update) => ("UPDATE", update.returning.is_some()),
             Ast::Delete(delete) => ("DELETE", delete.returning.is_some()),

@@ -1,21 +1,23 @@
-//! `SELECT * FROM t` and `INSERT INTO t` of a table with very many columns.
+//! `SELECT * FROM t`, `SELECT a, b, … FROM t` and `INSERT INTO t` of a table with very many columns.
 //!
 //! DataFusion 55.2 compares the columns of a select list with each other by their texts
 //! (`push_projection_dedupl`), which takes ten seconds for ten thousand. A select list that is `*` alone gives what
 //! FROM, WHERE and ORDER BY give: the query is planned with a constant in its place, and that is left out of the plan.
+//! One of columns alone is put above that.
 //! Rows that are written into all columns of a table need no projection that casts them, where their types are the
 //! table's.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{FieldRef, Schema};
-use datafusion::common::{DFSchema, Result};
+use datafusion::common::{DFSchema, Result, internal_err};
 use datafusion::datasource::provider_as_source;
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::dml::InsertOp;
 use datafusion::logical_expr::{
-    DdlStatement, DmlStatement, Explain, ExprSchemable, LogicalPlan, PlanType, ToStringifiedPlan,
-    Values, WriteOp,
+    DdlStatement, DmlStatement, Explain, Expr as LogicalExpr, ExprSchemable, LogicalPlan, PlanType,
+    Projection, ToStringifiedPlan, Values, WriteOp,
 };
 use datafusion::sql::parser::{CopyToSource, Statement as Parsed};
 use datafusion::sql::sqlparser::ast::{
@@ -33,19 +35,21 @@ const COLUMNS_MIN: usize = 500;
 /// The name of the constant, which no one can type.
 const CONSTANT: &str = "$star";
 
-/// A query whose `*` was taken out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct TakenStar;
+/// A query whose select list was taken out: the names of its columns, or none for `*`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct TakenList(Option<Vec<String>>);
 
 impl StatementPlanner {
-    /// Takes the `*` out of a statement that is `SELECT * FROM t`, explains it, copies it or makes a table of it, where
-    /// `t` is wide.
-    pub(super) async fn take_star(
+    /// Takes the select list out of a statement that is `SELECT * FROM t` or `SELECT a, b, … FROM t`, explains it, copies it
+    /// or makes a table of it, where the list is long.
+    pub(super) async fn take_list(
         &self,
         state: &SessionState,
         statement: &mut Parsed,
-    ) -> Result<Option<TakenStar>> {
-        let Some((table, item)) = query_of(statement).and_then(only_star) else { return Ok(None) };
+    ) -> Result<Option<TakenList>> {
+        let Some((table, items)) = query_of(statement).and_then(plain_list) else {
+            return Ok(None);
+        };
         let Ok(at) = self.resolve_in(state, table) else { return Ok(None) };
         let mut found = self.names.table(&at)?;
         if found.is_none() {
@@ -56,13 +60,35 @@ impl StatementPlanner {
                 self.names.hide(&at.table, Arc::clone(found));
             }
         }
-        if found.is_none_or(|found| found.schema().fields().len() < COLUMNS_MIN) {
+        let schema = found.map(|found| found.schema());
+        let Some(schema) = schema.filter(|schema| schema.fields().len() >= COLUMNS_MIN) else {
             return Ok(None);
-        }
+        };
+        let taken = match items.as_slice() {
+            [SelectItem::Wildcard(_)] => TakenList(None),
+            items => match self.names_of(items, &schema) {
+                Some(names) => TakenList(Some(names)),
+                None => return Ok(None),
+            },
+        };
         let expr = Expr::Value(Value::Null.into());
         let alias = super::change::quoted(CONSTANT);
-        *item = SelectItem::ExprWithAlias { expr, alias };
-        Ok(Some(TakenStar))
+        *items = vec![SelectItem::ExprWithAlias { expr, alias }];
+        Ok(Some(taken))
+    }
+
+    /// The columns of a select list; none where one of them is not there, or there twice.
+    fn names_of(&self, items: &[SelectItem], schema: &Schema) -> Option<Vec<String>> {
+        let mut left: HashSet<&str> =
+            schema.fields().iter().map(|field| field.name().as_str()).collect();
+        let name = |item: &SelectItem| match item {
+            SelectItem::UnnamedExpr(Expr::Identifier(ident)) => {
+                let name = self.normalized(ident);
+                left.remove(name.as_str()).then_some(name)
+            }
+            _ => None,
+        };
+        items.iter().map(name).collect()
     }
 
     /// The plan of an INSERT into all columns of a wide table, of rows of VALUES or of a query of the same types; none
@@ -153,7 +179,13 @@ fn all_columns_source(insert: &Insert) -> Option<&Query> {
         && source.fetch.is_none();
     match source.body.as_ref() {
         SetExpr::Values(_) => is_alone.then_some(source),
-        _ => only_star(&mut source.clone()).is_some().then_some(source),
+        _ => {
+            let is_star = matches!(
+                source.body.as_ref(),
+                SetExpr::Select(select) if matches!(&select.projection[..], [SelectItem::Wildcard(_)])
+            );
+            (is_star && plain_list(&mut source.clone()).is_some()).then_some(source)
+        }
     }
 }
 
@@ -174,30 +206,57 @@ fn query_of(statement: &mut Parsed) -> Option<&mut Query> {
     }
 }
 
-impl TakenStar {
+impl TakenList {
     /// The plan of the statement as it was.
-    pub(super) fn restored(self, plan: LogicalPlan) -> LogicalPlan {
-        let inner = |plan: Arc<LogicalPlan>| Arc::new(self.restored(Arc::unwrap_or_clone(plan)));
-        match plan {
+    pub(super) fn restored(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
+        let inner = |plan: Arc<LogicalPlan>| -> Result<_> {
+            Ok(Arc::new(self.restored(Arc::unwrap_or_clone(plan))?))
+        };
+        Ok(match plan {
             LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(mut create)) => {
-                create.input = inner(create.input);
+                create.input = inner(create.input)?;
                 LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(create))
             }
             LogicalPlan::Copy(mut copy) => {
-                copy.input = inner(copy.input);
+                copy.input = inner(copy.input)?;
                 LogicalPlan::Copy(copy)
             }
             LogicalPlan::Explain(explain) => {
-                let plan = inner(explain.plan);
+                let plan = inner(explain.plan)?;
                 let stringified_plans = vec![plan.to_stringified(PlanType::InitialLogicalPlan)];
                 LogicalPlan::Explain(Explain { plan, stringified_plans, ..explain })
             }
             LogicalPlan::Analyze(mut analyze) => {
-                analyze.input = inner(analyze.input);
+                analyze.input = inner(analyze.input)?;
                 LogicalPlan::Analyze(analyze)
             }
-            plan => under_constant(plan),
-        }
+            plan => self.above(under_constant(plan))?,
+        })
+    }
+
+    /// The columns of the list above a plan that has them all. Its schema is made here: a search for each column among
+    /// all of them takes long.
+    fn above(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
+        let Some(names) = &self.0 else { return Ok(plan) };
+        let schema = Arc::clone(plan.schema());
+        let places: HashMap<&str, usize> = schema
+            .fields()
+            .iter()
+            .enumerate()
+            .map(|(at, field)| (field.name().as_str(), at))
+            .collect();
+        let place = |name: &String| places.get(name.as_str()).copied();
+        let Some(places) = names.iter().map(place).collect::<Option<Vec<usize>>>() else {
+            return internal_err!("a column of the select list is lost");
+        };
+        let fields = places.iter().map(|at| {
+            let (table, field) = schema.qualified_field(*at);
+            (table.cloned(), Arc::clone(field))
+        });
+        let list = DFSchema::new_with_metadata(fields.collect(), schema.metadata().clone())?;
+        let columns = list.columns().into_iter().map(LogicalExpr::Column).collect();
+        let projection = Projection::try_new_with_schema(columns, Arc::new(plan), Arc::new(list))?;
+        Ok(LogicalPlan::Projection(projection))
     }
 }
 
@@ -219,8 +278,9 @@ fn under_constant(plan: LogicalPlan) -> LogicalPlan {
     }
 }
 
-/// The table and the `*` of a query that has nothing else but WHERE, ORDER BY columns and LIMIT.
-fn only_star(query: &mut Query) -> Option<(&ObjectName, &mut SelectItem)> {
+/// The table and the select list of a query that has nothing else but WHERE, ORDER BY columns and LIMIT: `*`, or many
+/// columns.
+fn plain_list(query: &mut Query) -> Option<(&ObjectName, &mut Vec<SelectItem>)> {
     let sorts_columns = query.order_by.as_ref().is_none_or(|order| match &order.kind {
         OrderByKind::Expressions(keys) => keys
             .iter()
@@ -245,8 +305,10 @@ fn only_star(query: &mut Query) -> Option<(&ObjectName, &mut SelectItem)> {
     let TableFactor::Table { name, args: None, sample: None, .. } = &from.relation else {
         return None;
     };
-    let [item] = select.projection.as_mut_slice() else { return None };
-    let SelectItem::Wildcard(options) = &*item else { return None };
-    let is_all = *options == WildcardAdditionalOptions::default();
-    (is_alone && is_plain && is_all && from.joins.is_empty()).then_some((name, item))
+    let is_list = match select.projection.as_slice() {
+        [SelectItem::Wildcard(options)] => *options == WildcardAdditionalOptions::default(),
+        items => items.len() >= COLUMNS_MIN,
+    };
+    (is_alone && is_plain && is_list && from.joins.is_empty())
+        .then_some((name, &mut select.projection))
 }

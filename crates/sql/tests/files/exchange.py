@@ -52,6 +52,49 @@ TABLE = pyarrow.table(
 )
 FLAT = TABLE.drop_columns(NESTED)
 
+# Types within types, and values at the ends of their types.
+DEEP = {
+    "id": [1, 2, 3, 4],
+    "attrs": [[("a", 1), ("b", None)], [], None, [("", 0)]],
+    "pairs": [[{"k": 1, "v": ["x", None]}, None], [], None, [{"k": None, "v": None}]],
+    "matrix": [[[1, 2], [], None], [], None, [[None]]],
+    "nested": [{"in": {"deep": 1, "list": [1]}}, {"in": None}, None, {"in": {"deep": None, "list": []}}],
+    "large": [
+        decimal.Decimal("9999999999999999999999999999.9999999999"),
+        decimal.Decimal("-0.0000000001"),
+        None,
+        decimal.Decimal("0E-10"),
+    ],
+    "zoned": [
+        datetime.datetime(2024, 3, 31, 0, 59, 59, 999999, tzinfo=UTC),
+        datetime.datetime(2024, 3, 31, 1, tzinfo=UTC),
+        None,
+        datetime.datetime(1900, 1, 1, tzinfo=UTC),
+    ],
+    "at": [datetime.time(23, 59, 59, 999999), datetime.time(0), None, datetime.time(12, 30)],
+    "bytes": [b"\x00\xff", b"", None, b"'\\"],
+    "text": ["", "NULL", None, " ü\t"],
+    "whole": [2**63 - 1, -(2**63), None, 0],
+}
+INNER = pyarrow.struct([("deep", pyarrow.int32()), ("list", pyarrow.list_(pyarrow.int32()))])
+PAIR = pyarrow.struct([("k", pyarrow.int32()), ("v", pyarrow.list_(pyarrow.string()))])
+DEEP_TYPES = {
+    "id": pyarrow.int64(),
+    "attrs": pyarrow.map_(pyarrow.string(), pyarrow.int32()),
+    "pairs": pyarrow.list_(PAIR),
+    "matrix": pyarrow.list_(pyarrow.list_(pyarrow.int32())),
+    "nested": pyarrow.struct([("in", INNER)]),
+    "large": pyarrow.decimal128(38, 10),
+    "zoned": pyarrow.timestamp("us", "Europe/Berlin"),
+    "at": pyarrow.time64("us"),
+    "bytes": pyarrow.binary(),
+    "text": pyarrow.string(),
+    "whole": pyarrow.int64(),
+}
+DEEP_TABLE = pyarrow.table({name: pyarrow.array(DEEP[name], of) for name, of in DEEP_TYPES.items()})
+# Polars has no maps, and writes one as a list of structs.
+LISTED = DEEP_TABLE.drop_columns(["attrs"])
+
 
 def write(directory):
     pyarrow.parquet.write_table(TABLE, directory / "pyarrow.parquet")
@@ -73,6 +116,15 @@ def write(directory):
     connection.execute(f"COPY t TO '{directory}/duckdb.json'")
     connection.execute(f"COPY t TO '{directory}/duckdb_array.json' (FORMAT json, ARRAY true)")
     connection.execute(f"COPY (SELECT * EXCLUDE (tags, place) FROM t) TO '{directory}/duckdb.csv'")
+    pyarrow.parquet.write_table(DEEP_TABLE, directory / "pyarrow_deep.parquet")
+    pyarrow.feather.write_feather(DEEP_TABLE, directory / "pyarrow_deep.arrow", compression="uncompressed")
+    LISTED.to_pandas(types_mapper=pandas.ArrowDtype).to_parquet(directory / "pandas_deep.parquet")
+    polars.from_arrow(LISTED).write_parquet(directory / "polars_deep.parquet")
+    connection.register("deep", DEEP_TABLE)
+    connection.execute(f"COPY deep TO '{directory}/duckdb_deep.parquet'")
+    connection.execute(f"COPY (SELECT id, text FROM deep) TO '{directory}/duckdb_deep.csv'")
+    polars.from_arrow(LISTED.select(["id", "text"])).write_csv(directory / "polars_deep.csv")
+    LISTED.select(["id", "text"]).to_pandas().to_csv(directory / "pandas_deep.csv", index=False)
 
 
 def plain(value):
@@ -88,7 +140,9 @@ def plain(value):
     if isinstance(value, datetime.datetime) and value.tzinfo:
         return value.astimezone(UTC)
     if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
+        items = [plain(item) for item in value]
+        is_map = bool(items) and all(isinstance(item, tuple) and len(item) == 2 for item in value)
+        return dict(items) if is_map else items
     if isinstance(value, dict):
         return {name: plain(item) for name, item in value.items()}
     return value
@@ -134,10 +188,49 @@ def read(directory):
     check("pandas, JSON", {name: list(frame[name]) for name in flat})
     frame = polars.read_ndjson(lines)
     check("Polars, JSON", {name: frame[name].to_list() for name in flat})
+    read_deep(directory)
+
+
+def check_deep(what, columns):
+    """Fails where columns are not those of DEEP; a map is a dictionary, and an empty one an empty list or dictionary."""
+    for name, values in columns.items():
+        found, expected = [plain(value) for value in values], [plain(value) for value in DEEP[name]]
+        if name == "attrs":
+            found = [{} if value == [] else value for value in found]
+            expected = [{} if value == [] else value for value in expected]
+        if found != expected:
+            sys.exit(f"{what}: column {name} is {found}, expected {expected}")
+
+
+def read_deep(directory):
+    parquet = directory / "atoll_deep.parquet"
+    table = pyarrow.parquet.read_table(parquet)
+    check_deep("pyarrow, Parquet", table.to_pydict())
+    check_deep("pyarrow, Arrow", pyarrow.ipc.open_file(directory / "atoll_deep.arrow").read_all().to_pydict())
+    listed = [name for name in DEEP if name != "attrs"]
+    frame = pandas.read_parquet(parquet, dtype_backend="pyarrow")
+    check_deep("pandas, Parquet", {name: frame[name].array._pa_array.to_pylist() for name in listed})
+    frame = polars.read_parquet(parquet, columns=listed)
+    check_deep("Polars, Parquet", frame.to_dict(as_series=False))
+    connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'UTC'")
+    # DuckDB hands out moments with a zone where pytz is there, and their microseconds everywhere.
+    rest = [name for name in DEEP if name != "zoned"]
+    check_deep("DuckDB, Parquet", columns(connection, f"FROM '{parquet}'", rest))
+    micros = [row[0] for row in connection.execute(f"SELECT epoch_us(zoned) FROM '{parquet}'").fetchall()]
+    start = datetime.datetime(1970, 1, 1, tzinfo=UTC)
+    expected = [value and (value - start) // datetime.timedelta(microseconds=1) for value in DEEP["zoned"]]
+    if micros != expected:
+        sys.exit(f"DuckDB, Parquet: column zoned is {micros}, expected {expected}")
+    csv = directory / "atoll_deep.csv"
+    check_deep("DuckDB, CSV", columns(connection, f"FROM read_csv('{csv}', allow_quoted_nulls = false)", ["id", "text", "whole"]))
+    frame = polars.read_csv(csv)
+    check_deep("Polars, CSV", {name: frame[name].to_list() for name in ["id", "text"]})
 
 
 def columns(connection, query, names):
-    rows = connection.execute(f"SELECT {', '.join(names)} {query}").fetchall()
+    quoted = ", ".join(f'"{name}"' for name in names)
+    rows = connection.execute(f"SELECT {quoted} {query}").fetchall()
     return {name: [row[at] for row in rows] for at, name in enumerate(names)}
 
 

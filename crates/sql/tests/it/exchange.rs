@@ -84,6 +84,83 @@ fn what_others_write_is_read() {
     assert_eq!(read("id, name, x, flag, none", "pandas.json"), some.collect::<Vec<_>>());
 }
 
+/// Values of types within types, and at the ends of their types.
+fn deep() -> Vec<Vec<String>> {
+    let rows = [
+        [
+            "{a=1, b=NULL}",
+            "[{'k': 1, 'v': [x, NULL]}, NULL]",
+            "[[1, 2], [], NULL]",
+            "{'in': {'deep': 1, 'list': [1]}}",
+            "9999999999999999999999999999.9999999999",
+            "2024-03-31 00:59:59.999999+00:00",
+            "23:59:59.999999",
+            "00ff",
+            "[]",
+            "9223372036854775807",
+        ],
+        [
+            "{}",
+            "[]",
+            "[]",
+            "{'in': NULL}",
+            "-0.0000000001",
+            "2024-03-31 01:00:00+00:00",
+            "00:00:00",
+            "",
+            "[NULL]",
+            "-9223372036854775808",
+        ],
+        ["NULL"; 10],
+        [
+            "{''=0}",
+            "[{'k': NULL, 'v': NULL}]",
+            "[[NULL]]",
+            "{'in': {'deep': NULL, 'list': []}}",
+            "0.0000000000",
+            "1900-01-01 00:00:00+00:00",
+            "12:30:00",
+            "275c",
+            "[ ü\t]",
+            "0",
+        ],
+    ];
+    rows.map(|row| row.map(str::to_owned).to_vec()).to_vec()
+}
+
+const DEEP: &str = "attrs::VARCHAR, pairs::VARCHAR, matrix::VARCHAR, nested::VARCHAR, large::VARCHAR, \
+                    to_char(zoned AT TIME ZONE 'UTC', '%Y-%m-%d %H:%M:%S%.f%:z'), at::VARCHAR, lower(hex(bytes)), \
+                    '[' || text || ']', whole";
+
+#[test]
+fn types_within_types_are_exchanged() {
+    if !has_libraries() {
+        return skip(Need::PythonEngines, MISSING);
+    }
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    exchange("write", directory.path()).expect("the others write");
+    let session = live();
+    let path = |file: &str| directory.path().join(file).display().to_string();
+    let read = |columns: &str, file: &str| {
+        rows(&session, &format!("SELECT {columns} FROM '{}' ORDER BY id", path(file)))
+    };
+    for file in ["pyarrow_deep.parquet", "pyarrow_deep.arrow", "duckdb_deep.parquet"] {
+        assert_eq!(read(DEEP, file), deep(), "{file}");
+    }
+    let (_, listed) = DEEP.split_once(", ").expect("several columns");
+    let expected: Vec<_> = deep().into_iter().map(|row| row[1..].to_vec()).collect();
+    for file in ["pandas_deep.parquet", "polars_deep.parquet"] {
+        assert_eq!(read(listed, file), expected, "{file}");
+    }
+    // pandas writes an empty text as it writes NULL.
+    for file in ["duckdb_deep.csv", "polars_deep.csv"] {
+        let file = format!("read_csv('{}', allow_quoted_nulls = false)", path(file));
+        let texts = rows(&session, &format!("SELECT '[' || text || ']' FROM {file} ORDER BY id"));
+        let texts = texts.concat();
+        assert_eq!(texts, ["[]", "[NULL]", "NULL", "[ ü\t]"], "{file}");
+    }
+}
+
 #[test]
 fn others_read_what_is_copied_to_files() {
     if !has_libraries() {
@@ -99,5 +176,11 @@ fn others_read_what_is_copied_to_files() {
     rows(&session, &format!("COPY (SELECT {flat} FROM t) TO '{}'", path("atoll.csv")));
     rows(&session, &format!("COPY t TO '{}'", path("atoll.json")));
     rows(&session, &format!("COPY t TO '{}' (ARRAY true)", path("atoll_array.json")));
+    let deep = path("pyarrow_deep.parquet");
+    rows(&session, &format!("CREATE TABLE deep AS SELECT * FROM '{deep}'"));
+    rows(&session, &format!("COPY (FROM deep ORDER BY id) TO '{}'", path("atoll_deep.parquet")));
+    rows(&session, &format!("COPY (FROM deep ORDER BY id) TO '{}'", path("atoll_deep.arrow")));
+    let flat = "SELECT id, large, text, whole FROM deep ORDER BY id";
+    rows(&session, &format!("COPY ({flat}) TO '{}'", path("atoll_deep.csv")));
     exchange("read", directory.path()).expect("the others read");
 }

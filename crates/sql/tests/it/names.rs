@@ -157,6 +157,25 @@ fn all_columns_of_a_wide_table_are_those_of_a_narrow_one() {
         assert_eq!(names(&session, sql), columns, "{sql}");
         assert_eq!(rows(&session, sql), expected, "{sql}");
     }
+    // So is a select list of very many columns.
+    let values_back: Vec<String> = (0..700).rev().map(|at| at.to_string()).collect();
+    let names_back: Vec<String> = columns.iter().rev().cloned().collect();
+    for rest in ["w", "w AS x WHERE x.c7 = 7 LIMIT 3", "w ORDER BY c1 DESC, x.c2 LIMIT 1", "v"] {
+        let rest = rest.replace("w ORDER", "w x ORDER");
+        let sql = format!("SELECT {reversed} FROM {rest}");
+        assert_eq!(names(&session, &sql), names_back, "{sql}");
+        assert_eq!(rows(&session, &sql), [values_back.clone()], "{sql}");
+    }
+    let first = columns[..600].join(", ");
+    let some = rows(&session, &format!("SELECT {first} FROM w WHERE c699 = 699 ORDER BY c650"));
+    assert_eq!(some, [expected[0][..600].to_vec()]);
+    rows(&session, &format!("CREATE TABLE some AS SELECT {first} FROM w"));
+    assert_eq!(rows(&session, "SELECT * FROM some"), some);
+    for (list, told) in [(format!("{first}, nothing"), "nothing"), (format!("{first}, c1"), "")] {
+        let told_of = run(&session, &format!("SELECT {list} FROM w"));
+        assert!(told.is_empty() == told_of.is_ok(), "{told}");
+        assert!(told_of.err().is_none_or(|error| error.message.contains(told)), "{told}");
+    }
     let directory = tempfile::tempdir().expect("a directory");
     let file = directory.path().join("w.csv").display().to_string();
     rows(&session, &format!("COPY (SELECT * FROM w ORDER BY c2) TO '{file}'"));

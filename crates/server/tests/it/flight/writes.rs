@@ -240,7 +240,10 @@ fn batches_are_ingested_into_tables_that_are_there_or_made() {
             temporary: true,
             ..ingestion("x", Missing::Create, There::Fail)
         };
-        assert_eq!(state(client.execute_ingest(temporary, one()).await.expect_err("x")), "0A000");
+        assert_eq!(client.execute_ingest(temporary, one()).await.expect("its own"), BATCH_ROWS);
+        assert_eq!(super::writes::count(&mut client, "x").await, "10000");
+        let mut other = connect(&server).await;
+        assert_eq!(state(query(&mut other, "SELECT * FROM x").await.expect_err("none")), "42P01");
     });
 }
 

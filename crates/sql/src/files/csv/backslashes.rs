@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 /// What a value means that is written with backslashes.
-pub(super) fn unescaped(value: &[u8]) -> Cow<'_, [u8]> {
+pub fn unescaped(value: &[u8]) -> Cow<'_, [u8]> {
     if !value.contains(&b'\\') {
         return Cow::Borrowed(value);
     }

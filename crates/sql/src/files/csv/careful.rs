@@ -178,8 +178,9 @@ impl CsvBatches {
         }
         let written = record.value(column);
         let settings = &self.reading.settings;
+        let is_text = self.reading.columns[column].data_type.is_string();
         let is_null = self.nulls.iter().any(|null| null.as_bytes() == written)
-            && (settings.quoted_nulls || !record.is_quoted(column))
+            && (settings.quoted_nulls.are_null(is_text) || !record.is_quoted(column))
             && !settings
                 .not_null
                 .iter()

@@ -332,7 +332,7 @@ fn see_values(
             continue;
         };
         if nulls.iter().any(|null| null == value)
-            && (settings.quoted_nulls || !record.is_quoted(at))
+            && (settings.quoted_nulls.are_null(false) || !record.is_quoted(at))
         {
             continue;
         }

@@ -19,6 +19,7 @@ mod sniff;
 mod source;
 mod table;
 mod times;
+mod write;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,18 +32,31 @@ use datafusion::common::{DataFusionError, Result};
 use datafusion::datasource::file_format::FileFormat;
 use datafusion::datasource::file_format::csv::CsvFormat;
 use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
-use datafusion::datasource::physical_plan::{FileScanConfig, FileScanConfigBuilder};
+use datafusion::datasource::physical_plan::{
+    FileScanConfig, FileScanConfigBuilder, FileSinkConfig,
+};
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
+use datafusion::physical_expr::LexRequirement;
 use datafusion::physical_plan::ExecutionPlan;
 use futures::{StreamExt, TryStreamExt};
 
 use super::SAMPLE_ROWS;
 use super::amended::{AmendedFormat, Amendment, refuse_equal_names};
+pub use backslashes::unescaped;
 pub(crate) use options::KNOWN;
 use sample::CsvSample;
 use source::LocatedCsvSource;
 pub(crate) use table::{parts, sniffed_by};
+pub use write::CsvForm;
+
+/// Values that are read at once: arrow-csv sets memory aside for all of a batch before it reads a row.
+const VALUES_AT_ONCE: usize = 1 << 21;
+
+/// Of so many rows those that are read at once from a file with so many columns.
+fn rows_at_once(rows: usize, columns: usize) -> usize {
+    rows.min(VALUES_AT_ONCE / columns.max(1)).max(1)
+}
 
 /// DataFusion's format with our inference and errors.
 pub(super) fn amended(format: Arc<dyn FileFormat>) -> Arc<dyn FileFormat> {
@@ -132,5 +146,17 @@ impl Amendment for CarefulCsv {
         let config =
             FileScanConfigBuilder::from(config.clone()).with_source(Arc::new(source)).build();
         Ok(DataSourceExec::from_data_source(config))
+    }
+
+    async fn create_writer_physical_plan(
+        &self,
+        format: &dyn FileFormat,
+        input: Arc<dyn ExecutionPlan>,
+        state: &dyn Session,
+        config: FileSinkConfig,
+        order: Option<LexRequirement>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let plan = format.create_writer_physical_plan(input, state, config, order).await?;
+        Ok(write::with_own_text(plan))
     }
 }

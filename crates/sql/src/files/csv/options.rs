@@ -114,7 +114,7 @@ pub(crate) struct CsvSettings {
     /// Types that are found out.
     pub(super) candidates: Vec<&'static str>,
     pub(super) line_max: usize,
-    pub(super) quoted_nulls: bool,
+    pub(super) quoted_nulls: QuotedNulls,
     pub(super) not_null: Vec<String>,
     pub(super) normalize: bool,
     pub(super) strict: bool,
@@ -137,6 +137,28 @@ fn candidates(options: &FileOptions) -> Result<Vec<&'static str>> {
         })
     };
     given.iter().filter(|name| !name.eq_ignore_ascii_case("null")).map(known).collect()
+}
+
+/// What a value in quotes is that reads like NULL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum QuotedNulls {
+    /// NULL, as in DuckDB.
+    Null,
+    /// A value.
+    Value,
+    /// A value where the column is of text, and NULL elsewhere: in COPY, whose files tell an empty string from NULL.
+    ValueOfText,
+}
+
+impl QuotedNulls {
+    /// Whether it is NULL in a column of text, or another one.
+    pub(super) fn are_null(self, is_text: bool) -> bool {
+        match self {
+            Self::Null => true,
+            Self::Value => false,
+            Self::ValueOfText => !is_text,
+        }
+    }
 }
 
 impl CsvSettings {
@@ -203,7 +225,11 @@ impl CsvSettings {
             sampled_files: options.count(FILES)?.unwrap_or(usize::MAX).max(1),
             candidates: candidates(options)?,
             line_max: options.count(LINE_MAX)?.unwrap_or(LINE_BYTES),
-            quoted_nulls: options.bool(QUOTED_NULLS)?.unwrap_or(true),
+            quoted_nulls: match (options.bool(QUOTED_NULLS)?, &options.target) {
+                (Some(false), _) => QuotedNulls::Value,
+                (None, Some(_)) => QuotedNulls::ValueOfText,
+                (Some(true), _) | (None, None) => QuotedNulls::Null,
+            },
             not_null: options.texts(NOT_NULL)?.unwrap_or_default(),
             normalize: options.bool(NORMALIZE)?.unwrap_or(false),
             strict: options.bool(STRICT)?.unwrap_or(true),
@@ -222,7 +248,6 @@ impl CsvSettings {
             || self.thousands.is_some()
             || self.ignore_errors
             || self.padding
-            || !self.quoted_nulls
             || !self.not_null.is_empty()
             || !self.strict
             || self.is_text

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{AsArray, RecordBatch};
+use datafusion::arrow::compute::concat_batches;
 use datafusion::arrow::csv::ReaderBuilder;
 use datafusion::arrow::datatypes::{DataType, Field, Schema};
 use datafusion::common::config::CsvOptions;
@@ -14,6 +15,7 @@ use datafusion::object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 use futures::{StreamExt, TryStreamExt};
 
 use super::infer::is_padded;
+use super::rows_at_once;
 use crate::files::SAMPLE_ROWS;
 
 /// What types alone do not tell.
@@ -115,7 +117,7 @@ impl CsvSample {
             .with_delimiter(options.delimiter)
             .with_quote(options.quote)
             .with_truncated_rows(true)
-            .with_batch_size(rows);
+            .with_batch_size(rows_at_once(rows, schema.fields().len()));
         if let Some(terminator) = options.terminator {
             builder = builder.with_terminator(terminator);
         }
@@ -130,20 +132,31 @@ impl CsvSample {
         let bytes = bytes.map_err(DataFusionError::from).boxed();
         let compression = FileCompressionType::from(options.compression);
         let mut bytes = compression.convert_stream(bytes)?;
-        while decoder.capacity() > 0
+        let (mut found, mut left) = (Vec::new(), rows);
+        while left > 0
             && let Some(mut chunk) = bytes.try_next().await?
         {
-            while decoder.capacity() > 0 && !chunk.is_empty() {
+            while left > 0 && !chunk.is_empty() {
                 let Ok(decoded) = decoder.decode(&chunk) else { return Ok(None) };
-                if decoded == 0 {
+                if decoded == 0 && decoder.capacity() > 0 {
                     break;
                 }
                 chunk = chunk.slice(decoded..);
+                if decoder.capacity() == 0 {
+                    let Some(batch) = decoder.flush().ok().flatten() else { return Ok(None) };
+                    left = left.saturating_sub(batch.num_rows());
+                    found.push(batch);
+                }
             }
         }
         // The end of the file may be the end of its last row.
-        let ended = decoder.capacity() == 0 || decoder.decode(&[]).is_ok();
-        Ok(if ended { decoder.flush().ok().flatten() } else { None })
+        if left > 0 && decoder.decode(&[]).is_ok() {
+            found.extend(decoder.flush().ok().flatten());
+        }
+        match found.first().map(RecordBatch::schema) {
+            Some(schema) => Ok(Some(concat_batches(&schema, &found)?)),
+            None => Ok(None),
+        }
     }
 }
 

@@ -20,6 +20,7 @@ use datafusion::physical_plan::DisplayFormatType;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use futures::{StreamExt, TryStreamExt};
 
+use super::rows_at_once;
 use super::sample::CsvSample;
 
 /// The source below with located errors.
@@ -46,6 +47,7 @@ impl FileSource for LocatedCsvSource {
     }
 
     fn with_batch_size(&self, rows: usize) -> Arc<dyn FileSource> {
+        let rows = rows_at_once(rows, self.below.table_schema().file_schema().fields().len());
         Arc::new(Self { below: self.below.with_batch_size(rows), sample: self.sample.clone() })
     }
 

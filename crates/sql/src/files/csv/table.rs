@@ -52,7 +52,7 @@ fn parts_of(
 ) -> Result<Vec<FilesPart>> {
     let sniffed = sniffed(files, settings, types)?;
     let schema = Arc::clone(&sniffed.reading.schema);
-    if sniffed.needs_care() {
+    if sniffed.needs_care() || sniffed.has_empty_texts(files)? {
         let reader = PartReader::Batches(Arc::new(sniffed.reading));
         return Ok(vec![FilesPart { files: files.to_vec(), schema, reader }]);
     }
@@ -89,6 +89,23 @@ impl SniffedCsv {
             || any_format
             || reading.syntax.quote.is_none()
             || !reading.columns.iter().all(is_read)
+    }
+
+    /// Whether there are empty values in quotes that are told from NULL, which DataFusion's reader does not.
+    fn has_empty_texts(&self, files: &[SourceFile]) -> Result<bool> {
+        let settings = &self.reading.settings;
+        let is_told =
+            |column: &CsvColumn| !settings.quoted_nulls.are_null(column.data_type.is_string());
+        let Some(quote) = self.reading.syntax.quote else { return Ok(false) };
+        if !self.reading.columns.iter().any(is_told) {
+            return Ok(false);
+        }
+        for file in files {
+            if has_twice(file, quote)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The same for DataFusion's reader.
@@ -186,6 +203,23 @@ fn sniffed(
     reading.columns = columns;
     let (has_line_breaks, is_unusual) = (found.has_line_breaks, found.is_unusual);
     Ok(SniffedCsv { reading, has_line_breaks, is_unusual })
+}
+
+/// Whether a byte is somewhere twice in a row in a file.
+fn has_twice(file: &SourceFile, byte: u8) -> Result<bool> {
+    let mut content = file.open_content()?;
+    let mut chunk = vec![0; 1 << 20];
+    let mut is_last = false;
+    loop {
+        let read = content.read(&mut chunk).map_err(|error| file.failed(&error))?;
+        let chunk = &chunk[..read];
+        let Some(last) = chunk.last() else { return Ok(false) };
+        let is_over = is_last && chunk[0] == byte;
+        if is_over || chunk.windows(2).any(|two| two == [byte, byte]) {
+            return Ok(true);
+        }
+        is_last = *last == byte;
+    }
 }
 
 /// What a file begins with, in whole lines.
