@@ -241,6 +241,33 @@ fn owners_do_what_they_want_with_what_is_theirs() {
 }
 
 #[test]
+fn a_view_of_the_session_reads_what_its_user_may() {
+    let server = TestServer::with_passwords();
+    block_on(async {
+        as_owner(&server, &OBJECTS).await;
+        let bob = log_in(&server, "bob", "b").await.expect("bob");
+        for sql in [
+            "CREATE TEMP VIEW peek AS SELECT * FROM item",
+            "CREATE TEMP VIEW bargains AS SELECT * FROM cheap",
+        ] {
+            allowed(&bob, sql).await;
+        }
+        for sql in ["SELECT * FROM peek", "SELECT count(*) FROM peek", "TABLE bargains"] {
+            denied(&bob, sql).await;
+            assert!(bob.prepare(sql).await.is_err(), "{sql}");
+        }
+        as_owner(&server, &["GRANT SELECT ON cheap TO bob"]).await;
+        allowed(&bob, "TABLE bargains").await;
+        denied(&bob, "SELECT * FROM peek").await;
+        as_owner(&server, &["GRANT SELECT ON item TO bob"]).await;
+        allowed(&bob, "CREATE TEMP VIEW twice AS SELECT * FROM peek").await;
+        allowed(&bob, "SELECT * FROM peek, twice").await;
+        as_owner(&server, &["REVOKE SELECT ON item FROM bob"]).await;
+        denied(&bob, "SELECT * FROM twice").await;
+    });
+}
+
+#[test]
 fn members_have_the_rights_of_their_roles() {
     let server = TestServer::with_passwords();
     block_on(async {

@@ -68,6 +68,7 @@ mod sampled;
 mod stars;
 mod statements;
 mod summarize;
+mod table_stars;
 mod tree;
 mod tuples;
 mod types;
@@ -125,6 +126,7 @@ pub(crate) fn rewrite_select(select: &mut Select) -> Result<()> {
     json_rows::rewrite(select);
     lateral::rewrite(select);
     sampled::rewrite(select);
+    table_stars::rewrite(select);
     tuples::rewrite_select(select);
     select.from.iter_mut().try_for_each(positional::rewrite)
 }

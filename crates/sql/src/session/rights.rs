@@ -40,10 +40,13 @@ struct RightsGrant<'a> {
 }
 
 impl StatementPlanner {
-    /// The user as whom a text is planned: that of the session, or within views the owner of the innermost.
+    /// The user as whom a text is planned: that of the session, or within views that the store keeps the owner of
+    /// the innermost.
     fn user_within(&self, within: &[ResolvedTableReference]) -> Option<LimitedUser> {
         let user = self.user.as_deref()?;
-        let Some(view) = within.last() else { return Some(user.clone()) };
+        let Some(view) = within.last().filter(|view| !self.names.is_own(view)) else {
+            return Some(user.clone());
+        };
         let version = self.names.stored_version();
         let view = Owned::Relation(relation_name(view));
         let owner = ObjectRights::of(&version, &view).owner?;
