@@ -6,6 +6,7 @@
 //! | [`NamedQuantified`] | ANY and ALL over a table that the query around reads too | behind the coercion of types |
 //! | [`NestedOrder`] | lists, structs and maps compared in the order in which they are sorted | first |
 //! | [`DependentJoins`] | correlated subqueries that DataFusion refuses or joins wrongly | last among the analyzer's rules |
+//! | `SubqueriesInValues` | subqueries among the rows of VALUES, above them | first |
 //! | [`EmbeddedSubqueries`] | IN and EXISTS inside of expressions, with NULL as SQL has it | before subqueries become joins |
 //! | `Contradictions` | filters that no row passes, as an empty relation | where filters sink |
 //! | `DistinctTypes` | sums beside a DISTINCT aggregate, of the type they were planned with | where DataFusion groups twice for DISTINCT |
@@ -20,6 +21,7 @@ mod membership;
 mod nested_order;
 mod quantified;
 mod subqueries;
+mod values;
 
 use std::sync::Arc;
 
@@ -33,6 +35,7 @@ pub(crate) use keys::ComputedKeys;
 pub(crate) use nested_order::NestedOrder;
 pub(crate) use quantified::NamedQuantified;
 pub(crate) use subqueries::EmbeddedSubqueries;
+use values::SubqueriesInValues;
 
 /// DataFusion's rule that makes joins of subqueries.
 const DECORRELATE: &str = "decorrelate_predicate_subquery";
@@ -57,6 +60,7 @@ pub(crate) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     }
     rules.push(Arc::new(ComputedKeys));
     rules.insert(0, Arc::new(NestedOrder));
+    rules.insert(0, Arc::new(SubqueriesInValues));
     rules
 }
 

@@ -98,7 +98,7 @@ impl QueryResult {
         self.origins.as_ref()
     }
 
-    pub(super) fn from_columns(mut self, origins: Option<ColumnOrigins>) -> Self {
+    pub(super) fn with_origins(mut self, origins: Option<ColumnOrigins>) -> Self {
         self.origins = origins;
         self
     }

@@ -401,7 +401,7 @@ impl PreparedStatement {
             Shape::Planned => Ok(None),
             Shape::Command => return self.session.run_aside(&self.sql).await.map(Some),
         };
-        Ok(result?.map(|result| result.from_columns(self.origins.clone())))
+        Ok(result?.map(|result| result.with_origins(self.origins.clone())))
     }
 
     /// Types of the parameters.
