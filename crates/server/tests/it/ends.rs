@@ -84,8 +84,10 @@ fn a_client_that_has_sent_much_ahead_is_missed_too() {
             }
         }
         drop(stream);
-        running(&server, 0).await;
-        assert!(server.database.activity().sessions().is_empty());
+        // Without an end this test has none.
+        while !server.database.activity().sessions().is_empty() {
+            tokio::task::yield_now().await;
+        }
     });
 }
 

@@ -36,6 +36,7 @@ pub(crate) use nested_order::NestedOrder;
 pub(crate) use quantified::NamedQuantified;
 pub(crate) use subqueries::EmbeddedSubqueries;
 use values::SubqueriesInValues;
+pub(crate) use values::has_any_subquery;
 
 /// DataFusion's rule that makes joins of subqueries.
 const DECORRELATE: &str = "decorrelate_predicate_subquery";

@@ -42,7 +42,7 @@ impl OptimizerRule for SubqueriesInValues {
         _: &dyn OptimizerConfig,
     ) -> Result<Transformed<LogicalPlan>> {
         match plan {
-            LogicalPlan::Values(rows) if rows.values.iter().flatten().any(has_subquery) => {
+            LogicalPlan::Values(rows) if rows.values.iter().flatten().any(has_any_subquery) => {
                 above(rows).map(Transformed::yes)
             }
             plan => Ok(Transformed::no(plan)),
@@ -50,7 +50,8 @@ impl OptimizerRule for SubqueriesInValues {
     }
 }
 
-fn has_subquery(expr: &Expr) -> bool {
+/// Whether a subquery of any kind is in an expression.
+pub(crate) fn has_any_subquery(expr: &Expr) -> bool {
     let is = |expr: &Expr| {
         let is_one = matches!(
             expr,
@@ -64,16 +65,20 @@ fn has_subquery(expr: &Expr) -> bool {
     expr.exists(is).unwrap_or(false)
 }
 
-/// The rows with NULL in place of what has subqueries, and that above them.
+/// The rows with something unread in place of what has subqueries, and that above them.
 fn above(Values { schema, mut values }: Values) -> Result<LogicalPlan> {
     let column = |name: &str| Expr::Column(Column::from_name(name));
     let mut exprs: Vec<Expr> = schema.fields().iter().map(|field| column(field.name())).collect();
     for (number, row) in values.iter_mut().enumerate() {
         let number = lit(number as i64);
         for ((value, expr), field) in row.iter_mut().zip(&mut exprs).zip(schema.fields()) {
-            if has_subquery(value) {
-                let null = lit(ScalarValue::try_from(field.data_type())?);
-                let computed = std::mem::replace(value, null);
+            if has_any_subquery(value) {
+                // Of a column without nulls something that is none.
+                let unread = match field.is_nullable() {
+                    true => ScalarValue::try_from(field.data_type())?,
+                    false => ScalarValue::new_default(field.data_type())?,
+                };
+                let computed = std::mem::replace(value, lit(unread));
                 let computed = computed.cast_to(field.data_type(), &DFSchema::empty())?;
                 let before = std::mem::take(expr);
                 *expr = when(column(ROW).eq(number.clone()), computed).otherwise(before)?;

@@ -39,6 +39,7 @@ use crate::catalog::NextNumber;
 use crate::dialect::shown;
 use crate::error::SqlError;
 use crate::parse::{on_deep_stack, stack_for};
+use crate::rewrite::has_any_subquery;
 use crate::role::RoleStatement;
 use crate::session::transaction::StatementTransaction;
 use crate::settings::SharedScan;
@@ -155,21 +156,6 @@ impl Session {
         sql: &str,
         declared: &[Option<DataType>],
     ) -> Result<PlannedStatement> {
-        let transaction = self.statement_transaction()?;
-        let planned = self.plan_prepared_in(&transaction, sql, declared).await;
-        if transaction.is_own {
-            // What is kept must not keep what it was planned over.
-            transaction.transaction.rollback().await;
-        }
-        planned
-    }
-
-    async fn plan_prepared_in(
-        &self,
-        transaction: &StatementTransaction,
-        sql: &str,
-        declared: &[Option<DataType>],
-    ) -> Result<PlannedStatement> {
         if WholeStatement::of(sql)?.is_some() || RoleStatement::of(sql)?.is_some() {
             return Ok(PlannedStatement::command());
         }
@@ -185,6 +171,22 @@ impl Session {
         if is_command(&statement) {
             return Ok(PlannedStatement::command());
         }
+        // Not before it is known to need one: COMMIT and SET TRANSACTION are prepared too.
+        let transaction = self.statement_transaction()?;
+        let planned = self.plan_prepared_in(&transaction, statement, declared).await;
+        if transaction.is_own {
+            // What is kept must not keep what it was planned over.
+            transaction.transaction.rollback().await;
+        }
+        planned
+    }
+
+    async fn plan_prepared_in(
+        &self,
+        transaction: &StatementTransaction,
+        statement: Parsed,
+        declared: &[Option<DataType>],
+    ) -> Result<PlannedStatement> {
         let writes = self.prepared.writes(&statement);
         let planner = self.planner(transaction, writes).await?;
         let normalizes = planner.state.config_options().sql_parser.enable_ident_normalization;
@@ -215,6 +217,10 @@ impl Session {
         }
         let state = state_to_keep(&planner.state);
         let optimized = state.optimize(&plan)?;
+        let asks = |node: &LogicalPlan| Ok(node.expressions().iter().any(has_any_subquery));
+        if optimized.exists(asks)? {
+            return Ok(planned(Shape::Planned));
+        }
         let parameters = Parameters::new(&[types.as_slice(), &clock.types()].concat())?;
         let point = compile(&state, &optimized, &parameters)?;
         if let Some(plan) = point {
