@@ -28,7 +28,7 @@ struct Place {
 
 impl Spans {
     pub(super) fn new() -> Self {
-        // Where there are no random numbers, those of the clock differ from one process to the next too.
+        // Without the kernel's random numbers the clock seeds it, which differs between processes too.
         let seed = getrandom::u64().unwrap_or_else(|_| nanoseconds(SystemTime::now()));
         Self { random: SplitMix64::new(seed) }
     }

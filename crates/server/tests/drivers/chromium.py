@@ -74,8 +74,14 @@ class Browser:
 
     def wait(self, condition):
         """Waits until a condition holds; it is asked in the page, so that nothing happens in between."""
-        script = f"""new Promise((done) => {{
-            const ask = () => {{ let it; try {{ it = {condition}; }} catch {{}} it ? done(it) : setTimeout(ask, 50); }};
+        script = f"""new Promise((done, fail) => {{
+            const late = () => fail(new Error("two minutes have passed"));
+            const until = performance.now() + 120000;
+            const ask = () => {{
+                let it;
+                try {{ it = {condition}; }} catch {{}}
+                it ? done(it) : performance.now() > until ? late() : setTimeout(ask, 50);
+            }};
             ask();
         }})"""
         return self.run(script)

@@ -42,7 +42,7 @@ fn a_session_is_served_by_the_threads_of_its_home() {
         assert!(client.query(&one, &[&1]).await.expect("none").is_empty());
         let error = client.batch_execute("SET atoll.home = 7").await.expect_err("no such node");
         let told = error.as_db_error().expect("the server's").message();
-        assert!(told.contains("there is no node 7; the machine's nodes: 0, 1"), "{told}");
+        assert!(told.contains("unknown node 7; the machine's nodes: 0, 1"), "{told}");
         assert!(client.batch_execute("SET atoll.home = 'near'").await.is_err());
         assert_eq!(place(&client).await, (Some(1), Some(1)));
         client.batch_execute("RESET atoll.home").await.expect("reset");

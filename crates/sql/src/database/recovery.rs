@@ -33,7 +33,7 @@ impl RecoveryTeller {
                 tell(&progress);
             }
         };
-        // The directory is opened without a word where there is no thread.
+        // Without a thread recovery runs as well, and reports no progress.
         let thread = thread::Builder::new().name("atoll-recovery".to_owned()).spawn(telling).ok();
         Self { ended: Some(ended), thread }
     }

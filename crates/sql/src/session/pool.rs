@@ -127,10 +127,7 @@ pub(super) fn home_set(plan: &LogicalPlan, machine: &Machine) -> Result<Option<O
                 && machine.node(id).is_none()
             {
                 let nodes: Vec<_> = machine.nodes.iter().map(|node| node.id.to_string()).collect();
-                return exec_err!(
-                    "there is no node {id}; the machine's nodes: {}",
-                    nodes.join(", ")
-                );
+                return exec_err!("unknown node {id}; the machine's nodes: {}", nodes.join(", "));
             }
             Ok(Some(home))
         }

@@ -46,7 +46,7 @@ pub(super) enum ParameterStatement {
     ResetAll,
     /// The session is as it began.
     DiscardAll,
-    /// There are no temporary tables and views any more.
+    /// Temporary tables and views were dropped.
     DiscardTemp,
     /// One that has nothing to do here: there are no cursors or channels to listen on.
     Nothing(&'static str),
