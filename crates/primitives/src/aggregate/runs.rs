@@ -80,7 +80,7 @@ impl SortedGroups {
     /// [`PrimitiveError::Memory`], [`PrimitiveError::Overflow`], [`PrimitiveError::Cancelled`].
     pub fn push(&mut self, batch: &RecordBatch) -> Result<Option<RecordBatch>, PrimitiveError> {
         let keys = self.plan.keys(batch);
-        let key_lanes: Option<Vec<Lane>> = keys.iter().map(|key| Lane::new(key)).collect();
+        let key_lanes: Option<Vec<Lane>> = keys.iter().map(|key| Lane::key(key)).collect();
         let key_lanes = key_lanes.unwrap_or_default();
         let lanes = self.plan.lanes(batch)?;
         let mut out = None;
