@@ -49,7 +49,7 @@ use writer::LogWriter;
 pub use error::LogError;
 pub use group_commit::{
     Acknowledgement, GroupCommit, GroupCommitOptions, LogRoom, LogStatistics, LogTicket,
-    RoomRequest,
+    OpenWriter, RoomRequest,
 };
 pub use position::Position;
 pub use recovery::{LogRecord, Recovery, RecoveryReport, RecoveryStart};

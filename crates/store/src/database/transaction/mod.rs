@@ -29,7 +29,7 @@ use super::version::DatabaseVersion;
 use super::{ChangeStep, Database};
 use crate::ids::{RowId, TableId};
 use crate::lock::{HeldLocks, TransactionId};
-use crate::log::Position;
+use crate::log::{GroupCommit, OpenWriter, Position};
 use own::{OwnBase, OwnChanges};
 
 pub use locking::{LockDeadline, LockPatience, LockedRows};
@@ -53,6 +53,8 @@ pub struct Transaction {
     /// Place in the log up to which it may have read what is not on disk.
     read_to: Position,
     savepoints: Vec<NamedSavepoint>,
+    /// Tells the log that there will be a record.
+    writer: Option<OpenWriter>,
 }
 
 impl Transaction {
@@ -73,6 +75,7 @@ impl Transaction {
             own: OwnChanges::new(),
             read_to: Position::START,
             savepoints: Vec::new(),
+            writer: None,
         }
     }
 
@@ -195,6 +198,10 @@ impl Transaction {
             }
             None => Arc::clone(&after),
         };
+        let has_record = !step.is_temporary() && self.database.durability() == Durability::Fsync;
+        if self.writer.is_none() && has_record {
+            self.writer = self.database.log.as_ref().map(GroupCommit::open_writer);
+        }
         self.own.push(step);
         self.own.set(OwnBase::Newest, newest, &after);
         self.own.set(OwnBase::Snapshot, snapshot.as_ref().unwrap_or(newest), &read);

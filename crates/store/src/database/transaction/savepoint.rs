@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::own::OwnChanges;
 use super::{Result, Transaction};
 use crate::database::error::TransactionError;
 
@@ -25,7 +26,20 @@ impl Transaction {
     pub fn rollback_to_mark(&mut self, mark: SavepointMark) {
         self.own.undo_to(mark.0);
         self.own.begin_level();
+        if self.own.is_empty() {
+            self.writer = None;
+        }
         self.savepoints.retain(|savepoint| savepoint.mark.0 <= mark.0);
+    }
+
+    /// A statement failed, and all is going to be rolled back: nothing of it is kept, and others need not wait for its
+    /// locks any longer. Where there is a savepoint, to which it may go back, all stays as it is.
+    pub fn give_up(&mut self) {
+        if self.savepoints.is_empty() {
+            self.own = OwnChanges::new();
+            self.writer = None;
+            self.locks.release_all();
+        }
     }
 
     /// Forgets this place and those after it, and keeps what was done.

@@ -21,6 +21,7 @@ mod ticket;
 mod tests;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -77,6 +78,19 @@ struct CommitShared {
     work: Condvar,
     /// Threads of sessions wait here for tickets and room.
     done: Condvar,
+    /// Transactions that are open and have written.
+    writers: AtomicU64,
+}
+
+/// A transaction that has written and will submit a record, unless it is rolled back: while it lives, others may be
+/// kept for a moment to be synced with it.
+#[derive(Debug)]
+pub struct OpenWriter(Arc<CommitShared>);
+
+impl Drop for OpenWriter {
+    fn drop(&mut self) {
+        self.0.writers.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl GroupCommit {
@@ -90,6 +104,7 @@ impl GroupCommit {
             queue: Mutex::new(queue),
             work: Condvar::new(),
             done: Condvar::new(),
+            writers: AtomicU64::new(0),
         });
         let of_thread = Arc::clone(&shared);
         let run = move || StopOnPanic(of_thread).run(writer);
@@ -101,6 +116,12 @@ impl GroupCommit {
     pub fn holding(mut self, lock: DirectoryLock) -> Self {
         self._lock = Some(lock);
         self
+    }
+
+    /// Tells that a transaction has written.
+    pub fn open_writer(&self) -> OpenWriter {
+        self.shared.writers.fetch_add(1, Ordering::Relaxed);
+        OpenWriter(Arc::clone(&self.shared))
     }
 
     /// Asks for room for a record of this many bytes.
@@ -210,7 +231,10 @@ impl StopOnPanic {
             };
             drop(queue);
             let done = step.carry_out(&mut writer);
-            let wakers = self.0.queue.lock().finished(done, start.elapsed());
+            let mut queue = self.0.queue.lock();
+            queue.set_writers(self.0.writers.load(Ordering::Relaxed));
+            let wakers = queue.finished(done, start.elapsed());
+            drop(queue);
             self.0.done.notify_all();
             wakers.into_iter().for_each(|waker| waker.wake());
         }

@@ -8,7 +8,8 @@
 //! 2. Space is made: for the first session that waits for room, and ahead of the records.
 //! 3. Records that were submitted are written, when the sessions that the last sync released have
 //!    submitted again, or had a quarter of that sync's time for it: on a slow disk a sync for all is worth
-//!    more than an early one for some.
+//!    more than an early one for some. Where many transactions are open that have written, a part of them
+//!    gets some syncs' time: a sync costs the cpus that they run on too.
 
 use std::collections::{HashMap, VecDeque};
 use std::mem;
@@ -22,6 +23,15 @@ use super::{Acknowledgement, GroupCommitOptions};
 
 /// Memory of written batches above this is given back.
 const SPARE_BYTES_MAX: usize = 4 << 20;
+/// Of so many transactions that have written one is waited for, within so many times the last sync's time and no
+/// longer than this.
+const WRITERS_FOR_EACH: u64 = 4;
+const GATHERING_SYNCS: u32 = 8;
+const GATHERING_MAX: Duration = Duration::from_millis(1);
+/// Syncs without such a wait after one in which not all of them came, twice as many after each in a row: they wait for
+/// their clients, or for one another.
+const SYNCS_SKIPPED: u32 = 16;
+const SYNCS_SKIPPED_MAX: u32 = 1024;
 
 /// What was done since the log was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,6 +79,8 @@ struct Gathering {
     /// Until so many tickets wait for records of the buffer, or until this time.
     tickets: u64,
     until: Duration,
+    /// Whether it waits for transactions that are open, rather than for those that were released.
+    is_for_writers: bool,
 }
 
 /// Records between the sessions and the log's thread.
@@ -86,6 +98,10 @@ pub(super) struct CommitQueue {
     /// When the last sync began, and whom the next write waits for after it.
     sync_began: Duration,
     gathering: Option<Gathering>,
+    /// Transactions that are open and have written, and syncs after which they are waited for again.
+    writers: u64,
+    syncs_to_skip: u32,
+    syncs_skipped: u32,
     /// When the oldest record that is not synced was written.
     unsynced_since: Option<Duration>,
     /// Bytes of room that was granted and not used yet.
@@ -139,6 +155,9 @@ impl CommitQueue {
             waiting_for_buffer: u64::from(buffer.bytes() > 0),
             sync_began: Duration::ZERO,
             gathering: None,
+            writers: 0,
+            syncs_to_skip: 0,
+            syncs_skipped: 0,
             buffer,
             spare: Vec::new(),
             unsynced_since: None,
@@ -286,9 +305,35 @@ impl CommitQueue {
     /// Until when the next write waits for sessions that may submit soon; none when it need not, and
     /// from then on.
     fn gather_until(&mut self, now: Duration) -> Option<Duration> {
-        let is_early = |gathering: &Gathering| now < gathering.until && !self.is_enough();
-        self.gathering = self.gathering.filter(is_early);
-        self.gathering.map(|gathering| gathering.until)
+        let gathering = self.gathering?;
+        let has_come = self.is_enough();
+        if !has_come && now < gathering.until {
+            return Some(gathering.until);
+        }
+        if gathering.is_for_writers {
+            let longer = (self.syncs_skipped * 2).clamp(SYNCS_SKIPPED, SYNCS_SKIPPED_MAX);
+            self.syncs_skipped = if has_come { 0 } else { longer };
+            self.syncs_to_skip = self.syncs_skipped;
+        }
+        self.gathering = None;
+        None
+    }
+
+    /// For whom the next write waits, after a sync of this time that released so many.
+    fn gather(&mut self, tickets: u64, took: Duration, now: Duration) -> Gathering {
+        let (writers, quarter) = (self.writers / WRITERS_FOR_EACH, took / 4);
+        let is_for_writers = writers > tickets && self.syncs_to_skip == 0;
+        self.syncs_to_skip = self.syncs_to_skip.saturating_sub(1);
+        let (tickets, time) = match is_for_writers {
+            true => (writers, quarter.max(GATHERING_MAX.min(took * GATHERING_SYNCS))),
+            false => (tickets, quarter),
+        };
+        Gathering { tickets, until: now + time, is_for_writers }
+    }
+
+    /// How many transactions are open that have written.
+    pub(super) fn set_writers(&mut self, writers: u64) {
+        self.writers = writers;
     }
 
     /// Whether what was submitted should be written now.
@@ -357,8 +402,7 @@ impl CommitQueue {
         self.statistics.records += mem::take(&mut self.records_unsynced);
         self.synced = synced;
         let tickets = self.waiting_for_buffer + mem::take(&mut self.waiting_for_sync);
-        let until = now + now.saturating_sub(self.sync_began) / 4;
-        self.gathering = Some(Gathering { tickets, until });
+        self.gathering = Some(self.gather(tickets, now.saturating_sub(self.sync_began), now));
         self.unsynced_since = None;
     }
 

@@ -17,6 +17,8 @@ use crate::simulated::{Fault, SimulatedFiles};
 
 const OPTIONS: LogOptions = LogOptions { database: DatabaseId([7; 16]), segment_bytes: 8192 };
 const INTERVAL: Duration = Duration::from_millis(100);
+/// Longer than a write waits for open transactions.
+const GATHERED: Duration = Duration::from_millis(2);
 
 /// A queue and the files behind it.
 struct SteppedCommit {
@@ -128,6 +130,51 @@ fn sessions_that_were_released_have_a_moment_to_submit_again() {
     assert_eq!(commit.run(), ["write", "sync", "reserve"]);
     commit.submit(b"later", Acknowledgement::Synced);
     assert!(commit.queue.is_enough());
+}
+
+#[test]
+fn a_part_of_many_open_transactions_is_waited_for_unless_they_do_not_come() {
+    let mut commit = SteppedCommit::new(1 << 20);
+    let sync = Duration::from_micros(100);
+    commit.queue.set_writers(15);
+    let synced = |commit: &mut SteppedCommit| {
+        commit.submit(b"one", Acknowledgement::Synced);
+        commit.now += GATHERED;
+        while commit.step() != Some("write") {}
+        let step = commit.queue.next(commit.now);
+        assert!(matches!(step, CommitStep::Sync));
+        let outcome = step.carry_out(&mut commit.writer);
+        commit.now += sync;
+        commit.queue.finished(outcome, commit.now);
+        commit.run();
+    };
+    synced(&mut commit);
+    // A quarter of them, and eight times the time of the sync.
+    let until = commit.now + 8 * sync;
+    for _ in 0..2 {
+        commit.submit(b"one of many", Acknowledgement::Synced);
+        assert!(!commit.queue.is_enough());
+        assert!(matches!(commit.queue.next(commit.now), CommitStep::Wait(Some(at)) if at == until));
+    }
+    commit.submit(b"the third", Acknowledgement::Synced);
+    assert_eq!(commit.run()[..2], ["write", "sync"]);
+    // One alone comes: for a while none is waited for.
+    synced(&mut commit);
+    commit.submit(b"alone", Acknowledgement::Synced);
+    assert!(!commit.queue.is_enough());
+    commit.now += GATHERED;
+    assert_eq!(commit.step(), Some("write"));
+    let mut at_once = 0;
+    loop {
+        synced(&mut commit);
+        commit.submit(b"alone", Acknowledgement::Synced);
+        if !commit.queue.is_enough() {
+            break;
+        }
+        assert_eq!(commit.run()[..2], ["write", "sync"]);
+        at_once += 1;
+    }
+    assert!((5..=64).contains(&at_once), "{at_once}");
 }
 
 #[test]
