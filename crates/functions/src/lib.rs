@@ -85,6 +85,7 @@ pub use extreme::{OrderedMax, OrderedMin};
 pub use growing::without_large_constants;
 pub use overflow::SumOverflow;
 pub use planner::PlanCalls;
+pub use scalar::bytes_of_text;
 pub use string_agg::CountedStringAgg;
 pub use sum::CheckedSum;
 pub use type_name::sql_name;

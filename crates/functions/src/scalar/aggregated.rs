@@ -99,7 +99,9 @@ fn aggregated(call: &Call, name: &str, more: &[ScalarValue]) -> Result<ArrayRef>
                 datafusion::arrow::datatypes::UInt64Type,
             >(&rows);
             let rows: Vec<usize> = rows.values().iter().map(|&row| row as usize).collect();
-            groups.update_batch(&inputs, &rows, None, call.rows)?;
+            // With a filter the aggregate looks which groups have values: an empty list has none.
+            let all = BooleanArray::from(vec![true; rows.len()]);
+            groups.update_batch(&inputs, &rows, Some(&all), call.rows)?;
             groups.evaluate(EmitTo::All)?
         }
         false => each(call, &expr, &inputs)?,

@@ -6,7 +6,7 @@ use datafusion::arrow::datatypes::{DataType, Decimal128Type};
 use datafusion::common::Result;
 
 use super::call::{Call, put};
-use super::entry::{Arguments, Entry, Takes, bytes, text};
+use super::entry::{Arguments, Entry, Takes, bytes, text, whole};
 use super::texts::entry;
 
 const TEXT: &[Arguments] = &[Arguments::Are(&[Takes::Text])];
@@ -16,46 +16,53 @@ const BYTES_OR_WHOLE: &[Arguments] =
 
 const DIGITS64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
+/// Writes bytes in base64.
+pub(super) fn put_base64(bytes: &[u8], out: &mut String) {
+    for chunk in bytes.chunks(3) {
+        let byte = |at: usize| u32::from(chunk.get(at).copied().unwrap_or(0));
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for at in 0..4 {
+            let digit = DIGITS64[(bits >> (18 - 6 * at) & 63) as usize];
+            out.push(if at <= chunk.len() { char::from(digit) } else { '=' });
+        }
+    }
+}
+
+/// Reads the bytes that a text in base64 is.
+pub(super) fn read_base64(call: &Call, text: &str, out: &mut Vec<u8>) -> Result<()> {
+    if !text.len().is_multiple_of(4) {
+        return call.fails(format_args!("the length of '{text}' is not a multiple of 4"));
+    }
+    let digits = text.trim_end_matches('=');
+    if text.len() - digits.len() > 2 {
+        return call.fails(format_args!("'{text}' ends in more than two '='"));
+    }
+    let (mut bits, mut count) = (0_u32, 0);
+    for byte in digits.bytes() {
+        let Some(value) = DIGITS64.iter().position(|digit| *digit == byte) else {
+            return call.fails(format_args!("'{}' is not a digit of base64", char::from(byte)));
+        };
+        bits = bits << 6 | value as u32;
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            out.push((bits >> count) as u8);
+        }
+    }
+    Ok(())
+}
+
 fn to_base64(call: &Call) -> Result<ArrayRef> {
     let values = call.bytes(0);
     call.texts(|row, out| {
-        for chunk in values.value(row).chunks(3) {
-            let byte = |at: usize| u32::from(chunk.get(at).copied().unwrap_or(0));
-            let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-            for at in 0..4 {
-                let digit = DIGITS64[(bits >> (18 - 6 * at) & 63) as usize];
-                out.push(if at <= chunk.len() { char::from(digit) } else { '=' });
-            }
-        }
+        put_base64(values.value(row), out);
         Ok(true)
     })
 }
 
 fn from_base64(call: &Call) -> Result<ArrayRef> {
     let texts = call.text(0);
-    call.binaries(|row, out| {
-        let text = texts.value(row);
-        if !text.len().is_multiple_of(4) {
-            return call.fails(format_args!("the length of '{text}' is not a multiple of 4"));
-        }
-        let digits = text.trim_end_matches('=');
-        if text.len() - digits.len() > 2 {
-            return call.fails(format_args!("'{text}' ends in more than two '='"));
-        }
-        let (mut bits, mut count) = (0_u32, 0);
-        for byte in digits.bytes() {
-            let Some(value) = DIGITS64.iter().position(|digit| *digit == byte) else {
-                return call.fails(format_args!("'{}' is not a digit of base64", char::from(byte)));
-            };
-            bits = bits << 6 | value as u32;
-            count += 6;
-            if count >= 8 {
-                count -= 8;
-                out.push((bits >> count) as u8);
-            }
-        }
-        Ok(true)
-    })
+    call.binaries(|row, out| read_base64(call, texts.value(row), out).map(|()| true))
 }
 
 /// A number's digits, or those of all bytes.
@@ -143,17 +150,6 @@ fn url_decode(call: &Call) -> Result<ArrayRef> {
     })
 }
 
-fn decode(call: &Call) -> Result<ArrayRef> {
-    let values = call.bytes(0);
-    call.texts(|row, out| match std::str::from_utf8(values.value(row)) {
-        Ok(text) => {
-            out.push_str(text);
-            Ok(true)
-        }
-        Err(_) => call.fails("the bytes are not UTF-8"),
-    })
-}
-
 const ALL: &[Entry] = &[
     entry!(
         "to_base64"["base64"],
@@ -202,16 +198,15 @@ const ALL: &[Entry] = &[
         "unbin('01100001')",
         |call| undigits(call, 2, 8)
     ),
+    entry!("octet_length" [], "text or bytes", BYTES, whole, "How many bytes a text or a BLOB has.",
+    "octet_length('äö') = 4", |call| {
+        let values = call.bytes(0);
+        call.wholes(|row| Ok(Some(values.value(row).len() as i64)))
+    }),
     entry!("url_encode" [], "text", TEXT, text, "A text as a part of a URL.",
         "url_encode('a b') = 'a%20b'", url_encode),
     entry!("url_decode" [], "text", TEXT, text, "The text that a part of a URL is.",
         "url_decode('a%20b') = 'a b'", url_decode),
-    entry!("encode" [], "text", TEXT, bytes, "The bytes of a text in UTF-8.", "encode('abc')", |call| {
-        let values = cast(&call.arrays[0], &DataType::Binary)?;
-        Ok(values)
-    }),
-    entry!("decode" [], "bytes", BYTES, text, "The text that bytes in UTF-8 are.",
-        "decode(encode('abc')) = 'abc'", decode),
 ];
 
 pub(super) static ENTRIES: &[&[Entry]] = &[ALL];

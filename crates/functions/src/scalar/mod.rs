@@ -32,6 +32,7 @@ mod aggregated;
 mod buckets;
 mod bytes;
 mod dates;
+mod encode;
 mod hashes;
 mod intervals;
 mod json;
@@ -57,6 +58,7 @@ use std::sync::Arc;
 use datafusion::logical_expr::ScalarUDF;
 use datafusion::prelude::SessionContext;
 
+pub use encode::bytes_of_text;
 pub(super) use entry::{Arguments, Entry, Takes};
 pub(super) use json::{grouped_lists, grouped_objects};
 
@@ -75,6 +77,7 @@ pub(super) fn entries() -> impl Iterator<Item = &'static Entry> {
         similar::ENTRIES,
         patterns::ENTRIES,
         bytes::ENTRIES,
+        encode::ENTRIES,
         hashes::ENTRIES,
         numbers::ENTRIES,
         number::ENTRIES,
