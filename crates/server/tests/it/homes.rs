@@ -90,6 +90,12 @@ fn sessions_of_a_role_begin_with_its_settings() {
         assert_eq!(place(&ann).await, (Some(1), Some(1)));
         assert_eq!(setting(&ann, "atoll.home").await, "1");
         assert_eq!(setting(&ann, "statement_timeout").await, "5s");
+        // As psql's \drds asks for it.
+        let told = "SELECT array_to_string(setconfig, ';'), array_to_string(rolconfig, ';')
+                    FROM pg_db_role_setting JOIN pg_roles AS r ON r.oid = setrole WHERE rolname = 'ann'";
+        let told = ann.query_one(told, &[]).await.expect("settings of roles");
+        let wanted = "atoll.home=1;statement_timeout=5s";
+        assert_eq!((told.get::<_, &str>(0), told.get::<_, &str>(1)), (wanted, wanted));
         // What the client asks for counts more.
         let mut config = Config::new();
         config.host(server.address.ip().to_string()).port(server.address.port()).dbname("atoll");
@@ -98,9 +104,16 @@ fn sessions_of_a_role_begin_with_its_settings() {
         tokio::spawn(connection);
         assert_eq!(place(&other).await, (Some(0), Some(0)));
         drop(other);
+        for reset in ["RESET atoll.home", "RESET ALL", "DISCARD ALL"] {
+            ann.batch_execute("SET atoll.home = 0").await.expect("a node");
+            assert_eq!(setting(&ann, "atoll.home").await, "0");
+            ann.batch_execute(reset).await.expect(reset);
+            assert_eq!(setting(&ann, "atoll.home").await, "1", "{reset}");
+            assert_eq!(place(&ann).await, (Some(1), Some(1)), "{reset}");
+        }
         for (sql, state) in [
             ("ALTER ROLE ann SET atoll.home = 7", SqlState::DATA_EXCEPTION),
-            ("ALTER ROLE ann SET atoll.nothing = 7", SqlState::CONFIG_FILE_ERROR),
+            ("ALTER ROLE ann SET atoll.nothing = 7", SqlState::UNDEFINED_OBJECT),
             ("ALTER ROLE ann SET statement_timeout = 'soon'", SqlState::INVALID_PARAMETER_VALUE),
             ("ALTER ROLE ann SET atoll.cores = 1", SqlState::FEATURE_NOT_SUPPORTED),
             ("ALTER ROLE bob SET atoll.home = 1", SqlState::INSUFFICIENT_PRIVILEGE),

@@ -126,9 +126,13 @@ fn each_right_allows_what_it_is_about() {
         denied(&ann, "INSERT INTO item SELECT id + 10, name, price FROM item").await;
         denied(&ann, "INSERT INTO item VALUES (3, '', 1) ON CONFLICT (id) DO UPDATE SET price = 0")
             .await;
-        allowed(&ann, "INSERT INTO item VALUES (3, '', 1) ON CONFLICT (id) DO NOTHING").await;
+        denied(&ann, "INSERT INTO item VALUES (3, '', 1) ON CONFLICT (id) DO NOTHING").await;
+        allowed(&ann, "INSERT INTO item VALUES (3, '', 1) ON CONFLICT DO NOTHING").await;
         as_owner(&server, &["GRANT UPDATE, DELETE ON TABLE item TO ann"]).await;
-        allowed(&ann, "UPDATE item SET price = 7").await;
+        allowed(&ann, "UPDATE item SET price = 7, name = DEFAULT").await;
+        denied(&ann, "UPDATE item SET price = price + 1").await;
+        let reads = "ON CONFLICT (id) DO UPDATE SET name = item.name";
+        denied(&ann, &format!("INSERT INTO item VALUES (3, '', 1) {reads}")).await;
         denied(&ann, "UPDATE item SET price = 0 WHERE price > 1").await;
         denied(&ann, "DELETE FROM item WHERE price > 1").await;
         denied(&ann, "TRUNCATE item").await;

@@ -13,6 +13,7 @@
 //! | `divide` | `/` of decimals, rounded |
 //! | `cast` | casts between numbers, rounded |
 //! | `nested_text` | casts of lists, structs and maps to texts, in which NULL can be seen |
+//! | `text_input` | casts of texts to bytes and lists, as PostgreSQL writes these |
 //! | `bounds` | which integer expressions cannot overflow by their types |
 //! | `guard` | AND and OR that compute what may fail only where it decides |
 //! | `overflow` | the error |
@@ -30,9 +31,11 @@ mod planner;
 mod rule;
 #[cfg(test)]
 mod tests;
+mod text_input;
 
 pub use nested_text::{is_ambiguous, quoted};
 use operation::Operation;
 pub(crate) use operation::sum_of;
 pub(crate) use planner::{PlanDivision, null_where_an_argument_is};
 pub(crate) use rule::CheckedArithmetic;
+pub(crate) use text_input::TextInput;

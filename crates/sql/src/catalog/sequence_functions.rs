@@ -19,6 +19,7 @@ use datafusion::logical_expr::{
 use datafusion::prelude::SessionContext;
 use futures::executor::block_on;
 use parking_lot::Mutex;
+use tokio::task::unconstrained;
 
 use super::CATALOG;
 use crate::error::transaction_error;
@@ -172,12 +173,14 @@ impl ScalarUDFImpl for NumberFunction {
             return plan_err!("the sequence must be a constant: nextval('name')");
         };
         let schema = &args.config_options.catalog.default_schema;
-        let sequence = block_on(sequence(argument, schema, (&transaction, user), self.kind))?;
+        let found = sequence(argument, schema, (&transaction, user), self.kind);
+        let sequence = block_on(unconstrained(found))?;
         let value = match self.kind {
             SequenceFunction::Next => {
                 // Functions do not wait as futures do, and there is nothing to wait for but room in the log, which
-                // its own thread makes.
-                let next = || block_on(numbers.next(sequence, &transaction));
+                // its own thread makes. Unconstrained: of a task that has done enough tokio wakes no future before it
+                // yields, and it does not yield here.
+                let next = || block_on(unconstrained(numbers.next(sequence, &transaction)));
                 let values: Result<Vec<i64>> = (0..args.number_rows).map(|_| next()).collect();
                 return Ok(ColumnarValue::Array(Arc::new(Int64Array::from(values?))));
             }
@@ -264,7 +267,7 @@ impl SequenceNumbers {
         is_given: bool,
         transaction: &SharedTransaction,
     ) -> Result<i64> {
-        block_on(async {
+        block_on(unconstrained(async {
             let mut transaction = transaction.lock().await?;
             let version = transaction.statement(true).map_err(transaction_error)?;
             let Some(state) = version.sequence(sequence) else {
@@ -297,7 +300,7 @@ impl SequenceNumbers {
                 self.given.lock().by_sequence.insert(sequence, value);
             }
             Ok(value)
-        })
+        }))
     }
 }
 

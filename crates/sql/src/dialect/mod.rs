@@ -33,6 +33,7 @@
 //! | `statements` | `SHOW TABLES`, `PRAGMA table_info('t')` | queries of the catalog, or errors that name the alternative |
 //! | `summarize` | what SUMMARIZE and DESCRIBE ask | aggregates of all columns; their names and types |
 //! | `columns`, `stars` | `COLUMNS('^a') + 1`, `* RENAME (a AS b)` | an expression for each column, whose names `needs` asks for |
+//! | `using` | `SELECT * FROM a FULL JOIN b USING (k)` | `SELECT coalesce(a.k, b.k) AS k, …`, whose columns `needs` asks for |
 //! | `types` | `MAP(VARCHAR, INT)`, `TIMESTAMP_S`, `UNION(…)` | Arrow's types, or an error that names one |
 //!
 //! The steps run in the pass over the tree that also looks for clauses without an effect (`parse::clauses`),
@@ -73,6 +74,7 @@ mod tree;
 mod tuples;
 mod types;
 mod unpivot;
+mod using;
 mod words;
 
 use datafusion::common::Result;

@@ -3,7 +3,7 @@
 //! [`Expansion::asked`] gives queries, innermost first, as far as they hang on no other answer;
 //! [`Expansion::answered`] writes the answers in their places. Both are repeated until nothing is asked.
 
-use crate::parse::{flow, walk, walk_mut, walk_relations};
+use crate::parse::{flow, order_by_all, walk, walk_mut, walk_relations};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::ControlFlow;
 
@@ -14,6 +14,7 @@ use datafusion::sql::sqlparser::ast::{
     TableFactor, Visit, Visitor, VisitorMut, With,
 };
 
+use super::using::{self, SharedNames};
 use super::{columns, reused, stars, tree};
 
 /// What is asked of the session.
@@ -39,13 +40,16 @@ pub(crate) struct Expansion<'a> {
     is_volatile: &'a (dyn Fn(&str) -> bool + Sync),
     /// SELECTs whose aliases are settled, as texts.
     settled: HashSet<String>,
+    /// SELECTs whose joins share columns and are written out, as texts.
+    shared: HashMap<String, SharedNames>,
     /// What asked and has no answer yet, as texts.
     asked: VecDeque<String>,
 }
 
 impl<'a> Expansion<'a> {
     pub(crate) fn new(is_volatile: &'a (dyn Fn(&str) -> bool + Sync)) -> Self {
-        Self { is_volatile, settled: HashSet::new(), asked: VecDeque::new() }
+        let (settled, shared, asked) = (HashSet::new(), HashMap::new(), VecDeque::new());
+        Self { is_volatile, settled, shared, asked }
     }
 
     /// The questions that can be answered now.
@@ -141,6 +145,9 @@ impl Needs<'_, '_> {
     }
 
     fn select(&mut self, select: &mut Select) -> Result<()> {
+        if using::is_in(select) && !self.of.shared.contains_key(&select.to_string()) {
+            return self.shared(select);
+        }
         if !columns::are_of(select) && !stars::are_in(select) {
             return self.aliases(select);
         }
@@ -159,6 +166,43 @@ impl Needs<'_, '_> {
                 columns::write_out(select, &named)
             }
             _ => plan_err!("COLUMNS(…) cannot be resolved here"),
+        }
+    }
+
+    /// Columns that joined tables share.
+    fn shared(&mut self, select: &mut Select) -> Result<()> {
+        if !self.can_ask(select) || !self.is_turn_of(select) {
+            return Ok(());
+        }
+        let Some(answers) = &mut self.answers else {
+            let all = tree::select(tree::everything(), using::side_by_side(&select.from));
+            let query = self.scoped(SetExpr::Select(Box::new(all)));
+            self.questions.push(Question::AnyColumns(query));
+            return Ok(());
+        };
+        let names = match answers.pop_front() {
+            Some(Answer::Columns(schema)) => using::write_out(select, &schema)?,
+            _ => SharedNames::new(),
+        };
+        self.of.shared.insert(select.to_string(), names);
+        Ok(())
+    }
+
+    /// The same in what a query is ordered by.
+    fn order(&mut self, query: &mut Query) -> Result<()> {
+        let is_written = |body: &SetExpr| matches!(body, SetExpr::Select(select) if self.of.shared.contains_key(&select.to_string()));
+        if !self.of.shared.is_empty() && is_written(&query.body) {
+            // All columns are there by now, and not all of them are names.
+            order_by_all(query)?;
+        }
+        match (&mut query.order_by, query.body.as_ref()) {
+            (Some(order), SetExpr::Select(select)) if !self.of.shared.is_empty() => {
+                match self.of.shared.get(&select.to_string()) {
+                    Some(names) => using::resolve_order(order, select, names),
+                    None => Ok(()),
+                }
+            }
+            _ => Ok(()),
         }
     }
 
@@ -361,9 +405,9 @@ impl VisitorMut for Needs<'_, '_> {
         ControlFlow::Continue(())
     }
 
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Self::Break> {
+    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
         self.scopes.pop();
-        ControlFlow::Continue(())
+        flow(self.order(query))
     }
 
     fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<Self::Break> {

@@ -4,6 +4,7 @@
 //! 2 ** 3             power(2, 3)
 //! 'abc' ^@ 'ab'      starts_with('abc', 'ab')
 //! ~5                 5 # -1
+//! -INTERVAL '1 day'  -(INTERVAL '1 day')
 //! (s).a, l[2:]       s['a'], l[2:-1]
 //! ```
 
@@ -47,6 +48,12 @@ pub(super) fn rewrite(expr: &mut Expr) -> Result<()> {
             let ones = Expr::Value(Value::Number("-1".to_owned(), false).into());
             let value = Expr::Nested(value.clone());
             *expr = Expr::Nested(Box::new(binary(value, BinaryOperator::BitwiseXor, ones)));
+        }
+        // DataFusion negates the first part of a literal only.
+        Expr::UnaryOp { op: UnaryOperator::Minus, expr: value }
+            if matches!(value.as_ref(), Expr::Interval(_)) =>
+        {
+            **value = Expr::Nested(value.clone());
         }
         Expr::Function(function) => {
             if let Some(name) = variable(function) {

@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 
 use datafusion::common::{DataFusionError, Result, plan_err};
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, ObjectName, Query, Select, SelectItem, Visitor, VisitorMut,
+    Expr, Ident, ObjectName, Query, Select, SelectItem, VisitMut, Visitor, VisitorMut,
 };
 
 /// Most expressions that aliases of one SELECT become: each that names another twice doubles it.
@@ -53,6 +53,15 @@ pub(super) fn write_out(
         }
     }
     select.selection.as_mut().map_or(Ok(()), |condition| aliases.write(condition))
+}
+
+/// Puts expressions in the place of these names, in small letters; subqueries are left out.
+pub(super) fn replace(part: &mut impl VisitMut, names: &HashMap<String, Expr>) -> Result<()> {
+    let known = names.clone();
+    let (is_column, is_volatile) = (&|_: &str| false, &|_: &str| false);
+    let mut names =
+        Aliases { known, is_column, is_volatile, depth: 0, lambdas: Vec::new(), exprs: 0 };
+    names.write(part)
 }
 
 /// A name as it is compared: as in DuckDB, also between quotes.
@@ -119,8 +128,8 @@ struct Aliases<'a> {
 }
 
 impl Aliases<'_> {
-    fn write(&mut self, expr: &mut Expr) -> Result<()> {
-        match walk_mut(expr, self) {
+    fn write(&mut self, part: &mut impl VisitMut) -> Result<()> {
+        match walk_mut(part, self) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(error) => Err(error),
         }

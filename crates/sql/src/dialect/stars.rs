@@ -12,7 +12,7 @@ use datafusion::arrow::array::{BooleanArray, StringArray};
 use datafusion::arrow::compute::kernels::comparison::ilike;
 use datafusion::common::{Result, plan_err};
 use datafusion::sql::sqlparser::ast::{
-    ExceptSelectItem, ExcludeSelectItem, Ident, IdentWithAlias, RenameSelectItem, Select,
+    ExceptSelectItem, ExcludeSelectItem, Expr, Ident, IdentWithAlias, RenameSelectItem, Select,
     SelectItem, SelectItemQualifiedWildcardKind, WildcardAdditionalOptions,
 };
 
@@ -42,6 +42,19 @@ pub(super) fn write_out(select: &mut Select, columns: &[Named]) -> Result<()> {
         match options(&item).is_some_and(is_own) {
             true => projection.extend(written(&item, columns)?),
             false => projection.push(item),
+        }
+    }
+    select.projection = projection;
+    Ok(())
+}
+
+/// Writes the columns of all stars of FROM out.
+pub(super) fn write_all_out(select: &mut Select, columns: &[Named]) -> Result<()> {
+    let mut projection = Vec::with_capacity(select.projection.len());
+    for item in std::mem::take(&mut select.projection) {
+        match &item {
+            SelectItem::Wildcard(_) => projection.extend(written(&item, columns)?),
+            _ => projection.push(item),
         }
     }
     select.projection = projection;
@@ -112,11 +125,20 @@ fn item_of(
     match (renamed, replaced) {
         (Some(renamed), _) => SelectItem::ExprWithAlias { expr, alias: renamed.alias.clone() },
         (None, Some(_)) => tree::item(expr, &column.name),
-        (None, None) => SelectItem::UnnamedExpr(expr),
+        (None, None) => item_named(expr, &column.name),
     }
 }
 
-fn is_same(name: &str, ident: &Ident) -> bool {
+/// An expression under this name, which a column has already.
+pub(super) fn item_named(expr: Expr, name: &str) -> SelectItem {
+    match expr {
+        Expr::Identifier(_) | Expr::CompoundIdentifier(_) => SelectItem::UnnamedExpr(expr),
+        other => tree::item(other, name),
+    }
+}
+
+/// Whether this is the name of a column.
+pub(super) fn is_same(name: &str, ident: &Ident) -> bool {
     match ident.quote_style {
         Some(_) => name == ident.value,
         None => name.eq_ignore_ascii_case(&ident.value),

@@ -29,6 +29,7 @@ use crate::table::PlacedTable;
 const STATISTICS: [(&str, &str, Of); 10] = [
     ("min", "CAST(min({}) AS VARCHAR)", Of::Ordered),
     ("max", "CAST(max({}) AS VARCHAR)", Of::Ordered),
+    // Some types are counted as texts only.
     ("approx_unique", "CAST(approx_distinct({}) AS BIGINT)", Of::Ordered),
     ("avg", "CAST(avg(CAST({} AS DOUBLE)) AS VARCHAR)", Of::Numbers),
     ("std", "CAST(stddev(CAST({} AS DOUBLE)) AS VARCHAR)", Of::Numbers),
@@ -74,12 +75,17 @@ pub(super) fn summary(
         names.push(lit(field.name().clone()));
         types.push(lit(type_name(field.data_type())));
         let quoted = column.quoted_flat_name();
-        for ((_, text, of), list) in STATISTICS.iter().zip(&mut lists) {
+        for ((name, text, of), list) in STATISTICS.iter().zip(&mut lists) {
             if !of.has(field.data_type()) {
                 list.push(lit(ScalarValue::Null));
                 continue;
             }
-            let text = text.replace("{}", &quoted);
+            let text = match *name {
+                "approx_unique" if !is_counted(field.data_type()) => {
+                    text.replace("{}", &format!("CAST({quoted} AS VARCHAR)"))
+                }
+                _ => text.replace("{}", &quoted),
+            };
             let parsed = Parser::new(&GenericDialect {}).try_with_sql(&text)?.parse_expr()?;
             list.push(over(context.sql_to_expr(parsed, &schema)?, &mut aggregates)?);
         }
@@ -101,6 +107,11 @@ pub(super) fn summary(
         .project(projected)?
         .unnest_columns_with_options(columns, Default::default())?
         .build()
+}
+
+/// Whether `approx_distinct` takes values of a type (DataFusion 55.2).
+fn is_counted(data_type: &DataType) -> bool {
+    data_type.is_integer() || data_type.is_string()
 }
 
 fn aggregate_name(at: usize) -> String {

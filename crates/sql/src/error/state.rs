@@ -52,10 +52,10 @@ states! {
     UNDEFINED_SCHEMA = "3F000";
     UNDEFINED_TABLE = "42P01";
     OBJECT_IN_USE = "55006";
+    NOT_IN_PREREQUISITE_STATE = "55000";
     CANT_CHANGE = "55P02";
     OUT_OF_MEMORY = "53200";
     TOO_MANY_WAITING = "53400";
-    CONFIG_FILE_ERROR = "F0000";
     DISK_FULL = "53100";
     IO_ERROR = "58030";
     DUPLICATE_FILE = "58P02";
@@ -106,7 +106,15 @@ impl SqlState {
             DataFusionError::Plan(_) => Self::SYNTAX_ERROR_OR_ACCESS_RULE_VIOLATION,
             DataFusionError::NotImplemented(_) => Self::FEATURE_NOT_SUPPORTED,
             DataFusionError::ResourcesExhausted(_) => Self::OUT_OF_MEMORY,
-            DataFusionError::Configuration(_) => Self::CONFIG_FILE_ERROR,
+            DataFusionError::Configuration(message)
+                if message.starts_with("unknown setting ")
+                    || message.contains("ould not find config")
+                    || message.starts_with("Config value")
+                        && message.contains("\" not found on ") =>
+            {
+                Self::UNDEFINED_OBJECT
+            }
+            DataFusionError::Configuration(_) => Self::INVALID_PARAMETER,
             DataFusionError::IoError(_) | DataFusionError::ObjectStore(_) => Self::IO_ERROR,
             DataFusionError::ArrowError(error, _) => match error.as_ref() {
                 ArrowError::DivideByZero => Self::DIVISION_BY_ZERO,

@@ -11,7 +11,7 @@ pub(crate) fn table_error(error: TableError) -> DataFusionError {
     match error {
         TableError::Values(error) => error.into(),
         TableError::Memory(error) => DataFusionError::ResourcesExhausted(error.to_string()),
-        TableError::NoHome(error) => DataFusionError::Configuration(error.to_string()),
+        TableError::NoHome(error) => SqlState::NOT_IN_PREREQUISITE_STATE.error(error.to_string()),
         // DataFusion 55 plans NULL for a column that an INSERT omits, whether it may be NULL or not.
         TableError::Null { ref column, ref table } => {
             let column = Some(column.clone());

@@ -95,6 +95,9 @@ impl CopyOptions {
             FileKind::Csv => self.csv(&mut written, &format)?,
             FileKind::Parquet => {
                 if let Some(rows) = self.options.count(ROWS)? {
+                    if rows == 0 {
+                        return plan_err!("invalid ROW_GROUP_SIZE 0; expected a number of rows");
+                    }
                     written.set("format.max_row_group_size", rows.to_string());
                 }
             }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::catalog::resolve;
-use datafusion::arrow::datatypes::{DataType, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::catalog::cte_worktable::CteWorkTable;
 use datafusion::catalog::{Session as SessionTrait, TableFunctionArgs};
 use datafusion::common::config::ConfigOptions;
@@ -135,6 +135,9 @@ impl ContextProvider for StateNames<'_> {
     }
 
     fn create_cte_work_table(&self, name: &str, schema: SchemaRef) -> Result<Arc<dyn TableSource>> {
+        // What is NULL in the rows that come of it is not known before it is analyzed.
+        let fields = schema.fields().iter().map(|field| Field::clone(field).with_nullable(true));
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         Ok(provider_as_source(Arc::new(CteWorkTable::new(name, schema))))
     }
 

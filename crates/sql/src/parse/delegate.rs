@@ -38,12 +38,12 @@ impl Dialect for AtollDialect {
         supports_named_fn_args_with_eq_operator supports_named_fn_args_with_colon_operator
         supports_named_fn_args_with_assignment_operator supports_named_fn_args_with_rarrow_operator
         supports_named_fn_args_with_expr_name supports_numeric_prefix
-        supports_numeric_literal_underscores supports_window_function_null_treatment_arg
-        supports_dictionary_syntax support_map_literal_syntax supports_lambda_functions
+         supports_window_function_null_treatment_arg
+        supports_numeric_literal_underscores supports_dictionary_syntax support_map_literal_syntax supports_lambda_functions
         supports_parenthesized_set_variables supports_comma_separated_set_assignments
         supports_update_order_by supports_select_wildcard_except convert_type_before_value
         supports_triple_quoted_string supports_trailing_commas supports_limit_comma
-        supports_string_literal_concatenation supports_string_literal_concatenation_with_newline
+        supports_string_literal_concatenation
         supports_projection_trailing_commas supports_from_trailing_commas
         supports_column_definition_trailing_commas supports_object_name_double_dot_notation
         supports_struct_literal supports_empty_projections supports_select_expr_star
@@ -153,8 +153,13 @@ impl Dialect for AtollDialect {
         self.inner.is_custom_operator_part(ch)
     }
 
+    /// A literal that goes on in the next line.
+    fn supports_string_literal_concatenation_with_newline(&self) -> bool {
+        true
+    }
+
     fn parse_statement(&self, parser: &mut Parser) -> Option<Result<Statement, ParserError>> {
-        self.inner.parse_statement(parser)
+        super::rename_constraint::parse(parser).or_else(|| self.inner.parse_statement(parser))
     }
 
     fn parse_column_option(

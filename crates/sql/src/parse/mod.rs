@@ -16,6 +16,7 @@ mod depth;
 mod dialect;
 mod first_word;
 mod postgres;
+mod rename_constraint;
 mod sequences;
 mod streams;
 mod walk;
@@ -26,6 +27,7 @@ use datafusion::sql::parser::{DFParserBuilder, Statement as Parsed};
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::Tokenizer;
 
+pub(crate) use clauses::order_by_all;
 pub(crate) use copy::is_copy;
 pub(crate) use depth::{STACK_SHORT, on_deep_stack, stack_for};
 use dialect::AtollDialect;
@@ -50,6 +52,7 @@ pub(crate) fn parse(sql: &str, state: &SessionState) -> Result<Parsed> {
     let mut parser =
         DFParserBuilder::new(tokens).with_dialect(&dialect).with_recursion_limit(limit).build()?;
     if let Some(mut copy) = copy::parse(&mut parser.parser)? {
+        crate::dialect::name_columns(&mut copy);
         clauses::apply(&mut copy, state)?;
         return Ok(copy);
     }

@@ -58,6 +58,13 @@ impl Rows {
         }
     }
 
+    /// Gives the last row a value in a column, if it is there.
+    pub(super) fn set(&mut self, name: &str, value: Datum) {
+        if let (Ok(at), Some(row)) = (self.schema.index_of(name), self.rows.last_mut()) {
+            row[at] = Some(value);
+        }
+    }
+
     /// The columns of these numbers, all where there are none.
     pub(super) fn batch(&self, projection: Option<&Vec<usize>>) -> Result<RecordBatch> {
         let all: Vec<usize> = (0..self.schema.fields().len()).collect();

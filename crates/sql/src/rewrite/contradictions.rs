@@ -1,17 +1,21 @@
-//! Filters that contradict themselves leave no rows.
+//! Filters that contradict themselves leave no rows, and those without columns stay above aggregates without keys.
 
 use std::sync::Arc;
 
 use datafusion::common::Result;
 use datafusion::common::tree_node::Transformed;
-use datafusion::logical_expr::utils::split_conjunction_owned;
-use datafusion::logical_expr::{EmptyRelation, Expr, Filter, LogicalPlan};
+use datafusion::logical_expr::utils::{split_conjunction, split_conjunction_owned};
+use datafusion::logical_expr::{EmptyRelation, Expr, Filter, GroupingSet, LogicalPlan};
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::simplify_expressions::simplify_predicates;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use datafusion::scalar::ScalarValue;
 
-/// DataFusion's rule that has filters sink, for filters that some row may pass.
+/// DataFusion's rule that has filters sink, for filters that some row may pass, and that may sink.
+///
+/// An aggregate without keys gives its one row whatever it reads, and so does the empty one of grouping sets. What names
+/// no column sinks below it (DataFusion 55.2, `push_down_filter.rs`): `(SELECT …) > 100`, `'a' = 'b'` of a column that is
+/// constant. Such a filter stays above.
 ///
 /// While filters sink, `s = 16 AND s = 19` becomes `false`, which names no column and so sinks below an
 /// aggregate without keys as well: that gives its one row whatever it reads (DataFusion 55.2,
@@ -52,6 +56,7 @@ impl OptimizerRule for Contradictions {
                 let empty = EmptyRelation { produce_one_row: false, schema };
                 Ok(Transformed::yes(LogicalPlan::EmptyRelation(empty)))
             }
+            LogicalPlan::Filter(filter) if sinks_wrongly(filter) => Ok(Transformed::no(plan)),
             _ => self.sinking.rewrite(plan, config),
         }
     }
@@ -66,6 +71,20 @@ fn contradicts_itself(filter: &Filter) -> Result<bool> {
         input = &below.input;
     }
     Ok(simplify_predicates(predicates)?.iter().any(is_never_true))
+}
+
+/// Whether a part of a filter names no column, above an aggregate that gives a row whatever it reads.
+fn sinks_wrongly(filter: &Filter) -> bool {
+    let LogicalPlan::Aggregate(aggregate) = filter.input.as_ref() else { return false };
+    let has_empty_set = |key: &Expr| match key {
+        Expr::GroupingSet(GroupingSet::GroupingSets(sets)) => sets.iter().any(Vec::is_empty),
+        Expr::GroupingSet(_) => true,
+        _ => false,
+    };
+    let gives_a_row =
+        aggregate.group_expr.is_empty() || aggregate.group_expr.iter().any(has_empty_set);
+    let parts = split_conjunction(&filter.predicate);
+    gives_a_row && parts.into_iter().any(|part| part.column_refs().is_empty())
 }
 
 fn is_never_true(predicate: &Expr) -> bool {

@@ -48,7 +48,13 @@ impl OptimizerRule for NestedOrder {
             let fields = input.schema().fields();
             fields.is_empty() || fields.iter().any(|field| field.data_type().is_nested())
         };
-        if !inputs.iter().any(has_nested) {
+        // A row of values is made where it is compared.
+        let makes = |expr: &Expr| matches!(expr, Expr::ScalarFunction(call) if call.func.name().contains("struct"));
+        let makes_nested = || {
+            let exprs = plan.expressions();
+            exprs.iter().any(|expr| expr.exists(|expr| Ok(makes(expr))).unwrap_or(true))
+        };
+        if !inputs.iter().any(has_nested) && !makes_nested() {
             return Ok(Transformed::no(plan));
         }
         let schema = merge_schema(&inputs);

@@ -190,14 +190,18 @@ impl Session {
     /// Sets what the role of the session's user has it begin with; what was refused, as a value from before a pool was
     /// dropped.
     pub fn begin_as_role(&self) -> Vec<SqlError> {
-        let role = role(&self.database().store().published(), &self.identity().user);
-        let settings = role.map(|role| role.settings).unwrap_or_default();
         let refused = |(name, value): (String, String)| {
             let error = self.begin_with(&name, &value).err()?;
             let SqlError { state, message, .. } = SqlError::new(error, "");
             Some(SqlError::new(state.error(format!("setting {name} of the role: {message}")), ""))
         };
-        settings.into_iter().filter_map(refused).collect()
+        self.role_settings().into_iter().filter_map(refused).collect()
+    }
+
+    /// What the role has its sessions begin with.
+    pub(crate) fn role_settings(&self) -> Vec<(String, String)> {
+        let role = role(&self.database().store().published(), &self.identity().user);
+        role.map(|role| role.settings.into_iter().collect()).unwrap_or_default()
     }
 
     /// Refuses settings for a role that its sessions could not begin with, by trying them in a session of their own.

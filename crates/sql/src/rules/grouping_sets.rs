@@ -11,14 +11,14 @@ use std::sync::Arc;
 
 use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
-use datafusion::physical_expr::{EquivalenceProperties, Partitioning};
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
-use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, PlanProperties};
 
-use crate::operator::{OperatorRule, PassThrough, PassThroughExec};
+use super::untold::untold;
+use crate::operator::OperatorRule;
 
-/// Puts [`UntoldExec`]s below and above grouping sets; see the module.
+/// Puts `UntoldExec`s below and above grouping sets; see the module.
 #[derive(Debug)]
 pub(crate) struct GroupingSets;
 
@@ -33,9 +33,9 @@ impl OperatorRule for GroupingSets {
         let Some(input) = plan.downcast_ref::<AggregateExec>().and_then(grouping_sets_input) else {
             return Ok(None);
         };
-        let below = UntoldExec::plan(input, Untold);
+        let below = untold(input);
         let sets = replace_children_if_necessary(Arc::clone(plan), vec![below])?;
-        Ok(Some(UntoldExec::plan(&sets, Untold)))
+        Ok(Some(untold(&sets)))
     }
 }
 
@@ -43,23 +43,4 @@ impl OperatorRule for GroupingSets {
 fn grouping_sets_input(aggregate: &AggregateExec) -> Option<&Arc<dyn ExecutionPlan>> {
     let sets = aggregate.group_expr().has_grouping_set();
     sets.then(|| aggregate.input())
-}
-
-/// Passes rows on and tells nothing of them.
-type UntoldExec = PassThroughExec<Untold>;
-
-#[derive(Clone, Copy, Debug)]
-struct Untold;
-
-impl PassThrough for Untold {
-    const NAME: &'static str = "UntoldExec";
-    const KEEPS_ORDER: bool = false;
-
-    fn properties(&self, input: &Arc<dyn ExecutionPlan>) -> Arc<PlanProperties> {
-        let partitions = input.output_partitioning().partition_count();
-        let properties = PlanProperties::clone(input.properties())
-            .with_eq_properties(EquivalenceProperties::new(input.schema()))
-            .with_partitioning(Partitioning::UnknownPartitioning(partitions));
-        Arc::new(properties)
-    }
 }

@@ -6,6 +6,7 @@
 //! | [`NamedFilters`] | filters on columns with a namesake stay where they are | around the rules that have filters sink |
 //! | [`MergeJoin`] | sort-merge join where a hash table would not fit | after join sides are chosen |
 //! | [`CommonCuts`] | same cut points for tables joined by the key they are sorted by | before exchanges are planned |
+//! | [`PaddedSides`] | no constants are told of what outer joins pad with NULLs | before exchanges are planned |
 //! | [`GroupingSets`] | nothing is told of rows below and above grouping sets | before exchanges are planned |
 //! | `GroupByPrimitive` | GROUP BY through the primitives | before exchanges are planned |
 //! | [`GroupedSides`] | the smaller side of a join with groups is built | when it is known how many groups there are |
@@ -31,8 +32,10 @@ mod merge_join;
 mod metered;
 mod named_filters;
 mod nested_keys;
+mod padded_sides;
 mod polled_probes;
 mod unspilled_loops;
+mod untold;
 mod yielding;
 
 use std::sync::Arc;
@@ -54,6 +57,7 @@ use merge_join::MergeJoin;
 use metered::Metered;
 use named_filters::NamedFilters;
 use nested_keys::NestedKeys;
+use padded_sides::PaddedSides;
 use polled_probes::PolledProbes;
 use unspilled_loops::UnspilledLoops;
 use yielding::YieldingJoins;
@@ -75,6 +79,7 @@ pub(crate) fn physical_rules(primitives: &PrimitiveContext, limit: usize) -> Rul
         .ours([
             Arc::new(BottomUp(MergeJoin::new(limit))),
             Arc::new(BottomUp(CommonCuts)),
+            Arc::new(BottomUp(PaddedSides)),
             Arc::new(BottomUp(GroupingSets)),
             Arc::new(GroupByPrimitive::new(primitives.clone())),
             Arc::new(BottomUp(GroupedSides)),

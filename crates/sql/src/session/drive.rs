@@ -69,7 +69,7 @@ impl RunningQuery {
         sender: mpsc::Sender<Result<RecordBatch>>,
     ) {
         let _running = lab::QueryRegion::begins();
-        let failure = self.transaction.failure.clone();
+        let transaction = self.transaction.clone();
         let outlet = self.outlet(sender);
         let (context, before) = (self.state.task_ctx(), self.reserved());
         let retry = rules::has_hash_tables(&physical) && !has_effects(&self.plan);
@@ -86,7 +86,7 @@ impl RunningQuery {
             _ => Some(error),
         };
         if let Some(error) = error {
-            failure.tell();
+            transaction.fail_settled().await;
             // The client may be gone; then the error is dropped.
             let _ = outlet.send(Err(error)).await;
         }

@@ -278,9 +278,7 @@ impl Session {
             result.alone = alone;
         }
         if result.is_err() {
-            transaction.failure.tell();
-            // An error may tell of what others have committed and is not on disk yet.
-            let _ = transaction.settle().await;
+            transaction.fail_settled().await;
         }
         result
     }

@@ -44,6 +44,7 @@ use crate::error::{SqlError, transaction_error};
 use crate::functions::{Functions, create_logical_expr, statement_to_plan};
 use crate::parse::{STACK_SHORT, on_deep_stack};
 use crate::pg_catalog::tells_columns_of_views;
+use crate::rewrite::EmptySubqueries;
 use crate::role::rights::{LimitedUser, Right};
 use crate::role::{check_files, check_reserved};
 use crate::settings::AtollOptions;
@@ -484,8 +485,11 @@ impl StatementPlanner {
 
 /// The plan with the types that it has in the end: they are the columns of a view.
 pub(super) fn coerced(state: &SessionState, plan: LogicalPlan) -> Result<LogicalPlan> {
-    let analyzer =
-        Analyzer::with_rules(vec![Arc::new(SessionTimeZone), Arc::new(TypeCoercion::new())]);
+    let analyzer = Analyzer::with_rules(vec![
+        Arc::new(SessionTimeZone),
+        Arc::new(EmptySubqueries),
+        Arc::new(TypeCoercion::new()),
+    ]);
     analyzer.execute_and_check(plan, state.config_options(), |_, _| {})
 }
 

@@ -9,6 +9,7 @@
 //! | CREATE in a schema | CREATE of the schema; the user owns what is created |
 //! | ALTER, DROP, GRANT, OWNER TO | to own it; to GRANT, the grant option is enough |
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use atoll_store::database::{
@@ -18,15 +19,16 @@ use datafusion::common::{ResolvedTableReference, Result, TableReference, exec_er
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::resolve::resolve_table_references;
 use datafusion::sql::sqlparser::ast::{
-    Action, AlterSchemaOperation, AlterTableOperation, GrantObjects, Grantee, GranteeName,
-    GranteesType, Ident, Insert, ObjectName, OnConflictAction, OnInsert, Owner, Privileges, Query,
-    SetExpr, Statement as Ast,
+    Action, AlterSchemaOperation, AlterTableOperation, Expr, GrantObjects, Grantee, GranteeName,
+    GranteesType, Ident, Insert, ObjectName, OnConflict, OnConflictAction, OnInsert, Owner,
+    Privileges, Query, SetExpr, Statement as Ast, Visit,
 };
 
 use super::planner::StatementPlanner;
 use super::temporary::check_lasting;
 use crate::catalog::{CATALOG, relation_name};
 use crate::error::SqlState;
+use crate::parse::walk_expressions;
 use crate::role::rights::{LimitedUser, ObjectRights, Owned, PUBLIC, Right, denied};
 use crate::role::role;
 
@@ -83,7 +85,19 @@ impl StatementPlanner {
             Some(OnInsert::OnConflict(conflict)) => conflict.action == OnConflictAction::DoNothing,
             Some(_) => false,
         };
-        if leaves_alone { Ok(()) } else { self.check_right(Right::Update, at) }
+        if !leaves_alone {
+            self.check_right(Right::Update, at)?;
+        }
+        let looks = match &insert.on {
+            Some(OnInsert::OnConflict(OnConflict { conflict_target, action })) => {
+                conflict_target.is_some() || reads_columns(action)
+            }
+            _ => false,
+        };
+        if looks || insert.returning.is_some() {
+            return self.check_right(Right::Select, at);
+        }
+        Ok(())
     }
 
     /// Refuses what the user has no right to do with a table.
@@ -421,7 +435,9 @@ impl StatementPlanner {
         let reads = match ast {
             Ast::Update(update) => {
                 self.check_right(Right::Update, at)?;
-                update.selection.is_some() || update.from.is_some() || update.returning.is_some()
+                let reads = update.from.is_some() || update.returning.is_some();
+                let values = update.assignments.iter().map(|assigned| &assigned.value);
+                reads || update.selection.is_some() || values.into_iter().any(reads_columns)
             }
             Ast::Delete(delete) => {
                 self.check_right(Right::Delete, at)?;
@@ -494,4 +510,16 @@ fn inserted_query_of(ast: &Ast) -> Option<Option<Query>> {
         },
         _ => None,
     }
+}
+
+/// Whether there is the name of a column in what a statement computes, as far as that can be told from its text.
+fn reads_columns(part: &impl Visit) -> bool {
+    let visited = walk_expressions(part, &mut |expr| match expr {
+        Expr::CompoundIdentifier(_) => ControlFlow::Break(()),
+        Expr::Identifier(name) if !name.value.eq_ignore_ascii_case("default") => {
+            ControlFlow::Break(())
+        }
+        _ => ControlFlow::Continue(()),
+    });
+    visited.is_break()
 }

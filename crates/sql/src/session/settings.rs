@@ -33,8 +33,11 @@ impl Session {
         statement: PlanStatement,
         sql: &str,
     ) -> Result<QueryResult> {
-        let is_reset = matches!(statement, PlanStatement::ResetVariable(_));
-        let tag = if is_reset { "RESET" } else { "SET" };
+        let reset = match &statement {
+            PlanStatement::ResetVariable(reset) => Some(reset.variable.clone()),
+            _ => None,
+        };
+        let tag = if reset.is_some() { "RESET" } else { "SET" };
         let statement = settings::reset(statement, &self.first_options());
         self.check_setting(&planner, &statement)?;
         let plan = LogicalPlan::Statement(statement);
@@ -43,7 +46,10 @@ impl Session {
         let frame = self.context.execute_logical_plan(plan.clone()).await?;
         self.spill.keep(&self.context)?;
         self.place(pool, home);
-        self.apply_setting(&plan, is_reset).await?;
+        self.apply_setting(&plan, reset.is_some()).await?;
+        if let Some(name) = reset {
+            self.begin_again_with(Some(&name));
+        }
         match frame.logical_plan() {
             LogicalPlan::EmptyRelation(_) => Ok(QueryResult::done(tag.to_owned(), sql)),
             _ => self.query(planner, frame.logical_plan().clone(), sql).await,
@@ -66,6 +72,17 @@ impl Session {
         self.place(pool, home);
         self.watch.memory().set_limit(self.atoll_options().session_memory);
         Ok(())
+    }
+
+    /// Sets again what the role has the session begin with under this name, or under any, as far as the engine's settings
+    /// do not go back to it by themselves. What is refused by now, a pool that was dropped, was told to the log when the
+    /// session began.
+    pub(super) fn begin_again_with(&self, setting: Option<&str>) {
+        for (name, value) in self.role_settings() {
+            if setting.is_none_or(|setting| setting == name) && !self.parameters.knows(&name) {
+                let _refused = self.begin_with(&name, &value);
+            }
+        }
     }
 
     /// Has statements run on other workers, or driven on another node, where that was set.

@@ -14,7 +14,7 @@ use datafusion::execution::{SessionState, SessionStateBuilder};
 use datafusion::optimizer::{Analyzer, AnalyzerRule};
 use datafusion::prelude::{SessionConfig, SessionContext};
 
-use crate::arithmetic::{CheckedArithmetic, PlanDivision};
+use crate::arithmetic::{CheckedArithmetic, PlanDivision, TextInput};
 use crate::catalog::{CATALOG, Catalogs, KeptNames, SCHEMA};
 use crate::database::Pools;
 use crate::dialect::{Relations, SqlTypes, TypedLiterals};
@@ -22,7 +22,7 @@ use crate::float::CanonicalFloats;
 use crate::functions::SharedFunctions;
 use crate::memory::{self, Gauge};
 use crate::pg_catalog::{SystemCatalog, SystemHandle};
-use crate::rewrite::{CountedCopies, DependentJoins, NamedQuantified};
+use crate::rewrite::{CountedCopies, DependentJoins, EmptySubqueries, NamedQuantified};
 use crate::role::Identity;
 use crate::sample::{SamplePlanner, SampledRelations};
 use crate::settings::AtollOptions;
@@ -149,6 +149,8 @@ impl SessionTemplate {
 fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     let mut rules = Analyzer::new().rules;
     rules.insert(0, Arc::new(SessionTimeZone));
+    rules.insert(1, Arc::new(EmptySubqueries));
+    rules.insert(2, Arc::new(TextInput));
     rules.push(Arc::new(CheckedArithmetic));
     rules.push(Arc::new(CountedCopies));
     rules.push(Arc::new(NamedQuantified));

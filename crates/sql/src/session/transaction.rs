@@ -128,6 +128,17 @@ impl StatementTransaction {
         self.failure.tell();
     }
 
+    /// The same, and waits until its error may be told: it may tell of what others have committed and is not on disk yet.
+    /// Others go on meanwhile: of what was locked nothing is changed any more.
+    pub(super) async fn fail_settled(&self) {
+        self.fail();
+        if let Ok(mut transaction) = self.transaction.lock().await {
+            transaction.give_up();
+        }
+        // An error of the log is told by what comes next.
+        let _ = self.settle().await;
+    }
+
     /// Ends a statement that wrote: its own transaction is committed.
     pub(crate) async fn finish(&self, database: &Database) -> Result<()> {
         match self.is_own {

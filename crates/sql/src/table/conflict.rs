@@ -7,6 +7,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use atoll_store::RowId;
+use atoll_store::database::{LockWait, LockedRows};
+use atoll_store::lock::LockMode;
 use atoll_store::table::{Key, TableChange};
 use datafusion::arrow::array::{BooleanArray, RecordBatch, UInt64Array};
 use datafusion::arrow::compute::{concat_batches, filter_record_batch, take_record_batch};
@@ -134,6 +136,12 @@ async fn update_rows(
 ) -> Result<RecordBatch> {
     let rows = {
         let mut transaction = target.transaction.lock().await?;
+        // Whether WHERE holds is asked of the newest values, which others may be changing.
+        let ids = taken.iter().map(|(_, id)| *id).collect();
+        let locked = transaction.lock_rows(table.id(), ids, LockMode::Exclusive, LockWait::Wait);
+        if let LockedRows::Stale = locked.await.map_err(transaction_error)? {
+            return Err(super::StaleStatement::error());
+        }
         let version = transaction.statement(true).map_err(transaction_error)?;
         let now = version.table(table.id());
         now.and_then(|now| taken.iter().map(|(_, id)| now.row(*id)).collect::<Option<Vec<_>>>())

@@ -161,3 +161,46 @@ fn a_transaction_that_only_reads_sees_one_moment() {
     assert_eq!(rows(&session, sum), [["64"]]);
     rows(&session, "COMMIT");
 }
+
+#[test]
+fn a_transaction_that_failed_holds_nobody_up() {
+    let session = with_rows();
+    let other = beside(&session);
+    let change = "UPDATE t SET n = 0 WHERE id = 1";
+    for failing in ["SELECT 1 / (SELECT 0)", "INSERT INTO t VALUES (2, 0)", "SELECT missing FROM t"]
+    {
+        rows(&session, "BEGIN");
+        rows(&session, change);
+        run(&session, failing).expect_err(failing);
+        rows(&other, "SELECT id FROM t WHERE id = 1 FOR UPDATE NOWAIT");
+        assert_eq!(rows(&other, "SELECT n FROM t WHERE id = 1"), [["10"]], "{failing}");
+        assert_eq!(code(run(&session, "SELECT 1")), "25P02", "{failing}");
+        rows(&session, "COMMIT");
+    }
+    // What may be gone back to is kept.
+    rows(&session, "BEGIN");
+    rows(&session, change);
+    rows(&session, "SAVEPOINT s");
+    run(&session, "SELECT 1 / (SELECT 0)").expect_err("a division by zero");
+    assert_eq!(code(run(&other, "SELECT id FROM t WHERE id = 1 FOR UPDATE NOWAIT")), "55P03");
+    rows(&session, "ROLLBACK TO s");
+    rows(&session, "COMMIT");
+    assert_eq!(rows(&other, "SELECT n FROM t WHERE id = 1"), [["0"]]);
+}
+
+#[test]
+fn an_upsert_asks_its_condition_of_what_others_have_made_of_the_row() {
+    let session = with_rows();
+    let other = beside(&session);
+    let upsert = "INSERT INTO t VALUES (1, 5) ON CONFLICT (id) DO UPDATE SET n = t.n + excluded.n WHERE t.n > 20";
+    rows(&session, "BEGIN");
+    rows(&session, "UPDATE t SET n = 50 WHERE id = 1");
+    session.runtime().block_on(async {
+        let waiting = async { other.run(upsert).await?.collect().await };
+        let ending = async { session.run("COMMIT").await.map(drop) };
+        let (waited, ended) = futures::join!(waiting, ending);
+        ended.expect("it commits");
+        waited.expect("it waits for the row");
+    });
+    assert_eq!(rows(&session, "SELECT n FROM t WHERE id = 1"), [["55"]]);
+}

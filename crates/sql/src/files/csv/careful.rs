@@ -5,11 +5,12 @@ use std::borrow::Cow;
 use std::io::{BufReader, Read};
 use std::sync::Arc;
 
+use atoll_functions::bytes_of_text;
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions, StringArray,
-    StringBuilder,
+    Array, ArrayRef, AsArray, BinaryArray, BooleanArray, RecordBatch, RecordBatchOptions,
+    StringArray, StringBuilder,
 };
-use datafusion::arrow::compute::{CastOptions, cast_with_options, filter_record_batch};
+use datafusion::arrow::compute::{CastOptions, cast, cast_with_options, filter_record_batch};
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::{DataFusionError, Result, exec_datafusion_err, exec_err};
 
@@ -246,6 +247,11 @@ fn typed(text: &StringArray, column: &CsvColumn, settings: &CsvSettings) -> Resu
     };
     let text = match to {
         DataType::Utf8 => return Ok(Arc::new(text.clone())),
+        _ if to.is_binary() => {
+            let bytes = |text: &str| bytes_of_text(text).ok();
+            let bytes: BinaryArray = text.iter().map(|text| text.and_then(bytes)).collect();
+            return Ok(cast(&bytes, to)?);
+        }
         DataType::Date32 => match format(false) {
             Some(format) => rewritten(&|value| times::date(value, &format)),
             None => text.clone(),

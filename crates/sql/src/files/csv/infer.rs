@@ -289,8 +289,8 @@ impl<'a> ColumnSample<'a> {
         })
     }
 
-    /// The first record is a header where it has a text above values of another type, or where all is
-    /// text.
+    /// The first record is a header where it has a text above values of another type, or where all below is
+    /// text and something in it is.
     fn is_header(&self, first: &CsvRecord, rest: &[CsvColumn]) -> bool {
         let known = |name: &String| (0..first.len()).any(|at| first.text(at) == *name);
         let given: Vec<&String> =
@@ -312,9 +312,12 @@ impl<'a> ColumnSample<'a> {
             return false;
         }
         if rest.iter().all(CsvColumn::is_text) {
-            return own.iter().all(CsvColumn::is_text);
+            return own.iter().any(CsvColumn::is_text);
         }
-        let differs = |at: usize| !rest[at].is_text() && !is_null(at) && own[at].is_text();
+        // `t` may be a name as well as a value.
+        let is_flag = |column: &CsvColumn| column.data_type == DataType::Boolean;
+        let is_name = |at: usize| own[at].is_text() || is_flag(&own[at]) && !is_flag(&rest[at]);
+        let differs = |at: usize| !rest[at].is_text() && !is_null(at) && is_name(at);
         (0..first.len().min(rest.len())).any(differs)
     }
 }

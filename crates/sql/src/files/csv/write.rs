@@ -158,6 +158,10 @@ impl BatchSerializer for CsvText {
                     exec_datafusion_err!("column '{}': {error}", batch.schema().field(at).name())
                 })?;
                 let start = text.len();
+                if batch.column(at).data_type().is_binary() {
+                    // As PostgreSQL writes bytes, and as they are read.
+                    text.extend_from_slice(b"\\x");
+                }
                 text.extend_from_slice(value.as_bytes());
                 self.close(start, &mut text);
             }

@@ -21,6 +21,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::depth::{DEPTH_MAX, too_deep};
 use crate::dialect;
+pub(crate) use query::order_by_all;
 use windows::Windows;
 
 /// Goes over the statement and all that is inside it.

@@ -61,7 +61,7 @@ fn fetch(query: &mut Query) -> Result<()> {
 
 /// DataFusion ignores ORDER BY ALL after anything but a SELECT, and refuses it over expressions:
 /// positions say the same.
-fn order_by_all(query: &mut Query) -> Result<()> {
+pub(crate) fn order_by_all(query: &mut Query) -> Result<()> {
     let Some(order_by) = &mut query.order_by else { return Ok(()) };
     let OrderByKind::All(options) = order_by.kind else { return Ok(()) };
     match columns(&query.body) {

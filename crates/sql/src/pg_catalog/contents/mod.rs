@@ -46,6 +46,7 @@ pub(super) fn fill(table: &PgTable, session: &dyn Session, rows: &mut Rows) {
         "pg_roles" | "pg_authid" => roles::roles(system, rows),
         "pg_user" => roles::users(system, rows, true),
         "pg_shadow" => roles::users(system, rows, false),
+        "pg_db_role_setting" => roles::role_settings(system, rows),
         "pg_group" => roles::groups(system, rows),
         "pg_auth_members" => roles::members(system, rows),
         "pg_database" => server::databases(rows),

@@ -45,6 +45,12 @@ fn password(role: &Role) -> Datum {
     role.verifier.as_ref().map(|_| "********").into()
 }
 
+/// What sessions of a role begin with, as `name=value` each.
+fn settings(role: &Role) -> Datum {
+    let texts = role.settings.iter().map(|(name, value)| Datum::from(format!("{name}={value}")));
+    if role.settings.is_empty() { Datum::Null } else { texts.collect() }
+}
+
 pub(super) fn roles(system: &SystemCatalog, rows: &mut Rows) {
     for role in all_roles(system) {
         rows.add([
@@ -59,6 +65,8 @@ pub(super) fn roles(system: &SystemCatalog, rows: &mut Rows) {
             ("rolconnlimit", (-1_i64).into()),
             ("rolpassword", password(&role)),
         ]);
+        // pg_authid has none.
+        rows.set("rolconfig", settings(&role));
     }
 }
 
@@ -72,7 +80,15 @@ pub(super) fn users(system: &SystemCatalog, rows: &mut Rows, hides_all: bool) {
             ("usesuper", role.is_superuser.into()),
             ("usebypassrls", role.is_superuser.into()),
             ("passwd", if hides_all { "********".into() } else { password(role) }),
+            ("useconfig", settings(role)),
         ]);
+    }
+}
+
+/// `pg_db_role_setting`: what roles set, for all databases.
+pub(super) fn role_settings(system: &SystemCatalog, rows: &mut Rows) {
+    for role in all_roles(system).iter().filter(|role| !role.settings.is_empty()) {
+        rows.add([("setrole", role_oid(&role.name).into()), ("setconfig", settings(role))]);
     }
 }
 

@@ -226,6 +226,7 @@ impl Session {
         self.watch.set_home(home);
         self.watch.memory().set_limit(limit);
         self.parameters.reset_all();
+        self.begin_again_with(None);
     }
 }
 

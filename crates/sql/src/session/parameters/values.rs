@@ -218,6 +218,11 @@ impl ClientSettings {
         Ok(())
     }
 
+    /// Whether a setting goes back by itself to what the session began with.
+    pub(crate) fn knows(&self, name: &str) -> bool {
+        known(name).is_some()
+    }
+
     /// Sets what RESET goes back to, as the client asks for it that begins the session.
     pub(in crate::session) fn set_first(&self, name: &str, value: &str) -> Result<bool> {
         let Some(parameter) = known(name) else { return Ok(false) };

@@ -522,7 +522,11 @@ impl PreparedStatement {
             Err(error) if StaleStatement::ended(&error) => {
                 return self.run_planned(&transaction, values).await.map(Some);
             }
-            written => count_batch(written?)?,
+            Err(error) => {
+                transaction.fail_settled().await;
+                return Err(error);
+            }
+            Ok(written) => count_batch(written)?,
         };
         transaction.finish(database).await?;
         let words = match change.kind() {
@@ -546,7 +550,7 @@ impl PreparedStatement {
             let running = session.run_with(&transaction, &sql, &values);
             let result = on_deep_stack(stack_for(&sql), running).await;
             if result.is_err() {
-                transaction.failure.tell();
+                transaction.fail_settled().await;
             }
             result
         };

@@ -79,7 +79,7 @@ impl PreparedStatement {
         let transaction = self.session.statement_transaction()?;
         let result = self.run_numbered(point, &transaction, values).await;
         if result.is_err() {
-            transaction.failure.tell();
+            transaction.fail_settled().await;
         }
         result
     }
