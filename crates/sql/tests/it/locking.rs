@@ -163,7 +163,7 @@ fn a_transaction_that_only_reads_sees_one_moment() {
 }
 
 #[test]
-fn a_transaction_that_failed_holds_nobody_up() {
+fn a_transaction_that_failed_lets_go_of_its_locks() {
     let session = with_rows();
     let other = beside(&session);
     let change = "UPDATE t SET n = 0 WHERE id = 1";
