@@ -89,6 +89,7 @@ mod tests {
                 "WindowTopN",
                 "MergeJoin",
                 "CommonCuts",
+                "PaddedSides",
                 "GroupingSets",
                 "GroupByPrimitive",
                 "GroupedSides",
