@@ -18,7 +18,11 @@ pub(crate) async fn run(args: &BackupArgs) -> Result<(), CommandError> {
         (None, Some(data)) => {
             data::backup(&data::BackupArgs { data: data.clone(), to: args.to.clone() })
         }
-        (None, None) => Err(CommandError::with(Exit::Usage, "--data or --server is missing")),
+        (None, None) => Err(CommandError::with(
+            Exit::Usage,
+            "what to copy is missing; give --data DIR for a database that is closed, or --server URL for one that is \
+             served",
+        )),
     }
 }
 
@@ -39,7 +43,8 @@ async fn of_server(server: &str, to: &Path) -> Result<(), CommandError> {
 async fn connect(server: &str) -> Result<Client, CommandError> {
     let config = Config::from_str(server);
     let mut config = config.map_err(|error| {
-        CommandError::with(Exit::Usage, format!("--server: {error}; expected a URL, or host=/tmp"))
+        let expected = "expected a URL such as postgres://boss@127.0.0.1:5432, or host=/tmp";
+        CommandError::with(Exit::Usage, format!("--server: {error}; {expected}"))
     })?;
     if config.get_hosts().is_empty() {
         return Err(CommandError::with(Exit::Usage, "--server needs a host: host=/tmp"));

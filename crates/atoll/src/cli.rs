@@ -1,10 +1,11 @@
 //! The command line.
 
 use std::ffi::OsString;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
 use atoll_placement::Strategy;
+use atoll_sql::tpch::SCALE_MAX;
 use atoll_tools::{bytes, exit};
 use atoll_topology::Bytes;
 use clap::{Args, Parser, Subcommand};
@@ -111,17 +112,28 @@ pub(crate) struct EngineArgs {
     pub(crate) no_progress: bool,
 }
 
+/// Most connections that can be asked for.
+const CONNECTIONS_MAX: u64 = u32::MAX as u64;
+
+/// An address and port to listen on, as numbers or by the name of this machine.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let named = || text.to_socket_addrs().ok()?.next();
+    let expected =
+        || "expected an address and port such as 127.0.0.1:5432 or [::1]:5432".to_owned();
+    text.parse().ok().or_else(named).ok_or_else(expected)
+}
+
+/// A scale factor of TPC-H.
+fn scale_factor(text: &str) -> Result<f64, String> {
+    let scale = text.parse::<f64>().ok().filter(|scale| *scale > 0.0 && *scale <= SCALE_MAX);
+    scale.ok_or_else(|| format!("expected a number above 0 and up to {SCALE_MAX}"))
+}
+
 /// Arguments of `atoll backup`.
 #[derive(Args, Debug)]
 pub(crate) struct BackupArgs {
     /// The data directory of a database that is closed
-    #[arg(
-        short = 'd',
-        long,
-        value_name = "DIR",
-        env = "ATOLL_DATA",
-        required_unless_present = "server"
-    )]
+    #[arg(short = 'd', long, value_name = "DIR", env = "ATOLL_DATA")]
     pub(crate) data: Option<PathBuf>,
     /// A server whose database is copied instead while it runs: a URL, or words such as host=/tmp
     #[arg(long, value_name = "URL")]
@@ -150,7 +162,7 @@ pub(crate) struct SqlArgs {
     #[arg(short = 'f', long = "file", value_name = "FILE")]
     pub(crate) scripts: Vec<PathBuf>,
     /// Load TPC-H at this scale factor; 1 is some six million order lines
-    #[arg(long, value_name = "SCALE")]
+    #[arg(long, value_name = "SCALE", value_parser = scale_factor, allow_hyphen_values = true)]
     pub(crate) tpch: Option<f64>,
     /// Output format of results
     #[arg(long, visible_alias = "format", value_name = "MODE", value_enum, default_value = "box")]
@@ -182,16 +194,16 @@ pub(crate) struct ServeArgs {
     #[arg(short = 'd', long = "data", value_name = "DIR", env = "ATOLL_DATA")]
     pub(crate) data: Option<PathBuf>,
     /// Address and port to listen on; may be repeated
-    #[arg(long, value_name = "ADDRESS", env = "ATOLL_LISTEN", default_value = "127.0.0.1:5432")]
+    #[arg(long, value_name = "ADDRESS", env = "ATOLL_LISTEN", default_value = "127.0.0.1:5432", value_parser = address)]
     pub(crate) listen: Vec<SocketAddr>,
     /// Directory for a Unix socket, as psql -h takes it; users of this machine are roles of their names there
     #[arg(long, value_name = "DIR", env = "ATOLL_SOCKET")]
     pub(crate) socket: Option<PathBuf>,
     /// Address for clients of Arrow Flight SQL (ADBC, JDBC, pyarrow): results as Arrow batches over gRPC
-    #[arg(long, value_name = "ADDRESS", env = "ATOLL_FLIGHT")]
+    #[arg(long, value_name = "ADDRESS", env = "ATOLL_FLIGHT", value_parser = address)]
     pub(crate) flight: Option<SocketAddr>,
     /// Address for the console (a web page, on loopback only) and for /metrics, /healthz and /readyz over HTTP
-    #[arg(long, value_name = "ADDRESS", env = "ATOLL_HTTP")]
+    #[arg(long, value_name = "ADDRESS", env = "ATOLL_HTTP", value_parser = address)]
     pub(crate) http: Option<SocketAddr>,
     /// Certificate for TLS, in PEM form
     #[arg(long, value_name = "FILE", env = "ATOLL_TLS_CERT")]
@@ -209,8 +221,14 @@ pub(crate) struct ServeArgs {
     #[arg(long)]
     pub(crate) insecure_no_password: bool,
     /// Connections at the same time
-    #[arg(long, value_name = "N", default_value_t = 10_000, env = "ATOLL_MAX_CONNECTIONS")]
-    pub(crate) max_connections: usize,
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "10000",
+        env = "ATOLL_MAX_CONNECTIONS",
+        value_parser = clap::value_parser!(u64).range(1..=CONNECTIONS_MAX)
+    )]
+    pub(crate) max_connections: u64,
     /// Memory for the statements of one session together, such as 2GiB; SET atoll.session_memory lowers it [default:
     /// as much as the memory limit leaves]
     #[arg(long, value_name = "SIZE", env = "ATOLL_SESSION_MEMORY", value_parser = bytes::parse)]
@@ -281,7 +299,13 @@ pub(crate) enum TlsMode {
 #[derive(Args, Debug)]
 pub(crate) struct DemoArgs {
     /// Scale factor of TPC-H; 1 is some six million order lines
-    #[arg(long, value_name = "SCALE", default_value_t = 1.0)]
+    #[arg(
+        long,
+        value_name = "SCALE",
+        default_value = "1",
+        value_parser = scale_factor,
+        allow_hyphen_values = true
+    )]
     pub(crate) scale_factor: f64,
     /// One JSON document with the same facts
     #[arg(long)]

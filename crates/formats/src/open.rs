@@ -117,9 +117,10 @@ pub fn parse(text: &str, file: &str) -> Result<Knowledge, FormatError> {
     let start = text.trim_start_matches('\u{feff}').trim_start();
     let suffix = |suffix: &str| file.to_ascii_lowercase().ends_with(suffix);
     let printed = ["available:", "No NUMA", "numactl:", "node "];
-    if start.is_empty() {
-        let expected = "a machine in TOML, hwloc XML or the words of 'numactl -H'";
-        let (found, expected) = ("an empty file".to_owned(), expected.to_owned());
+    if let Some(found) = not_read(start) {
+        let expected = "a machine in TOML, hwloc XML, the words of 'numactl -H' or a dump, as \
+                        'topo -o machine.toml' writes one";
+        let (found, expected) = (found.to_owned(), expected.to_owned());
         return Err(FormatError { file: file.to_owned(), line: None, found, expected });
     }
     if suffix(".toml") {
@@ -130,6 +131,17 @@ pub fn parse(text: &str, file: &str) -> Result<Knowledge, FormatError> {
         numactl::parse(text, file)
     } else {
         toml::parse(text, file)
+    }
+}
+
+/// What a text is that no machine is read from: `topo` writes some of these.
+fn not_read(start: &str) -> Option<&'static str> {
+    match start {
+        "" => Some("an empty file"),
+        _ if start.starts_with('{') => Some("JSON, which is written for programs and not read"),
+        _ if start.contains("<svg") => Some("a picture"),
+        _ if start.starts_with("Machine ") => Some("a tree or boxes, which are drawn for people"),
+        _ => None,
     }
 }
 

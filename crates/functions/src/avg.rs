@@ -1,8 +1,10 @@
 //! `avg`, which fails where DataFusion's wraps and rounds where DataFusion's cuts off.
 //!
 //! Averages of integers and floats are DataFusion's: it adds them up as DOUBLE. Those of decimals and
-//! durations are made of exact totals. An average of decimals has the type and the rounding of a
+//! durations are made of exact totals, and so are those of intervals. An average of decimals has the type and the rounding of a
 //! quotient: half away from zero, with 16 digits behind the point where there is room for them.
+
+use std::sync::Arc;
 
 use atoll_primitives::aggregate::quotient_type;
 use datafusion::arrow::array::ArrowPrimitiveType;
@@ -10,23 +12,35 @@ use datafusion::arrow::datatypes::{
     DECIMAL128_MAX_PRECISION, DataType, Decimal128Type, Decimal256Type, DurationMicrosecondType,
     DurationMillisecondType, DurationNanosecondType, DurationSecondType, Field, FieldRef, TimeUnit,
 };
+use datafusion::common::not_impl_err;
 use datafusion::error::Result;
-use datafusion::functions_aggregate::average::Avg;
+use datafusion::functions_aggregate::average::{Avg, avg_udaf};
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
+use datafusion::logical_expr::type_coercion::functions::fields_with_udf;
 use datafusion::logical_expr::utils::{AggregateOrderSensitivity, format_state_name};
 use datafusion::logical_expr::{
     Accumulator, AggregateUDFImpl, Documentation, GroupsAccumulator, ReversedUDAF, Signature,
+    Volatility,
 };
 
 use super::accumulator::{RunningDistinct, RunningTotal};
 use super::grouped::GroupedTotals;
 use super::headroom::Headroom;
+use super::interval_aggregates::{INTERVAL, IntervalMean};
 use super::mean::MeanSpec;
 
-/// `avg` over numbers and durations that never wraps.
-#[derive(Debug, Default, PartialEq, Eq, Hash)]
+/// `avg` over numbers, durations and intervals that never wraps.
+#[derive(Debug, PartialEq, Eq, Hash)]
 pub struct CheckedAvg {
     builtin: Avg,
+    signature: Signature,
+}
+
+impl Default for CheckedAvg {
+    fn default() -> Self {
+        let signature = Signature::user_defined(Volatility::Immutable);
+        Self { builtin: Avg::default(), signature }
+    }
 }
 
 /// Evaluates to `$exact` with `$native` bound to the Arrow type of the argument, or to `$builtin`
@@ -60,10 +74,23 @@ impl AggregateUDFImpl for CheckedAvg {
     }
 
     fn signature(&self) -> &Signature {
-        self.builtin.signature()
+        &self.signature
+    }
+
+    fn coerce_types(&self, given: &[DataType]) -> Result<Vec<DataType>> {
+        if let [DataType::Interval(_)] = given {
+            return Ok(vec![INTERVAL]);
+        }
+        let field = |of: &DataType| Arc::new(Field::new("", of.clone(), true));
+        let fields: Vec<FieldRef> = given.iter().map(field).collect();
+        let coerced = fields_with_udf(&fields, avg_udaf().as_ref())?;
+        Ok(coerced.iter().map(|field| field.data_type().clone()).collect())
     }
 
     fn return_type(&self, arg_types: &[DataType]) -> Result<DataType> {
+        if let [DataType::Interval(_)] = arg_types {
+            return Ok(INTERVAL);
+        }
         let [DataType::Decimal128(digits, scale)] = arg_types else {
             return self.builtin.return_type(arg_types);
         };
@@ -73,6 +100,14 @@ impl AggregateUDFImpl for CheckedAvg {
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         let argument = args.expr_fields[0].data_type();
+        if *argument == INTERVAL {
+            return match args.is_distinct {
+                true => {
+                    not_impl_err!("avg(DISTINCT interval); average a subquery that is DISTINCT")
+                }
+                false => Ok(Box::new(IntervalMean::default())),
+            };
+        }
         by_type!(argument, Native => {
             let mean = MeanSpec::<<Native as ArrowPrimitiveType>::Native>::new(args.name, argument, args.return_type());
             if args.is_distinct {
@@ -84,6 +119,9 @@ impl AggregateUDFImpl for CheckedAvg {
 
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
         let argument = args.input_fields[0].data_type();
+        if *argument == INTERVAL {
+            return Ok(IntervalMean::state_fields(args.name));
+        }
         let exact = matches!(
             argument,
             DataType::Decimal128(..) | DataType::Decimal256(..) | DataType::Duration(_)
@@ -104,7 +142,8 @@ impl AggregateUDFImpl for CheckedAvg {
     }
 
     fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool {
-        self.builtin.groups_accumulator_supported(args)
+        *args.expr_fields[0].data_type() != INTERVAL
+            && self.builtin.groups_accumulator_supported(args)
     }
 
     fn create_groups_accumulator(

@@ -12,7 +12,7 @@ use datafusion::arrow::array::{
     ArrayRef, ArrowNativeTypeOp, ArrowPrimitiveType, AsArray, BooleanArray, PrimitiveArray,
 };
 use datafusion::arrow::datatypes::{DataType, FieldRef, Float16Type, Float32Type, Float64Type};
-use datafusion::common::{ScalarValue, not_impl_err};
+use datafusion::common::ScalarValue;
 use datafusion::error::Result;
 use datafusion::functions_aggregate::min_max::{Max, Min};
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
@@ -24,6 +24,7 @@ use datafusion::logical_expr::{
 use datafusion::physical_expr::NullState;
 
 use super::groups::masked;
+use super::interval_aggregates::{INTERVAL, IntervalExtreme};
 use super::nested_extreme::NestedExtreme;
 
 /// Defines `$name`: DataFusion's `$builtin`, with another grouped form for floats, which keeps the
@@ -56,6 +57,7 @@ macro_rules! extreme {
             fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
                 let data_type = args.return_field.data_type();
                 match NestedExtreme::is_for(data_type) {
+                    _ if *data_type == INTERVAL => Ok(Box::new(IntervalExtreme::new($better))),
                     true => Ok(Box::new(NestedExtreme::new(data_type, $better)?)),
                     false => self.builtin.accumulator(args),
                 }
@@ -65,13 +67,10 @@ macro_rules! extreme {
                 &self,
                 args: AccumulatorArgs,
             ) -> Result<Box<dyn Accumulator>> {
-                if args.return_field.data_type().is_nested() {
-                    return not_impl_err!(
-                        "{} of {} in a window frame whose start moves; let it start at UNBOUNDED \
-                         PRECEDING",
-                        self.name(),
-                        args.return_field.data_type()
-                    );
+                let data_type = args.return_field.data_type();
+                // These give no rows back, so that each frame is computed anew (`framed`).
+                if data_type.is_nested() || *data_type == INTERVAL {
+                    return self.accumulator(args);
                 }
                 self.builtin.create_sliding_accumulator(args)
             }
@@ -81,7 +80,9 @@ macro_rules! extreme {
             }
 
             fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool {
-                !args.return_field.data_type().is_nested()
+                let data_type = args.return_field.data_type();
+                !data_type.is_nested()
+                    && *data_type != INTERVAL
                     && self.builtin.groups_accumulator_supported(args)
             }
 
@@ -102,6 +103,9 @@ macro_rules! extreme {
             }
 
             fn value_from_stats(&self, args: &StatisticsArgs) -> Option<ScalarValue> {
+                if *args.return_type == INTERVAL {
+                    return None;
+                }
                 self.builtin.value_from_stats(args)
             }
 

@@ -17,17 +17,28 @@
 //! | `accumulator`, `grouped` | what DataFusion calls for one group, and for many |
 //! | `finish`, `mean` | from totals to results: sums, averages |
 //! | `distinct` | totals over distinct values, also in a moving window frame |
+//! | `distinct_measured` | distinct intervals as a list |
 //! | `sum`, `avg` | the two functions |
 //! | `extreme` | `min` and `max` |
+//! | `interval_aggregates` | `min`, `max` and `avg` of intervals |
 //! | `nested_extreme` | `min` and `max` of lists, structs and maps |
 //! | `any_value` | `any_value` |
+//! | `array_agg` | `array_agg` |
 //! | `string_agg` | `string_agg`, charged with the copies it makes |
 //! | `gathered` | aggregates that need all values of a group: mode, quantiles, `max(x, n)`, histogram |
+//! | `framed` | aggregates over frames of windows |
+//! | `excluded` | functions over frames with EXCLUDE |
+//! | `shifted` | `lag` and `lead` by columns |
+//! | `signed` | functions that number and count, with signed results |
 //! | `moments` | aggregates of floats that keep a few numbers: product, skewness |
 //! | `planner` | operators that are functions, and aggregates whose meaning depends on the number of their arguments |
+//! | `quantified` | `= ANY (list)` and its kin, operators between lists |
 //! | `lambda` | functions of a list and a lambda |
 //! | `scalar` | scalar functions, by theme |
+//! | `temporal` | dates, times and intervals as text, and texts as these |
+//! | `wholes` | `ceil` and `floor` of decimals |
 //! | `type_name` | what types are called |
+//! | `failure` | errors with a SQLSTATE |
 //! | `growing` | `repeat` and its kin, which make no more than there is memory for |
 //!
 //! Sums and averages of floats and averages of integers are DataFusion's own.
@@ -48,15 +59,21 @@ macro_rules! by_native_type {
 
 mod accumulator;
 mod any_value;
+mod array_agg;
 mod avg;
 mod distinct;
+mod distinct_measured;
+mod excluded;
 mod extreme;
+mod failure;
 mod finish;
+mod framed;
 mod gathered;
 mod grouped;
 mod groups;
 mod growing;
 mod headroom;
+mod interval_aggregates;
 mod lambda;
 mod listing;
 mod mean;
@@ -64,31 +81,46 @@ mod moments;
 mod nested_extreme;
 mod overflow;
 mod planner;
+mod quantified;
 mod scalar;
+mod shifted;
+mod signed;
 mod string_agg;
 mod sum;
 mod summand;
 mod target;
+pub mod temporal;
 #[cfg(test)]
 mod tests;
 mod total;
 mod type_name;
+mod wholes;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
-use datafusion::logical_expr::AggregateUDF;
+use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
 use datafusion::prelude::SessionContext;
 
 pub use any_value::OrderedAnyValue;
+pub use array_agg::OrderedArrayAgg;
 pub use avg::CheckedAvg;
+pub use excluded::EXCLUDE;
 pub use extreme::{OrderedMax, OrderedMin};
+pub use failure::{FunctionFailure, is_of_pattern};
 pub use growing::without_large_constants;
 pub use overflow::SumOverflow;
-pub use planner::PlanCalls;
-pub use scalar::bytes_of_text;
+pub use planner::{PlanCalls, UNKNOWN};
+pub use scalar::{UUID_MARK, bytes_of_text, canonical_uuid, is_canonical_uuid, regex_of};
 pub use string_agg::CountedStringAgg;
 pub use sum::CheckedSum;
 pub use type_name::sql_name;
+
+/// What is between two timestamps, as a function; none where there is none.
+pub fn timestamp_minus() -> Option<Arc<ScalarUDF>> {
+    static FUNCTION: LazyLock<Option<Arc<ScalarUDF>>> =
+        LazyLock::new(|| scalar::named("timestamp_minus"));
+    FUNCTION.clone()
+}
 
 /// Atoll's aggregates, to register over DataFusion's.
 pub fn aggregates() -> Vec<Arc<AggregateUDF>> {
@@ -98,6 +130,7 @@ pub fn aggregates() -> Vec<Arc<AggregateUDF>> {
         Arc::new(AggregateUDF::from(OrderedMin::default())),
         Arc::new(AggregateUDF::from(OrderedMax::default())),
         Arc::new(AggregateUDF::from(OrderedAnyValue::default())),
+        Arc::new(AggregateUDF::from(OrderedArrayAgg::default())),
         Arc::new(AggregateUDF::from(CountedStringAgg::default())),
     ];
     let gathered = gathered::entries().map(gathered::Gathered::new);
@@ -112,7 +145,10 @@ pub fn register(context: &SessionContext) {
     for function in aggregates() {
         context.register_udaf(Arc::unwrap_or_clone(function));
     }
-    growing::register(context);
+    wholes::register(context);
+    signed::register(context);
     scalar::register(context);
     lambda::register(context);
+    // Over those that are registered.
+    growing::register(context);
 }

@@ -11,6 +11,8 @@ use datafusion::common::ScalarValue;
 use datafusion::error::Result;
 use datafusion::logical_expr::Accumulator;
 
+use super::temporal::{measured, measured_type};
+
 /// The least or largest nested value, in the order in which ORDER BY puts them: by their first element
 /// that differs, NULL as the largest, and the shorter list before the longer one.
 ///
@@ -39,20 +41,22 @@ impl NestedExtreme {
 
 fn field(data_type: &DataType) -> SortField {
     let options = SortOptions { descending: false, nulls_first: false };
-    SortField::new_with_options(data_type.clone(), options)
+    let compared = measured_type(data_type).unwrap_or_else(|| data_type.clone());
+    SortField::new_with_options(compared, options)
 }
 
 impl Accumulator for NestedExtreme {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
         let values = &values[0];
-        let rows = self.converter.convert_columns(std::slice::from_ref(values))?;
+        let rows = self.converter.convert_columns(&[measured(values)?])?;
         let valid = (0..values.len()).filter(|row| values.is_valid(*row));
-        let best = valid.reduce(|best, row| {
-            if rows.row(row).cmp(&rows.row(best)) == self.better { row } else { best }
-        });
+        // Of intervals within them that are equally long the last ones are kept, as of intervals.
+        let worse = self.better.reverse();
+        let is_worse = |row, best| rows.row(row).cmp(&rows.row(best)) == worse;
+        let best = valid.reduce(|best, row| if is_worse(row, best) { best } else { row });
         let Some(best) = best else { return Ok(()) };
         let row = rows.row(best).owned();
-        if self.best.as_ref().is_none_or(|(before, _)| row.cmp(before) == self.better) {
+        if self.best.as_ref().is_none_or(|(before, _)| row.cmp(before) != worse) {
             let mut value = ScalarValue::try_from_array(values, best)?;
             value.compact();
             self.best = Some((row, value));

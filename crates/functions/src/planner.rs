@@ -2,21 +2,34 @@
 
 use std::sync::{Arc, LazyLock};
 
-use datafusion::arrow::datatypes::DataType;
-use datafusion::common::{DFSchema, Result, ScalarValue, plan_err};
+use datafusion::arrow::datatypes::{DataType, Field};
+use datafusion::common::{Column, DFSchema, Result, ScalarValue, TableReference, plan_err};
+use datafusion::functions::regex::expr_fn::regexp_match;
 use datafusion::functions::string::starts_with;
 use datafusion::functions_aggregate::array_agg::array_agg_udaf;
+use datafusion::functions_aggregate::first_last::first_value_udaf;
+use datafusion::functions_nested::expr_fn::array_element;
 use datafusion::logical_expr::expr::AggregateFunction;
 use datafusion::logical_expr::planner::{
-    ExprPlanner, PlannerResult, RawAggregateExpr, RawBinaryExpr, RawFieldAccessExpr,
+    ExprPlanner, PlannerResult, RawAggregateExpr, RawBinaryExpr, RawFieldAccessExpr, RawWindowExpr,
 };
 use datafusion::logical_expr::{AggregateUDF, Expr, ExprSchemable, GetFieldAccess, ScalarUDF, lit};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
+use super::excluded::{excluded, not_positive};
+use super::framed::framed;
 use super::gathered::{self, Gathered};
+use super::quantified::{Relation, of_lists, quantified};
 use super::scalar;
+use super::shifted::shifted;
+use super::signed::{signed_count, signed_count_over};
 
-/// `->`, `->>`, `^@`, `interval * number`, `text[2:3]`; `max(x, n)`, `string_agg` without a separator, `json_group_array` in an order.
+/// The name of an outer column's field that is not known yet: `a.b` where a is a column without fields, and may be a
+/// table of a query around.
+pub const UNKNOWN: &str = "$unknown";
+
+/// `->`, `->>`, `@>`, `^@`, `interval * number`, `text[2:3]`, `= ANY (list)`, `list && list`; `max(x, n)`, `string_agg` without a
+/// separator, `json_group_array` in an order; window functions that DataFusion lacks.
 #[derive(Debug, Default)]
 pub struct PlanCalls;
 
@@ -27,6 +40,7 @@ macro_rules! own {
 }
 
 own! {
+    CONTAINS "jsonb_contains";
     EXTRACT "json_extract";
     EXTRACT_STRING "json_extract_string";
     INTERVAL_DIVIDE "interval_divide";
@@ -55,13 +69,39 @@ impl ExprPlanner for PlanCalls {
             }
             BinaryOperator::Arrow => EXTRACT.clone(),
             BinaryOperator::LongArrow => EXTRACT_STRING.clone(),
+            BinaryOperator::AtArrow if is_json(&expr.left, schema) => CONTAINS.clone(),
+            BinaryOperator::ArrowAt if is_json(&expr.right, schema) => {
+                std::mem::swap(&mut expr.left, &mut expr.right);
+                CONTAINS.clone()
+            }
             BinaryOperator::PGStartsWith => Some(starts_with()),
             _ => None,
         };
+        if let Some(call) = with_lists(&expr, schema)? {
+            return Ok(PlannerResult::Planned(call));
+        }
         Ok(match function {
             Some(function) => PlannerResult::Planned(function.call(vec![expr.left, expr.right])),
             None => PlannerResult::Original(expr),
         })
+    }
+
+    /// `substring(text FROM 2 FOR 3)`, and `substring(text FROM 'a(.*)b')`: what stands in the parentheses.
+    fn plan_substring(&self, mut args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
+        let is_pattern =
+            |arg: &Expr| matches!(arg, Expr::Literal(value, _) if value.data_type().is_string());
+        if args.len() == 2
+            && let Some(pattern) = args.pop_if(|pattern| is_pattern(pattern))
+        {
+            let found = regexp_match(args.remove(0), pattern, None);
+            return Ok(PlannerResult::Planned(array_element(found, lit(1_i64))));
+        }
+        static SUBSTR: LazyLock<ScalarUDF> = LazyLock::new(scalar::substr::function);
+        Ok(PlannerResult::Planned(SUBSTR.call(args)))
+    }
+
+    fn plan_extract(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
+        Ok(PlannerResult::Planned(scalar::DATE_PART.call(args)))
     }
 
     fn plan_field_access(
@@ -69,8 +109,17 @@ impl ExprPlanner for PlanCalls {
         access: RawFieldAccessExpr,
         schema: &DFSchema,
     ) -> Result<PlannerResult<RawFieldAccessExpr>> {
+        if let (Expr::AggregateFunction(list), GetFieldAccess::ListIndex { key }) =
+            (&access.expr, &access.field_access)
+            && list.func.name() == "array_agg"
+        {
+            return Ok(PlannerResult::Planned(element_of_all(list, key)));
+        }
         if !is_text(&access.expr, schema) {
             return Ok(PlannerResult::Original(access));
+        }
+        if let Some(part) = part_of_json(&access, schema) {
+            return Ok(PlannerResult::Planned(part));
         }
         let (function, args) = match &access.field_access {
             GetFieldAccess::ListIndex { key } if !is_text(key, schema) => {
@@ -93,10 +142,41 @@ impl ExprPlanner for PlanCalls {
         })
     }
 
+    fn plan_compound_identifier(
+        &self,
+        field: &Field,
+        _: Option<&TableReference>,
+        nested_names: &[String],
+    ) -> Result<PlannerResult<Vec<Expr>>> {
+        let [name] = nested_names else { return Ok(PlannerResult::Original(vec![])) };
+        if field.data_type().is_nested() {
+            return Ok(PlannerResult::Original(vec![]));
+        }
+        let unknown = Field::new(UNKNOWN, DataType::Null, true);
+        let column = Column::new(Some(field.name().as_str()), name);
+        Ok(PlannerResult::Planned(Expr::OuterReferenceColumn(Arc::new(unknown), column)))
+    }
+
+    fn plan_window(&self, call: RawWindowExpr) -> Result<PlannerResult<RawWindowExpr>> {
+        // DataFusion counts from the last row then, and takes 0 for none.
+        let is_nth = call.func_def.name() == "nth_value";
+        if is_nth && call.args.get(1).is_some_and(|nth| !is_positive(nth)) {
+            return Err(not_positive());
+        }
+        let call = shifted(framed(excluded(call)?));
+        Ok(match signed_count_over(&call) {
+            Some(count) => PlannerResult::Planned(count),
+            None => PlannerResult::Original(call),
+        })
+    }
+
     fn plan_aggregate(
         &self,
         mut call: RawAggregateExpr,
     ) -> Result<PlannerResult<RawAggregateExpr>> {
+        if let Some(count) = signed_count(&call) {
+            return Ok(PlannerResult::Planned(count));
+        }
         let instead = match (call.func.name(), call.args.len()) {
             ("max", 2) => "max_n",
             ("min", 2) => "min_n",
@@ -118,11 +198,57 @@ impl ExprPlanner for PlanCalls {
     }
 }
 
+/// Whether a constant is a number above zero; what is not a constant may be one.
+fn is_positive(nth: &Expr) -> bool {
+    let Expr::Literal(value, _) = nth else { return true };
+    let value = value.cast_to(&DataType::Int64);
+    !value.is_ok_and(|value| matches!(value, ScalarValue::Int64(Some(..=0))))
+}
+
+/// The call that an operator is whose operands are lists, or one of them.
+fn with_lists(expr: &RawBinaryExpr, schema: &DFSchema) -> Result<Option<Expr>> {
+    let (left, right) = (&expr.left, &expr.right);
+    match &expr.op {
+        BinaryOperator::Custom(op) => quantified(op, left, right, schema),
+        BinaryOperator::PGOverlap => Ok(of_lists(Relation::Overlap, left, right, schema)),
+        BinaryOperator::AtArrow => Ok(of_lists(Relation::Contain, left, right, schema)),
+        BinaryOperator::ArrowAt => Ok(of_lists(Relation::Contain, right, left, schema)),
+        _ => Ok(None),
+    }
+}
+
+/// `(array_agg(…))[n]`: DataFusion's `nth_value`, which this is made otherwise, ignores DISTINCT, and lets there be one
+/// order of rows.
+fn element_of_all(list: &AggregateFunction, key: &Expr) -> Expr {
+    let is_first = matches!(key, Expr::Literal(ScalarValue::Int64(Some(1)), _));
+    if is_first && !list.params.distinct && !list.params.order_by.is_empty() {
+        let first = AggregateFunction { func: first_value_udaf(), params: list.params.clone() };
+        return Expr::AggregateFunction(first);
+    }
+    array_element(Expr::AggregateFunction(list.clone()), key.clone())
+}
+
+/// `j['a']` and `j[0]` of JSON, as PostgreSQL has them: its members and items, these from 0.
+fn part_of_json(access: &RawFieldAccessExpr, schema: &DFSchema) -> Option<Expr> {
+    let is_json = is_json(&access.expr, schema);
+    let key = match &access.field_access {
+        GetFieldAccess::NamedStructField { name } => Expr::Literal(name.clone(), None),
+        GetFieldAccess::ListIndex { key } => key.as_ref().clone(),
+        GetFieldAccess::ListRange { .. } => return None,
+    };
+    let extract = EXTRACT.clone().filter(|_| is_json)?;
+    Some(extract.call(vec![access.expr.clone(), key]))
+}
+
 /// Whether an interval is multiplied by a number, or divided.
 fn is_scaled(interval: &Expr, number: &Expr, schema: &DFSchema) -> bool {
     let is_interval = |of: &DataType| matches!(of, DataType::Interval(_));
     interval.get_type(schema).is_ok_and(|of| is_interval(&of))
         && number.get_type(schema).is_ok_and(|of| of.is_numeric() || of.is_null())
+}
+
+fn is_json(expr: &Expr, schema: &DFSchema) -> bool {
+    expr.to_field(schema).is_ok_and(|(_, field)| scalar::is_json_field(&field))
 }
 
 fn is_text(expr: &Expr, schema: &DFSchema) -> bool {

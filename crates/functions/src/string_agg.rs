@@ -1,15 +1,20 @@
 //! `string_agg`, which is charged what it takes while it grows.
 
+use std::sync::Arc;
+
 use datafusion::arrow::array::{ArrayRef, BooleanArray};
 use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::ScalarValue;
 use datafusion::error::Result;
 use datafusion::functions_aggregate::string_agg::StringAgg;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
+use datafusion::logical_expr::utils::AggregateOrderSensitivity;
 use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, Documentation, EmitTo, GroupsAccumulator,
     ReversedUDAF, Signature,
 };
+
+use crate::array_agg::distinct_order;
 
 /// A text and its copy: into a place twice as large while it grows, into an array when it is done.
 const COPIES: usize = 3;
@@ -41,7 +46,21 @@ impl AggregateUDFImpl for CountedStringAgg {
     }
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        let order_bys = distinct_order(&args);
+        let args = AccumulatorArgs { order_bys: &order_bys, ..args };
         Ok(Box::new(CountedText(self.builtin.accumulator(args)?)))
+    }
+
+    /// The values are sorted when they are joined; rows that come in their order make that cheaper.
+    fn order_sensitivity(&self) -> AggregateOrderSensitivity {
+        AggregateOrderSensitivity::SoftRequirement
+    }
+
+    fn with_beneficial_ordering(
+        self: Arc<Self>,
+        _: bool,
+    ) -> Result<Option<Arc<dyn AggregateUDFImpl>>> {
+        Ok(Some(self))
     }
 
     fn reverse_expr(&self) -> ReversedUDAF {

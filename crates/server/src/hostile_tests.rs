@@ -299,11 +299,11 @@ fn parameters_are_values_that_are_written_as_they_came_or_errors() {
         assert_eq!(PgType::of(&of).oid, oid);
         for round in 0..ROUNDS / 5 {
             let bytes = if round == 0 { value.to_vec() } else { damaged(value, &mut random) };
-            let _ = parameter(Some(&bytes), Format::Text, oid, &of);
+            let _ = parameter(Some(&bytes), Format::Text, oid, &of, None);
             // As another type than it is declared.
             let (other, _) = VALUES[below(&mut random, VALUES.len())];
-            let _ = parameter(Some(&bytes), Format::Binary, other, &of);
-            let Ok(first) = parameter(Some(&bytes), Format::Binary, oid, &of) else {
+            let _ = parameter(Some(&bytes), Format::Binary, other, &of, None);
+            let Ok(first) = parameter(Some(&bytes), Format::Binary, oid, &of, None) else {
                 assert_ne!(round, 0, "{oid}");
                 continue;
             };
@@ -312,7 +312,7 @@ fn parameters_are_values_that_are_written_as_they_came_or_errors() {
             }
             read += 1;
             let array = first.to_array().expect("an array");
-            let again = parameter(Some(&binary(&of, &array)), Format::Binary, oid, &of);
+            let again = parameter(Some(&binary(&of, &array)), Format::Binary, oid, &of, None);
             assert_eq!(again.expect("what was written"), first, "{oid}: {bytes:?}");
         }
     }

@@ -35,7 +35,7 @@ pub(crate) fn set(state: &mut SessionState, time_zone: &str) {
 /// them to the west: `Europe/Berlin`, `+02:00`, `2`, `GMT-2`.
 ///
 /// # Errors
-/// When there is no such time zone.
+/// When the time zone is unknown.
 pub(crate) fn checked(text: &str) -> Result<String> {
     let plain: String = text.split_whitespace().collect();
     let is_known = |zone: &String| zone.parse::<Tz>().is_ok();

@@ -49,6 +49,9 @@ pub const QUERIES: [&str; 22] = [
 /// Rows of a generated batch.
 const BATCH_ROWS: usize = 8192;
 
+/// The largest scale factor.
+pub const SCALE_MAX: f64 = 100_000.0;
+
 /// Rows below which a table is generated in one part: the generator's start costs more.
 const PARALLEL_SCALE: f64 = 0.005;
 
@@ -116,10 +119,9 @@ pub fn load<'a>(
     done: &'a mut (dyn FnMut(&LoadedTpchTable) + Send),
 ) -> BoxFuture<'a, Result<()>> {
     Box::pin(async move {
-        if !(scale > 0.0 && scale <= 100_000.0) {
+        if !(scale > 0.0 && scale <= SCALE_MAX) {
             return exec_err!(
-                "invalid TPC-H scale factor {scale}; expected a number above 0 and \
-                              up to 100000"
+                "invalid TPC-H scale factor {scale}; expected a number above 0 and up to {SCALE_MAX}"
             );
         }
         for table in TABLES {

@@ -108,6 +108,11 @@ pub enum BytesError {
     /// There are not so many.
     #[error("amount of memory '{0}' is too large")]
     TooLarge(String),
+    /// It is not even one.
+    #[error(
+        "amount of memory '{0}' is less than a byte; expected a size such as 8GiB or 512MB, or bytes"
+    )]
+    TooSmall(String),
 }
 
 impl FromStr for Bytes {
@@ -122,9 +127,10 @@ impl FromStr for Bytes {
         let number = number.parse::<f64>().ok().zip(factor(unit.trim()));
         let (number, factor) = number.ok_or_else(|| BytesError::Invalid(text.to_owned()))?;
         let bytes = number * factor;
-        match (1.0..u64::MAX as f64).contains(&bytes) {
-            true => Ok(Self(bytes as u64)),
-            false => Err(BytesError::TooLarge(text.to_owned())),
+        match bytes {
+            ..1.0 => Err(BytesError::TooSmall(text.to_owned())),
+            _ if bytes < u64::MAX as f64 => Ok(Self(bytes as u64)),
+            _ => Err(BytesError::TooLarge(text.to_owned())),
         }
     }
 }
@@ -178,5 +184,7 @@ mod tests {
         {
             assert!(text.parse::<Bytes>().is_err(), "{text}");
         }
+        let told = "0".parse::<Bytes>().unwrap_err().to_string();
+        assert!(told.contains("less than a byte"), "{told}");
     }
 }

@@ -1,4 +1,4 @@
-//! Values of a column as text, as DuckDB writes them.
+//! Values of a column as text: lists and structs as DuckDB writes them, dates, times and intervals as PostgreSQL does.
 //!
 //! ```text
 //! [1, NULL, 3]    {'a': x, 'b': 'y, z'}    {a=1}    1 day 04:05:06.5    1e+20    2024-05-01 12:00:00+00
@@ -14,18 +14,19 @@ use atoll_sql::arrow::compute::cast;
 use atoll_sql::arrow::datatypes::DataType;
 use atoll_sql::arrow::error::ArrowError;
 use atoll_sql::arrow::util::display::{ArrayFormatter, FormatOptions};
+use atoll_sql::temporal::{WriteRow, temporal_writer};
 use atoll_sql::{is_ambiguous_within as is_ambiguous, quoted_within as quoted};
 
-use super::interval;
+/// How dates and times are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Times {
+    /// As SQL writes them: `2024-05-01 12:00:00`.
+    Sql,
+    /// As ISO 8601 does: `2024-05-01T12:00:00`.
+    Iso,
+}
 
-/// As SQL writes values: `2024-05-01 12:00:00`.
-pub(super) const SQL: FormatOptions<'static> = FormatOptions::new()
-    .with_datetime_format(Some("%Y-%m-%d %H:%M:%S%.f"))
-    .with_timestamp_format(Some("%Y-%m-%d %H:%M:%S%.f"))
-    .with_timestamp_tz_format(Some("%Y-%m-%d %H:%M:%S%.f%:z"));
-
-/// As ISO 8601 writes them: `2024-05-01T12:00:00`.
-pub(super) const ISO: FormatOptions<'static> = FormatOptions::new();
+const PLAIN: FormatOptions<'static> = FormatOptions::new();
 
 /// The least number but zero that is written without an exponent.
 const PLAIN_MIN: f64 = 1e-4;
@@ -42,9 +43,10 @@ enum Form<'a> {
     Number(ArrayFormatter<'a>),
     Float(ArrayFormatter<'a>),
     Text(ArrayFormatter<'a>),
-    /// Times, with or without their dates.
-    Time(ArrayFormatter<'a>),
-    Interval(&'a dyn Array),
+    /// Times, with or without their dates, as ISO 8601 writes them, and those that it has no form for.
+    Time(ArrayFormatter<'a>, WriteRow<'a>),
+    /// Dates, times and intervals, and whether they may be ambiguous within other values.
+    Temporal(WriteRow<'a>, bool),
     List(&'a dyn Array, Box<OutputColumn<'a>>),
     /// Names with their colons, and values.
     Struct(Vec<String>, Vec<OutputColumn<'a>>),
@@ -52,8 +54,8 @@ enum Form<'a> {
 }
 
 impl<'a> OutputColumn<'a> {
-    pub(super) fn new(array: &'a dyn Array, options: &FormatOptions<'a>) -> io::Result<Self> {
-        Ok(Self { form: Form::of(array, options)?, nulls: array.logical_nulls() })
+    pub(super) fn new(array: &'a dyn Array, times: Times) -> io::Result<Self> {
+        Ok(Self { form: Form::of(array, times)?, nulls: array.logical_nulls() })
     }
 
     /// Whether there is no value.
@@ -84,7 +86,8 @@ impl<'a> OutputColumn<'a> {
         }
         let start = text.len();
         self.form.push(row, text);
-        let may_be_other = matches!(self.form, Form::Text(_) | Form::Time(_));
+        let may_be_other =
+            matches!(self.form, Form::Text(_) | Form::Time(..) | Form::Temporal(_, true));
         if may_be_other && is_ambiguous(&text[start..]) {
             let value = quoted(&text[start..]);
             text.truncate(start);
@@ -94,16 +97,22 @@ impl<'a> OutputColumn<'a> {
 }
 
 impl<'a> Form<'a> {
-    fn of(array: &'a dyn Array, options: &FormatOptions<'a>) -> io::Result<Self> {
-        let formatter = || ArrayFormatter::try_new(array, options).map_err(unwritable);
-        let column = |array: &'a ArrayRef| OutputColumn::new(array.as_ref(), options);
+    fn of(array: &'a dyn Array, times: Times) -> io::Result<Self> {
+        let formatter = || ArrayFormatter::try_new(array, &PLAIN).map_err(unwritable);
+        let column = |array: &'a ArrayRef| OutputColumn::new(array.as_ref(), times);
+        if let Some(write) = temporal_writer(array).map_err(unwritable)? {
+            let is_time = matches!(
+                array.data_type(),
+                DataType::Timestamp(..) | DataType::Time32(_) | DataType::Time64(_)
+            );
+            return Ok(match is_time && times == Times::Iso {
+                true => Self::Time(formatter()?, write),
+                false => Self::Temporal(write, is_time),
+            });
+        }
         Ok(match array.data_type() {
             DataType::Float32 | DataType::Float64 => Self::Float(formatter()?),
             kind if kind.is_numeric() || *kind == DataType::Boolean => Self::Number(formatter()?),
-            DataType::Timestamp(..) | DataType::Time32(_) | DataType::Time64(_) => {
-                Self::Time(formatter()?)
-            }
-            DataType::Interval(_) | DataType::Duration(_) => Self::Interval(array),
             DataType::List(_) => {
                 Self::List(array, Box::new(column(array.as_list::<i32>().values())?))
             }
@@ -138,11 +147,14 @@ impl<'a> Form<'a> {
                 let _ = write!(text, "{}", values.value(row));
                 exponent(text, start);
             }
-            Self::Time(values) => {
-                let _ = write!(text, "{}", values.value(row));
-                trim_time(text, start);
-            }
-            Self::Interval(array) => interval::push(*array, row, text),
+            Self::Time(values, write) => match values.value(row).try_to_string() {
+                Ok(time) => {
+                    text.push_str(&time);
+                    trim_time(text, start);
+                }
+                Err(_) => push_written(write, row, text),
+            },
+            Self::Temporal(write, _) => push_written(write, row, text),
             Self::List(array, items) => {
                 text.push('[');
                 for (at, item) in items_of(*array, row).enumerate() {
@@ -216,16 +228,14 @@ fn exponent(text: &mut String, start: usize) {
     text.replace_range(start.., &number);
 }
 
-/// Drops what says nothing from the time behind `start`: zeros that end a fraction of a second, and minutes of
-/// a zone that has none.
+fn push_written(write: &WriteRow<'_>, row: usize, text: &mut String) {
+    let mut bytes = Vec::new();
+    write(row, &mut bytes);
+    text.push_str(&String::from_utf8_lossy(&bytes));
+}
+
+/// Drops the zeros that end a fraction of a second from the time behind `start`.
 fn trim_time(text: &mut String, start: usize) {
-    let is_sql = !text[start..].contains('T');
-    if is_sql && text[start..].contains(['+', '-']) && text.ends_with(":00") {
-        let zone = text[start..].rfind(['+', '-']).map(|at| start + at);
-        if zone.is_some_and(|zone| text.len() - zone == "+00:00".len()) {
-            text.truncate(text.len() - ":00".len());
-        }
-    }
     let Some(point) = text[start..].find('.').map(|at| start + at) else { return };
     let rest = &text[point + 1..];
     let end = point + 1 + rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
@@ -235,7 +245,7 @@ fn trim_time(text: &mut String, start: usize) {
 
 /// The columns of a batch as text, as SQL writes values.
 pub(super) fn columns(arrays: &[ArrayRef]) -> io::Result<Vec<OutputColumn<'_>>> {
-    arrays.iter().map(|array| OutputColumn::new(array.as_ref(), &SQL)).collect()
+    arrays.iter().map(|array| OutputColumn::new(array.as_ref(), Times::Sql)).collect()
 }
 
 /// The columns of a batch, dictionaries and runs replaced by their values.

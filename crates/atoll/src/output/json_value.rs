@@ -7,7 +7,7 @@ use atoll_sql::arrow::array::types::{Float16Type, Float32Type, Float64Type};
 use atoll_sql::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use atoll_sql::arrow::datatypes::{DataType, Schema};
 
-use super::column::{ISO, OutputColumn, items_of, plain};
+use super::column::{OutputColumn, Times, items_of, plain};
 
 /// Objects with the columns' names as keys, in their order.
 #[derive(Default)]
@@ -107,12 +107,16 @@ impl<'a> JsonColumn<'a> {
             DataType::FixedSizeList(_, _) => JsonKind::list(array.as_fixed_size_list().values())?,
             DataType::Struct(_) => JsonKind::fields(array)?,
             DataType::Map(..) => JsonKind::Map(
-                Box::new(OutputColumn::new(array.as_map().keys().as_ref(), &ISO)?),
+                Box::new(OutputColumn::new(array.as_map().keys().as_ref(), Times::Iso)?),
                 Box::new(JsonColumn::new(array.as_map().values())?),
             ),
             _ => JsonKind::Text,
         };
-        Ok(Self { array: array.as_ref(), column: OutputColumn::new(array.as_ref(), &ISO)?, kind })
+        Ok(Self {
+            array: array.as_ref(),
+            column: OutputColumn::new(array.as_ref(), Times::Iso)?,
+            kind,
+        })
     }
 
     fn push(&self, row: usize, line: &mut String) {

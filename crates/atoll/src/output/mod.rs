@@ -24,7 +24,6 @@ mod column;
 mod csv;
 mod delimited;
 mod grid;
-mod interval;
 mod json;
 mod json_value;
 mod line;

@@ -121,7 +121,7 @@ fn server_options(settings: &Settings) -> Result<ServerOptions, CommandError> {
         listens_in_clear: args.insecure_listen,
         rules: settings.rules.clone(),
         logs: log_options(&args.logs),
-        connections_max: args.max_connections,
+        connections_max: args.max_connections as usize,
         collector,
         ..ServerOptions::default()
     })

@@ -27,6 +27,18 @@ fn tables_and_their_columns_are_listed() {
 }
 
 #[test]
+fn indexes_extensions_and_the_database_are_told() {
+    let made = "CREATE TABLE towns (name TEXT PRIMARY KEY, size INT UNIQUE);\n";
+    let indexes = sql(&format!("{made}\\di"));
+    assert!(indexes.starts_with("schema,name,table,definition\npublic,towns_"), "{indexes}");
+    assert_eq!(indexes.lines().count(), 3, "{indexes}");
+    assert_eq!(sql(&format!("{made}.indexes towns_p*")).lines().count(), 2);
+    assert!(sql("\\dx").starts_with("name,version,schema\n"));
+    let told = sql("\\conninfo");
+    assert!(told.starts_with("database \"") && told.contains("\" in memory, as user \""), "{told}");
+}
+
+#[test]
 fn an_unknown_command_is_told_the_near_name_and_its_line() {
     let error = atoll_with(&["sql"], "SELECT 1;\n.tabels\n").failed(1);
     assert_eq!(

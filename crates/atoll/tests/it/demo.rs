@@ -54,6 +54,8 @@ fn the_demo_tells_people_every_part() {
 
 #[test]
 fn a_scale_factor_that_makes_no_sense_is_refused() {
-    let error = atoll(&["demo", "--scale-factor", "0"]).failed(1);
-    assert!(error.contains("scale factor"), "{error}");
+    for factor in ["0", "-1", "NaN"] {
+        let error = atoll(&["demo", "--scale-factor", factor]).failed(2);
+        assert!(error.contains("expected a number above 0"), "{error}");
+    }
 }

@@ -218,6 +218,11 @@ fn a_server_is_copied_while_it_runs() {
     assert!(denied.contains("42501"), "{denied}");
     backup("other", "host=/nowhere").failed(125);
     backup("other", "nonsense").failed(2);
+    let from_nowhere = atoll_in(home.path(), &["backup", "--to", "other"], "").failed(2);
+    assert!(
+        from_nowhere.contains("--data DIR") && from_nowhere.contains("--server URL"),
+        "{from_nowhere}"
+    );
     assert!(!home.path().join("other").exists());
     served.send(signal::TERM);
     served.until("a checkpoint is written");

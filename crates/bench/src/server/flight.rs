@@ -15,6 +15,9 @@ use super::wire::Discarded;
 const STREAM_WINDOW: u32 = 8 << 20;
 const CONNECTION_WINDOW: u32 = 16 << 20;
 
+/// Bytes of a frame at most. A small one costs a system call on either side.
+const FRAME_MAX: u32 = 1 << 20;
+
 /// Runs a statement over a connection of its own, and discards its rows; the bytes are those of the messages.
 pub(super) fn discard(address: SocketAddr, sql: &str, patience: Duration) -> Result<Discarded> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -29,6 +32,7 @@ async fn run(address: SocketAddr, sql: &str) -> Result<Discarded> {
     let endpoint = Endpoint::from_shared(format!("http://{address}"))?
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_frame_size(FRAME_MAX)
         .tcp_nodelay(true);
     let mut client = FlightSqlServiceClient::new(endpoint.connect().await?);
     let info = client.execute(sql.to_owned(), None).await?;

@@ -278,6 +278,16 @@ fn a_file_that_cannot_be_a_machine_is_an_error_that_names_it() {
         atoll_formats::open(&path("long.toml")),
         Err(MachineOpenError::TooLong { .. })
     ));
+    for (text, found) in [
+        ("{\"name\": \"x\"}", "JSON"),
+        ("<?xml version=\"1.0\"?>\n<svg></svg>", "a picture"),
+        ("Machine x (declared)\n", "a tree or boxes"),
+        ("", "an empty file"),
+    ] {
+        fs::write(path("written"), text).unwrap();
+        let error = atoll_formats::open(&path("written")).unwrap_err().to_string();
+        assert!(error.contains(found) && error.contains("topo -o machine.toml"), "{error}");
+    }
     fs::write(path("bytes.toml"), b"name = \"x\"\n\xff").unwrap();
     let error = atoll_formats::open(&path("bytes.toml")).unwrap_err().to_string();
     assert!(error.contains("bytes.toml:2: bytes that are not UTF-8"), "{error}");

@@ -10,10 +10,11 @@ use datafusion::arrow::array::{
 use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
 use datafusion::arrow::compute::{SortOptions, cast, take};
 use datafusion::arrow::datatypes::{DataType, Field};
-use datafusion::arrow::row::{RowConverter, Rows, SortField};
+use datafusion::arrow::row::Rows;
 use datafusion::common::{Result, ScalarValue};
 
 use super::rows::Arranged;
+use crate::temporal::measured_rows;
 
 /// The rows of all groups, and what the aggregate was called with.
 pub(super) struct Groups<'a> {
@@ -53,10 +54,8 @@ impl<'a> Groups<'a> {
         if let Some(keys) = self.keys.get() {
             return Ok(keys);
         }
-        let column = &self.columns[self.columns.len() - 1];
         let options = SortOptions { descending: self.descending, nulls_first: false };
-        let field = SortField::new_with_options(column.data_type().clone(), options);
-        let keys = RowConverter::new(vec![field])?.convert_columns(std::slice::from_ref(column))?;
+        let keys = measured_rows(&self.columns[self.columns.len() - 1], options)?;
         Ok(self.keys.get_or_init(|| keys))
     }
 

@@ -6,7 +6,7 @@
 //! [`CALL_BYTES_MAX`] is an error, a smaller one reserves what it makes while it runs, and while a
 //! statement is optimized only small values are made: a larger one is left to be made when it runs.
 //!
-//! Each function stays DataFusion's in all else.
+//! Each function stays as it is in all else.
 
 mod size;
 
@@ -56,7 +56,7 @@ pub fn without_large_constants<T>(work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// Puts the bounded functions in the place of DataFusion's of the same name.
+/// Puts the bounded functions in the place of those of the same name.
 pub(super) fn register(context: &SessionContext) {
     let functions = context.state().scalar_functions().clone();
     let pool = &context.runtime_env().memory_pool;

@@ -14,18 +14,21 @@ use datafusion::arrow::datatypes::{
 use datafusion::common::Result;
 use datafusion::logical_expr::ColumnarValue;
 
+use crate::temporal::interval_length;
+
 /// The bytes that a call makes of these arguments for this many rows.
 pub(super) type ResultBytes = fn(&[ColumnarValue], usize) -> Result<u64>;
 
-/// The functions that may make much of little, by DataFusion's names for them. What adds up its
+/// The functions that may make much of little, by their names. What adds up its
 /// arguments, as `concat` does, is not among them: it makes no more than it was given.
-pub(super) const FUNCTIONS: [(&str, ResultBytes); 8] = [
+pub(super) const FUNCTIONS: [(&str, ResultBytes); 9] = [
     ("repeat", repeat),
     ("lpad", pad),
     ("rpad", pad),
     ("replace", replace),
     ("range", series),
     ("generate_series", series),
+    ("timestamp_series", timestamp_series),
     ("array_repeat", array_repeat),
     ("array_resize", array_resize),
 ];
@@ -67,8 +70,15 @@ impl RowSizes {
 
     /// The number of a row; 0 for NULL.
     fn at(&self, row: usize) -> i64 {
-        let row = if self.0.len() == 1 { 0 } else { row };
-        if self.0.is_null(row) { 0 } else { self.0.value(row) }
+        if self.is_null(row) { 0 } else { self.0.value(self.place(row)) }
+    }
+
+    fn is_null(&self, row: usize) -> bool {
+        self.0.is_null(self.place(row))
+    }
+
+    fn place(&self, row: usize) -> usize {
+        if self.0.len() == 1 { 0 } else { row }
     }
 
     /// The same, and 0 for what is less.
@@ -159,6 +169,28 @@ fn series(args: &[ColumnarValue], rows: usize) -> Result<u64> {
             true => {
                 (distance / step.at(row).unsigned_abs().max(1)).saturating_add(1).saturating_mul(8)
             }
+            false => 0,
+        }
+    }))
+}
+
+/// `timestamp_series(start, end, step)`: the timestamps, and the room that they grow into.
+fn timestamp_series(args: &[ColumnarValue], rows: usize) -> Result<u64> {
+    let (start, end) = (RowSizes::of(args, 0)?, RowSizes::of(args, 1)?);
+    let steps = RowSizes::convert(args, 2, |steps| {
+        let steps = steps.as_primitive::<IntervalMonthDayNanoType>();
+        let micros = |step| i64::try_from(interval_length(step) / 1000).unwrap_or(i64::MAX);
+        Ok(Arc::new(steps.unary::<_, Int64Type>(micros)))
+    })?;
+    let has_null = |row| [&start, &end, &steps].iter().any(|of| of.is_null(row));
+    Ok(sum(rows, |row| {
+        // The function refuses a step of zero itself.
+        if has_null(row) || steps.at(row) == 0 {
+            return 0;
+        }
+        let (start, end, step) = (start.at(row), end.at(row), steps.at(row));
+        match (end >= start) == (step >= 0) {
+            true => (end.abs_diff(start) / step.unsigned_abs().max(1)).saturating_mul(16),
             false => 0,
         }
     }))

@@ -148,7 +148,9 @@ impl TruncationUnit {
         let day = match self {
             Self::Micros(micros) => return at.div_euclid(micros) * micros,
             Self::Years(years) => {
-                let year = civil().year.div_euclid(years) * years;
+                // Centuries begin with the year 1, decades with 0.
+                let first = i64::from(years >= 100);
+                let year = (civil().year - first).div_euclid(years) * years + first;
                 Civil { year, month: 1, day: 1 }.days()
             }
             Self::IsoYear => {
@@ -194,7 +196,7 @@ fn interval_down_to(unit: &str, value: IntervalMonthDayNano) -> Option<IntervalM
 }
 
 fn unknown<T>(call: &Call, unit: &str) -> Result<Option<T>> {
-    call.fails(format_args!("'{unit}' is not a unit of time"))
+    call.fails_as("22023", format_args!("'{unit}' is not a unit of time"))
 }
 
 /// In a zone by DataFusion's, which knows hours that are there twice, for a constant unit that it has.

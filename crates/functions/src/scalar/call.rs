@@ -18,6 +18,8 @@ use datafusion::common::{DataFusionError, Result, exec_err};
 use datafusion::functions::datetime::to_local_time;
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs};
 
+use crate::failure::FunctionFailure;
+
 /// A call for a number of rows.
 pub(crate) struct Call {
     pub(super) name: &'static str,
@@ -75,7 +77,7 @@ impl Call {
 
     /// Timestamps as microseconds of the wall clock of their zone.
     pub(super) fn moments(&self, at: usize) -> Result<PrimitiveArray<TimestampMicrosecondType>> {
-        local(&self.arrays[at], &self.config)
+        wall_clock(&self.arrays[at], &self.config)
     }
 
     /// Whether an argument of the row is NULL.
@@ -199,6 +201,15 @@ impl Call {
         Ok(Arc::new(builder.finish()))
     }
 
+    /// An error of this call with a SQLSTATE.
+    pub(super) fn fails_as<T>(
+        &self,
+        state: &'static str,
+        why: impl std::fmt::Display,
+    ) -> Result<T> {
+        Err(FunctionFailure::error(state, format!("{}: {why}", self.name)))
+    }
+
     /// An error of this call.
     pub(super) fn fails<T>(&self, why: impl std::fmt::Display) -> Result<T> {
         exec_err!("{}: {why}", self.name)
@@ -209,7 +220,7 @@ impl Call {
 const BATCH_BYTES_MAX: usize = 1 << 30;
 
 /// Timestamps as microseconds of the wall clock of their zone.
-fn local(
+pub(super) fn wall_clock(
     array: &ArrayRef,
     config: &Arc<ConfigOptions>,
 ) -> Result<PrimitiveArray<TimestampMicrosecondType>> {

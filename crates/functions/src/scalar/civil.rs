@@ -76,7 +76,7 @@ pub(super) fn iso_weekday(days: i64) -> i64 {
     (days + 3).rem_euclid(7) + 1
 }
 
-pub(super) fn days_of_month(year: i64, month: i64) -> i64 {
+pub(crate) fn days_of_month(year: i64, month: i64) -> i64 {
     match month {
         2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
         2 => 28,
@@ -101,7 +101,8 @@ pub(super) fn plus_months(micros: i64, months: i64) -> Option<i64> {
     days.checked_mul(MICROS_OF_DAY)?.checked_add(of_day)
 }
 
-pub(super) const MONTHS: [&str; 12] = [
+/// From January on.
+pub const MONTHS: [&str; 12] = [
     "January",
     "February",
     "March",
@@ -117,7 +118,7 @@ pub(super) const MONTHS: [&str; 12] = [
 ];
 
 /// From Sunday on.
-pub(super) const WEEKDAYS: [&str; 7] =
+pub const WEEKDAYS: [&str; 7] =
     ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 
 #[cfg(test)]

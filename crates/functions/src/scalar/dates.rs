@@ -4,7 +4,7 @@ use datafusion::arrow::array::{ArrayRef, AsArray, IntervalMonthDayNanoArray};
 use datafusion::arrow::buffer::ScalarBuffer;
 use datafusion::arrow::datatypes::{
     DataType, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, Time64MicrosecondType,
-    Time64NanosecondType, TimeUnit,
+    Time64NanosecondType, TimeUnit, TimestampMicrosecondType,
 };
 use datafusion::common::{Result, ScalarValue};
 
@@ -107,7 +107,9 @@ fn distance(call: &Call, of: fn(Unit, i64, i64) -> Option<i64>) -> Result<ArrayR
     let names = call.text(0);
     let unit = |row: usize| match Unit::named(names.value(row)) {
         Some(unit) => Ok(unit),
-        None => call.fails(format_args!("'{}' is not a unit of time", names.value(row))),
+        None => {
+            call.fails_as("22023", format_args!("'{}' is not a unit of time", names.value(row)))
+        }
     };
     let checked = |distance: Option<i64>| match distance {
         Some(distance) => Ok(Some(distance)),
@@ -136,11 +138,17 @@ fn last_day(call: &Call) -> Result<ArrayRef> {
 
 fn day_of(call: &Call, row: usize) -> Result<i64> {
     let part = |at: usize| call.whole(at).value(row);
-    match Civil::checked(part(0), part(1), part(2)) {
+    // A negative year counts those before Christ, of which the first is the year 0 of the calendar.
+    let year = match part(0) {
+        year @ ..0 => Some(year + 1),
+        0 => None,
+        year => Some(year),
+    };
+    match year.and_then(|year| Civil::checked(year, part(1), part(2))) {
         Some(civil) => Ok(civil.days()),
         None => {
             let (year, month, day) = (part(0), part(1), part(2));
-            call.fails(format_args!("{year}-{month}-{day} is not a date"))
+            call.fails_as("22008", format_args!("{year}-{month}-{day} is not a date"))
         }
     }
 }
@@ -160,10 +168,12 @@ fn make_date(call: &Call) -> Result<ArrayRef> {
 fn time_of(call: &Call, row: usize, at: usize) -> Result<i64> {
     let (hour, minute) = (call.whole(at).value(row), call.whole(at + 1).value(row));
     let second = call.double(at + 2).value(row);
-    let is_time =
-        (0..24).contains(&hour) && (0..60).contains(&minute) && (0.0..60.0).contains(&second);
+    let is_end = hour == 24 && minute == 0 && second == 0.0;
+    let is_time = is_end
+        || (0..24).contains(&hour) && (0..60).contains(&minute) && (0.0..60.0).contains(&second);
     if !is_time {
-        return call.fails(format_args!("{hour}:{minute}:{second} is not a time of day"));
+        return call
+            .fails_as("22008", format_args!("{hour}:{minute}:{second} is not a time of day"));
     }
     let micros = (second * MICROS_OF_SECOND as f64).round() as i64;
     Ok(hour * MICROS_OF_HOUR + minute * MICROS_OF_MINUTE + micros)
@@ -304,16 +314,27 @@ to_units! {
     to_microseconds "microseconds" 0, 0, 1;
 }
 
-/// What holds of numbers, and what of all dates and timestamps.
-fn number_flags(call: &Call, holds: fn(f64) -> bool, of_dates: bool) -> Result<ArrayRef> {
+/// What holds of numbers, and of dates and timestamps that are endless or not.
+fn flags(call: &Call, of_number: fn(f64) -> bool, of_endless: bool) -> Result<ArrayRef> {
     match call.arrays[0].data_type() {
         DataType::Float64 => {
             let values = call.double(0);
-            call.flags(|row| Ok(Some(holds(values.value(row)))))
+            call.flags(|row| Ok(Some(of_number(values.value(row)))))
         }
-        _ => call.flags(|_| Ok(Some(of_dates))),
+        DataType::Interval(_) => call.flags(|_| Ok(Some(!of_endless))),
+        _ => {
+            let moments = call.arrays[0].as_primitive::<TimestampMicrosecondType>();
+            let is_endless = |row: usize| matches!(moments.value(row), i64::MIN | i64::MAX);
+            call.flags(|row| Ok(Some(is_endless(row) == of_endless)))
+        }
     }
 }
+
+const NUMBER_OR_TIME: &[Arguments] = &[
+    Arguments::Are(&[Takes::Double]),
+    Arguments::Are(&[Takes::Moment]),
+    Arguments::Are(&[Takes::Interval]),
+];
 
 /// `make_timestamp_ns(nanoseconds)`
 fn make_timestamp_ns(call: &Call) -> Result<ArrayRef> {
@@ -448,23 +469,23 @@ const OTHERS: &[Entry] = &[
         name: "isfinite",
         aliases: &[],
         arguments: "value",
-        about: "Whether a number is neither infinite nor NaN; dates and timestamps always are finite.",
+        about: "Whether a number is neither infinite nor NaN, or a date or timestamp not 'infinity'.",
         example: "isfinite(1.0)",
-        takes: &[Arguments::Are(&[Takes::Double]), Arguments::Are(&[Takes::Moment])],
+        takes: NUMBER_OR_TIME,
         gives: super::entry::flag,
         volatile: false,
-        run: |call| number_flags(call, f64::is_finite, true),
+        run: |call| flags(call, f64::is_finite, false),
     },
     Entry {
         name: "isinf",
         aliases: &[],
         arguments: "value",
-        about: "Whether a number is infinite; dates and timestamps never are.",
+        about: "Whether a number is infinite, or a date or timestamp is 'infinity' or '-infinity'.",
         example: "isinf('inf'::DOUBLE)",
-        takes: &[Arguments::Are(&[Takes::Double]), Arguments::Are(&[Takes::Moment])],
+        takes: NUMBER_OR_TIME,
         gives: super::entry::flag,
         volatile: false,
-        run: |call| number_flags(call, f64::is_infinite, false),
+        run: |call| flags(call, f64::is_infinite, true),
     },
 ];
 

@@ -33,7 +33,10 @@ fn format(call: &Call, row: usize) -> Result<ByteFormat> {
         "hex" => Ok(ByteFormat::Hex),
         "base64" => Ok(ByteFormat::Base64),
         "escape" => Ok(ByteFormat::Escape),
-        _ => call.fails(format_args!("unknown format '{name}'; expected hex, base64 or escape")),
+        _ => call.fails_as(
+            "22023",
+            format_args!("unknown format '{name}'; expected hex, base64 or escape"),
+        ),
     }
 }
 
@@ -83,7 +86,9 @@ fn decode(call: &Call) -> Result<ArrayRef> {
         let text = texts.value(row);
         let digits = || text.chars().filter(is_no_space);
         match format(call, row)? {
-            ByteFormat::Hex => read_hex(digits(), out).or_else(|why| call.fails(why))?,
+            ByteFormat::Hex => {
+                read_hex(digits(), out).or_else(|why| call.fails_as("22023", why))?
+            }
             ByteFormat::Base64 => read_base64(call, &digits().collect::<String>(), out)?,
             ByteFormat::Escape => {
                 read_escaped(text.as_bytes(), out).or_else(|why| call.fails(why))?

@@ -10,23 +10,39 @@ use datafusion::logical_expr::{
 };
 
 use super::call::Call;
+use super::json::is_jsonb_field;
 use crate::listing::{Listing, no_function, told_apart_by_listing};
 
 /// The metadata of a field whose text is JSON.
 pub(super) const JSON_MARK: (&str, &str) = ("ARROW:extension:name", "arrow.json");
+/// The mark of columns of JSONB.
+pub(super) const JSONB_MARK: &str = "atoll.pg_type.jsonb";
+
+/// What a field of UUIDs has among its metadata.
+pub const UUID_MARK: (&str, &str) = ("ARROW:extension:name", "atoll.pg_type.uuid");
+
+/// Functions that give UUIDs.
+const GIVES_UUID: [&str; 3] = ["uuid_checked", "try_uuid_checked", "uuidv7"];
 
 /// Functions that give JSON.
-const GIVES_JSON: [&str; 9] = [
+const GIVES_JSON: [&str; 10] = [
     "json",
     "json_array",
     "json_checked",
     "json_extract",
     "json_merge_patch",
     "json_object",
+    "json_strip_nulls",
     "json_structure",
     "to_json",
     "try_json_checked",
 ];
+
+/// Functions that give JSONB.
+const GIVES_JSONB: [&str; 4] = ["jsonb_checked", "jsonb_insert", "jsonb_set", "try_jsonb_checked"];
+
+/// Functions that give a part of JSON, or a changed one, which is JSONB where their first argument is.
+const KEEPS_JSONB: [&str; 3] = ["json_extract", "json_merge_patch", "json_strip_nulls"];
 
 /// What an argument may be, and what it becomes before the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,8 +91,7 @@ impl Takes {
         let as_it_is = |fits: bool| fits.then(|| given.clone());
         let is_null = given.is_null();
         let is_text = matches!(given, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
-        let is_bytes =
-            matches!(given, DataType::Binary | DataType::LargeBinary | DataType::BinaryView);
+        let is_bytes = given.is_binary() || matches!(given, DataType::FixedSizeBinary(_));
         let micros = |zone: Option<Arc<str>>| DataType::Timestamp(TimeUnit::Microsecond, zone);
         match self {
             Self::Any => as_it_is(true),
@@ -241,8 +256,18 @@ impl ScalarUDFImpl for Listed {
             args.arg_fields.iter().map(|field| field.data_type().clone()).collect();
         let gives = (self.entry.gives)(&types, args.scalar_arguments)?;
         let field = Field::new(self.entry.name, gives, true);
-        let is_json = GIVES_JSON.contains(&self.entry.name);
-        let metadata = is_json.then(|| (JSON_MARK.0.to_owned(), JSON_MARK.1.to_owned()));
+        let name = &self.entry.name;
+        let is_jsonb = || args.arg_fields.first().is_some_and(|first| is_jsonb_field(first));
+        let mark = match (GIVES_JSON.contains(name), GIVES_UUID.contains(name)) {
+            _ if GIVES_JSONB.contains(name) => Some((JSON_MARK.0, JSONB_MARK)),
+            (true, _) if KEEPS_JSONB.contains(name) && is_jsonb() => {
+                Some((JSON_MARK.0, JSONB_MARK))
+            }
+            (true, _) => Some(JSON_MARK),
+            (_, true) => Some(UUID_MARK),
+            _ => None,
+        };
+        let metadata = mark.map(|(key, mark)| (key.to_owned(), mark.to_owned()));
         Ok(Arc::new(field.with_metadata(metadata.into_iter().collect())))
     }
 

@@ -10,12 +10,13 @@ use datafusion::arrow::array::{
 use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
 use datafusion::arrow::compute::{SortOptions, cast, take};
 use datafusion::arrow::datatypes::{DataType, Field, Float64Type, Int64Type};
-use datafusion::arrow::row::{RowConverter, Rows, SortField};
+use datafusion::arrow::row::Rows;
 use datafusion::common::{Result, ScalarValue, plan_err};
 
 use super::call::Call;
 use super::entry::{Arguments, Entry, Takes, as_first, double};
 use super::texts::entry;
+use crate::temporal::measured_rows;
 
 const LIST: &[Arguments] = &[Arguments::Are(&[Takes::List])];
 const TWO_LISTS: &[Arguments] = &[Arguments::Are(&[Takes::List, Takes::List])];
@@ -32,8 +33,7 @@ fn range(list: &ListArray, row: usize) -> Range<usize> {
 
 /// Elements as keys that compare as SQL orders values.
 fn keys(values: &ArrayRef, options: SortOptions) -> Result<Rows> {
-    let field = SortField::new_with_options(values.data_type().clone(), options);
-    Ok(RowConverter::new(vec![field])?.convert_columns(std::slice::from_ref(values))?)
+    Ok(measured_rows(values, options)?)
 }
 
 /// Lists of values of an array at the places that are picked for each row.

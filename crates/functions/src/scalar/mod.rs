@@ -8,18 +8,26 @@
 //! |---|---|
 //! | `alias` | other names for DataFusion's functions |
 //! | `civil` | days and microseconds as years, months, days |
-//! | `parts`, `dates`, `buckets` | what a date says, the distance of two, intervals of time |
-//! | `intervals` | intervals times numbers |
+//! | `parts`, `extract`, `dates`, `buckets` | what a date says, the distance of two, intervals of time |
+//! | `intervals` | intervals times numbers, and of their parts |
+//! | `spans` | what lies between timestamps, and series of them |
+//! | `clock`, `zones` | the time of a statement, and the time elsewhere |
 //! | `strftime`, `strptime` | dates to text and back |
 //! | `template` | likewise by PostgreSQL's templates |
 //! | `number` | numbers to text and back by PostgreSQL's templates |
 //! | `printf`, `spec` | numbers and texts to text |
 //! | `texts`, `slices`, `similar`, `patterns`, `bytes` | strings, their parts, how alike they are, regular expressions, encodings |
+//! | `similar_to` | patterns of SIMILAR TO |
+//! | `regex_words` | regular expressions as PostgreSQL's programs write them |
+//! | `regex_places` | where they are found, and how often |
+//! | `encodings` | texts in other encodings, and with escapes |
+//! | `bits` | bytes and bits of BLOBs |
 //! | `hashes` | md5, sha256 and their kin |
-//! | `numbers` | integers and floats |
+//! | `numbers`, `angles` | integers and floats, angles in degrees |
 //! | `types` | typeof, and functions about the session |
-//! | `lists`, `aggregated` | lists, and the aggregates of their elements |
+//! | `lists`, `arrays`, `aggregated` | lists, PostgreSQL's functions of arrays, and the aggregates of their elements |
 //! | `structs` | structs and maps |
+//! | `substr` | parts of texts |
 //! | `uuids` | UUIDs |
 //! | `json` | JSON |
 
@@ -29,10 +37,16 @@ mod civil;
 mod entry;
 
 mod aggregated;
+mod angles;
+mod arrays;
+mod bits;
 mod buckets;
 mod bytes;
+mod clock;
 mod dates;
 mod encode;
+mod encodings;
+mod extract;
 mod hashes;
 mod intervals;
 mod json;
@@ -42,25 +56,38 @@ mod numbers;
 mod parts;
 mod patterns;
 mod printf;
+mod regex_places;
+mod regex_words;
 mod similar;
+mod similar_to;
 mod slices;
+mod spans;
 mod spec;
 mod strftime;
 mod strptime;
 mod structs;
+pub(super) mod substr;
 mod template;
 mod texts;
 mod types;
 mod uuids;
+mod zones;
 
 use std::sync::Arc;
 
 use datafusion::logical_expr::ScalarUDF;
 use datafusion::prelude::SessionContext;
 
+pub(super) use civil::days_of_month;
+pub use civil::{MONTHS, WEEKDAYS};
 pub use encode::bytes_of_text;
+pub use entry::UUID_MARK;
 pub(super) use entry::{Arguments, Entry, Takes};
-pub(super) use json::{grouped_lists, grouped_objects};
+pub(super) use extract::DATE_PART;
+pub(super) use intervals::interval_times;
+pub(super) use json::{grouped_lists, grouped_objects, is_json_field};
+pub use regex_words::regex_of;
+pub use uuids::{canonical_uuid, is_canonical_uuid};
 
 /// All entries, theme by theme.
 pub(super) fn entries() -> impl Iterator<Item = &'static Entry> {
@@ -69,6 +96,7 @@ pub(super) fn entries() -> impl Iterator<Item = &'static Entry> {
         dates::ENTRIES,
         buckets::ENTRIES,
         intervals::ENTRIES,
+        spans::ENTRIES,
         strftime::ENTRIES,
         strptime::ENTRIES,
         printf::ENTRIES,
@@ -76,14 +104,20 @@ pub(super) fn entries() -> impl Iterator<Item = &'static Entry> {
         slices::ENTRIES,
         similar::ENTRIES,
         patterns::ENTRIES,
+        regex_places::ENTRIES,
+        similar_to::ENTRIES,
         bytes::ENTRIES,
         encode::ENTRIES,
+        encodings::ENTRIES,
+        bits::ENTRIES,
         hashes::ENTRIES,
         numbers::ENTRIES,
+        angles::ENTRIES,
         number::ENTRIES,
         types::ENTRIES,
         json::ENTRIES,
         lists::ENTRIES,
+        arrays::ENTRIES,
         aggregated::ENTRIES,
         structs::ENTRIES,
         uuids::ENTRIES,
@@ -102,8 +136,12 @@ pub(super) fn named(name: &str) -> Option<Arc<ScalarUDF>> {
 /// Registers the functions, and the other names of DataFusion's.
 pub(super) fn register(context: &SessionContext) {
     alias::register(context);
+    context.register_udf(substr::function());
     for entry in entries() {
         context.register_udf(entry.function());
     }
     template::register(context);
+    clock::register(context);
+    extract::register(context);
+    zones::register(context);
 }

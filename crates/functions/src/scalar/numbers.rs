@@ -2,12 +2,14 @@
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray};
 use datafusion::arrow::compute::cast;
-use datafusion::arrow::datatypes::{DataType, Decimal128Type, Int8Type};
-use datafusion::common::{Result, ScalarValue};
+use datafusion::arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int8Type, Int32Type};
+use datafusion::common::{Result, ScalarValue, plan_err};
 
 use super::call::Call;
 use super::entry::{Arguments, Entry, Takes, double, flag, whole};
 use super::texts::entry;
+use crate::failure::FunctionFailure;
+use crate::sql_name;
 
 const DOUBLE: &[Arguments] = &[Arguments::Are(&[Takes::Double])];
 const TWO_DOUBLES: &[Arguments] = &[Arguments::Are(&[Takes::Double, Takes::Double])];
@@ -116,8 +118,33 @@ fn lcm(left: i64, right: i64) -> Option<i64> {
     each.checked_mul(right.unsigned_abs()).and_then(|value| i64::try_from(value).ok())
 }
 
+/// The quotient cut off to a whole number.
+fn div(call: &Call) -> Result<ArrayRef> {
+    let by_zero = || FunctionFailure::error("22012", "division by zero".to_owned());
+    if call.result == DataType::Int64 {
+        let (left, right) = (call.whole(0), call.whole(1));
+        return call.wholes(|row| match (left.value(row), right.value(row)) {
+            (_, 0) => Err(by_zero()),
+            (left, right) => match left.checked_div(right) {
+                Some(quotient) => Ok(Some(quotient)),
+                None => {
+                    call.fails_as("22003", format_args!("{left} / {right} does not fit BIGINT"))
+                }
+            },
+        });
+    }
+    let (left, right) = (call.double(0), call.double(1));
+    call.doubles(|row| match right.value(row) {
+        0.0 => Err(by_zero()),
+        divisor => Ok(Some((left.value(row) / divisor).trunc())),
+    })
+}
+
 /// In which of so many intervals of the same width between two bounds a number is.
 fn width_bucket(call: &Call) -> Result<ArrayRef> {
+    if call.count() == 2 {
+        return bucket_of_list(call);
+    }
     let (counts, value) = (call.whole(3), |at: usize, row: usize| call.double(at).value(row));
     call.wholes(|row| {
         let (x, low, high, count) =
@@ -133,6 +160,21 @@ fn width_bucket(call: &Call) -> Result<ArrayRef> {
         } else {
             (share * count as f64) as i64 + 1
         }))
+    })
+}
+
+/// How many of the bounds in a list, which are in order, are not above a number.
+fn bucket_of_list(call: &Call) -> Result<ArrayRef> {
+    let (values, bounds) = (call.double(0), call.list(1));
+    call.wholes(|row| {
+        let of_row = bounds.value(row);
+        if of_row.null_count() > 0 {
+            return call.fails_as("22004", "thresholds must not contain NULL");
+        }
+        let of_row = of_row.as_primitive::<Float64Type>();
+        let value = values.value(row);
+        let is_below = |bound: &f64| value.is_nan() || *bound <= value;
+        Ok(Some(of_row.values().partition_point(is_below) as i64))
     })
 }
 
@@ -152,6 +194,43 @@ fn half_even(call: &Call) -> Result<ArrayRef> {
         let scale = 10_f64.powi(digits.value(row).clamp(-400, 400) as i32);
         let rounded = (values.value(row) * scale).round_ties_even() / scale;
         Ok(Some(if rounded.is_finite() { rounded } else { values.value(row) }))
+    })
+}
+
+/// The digits behind the point of a decimal: those of its type, or those that are not zeros at its end.
+fn scale(call: &Call, all: bool) -> Result<ArrayRef> {
+    let of_type = match call.arrays[0].data_type() {
+        DataType::Decimal128(_, scale) | DataType::Decimal256(_, scale) => i32::from(*scale).max(0),
+        _ => 0,
+    };
+    if all || of_type == 0 {
+        return call.plain::<Int32Type>(|_| Ok(Some(of_type)));
+    }
+    let texts = cast(&call.arrays[0], &DataType::Utf8)?;
+    let texts = texts.as_string::<i32>();
+    call.plain::<Int32Type>(|row| {
+        let behind = texts.value(row).split_once('.').map_or("", |(_, behind)| behind);
+        Ok(i32::try_from(behind.trim_end_matches('0').len()).ok())
+    })
+}
+
+fn scale_gives(given: &[DataType], _: &[Option<&ScalarValue>]) -> Result<DataType> {
+    match given.first() {
+        Some(DataType::Decimal128(..) | DataType::Decimal256(..) | DataType::Null) => {
+            Ok(DataType::Int32)
+        }
+        Some(whole) if whole.is_integer() => Ok(DataType::Int32),
+        other => plan_err!(
+            "digits behind a point are those of a DECIMAL, not of {}; cast it: scale(1.50::DECIMAL(3,2))",
+            other.map_or_else(String::new, sql_name)
+        ),
+    }
+}
+
+fn whole_or_double(given: &[DataType], _: &[Option<&ScalarValue>]) -> Result<DataType> {
+    Ok(match given.iter().all(DataType::is_integer) {
+        true => DataType::Int64,
+        false => DataType::Float64,
     })
 }
 
@@ -205,10 +284,19 @@ const ALL: &[Entry] = &[
         "round_even(2.5, 0) = 2",
         half_even
     ),
-    entry!("width_bucket" [], "x, low, high, count",
-        &[Arguments::Are(&[Takes::Double, Takes::Double, Takes::Double, Takes::Whole])], whole,
-        "Which of so many intervals between two bounds a number is in, from 1; 0 below and count + 1 above them.",
+    entry!("div" [], "number, number", &[Arguments::Are(&[Takes::Whole, Takes::Whole]), Arguments::Are(&[Takes::Double, Takes::Double])],
+        whole_or_double, "The quotient without what is behind its point.", "div(-7, 2) = -3", div),
+    entry!("width_bucket" [], "x, low, high, count or x, bounds",
+        &[Arguments::Are(&[Takes::Double, Takes::Double, Takes::Double, Takes::Whole]),
+            Arguments::Are(&[Takes::Double, Takes::Doubles])], whole,
+        "Which of so many intervals between two bounds a number is in, from 1; 0 below and count + 1 above them. Or how many of the bounds in an ordered list are not above it.",
         "width_bucket(5.35, 0.024, 10.06, 5) = 3", width_bucket),
+    entry!("scale" [], "decimal", &[Arguments::Are(&[Takes::Any])], scale_gives,
+        "How many digits the type of a decimal has behind its point.",
+        "scale(8.4100::DECIMAL(8,4)) = 4", |call| scale(call, true)),
+    entry!("min_scale" [], "decimal", &[Arguments::Are(&[Takes::Any])], scale_gives,
+        "How many digits behind its point a decimal needs.",
+        "min_scale(8.4100::DECIMAL(8,4)) = 2", |call| scale(call, false)),
     entry!("isnan" [], "number", DOUBLE, flag, "Whether a number is NaN.", "isnan('nan'::DOUBLE)", |call| {
         let values = call.double(0);
         call.flags(|row| Ok(Some(values.value(row).is_nan())))

@@ -55,7 +55,7 @@ fn run(call: &Call, part: &Part) -> Result<ArrayRef> {
     }
 }
 
-fn era_of(year: i64, years: i64) -> i64 {
+pub(super) fn era_of(year: i64, years: i64) -> i64 {
     if year > 0 { (year - 1) / years + 1 } else { year / years - 1 }
 }
 

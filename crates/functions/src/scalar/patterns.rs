@@ -11,6 +11,8 @@ use regex::{Regex, RegexBuilder};
 
 use super::call::Call;
 use super::entry::{Arguments, Entry, Takes, flag, text, texts};
+use super::regex_places::Matches;
+use super::regex_words::regex_of;
 use super::texts::entry;
 
 /// Most memory that a compiled expression takes.
@@ -18,11 +20,11 @@ const COMPILED_BYTES_MAX: usize = 10 << 20;
 
 /// The expression of the last row, which usually is that of the next one.
 #[derive(Default)]
-struct Compiled(RefCell<Option<(String, Regex)>>);
+pub(super) struct Compiled(RefCell<Option<(String, Regex)>>);
 
 impl Compiled {
     /// Calls `with` with the expression that a pattern with these options is.
-    fn with<T>(
+    pub(super) fn with<T>(
         &self,
         pattern: &str,
         options: &str,
@@ -42,8 +44,8 @@ impl Compiled {
 }
 
 fn compiled(pattern: &str, options: &str, whole: bool) -> Result<Regex> {
-    let literal = options.contains('l');
-    let pattern = if literal { regex::escape(pattern) } else { pattern.to_owned() };
+    let literal = options.contains(['l', 'q']);
+    let pattern = if literal { regex::escape(pattern) } else { regex_of(pattern).into_owned() };
     let pattern = if whole { format!("^(?:{pattern})$") } else { pattern };
     let mut builder = RegexBuilder::new(&pattern);
     builder.size_limit(COMPILED_BYTES_MAX).dot_matches_new_line(true);
@@ -53,7 +55,9 @@ fn compiled(pattern: &str, options: &str, whole: bool) -> Result<Regex> {
             'c' => builder.case_insensitive(false),
             's' => builder.dot_matches_new_line(true),
             'n' | 'm' | 'p' => builder.dot_matches_new_line(false).multi_line(true),
-            'l' | 'g' | ' ' => &mut builder,
+            'w' => builder.dot_matches_new_line(true).multi_line(true),
+            'x' => builder.ignore_whitespace(true),
+            'l' | 'q' | 'g' | 'e' | 't' | ' ' => &mut builder,
             other => return plan_err!("'{other}' is not an option of regular expressions"),
         };
     }
@@ -76,6 +80,75 @@ fn matches(call: &Call, whole: bool) -> Result<ArrayRef> {
             Ok(Some(regex.is_match(texts.value(row))))
         })
     })
+}
+
+fn globs(call: &Call) -> Result<ArrayRef> {
+    let (texts, patterns) = (call.text(0), call.text(1));
+    let compiled = Compiled::default();
+    call.flags(|row| {
+        let Some(regex) = glob_regex(patterns.value(row)) else { return Ok(Some(false)) };
+        compiled.with(&regex, "", true, |regex| Ok(Some(regex.is_match(texts.value(row)))))
+    })
+}
+
+/// A pattern of shells as a regular expression; none where a bracket is not closed, which no text matches.
+fn glob_regex(pattern: &str) -> Option<String> {
+    let mut regex = String::with_capacity(pattern.len() * 2);
+    let mut letters = pattern.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '*' => regex.push_str(".*"),
+            '?' => regex.push('.'),
+            '[' => regex.push_str(&bracket(&mut letters)?),
+            '\\' => regex.push_str(&regex::escape(&letters.next()?.to_string())),
+            other => regex.push_str(&regex::escape(&other.to_string())),
+        }
+    }
+    Some(regex)
+}
+
+/// What stands behind an opening bracket, up to the one that closes it. A range from a later letter to an earlier one
+/// has none.
+fn bracket(letters: &mut std::str::Chars) -> Option<String> {
+    let is_not = letters.as_str().starts_with('!');
+    if is_not {
+        letters.next();
+    }
+    let mut set = vec![letters.next()?];
+    loop {
+        match letters.next()? {
+            ']' => break,
+            other => set.push(other),
+        }
+    }
+    let (mut class, mut rest) = (String::new(), &set[..]);
+    while let [first, more @ ..] = rest {
+        rest = match more {
+            ['-', last, more @ ..] => {
+                if first <= last {
+                    put_letter(*first, &mut class);
+                    class.push('-');
+                    put_letter(*last, &mut class);
+                }
+                more
+            }
+            more => {
+                put_letter(*first, &mut class);
+                more
+            }
+        };
+    }
+    Some(match (class.is_empty(), is_not) {
+        (true, true) => "(?s:.)".to_owned(),
+        (true, false) => "[^\\s\\S]".to_owned(),
+        (false, true) => format!("[^{class}]"),
+        (false, false) => format!("[{class}]"),
+    })
+}
+
+/// A letter of a set as itself.
+fn put_letter(letter: char, class: &mut String) {
+    class.push_str(&regex::escape(&letter.to_string()));
 }
 
 /// The number of the group that is asked for; one that there is not finds nothing.
@@ -169,7 +242,17 @@ fn split(call: &Call) -> Result<ArrayRef> {
     let compiled = Compiled::default();
     call.text_lists(|row, out| {
         compiled.with(patterns.value(row), options(call, 2, row), false, |regex| {
-            regex.split(texts.value(row)).for_each(|piece| out.values().append_value(piece));
+            let text = texts.value(row);
+            let (mut begin, mut last) = (0, 0);
+            for found in Matches::of(regex, text, Some(0)).map(|found| found.whole) {
+                // As in PostgreSQL: one without a letter separates letters, and nothing at an end or behind another.
+                if found.start() < text.len() && found.end() > last {
+                    out.values().append_value(&text[begin..found.start()]);
+                    begin = found.end();
+                }
+                last = found.end();
+            }
+            out.values().append_value(&text[begin..]);
             Ok(true)
         })
     })
@@ -194,7 +277,7 @@ const GROUPS_OR_NAMES: &[Arguments] = &[
 
 const ALL: &[Entry] = &[
     entry!("regexp_matches" [], "text, pattern[, options]", MATCHES, flag,
-        "Whether a regular expression is found in a text. Options: i (any case), c, s, n (a dot is not a line's end), l (the pattern is a plain text).",
+        "Whether a regular expression is found in a text. Options: i (any case), c, s, n (a dot is not a line's end), w (lines have ends), x (blanks in the pattern mean nothing), l or q (the pattern is a plain text).",
         "regexp_matches('abc', '^a')", |call| matches(call, false)),
     entry!("regexp_full_match" [], "text, pattern[, options]", MATCHES, flag,
         "Whether a regular expression is all of a text.", "regexp_full_match('abc', 'a.c')",
@@ -205,6 +288,9 @@ const ALL: &[Entry] = &[
     entry!("regexp_extract_all" [], "text, pattern[, group][, options]", GROUPS, texts,
         "All that is found, or a group of each.", "regexp_extract_all('a1b22', '[0-9]+') = ['1', '22']",
         extract_all),
+    entry!("text_glob" [], "text, pattern", &[Arguments::Are(&[Takes::Text, Takes::Text])], flag,
+        "Whether a pattern of shells is all of a text, as GLOB asks: * and ? for any characters and one, [a-z] for one of some.",
+        "text_glob('abc', 'a*')", globs),
     entry!("string_split_regex" ["str_split_regex", "regexp_split_to_array"], "text, pattern[, options]",
         MATCHES, texts, "The pieces of a text between what is found.",
         "string_split_regex('a1b22c', '[0-9]+') = ['a', 'b', 'c']", split),

@@ -1,6 +1,7 @@
 //! `printf('%d', …)` and `format('{}', …)`.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use datafusion::arrow::compute::cast;
@@ -10,6 +11,7 @@ use datafusion::common::Result;
 use super::call::Call;
 use super::entry::{Arguments, Entry, Takes, text};
 use super::spec::{Spec, Value};
+use crate::temporal::temporal_texts;
 
 /// A piece of a format.
 enum Piece<'a> {
@@ -34,7 +36,10 @@ impl Values {
                 Self::Whole(cast(array, &DataType::Decimal128(38, 0))?)
             }
             number if number.is_numeric() => Self::Float(cast(array, &DataType::Float64)?),
-            _ => Self::Text(cast(array, &DataType::Utf8)?),
+            _ => Self::Text(match temporal_texts(array)? {
+                Some(texts) => Arc::new(texts),
+                None => cast(array, &DataType::Utf8)?,
+            }),
         })
     }
 

@@ -5,7 +5,8 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Result, exec_err};
 
 use super::call::Call;
-use super::entry::{Arguments, Entry, JSON_MARK, Takes, text};
+use super::entry::{Arguments, Entry, Takes, UUID_MARK, text};
+use super::json::{is_json_field, is_jsonb_field};
 use crate::sql_name;
 
 /// A type as `typeof` names it.
@@ -18,8 +19,9 @@ fn type_name(data_type: &DataType) -> String {
 
 fn name_of(call: &Call) -> String {
     let field = &call.fields[0];
-    match field.metadata().get(JSON_MARK.0) {
-        Some(kind) if kind == JSON_MARK.1 && !field.data_type().is_nested() => "JSON".to_owned(),
+    match field.metadata().get(UUID_MARK.0) {
+        _ if is_json_field(field) && !field.data_type().is_nested() => "JSON".to_owned(),
+        Some(kind) if kind == UUID_MARK.1 => "UUID".to_owned(),
         _ => type_name(field.data_type()),
     }
 }
@@ -58,7 +60,11 @@ const ALL: &[Entry] = &[
         takes: ANY,
         gives: text,
         volatile: false,
-        run: |call| constant(call, &name_of(call).to_lowercase()),
+        run: |call| match is_jsonb_field(&call.fields[0]) && call.fields[0].data_type().is_string()
+        {
+            true => constant(call, "jsonb"),
+            false => constant(call, &name_of(call).to_lowercase()),
+        },
     },
     Entry {
         name: "current_database",

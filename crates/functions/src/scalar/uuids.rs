@@ -9,17 +9,33 @@ use super::call::Call;
 use super::entry::{Arguments, Entry, Takes, flag, text};
 use super::texts::entry;
 
-/// A UUID in its canonical form: small digits in groups of 8, 4, 4, 4 and 12.
-fn canonical(given: &str) -> Option<String> {
+/// Where the canonical form has its hyphens.
+const HYPHENS: [usize; 4] = [8, 13, 18, 23];
+
+/// Whether a text is a UUID in its canonical form: small digits in groups of 8, 4, 4, 4 and 12.
+pub fn is_canonical_uuid(text: &str) -> bool {
+    let fits = |(at, byte): (usize, u8)| match HYPHENS.contains(&at) {
+        true => byte == b'-',
+        false => matches!(byte, b'0'..=b'9' | b'a'..=b'f'),
+    };
+    text.len() == 36 && text.bytes().enumerate().all(fits)
+}
+
+/// A UUID in its canonical form. As in PostgreSQL there may be braces around it, and a hyphen behind any four digits.
+pub fn canonical_uuid(given: &str) -> Option<String> {
+    let given = given.trim();
     let inside = given.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or(given);
-    let digits: String = inside.chars().filter(|one| *one != '-').collect();
-    let hyphens = inside.len() - digits.len();
-    let is_uuid = digits.len() == 32
-        && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
-        && (hyphens == 0
-            || [8, 13, 18, 23].iter().all(|&at| inside.as_bytes().get(at) == Some(&b'-')))
-        && matches!(hyphens, 0 | 4);
-    is_uuid.then(|| grouped(&digits.to_ascii_lowercase()))
+    let mut digits = String::with_capacity(32);
+    let mut before = None;
+    for one in inside.chars() {
+        match one {
+            '-' if before != Some('-') && !digits.is_empty() && digits.len().is_multiple_of(4) => {}
+            digit if digit.is_ascii_hexdigit() => digits.push(digit.to_ascii_lowercase()),
+            _ => return None,
+        }
+        before = Some(one);
+    }
+    (digits.len() == 32 && before != Some('-')).then(|| grouped(&digits))
 }
 
 fn grouped(digits: &str) -> String {
@@ -28,13 +44,13 @@ fn grouped(digits: &str) -> String {
 
 fn checked(call: &Call, is_tried: bool) -> Result<ArrayRef> {
     let texts = call.text(0);
-    call.texts(|row, out| match canonical(texts.value(row)) {
+    call.texts(|row, out| match canonical_uuid(texts.value(row)) {
         Some(uuid) => {
             out.push_str(&uuid);
             Ok(true)
         }
         None if is_tried => Ok(false),
-        None => call.fails(format_args!("'{}' is not a UUID", texts.value(row))),
+        None => call.fails_as("22P02", format_args!("'{}' is not a UUID", texts.value(row))),
     })
 }
 
@@ -70,8 +86,7 @@ pub(super) static ENTRIES: &[&[Entry]] = &[&[
         "uuid_valid('x') = false", |call| {
         let texts = call.text(0);
         call.flags(|row| {
-            let given = texts.value(row);
-            Ok(Some(canonical(given).is_some_and(|uuid| uuid == given)))
+            Ok(Some(is_canonical_uuid(texts.value(row))))
         })
     }),
     Entry {
@@ -86,3 +101,37 @@ pub(super) static ENTRIES: &[&[Entry]] = &[&[
         run: uuidv7,
     },
 ]];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uuids_come_in_the_forms_that_postgresql_takes() {
+        let canonical = "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11";
+        assert!(is_canonical_uuid(canonical));
+        for given in [
+            canonical,
+            "A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11",
+            "{a0eebc99-9c0b4ef8-bb6d6bb9-bd380a11}",
+            "a0eebc999c0b4ef8bb6d6bb9bd380a11",
+            "a0ee-bc99-9c0b-4ef8-bb6d-6bb9-bd38-0a11",
+        ] {
+            assert_eq!(canonical_uuid(given).as_deref(), Some(canonical), "{given}");
+            assert_eq!(is_canonical_uuid(given), given == canonical, "{given}");
+        }
+        for bad in [
+            "",
+            "x",
+            "a0eebc999c0b4ef8bb6d6bb9bd380a1",
+            "a0eebc999c0b4ef8bb6d6bb9bd380a111",
+            "a0e-ebc999c0b4ef8bb6d6bb9bd380a11",
+            "a0ee--bc999c0b4ef8bb6d6bb9bd380a11",
+            "a0eebc999c0b4ef8bb6d6bb9bd380a11-",
+            "-a0eebc999c0b4ef8bb6d6bb9bd380a11",
+            "{a0eebc999c0b4ef8bb6d6bb9bd380a11",
+        ] {
+            assert_eq!(canonical_uuid(bad), None, "{bad}");
+        }
+    }
+}

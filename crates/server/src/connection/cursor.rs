@@ -16,8 +16,9 @@ use crate::wire::ErrorFields;
 /// A statement about cursors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum CursorStatement {
-    /// A query is run under a name. It begins at this byte of the statement.
-    Declare { name: String, query: usize },
+    /// A query is run under a name. It begins at this byte of the statement. WITH HOLD it stays when its transaction
+    /// ends.
+    Declare { name: String, query: usize, holds: bool },
     /// The next rows come, or are passed over; all where no count is there.
     Fetch { name: String, count: Option<usize>, moves: bool },
     /// A cursor ends, or all of them.
@@ -54,7 +55,7 @@ struct CursorWords {
 }
 
 impl CursorWords {
-    /// `name [INSENSITIVE] [NO SCROLL] CURSOR [WITHOUT HOLD] FOR query`
+    /// `name [INSENSITIVE] [NO SCROLL] CURSOR [WITH HOLD | WITHOUT HOLD] FOR query`
     fn declare(&mut self, sql: &str) -> Result<CursorStatement, ErrorFields> {
         let name = self.name()?;
         loop {
@@ -67,18 +68,18 @@ impl CursorWords {
                 _ => return Err(self.unexpected("CURSOR")),
             }
         }
-        match self.word().as_str() {
-            "for" => {}
-            "without" if self.take("hold") && self.take("for") => {}
-            "with" => return Err(unsupported("WITH HOLD", "keep the transaction open")),
+        let holds = match self.word().as_str() {
+            "for" => false,
+            "without" if self.take("hold") && self.take("for") => false,
+            "with" if self.take("hold") && self.take("for") => true,
             _ => return Err(self.unexpected("FOR")),
-        }
+        };
         let Some(first) = self.tokens.get(self.at) else { return Err(self.unexpected("a query")) };
         let query = byte_of(sql, first.span.start);
         if begins_with(&sql[query..], &["insert", "update", "delete", "merge"]) {
             return Err(self.unexpected("a query"));
         }
-        Ok(CursorStatement::Declare { name, query })
+        Ok(CursorStatement::Declare { name, query, holds })
     }
 
     /// `[NEXT | n | ALL | FORWARD [n | ALL]] [FROM | IN] name`
@@ -197,23 +198,23 @@ impl Connection {
         sql: &str,
         start: usize,
     ) -> Result<(), Failure> {
-        let CursorStatement::Declare { name, query } = statement else {
+        let CursorStatement::Declare { name, query, holds } = statement else {
             return self.run_cursor(statement, None).await;
         };
         let start = start + sql[..*query].chars().count();
         let sql = &sql[*query..];
         let query = self.prepare(sql, &[], start).await?;
-        self.declare(name, &Arc::new(query), &[]).await
+        self.declare((name, *holds), &Arc::new(query), &[]).await
     }
 
-    /// Runs a query under the name of a cursor.
+    /// Runs a query under the name of a cursor, which may hold beyond its transaction.
     pub(super) async fn declare(
         &mut self,
-        name: &str,
+        (name, holds): (&str, bool),
         query: &Arc<Prepared>,
         values: &[ScalarValue],
     ) -> Result<(), Failure> {
-        if self.session.transaction_state() == TransactionState::Idle {
+        if !holds && self.session.transaction_state() == TransactionState::Idle {
             let message = "DECLARE CURSOR can only be used in transaction blocks";
             return Err(ErrorFields::error("25P01", message).into());
         }
@@ -226,7 +227,9 @@ impl Connection {
         let result = result.map_err(|error| error_fields(&error, &query.sql, 0))?;
         let state = PortalState::Running(Box::new(PortalRows::new(result)));
         let (prepared, values, formats) = (Arc::clone(query), Vec::new(), Vec::new());
-        self.portals.insert(name.to_owned(), Portal { prepared, values, formats, state });
+        let is_committed = self.session.transaction_state() == TransactionState::Idle;
+        let portal = Portal { prepared, values, formats, state, holds, is_committed };
+        self.portals.insert(name.to_owned(), portal);
         self.client.output().command_complete("DECLARE CURSOR");
         Ok(())
     }
@@ -313,15 +316,19 @@ mod tests {
             assert_eq!(of(sql), wanted, "{sql}");
         }
         let sql = "DECLARE \"ä\" INSENSITIVE NO SCROLL CURSOR\n WITHOUT HOLD FOR\n  SELECT 'ä;'";
-        let Some(CursorStatement::Declare { name, query }) = of(sql) else { panic!("{sql}") };
-        assert_eq!((name.as_str(), &sql[query..]), ("ä", "SELECT 'ä;'"));
+        let Some(CursorStatement::Declare { name, query, holds }) = of(sql) else {
+            panic!("{sql}")
+        };
+        assert_eq!((name.as_str(), &sql[query..], holds), ("ä", "SELECT 'ä;'", false));
+        let held = of("DECLARE c CURSOR WITH HOLD FOR SELECT 1");
+        assert!(matches!(held, Some(CursorStatement::Declare { holds: true, .. })), "{held:?}");
     }
 
     #[test]
     fn what_cursors_cannot_do_is_refused() {
         for (sql, state) in [
             ("DECLARE c SCROLL CURSOR FOR SELECT 1", "0A000"),
-            ("DECLARE c CURSOR WITH HOLD FOR SELECT 1", "0A000"),
+            ("DECLARE c CURSOR WITH FOR SELECT 1", "42601"),
             ("DECLARE c CURSOR FOR INSERT INTO t VALUES (1) RETURNING a", "42601"),
             ("DECLARE c CURSOR FOR", "42601"),
             ("DECLARE", "42601"),

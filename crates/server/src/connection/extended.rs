@@ -17,7 +17,7 @@ use super::failure::{End, Failure, error_fields};
 use super::portal::{Portal, PortalRows, PortalState, Prepared, PreparedKind};
 use super::statement::{Control, complete};
 use crate::copy::CopyStatement;
-use crate::value::{Format, PgType, arrow_type, parameter, row_description};
+use crate::value::{Format, arrow_type, parameter, row_description};
 use crate::wire::{BindMessage, ErrorFields, FrontendMessage, Target};
 
 impl Connection {
@@ -88,23 +88,23 @@ impl Connection {
             PreparedKind::Copy(copy)
         } else {
             match CursorStatement::of(&sql)? {
-                Some(CursorStatement::Declare { name, query }) => {
+                Some(CursorStatement::Declare { name, query, holds }) => {
                     let start = sql[..query].chars().count();
                     let query = self.prepare(&sql[query..], &declared, start).await?;
-                    PreparedKind::Declare(name, Arc::new(query))
+                    PreparedKind::Declare { name, holds, query: Arc::new(query) }
                 }
                 Some(other) => PreparedKind::Cursor(other),
                 None => self.prepare(&sql, &declared, 0).await?.kind,
             }
         };
         let mut prepared = Prepared { types: Vec::new(), sql, kind };
-        let wanted = prepared.statement().map(PreparedStatement::parameter_types);
-        let wanted = wanted.unwrap_or_default().iter().enumerate();
-        let types = wanted.map(|(at, wanted)| match types.get(at) {
-            None | Some(0) => PgType::of(wanted).oid,
-            Some(declared) => *declared,
-        });
-        prepared.types = types.collect();
+        if let Some(statement) = prepared.statement() {
+            let wanted = (0..statement.parameter_types().len()).map(|at| match types.get(at) {
+                None | Some(0) => statement.parameter_oid(at),
+                Some(declared) => *declared,
+            });
+            prepared.types = wanted.collect();
+        }
         self.prepared.insert(name, Arc::new(prepared));
         self.client.active.prepared();
         self.running = None;
@@ -142,9 +142,10 @@ impl Connection {
             let message = format!("portal \"{}\" already exists", bind.portal);
             return Err(ErrorFields::error("42P03", message).into());
         }
-        let values = values(&prepared, &bind)?;
+        let values = values(&prepared, &bind, || self.session.time_zone())?;
         let formats = bind.result_formats;
-        let portal = Portal { prepared, values, formats, state: PortalState::Bound };
+        let state = PortalState::Bound;
+        let portal = Portal { prepared, values, formats, state, holds: false, is_committed: false };
         self.portals.insert(bind.portal, portal);
         self.client.output().empty(b'2');
         Ok(())
@@ -204,12 +205,12 @@ impl Connection {
                 self.ended(None);
                 return Ok(());
             }
-            PreparedKind::Declare(cursor, query) => {
+            PreparedKind::Declare { name, holds, query } => {
                 let values = std::mem::take(&mut portal.values);
                 if self.is_group() {
                     self.begin_group().await?;
                 }
-                self.declare(cursor, query, &values).await?;
+                self.declare((name, *holds), query, &values).await?;
                 self.ended(None);
                 return Ok(());
             }
@@ -232,6 +233,9 @@ impl Connection {
                 if control != Control::None {
                     let Self { client, session, is_implicit, .. } = self;
                     Self::control(client, session, is_implicit, control, &prepared.sql).await?;
+                    if control == Control::End {
+                        self.transaction_ended(&prepared.sql);
+                    }
                     self.ended(None);
                     return Ok(());
                 }
@@ -244,7 +248,7 @@ impl Connection {
                 }
                 let result = self.client.unless_ended(statement.execute(&values)).await?;
                 let result = result.map_err(|error| error_fields(&error, &prepared.sql, 0))?;
-                Box::new(PortalRows::new(result))
+                Box::new(PortalRows::of(result, &prepared))
             }
         };
         self.fetch(name, rows, rows_max).await
@@ -295,7 +299,11 @@ fn no_portal(name: &str) -> Failure {
     ErrorFields::error("34000", format!("portal \"{name}\" does not exist")).into()
 }
 
-fn values(prepared: &Prepared, bind: &BindMessage) -> Result<Vec<ScalarValue>, Failure> {
+fn values(
+    prepared: &Prepared,
+    bind: &BindMessage,
+    time_zone: impl FnOnce() -> Option<String>,
+) -> Result<Vec<ScalarValue>, Failure> {
     let wanted = prepared.statement().map(PreparedStatement::parameter_types).unwrap_or_default();
     if bind.values.len() != wanted.len() {
         let (given, wanted) = (bind.values.len(), wanted.len());
@@ -304,10 +312,14 @@ fn values(prepared: &Prepared, bind: &BindMessage) -> Result<Vec<ScalarValue>, F
         );
         return Err(ErrorFields::error("08P01", message).into());
     }
+    // A text may be `today`.
+    let is_day =
+        |of: &DataType| of.is_nested() || matches!(of, DataType::Date32 | DataType::Timestamp(..));
+    let time_zone = if wanted.iter().any(is_day) { time_zone() } else { None };
     let each = bind.values.iter().zip(wanted).zip(&prepared.types).enumerate();
     let values = each.map(|(at, ((bytes, wanted), oid))| {
         let format = Format::of(&bind.formats, at);
-        parameter(bytes.as_deref(), format, *oid, wanted).map_err(|error| {
+        parameter(bytes.as_deref(), format, *oid, wanted, time_zone.as_deref()).map_err(|error| {
             let message = format!("parameter ${}: {error}", at + 1);
             ErrorFields::error("22P02", message).into()
         })

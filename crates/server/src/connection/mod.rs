@@ -27,7 +27,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use atoll_sql::{Session, TransactionState};
+use atoll_sql::{Session, TransactionState, begins_with};
 use atoll_topology::NodeId;
 use tokio::time::Instant;
 
@@ -158,10 +158,21 @@ impl Connection {
                 Err(end) => return Some(end),
             };
             // In memory of its own, so that a connection that waits takes no room for it.
-            if let Err(end) = Box::pin(self.answer(message)).await {
+            if let Err(end) = Box::pin(self.answer_all(message)).await {
                 return Some(end);
             }
         }
+    }
+
+    /// Answers a message and those that have come with it, such as Bind, Execute and Sync.
+    async fn answer_all(&mut self, first: FrontendMessage) -> Result<(), End> {
+        let home = self.session.home();
+        let mut next = Some(first);
+        while let Some(message) = next {
+            self.answer(message).await?;
+            next = if self.session.home() == home { self.client.channel.take()? } else { None };
+        }
+        Ok(())
     }
 
     async fn answer(&mut self, message: FrontendMessage) -> Result<(), End> {
@@ -186,9 +197,9 @@ impl Connection {
         }
     }
 
-    /// Tells that a statement failed. No portal goes on.
+    /// Tells that a statement failed. No portal goes on, but for cursors WITH HOLD of transactions that are committed.
     fn failed(&mut self, error: &crate::wire::ErrorFields) {
-        self.portals.clear();
+        self.drop_portals();
         self.session.fail_transaction();
         self.client.output().error(error);
         self.ended(Some(error.state));
@@ -250,6 +261,20 @@ impl Connection {
         self.server.logs.say(LogLevel::Debug, format_args!("session {number} has ended"));
     }
 
+    /// Ends all portals but for those that outlive their transaction.
+    fn drop_portals(&mut self) {
+        self.portals.retain(|_, portal| portal.holds && portal.is_committed);
+    }
+
+    /// After a statement that ended a transaction: what it held stays where it was committed.
+    fn transaction_ended(&mut self, sql: &str) {
+        if !begins_with(sql, &["rollback", "abort"]) {
+            let held = self.portals.values_mut().filter(|portal| portal.holds);
+            held.for_each(|portal| portal.is_committed = true);
+        }
+        self.drop_portals();
+    }
+
     /// Tells the client of settings that statements have changed.
     fn tell_changes(&mut self) {
         for (name, value) in self.session.changed_parameters() {
@@ -263,7 +288,7 @@ impl Connection {
     /// The end of a group of statements: its transaction ends, and the client may send the next.
     async fn ready(&mut self) -> Result<(), End> {
         if self.session.transaction_state() == TransactionState::Idle {
-            self.portals.clear();
+            self.drop_portals();
         }
         let status = match self.session.transaction_state() {
             TransactionState::Idle => b'I',

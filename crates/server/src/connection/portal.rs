@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use atoll_sql::arrow::array::RecordBatch;
+use atoll_sql::arrow::datatypes::SchemaRef;
 use atoll_sql::datafusion::common::ScalarValue;
 use atoll_sql::{PreparedStatement, QueryResult};
 
@@ -31,8 +32,8 @@ pub(super) enum PreparedKind {
     Copy(CopyStatement),
     /// FETCH, MOVE or CLOSE.
     Cursor(CursorStatement),
-    /// A query that runs under the name of a cursor.
-    Declare(String, Arc<Prepared>),
+    /// A query that runs under the name of a cursor, which may hold beyond its transaction.
+    Declare { name: String, holds: bool, query: Arc<Prepared> },
     /// Anything else.
     Statement(Box<PreparedStatement>),
 }
@@ -42,7 +43,7 @@ impl Prepared {
     pub(super) fn statement(&self) -> Option<&PreparedStatement> {
         match &self.kind {
             PreparedKind::Statement(statement) => Some(statement),
-            PreparedKind::Declare(_, query) => query.statement(),
+            PreparedKind::Declare { query, .. } => query.statement(),
             PreparedKind::Empty | PreparedKind::Copy(_) | PreparedKind::Cursor(_) => None,
         }
     }
@@ -67,6 +68,10 @@ pub(super) struct Portal {
     /// The form of each column of the result.
     pub(super) formats: Vec<i16>,
     pub(super) state: PortalState,
+    /// Whether it stays when its transaction is committed, as a cursor WITH HOLD does.
+    pub(super) holds: bool,
+    /// Whether that transaction is committed, or there was none.
+    pub(super) is_committed: bool,
 }
 
 /// How far a portal is.
@@ -84,13 +89,28 @@ pub(super) enum PortalState {
 #[derive(Debug)]
 pub(super) struct PortalRows {
     pub(super) result: QueryResult,
+    /// The columns as the client was told of them.
+    columns: SchemaRef,
     /// What is left of the last batch.
     rest: Option<RecordBatch>,
 }
 
 impl PortalRows {
     pub(super) fn new(result: QueryResult) -> Self {
-        Self { result, rest: None }
+        let columns = Arc::clone(result.schema());
+        Self { result, columns, rest: None }
+    }
+
+    /// The rows of a statement, in the types that were told of it.
+    pub(super) fn of(result: QueryResult, prepared: &Prepared) -> Self {
+        let mut rows = Self::new(result);
+        if let PreparedKind::Statement(statement) = &prepared.kind
+            && let Some(told) = statement.columns()
+            && told.fields().len() == rows.columns.fields().len()
+        {
+            rows.columns = Arc::clone(told);
+        }
+        rows
     }
 
     /// Sends at most so many rows in these forms; how many there were. Where no forms are told they are passed over.
@@ -116,7 +136,7 @@ impl PortalRows {
                 batch
             };
             if let Some(formats) = formats {
-                send_rows(client, &batch, formats).await?;
+                send_rows(client, &batch, &self.columns, formats).await?;
             }
             left -= count;
         }

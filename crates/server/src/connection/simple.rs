@@ -1,5 +1,9 @@
 //! The simple protocol: a text of statements, all of them one transaction.
 
+use std::sync::Arc;
+
+use atoll_sql::arrow::array::RecordBatch;
+use atoll_sql::arrow::datatypes::Schema;
 use atoll_sql::{Splitter, Statement};
 
 use super::cursor::CursorStatement;
@@ -60,7 +64,7 @@ impl Connection {
             let Self { client, session, is_implicit, .. } = self;
             Self::control(client, session, is_implicit, control, sql).await?;
             if control == Control::End {
-                self.portals.clear();
+                self.transaction_ended(sql);
             }
             return Ok(());
         }
@@ -96,13 +100,14 @@ impl Connection {
         let failed = |error| error_fields(&error, sql, start);
         let mut result = client.unless_ended(session.run(sql)).await?.map_err(failed)?;
         let has_rows = !result.is_told_by_tag();
+        let schema = Arc::clone(result.schema());
         if has_rows {
-            let columns = RowColumns { schema: result.schema(), origins: result.origins() };
+            let columns = RowColumns { schema: &schema, origins: result.origins() };
             row_description(columns, &[], client.output());
         }
         while let Some(batch) = client.unless_ended(result.next()).await?.map_err(failed)? {
             if has_rows {
-                send_rows(client, &batch, &[]).await?;
+                send_rows(client, &batch, &schema, &[]).await?;
             }
         }
         complete(client, &result);
@@ -118,19 +123,21 @@ fn only_statement(text: &str) -> Option<&str> {
     is_plain.then_some(sql)
 }
 
-/// Sends the rows of a batch, but for the last ones, which wait for more.
+/// Sends the rows of a batch, whose columns are described as those of `schema`, but for the last ones, which wait for
+/// more.
 pub(super) async fn send_rows(
     client: &mut Client,
-    batch: &atoll_sql::arrow::array::RecordBatch,
+    batch: &RecordBatch,
+    schema: &Schema,
     formats: &[i16],
 ) -> Result<(), Failure> {
     if batch.num_rows() <= ROWS {
-        write_rows(batch, formats, client.output())?;
+        write_rows(batch, schema, formats, client.output())?;
         return client.send_much().await;
     }
     for start in (0..batch.num_rows()).step_by(ROWS) {
         let rows = batch.slice(start, ROWS.min(batch.num_rows() - start));
-        write_rows(&rows, formats, client.output())?;
+        write_rows(&rows, schema, formats, client.output())?;
         client.send_much().await?;
     }
     Ok(())

@@ -143,7 +143,9 @@ pub(super) fn complete(client: &mut Client, result: &QueryResult) {
     let tag = result.tag();
     match tag.split_once(": ") {
         Some((tag, rest)) => {
-            client.output().error(&ErrorFields::of(Severity::Notice, "00000", rest));
+            for notice in rest.lines() {
+                client.output().error(&ErrorFields::of(Severity::Notice, "00000", notice));
+            }
             client.complete(tag);
         }
         None => client.complete(&tag),

@@ -159,7 +159,7 @@ impl BinaryCopyReader {
         let Some((values, behind)) = self.values(behind)? else { return Ok(None) };
         for (at, value) in values.into_iter().enumerate() {
             let column = &mut self.columns[at];
-            match parameter(value, Format::Binary, column.oid, &column.data_type) {
+            match parameter(value, Format::Binary, column.oid, &column.data_type, None) {
                 Ok(value) => column.values.push(value),
                 Err(error) => {
                     let error = self.error("22P03", &error.to_string());

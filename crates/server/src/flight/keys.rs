@@ -1,4 +1,4 @@
-//! Keys of tables: primary ones. There are no foreign keys, so nothing is exported or imported.
+//! Keys of tables: primary ones. Foreign keys are told by `information_schema` alone: nothing is exported or imported here.
 
 use std::sync::Arc;
 

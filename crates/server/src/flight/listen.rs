@@ -28,6 +28,9 @@ const MESSAGE_MAX: usize = 64 << 20;
 const STREAM_WINDOW: u32 = 2 << 20;
 const CONNECTION_WINDOW: u32 = 8 << 20;
 
+/// Bytes of a frame that clients may send, at most. A small one costs a system call on either side.
+const FRAME_MAX: u32 = 1 << 20;
+
 /// Requests at the same time over one connection.
 const REQUESTS_MAX: u32 = 256;
 
@@ -58,6 +61,7 @@ pub(crate) async fn serve_flight(listener: TcpListener, server: Arc<Shared>) {
     let serving = Server::builder()
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_frame_size(FRAME_MAX)
         .max_concurrent_streams(REQUESTS_MAX)
         .http2_keepalive_interval(Some(ASKED_EACH))
         .http2_keepalive_timeout(Some(ANSWERED_WITHIN))

@@ -12,15 +12,16 @@ pub(super) fn text_list(
     text: &str,
     item: u32,
     wanted: &DataType,
+    time_zone: Option<&str>,
 ) -> Result<ScalarValue, ParameterError> {
     let of = items_wanted(wanted).map_or_else(|| item_type(item), |of| of.as_ref().clone());
     let invalid = || ParameterError(format!("invalid input for a list: '{text}'"));
     let texts = array_items(text).ok_or_else(invalid)?;
     let items = texts.into_iter().map(|text| match text {
-        Some(text) => from_text(text.as_bytes(), item, &of),
+        Some(text) => from_text(text.as_bytes(), item, &of, time_zone),
         None => Ok(ScalarValue::Null),
     });
-    list_of(items.collect::<Result<_, _>>()?, &of)
+    list_of(items.collect::<Result<_, _>>()?, &of, time_zone)
 }
 
 /// A list in its binary form.
@@ -52,7 +53,7 @@ pub(super) fn binary_list(bytes: &[u8], item: u32) -> Result<ScalarValue, Parame
             Err(_) => ScalarValue::Null,
         });
     }
-    list_of(items, &item_type(item))
+    list_of(items, &item_type(item), None)
 }
 
 #[cfg(test)]

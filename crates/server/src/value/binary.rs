@@ -7,14 +7,12 @@ use atoll_sql::arrow::array::types::{
 use atoll_sql::arrow::array::{Array, ArrayRef, AsArray};
 use atoll_sql::arrow::datatypes::{DataType, Field};
 use atoll_sql::arrow::error::ArrowError;
+use atoll_sql::temporal::{DAY, EPOCH_DAYS, interval_parts, time_micros, timestamp_micros};
 
 use super::numeric::write_numeric;
-use super::text::{
-    TextCells, binary_value, decimal_digits, interval_parts, text_cells, time_micros,
-    timestamp_micros,
-};
-use super::time::{DAY, EPOCH_DAYS};
-use super::types::{JSON, OID, PgType, REGCLASS, REGPROC, REGTYPE, XID};
+use super::parameter::hex;
+use super::text::{TextCells, binary_value, decimal_digits, text_cells};
+use super::types::{JSON, JSONB, OID, PgType, REGCLASS, REGPROC, REGTYPE, UUID, XID};
 use super::{WriteValue, items, items_of, plain};
 
 /// The values of a column in binary form.
@@ -23,6 +21,14 @@ pub(crate) fn binary_column<'a>(
     array: &'a ArrayRef,
 ) -> Result<TextCells<'a>, ArrowError> {
     let is_oid = matches!(PgType::of_field(field).oid, OID | XID | REGPROC | REGCLASS | REGTYPE);
+    let special = match PgType::of_field(field).oid {
+        UUID => uuids(array)?,
+        JSONB => versioned(array),
+        _ => None,
+    };
+    if let Some(write) = special {
+        return Ok(TextCells { nulls: array.logical_nulls(), write });
+    }
     match array.data_type() {
         DataType::Int64 if is_oid => {
             let write = by::<Int64Type, 4>(array, |value| (value as u32).to_be_bytes());
@@ -30,6 +36,55 @@ pub(crate) fn binary_column<'a>(
         }
         _ => binary_cells(array),
     }
+}
+
+/// The texts of an array; none where it is of another type.
+fn texts<'a>(array: &'a ArrayRef) -> Option<Box<dyn Fn(usize) -> &'a str + 'a>> {
+    Some(match array.data_type() {
+        DataType::Utf8View => {
+            let texts = array.as_string_view();
+            Box::new(move |row| texts.value(row))
+        }
+        DataType::Utf8 => {
+            let texts = array.as_string::<i32>();
+            Box::new(move |row| texts.value(row))
+        }
+        _ => return None,
+    })
+}
+
+/// JSONB, which is text behind the number of its version.
+fn versioned(array: &ArrayRef) -> Option<WriteValue<'_>> {
+    let text = texts(array)?;
+    Some(Box::new(move |row, out| {
+        out.push(1);
+        out.extend_from_slice(text(row).as_bytes());
+    }))
+}
+
+/// UUIDs, which are texts; none where the array is of another type.
+fn uuids(array: &ArrayRef) -> Result<Option<WriteValue<'_>>, ArrowError> {
+    let Some(text) = texts(array) else { return Ok(None) };
+    let nulls = array.logical_nulls();
+    let mut values = Vec::with_capacity(array.len());
+    for row in 0..array.len() {
+        values.push(match nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
+            true => [0; 16],
+            false => uuid(text(row))?,
+        });
+    }
+    Ok(Some(Box::new(move |row, out| out.extend_from_slice(&values[row]))))
+}
+
+/// The bytes of a UUID. A text beside a column of UUIDs, in a UNION, may be none.
+fn uuid(text: &str) -> Result<[u8; 16], ArrowError> {
+    let digits: Vec<u8> = text.bytes().filter(|byte| *byte != b'-').collect();
+    let bytes = hex(&digits).and_then(|bytes| <[u8; 16]>::try_from(bytes).ok());
+    bytes.ok_or_else(|| {
+        ArrowError::InvalidArgumentError(format!(
+            "invalid input syntax for type uuid: '{text}'; a cast of the column says what it is: CAST(… AS TEXT)"
+        ))
+    })
 }
 
 /// The values of an array in binary form.
@@ -75,7 +130,10 @@ fn binary_cells(array: &ArrayRef) -> Result<TextCells<'_>, ArrowError> {
         DataType::Timestamp(..) => {
             let micros = timestamp_micros(array);
             Box::new(move |row, out| {
-                let micros = micros(row).saturating_sub(EPOCH_DAYS * DAY);
+                let micros = match micros(row) {
+                    endless @ (i64::MIN | i64::MAX) => endless,
+                    micros => micros.saturating_sub(EPOCH_DAYS * DAY),
+                };
                 out.extend_from_slice(&micros.to_be_bytes());
             })
         }
@@ -112,7 +170,8 @@ fn by<T: ArrowPrimitiveType, const N: usize>(
 }
 
 fn date(days: i64) -> [u8; 4] {
-    let days = (days - EPOCH_DAYS).clamp(i32::MIN.into(), i32::MAX.into());
+    let (first, last) = (i64::from(i32::MIN), i64::from(i32::MAX));
+    let days = if days == last { last } else { (days - EPOCH_DAYS).clamp(first, last) };
     (days as i32).to_be_bytes()
 }
 
@@ -168,4 +227,16 @@ pub(crate) fn write_sized(cells: &TextCells<'_>, row: usize, out: &mut Vec<u8>) 
     cells.write(row, out);
     let length = (out.len() - start - 4) as u32;
     out[start..start + 4].copy_from_slice(&length.to_be_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::uuid;
+
+    #[test]
+    fn texts_that_are_no_uuid_are_errors() {
+        let bytes = uuid("00000000-0000-0000-0000-0000000000ff").expect("it is one");
+        assert_eq!((bytes[0], bytes[15]), (0, 255));
+        assert!(uuid("x").is_err() && uuid("").is_err());
+    }
 }

@@ -5,7 +5,7 @@ use atoll_sql::arrow::datatypes::{DataType, Field};
 use atoll_sql::arrow::error::ArrowError;
 
 use super::text::{TextCells, text_cells};
-use super::types::{FLOAT4, FLOAT8, INT2, INT4, INT8, JSON, NUMERIC, PgType};
+use super::types::{FLOAT4, FLOAT8, INT2, INT4, INT8, JSON, JSONB, NUMERIC, PgType};
 use super::{WriteValue, items, items_of, plain};
 
 /// How a text is written as JSON.
@@ -143,7 +143,7 @@ struct JsonColumn<'a> {
 impl<'a> JsonColumn<'a> {
     fn new(field: &Field, array: &'a ArrayRef) -> Result<Self, ArrowError> {
         let form = match PgType::of_field(field).oid {
-            JSON => JsonForm::Plain,
+            JSON | JSONB => JsonForm::Plain,
             INT2 | INT4 | INT8 | FLOAT4 | FLOAT8 | NUMERIC => JsonForm::Number,
             _ if *field.data_type() == DataType::Boolean => JsonForm::Flag,
             _ if items(array).is_some() => {

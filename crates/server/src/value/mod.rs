@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `types` | which type of PostgreSQL a column has |
 //! | `rows` | batches as messages, a row each |
-//! | `text`, `time`, `number`, `json` | values as text |
+//! | `text`, `number`, `json` | values as text |
 //! | `binary`, `numeric` | values in binary form |
 //! | `parameter`, `array` | values of parameters, from both |
 
@@ -16,7 +16,6 @@ mod numeric;
 mod parameter;
 mod rows;
 mod text;
-mod time;
 mod types;
 
 pub(crate) use binary::{binary_column, write_sized};

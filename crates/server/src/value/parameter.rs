@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use atoll_sql::arrow::array::types::IntervalMonthDayNano;
 use atoll_sql::arrow::datatypes::{DataType, TimeUnit};
+use atoll_sql::canonical_uuid;
 use atoll_sql::datafusion::common::ScalarValue;
+use atoll_sql::temporal::{DAY, EPOCH_DAYS, StatementClock, read_scalar};
 
 use super::array::{binary_list, text_list};
 use super::numeric::numeric_text;
 use super::rows::Format;
-use super::time::{DAY, EPOCH_DAYS};
 use super::types::{
     BOOL, BPCHAR, BYTEA, CHAR, DATE, FLOAT4, FLOAT8, INT2, INT4, INT8, INTERVAL, JSON, JSONB, NAME,
     NUMERIC, OID, PgType, REGCLASS, REGPROC, REGTYPE, TEXT, TIME, TIMESTAMP, TIMESTAMPTZ, UNKNOWN,
@@ -28,12 +29,13 @@ impl fmt::Display for ParameterError {
 }
 
 /// The value of a parameter. `declared` is the number of the type that the client named, 0 where it named none;
-/// `wanted` is the type that the statement has for it.
+/// `wanted` is the type that the statement has for it, `time_zone` that of which `today` is.
 pub(crate) fn parameter(
     bytes: Option<&[u8]>,
     format: Format,
     declared: u32,
     wanted: &DataType,
+    time_zone: Option<&str>,
 ) -> Result<ScalarValue, ParameterError> {
     let Some(bytes) = bytes else { return null(wanted) };
     if let Some(number) = plain_integer(bytes, format, declared, wanted) {
@@ -41,10 +43,10 @@ pub(crate) fn parameter(
     }
     let oid = if declared == 0 { PgType::of(wanted).oid } else { declared };
     let value = match format {
-        Format::Text => from_text(bytes, oid, wanted)?,
+        Format::Text => from_text(bytes, oid, wanted, time_zone)?,
         Format::Binary => from_binary(bytes, oid)?,
     };
-    cast(value, wanted)
+    cast(value, wanted, time_zone)
 }
 
 /// The value of plain digits where a whole number is wanted, as most parameters are: without the arrays of a cast.
@@ -67,21 +69,33 @@ fn plain_integer(
         (Format::Binary, INT8) => i64::from_be_bytes(bytes.try_into().ok()?),
         _ => return None,
     };
-    Some(match wanted {
-        DataType::Int16 => ScalarValue::Int16(Some(number.try_into().ok()?)),
-        DataType::Int32 => ScalarValue::Int32(Some(number.try_into().ok()?)),
-        DataType::Int64 => ScalarValue::Int64(Some(number)),
+    let fitting = match wanted {
+        DataType::Int16 => number.try_into().ok().map(|number| ScalarValue::Int16(Some(number))),
+        DataType::Int32 => number.try_into().ok().map(|number| ScalarValue::Int32(Some(number))),
+        DataType::Int64 => Some(ScalarValue::Int64(Some(number))),
         _ => return None,
-    })
+    };
+    // What is declared as a wider number is compared as one.
+    fitting.or((declared != 0).then_some(ScalarValue::Int64(Some(number))))
 }
 
 fn null(wanted: &DataType) -> Result<ScalarValue, ParameterError> {
     ScalarValue::try_from(wanted).map_err(|error| ParameterError(error.to_string()))
 }
 
-fn cast(value: ScalarValue, wanted: &DataType) -> Result<ScalarValue, ParameterError> {
+fn cast(
+    value: ScalarValue,
+    wanted: &DataType,
+    time_zone: Option<&str>,
+) -> Result<ScalarValue, ParameterError> {
     if value.data_type() == *wanted {
         return Ok(value);
+    }
+    let clock = StatementClock { time_zone, begun: None };
+    if let ScalarValue::Utf8View(Some(text)) = &value
+        && let Some(read) = read_scalar(text, wanted, clock)
+    {
+        return Ok(read);
     }
     value.cast_to(wanted).map_err(|error| {
         ParameterError(error.strip_backtrace().lines().next().unwrap_or_default().to_owned())
@@ -93,10 +107,11 @@ pub(super) fn from_text(
     bytes: &[u8],
     oid: u32,
     wanted: &DataType,
+    time_zone: Option<&str>,
 ) -> Result<ScalarValue, ParameterError> {
     let text = utf8(bytes)?;
     if let Some(item) = PgType::item_of(oid) {
-        return text_list(text, item, wanted);
+        return text_list(text, item, wanted, time_zone);
     }
     let invalid = |what: &str| ParameterError(format!("invalid input for {what}: '{text}'"));
     match oid {
@@ -108,6 +123,10 @@ pub(super) fn from_text(
         BYTEA => match text.strip_prefix("\\x") {
             Some(digits) => hex(digits.as_bytes()).map(binary).ok_or_else(|| invalid("BYTEA")),
             None => Ok(binary(text.as_bytes().to_vec())),
+        },
+        UUID => match canonical_uuid(text) {
+            Some(uuid) => Ok(ScalarValue::Utf8View(Some(uuid))),
+            None => Err(invalid("UUID")),
         },
         _ => Ok(ScalarValue::Utf8View(Some(text.to_owned()))),
     }
@@ -153,10 +172,15 @@ pub(super) fn from_binary(bytes: &[u8], oid: u32) -> Result<ScalarValue, Paramet
         },
         BYTEA => binary(bytes.to_vec()),
         DATE => {
-            let days = i64::from(i32::from_be_bytes(number(bytes, "DATE")?)) + EPOCH_DAYS;
-            let days = i32::try_from(days)
-                .map_err(|_| ParameterError("a DATE is out of range".to_owned()))?;
-            ScalarValue::Date32(Some(days))
+            let days = i32::from_be_bytes(number(bytes, "DATE")?);
+            let since_1970 = match days {
+                i32::MIN | i32::MAX => Some(days),
+                days => i32::try_from(i64::from(days) + EPOCH_DAYS).ok(),
+            };
+            match since_1970 {
+                Some(days) => ScalarValue::Date32(Some(days)),
+                None => return Err(ParameterError("a DATE is out of range".to_owned())),
+            }
         }
         TIME => ScalarValue::Time64Microsecond(Some(time_of_day(bytes)?)),
         TIMESTAMP => ScalarValue::TimestampMicrosecond(Some(moment(bytes)?), None),
@@ -193,13 +217,13 @@ fn decimal(text: String) -> Result<ScalarValue, ParameterError> {
         (Ok(precision @ ..=76), Ok(scale)) => DataType::Decimal256(precision, scale),
         _ => return Err(ParameterError("a NUMERIC has more than 76 digits".to_owned())),
     };
-    cast(ScalarValue::Utf8(Some(text)), &of)
+    cast(ScalarValue::Utf8(Some(text)), &of, None)
 }
 
 /// Microseconds since midnight.
 fn time_of_day(bytes: &[u8]) -> Result<i64, ParameterError> {
     let micros = i64::from_be_bytes(number(bytes, "TIME")?);
-    match (0..DAY).contains(&micros) {
+    match (0..=DAY).contains(&micros) {
         true => Ok(micros),
         false => Err(ParameterError("a TIME is out of range".to_owned())),
     }
@@ -208,6 +232,9 @@ fn time_of_day(bytes: &[u8]) -> Result<i64, ParameterError> {
 /// Microseconds since 1970.
 fn moment(bytes: &[u8]) -> Result<i64, ParameterError> {
     let micros = i64::from_be_bytes(number(bytes, "TIMESTAMP")?);
+    if matches!(micros, i64::MIN | i64::MAX) {
+        return Ok(micros);
+    }
     micros
         .checked_add(EPOCH_DAYS * DAY)
         .ok_or_else(|| ParameterError("a TIMESTAMP is out of range".to_owned()))
@@ -243,8 +270,10 @@ pub(super) fn item_type(oid: u32) -> DataType {
 pub(super) fn list_of(
     items: Vec<ScalarValue>,
     of: &DataType,
+    time_zone: Option<&str>,
 ) -> Result<ScalarValue, ParameterError> {
-    let items = items.into_iter().map(|item| cast(item, of)).collect::<Result<Vec<_>, _>>()?;
+    let items = items.into_iter().map(|item| cast(item, of, time_zone));
+    let items = items.collect::<Result<Vec<_>, _>>()?;
     Ok(ScalarValue::List(ScalarValue::new_list_nullable(&items, of)))
 }
 

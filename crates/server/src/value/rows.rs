@@ -69,14 +69,14 @@ pub(crate) fn row_description(columns: RowColumns<'_>, formats: &[i16], output: 
     });
 }
 
-/// The rows of a batch.
+/// The rows of a batch, whose columns are described as those of `schema`.
 pub(crate) fn write_rows(
     batch: &RecordBatch,
+    schema: &Schema,
     formats: &[i16],
     output: &mut Output,
 ) -> Result<(), ArrowError> {
     let arrays: Vec<ArrayRef> = batch.columns().iter().map(plain).collect::<Result<_, _>>()?;
-    let schema = batch.schema_ref();
     let columns = arrays.iter().enumerate().map(|(at, array)| match Format::of(formats, at) {
         Format::Text => text_column(schema.field(at), array),
         Format::Binary => binary_column(schema.field(at), array),

@@ -1,27 +1,19 @@
 //! Values as text, as PostgreSQL writes them: `t`, `\x00ff`, `{1,NULL,"a b"}`.
 
-use atoll_sql::arrow::array::timezone::Tz;
 use atoll_sql::arrow::array::types::{
-    ArrowPrimitiveType, Date32Type, Date64Type, Decimal32Type, Decimal64Type, Decimal128Type,
-    Decimal256Type, DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType,
-    DurationSecondType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
-    Int64Type, IntervalDayTimeType, IntervalMonthDayNanoType, IntervalYearMonthType,
-    Time32MillisecondType, Time32SecondType, Time64MicrosecondType, Time64NanosecondType,
-    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
-    TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    ArrowPrimitiveType, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, Float16Type,
+    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
+    UInt32Type, UInt64Type,
 };
 use atoll_sql::arrow::array::{Array, ArrayRef, AsArray};
 use atoll_sql::arrow::buffer::NullBuffer;
-use atoll_sql::arrow::datatypes::{DataType, Field, IntervalUnit, TimeUnit};
+use atoll_sql::arrow::datatypes::{DataType, Field};
 use atoll_sql::arrow::error::ArrowError;
-use atoll_sql::arrow::temporal_conversions::as_datetime_with_timezone;
 use atoll_sql::arrow::util::display::{ArrayFormatter, FormatOptions};
+use atoll_sql::temporal::{is_temporal, temporal_writer, write_i64, write_u64};
 
 use super::json::json_cells;
-use super::number::{
-    write_decimal, write_f32, write_f64, write_i64, write_short_decimal, write_u64,
-};
-use super::time::{IntervalParts, write_date, write_time, write_timestamp};
+use super::number::{write_decimal, write_f32, write_f64, write_short_decimal};
 use super::types::{INT2VECTOR, JSON, OIDVECTOR, PgType};
 use super::{WriteValue, items, items_of};
 
@@ -109,20 +101,10 @@ fn writer(array: &ArrayRef) -> Result<WriteValue<'_>, ArrowError> {
         | DataType::FixedSizeBinary(_) => {
             Box::new(move |row, out| write_hex(binary_value(array, row), out))
         }
-        DataType::Date32 => by::<Date32Type>(array, |days, out| write_whole_date(days.into(), out)),
-        DataType::Date64 => by::<Date64Type>(array, |millis, out| {
-            write_whole_date(millis.div_euclid(86_400_000), out);
-        }),
-        DataType::Time32(_) | DataType::Time64(_) => {
-            let micros = time_micros(array);
-            Box::new(move |row, out| write_time(micros(row), out))
-        }
-        DataType::Timestamp(_, zone) => timestamp(array, zone.as_deref())?,
-        DataType::Interval(_) | DataType::Duration(_) => {
-            let parts = interval_parts(array);
-            Box::new(move |row, out| parts(row).write(out))
-        }
         DataType::Null => Box::new(|_, _| {}),
+        other if is_temporal(other) => {
+            temporal_writer(array.as_ref())?.unwrap_or_else(|| Box::new(|_, _| {}))
+        }
         other if PgType::of(other).oid == JSON => json_cells(array)?,
         DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..) => list(array)?,
         _ => {
@@ -180,12 +162,6 @@ fn write_hex(value: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-fn write_whole_date(days: i64, out: &mut Vec<u8>) {
-    if write_date(days, out) {
-        out.extend_from_slice(b" BC");
-    }
-}
-
 /// Digits that 64 bits always hold.
 const SHORT_DIGITS: u8 = 18;
 
@@ -233,117 +209,6 @@ pub(super) fn decimal_digits(array: &ArrayRef) -> Box<dyn Fn(usize) -> DecimalDi
         DataType::Decimal256(_, scale) => of::<Decimal256Type>(array, *scale),
         DataType::Decimal128(_, scale) => of::<Decimal128Type>(array, *scale),
         _ => of::<UInt64Type>(array, 0),
-    }
-}
-
-/// Microseconds, or whatever else, of each row.
-type OfRow<'a, T> = Box<dyn Fn(usize) -> T + 'a>;
-
-/// Microseconds since midnight.
-pub(super) fn time_micros(array: &ArrayRef) -> OfRow<'_, i64> {
-    match array.data_type() {
-        DataType::Time32(TimeUnit::Second) => {
-            let values = array.as_primitive::<Time32SecondType>().values();
-            Box::new(move |row| i64::from(values[row]) * 1_000_000)
-        }
-        DataType::Time32(_) => {
-            let values = array.as_primitive::<Time32MillisecondType>().values();
-            Box::new(move |row| i64::from(values[row]) * 1000)
-        }
-        DataType::Time64(TimeUnit::Nanosecond) => {
-            let values = array.as_primitive::<Time64NanosecondType>().values();
-            Box::new(move |row| values[row].div_euclid(1000))
-        }
-        _ => {
-            let values = array.as_primitive::<Time64MicrosecondType>().values();
-            Box::new(move |row| values[row])
-        }
-    }
-}
-
-/// Microseconds since 1970.
-pub(super) fn timestamp_micros(array: &ArrayRef) -> OfRow<'_, i64> {
-    fn of<T: ArrowPrimitiveType<Native = i64>>(array: &ArrayRef, times: i64) -> OfRow<'_, i64> {
-        let values = array.as_primitive::<T>().values();
-        Box::new(move |row| values[row].saturating_mul(times))
-    }
-    match array.data_type() {
-        DataType::Timestamp(TimeUnit::Second, _) => of::<TimestampSecondType>(array, 1_000_000),
-        DataType::Timestamp(TimeUnit::Millisecond, _) => {
-            of::<TimestampMillisecondType>(array, 1000)
-        }
-        DataType::Timestamp(TimeUnit::Microsecond, _) => of::<TimestampMicrosecondType>(array, 1),
-        _ => {
-            let values = array.as_primitive::<TimestampNanosecondType>().values();
-            Box::new(move |row| values[row].div_euclid(1000))
-        }
-    }
-}
-
-fn timestamp<'a>(array: &'a ArrayRef, zone: Option<&str>) -> Result<WriteValue<'a>, ArrowError> {
-    let micros = timestamp_micros(array);
-    Ok(match zone {
-        None => Box::new(move |row, out| write_timestamp(micros(row), None, out)),
-        Some("UTC" | "+00:00" | "Z") => {
-            Box::new(move |row, out| write_timestamp(micros(row), Some(0), out))
-        }
-        Some(zone) => {
-            let zone: Tz = zone.parse()?;
-            Box::new(move |row, out| {
-                let micros = micros(row);
-                write_timestamp(micros, Some(offset(micros, zone)), out);
-            })
-        }
-    })
-}
-
-/// Seconds by which local time is ahead at a moment.
-fn offset(micros: i64, zone: Tz) -> i32 {
-    let at = as_datetime_with_timezone::<TimestampMicrosecondType>(micros, zone);
-    let ahead = at.map(|at| (at.naive_local() - at.naive_utc()).num_seconds());
-    ahead.and_then(|seconds| i32::try_from(seconds).ok()).unwrap_or(0)
-}
-
-/// Months, days and microseconds.
-pub(super) fn interval_parts(array: &ArrayRef) -> OfRow<'_, IntervalParts> {
-    fn of<T: ArrowPrimitiveType<Native = i64>>(
-        array: &ArrayRef,
-        micros: impl Fn(i64) -> i64 + 'static,
-    ) -> OfRow<'_, IntervalParts> {
-        let values = array.as_primitive::<T>().values();
-        Box::new(move |row| IntervalParts { micros: micros(values[row]), ..Default::default() })
-    }
-    match array.data_type() {
-        DataType::Interval(IntervalUnit::YearMonth) => {
-            let values = array.as_primitive::<IntervalYearMonthType>().values();
-            Box::new(move |row| IntervalParts { months: values[row], ..Default::default() })
-        }
-        DataType::Interval(IntervalUnit::DayTime) => {
-            let values = array.as_primitive::<IntervalDayTimeType>().values();
-            Box::new(move |row| {
-                let value = values[row];
-                let micros = i64::from(value.milliseconds) * 1000;
-                IntervalParts { months: 0, days: value.days, micros }
-            })
-        }
-        DataType::Interval(IntervalUnit::MonthDayNano) => {
-            let values = array.as_primitive::<IntervalMonthDayNanoType>().values();
-            Box::new(move |row| {
-                let value = values[row];
-                let micros = value.nanoseconds.div_euclid(1000);
-                IntervalParts { months: value.months, days: value.days, micros }
-            })
-        }
-        DataType::Duration(TimeUnit::Second) => {
-            of::<DurationSecondType>(array, |value| value.saturating_mul(1_000_000))
-        }
-        DataType::Duration(TimeUnit::Millisecond) => {
-            of::<DurationMillisecondType>(array, |value| value.saturating_mul(1000))
-        }
-        DataType::Duration(TimeUnit::Microsecond) => {
-            of::<DurationMicrosecondType>(array, |value| value)
-        }
-        _ => of::<DurationNanosecondType>(array, |value| value.div_euclid(1000)),
     }
 }
 

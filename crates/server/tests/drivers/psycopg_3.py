@@ -7,6 +7,7 @@ import uuid
 
 import psycopg
 from psycopg.types import TypeInfo
+from psycopg.types.json import Jsonb
 
 port = sys.argv[1]
 with psycopg.connect(f"host=127.0.0.1 port={port} user=ann dbname=atoll", autocommit=True) as c:
@@ -61,3 +62,37 @@ with psycopg.connect(f"host=127.0.0.1 port={port} user=ann dbname=atoll", autoco
     assert (found.name, found.oid, found.array_oid) == ("int4", 23, 1007), found
     assert TypeInfo.fetch(c, "nothing") is None
     assert c.execute("SELECT 'p'::regclass::oid = %s::regclass", ("p",)).fetchone() == (True,)
+    # UUIDs and JSON are what they are, in all forms; lists, times and numbers of other widths find what they mean.
+    c.execute("CREATE TABLE u (id UUID PRIMARY KEY, n INT, j JSONB, m DECIMAL(10,2), d DATE, at TIMESTAMP)")
+    one, two = uuid.UUID(int=1), uuid.UUID("A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11")
+    moment = datetime.datetime(2024, 2, 29, 1, 2, 3)
+    insert = "INSERT INTO u VALUES (%s, %s, %s, %s, %s, %s) RETURNING id"
+    values = (Jsonb({"a": [1]}), decimal.Decimal("1.50"), moment.date(), moment)
+    assert c.execute(insert, (one, 1, *values)).fetchone() == (one,)
+    assert c.execute(insert, (two.hex.upper(), 2, *values)).fetchone() == (two,)
+    for binary in (False, True):
+        with c.cursor(binary=binary) as cursor:
+            assert cursor.execute("SELECT id, j FROM u WHERE n = 1").fetchone() == (one, {"a": [1]})
+            assert [column.type_code for column in cursor.description] == [2950, 3802]
+    for place in ("%s", "%b"):
+        for sql, value in [
+            ("id = {}", one),
+            ("id = ANY({}) AND n = 1", [one, two]),
+            ("n = ANY({}) AND n = 1", [1, 70_000]),
+            ("m = ANY({}) AND n = 1", [decimal.Decimal("1.5"), decimal.Decimal("2.751")]),
+            ("d = ANY({}) AND n = 1", [moment.date()]),
+            ("n IN (1, {})", 2**40),
+            ("at + {} > at AND n = 1", datetime.timedelta(hours=1)),
+            ("at - {} < at AND n = 1", datetime.timedelta(days=1, microseconds=5)),
+            ("substring('hello', {}) = 'hello' AND n = 1", 1),
+        ]:
+            found = c.execute(f"SELECT n FROM u WHERE {sql.format(place)}", (value,)).fetchall()
+            assert found == [(1,)], (sql, place, found)
+    for text in (two.hex, str(two).upper()):
+        assert c.execute("SELECT n FROM u WHERE id = %s", (text,)).fetchone() == (2,)
+        assert c.execute(f"SELECT n FROM u WHERE id = '{text}'").fetchone() == (2,)
+    assert c.execute("SELECT n FROM u ORDER BY n LIMIT %s", (None,)).fetchall() == [(1,), (2,)]
+    assert c.execute("SELECT %s || %s", ("x", "y")).fetchone() == ("xy",)
+    job = "UPDATE u SET n = n + 10 WHERE id = (SELECT id FROM u WHERE n < %s ORDER BY n FOR UPDATE SKIP LOCKED LIMIT 1) RETURNING n"
+    assert c.execute(job, (10,)).fetchone() == (11,)
+    assert c.execute(job, (10,)).fetchone() == (12,)

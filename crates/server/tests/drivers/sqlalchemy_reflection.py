@@ -56,10 +56,18 @@ sa.Table(
     sa.Column("name", sa.String(20), nullable=False, unique=True),
     sa.Column("at", sa.DateTime(timezone=True)),
 )
+sa.Table(
+    "part", metadata,
+    sa.Column("made", sa.Integer, sa.ForeignKey("made.id", ondelete="CASCADE"), primary_key=True),
+)
 metadata.create_all(engine)
 metadata.create_all(engine)
+foreign_key, = sa.inspect(engine).get_foreign_keys("part")
+assert foreign_key["name"] == "part_made_fkey", foreign_key
+assert foreign_key["constrained_columns"] == ["made"] and foreign_key["referred_columns"] == ["id"]
+assert foreign_key["referred_table"] == "made" and foreign_key["options"] == {"ondelete": "CASCADE"}
 with engine.begin() as c:
     assert c.execute(sa.insert(metadata.tables["made"]).values(name="x")).inserted_primary_key == (1,)
 metadata.reflect(engine)
-metadata.drop_all(engine, tables=[metadata.tables["made"]])
+metadata.drop_all(engine, tables=[metadata.tables["made"], metadata.tables["part"]])
 assert not sa.inspect(engine).has_table("made")

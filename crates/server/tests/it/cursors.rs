@@ -71,7 +71,7 @@ fn what_cursors_cannot_do_is_refused() {
                 "DECLARE c CURSOR FOR SELECT 1; FETCH PRIOR FROM c",
                 SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
             ),
-            ("DECLARE c CURSOR WITH HOLD FOR SELECT 1", SqlState::FEATURE_NOT_SUPPORTED),
+            ("DECLARE c SCROLL CURSOR FOR SELECT 1", SqlState::FEATURE_NOT_SUPPORTED),
             ("DECLARE c CURSOR FOR SELECT nix FROM t", SqlState::UNDEFINED_COLUMN),
             (
                 "DECLARE c CURSOR FOR SELECT 1 / (a - 5) FROM t; FETCH ALL c",
@@ -116,5 +116,24 @@ fn a_cursor_takes_parameters_and_gives_values_in_binary_form() {
         transaction.execute("CLOSE c", &[]).await.expect("closed");
         let error = transaction.query("FETCH c", &[]).await.expect_err("it is closed");
         assert_eq!(error.code(), Some(&SqlState::INVALID_CURSOR_NAME));
+    });
+}
+
+#[test]
+fn a_cursor_with_hold_stays_when_its_transaction_ends() {
+    let server = TestServer::start();
+    block_on(async {
+        let client = with_rows(&server).await;
+        let of =
+            async |sql: &str| rows(&client, sql).await.unwrap_or_else(|it| panic!("{sql}: {it:?}"));
+        of("DECLARE c CURSOR WITH HOLD FOR SELECT a FROM t ORDER BY a").await;
+        assert_eq!(of("FETCH 2 FROM c").await, ["0", "1"]);
+        of("DELETE FROM t WHERE a < 100").await;
+        of("BEGIN; DECLARE d CURSOR WITH HOLD FOR SELECT a FROM t ORDER BY a; COMMIT").await;
+        assert_eq!(rows(&client, "SELECT 1 / 0").await, Err(SqlState::DIVISION_BY_ZERO));
+        assert_eq!(of("FETCH 2 FROM c").await, ["2", "3"]);
+        assert_eq!(of("FETCH d").await, ["100"]);
+        of("CLOSE c").await;
+        assert_eq!(rows(&client, "FETCH c").await, Err(SqlState::INVALID_CURSOR_NAME));
     });
 }

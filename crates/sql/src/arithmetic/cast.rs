@@ -1,4 +1,5 @@
-//! Casts that may round, fail or depend on a time zone, and those of nested values to texts.
+//! Casts that may round, fail or depend on a time zone, those of nested values to texts, and those of dates, times and
+//! intervals to texts and back.
 //!
 //! Decimals become integers, and decimals of a smaller scale, by rounding half away from zero; floats
 //! become integers by rounding half to even. So does PostgreSQL; Arrow cuts off what is behind the
@@ -10,7 +11,7 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, Float32Array, Float64Array, StringArray};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, Float32Array, Float64Array, ListArray};
 use datafusion::arrow::compute::{CastOptions, cast_with_options};
 use datafusion::arrow::datatypes::{
     DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType, Field, FieldRef, Float32Type,
@@ -18,15 +19,21 @@ use datafusion::arrow::datatypes::{
 };
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
-use datafusion::common::{DataFusionError, Result, ScalarValue, exec_datafusion_err, exec_err};
+use datafusion::common::{Result, ScalarValue, exec_err};
+use datafusion::logical_expr::sort_properties::{ExprProperties, SortProperties};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
 };
 
 use super::divide::digits;
+use super::moments;
 use super::nested_text::{is_nested, nested_texts};
+use super::text_input::read_texts;
+use crate::error::SqlState;
+use crate::session::StatementHandle;
 use crate::timezone::is_utc;
 use atoll_functions::sql_name;
+use atoll_functions::temporal::{self, StatementClock, is_read, is_temporal, temporal_texts};
 
 /// CAST, or TRY_CAST, to a type that may not hold every value.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -47,10 +54,28 @@ impl CheckedCast {
         })
     }
 
-    fn cast(&self, values: &ArrayRef) -> Result<ArrayRef> {
-        convert(values, &self.to, self.is_try).map_err(|error| match self.blame(values) {
-            Some(_) if values.data_type().is_string() => DataFusionError::from(error),
-            Some(value) => exec_datafusion_err!(
+    /// The cast of a constant, about which DataFusion has nothing to know: of a TIMESTAMP to a TIMESTAMPTZ.
+    pub(super) fn of_constant(value: &Expr, from: &DataType, to: &DataType) -> Option<Self> {
+        let is_local =
+            matches!((from, to), (DataType::Timestamp(_, None), DataType::Timestamp(_, Some(_))));
+        let is_literal = |value: &Expr| matches!(value, Expr::Literal(..));
+        let is_constant = match value {
+            Expr::ScalarFunction(call) => call.args.iter().all(is_literal),
+            value => is_literal(value),
+        };
+        (is_local && is_constant).then(|| Self::of_text(to, false))
+    }
+
+    /// The cast of texts that a statement asks for, to bytes or a nested type.
+    pub(super) fn of_text(to: &DataType, is_try: bool) -> Self {
+        let signature = Signature::any(1, Volatility::Immutable);
+        Self { to: to.clone(), is_try, signature }
+    }
+
+    fn cast(&self, values: &ArrayRef, clock: StatementClock<'_>) -> Result<ArrayRef> {
+        convert_in(values, &self.to, self.is_try, clock).map_err(|error| match self.blame(values) {
+            Some(_) if is_text(values.data_type()) => error,
+            Some(value) => SqlState::NUMERIC_VALUE_OUT_OF_RANGE.error(format!(
                 "cannot cast {value} to {}: {}",
                 sql_name(&self.to),
                 match &self.to {
@@ -59,8 +84,8 @@ impl CheckedCast {
                     }
                     _ => "the value is out of range".to_owned(),
                 }
-            ),
-            None => DataFusionError::from(error),
+            )),
+            None => error,
         })
     }
 
@@ -103,15 +128,39 @@ impl ScalarUDFImpl for CheckedCast {
         true
     }
 
+    /// The dates of timestamps rise with them; local ones may fall where the clocks are changed.
+    fn output_ordering(&self, inputs: &[ExprProperties]) -> Result<SortProperties> {
+        Ok(match inputs {
+            [value]
+                if self.to == DataType::Date32
+                    && matches!(value.range.data_type(), DataType::Timestamp(_, None)) =>
+            {
+                value.sort_properties
+            }
+            _ => SortProperties::Unordered,
+        })
+    }
+
     fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let options = &arguments.config_options;
+        let time_zone = options.execution.time_zone.as_deref();
+        let clock = StatementClock { time_zone, begun: StatementHandle::begun(options) };
         Ok(match &arguments.args[..] {
-            [ColumnarValue::Array(values)] => ColumnarValue::Array(self.cast(values)?),
+            [ColumnarValue::Array(values)] => ColumnarValue::Array(self.cast(values, clock)?),
             [ColumnarValue::Scalar(value)] => {
-                let values = self.cast(&value.to_array()?)?;
+                let values = self.cast(&value.to_array()?, clock)?;
                 ColumnarValue::Scalar(ScalarValue::try_from_array(&values, 0)?)
             }
             other => return exec_err!("a cast of {} values", other.len()),
         })
+    }
+}
+
+/// Whether values are texts, each its own or one of a dictionary.
+pub(super) fn is_text(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Dictionary(_, value) => value.is_string(),
+        plain => plain.is_string(),
     }
 }
 
@@ -120,8 +169,14 @@ fn may_change(from: &DataType, to: &DataType) -> bool {
     if let (DataType::Timestamp(_, None), DataType::Timestamp(_, Some(time_zone))) = (from, to) {
         return !is_utc(time_zone);
     }
-    if from.is_string() && matches!(to, DataType::Timestamp(..))
-        || is_nested(from) && to.is_string()
+    if let (DataType::List(from), DataType::List(to)) = (from, to)
+        && is_temporal(from.data_type())
+    {
+        return to.data_type().is_string();
+    }
+    if is_text(from) && is_read(to)
+        || (is_nested(from) || is_temporal(from)) && to.is_string()
+        || moments::is_cast(from, to)
     {
         return true;
     }
@@ -158,44 +213,52 @@ fn places(data_type: &DataType) -> Option<DigitCount> {
     }
 }
 
-fn convert(values: &ArrayRef, to: &DataType, is_try: bool) -> Result<ArrayRef, ArrowError> {
+/// Values as those of another type.
+pub(crate) fn convert(values: &ArrayRef, to: &DataType, is_try: bool) -> Result<ArrayRef> {
+    convert_in(values, to, is_try, StatementClock::default())
+}
+
+/// Values as those of another type; what texts say of today is that of the clock.
+fn convert_in(
+    values: &ArrayRef,
+    to: &DataType,
+    is_try: bool,
+    clock: StatementClock<'_>,
+) -> Result<ArrayRef> {
     let options = CastOptions { safe: is_try, ..CastOptions::default() };
-    if is_nested(values.data_type()) && to.is_string() {
-        return cast_with_options(&nested_texts(values)?, to, &options);
+    let from = values.data_type();
+    if to.is_string() {
+        if is_nested(from) {
+            return Ok(cast_with_options(&nested_texts(values)?, to, &options)?);
+        }
+        if let Some(texts) = temporal_texts(values)? {
+            return Ok(cast_with_options(&texts, to, &options)?);
+        }
     }
-    if values.data_type().is_string() && matches!(to, DataType::Timestamp(..)) {
+    if let (DataType::List(items), DataType::List(wanted)) = (from, to)
+        && is_temporal(items.data_type())
+        && wanted.data_type().is_string()
+    {
+        let lists = values.as_list::<i32>();
+        let texts = convert_in(lists.values(), wanted.data_type(), is_try, clock)?;
+        let (offsets, nulls) = (lists.offsets().clone(), lists.nulls().cloned());
+        return Ok(Arc::new(ListArray::try_new(Arc::clone(wanted), offsets, texts, nulls)?));
+    }
+    if is_text(from) && (to.is_binary() || is_nested(to)) {
+        return read_texts(values, to, is_try);
+    }
+    if is_text(from) && is_read(to) {
         let texts = cast_with_options(values, &DataType::Utf8, &options)?;
-        return cast_with_options(&with_seconds(&texts), to, &options);
+        return Ok(temporal::read_texts(texts.as_string(), to, clock, &options)?);
+    }
+    if moments::is_cast(from, to) {
+        return Ok(moments::convert(values, to, &options)?);
+    }
+    if let (DataType::Timestamp(_, None), DataType::Timestamp(_, Some(_))) = (from, to) {
+        return Ok(moments::finite(values, to, &options)?);
     }
     let rounded = if to.is_integer() { rounded(values, &options)? } else { Arc::clone(values) };
-    cast_with_options(&rounded, to, &options)
-}
-
-/// Texts such as '2020-01-01 10:00', which has no seconds, as Arrow reads them.
-fn with_seconds(texts: &ArrayRef) -> ArrayRef {
-    let texts = texts.as_string::<i32>();
-    if texts.iter().flatten().all(|text| seconds_at(text).is_none()) {
-        return Arc::new(texts.clone());
-    }
-    let filled = texts.iter().map(|text| {
-        text.map(|text| match seconds_at(text) {
-            Some(at) => format!("{}:00{}", &text[..at], &text[at..]),
-            None => text.to_owned(),
-        })
-    });
-    Arc::new(filled.collect::<StringArray>())
-}
-
-/// Where the seconds are missing in a text that has hours and minutes: `2020-01-01 10:00+02`.
-fn seconds_at(text: &str) -> Option<usize> {
-    const MINUTES_END: usize = "2020-01-01 10:00".len();
-    let bytes = text.as_bytes();
-    let has_minutes = bytes.get(MINUTES_END - 3) == Some(&b':')
-        && matches!(bytes.get(MINUTES_END - 6), Some(b' ' | b'T'))
-        && bytes.get(MINUTES_END - 2..MINUTES_END)?.iter().all(u8::is_ascii_digit);
-    let goes_on =
-        bytes.get(MINUTES_END).is_some_and(|next| matches!(next, b':' | b'.' | b'0'..=b'9'));
-    (has_minutes && !goes_on && text.is_char_boundary(MINUTES_END)).then_some(MINUTES_END)
+    Ok(cast_with_options(&rounded, to, &options)?)
 }
 
 /// Whole numbers of the same kind.
@@ -247,6 +310,14 @@ mod tests {
             (Decimal128(10, 2), Float64, false),
             (Utf8, Int32, false),
             (Utf8, DataType::Timestamp(TimeUnit::Microsecond, None), true),
+            (DataType::Timestamp(TimeUnit::Microsecond, None), Utf8, true),
+            (Utf8, DataType::Date32, true),
+            (DataType::Timestamp(TimeUnit::Microsecond, None), DataType::Date32, true),
+            (
+                DataType::Dictionary(Box::new(Int32), Box::new(Utf8)),
+                DataType::Timestamp(TimeUnit::Microsecond, None),
+                true,
+            ),
         ] {
             assert_eq!(may_change(&from, &to), expected, "{from} to {to}");
         }
@@ -274,7 +345,7 @@ mod tests {
         let cast = |is_try| {
             CheckedCast::new(&DataType::Float64, &DataType::Int8, is_try)
                 .expect("the cast may fail")
-                .cast(&floats)
+                .cast(&floats, StatementClock::default())
         };
         let message = cast(false).expect_err("128 does not fit").strip_backtrace();
         assert!(message.contains("cannot cast 127.5 to TINYINT"), "{message}");

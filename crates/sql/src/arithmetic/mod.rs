@@ -12,18 +12,28 @@
 //! | `decimal` | `+ - *` of decimals at the speed of the bits that the values have |
 //! | `divide` | `/` of decimals, rounded |
 //! | `cast` | casts between numbers, rounded |
+//! | `moments` | casts between dates, timestamps, times and intervals |
+//! | `intervals` | comparisons, orders and groups of intervals by how long they are |
+//! | `interval_choice` | `greatest`, `least` and `nullif` of intervals |
+//! | `dates` | dates beside timestamps, and what lies between two of these |
 //! | `nested_text` | casts of lists, structs and maps to texts, in which NULL can be seen |
-//! | `text_input` | casts of texts to bytes and lists, as PostgreSQL writes these |
+//! | `nested_input` | texts as lists, structs and maps |
+//! | `text_input` | casts of texts to bytes and nested values |
 //! | `bounds` | which integer expressions cannot overflow by their types |
 //! | `guard` | AND and OR that compute what may fail only where it decides |
 //! | `overflow` | the error |
 
 mod bounds;
 mod cast;
+mod dates;
 mod decimal;
 mod divide;
 mod guard;
 mod integer;
+mod interval_choice;
+mod intervals;
+mod moments;
+mod nested_input;
 mod nested_text;
 mod operation;
 mod overflow;
@@ -33,9 +43,13 @@ mod rule;
 mod tests;
 mod text_input;
 
+pub(crate) use cast::convert;
+pub(crate) use dates::{DatesBesideTimestamps, PlanDates};
+pub(crate) use nested_text::hexadecimal;
 pub use nested_text::{is_ambiguous, quoted};
 use operation::Operation;
 pub(crate) use operation::sum_of;
+pub(crate) use overflow::ArithmeticOverflow;
 pub(crate) use planner::{PlanDivision, null_where_an_argument_is};
 pub(crate) use rule::CheckedArithmetic;
 pub(crate) use text_input::TextInput;

@@ -2,8 +2,10 @@
 //!
 //! Arrow writes NULL within them as nothing, so that `[NULL]` would look like `[]`.
 
+use std::fmt::Write;
 use std::sync::Arc;
 
+use atoll_functions::temporal::temporal_texts;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, StringArray, StringBuilder};
 use datafusion::arrow::compute::{CastOptions, cast_with_options};
 use datafusion::arrow::datatypes::DataType;
@@ -75,11 +77,32 @@ fn texts(values: &ArrayRef) -> Result<StringArray, ArrowError> {
             }))
         }
         _ => {
+            if let Some(texts) = temporal_texts(values)? {
+                return Ok(texts);
+            }
+            if values.data_type().is_binary() {
+                return hexadecimal(values);
+            }
             let options = CastOptions { safe: false, ..CastOptions::default() };
             let texts = cast_with_options(values, &DataType::Utf8, &options)?;
             Ok(texts.as_string::<i32>().clone())
         }
     }
+}
+
+/// Bytes as PostgreSQL writes them: `\x00ff`.
+pub(crate) fn hexadecimal(values: &dyn Array) -> Result<StringArray, ArrowError> {
+    let bytes = cast_with_options(values, &DataType::LargeBinary, &CastOptions::default())?;
+    let text = |bytes: &[u8]| {
+        let mut text = String::with_capacity(2 + bytes.len() * 2);
+        text.push_str("\\x");
+        for byte in bytes {
+            // A String takes everything.
+            let _ = write!(text, "{byte:02x}");
+        }
+        text
+    };
+    Ok(bytes.as_binary::<i64>().iter().map(|bytes| bytes.map(text)).collect())
 }
 
 fn written(values: &ArrayRef, write: impl Fn(usize, &mut String)) -> StringArray {

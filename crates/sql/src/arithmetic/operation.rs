@@ -18,7 +18,7 @@ use datafusion::logical_expr::{
 };
 
 use super::overflow::ArithmeticOverflow;
-use super::{decimal, divide, integer};
+use super::{decimal, divide, integer, moments};
 
 /// What is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -136,6 +136,14 @@ impl Arithmetic {
                 match decimal::unchecked(operation, left, right, &self.result, rows) {
                     Some(result) => Ok(result),
                     None => within_precision(arrows(operation, left, right)?, &self.result),
+                }
+            }
+            (operation, (DataType::Date32 | DataType::Timestamp(..), DataType::Interval(_))) => {
+                match moments::without_endless(left)? {
+                    Some((finite, endless)) => {
+                        endless.put_back(arrows(operation, finite.as_ref(), right)?)
+                    }
+                    None => arrows(operation, left, right),
                 }
             }
             (operation, _) => arrows(operation, left, right),

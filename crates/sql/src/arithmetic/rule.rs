@@ -8,16 +8,16 @@ use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::binary::BinaryTypeCoercer;
 use datafusion::logical_expr::expr::{Cast, ScalarFunction, TryCast};
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{BinaryExpr, Expr, Join, LogicalPlan, ScalarUDF, ScalarUDFImpl};
-use datafusion::optimizer::optimizer::ApplyOrder;
-use datafusion::optimizer::{AnalyzerRule, OptimizerConfig, OptimizerRule};
+use datafusion::optimizer::AnalyzerRule;
 
 use super::bounds::{may_overflow, type_of};
 use super::cast::CheckedCast;
 use super::guard::{guard, guard_filter, order_filters};
+use super::intervals::{by_length, compared};
 use super::operation::{Arithmetic, Operation};
+use crate::rewrite::{BottomUp, map_named};
 use crate::timezone::local_time;
 
 /// Replaces arithmetic and casts.
@@ -38,25 +38,10 @@ impl AnalyzerRule for CheckedArithmetic {
     }
 }
 
-impl OptimizerRule for CheckedArithmetic {
-    fn name(&self) -> &str {
-        "checked_arithmetic"
-    }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        Some(ApplyOrder::BottomUp)
-    }
-
-    fn supports_rewrite(&self) -> bool {
-        true
-    }
-
-    fn rewrite(
-        &self,
-        plan: LogicalPlan,
-        _config: &dyn OptimizerConfig,
-    ) -> Result<Transformed<LogicalPlan>> {
-        rewrite(plan, Pass::Last)
+impl CheckedArithmetic {
+    /// The rule as it runs among the optimizer's.
+    pub(crate) fn last() -> BottomUp {
+        BottomUp { name: "checked_arithmetic", rewrite: |plan, _| rewrite(plan, Pass::Last) }
     }
 }
 
@@ -77,30 +62,25 @@ fn rewrite(plan: LogicalPlan, pass: Pass) -> Result<Transformed<LogicalPlan>> {
         let source = scan.source.schema();
         schema.merge(&DFSchema::try_from_qualified_schema(scan.table_name.clone(), &source)?);
     }
-    let names = NamePreserver::new(&plan);
     let filters = matches!(plan, LogicalPlan::Filter(_) | LogicalPlan::Join(_));
     let plan = match pass {
         Pass::First => plan,
         Pass::Last => order_filters(plan, &schema),
     };
-    let checked = plan.map_expressions(|expr| {
-        let name = names.save(&expr);
+    let checked = map_named(plan, |expr| {
         let replaced = expr.transform_up(|expr| replace(expr, &schema, pass))?;
-        let guarded = replaced.transform_data(|expr| match pass {
+        replaced.transform_data(|expr| match pass {
             Pass::First => Ok(Transformed::no(expr)),
             Pass::Last if filters => guard_filter(expr, &schema),
             Pass::Last => guard(expr, &schema),
-        })?;
-        Ok(match guarded.transformed {
-            true => guarded.update_data(|expr| name.restore(expr)),
-            false => guarded,
         })
     })?;
-    checked.transform_data(|plan| match plan {
-        LogicalPlan::Join(join) if pass == Pass::Last => {
+    checked.transform_data(|plan| match (plan, pass) {
+        (plan, Pass::First) => by_length(plan),
+        (LogicalPlan::Join(join), Pass::Last) => {
             Ok(with_named_keys(join).update_data(LogicalPlan::Join))
         }
-        plan => Ok(Transformed::no(plan)),
+        (plan, Pass::Last) => Ok(Transformed::no(plan)),
     })
 }
 
@@ -131,7 +111,9 @@ fn replace(expr: Expr, schema: &DFSchema, pass: Pass) -> Result<Transformed<Expr
 fn replacement(expr: &Expr, schema: &DFSchema, pass: Pass) -> Result<Option<Expr>> {
     Ok(match expr {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
-            let Some(operation) = Operation::of(*op) else { return Ok(None) };
+            let Some(operation) = Operation::of(*op) else {
+                return if pass == Pass::First { compared(expr, schema) } else { Ok(None) };
+            };
             let types = (type_of(left, schema)?, type_of(right, schema)?);
             if !is_covered(operation, &types.0, &types.1) {
                 return Ok(None);
@@ -159,13 +141,35 @@ fn replacement(expr: &Expr, schema: &DFSchema, pass: Pass) -> Result<Option<Expr
         Expr::TryCast(TryCast { expr, field }) if pass == Pass::First => {
             cast(expr, &type_of(expr, schema)?, field.data_type(), true)
         }
+        Expr::ScalarFunction(joined)
+            if pass == Pass::First && joined.func.name() == "array_to_string" =>
+        {
+            with_texts(joined, schema)?
+        }
+        other if pass == Pass::First => compared(other, schema)?,
         _ => None,
     })
 }
 
+/// The join of a list of dates, times or intervals with these as texts; none of other lists.
+fn with_texts(joined: &ScalarFunction, schema: &DFSchema) -> Result<Option<Expr>> {
+    let Some(list) = joined.args.first() else { return Ok(None) };
+    let from = type_of(list, schema)?;
+    let to = DataType::new_list(DataType::Utf8, true);
+    let texts = CheckedCast::new(&from, &to, false).filter(|_| from != to);
+    Ok(texts.map(|texts| {
+        let mut args = joined.args.clone();
+        args[0] = call(texts, vec![list.clone()]);
+        Expr::ScalarFunction(ScalarFunction { func: Arc::clone(&joined.func), args })
+    }))
+}
+
 fn cast(value: &Expr, from: &DataType, to: &DataType, is_try: bool) -> Option<Expr> {
-    local_time(value, from, to)
-        .or_else(|| CheckedCast::new(from, to, is_try).map(|cast| call(cast, vec![value.clone()])))
+    local_time(value, from, to).or_else(|| {
+        CheckedCast::new(from, to, is_try)
+            .or_else(|| CheckedCast::of_constant(value, from, to))
+            .map(|cast| call(cast, vec![value.clone()]))
+    })
 }
 
 /// Whether DataFusion's operation on such operands may wrap around, cut off, or fail without saying

@@ -1,4 +1,4 @@
-//! `information_schema`: DataFusion's, with SQL's names of types in `columns`.
+//! `information_schema`: DataFusion's, with SQL's names of types in `columns` and views alone in `views`.
 
 use std::sync::Arc;
 
@@ -29,6 +29,9 @@ pub(crate) const INFORMATION_SCHEMA: &str = "information_schema";
 
 /// The table of columns.
 const COLUMNS: &str = "columns";
+
+/// The table of views.
+const VIEWS: &str = "views";
 
 /// The tables of functions.
 const OF_FUNCTIONS: [&str; 2] = ["routines", "parameters"];
@@ -61,6 +64,41 @@ impl InformationSchema {
         }
         columns.batch(schema)
     }
+
+    /// The views, with their texts under the names that DataFusion and PostgreSQL have.
+    async fn views(&self) -> Result<RecordBatch> {
+        const NAMES: [&str; 5] =
+            ["table_catalog", "table_schema", "table_name", "definition", "view_definition"];
+        const ANSWERS: [(&str, &str); 3] =
+            [("check_option", "NONE"), ("is_updatable", "NO"), ("is_insertable_into", "NO")];
+        let mut texts: [StringBuilder; 5] = Default::default();
+        for catalog_name in self.names.catalog_names() {
+            let Some(catalog) = self.names.catalog(&catalog_name) else { continue };
+            for schema_name in catalog.schema_names() {
+                let Some(schema) = catalog.schema(&schema_name) else { continue };
+                for table_name in schema.table_names() {
+                    let table = schema.table(&table_name).await?;
+                    let Some(view) = table.filter(|table| table.table_type() == TableType::View)
+                    else {
+                        continue;
+                    };
+                    let text = view.get_table_definition();
+                    let at = [&catalog_name, &schema_name, &table_name].map(|name| Some(&**name));
+                    for (texts, value) in texts.iter_mut().zip(at.into_iter().chain([text; 2])) {
+                        texts.append_option(value);
+                    }
+                }
+            }
+        }
+        let columns = texts.map(|mut texts| Arc::new(texts.finish()) as ArrayRef);
+        let rows = columns[0].len();
+        let named = NAMES.into_iter().zip(columns);
+        let answers = ANSWERS.into_iter().map(|(name, answer)| {
+            (name, Arc::new(StringArray::from(vec![answer; rows])) as ArrayRef)
+        });
+        let nullable = named.chain(answers).map(|(name, values)| (name, values, true));
+        Ok(RecordBatch::try_from_iter_with_nullable(nullable)?)
+    }
 }
 
 #[async_trait]
@@ -72,6 +110,10 @@ impl SchemaProvider for InformationSchema {
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
         if let Some(table) = information_table(&self.names, name) {
             return Ok(Some(table));
+        }
+        if name.eq_ignore_ascii_case(VIEWS) {
+            let views = self.views().await?;
+            return Ok(Some(Arc::new(MemTable::try_new(views.schema(), vec![vec![views]])?)));
         }
         let table = self.others.table(name).await?;
         match table {

@@ -27,20 +27,19 @@ use atoll_store::SequenceId;
 use atoll_store::database::{DatabaseVersion, Relation, RelationName, is_temporary_schema};
 use datafusion::catalog::{CatalogProviderList, TableProvider, UrlTableFactory};
 use datafusion::common::config::CatalogOptions;
-use datafusion::common::{
-    DataFusionError, ResolvedTableReference, Result, TableReference, exec_datafusion_err,
-};
+use datafusion::common::{DataFusionError, ResolvedTableReference, Result, TableReference};
 use datafusion::execution::SessionState;
 use parking_lot::RwLock;
 
 pub(crate) use comments::{COMMENTS, ObjectComments};
 pub(crate) use information::INFORMATION_SCHEMA;
 pub(crate) use sequence_functions::{
-    NextNumber, register as register_sequence_functions, sequence_name,
+    NextNumber, register as register_sequence_functions, sequence_name, temporary_sequence,
 };
 pub(crate) use stored::{StoredNames, relation_name};
 pub(crate) use view::UnplannedView;
 
+use crate::error::SqlState;
 use crate::pg_catalog::{PgObjects, SystemCatalog};
 use crate::role::is_hidden;
 
@@ -94,10 +93,11 @@ impl NameMap {
 
 fn no_schema(catalog: &str, schema: &str) -> DataFusionError {
     match catalog {
-        CATALOG => {
-            exec_datafusion_err!("schema '{schema}' does not exist; create it with CREATE SCHEMA")
+        CATALOG => SqlState::UNDEFINED_SCHEMA
+            .error(format!("schema '{schema}' does not exist; create it with CREATE SCHEMA")),
+        _ => {
+            SqlState::UNDEFINED_SCHEMA.error(format!("schema '{catalog}.{schema}' does not exist"))
         }
-        _ => exec_datafusion_err!("schema '{catalog}.{schema}' does not exist"),
     }
 }
 
@@ -447,6 +447,7 @@ mod tests {
     use atoll_runtime::{Runtime, RuntimeOptions};
     use datafusion::arrow::datatypes::{DataType, Field, Schema};
     use datafusion::catalog::MemTable;
+    use datafusion::common::exec_datafusion_err;
 
     fn name(table: &str) -> ResolvedTableReference {
         let (catalog, schema) = (CATALOG.into(), SCHEMA.into());

@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, TableProvider};
-use datafusion::common::{Result, exec_err};
+use datafusion::common::Result;
 
 use super::information::{INFORMATION_SCHEMA, InformationSchema};
 use super::{CATALOG, Catalogs, SchemaTables};
+use crate::error::stated_err;
 use crate::pg_catalog::{PG_CATALOG_SCHEMA, PgCatalog, pg_table};
 
 impl CatalogProviderList for Catalogs {
@@ -97,7 +98,8 @@ impl CatalogProvider for Catalog {
             let Some(schemas) = names.0.get_mut(&self.name) else { return Ok(None) };
             let first = schemas.get(name).and_then(|tables| tables.keys().next());
             if let (Some(first), false) = (first, cascade) {
-                return exec_err!(
+                return stated_err!(
+                    DEPENDENT_OBJECTS_STILL_EXIST,
                     "schema '{name}' is not empty: it holds '{first}'; use DROP SCHEMA {name} \
                      CASCADE to drop its tables and views too"
                 );
@@ -163,7 +165,7 @@ impl SchemaProvider for Schema {
     ) -> Result<Option<Arc<dyn TableProvider>>> {
         self.change(|tables| {
             if tables.contains_key(&name) {
-                return exec_err!("Table '{name}' already exists");
+                return stated_err!(DUPLICATE_TABLE, "Table '{name}' already exists");
             }
             Ok(tables.insert(name, table))
         })
@@ -173,7 +175,7 @@ impl SchemaProvider for Schema {
         self.change(|tables| match tables.remove(name) {
             Some(table) => Ok(Some(table)),
             // A file that is named like a table is found by `table`, and is not dropped.
-            None => exec_err!("table '{name}' does not exist"),
+            None => stated_err!(UNDEFINED_TABLE, "table '{name}' does not exist"),
         })
     }
 

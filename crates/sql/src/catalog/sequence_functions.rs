@@ -7,7 +7,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::{Arc, LazyLock};
 
 use atoll_store::SequenceId;
-use atoll_store::database::{CatalogChange, Relation, RelationName};
+use atoll_store::database::{CatalogChange, DatabaseVersion, Relation, RelationName};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int64Array};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Int64Type};
@@ -21,15 +21,15 @@ use futures::executor::block_on;
 use parking_lot::Mutex;
 use tokio::task::unconstrained;
 
-use super::CATALOG;
-use crate::error::transaction_error;
+use super::{CATALOG, TEMPORARY};
+use crate::error::{stated_err, transaction_error};
 use crate::role::rights::{LimitedUser, Owned, Right};
 use crate::session::{SharedTransaction, StatementHandle};
 use crate::table::fresh;
 
-/// Registers the functions for a session.
-pub(crate) fn register(context: &SessionContext) {
-    let numbers = SequenceNumbers::default();
+/// Registers the functions for a session, whose temporary sequences are in the schema `temporary`.
+pub(crate) fn register(context: &SessionContext, temporary: &Arc<str>) {
+    let numbers = SequenceNumbers { given: Arc::default(), temporary: Arc::clone(temporary) };
     for kind in [
         SequenceFunction::Next,
         SequenceFunction::Current,
@@ -42,9 +42,11 @@ pub(crate) fn register(context: &SessionContext) {
 }
 
 /// The sequences as a session sees them.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct SequenceNumbers {
     given: Arc<Mutex<GivenNumbers>>,
+    /// The schema of its temporary sequences, which come before others of their names.
+    temporary: Arc<str>,
 }
 
 /// What a session was given.
@@ -161,7 +163,10 @@ impl ScalarUDFImpl for NumberFunction {
         let numbers = &self.numbers;
         if self.kind == SequenceFunction::Last {
             let Some(last) = numbers.given.lock().last() else {
-                return exec_err!("lastval is not yet defined in this session; call nextval first");
+                return stated_err!(
+                    NOT_IN_PREREQUISITE_STATE,
+                    "lastval is not yet defined in this session; call nextval first"
+                );
             };
             return Ok(ColumnarValue::Scalar(ScalarValue::Int64(Some(last))));
         }
@@ -173,7 +178,8 @@ impl ScalarUDFImpl for NumberFunction {
             return plan_err!("the sequence must be a constant: nextval('name')");
         };
         let schema = &args.config_options.catalog.default_schema;
-        let found = sequence(argument, schema, (&transaction, user), self.kind);
+        let schemas = (schema.as_str(), &*numbers.temporary);
+        let found = sequence(argument, schemas, (&transaction, user), self.kind);
         let sequence = block_on(unconstrained(found))?;
         let value = match self.kind {
             SequenceFunction::Next => {
@@ -201,7 +207,8 @@ impl ScalarUDFImpl for NumberFunction {
             _ => match numbers.given.lock().by_sequence.get(&sequence) {
                 Some(value) => *value,
                 None => {
-                    return exec_err!(
+                    return stated_err!(
+                        NOT_IN_PREREQUISITE_STATE,
                         "currval of this sequence is not yet defined in this session; call nextval first"
                     );
                 }
@@ -242,8 +249,8 @@ impl NextNumber {
         transaction: &SharedTransaction,
         user: Option<&LimitedUser>,
     ) -> Result<i64> {
-        let by = (transaction, user);
-        let sequence = sequence(&self.argument, schema, by, SequenceFunction::Next).await?;
+        let (by, schemas) = ((transaction, user), (schema, &*self.numbers.temporary));
+        let sequence = sequence(&self.argument, schemas, by, SequenceFunction::Next).await?;
         self.numbers.next(sequence, transaction).await
     }
 }
@@ -275,7 +282,8 @@ impl SequenceNumbers {
             };
             let definition = Arc::clone(&state.definition);
             if !(definition.min..=definition.max).contains(&value) {
-                return exec_err!(
+                return stated_err!(
+                    NUMERIC_VALUE_OUT_OF_RANGE,
                     "setval: value {value} is out of bounds for the sequence ({}..{})",
                     definition.min,
                     definition.max
@@ -310,10 +318,11 @@ fn first(argument: &ColumnarValue, data_type: &DataType) -> Result<Option<ArrayR
     Ok(Some(values).filter(|values| !values.is_empty() && values.is_valid(0)))
 }
 
-/// The sequence that an argument names, or, for defaults of columns, numbers. Names without a schema are of `schema`.
+/// The sequence that an argument names, or, for defaults of columns, numbers. Names without a schema are of that of
+/// temporary sequences, or else of `schema`.
 async fn sequence(
     argument: &ScalarValue,
-    schema: &str,
+    (schema, temporary): (&str, &str),
     (transaction, user): (&SharedTransaction, Option<&LimitedUser>),
     kind: SequenceFunction,
 ) -> Result<SequenceId> {
@@ -327,6 +336,8 @@ async fn sequence(
         return plan_err!("'{name}' is not the name of a sequence");
     };
     let version = transaction.lock().await?.statement(true).map_err(transaction_error)?;
+    let own = temporary_sequence(&version, name, temporary);
+    let relation = own.unwrap_or(relation);
     match version.relation(&relation) {
         Some(Relation::Sequence(id)) => {
             if let Some(user) = user {
@@ -339,11 +350,27 @@ async fn sequence(
             }
             Ok(*id)
         }
-        Some(_) => exec_err!("'{name}' is not a sequence"),
+        Some(_) => stated_err!(WRONG_OBJECT_TYPE, "'{name}' is not a sequence"),
         None => {
-            exec_err!("sequence '{name}' does not exist; create it with CREATE SEQUENCE {name}")
+            stated_err!(
+                UNDEFINED_TABLE,
+                "sequence '{name}' does not exist; create it with CREATE SEQUENCE {name}"
+            )
         }
     }
+}
+
+/// The temporary sequence of a session that a text names, if there is one: alone, or behind `pg_temp`.
+pub(crate) fn temporary_sequence(
+    version: &DatabaseVersion,
+    text: &str,
+    temporary: &str,
+) -> Option<RelationName> {
+    let named = sequence_name(text, TEMPORARY)?;
+    let own = RelationName::new(temporary, &*named.name);
+    let is_own = &*named.schema == TEMPORARY
+        && matches!(version.relation(&own), Some(Relation::Sequence(_)));
+    is_own.then_some(own)
 }
 
 /// The sequence that a text names: in lower case, but for what is in quotes. One without a schema is of `schema`.

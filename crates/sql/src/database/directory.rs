@@ -39,7 +39,10 @@ use crate::error::SqlState;
 /// Bytes of the log behind the last checkpoint from which on the next one is made.
 const LOG_BYTES_MAX: u64 = 256 << 20;
 
-/// The same when the database is closed: records take longer to apply, when it is opened again, than a checkpoint.
+/// Bytes of files that nothing names any more from which on the next checkpoint, which removes them, is made.
+const UNUSED_BYTES_MAX: u64 = 256 << 20;
+
+/// The bytes of the log when the database is closed: records take longer to apply, when it is opened again, than a checkpoint.
 const CLOSED_LOG_BYTES_MAX: u64 = 4 << 20;
 
 /// How often the length of the log is looked at.
@@ -284,10 +287,13 @@ fn not_opened(path: &Path, error: &dyn fmt::Display) -> DataFusionError {
     exec_datafusion_err!("data directory '{}' cannot be opened: {error}", path.display())
 }
 
-/// Whether the log is long, or the disk so full that the next checkpoint might have no space.
+/// Whether the log is long, many files are not needed any more, or the disk is so full that the next checkpoint might
+/// have no space.
 fn wants_checkpoint(durable: &DurableDatabase) -> bool {
     let log_bytes = durable.log_bytes();
-    log_bytes > LOG_BYTES_MAX || (durable.reserve_space().is_err() && log_bytes > 0)
+    log_bytes > LOG_BYTES_MAX
+        || durable.unused_bytes() > UNUSED_BYTES_MAX
+        || (durable.reserve_space().is_err() && log_bytes > 0)
 }
 
 /// Copies the database into a new directory, unless the one who waits for `done` has gone.

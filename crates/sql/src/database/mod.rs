@@ -237,8 +237,8 @@ impl Database {
         }
     }
 
-    /// Where its directory is.
-    pub(crate) fn directory(&self) -> Option<&Path> {
+    /// Where its directory is; none in memory.
+    pub fn directory(&self) -> Option<&Path> {
         self.0.directory.as_ref().map(DataDirectory::path)
     }
 

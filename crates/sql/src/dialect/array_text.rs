@@ -1,6 +1,8 @@
 //! Arrays as texts, in PostgreSQL's form: `{1,NULL,"a b"}`.
 
-use datafusion::sql::sqlparser::ast::{Array, DataType, Expr, Value};
+use datafusion::sql::sqlparser::ast::{
+    Array, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Value,
+};
 
 use super::tree;
 
@@ -52,7 +54,7 @@ pub fn array_items(text: &str) -> Option<Vec<Option<String>>> {
     }
 }
 
-/// Rewrites a text that is cast to an array, or that stands behind ANY or ALL, as an array.
+/// Rewrites a text that is cast to an array, that stands behind ANY or ALL, or that is a path, as an array.
 pub(super) fn rewrite(expr: &mut Expr) {
     match expr {
         Expr::Cast { expr: text, data_type: DataType::Array(_), .. }
@@ -62,7 +64,22 @@ pub(super) fn rewrite(expr: &mut Expr) {
                 **text = array;
             }
         }
+        Expr::Function(function) => path(function),
         _ => {}
+    }
+}
+
+/// Rewrites the path of `jsonb_set(a, '{b,0}', c)`.
+fn path(function: &mut Function) {
+    let name = function.name.to_string();
+    if !["jsonb_set", "jsonb_insert"].iter().any(|known| name.eq_ignore_ascii_case(known)) {
+        return;
+    }
+    let FunctionArguments::List(list) = &mut function.args else { return };
+    if let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(text))) = list.args.get_mut(1)
+        && let Some(array) = array(text)
+    {
+        *text = array;
     }
 }
 

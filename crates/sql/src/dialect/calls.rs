@@ -6,16 +6,17 @@
 //! | `struct_insert(s, a := 1)`, `struct_update(…)` | `struct_insert(s, 'a', 1)` |
 //! | `mod(a, b)`, `if(a, b, c)` | `a % b`, CASE |
 //! | `sum_no_overflow(a)`, `first(a) OVER …` | `sum(a)`, `first_value(a) OVER …` |
+//! | `normalize(x, NFC)`, `x IS NFC NORMALIZED` | `normalize(x, 'NFC')`, and whether x is that |
 //! | `try(x)` | `try(x)` with `x` as a lambda, which may fail |
 //! | `x::JSON`, `CAST(x AS UUID)`, `TRY_CAST(…)` | a function that checks the text |
 //! | a column of type JSON or UUID | VARCHAR with a CHECK |
 
 use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, CaseWhen, CastKind, ColumnDef, ColumnOption, ColumnOptionDef, DataType, Expr,
-    Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
-    LambdaFunction, LambdaFunctionParameter, LambdaSyntax, ObjectName, OneOrManyWithParens,
-    Statement, Value,
+    AlterTableOperation, BinaryOperator, CaseWhen, CastKind, ColumnDef, ColumnOption,
+    ColumnOptionDef, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
+    FunctionArguments, Ident, LambdaFunction, LambdaFunctionParameter, LambdaSyntax, ObjectName,
+    OneOrManyWithParens, Query, SetExpr, Statement, Value,
 };
 
 use super::tree;
@@ -43,15 +44,54 @@ pub(super) fn rewrite(expr: &mut Expr) {
     }
 }
 
-/// Rewrites the columns of a table.
-pub(super) fn rewrite_statement(statement: &mut Statement) {
-    if let Statement::CreateTable(create) = statement {
-        create.columns.iter_mut().for_each(column);
+/// Values of a column of VALUES tell nothing of their types but VARCHAR: DataFusion (55.2) refuses some of them that do
+/// beside others that do not.
+pub(super) fn rewrite_values(query: &mut Query) {
+    let SetExpr::Values(values) = query.body.as_mut() else { return };
+    if values.rows.len() < 2 {
+        return;
+    }
+    for value in values.rows.iter_mut().flat_map(|row| &mut row.content) {
+        let tells = match &*value {
+            Expr::Cast { data_type, .. } => kind(data_type).is_some(),
+            Expr::TypedString(typed) => kind(&typed.data_type).is_some(),
+            Expr::Function(call) => {
+                let name = call.name.to_string().to_ascii_lowercase();
+                ["json", "to_json", "uuid"].iter().any(|start| name.starts_with(start))
+            }
+            _ => false,
+        };
+        if tells {
+            let own = std::mem::replace(value, Expr::value(Value::Null));
+            *value = tree::cast(own, DataType::Varchar(None));
+        }
     }
 }
 
-/// `mod(a, b)` and its kin as operators, `if(a, b, c)` as CASE.
+/// Rewrites the columns of a table.
+pub(super) fn rewrite_statement(statement: &mut Statement) {
+    match statement {
+        Statement::CreateTable(create) => create.columns.iter_mut().for_each(column),
+        Statement::AlterTable(alter) => {
+            for operation in &mut alter.operations {
+                if let AlterTableOperation::AddColumn { column_def, .. } = operation {
+                    column(column_def);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// `mod(a, b)` and its kin as operators, `if(a, b, c)` as CASE, `a IS NFC NORMALIZED` as a comparison.
 fn operator(expr: &Expr) -> Option<Expr> {
+    if let Expr::IsNormalized { expr, form, negated } = expr {
+        let form = form.as_ref().map_or_else(|| "NFC".to_owned(), ToString::to_string);
+        let normal = tree::call("normalize", vec![expr.as_ref().clone(), tree::text(form)]);
+        let op = if *negated { BinaryOperator::NotEq } else { BinaryOperator::Eq };
+        let compared = Expr::BinaryOp { left: expr.clone(), op, right: Box::new(normal) };
+        return Some(Expr::Nested(Box::new(compared)));
+    }
     let Expr::Function(function) = expr else { return None };
     let [part] = function.name.0.as_slice() else { return None };
     let FunctionArguments::List(list) = &function.args else { return None };
@@ -102,6 +142,15 @@ fn call(function: &mut Function) {
         "last" if function.over.is_some() => {
             function.name = ObjectName::from(vec![Ident::new("last_value")]);
         }
+        // The names of the forms of Unicode.
+        "normalize" => {
+            if let [_, FunctionArg::Unnamed(FunctionArgExpr::Expr(form))] = list.args.as_mut_slice()
+                && let Expr::Identifier(name) = form
+                && name.quote_style.is_none()
+            {
+                *form = tree::text(name.value.to_uppercase());
+            }
+        }
         "try" => {
             for argument in &mut list.args {
                 if let FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) = argument
@@ -151,20 +200,69 @@ fn checked(data_type: &DataType, is_tried: bool) -> Option<&'static str> {
     Some(match (kind(data_type)?, is_tried) {
         (Checked::Json, false) => "json_checked",
         (Checked::Json, true) => "try_json_checked",
+        (Checked::Jsonb, false) => "jsonb_checked",
+        (Checked::Jsonb, true) => "try_jsonb_checked",
         (Checked::Uuid, false) => "uuid_checked",
         (Checked::Uuid, true) => "try_uuid_checked",
     })
 }
 
 /// Types that are texts of a form.
-enum Checked {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Checked {
     Json,
+    /// JSON too, which clients are told of as PostgreSQL's JSONB.
+    Jsonb,
     Uuid,
+}
+
+impl Checked {
+    /// Its name in SQL.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Json => "JSON",
+            Self::Jsonb => "JSONB",
+            Self::Uuid => "UUID",
+        }
+    }
+
+    /// The function that tells its texts.
+    fn test(self) -> &'static str {
+        match self {
+            Self::Json => "json_valid",
+            Self::Jsonb => "jsonb_valid",
+            // A UUID that is not in its canonical form is not found by the same one that is.
+            Self::Uuid => "uuid_valid",
+        }
+    }
+}
+
+/// The type of a column one of whose CHECK constraints this is; none where the constraint is another.
+pub(crate) fn type_of_check(sql: &str, column: &str) -> Option<Checked> {
+    let is_of = |checked: &Checked| {
+        let inner = sql.strip_prefix(checked.test()).and_then(|rest| rest.strip_prefix('('));
+        let inner = inner.and_then(|rest| rest.strip_suffix(')'));
+        inner.is_some_and(|name| name == column || name == tree::quoted(column).to_string())
+    };
+    [Checked::Json, Checked::Jsonb, Checked::Uuid].into_iter().find(is_of)
+}
+
+/// A column that becomes one of a type whose values are texts of a form: the texts of a value, the type in which they are
+/// kept, and the CHECK of the column. None for other types.
+pub(crate) fn as_texts(
+    data_type: &DataType,
+    value: &Expr,
+    column: &Ident,
+) -> Option<(Expr, DataType, Expr)> {
+    let texts = tree::call(checked(data_type, false)?, vec![value.clone()]);
+    let test = tree::call(kind(data_type)?.test(), vec![Expr::Identifier(column.clone())]);
+    Some((texts, DataType::Varchar(None), test))
 }
 
 fn kind(data_type: &DataType) -> Option<Checked> {
     match data_type {
-        DataType::JSON | DataType::JSONB => Some(Checked::Json),
+        DataType::JSON => Some(Checked::Json),
+        DataType::JSONB => Some(Checked::Jsonb),
         DataType::Uuid => Some(Checked::Uuid),
         _ => None,
     }
@@ -172,12 +270,7 @@ fn kind(data_type: &DataType) -> Option<Checked> {
 
 fn column(column: &mut ColumnDef) {
     let Some(kind) = kind(&column.data_type) else { return };
-    let value = || Expr::Identifier(column.name.clone());
-    let is_right = match kind {
-        Checked::Json => tree::call("json_valid", vec![value()]),
-        // A UUID that is not in its canonical form is not found by the same one that is.
-        Checked::Uuid => tree::call("uuid_valid", vec![value()]),
-    };
+    let is_right = tree::call(kind.test(), vec![Expr::Identifier(column.name.clone())]);
     let check = datafusion::sql::sqlparser::ast::CheckConstraint {
         name: None,
         expr: Box::new(is_right),

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! 't'::regclass                     regclass('t'), a number
+//! nextval('s'::regclass)            nextval('s')
 //! SELECT oid::regclass, …::text     regclassout(regclass(oid)), a name
 //! ARRAY(SELECT a FROM t)            coalesce((SELECT array_agg(a) FROM t), [])
 //! i.indkey[0]                       i.indkey[1]: PostgreSQL counts the items of these columns from 0
@@ -9,6 +10,7 @@
 //! _pg_expandarray(l)                unnest(pg_expanded(l))
 //! format('%I.%I', a, b)             concat('', quote_ident(a), '.', quote_ident(b), '')
 //! FROM pg_get_keywords()            FROM pg_keywords
+//! pg_partition_ancestors(t)         NULL: no table is a partition
 //! ```
 
 use datafusion::sql::sqlparser::ast::{
@@ -41,6 +43,7 @@ pub(super) fn rewrite(expr: &mut Expr) {
             }
         }
         Expr::Function(function) => {
+            plain_sequence(function);
             if let Some(array) = array_of_query(function) {
                 *expr = array;
             } else if let Some(rows) = expanded(function) {
@@ -52,12 +55,29 @@ pub(super) fn rewrite(expr: &mut Expr) {
         Expr::CompoundFieldAccess { root, access_chain } => vector_index(root, access_chain),
         Expr::Case { operand: None, conditions, .. } => {
             for when in conditions {
-                if let Some(data_type) = asked_of_types(when) {
+                let data_type = asked_of_types(when).or_else(|| asked_of_partitions(when));
+                if let Some(data_type) = data_type {
                     when.result = tree::cast(Expr::value(Value::Null), data_type);
                 }
             }
         }
         _ => {}
+    }
+}
+
+/// The name of a sequence without its cast, which PostgreSQL writes: `nextval('s'::regclass)`.
+fn plain_sequence(function: &mut Function) {
+    let name = function.name.to_string();
+    let is_of_sequence =
+        ["nextval", "currval", "setval"].iter().any(|known| name.eq_ignore_ascii_case(known));
+    let FunctionArguments::List(list) = &mut function.args else { return };
+    if let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(sequence))) = list.args.first_mut()
+        && is_of_sequence
+        && let Expr::Cast { expr: text, data_type, .. } = sequence
+        && named(data_type) == Some("regclass")
+        && matches!(text.as_ref(), Expr::Value(_))
+    {
+        *sequence = std::mem::replace(text.as_mut(), Expr::value(Value::Null));
     }
 }
 
@@ -71,8 +91,22 @@ pub(super) fn rewrite_select(select: &mut Select) {
             *expr = shown;
         } else if let Some(numbers) = subscripts(expr) {
             *expr = numbers;
+        } else if matches!(expr, Expr::Function(function) if is_of_partitions(function)) {
+            *expr = tree::cast(Expr::value(Value::Null), DataType::BigInt(None));
         }
     }
+}
+
+/// Whether a call asks for the tables that a table is a partition of.
+fn is_of_partitions(function: &Function) -> bool {
+    let last = function.name.0.last().and_then(|part| part.as_ident());
+    last.is_some_and(|name| name.value.eq_ignore_ascii_case("pg_partition_ancestors"))
+}
+
+/// The type of what psql asks about the triggers of partitions: the name of the table that a trigger comes from.
+fn asked_of_partitions(when: &CaseWhen) -> Option<DataType> {
+    let Expr::Subquery(query) = &when.result else { return None };
+    query.to_string().contains("pg_partition_ancestors(").then_some(DataType::Text)
 }
 
 /// Reads what a function of the catalog gives from the table of it.

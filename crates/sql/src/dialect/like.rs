@@ -1,10 +1,10 @@
-//! LIKE with an escape of its own, as LIKE with the backslash, the only one that DataFusion knows; SIMILAR TO as the
-//! regular expression that it is of all of the text.
+//! LIKE with an escape of its own, as LIKE with the backslash, the only one that DataFusion knows; SIMILAR TO as a
+//! regular expression of all of the text.
 //!
 //! ```text
 //! a LIKE 'x/_%' ESCAPE '/'      a LIKE 'x\_%'
 //! a LIKE b ESCAPE '/'           a LIKE replace(…b…), where b is not a literal
-//! a SIMILAR TO '(b|c)_%'        a ~ '^(?:(b|c)..*)$'
+//! a SIMILAR TO b ESCAPE '/'     a ~ similar_to_escape(b, '/')
 //! ```
 
 use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, Value, ValueWithSpan};
@@ -32,56 +32,14 @@ pub(super) fn rewrite(expr: &mut Expr) {
     *escape_char = None;
 }
 
-/// `a SIMILAR TO b` as `a ~ b`, anchored.
+/// `a SIMILAR TO b` as `a ~ similar_to_escape(b)`.
 fn similar(expr: Expr) -> Expr {
     let Expr::SimilarTo { negated, expr, pattern, escape_char } = expr else { return expr };
-    let escape = escape_char.as_ref().and_then(escape_of).unwrap_or('\\');
-    let regex = match *pattern {
-        Expr::Value(ValueWithSpan { value: Value::SingleQuotedString(text), .. }) => {
-            tree::text(format!("^(?:{})$", similar_regex(&text, escape)))
-        }
-        // Of what is known when the statement runs, without an escape.
-        pattern => {
-            let steps = [(".", "\\."), ("%", ".*"), ("_", ".")];
-            let regex = steps.into_iter().fold(pattern, |regex, (from, to)| {
-                tree::call("replace", vec![regex, tree::text(from.into()), tree::text(to.into())])
-            });
-            let parts = vec![tree::text("^(?:".into()), regex, tree::text(")$".into())];
-            parts
-                .into_iter()
-                .reduce(|left, right| tree::binary(left, BinaryOperator::StringConcat, right))
-                .map_or_else(|| Expr::value(Value::Null), |all| Expr::Nested(Box::new(all)))
-        }
-    };
+    let mut arguments = vec![*pattern];
+    arguments.extend(escape_char.map(Expr::Value));
+    let regex = tree::call("similar_to_escape", arguments);
     let op = if negated { BinaryOperator::PGRegexNotMatch } else { BinaryOperator::PGRegexMatch };
     Expr::Nested(Box::new(tree::binary(*expr, op, regex)))
-}
-
-/// SQL's pattern as a regular expression: `%` and `_` are LIKE's, and the point, `^` and `$` are themselves.
-fn similar_regex(pattern: &str, escape: char) -> String {
-    let mut regex = String::with_capacity(pattern.len() * 2);
-    let (mut letters, mut in_brackets) = (pattern.chars(), false);
-    while let Some(letter) = letters.next() {
-        match letter {
-            _ if letter == escape => {
-                let next = letters.next().unwrap_or(escape);
-                if !next.is_alphanumeric() {
-                    regex.push('\\');
-                }
-                regex.push(next);
-            }
-            '[' | ']' => {
-                in_brackets = letter == '[';
-                regex.push(letter);
-            }
-            _ if in_brackets => regex.push(letter),
-            '%' => regex.push_str(".*"),
-            '_' => regex.push('.'),
-            '.' | '^' | '$' | '\\' => regex.extend(['\\', letter]),
-            _ => regex.push(letter),
-        }
-    }
-    regex
 }
 
 /// The one character of an escape that is not the backslash.

@@ -6,16 +6,20 @@
 //! d > '2020-01-01'       d > DATE '2020-01-01'
 //! done = 't'             done = true
 //! l = '{1,2}'            l = [1, 2]
+//! at + '1 day'           at + INTERVAL '1 day'
+//! at + $1, d + $1        at + $1 of type INTERVAL, d + $1 of type INTEGER
 //! 7 // 2                 7 / 2, and trunc(a / b) where one of them is not an integer
 //! ```
 //!
 //! A literal with digits behind the point keeps them beside a decimal: `price = '3.149'` rounds nothing.
 
+use std::sync::Arc;
+
 use super::array_text::array_items;
-use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::datatypes::{DataType, Field, IntervalUnit};
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::functions::expr_fn::trunc;
-use datafusion::logical_expr::expr::Cast;
+use datafusion::logical_expr::expr::{Cast, Placeholder};
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
 use datafusion::logical_expr::{Expr, ExprSchemable};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
@@ -34,6 +38,10 @@ impl ExprPlanner for TypedLiterals {
             matches!(expr.op, BinaryOperator::DuckIntegerDivide | BinaryOperator::MyIntegerDivide);
         if is_whole {
             return whole_quotient(expr, schema);
+        }
+        if expr.op == BinaryOperator::Plus {
+            type_addend(&mut expr.left, &expr.right, schema);
+            type_addend(&mut expr.right, &expr.left, schema);
         }
         match (text(&expr.left), text(&expr.right)) {
             (Some(text), None) => {
@@ -54,6 +62,17 @@ impl ExprPlanner for TypedLiterals {
         }
         Ok(PlannerResult::Original(expr))
     }
+}
+
+/// What is added to a moment or a date is not another one, which DataFusion takes a parameter for.
+fn type_addend(addend: &mut Expr, other: &Expr, schema: &DFSchema) {
+    let Expr::Placeholder(Placeholder { field: unknown @ None, .. }) = addend else { return };
+    let of = match other.get_type(schema) {
+        Ok(DataType::Timestamp(..)) => DataType::Interval(IntervalUnit::MonthDayNano),
+        Ok(DataType::Date32) => DataType::Int32,
+        _ => return,
+    };
+    *unknown = Some(Arc::new(Field::new("", of, true)));
 }
 
 /// The quotient of integers is an integer; that of other numbers loses its fraction.
@@ -100,6 +119,9 @@ fn wanted(op: &BinaryOperator, other: &Expr, schema: &DFSchema, text: &str) -> O
             (compares || computes).then(|| other.clone())
         }
         _ if other.is_decimal() => (compares || computes).then(|| decimal(text)).flatten(),
+        DataType::Timestamp(..) if *op == Plus => {
+            Some(DataType::Interval(IntervalUnit::MonthDayNano))
+        }
         DataType::Date32 | DataType::Timestamp(..) | DataType::Time64(_) => {
             (compares || *op == Minus).then(|| other.clone())
         }

@@ -9,6 +9,7 @@
 //! | `words` | `STRUCT(a INT)`, `a ASOF JOIN b`, `FROM (SUMMARIZE t)` | tokens that the parser reads |
 //! | `asof` | `a ASOF JOIN b ON …` | a window over both sides, and two joins |
 //! | `array_text` | `'{1,2}'::INT[]` | `ARRAY['1', '2']::INT[]` |
+//! | `arrays` | `ARRAY[t.a, 2]` | `make_array(t.a, 2)` |
 //! | `aliases` | `SELECT x: 1` | `SELECT 1 AS x` |
 //! | `operators` | `7 // 2`, `a ^@ 'b'` | calls of functions |
 //! | `by_name` | `a UNION BY NAME b` | a relation, whose columns are paired by `relations` |
@@ -20,15 +21,19 @@
 //! | `json_marks` | `SELECT (SELECT json_object(…))` | `SELECT json_checked((SELECT …))` |
 //! | `json_rows` | `FROM t, json_each(t.j)` | subqueries of the lists that these functions give |
 //! | `lateral` | `FROM t, unnest(t.l)`, `FROM t, (SELECT t.a)`, WITH ORDINALITY | LATERAL subqueries |
+//! | `list_rows` | `string_to_table(a, ',')` | `unnest(string_to_array(a, ','))` |
 //! | `like` | `a LIKE 'x/_%' ESCAPE '/'` | `a LIKE 'x\_%'` |
 //! | `literals` | `n = '5'`, `'1' + 1` | literals of the type beside them |
+//! | `outer_aggregates` | `… WHERE w < sum(t.v)` | a subquery, whose query `rewrite` looks for |
 //! | `percent` | `LIMIT 40%` | a relation that counts its rows |
 //! | `reused` | `SELECT a + 1 AS b, b * 2` | the expression in the place of its alias; `needs` asks for the columns |
 //! | `sampled` | `FROM t USING SAMPLE 10%` | `FROM (FROM t) TABLESAMPLE (10 PERCENT)` |
+//! | `times` | `INTERVAL '1:30' HOUR TO MINUTE`, `t AT TIME ZONE z`, `(a, b) OVERLAPS (c, d)` | literals and calls that DataFusion's planner knows |
 //! | `tuples` | `(a, b) IN (…)` | comparisons of the parts |
 //! | `positional` | `a POSITIONAL JOIN b` | a join on the numbers of the rows |
 //! | `forms` | `PIVOT t ON a`, `SUMMARIZE t`, `DESCRIBE t` | queries of relations |
 //! | `pivot`, `unpivot` | `PIVOT (…)`, `UNPIVOT (…)` | aggregates with filters; lists that are unnested |
+//! | `quantified` | `x = ANY (list)` | an operator that the functions plan |
 //! | `refused` | `MERGE …`, `CREATE TRIGGER …` | errors that name the alternative |
 //! | `statements` | `SHOW TABLES`, `PRAGMA table_info('t')` | queries of the catalog, or errors that name the alternative |
 //! | `summarize` | what SUMMARIZE and DESCRIBE ask | aggregates of all columns; their names and types |
@@ -43,6 +48,7 @@
 
 mod aliases;
 mod array_text;
+mod arrays;
 mod asof;
 mod by_name;
 mod calls;
@@ -55,13 +61,16 @@ mod json_rows;
 mod lambda;
 mod lateral;
 mod like;
+mod list_rows;
 mod literals;
 mod names;
 mod needs;
 mod operators;
+mod outer_aggregates;
 mod percent;
 mod pivot;
 mod positional;
+mod quantified;
 mod refused;
 mod relations;
 mod reused;
@@ -70,6 +79,7 @@ mod stars;
 mod statements;
 mod summarize;
 mod table_stars;
+mod times;
 mod tree;
 mod tuples;
 mod types;
@@ -83,6 +93,7 @@ use datafusion::sql::sqlparser::ast::{Expr, Query, Select, Statement, TableFacto
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 
 pub use array_text::array_items;
+pub(crate) use calls::{Checked, as_texts, type_of_check};
 pub(crate) use forms::described;
 pub(crate) use literals::TypedLiterals;
 pub(crate) use names::{name_columns, shown};
@@ -102,6 +113,9 @@ pub(crate) const VARIABLE: &str = "$variable";
 /// The name that words give the columns of INSERT … BY NAME.
 pub(crate) const BY_NAME: &str = "$by_name";
 
+/// The name that words give the column that stands for those of another table.
+pub(crate) const LIKE: &str = "$like";
+
 /// The names that words give the partition of INSERT … OVERRIDING SYSTEM and USER VALUE.
 pub(crate) const OVERRIDING_SYSTEM: &str = "$overriding_system";
 pub(crate) const OVERRIDING_USER: &str = "$overriding_user";
@@ -117,16 +131,19 @@ pub(crate) fn rewrite_statement(statement: &mut Statement, state: &SessionState)
 /// The steps on a query: what stands around and between its SELECTs.
 pub(crate) fn rewrite_query(query: &mut Query) -> Result<()> {
     by_name::rewrite(query);
+    calls::rewrite_values(query);
+    lateral::name_columns(query);
     percent::rewrite(query)
 }
 
 /// The steps on one SELECT.
-pub(crate) fn rewrite_select(select: &mut Select) -> Result<()> {
+pub(crate) fn rewrite_select(select: &mut Select, state: &SessionState) -> Result<()> {
     aliases::rewrite(select);
     catalog::rewrite_select(select);
     json_marks::rewrite(select);
     json_rows::rewrite(select);
     lateral::rewrite(select);
+    outer_aggregates::rewrite(select, state);
     sampled::rewrite(select);
     table_stars::rewrite(select);
     tuples::rewrite_select(select);
@@ -155,12 +172,16 @@ pub(crate) fn rewrite_expr(expr: &mut Expr) -> Result<()> {
     } else if let Expr::TypedString(typed) = expr {
         types::widen(&mut typed.data_type);
     }
+    times::rewrite(expr)?;
     operators::rewrite(expr)?;
     tuples::rewrite(expr)?;
     array_text::rewrite(expr);
+    quantified::rewrite(expr);
     like::rewrite(expr);
     lambda::rewrite(expr);
     catalog::rewrite(expr);
+    list_rows::rewrite(expr);
     calls::rewrite(expr);
+    arrays::rewrite(expr);
     Ok(())
 }

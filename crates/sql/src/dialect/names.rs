@@ -17,6 +17,7 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use atoll_functions::EXCLUDE;
 use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::sql::parser::{CopyToSource, Statement as Parsed};
 use datafusion::sql::sqlparser::ast::{
@@ -228,7 +229,7 @@ fn name(items: &mut [SelectItem], from: &[TableWithJoins], between: &str) {
                     (expr, name)
                 }
                 None => {
-                    let text = expr.to_string();
+                    let text = without_marks(expr.to_string());
                     if is_other(expr, &text) {
                         continue;
                     }
@@ -241,6 +242,24 @@ fn name(items: &mut [SelectItem], from: &[TableWithJoins], between: &str) {
         let none = Expr::Identifier(Ident::new(""));
         *item = SelectItem::ExprWithAlias { expr: std::mem::replace(expr, none), alias };
     }
+}
+
+/// The text of an expression without what words left in it for frames with EXCLUDE.
+fn without_marks(mut text: String) -> String {
+    let mark = format!("('{EXCLUDE}");
+    while let Some(from) = text.find(&mark) {
+        let Some(end) = text[from..].find("')").map(|end| from + end + 2) else { break };
+        let (from, end) = match text[end..].strip_prefix(", ") {
+            Some(_) => (from, end + 2),
+            None => {
+                let before = text[..from].trim_end().strip_suffix("PARTITION BY");
+                let from = before.map_or(from, str::len);
+                (from, end + usize::from(text[end..].starts_with(' ')))
+            }
+        };
+        text.replace_range(from..end, "");
+    }
+    text
 }
 
 fn is_star(item: &SelectItem) -> bool {

@@ -190,18 +190,18 @@ impl Needs<'_, '_> {
 
     /// The same in what a query is ordered by.
     fn order(&mut self, query: &mut Query) -> Result<()> {
-        let is_written = |body: &SetExpr| matches!(body, SetExpr::Select(select) if self.of.shared.contains_key(&select.to_string()));
-        if !self.of.shared.is_empty() && is_written(&query.body) {
-            // All columns are there by now, and not all of them are names.
-            order_by_all(query)?;
+        if self.of.shared.is_empty() || query.order_by.is_none() {
+            return Ok(());
         }
+        let names = match query.body.as_ref() {
+            SetExpr::Select(select) => self.of.shared.get(&select.to_string()),
+            _ => None,
+        };
+        let Some(names) = names else { return Ok(()) };
+        // All columns are there by now, and not all of them are names.
+        order_by_all(query)?;
         match (&mut query.order_by, query.body.as_ref()) {
-            (Some(order), SetExpr::Select(select)) if !self.of.shared.is_empty() => {
-                match self.of.shared.get(&select.to_string()) {
-                    Some(names) => using::resolve_order(order, select, names),
-                    None => Ok(()),
-                }
-            }
+            (Some(order), SetExpr::Select(select)) => using::resolve_order(order, select, names),
             _ => Ok(()),
         }
     }

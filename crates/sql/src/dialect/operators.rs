@@ -3,9 +3,11 @@
 //! ```text
 //! 2 ** 3             power(2, 3)
 //! 'abc' ^@ 'ab'      starts_with('abc', 'ab')
+//! 'abc' GLOB 'a*'    text_glob('abc', 'a*')
 //! ~5                 5 # -1
 //! -INTERVAL '1 day'  -(INTERVAL '1 day')
 //! (s).a, l[2:]       s['a'], l[2:-1]
+//! $1 || $2           $1::TEXT || $2::TEXT
 //! ```
 
 use datafusion::common::Result;
@@ -16,7 +18,7 @@ use datafusion::sql::sqlparser::ast::{
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 
-use super::tree::{binary, call};
+use super::tree::{binary, call, cast};
 
 /// Reads `**`, which binds as `^`; `left` is what stands before it.
 pub(crate) fn infix(
@@ -43,6 +45,22 @@ pub(super) fn rewrite(expr: &mut Expr) -> Result<()> {
         Expr::BinaryOp { left, op: BinaryOperator::PGStartsWith, right } => {
             let (left, right) = (left.as_ref().clone(), right.as_ref().clone());
             *expr = call("starts_with", vec![left, right]);
+        }
+        Expr::BinaryOp { left, op: BinaryOperator::Custom(op), right }
+            if op == "~~~" || op == "!~~~" =>
+        {
+            let matches = call("text_glob", vec![left.as_ref().clone(), right.as_ref().clone()]);
+            *expr = match op.as_str() {
+                "~~~" => matches,
+                _ => Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(matches) },
+            };
+        }
+        Expr::BinaryOp { left, op: BinaryOperator::StringConcat, right }
+            if is_parameter(left) && is_parameter(right) =>
+        {
+            for side in [left, right] {
+                **side = cast(side.as_ref().clone(), DataType::Text);
+            }
         }
         Expr::UnaryOp { op: UnaryOperator::BitwiseNot, expr: value } => {
             let ones = Expr::Value(Value::Number("-1".to_owned(), false).into());
@@ -74,6 +92,10 @@ pub(super) fn rewrite(expr: &mut Expr) -> Result<()> {
         _ => {}
     }
     Ok(())
+}
+
+fn is_parameter(expr: &Expr) -> bool {
+    matches!(expr, Expr::Value(value) if matches!(value.value, Value::Placeholder(_)))
 }
 
 /// The name of the variable that a call asks for.

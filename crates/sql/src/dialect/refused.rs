@@ -7,6 +7,8 @@ const NO_PROCEDURES: &str = "CREATE MACRO f(x) AS …, or AS TABLE SELECT …, n
                              connects does the rest";
 const NO_INDEXES: &str =
     "PRIMARY KEY and UNIQUE make one, and scans skip blocks by their least and greatest values";
+const KEPT_ROLE: &str = "log in as the role whose rights are meant";
+
 const NO_EXTENSIONS: &str = "there are none to load: Parquet, CSV, JSON and Arrow files and the functions that \\df lists are built in";
 const CURSORS: &str = "results come row by row as they are read; a client of a server declares cursors in a transaction";
 
@@ -78,6 +80,10 @@ const REFUSED: &[(&[&str], &str)] = &[
         &["CLUSTER"],
         "CREATE OR REPLACE TABLE t AS SELECT * FROM t ORDER BY … orders the rows of a table",
     ),
+    (&["SET", "ROLE"], KEPT_ROLE),
+    (&["SET", "LOCAL", "ROLE"], KEPT_ROLE),
+    (&["SET", "SESSION", "ROLE"], KEPT_ROLE),
+    (&["SET", "SESSION", "AUTHORIZATION"], KEPT_ROLE),
     (&["LOCK"], "SELECT … FOR UPDATE locks rows until the transaction ends"),
     (&["LISTEN"], "a client asks again, or is told by the program that writes"),
     (&["NOTIFY"], "a client asks again, or is told by the program that writes"),

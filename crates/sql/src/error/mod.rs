@@ -1,7 +1,9 @@
 //! Errors as a person reads them: what, where in the SQL, what to do next.
 
+mod planned;
 mod state;
 mod store;
+mod type_names;
 mod wording;
 
 use std::fmt;
@@ -16,6 +18,15 @@ use crate::catalog::SCHEMA;
 pub use state::SqlState;
 pub(crate) use store::{table_error, transaction_error};
 use wording::{Wording, wording};
+
+/// An error of a state, as `plan_err!` makes one of a message.
+macro_rules! stated_err {
+    ($state:ident, $($message:tt)*) => {
+        Err($crate::error::SqlState::$state.error(format!($($message)*)))
+    };
+}
+
+pub(crate) use stated_err;
 
 /// A line and a column of a statement, both from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,10 +109,16 @@ impl ViolatedConstraint {
     fn of(error: &DataFusionError) -> Option<Self> {
         let DataFusionError::External(error) = error else { return None };
         match error.downcast_ref() {
-            Some(TransactionError::UniqueViolation { table, constraint, .. }) => {
-                let constraint = Some(constraint.clone());
-                Some(Self { constraint, ..Self::of_table(table) })
+            Some(TransactionError::UniqueViolation { schema, table, constraint, .. }) => {
+                let (schema, table) = (schema.clone(), table.clone());
+                Some(Self { schema, table, constraint: Some(constraint.clone()), column: None })
             }
+            Some(TransactionError::ForeignKey(violation)) => Some(Self {
+                schema: violation.schema.clone(),
+                table: violation.table.clone(),
+                constraint: Some(violation.constraint.clone()),
+                column: None,
+            }),
             _ => state::violated(error.as_ref()).cloned(),
         }
     }
@@ -135,7 +152,9 @@ impl SqlError {
         let missing_table = missing_table(&message);
         let refused = refusal_of(root);
         helps.extend(refused.and_then(TransactionError::hint).map(str::to_owned));
-        let detail = refused.and_then(TransactionError::detail);
+        let (beside, help) = beside_of(root).unwrap_or_default();
+        helps.extend(help.map(str::to_owned));
+        let detail = refused.and_then(TransactionError::detail).or(beside.map(str::to_owned));
         let (excerpt, violated) = (excerpt(sql, place), ViolatedConstraint::of(root));
         let context = Box::new(ErrorContext { excerpt, missing_table, detail, violated });
         Self { message, place, helps, state, context }
@@ -187,6 +206,14 @@ impl SqlError {
 fn refusal_of(error: &DataFusionError) -> Option<&TransactionError> {
     match error {
         DataFusionError::External(error) => error.downcast_ref(),
+        _ => None,
+    }
+}
+
+/// What an error of ours says beside its message.
+fn beside_of(error: &DataFusionError) -> Option<(Option<&str>, Option<&'static str>)> {
+    match error {
+        DataFusionError::External(error) => state::said_beside(error.as_ref()),
         _ => None,
     }
 }

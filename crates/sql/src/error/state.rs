@@ -5,9 +5,12 @@ use std::fmt;
 
 use atoll_store::database::TransactionError;
 use datafusion::arrow::error::ArrowError;
-use datafusion::common::{DataFusionError, SchemaError};
+use datafusion::common::{Column, DataFusionError, SchemaError, TableReference};
 
 use super::ViolatedConstraint;
+use super::planned::planned_state;
+use crate::arithmetic::ArithmeticOverflow;
+use atoll_functions::{FunctionFailure, SumOverflow, is_of_pattern};
 
 /// Five characters, the first two of which are the class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -22,6 +25,24 @@ macro_rules! states {
 }
 
 states! {
+    DUPLICATE_ALIAS = "42712";
+    DUPLICATE_FUNCTION = "42723";
+    DUPLICATE_SCHEMA = "42P06";
+    DUPLICATE_TABLE = "42P07";
+    DATATYPE_MISMATCH = "42804";
+    GENERATED_ALWAYS = "428C9";
+    GROUPING_ERROR = "42803";
+    INVALID_FOREIGN_KEY = "42830";
+    INVALID_COLUMN_REFERENCE = "42P10";
+    INVALID_DATETIME_FORMAT = "22007";
+    INVALID_REGULAR_EXPRESSION = "2201B";
+    INVALID_ROW_COUNT_IN_LIMIT = "2201W";
+    INVALID_ROW_COUNT_IN_OFFSET = "2201X";
+    INVALID_OBJECT_DEFINITION = "42P17";
+    INVALID_TABLE_DEFINITION = "42P16";
+    UNDEFINED_FUNCTION = "42883";
+    UNDEFINED_PARAMETER = "42P02";
+    WINDOWING_ERROR = "42P20";
     FEATURE_NOT_SUPPORTED = "0A000";
     INVALID_GRANT = "0LP01";
     CARDINALITY_VIOLATION = "21000";
@@ -71,8 +92,19 @@ impl SqlState {
 
     /// An error of this state.
     pub(crate) fn error(self, message: impl Into<String>) -> DataFusionError {
-        let (message, violated) = (message.into(), None);
-        DataFusionError::External(Box::new(StatedError { state: self, message, violated }))
+        let message = message.into();
+        StatedError { state: self, message, violated: None, detail: None, help: None }.boxed()
+    }
+
+    /// An error of this state with more about this case, and what to do next.
+    pub(crate) fn detailed(
+        self,
+        message: impl Into<String>,
+        detail: String,
+        help: &'static str,
+    ) -> DataFusionError {
+        let (message, detail, help) = (message.into(), Some(detail), Some(help));
+        StatedError { state: self, message, violated: None, detail, help }.boxed()
     }
 
     /// An error of this state about a constraint.
@@ -82,19 +114,44 @@ impl SqlState {
         violated: ViolatedConstraint,
     ) -> DataFusionError {
         let (message, violated) = (message.into(), Some(violated));
-        DataFusionError::External(Box::new(StatedError { state: self, message, violated }))
+        StatedError { state: self, message, violated, detail: None, help: None }.boxed()
+    }
+
+    /// The error for a table that does not exist.
+    pub(crate) fn missing_table(name: &str) -> DataFusionError {
+        Self::UNDEFINED_TABLE.error(format!("table '{name}' not found"))
     }
 
     /// The state of an error.
     pub(crate) fn of(error: &DataFusionError) -> Self {
-        match error.find_root() {
+        let root = error.find_root();
+        match root {
             DataFusionError::External(error) => Self::of_external(error.as_ref()),
             DataFusionError::SQL(..) => Self::SYNTAX_ERROR,
             DataFusionError::SchemaError(error, _) => match error.as_ref() {
                 SchemaError::AmbiguousReference { .. } => Self::AMBIGUOUS_COLUMN,
-                SchemaError::FieldNotFound { .. } => Self::UNDEFINED_COLUMN,
-                _ => Self::SYNTAX_ERROR_OR_ACCESS_RULE_VIOLATION,
+                SchemaError::FieldNotFound { field, valid_fields } => {
+                    Self::of_missing(field, valid_fields)
+                }
+                SchemaError::DuplicateQualifiedField { .. } => Self::DUPLICATE_ALIAS,
+                SchemaError::DuplicateUnqualifiedField { .. } => Self::DUPLICATE_COLUMN,
             },
+            _ => planned_state(&root.to_string()).unwrap_or_else(|| Self::of_kind(root)),
+        }
+    }
+
+    /// The state of a column that is not there: its table may not be there either.
+    fn of_missing(column: &Column, known: &[Column]) -> Self {
+        let Some(table) = &column.relation else { return Self::UNDEFINED_COLUMN };
+        let is_its = |known: &&TableReference| known.table() == table.table();
+        let is_read =
+            known.iter().filter_map(|known| known.relation.as_ref()).any(|of| is_its(&of));
+        if is_read { Self::UNDEFINED_COLUMN } else { Self::UNDEFINED_TABLE }
+    }
+
+    /// The state of an error of which no more is known than its kind.
+    fn of_kind(error: &DataFusionError) -> Self {
+        match error {
             DataFusionError::Plan(message)
                 if message.starts_with("column '") && message.contains("' does not exist") =>
             {
@@ -119,9 +176,8 @@ impl SqlState {
             DataFusionError::ArrowError(error, _) => match error.as_ref() {
                 ArrowError::DivideByZero => Self::DIVISION_BY_ZERO,
                 ArrowError::ArithmeticOverflow(_) => Self::NUMERIC_VALUE_OUT_OF_RANGE,
-                ArrowError::CastError(_) | ArrowError::ParseError(_) => {
-                    Self::INVALID_TEXT_REPRESENTATION
-                }
+                ArrowError::CastError(message) => Self::of_cast(message),
+                ArrowError::ParseError(message) => Self::of_parse(message),
                 _ => Self::DATA_EXCEPTION,
             },
             DataFusionError::Execution(message) if message == "division by zero" => {
@@ -132,9 +188,47 @@ impl SqlState {
         }
     }
 
+    /// The state of a text that is not a value of a type: `Cannot cast string 'x' to value of Int32 type`.
+    fn of_cast(message: &str) -> Self {
+        let parts = message.strip_prefix("Cannot cast string '");
+        let Some((text, of)) = parts.and_then(|rest| rest.split_once("' to value of ")) else {
+            return Self::INVALID_TEXT_REPRESENTATION;
+        };
+        let digits = text.trim().trim_start_matches(['-', '+']);
+        let is_whole = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
+        if of.contains("Int") && is_whole {
+            return Self::NUMERIC_VALUE_OUT_OF_RANGE;
+        }
+        match ["Date", "Time"].iter().any(|start| of.starts_with(start)) {
+            true => Self::INVALID_DATETIME_FORMAT,
+            false => Self::INVALID_TEXT_REPRESENTATION,
+        }
+    }
+
+    /// The state of a text that Arrow could not read.
+    fn of_parse(message: &str) -> Self {
+        if message.starts_with("Invalid timezone") {
+            return Self::INVALID_PARAMETER;
+        }
+        let is_of_time = ["Error parsing timestamp", "Invalid input syntax for type interval"];
+        match is_of_time.iter().any(|start| message.starts_with(start)) {
+            true => Self::INVALID_DATETIME_FORMAT,
+            false => Self::INVALID_TEXT_REPRESENTATION,
+        }
+    }
+
     fn of_external(error: &(dyn Error + 'static)) -> Self {
         if let Some(stated) = error.downcast_ref::<StatedError>() {
             return stated.state;
+        }
+        if let Some(failure) = error.downcast_ref::<FunctionFailure>() {
+            return Self(failure.state);
+        }
+        if error.is::<SumOverflow>() || error.is::<ArithmeticOverflow>() {
+            return Self::NUMERIC_VALUE_OUT_OF_RANGE;
+        }
+        if is_of_pattern(error) {
+            return Self::INVALID_REGULAR_EXPRESSION;
         }
         let transaction = error.downcast_ref::<TransactionError>();
         transaction.map_or(Self::INTERNAL_ERROR, |error| Self(error.sqlstate()))
@@ -154,6 +248,24 @@ struct StatedError {
     message: String,
     /// The constraint that it is about, where it is about one.
     violated: Option<ViolatedConstraint>,
+    /// More about this case.
+    detail: Option<String>,
+    /// What to do next.
+    help: Option<&'static str>,
+}
+
+impl StatedError {
+    fn boxed(self) -> DataFusionError {
+        DataFusionError::External(Box::new(self))
+    }
+}
+
+/// What an error says beside its message: more about the case, and what to do next.
+pub(super) fn said_beside<'e>(
+    error: &'e (dyn Error + 'static),
+) -> Option<(Option<&'e str>, Option<&'static str>)> {
+    let stated = error.downcast_ref::<StatedError>()?;
+    Some((stated.detail.as_deref(), stated.help))
 }
 
 /// The constraint that an error is about.

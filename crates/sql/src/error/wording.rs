@@ -2,6 +2,8 @@
 
 use atoll_topology::nearest_name;
 
+use super::type_names::in_sql;
+
 /// A message, and what helps.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Wording {
@@ -10,7 +12,7 @@ pub(super) struct Wording {
 }
 
 /// What DataFusion puts before its messages, which says nothing to that person.
-const PREFIXES: [&str; 15] = [
+const PREFIXES: [&str; 16] = [
     "SQL error: ",
     "Error during planning: ",
     "Schema error: ",
@@ -21,6 +23,7 @@ const PREFIXES: [&str; 15] = [
     "Cast error: ",
     "Compute error: ",
     "Arithmetic overflow: ",
+    "Invalid argument error: ",
     "Parquet error: ",
     "Parser error: ",
     "Resources exhausted: ",
@@ -64,15 +67,15 @@ pub(super) fn wording(text: &str) -> Wording {
         (Some(inner), _) => format!("syntax error: {}", inner.replace("\\\"", "\"")),
         (None, "Divide by zero error") => "division by zero".to_owned(),
         (None, rest) => match rest.strip_prefix("This feature is not implemented: ") {
-            Some(what) if what.contains("supported") => what.to_owned(),
-            Some(what) => format!("not supported: {what}"),
-            None => rest.to_owned(),
+            Some(what) if what.contains("supported") => in_sql(what),
+            Some(what) => format!("not supported: {}", in_sql(what)),
+            None => in_sql(rest),
         },
     };
     Wording { message, help: None }
 }
 
-fn without_prefixes(text: &str) -> &str {
+pub(super) fn without_prefixes(text: &str) -> &str {
     let mut rest = text.trim();
     while let Some(stripped) = PREFIXES.iter().find_map(|prefix| rest.strip_prefix(prefix)) {
         rest = stripped.trim_start();
@@ -91,7 +94,7 @@ fn is_unplanned_subquery(text: &str) -> bool {
 }
 
 /// Functions of DuckDB and PostgreSQL that are not here, and what there is instead.
-const INSTEAD: [(&str, &str); 11] = [
+const INSTEAD: [(&str, &str); 9] = [
     ("bitstring_agg", "bit strings are not supported; bit_or(1 << x) collects up to 63 of them"),
     ("fill", "coalesce(x, lag(x) OVER (…)) takes the value before"),
     (
@@ -99,10 +102,8 @@ const INSTEAD: [(&str, &str); 11] = [
         "the variables of the process are not read; SET and a query of the shell's caller are",
     ),
     ("json_serialize_sql", "EXPLAIN shows how a statement is understood"),
-    ("nfc_normalize", "bring texts into one form before they are loaded"),
     ("array_to_tsvector", "LIKE and regexp_matches search in texts"),
-    ("regexp_split_to_table", "unnest(string_split_regex(text, pattern)) makes rows of the pieces"),
-    ("sleep_ms", "statements do not wait"),
+    ("sleep_ms", "pg_sleep(seconds) waits"),
     ("stem", "LIKE and regexp_matches search in texts"),
     ("to_tsvector", "LIKE and regexp_matches search in texts"),
     ("txid_current", "atoll.snapshots shows the open transactions"),
@@ -155,7 +156,9 @@ fn no_function(text: &str) -> Option<Wording> {
     let (call, rest) = text.split_once(NO_FUNCTION)?.1.split_once("'.")?;
     let name = call.split_once('(')?.0;
     let candidates = rest.split_once("Candidate functions:")?.1.lines().map(str::trim);
-    let candidates: Vec<String> = candidates.filter(|line| !line.is_empty()).map(in_sql).collect();
+    // What a function finds out itself is told by none of DataFusion's names.
+    let candidates = candidates.filter(|line| !line.is_empty() && !line.contains("UserDefined"));
+    let candidates: Vec<String> = candidates.map(in_sql).collect();
     let help = (!candidates.is_empty())
         .then(|| format!("{name} exists as {}; cast the arguments", candidates.join(", ")));
     Some(Wording { message: format!("function {} does not exist", in_sql(call)), help })
@@ -167,36 +170,6 @@ fn no_operator(text: &str) -> Option<Wording> {
     let operation = operation.split(" to valid types").next()?.split(": ").next()?;
     let help = Some("cast an operand to a type for which the operator exists".to_owned());
     Some(Wording { message: format!("operator does not exist: {}", in_sql(operation)), help })
-}
-
-/// Arrow's names of types as SQL's.
-fn in_sql(text: &str) -> String {
-    const NAMES: [(&str, &str); 22] = [
-        ("Timestamp(ns)", "TIMESTAMP"),
-        ("Timestamp(µs)", "TIMESTAMP"),
-        ("Timestamp(ms)", "TIMESTAMP"),
-        ("Timestamp(s)", "TIMESTAMP"),
-        ("Interval(MonthDayNano)", "INTERVAL"),
-        ("Interval(DayTime)", "INTERVAL"),
-        ("Interval(YearMonth)", "INTERVAL"),
-        ("Time64(ns)", "TIME"),
-        ("UInt8", "UTINYINT"),
-        ("UInt16", "USMALLINT"),
-        ("UInt32", "UINTEGER"),
-        ("UInt64", "UBIGINT"),
-        ("Int8", "TINYINT"),
-        ("Int16", "SMALLINT"),
-        ("Int32", "INTEGER"),
-        ("Int64", "BIGINT"),
-        ("Float32", "FLOAT"),
-        ("Float64", "DOUBLE"),
-        ("Utf8View", "VARCHAR"),
-        ("Utf8", "VARCHAR"),
-        ("Date32", "DATE"),
-        ("Decimal128", "DECIMAL"),
-    ];
-    let renamed = NAMES.iter().fold(text.to_owned(), |text, (arrow, sql)| text.replace(arrow, sql));
-    renamed.replace("Boolean", "BOOLEAN")
 }
 
 #[cfg(test)]

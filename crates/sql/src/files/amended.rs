@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use datafusion::arrow::datatypes::{Schema, SchemaRef};
+use datafusion::arrow::datatypes::{Field, FieldRef, Schema, SchemaRef};
 use datafusion::catalog::Session;
 use datafusion::common::{GetExt, Result, Statistics, exec_err};
 use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
@@ -72,8 +72,44 @@ pub(super) struct AmendedFormat<A> {
     pub(super) amendment: A,
 }
 
+/// Options of formats that are none of DataFusion's; their names begin with `atoll.` beside DataFusion's.
+#[derive(Debug, Default)]
+pub(super) struct OwnOptions(HashMap<String, String>);
+
+/// What our options begin with.
+const OWN: &str = "atoll.";
+/// What is between names in one option.
+const BETWEEN: char = '\u{1}';
+
+impl OwnOptions {
+    /// Our name of an option, beside DataFusion's.
+    pub(super) fn name(option: &str) -> String {
+        format!("{OWN}{option}")
+    }
+
+    /// Names as the value of an option.
+    pub(super) fn joined(names: &[String]) -> String {
+        names.join(&BETWEEN.to_string())
+    }
+
+    /// Takes our options out of all of them.
+    fn take(options: &mut HashMap<String, String>) -> Self {
+        let own = options.extract_if(|name, _| name.starts_with(OWN));
+        Self(own.map(|(name, value)| (name[OWN.len()..].to_owned(), value)).collect())
+    }
+
+    pub(super) fn text(&self, option: &str) -> Option<&str> {
+        self.0.get(option).map(String::as_str)
+    }
+
+    pub(super) fn names(&self, option: &str) -> Vec<String> {
+        self.text(option)
+            .map_or_else(Vec::new, |names| names.split(BETWEEN).map(str::to_owned).collect())
+    }
+}
+
 /// Makes a format from DataFusion's.
-pub(super) type Amend = fn(Arc<dyn FileFormat>) -> Arc<dyn FileFormat>;
+pub(super) type Amend = fn(Arc<dyn FileFormat>, &OwnOptions) -> Arc<dyn FileFormat>;
 
 /// Makes amended formats for files with an ending.
 #[derive(Debug)]
@@ -95,11 +131,13 @@ impl<F: FileFormatFactory> FileFormatFactory for AmendedFactory<F> {
         state: &dyn Session,
         options: &HashMap<String, String>,
     ) -> Result<Arc<dyn FileFormat>> {
-        self.factory.create(state, options).map(self.amend)
+        let mut options = options.clone();
+        let own = OwnOptions::take(&mut options);
+        self.factory.create(state, &options).map(|format| (self.amend)(format, &own))
     }
 
     fn default(&self) -> Arc<dyn FileFormat> {
-        (self.amend)(FileFormatFactory::default(&self.factory))
+        (self.amend)(FileFormatFactory::default(&self.factory), &OwnOptions::default())
     }
 }
 
@@ -168,6 +206,23 @@ impl<A: Amendment> FileFormat for AmendedFormat<A> {
     fn file_source(&self, table_schema: TableSchema) -> Arc<dyn FileSource> {
         self.format.file_source(table_schema)
     }
+}
+
+/// The columns without what Atoll notes of their types, which says nothing to others.
+pub(super) fn without_marks(schema: &Schema) -> SchemaRef {
+    let field = |field: &FieldRef| {
+        let mut metadata = field.metadata().clone();
+        metadata.retain(|_, value| !value.starts_with(OWN));
+        Field::clone(field).with_metadata(metadata)
+    };
+    let fields: Vec<Field> = schema.fields().iter().map(field).collect();
+    Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
+}
+
+/// What is written, without these notes.
+pub(super) fn config_without_marks(mut config: FileSinkConfig) -> FileSinkConfig {
+    config.output_schema = without_marks(&config.output_schema);
+    config
 }
 
 /// Fails where two columns have one name, of which DataFusion makes one column; `advice` tells how to

@@ -10,6 +10,9 @@ use datafusion::sql::parser::{CopyToSource, CopyToStatement, Statement as Parsed
 use datafusion::sql::sqlparser::ast::{Array, Expr, Ident, ObjectName, Value};
 use url::Url;
 
+use super::amended::OwnOptions;
+use super::csv::{self, check_characters};
+use super::json;
 use super::read::{FileKind, FileOptions, OptionValue, compression_named, kind_of_name};
 
 /// The function that COPY … FROM reads a file with.
@@ -104,6 +107,13 @@ impl CopyOptions {
             FileKind::Json => {
                 let array = self.options.bool(ARRAY)?.unwrap_or(false);
                 written.set("format.newline_delimited", (!array).to_string());
+                for (names, option) in
+                    [(DATES, json::DATE_FORMAT), (TIMESTAMPS, json::TIMESTAMP_FORMAT)]
+                {
+                    if let Some(format) = self.options.text(names)? {
+                        written.set(&OwnOptions::name(option), format);
+                    }
+                }
             }
             FileKind::Arrow => {}
         }
@@ -155,6 +165,13 @@ impl CopyOptions {
             return plan_err!("encoding '{encoding}' is not supported; files are written in UTF-8");
         }
         let is_text = format == "text";
+        check_characters(options, is_text)?;
+        if is_text && (options.get(QUOTE).is_some() || options.get(ESCAPE).is_some()) {
+            return plan_err!("QUOTE and ESCAPE are of CSV; the text format has backslashes");
+        }
+        if options.byte(QUOTE)? == Some(None) {
+            return plan_err!("invalid value of option quote; expected a character");
+        }
         let header = options.bool(HEADER)?.unwrap_or(!is_text);
         written.set("format.has_header", header.to_string());
         let default = if is_text || matches!(format, "tsv" | "tab") { Some(b'\t') } else { None };
@@ -180,10 +197,8 @@ impl CopyOptions {
             Some(columns) if columns == ["*"] => {
                 written.set("format.quote_style", "Always".to_owned())
             }
-            Some(_) => {
-                return plan_err!(
-                    "FORCE_QUOTE of some columns is not supported; use FORCE_QUOTE *"
-                );
+            Some(columns) => {
+                written.set(&OwnOptions::name(csv::FORCE_QUOTE), OwnOptions::joined(&columns));
             }
         }
         if let Some(format) = options.text(DATES)? {

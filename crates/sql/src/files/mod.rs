@@ -4,26 +4,34 @@
 //! |---|---|
 //! | `amended` | a format of DataFusion's of which something is amended |
 //! | `parquet` | intervals, timestamps, NULLs and names of columns are as the file has them |
-//! | `arrow` | two columns of one name are refused |
+//! | `blamed` | errors of scans are told with their file |
+//! | `arrow` | two columns of one name are refused, and a damaged file is named |
 //! | `csv` | types keep what is written, errors name file, line and column |
 //! | `json` | types are those of many rows |
+//! | `nested` | values inside of lists, structs and maps |
 //! | `read` | files in FROM, by name and by functions |
+//! | `sink` | what writes files, whatever their format |
 //! | `copy` | what the options of COPY mean |
 //! | `whole` | COPY replaces files as a whole or leaves them as they were |
 //! | `spill` | spill files are gone with the process, whatever ends it |
 
 mod amended;
 mod arrow;
+mod blamed;
 pub(crate) mod copy;
 mod csv;
 mod json;
+mod nested;
 mod parquet;
 pub(crate) mod read;
+mod sink;
 pub(crate) mod spill;
 pub(crate) mod whole;
 
+pub(crate) use arrow::ArrowScanExec;
 pub use csv::{CsvForm, unescaped};
 pub(crate) use json::JsonScanExec;
+pub(crate) use parquet::{has_interval, parquet_files, with_damaged_file};
 pub(crate) use whole::WholeFilesExec;
 
 use std::sync::Arc;

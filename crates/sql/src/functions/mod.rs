@@ -12,7 +12,11 @@
 //!
 //! So names are looked up by [`Functions`], and statements are planned by [`statement_to_plan`].
 
+mod outer_aliases;
 mod planning;
+mod seeded;
+mod sleep;
+mod unnamed;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,6 +28,9 @@ use datafusion::logical_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, WindowUD
 use datafusion::prelude::SessionContext;
 
 pub(crate) use planning::{create_logical_expr, statement_to_plan};
+pub(crate) use seeded::register as register_random;
+pub(crate) use sleep::pg_sleep;
+pub(crate) use unnamed::UnnamedFunction;
 
 /// Functions of a kind by their names.
 type Named<F> = HashMap<String, Arc<F>>;

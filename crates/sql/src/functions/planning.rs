@@ -28,6 +28,7 @@ use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::planner::{ParserOptions, PlannerContext, SqlToRel};
 
 use super::Functions;
+use super::outer_aliases::FarTables;
 use crate::dialect::SqlTypes;
 
 /// Plans a statement over the tables that it names.
@@ -49,7 +50,17 @@ pub(crate) async fn statement_to_plan(
             names.tables.insert(name, provider_as_source(table));
         }
     }
-    SqlToRel::new_with_options(&names, parser_options(state)).statement_to_plan(statement)
+    let options = parser_options(state);
+    let far = FarTables::of(&statement, options.enable_ident_normalization);
+    let far = far.map(|far| (far, statement.clone()));
+    let planner = SqlToRel::new_with_options(&names, options);
+    match (planner.statement_to_plan(statement), far) {
+        (Err(error), Some((far, mut statement))) if FarTables::are_hidden(&error) => {
+            far.rename(&mut statement);
+            planner.statement_to_plan(statement)
+        }
+        (planned, _) => planned,
+    }
 }
 
 /// The expression of a text over these columns.

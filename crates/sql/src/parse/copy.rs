@@ -208,6 +208,7 @@ fn old_option(parser: &mut Parser<'_>, options: &mut CopyOptions) -> Result<bool
                     options.add("force_quote", OptionValue::Text("*".to_owned()))?;
                 }
                 "quote" => options.add("force_quote", words(parser)?)?,
+                "null" => options.add("force_null", words(parser)?)?,
                 "not" => {
                     parser.expect_keyword(Keyword::NULL)?;
                     options.add("force_not_null", words(parser)?)?;

@@ -39,7 +39,7 @@ impl Dialect for AtollDialect {
         supports_named_fn_args_with_assignment_operator supports_named_fn_args_with_rarrow_operator
         supports_named_fn_args_with_expr_name supports_numeric_prefix
          supports_window_function_null_treatment_arg
-        supports_numeric_literal_underscores supports_dictionary_syntax support_map_literal_syntax supports_lambda_functions
+        supports_dictionary_syntax support_map_literal_syntax supports_lambda_functions
         supports_parenthesized_set_variables supports_comma_separated_set_assignments
         supports_update_order_by supports_select_wildcard_except convert_type_before_value
         supports_triple_quoted_string supports_trailing_commas supports_limit_comma
@@ -99,6 +99,10 @@ impl Dialect for AtollDialect {
 
     fn supports_notnull_operator(&self) -> bool {
         self.is_mended() || self.inner.supports_notnull_operator()
+    }
+
+    fn supports_numeric_literal_underscores(&self) -> bool {
+        self.is_mended() || self.inner.supports_numeric_literal_underscores()
     }
 
     fn supports_order_by_all(&self) -> bool {

@@ -6,15 +6,26 @@ use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 
 use super::objects::{ConstraintKind, PgConstraint, PgObjects, PgRelation, RelationOf};
+use crate::session::foreign_key_text;
 
-/// `PRIMARY KEY (a, b)`, `CHECK (a > 0)`
-pub(super) fn constraint(constraint: &PgConstraint, table: &PgRelation) -> String {
+/// `PRIMARY KEY (a, b)`, `CHECK (a > 0)`, `FOREIGN KEY (a) REFERENCES p(b)`
+pub(super) fn constraint(
+    objects: &PgObjects,
+    constraint: &PgConstraint,
+    table: &PgRelation,
+) -> String {
     let word = match constraint.kind {
         ConstraintKind::Primary => "PRIMARY KEY",
         ConstraintKind::Unique => "UNIQUE",
         ConstraintKind::Check => {
             let check = constraint.check.as_deref().unwrap_or_default();
             return format!("CHECK (({check}))");
+        }
+        ConstraintKind::Foreign => {
+            let (Some(reference), Some(own)) = (&constraint.references, table.table()) else {
+                return String::new();
+            };
+            return foreign_key_text(&reference.key, own.definition(), &objects.version, false);
         }
     };
     format!("{word} ({})", columns(table, &constraint.columns))

@@ -6,14 +6,16 @@ use std::sync::Arc;
 use atoll_store::database::{
     DatabaseVersion, Relation, RelationName, SequenceState, StoredStatement,
 };
-use atoll_store::table::{TableVersion, Unique};
+use atoll_store::table::{Check, ForeignKey, TableDefinition, TableVersion, Unique};
 use datafusion::catalog::TableProvider;
 
 use super::contents::OWNER_NAME;
 use super::declared::{DeclaredTable, INFORMATION_TABLES, PG_TABLES};
 use super::oid::{Oid, OidSpace, PG_CATALOG, PUBLIC, TakenOids};
 use crate::catalog::{Catalogs, INFORMATION_SCHEMA, SCHEMA};
+use crate::dialect::type_of_check;
 use crate::role::rights::{ObjectRights, Owned};
+use crate::session::columns_named;
 
 /// The schema of what PostgreSQL's clients read.
 pub(crate) const PG_CATALOG_SCHEMA: &str = "pg_catalog";
@@ -53,6 +55,7 @@ pub(super) enum ConstraintKind {
     Primary,
     Unique,
     Check,
+    Foreign,
 }
 
 /// A constraint of a table.
@@ -69,6 +72,18 @@ pub(super) struct PgConstraint {
     pub(super) index: Oid,
     /// What a CHECK demands.
     pub(super) check: Option<Arc<str>>,
+    /// What a FOREIGN KEY refers to.
+    pub(super) references: Option<PgReference>,
+}
+
+/// What a FOREIGN KEY refers to.
+#[derive(Debug)]
+pub(super) struct PgReference {
+    pub(super) key: ForeignKey,
+    /// The table, as a place in the relations.
+    pub(super) parent: usize,
+    /// The constraint of that, as a place in the constraints.
+    pub(super) unique: Option<usize>,
 }
 
 /// All of it.
@@ -199,12 +214,59 @@ impl PgObjects {
                 let columns = unique.columns.clone();
                 self.add_constraint(table, &unique.name, kind, columns, index, None, taken);
             }
-            for check in &definition.checks {
+            for check in named_checks(&definition) {
                 let sql = Some(Arc::clone(&check.sql));
                 let kind = ConstraintKind::Check;
-                self.add_constraint(table, &check.name, kind, Vec::new(), 0, sql, taken);
+                let columns = columns_named(&check.sql, &definition.columns);
+                self.add_constraint(table, &check.name, kind, columns, 0, sql, taken);
             }
         }
+        for table in 0..self.relations.len() {
+            let Some(version) = self.relations[table].table() else { continue };
+            let definition = Arc::clone(version.definition());
+            for key in &definition.foreign_keys {
+                self.add_foreign_key(table, &definition, key, taken);
+            }
+        }
+    }
+
+    fn add_foreign_key(
+        &mut self,
+        table: usize,
+        definition: &TableDefinition,
+        key: &ForeignKey,
+        taken: &mut TakenOids,
+    ) {
+        let Some(parent) = self.place_of(key) else { return };
+        let unique = self.relations[parent].table().and_then(|parent| {
+            let of_parent = parent.definition();
+            let found = key.referenced(definition, of_parent)?;
+            Some(Arc::clone(&of_parent.uniques[found.unique].name))
+        });
+        let is_it = |it: &PgConstraint| it.table == parent && unique.as_ref() == Some(&it.name);
+        let unique = self.constraints.iter().position(is_it);
+        let index = unique.map_or(0, |unique| self.constraints[unique].index);
+        let (kind, columns) = (ConstraintKind::Foreign, key.columns.clone());
+        self.add_constraint(table, &key.name, kind, columns, index, None, taken);
+        if let Some(added) = self.constraints.last_mut() {
+            added.references = Some(PgReference { key: key.clone(), parent, unique });
+        }
+    }
+
+    /// Where the table is that a foreign key refers to.
+    fn place_of(&self, key: &ForeignKey) -> Option<usize> {
+        let at = self.version.table_name(key.parent)?;
+        let schema = *self.schemas.get(&at.schema)?;
+        self.by_name.get(&(schema, Arc::clone(&at.name))).copied()
+    }
+
+    /// Whether a foreign key is of a relation, or refers to it.
+    pub(super) fn has_references(&self, relation: &PgRelation) -> bool {
+        self.constraints.iter().any(|constraint| {
+            let is_it = |at: usize| self.relations[at].oid == relation.oid;
+            let references = constraint.references.as_ref();
+            references.is_some_and(|it| is_it(constraint.table) || is_it(it.parent))
+        })
     }
 
     fn add_index(&mut self, table: usize, unique: &Unique, taken: &mut TakenOids) -> Oid {
@@ -234,7 +296,17 @@ impl PgObjects {
     ) {
         let oid = taken.take(OidSpace::Constraint.named(self.relations[table].oid, name));
         let name = Arc::clone(name);
-        self.constraints.push(PgConstraint { oid, name, table, kind, columns, index, check });
+        let references = None;
+        self.constraints.push(PgConstraint {
+            oid,
+            name,
+            table,
+            kind,
+            columns,
+            index,
+            check,
+            references,
+        });
     }
 
     fn add(&mut self, relation: PgRelation) {
@@ -333,6 +405,15 @@ pub(super) fn name_parts(text: &str) -> Option<Vec<String>> {
             None => return None,
         }
     }
+}
+
+/// The CHECK constraints of a table, but for those that belong to the types of its columns.
+pub(super) fn named_checks(definition: &TableDefinition) -> impl Iterator<Item = &Check> {
+    let is_of_type = |check: &&Check| {
+        let mut fields = definition.columns.fields().iter();
+        fields.any(|field| type_of_check(&check.sql, field.name()).is_some())
+    };
+    definition.checks.iter().filter(move |check| !is_of_type(check))
 }
 
 #[cfg(test)]

@@ -33,6 +33,7 @@ pub mod type_oid {
     pub const INTERVAL: u32 = 1186;
     pub const NUMERIC: u32 = 1700;
     pub const UUID: u32 = 2950;
+    pub const UUID_ARRAY: u32 = 2951;
     pub const JSONB: u32 = 3802;
     pub const REGCLASS: u32 = 2205;
     pub const REGTYPE: u32 = 2206;
@@ -123,6 +124,11 @@ impl PgType {
         }
     }
 
+    /// The number of the type of arrays of this one.
+    pub(crate) fn array_of(item: u32) -> Option<u32> {
+        TypeEntry::numbered(item).map(|entry| entry.array).filter(|array| *array != 0)
+    }
+
     /// What an array of this number is of.
     pub fn item_of(array: u32) -> Option<u32> {
         let found = TYPES.iter().find(|entry| entry.array == array && array != 0);
@@ -138,6 +144,27 @@ pub(super) fn marked(field: Field, name: &str) -> Field {
 /// The field as one of OIDs.
 pub(crate) fn as_oid(field: Field) -> Field {
     marked(field, "oid")
+}
+
+/// The field as one of UUIDs, which are texts in their canonical form.
+pub(crate) fn as_uuid(field: Field) -> Field {
+    marked(field, "uuid")
+}
+
+/// The field as one of JSON.
+pub(crate) fn as_json(field: Field) -> Field {
+    field.with_metadata([(MARK.to_owned(), ARROW_JSON.to_owned())].into())
+}
+
+/// The field as one of JSON in the form that PostgreSQL takes apart.
+pub(crate) fn as_jsonb(field: Field) -> Field {
+    marked(field, "jsonb")
+}
+
+/// Whether the texts of a field are UUIDs.
+pub(crate) fn is_uuid(field: &Field) -> bool {
+    let metadata = field.metadata();
+    !metadata.is_empty() && PgType::of_field(field).oid == type_oid::UUID
 }
 
 /// A type, as `pg_type` tells of it.
@@ -276,6 +303,10 @@ mod tests {
             assert_eq!(type_named(name), Some(oid), "{name}");
             assert_eq!(format_type(oid, -1), sql, "{name}");
         }
+        let uuid = as_uuid(Field::new("id", DataType::Utf8View, true));
+        let (key, mark) = atoll_functions::UUID_MARK;
+        assert_eq!(uuid.metadata().get(key).map(String::as_str), Some(mark));
+        assert!(is_uuid(&uuid) && !is_uuid(&Field::new("id", DataType::Utf8View, true)));
         assert_eq!(type_named("nothing"), None);
         let decimal = PgType::of(&DataType::Decimal128(10, 2));
         assert_eq!(format_type(decimal.oid.into(), decimal.modifier), "numeric(10,2)");

@@ -6,10 +6,11 @@ use datafusion::common::Result;
 use datafusion::common::tree_node::Transformed;
 use datafusion::logical_expr::utils::{split_conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{EmptyRelation, Expr, Filter, GroupingSet, LogicalPlan};
-use datafusion::optimizer::optimizer::ApplyOrder;
+use datafusion::optimizer::OptimizerConfig;
 use datafusion::optimizer::simplify_expressions::simplify_predicates;
-use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use datafusion::scalar::ScalarValue;
+
+use super::around::Rule;
 
 /// DataFusion's rule that has filters sink, for filters that some row may pass, and that may sink.
 ///
@@ -20,45 +21,19 @@ use datafusion::scalar::ScalarValue;
 /// While filters sink, `s = 16 AND s = 19` becomes `false`, which names no column and so sinks below an
 /// aggregate without keys as well: that gives its one row whatever it reads (DataFusion 55.2,
 /// `push_down_filter.rs`). Such a filter and what is below it become an empty relation instead.
-#[derive(Debug)]
-pub(super) struct Contradictions {
-    sinking: Arc<dyn OptimizerRule + Send + Sync>,
-}
-
-impl Contradictions {
-    /// Before that rule.
-    pub(super) fn before(sinking: Arc<dyn OptimizerRule + Send + Sync>) -> Self {
-        Self { sinking }
-    }
-}
-
-impl OptimizerRule for Contradictions {
-    fn name(&self) -> &str {
-        self.sinking.name()
-    }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        self.sinking.apply_order()
-    }
-
-    fn supports_rewrite(&self) -> bool {
-        true
-    }
-
-    fn rewrite(
-        &self,
-        plan: LogicalPlan,
-        config: &dyn OptimizerConfig,
-    ) -> Result<Transformed<LogicalPlan>> {
-        match &plan {
-            LogicalPlan::Filter(filter) if contradicts_itself(filter)? => {
-                let schema = Arc::clone(plan.schema());
-                let empty = EmptyRelation { produce_one_row: false, schema };
-                Ok(Transformed::yes(LogicalPlan::EmptyRelation(empty)))
-            }
-            LogicalPlan::Filter(filter) if sinks_wrongly(filter) => Ok(Transformed::no(plan)),
-            _ => self.sinking.rewrite(plan, config),
+pub(super) fn rewrite(
+    sinking: &Rule,
+    plan: LogicalPlan,
+    config: &dyn OptimizerConfig,
+) -> Result<Transformed<LogicalPlan>> {
+    match &plan {
+        LogicalPlan::Filter(filter) if contradicts_itself(filter)? => {
+            let schema = Arc::clone(plan.schema());
+            let empty = EmptyRelation { produce_one_row: false, schema };
+            Ok(Transformed::yes(LogicalPlan::EmptyRelation(empty)))
         }
+        LogicalPlan::Filter(filter) if sinks_wrongly(filter) => Ok(Transformed::no(plan)),
+        _ => sinking.rewrite(plan, config),
     }
 }
 

@@ -2,56 +2,52 @@
 
 use std::sync::Arc;
 
+use atoll_functions::temporal::measured_type;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Projection, cast};
-use datafusion::optimizer::optimizer::ApplyOrder;
-use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
+use datafusion::optimizer::OptimizerConfig;
+
+use super::around::Rule;
 
 /// DataFusion's rule that groups twice for the one DISTINCT of an aggregation, with its types kept.
 ///
 /// A sum beside `count(DISTINCT x)` becomes a sum of sums, and of decimals that has ten digits more
 /// than the query was planned with: a comparison with it then ends in an error (DataFusion 55.2,
-/// `single_distinct_to_groupby.rs`). What has another type than before is cast back to it.
-#[derive(Debug)]
-pub(super) struct DistinctTypes {
-    grouping: Arc<dyn OptimizerRule + Send + Sync>,
+/// `single_distinct_to_groupby.rs`). What has another type than before is cast back to it. Intervals, of which the
+/// groups would be those that have the same parts, are left to the aggregate.
+pub(super) fn rewrite(
+    grouping: &Rule,
+    plan: LogicalPlan,
+    config: &dyn OptimizerConfig,
+) -> Result<Transformed<LogicalPlan>> {
+    if let LogicalPlan::Aggregate(aggregate) = &plan
+        && aggregate.aggr_expr.iter().any(|function| of_intervals(function, &aggregate.input))
+    {
+        return Ok(Transformed::no(plan));
+    }
+    let planned = Arc::clone(plan.schema());
+    let grouped = grouping.rewrite(plan, config)?;
+    if !grouped.transformed {
+        return Ok(grouped);
+    }
+    grouped.map_data(|plan| match plan {
+        LogicalPlan::Projection(columns) => with_types_of(&planned, columns),
+        plan => Ok(plan),
+    })
 }
 
-impl DistinctTypes {
-    /// Kept by that rule.
-    pub(super) fn kept_by(grouping: Arc<dyn OptimizerRule + Send + Sync>) -> Self {
-        Self { grouping }
-    }
-}
-
-impl OptimizerRule for DistinctTypes {
-    fn name(&self) -> &str {
-        self.grouping.name()
-    }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        self.grouping.apply_order()
-    }
-
-    fn supports_rewrite(&self) -> bool {
-        true
-    }
-
-    fn rewrite(
-        &self,
-        plan: LogicalPlan,
-        config: &dyn OptimizerConfig,
-    ) -> Result<Transformed<LogicalPlan>> {
-        let planned = Arc::clone(plan.schema());
-        let grouped = self.grouping.rewrite(plan, config)?;
-        if !grouped.transformed {
-            return Ok(grouped);
+/// Whether an aggregate is one of distinct intervals, or of values with intervals in them.
+fn of_intervals(function: &Expr, input: &LogicalPlan) -> bool {
+    let has_intervals = |argument: &Expr| {
+        argument.get_type(input.schema()).is_ok_and(|of| measured_type(&of).is_some())
+    };
+    match function {
+        Expr::Alias(alias) => of_intervals(&alias.expr, input),
+        Expr::AggregateFunction(function) => {
+            function.params.distinct && function.params.args.iter().any(has_intervals)
         }
-        grouped.map_data(|plan| match plan {
-            LogicalPlan::Projection(columns) => with_types_of(&planned, columns),
-            plan => Ok(plan),
-        })
+        _ => false,
     }
 }
 

@@ -6,26 +6,25 @@
 
 use std::sync::{Arc, LazyLock};
 
-use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
+use datafusion::arrow::datatypes::{Field, FieldRef};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
-use datafusion::common::utils::take_function_args;
-use datafusion::common::{DFSchema, Result, internal_err};
-use datafusion::logical_expr::expr::ScalarFunction;
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::interval_arithmetic::Interval;
-use datafusion::logical_expr::{
-    ColumnarValue, Expr, ExprSchemable, LogicalPlan, ReturnFieldArgs, ScalarFunctionArgs,
-    ScalarUDF, ScalarUDFImpl, Signature, Values, Volatility,
-};
+use datafusion::common::{DFSchema, Result};
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, ScalarUDF, Values};
 use datafusion::optimizer::AnalyzerRule;
 
-/// Name of the function that returns its argument and may be NULL, as plans show it. It is not registered: SQL cannot
-/// call it.
+use super::map_named;
+use crate::functions::UnnamedFunction;
+
+/// Name of the function that returns its argument and may be NULL, as plans show it.
 const NAME: &str = "nullable";
 
 static FUNCTION: LazyLock<Arc<ScalarUDF>> =
-    LazyLock::new(|| Arc::new(ScalarUDF::from(Nullable::new())));
+    LazyLock::new(|| UnnamedFunction::make(NAME, nullable, Ok));
+
+fn nullable(field: &FieldRef) -> FieldRef {
+    Arc::new(Field::clone(field).with_nullable(true))
+}
 
 /// Declares scalar subqueries nullable that may have no row, and what hangs on them where the coercion of types, before
 /// which it stands, does not declare it anew; see the module.
@@ -35,11 +34,7 @@ pub(crate) struct EmptySubqueries;
 impl AnalyzerRule for EmptySubqueries {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         plan.transform_up_with_subqueries(|plan| {
-            let names = NamePreserver::new(&plan);
-            let marked = plan.map_expressions(|expr| {
-                let name = names.save(&expr);
-                Ok(expr.transform_down(marked)?.update_data(|expr| name.restore(expr)))
-            })?;
+            let marked = map_named(plan, |expr| expr.transform_down(marked))?;
             match marked {
                 Transformed { data: LogicalPlan::Values(values), transformed: true, .. } => {
                     Ok(Transformed::yes(LogicalPlan::Values(declared(values)?)))
@@ -63,12 +58,11 @@ fn marked(expr: Expr) -> Result<Transformed<Expr>> {
             Ok(Transformed::new(expr, false, TreeNodeRecursion::Jump))
         }
         Expr::ScalarSubquery(ref subquery) if !has_a_row(&subquery.subquery) => {
-            let call = ScalarFunction::new_udf(Arc::clone(&FUNCTION), vec![expr]);
-            Ok(Transformed::new(Expr::ScalarFunction(call), true, TreeNodeRecursion::Jump))
+            let call = UnnamedFunction::call(&FUNCTION, expr);
+            Ok(Transformed::new(call, true, TreeNodeRecursion::Jump))
         }
         Expr::OuterReferenceColumn(field, column) if !field.is_nullable() => {
-            let field = Arc::new(Field::clone(&field).with_nullable(true));
-            Ok(Transformed::yes(Expr::OuterReferenceColumn(field, column)))
+            Ok(Transformed::yes(Expr::OuterReferenceColumn(nullable(&field), column)))
         }
         other => Ok(Transformed::no(other)),
     }
@@ -99,49 +93,5 @@ fn has_a_row(plan: &LogicalPlan) -> bool {
         LogicalPlan::SubqueryAlias(alias) => has_a_row(&alias.input),
         LogicalPlan::Window(window) => has_a_row(&window.input),
         _ => false,
-    }
-}
-
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct Nullable {
-    signature: Signature,
-}
-
-impl Nullable {
-    fn new() -> Self {
-        Self { signature: Signature::any(1, Volatility::Immutable) }
-    }
-}
-
-impl ScalarUDFImpl for Nullable {
-    fn name(&self) -> &str {
-        NAME
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
-        internal_err!("the field is returned, not only its type")
-    }
-
-    fn return_field_from_args(&self, arguments: ReturnFieldArgs) -> Result<FieldRef> {
-        let [argument] = take_function_args(NAME, arguments.arg_fields)?;
-        Ok(Arc::new(Field::clone(argument).with_nullable(true)))
-    }
-
-    fn evaluate_bounds(&self, input: &[&Interval]) -> Result<Interval> {
-        let [argument] = take_function_args(NAME, input)?;
-        Ok((*argument).clone())
-    }
-
-    fn is_strict(&self) -> bool {
-        true
-    }
-
-    fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let [argument] = take_function_args(NAME, arguments.args)?;
-        Ok(argument)
     }
 }

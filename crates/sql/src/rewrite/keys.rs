@@ -14,38 +14,19 @@ use datafusion::common::{Column, Result};
 use datafusion::logical_expr::expr::Sort as SortKey;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, Projection, Sort, Window};
-use datafusion::optimizer::optimizer::ApplyOrder;
-use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
+use datafusion::optimizer::OptimizerConfig;
 
 /// Computes sort keys below; see the module.
-#[derive(Debug, Default)]
-pub(crate) struct ComputedKeys;
-
-impl OptimizerRule for ComputedKeys {
-    fn name(&self) -> &str {
-        "computed_keys"
-    }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        Some(ApplyOrder::BottomUp)
-    }
-
-    fn supports_rewrite(&self) -> bool {
-        true
-    }
-
-    fn rewrite(
-        &self,
-        plan: LogicalPlan,
-        config: &dyn OptimizerConfig,
-    ) -> Result<Transformed<LogicalPlan>> {
-        let keys = KeyColumns { names: config.alias_generator(), found: Vec::new() };
-        match plan {
-            LogicalPlan::Sort(sort) => keys.of_sort(sort),
-            LogicalPlan::Window(window) => keys.of_window(window),
-            LogicalPlan::Aggregate(aggregate) => keys.of_aggregate(aggregate),
-            plan => Ok(Transformed::no(plan)),
-        }
+pub(super) fn computed_keys(
+    plan: LogicalPlan,
+    config: &dyn OptimizerConfig,
+) -> Result<Transformed<LogicalPlan>> {
+    let keys = KeyColumns { names: config.alias_generator(), found: Vec::new(), dropped: false };
+    match plan {
+        LogicalPlan::Sort(sort) => keys.of_sort(sort),
+        LogicalPlan::Window(window) => keys.of_window(window),
+        LogicalPlan::Aggregate(aggregate) => keys.of_aggregate(aggregate),
+        plan => Ok(Transformed::no(plan)),
     }
 }
 
@@ -53,6 +34,8 @@ impl OptimizerRule for ComputedKeys {
 struct KeyColumns<'a> {
     names: &'a AliasGenerator,
     found: Vec<(Expr, String)>,
+    /// Whether a key was there twice.
+    dropped: bool,
 }
 
 impl KeyColumns<'_> {
@@ -90,7 +73,8 @@ impl KeyColumns<'_> {
         };
         aggregate.aggr_expr = aggregate.aggr_expr.into_iter().map(by_columns).collect();
         if self.found.is_empty() {
-            return Ok(Transformed::no(LogicalPlan::Aggregate(aggregate)));
+            let changed = self.dropped;
+            return Ok(Transformed::new_transformed(LogicalPlan::Aggregate(aggregate), changed));
         }
         aggregate.input = self.computed_over(aggregate.input)?;
         Ok(Transformed::yes(LogicalPlan::Aggregate(aggregate)))
@@ -123,6 +107,7 @@ impl KeyColumns<'_> {
             Expr::AggregateFunction(mut function) => {
                 let params = &mut function.params;
                 params.order_by = self.sort_columns(std::mem::take(&mut params.order_by));
+                self.drop_repeated(&mut params.order_by);
                 for argument in &mut params.args {
                     if let Some(column) = self.known(argument) {
                         *argument = column;
@@ -131,6 +116,19 @@ impl KeyColumns<'_> {
                 Expr::AggregateFunction(function)
             }
             other => other,
+        }
+    }
+
+    /// What is a key already decides nothing more, and DataFusion counts it once in some places and twice in others.
+    fn drop_repeated(&mut self, keys: &mut Vec<SortKey>) {
+        let mut at = 1;
+        while at < keys.len() {
+            if keys[..at].iter().any(|before| before.expr == keys[at].expr) {
+                keys.remove(at);
+                self.dropped = true;
+            } else {
+                at += 1;
+            }
         }
     }
 

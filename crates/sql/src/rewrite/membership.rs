@@ -5,6 +5,8 @@
 //! makes the answer NULL is asked for beside it, as far as columns may be NULL and the place of the
 //! expression tells NULL from false.
 
+use std::sync::Arc;
+
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{DFSchema, Result, ScalarValue, internal_err, not_impl_err};
 use datafusion::functions_aggregate::expr_fn::count;
@@ -62,6 +64,23 @@ pub(super) fn of_one_row(expr: Expr) -> Result<Transformed<Expr>> {
         }
         expr => Transformed::no(expr),
     })
+}
+
+/// IN over a subquery whose column has no table, under one. DataFusion looks for such a column by its name among those of
+/// the join, too, and then has it twice.
+pub(super) fn with_table(expr: Expr) -> Result<Transformed<Expr>> {
+    let Expr::InSubquery(InSubquery { expr: value, subquery, negated }) = expr else {
+        return Ok(Transformed::no(expr));
+    };
+    let is_named = subquery.subquery.schema().qualified_field(0).0.is_some();
+    if is_named || !subquery.outer_ref_columns.is_empty() {
+        let membership = InSubquery { expr: value, subquery, negated };
+        return Ok(Transformed::no(Expr::InSubquery(membership)));
+    }
+    let rows = LogicalPlanBuilder::from(subquery.subquery.as_ref().clone());
+    let rows = Arc::new(rows.alias("__members")?.build()?);
+    let subquery = Subquery { subquery: rows, ..subquery };
+    Ok(Transformed::yes(Expr::InSubquery(InSubquery { expr: value, subquery, negated })))
 }
 
 fn has_one_row(plan: &LogicalPlan) -> bool {

@@ -3,17 +3,28 @@
 //! | rule | what it does | where it stands |
 //! |---|---|---|
 //! | [`CountedCopies`] | INTERSECT ALL and EXCEPT ALL that count copies | behind the coercion of types, before floats get their form |
-//! | [`NamedQuantified`] | ANY and ALL over a table that the query around reads too | behind the coercion of types |
+//! | [`NamedQuantified`] | ANY and ALL over a table that the query around reads too; computed columns of sub-queries that are called like others | behind the coercion of types |
+//! | [`OuterNames`] | outer columns whose table is called like a column of the subquery | first among the analyzer's rules |
+//! | [`OuterAggregates`] | aggregates of the query around that stand in a subquery | behind it |
 //! | [`EmptySubqueries`] | scalar subqueries that are NULL where they have no row | before the coercion of types |
-//! | [`NestedOrder`] | lists, structs and maps compared in the order in which they are sorted | first |
+//! | [`RecursiveMarks`] | terms of recursive queries that tell of other types than Arrow's | last among the analyzer's rules |
+//! | [`CanonicalUuids`] | texts beside columns of UUIDs in their canonical form | before the coercion of types |
+//! | `nested_order` | lists, structs and maps compared in the order in which they are sorted | first |
+//! | `any_text` | regular expressions of PostgreSQL's, and `s ~ '.*'` with SQL's NULL | first |
 //! | [`DependentJoins`] | correlated subqueries that DataFusion refuses or joins wrongly | last among the analyzer's rules |
-//! | `SubqueriesInValues` | subqueries among the rows of VALUES, above them | first |
-//! | [`EmbeddedSubqueries`] | IN and EXISTS inside of expressions, with NULL as SQL has it | before subqueries become joins |
-//! | `NullSafeKeys`, `NullSafeJoins` | joins on IS NOT DISTINCT FROM apart from those on `=` | where DataFusion makes keys of conditions, and orders joins |
-//! | `Contradictions` | filters that no row passes, as an empty relation; those that name no column, above aggregates without keys | where filters sink |
-//! | `DistinctTypes` | sums beside a DISTINCT aggregate, of the type they were planned with | where DataFusion groups twice for DISTINCT |
-//! | [`ComputedKeys`] | sort keys that are computed, as columns | last among the logical rules that DataFusion has |
+//! | `subqueries_in_values` | subqueries among the rows of VALUES, above them | first |
+//! | `embedded_subqueries` | IN and EXISTS inside of expressions, with NULL as SQL has it | before subqueries become joins |
+//! | `null_safe` | joins on IS NOT DISTINCT FROM apart from those on `=` | where DataFusion makes keys of conditions, and orders joins |
+//! | `contradictions` | filters that no row passes, as an empty relation; those that name no column, above aggregates without keys | where filters sink |
+//! | `distinct_types` | sums beside a DISTINCT aggregate, of the type they were planned with | where DataFusion groups twice for DISTINCT |
+//! | `computed_keys` | sort keys that are computed, as columns | last among the logical rules that DataFusion has |
+//!
+//! `null_safe`, `contradictions` and `distinct_types` stand [around](around) a rule of DataFusion's. Of the rest those
+//! in small letters are functions that [rewrite nodes](bottom_up) among the optimizer's rules.
 
+mod any_text;
+mod around;
+mod bottom_up;
 mod contradictions;
 mod copies;
 mod dependent;
@@ -21,28 +32,39 @@ mod distinct_types;
 mod empty_subqueries;
 mod keys;
 mod membership;
+mod named;
 mod nested_order;
 mod null_safe;
+mod outer_aggregates;
+mod outer_names;
 mod quantified;
+mod recursive_marks;
 mod subqueries;
+mod uuids;
 mod values;
 
 use std::sync::Arc;
 
 use datafusion::optimizer::{Optimizer, OptimizerRule};
 
-use contradictions::Contradictions;
+use any_text::any_text;
+use around::Around;
+pub(crate) use bottom_up::BottomUp;
+use bottom_up::RewriteNode;
 pub(crate) use copies::CountedCopies;
 pub(crate) use dependent::DependentJoins;
-use distinct_types::DistinctTypes;
 pub(crate) use empty_subqueries::EmptySubqueries;
-pub(crate) use keys::ComputedKeys;
-pub(crate) use nested_order::NestedOrder;
-use null_safe::{NullSafeJoins, NullSafeKeys};
+use keys::computed_keys;
+pub(crate) use named::map_named;
+use nested_order::nested_order;
+pub(crate) use outer_aggregates::OuterAggregates;
+pub(crate) use outer_names::OuterNames;
 pub(crate) use quantified::NamedQuantified;
-pub(crate) use subqueries::EmbeddedSubqueries;
-use values::SubqueriesInValues;
+pub(crate) use recursive_marks::RecursiveMarks;
+use subqueries::embedded_subqueries;
+pub(crate) use uuids::{CanonicalUuids, canonical_value};
 pub(crate) use values::has_any_subquery;
+use values::subqueries_in_values;
 
 /// DataFusion's rule that makes joins of subqueries.
 const DECORRELATE: &str = "decorrelate_predicate_subquery";
@@ -63,20 +85,25 @@ const GROUP_DISTINCT: &str = "single_distinct_aggregation_to_group_by";
 pub(crate) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let mut rules = Optimizer::new().rules;
     let at = rules.iter().position(|rule| rule.name() == DECORRELATE).unwrap_or(0);
-    rules.insert(at, Arc::new(EmbeddedSubqueries));
+    rules.insert(at, rule("embedded_subqueries", embedded_subqueries));
     for rule in &mut rules {
         match rule.name() {
-            SINK_FILTERS => *rule = Arc::new(Contradictions::before(Arc::clone(rule))),
-            MAKE_KEYS => *rule = Arc::new(NullSafeKeys(Arc::clone(rule))),
-            ORDER_JOINS => *rule = Arc::new(NullSafeJoins(Arc::clone(rule))),
-            GROUP_DISTINCT => *rule = Arc::new(DistinctTypes::kept_by(Arc::clone(rule))),
+            SINK_FILTERS => Around::put(rule, contradictions::rewrite),
+            MAKE_KEYS => Around::put(rule, null_safe::keys),
+            ORDER_JOINS => Around::put(rule, null_safe::joins),
+            GROUP_DISTINCT => Around::put(rule, distinct_types::rewrite),
             _ => {}
         }
     }
-    rules.push(Arc::new(ComputedKeys));
-    rules.insert(0, Arc::new(NestedOrder));
-    rules.insert(0, Arc::new(SubqueriesInValues));
+    rules.push(rule("computed_keys", computed_keys));
+    rules.insert(0, rule("any_text", any_text));
+    rules.insert(0, rule("nested_order", nested_order));
+    rules.insert(0, rule("subqueries_in_values", subqueries_in_values));
     rules
+}
+
+fn rule(name: &'static str, rewrite: RewriteNode) -> Arc<dyn OptimizerRule + Send + Sync> {
+    Arc::new(BottomUp { name, rewrite })
 }
 
 #[cfg(test)]

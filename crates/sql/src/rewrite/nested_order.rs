@@ -12,62 +12,36 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result, exec_err};
 use datafusion::logical_expr::expr::{Between, ScalarFunction};
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
     BinaryExpr, ColumnarValue, Expr, ExprSchemable, LogicalPlan, Operator, ScalarFunctionArgs,
     ScalarUDF, ScalarUDFImpl, Signature, Volatility, not,
 };
-use datafusion::optimizer::optimizer::ApplyOrder;
-use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
+use datafusion::optimizer::OptimizerConfig;
+
+use super::map_named;
 
 /// Replaces comparisons of nested values; see the module.
-#[derive(Debug, Default)]
-pub(crate) struct NestedOrder;
-
-impl OptimizerRule for NestedOrder {
-    fn name(&self) -> &str {
-        "nested_order"
+pub(super) fn nested_order(
+    plan: LogicalPlan,
+    _config: &dyn OptimizerConfig,
+) -> Result<Transformed<LogicalPlan>> {
+    let inputs = plan.inputs();
+    let has_nested = |input: &&LogicalPlan| {
+        let fields = input.schema().fields();
+        fields.is_empty() || fields.iter().any(|field| field.data_type().is_nested())
+    };
+    // A row of values is made where it is compared.
+    let makes = |expr: &Expr| matches!(expr, Expr::ScalarFunction(call) if call.func.name().contains("struct"));
+    let makes_nested = || {
+        let exprs = plan.expressions();
+        exprs.iter().any(|expr| expr.exists(|expr| Ok(makes(expr))).unwrap_or(true))
+    };
+    if !inputs.iter().any(has_nested) && !makes_nested() {
+        return Ok(Transformed::no(plan));
     }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        Some(ApplyOrder::BottomUp)
-    }
-
-    fn supports_rewrite(&self) -> bool {
-        true
-    }
-
-    fn rewrite(
-        &self,
-        plan: LogicalPlan,
-        _config: &dyn OptimizerConfig,
-    ) -> Result<Transformed<LogicalPlan>> {
-        let inputs = plan.inputs();
-        let has_nested = |input: &&LogicalPlan| {
-            let fields = input.schema().fields();
-            fields.is_empty() || fields.iter().any(|field| field.data_type().is_nested())
-        };
-        // A row of values is made where it is compared.
-        let makes = |expr: &Expr| matches!(expr, Expr::ScalarFunction(call) if call.func.name().contains("struct"));
-        let makes_nested = || {
-            let exprs = plan.expressions();
-            exprs.iter().any(|expr| expr.exists(|expr| Ok(makes(expr))).unwrap_or(true))
-        };
-        if !inputs.iter().any(has_nested) && !makes_nested() {
-            return Ok(Transformed::no(plan));
-        }
-        let schema = merge_schema(&inputs);
-        let names = NamePreserver::new(&plan);
-        plan.map_expressions(|expr| {
-            let name = names.save(&expr);
-            let rewritten = expr.transform_up(|expr| replace(expr, &schema))?;
-            Ok(match rewritten.transformed {
-                true => rewritten.update_data(|expr| name.restore(expr)),
-                false => rewritten,
-            })
-        })
-    }
+    let schema = merge_schema(&inputs);
+    map_named(plan, |expr| expr.transform_up(|expr| replace(expr, &schema)))
 }
 
 fn replace(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {

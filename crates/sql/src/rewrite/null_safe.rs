@@ -4,77 +4,42 @@
 //! keys of `=` to a join whose NULLs are equal (`extract_equijoin_predicate.rs`), and makes joins of both kinds anew with
 //! the answer of one of them (`eliminate_cross_join.rs`).
 
-use std::sync::Arc;
-
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNodeRecursion};
 use datafusion::common::{JoinType, NullEquality, Result};
 use datafusion::logical_expr::{Join, LogicalPlan};
-use datafusion::optimizer::optimizer::ApplyOrder;
-use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
+use datafusion::optimizer::OptimizerConfig;
+
+use super::around::Rule;
 
 /// DataFusion's rule that makes keys of conditions, which adds none to joins whose NULLs are equal.
-#[derive(Debug)]
-pub(super) struct NullSafeKeys(pub(super) Arc<dyn OptimizerRule + Send + Sync>);
-
-impl OptimizerRule for NullSafeKeys {
-    fn name(&self) -> &str {
-        self.0.name()
-    }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        self.0.apply_order()
-    }
-
-    fn supports_rewrite(&self) -> bool {
-        true
-    }
-
-    fn rewrite(
-        &self,
-        plan: LogicalPlan,
-        config: &dyn OptimizerConfig,
-    ) -> Result<Transformed<LogicalPlan>> {
-        match &plan {
-            LogicalPlan::Join(join) if is_null_safe(join) => Ok(Transformed::no(plan)),
-            _ => self.0.rewrite(plan, config),
-        }
+pub(super) fn keys(
+    making: &Rule,
+    plan: LogicalPlan,
+    config: &dyn OptimizerConfig,
+) -> Result<Transformed<LogicalPlan>> {
+    match &plan {
+        LogicalPlan::Join(join) if is_null_safe(join) => Ok(Transformed::no(plan)),
+        _ => making.rewrite(plan, config),
     }
 }
 
 /// DataFusion's rule that orders inner joins by their keys, from which those whose NULLs are equal are hidden.
-#[derive(Debug)]
-pub(super) struct NullSafeJoins(pub(super) Arc<dyn OptimizerRule + Send + Sync>);
-
-impl OptimizerRule for NullSafeJoins {
-    fn name(&self) -> &str {
-        self.0.name()
+pub(super) fn joins(
+    ordering: &Rule,
+    plan: LogicalPlan,
+    config: &dyn OptimizerConfig,
+) -> Result<Transformed<LogicalPlan>> {
+    let mut has_one = false;
+    plan.apply_with_subqueries(|node| {
+        has_one |= matches!(node, LogicalPlan::Join(join) if is_inner(join));
+        Ok(if has_one { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    })?;
+    if !has_one {
+        return ordering.rewrite(plan, config);
     }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        self.0.apply_order()
-    }
-
-    fn supports_rewrite(&self) -> bool {
-        true
-    }
-
-    fn rewrite(
-        &self,
-        plan: LogicalPlan,
-        config: &dyn OptimizerConfig,
-    ) -> Result<Transformed<LogicalPlan>> {
-        let mut has_one = false;
-        plan.apply_with_subqueries(|node| {
-            has_one |= matches!(node, LogicalPlan::Join(join) if is_inner(join));
-            Ok(if has_one { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
-        })?;
-        if !has_one {
-            return self.0.rewrite(plan, config);
-        }
-        let hidden = plan.transform_up_with_subqueries(hidden).data()?;
-        let ordered = self.0.rewrite(hidden, config)?;
-        ordered.transform_data(|plan| plan.transform_up_with_subqueries(shown))
-    }
+    let hidden = plan.transform_up_with_subqueries(hidden).data()?;
+    let ordered = ordering.rewrite(hidden, config)?;
+    ordered.transform_data(|plan| plan.transform_up_with_subqueries(shown))
 }
 
 fn is_null_safe(join: &Join) -> bool {

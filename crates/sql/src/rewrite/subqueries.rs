@@ -14,59 +14,38 @@ use datafusion::logical_expr::expr::InSubquery;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::{conjunction, split_conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{Expr, Filter, Join, LogicalPlan, LogicalPlanBuilder};
-use datafusion::optimizer::optimizer::ApplyOrder;
-use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
+use datafusion::optimizer::OptimizerConfig;
 
 use crate::settings::{AtollOptions, JoinMethod};
 
-use super::membership::{Asked, Marked, has_subquery, mistakes_null, of_one_row};
+use super::map_named;
+use super::membership::{Asked, Marked, has_subquery, mistakes_null, of_one_row, with_table};
 
 /// Joins subqueries to the plans whose expressions they stand in; see the module.
-#[derive(Debug, Default)]
-pub(crate) struct EmbeddedSubqueries;
-
-impl OptimizerRule for EmbeddedSubqueries {
-    fn name(&self) -> &str {
-        "embedded_subqueries"
+pub(super) fn embedded_subqueries(
+    plan: LogicalPlan,
+    config: &dyn OptimizerConfig,
+) -> Result<Transformed<LogicalPlan>> {
+    if !plan.expressions().iter().any(has_subquery) {
+        return Ok(Transformed::no(plan));
     }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        Some(ApplyOrder::BottomUp)
-    }
-
-    fn supports_rewrite(&self) -> bool {
-        true
-    }
-
-    fn rewrite(
-        &self,
-        plan: LogicalPlan,
-        config: &dyn OptimizerConfig,
-    ) -> Result<Transformed<LogicalPlan>> {
-        if !plan.expressions().iter().any(has_subquery) {
-            return Ok(Transformed::no(plan));
+    let mended = |expr| of_one_row(expr)?.transform_data(with_table);
+    let simple = map_named(plan, |expr| expr.transform_up(mended))?;
+    simple.transform_data(|plan| match plan {
+        LogicalPlan::Filter(filter) => in_filter(filter, config),
+        LogicalPlan::Join(join) if join.filter.as_ref().is_some_and(has_subquery) => {
+            in_join(join, config).map(Transformed::yes)
         }
-        let names = NamePreserver::new(&plan);
-        let simple = plan.map_expressions(|expr| {
-            let name = names.save(&expr);
-            Ok(expr.transform_up(of_one_row)?.update_data(|expr| name.restore(expr)))
-        })?;
-        simple.transform_data(|plan| match plan {
-            LogicalPlan::Filter(filter) => in_filter(filter, config),
-            LogicalPlan::Join(join) if join.filter.as_ref().is_some_and(has_subquery) => {
-                in_join(join, config).map(Transformed::yes)
-            }
-            LogicalPlan::Projection(_)
-            | LogicalPlan::Aggregate(_)
-            | LogicalPlan::Window(_)
-            | LogicalPlan::Sort(_)
-                if plan.expressions().iter().any(has_subquery) =>
-            {
-                in_expressions(plan, config).map(Transformed::yes)
-            }
-            plan => Ok(Transformed::no(plan)),
-        })
-    }
+        LogicalPlan::Projection(_)
+        | LogicalPlan::Aggregate(_)
+        | LogicalPlan::Window(_)
+        | LogicalPlan::Sort(_)
+            if plan.expressions().iter().any(has_subquery) =>
+        {
+            in_expressions(plan, config).map(Transformed::yes)
+        }
+        plan => Ok(Transformed::no(plan)),
+    })
 }
 
 fn in_filter(filter: Filter, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {

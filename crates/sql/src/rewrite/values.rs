@@ -6,8 +6,7 @@ use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, DFSchema, Result};
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Projection, Values, lit, when};
-use datafusion::optimizer::optimizer::ApplyOrder;
-use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
+use datafusion::optimizer::OptimizerConfig;
 use datafusion::scalar::ScalarValue;
 
 /// The number of a row.
@@ -20,33 +19,15 @@ const ROW: &str = "$row";
 /// VALUES (1, (SELECT 2)), (3, 4)     SELECT column1, CASE WHEN row = 0 THEN (SELECT 2) ELSE column2 END
 ///                                    FROM (VALUES (1, NULL, 0), (3, 4, 1))
 /// ```
-#[derive(Debug, Default)]
-pub(crate) struct SubqueriesInValues;
-
-impl OptimizerRule for SubqueriesInValues {
-    fn name(&self) -> &str {
-        "subqueries_in_values"
-    }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        Some(ApplyOrder::BottomUp)
-    }
-
-    fn supports_rewrite(&self) -> bool {
-        true
-    }
-
-    fn rewrite(
-        &self,
-        plan: LogicalPlan,
-        _: &dyn OptimizerConfig,
-    ) -> Result<Transformed<LogicalPlan>> {
-        match plan {
-            LogicalPlan::Values(rows) if rows.values.iter().flatten().any(has_any_subquery) => {
-                above(rows).map(Transformed::yes)
-            }
-            plan => Ok(Transformed::no(plan)),
+pub(super) fn subqueries_in_values(
+    plan: LogicalPlan,
+    _: &dyn OptimizerConfig,
+) -> Result<Transformed<LogicalPlan>> {
+    match plan {
+        LogicalPlan::Values(rows) if rows.values.iter().flatten().any(has_any_subquery) => {
+            above(rows).map(Transformed::yes)
         }
+        plan => Ok(Transformed::no(plan)),
     }
 }
 

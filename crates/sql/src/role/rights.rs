@@ -5,12 +5,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
+use std::sync::Arc;
 
-use atoll_store::database::{DatabaseVersion, Relation, RelationName};
+use atoll_store::database::{DatabaseVersion, Relation, RelationName, is_temporary_schema};
 use datafusion::common::{DataFusionError, Result};
 
 use super::{READ_ALL, WRITE_ALL, role};
-use crate::catalog::SCHEMA;
+use crate::catalog::{COMMENTS, SCHEMA};
 use crate::error::SqlState;
 
 /// The schema that keeps the rights.
@@ -27,17 +28,19 @@ pub(crate) enum Right {
     Update,
     Delete,
     Truncate,
+    References,
     Usage,
     Create,
 }
 
 /// The rights with PostgreSQL's letters and words.
-const ALL: [(Right, char, &str); 7] = [
+const ALL: [(Right, char, &str); 8] = [
     (Right::Insert, 'a', "INSERT"),
     (Right::Select, 'r', "SELECT"),
     (Right::Update, 'w', "UPDATE"),
     (Right::Delete, 'd', "DELETE"),
     (Right::Truncate, 'D', "TRUNCATE"),
+    (Right::References, 'x', "REFERENCES"),
     (Right::Usage, 'U', "USAGE"),
     (Right::Create, 'C', "CREATE"),
 ];
@@ -67,9 +70,25 @@ impl Owned {
             Self::Schema(_) => &[Right::Usage, Right::Create],
             Self::Relation(name) => match version.relation(name) {
                 Some(Relation::Sequence(_)) => &[Right::Select, Right::Update, Right::Usage],
-                _ => &[Right::Select, Right::Insert, Right::Update, Right::Delete, Right::Truncate],
+                _ => &[
+                    Right::Select,
+                    Right::Insert,
+                    Right::Update,
+                    Right::Delete,
+                    Right::Truncate,
+                    Right::References,
+                ],
             },
         }
+    }
+
+    /// That it is not there.
+    pub(crate) fn missing(&self, version: &DatabaseVersion) -> DataFusionError {
+        let state = match self {
+            Self::Schema(_) => SqlState::UNDEFINED_SCHEMA,
+            Self::Relation(_) => SqlState::UNDEFINED_TABLE,
+        };
+        state.error(format!("{} does not exist", self.named(version)))
     }
 
     /// What it is called in messages: `table item`.
@@ -99,10 +118,15 @@ impl Owned {
         self.entry_in(RIGHTS)
     }
 
-    /// The name under which something about it is kept in a schema of such texts.
+    /// The name under which something about it is kept in a schema of such texts; what is kept about a temporary one is
+    /// in the schema of that, with which it ends.
     pub(crate) fn entry_in(&self, schema: &str) -> RelationName {
         let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
         let name = match self {
+            Self::Relation(name) if is_temporary_schema(&name.schema) => {
+                let entry = format!("{schema} {}", quoted(&name.name));
+                return RelationName::new(Arc::clone(&name.schema), entry);
+            }
             Self::Relation(name) => format!("{}.{}", quoted(&name.schema), quoted(&name.name)),
             Self::Schema(name) => quoted(name),
         };
@@ -129,6 +153,13 @@ impl Owned {
             _ => None,
         }
     }
+}
+
+/// Whether a relation is what is kept about a temporary one.
+pub(crate) fn is_temporary_entry(name: &RelationName) -> bool {
+    let is_in =
+        |schema: &str| name.name.strip_prefix(schema).is_some_and(|of| of.starts_with(" \""));
+    is_temporary_schema(&name.schema) && (is_in(RIGHTS) || is_in(COMMENTS))
 }
 
 /// Where the quote is that ends a text in which quotes are doubled.
@@ -173,6 +204,26 @@ impl ObjectRights {
         self.owner.is_some() || !self.grants.is_empty()
     }
 
+    /// The rights as PostgreSQL writes them, those of the owner first: `ann=arwdD/ann`. None where nothing was granted.
+    pub(crate) fn items(&self, owner: &str, all: &[Right]) -> Vec<String> {
+        let granted = self.grants.iter().filter(|(_, rights)| !rights.is_empty());
+        let mut items: Vec<String> = granted
+            .map(|(role, rights)| {
+                let role = if role == PUBLIC { "" } else { role };
+                let letters = rights.iter().map(|(right, with_option)| {
+                    format!("{}{}", right.letter(), if *with_option { "*" } else { "" })
+                });
+                let letters: String = letters.collect();
+                format!("{}={letters}/{}", acl_name(role), acl_name(owner))
+            })
+            .collect();
+        if !items.is_empty() {
+            let letters: String = all.iter().map(|right| right.letter()).collect();
+            items.insert(0, format!("{0}={letters}/{0}", acl_name(owner)));
+        }
+        items
+    }
+
     /// Roles that are named.
     pub(crate) fn roles(&self) -> impl Iterator<Item = &str> {
         self.owner.iter().chain(self.grants.keys()).map(String::as_str)
@@ -197,6 +248,14 @@ impl ObjectRights {
             }
         }
         rights
+    }
+}
+
+/// The name of a role among rights: in quotes where it is more than letters, digits and `_`.
+fn acl_name(role: &str) -> String {
+    match role.chars().all(|letter| letter.is_alphanumeric() || letter == '_') {
+        true => role.to_owned(),
+        false => format!("\"{}\"", role.replace('"', "\"\"")),
     }
 }
 
@@ -255,7 +314,7 @@ impl LimitedUser {
             Right::Usage => {
                 matches!(object, Owned::Schema(_)) && (self.is(READ_ALL) || self.is(WRITE_ALL))
             }
-            Right::Truncate | Right::Create => false,
+            Right::Truncate | Right::References | Right::Create => false,
         };
         let rights = ObjectRights::of(version, object);
         let granted =

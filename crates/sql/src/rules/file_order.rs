@@ -37,7 +37,7 @@ use datafusion::physical_plan::{
 use futures::{StreamExt, TryStreamExt, stream};
 
 use super::metered::MeteredExec;
-use crate::files::{JsonScanExec, WholeFilesExec};
+use crate::files::{ArrowScanExec, JsonScanExec, WholeFilesExec};
 use crate::operator::{PassThrough, PassThroughExec};
 
 /// Gathers scans of files in their order; see the module.
@@ -114,6 +114,7 @@ fn in_order(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPla
         || plan.is::<CooperativeExec>()
         || plan.is::<LocalLimitExec>()
         || plan.is::<JsonScanExec>()
+        || plan.is::<ArrowScanExec>()
         || plan.is::<MeteredExec>()
         || plan.is::<UnionExec>();
     if !keeps {

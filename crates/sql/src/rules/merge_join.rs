@@ -25,6 +25,10 @@ use crate::settings::{AtollOptions, JoinMethod};
 /// want memory too. A build side beyond this share of the limit is sorted.
 const LIMIT_SHARE: usize = 4;
 
+/// The order in which scans return columns whose values rise, so that these need no sort. Another order of NULL
+/// would be taken for theirs where a column cannot be NULL, and missed where one that can is known to equal it.
+const AS_SCANNED: SortOptions = SortOptions { descending: false, nulls_first: false };
+
 /// Replaces hash joins; see the module.
 #[derive(Debug)]
 pub(crate) struct MergeJoin {
@@ -95,7 +99,7 @@ fn merge_join(join: &HashJoinExec) -> Result<Arc<dyn ExecutionPlan>> {
         on.collect::<Result<Vec<_>>>()?,
         join.filter().map(left_first).transpose()?,
         *join.join_type(),
-        vec![SortOptions::default(); join.on().len()],
+        vec![AS_SCANNED; join.on().len()],
         join.null_equality(),
     )?));
     let Some(projection) = &join.projection else { return Ok(merge) };

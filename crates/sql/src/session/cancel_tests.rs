@@ -1,6 +1,7 @@
 //! A query whose result was dropped ends, primitives in the midst of a step included.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use atoll_runtime::{Runtime, RuntimeOptions};
 use atoll_testkit::kernel::SimulatedKernel;
@@ -130,5 +131,25 @@ fn long_joins_without_rows_leave_turns_to_others_and_end_when_they_are_dropped()
         while session.database().pool().reserved() > before + (1 << 20) {
             tokio::task::yield_now().await;
         }
+    });
+}
+
+#[test]
+fn sleeping_statements_leave_turns_to_others_and_end_when_they_are_dropped() {
+    let session = session();
+    session.runtime().block_on(async {
+        let other = session.database().session().expect("a session");
+        let mut running = Vec::new();
+        for sql in ["SELECT pg_sleep(1000)", "SELECT pg_sleep('infinity'::DOUBLE)"] {
+            running.push(session.run(sql).await.expect("it starts"));
+        }
+        for sql in ["SELECT 1", "SELECT pg_sleep(0.001)"] {
+            let batches = other.run(sql).await.expect(sql).collect().await.expect(sql);
+            assert_eq!(batches[0].num_rows(), 1);
+        }
+        drop(running);
+        let wait = Duration::from_millis(50);
+        let slept = session.run("SELECT pg_sleep(1000)").await.expect("it starts").collect();
+        assert!(tokio::time::timeout(wait, slept).await.is_err());
     });
 }

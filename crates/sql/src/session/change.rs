@@ -27,18 +27,22 @@ use datafusion::logical_expr::{
 };
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::{
-    Assignment, AssignmentTarget, Delete, Expr as AstExpr, FromTable, Ident, ObjectName,
-    ObjectNamePart, SelectItem, SetExpr, Statement as Ast, TableAlias, TableFactor, TableWithJoins,
-    Truncate, TruncateIdentityOption, Update, UpdateTableFromKind, With,
+    Assignment, AssignmentTarget, Delete, Expr as AstExpr, FromTable, FunctionArg, FunctionArgExpr,
+    FunctionArguments, GroupByExpr, Ident, ObjectName, ObjectNamePart, Query, Select, SelectItem,
+    SetExpr, Statement as Ast, TableAlias, TableFactor, TableWithJoins, Truncate,
+    TruncateIdentityOption, Update, UpdateTableFromKind, With,
 };
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 
+use super::assigned::check_value;
+use super::assigned_row;
 use super::foreign;
 use super::insert::given_value;
 use super::planner::StatementPlanner;
 use crate::catalog::plain;
 pub(super) use crate::dialect::quoted;
+use crate::error::{SqlState, stated_err};
 use crate::role::rights::Right;
 use crate::table::{ChangeKind, ChangedTable, PlacedTable, WriteRules};
 
@@ -89,10 +93,11 @@ impl RowChange {
         };
         let at = planner.resolve_in(state, name)?;
         let Some(found) = planner.names.table(&at)? else {
-            return plan_err!("table '{}' not found", plain(&at));
+            return stated_err!(UNDEFINED_TABLE, "table '{}' not found", plain(&at));
         };
         let Some(table) = found.downcast_ref::<PlacedTable>() else {
-            return plan_err!(
+            return stated_err!(
+                WRONG_OBJECT_TYPE,
                 "{} of '{}': only rows of tables made by CREATE TABLE can be changed; this is a view, \
                  a system table or a table over files",
                 word(kind),
@@ -106,13 +111,14 @@ impl RowChange {
         foreign::check(ast, &at)?;
         let at_name = at.table.to_string();
         let changed = changed_source(&at);
-        let rules = match kind {
+        let mut rules = match kind {
             ChangeKind::Delete => WriteRules::default(),
             ChangeKind::Update => {
                 let name = quoted(&at_name);
                 planner.write_rules(state, table, &name, None).await?
             }
         };
+        rules.actions = Box::pin(planner.referential_actions(state, table.id())).await?;
         let target = planner.target(rules);
         let source = Arc::new(ChangedTable::new(table.clone(), kind, target));
         planner.names.hide(CHANGED, Arc::clone(&source) as _);
@@ -157,7 +163,7 @@ impl RowChange {
     fn change(&self, query: LogicalPlan) -> Result<LogicalPlan> {
         let input = match self.kind {
             ChangeKind::Delete => query,
-            ChangeKind::Update => self.in_types_of_columns(query)?,
+            ChangeKind::Update => self.in_types_of_columns(assigned_row::once(query)?)?,
         };
         let name = TableReference::bare(self.table.name());
         let source = provider_as_source(Arc::clone(&self.source) as _);
@@ -178,6 +184,7 @@ impl RowChange {
             values.push(match column {
                 Some(column) => {
                     let column = columns.field(column);
+                    check_value(field.data_type(), column, &"value")?;
                     value.cast_to(column.data_type(), &schema)?.alias(column.name())
                 }
                 None => value,
@@ -349,7 +356,7 @@ fn alone<'a>(target: &'a TableWithJoins, others: &str) -> Result<&'a TableWithJo
 }
 
 fn refuse(is_there: bool, what: &str) -> Result<()> {
-    if is_there { plan_err!("{what} is not supported") } else { Ok(()) }
+    if is_there { stated_err!(FEATURE_NOT_SUPPORTED, "{what} is not supported") } else { Ok(()) }
 }
 
 fn of_delete(delete: Delete, changed: &ResolvedTableReference, row_id: &str) -> Result<RowQuery> {
@@ -396,7 +403,8 @@ fn assignments(
     for Assignment { target, value } in assignments {
         for (column, value) in each(target, value)? {
             let [ObjectNamePart::Identifier(ident)] = &column.0[..] else {
-                return plan_err!(
+                return stated_err!(
+                    UNDEFINED_COLUMN,
                     "UPDATE sets whole columns, which are named alone; '{column}' has more than one part"
                 );
             };
@@ -404,31 +412,103 @@ fn assignments(
             let Ok(at) = schema.index_of(&name) else {
                 let names: Vec<&str> =
                     schema.fields().iter().map(|field| field.name().as_str()).collect();
-                return plan_err!(
+                return stated_err!(
+                    UNDEFINED_COLUMN,
                     "column '{name}' does not exist; the table has the columns {}",
                     names.join(", ")
                 );
             };
             let value = given_value(value, at, definition)?;
             if values[at].replace(value).is_some() {
-                return plan_err!("column '{name}' is set twice");
+                return stated_err!(SYNTAX_ERROR, "column '{name}' is set twice");
             }
         }
     }
     Ok(values)
 }
 
-/// `(a, b) = (1, 2)` one by one.
-fn each(target: AssignmentTarget, value: AstExpr) -> Result<Vec<(ObjectName, AstExpr)>> {
-    match (target, value) {
-        (AssignmentTarget::ColumnName(name), value) => Ok(vec![(name, value)]),
-        (AssignmentTarget::Tuple(names), AstExpr::Tuple(values)) if names.len() == values.len() => {
-            Ok(names.into_iter().zip(values).collect())
-        }
-        (AssignmentTarget::Tuple(_), _) => {
-            plan_err!("UPDATE sets several columns to as many values: SET (a, b) = (1, 2)")
-        }
+/// `(a, b) = (1, 2)`, `(a, b) = ROW(1, 2)` and `(a, b) = (SELECT 1, 2)` one by one.
+pub(super) fn each(target: AssignmentTarget, value: AstExpr) -> Result<Vec<(ObjectName, AstExpr)>> {
+    let names = match target {
+        AssignmentTarget::ColumnName(name) => return Ok(vec![(name, value)]),
+        AssignmentTarget::Tuple(names) => names,
+    };
+    let values = match value {
+        AstExpr::Tuple(values) => values,
+        AstExpr::Subquery(query) => columns_of_query(&query, &names)?,
+        other => match row_values(&other) {
+            Some(values) => values,
+            None => {
+                return Err(SqlState::FEATURE_NOT_SUPPORTED.error(
+                    "UPDATE sets several columns to as many values: SET (a, b) = (1, 2), or \
+                     SET (a, b) = (SELECT …)",
+                ));
+            }
+        },
+    };
+    match names.len() == values.len() {
+        true => Ok(names.into_iter().zip(values).collect()),
+        false => Err(SqlState::SYNTAX_ERROR
+            .error("SET takes as many values as columns: SET (a, b) = (1, 2)")),
     }
+}
+
+/// The values of `ROW(…)`.
+fn row_values(value: &AstExpr) -> Option<Vec<AstExpr>> {
+    let AstExpr::Function(call) = value else { return None };
+    let FunctionArguments::List(list) = &call.args else { return None };
+    if !call.name.to_string().eq_ignore_ascii_case("row") {
+        return None;
+    }
+    let values = list.args.iter().map(|argument| match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) => Some(value.clone()),
+        _ => None,
+    });
+    values.collect()
+}
+
+/// A query for each of the columns of a query, or the fields of its row.
+fn columns_of_query(query: &Query, columns: &[ObjectName]) -> Result<Vec<AstExpr>> {
+    let items = match query.body.as_ref() {
+        SetExpr::Select(select) if has_plain_items(query, select) => &select.projection,
+        _ => return assigned_row::fields(query, columns),
+    };
+    let of_item = |item: &SelectItem| {
+        let mut one = query.clone();
+        if let SetExpr::Select(select) = one.body.as_mut() {
+            select.projection = vec![item.clone()];
+        }
+        AstExpr::Subquery(Box::new(one))
+    };
+    Ok(items.iter().map(of_item).collect())
+}
+
+/// Whether the items of a select list may stand alone: each is a column of a table or a literal, and all are of the same
+/// rows.
+fn has_plain_items(query: &Query, select: &Select) -> bool {
+    let is_one = |item: &SelectItem| match item {
+        SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => matches!(
+            expr,
+            AstExpr::Identifier(_) | AstExpr::CompoundIdentifier(_) | AstExpr::Value(_)
+        ),
+        _ => false,
+    };
+    let is_table = |factor: &TableFactor| matches!(factor, TableFactor::Table { args: None, .. });
+    let reads_tables = select.from.iter().all(|from| {
+        is_table(&from.relation) && from.joins.iter().all(|join| is_table(&join.relation))
+    });
+    let is_grouped = match &select.group_by {
+        GroupByExpr::Expressions(keys, _) => !keys.is_empty(),
+        GroupByExpr::All(_) => true,
+    };
+    let is_whole = query.limit_clause.is_none() && query.fetch.is_none() && query.locks.is_empty();
+    let is_plain = query.order_by.is_none()
+        && select.distinct.is_none()
+        && select.having.is_none()
+        && is_whole
+        && reads_tables
+        && !is_grouped;
+    is_plain && select.projection.iter().all(is_one)
 }
 
 /// Where the changed table is found while its statement is planned.

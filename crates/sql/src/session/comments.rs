@@ -1,15 +1,16 @@
 //! COMMENT ON tables, their columns, views, sequences and schemas: the owner's right, part of the transaction.
 
-use atoll_store::database::{CatalogChange, DatabaseVersion, Relation, RelationName};
+use atoll_store::database::{
+    CatalogChange, DatabaseVersion, Relation, RelationName, is_temporary_schema,
+};
 use datafusion::common::{DataFusionError, Result, plan_err};
 use datafusion::sql::sqlparser::ast::{
     AlterTableOperation, CommentObject, ObjectName, Statement as Ast,
 };
 
 use super::planner::StatementPlanner;
-use super::temporary::check_lasting;
 use crate::catalog::{COMMENTS, ObjectComments, relation_name};
-use crate::error::SqlState;
+use crate::error::{SqlState, stated_err};
 use crate::role::rights::Owned;
 
 /// What a comment is on.
@@ -34,12 +35,12 @@ impl StatementPlanner {
                 false => Err(missing(&object, kind, object_name)),
             };
         }
-        check_lasting("COMMENT on", &object)?;
         check_kind(&version, &object, kind)?;
         if let Some(column) = &column {
             check_column(&version, &object, column)?;
         }
         if let Some(user) = self.user.as_deref()
+            && !self.is_temporary(&object)
             && !user.owns(&version, &object)
         {
             let message = format!("must be owner of {}", object.named(&version));
@@ -75,7 +76,8 @@ impl StatementPlanner {
                 return Ok(Commented { object, column, kind: "table" });
             }
             other => {
-                return plan_err!(
+                return stated_err!(
+                    FEATURE_NOT_SUPPORTED,
                     "COMMENT ON {other} is not supported; expected TABLE, COLUMN, VIEW, SEQUENCE or SCHEMA"
                 );
             }
@@ -87,6 +89,10 @@ impl StatementPlanner {
     pub(super) async fn follow_with_comments(&self, change: &CatalogChange) -> Result<()> {
         let nothing = ObjectComments::default();
         match change {
+            // A temporary table that its transaction has dropped leaves its comments.
+            CatalogChange::CreateTable { name, .. } if is_temporary_schema(&name.schema) => {
+                self.keep_comments(&Owned::Relation(name.clone()), &nothing).await
+            }
             CatalogChange::Drop { name } => {
                 self.keep_comments(&Owned::Relation(name.clone()), &nothing).await
             }

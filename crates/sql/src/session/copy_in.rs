@@ -11,7 +11,9 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::PartitionStream;
 use datafusion::sql::parser::Statement as Parsed;
-use datafusion::sql::sqlparser::ast::{Insert, ObjectName, Statement as Ast, TableObject};
+use datafusion::sql::sqlparser::ast::{
+    Insert, ObjectName, SetExpr, Statement as Ast, TableFactor, TableObject,
+};
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::sync::mpsc::Receiver;
@@ -23,6 +25,7 @@ use super::planner::StatementPlanner;
 use super::tag::StatementTag;
 use crate::catalog::plain;
 use crate::error::{SqlError, SqlState};
+use crate::parse::is_copy;
 use crate::role::rights::Right;
 
 /// The name of the rows while they are inserted, which no table has.
@@ -125,6 +128,19 @@ impl StatementPlanner {
         };
         Ok((self.resolve_in(&self.state, table)?, columns.iter().map(last).collect()))
     }
+}
+
+/// Whether a statement inserts rows of a file or of a client, whose columns are cast to the table's, whatever they are.
+pub(super) fn copies(statement: &Parsed) -> bool {
+    let Parsed::Statement(ast) = statement else { return false };
+    let Ast::Insert(insert) = ast.as_ref() else { return false };
+    is_copy(insert) || reads_client(insert).is_some()
+}
+
+fn reads_client(insert: &Insert) -> Option<()> {
+    let SetExpr::Select(select) = insert.source.as_ref()?.body.as_ref() else { return None };
+    let TableFactor::Table { name, .. } = &select.from.first()?.relation else { return None };
+    (name.0.last()?.as_ident()?.value == ROWS).then_some(())
 }
 
 /// A statement that inserts rows into columns of a table, all of them where none are named.

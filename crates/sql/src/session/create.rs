@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use atoll_placement::Strategy;
+use atoll_store::TableId;
 use atoll_store::database::{CatalogChange, RelationName};
 use atoll_store::table::{Chunk, Identity, IdentityKind, TableDefinition};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
@@ -26,7 +27,7 @@ use super::progress::ScanProgress;
 use super::sequence::sequence_definition;
 use super::temporary::reads_temporary;
 use crate::catalog::{UnplannedView, relation_name};
-use crate::error::transaction_error;
+use crate::error::{stated_err, transaction_error};
 use crate::table::insert::inserted;
 use crate::table::load::{LoadedRows, load};
 use crate::table::{PlacedTable, StaleStatement, stored_columns};
@@ -66,8 +67,11 @@ impl Session {
         let identities = declared.columns.iter_mut().map(|column| column.identity.take());
         let identities: Vec<_> = identities.collect();
         let on_commit = declared.temporary.unwrap_or_default();
+        let foreign_keys = std::mem::take(&mut declared.foreign_keys);
         let mut definition = declared.definition(planner, &at.table, columns, strategy)?;
         definition.on_commit = on_commit;
+        let id = planner.database.store().new_table_id(&at.schema);
+        planner.add_foreign_keys((id, &at), &mut definition, foreign_keys)?;
         if let Some(before) = &before {
             unchanged(planner, before).await?;
             planner.drop_relation(&at).await?;
@@ -79,7 +83,7 @@ impl Session {
                 identify(planner, &relation, &mut definition, column, identity).await?;
             }
         }
-        let (created, table) = self.add_table(planner, &at, definition).await?;
+        let (created, table) = self.add_table(planner, (id, &at), definition).await?;
         let rules = created.write_rules(&created.state, &table, &quoted(&at.table), None).await?;
         let target = Arc::new(planner.target(rules));
         let loaded = load(plan, planner.state.task_ctx(), &table, &target, false).await?;
@@ -92,10 +96,10 @@ impl Session {
     async fn add_table(
         &self,
         planner: &StatementPlanner,
-        at: &ResolvedTableReference,
+        (id, at): (TableId, &ResolvedTableReference),
         definition: TableDefinition,
     ) -> Result<(StatementPlanner, PlacedTable)> {
-        let (name, id) = (relation_name(at), planner.database.store().new_table_id(&at.schema));
+        let name = relation_name(at);
         let definition = Arc::new(definition);
         planner.define(CatalogChange::CreateTable { name, id, definition }).await?;
         let planner = self.planner(&planner.transaction, true).await?;
@@ -115,7 +119,8 @@ impl Session {
             planner.drop_relation(&at).await?;
         }
         let definition = TableDefinition::new(stored_columns(&columns), self.placement());
-        let (planner, table) = self.add_table(&planner, &at, definition).await?;
+        let id = planner.database.store().new_table_id(&at.schema);
+        let (planner, table) = self.add_table(&planner, (id, &at), definition).await?;
         Ok(NewTable { planner, table })
     }
 
@@ -229,12 +234,18 @@ impl NameReplacement<'_> {
         match (current == *kind, current) {
             (true, _) if *or_replace => Ok(()),
             (_, TableType::View) => match or_replace {
-                true => exec_err!("'{name}' is a view; remove it with DROP VIEW {name}"),
-                false => exec_err!("View '{name}' already exists"),
+                true => stated_err!(
+                    WRONG_OBJECT_TYPE,
+                    "'{name}' is a view; remove it with DROP VIEW {name}"
+                ),
+                false => stated_err!(DUPLICATE_TABLE, "View '{name}' already exists"),
             },
             _ => match or_replace {
-                true => exec_err!("'{name}' is a table; remove it with DROP TABLE {name}"),
-                false => exec_err!("Table '{name}' already exists"),
+                true => stated_err!(
+                    WRONG_OBJECT_TYPE,
+                    "'{name}' is a table; remove it with DROP TABLE {name}"
+                ),
+                false => stated_err!(DUPLICATE_TABLE, "Table '{name}' already exists"),
             },
         }
     }
@@ -283,27 +294,32 @@ pub(super) async fn new_identity(
     identity: DeclaredIdentity,
 ) -> Result<Identity> {
     if !matches!(field.data_type(), DataType::Int16 | DataType::Int32 | DataType::Int64) {
-        return exec_err!("identity column '{}' must be SMALLINT, INTEGER or BIGINT", field.name());
+        return stated_err!(
+            INVALID_PARAMETER,
+            "identity column '{}' must be SMALLINT, INTEGER or BIGINT",
+            field.name()
+        );
     }
     let definition = Arc::new(sequence_definition(&identity.options, field.data_type())?);
-    let name = unused_name(planner, table, format!("{}_{}_seq", table.name, field.name())).await?;
+    let version = planner.transaction.statement(true).await?;
+    let name = sequence_of(table, field.name(), |name| version.relation(name).is_some());
     let kind = if identity.always { IdentityKind::Always } else { IdentityKind::ByDefault };
     let sequence = planner.database.store().new_sequence_id(&name.schema);
     planner.define(CatalogChange::CreateSequence { name, id: sequence, definition }).await?;
     Ok(Identity { kind, sequence })
 }
 
-/// A name beside the table, with a number behind it where it is taken.
-async fn unused_name(
-    planner: &StatementPlanner,
+/// The name of the sequence of a column, with a number behind it where it is taken.
+pub(super) fn sequence_of(
     table: &RelationName,
-    name: String,
-) -> Result<RelationName> {
-    let version = planner.transaction.statement(true).await?;
-    let in_schema = |name: String| RelationName::new(Arc::clone(&table.schema), name);
-    let mut names = std::iter::once(name.clone()).chain((1..).map(|n| format!("{name}{n}")));
-    let free = names.find(|name| version.relation(&in_schema(name.clone())).is_none());
-    Ok(in_schema(free.unwrap_or(name)))
+    column: &str,
+    is_taken: impl Fn(&RelationName) -> bool,
+) -> RelationName {
+    let name = format!("{}_{column}_seq", table.name);
+    let of = |name: String| RelationName::new(Arc::clone(&table.schema), name);
+    let mut names =
+        std::iter::once(name.clone()).chain((1..).map(|n| format!("{name}{n}"))).map(of);
+    names.find(|name| !is_taken(name)).unwrap_or_else(|| of(name.clone()))
 }
 
 /// The plan with a name of its own for each column: of several `a` the others are `a_1`, `a_2`, as in DuckDB.
@@ -333,7 +349,7 @@ pub(super) fn distinctly_named(plan: LogicalPlan) -> Result<LogicalPlan> {
 fn check_names(schema: &Schema) -> Result<()> {
     let mut seen = HashSet::new();
     match schema.fields().iter().find(|field| !seen.insert(field.name().as_str())) {
-        Some(twice) => exec_err!("duplicate column name '{}'", twice.name()),
+        Some(twice) => stated_err!(DUPLICATE_COLUMN, "duplicate column name '{}'", twice.name()),
         None => Ok(()),
     }
 }

@@ -1,5 +1,5 @@
 //! What CREATE TABLE declares beyond names and types of columns: NOT NULL, DEFAULT, identities, generated
-//! columns, PRIMARY KEY, UNIQUE, CHECK. It is taken out of the statement, whose rest DataFusion plans.
+//! columns, PRIMARY KEY, UNIQUE, CHECK, FOREIGN KEY. It is taken out of the statement, whose rest DataFusion plans.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,9 @@ use datafusion::sql::sqlparser::ast::{
     IndexColumn, ObjectNamePart, OnCommit as AstOnCommit, SequenceOptions, TableConstraint,
 };
 
+use super::foreign_key::DeclaredForeignKey;
 use super::generated::as_default;
+use crate::error::stated_err;
 
 /// What is declared, columns by their place.
 #[derive(Debug, Default)]
@@ -18,6 +20,7 @@ pub(super) struct DeclaredTable {
     pub(super) columns: Vec<DeclaredColumn>,
     pub(super) keys: Vec<DeclaredKey>,
     pub(super) checks: Vec<DeclaredCheck>,
+    pub(super) foreign_keys: Vec<DeclaredForeignKey>,
     /// Of a temporary table what becomes of it when a transaction ends.
     pub(super) temporary: Option<OnCommit>,
 }
@@ -65,7 +68,9 @@ fn take_temporary(create: &mut CreateTable) -> Result<Option<OnCommit>> {
     match (std::mem::take(&mut create.temporary), on_commit) {
         (true, on_commit) => Ok(Some(on_commit.unwrap_or_default())),
         (false, None) => Ok(None),
-        (false, Some(_)) => plan_err!("ON COMMIT can only be used on temporary tables"),
+        (false, Some(_)) => {
+            stated_err!(INVALID_TABLE_DEFINITION, "ON COMMIT can only be used on temporary tables")
+        }
     }
 }
 
@@ -83,7 +88,11 @@ impl DeclaredTable {
             declared.add(constraint, None)?;
         }
         if declared.keys.iter().filter(|key| key.is_primary).count() > 1 {
-            return plan_err!("multiple primary keys for table '{}' are not allowed", create.name);
+            return stated_err!(
+                INVALID_TABLE_DEFINITION,
+                "multiple primary keys for table '{}' are not allowed",
+                create.name
+            );
         }
         Ok(declared)
     }
@@ -102,7 +111,8 @@ impl DeclaredTable {
                 ColumnOption::NotNull => of_column.not_null = true,
                 ColumnOption::Default(value) => {
                     if of_column.default.is_some() {
-                        return plan_err!(
+                        return stated_err!(
+                            SYNTAX_ERROR,
                             "column '{}' has both DEFAULT and GENERATED",
                             column.name
                         );
@@ -135,25 +145,33 @@ impl DeclaredTable {
                 }
                 ColumnOption::Generated { generation_expr: Some(expr), .. } => {
                     if of_column.default.is_some() {
-                        return plan_err!(
+                        return stated_err!(
+                            SYNTAX_ERROR,
                             "column '{}' has both DEFAULT and GENERATED",
                             column.name
                         );
                     }
                     of_column.default = Some(as_default(expr));
                 }
-                ColumnOption::ForeignKey(_) => return foreign_key(),
+                ColumnOption::ForeignKey(mut key) => {
+                    key.columns = vec![column.name.clone()];
+                    self.foreign_keys.push(DeclaredForeignKey::of(key, name)?);
+                }
                 other => {
                     return not_impl_err!(
                         "{other} of column '{}' is not supported; expected NOT NULL, DEFAULT, PRIMARY KEY, \
-                         UNIQUE, CHECK or GENERATED",
+                         UNIQUE, CHECK, REFERENCES or GENERATED",
                         column.name
                     );
                 }
             }
         }
         if of_column.identity.is_some() && of_column.default.is_some() {
-            return plan_err!("column '{}' has both DEFAULT and IDENTITY", column.name);
+            return stated_err!(
+                SYNTAX_ERROR,
+                "column '{}' has both DEFAULT and IDENTITY",
+                column.name
+            );
         }
         of_column.not_null |= of_column.identity.is_some();
         self.columns.push(of_column);
@@ -177,17 +195,17 @@ impl DeclaredTable {
                 let name = named.or(name);
                 self.checks.push(DeclaredCheck { name, column: None, condition: *expr });
             }
-            TableConstraint::ForeignKey(_) => return foreign_key(),
+            TableConstraint::ForeignKey(key) => {
+                self.foreign_keys.push(DeclaredForeignKey::of(key, named)?);
+            }
             other => {
-                return not_impl_err!("{other}; expected PRIMARY KEY, UNIQUE or CHECK");
+                return not_impl_err!(
+                    "{other}; expected PRIMARY KEY, UNIQUE, CHECK or FOREIGN KEY"
+                );
             }
         }
         Ok(())
     }
-}
-
-fn foreign_key<T>() -> Result<T> {
-    not_impl_err!("FOREIGN KEY constraints; leave REFERENCES out")
 }
 
 /// The columns of a key, each named once.
@@ -199,7 +217,7 @@ fn names(columns: &[IndexColumn]) -> Result<Vec<Ident>> {
             return plan_err!("a key has columns, '{column}' is none");
         };
         if !seen.insert(name.value.clone()) {
-            return plan_err!("column '{name}' appears twice in a key");
+            return stated_err!(DUPLICATE_COLUMN, "column '{name}' appears twice in a key");
         }
         names.push(name.clone());
     }

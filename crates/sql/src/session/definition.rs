@@ -1,21 +1,24 @@
 //! From what CREATE TABLE declares to the definition that the store keeps.
 
-use crate::parse::walk_expressions_mut;
+use crate::parse::{walk, walk_expressions_mut};
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use atoll_placement::Strategy;
 use atoll_store::table::{Check, TableDefinition, Unique};
 use datafusion::arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
-use datafusion::common::{DFSchema, Result, plan_datafusion_err, plan_err};
-use datafusion::sql::sqlparser::ast::{Expr, Ident};
+use datafusion::common::{DFSchema, Result};
+use datafusion::sql::sqlparser::ast::{Expr, Ident, Query, Visitor};
 
 use super::change::parsed_expr;
 use super::declared::{DeclaredCheck, DeclaredKey, DeclaredTable};
 use super::generated::computed;
 use super::planner::StatementPlanner;
-use crate::error::SqlError;
+use crate::dialect::{Checked, type_of_check};
+use crate::error::{SqlError, SqlState, stated_err};
 use crate::functions::create_logical_expr;
+use crate::pg_catalog::{as_json, as_jsonb, as_uuid};
 
 impl DeclaredTable {
     /// The definition of a table with these stored columns; identities get their sequences later. Names of
@@ -31,6 +34,7 @@ impl DeclaredTable {
         placement: Strategy,
     ) -> Result<TableDefinition> {
         let mut definition = TableDefinition::new(columns, placement);
+        let is_temporary = self.temporary.is_some();
         let normalize = |ident: &Ident| planner.normalized(ident);
         let columns = self.columns.iter().enumerate();
         let not_null: Vec<usize> =
@@ -38,7 +42,7 @@ impl DeclaredTable {
         set_not_null(&mut definition, &not_null);
         for (column, declared) in self.columns.into_iter().enumerate() {
             if let Some(default) = declared.default {
-                set_default(&mut definition, planner, column, &default)?;
+                set_default(&mut definition, planner, column, &default, is_temporary)?;
             }
         }
         for key in self.keys {
@@ -47,30 +51,42 @@ impl DeclaredTable {
         for check in self.checks {
             add_check(&mut definition, table, check, &normalize)?;
         }
+        mark_types(&mut definition);
         Ok(definition)
     }
 }
 
-fn set_default(
+/// Declares the default of a column, whose sequences keep their meaning.
+pub(super) fn set_default(
     definition: &mut TableDefinition,
     planner: &StatementPlanner,
     column: usize,
     default: &Expr,
+    is_temporary: bool,
 ) -> Result<()> {
     let field = definition.columns.field(column);
     check_default(planner, default, field.name(), field.data_type())?;
-    definition.defaults[column] = Some(default.to_string().into());
+    let named = planner.with_full_names(default, is_temporary)?;
+    definition.defaults[column] = Some(named.to_string().into());
     Ok(())
 }
 
 /// Refuses a default that is not of the column's type, or reads columns.
-pub(super) fn check_default(
+fn check_default(
     planner: &StatementPlanner,
     default: &Expr,
     column: &str,
     wanted: &DataType,
 ) -> Result<()> {
-    if computed(default).is_some() {
+    let is_computed = computed(default).is_some();
+    if walk(default, &mut Queries).is_break() {
+        let what = if is_computed { "a column generation" } else { "a DEFAULT" };
+        return stated_err!(
+            FEATURE_NOT_SUPPORTED,
+            "column '{column}': cannot use a subquery in {what} expression"
+        );
+    }
+    if is_computed {
         // It is planned over the rows of the table, once that is there.
         return Ok(());
     }
@@ -84,9 +100,20 @@ pub(super) fn check_default(
     match planned {
         Ok(_) => Ok(()),
         Err(error) => {
-            let message = SqlError::new(error, "").message;
-            plan_err!("DEFAULT {default} of column '{column}': {message}")
+            let SqlError { state, message, .. } = SqlError::new(error, "");
+            Err(state.error(format!("DEFAULT {default} of column '{column}': {message}")))
         }
+    }
+}
+
+/// Stops at a query.
+struct Queries;
+
+impl Visitor for Queries {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        ControlFlow::Break(())
     }
 }
 
@@ -101,14 +128,16 @@ pub(super) fn add_key(
     for column in &key.columns {
         let name = normalize(column);
         let found = definition.columns.index_of(&name);
-        columns
-            .push(found.map_err(|_| {
-                plan_datafusion_err!("column '{name}' named in key does not exist")
-            })?);
+        columns.push(found.map_err(|_| {
+            SqlState::UNDEFINED_COLUMN.error(format!("column '{name}' named in key does not exist"))
+        })?);
     }
     if key.is_primary {
         if definition.uniques.iter().any(|unique| unique.is_primary) {
-            return plan_err!("multiple primary keys for table '{table}' are not allowed");
+            return stated_err!(
+                INVALID_TABLE_DEFINITION,
+                "multiple primary keys for table '{table}' are not allowed"
+            );
         }
         set_not_null(definition, &columns);
     }
@@ -162,6 +191,23 @@ fn without_table(condition: &mut Expr, table: &str, normalize: &dyn Fn(&Ident) -
     });
 }
 
+/// Has columns whose texts are those of a type tell so: clients are told of the type.
+pub(super) fn mark_types(definition: &mut TableDefinition) {
+    let marked = |field: &FieldRef| {
+        let plain = || field.as_ref().clone().with_metadata(HashMap::new());
+        let mut checks = definition.checks.iter();
+        match checks.find_map(|check| type_of_check(&check.sql, field.name())) {
+            Some(Checked::Uuid) => Arc::new(as_uuid(plain())),
+            Some(Checked::Json) => Arc::new(as_json(plain())),
+            Some(Checked::Jsonb) => Arc::new(as_jsonb(plain())),
+            None if field.metadata().is_empty() => Arc::clone(field),
+            None => Arc::new(plain()),
+        }
+    };
+    let fields: Vec<FieldRef> = definition.columns.fields().iter().map(marked).collect();
+    definition.columns = Arc::new(Schema::new(fields));
+}
+
 fn set_not_null(definition: &mut TableDefinition, columns: &[usize]) {
     if columns.is_empty() {
         return;
@@ -175,18 +221,23 @@ fn set_not_null(definition: &mut TableDefinition, columns: &[usize]) {
 
 fn is_used(definition: &TableDefinition, name: &str) -> bool {
     let uniques = definition.uniques.iter().map(|unique| &*unique.name);
-    uniques.chain(definition.checks.iter().map(|check| &*check.name)).any(|used| used == name)
+    let checks = definition.checks.iter().map(|check| &*check.name);
+    let foreign_keys = definition.foreign_keys.iter().map(|key| &*key.name);
+    uniques.chain(checks).chain(foreign_keys).any(|used| used == name)
 }
 
-fn free_name(definition: &TableDefinition, name: String) -> Result<String> {
+pub(super) fn free_name(definition: &TableDefinition, name: String) -> Result<String> {
     match is_used(definition, &name) {
-        true => plan_err!("constraint '{name}' exists twice; give one of them another name"),
+        true => stated_err!(
+            DUPLICATE_OBJECT,
+            "constraint '{name}' exists twice; give one of them another name"
+        ),
         false => Ok(name),
     }
 }
 
 /// The name, with a number behind it where it is taken.
-fn unused_name(definition: &TableDefinition, name: String) -> String {
+pub(super) fn unused_name(definition: &TableDefinition, name: String) -> String {
     let numbered = (1..).map(|number| format!("{name}{number}"));
     let mut names = std::iter::once(name.clone()).chain(numbered);
     names.find(|name| !is_used(definition, name)).unwrap_or(name)

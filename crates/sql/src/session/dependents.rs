@@ -1,21 +1,24 @@
 //! DROP SEQUENCE, TRUNCATE … RESTART IDENTITY, and what the defaults of columns need of sequences.
 
 use crate::parse::walk_expressions_mut;
+use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use atoll_store::database::{CatalogChange, RelationName};
+use atoll_store::database::{CatalogChange, RelationName, is_temporary_schema};
 use atoll_store::{SequenceId, TableId};
-use datafusion::common::{Result, exec_err};
+use datafusion::common::Result;
+use datafusion::common::utils::quote_identifier;
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectType, Statement as Ast,
     Truncate, TruncateIdentityOption, Value,
 };
 
-use super::change::{parsed_expr, quoted};
+use super::change::parsed_expr;
 use super::planner::StatementPlanner;
-use crate::catalog::sequence_name;
-use crate::error::SqlState;
+use super::tag::{missing, with_notices};
+use crate::catalog::{sequence_name, temporary_sequence};
+use crate::error::{SqlState, stated_err};
 use crate::table::PlacedTable;
 
 /// A column whose default takes its numbers from a sequence.
@@ -28,17 +31,23 @@ struct Dependent {
 
 impl StatementPlanner {
     /// Carries out DROP SEQUENCE; none for DROP of anything else.
-    pub(super) async fn drop_sequences(&self, ast: &Ast) -> Result<Option<&'static str>> {
+    pub(super) async fn drop_sequences(&self, ast: &Ast) -> Result<Option<Cow<'static, str>>> {
         let Ast::Drop { object_type: ObjectType::Sequence, if_exists, names, cascade, .. } = ast
         else {
             return Ok(None);
         };
+        let mut passed = Vec::new();
         for name in names {
             let relation = self.relation(name)?;
             let Some(sequence) = self.names.sequence(&relation) else {
                 match if_exists {
-                    true => continue,
-                    false => return exec_err!("sequence '{name}' does not exist"),
+                    true => {
+                        passed.push(missing("sequence", &relation.name));
+                        continue;
+                    }
+                    false => {
+                        return stated_err!(UNDEFINED_TABLE, "sequence '{name}' does not exist");
+                    }
                 }
             };
             for dependent in self.dependents(sequence).await? {
@@ -57,7 +66,7 @@ impl StatementPlanner {
             }
             self.define(CatalogChange::Drop { name: relation }).await?;
         }
-        Ok(Some("DROP SEQUENCE"))
+        Ok(Some(with_notices("DROP SEQUENCE", &passed)))
     }
 
     /// The columns that need a sequence.
@@ -95,7 +104,7 @@ impl StatementPlanner {
         to: RelationName,
     ) -> Result<()> {
         let dependents = self.dependents(sequence).await?;
-        let text = format!("{}.{}", quoted(&to.schema), quoted(&to.name));
+        let text = full_name(&to);
         for dependent in dependents.iter().filter(|dependent| !dependent.is_identity) {
             let version = self.transaction.statement(true).await?;
             let Some(table) = version.table(dependent.table) else { continue };
@@ -120,8 +129,46 @@ impl StatementPlanner {
 
     /// The sequence that a text names.
     fn sequence_named(&self, text: &str) -> Option<SequenceId> {
+        self.names.sequence(&self.name_of_sequence(text)?)
+    }
+
+    /// The full name of what a text names as a sequence.
+    fn name_of_sequence(&self, text: &str) -> Option<RelationName> {
+        let version = self.names.stored_version();
+        let temporary = self.names.temporary_schema();
+        let own = temporary.and_then(|schema| temporary_sequence(&version, text, schema));
         let schema = &self.state.config_options().catalog.default_schema;
-        self.names.sequence(&sequence_name(text, schema)?)
+        own.or_else(|| sequence_name(text, schema))
+    }
+
+    /// A default with the full names of the sequences in it: it means the same sequences when others, temporary ones
+    /// too, have their names, and whatever schema names are looked up in.
+    ///
+    /// # Errors
+    /// Where a table that lasts would need a temporary sequence.
+    pub(super) fn with_full_names(&self, default: &Expr, is_temporary: bool) -> Result<Expr> {
+        let mut named = default.clone();
+        let walked = walk_expressions_mut(&mut named, &mut |expr| {
+            if let Expr::Function(function) = expr
+                && let Some(text) = named_sequence(function)
+                && let Some(name) = self.name_of_sequence(text)
+                && self.names.sequence(&name).is_some()
+            {
+                if is_temporary_schema(&name.schema) && !is_temporary {
+                    return ControlFlow::Break(text.clone());
+                }
+                *text = full_name(&name);
+            }
+            ControlFlow::Continue(())
+        });
+        match walked {
+            ControlFlow::Continue(()) => Ok(named),
+            ControlFlow::Break(text) => stated_err!(
+                INVALID_TABLE_DEFINITION,
+                "sequence '{text}' is temporary and ends with the session; a DEFAULT of a table that lasts needs one \
+                 made by CREATE SEQUENCE"
+            ),
+        }
     }
 
     async fn drop_default(&self, dependent: &Dependent) -> Result<()> {
@@ -164,6 +211,11 @@ impl StatementPlanner {
         }
         Ok(())
     }
+}
+
+/// A name with its schema, as `nextval` reads it.
+fn full_name(name: &RelationName) -> String {
+    format!("{}.{}", quote_identifier(&name.schema), quote_identifier(&name.name))
 }
 
 /// What calls of `nextval` and its kin name.

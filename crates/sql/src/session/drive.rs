@@ -1,5 +1,6 @@
 //! Running a planned query to its end, twice where memory runs out early.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -17,6 +18,7 @@ use super::progress::ScanProgress;
 use super::transaction::StatementTransaction;
 use super::{AtollOptions, Session};
 use crate::database::{Admitted, StatementClass};
+use crate::files::{parquet_files, with_damaged_file};
 use crate::lab;
 use crate::rules;
 use crate::settings::{AggregateMethod, JoinMethod};
@@ -70,7 +72,7 @@ impl RunningQuery {
     ) {
         let _running = lab::QueryRegion::begins();
         let transaction = self.transaction.clone();
-        let outlet = self.outlet(sender);
+        let outlet = self.outlet(sender, parquet_files(&physical));
         let (context, before) = (self.state.task_ctx(), self.reserved());
         let retry = rules::has_hash_tables(&physical) && !has_effects(&self.plan);
         // What could be planned again keeps the tables of its moment, dropped or not.
@@ -102,10 +104,14 @@ impl RunningQuery {
 
     /// Where its batches go. In the transaction of others it waits for no place once more: what it waits behind may
     /// wait for a lock of that.
-    fn outlet(&self, sender: mpsc::Sender<Result<RecordBatch>>) -> ResultOutlet {
+    fn outlet(
+        &self,
+        sender: mpsc::Sender<Result<RecordBatch>>,
+        files: Vec<PathBuf>,
+    ) -> ResultOutlet {
         let (admitted, watch) = (self.admitted.clone(), self.watch.clone());
         let is_queued = self.transaction.is_own;
-        ResultOutlet { sender, admitted, watch, is_queued }
+        ResultOutlet { sender, files, admitted, watch, is_queued }
     }
 
     fn reserved(&self) -> usize {
@@ -137,6 +143,8 @@ impl RunningQuery {
 /// Where the batches of a query go.
 struct ResultOutlet {
     sender: mpsc::Sender<Result<RecordBatch>>,
+    /// The files of which one may be damaged.
+    files: Vec<PathBuf>,
     admitted: Admitted,
     watch: StatementWatch,
     /// Whether the query waits for a place again after it has waited for its client.
@@ -173,6 +181,7 @@ impl ResultOutlet {
 
     /// Sends a batch; an error where the client is gone. While it waits for the client others have the place.
     async fn send(&self, batch: Result<RecordBatch>) -> std::result::Result<(), ClientGone> {
+        let batch = batch.map_err(|error| with_damaged_file(error, &self.files));
         let batch = match self.sender.try_send(batch) {
             Ok(()) => return Ok(()),
             Err(TrySendError::Closed(_)) => return Err(ClientGone),

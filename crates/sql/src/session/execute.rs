@@ -1,5 +1,6 @@
 //! Running one statement: plan beside the caller, run on the pools, hand back batches.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use atoll_placement::Strategy;
@@ -23,8 +24,10 @@ use tokio::task::JoinHandle;
 use super::Session;
 use super::aside::aside;
 use super::declared::DeclaredTable;
+use super::declared_operands::cast_operands;
 use super::drive::RunningQuery;
 use super::form::StatementForm;
+use super::locked_within;
 use super::locking::LockingQuery;
 use super::origin::{ColumnOrigins, origins_of};
 use super::parameters::ParameterStatement;
@@ -32,7 +35,7 @@ use super::planner::{StatementPlanner, cancel_token, plan_physical};
 use super::prepared::ExecutedStatement;
 use super::progress::ScanProgress;
 use super::statement::ParsedStatement;
-use super::tag::{StatementTag, ddl_tag};
+use super::tag::{StatementTag, ddl_tag, there, with_notices};
 use super::texts::TextRide;
 use super::transaction::StatementTransaction;
 use super::whole::WholeStatement;
@@ -290,7 +293,11 @@ impl Session {
         sql: &str,
         values: &ParamValues,
     ) -> Result<QueryResult> {
-        let statement = self.parse(sql)?;
+        let mut statement = self.parse(sql)?;
+        if let ParamValues::List(values) = values {
+            let types = values.iter().map(|value| Some(value.value.data_type()));
+            cast_operands(&mut statement.statement, &types.collect::<Vec<_>>())?;
+        }
         self.run_in(transaction, &statement, Some(values), sql).await
     }
 
@@ -314,11 +321,12 @@ impl Session {
     async fn run_once(
         &self,
         transaction: &StatementTransaction,
-        placed: ParsedStatement,
+        mut placed: ParsedStatement,
         values: Option<&ParamValues>,
         sql: &str,
     ) -> Result<QueryResult> {
-        let writes = self.prepared.writes(&placed.statement);
+        let locks = locked_within::is_within(&placed.statement, sql);
+        let writes = locks || self.prepared.writes(&placed.statement);
         let mut planner = self.planner(transaction, writes).await?;
         planner.values = values.cloned();
         if let Parsed::Statement(ast) = &placed.statement
@@ -338,6 +346,11 @@ impl Session {
             let tag = if matches!(placed.statement, Parsed::Reset(_)) { "RESET" } else { "SET" };
             return Ok(QueryResult::done(tag.to_owned(), sql));
         }
+        if let Parsed::Statement(ast) = &mut placed.statement
+            && locks
+        {
+            self.lock_within(&planner, ast).await?;
+        }
         if let Some(locking) = LockingQuery::take(&placed.statement)? {
             return self.run_locking(planner, locking, sql).await;
         }
@@ -345,18 +358,29 @@ impl Session {
             Some(placement) => parse_placement(placement)?,
             None => self.placement(),
         };
+        planner.write_out_like(&mut placed.statement)?;
         let form = StatementForm::of(&placed.statement, sql);
         let tag = StatementTag::of(&placed.statement);
         let mut plan = planner.plan(placed.statement).await?;
         if let Some(values) = values {
             plan = plan.replace_params_with_values(values)?;
         }
-        let (plan, executed) = self.prepared.bound(&planner, plan).await?;
+        let (mut plan, executed) = self.prepared.bound(&planner, plan).await?;
         let (form, tag) = match executed {
-            Some(ExecutedStatement { statement, values }) => {
+            Some(ExecutedStatement { mut statement, values }) => {
+                let locks = locked_within::is_in(&statement);
+                if locks {
+                    planner.values = Some(values.clone());
+                    self.lock_within(&planner, &mut statement).await?;
+                }
                 if let Some(locking) = LockingQuery::of(&statement)? {
                     planner.values = Some(values);
                     return self.run_locking(planner, locking, sql).await;
+                }
+                if locks {
+                    let locked = Parsed::Statement(Box::new(statement.clone()));
+                    let locked = planner.plan_other(locked).await?;
+                    plan = locked.replace_params_with_values(&values)?;
                 }
                 (StatementForm::of_ast(&statement), StatementTag::of_ast(&statement))
             }
@@ -396,10 +420,11 @@ impl Session {
         let tag = match ddl {
             DdlStatement::CreateMemoryTable(create) => {
                 let is_query = form.declared.columns.is_empty();
+                let name = create.name.table().to_owned();
                 match self.create_on_worker(&planner, create, form.declared, strategy).await? {
                     Some(rows) if is_query => format!("SELECT {rows}"),
                     Some(_) => tag.to_owned(),
-                    None => "CREATE TABLE: exists already".to_owned(),
+                    None => with_notices(tag, &[there("relation", name)]).into_owned(),
                 }
             }
             DdlStatement::CreateView(create) => {
@@ -411,12 +436,13 @@ impl Session {
                 self.create_external_table(&planner, *create).await?;
                 tag.to_owned()
             }
-            ddl => {
-                if !self.create_schema(&planner, &ddl).await? {
+            ddl => match self.create_schema(&planner, &ddl).await? {
+                Some(passed) => with_notices(tag, &passed).into_owned(),
+                None => {
                     self.context.execute_logical_plan(LogicalPlan::Ddl(ddl)).await?;
+                    tag.to_owned()
                 }
-                tag.to_owned()
-            }
+            },
         };
         planner.transaction.finish(self.database()).await?;
         Ok(QueryResult::done(tag, sql))
@@ -478,24 +504,24 @@ impl Session {
         if let Some(tag) = planner.comment(ast).await? {
             return Ok(Some(QueryResult::done(tag.to_owned(), sql)));
         }
-        let tag = match ast {
+        let tag: Option<Cow<'static, str>> = match ast {
             Ast::AlterTable(alter) => Some(self.alter(planner, alter).await?),
             Ast::Truncate(truncate) => match self.truncate_all(planner, truncate, sql).await? {
                 None => {
                     planner.restart_identities(truncate).await?;
                     None
                 }
-                done => done,
+                done => done.map(Cow::Borrowed),
             },
             other => match planner.macros(other, sql).await? {
-                Some(tag) => Some(tag),
+                Some(tag) => Some(tag.into()),
                 None => match self.drop_all(planner, other).await? {
                     Some(tag) => Some(tag),
                     None => planner.sequence(other).await?,
                 },
             },
         };
-        Ok(tag.map(|tag| QueryResult::done(tag.to_owned(), sql)))
+        Ok(tag.map(|tag| QueryResult::done(tag.into_owned(), sql)))
     }
 
     /// The plan of a query over what is there now, to be run on a worker, and what it runs in.

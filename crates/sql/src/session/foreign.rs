@@ -4,10 +4,11 @@
 //! that name for one of it (`TableReference::resolved_eq`): `DELETE FROM s1.t WHERE s2.t.id = 1` would
 //! delete rows of `s1.t`.
 
+use crate::error::stated_err;
 use crate::parse::walk;
 use std::ops::ControlFlow;
 
-use datafusion::common::{ResolvedTableReference, Result, plan_err};
+use datafusion::common::{ResolvedTableReference, Result};
 use datafusion::sql::sqlparser::ast::{Expr, Ident, ObjectName, Statement as Ast, Visitor};
 
 /// Refuses columns of a namesake in another schema, unless that is among the tables.
@@ -16,7 +17,10 @@ pub(super) fn check(statement: &Ast, changed: &ResolvedTableReference) -> Result
     let _: ControlFlow<()> = walk(statement, &mut found);
     match found.column {
         Some(column) if found.namesakes < 2 => {
-            plan_err!("column '{column}' is of a table that the statement does not read")
+            stated_err!(
+                UNDEFINED_TABLE,
+                "column '{column}' is of a table that the statement does not read"
+            )
         }
         _ => Ok(()),
     }

@@ -11,6 +11,7 @@ use crate::parse::walk_expressions;
 use std::ops::ControlFlow;
 
 use atoll_store::table::TableDefinition;
+use datafusion::arrow::datatypes::Schema;
 use datafusion::common::{Result, plan_err};
 use datafusion::sql::sqlparser::ast::{
     Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName,
@@ -80,6 +81,13 @@ pub(super) fn generated_columns(definition: &TableDefinition) -> Result<Vec<(usi
         }
     }
     Ok(columns)
+}
+
+/// Numbers of the columns that the text of an expression names.
+pub(crate) fn columns_named(sql: &str, columns: &Schema) -> Vec<usize> {
+    let Ok(expr) = parsed_expr(sql) else { return Vec::new() };
+    let fields = columns.fields().iter().enumerate();
+    fields.filter(|(_, field)| reads(&expr, field.name())).map(|(at, _)| at).collect()
 }
 
 /// Whether an expression names a column.

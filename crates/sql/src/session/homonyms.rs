@@ -4,12 +4,13 @@
 //! (`TableReference::resolved_eq`): the first that matches answers, so `SELECT * FROM tbl, s1.tbl`
 //! shows the columns of one of them twice. Where a name has two readings, an alias is asked for.
 
+use crate::error::stated_err;
 use crate::parse::walk;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{DFSchema, Result, TableReference, plan_err};
+use datafusion::common::{DFSchema, Result, TableReference};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::parser::{CopyToSource, Statement as Parsed};
 use datafusion::sql::sqlparser::ast::{Expr, Ident, Visitor};
@@ -54,7 +55,8 @@ impl BareQualifiers {
                 let right = tables(join.right.schema());
                 for left in tables(join.left.schema()) {
                     if let Some(right) = right.iter().find(|right| self.confuses(left, right)) {
-                        return plan_err!(
+                        return stated_err!(
+                            DUPLICATE_ALIAS,
                             "'{left}' and '{right}' are joined, and '{}' could be either of them; \
                              give one an alias, as in FROM {right} AS other",
                             left.table()

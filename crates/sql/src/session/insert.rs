@@ -21,10 +21,11 @@ use datafusion::sql::sqlparser::ast::{
 
 use atoll_store::table::{IdentityKind, TableDefinition};
 
-use super::change::{parsed_expr, quoted};
+use super::assigned::check_literal;
+use super::change::{each, parsed_expr, quoted};
 use super::generated::is_generated;
 use crate::dialect::{OVERRIDING_SYSTEM, OVERRIDING_USER};
-use crate::error::SqlState;
+use crate::error::{SqlState, stated_err};
 
 /// What the ON CONFLICT of an INSERT says.
 pub(super) struct DeclaredConflict {
@@ -72,7 +73,8 @@ pub(super) fn take_or(
             None => OnConflictAction::DoNothing,
         },
         other => {
-            return plan_err!(
+            return stated_err!(
+                FEATURE_NOT_SUPPORTED,
                 "INSERT OR {other} is not supported; a statement that fails changes nothing"
             );
         }
@@ -125,7 +127,8 @@ pub(super) fn take_conflict(
         None => return Ok(None),
         Some(OnInsert::OnConflict(conflict)) => conflict,
         Some(_) => {
-            return plan_err!(
+            return stated_err!(
+                FEATURE_NOT_SUPPORTED,
                 "ON DUPLICATE KEY UPDATE is not supported; use ON CONFLICT (columns) DO UPDATE SET …"
             );
         }
@@ -137,7 +140,8 @@ pub(super) fn take_conflict(
     let update = match action {
         OnConflictAction::DoNothing => None,
         OnConflictAction::DoUpdate(_) if uniques.len() != 1 => {
-            return plan_err!(
+            return stated_err!(
+                SYNTAX_ERROR,
                 "ON CONFLICT DO UPDATE names the columns of a key: ON CONFLICT (id) DO UPDATE"
             );
         }
@@ -172,7 +176,8 @@ fn meant(
     };
     match found {
         Some(found) => Ok(found),
-        None => plan_err!(
+        None => stated_err!(
+            INVALID_COLUMN_REFERENCE,
             "there is no PRIMARY KEY or UNIQUE constraint matching the ON CONFLICT specification; add one \
              with ALTER TABLE … ADD UNIQUE (columns)"
         ),
@@ -186,22 +191,16 @@ fn of_update(
 ) -> Result<DeclaredUpdate> {
     let mut assignments = Vec::with_capacity(update.assignments.len());
     for Assignment { target, value } in update.assignments {
-        let (names, values) = match (target, value) {
-            (AssignmentTarget::ColumnName(name), value) => (vec![name], vec![value]),
-            (AssignmentTarget::Tuple(names), Expr::Tuple(values))
-                if names.len() == values.len() =>
-            {
-                (names, values)
-            }
-            _ => return plan_err!("SET takes as many values as columns: SET (a, b) = (1, 2)"),
-        };
-        for (name, value) in names.into_iter().zip(values) {
+        for (name, value) in each(target, value)? {
             let [ObjectNamePart::Identifier(name)] = &name.0[..] else {
-                return plan_err!("SET names a column alone; '{name}' has more than one part");
+                return stated_err!(
+                    UNDEFINED_COLUMN,
+                    "SET names a column alone; '{name}' has more than one part"
+                );
             };
             let column = column_number(&normalize(name), definition)?;
             if assignments.iter().any(|(other, _)| *other == column) {
-                return plan_err!("column '{name}' is set twice");
+                return stated_err!(SYNTAX_ERROR, "column '{name}' is set twice");
             }
             assignments.push((column, given_value(value, column, definition)?));
         }
@@ -278,21 +277,26 @@ pub(super) fn fill_defaults(
             for ((value, column), given) in row.content.iter_mut().zip(&columns).zip(&mut given) {
                 match is_default(value) {
                     true => *value = default_of(*column, definition)?,
-                    false => *given = true,
+                    false => {
+                        check_literal(value, *column, definition)?;
+                        *given = true;
+                    }
                 }
             }
         }
     }
     for (column, given) in columns.iter().zip(given) {
         if given && is_computed(*column, definition) {
-            return plan_err!(
+            return stated_err!(
+                GENERATED_ALWAYS,
                 "cannot insert a value into column '{}', which is GENERATED; leave it out, or give DEFAULT",
                 definition.columns.field(*column).name()
             );
         }
         let is_refused = given && identities == GivenIdentities::AsDeclared;
         if is_refused && is_always(*column, definition) {
-            return plan_err!(
+            return stated_err!(
+                GENERATED_ALWAYS,
                 "cannot insert a value into column '{}', which is GENERATED ALWAYS AS IDENTITY; leave it \
                  out, give DEFAULT, or say OVERRIDING SYSTEM VALUE",
                 definition.columns.field(*column).name()
@@ -381,7 +385,11 @@ fn column_number(name: &str, definition: &TableDefinition) -> Result<usize> {
         return Ok(found);
     }
     let names: Vec<&str> = columns.fields().iter().map(|field| field.name().as_str()).collect();
-    plan_err!("column '{name}' does not exist; the table has the columns {}", names.join(", "))
+    stated_err!(
+        UNDEFINED_COLUMN,
+        "column '{name}' does not exist; the table has the columns {}",
+        names.join(", ")
+    )
 }
 
 fn last(name: &ObjectName) -> Option<&Ident> {
@@ -401,13 +409,16 @@ pub(super) fn given_value(
         return default_of(column, definition);
     }
     if is_computed(column, definition) {
-        return plan_err!(
+        return stated_err!(
+            GENERATED_ALWAYS,
             "column '{}' is GENERATED and can only be set to DEFAULT",
             definition.columns.field(column).name()
         );
     }
+    check_literal(&value, column, definition)?;
     match is_always(column, definition) {
-        true => plan_err!(
+        true => stated_err!(
+            GENERATED_ALWAYS,
             "column '{}' is GENERATED ALWAYS AS IDENTITY and can only be set to DEFAULT",
             definition.columns.field(column).name()
         ),

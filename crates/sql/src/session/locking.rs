@@ -37,7 +37,7 @@ use super::change::{changed_source, quoted, rename};
 use super::execute::QueryResult;
 use super::planner::{StatementPlanner, cancel_token, plan_physical};
 use crate::catalog::plain;
-use crate::error::{SqlState, transaction_error};
+use crate::error::{SqlState, stated_err, transaction_error};
 use crate::role::rights::Right;
 use crate::table::{ChangedTable, PlacedTable, StaleStatement, WriteRules};
 
@@ -196,14 +196,16 @@ fn of(query: Box<Query>) -> Parsed {
 }
 
 fn not_of_tables<T>() -> Result<T> {
-    plan_err!(
+    stated_err!(
+        FEATURE_NOT_SUPPORTED,
         "FOR UPDATE and FOR SHARE lock the rows that a query shows one by one, without GROUP BY, aggregates, \
          window functions, DISTINCT or set operations"
     )
 }
 
 fn not_a_table<T>(relation: &TableFactor) -> Result<T> {
-    plan_err!(
+    stated_err!(
+        FEATURE_NOT_SUPPORTED,
         "the rows of '{relation}' have no locks; name the tables whose rows to lock: FOR UPDATE OF t"
     )
 }
@@ -279,7 +281,7 @@ fn locked_table(
     let TableFactor::Table { name, .. } = relation else { return not_a_table(relation) };
     let at = planner.resolve_in(&planner.state, name)?;
     let Some(found) = planner.names.table(&at)? else {
-        return plan_err!("table '{}' not found", plain(&at));
+        return stated_err!(UNDEFINED_TABLE, "table '{}' not found", plain(&at));
     };
     let Some(table) = found.downcast_ref::<PlacedTable>() else { return not_a_table(relation) };
     planner.check_right(Right::Select, &at)?;
@@ -299,9 +301,20 @@ impl Session {
     pub(super) async fn run_locking(
         &self,
         planner: StatementPlanner,
-        mut locking: LockingQuery,
+        locking: LockingQuery,
         sql: &str,
     ) -> Result<QueryResult> {
+        let (schema, batches) = self.locked_rows(&planner, locking).await?;
+        planner.transaction.settle().await?;
+        Ok(QueryResult::of(schema, batches, sql))
+    }
+
+    /// The rows of a query that locks them.
+    pub(super) async fn locked_rows(
+        &self,
+        planner: &StatementPlanner,
+        mut locking: LockingQuery,
+    ) -> Result<(SchemaRef, Vec<RecordBatch>)> {
         let mut statement = of(locking.query);
         planner.expand(&planner.state, &mut statement, &[]).await?;
         locking.query = match statement {
@@ -311,23 +324,22 @@ impl Session {
             },
             _ => return not_of_tables(),
         };
-        let tables = locking.add_ids(&planner)?;
-        let plan = locking.plan(&planner, tables.len()).await?;
+        let tables = locking.add_ids(planner)?;
+        let plan = locking.plan(planner, tables.len()).await?;
         let first_id = plan.schema().fields().len() - tables.len();
         let shown = shown_columns(&plan, first_id, &tables);
         let _waiting = cancel_token(&planner.state).cancel_on_drop();
         let found = match locking.wait {
-            LockWait::SkipLocked => self.lock_free(&planner, plan, first_id, &tables).await?,
+            LockWait::SkipLocked => self.lock_free(planner, plan, first_id, &tables).await?,
             wait => {
-                let found = self.find(&planner, &plan, first_id).await?;
-                lock_all(&planner, &tables, &found, wait).await?;
+                let found = self.find(planner, &plan, first_id).await?;
+                lock_all(planner, &tables, &found, wait).await?;
                 found
             }
         };
-        planner.transaction.settle().await?;
         let schema = Arc::new(found.schema.project(&shown)?);
         let batches = found.batches.iter().map(|batch| Ok(batch.project(&shown)?));
-        Ok(QueryResult::of(schema, batches.collect::<Result<_>>()?, sql))
+        Ok((schema, batches.collect::<Result<_>>()?))
     }
 
     async fn find(

@@ -7,6 +7,7 @@
 //!
 //! A macro is its text, kept by the store under its name with `()` behind it, as views are.
 
+use crate::error::stated_err;
 use crate::parse::{flow, walk_mut};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -43,7 +44,8 @@ impl StatementPlanner {
                 let at = self.macro_name(&self.state, name)?;
                 match (self.names.macro_text(&at), or_replace) {
                     (Some(_), false) => {
-                        return exec_err!(
+                        return stated_err!(
+                            DUPLICATE_FUNCTION,
                             "macro '{name}' exists already; CREATE OR REPLACE MACRO replaces it"
                         );
                     }
@@ -69,7 +71,13 @@ impl StatementPlanner {
                     match self.names.macro_text(&at) {
                         Some(_) => self.define(CatalogChange::Drop { name: at }).await?,
                         None if drop.if_exists => {}
-                        None => return exec_err!("macro '{}' does not exist", function.name),
+                        None => {
+                            return stated_err!(
+                                UNDEFINED_FUNCTION,
+                                "macro '{}' does not exist",
+                                function.name
+                            );
+                        }
                     }
                 }
                 Ok(Some("DROP MACRO"))

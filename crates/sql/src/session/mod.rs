@@ -2,6 +2,8 @@
 
 mod alter;
 mod aside;
+mod assigned;
+mod assigned_row;
 #[cfg(test)]
 mod cancel_tests;
 mod change;
@@ -9,6 +11,7 @@ mod comments;
 mod copy_in;
 mod create;
 mod declared;
+mod declared_operands;
 mod definition;
 mod dependents;
 mod drive;
@@ -16,11 +19,14 @@ mod drop;
 mod execute;
 mod expand;
 mod foreign;
+mod foreign_key;
 mod form;
 mod generated;
 mod homonyms;
 mod insert;
 mod integers;
+mod like;
+mod locked_within;
 mod locking;
 mod macros;
 mod origin;
@@ -53,6 +59,7 @@ mod transaction;
 mod upkeep;
 mod values_within;
 mod variables;
+mod view_dependents;
 mod views;
 mod whole;
 mod wide;
@@ -73,14 +80,15 @@ use parking_lot::Mutex;
 
 pub(crate) use aside::PlanningPlaces;
 pub use execute::{PlannedQuery, QueryResult};
-pub(crate) use generated::{generated_sql, is_generated};
+pub(crate) use foreign_key::{action_word, foreign_key_text};
+pub(crate) use generated::{columns_named, generated_sql, is_generated};
 pub use origin::{ColumnOrigin, ColumnOrigins};
 pub(crate) use parameters::ClientSettings;
 pub use parameters::POSTGRESQL_VERSION;
 pub(crate) use planner::StatementPlanner;
 pub use planning::PlanningTimes;
 pub use point::PreparedStatement;
-pub(crate) use point::{Parameters, Shape, one_row, select_list};
+pub(crate) use point::{ParameterMarks, Parameters, Shape, one_row, select_list};
 pub use progress::ScanProgress;
 pub(crate) use settings::is_shared;
 pub use split::{Splitter, Statement, split_statements};
@@ -182,7 +190,8 @@ impl Session {
         parameters.connect(context.state_weak_ref(), Arc::clone(&scope));
         let variables = Variables::default();
         context.register_variable(VarType::UserDefined, Arc::new(variables.clone()));
-        crate::catalog::register_sequence_functions(&context);
+        crate::catalog::register_sequence_functions(&context, &temporary.schema);
+        crate::functions::register_random(&context);
         crate::system::register_session_functions(&context, &database, &identity, &parameters);
         Ok(Self {
             context,

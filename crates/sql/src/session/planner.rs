@@ -12,7 +12,7 @@ use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::catalog::view::ViewTable;
 use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{
-    DFSchema, ParamValues, ResolvedTableReference, Result, TableReference, internal_err, plan_err,
+    DFSchema, ParamValues, ResolvedTableReference, Result, TableReference, internal_err,
 };
 use datafusion::execution::{SessionState, SessionStateBuilder};
 use datafusion::logical_expr::{
@@ -29,22 +29,25 @@ use futures::future::BoxFuture;
 use parking_lot::Mutex;
 
 use super::Session;
+use super::assigned::check_inserted;
 use super::change::{RowChange, innermost, quoted};
+use super::copy_in::copies;
 use super::create::distinctly_named;
 use super::declared::DeclaredTable;
 use super::generated::is_generated;
 use super::homonyms::BareQualifiers;
 use super::insert::{GivenIdentities, fill_defaults, take_conflict, take_or, take_with};
+use super::point::parameter_fields;
 use super::returning::Returning;
 use super::transaction::{StatementHandle, StatementTransaction};
 use crate::catalog::{Catalogs, StoredNames, UnplannedView, plain, resolve};
 use crate::database::{Database, StatementClass, Workers};
 use crate::dialect::BY_NAME;
-use crate::error::{SqlError, transaction_error};
+use crate::error::{SqlError, stated_err, transaction_error};
 use crate::functions::{Functions, create_logical_expr, statement_to_plan};
 use crate::parse::{STACK_SHORT, on_deep_stack};
 use crate::pg_catalog::tells_columns_of_views;
-use crate::rewrite::EmptySubqueries;
+use crate::rewrite::{EmptySubqueries, OuterAggregates, OuterNames};
 use crate::role::rights::{LimitedUser, Right};
 use crate::role::{check_files, check_reserved};
 use crate::settings::AtollOptions;
@@ -94,7 +97,10 @@ impl RuleParameters {
 
     /// These and those that a plan has.
     pub(super) fn and_of(&self, plan: &LogicalPlan) -> Result<HashMap<String, Option<DataType>>> {
-        let mut all = plan.get_parameter_types()?;
+        let fields = parameter_fields(plan)?.into_iter();
+        let mut all: HashMap<String, Option<DataType>> = fields
+            .map(|(name, field)| (name, field.map(|field| field.data_type().clone())))
+            .collect();
         for (name, data_type) in self.0.lock().iter() {
             let known = all.entry(name.clone()).or_default();
             *known = known.take().or_else(|| data_type.clone());
@@ -131,9 +137,10 @@ impl Session {
         let user = self.limited_user();
         let statement =
             StatementHandle::new(transaction.transaction.clone(), user.clone(), names.clone());
-        state.config_mut().options_mut().extensions.insert(statement);
+        state.config_mut().options_mut().extensions.insert(statement.clone());
         // What functions are told of the settings.
         state.mark_start_execution();
+        statement.begin(&state);
         let (transaction, database) = (transaction.clone(), self.database().clone());
         let (values, rule_parameters) = Default::default();
         Ok(StatementPlanner {
@@ -278,6 +285,11 @@ impl StatementPlanner {
     pub(super) async fn define(&self, change: CatalogChange) -> Result<()> {
         check_reserved(&change, self.names.temporary_schema())?;
         self.check_definition(&change)?;
+        self.define_for(change).await
+    }
+
+    /// Likewise for any owner of what is changed: for the sake of a change that the user may make.
+    pub(super) async fn define_for(&self, change: CatalogChange) -> Result<()> {
         self.define_any(change.clone()).await?;
         self.follow_definition(&change).await?;
         self.follow_with_comments(&change).await
@@ -292,6 +304,11 @@ impl StatementPlanner {
     /// Hands a change of rows to the transaction.
     pub(super) async fn write(&self, table: &PlacedTable, change: TableChange) -> Result<()> {
         self.target(WriteRules::default()).write(table, change).await
+    }
+
+    /// Hands over the rows that an altered table has anew.
+    pub(super) async fn rewrite(&self, table: &PlacedTable, change: TableChange) -> Result<()> {
+        self.target(WriteRules::default()).rewrite(table, change).await
     }
 
     /// Makes the table of an INSERT the target of its rows, and takes out what DataFusion does not plan.
@@ -316,7 +333,11 @@ impl StatementPlanner {
         take_or(insert, table.definition(), &normalize)?;
         fill_defaults(insert, identities, table.definition(), &normalize)?;
         let conflict = take_conflict(insert, table.definition(), &normalize)?;
-        let rules = self.write_rules(state, table, &name, conflict).await?;
+        let updates = conflict.as_ref().is_some_and(|conflict| conflict.update.is_some());
+        let mut rules = self.write_rules(state, table, &name, conflict).await?;
+        if updates {
+            rules.actions = Box::pin(self.referential_actions(state, table.id())).await?;
+        }
         Box::pin(self.plan_values_within(state, insert)).await?;
         let defaults = self.defaults(state, table)?;
         let target = table.as_target(self.target(rules), defaults);
@@ -350,6 +371,7 @@ impl StatementPlanner {
         mut statement: Parsed,
         within: &[ResolvedTableReference],
     ) -> Result<LogicalPlan> {
+        let copies = copies(&statement);
         crate::files::read::expand(state, &self.names, self.files, &mut statement).await?;
         let normalize = state.config_options().sql_parser.enable_ident_normalization;
         let (tables, ctes) = resolve_table_references(&statement, normalize)?;
@@ -368,6 +390,9 @@ impl StatementPlanner {
         let mut plan = statement_to_plan(state, statement).await?;
         if let Some(list) = list {
             plan = list.restored(plan)?;
+        }
+        if !copies {
+            check_inserted(&plan)?;
         }
         let plan = crate::files::copy::settled(plan)?;
         // Also what EXPLAIN ANALYZE would carry out.
@@ -429,7 +454,11 @@ impl StatementPlanner {
             for name in tables {
                 let name = resolve(state, name);
                 if within.contains(&name) {
-                    return plan_err!("view '{}' refers to itself", plain(&name));
+                    return stated_err!(
+                        INVALID_TABLE_DEFINITION,
+                        "view '{}' refers to itself",
+                        plain(&name)
+                    );
                 }
                 if tells_columns_of_views(&name) {
                     for view in self.names.views() {
@@ -461,7 +490,7 @@ impl StatementPlanner {
         self.names.put(name, |_| Ok(Arc::new(planned)))
     }
 
-    async fn view_plan(
+    pub(super) async fn view_plan(
         &self,
         view: &UnplannedView,
         is_lasting: bool,
@@ -486,6 +515,8 @@ impl StatementPlanner {
 /// The plan with the types that it has in the end: they are the columns of a view.
 pub(super) fn coerced(state: &SessionState, plan: LogicalPlan) -> Result<LogicalPlan> {
     let analyzer = Analyzer::with_rules(vec![
+        Arc::new(OuterNames),
+        Arc::new(OuterAggregates),
         Arc::new(SessionTimeZone),
         Arc::new(EmptySubqueries),
         Arc::new(TypeCoercion::new()),

@@ -5,10 +5,11 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
+use atoll_functions::temporal::{StatementClock, read_scalar};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::metadata::ScalarAndMetadata;
 use datafusion::common::{
-    DataFusionError, ParamValues, Result, exec_err, internal_err, not_impl_err, plan_err,
+    DataFusionError, ParamValues, Result, internal_err, not_impl_err, plan_err,
 };
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::simplify::SimplifyContext;
@@ -20,8 +21,10 @@ use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::{SetExpr, Statement as Ast};
 use parking_lot::Mutex;
 
+use super::locked_within;
 use super::planner::StatementPlanner;
-use crate::error::{SqlError, SqlState};
+use super::transaction::StatementHandle;
+use crate::error::{SqlError, SqlState, stated_err};
 
 /// A statement that EXECUTE names, with the values of its parameters.
 pub(super) struct ExecutedStatement {
@@ -39,6 +42,8 @@ struct NamedStatement {
     /// The whole PREPARE.
     prepare: Ast,
     text: PreparedText,
+    /// Whether it changes what the store keeps.
+    writes: bool,
 }
 
 /// The text of what was prepared, with the types of its parameters.
@@ -64,8 +69,9 @@ impl PreparedStatements {
                 };
                 let types = prepare.fields.iter().map(|field| field.data_type().clone()).collect();
                 let is_query = matches!(**inner, Ast::Query(_));
+                let writes = is_write(inner) || locked_within::is_in(inner);
                 let text = PreparedText { text: inner.to_string().into(), types, is_query };
-                vacant.insert(NamedStatement { prepare: statement, text });
+                vacant.insert(NamedStatement { prepare: statement, text, writes });
                 Ok(())
             }
         }
@@ -89,10 +95,7 @@ impl PreparedStatements {
                 let kept = self.0.lock();
                 let name = name.0.last().and_then(|part| part.as_ident());
                 let named = name.and_then(|name| kept.get(&name.value));
-                named.is_some_and(|named| match &named.prepare {
-                    Ast::Prepare { statement, .. } => is_write(statement),
-                    _ => false,
-                })
+                named.is_some_and(|named| named.writes)
             }
             ast => is_write(ast),
         }
@@ -207,7 +210,8 @@ fn check(prepare: &Prepare, named: usize) -> Result<()> {
     }
     let types = prepare.fields.len();
     if types > 0 && types != named {
-        return plan_err!(
+        return stated_err!(
+            SYNTAX_ERROR,
             "PREPARE declares {types} types of parameters, but the statement has {named} parameters"
         );
     }
@@ -222,7 +226,8 @@ fn values(
 ) -> Result<Vec<ScalarAndMetadata>> {
     let (wanted, given) = (prepare.fields.len(), parameters.len());
     if wanted > 0 && wanted != given {
-        return exec_err!(
+        return stated_err!(
+            SYNTAX_ERROR,
             "Prepared statement '{}' expects {wanted} parameters, but {given} provided",
             prepare.name
         );
@@ -233,12 +238,20 @@ fn values(
         .with_query_execution_start_time(state.execution_props().query_execution_start_time)
         .build();
     let simplifier = ExprSimplifier::new(context);
+    let options = state.config_options();
+    let clock = StatementClock {
+        time_zone: options.execution.time_zone.as_deref(),
+        begun: StatementHandle::begun(options),
+    };
     let mut values = Vec::with_capacity(given);
     for (index, parameter) in parameters.into_iter().enumerate() {
         let Expr::Literal(value, metadata) = simplifier.simplify(parameter)? else {
             return not_impl_err!("parameter {} of EXECUTE is not a constant", index + 1);
         };
-        let value = ScalarAndMetadata::new(value, metadata);
+        let field = prepare.fields.get(index);
+        let text = value.try_as_str().flatten().zip(field);
+        let read = text.and_then(|(text, field)| read_scalar(text, field.data_type(), clock));
+        let value = ScalarAndMetadata::new(read.unwrap_or(value), metadata);
         values.push(match prepare.fields.get(index) {
             Some(field) => value.cast_storage_to(field.data_type())?,
             None => value,

@@ -27,6 +27,7 @@ use datafusion::sql::sqlparser::ast::{
 use super::change::{innermost, parsed, quoted, within};
 use super::planner::StatementPlanner;
 use crate::catalog::plain;
+use crate::error::stated_err;
 use crate::table::{PlacedTable, WrittenRows};
 
 /// The name under which the rows that were written are planned; with a number, those of other tables beside them.
@@ -174,7 +175,11 @@ impl Returning {
         let found = planner.names.table(&at)?;
         let Some(table) = found.as_ref().and_then(|found| found.downcast_ref::<PlacedTable>())
         else {
-            return plan_err!("RETURNING of '{}', which was not made by CREATE TABLE", plain(&at));
+            return stated_err!(
+                WRONG_OBJECT_TYPE,
+                "RETURNING of '{}', which was not made by CREATE TABLE",
+                plain(&at)
+            );
         };
         planner.names.hide(WRITTEN, Arc::new(table.as_rows()));
         for (number, (_, fields)) in self.others.tables.iter().enumerate() {

@@ -9,26 +9,26 @@
 //! | CREATE in a schema | CREATE of the schema; the user owns what is created |
 //! | ALTER, DROP, GRANT, OWNER TO | to own it; to GRANT, the grant option is enough |
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use atoll_store::database::{
     CatalogChange, DatabaseVersion, RelationName, StoredStatement, is_temporary_schema,
 };
-use datafusion::common::{ResolvedTableReference, Result, TableReference, exec_err, plan_err};
+use datafusion::common::{ResolvedTableReference, Result, TableReference, plan_err};
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::resolve::resolve_table_references;
 use datafusion::sql::sqlparser::ast::{
     Action, AlterSchemaOperation, AlterTableOperation, Expr, GrantObjects, Grantee, GranteeName,
     GranteesType, Ident, Insert, ObjectName, OnConflict, OnConflictAction, OnInsert, Owner,
-    Privileges, Query, SetExpr, Statement as Ast, Visit,
+    Privileges, Query, SetExpr, Statement as Ast, TableFactor, Visit, Visitor,
 };
 
 use super::planner::StatementPlanner;
-use super::temporary::check_lasting;
 use crate::catalog::{CATALOG, relation_name};
-use crate::error::SqlState;
-use crate::parse::walk_expressions;
+use crate::error::{SqlState, stated_err};
+use crate::parse::{walk, walk_expressions};
 use crate::role::rights::{LimitedUser, ObjectRights, Owned, PUBLIC, Right, denied};
 use crate::role::role;
 
@@ -181,10 +181,12 @@ impl StatementPlanner {
             | CatalogChange::CreateView { name, .. }
             | CatalogChange::CreateExternal { name, .. }
             | CatalogChange::CreateSequence { name, .. } => {
-                let Some(user) = self.user.as_deref().filter(|_| !change.is_temporary()) else {
-                    return Ok(());
-                };
                 let object = Owned::Relation(name.clone());
+                if change.is_temporary() {
+                    // One of this name that its transaction has dropped leaves its rights.
+                    return self.keep_rights(&object, &ObjectRights::default()).await;
+                }
+                let Some(user) = self.user.as_deref() else { return Ok(()) };
                 let mut rights = self.rights_of(&object).await?;
                 if rights.owner.is_none() {
                     rights.owner = Some(user.name.clone());
@@ -281,10 +283,10 @@ impl StatementPlanner {
     async fn grant(&self, grant: RightsGrant<'_>) -> Result<()> {
         let RightsGrant { privileges, objects, grantees, with_option } = grant;
         for object in objects {
-            check_lasting("GRANT on", &object)?;
             let version = self.names.stored_version();
             let rights = granted_rights(privileges, &object, object.rights(&version))?;
             let may = |right: &Right| match self.user.as_deref() {
+                Some(_) if self.is_temporary(&object) => true,
                 Some(user) => user.may_grant(&version, &object, *right),
                 None => true,
             };
@@ -312,7 +314,7 @@ impl StatementPlanner {
     async fn set_owner(&self, object: Owned, owner: &Owner) -> Result<()> {
         let version = self.names.stored_version();
         if !object.exists(&version) {
-            return exec_err!("{} does not exist", object.named(&version));
+            return Err(object.missing(&version));
         }
         let owner = match owner {
             Owner::Ident(name) => self.role_name(name)?,
@@ -378,7 +380,8 @@ impl StatementPlanner {
                 within(schemas, |kind| kind == "sequence")?
             }
             Some(other) => {
-                return plan_err!(
+                return stated_err!(
+                    FEATURE_NOT_SUPPORTED,
                     "GRANT ON {other} is not supported; expected TABLE, SEQUENCE, SCHEMA, ALL TABLES IN SCHEMA or \
                      ALL SEQUENCES IN SCHEMA"
                 );
@@ -386,7 +389,7 @@ impl StatementPlanner {
             None => return plan_err!("expected ON and what rights are granted on"),
         };
         match objects.iter().find(|object| !object.exists(&version)) {
-            Some(missing) => exec_err!("{} does not exist", missing.named(&version)),
+            Some(missing) => Err(missing.missing(&version)),
             None => Ok(objects),
         }
     }
@@ -436,8 +439,12 @@ impl StatementPlanner {
             Ast::Update(update) => {
                 self.check_right(Right::Update, at)?;
                 let reads = update.from.is_some() || update.returning.is_some();
-                let values = update.assignments.iter().map(|assigned| &assigned.value);
-                reads || update.selection.is_some() || values.into_iter().any(reads_columns)
+                let mut reads = reads || update.selection.is_some();
+                for assigned in &update.assignments {
+                    reads =
+                        reads || self.reads_changed(&assigned.value, &update.table.relation, at)?;
+                }
+                reads
             }
             Ast::Delete(delete) => {
                 self.check_right(Right::Delete, at)?;
@@ -446,6 +453,66 @@ impl StatementPlanner {
             _ => false,
         };
         if reads { self.check_right(Right::Select, at) } else { Ok(()) }
+    }
+
+    /// Whether a value reads a column of the table that is changed, as far as that can be told from its text: within a
+    /// subquery a name that the table has too counts as its own.
+    fn reads_changed(
+        &self,
+        value: &Expr,
+        changed: &TableFactor,
+        at: &ResolvedTableReference,
+    ) -> Result<bool> {
+        let TableFactor::Table { name, alias, .. } = changed else { return Ok(true) };
+        let last = name.0.last().and_then(|part| part.as_ident());
+        let called = alias.as_ref().map(|alias| &alias.name).or(last);
+        let (Some(called), Some(table)) = (called, self.names.table(at)?) else { return Ok(true) };
+        let schema = table.schema();
+        let columns = schema.fields().iter().map(|field| field.name().clone()).collect();
+        let normalize = |ident: &Ident| self.normalized(ident);
+        let called = normalize(called);
+        let mut reads = ReadsChanged { called, columns, normalize: &normalize, depth: 0 };
+        Ok(walk(value, &mut reads).is_break())
+    }
+}
+
+/// Stops at a name of a column of the changed table.
+struct ReadsChanged<'a> {
+    /// What the statement calls the table.
+    called: String,
+    /// Its columns.
+    columns: HashSet<String>,
+    normalize: &'a dyn Fn(&Ident) -> String,
+    /// Queries around.
+    depth: usize,
+}
+
+impl Visitor for ReadsChanged<'_> {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        let reads = match expr {
+            Expr::Identifier(name) if name.value.eq_ignore_ascii_case("default") => false,
+            Expr::Identifier(name) => {
+                self.depth == 0 || self.columns.contains(&(self.normalize)(name))
+            }
+            Expr::CompoundIdentifier(parts) if self.depth > 0 => {
+                parts.iter().any(|part| (self.normalize)(part) == self.called)
+            }
+            Expr::CompoundIdentifier(_) => true,
+            _ => false,
+        };
+        if reads { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }
 
@@ -462,19 +529,22 @@ fn granted_rights(privileges: &Privileges, object: &Owned, all: &[Right]) -> Res
             Action::Truncate => Right::Truncate,
             Action::Usage => Right::Usage,
             Action::Create { obj_type: None } => Right::Create,
-            // Granting these has no effect: Atoll has neither foreign keys nor triggers.
-            Action::References { columns: None } | Action::Trigger => continue,
+            Action::References { columns: None } => Right::References,
+            // Granting it has no effect, because triggers are not supported.
+            Action::Trigger => continue,
             Action::Select { .. } | Action::Insert { .. } | Action::Update { .. } => {
-                return plan_err!(
+                return stated_err!(
+                    FEATURE_NOT_SUPPORTED,
                     "rights on columns are not supported; grant them on a view of these columns"
                 );
             }
-            other => return plan_err!("unknown right {other}"),
+            other => return stated_err!(SYNTAX_ERROR, "unknown right {other}"),
         };
         if !all.contains(&right) {
             let known: Vec<&str> = all.iter().map(|right| right.word()).collect();
             let what = if matches!(object, Owned::Schema(_)) { "schemas" } else { "these objects" };
-            return plan_err!(
+            return stated_err!(
+                INVALID_GRANT,
                 "there is no right {} on {what}; expected one of {}",
                 right.word(),
                 known.join(", ")

@@ -6,10 +6,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use atoll_store::table::{Check, TableDefinition};
 use datafusion::arrow::datatypes::{DataType, Field};
-use datafusion::common::tree_node::TreeNode;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{
-    DFSchemaRef, ParamValues, Result, ScalarValue, internal_err, plan_datafusion_err, plan_err,
+    DFSchemaRef, ParamValues, Result, ScalarValue, internal_err, plan_datafusion_err,
 };
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::simplify::SimplifyContext;
@@ -26,7 +27,8 @@ use super::generated::generated_columns;
 use super::insert::{DeclaredConflict, DeclaredUpdate};
 use super::planner::{StatementPlanner, analyzed, state_to_keep};
 use super::point::cast_types;
-use crate::error::SqlError;
+use crate::dialect::{Checked, type_of_check};
+use crate::error::{SqlError, stated_err};
 use crate::table::{PlacedTable, PlannedCheck, PlannedConflict, PlannedUpdate, WriteRules};
 
 /// Names of the rows in question: no statement says them by chance.
@@ -49,7 +51,8 @@ impl StatementPlanner {
             Some(conflict) => Some(self.conflict(state, table, name, conflict).await?),
             None => None,
         };
-        Ok(WriteRules { generated, checks, conflict })
+        let uuids = uuid_columns(table.definition());
+        Ok(WriteRules { uuids, generated, checks, conflict, actions: None })
     }
 
     async fn generated(
@@ -66,14 +69,21 @@ impl StatementPlanner {
     }
 
     async fn checks(&self, state: &SessionState, table: &PlacedTable) -> Result<Vec<PlannedCheck>> {
-        let checks = &table.definition().checks;
+        // What is written to a column of UUIDs is one.
+        let definition = table.definition();
+        let column = |check: &Check| checked_column(definition, &check.sql, Checked::Uuid);
+        let checks = definition.checks.iter().filter(|check| column(check).is_none());
+        let checks: Vec<&Check> = checks.collect();
         let mut conditions = Vec::with_capacity(checks.len());
-        for check in checks {
+        for check in &checks {
             conditions.push(parsed_expr(&check.sql)?);
         }
         let planned = self.check_conditions(state, table, conditions).await?;
-        let name = checks.iter().map(|check| Arc::clone(&check.name));
-        Ok(name.zip(planned).map(|(name, condition)| PlannedCheck { name, condition }).collect())
+        let planned = checks.into_iter().zip(planned).map(|(check, condition)| {
+            let (name, json) = (Arc::clone(&check.name), json_column(definition, &check.sql));
+            PlannedCheck { name, condition, json }
+        });
+        Ok(planned.collect())
     }
 
     /// Conditions over the rows of a table, which are constraints of it.
@@ -88,7 +98,7 @@ impl StatementPlanner {
     }
 
     /// Expressions over the rows of a table, in these types; `what` is what each of them is.
-    async fn expressions_of_rows(
+    pub(super) async fn expressions_of_rows(
         &self,
         state: &SessionState,
         table: &PlacedTable,
@@ -104,7 +114,10 @@ impl StatementPlanner {
         let planned = self.row_expressions(state, &[(ROWS, &name)], exprs, types).await?;
         for expr in &planned.exprs {
             if expr.is_volatile() {
-                return plan_err!("{what} must give the same answer each time");
+                return stated_err!(
+                    INVALID_OBJECT_DEFINITION,
+                    "{what} must give the same answer each time"
+                );
             }
         }
         planned.physical(&state_to_keep(state), types)
@@ -165,6 +178,7 @@ impl StatementPlanner {
             select.projection = exprs.into_iter().enumerate().map(item).collect();
         }
         let plan = self.plan_query(state, Parsed::Statement(Box::new(query)), &[]).await?;
+        refuse_other_rows(&plan)?;
         match analyzed(state, self.with_values(plan, types)?)? {
             LogicalPlan::Projection(projection) => {
                 let schema = Arc::clone(projection.input.schema());
@@ -199,6 +213,40 @@ impl StatementPlanner {
             }
         }
     }
+}
+
+/// Refuses what looks at other rows than the one that an expression is computed for.
+fn refuse_other_rows(plan: &LogicalPlan) -> Result<()> {
+    plan.apply(|node| match node {
+        LogicalPlan::Aggregate(_) => stated_err!(
+            GROUPING_ERROR,
+            "aggregate functions are not allowed in CHECK constraints, generated columns and ON CONFLICT"
+        ),
+        LogicalPlan::Window(_) => stated_err!(
+            WINDOWING_ERROR,
+            "window functions are not allowed in CHECK constraints, generated columns and ON CONFLICT"
+        ),
+        _ => Ok(TreeNodeRecursion::Continue),
+    })?;
+    Ok(())
+}
+
+/// The column that a CHECK constraint makes one of a type.
+fn checked_column(definition: &TableDefinition, check: &str, of: Checked) -> Option<usize> {
+    let is_of = |field: &Arc<Field>| type_of_check(check, field.name()) == Some(of);
+    definition.columns.fields().iter().position(is_of)
+}
+
+/// The column that a CHECK constraint makes one of JSON.
+fn json_column(definition: &TableDefinition, check: &str) -> Option<usize> {
+    let column = |of| checked_column(definition, check, of);
+    column(Checked::Json).or_else(|| column(Checked::Jsonb))
+}
+
+/// Numbers of the columns of UUIDs.
+fn uuid_columns(definition: &TableDefinition) -> Vec<usize> {
+    let checks = definition.checks.iter();
+    checks.filter_map(|check| checked_column(definition, &check.sql, Checked::Uuid)).collect()
 }
 
 /// Whether an expression gives the same from the same values whenever it is computed: `now()` belongs to the statement

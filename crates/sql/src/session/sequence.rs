@@ -1,22 +1,26 @@
 //! CREATE and ALTER SEQUENCE; DROP SEQUENCE is in `dependents`.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
+use atoll_store::SequenceId;
 use atoll_store::database::{CatalogChange, RelationName, SequenceDefinition, SequenceState};
 use datafusion::arrow::datatypes::DataType;
-use datafusion::common::{Result, exec_err, not_impl_err, plan_err};
+use datafusion::common::{ResolvedTableReference, Result, plan_err};
 use datafusion::sql::sqlparser::ast::{
     Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, ObjectNamePart,
     SequenceOptions, Statement as Ast, UnaryOperator, Value,
 };
 
 use super::planner::StatementPlanner;
+use super::tag::{missing, there, with_notices};
 use crate::catalog::{plain, relation_name};
-use crate::parse::{ALTERED, RENAMED, RESTART};
+use crate::error::stated_err;
+use crate::parse::{ALTERED, OF_COLUMN, RENAMED, RESTART};
 
 impl StatementPlanner {
     /// Carries out CREATE, ALTER and DROP SEQUENCE; none for all other statements.
-    pub(super) async fn sequence(&self, ast: &Ast) -> Result<Option<&'static str>> {
+    pub(super) async fn sequence(&self, ast: &Ast) -> Result<Option<Cow<'static, str>>> {
         match ast {
             Ast::CreateSequence {
                 name,
@@ -27,49 +31,90 @@ impl StatementPlanner {
                 ..
             } => {
                 let from = self.relation(name)?;
-                let Some(sequence) = self.names.sequence(&from) else {
+                let (found, what, tag) = match column_of(owner) {
+                    Some(column) => (self.identity_of(&from, column)?, "table", "ALTER TABLE"),
+                    None => (self.names.sequence(&from), "sequence", "ALTER SEQUENCE"),
+                };
+                let Some(sequence) = found else {
                     return match if_not_exists {
-                        true => Ok(Some("ALTER SEQUENCE: does not exist")),
-                        false => exec_err!("sequence '{name}' does not exist"),
+                        true => Ok(Some(with_notices(tag, &[missing("relation", &from.name)]))),
+                        false => stated_err!(UNDEFINED_TABLE, "{what} '{name}' does not exist"),
                     };
                 };
                 if let Some(new) = new_name(owner) {
                     let to = RelationName::new(Arc::clone(&from.schema), self.normalized(new));
                     self.rename_sequence(sequence, from, to).await?;
-                    return Ok(Some("ALTER SEQUENCE"));
+                    return Ok(Some("ALTER SEQUENCE".into()));
                 }
                 let version = self.transaction.statement(true).await?;
                 let Some(state) = version.sequence(sequence) else {
-                    return exec_err!("sequence '{name}' does not exist");
+                    return stated_err!(UNDEFINED_TABLE, "sequence '{name}' does not exist");
                 };
                 let data_type = data_type.as_ref().map(whole).transpose()?;
                 let (definition, last) = altered(sequence_options, state, data_type.as_ref())?;
                 let definition = Arc::new(definition);
                 self.define(CatalogChange::SetSequence { sequence, definition, last }).await?;
-                Ok(Some("ALTER SEQUENCE"))
+                Ok(Some(tag.into()))
             }
-            Ast::CreateSequence { temporary: true, .. } => {
-                not_impl_err!("CREATE TEMPORARY SEQUENCE; leave out TEMPORARY")
-            }
-            Ast::CreateSequence { name, if_not_exists, sequence_options, data_type, .. } => {
+            Ast::CreateSequence {
+                name,
+                if_not_exists,
+                sequence_options,
+                data_type,
+                temporary,
+                ..
+            } => {
                 let numbers = data_type.as_ref().map_or(Ok(DataType::Int64), whole)?;
                 let definition = sequence_definition(sequence_options, &numbers)?;
-                let name = self.relation(name)?;
+                let name = match temporary {
+                    true => relation_name(&self.temporary(&self.name(name)?)?),
+                    false => self.relation_at(self.resolve_new(self.name(name)?))?,
+                };
                 if self.names.sequence(&name).is_some() && *if_not_exists {
-                    return Ok(Some("CREATE SEQUENCE: exists already"));
+                    let passed = there("relation", &name.name);
+                    return Ok(Some(with_notices("CREATE SEQUENCE", &[passed])));
                 }
+                self.make_temporary_schema(&name.schema).await?;
                 let (id, definition) =
                     (self.database.store().new_sequence_id(&name.schema), Arc::new(definition));
                 self.define(CatalogChange::CreateSequence { name, id, definition }).await?;
-                Ok(Some("CREATE SEQUENCE"))
+                Ok(Some("CREATE SEQUENCE".into()))
             }
             Ast::Drop { .. } => self.drop_sequences(ast).await,
             _ => Ok(None),
         }
     }
 
+    /// The sequence of an identity column; `None` if the table does not exist.
+    ///
+    /// # Errors
+    /// If the column does not exist or is not an identity column.
+    fn identity_of(&self, table: &RelationName, column: &Ident) -> Result<Option<SequenceId>> {
+        let version = self.names.stored_version();
+        let Some((_, found)) = version.table_named(table) else { return Ok(None) };
+        let (definition, name) = (found.definition(), self.normalized(column));
+        let Ok(at) = definition.columns.index_of(&name) else {
+            return stated_err!(
+                UNDEFINED_COLUMN,
+                "column '{name}' of table '{}' does not exist",
+                table.name
+            );
+        };
+        match definition.identities[at] {
+            Some(identity) => Ok(Some(identity.sequence)),
+            None => stated_err!(
+                NOT_IN_PREREQUISITE_STATE,
+                "column '{name}' of table '{}' is not an identity column",
+                table.name
+            ),
+        }
+    }
+
     pub(super) fn relation(&self, name: &ObjectName) -> Result<RelationName> {
-        let at = self.resolve(self.name(name)?);
+        self.relation_at(self.resolve(self.name(name)?))
+    }
+
+    fn relation_at(&self, at: ResolvedTableReference) -> Result<RelationName> {
         if at.catalog.as_ref() != crate::catalog::CATALOG {
             return plan_err!("sequence '{}' is in another catalog", plain(&at));
         }
@@ -87,6 +132,16 @@ fn new_name(owner: &ObjectName) -> Option<&Ident> {
             debug_assert_eq!(owner.to_string(), ALTERED);
             None
         }
+    }
+}
+
+/// The column whose sequence is altered.
+fn column_of(owner: &ObjectName) -> Option<&Ident> {
+    match owner.0.as_slice() {
+        [ObjectNamePart::Identifier(first), ObjectNamePart::Identifier(column)] => {
+            (first.value == OF_COLUMN).then_some(column)
+        }
+        _ => None,
     }
 }
 
@@ -121,7 +176,10 @@ impl SaidOptions {
                 SequenceOptions::Cache(value) => {
                     let cache = number(value)?;
                     let Some(cache) = u32::try_from(cache).ok().filter(|cache| *cache > 0) else {
-                        return plan_err!("CACHE {cache} must be greater than zero");
+                        return stated_err!(
+                            INVALID_PARAMETER,
+                            "CACHE {cache} must be greater than zero"
+                        );
                     };
                     definition.cache = cache;
                 }
@@ -129,7 +187,7 @@ impl SaidOptions {
             }
         }
         match definition.increment {
-            0 => plan_err!("INCREMENT must not be zero"),
+            0 => stated_err!(INVALID_PARAMETER, "INCREMENT must not be zero"),
             _ => Ok(said),
         }
     }
@@ -191,7 +249,12 @@ fn altered(
             // The number before: with none it would go on from START.
             match next.checked_sub(definition.increment) {
                 Some(last) => Some(last),
-                None => return plan_err!("RESTART value ({next}) is the first number of its type"),
+                None => {
+                    return stated_err!(
+                        INVALID_PARAMETER,
+                        "RESTART value ({next}) is the first number of its type"
+                    );
+                }
             }
         }
     };
@@ -206,11 +269,17 @@ fn checked(definition: SequenceDefinition, data_type: &DataType) -> Result<Seque
     let (least, most) = of_type(data_type);
     for (word, value) in [("MINVALUE", min), ("MAXVALUE", max)] {
         if !(least..=most).contains(&value) {
-            return plan_err!("{word} ({value}) is out of range for the type of the sequence");
+            return stated_err!(
+                INVALID_PARAMETER,
+                "{word} ({value}) is out of range for the type of the sequence"
+            );
         }
     }
     if min > max {
-        return plan_err!("MINVALUE ({min}) must not be greater than MAXVALUE ({max})");
+        return stated_err!(
+            INVALID_PARAMETER,
+            "MINVALUE ({min}) must not be greater than MAXVALUE ({max})"
+        );
     }
     check_within("START", start, &definition)?;
     Ok(definition)
@@ -220,7 +289,9 @@ fn check_within(word: &str, value: i64, definition: &SequenceDefinition) -> Resu
     let SequenceDefinition { min, max, .. } = definition;
     match (min..=max).contains(&&value) {
         true => Ok(()),
-        false => plan_err!("{word} value ({value}) must be within {min} and {max}"),
+        false => {
+            stated_err!(INVALID_PARAMETER, "{word} value ({value}) must be within {min} and {max}")
+        }
     }
 }
 
@@ -245,7 +316,10 @@ pub(super) fn whole(data_type: &datafusion::sql::sqlparser::ast::DataType) -> Re
         Sql::SmallInt(_) | Sql::Int2(_) => Ok(DataType::Int16),
         Sql::Int(_) | Sql::Integer(_) | Sql::Int4(_) => Ok(DataType::Int32),
         Sql::BigInt(_) | Sql::Int8(_) => Ok(DataType::Int64),
-        other => plan_err!("sequence type must be SMALLINT, INTEGER or BIGINT, not {other}"),
+        other => stated_err!(
+            INVALID_PARAMETER,
+            "sequence type must be SMALLINT, INTEGER or BIGINT, not {other}"
+        ),
     }
 }
 

@@ -15,6 +15,7 @@ use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 
 use super::change::innermost;
+use super::foreign_key::foreign_key_text;
 use super::generated::generated_sql;
 use super::planner::StatementPlanner;
 use crate::catalog::{CATALOG, SCHEMA, UnplannedView};
@@ -74,7 +75,13 @@ impl StatementPlanner {
     ) -> String {
         let columns = 0..definition.columns.fields().len();
         let columns = columns.map(|column| self.column_text(definition, column));
-        let parts: Vec<String> = columns.chain(constraints(definition)).collect();
+        let version = self.names.stored_version();
+        let foreign_keys = definition.foreign_keys.iter().map(|key| {
+            let text = foreign_key_text(key, definition, &version, false);
+            format!("CONSTRAINT {} {text}", quote_identifier(&key.name))
+        });
+        let parts: Vec<String> =
+            columns.chain(constraints(definition)).chain(foreign_keys).collect();
         let placement = match definition.placement {
             placement if placement == self.database.options().placement => String::new(),
             placement => format!(" WITH (placement = '{placement}')"),

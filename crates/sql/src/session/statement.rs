@@ -1,6 +1,6 @@
 //! A statement with the placement that its WITH names.
 
-use datafusion::common::{DataFusionError, Result, plan_err};
+use datafusion::common::{DataFusionError, Result};
 use datafusion::execution::SessionState;
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::{
@@ -9,6 +9,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::Session;
 use super::integers::keep_digits;
+use crate::error::stated_err;
 
 /// A parsed statement, and the placement that its WITH names.
 #[derive(Clone)]
@@ -58,7 +59,10 @@ fn take_placement(statement: &mut Parsed) -> Result<Option<String>> {
             // Of the pages of PostgreSQL's tables: there is nothing to leave free here.
             SqlOption::KeyValue { key, .. } if is_page_option(&key.value) => {}
             other => {
-                return plan_err!("unknown table option '{other}'; expected placement");
+                return stated_err!(
+                    INVALID_PARAMETER,
+                    "unknown table option '{other}'; expected placement"
+                );
             }
         }
     }

@@ -1,6 +1,7 @@
 //! What a statement did, in the words of PostgreSQL: `INSERT 0 3`, `SELECT 10`, `CREATE VIEW`.
 
 use std::borrow::Cow;
+use std::fmt::Display;
 
 use datafusion::arrow::array::{AsArray, RecordBatch};
 use datafusion::arrow::datatypes::UInt64Type;
@@ -9,6 +10,24 @@ use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::{SetExpr, Statement as Ast};
 
 use crate::parse::is_copy;
+
+/// The tag of a statement with what it passed over, which the server tells as notices, one a line.
+pub(super) fn with_notices(tag: &str, passed: &[String]) -> Cow<'static, str> {
+    match passed.is_empty() {
+        true => tag.to_owned().into(),
+        false => format!("{tag}: {}", passed.join("\n")).into(),
+    }
+}
+
+/// That something is not there, which the statement allows.
+pub(super) fn missing(what: &str, name: impl Display) -> String {
+    format!("{what} \"{name}\" does not exist, skipping")
+}
+
+/// That something is there already, which the statement allows.
+pub(super) fn there(what: &str, name: impl Display) -> String {
+    format!("{what} \"{name}\" already exists, skipping")
+}
 
 /// A tag, complete once all batches of the result were read.
 #[derive(Debug)]

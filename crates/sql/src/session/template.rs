@@ -14,7 +14,9 @@ use datafusion::execution::{SessionState, SessionStateBuilder};
 use datafusion::optimizer::{Analyzer, AnalyzerRule};
 use datafusion::prelude::{SessionConfig, SessionContext};
 
-use crate::arithmetic::{CheckedArithmetic, PlanDivision, TextInput};
+use crate::arithmetic::{
+    CheckedArithmetic, DatesBesideTimestamps, PlanDates, PlanDivision, TextInput,
+};
 use crate::catalog::{CATALOG, Catalogs, KeptNames, SCHEMA};
 use crate::database::Pools;
 use crate::dialect::{Relations, SqlTypes, TypedLiterals};
@@ -22,7 +24,10 @@ use crate::float::CanonicalFloats;
 use crate::functions::SharedFunctions;
 use crate::memory::{self, Gauge};
 use crate::pg_catalog::{SystemCatalog, SystemHandle};
-use crate::rewrite::{CountedCopies, DependentJoins, EmptySubqueries, NamedQuantified};
+use crate::rewrite::{
+    CanonicalUuids, CountedCopies, DependentJoins, EmptySubqueries, NamedQuantified,
+    OuterAggregates, OuterNames, RecursiveMarks,
+};
 use crate::role::Identity;
 use crate::sample::{SamplePlanner, SampledRelations};
 use crate::settings::AtollOptions;
@@ -76,6 +81,7 @@ impl SessionTemplate {
             .with_runtime_env(environment.build_arc()?)
             .with_expr_planners(vec![
                 Arc::new(TypedLiterals),
+                Arc::new(PlanDates),
                 Arc::new(PlanDivision),
                 Arc::new(PlanCalls),
             ])
@@ -84,7 +90,7 @@ impl SessionTemplate {
             .with_optimizer_rules(crate::rewrite::optimizer_rules())
             .with_query_planner(Arc::new(SamplePlanner))
             .with_type_planner(Arc::new(SqlTypes))
-            .with_optimizer_rule(Arc::new(CheckedArithmetic))
+            .with_optimizer_rule(Arc::new(CheckedArithmetic::last()))
             .with_physical_optimizer_rules(crate::rules::physical_rules(
                 parts.pools.all().primitives(),
                 parts.limit,
@@ -93,6 +99,7 @@ impl SessionTemplate {
         crate::files::register(&mut state)?;
         let context = SessionContext::new_with_state(state);
         atoll_functions::register(&context);
+        context.register_udf(crate::functions::pg_sleep());
         crate::pg_catalog::register(&context);
         context.register_relation_planner(Arc::new(SampledRelations))?;
         context.register_relation_planner(Arc::new(Relations))?;
@@ -148,15 +155,20 @@ impl SessionTemplate {
 /// DataFusion's analyzer with what comes before types are settled, and after.
 fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     let mut rules = Analyzer::new().rules;
-    rules.insert(0, Arc::new(SessionTimeZone));
-    rules.insert(1, Arc::new(EmptySubqueries));
-    rules.insert(2, Arc::new(TextInput));
+    rules.insert(0, Arc::new(OuterNames));
+    rules.insert(1, Arc::new(OuterAggregates));
+    rules.insert(2, Arc::new(SessionTimeZone));
+    rules.insert(3, Arc::new(EmptySubqueries));
+    rules.insert(4, Arc::new(CanonicalUuids));
+    rules.insert(5, Arc::new(TextInput));
+    rules.insert(6, Arc::new(DatesBesideTimestamps));
     rules.push(Arc::new(CheckedArithmetic));
     rules.push(Arc::new(CountedCopies));
     rules.push(Arc::new(NamedQuantified));
     rules.push(Arc::new(CanonicalFloats));
     rules.push(Arc::new(VolatileFilters));
     rules.push(Arc::new(DependentJoins));
+    rules.push(Arc::new(RecursiveMarks));
     rules
 }
 
@@ -198,6 +210,9 @@ fn config(runtime: &Runtime, own: AtollOptions, limit: usize) -> SessionConfig {
     // The logical plan knows better than the physical one what cannot be NULL (a CASE whose condition
     // excludes it), and the check takes that for a defect.
     options.execution.skip_physical_aggregate_schema_check = true;
+    // It moves parts of structs below outer joins that pad them: NULL where `coalesce(x, 7)` is 7 (DataFusion 55.2,
+    // `extract_leaf_expressions.rs`).
+    options.optimizer.enable_leaf_expression_pushdown = false;
     // A file for each batch that an exchange spills: of two open ones the reader of DataFusion 55 waits for
     // the older, while what it needs may come in the newer (apache/datafusion#24883).
     if let Ok(each) = ConfigNonZeroUsize::try_new(1) {

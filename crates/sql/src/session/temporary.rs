@@ -6,15 +6,14 @@ use std::sync::Arc;
 use atoll_store::database::{CatalogChange, is_temporary_schema};
 use datafusion::catalog::default_table_source::source_as_provider;
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{
-    ResolvedTableReference, Result, TableReference, exec_err, internal_datafusion_err, plan_err,
-};
+use datafusion::common::{ResolvedTableReference, Result, TableReference, internal_datafusion_err};
 use datafusion::logical_expr::LogicalPlan;
 
 use super::Session;
 use super::planner::StatementPlanner;
 use crate::catalog::{CATALOG, TEMPORARY, resolve_lasting};
 use crate::database::Database;
+use crate::error::stated_err;
 use crate::role::rights::Owned;
 use crate::table::PlacedTable;
 
@@ -58,7 +57,8 @@ impl StatementPlanner {
         let schema = schema
             .ok_or_else(|| internal_datafusion_err!("the session has no temporary schema"))?;
         if name.schema().is_some_and(|named| named != TEMPORARY && named != &**schema) {
-            return plan_err!(
+            return stated_err!(
+                INVALID_TABLE_DEFINITION,
                 "cannot create temporary table '{name}' in a schema that is not temporary; leave out the schema"
             );
         }
@@ -66,7 +66,7 @@ impl StatementPlanner {
         let at = ResolvedTableReference { catalog, schema, table: name.table().into() };
         let view = resolve_lasting(&self.state, TableReference::bare(name.table()));
         match self.names.is_own(&view) {
-            true => exec_err!("View '{}' already exists", name.table()),
+            true => stated_err!(DUPLICATE_TABLE, "View '{}' already exists", name.table()),
             false => Ok(at),
         }
     }
@@ -89,10 +89,16 @@ impl StatementPlanner {
         }
     }
 
+    /// Whether an object is a temporary one of the session, which is its owner's.
+    pub(super) fn is_temporary(&self, object: &Owned) -> bool {
+        let own = self.names.temporary_schema();
+        matches!(object, Owned::Relation(name) if own.is_some_and(|own| *own == name.schema))
+    }
+
     /// Refuses a temporary view with the name of a temporary table.
     pub(super) fn check_no_temporary(&self, name: &TableReference) -> Result<()> {
         match is_temporary_schema(&self.resolve(name.clone()).schema) {
-            true => exec_err!("Table '{}' already exists", name.table()),
+            true => stated_err!(DUPLICATE_TABLE, "Table '{}' already exists", name.table()),
             false => Ok(()),
         }
     }
@@ -110,17 +116,4 @@ pub(super) fn reads_temporary(plan: &LogicalPlan) -> Result<bool> {
         Ok(TreeNodeRecursion::Continue)
     })?;
     Ok(found)
-}
-
-/// Refuses what the database would keep of a temporary table.
-pub(super) fn check_lasting(what: &str, object: &Owned) -> Result<()> {
-    match object {
-        Owned::Relation(name) if is_temporary_schema(&name.schema) => {
-            exec_err!(
-                "{what} temporary table '{}' is not supported: it ends with the session",
-                name.name
-            )
-        }
-        _ => Ok(()),
-    }
 }

@@ -57,7 +57,7 @@ fn all_scans_of_a_statement_see_the_rows_that_were_there_when_its_planning_began
                    FROM t x JOIN t y ON x.a = y.a";
         let plan = planned(&planner, sql).await;
         run(&session, "CREATE OR REPLACE TABLE t AS SELECT 7 AS a").await;
-        run(&session, "DROP TABLE t").await;
+        run(&session, "DROP TABLE t CASCADE").await;
         let result = session.query(planner, plan, sql).await.expect("the query starts");
         let rows = result.collect().await.expect("the query ends");
         assert_eq!([number(&rows, 0), number(&rows, 1), number(&rows, 2)], [10, 10, 10]);

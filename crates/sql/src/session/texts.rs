@@ -180,10 +180,13 @@ impl Session {
     /// Plans a text. One that cannot be planned with parameters may be planned without.
     async fn plan_text(&self, text: &str) -> TextPlan {
         match self.plan_prepared(text, &[]).await {
-            Ok(PlannedStatement { types, origins, shape, .. }) => {
-                TextPlan { types, origins, shape }
+            Ok(PlannedStatement { types, marks, origins, shape, .. }) => {
+                TextPlan { types, marks, origins, shape }
             }
-            Err(_) => TextPlan { types: Vec::new(), origins: None, shape: Shape::Planned },
+            Err(_) => {
+                let (types, marks) = Default::default();
+                TextPlan { types, marks, origins: None, shape: Shape::Planned }
+            }
         }
     }
 

@@ -1,12 +1,13 @@
 //! VACUUM and ANALYZE: there is nothing to do. What was deleted is folded away in the background, and statistics are
 //! exact for the rows that a query reads.
 
-use datafusion::common::{Result, TableReference, exec_err, plan_err};
+use datafusion::common::{Result, TableReference, plan_err};
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
 use super::Session;
 use crate::catalog::plain;
+use crate::error::stated_err;
 use crate::parse::begins_with;
 
 /// Words that stand before the names of tables.
@@ -77,7 +78,7 @@ impl Session {
         for table in &upkeep.tables {
             let at = names.resolve(TableReference::from(table.as_str()), &catalog);
             if names.table(&at)?.is_none() {
-                return exec_err!("table '{}' does not exist", plain(&at));
+                return stated_err!(UNDEFINED_TABLE, "table '{}' does not exist", plain(&at));
             }
         }
         Ok(())

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use atoll_store::database::{DatabaseVersion, Relation, RelationName, StoredStatement};
-use datafusion::common::Result;
+use datafusion::common::{Result, TableReference};
 use datafusion::sql::resolve::resolve_table_references;
 
 use super::planner::StatementPlanner;
@@ -22,7 +22,8 @@ pub(super) fn views_in_order(
     for (name, relation) in version.relations() {
         if let Relation::View(text) = relation {
             // One that cannot be read any more is told of when it is made again.
-            let read = names_read(planner, text).unwrap_or_default();
+            let view = UnplannedView::from_stored(text);
+            let read = view.and_then(|view| names_read(planner, &view, false)).unwrap_or_default();
             views.insert(name.clone(), (Arc::clone(text), read));
         }
     }
@@ -50,9 +51,13 @@ fn place<'v>(
     ordered.push(Arc::clone(text));
 }
 
-/// The names in the text of a view, with those in the macros that it calls.
-fn names_read(planner: &StatementPlanner, text: &StoredStatement) -> Result<Vec<RelationName>> {
-    let view = UnplannedView::from_stored(text)?;
+/// The names in the text of a view, with those in the macros that it calls. In one of the session's own a name may be
+/// that of a temporary table.
+pub(super) fn names_read(
+    planner: &StatementPlanner,
+    view: &UnplannedView,
+    is_own: bool,
+) -> Result<Vec<RelationName>> {
     let mut state = planner.state.clone();
     view.set_options(state.config_mut().options_mut());
     let mut statement = super::statement::parse(&view.sql, &state)?.statement;
@@ -61,6 +66,9 @@ fn names_read(planner: &StatementPlanner, text: &StoredStatement) -> Result<Vec<
     let normalizes = options.sql_parser.enable_ident_normalization;
     let (names, _) = resolve_table_references(&statement, normalizes)?;
     let of = &options.catalog;
-    let names = names.into_iter().map(|name| name.resolve(&of.default_catalog, &of.default_schema));
-    Ok(names.map(|name| relation_name(&name)).collect())
+    let full = |name: TableReference| match is_own {
+        true => planner.names.resolve(name, of),
+        false => name.resolve(&of.default_catalog, &of.default_schema),
+    };
+    Ok(names.into_iter().map(|name| relation_name(&full(name))).collect())
 }

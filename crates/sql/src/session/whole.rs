@@ -3,7 +3,7 @@
 //! ```text
 //! CHECKPOINT
 //! BACKUP DATABASE TO 'directory'      a copy of the data directory, which opens as a database
-//! EXPORT DATABASE TO 'directory'      a Parquet file for each table, and load.sql, which makes all of it again
+//! EXPORT DATABASE TO 'directory'      a file for each table, and load.sql, which makes all of it again
 //! IMPORT DATABASE FROM 'directory'    runs that file, as one transaction
 //! CREATE POOL …, DROP POOL …          cores for a class of statements: `pool.rs`
 //! VACUUM, ANALYZE                     nothing: `upkeep.rs`
@@ -14,11 +14,12 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use atoll_store::SequenceId;
 use atoll_store::database::{
-    DatabaseVersion, Relation, RelationName, SequenceState, StoredStatement, is_temporary_schema,
+    Database, DatabaseVersion, Relation, RelationName, SequenceDefinition, StoredStatement,
+    is_temporary_schema,
 };
 use atoll_store::table::{Identity, IdentityKind, TableDefinition, TableVersion};
-use atoll_store::{SequenceId, TableId};
 use datafusion::common::config::{CatalogOptions, SqlParserOptions};
 use datafusion::common::{Result, exec_datafusion_err, exec_err, plan_err};
 use datafusion::sql::sqlparser::dialect::GenericDialect;
@@ -26,7 +27,9 @@ use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
 use super::Session;
 use super::change::quoted;
+use super::create::sequence_of;
 use super::execute::QueryResult;
+use super::foreign_key::{SetConstraints, foreign_key_text};
 use super::planner::StatementPlanner;
 use super::pool::PoolStatement;
 use super::split::{Statement, split_statements};
@@ -35,6 +38,7 @@ use super::upkeep::Upkeep;
 use super::views::views_in_order;
 use crate::catalog::{ObjectComments, SCHEMA};
 use crate::error::SqlState;
+use crate::files::has_interval;
 use crate::parse::begins_with;
 use crate::role::rights::Owned;
 use crate::role::{check_files, is_hidden};
@@ -42,7 +46,7 @@ use crate::role::{check_files, is_hidden};
 /// The file that makes all of a database again.
 const LOAD: &str = "load.sql";
 
-/// A statement about the database as a whole.
+/// A statement about the database as a whole, or its transaction.
 pub(super) enum WholeStatement {
     Checkpoint,
     Backup(PathBuf),
@@ -50,6 +54,7 @@ pub(super) enum WholeStatement {
     Import(PathBuf),
     Pool(PoolStatement),
     Upkeep(Upkeep),
+    SetConstraints(SetConstraints),
 }
 
 impl WholeStatement {
@@ -64,6 +69,9 @@ impl WholeStatement {
         }
         if let Some(upkeep) = Upkeep::of(sql)? {
             return Ok(Some(Self::Upkeep(upkeep)));
+        }
+        if let Some(set) = SetConstraints::of(sql)? {
+            return Ok(Some(Self::SetConstraints(set)));
         }
         if !begins_with(sql, &["checkpoint", "backup", "export", "import"]) {
             return Ok(None);
@@ -133,6 +141,7 @@ impl Session {
                 self.database().shared_scans().forget_pool(&name);
                 "DROP POOL".to_owned()
             }
+            WholeStatement::SetConstraints(set) => self.set_constraints(set).await?,
             WholeStatement::Upkeep(upkeep) => {
                 self.keep_up(&upkeep)?;
                 upkeep.tag.to_owned()
@@ -163,11 +172,11 @@ impl Session {
         let transaction = self.statement_transaction()?;
         let version = transaction.statement(false).await?;
         let mut tables = 0;
-        for (id, _) in version.tables() {
+        for (id, table) in version.tables() {
             let Some(name) = version.table_name(id).filter(|name| is_kept(&name.schema)) else {
                 continue;
             };
-            let file = directory.join(file_of(name));
+            let file = directory.join(file_of(name, table));
             let copy = format!("COPY (SELECT * FROM {}) TO '{}'", full(name), text(&file));
             self.run_to_end(&transaction, &copy).await?;
             tables += 1;
@@ -272,8 +281,8 @@ fn in_directory(statement: &str, directory: &Path) -> String {
 }
 
 /// The file of a table: letters, digits and `_` of its name, and all else by number, so that two tables never share
-/// one.
-fn file_of(name: &RelationName) -> String {
+/// one. It is a Parquet file, or one of Arrow's for intervals, of which Parquet does not hold all.
+fn file_of(name: &RelationName, table: &TableVersion) -> String {
     let plain = |name: &str| {
         let mut plain = String::with_capacity(name.len());
         for letter in name.chars() {
@@ -284,7 +293,10 @@ fn file_of(name: &RelationName) -> String {
         }
         plain
     };
-    format!("{}.{}.parquet", plain(&name.schema), plain(&name.name))
+    let mut columns = table.definition().columns.fields().iter();
+    let has_intervals = columns.any(|column| has_interval(column.data_type()));
+    let ending = if has_intervals { "arrow" } else { "parquet" };
+    format!("{}.{}.{ending}", plain(&name.schema), plain(&name.name))
 }
 
 fn full(name: &RelationName) -> String {
@@ -303,19 +315,33 @@ fn load_script(planner: &StatementPlanner, version: &DatabaseVersion) -> Result<
         .flat_map(|(_, table)| table.definition().identities.iter().flatten())
         .map(|identity| identity.sequence)
         .collect();
+    let store = planner.database.store();
+    let mut made = HashSet::new();
     for (name, relation) in relations() {
         if let Relation::Sequence(id) = relation
             && !owned.contains(id)
             && let Some(sequence) = version.sequence(*id)
         {
-            write_sequence(&mut script, name, sequence);
+            let options = options_of(&sequence.definition);
+            line(&mut script, &format!("CREATE SEQUENCE {} {options}", full(name)));
+            write_last(&mut script, name, store.last_value(*id, sequence));
+            made.insert(name.clone());
         }
     }
     for (name, relation) in relations() {
         if let Relation::Table(id) = relation
             && let Some(table) = version.table(*id)
         {
-            write_table(&mut script, version, name, (*id, table))?;
+            made.insert(name.clone());
+            write_table(&mut script, name, table);
+            write_identities(&mut script, (version, store), (name, table), &mut made)?;
+        }
+    }
+    for (name, relation) in relations() {
+        if let Relation::Table(id) = relation
+            && let Some(table) = version.table(*id)
+        {
+            write_foreign_keys(&mut script, version, name, table.definition());
         }
     }
     let external = relations().filter_map(|(_, relation)| match relation {
@@ -402,57 +428,101 @@ fn line(script: &mut String, statement: &str) {
     script.push_str(";\n");
 }
 
-fn write_sequence(script: &mut String, name: &RelationName, sequence: &SequenceState) {
-    let of = &sequence.definition;
-    let cycle = if of.cycle { " CYCLE" } else { "" };
-    let create = format!(
-        "CREATE SEQUENCE {} INCREMENT BY {} MINVALUE {} MAXVALUE {} START {} CACHE {}{cycle}",
-        full(name),
-        of.increment,
-        of.min,
-        of.max,
-        of.start,
-        of.cache
-    );
-    line(script, &create);
-    if let Some(last) = sequence.last {
-        let name = format!("{}.{}", name.schema, name.name).replace('\'', "''");
+pub(super) fn options_of(sequence: &SequenceDefinition) -> String {
+    let SequenceDefinition { increment, min, max, start, cycle, cache } = sequence;
+    let cycle = if *cycle { " CYCLE" } else { "" };
+    format!(
+        "INCREMENT BY {increment} MINVALUE {min} MAXVALUE {max} START {start} CACHE {cache}{cycle}"
+    )
+}
+
+/// Has a sequence go on where it was.
+fn write_last(script: &mut String, name: &RelationName, last: Option<i64>) {
+    if let Some(last) = last {
+        let name = full(name).replace('\'', "''");
         line(script, &format!("SELECT setval('{name}', {last})"));
     }
 }
 
 /// The table out of its file, then what is declared of it.
-fn write_table(
-    script: &mut String,
-    version: &DatabaseVersion,
-    name: &RelationName,
-    (_, table): (TableId, &TableVersion),
-) -> Result<()> {
+fn write_table(script: &mut String, name: &RelationName, table: &TableVersion) {
     let definition = table.definition();
-    let (full, file) = (full(name), file_of(name).replace('\'', "''"));
+    let (full, file) = (full(name), file_of(name, table).replace('\'', "''"));
     let placement = definition.placement;
     line(
         script,
         &format!("CREATE TABLE {full} WITH (placement = '{placement}') {FROM_FILE}{file}'"),
     );
-    let declared = declared(version, definition)?;
+    let declared = declared(definition);
     if !declared.is_empty() {
         line(script, &format!("ALTER TABLE {full} {}", declared.join(", ")));
+    }
+}
+
+/// Foreign keys, once all tables are there.
+fn write_foreign_keys(
+    script: &mut String,
+    version: &DatabaseVersion,
+    name: &RelationName,
+    definition: &TableDefinition,
+) {
+    for key in &definition.foreign_keys {
+        let text = foreign_key_text(key, definition, version, true);
+        let (table, key) = (full(name), quoted(&key.name));
+        line(script, &format!("ALTER TABLE {table} ADD CONSTRAINT {key} {text}"));
+    }
+}
+
+/// Identities with the names of their sequences, which go on where they were; `made` are the names that there are when
+/// the script is here.
+fn write_identities(
+    script: &mut String,
+    (version, store): (&DatabaseVersion, &Database),
+    (table, stored): (&RelationName, &TableVersion),
+    made: &mut HashSet<RelationName>,
+) -> Result<()> {
+    let definition = stored.definition();
+    let identities = definition.columns.fields().iter().zip(&definition.identities);
+    for (column, identity) in identities {
+        let Some(Identity { kind, sequence: id }) = identity else { continue };
+        let (Some(sequence), Some(name)) = (version.sequence(*id), version.sequence_name(*id))
+        else {
+            return exec_err!("sequence {id} of an identity is not there");
+        };
+        let kind = match kind {
+            IdentityKind::Always => "ALWAYS",
+            IdentityKind::ByDefault => "BY DEFAULT",
+        };
+        let (full_table, column_name) = (full(table), quoted(column.name()));
+        let options = options_of(&sequence.definition);
+        line(
+            script,
+            &format!(
+                "ALTER TABLE {full_table} ALTER COLUMN {column_name} ADD GENERATED {kind} AS IDENTITY ({options})"
+            ),
+        );
+        let given = sequence_of(table, column.name(), |name| made.contains(name));
+        if given != *name {
+            let rename =
+                format!("ALTER SEQUENCE {} RENAME TO {}", full(&given), quoted(&name.name));
+            line(script, &rename);
+        }
+        write_last(script, name, store.last_value(*id, sequence));
+        made.insert(name.clone());
     }
     Ok(())
 }
 
-fn declared(version: &DatabaseVersion, definition: &TableDefinition) -> Result<Vec<String>> {
+fn declared(definition: &TableDefinition) -> Vec<String> {
     let mut parts = Vec::new();
     for (at, field) in definition.columns.fields().iter().enumerate() {
         let column = quoted(field.name());
         if !field.is_nullable() {
             parts.push(format!("ALTER COLUMN {column} SET NOT NULL"));
         }
-        if let Some(identity) = &definition.identities[at] {
-            let generated = generated(version, identity)?;
-            parts.push(format!("ALTER COLUMN {column} ADD GENERATED {generated}"));
-        } else if let Some(default) = &definition.defaults[at] {
+        if definition.identities[at].is_none()
+            && let Some(default) = &definition.defaults[at]
+        {
             parts.push(format!("ALTER COLUMN {column} SET DEFAULT {default}"));
         }
     }
@@ -468,29 +538,9 @@ fn declared(version: &DatabaseVersion, definition: &TableDefinition) -> Result<V
         let _ = write!(part, " CHECK ({})", check.sql);
         parts.push(part);
     }
-    Ok(parts)
+    parts
 }
 
-/// An identity that goes on where this one is.
-fn generated(version: &DatabaseVersion, identity: &Identity) -> Result<String> {
-    let Some(sequence) = version.sequence(identity.sequence) else {
-        return exec_err!("sequence {} of an identity is not there", identity.sequence);
-    };
-    let kind = match identity.kind {
-        IdentityKind::Always => "ALWAYS",
-        IdentityKind::ByDefault => "BY DEFAULT",
-    };
-    let of = &sequence.definition;
-    let next = match sequence.last {
-        Some(last) => last.saturating_add(of.increment).clamp(of.min, of.max),
-        None => of.start,
-    };
-    let cycle = if of.cycle { " CYCLE" } else { "" };
-    Ok(format!(
-        "{kind} AS IDENTITY (INCREMENT BY {} MINVALUE {} MAXVALUE {} START {next} CACHE {}{cycle})",
-        of.increment, of.min, of.max, of.cache
-    ))
-}
 /// Whether a schema is part of what is exported: the store's own are not, nor those of sessions.
 fn is_kept(schema: &str) -> bool {
     !is_hidden(schema) && !is_temporary_schema(schema)

@@ -34,7 +34,9 @@ impl SharedChange {
         let Some(changed) = target.downcast_ref::<ChangedTable>() else { return Ok(None) };
         let Some((exprs, scan)) = select_list(&write.input) else { return Ok(None) };
         let source = source_as_provider(&scan.source)?;
-        if !source.is::<ChangedTable>() || scan.filters.is_empty() {
+        // Rows that foreign keys change are planned with each statement.
+        let acts = changed.target().rules.actions.is_some();
+        if !source.is::<ChangedTable>() || scan.filters.is_empty() || acts {
             return Ok(None);
         }
         let schema = Arc::clone(write.input.schema().inner());

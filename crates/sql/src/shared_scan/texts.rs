@@ -9,7 +9,7 @@ use datafusion::arrow::datatypes::DataType;
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
-use crate::session::{ColumnOrigins, Shape};
+use crate::session::{ColumnOrigins, ParameterMarks, Shape};
 
 /// Texts that are remembered.
 const TEXTS_MAX: usize = 4096;
@@ -26,6 +26,7 @@ pub(crate) struct TextScope(u64);
 pub(crate) struct TextPlan {
     /// Types of its values.
     pub(crate) types: Vec<DataType>,
+    pub(crate) marks: ParameterMarks,
     /// Where the columns of its rows come from.
     pub(crate) origins: Option<ColumnOrigins>,
     /// How it runs with other values.

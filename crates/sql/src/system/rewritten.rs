@@ -73,6 +73,22 @@ const LISTED: &[Listed] = &[
         "",
     ),
     (
+        "regexp_split_to_table",
+        "table",
+        "text, pattern[, options]",
+        "The pieces of a text between what a regular expression finds, as rows; also in a select list.",
+        "FROM regexp_split_to_table('a b  c', ' +')",
+        "",
+    ),
+    (
+        "string_to_table",
+        "table",
+        "text, separator[, null]",
+        "The pieces of a text between separators, as rows, of which those that are the third are NULL; also in a select list.",
+        "FROM string_to_table('a,b', ',')",
+        "",
+    ),
+    (
         "read_arrow",
         "table",
         "files[, option = value, …]",

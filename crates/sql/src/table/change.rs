@@ -5,7 +5,6 @@
 //!   (its rows know their ids)
 //! ```
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::{fmt, iter};
 
@@ -24,6 +23,7 @@ use datafusion::physical_expr::Distribution;
 use datafusion::physical_plan::ExecutionPlan;
 use futures::StreamExt;
 use futures::future::BoxFuture;
+use roaring::RoaringTreemap;
 
 use super::PlacedTable;
 use super::target::WriteTarget;
@@ -232,7 +232,7 @@ impl TableWrite for ChangeRows {
 struct FoundRows {
     table: PlacedTable,
     kind: ChangeKind,
-    seen: HashSet<RowId>,
+    seen: RoaringTreemap,
     ids: Vec<RowId>,
     /// The new values of some of them.
     values: Vec<NewValues>,
@@ -253,9 +253,8 @@ impl FoundRows {
         let first = self.ids.len();
         let mut new: Vec<u64> = Vec::with_capacity(ids.len());
         for (row, id) in ids.values().iter().enumerate() {
-            let id = RowId::new(*id);
-            if self.seen.insert(id) {
-                self.ids.push(id);
+            if self.seen.insert(*id) {
+                self.ids.push(RowId::new(*id));
                 new.push(row as u64);
             }
         }
@@ -296,10 +295,7 @@ impl FoundRows {
             written.rows = self.rows(schema)?;
         }
         let change = match self.kind {
-            ChangeKind::Delete => {
-                let deleted = self.ids.iter().map(|id| id.get()).collect();
-                TableChange { deleted, ..TableChange::default() }
-            }
+            ChangeKind::Delete => TableChange { deleted: self.seen, ..TableChange::default() },
             ChangeKind::Update => updated(&self.table, &self.values).await?,
         };
         target.write(&self.table, change).await?;

@@ -2,7 +2,6 @@
 //!
 //! The keys are locked first, so that what is found of them stays so until the transaction ends.
 
-use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -13,7 +12,7 @@ use atoll_store::table::{Key, TableChange};
 use datafusion::arrow::array::{BooleanArray, RecordBatch, UInt64Array};
 use datafusion::arrow::compute::{concat_batches, filter_record_batch, take_record_batch};
 use datafusion::arrow::datatypes::{Field, Schema};
-use datafusion::common::Result;
+use datafusion::common::{HashSet, Result};
 
 use super::PlacedTable;
 use super::rules::{PlannedConflict, PlannedUpdate};

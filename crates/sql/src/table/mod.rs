@@ -4,6 +4,7 @@
 //! operator and handed to the transaction as one change, so a statement that fails leaves the table as it
 //! was.
 
+mod actions;
 mod change;
 mod conflict;
 pub(crate) mod insert;
@@ -39,6 +40,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::utils::split_conjunction;
 use datafusion::physical_plan::ExecutionPlan;
 
+pub(crate) use actions::{ActedTable, PlannedActions};
 pub(crate) use change::{ChangeKind, ChangedTable};
 use insert::Insert;
 pub(crate) use rules::{PlannedCheck, PlannedConflict, PlannedUpdate, WriteRules};

@@ -2,21 +2,29 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
+use atoll_functions::{canonical_uuid, is_canonical_uuid};
+use datafusion::arrow::array::{Array, AsArray, BooleanArray, RecordBatch, StringViewBuilder};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::util::display::array_value_to_string;
 use datafusion::common::Result;
 use datafusion::common::cast::as_boolean_array;
 use datafusion::physical_expr::PhysicalExpr;
 
-use super::{PlacedTable, text_of_row};
-use crate::error::{SqlState, ViolatedConstraint};
+use super::{PlacedTable, PlannedActions, text_of_row};
+use crate::error::{SqlState, ViolatedConstraint, stated_err};
 
 /// What the rows that a statement writes must obey, and what happens to those that are there already.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WriteRules {
+    /// Numbers of columns of UUIDs, whose texts are brought into their canonical form.
+    pub(crate) uuids: Vec<usize>,
     /// Numbers of columns that are computed, and how, from the columns of the table.
     pub(crate) generated: Vec<(usize, Arc<dyn PhysicalExpr>)>,
     pub(crate) checks: Vec<PlannedCheck>,
     pub(crate) conflict: Option<PlannedConflict>,
+    /// What foreign keys need that refer to the rows.
+    pub(crate) actions: Option<Arc<PlannedActions>>,
 }
 
 /// A CHECK constraint, over the columns of the table.
@@ -24,6 +32,8 @@ pub(crate) struct WriteRules {
 pub(crate) struct PlannedCheck {
     pub(crate) name: Arc<str>,
     pub(crate) condition: Arc<dyn PhysicalExpr>,
+    /// The column of JSON that it makes one.
+    pub(crate) json: Option<usize>,
 }
 
 /// ON CONFLICT.
@@ -49,7 +59,10 @@ pub(crate) struct PlannedUpdate {
 impl WriteRules {
     /// Whether rows are written as they come, but for NULL where there must be none.
     pub(crate) fn are_none(&self) -> bool {
-        self.generated.is_empty() && self.checks.is_empty() && self.conflict.is_none()
+        self.uuids.is_empty()
+            && self.generated.is_empty()
+            && self.checks.is_empty()
+            && self.conflict.is_none()
     }
 
     /// Whether a column is a generated one.
@@ -60,18 +73,24 @@ impl WriteRules {
     /// Rows as they are written: with the columns that are computed.
     ///
     /// # Errors
-    /// For NULL where there must be none, and where a CHECK constraint is false.
+    /// For texts that are not a UUID where one is wanted, for NULL where there must be none, and where a CHECK constraint is false.
     pub(crate) fn complete(
         &self,
         table: &PlacedTable,
         mut rows: RecordBatch,
     ) -> Result<RecordBatch> {
+        if !self.uuids.is_empty() {
+            rows = with_canonical_uuids(rows, &self.uuids)?;
+        }
         if !self.generated.is_empty() {
             let mut columns = rows.columns().to_vec();
             for (column, value) in &self.generated {
                 columns[*column] = value.evaluate(&rows)?.into_array(rows.num_rows())?;
             }
             rows = RecordBatch::try_new(rows.schema(), columns)?;
+            if self.generated.iter().any(|(column, _)| self.uuids.contains(column)) {
+                rows = with_canonical_uuids(rows, &self.uuids)?;
+            }
         }
         table.check_nulls(&rows)?;
         self.check(table.name(), &rows)?;
@@ -80,10 +99,17 @@ impl WriteRules {
 
     /// Refuses rows for which a CHECK constraint is false; NULL passes, as in SQL's standard.
     fn check(&self, table: &str, rows: &RecordBatch) -> Result<()> {
-        for PlannedCheck { name, condition } in &self.checks {
+        for PlannedCheck { name, condition, json } in &self.checks {
             let holds = condition.evaluate(rows)?.into_array(rows.num_rows())?;
             let holds: &BooleanArray = as_boolean_array(&holds)?;
             let failing = (0..holds.len()).find(|row| holds.is_valid(*row) && !holds.value(*row));
+            if let (Some(row), Some(json)) = (failing, json) {
+                let text = array_value_to_string(rows.column(*json), row)?;
+                return stated_err!(
+                    INVALID_TEXT_REPRESENTATION,
+                    "invalid input syntax for type json: '{text}'"
+                );
+            }
             if let Some(row) = failing {
                 let message = format!(
                     "new row for table '{table}' violates check constraint '{name}': {}",
@@ -97,6 +123,32 @@ impl WriteRules {
         }
         Ok(())
     }
+}
+
+/// The rows with the UUIDs in these columns in their canonical form.
+fn with_canonical_uuids(rows: RecordBatch, uuids: &[usize]) -> Result<RecordBatch> {
+    let mut columns = rows.columns().to_vec();
+    for column in uuids {
+        let texts = cast(&columns[*column], &DataType::Utf8View)?;
+        let texts = texts.as_string_view();
+        if texts.iter().flatten().all(is_canonical_uuid) {
+            continue;
+        }
+        let mut canonical = StringViewBuilder::with_capacity(texts.len());
+        for text in texts {
+            match text.map(|text| canonical_uuid(text).ok_or(text)).transpose() {
+                Ok(uuid) => canonical.append_option(uuid),
+                Err(text) => {
+                    return stated_err!(
+                        INVALID_TEXT_REPRESENTATION,
+                        "invalid input syntax for type uuid: '{text}'"
+                    );
+                }
+            }
+        }
+        columns[*column] = cast(&canonical.finish(), rows.schema().field(*column).data_type())?;
+    }
+    Ok(RecordBatch::try_new(rows.schema(), columns)?)
 }
 
 impl PlannedUpdate {

@@ -3,10 +3,11 @@
 use std::error::Error;
 use std::fmt;
 
-use atoll_store::database::{Isolation, LockScope, TransactionError, Written};
+use atoll_store::database::{Isolation, LockScope, ReferentialActions, TransactionError, Written};
 use atoll_store::table::{KeyTask, NewKeys, SortKeysTask, TableChange};
 use datafusion::common::{DataFusionError, Result};
 
+use super::actions::RunningActions;
 use super::{PlacedTable, WriteRules};
 use crate::database::Database;
 use crate::error::{table_error, transaction_error};
@@ -26,7 +27,25 @@ impl WriteTarget {
     ///
     /// # Errors
     /// [`StaleStatement`] where the rows are others by now; whatever the transaction refuses.
-    pub(crate) async fn write(&self, table: &PlacedTable, mut change: TableChange) -> Result<()> {
+    pub(crate) async fn write(&self, table: &PlacedTable, change: TableChange) -> Result<()> {
+        self.hand_over(table, change, true).await
+    }
+
+    /// The same for rows that are there already, as a table has them whose columns are altered: foreign keys hold as
+    /// they did before.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub(crate) async fn rewrite(&self, table: &PlacedTable, change: TableChange) -> Result<()> {
+        self.hand_over(table, change, false).await
+    }
+
+    async fn hand_over(
+        &self,
+        table: &PlacedTable,
+        mut change: TableChange,
+        follows_references: bool,
+    ) -> Result<()> {
         if change.is_empty() {
             return Ok(());
         }
@@ -37,8 +56,12 @@ impl WriteTarget {
             self.ready_chunks(table, &mut change).await?;
         }
         let (table, mut transaction) = (table.id(), self.transaction.lock().await?);
-        match transaction.write(table, change, LockScope::Rows).await {
+        let running = RunningActions::new(self.rules.actions.as_deref());
+        let actions: &dyn ReferentialActions = &running;
+        let actions = follows_references.then_some(actions);
+        match transaction.write_with(table, change, LockScope::Rows, actions).await {
             Ok(written) => fresh(written),
+            Err(TransactionError::ActionRefused) => Err(running.failure()),
             // Another table may have its name by now.
             Err(TransactionError::UndefinedRelation { .. })
                 if transaction.options().isolation == Isolation::ReadCommitted =>

@@ -1,7 +1,7 @@
 //! New values of rows: a few are kept row by row, many of one chunk make a chunk in its place, written by
 //! the worker of its node.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use atoll_store::RowId;
 use atoll_store::table::{BLOCK_ROWS, ReplacedChunk, RewriteTask, TableChange};
@@ -19,29 +19,42 @@ const MANY_ROWS: usize = BLOCK_ROWS;
 /// Ids of rows, and their new values.
 pub(super) type NewValues = (Vec<RowId>, RecordBatch);
 
+/// Of each row the chunk that has it; none where it is in none.
+type RowEntries = Vec<Option<RowId>>;
+
 /// The change that gives rows new values.
 pub(super) async fn updated(table: &PlacedTable, values: &[NewValues]) -> Result<TableChange> {
     let mut change = TableChange::default();
-    let many = many(table, values);
-    if many.is_empty() {
+    if values.iter().map(|(ids, _)| ids.len()).sum::<usize>() < MANY_ROWS {
         for (ids, batch) in values {
             add_rows(table, &mut change, ids, batch)?;
         }
         return Ok(change);
     }
-    let mut by_chunk: HashMap<RowId, Vec<NewValues>> = HashMap::new();
-    for (ids, batch) in values {
-        for (chunk, rows) in split(table, &many, ids) {
-            let of_chunk: Vec<RowId> = rows.iter().map(|row| ids[*row as usize]).collect();
-            let batch = take_record_batch(batch, &UInt64Array::from(rows))?;
+    let entries: Vec<RowEntries> =
+        values.iter().map(|(ids, _)| table.version().entries_of(ids)).collect();
+    let many = many(&entries);
+    let mut by_chunk: BTreeMap<RowId, Vec<NewValues>> = BTreeMap::new();
+    for ((ids, batch), entries) in values.iter().zip(&entries) {
+        for (chunk, rows) in split(&many, entries) {
+            let (ids, batch) = some_of(ids, batch, rows)?;
             match chunk {
-                Some(chunk) => by_chunk.entry(chunk).or_default().push((of_chunk, batch)),
-                None => add_rows(table, &mut change, &of_chunk, &batch)?,
+                Some(chunk) => by_chunk.entry(chunk).or_default().push((ids, batch)),
+                None => add_rows(table, &mut change, &ids, &batch)?,
             }
         }
     }
     change.replaced = rewritten(table, by_chunk).await?;
     Ok(change)
+}
+
+/// These of some rows, which rise.
+fn some_of(ids: &[RowId], batch: &RecordBatch, rows: Vec<u64>) -> Result<NewValues> {
+    if rows.len() == ids.len() {
+        return Ok((ids.to_vec(), batch.clone()));
+    }
+    let ids = rows.iter().map(|row| ids[*row as usize]).collect();
+    Ok((ids, take_record_batch(batch, &UInt64Array::from(rows))?))
 }
 
 fn add_rows(
@@ -56,30 +69,25 @@ fn add_rows(
 }
 
 /// The chunks of which many rows get new values.
-fn many(table: &PlacedTable, values: &[NewValues]) -> HashMap<RowId, usize> {
-    let mut counts: HashMap<RowId, usize> = HashMap::new();
-    if values.iter().map(|(ids, _)| ids.len()).sum::<usize>() < MANY_ROWS {
-        return counts;
-    }
-    for id in values.iter().flat_map(|(ids, _)| ids) {
-        if let Some(chunk) = table.version().entry_of(*id) {
-            *counts.entry(chunk).or_default() += 1;
+fn many(entries: &[RowEntries]) -> BTreeSet<RowId> {
+    let mut counts: BTreeMap<RowId, usize> = BTreeMap::new();
+    for neighbours in entries.iter().flat_map(|entries| entries.chunk_by(|a, b| a == b)) {
+        if let Some(chunk) = neighbours[0] {
+            *counts.entry(chunk).or_default() += neighbours.len();
         }
     }
-    counts.retain(|_, count| *count >= MANY_ROWS);
-    counts
+    counts.into_iter().filter(|(_, count)| *count >= MANY_ROWS).map(|(chunk, _)| chunk).collect()
 }
 
 /// Numbers of rows by the chunk that is written anew; under none all others.
-fn split(
-    table: &PlacedTable,
-    many: &HashMap<RowId, usize>,
-    ids: &[RowId],
-) -> HashMap<Option<RowId>, Vec<u64>> {
-    let mut parts: HashMap<Option<RowId>, Vec<u64>> = HashMap::new();
-    for (row, id) in ids.iter().enumerate() {
-        let chunk = table.version().entry_of(*id).filter(|chunk| many.contains_key(chunk));
-        parts.entry(chunk).or_default().push(row as u64);
+fn split(many: &BTreeSet<RowId>, entries: &[Option<RowId>]) -> BTreeMap<Option<RowId>, Vec<u64>> {
+    let mut parts: BTreeMap<Option<RowId>, Vec<u64>> = BTreeMap::new();
+    let mut first = 0;
+    for neighbours in entries.chunk_by(|a, b| a == b) {
+        let chunk = neighbours[0].filter(|chunk| many.contains(chunk));
+        let last = first + neighbours.len() as u64;
+        parts.entry(chunk).or_default().extend(first..last);
+        first = last;
     }
     parts
 }
@@ -87,7 +95,7 @@ fn split(
 /// The chunks written anew, each on its node.
 async fn rewritten(
     table: &PlacedTable,
-    values: HashMap<RowId, Vec<NewValues>>,
+    values: BTreeMap<RowId, Vec<NewValues>>,
 ) -> Result<Vec<ReplacedChunk>> {
     let mut tasks = Vec::with_capacity(values.len());
     for (chunk, values) in values {

@@ -10,6 +10,7 @@
 //! - `limits`: short memory, cancelled queries and failing statements do no harm.
 //! - `memory`: the memory limit is kept, and what spills gets on with little.
 //! - `reference`: operators agree with slow readable ones on seeded hostile data.
+//! - `states`: errors have the codes of PostgreSQL.
 //! - `statements`: long and deep statements, and panics of the planner, end as an answer or an error.
 //! - `grouping`, `group_batches`: GROUP BY by the primitives gives the groups of DataFusion's operators,
 //!   in batches of one and two rows and by any number of workers too.
@@ -22,6 +23,7 @@
 //! - `prepared`: statements that are prepared once give what they give when they are run anew.
 //! - `point_rows`: rows that are written by their key without operators are those that operators write.
 //! - `locking`: rows that queries lock, and moments that transactions see.
+//! - `foreign_keys`: no row refers to one that is not there, whatever sessions do.
 //! - `sessions`: sessions of one database change the same rows and tables.
 //! - `temporary`: temporary tables are of one session, and no file tells of them.
 //! - `functions`: what can be called is listed, its examples are true, and the page of it is fresh.
@@ -37,6 +39,7 @@ mod directories;
 mod exchange;
 mod files;
 mod floats;
+mod foreign_keys;
 mod functions;
 mod group_batches;
 mod grouping;
@@ -58,5 +61,6 @@ mod sessions;
 mod shared_histories;
 mod shared_scans;
 mod statements;
+mod states;
 mod temporary;
 mod tpch;

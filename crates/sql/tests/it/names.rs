@@ -119,6 +119,11 @@ fn tags_are_those_of_postgresql() {
         ("RESET atoll.durability", "RESET", true),
         ("DROP VIEW v", "DROP VIEW", true),
         ("DROP TABLE IF EXISTS t", "DROP TABLE", true),
+        (
+            "DROP TABLE IF EXISTS t, nix",
+            "DROP TABLE: table \"t\" does not exist, skipping\ntable \"nix\" does not exist, skipping",
+            true,
+        ),
         ("BEGIN", "BEGIN", true),
         ("COMMIT", "COMMIT", true),
     ] {

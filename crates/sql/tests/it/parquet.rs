@@ -4,6 +4,7 @@ use std::fs::File;
 use std::sync::Arc;
 
 use atoll_sql::Session;
+use atoll_sql::datafusion::parquet::basic::LogicalType;
 use atoll_sql::datafusion::parquet::data_type::{
     ByteArray, ByteArrayType, DataType, FixedLenByteArray, FixedLenByteArrayType, Int32Type, Int96,
     Int96Type,
@@ -127,17 +128,81 @@ fn intervals_keep_their_months() {
 }
 
 #[test]
-fn an_interval_inside_of_a_list_is_refused_by_name() {
-    let schema =
-        "message m { required group g { required fixed_len_byte_array(12) i (INTERVAL); } }";
+fn intervals_and_uuids_inside_of_others_are_values() {
+    let schema = "message m { required group g { required fixed_len_byte_array(12) i (INTERVAL);
+        optional fixed_len_byte_array(16) u (UUID); } optional group l (LIST) { repeated group list {
+        optional fixed_len_byte_array(16) element (UUID); } } required fixed_len_byte_array(16) b; }";
+    let uuid = |last: u8| {
+        let mut bytes = vec![0x11; 16];
+        bytes[15] = last;
+        FixedLenByteArray::from(bytes)
+    };
     let sample = Sample::new(schema, |columns| {
-        columns.next::<FixedLenByteArrayType>(&[interval(1, 1, 1)], None, None);
+        columns.next::<FixedLenByteArrayType>(&[interval(14, 1, 1), interval(0, 2, 0)], None, None);
+        columns.next::<FixedLenByteArrayType>(&[uuid(1)], Some(&[1, 0]), None);
+        let lists = [uuid(2), uuid(3)];
+        columns.next::<FixedLenByteArrayType>(&lists, Some(&[3, 3, 2]), Some(&[0, 1, 0]));
+        columns.next::<FixedLenByteArrayType>(&[uuid(4), uuid(5)], None, None);
     });
-    let refusal = sample.refusal();
-    assert!(
-        refusal.contains("t.parquet has an INTERVAL inside") && refusal.contains("\"g.i\""),
-        "{refusal}"
+    let session = live();
+    let first = "11111111-1111-1111-1111-1111111111";
+    let of = |last: &str| format!("{first}{last}");
+    let (inside, lists) = ("g['u'], l[2]", "l");
+    assert_eq!(
+        sample.rows(&session, inside, ""),
+        [[of("01"), of("03")], ["NULL"; 2].map(String::from)]
     );
+    let expected = [[format!("[{}, {}]", of("02"), of("03"))], ["[NULL]".to_owned()]];
+    assert_eq!(sample.rows(&session, lists, ""), expected);
+    let later = "TIMESTAMP '2020-01-01 00:00:00' + g['i']";
+    let expected = [["2021-03-02T00:00:00.001"], ["2020-01-03T00:00:00"]];
+    assert_eq!(sample.rows(&session, later, ""), expected);
+    let found = sample.rows(&session, "count(*)", &format!("WHERE g['u'] = '{}'", of("01")));
+    assert_eq!(found, [["1"]]);
+    assert_eq!(sample.rows(&session, "octet_length(b)", ""), [["16"], ["16"]]);
+}
+
+#[test]
+fn what_is_written_with_intervals_is_read_again() {
+    let (session, directory) = (live(), tempfile::tempdir().expect("a directory"));
+    let path = directory.path().join("i.parquet").display().to_string();
+    let values =
+        "(1, INTERVAL '1 year 2 months 3 days 4.5 seconds'), (2, NULL), (3, INTERVAL '0 days')";
+    rows(&session, "CREATE TABLE t (k INT, i INTERVAL)");
+    rows(&session, &format!("INSERT INTO t VALUES {values}"));
+    rows(
+        &session,
+        &format!("COPY (SELECT k, i, [i, NULL] AS l, {{'j': i}} AS s FROM t) TO '{path}'"),
+    );
+    let same = format!(
+        "SELECT count(*) FROM t JOIN '{path}' AS f ON t.k = f.k WHERE t.i IS NOT DISTINCT FROM f.i AND \
+         f.l[1] IS NOT DISTINCT FROM t.i AND f.l[2] IS NULL AND f.s['j'] IS NOT DISTINCT FROM t.i"
+    );
+    assert_eq!(rows(&session, &same), [["3"]]);
+    let sql = format!("COPY (SELECT INTERVAL '-1 day' AS i) TO '{path}'");
+    let told = run(&session, &sql).expect_err("Parquet has no such interval").to_string();
+    assert!(told.contains("-1 days") && told.contains("Arrow file"), "{told}");
+    assert_eq!(rows(&session, &same), [["3"]], "the file is as it was");
+}
+
+#[test]
+fn uuids_are_written_as_such() {
+    let (session, directory) = (live(), tempfile::tempdir().expect("a directory"));
+    let path = directory.path().join("u.parquet").display().to_string();
+    rows(&session, "CREATE TABLE t (k INT, u UUID, i INTERVAL)");
+    rows(
+        &session,
+        "INSERT INTO t VALUES (1, '123E4567E89B12D3A456426614174000', NULL), (2, NULL, NULL)",
+    );
+    rows(&session, &format!("COPY t TO '{path}'"));
+    let bytes = Bytes::from(std::fs::read(&path).expect("the file is there"));
+    let metadata = ParquetMetaDataReader::new().parse_and_finish(&bytes).expect("it is whole");
+    let columns = metadata.file_metadata().schema_descr().columns();
+    assert_eq!(columns[1].logical_type_ref(), Some(&LogicalType::Uuid));
+    let expected = [["1", "123e4567-e89b-12d3-a456-426614174000"], ["2", "NULL"]];
+    assert_eq!(rows(&session, &format!("SELECT k, u FROM '{path}' ORDER BY k")), expected);
+    let found = format!("SELECT k FROM '{path}' WHERE u = '123e4567-e89b-12d3-a456-426614174000'");
+    assert_eq!(rows(&session, &found), [["1"]]);
 }
 
 #[test]
@@ -232,4 +297,25 @@ fn repeated_fields_without_annotation_are_lists() {
     assert_eq!(sample.rows(&session, "count(*)", "WHERE x IS NULL"), [["0"]]);
     rows(&session, &format!("CREATE TABLE t AS SELECT * FROM '{}'", sample.path));
     assert_eq!(rows(&session, "SELECT * FROM t ORDER BY k"), expected);
+}
+
+#[test]
+fn the_error_of_a_damaged_file_names_it() {
+    let (directory, session) = (tempfile::tempdir().expect("a directory can be made"), live());
+    let at = directory.path().display().to_string();
+    for name in ["a", "b", "c"] {
+        let numbers = "SELECT i, 'text ' || i AS t FROM generate_series(1, 20000) g(i)";
+        rows(&session, &format!("COPY ({numbers}) TO '{at}/{name}.parquet' (FORMAT parquet)"));
+    }
+    let path = directory.path().join("b.parquet");
+    let mut bytes = std::fs::read(&path).expect("the file was written");
+    // The header of its first page.
+    bytes[4..40].fill(0xff);
+    std::fs::write(&path, bytes).expect("the file can be written");
+    for from in [format!("'{at}/b.parquet'"), format!("'{at}/*.parquet'")] {
+        let told = run(&session, &format!("SELECT sum(i), count(DISTINCT t) FROM {from}"));
+        let told = told.expect_err("it is damaged").to_string();
+        assert!(told.contains("b.parquet' is truncated or damaged"), "{told}");
+    }
+    assert_eq!(rows(&session, &format!("SELECT sum(i) FROM '{at}/a.parquet'")), [["200010000"]]);
 }

@@ -9,6 +9,7 @@
 //! | the row id that comes next | number |
 //! | chunks in the order of their rows | list: file (number), ids, rows of the chunk that are gone or have newer values (a set), the newer values (rows) |
 //! | rows that are in no chunk yet | rows |
+//! | foreign keys, where the table has any | foreign keys |
 //!
 //! Definitions, ids, sets and rows are in the forms of [`record`](crate::record).
 
@@ -23,8 +24,8 @@ use crate::data_file::{DataFileError, DataFileKind, Envelope};
 use crate::files::Files;
 use crate::ids::{ChunkFileId, RowId, TableId};
 use crate::record::{
-    decode_definition, decode_ids, decode_rows, decode_set, encode_definition, encode_ids,
-    encode_rows, encode_set,
+    decode_definition, decode_foreign_keys, decode_ids, decode_rows, decode_set, encode_definition,
+    encode_foreign_keys, encode_ids, encode_rows, encode_set,
 };
 use crate::table::{Row, RowIds, TableDefinition, TableVersion};
 
@@ -79,6 +80,9 @@ pub(crate) fn encode_table_file(
         encode_rows(encoder, entry.delta());
     });
     encode_rows(&mut encoder, table.tail());
+    if !table.definition().foreign_keys.is_empty() {
+        encode_foreign_keys(&mut encoder, table.definition());
+    }
     Ok(encoder.finish())
 }
 
@@ -86,7 +90,7 @@ pub(crate) fn encode_table_file(
 pub(crate) fn decode_table_file(payload: &[u8]) -> Result<StoredTable, DecodeError> {
     let mut decoder = Decoder::new(payload);
     let id = TableId::new(decoder.number("table")?);
-    let definition = decode_definition(&mut decoder)?;
+    let mut definition = decode_definition(&mut decoder)?;
     let next_row_id = RowId::new(decoder.number("next row id")?);
     let entries = decoder.list("chunks", |decoder| {
         let file = ChunkFileId::new(decoder.number("chunk file")?);
@@ -98,6 +102,9 @@ pub(crate) fn decode_table_file(payload: &[u8]) -> Result<StoredTable, DecodeErr
         Ok(StoredEntry { file, ids, masked, delta: decode_rows(decoder)? })
     })?;
     let tail = decode_rows(&mut decoder)?;
+    if !decoder.is_at_end() {
+        decode_foreign_keys(&mut decoder, &mut definition)?;
+    }
     decoder.end()?;
     Ok(StoredTable { id, definition, next_row_id, entries, tail })
 }

@@ -35,9 +35,16 @@ pub struct ChunkFiles {
 struct FilesInUse {
     next: u64,
     /// By the address of the chunk, which is not given to another one while there is a `Weak`.
-    by_chunk: HashMap<usize, (Weak<Chunk>, ChunkFileId)>,
+    by_chunk: HashMap<usize, FileInUse>,
     /// Files that are written and may not be on disk.
     unsynced: BTreeMap<ChunkFileId, Arc<UnsyncedFile>>,
+}
+
+struct FileInUse {
+    chunk: Weak<Chunk>,
+    id: ChunkFileId,
+    /// 0 while it is written.
+    bytes: u64,
 }
 
 /// A file that is written. It is synced once, however often that is asked for: after a sync that failed another one proves nothing.
@@ -97,7 +104,7 @@ impl ChunkFiles {
             let id = ChunkFileId::new(state.next);
             state.next += 1;
             // From here on it is in use, so that no checkpoint removes it while it is written.
-            state.add(chunk, id);
+            state.add(chunk, id, 0);
             id
         };
         let written = self.write_file(id, chunk, schema);
@@ -105,6 +112,7 @@ impl ChunkFiles {
             self.give_up(id);
         }
         let bytes = written?;
+        self.state.lock().set_bytes(id, chunk, bytes);
         self.sync_oldest();
         Ok(WrittenChunk { id, bytes })
     }
@@ -158,7 +166,7 @@ impl ChunkFiles {
     /// Forgets a file that is not whole, or may not be on disk, and removes what is left of it: it takes space that
     /// may be what was missing.
     fn give_up(&self, id: ChunkFileId) {
-        self.state.lock().by_chunk.retain(|_, (_, other)| *other != id);
+        self.state.lock().by_chunk.retain(|_, file| file.id != id);
         let _ = self.files.remove(&chunk_file_name(id));
     }
 
@@ -186,9 +194,9 @@ impl ChunkFiles {
         Ok(check(&*file, self.envelope(id))?.rows)
     }
 
-    /// Says that a chunk in memory has this file.
-    pub fn register(&self, chunk: &Arc<Chunk>, id: ChunkFileId) {
-        self.state.lock().add(chunk, id);
+    /// Says that a chunk in memory has this file, of so many bytes.
+    pub fn register(&self, chunk: &Arc<Chunk>, id: ChunkFileId, bytes: u64) {
+        self.state.lock().add(chunk, id, bytes);
     }
 
     /// The file of a chunk, if it has one.
@@ -202,11 +210,18 @@ impl ChunkFiles {
         let found = self.files.list(CHUNK_DIRECTORY)?;
         let mut state = self.state.lock();
         let state = &mut *state;
-        state.by_chunk.retain(|_, (chunk, _)| chunk.strong_count() > 0);
-        let used: BTreeSet<_> = state.by_chunk.values().map(|(_, id)| *id).collect();
+        state.by_chunk.retain(|_, file| !file.is_unused());
+        let used: BTreeSet<_> = state.by_chunk.values().map(|file| file.id).collect();
         state.unsynced.retain(|id, _| used.contains(id));
         let found = found.iter().filter_map(|name| chunk_file_id(name));
         Ok(found.filter(|id| !used.contains(id)).collect())
+    }
+
+    /// Bytes of files whose chunks are not in memory any more since [`unused`](Self::unused) was asked: what the
+    /// next checkpoint removes.
+    pub fn unused_bytes(&self) -> u64 {
+        let state = self.state.lock();
+        state.by_chunk.values().filter(|file| file.is_unused()).map(|file| file.bytes).sum()
     }
 
     /// Removes a file.
@@ -225,12 +240,26 @@ pub struct WrittenChunk {
 }
 
 impl FilesInUse {
-    fn add(&mut self, chunk: &Arc<Chunk>, id: ChunkFileId) {
-        self.by_chunk.insert(address(chunk), (Arc::downgrade(chunk), id));
+    fn add(&mut self, chunk: &Arc<Chunk>, id: ChunkFileId, bytes: u64) {
+        let file = FileInUse { chunk: Arc::downgrade(chunk), id, bytes };
+        self.by_chunk.insert(address(chunk), file);
+    }
+
+    /// How long a file is, unless it was given up meanwhile.
+    fn set_bytes(&mut self, id: ChunkFileId, chunk: &Arc<Chunk>, bytes: u64) {
+        if let Some(file) = self.by_chunk.get_mut(&address(chunk)).filter(|file| file.id == id) {
+            file.bytes = bytes;
+        }
     }
 
     fn id_of(&self, chunk: &Arc<Chunk>) -> Option<ChunkFileId> {
-        self.by_chunk.get(&address(chunk)).map(|(_, id)| *id)
+        self.by_chunk.get(&address(chunk)).map(|file| file.id)
+    }
+}
+
+impl FileInUse {
+    fn is_unused(&self) -> bool {
+        self.chunk.strong_count() == 0
     }
 }
 

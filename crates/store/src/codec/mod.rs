@@ -221,6 +221,11 @@ impl<'a> Decoder<'a> {
         (0..count).map(|_| read(self)).collect()
     }
 
+    /// Whether all bytes are read.
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.at == self.bytes.len()
+    }
+
     /// Refuses bytes behind the last value.
     pub(crate) fn end(self) -> Result<()> {
         match self.bytes.len() - self.at {

@@ -175,6 +175,7 @@ impl DatabaseVersion {
         if self.tables.insert(id, table).is_some() {
             return misfit(format!("table {id} already exists"));
         }
+        self.follow_references(id, None, Some(definition));
         if !id.is_temporary() {
             self.next_table = self.next_table.max(TableId::new(id.get() + 1));
         }
@@ -197,7 +198,7 @@ impl DatabaseVersion {
             return misfit(format!("{name} does not exist"));
         };
         match &relation {
-            Relation::Table(id) => drop(self.tables.remove(id)),
+            Relation::Table(id) => self.remove_table(*id),
             Relation::Sequence(id) => drop(self.sequences.remove(id)),
             Relation::View(_) | Relation::External(_) => {}
         }

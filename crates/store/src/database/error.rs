@@ -25,12 +25,48 @@ pub enum TransactionError {
     /// A key that is there already.
     #[error("duplicate key value violates unique constraint \"{constraint}\"")]
     UniqueViolation {
+        /// The schema of its table.
+        schema: String,
         /// The table.
         table: String,
         /// The constraint.
         constraint: String,
         /// Which key, as `(columns)=(values)`.
         key: String,
+    },
+    /// A row that refers to none, or one that is still referred to.
+    #[error(transparent)]
+    ForeignKey(Box<ForeignKeyViolation>),
+    /// A row that a referential action changed is refused; what carries out actions knows why.
+    #[error("a row changed by a foreign key's action was refused")]
+    ActionRefused,
+    /// A table that foreign keys of others refer to.
+    #[error("cannot drop table {table} because other objects depend on it")]
+    StillReferenced {
+        /// The table.
+        table: String,
+        /// The foreign key.
+        constraint: String,
+        /// Its table.
+        child: String,
+    },
+    /// A table is altered while checks of its foreign keys are put off.
+    #[error("cannot ALTER TABLE \"{table}\" because it has pending trigger events")]
+    PendingChecks {
+        /// The table.
+        table: String,
+    },
+    /// SET CONSTRAINTS of a constraint that is checked at once always.
+    #[error("constraint \"{name}\" is not deferrable")]
+    NotDeferrable {
+        /// Its name.
+        name: String,
+    },
+    /// SET CONSTRAINTS of a constraint that is not there.
+    #[error("constraint \"{name}\" does not exist")]
+    UndefinedConstraint {
+        /// Its name.
+        name: String,
     },
     /// `NOWAIT`, and another transaction holds the lock.
     #[error("could not obtain lock on {what}")]
@@ -114,6 +150,44 @@ pub enum TransactionError {
     Apply(Arc<ApplyError>),
 }
 
+/// How a foreign key would have been violated, in PostgreSQL's words.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{} on table \"{changed}\" violates foreign key constraint \"{constraint}\"{on}", .fault.statement())]
+pub struct ForeignKeyViolation {
+    /// What is wrong.
+    pub fault: ReferenceFault,
+    /// The schema of the table that has the constraint.
+    pub schema: String,
+    /// The table that has the constraint.
+    pub table: String,
+    /// The constraint.
+    pub constraint: String,
+    /// The table whose change is refused.
+    pub changed: String,
+    /// Behind the message the table that has the constraint, where it is another one than is changed.
+    pub on: String,
+    /// More about the key.
+    pub detail: String,
+}
+
+/// What is wrong about a reference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReferenceFault {
+    /// A row refers to a key that is not there, or is NULL in part under MATCH FULL.
+    NoParent,
+    /// A key that goes is referred to.
+    HasChildren,
+}
+
+impl ReferenceFault {
+    fn statement(self) -> &'static str {
+        match self {
+            Self::NoParent => "insert or update",
+            Self::HasChildren => "update or delete",
+        }
+    }
+}
+
 /// What another transaction did meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConcurrentChange {
@@ -157,6 +231,12 @@ impl TransactionError {
             Self::Deadlock { .. } => "40P01",
             Self::Serialization(_) => "40001",
             Self::UniqueViolation { .. } => "23505",
+            Self::ForeignKey(_) => "23503",
+            Self::ActionRefused => "XX000",
+            Self::StillReferenced { .. } => "2BP01",
+            Self::PendingChecks { .. } => "55006",
+            Self::NotDeferrable { .. } => "42809",
+            Self::UndefinedConstraint { .. } => "42704",
             Self::LockNotAvailable { .. } | Self::LockTimeout { .. } => "55P03",
             Self::ReadOnly { .. } => "25006",
             Self::UndefinedRelation { .. } => "42P01",
@@ -191,6 +271,10 @@ impl TransactionError {
         match self {
             Self::Deadlock { detail, .. } => Some(detail.clone()),
             Self::UniqueViolation { key, .. } => Some(format!("Key {key} already exists.")),
+            Self::ForeignKey(violation) => Some(violation.detail.clone()),
+            Self::StillReferenced { table, constraint, child } => {
+                Some(format!("constraint {constraint} on table {child} depends on table {table}"))
+            }
             Self::SchemaNotEmpty { schema, object } => {
                 Some(format!("{object} depends on schema {schema}"))
             }
@@ -202,7 +286,7 @@ impl TransactionError {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Deadlock { .. } | Self::Serialization(_) => Some("Repeat the transaction."),
-            Self::SchemaNotEmpty { .. } => {
+            Self::SchemaNotEmpty { .. } | Self::StillReferenced { .. } => {
                 Some("Use DROP ... CASCADE to drop the dependent objects too.")
             }
             Self::Log(LogError::NoSpace(_)) => {

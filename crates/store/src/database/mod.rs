@@ -58,14 +58,17 @@ pub use apply::ApplyError;
 use catalog::temporary_schema;
 pub use catalog::{Relation, RelationName, StoredStatement, is_temporary_schema};
 pub use change::{CatalogChange, ChangeStep, DatabaseChange};
-pub use error::{ConcurrentChange, TransactionError};
+pub use error::{ConcurrentChange, ForeignKeyViolation, ReferenceFault, TransactionError};
 pub use log::PausedCommits;
 pub use options::{
     Committed, Durability, Isolation, LockScope, LockWait, TransactionOptions, Written,
 };
 pub use sequence::{SequenceDefinition, SequenceState};
 pub use sessions::{LockInfo, SnapshotInfo};
-pub use transaction::{LockDeadline, LockPatience, LockedRows, SavepointMark, Transaction};
+pub use transaction::{
+    ActionRows, LockDeadline, LockPatience, LockedRows, NoActions, ReferentialActions,
+    SavepointMark, Transaction,
+};
 pub use version::{DatabaseContents, DatabaseNames, DatabaseVersion, StoreEnvironment};
 
 /// A database that sessions share.
@@ -154,6 +157,12 @@ impl Database {
         self.versions.published(|| self.synced())
     }
 
+    /// Shows what is on disk by now. Older versions, and the memory of what they alone have, would stay until a session
+    /// reads.
+    fn show_synced(&self) {
+        drop(self.published());
+    }
+
     /// The newest version: what is ordered, on disk or not.
     pub fn newest(&self) -> Arc<DatabaseVersion> {
         self.versions.newest()
@@ -234,6 +243,7 @@ impl Database {
         let old = self.versions.push(Arc::new(next), self.is_shown_at_once());
         drop(sequencer);
         drop((old, newest));
+        self.show_synced();
         Ok(())
     }
 
@@ -255,6 +265,7 @@ impl Database {
         let old = self.versions.push(Arc::new(next), self.is_shown_at_once());
         drop(sequencer);
         drop((old, newest));
+        self.show_synced();
     }
 
     fn is_shown_at_once(&self) -> bool {

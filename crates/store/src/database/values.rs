@@ -43,6 +43,13 @@ impl SequenceValues {
         Some((given.last?, given.position))
     }
 
+    /// The value that was given last, as far as is known.
+    fn last(&self, id: SequenceId, state: &SequenceState) -> Option<i64> {
+        let all = self.0.lock();
+        let given = all.get(&id).filter(|given| given.generation == state.generation);
+        given.map_or(state.last, |given| given.last)
+    }
+
     /// Whether the log is ahead of it.
     fn has_more(&self, id: SequenceId, state: &SequenceState) -> bool {
         let all = self.0.lock();
@@ -58,6 +65,12 @@ impl SequenceValues {
 }
 
 impl Database {
+    /// The value that a sequence gave last; of what an earlier process gave, a value such that all up to it may have been
+    /// given.
+    pub fn last_value(&self, id: SequenceId, state: &SequenceState) -> Option<i64> {
+        self.values.last(id, state)
+    }
+
     /// The next value of a sequence that is committed.
     pub(super) async fn next_value(&self, id: SequenceId) -> Result<GivenValue, TransactionError> {
         loop {

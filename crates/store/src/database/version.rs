@@ -1,5 +1,6 @@
 //! All that a database holds at one moment: never changed, shared by all that read it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use atoll_placement::Arena;
@@ -10,7 +11,7 @@ use super::catalog::{Relation, RelationName, is_temporary_schema};
 use super::sequence::SequenceState;
 use crate::ids::{Epoch, SequenceId, TableId};
 use crate::log::Position;
-use crate::table::TableVersion;
+use crate::table::{ForeignKey, TableDefinition, TableVersion};
 
 /// Where tables put their rows.
 #[derive(Clone, Debug)]
@@ -31,6 +32,8 @@ pub struct DatabaseVersion {
     pub(super) relations: OrdMap<RelationName, Relation>,
     pub(super) tables: OrdMap<TableId, StoredTable>,
     pub(super) sequences: OrdMap<SequenceId, Arc<SequenceState>>,
+    /// Of each table that foreign keys refer to the tables that have these.
+    children: OrdMap<TableId, Arc<[TableId]>>,
     pub(super) next_table: TableId,
     pub(super) next_sequence: SequenceId,
 }
@@ -95,6 +98,7 @@ impl DatabaseVersion {
             relations: contents.relations.into_iter().collect(),
             tables: OrdMap::new(),
             sequences: OrdMap::new(),
+            children: OrdMap::new(),
             next_table: contents.next_table,
             next_sequence: contents.next_sequence,
         };
@@ -115,10 +119,14 @@ impl DatabaseVersion {
                 return Err(format!("the named {} {name} does not exist", relation.kind()));
             }
         }
-        match tables.keys().next() {
-            Some(id) => Err(format!("table {id} does not have a name")),
-            None => Ok(version),
+        if let Some(id) = tables.keys().next() {
+            return Err(format!("table {id} does not have a name"));
         }
+        let all: Vec<_> =
+            version.tables().map(|(id, table)| (id, Arc::clone(table.definition()))).collect();
+        all.iter()
+            .for_each(|(id, definition)| version.follow_references(*id, None, Some(definition)));
+        Ok(version)
     }
 
     /// What it holds, in lists.
@@ -155,7 +163,7 @@ impl DatabaseVersion {
             self.relations_of(schema).map(|(name, _)| name.clone()).collect();
         for name in names {
             match self.relations.remove(&name) {
-                Some(Relation::Table(id)) => drop(self.tables.remove(&id)),
+                Some(Relation::Table(id)) => self.remove_table(id),
                 Some(Relation::Sequence(id)) => drop(self.sequences.remove(&id)),
                 Some(Relation::View(_) | Relation::External(_)) | None => {}
             }
@@ -251,9 +259,87 @@ impl DatabaseVersion {
 
     /// Puts a table in the place of an earlier version of it.
     pub(super) fn set_table(&mut self, id: TableId, version: Arc<TableVersion>, changed: Epoch) {
-        if let Some(table) = self.tables.get_mut(&id) {
-            table.version = version;
-            table.changed = changed;
+        let Some(table) = self.tables.get_mut(&id) else { return };
+        let after = Arc::clone(version.definition());
+        let before = std::mem::replace(&mut table.version, version);
+        table.changed = changed;
+        self.follow_references(id, Some(before.definition()), Some(&after));
+    }
+
+    /// Removes a table, which has no name any more.
+    pub(super) fn remove_table(&mut self, id: TableId) {
+        if let Some(removed) = self.tables.remove(&id) {
+            self.follow_references(id, Some(removed.version.definition()), None);
+        }
+    }
+
+    /// The tables whose foreign keys refer to a table, itself among them where it refers to itself.
+    pub fn children(&self, parent: TableId) -> &[TableId] {
+        self.children.get(&parent).map_or(&[][..], |children| children)
+    }
+
+    /// The foreign keys that refer to a table, with their tables.
+    pub fn references_to(
+        &self,
+        parent: TableId,
+    ) -> impl Iterator<Item = (TableId, &Arc<TableVersion>, &ForeignKey)> {
+        let children = self.children(parent).iter().filter_map(|id| Some((*id, self.table(*id)?)));
+        children.flat_map(move |(id, table)| {
+            let keys = table.definition().foreign_keys.iter();
+            keys.filter(move |key| key.parent == parent).map(move |key| (id, table, key))
+        })
+    }
+
+    /// Follows a table from one definition to another to the parents that its foreign keys name.
+    pub(super) fn follow_references(
+        &mut self,
+        child: TableId,
+        before: Option<&Arc<TableDefinition>>,
+        after: Option<&Arc<TableDefinition>>,
+    ) {
+        if let (Some(before), Some(after)) = (before, after)
+            && Arc::ptr_eq(before, after)
+        {
+            return;
+        }
+        let parents = |definition: Option<&Arc<TableDefinition>>| -> BTreeSet<TableId> {
+            let keys = definition.into_iter().flat_map(|it| &it.foreign_keys);
+            keys.map(|key| key.parent).collect()
+        };
+        let (before, after) = (parents(before), parents(after));
+        for parent in before.difference(&after) {
+            let left = self.children(*parent).iter().copied().filter(|id| *id != child);
+            let left: Arc<[TableId]> = left.collect();
+            match left.is_empty() {
+                true => drop(self.children.remove(parent)),
+                false => drop(self.children.insert(*parent, left)),
+            }
+        }
+        for parent in after.difference(&before) {
+            let mut all = self.children(*parent).to_vec();
+            all.push(child);
+            all.sort_unstable();
+            all.dedup();
+            self.children.insert(*parent, all.into());
+        }
+        self.renew_definitions(child, before.union(&after).copied().collect());
+    }
+
+    /// Gives the ancestors of a table that is defined otherwise definitions of their own, equal to those that they have:
+    /// what is kept of a plan is of a definition, and a change of an ancestor's rows may change rows of the table.
+    fn renew_definitions(&mut self, child: TableId, mut ancestors: Vec<TableId>) {
+        let mut seen = BTreeSet::from([child]);
+        while let Some(id) = ancestors.pop() {
+            if !seen.insert(id) {
+                continue;
+            }
+            let Some(table) = self.tables.get_mut(&id) else { continue };
+            let definition = table.version.definition();
+            ancestors.extend(definition.foreign_keys.iter().map(|key| key.parent));
+            let same = Arc::new(definition.as_ref().clone());
+            if let Ok(renewed) = table.version.with_definition(same) {
+                table.version = Arc::new(renewed);
+            }
         }
     }
 }

@@ -117,7 +117,7 @@ impl Files for LiveFiles {
         let number = process::id().to_string();
         file.truncate(0)?;
         file.write_at(0, number.as_bytes())?;
-        Ok(DirectoryLock::new(file))
+        Ok(DirectoryLock::new(HeldLock(file)))
     }
 
     fn create_directory(&self, name: &str) -> Result<(), FileError> {
@@ -200,6 +200,17 @@ impl LiveFiles {
             kind: FileErrorKind::Locked(pid),
             reason: format!("it is in use by {holder}; one process at a time may open it"),
         }
+    }
+}
+
+/// The file with the lock, which is given free at once: to close the file would not do, as a child of this process has it
+/// open until it runs its own program.
+struct HeldLock(LiveFile);
+
+impl Drop for HeldLock {
+    fn drop(&mut self) {
+        // It ends with the file at the latest.
+        let _ = self.0.file.unlock();
     }
 }
 
@@ -300,4 +311,24 @@ fn file_names(path: &Path) -> io::Result<Vec<String>> {
     }
     names.sort();
     Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As a child has the file between fork and exec.
+    #[test]
+    fn a_lock_is_free_again_while_others_have_its_file_open() {
+        let above = tempfile::tempdir().unwrap();
+        let files = LiveFiles::create(&above.path().join("data")).unwrap();
+        let options = LiveFiles::options().create(true).clone();
+        let file = files.open_with(FileOperation::Lock, &options, LOCK_NAME).unwrap();
+        file.file.try_lock().unwrap();
+        let open = file.file.try_clone().unwrap();
+        files.lock().unwrap_err();
+        drop(HeldLock(file));
+        files.lock().unwrap();
+        drop(open);
+    }
 }

@@ -28,7 +28,7 @@ pub enum LockTarget {
     SequenceAhead(SequenceId),
     /// A table: shared by all that change rows of it, exclusive for what changes it as a whole.
     Table(TableId),
-    /// A key that a unique constraint allows once, there or not.
+    /// A key that a unique constraint allows once, there or not: shared by those that refer to its row.
     Key {
         /// The table.
         table: TableId,

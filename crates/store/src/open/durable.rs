@@ -81,6 +81,11 @@ impl DurableDatabase {
         self.database.newest().position().0.saturating_sub(self.checkpoints.position().0)
     }
 
+    /// Bytes of files that no version names any more: what a checkpoint removes.
+    pub fn unused_bytes(&self) -> u64 {
+        self.chunks().unused_bytes()
+    }
+
     /// Makes a checkpoint of the newest version. Blocks the thread, which is not a worker.
     pub fn checkpoint(&self) -> std::result::Result<CheckpointReport, CheckpointError> {
         let _one = self.checkpointing.lock();

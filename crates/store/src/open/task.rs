@@ -57,7 +57,7 @@ impl RecoveryTask {
     pub fn run(self) -> RecoveredChunk {
         let chunk = self.chunks.read(self.id, &self.arena).map(|loaded| {
             let chunk = Arc::new(loaded.chunk);
-            self.chunks.register(&chunk, self.id);
+            self.chunks.register(&chunk, self.id, loaded.bytes);
             RegisteredChunk { chunk, schema: loaded.schema, home: loaded.home, bytes: loaded.bytes }
         });
         self.progress.chunk(chunk.as_ref().map_or(0, |chunk| chunk.bytes));

@@ -10,6 +10,7 @@
 //! | 7 | one is renamed | both names |
 //! | 8 | a table gets another definition | number, definition |
 //! | 9 | a sequence gets another definition | number, definition, optional last value (signed) |
+//! | 10, 11 | as 2 and 8, of a table with foreign keys | the same, then these |
 //!
 //! The name of a relation is two texts, schema and name; a statement three: SQL, schema, options. The definition
 //! of a sequence is increment, smallest, largest and first value (signed), a flag whether it begins anew, and how
@@ -17,11 +18,14 @@
 
 use std::sync::Arc;
 
-use super::definition::{decode_definition, encode_definition};
+use super::definition::{
+    decode_definition, decode_foreign_keys, encode_definition, encode_foreign_keys,
+};
 use crate::codec::{DecodeError, Decoder, Encoder};
 use crate::data_file::DataFileError;
 use crate::database::{CatalogChange, RelationName, SequenceDefinition, StoredStatement};
 use crate::ids::{SequenceId, TableId};
+use crate::table::TableDefinition;
 
 type Result<T> = std::result::Result<T, DecodeError>;
 
@@ -39,10 +43,10 @@ pub(super) fn encode_catalog_change(
             encoder.text(name);
         }
         CatalogChange::CreateTable { name, id, definition } => {
-            encoder.byte(2);
+            encoder.byte(if definition.foreign_keys.is_empty() { 2 } else { 10 });
             encode_name(encoder, name);
             encoder.number(id.get());
-            encode_definition(encoder, definition)?;
+            encode_whole(encoder, definition)?;
         }
         CatalogChange::CreateView { name, statement } => {
             encoder.byte(3);
@@ -70,9 +74,9 @@ pub(super) fn encode_catalog_change(
             encode_name(encoder, to);
         }
         CatalogChange::SetDefinition { table, definition } => {
-            encoder.byte(8);
+            encoder.byte(if definition.foreign_keys.is_empty() { 8 } else { 11 });
             encoder.number(table.get());
-            encode_definition(encoder, definition)?;
+            encode_whole(encoder, definition)?;
         }
         CatalogChange::SetSequence { sequence, definition, last } => {
             encoder.byte(9);
@@ -84,14 +88,34 @@ pub(super) fn encode_catalog_change(
     Ok(())
 }
 
+/// A definition with its foreign keys, if it has any.
+fn encode_whole(
+    encoder: &mut Encoder,
+    definition: &TableDefinition,
+) -> std::result::Result<(), DataFileError> {
+    encode_definition(encoder, definition)?;
+    if !definition.foreign_keys.is_empty() {
+        encode_foreign_keys(encoder, definition);
+    }
+    Ok(())
+}
+
+fn decode_whole(decoder: &mut Decoder<'_>, has_foreign_keys: bool) -> Result<Arc<TableDefinition>> {
+    let mut definition = decode_definition(decoder)?;
+    if has_foreign_keys {
+        decode_foreign_keys(decoder, &mut definition)?;
+    }
+    Ok(Arc::new(definition))
+}
+
 pub(super) fn decode_catalog_change(decoder: &mut Decoder<'_>) -> Result<CatalogChange> {
     Ok(match decoder.byte("catalog change")? {
         0 => CatalogChange::CreateSchema { name: decoder.text("schema")?.into() },
         1 => CatalogChange::DropSchema { name: decoder.text("schema")?.into() },
-        2 => CatalogChange::CreateTable {
+        kind @ (2 | 10) => CatalogChange::CreateTable {
             name: decode_name(decoder)?,
             id: decode_table_id(decoder)?,
-            definition: Arc::new(decode_definition(decoder)?),
+            definition: decode_whole(decoder, kind == 10)?,
         },
         3 => CatalogChange::CreateView {
             name: decode_name(decoder)?,
@@ -108,9 +132,9 @@ pub(super) fn decode_catalog_change(decoder: &mut Decoder<'_>) -> Result<Catalog
         },
         6 => CatalogChange::Drop { name: decode_name(decoder)? },
         7 => CatalogChange::Rename { from: decode_name(decoder)?, to: decode_name(decoder)? },
-        8 => CatalogChange::SetDefinition {
+        kind @ (8 | 11) => CatalogChange::SetDefinition {
             table: decode_table_id(decoder)?,
-            definition: Arc::new(decode_definition(decoder)?),
+            definition: decode_whole(decoder, kind == 11)?,
         },
         9 => CatalogChange::SetSequence {
             sequence: decode_sequence_id(decoder)?,

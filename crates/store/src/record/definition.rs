@@ -8,13 +8,21 @@
 //! | PRIMARY KEY and UNIQUE constraints | list: name, list of column numbers, flag whether primary |
 //! | CHECK constraints | list: name, text |
 //! | placement | text |
+//!
+//! FOREIGN KEY constraints stand apart, where there are any: a list of name, list of column numbers, number of the
+//! parent, list of its column numbers, what a DELETE and an UPDATE of the parent do (a byte each: 0 NO ACTION, 1 RESTRICT,
+//! 2 CASCADE, 3 SET NULL, 4 SET DEFAULT), flag whether MATCH FULL, when they are checked (byte: 0 NOT DEFERRABLE,
+//! 1 INITIALLY IMMEDIATE, 2 INITIALLY DEFERRED).
 
 use std::sync::Arc;
 
 use crate::codec::{DecodeError, Decoder, Encoder, decode_schema, encode_schema};
 use crate::data_file::DataFileError;
-use crate::ids::SequenceId;
-use crate::table::{Check, Identity, IdentityKind, OnCommit, RowCodec, TableDefinition, Unique};
+use crate::ids::{SequenceId, TableId};
+use crate::table::{
+    Check, Deferral, ForeignKey, Identity, IdentityKind, OnCommit, ReferentialAction, RowCodec,
+    TableDefinition, Unique,
+};
 
 type Result<T> = std::result::Result<T, DecodeError>;
 
@@ -68,7 +76,104 @@ pub(crate) fn decode_definition(decoder: &mut Decoder<'_>) -> Result<TableDefini
     })?;
     // Temporary tables, which are in no record, have another one.
     let on_commit = OnCommit::default();
-    Ok(TableDefinition { columns, defaults, identities, uniques, checks, placement, on_commit })
+    let foreign_keys = Vec::new();
+    Ok(TableDefinition {
+        columns,
+        defaults,
+        identities,
+        uniques,
+        checks,
+        foreign_keys,
+        placement,
+        on_commit,
+    })
+}
+
+pub(crate) fn encode_foreign_keys(encoder: &mut Encoder, definition: &TableDefinition) {
+    encoder.list(definition.foreign_keys.iter(), |encoder, key| {
+        encoder.text(&key.name);
+        encoder.list(key.columns.iter(), |encoder, column| encoder.count(*column));
+        encoder.number(key.parent.get());
+        encoder.list(key.parent_columns.iter(), |encoder, column| encoder.count(*column));
+        encoder.byte(byte_of(key.on_delete));
+        encoder.byte(byte_of(key.on_update));
+        encoder.flag(key.is_full);
+        encoder.byte(match key.deferral {
+            Deferral::Never => 0,
+            Deferral::InitiallyImmediate => 1,
+            Deferral::InitiallyDeferred => 2,
+        });
+    });
+}
+
+fn byte_of(action: ReferentialAction) -> u8 {
+    match action {
+        ReferentialAction::NoAction => 0,
+        ReferentialAction::Restrict => 1,
+        ReferentialAction::Cascade => 2,
+        ReferentialAction::SetNull => 3,
+        ReferentialAction::SetDefault => 4,
+    }
+}
+
+/// Reads the foreign keys of a definition into it.
+pub(crate) fn decode_foreign_keys(
+    decoder: &mut Decoder<'_>,
+    definition: &mut TableDefinition,
+) -> Result<()> {
+    let count = definition.columns.fields().len();
+    definition.foreign_keys = decoder.list("foreign keys", |decoder| {
+        let name = decoder.text("name of a constraint")?.into();
+        let columns = decode_columns(decoder, count)?;
+        let parent = TableId::new(decoder.number("parent")?);
+        let parent_columns =
+            decoder.list("columns of a parent", |decoder| decoder.size("column"))?;
+        if columns.is_empty() || columns.len() != parent_columns.len() {
+            return Err(decoder.error("columns of a parent", "they are not as many"));
+        }
+        let on_delete = decode_action(decoder)?;
+        let on_update = decode_action(decoder)?;
+        let is_full = decoder.flag("whether MATCH FULL")?;
+        let deferral = match decoder.byte("deferral")? {
+            0 => Deferral::Never,
+            1 => Deferral::InitiallyImmediate,
+            2 => Deferral::InitiallyDeferred,
+            other => return Err(decoder.error("deferral", format!("{other} is none"))),
+        };
+        Ok(ForeignKey {
+            name,
+            columns,
+            parent,
+            parent_columns,
+            on_delete,
+            on_update,
+            is_full,
+            deferral,
+        })
+    })?;
+    Ok(())
+}
+
+/// Numbers of columns of a table that has `count`.
+fn decode_columns(decoder: &mut Decoder<'_>, count: usize) -> Result<Vec<usize>> {
+    decoder.list("columns of a constraint", |decoder| {
+        let column = decoder.size("column")?;
+        match column < count {
+            true => Ok(column),
+            false => Err(decoder.error("column", format!("column {column} does not exist"))),
+        }
+    })
+}
+
+fn decode_action(decoder: &mut Decoder<'_>) -> Result<ReferentialAction> {
+    Ok(match decoder.byte("action of a foreign key")? {
+        0 => ReferentialAction::NoAction,
+        1 => ReferentialAction::Restrict,
+        2 => ReferentialAction::Cascade,
+        3 => ReferentialAction::SetNull,
+        4 => ReferentialAction::SetDefault,
+        other => return Err(decoder.error("action of a foreign key", format!("{other} is none"))),
+    })
 }
 
 fn decode_identity(decoder: &mut Decoder<'_>) -> Result<Identity> {
@@ -81,12 +186,56 @@ fn decode_identity(decoder: &mut Decoder<'_>) -> Result<Identity> {
 
 fn decode_unique(decoder: &mut Decoder<'_>, count: usize) -> Result<Unique> {
     let name = decoder.text("name of a constraint")?.into();
-    let columns = decoder.list("columns of a constraint", |decoder| {
-        let column = decoder.size("column")?;
-        match column < count {
-            true => Ok(column),
-            false => Err(decoder.error("column", format!("there is no column {column}"))),
-        }
-    })?;
+    let columns = decode_columns(decoder, count)?;
     Ok(Unique { name, columns, is_primary: decoder.flag("whether it is the primary key")? })
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_schema::{DataType, Field, Schema};
+    use atoll_placement::Strategy;
+
+    use super::*;
+    use ReferentialAction::{Cascade, NoAction, Restrict, SetDefault, SetNull};
+
+    #[test]
+    fn foreign_keys_are_read_as_they_were_written() {
+        let field = |name| Field::new(name, DataType::Int32, true);
+        let columns = Arc::new(Schema::new(vec![field("a"), field("b")]));
+        let mut definition = TableDefinition::new(columns, Strategy::Aligned);
+        for (at, action) in
+            [NoAction, Restrict, Cascade, SetNull, SetDefault].into_iter().enumerate()
+        {
+            definition.foreign_keys.push(ForeignKey {
+                name: format!("k{at}").into(),
+                columns: vec![1, 0],
+                parent: TableId::new(at as u64),
+                parent_columns: vec![at, 7],
+                on_delete: action,
+                on_update: if at == 0 { SetNull } else { NoAction },
+                is_full: at % 2 == 0,
+                deferral: [
+                    Deferral::Never,
+                    Deferral::InitiallyImmediate,
+                    Deferral::InitiallyDeferred,
+                ][at % 3],
+            });
+        }
+        let mut encoder = Encoder::new();
+        encode_definition(&mut encoder, &definition).unwrap();
+        encode_foreign_keys(&mut encoder, &definition);
+        let bytes = encoder.finish();
+        let mut decoder = Decoder::new(&bytes);
+        let mut read = decode_definition(&mut decoder).unwrap();
+        assert!(read.foreign_keys.is_empty() && !decoder.is_at_end());
+        decode_foreign_keys(&mut decoder, &mut read).unwrap();
+        decoder.end().unwrap();
+        assert_eq!(read, definition);
+        for end in 0..bytes.len() {
+            let mut decoder = Decoder::new(&bytes[..end]);
+            let read = decode_definition(&mut decoder);
+            let read = read.and_then(|mut it| decode_foreign_keys(&mut decoder, &mut it));
+            assert!(read.is_err(), "{end} of {} bytes", bytes.len());
+        }
+    }
 }

@@ -29,7 +29,9 @@ pub(crate) use catalog::{
     decode_name, decode_sequence_definition, decode_statement, encode_name,
     encode_sequence_definition, encode_statement,
 };
-pub(crate) use definition::{decode_definition, encode_definition};
+pub(crate) use definition::{
+    decode_definition, decode_foreign_keys, encode_definition, encode_foreign_keys,
+};
 pub(crate) use rows::{decode_ids, decode_rows, decode_set, encode_ids, encode_rows, encode_set};
 
 /// The version of the records' format that is written, and the newest that is read.

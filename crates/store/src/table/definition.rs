@@ -5,7 +5,8 @@ use std::sync::Arc;
 use arrow_schema::{Schema, SchemaRef};
 use atoll_placement::Strategy;
 
-use crate::ids::SequenceId;
+use super::row::is_comparable;
+use crate::ids::{SequenceId, TableId};
 
 /// What is declared of a table. The lists of columns are as long as the schema.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,6 +21,8 @@ pub struct TableDefinition {
     pub uniques: Vec<Unique>,
     /// CHECK constraints.
     pub checks: Vec<Check>,
+    /// FOREIGN KEY constraints.
+    pub foreign_keys: Vec<ForeignKey>,
     /// Where the table's chunks go.
     pub placement: Strategy,
     /// What becomes of a temporary table when a transaction ends.
@@ -76,6 +79,95 @@ pub struct Check {
     pub sql: Arc<str>,
 }
 
+/// A FOREIGN KEY constraint: rows whose columns have no NULL refer to a row of the parent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForeignKey {
+    /// Name of the constraint.
+    pub name: Arc<str>,
+    /// Numbers of its columns, in the order in which they were declared.
+    pub columns: Vec<usize>,
+    /// The table that it refers to, whatever its name.
+    pub parent: TableId,
+    /// Of each column the number of the parent's column. Together they are a PRIMARY KEY or UNIQUE constraint there.
+    pub parent_columns: Vec<usize>,
+    /// What becomes of rows whose parent is deleted.
+    pub on_delete: ReferentialAction,
+    /// What becomes of rows whose parent gets another key.
+    pub on_update: ReferentialAction,
+    /// `MATCH FULL`: all columns are NULL, or none is.
+    pub is_full: bool,
+    /// Whether it may be checked when the transaction commits.
+    pub deferral: Deferral,
+}
+
+/// What becomes of rows whose parent goes or gets another key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReferentialAction {
+    /// The change is refused where such rows are there when the constraint is checked.
+    #[default]
+    NoAction,
+    /// The same, and the check cannot be deferred.
+    Restrict,
+    /// They are deleted with it, or follow its key.
+    Cascade,
+    /// Their columns become NULL.
+    SetNull,
+    /// Their columns get their defaults.
+    SetDefault,
+}
+
+/// When a constraint is checked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Deferral {
+    /// `NOT DEFERRABLE`: at the end of each statement.
+    #[default]
+    Never,
+    /// `DEFERRABLE INITIALLY IMMEDIATE`: likewise, unless SET CONSTRAINTS says otherwise.
+    InitiallyImmediate,
+    /// `INITIALLY DEFERRED`: when the transaction commits, unless SET CONSTRAINTS says otherwise.
+    InitiallyDeferred,
+}
+
+/// The constraint of the parent that a foreign key refers to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReferencedKey {
+    /// Its number among the parent's unique constraints.
+    pub unique: usize,
+    /// The columns of the foreign key, in the order of that constraint.
+    pub columns: Vec<usize>,
+}
+
+impl ForeignKey {
+    /// The constraint of its parent that it refers to; none where there is none of these columns and types.
+    pub fn referenced(
+        &self,
+        own: &TableDefinition,
+        parent: &TableDefinition,
+    ) -> Option<ReferencedKey> {
+        let column_for = |at: &usize| {
+            let place = self.parent_columns.iter().position(|column| column == at)?;
+            let column = *self.columns.get(place)?;
+            let (own, other) = (own.columns.fields().get(column)?, parent.columns.field(*at));
+            is_comparable(own.data_type(), other.data_type()).then_some(column)
+        };
+        let of = |(unique, constraint): (usize, &Unique)| {
+            if constraint.columns.len() != self.parent_columns.len() {
+                return None;
+            }
+            let columns = constraint.columns.iter().map(column_for).collect::<Option<Vec<_>>>()?;
+            Some(ReferencedKey { unique, columns })
+        };
+        parent.uniques.iter().enumerate().find_map(of)
+    }
+
+    /// Whether one of its actions gives rows of its own table other values.
+    pub fn updates_rows(&self) -> bool {
+        use ReferentialAction::{Cascade, SetDefault, SetNull};
+        matches!(self.on_delete, SetNull | SetDefault)
+            || matches!(self.on_update, Cascade | SetNull | SetDefault)
+    }
+}
+
 impl TableDefinition {
     /// A table of these columns without anything else declared.
     pub fn new(columns: SchemaRef, placement: Strategy) -> Self {
@@ -86,6 +178,7 @@ impl TableDefinition {
             identities: vec![None; count],
             uniques: Vec::new(),
             checks: Vec::new(),
+            foreign_keys: Vec::new(),
             placement,
             on_commit: OnCommit::default(),
         }

@@ -34,7 +34,10 @@ pub use chunk::{
 };
 pub use column::{Mask, Selection, StoredColumn, is_text};
 pub use compact::{compact_array, compact_batch};
-pub use definition::{Check, Identity, IdentityKind, OnCommit, TableDefinition, Unique};
+pub use definition::{
+    Check, Deferral, ForeignKey, Identity, IdentityKind, OnCommit, ReferencedKey,
+    ReferentialAction, TableDefinition, Unique,
+};
 pub use deleted::DeletedRows;
 pub use encode::{declared_schema, stored_schema};
 pub use error::TableError;
@@ -42,11 +45,11 @@ pub(crate) use float::canonical_float64;
 pub use float::{canonical, has_floats};
 pub use lab::lab_number;
 pub(crate) use place::stored_data;
-pub use row::{Key, KeyBuilder, Row, RowBuilder, RowCodec};
+pub use row::{Key, KeyBuilder, Row, RowBuilder, RowCodec, is_comparable};
 pub use row_ids::RowIds;
 pub use snapshot::TableSnapshot;
 pub use version::{
-    ChunkEntry, ChunkKeys, FoldPolicy, FoldTask, Folded, KeyTask, NewKeys, RestoredEntry,
-    RewriteTask, SortKeysTask, SortedRanges, TableVersion,
+    ChangedKeys, ChunkEntry, ChunkKeys, FoldPolicy, FoldTask, Folded, KeyTask, NewKeys,
+    RestoredEntry, RewriteTask, SortKeysTask, SortedRanges, TableVersion,
 };
 pub use writer::{ChunkWriter, Destination};

@@ -11,7 +11,7 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use atoll_placement::{Arena, FixedBudget, Strategy};
-use atoll_store::chunk_file::{ChunkFiles, HomeChange, LoadedChunk};
+use atoll_store::chunk_file::{ChunkFiles, HomeChange, LoadedChunk, WrittenChunk};
 use atoll_store::data_file::DataFileError;
 use atoll_store::files::Files;
 use atoll_store::simulated::{Fault, SimulatedFiles};
@@ -148,13 +148,15 @@ fn a_chunk_has_one_file_as_long_as_it_lives() {
     let arena = arena(machines::four_nodes());
     let (chunk, schema) = made(&batch(9, 9, &mut SplitMix64::new(1)), &arena, Strategy::Default);
     assert_eq!(chunks.id_of(&chunk), None);
-    let id = chunks.write(&chunk, &schema).unwrap().id;
+    let WrittenChunk { id, bytes } = chunks.write(&chunk, &schema).unwrap();
     assert_eq!(chunks.write(&chunk, &schema).unwrap().bytes, 0);
     assert_eq!((chunks.id_of(&chunk), chunks.unused().unwrap()), (Some(id), vec![]));
+    assert_eq!(chunks.unused_bytes(), 0);
     let (other, _) = made(&batch(9, 9, &mut SplitMix64::new(2)), &arena, Strategy::Default);
     let second = chunks.write(&other, &schema).unwrap().id;
     drop(chunk);
-    assert_eq!(chunks.unused().unwrap(), [id]);
+    assert_eq!(chunks.unused_bytes(), bytes);
+    assert_eq!((chunks.unused().unwrap(), chunks.unused_bytes()), (vec![id], 0));
     chunks.remove(id).unwrap();
     // The next process begins behind all numbers that were given.
     let chunks = chunk_files(&files.restart());

@@ -58,6 +58,15 @@ fn commits_are_there_after_a_power_cut_with_and_without_a_checkpoint() {
 }
 
 #[test]
+fn a_version_goes_when_a_later_commit_is_on_disk_though_no_session_reads() {
+    let (_opened, small) = open(&SimulatedFiles::new());
+    insert(&small, 1);
+    let old = Arc::downgrade(&small.database.newest());
+    insert(&small, 2);
+    assert!(old.upgrade().is_none());
+}
+
+#[test]
 fn without_a_log_commits_are_saved_by_the_next_checkpoint_only() {
     let files = SimulatedFiles::new();
     let (opened, small) = open(&files);

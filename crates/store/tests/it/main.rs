@@ -6,6 +6,7 @@ mod clock_scan;
 mod commit_crashes;
 mod crash;
 mod durable;
+mod foreign_keys;
 mod group_commit;
 mod history;
 mod kills;

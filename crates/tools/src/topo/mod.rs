@@ -60,7 +60,8 @@ pub struct TopoArgs {
     /// One JSON document
     #[arg(long, global = true)]
     json: bool,
-    /// Output format [default: by the suffix of --output, else tree]
+    /// Output format, of which --machine reads xml, toml, numactl and dump [default: by the suffix of --output, else
+    /// tree]
     #[arg(long, value_name = "FORMAT", value_enum)]
     of: Option<Format>,
     /// File to write it to

@@ -29,16 +29,19 @@ pub(super) struct ShellCommand {
 enum CommandKind {
     Bail,
     Cd,
+    Conninfo,
     Copy,
     Databases,
     Describe,
     Echo,
     Expanded,
     Explain,
+    Extensions,
     Functions,
     Headers,
     Help,
     Import,
+    Indexes,
     MaxRows,
     Mode,
     NullValue,
@@ -70,7 +73,7 @@ const fn command(
 }
 
 /// All commands, ordered by name.
-pub(super) static COMMANDS: [ShellCommand; 30] = [
+pub(super) static COMMANDS: [ShellCommand; 33] = [
     command(
         &["bail"],
         "on|off",
@@ -79,6 +82,13 @@ pub(super) static COMMANDS: [ShellCommand; 30] = [
         CommandKind::Bail,
     ),
     command(&["cd"], "DIR", "Look for files in another directory", ".cd data", CommandKind::Cd),
+    command(
+        &["conninfo"],
+        "",
+        "Which database this is, where it is, and whose session",
+        "\\conninfo",
+        CommandKind::Conninfo,
+    ),
     command(
         &["copy"],
         "TABLE FROM|TO FILE …",
@@ -116,6 +126,13 @@ pub(super) static COMMANDS: [ShellCommand; 30] = [
         CommandKind::Explain,
     ),
     command(
+        &["extensions", "dx"],
+        "",
+        "List the extensions",
+        ".extensions",
+        CommandKind::Extensions,
+    ),
+    command(
         &["functions", "df"],
         "[PATTERN]",
         "List the functions whose names have the pattern in them; * stands for anything",
@@ -142,6 +159,13 @@ pub(super) static COMMANDS: [ShellCommand; 30] = [
         "Insert the rows of a file into a table, which is made where it is missing",
         ".import 'my visits.csv' visits",
         CommandKind::Import,
+    ),
+    command(
+        &["indexes", "di"],
+        "[PATTERN]",
+        "List the indexes, which primary keys and unique constraints have",
+        ".indexes visit*",
+        CommandKind::Indexes,
     ),
     command(
         &["maxrows"],
@@ -252,6 +276,7 @@ impl Shell {
         match command.kind {
             CommandKind::Bail => set::switch(&mut settings.bail, command, argument),
             CommandKind::Cd => set::directory(argument),
+            CommandKind::Conninfo => self.connection().await,
             CommandKind::Copy => self.run_statement(&copy::statement(raw_argument(text)), 1).await,
             CommandKind::Databases => self.run_plainly("SHOW DATABASES").await,
             CommandKind::Describe => self.columns_of(argument).await,
@@ -260,10 +285,12 @@ impl Shell {
             CommandKind::Echo => set::switch(&mut settings.echo, command, argument),
             CommandKind::Expanded => set::expanded(settings, command, argument),
             CommandKind::Explain => set::explain(settings, argument),
+            CommandKind::Extensions => self.run_plainly(tables::EXTENSIONS).await,
             CommandKind::Functions => self.functions(argument).await,
             CommandKind::Headers => set::switch(&mut settings.headers, command, argument),
             CommandKind::Help => self.help(argument),
             CommandKind::Import => self.import(raw_argument(text)).await,
+            CommandKind::Indexes => self.indexes(argument).await,
             CommandKind::MaxRows => set::rows_max(settings, argument),
             CommandKind::Mode => set::mode(settings, argument),
             CommandKind::NullValue => {

@@ -1,4 +1,4 @@
-//! `.tables`, `.views`, `.schema`, `\d` and `.functions`, answered by system tables.
+//! `.tables`, `.views`, `.indexes`, `.schema`, `\d`, `.functions` and `\conninfo`, answered by system tables.
 
 use atoll_sql::Session;
 use atoll_sql::arrow::array::Array;
@@ -15,7 +15,34 @@ const TABLES: &str = "SELECT table_schema AS schema, table_name AS name, \
 /// The schemas of the system's own tables.
 const OF_USERS: &str = "table_schema NOT IN ('information_schema', 'atoll')";
 
+/// The extensions of PostgreSQL's that a database says it has.
+pub(super) const EXTENSIONS: &str = "SELECT extname AS name, extversion AS version, nspname AS schema \
+                                     FROM pg_catalog.pg_extension \
+                                     JOIN pg_catalog.pg_namespace n ON n.oid = extnamespace ORDER BY 1";
+
 impl Shell {
+    /// Writes where the database is, and who the user is.
+    pub(super) async fn connection(&mut self) -> Result<(), Stop> {
+        let place = match self.session.database().directory() {
+            Some(directory) => format!("in directory '{}'", directory.display()),
+            None => "in memory".to_owned(),
+        };
+        let database = texts(&self.session, "SELECT current_database()").await?.join("");
+        let user = texts(&self.session, "SELECT current_user").await?.join("");
+        self.print(&format!("database \"{database}\" {place}, as user \"{user}\""))
+    }
+
+    /// The indexes whose names are like a pattern.
+    pub(super) async fn indexes(&mut self, pattern: &str) -> Result<(), Stop> {
+        let condition = if pattern.is_empty() { OF_USERS.to_owned() } else { named_like(pattern) };
+        let query = format!(
+            "SELECT table_schema AS schema, table_name AS name, tablename AS table, indexdef AS definition \
+             FROM (SELECT schemaname AS table_schema, indexname AS table_name, tablename, indexdef \
+             FROM pg_catalog.pg_indexes) indexes WHERE {condition} ORDER BY 1, 2"
+        );
+        self.run_plainly(&query).await
+    }
+
     pub(super) async fn tables(&mut self, pattern: &str) -> Result<(), Stop> {
         let condition = if pattern.is_empty() { OF_USERS.to_owned() } else { named_like(pattern) };
         self.run_plainly(&format!("{TABLES} {condition} ORDER BY 1, 2")).await

@@ -185,7 +185,7 @@ const ALL_ANY: &[Arguments] = &[Arguments::More(&[], Takes::Any)];
 pub(super) const ALL: &[Entry] = &[
     Entry {
         name: "to_json",
-        aliases: &["json_quote", "row_to_json", "array_to_json"],
+        aliases: &["json_quote", "row_to_json", "array_to_json", "to_jsonb"],
         arguments: "value",
         about: "A value as JSON.",
         example: "to_json([1, NULL]) = '[1,null]'",
@@ -196,7 +196,7 @@ pub(super) const ALL: &[Entry] = &[
     },
     Entry {
         name: "json_array",
-        aliases: &[],
+        aliases: &["json_build_array", "jsonb_build_array"],
         arguments: "values…",
         about: "A JSON list of the values.",
         example: "json_array(1, 'a') = '[1,\"a\"]'",
@@ -207,7 +207,7 @@ pub(super) const ALL: &[Entry] = &[
     },
     Entry {
         name: "json_object",
-        aliases: &["json_build_object"],
+        aliases: &["json_build_object", "jsonb_build_object"],
         arguments: "key, value, …",
         about: "A JSON object of keys and values.",
         example: "json_object('a', 1) = '{\"a\":1}'",
@@ -266,8 +266,30 @@ pub(super) const ALL: &[Entry] = &[
         run: |call| checked(call, true),
     },
     Entry {
-        name: "json_pretty",
+        name: "jsonb_checked",
         aliases: &[],
+        arguments: "text",
+        about: "As json_checked, but clients are told of JSONB; the cast to JSONB.",
+        example: "'[1, 2]'::JSONB",
+        takes: ONE,
+        gives: text,
+        volatile: false,
+        run: |call| checked(call, false),
+    },
+    Entry {
+        name: "try_jsonb_checked",
+        aliases: &[],
+        arguments: "text",
+        about: "As try_json_checked, but clients are told of JSONB; TRY_CAST to JSONB.",
+        example: "TRY_CAST('{a' AS JSONB) IS NULL",
+        takes: ONE,
+        gives: text,
+        volatile: false,
+        run: |call| checked(call, true),
+    },
+    Entry {
+        name: "json_pretty",
+        aliases: &["jsonb_pretty"],
         arguments: "json",
         about: "JSON with a line for each value.",
         example: "json_pretty('[1, 2]')",

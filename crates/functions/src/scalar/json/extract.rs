@@ -55,7 +55,7 @@ impl<'a> Paths<'a> {
 }
 
 pub(super) fn parsed<'a>(call: &'a Call, at: usize, row: usize) -> Result<Json<'a>> {
-    parse(call.text(at).value(row)).or_else(|why| call.fails(why))
+    parse(call.text(at).value(row)).or_else(|why| call.fails_as("22P02", why))
 }
 
 /// How a value becomes text; `false` for NULL.

@@ -102,6 +102,15 @@ fn has(value: &Json<'_>, part: &Json<'_>) -> bool {
     }
 }
 
+/// As `@>` of PostgreSQL: a list has also a value that is one of its items.
+fn covers(value: &Json<'_>, part: &Json<'_>) -> bool {
+    match (value, part) {
+        (Json::List(_), Json::List(_) | Json::Object(_)) => has(value, part),
+        (Json::List(items), part) => items.iter().any(|item| has(item, part)),
+        _ => has(value, part),
+    }
+}
+
 /// The types of what is in a text.
 enum Shape<'a> {
     Type(&'static str),
@@ -219,7 +228,7 @@ pub(super) const ALL: &[Entry] = &[
     },
     Entry {
         name: "json_valid",
-        aliases: &[],
+        aliases: &["jsonb_valid"],
         arguments: "text",
         about: "Whether a text is JSON.",
         example: "json_valid('{a}') = false",
@@ -239,6 +248,19 @@ pub(super) const ALL: &[Entry] = &[
         volatile: false,
         run: |call| {
             call.flags(|row| Ok(Some(contains(&parsed(call, 0, row)?, &parsed(call, 1, row)?))))
+        },
+    },
+    Entry {
+        name: "jsonb_contains",
+        aliases: &[],
+        arguments: "json, part",
+        about: "Whether a JSON value has all that another one has, from the outside in; the operator `@>`.",
+        example: "jsonb_contains('{\"a\": [1, 2], \"b\": 3}', '{\"a\": [2]}')",
+        takes: TWO,
+        gives: flag,
+        volatile: false,
+        run: |call| {
+            call.flags(|row| Ok(Some(covers(&parsed(call, 0, row)?, &parsed(call, 1, row)?))))
         },
     },
     Entry {

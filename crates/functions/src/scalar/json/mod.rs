@@ -15,8 +15,10 @@
 //! | `write` | values of SQL as JSON |
 //! | `build` | `to_json`, `json_object` and what makes texts of texts |
 //! | `transform` | JSON as values of SQL |
+//! | `change` | JSON with a part changed |
 
 mod build;
+mod change;
 mod each;
 mod extract;
 mod inspect;
@@ -29,6 +31,7 @@ mod write;
 use super::entry::Entry;
 
 pub(crate) use build::{grouped_lists, grouped_objects};
+pub(crate) use write::{is_json_field, is_jsonb_field};
 
 pub(super) static ENTRIES: &[&[Entry]] =
-    &[each::ALL, extract::ALL, inspect::ALL, build::ALL, transform::ALL];
+    &[each::ALL, extract::ALL, inspect::ALL, build::ALL, transform::ALL, change::ALL];

@@ -2,12 +2,13 @@
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use datafusion::arrow::compute::cast;
-use datafusion::arrow::datatypes::{DataType, Float64Type};
-use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
-use datafusion::common::{Result, exec_datafusion_err, exec_err};
+use datafusion::arrow::datatypes::{DataType, Field, Float64Type};
+use datafusion::common::{Result, exec_err};
 
+use super::super::entry::{JSON_MARK, JSONB_MARK};
 use super::parse::parse;
 use super::value::{quote, write_double};
+use crate::temporal::temporal_texts;
 
 /// The values of a column, and how each of them is written.
 pub(super) enum Column {
@@ -156,22 +157,20 @@ impl Column {
 }
 
 /// Whether the values of a field are JSON.
-pub(super) fn is_json_field(field: &datafusion::arrow::datatypes::Field) -> bool {
-    field
-        .metadata()
-        .get(super::super::entry::JSON_MARK.0)
-        .is_some_and(|kind| kind == super::super::entry::JSON_MARK.1)
+pub(crate) fn is_json_field(field: &Field) -> bool {
+    let mark = field.metadata().get(JSON_MARK.0);
+    mark.is_some_and(|mark| mark == JSON_MARK.1 || mark == JSONB_MARK)
+}
+
+/// Whether they are JSONB.
+pub(crate) fn is_jsonb_field(field: &Field) -> bool {
+    field.metadata().get(JSON_MARK.0).is_some_and(|mark| mark == JSONB_MARK)
 }
 
 /// Dates, times and intervals as text.
 fn printed(array: &ArrayRef) -> Result<ArrayRef> {
-    let options = FormatOptions::default()
-        .with_timestamp_format(Some("%Y-%m-%d %H:%M:%S%.f"))
-        .with_timestamp_tz_format(Some("%Y-%m-%d %H:%M:%S%.f%:z"));
-    let formatter = ArrayFormatter::try_new(array.as_ref(), &options)
-        .map_err(|error| exec_datafusion_err!("{error}"))?;
-    let texts = (0..array.len())
-        .map(|row| array.is_valid(row).then(|| formatter.value(row).to_string()))
-        .collect::<datafusion::arrow::array::StringArray>();
-    Ok(std::sync::Arc::new(texts))
+    match temporal_texts(array)? {
+        Some(texts) => Ok(std::sync::Arc::new(texts)),
+        None => Ok(cast(array, &DataType::Utf8)?),
+    }
 }

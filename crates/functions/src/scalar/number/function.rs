@@ -106,7 +106,7 @@ fn to_number(call: &Call) -> Result<ArrayRef> {
             // What stands behind V are places behind the point.
             read(template, text).map(|digits| rounded(&digits, template.behind, 0))
         })?;
-        let digits = digits.or_else(|why| call.fails(why))?;
+        let digits = digits.or_else(|why| call.fails_as("22P02", why))?;
         match digits.parse::<i128>() {
             Ok(number) if number.unsigned_abs() < 10u128.pow(DECIMAL128_MAX_PRECISION.into()) => {
                 Ok(Some(number))

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use datafusion::arrow::compute::{CastOptions, cast, cast_with_options};
 use datafusion::arrow::datatypes::{
-    DataType, Field, FieldRef, Time64MicrosecondType, TimeUnit, TimestampMicrosecondType,
+    DataType, Field, FieldRef, IntervalMonthDayNanoType, IntervalUnit, Time64MicrosecondType,
+    TimeUnit, TimestampMicrosecondType,
 };
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::{Result, ScalarValue, plan_err};
@@ -22,18 +23,22 @@ use super::super::civil::{MICROS_OF_DAY, MICROS_OF_MINUTE};
 use super::super::number::{self, is_number};
 use super::items;
 use super::read::read;
-use super::write::{Moment, write};
+use super::write::{Moment, write, write_interval};
 use crate::listing::Listing;
+
+const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
 
 /// The one that writes.
 const TO_CHAR: &str = "to_char";
+
+const TO_TIMESTAMP: &str = "to_timestamp";
 
 /// Names with what is said of them.
 const FUNCTIONS: [(&str, &str, &str, &str); 3] = [
     (
         TO_CHAR,
         "value, template",
-        "A date, time or timestamp as text, by a template of PostgreSQL such as 'YYYY-MM-DD HH24:MI:SS', or by \
+        "A date, time, timestamp or interval as text, by a template of PostgreSQL such as 'YYYY-MM-DD HH24:MI:SS', or by \
          a format with specifiers such as %Y; a number by one such as 'FM9,990.00'.",
         "to_char(DATE '2024-03-05', 'FMDD Month YYYY')",
     ),
@@ -45,7 +50,7 @@ const FUNCTIONS: [(&str, &str, &str, &str); 3] = [
         "to_date('05 Mar 2024', 'DD Mon YYYY')",
     ),
     (
-        "to_timestamp",
+        TO_TIMESTAMP,
         "value[, template]",
         "A text as a timestamp, by a template of PostgreSQL such as 'YYYY-MM-DD HH24:MI', or by formats with \
          specifiers such as %Y; a number as the seconds since 1970.",
@@ -60,7 +65,8 @@ pub(crate) fn register(context: &SessionContext) {
     for (name, arguments, about, example) in FUNCTIONS {
         let Some(inner) = state.scalar_functions().get(name).cloned() else { continue };
         let listing = Arc::new(Listing::new(name, &[], arguments, about, example));
-        let own = (name == TO_CHAR).then(|| Signature::user_defined(inner.signature().volatility));
+        let takes_more = matches!(name, TO_CHAR | TO_TIMESTAMP);
+        let own = takes_more.then(|| Signature::user_defined(inner.signature().volatility));
         context.register_udf(ScalarUDF::from(Templated { name, inner, own, listing }));
     }
 }
@@ -103,10 +109,15 @@ impl ScalarUDFImpl for Templated {
     }
 
     fn coerce_types(&self, given: &[DataType]) -> Result<Vec<DataType>> {
-        if let [value, _] = given
-            && is_number(value)
-        {
-            return Ok(vec![value.clone(), DataType::Utf8]);
+        match given {
+            [value, _] if self.name == TO_CHAR && is_number(value) => {
+                return Ok(vec![value.clone(), DataType::Utf8]);
+            }
+            [DataType::Interval(_), _] if self.name == TO_CHAR => {
+                return Ok(vec![INTERVAL, DataType::Utf8]);
+            }
+            [seconds] if is_number(seconds) => return Ok(vec![DataType::Float64]),
+            _ => {}
         }
         let field = |data_type: &DataType| Arc::new(Field::new("", data_type.clone(), true));
         let fields: Vec<FieldRef> = given.iter().map(field).collect();
@@ -122,10 +133,12 @@ impl ScalarUDFImpl for Templated {
         let template = args.scalar_arguments.get(1).copied().flatten();
         let is_template =
             template.and_then(|it| it.try_as_str().flatten()).is_some_and(has_no_specifier);
+        let is_of_seconds = self.name == TO_TIMESTAMP
+            && matches!(args.arg_fields, [seconds] if *seconds.data_type() == DataType::Float64);
         let field = self.inner.return_field_from_args(args)?;
         match field.data_type() {
             // Years before 1677 and after 2262 are known too.
-            DataType::Timestamp(_, zone) if is_template => {
+            DataType::Timestamp(_, zone) if is_template || is_of_seconds => {
                 let wide = DataType::Timestamp(TimeUnit::Microsecond, zone.clone());
                 Ok(Arc::new(field.as_ref().clone().with_data_type(wide)))
             }
@@ -140,13 +153,24 @@ impl ScalarUDFImpl for Templated {
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let is_of_number = self.name == TO_CHAR && is_number(&args.args[0].data_type());
-        if !is_of_number && (args.args.len() != 2 || !is_template(&args.args[1])?) {
+        if self.name == TO_TIMESTAMP
+            && let [seconds] = &args.args[..]
+            && seconds.data_type() == DataType::Float64
+        {
+            return moments_of_seconds(args);
+        }
+        let is_of_interval = self.name == TO_CHAR && args.args[0].data_type() == INTERVAL;
+        if !is_of_number
+            && !is_of_interval
+            && (args.args.len() != 2 || !is_template(&args.args[1])?)
+        {
             return self.inner.invoke_with_args(args);
         }
         let is_constant = args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
         let rows = if is_constant { 1 } else { args.number_rows };
         let result = match self.name {
             _ if is_of_number => number::written(self.name, args, rows)?,
+            _ if is_of_interval => intervals_written(self.name, args, rows)?,
             TO_CHAR => written(self.name, args, rows)?,
             _ => parsed(self.name, args, rows)?,
         };
@@ -242,6 +266,52 @@ fn written(name: &'static str, args: ScalarFunctionArgs, rows: usize) -> Result<
     })
 }
 
+/// The instants that are so many seconds after 1970.
+fn moments_of_seconds(args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+    let is_constant = args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
+    let rows = if is_constant { 1 } else { args.number_rows };
+    let call = Call::new(TO_TIMESTAMP, args, rows)?;
+    let seconds = call.double(0);
+    let moments = call.primitives::<TimestampMicrosecondType>(|row| {
+        let micros = (seconds.value(row) * 1e6).round();
+        match micros.abs() < i64::MAX as f64 {
+            true => Ok(Some(micros as i64)),
+            false if seconds.value(row) == f64::INFINITY => Ok(Some(i64::MAX)),
+            false if seconds.value(row) == f64::NEG_INFINITY => Ok(Some(i64::MIN)),
+            false => call.fails_as("22008", format_args!("{} is out of range", seconds.value(row))),
+        }
+    })?;
+    match is_constant {
+        true => Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&moments, 0)?)),
+        false => Ok(ColumnarValue::Array(moments)),
+    }
+}
+
+fn intervals_written(
+    name: &'static str,
+    args: ScalarFunctionArgs,
+    rows: usize,
+) -> Result<ArrayRef> {
+    let call = call_of(name, args, rows, [INTERVAL, DataType::Utf8])?;
+    let (intervals, templates) =
+        (call.arrays[0].as_primitive::<IntervalMonthDayNanoType>(), call.text(1));
+    call.texts(|row, out| {
+        let interval = intervals.value(row);
+        let (months, days) = (interval.months.into(), interval.days.into());
+        let parts = (months, days, interval.nanoseconds / 1000);
+        match write_interval(&items(templates.value(row)), parts, out) {
+            true => Ok(true),
+            false => call.fails_as(
+                "22007",
+                format_args!(
+                    "the template '{}' asks for what an interval does not have",
+                    templates.value(row)
+                ),
+            ),
+        }
+    })
+}
+
 fn parsed(name: &'static str, args: ScalarFunctionArgs, rows: usize) -> Result<ArrayRef> {
     let result = args.return_field.data_type().clone();
     let given = args.args[0].data_type();
@@ -260,7 +330,10 @@ fn parsed(name: &'static str, args: ScalarFunctionArgs, rows: usize) -> Result<A
             _ => read(&items(template), text),
         };
         moment.or_else(|why| {
-            call.fails(format_args!("'{text}' does not match the template '{template}': {why}"))
+            call.fails_as(
+                "22007",
+                format_args!("'{text}' does not match the template '{template}': {why}"),
+            )
         })
     };
     if result == DataType::Date32 {

@@ -40,6 +40,47 @@ pub(super) fn write(items: &[Item], moment: Moment<'_>, out: &mut String) {
     }
 }
 
+/// Writes months, days and microseconds of an interval by the pieces of a template; false where a piece is of moments
+/// only.
+pub(super) fn write_interval(items: &[Item], parts: (i64, i64, i64), out: &mut String) -> bool {
+    for item in items {
+        match *item {
+            Item::Space(letter) | Item::Separator(letter) | Item::Literal(letter) => {
+                out.push(letter);
+            }
+            Item::Field { field, is_bare, ordinal, .. } => {
+                let Some((value, width)) = of_interval(field, parts) else { return false };
+                let width = if is_bare { 0 } else { width + usize::from(value < 0) };
+                let text = format!("{value:0width$}");
+                out.push_str(&text);
+                if let Some(ordinal) = ordinal {
+                    out.push_str(&ordinal.of(suffix(&text)));
+                }
+            }
+        }
+    }
+    true
+}
+
+/// The number that a field of an interval is, and its digits.
+fn of_interval(field: Field, (months, days, micros): (i64, i64, i64)) -> Option<(i64, usize)> {
+    let hours = micros / MICROS_OF_HOUR;
+    Some(match field {
+        Field::Year(digits) => (months / 12 % 10_i64.pow(digits.min(9) as u32), digits),
+        Field::Month => (months % 12, 2),
+        Field::DayOfMonth => (days, 2),
+        Field::Hour => (hours, 2),
+        Field::HalfDayHour => (if hours % 12 == 0 { 12 } else { hours % 12 }, 2),
+        Field::Minute => (micros % MICROS_OF_HOUR / MICROS_OF_MINUTE, 2),
+        Field::Second => (micros % MICROS_OF_MINUTE / MICROS_OF_SECOND, 2),
+        Field::SecondOfDay => (micros / MICROS_OF_SECOND, 1),
+        Field::Fraction(digits) => {
+            (micros.abs() % MICROS_OF_SECOND / 10_i64.pow(6 - digits as u32), digits)
+        }
+        _ => return None,
+    })
+}
+
 /// What makes a number the name of a place: `1st`.
 fn suffix(number: &str) -> &'static str {
     let digits = number.as_bytes();

@@ -8,10 +8,13 @@
 //! TABLE t UNION TABLE u        FROM t UNION FROM u
 //! ```
 //!
-//! Samples and limits are in `samples`.
+//! Samples and limits are in `samples`, operators in `operators`, locks of rows in `locks`, tables like others in `like`.
 //!
 //! Tokens keep their places, so that errors point into the text as it was typed.
 
+mod like;
+mod locks;
+mod operators;
 mod samples;
 
 use datafusion::common::{Result, plan_err};
@@ -35,6 +38,7 @@ pub(crate) fn read(tokens: &mut Vec<TokenWithSpan>, is_mended: bool) -> Result<(
         words.refuse_global(at)?;
         if is_mended {
             words.struct_type(at);
+            words.like(at);
             words.join(at);
             words.query_form(at);
             words.table_query(at);
@@ -44,6 +48,10 @@ pub(crate) fn read(tokens: &mut Vec<TokenWithSpan>, is_mended: bool) -> Result<(
             words.overriding(at);
             words.sample(at);
             words.limit(at);
+            words.locks(at);
+            words.exclude(at);
+            words.glob(at);
+            words.number(at);
         }
         at += 1;
     }
@@ -315,6 +323,9 @@ impl Words<'_> {
         let Some(name) = self.word(at + 1).filter(|_| self.is(at, "TABLE")) else { return };
         // `table` may also be the name of a column or an alias, which words of the language follow.
         let is_name = name.keyword == Keyword::NoKeyword;
+        if is_name && self.is_insert_of(at) {
+            return self.select_all(at);
+        }
         let is_union =
             |at: usize| ["UNION", "EXCEPT", "INTERSECT"].iter().any(|word| self.is(at, word));
         let begins = match at.checked_sub(1).and_then(|before| self.get(before)) {
@@ -331,6 +342,26 @@ impl Words<'_> {
         if begins {
             self.set(at, keyword("FROM"));
         }
+    }
+
+    /// `SELECT * FROM` in the place of TABLE: behind INSERT the parser wants a SELECT.
+    fn select_all(&mut self, at: usize) {
+        let mut from = self.tokens[self.places[at]].clone();
+        from.token = keyword("FROM");
+        let star = TokenWithSpan { token: Token::Mul, ..from.clone() };
+        self.set(at, keyword("SELECT"));
+        self.insert(at + 1, star);
+        self.insert(at + 2, from);
+    }
+
+    /// Whether what stands here is the query of `INSERT INTO name`.
+    fn is_insert_of(&self, at: usize) -> bool {
+        let is_of_name = |at: usize| match self.get(at) {
+            Some(Token::Period) => true,
+            Some(Token::Word(word)) => word.keyword != Keyword::TABLE,
+            _ => false,
+        };
+        self.is(0, "INSERT") && self.is(1, "INTO") && at > 2 && (2..at).all(is_of_name)
     }
 
     /// Where a form ends: at the parenthesis around it, or where the order of its rows is told.

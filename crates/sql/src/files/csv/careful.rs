@@ -10,16 +10,17 @@ use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BinaryArray, BooleanArray, RecordBatch, RecordBatchOptions,
     StringArray, StringBuilder,
 };
-use datafusion::arrow::compute::{CastOptions, cast, cast_with_options, filter_record_batch};
+use datafusion::arrow::compute::{cast, filter_record_batch};
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::{DataFusionError, Result, exec_datafusion_err, exec_err};
 
 use super::backslashes::unescaped;
 use super::infer::{CsvColumn, plain_number};
-use super::options::CsvSettings;
+use super::options::{CsvSettings, Header};
 use super::records::{CsvRecord, CsvSyntax, QuoteFlaw, RecordReader};
 use super::source::{not_of_type, sql_name};
 use super::times;
+use crate::arithmetic::convert;
 use crate::files::read::{BatchSource, Batches, SourceFile, until_failure};
 
 /// How the files of a table are written, and what their columns are.
@@ -48,10 +49,19 @@ impl CsvReading {
 }
 
 impl CsvReading {
-    /// Fails for a header that has all of the table's names in another order.
+    /// Fails for a header that has all of the table's names in another order, or, where it is to match, anything else
+    /// than they.
     fn check_header(&self, file: &SourceFile, header: &CsvRecord) -> Result<()> {
         let found: Vec<String> = (0..header.len()).map(|at| header.text(at)).collect();
         let wanted: Vec<String> = self.schema.fields().iter().map(|it| it.name().clone()).collect();
+        if self.settings.header == Some(Header::Match) && found != wanted {
+            return exec_err!(
+                "the header of {} does not match: it has the columns {}, and the table has {}",
+                file.name(),
+                found.join(", "),
+                wanted.join(", ")
+            );
+        }
         let sorted = |names: &[String]| {
             let mut names = names.to_vec();
             names.sort_unstable();
@@ -178,14 +188,12 @@ impl CsvBatches {
             return None;
         }
         let written = record.value(column);
-        let settings = &self.reading.settings;
-        let is_text = self.reading.columns[column].data_type.is_string();
+        let CsvReading { settings, columns, schema, .. } = &self.reading;
+        let (is_text, name) = (columns[column].data_type.is_string(), schema.field(column).name());
+        let are_null = settings.quoted_nulls.are_null(is_text) || settings.forced_null.has(name);
         let is_null = self.nulls.iter().any(|null| null.as_bytes() == written)
-            && (settings.quoted_nulls.are_null(is_text) || !record.is_quoted(column))
-            && !settings
-                .not_null
-                .iter()
-                .any(|name| name == self.reading.schema.field(column).name());
+            && (are_null || !record.is_quoted(column))
+            && !settings.not_null.has(name);
         match self.bytes(record, column) {
             _ if is_null => None,
             Cow::Borrowed(value) => std::str::from_utf8(value).ok().map(Cow::Borrowed),
@@ -252,6 +260,10 @@ fn typed(text: &StringArray, column: &CsvColumn, settings: &CsvSettings) -> Resu
             let bytes: BinaryArray = text.iter().map(|text| text.and_then(bytes)).collect();
             return Ok(cast(&bytes, to)?);
         }
+        _ if to.is_nested() => {
+            let texts: ArrayRef = Arc::new(text.clone());
+            return convert(&texts, to, true);
+        }
         DataType::Date32 => match format(false) {
             Some(format) => rewritten(&|value| times::date(value, &format)),
             None => text.clone(),
@@ -263,14 +275,14 @@ fn typed(text: &StringArray, column: &CsvColumn, settings: &CsvSettings) -> Resu
         _ if to.is_numeric() => rewritten(&|value| Some(plain_number(value, settings))),
         _ => text.clone(),
     };
-    let options = CastOptions { safe: true, ..CastOptions::default() };
-    let array = cast_with_options(&text, to, &options)?;
+    let text: ArrayRef = Arc::new(text);
+    let array = convert(&text, to, true)?;
     match to {
         // Of many digits the cast keeps as many as fit; more before the point are an error.
         DataType::Float64 if array.null_count() > text.null_count() => {
-            let parsed = text.iter().map(|value| value.and_then(|value| value.parse::<f64>().ok()));
+            let texts = text.as_string::<i32>().iter();
+            let parsed = texts.map(|value| value.and_then(|value| value.parse::<f64>().ok()));
             let parsed: datafusion::arrow::array::Float64Array = parsed.collect();
-            let _ = array.as_primitive::<datafusion::arrow::datatypes::Float64Type>();
             Ok(Arc::new(parsed))
         }
         _ => Ok(array),

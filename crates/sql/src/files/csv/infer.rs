@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use datafusion::arrow::datatypes::{DataType, TimeUnit};
 
-use super::options::CsvSettings;
+use super::options::{CsvSettings, Header};
 use super::records::CsvRecord;
 use super::times;
 
@@ -265,7 +265,10 @@ impl<'a> ColumnSample<'a> {
     pub(super) fn has_header(&self) -> bool {
         let Some(first) = &self.first else { return false };
         let rest: Vec<CsvColumn> = self.candidates.iter().map(TypeCandidates::column).collect();
-        self.settings.header.unwrap_or_else(|| self.is_header(first, &rest))
+        match self.settings.header {
+            Some(header) => header != Header::None,
+            None => self.is_header(first, &rest),
+        }
     }
 
     /// The columns of what was seen.

@@ -42,13 +42,17 @@ use datafusion::physical_plan::ExecutionPlan;
 use futures::{StreamExt, TryStreamExt};
 
 use super::SAMPLE_ROWS;
-use super::amended::{AmendedFormat, Amendment, refuse_equal_names};
+use super::amended::{AmendedFormat, Amendment, OwnOptions, refuse_equal_names};
 pub use backslashes::unescaped;
 pub(crate) use options::KNOWN;
+pub(super) use options::{NamedColumns, check_characters};
 use sample::CsvSample;
 use source::LocatedCsvSource;
 pub(crate) use table::{parts, sniffed_by};
 pub use write::CsvForm;
+
+/// The option that names the columns which are written in quotes.
+pub(super) const FORCE_QUOTE: &str = "force_quote";
 
 /// Values that are read at once: arrow-csv sets memory aside for all of a batch before it reads a row.
 const VALUES_AT_ONCE: usize = 1 << 21;
@@ -59,13 +63,15 @@ fn rows_at_once(rows: usize, columns: usize) -> usize {
 }
 
 /// DataFusion's format with our inference and errors.
-pub(super) fn amended(format: Arc<dyn FileFormat>) -> Arc<dyn FileFormat> {
+pub(super) fn amended(format: Arc<dyn FileFormat>, own: &OwnOptions) -> Arc<dyn FileFormat> {
     let Some(csv) = format.downcast_ref::<CsvFormat>() else { return format };
     let mut options = csv.options().clone();
     options.schema_infer_max_rec.get_or_insert(SAMPLE_ROWS);
     let format = Arc::new(CsvFormat::default().with_options(options.clone()));
     let has_line_breaks = AtomicBool::new(false);
-    Arc::new(AmendedFormat { format, amendment: CarefulCsv { options, has_line_breaks } })
+    let quoted = own.names(FORCE_QUOTE);
+    let amendment = CarefulCsv { options, has_line_breaks, quoted: NamedColumns(quoted) };
+    Arc::new(AmendedFormat { format, amendment })
 }
 
 #[derive(Debug)]
@@ -73,6 +79,8 @@ struct CarefulCsv {
     options: CsvOptions,
     /// Whether the rows that types were inferred from have line breaks in values.
     has_line_breaks: AtomicBool,
+    /// Columns that are written in quotes.
+    quoted: NamedColumns,
 }
 
 impl CarefulCsv {
@@ -156,7 +164,8 @@ impl Amendment for CarefulCsv {
         config: FileSinkConfig,
         order: Option<LexRequirement>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
+        self.quoted.check("FORCE_QUOTE", config.output_schema())?;
         let plan = format.create_writer_physical_plan(input, state, config, order).await?;
-        Ok(write::with_own_text(plan))
+        Ok(write::with_own_text(plan, &self.quoted))
     }
 }

@@ -1,11 +1,11 @@
 //! What the options of `read_csv` and of COPY say of a file.
 
-use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::datatypes::{DataType, Schema};
 use datafusion::common::{Result, plan_datafusion_err, plan_err};
 
 use super::records::CsvSyntax;
 use crate::files::SAMPLE_ROWS;
-use crate::files::read::FileOptions;
+use crate::files::read::{FileOptions, OptionValue};
 
 const DELIMITER: &[&str] = &["delim", "sep", "delimiter"];
 const QUOTE: &[&str] = &["quote"];
@@ -30,6 +30,7 @@ const SAMPLE: &[&str] = &["sample_size"];
 const LINE_MAX: &[&str] = &["max_line_size", "maximum_line_size"];
 const QUOTED_NULLS: &[&str] = &["allow_quoted_nulls"];
 const NOT_NULL: &[&str] = &["force_not_null"];
+const FORCED_NULL: &[&str] = &["force_null"];
 const NORMALIZE: &[&str] = &["normalize_names"];
 const STRICT: &[&str] = &["strict_mode"];
 const ENCODING: &[&str] = &["encoding"];
@@ -64,6 +65,7 @@ pub(crate) const KNOWN: &[&[&str]] = &[
     LINE_MAX,
     QUOTED_NULLS,
     NOT_NULL,
+    FORCED_NULL,
     NORMALIZE,
     STRICT,
     ENCODING,
@@ -85,6 +87,57 @@ pub(crate) enum GivenTypes {
     Listed(Vec<String>),
 }
 
+/// What the first record is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Header {
+    /// A row.
+    None,
+    /// The names of the columns.
+    Names,
+    /// The names of the table's columns, in their order: others are refused.
+    Match,
+}
+
+impl Header {
+    fn of(options: &FileOptions) -> Result<Option<Self>> {
+        let text = options.get(HEADER).and_then(OptionValue::text);
+        if text.is_some_and(|text| text.eq_ignore_ascii_case("match")) {
+            return Ok(Some(Self::Match));
+        }
+        let named = |is_named| if is_named { Self::Names } else { Self::None };
+        Ok(options.bool(HEADER)?.map(named))
+    }
+}
+
+/// Columns that an option names; `*` is all.
+#[derive(Clone, Debug, Default)]
+pub(in crate::files) struct NamedColumns(pub(in crate::files) Vec<String>);
+
+impl NamedColumns {
+    /// Whether a column is among them. Names are compared as people write them without quotes.
+    pub(in crate::files) fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|named| named == "*" || named.eq_ignore_ascii_case(name))
+    }
+
+    /// When the column does not exist.
+    pub(in crate::files) fn check(&self, option: &str, columns: &Schema) -> Result<()> {
+        let is_there = |named: &&String| {
+            *named == "*" || columns.fields().iter().any(|it| it.name().eq_ignore_ascii_case(named))
+        };
+        match self.0.iter().find(|named| !is_there(named)) {
+            None => Ok(()),
+            Some(missing) => {
+                let known: Vec<&str> =
+                    columns.fields().iter().map(|field| field.name().as_str()).collect();
+                plan_err!(
+                    "{option} names the column '{missing}', and there are {}",
+                    known.join(", ")
+                )
+            }
+        }
+    }
+}
+
 /// What is said of a file; all that is not is found out.
 #[derive(Clone, Debug)]
 pub(crate) struct CsvSettings {
@@ -92,7 +145,7 @@ pub(crate) struct CsvSettings {
     pub(super) quote: Option<Option<u8>>,
     pub(super) escape: Option<Option<u8>>,
     pub(super) comment: Option<Option<u8>>,
-    pub(super) header: Option<bool>,
+    pub(super) header: Option<Header>,
     pub(super) nulls: Option<Vec<String>>,
     pub(super) skip: Option<usize>,
     pub(super) columns: Option<Vec<(String, String)>>,
@@ -115,7 +168,10 @@ pub(crate) struct CsvSettings {
     pub(super) candidates: Vec<&'static str>,
     pub(super) line_max: usize,
     pub(super) quoted_nulls: QuotedNulls,
-    pub(super) not_null: Vec<String>,
+    /// Columns in which nothing is NULL.
+    pub(super) not_null: NamedColumns,
+    /// Columns in which a value in quotes is NULL as well.
+    pub(super) forced_null: NamedColumns,
     pub(super) normalize: bool,
     pub(super) strict: bool,
     /// Whether the file is in PostgreSQL's text format, of which a backslash is part.
@@ -161,6 +217,26 @@ impl QuotedNulls {
     }
 }
 
+/// Fails where characters that cut values apart could be mistaken for one another.
+pub(in crate::files) fn check_characters(options: &FileOptions, is_text: bool) -> Result<()> {
+    let names = [(DELIMITER, "delimiter"), (QUOTE, "quote"), (ESCAPE, "escape")];
+    for (option, name) in names {
+        if matches!(options.byte(option)?.flatten(), Some(b'\n' | b'\r')) {
+            return plan_err!("a line break cannot be the {name}");
+        }
+    }
+    let Some(delimiter) = options.byte(DELIMITER)?.flatten() else { return Ok(()) };
+    let quote = options.byte(QUOTE)?.unwrap_or(Some(b'"'));
+    if !is_text && Some(delimiter) == quote {
+        return plan_err!("delimiter and quote must be different characters");
+    }
+    let nulls = options.texts(NULLS)?.unwrap_or_default();
+    match nulls.iter().any(|null| null.as_bytes().contains(&delimiter)) {
+        true => plan_err!("the delimiter must not be part of the text of NULL"),
+        false => Ok(()),
+    }
+}
+
 impl CsvSettings {
     pub(crate) fn of(options: &FileOptions) -> Result<Self> {
         if let Some(encoding) = options.text(ENCODING)?
@@ -196,6 +272,7 @@ impl CsvSettings {
                  without it the first one is named"
             );
         }
+        check_characters(options, options.is_text)?;
         Ok(Self {
             delimiter: match options.byte(DELIMITER)? {
                 Some(None) => {
@@ -206,7 +283,7 @@ impl CsvSettings {
             quote: options.byte(QUOTE)?,
             escape: options.byte(ESCAPE)?,
             comment: options.byte(COMMENT)?,
-            header: options.bool(HEADER)?,
+            header: Header::of(options)?,
             nulls: options.texts(NULLS)?,
             skip: options.count(SKIP)?,
             columns: options.pairs(COLUMNS)?,
@@ -230,7 +307,8 @@ impl CsvSettings {
                 (None, Some(_)) => QuotedNulls::ValueOfText,
                 (Some(true), _) | (None, None) => QuotedNulls::Null,
             },
-            not_null: options.texts(NOT_NULL)?.unwrap_or_default(),
+            not_null: NamedColumns(options.texts(NOT_NULL)?.unwrap_or_default()),
+            forced_null: NamedColumns(options.texts(FORCED_NULL)?.unwrap_or_default()),
             normalize: options.bool(NORMALIZE)?.unwrap_or(false),
             strict: options.bool(STRICT)?.unwrap_or(true),
             is_text: options.is_text,
@@ -248,7 +326,9 @@ impl CsvSettings {
             || self.thousands.is_some()
             || self.ignore_errors
             || self.padding
-            || !self.not_null.is_empty()
+            || !self.not_null.0.is_empty()
+            || !self.forced_null.0.is_empty()
+            || self.header == Some(Header::Match)
             || !self.strict
             || self.is_text
     }

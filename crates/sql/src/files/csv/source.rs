@@ -166,6 +166,10 @@ impl FilePart {
                 let wanted = field.map_or(String::new(), |field| sql_name(field.data_type()));
                 not_of_type(&format!("/{file}"), line, name, &value, &wanted, true)
             }
+            None if wrong.text.contains("UTF-8") => exec_datafusion_err!(
+                "/{file}, line {line}: a value is not UTF-8; convert the file, for example with iconv -f LATIN1 \
+                 -t UTF-8"
+            ),
             None => exec_datafusion_err!(
                 "/{file}, line {line}: {}; read_csv with ignore_errors = true leaves such rows out",
                 wrong.text

@@ -14,6 +14,7 @@ use super::infer::{ColumnSample, CsvColumn, CsvColumns, twice};
 use super::options::{CsvSettings, GivenTypes};
 use super::records::{CsvRecord, CsvSyntax};
 use super::sniff::sniff;
+use crate::files::amended::OwnOptions;
 use crate::files::read::{FileOptions, FilesPart, PartReader, SourceFile, TypeNames};
 
 /// Bytes of a file from which its syntax is found out.
@@ -60,7 +61,7 @@ fn parts_of(
     let runs = files.chunk_by(|a, b| a.compression == b.compression);
     let part = |run: &[SourceFile]| {
         let format = CsvFormat::default().with_options(sniffed.options(run[0].compression));
-        let reader = PartReader::Format(super::amended(Arc::new(format)));
+        let reader = PartReader::Format(super::amended(Arc::new(format), &OwnOptions::default()));
         FilesPart { files: run.to_vec(), schema: Arc::clone(&schema), reader }
     };
     Ok(runs.map(part).collect())
@@ -200,6 +201,8 @@ fn sniffed(
         |(name, column): (&String, &CsvColumn)| Field::new(name, column.data_type.clone(), true);
     let fields: Vec<Field> = names.iter().zip(&columns).map(field).collect();
     reading.schema = Arc::new(Schema::new(fields));
+    settings.not_null.check("force_not_null", &reading.schema)?;
+    settings.forced_null.check("force_null", &reading.schema)?;
     reading.columns = columns;
     let (has_line_breaks, is_unusual) = (found.has_line_breaks, found.is_unusual);
     Ok(SniffedCsv { reading, has_line_breaks, is_unusual })

@@ -1,5 +1,7 @@
 //! Dates and times in other forms than SQL's, by a format such as `%d.%m.%Y %H:%M`.
 
+use atoll_functions::temporal::{MONTHS, WEEKDAYS};
+
 /// The parts of a moment that a text tells.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Parts {
@@ -14,23 +16,6 @@ struct Parts {
     offset: Option<i32>,
     afternoon: Option<bool>,
 }
-
-const MONTHS: [&str; 12] = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-];
-const DAYS: [&str; 7] =
-    ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
 
 /// The date of a text in SQL's form; none where the text is not of the format.
 pub(super) fn date(text: &str, format: &str) -> Option<String> {
@@ -127,8 +112,8 @@ fn take<'a>(text: &'a str, what: char, parts: &mut Parts) -> Option<&'a str> {
         'p' => parts.afternoon = Some(one_of(&mut rest, &["am", "pm"], 2)? == 1),
         'b' | 'h' => parts.month = one_of(&mut rest, &MONTHS, 3)? as u32 + 1,
         'B' => parts.month = one_of(&mut rest, &MONTHS, usize::MAX)? as u32 + 1,
-        'a' => drop(one_of(&mut rest, &DAYS, 3)?),
-        'A' => drop(one_of(&mut rest, &DAYS, usize::MAX)?),
+        'a' => drop(one_of(&mut rest, &WEEKDAYS, 3)?),
+        'A' => drop(one_of(&mut rest, &WEEKDAYS, usize::MAX)?),
         'z' => parts.offset = Some(offset(&mut rest)?),
         'Z' => {
             rest = rest.strip_prefix("UTC").or_else(|| rest.strip_prefix('Z'))?;

@@ -1,14 +1,15 @@
 //! Writing CSV, and PostgreSQL's text format. arrow-csv quotes a value by its text alone, so that an empty string and a
 //! NULL, or all of a FORCE_QUOTE, read the same; here NULL is never quoted, and what reads like it always is.
 
-use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use atoll_functions::temporal::temporal_texts;
 use bytes::Bytes;
-use datafusion::arrow::array::{Array, RecordBatch};
+use datafusion::arrow::array::{Array, ArrayRef, RecordBatch};
+use datafusion::arrow::compute::cast;
 use datafusion::arrow::csv::{QuoteStyle, WriterBuilder};
-use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::common::file_options::csv_writer::CsvWriterOptions;
 use datafusion::common::runtime::SpawnedTask;
@@ -18,10 +19,13 @@ use datafusion::datasource::file_format::write::BatchSerializer;
 use datafusion::datasource::file_format::write::demux::DemuxedStreamReceiver;
 use datafusion::datasource::file_format::write::orchestration::spawn_writer_tasks_and_join;
 use datafusion::datasource::physical_plan::{FileSink, FileSinkConfig};
-use datafusion::datasource::sink::{DataSink, DataSinkExec};
-use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::datasource::sink::DataSinkExec;
+use datafusion::execution::TaskContext;
 use datafusion::object_store::ObjectStore;
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan};
+use datafusion::physical_plan::ExecutionPlan;
+
+use super::NamedColumns;
+use crate::files::sink::{WriteFiles, WrittenFiles};
 
 /// How values are told from one another, and from NULL.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,10 +92,12 @@ impl CsvForm {
 struct CsvText {
     form: CsvForm,
     options: WriterBuilder,
+    /// Columns whose values have quotes.
+    quoted: NamedColumns,
 }
 
 impl CsvText {
-    fn new(options: WriterBuilder) -> Self {
+    fn new(options: WriterBuilder, quoted: NamedColumns) -> Self {
         let quote = options.quote();
         let form = CsvForm {
             delimiter: options.delimiter(),
@@ -99,15 +105,15 @@ impl CsvText {
             escape: if options.double_quote() { quote } else { options.escape() },
             null: options.null().as_bytes().to_vec(),
         };
-        Self { form, options }
+        Self { form, options, quoted }
     }
 
-    /// Makes what stands behind `start` one value.
-    fn close(&self, start: usize, text: &mut Vec<u8>) {
+    /// Makes what stands behind `start` one value; `always` with quotes.
+    fn close(&self, start: usize, always: bool, text: &mut Vec<u8>) {
         match self.options.quote_style() {
             // COPY asks for no quotes where the format is text.
             QuoteStyle::Never => self.form.escape(start, text),
-            style => self.form.quote(start, matches!(style, QuoteStyle::Always), text),
+            style => self.form.quote(start, always || matches!(style, QuoteStyle::Always), text),
         }
     }
 
@@ -116,7 +122,7 @@ impl CsvText {
             self.separate(at, text);
             let start = text.len();
             text.extend_from_slice(field.name().as_bytes());
-            self.close(start, text);
+            self.close(start, self.quoted.has(field.name()), text);
         }
         text.push(b'\n');
     }
@@ -140,11 +146,24 @@ impl BatchSerializer for CsvText {
         if initial && self.options.header() {
             self.header(&batch.schema(), &mut text);
         }
-        let columns = batch.columns().iter().map(|array| {
+        let arrays = batch.columns().iter().map(|array| match array.data_type() {
+            DataType::Interval(_) | DataType::Duration(_) => {
+                let texts = temporal_texts(array)?;
+                Ok(texts.map_or_else(|| Arc::clone(array), |texts| Arc::new(texts) as _))
+            }
+            // Its format is that of dates.
+            DataType::Date64 => Ok(cast(array, &DataType::Date32)?),
+            _ => Ok(Arc::clone(array)),
+        });
+        let arrays = arrays.collect::<Result<Vec<ArrayRef>>>()?;
+        let columns = arrays.iter().map(|array| {
             let values = ArrayFormatter::try_new(array.as_ref(), &options)?;
             Ok((values, array.logical_nulls()))
         });
         let columns = columns.collect::<Result<Vec<_>>>()?;
+        let schema = batch.schema();
+        let quoted: Vec<bool> =
+            schema.fields().iter().map(|field| self.quoted.has(field.name())).collect();
         let mut value = String::new();
         for row in 0..batch.num_rows() {
             for (at, (values, nulls)) in columns.iter().enumerate() {
@@ -155,7 +174,7 @@ impl BatchSerializer for CsvText {
                 }
                 value.clear();
                 values.value(row).write(&mut value).map_err(|error| {
-                    exec_datafusion_err!("column '{}': {error}", batch.schema().field(at).name())
+                    exec_datafusion_err!("column '{}': {error}", schema.field(at).name())
                 })?;
                 let start = text.len();
                 if batch.column(at).data_type().is_binary() {
@@ -163,7 +182,7 @@ impl BatchSerializer for CsvText {
                     text.extend_from_slice(b"\\x");
                 }
                 text.extend_from_slice(value.as_bytes());
-                self.close(start, &mut text);
+                self.close(start, quoted[at], &mut text);
             }
             text.push(b'\n');
         }
@@ -175,36 +194,31 @@ impl BatchSerializer for CsvText {
 struct CsvFiles {
     config: FileSinkConfig,
     options: CsvWriterOptions,
+    quoted: NamedColumns,
 }
 
-/// The plan of DataFusion's format with our texts.
-pub(super) fn with_own_text(plan: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
+/// The plan of DataFusion's format with our texts, which have quotes in some columns.
+pub(super) fn with_own_text(
+    plan: Arc<dyn ExecutionPlan>,
+    quoted: &NamedColumns,
+) -> Arc<dyn ExecutionPlan> {
     let Some(exec) = plan.downcast_ref::<DataSinkExec>() else { return plan };
     let Some(sink) = exec.sink().downcast_ref::<CsvSink>() else { return plan };
     let (config, options) = (sink.config().clone(), sink.writer_options().clone());
-    let files = Arc::new(CsvFiles { config, options });
+    let quoted = quoted.clone();
+    let files = Arc::new(WrittenFiles(CsvFiles { config, options, quoted }));
     Arc::new(DataSinkExec::new(Arc::clone(exec.input()), files, exec.sort_order().clone()))
 }
 
-impl fmt::Debug for CsvFiles {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CsvFiles").finish_non_exhaustive()
-    }
-}
-
-impl DisplayAs for CsvFiles {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("CsvFiles")
-    }
-}
-
 #[async_trait]
-impl FileSink for CsvFiles {
+impl WriteFiles for CsvFiles {
+    const NAME: &'static str = "CsvFiles";
+
     fn config(&self) -> &FileSinkConfig {
         &self.config
     }
 
-    async fn spawn_writer_tasks_and_join(
+    async fn write(
         &self,
         context: &Arc<TaskContext>,
         demux_task: SpawnedTask<Result<()>>,
@@ -213,7 +227,7 @@ impl FileSink for CsvFiles {
     ) -> Result<u64> {
         spawn_writer_tasks_and_join(
             context,
-            Arc::new(CsvText::new(self.options.writer_options.clone())),
+            Arc::new(CsvText::new(self.options.writer_options.clone(), self.quoted.clone())),
             self.options.compression.into(),
             self.options.compression_level,
             store,
@@ -221,20 +235,5 @@ impl FileSink for CsvFiles {
             files,
         )
         .await
-    }
-}
-
-#[async_trait]
-impl DataSink for CsvFiles {
-    fn schema(&self) -> &SchemaRef {
-        self.config.output_schema()
-    }
-
-    async fn write_all(
-        &self,
-        data: SendableRecordBatchStream,
-        context: &Arc<TaskContext>,
-    ) -> Result<u64> {
-        FileSink::write_all(self, data, context).await
     }
 }

@@ -14,8 +14,12 @@ pub(super) enum JsonType {
     Int,
     UInt,
     Double,
+    /// `"NaN"`, `"Infinity"` or `"-Infinity"`: a number beside others.
+    NotFinite,
     Date,
     Timestamp,
+    /// With an offset from UTC.
+    Moment,
     Text,
     List(Box<JsonType>),
     Struct(Vec<(String, JsonType)>),
@@ -50,6 +54,9 @@ impl JsonType {
     }
 
     fn of_text(text: &str) -> Self {
+        if matches!(text, "NaN" | "Infinity" | "-Infinity") {
+            return Self::NotFinite;
+        }
         let bytes = text.as_bytes();
         let digits = |at: std::ops::Range<usize>| {
             bytes.get(at).is_some_and(|it| it.iter().all(u8::is_ascii_digit))
@@ -68,17 +75,26 @@ impl JsonType {
             && digits(14..16)
             && digits(17..19)
             && bytes[13] == b':'
-            && bytes[16] == b':'
-            && bytes[19..].iter().all(|byte| byte.is_ascii_digit() || *byte == b'.');
-        match (is_date, bytes.len()) {
-            (true, 10) => Self::Date,
-            (true, _) if is_time => Self::Timestamp,
-            _ => Self::Text,
+            && bytes[16] == b':';
+        if !is_date || !is_time {
+            return if is_date && bytes.len() == 10 { Self::Date } else { Self::Text };
+        }
+        let is_fraction = |byte: &u8| byte.is_ascii_digit() || *byte == b'.';
+        let behind = &bytes[19..];
+        match behind.iter().position(|byte| !is_fraction(byte)).map(|at| &behind[at..]) {
+            None => Self::Timestamp,
+            Some(zone) if is_offset(zone) => Self::Moment,
+            Some(_) => Self::Text,
         }
     }
 
     fn is_number(&self) -> bool {
         matches!(self, Self::Natural | Self::Int | Self::UInt | Self::Double)
+    }
+
+    /// Whether the values are texts in JSON.
+    fn is_text(&self) -> bool {
+        matches!(self, Self::NotFinite | Self::Date | Self::Timestamp | Self::Moment | Self::Text)
     }
 
     /// What this and another type have in common.
@@ -89,11 +105,11 @@ impl JsonType {
             (Self::Natural, other @ (Self::Int | Self::UInt))
             | (other @ (Self::Int | Self::UInt), Self::Natural) => other,
             (a, b) if a.is_number() && b.is_number() => Self::Double,
+            (Self::NotFinite, number) | (number, Self::NotFinite) if number.is_number() => {
+                Self::Double
+            }
             (Self::Date, Self::Timestamp) | (Self::Timestamp, Self::Date) => Self::Timestamp,
-            (
-                Self::Date | Self::Timestamp | Self::Text,
-                Self::Date | Self::Timestamp | Self::Text,
-            ) => Self::Text,
+            (a, b) if a.is_text() && b.is_text() => Self::Text,
             (Self::List(a), Self::List(b)) => Self::List(Box::new(a.with(*b))),
             (Self::Struct(mut a), Self::Struct(b)) => {
                 for (name, of) in b {
@@ -130,11 +146,25 @@ impl JsonType {
             Self::Double => DataType::Float64,
             Self::Date => DataType::Date32,
             Self::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, None),
-            Self::Null | Self::Text | Self::Json => DataType::Utf8,
+            Self::Moment => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+            Self::Null | Self::NotFinite | Self::Text | Self::Json => DataType::Utf8,
             Self::List(of) => DataType::List(Field::new_list_field(of.data_type(), true).into()),
             Self::Struct(fields) if fields.is_empty() => DataType::Utf8,
             Self::Struct(fields) => DataType::Struct(columns(fields)),
         }
+    }
+}
+
+/// Whether a time ends with its offset: `Z`, `+01`, `+0130` or `+01:30`.
+fn is_offset(text: &[u8]) -> bool {
+    let is_number = |digits: &[u8]| digits.iter().all(u8::is_ascii_digit);
+    match text {
+        b"Z" => true,
+        [b'+' | b'-', hours @ ..] if hours.len() == 2 || hours.len() == 4 => is_number(hours),
+        [b'+' | b'-', a, b, b':', minutes @ ..] => {
+            is_number(&[*a, *b]) && minutes.len() == 2 && is_number(minutes)
+        }
+        _ => false,
     }
 }
 
@@ -161,6 +191,18 @@ mod tests {
         assert_eq!(common(&["\"2020-01-02\""]), JsonType::Date);
         assert_eq!(common(&["\"2020-01-02\"", "\"2020-01-02T03:04:05\""]), JsonType::Timestamp);
         assert_eq!(common(&["\"2020-13-02\""]), JsonType::Text);
+        for zone in ["Z", "+02", "-0130", ".25+01:30"] {
+            assert_eq!(common(&[&format!("\"2020-01-02 03:04:05{zone}\"")]), JsonType::Moment);
+        }
+        for zone in ["z", "+1", "+01:3", "+0a", " UTC"] {
+            assert_eq!(common(&[&format!("\"2020-01-02 03:04:05{zone}\"")]), JsonType::Text);
+        }
+        let moment = "\"2020-01-02T03:04:05Z\"";
+        assert_eq!(common(&[moment, "\"2020-01-02T03:04:05\""]), JsonType::Text);
+        assert_eq!(common(&[moment, "\"2020-01-02\""]), JsonType::Text);
+        assert_eq!(common(&["\"NaN\"", "1"]), JsonType::Double);
+        assert_eq!(common(&["2.5", "\"-Infinity\"", "null"]), JsonType::Double);
+        assert_eq!(common(&["\"Infinity\"", "\"x\""]), JsonType::Text);
         assert_eq!(common(&["[1]", "[]", "[2.5]"]), JsonType::List(Box::new(JsonType::Double)));
         let both = vec![("a".to_owned(), JsonType::Natural), ("b".to_owned(), JsonType::Bool)];
         assert_eq!(common(&["{\"a\":1}", "{\"b\":true}"]), JsonType::Struct(both));

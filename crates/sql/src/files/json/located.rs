@@ -4,19 +4,16 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use datafusion::catalog::Session;
-use datafusion::common::Result;
+use datafusion::common::{DataFusionError, Result};
 use datafusion::datasource::file_format::FileFormat;
 use datafusion::datasource::physical_plan::FileScanConfig;
-use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use futures::TryStreamExt;
 
 use super::reader::JsonReading;
 use crate::files::amended::{AmendedFormat, Amendment};
+use crate::files::blamed::{Blame, Blamed, BlamedScanExec};
 use crate::files::read::{BatchSource, SourceFile};
-use crate::operator::{PassThrough, PassThroughExec};
+use crate::operator::PassThroughExec;
 
 /// The format with located errors.
 pub(super) fn located(format: Arc<dyn FileFormat>, reading: JsonReading) -> Arc<dyn FileFormat> {
@@ -37,41 +34,33 @@ impl Amendment for Located {
         let files = config.file_groups.iter().flat_map(|group| group.iter());
         let files = files
             .map(|file| SourceFile::of_object(&file.object_meta, config.file_compression_type));
-        let errors = LocatedErrors { reading: self.0.clone(), files: Arc::new(files.collect()) };
+        let blamed =
+            Blamed(JsonLines { reading: self.0.clone(), files: Arc::new(files.collect()) });
         let plan = format.create_physical_plan(state, config).await?;
-        Ok(PassThroughExec::plan(&plan, errors))
+        Ok(PassThroughExec::plan(&plan, blamed))
     }
 }
 
 /// A scan of lines of JSON.
-pub(crate) type JsonScanExec = PassThroughExec<LocatedErrors>;
+pub(crate) type JsonScanExec = BlamedScanExec<JsonLines>;
 
 /// Looks for the value that is wrong once there is an error.
 #[derive(Clone, Debug)]
-pub(crate) struct LocatedErrors {
+pub(crate) struct JsonLines {
     reading: JsonReading,
     files: Arc<Vec<SourceFile>>,
 }
 
-impl PassThrough for LocatedErrors {
+impl Blame for JsonLines {
     const NAME: &'static str = "JsonScanExec";
 
-    fn execute(
-        &self,
-        input: &Arc<dyn ExecutionPlan>,
-        partition: usize,
-        context: Arc<TaskContext>,
-        _: &ExecutionPlanMetricsSet,
-    ) -> Result<SendableRecordBatchStream> {
-        let rows = input.execute(partition, context)?;
-        let (schema, located) = (rows.schema(), self.clone());
-        let rows = rows.map_err(move |error| located.first_error().unwrap_or(error));
-        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
+    fn blamed(&self, error: DataFusionError) -> DataFusionError {
+        self.first_error().unwrap_or(error)
     }
 }
 
-impl LocatedErrors {
-    fn first_error(&self) -> Option<datafusion::common::DataFusionError> {
+impl JsonLines {
+    fn first_error(&self) -> Option<DataFusionError> {
         let columns: Vec<usize> = (0..self.reading.schema.fields().len()).collect();
         for file in self.files.iter() {
             match self.reading.open(file, &columns, 1000) {

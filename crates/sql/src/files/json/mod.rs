@@ -4,9 +4,11 @@
 //! first after them is not made a column. It reads the lines; all else, and values of several types in one
 //! place, are read here.
 
+mod encode;
 mod infer;
 mod located;
 mod reader;
+mod rewrite;
 mod table;
 mod values;
 mod write;
@@ -26,23 +28,27 @@ use datafusion::physical_expr::LexRequirement;
 use datafusion::physical_plan::ExecutionPlan;
 
 use super::SAMPLE_ROWS;
-use super::amended::{AmendedFormat, Amendment};
+use super::amended::{AmendedFormat, Amendment, OwnOptions};
+use super::sink::WrittenFiles;
 pub(crate) use located::JsonScanExec;
 pub(super) use table::{KNOWN, parts};
-use write::JsonFiles;
+pub(super) use write::{DATE_FORMAT, TIMESTAMP_FORMAT};
+use write::{JsonFiles, JsonForm};
 
 /// DataFusion's format, which looks at more rows, and writes NULLs and arrays.
-pub(super) fn amended(format: Arc<dyn FileFormat>) -> Arc<dyn FileFormat> {
+pub(super) fn amended(format: Arc<dyn FileFormat>, own: &OwnOptions) -> Arc<dyn FileFormat> {
     let Some(json) = format.downcast_ref::<JsonFormat>() else { return format };
     let mut options = json.options().clone();
     options.schema_infer_max_rec.get_or_insert(SAMPLE_ROWS);
     let format = Arc::new(JsonFormat::default().with_options(options.clone()));
-    Arc::new(AmendedFormat { format, amendment: WrittenJson { options } })
+    let form = JsonForm::of(own);
+    Arc::new(AmendedFormat { format, amendment: WrittenJson { options, form } })
 }
 
 #[derive(Debug)]
 struct WrittenJson {
     options: JsonOptions,
+    form: JsonForm,
 }
 
 #[async_trait]
@@ -58,7 +64,8 @@ impl Amendment for WrittenJson {
         if config.insert_op != InsertOp::Append {
             return not_impl_err!("INSERT OVERWRITE of files of JSON; use COPY … TO");
         }
-        let sink = Arc::new(JsonFiles { config, options: self.options.clone() });
+        let (options, form) = (self.options.clone(), self.form.clone());
+        let sink = Arc::new(WrittenFiles(JsonFiles { config, options, form }));
         Ok(Arc::new(DataSinkExec::new(input, sink, order)))
     }
 }

@@ -5,13 +5,16 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
 use datafusion::arrow::compute::concat_batches;
-use datafusion::arrow::datatypes::{DataType, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, Schema, SchemaRef};
 use datafusion::arrow::json::ReaderBuilder;
 use datafusion::common::{DataFusionError, Result, exec_datafusion_err};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::table::{WHOLE, value_error, wrong_value};
+use super::rewrite::{write_row, write_whole};
+use super::table::{value_error, wrong_value};
 use super::values::ValueReader;
+use crate::arithmetic::convert;
+use crate::files::nested::{batch_with_leaves, with_leaf_types_of};
 use crate::files::read::{BatchSource, Batches, SourceFile, until_failure};
 
 /// How the files of a table are read.
@@ -25,19 +28,30 @@ pub(super) struct JsonReading {
     pub(super) max: usize,
     /// Whether values are one column instead of one for each key.
     pub(super) is_whole: bool,
-    /// Whether some columns are the text of JSON.
-    pub(super) rewrites: bool,
+    pub(super) rewriting: Rewriting,
     pub(super) schema: SchemaRef,
+}
+
+/// Whether values become others before Arrow's reader sees them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rewriting {
+    Never,
+    /// Where the reader does not take them as they are: a column may be the text of JSON.
+    IfNeeded,
+    /// Some columns are the text of JSON.
+    Always,
 }
 
 impl BatchSource for JsonReading {
     fn open(&self, file: &SourceFile, columns: &[usize], rows: usize) -> Result<Batches> {
         let input = BufReader::with_capacity(1 << 16, file.open_content()?);
         let values = ValueReader::new(input, self.unwrap, self.max);
+        let schema = Arc::new(self.schema.project(columns)?);
         let mut of_file = JsonBatches {
             reading: self.clone(),
             file: file.clone(),
-            schema: Arc::new(self.schema.project(columns)?),
+            read: with_texts(&schema),
+            schema,
             values: values.map_err(|error| file.failed(&error))?,
             rows,
         };
@@ -48,9 +62,21 @@ impl BatchSource for JsonReading {
 struct JsonBatches {
     reading: JsonReading,
     file: SourceFile,
+    /// The columns as Arrow's reader knows them.
+    read: SchemaRef,
     schema: SchemaRef,
     values: ValueReader<BufReader<Box<dyn Read + Send>>>,
     rows: usize,
+}
+
+/// The columns with texts in the place of values that Arrow's reader does not know, or reads in another form than
+/// ours.
+fn with_texts(schema: &Schema) -> SchemaRef {
+    with_leaf_types_of(schema, &mut |leaf| match leaf {
+        DataType::Interval(_) => DataType::Utf8,
+        _ if leaf.is_binary() => DataType::Utf8,
+        _ => leaf.clone(),
+    })
 }
 
 /// Texts of values, and the lines they begin in.
@@ -97,19 +123,22 @@ impl JsonBatches {
             let schema = Arc::clone(&self.schema);
             return Ok(RecordBatch::try_new_with_options(schema, Vec::new(), &options)?);
         }
-        let whole = match self.reading.rewrites || self.reading.is_whole {
-            true => self.rewritten(texts),
-            false => self.as_they_are(&texts.bytes, texts.ends.len()),
-        };
-        match whole {
-            Ok(batch) => Ok(batch),
-            Err(error) => self.one_by_one(texts, error),
+        self.whole(texts).or_else(|error| self.one_by_one(texts, error))
+    }
+
+    fn whole(&self, texts: &Texts) -> Result<RecordBatch> {
+        let as_they_are = || self.as_they_are(&texts.bytes, texts.ends.len());
+        match self.reading.rewriting {
+            _ if self.reading.is_whole => self.rewritten(texts),
+            Rewriting::Never => as_they_are(),
+            Rewriting::IfNeeded => as_they_are().or_else(|_| self.rewritten(texts)),
+            Rewriting::Always => self.rewritten(texts),
         }
     }
 
     /// Texts that are values of the columns.
     fn as_they_are(&self, bytes: &[u8], rows: usize) -> Result<RecordBatch> {
-        let builder = ReaderBuilder::new(Arc::clone(&self.schema)).with_batch_size(rows);
+        let builder = ReaderBuilder::new(Arc::clone(&self.read)).with_batch_size(rows);
         let mut decoder = builder.with_coerce_primitive(true).build_decoder()?;
         decoder.decode(bytes)?;
         self.counted(decoder.flush()?, rows)
@@ -117,41 +146,24 @@ impl JsonBatches {
 
     /// Values that become text where their column is one.
     fn rewritten(&self, texts: &Texts) -> Result<RecordBatch> {
-        let mut values = Vec::with_capacity(texts.ends.len());
+        let (columns, mut bytes) = (self.read.fields(), Vec::with_capacity(texts.bytes.len()));
         for (text, line) in texts.iter() {
-            let value = serde_json::from_slice::<Value>(text);
-            values.push(self.fitted(value.map_err(|error| wrong_value(&self.file, line, &error))?));
+            let checked = serde_json::from_slice::<Value>(text);
+            checked.map_err(|error| wrong_value(&self.file, line, &error))?;
+            match self.reading.is_whole {
+                true => write_whole(text, columns.first().map(AsRef::as_ref), &mut bytes),
+                false => write_row(text, columns, &mut bytes),
+            }
         }
-        let builder = ReaderBuilder::new(Arc::clone(&self.schema)).with_batch_size(values.len());
-        let mut decoder = builder.with_coerce_primitive(true).build_decoder()?;
-        decoder.serialize(&values)?;
-        self.counted(decoder.flush()?, values.len())
+        self.as_they_are(&bytes, texts.ends.len())
     }
 
     fn counted(&self, batch: Option<RecordBatch>, rows: usize) -> Result<RecordBatch> {
         match batch {
-            Some(batch) if batch.num_rows() == rows => Ok(batch),
-            _ => Err(exec_datafusion_err!("{}: a value is not whole", self.file.name())),
-        }
-    }
-
-    fn fitted(&self, value: Value) -> Value {
-        if self.reading.is_whole {
-            let field = self.schema.fields().first();
-            let value = field.map_or(Value::Null, |field| fit(value, field.data_type()));
-            return Value::Object(Map::from_iter([(WHOLE.to_owned(), value)]));
-        }
-        match value {
-            Value::Object(mut fields) => {
-                let mut kept = Map::with_capacity(self.schema.fields().len());
-                for field in self.schema.fields() {
-                    if let Some(value) = fields.remove(field.name()) {
-                        kept.insert(field.name().clone(), fit(value, field.data_type()));
-                    }
-                }
-                Value::Object(kept)
+            Some(batch) if batch.num_rows() == rows => {
+                batch_with_leaves(&batch, &self.schema, &|texts, to| convert(texts, to, false))
             }
-            other => other,
+            _ => Err(exec_datafusion_err!("{}: a value is not whole", self.file.name())),
         }
     }
 
@@ -160,7 +172,12 @@ impl JsonBatches {
         let mut batches = Vec::new();
         for (text, line) in texts.iter() {
             let one = Texts { bytes: text.to_vec(), ends: vec![(text.len(), line)] };
-            match self.rewritten(&one) {
+            let read = match self.reading.rewriting {
+                Rewriting::IfNeeded => self.whole(&one),
+                // The error is told of the value's own parts.
+                Rewriting::Never | Rewriting::Always => self.rewritten(&one),
+            };
+            match read {
                 Ok(batch) => batches.push(batch),
                 Err(_) if self.reading.ignores => {}
                 Err(DataFusionError::Execution(text)) => {
@@ -169,7 +186,7 @@ impl JsonBatches {
                 Err(error) => return Err(self.wrong(line, &error)),
             }
         }
-        if !self.reading.ignores && !self.reading.rewrites {
+        if !self.reading.ignores && self.reading.rewriting == Rewriting::Never {
             return Err(all);
         }
         Ok(concat_batches(&self.schema, &batches)?)
@@ -183,29 +200,5 @@ impl JsonBatches {
              ignore_errors = true leaves such values out",
             self.file.name()
         )
-    }
-}
-
-/// A value as its column reads it: where that is text, the text of JSON, and of a string the string.
-fn fit(value: Value, to: &DataType) -> Value {
-    match (to, value) {
-        (_, Value::Null) => Value::Null,
-        (DataType::Utf8 | DataType::Utf8View | DataType::LargeUtf8, value) => match value {
-            Value::String(text) => Value::String(text),
-            other => Value::String(other.to_string()),
-        },
-        (DataType::List(of) | DataType::LargeList(of), Value::Array(values)) => {
-            Value::Array(values.into_iter().map(|value| fit(value, of.data_type())).collect())
-        }
-        (DataType::Struct(fields), Value::Object(mut values)) => {
-            let mut kept = Map::with_capacity(fields.len());
-            for field in fields {
-                if let Some(value) = values.remove(field.name()) {
-                    kept.insert(field.name().clone(), fit(value, field.data_type()));
-                }
-            }
-            Value::Object(kept)
-        }
-        (_, value) => value,
     }
 }

@@ -10,7 +10,7 @@ use datafusion::datasource::file_format::json::JsonFormat;
 use serde_json::Value;
 
 use super::infer::{JsonType, columns};
-use super::reader::JsonReading;
+use super::reader::{JsonReading, Rewriting};
 use super::values::{ValueError, ValueReader};
 use crate::files::SAMPLE_ROWS;
 use crate::files::read::{FileOptions, FilesPart, PartReader, SourceFile, TypeNames};
@@ -88,6 +88,7 @@ pub(crate) fn parts(
 ) -> Result<Vec<FilesPart>> {
     let format = options.text(FORMAT)?.unwrap_or_else(|| "auto".to_owned()).to_ascii_lowercase();
     check_inference(options)?;
+    let is_found = format == "auto" && options.get(ARRAY).is_none();
     let unwrap = match format.as_str() {
         "auto" => options.bool(ARRAY)?.unwrap_or(true),
         "array" => true,
@@ -105,7 +106,7 @@ pub(crate) fn parts(
         ignores,
         max: options.count(OBJECT_MAX)?.unwrap_or(VALUE_BYTES),
         is_whole: records == "false",
-        rewrites: true,
+        rewriting: Rewriting::IfNeeded,
         schema: Arc::new(Schema::empty()),
     };
     if let Some(target) = &options.target {
@@ -122,8 +123,15 @@ pub(crate) fn parts(
         return Ok(vec![part(files, reading)]);
     }
     let sample = options.count(SAMPLE)?.unwrap_or(SAMPLE_ROWS);
-    let found = sampled(files, &reading, sample)?;
-    reading.rewrites = found.has_json();
+    let found = match sampled(files, &reading, sample) {
+        // Values of which the first is an array.
+        Err(_) if is_found && has_several_arrays(files, &reading)? => {
+            reading.unwrap = false;
+            sampled(files, &reading, sample)?
+        }
+        found => found?,
+    };
+    reading.rewriting = if found.has_json() { Rewriting::Always } else { Rewriting::Never };
     match &found {
         JsonType::Struct(fields) if !fields.is_empty() && !reading.is_whole => {
             reading.schema = Arc::new(Schema::new(columns(fields)));
@@ -136,12 +144,12 @@ pub(crate) fn parts(
         }
         of => {
             reading.is_whole = true;
-            reading.rewrites = true;
+            reading.rewriting = Rewriting::Always;
             let data_type = if reading.ignores { DataType::Utf8 } else { of.data_type() };
             reading.schema = Arc::new(Schema::new(vec![Field::new(WHOLE, data_type, true)]));
         }
     }
-    let plain = !reading.rewrites && !reading.ignores;
+    let plain = reading.rewriting == Rewriting::Never && !reading.ignores;
     if plain && files.iter().map(is_lines).collect::<Result<Vec<_>>>()?.into_iter().all(|it| it) {
         return Ok(line_parts(files, &reading));
     }
@@ -187,6 +195,24 @@ fn is_lines(file: &SourceFile) -> Result<bool> {
     Ok(!lines.is_empty() && lines.iter().all(is_object))
 }
 
+/// Whether something follows an array at the top of a file.
+fn has_several_arrays(files: &[SourceFile], reading: &JsonReading) -> Result<bool> {
+    for file in files {
+        let input = BufReader::new(file.open_content()?);
+        let values = ValueReader::new(input, true, reading.max);
+        let mut values = values.map_err(|error| file.failed(&error))?;
+        let mut text = Vec::new();
+        loop {
+            match values.read(&mut text) {
+                Ok(Some(_)) => {}
+                Ok(None) => break,
+                Err(_) => return Ok(values.has_ended()),
+            }
+        }
+    }
+    Ok(false)
+}
+
 /// What the first values of the files have in common.
 fn sampled(files: &[SourceFile], reading: &JsonReading, sample: usize) -> Result<JsonType> {
     let (mut seen, mut common) = (0, JsonType::Null);
@@ -201,7 +227,7 @@ fn sampled(files: &[SourceFile], reading: &JsonReading, sample: usize) -> Result
                 Ok(Some(line)) => line,
                 Ok(None) => break,
                 // What comes later is told when it is read.
-                Err(_) if of_file > 0 => break,
+                Err(_) if of_file > 0 && !values.has_ended() => break,
                 Err(error) => return Err(value_error(file, error)),
             };
             match serde_json::from_slice::<Value>(&text) {
@@ -230,7 +256,10 @@ pub(super) fn wrong_value(
     error: &serde_json::Error,
 ) -> DataFusionError {
     let text = error.to_string();
-    let what = text.split(" at line ").next().unwrap_or(&text);
+    let what = match text.split(" at line ").next().unwrap_or(&text) {
+        "invalid unicode code point" => "text that is not UTF-8",
+        what => what,
+    };
     let line = line + (error.line() as u64).saturating_sub(1);
     exec_datafusion_err!(
         "{}, line {line}: not JSON: {what} (character {}); ignore_errors = true leaves such values out",

@@ -37,6 +37,11 @@ impl<R: BufRead> ValueReader<R> {
         Ok(Self { input, line: 1, max, in_array: unwrap, begun: false, ended: false })
     }
 
+    /// Whether the array at the top was closed.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended
+    }
+
     /// The next byte behind white space.
     fn peek(&mut self) -> io::Result<Option<u8>> {
         loop {
@@ -78,7 +83,10 @@ impl<R: BufRead> ValueReader<R> {
                 self.ended = true;
                 match self.peek()? {
                     None => Ok(None),
-                    Some(_) => self.wrong("something follows the end of the array"),
+                    Some(_) => self.wrong(
+                        "something follows the end of the array; read_json with format = \
+                         'newline_delimited' reads several values",
+                    ),
                 }
             }
             None if self.in_array => self.wrong("the file is truncated: its array is not closed"),

@@ -1,13 +1,12 @@
 //! Writing JSON: lines, or one array; NULLs are written as null, so that every column is there again when
-//! the file is read. DataFusion (55.2) leaves them out, and writes lines whatever the options say.
+//! the file is read. DataFusion (55.2) leaves them out, and writes lines whatever the options say. Floats that are not
+//! numbers of JSON are texts, as in PostgreSQL: `"NaN"`, `"Infinity"`; Arrow writes null.
 
-use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use datafusion::arrow::array::RecordBatch;
-use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::json::WriterBuilder;
 use datafusion::arrow::json::writer::{JsonArray, LineDelimited};
 use datafusion::common::Result;
@@ -16,26 +15,58 @@ use datafusion::common::runtime::SpawnedTask;
 use datafusion::datasource::file_format::write::BatchSerializer;
 use datafusion::datasource::file_format::write::demux::DemuxedStreamReceiver;
 use datafusion::datasource::file_format::write::orchestration::spawn_writer_tasks_and_join;
-use datafusion::datasource::physical_plan::{FileSink, FileSinkConfig};
-use datafusion::datasource::sink::DataSink;
+use datafusion::datasource::physical_plan::FileSinkConfig;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::object_store::ObjectStore;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType};
 use futures::{StreamExt, TryStreamExt, stream};
+
+use super::encode::Encoders;
+use crate::files::amended::OwnOptions;
+use crate::files::sink::WriteFiles;
+
+/// The option of how dates are written.
+pub(in crate::files) const DATE_FORMAT: &str = "date_format";
+/// The option of how timestamps are written.
+pub(in crate::files) const TIMESTAMP_FORMAT: &str = "timestamp_format";
+
+/// How values are written of which JSON does not say it: as DuckDB does, which reads no others as moments.
+#[derive(Clone, Debug)]
+pub(super) struct JsonForm {
+    date: Option<String>,
+    timestamp: Option<String>,
+}
+
+impl JsonForm {
+    pub(super) fn of(own: &OwnOptions) -> Self {
+        let text = |option| own.text(option).map(str::to_owned);
+        Self { date: text(DATE_FORMAT), timestamp: text(TIMESTAMP_FORMAT) }
+    }
+
+    fn builder(&self) -> WriterBuilder {
+        let timestamp =
+            |default: &str| self.timestamp.clone().unwrap_or_else(|| default.to_owned());
+        let builder = WriterBuilder::new()
+            .with_explicit_nulls(true)
+            .with_encoder_factory(Arc::new(Encoders))
+            .with_timestamp_format(timestamp("%Y-%m-%d %H:%M:%S%.f"))
+            .with_timestamp_tz_format(timestamp("%Y-%m-%d %H:%M:%S%.f%:z"));
+        match &self.date {
+            Some(format) => builder.with_date_format(format.clone()),
+            None => builder,
+        }
+    }
+}
 
 /// Batches as text. Of an array, a batch without rows is the end.
 struct JsonText {
     is_array: bool,
+    form: JsonForm,
 }
 
 impl BatchSerializer for JsonText {
     fn serialize(&self, batch: RecordBatch, initial: bool) -> Result<Bytes> {
-        // As DuckDB writes them, which reads no others as moments.
-        let builder = WriterBuilder::new()
-            .with_explicit_nulls(true)
-            .with_timestamp_format("%Y-%m-%d %H:%M:%S%.f".to_owned())
-            .with_timestamp_tz_format("%Y-%m-%d %H:%M:%S%.f%:z".to_owned());
+        let builder = self.form.builder();
         let mut text = Vec::new();
         if !self.is_array {
             let mut writer = builder.build::<_, LineDelimited>(&mut text);
@@ -63,35 +94,35 @@ impl BatchSerializer for JsonText {
 pub(super) struct JsonFiles {
     pub(super) config: FileSinkConfig,
     pub(super) options: JsonOptions,
-}
-
-impl fmt::Debug for JsonFiles {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("JsonFiles").finish_non_exhaustive()
-    }
-}
-
-impl DisplayAs for JsonFiles {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let layout = if self.options.newline_delimited { "lines" } else { "array" };
-        write!(f, "JsonFiles(layout={layout})")
-    }
+    pub(super) form: JsonForm,
 }
 
 #[async_trait]
-impl FileSink for JsonFiles {
+impl WriteFiles for JsonFiles {
+    const NAME: &'static str = "JsonFiles";
+
     fn config(&self) -> &FileSinkConfig {
         &self.config
     }
 
-    async fn spawn_writer_tasks_and_join(
+    fn details(&self) -> String {
+        let layout = if self.options.newline_delimited { "lines" } else { "array" };
+        format!("(layout={layout})")
+    }
+
+    fn rows(&self, rows: SendableRecordBatchStream) -> SendableRecordBatchStream {
+        if self.options.newline_delimited { rows } else { with_end(rows) }
+    }
+
+    async fn write(
         &self,
         context: &Arc<TaskContext>,
         demux_task: SpawnedTask<Result<()>>,
         files: DemuxedStreamReceiver,
         store: Arc<dyn ObjectStore>,
     ) -> Result<u64> {
-        let serializer = Arc::new(JsonText { is_array: !self.options.newline_delimited });
+        let is_array = !self.options.newline_delimited;
+        let serializer = Arc::new(JsonText { is_array, form: self.form.clone() });
         spawn_writer_tasks_and_join(
             context,
             serializer,
@@ -102,22 +133,6 @@ impl FileSink for JsonFiles {
             files,
         )
         .await
-    }
-}
-
-#[async_trait]
-impl DataSink for JsonFiles {
-    fn schema(&self) -> &SchemaRef {
-        self.config.output_schema()
-    }
-
-    async fn write_all(
-        &self,
-        data: SendableRecordBatchStream,
-        context: &Arc<TaskContext>,
-    ) -> Result<u64> {
-        let data = if self.options.newline_delimited { data } else { with_end(data) };
-        FileSink::write_all(self, data, context).await
     }
 }
 

@@ -11,8 +11,7 @@ use datafusion::parquet::file::metadata::{
 };
 use datafusion::parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
 
-/// Bytes of an INTERVAL: months, days and milliseconds, four each.
-pub(super) const INTERVAL_BYTES: i32 = 12;
+use super::bytes::INTERVAL_BYTES;
 
 /// The metadata of a file without statistics that mislead, and with INTERVAL columns as the
 /// bytes they are.
@@ -27,9 +26,6 @@ pub(super) fn amended(
     let schema = file.schema_descr();
     no_names_twice(schema.root_schema(), "", location)?;
     let has_intervals = schema.columns().iter().any(|column| is_interval(column.self_type()));
-    if has_intervals {
-        intervals_on_top(schema, location)?;
-    }
     let counts_nulls = !leaves_out_zeros(file.created_by());
     let groups = metadata.row_groups();
     let is_misleading = |chunk: &ColumnChunkMetaData| misleads(chunk, counts_nulls);
@@ -96,40 +92,21 @@ fn no_names_twice(group: &Type, above: &str, file: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Intervals inside of lists and structs are not read: their months would be lost.
-fn intervals_on_top(schema: &SchemaDescriptor, file: &Path) -> Result<()> {
-    for column in schema.columns().iter().filter(|column| is_interval(column.self_type())) {
-        if column.path().parts().len() > 1 || column.max_rep_level() > 0 {
-            let path = column.path().string();
-            return refused(
-                file,
-                &format!(
-                    "has an INTERVAL inside of a list or struct, \"{path}\", whose months would be lost; \
-                 write it as a column of its own"
-                ),
-            );
-        }
-    }
-    Ok(())
-}
-
 fn refused(file: &Path, why: &str) -> Result<()> {
     Err(ParquetError::General(format!("/{file} {why}")))
 }
 
 /// The file's own metadata with INTERVAL columns as plain bytes of a fixed length.
 fn with_plain_intervals(file: &FileMetaData) -> Result<FileMetaData> {
-    let root = file.schema();
-    let plain = |field: &TypePtr| match is_interval(field) {
-        true => Type::primitive_type_builder(field.name(), PhysicalType::FIXED_LEN_BYTE_ARRAY)
+    let mut plain = |column: &Type| match is_interval(column) {
+        true => Type::primitive_type_builder(column.name(), PhysicalType::FIXED_LEN_BYTE_ARRAY)
             .with_length(INTERVAL_BYTES)
-            .with_repetition(field.get_basic_info().repetition())
+            .with_repetition(column.get_basic_info().repetition())
             .build()
-            .map(Arc::new),
-        false => Ok(Arc::clone(field)),
+            .map(Some),
+        false => Ok(None),
     };
-    let fields = root.get_fields().iter().map(plain).collect::<Result<_>>()?;
-    let root = Type::group_type_builder(root.name()).with_fields(fields).build()?;
+    let root = with_leaf_columns(file.schema(), &mut plain)?;
     Ok(FileMetaData::new(
         file.version(),
         file.num_rows(),
@@ -138,6 +115,30 @@ fn with_plain_intervals(file: &FileMetaData) -> Result<FileMetaData> {
         Arc::new(SchemaDescriptor::new(Arc::new(root))),
         file.column_orders().cloned(),
     ))
+}
+
+/// The columns of a Parquet schema with others in the place of those for which `leaf` has one, which it is shown in
+/// their order.
+pub(super) fn with_leaf_columns(
+    of: &Type,
+    leaf: &mut dyn FnMut(&Type) -> Result<Option<Type>>,
+) -> Result<Type> {
+    let Type::GroupType { basic_info, fields } = of else {
+        return Ok(leaf(of)?.unwrap_or_else(|| of.clone()));
+    };
+    let fields = fields
+        .iter()
+        .map(|field| with_leaf_columns(field, leaf).map(Arc::new))
+        .collect::<Result<Vec<TypePtr>>>()?;
+    let mut group = Type::group_type_builder(of.name())
+        .with_fields(fields)
+        .with_converted_type(basic_info.converted_type())
+        .with_logical_type(basic_info.logical_type_ref().cloned())
+        .with_id(basic_info.has_id().then(|| basic_info.id()));
+    if basic_info.has_repetition() {
+        group = group.with_repetition(basic_info.repetition());
+    }
+    group.build()
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use datafusion::common::{DataFusionError, Result, plan_datafusion_err};
 use datafusion::execution::SessionState;
 use datafusion::sql::parser::{CopyToSource, Statement as Parsed};
 use datafusion::sql::sqlparser::ast::{
-    Expr, LockClause, Query, Select, SelectInto, SetExpr, Statement, TableFactor, VisitorMut,
+    Expr, Query, Select, SelectInto, SetExpr, Statement, TableFactor, VisitorMut,
 };
 
 use super::depth::{DEPTH_MAX, too_deep};
@@ -26,16 +26,12 @@ use windows::Windows;
 
 /// Goes over the statement and all that is inside it.
 pub(super) fn apply(statement: &mut Parsed, state: &SessionState) -> Result<()> {
-    let mut clauses = Clauses { state, depth: 0, windows: Windows::default(), into: None };
+    let (depth, windows, into) = Default::default();
+    let mut clauses = Clauses { state, depth, windows, into, locks: false };
     let visited = match statement {
         Parsed::Statement(statement) => {
-            // The session locks rows for a query that is a statement, or is prepared as one.
-            let locks = locks_of(statement).map(std::mem::take);
-            let visited = walk_mut(statement, &mut clauses);
-            if let (Some(locks), Some(own)) = (locks, locks_of(statement)) {
-                *own = locks;
-            }
-            visited
+            clauses.locks = locks_rows(statement);
+            walk_mut(statement, &mut clauses)
         }
         Parsed::Explain(explain) => return apply(&mut explain.statement, state),
         Parsed::CopyTo(copy) => match &mut copy.source {
@@ -50,11 +46,16 @@ pub(super) fn apply(statement: &mut Parsed, state: &SessionState) -> Result<()> 
     }
 }
 
-fn locks_of(statement: &mut Statement) -> Option<&mut Vec<LockClause>> {
+/// Whether the session locks rows for the queries of a statement, which it does before it runs, or is planned to be
+/// explained.
+fn locks_rows(statement: &Statement) -> bool {
     match statement {
-        Statement::Query(query) => Some(&mut query.locks),
-        Statement::Prepare { statement, .. } => locks_of(statement),
-        _ => None,
+        Statement::Query(_) | Statement::Insert(_) => true,
+        Statement::Update(_) | Statement::Delete(_) => true,
+        Statement::Prepare { statement, .. } | Statement::Explain { statement, .. } => {
+            locks_rows(statement)
+        }
+        _ => false,
     }
 }
 
@@ -78,6 +79,8 @@ struct Clauses<'a> {
     windows: Windows,
     /// Taken out while the query that has it is visited.
     into: Option<SelectInto>,
+    /// Whether its queries may lock rows.
+    locks: bool,
 }
 
 impl Clauses<'_> {
@@ -113,12 +116,12 @@ impl Clauses<'_> {
             SetExpr::Select(select) => self.windows.enter(&select.named_window),
             _ => self.windows.enter(&[]),
         }
-        query::check(query)
+        query::check(query, self.locks)
     }
 
     fn select(&mut self, select: &mut Select) -> Result<()> {
         self.windows.enter(&select.named_window);
-        dialect::rewrite_select(select)?;
+        dialect::rewrite_select(select, self.state)?;
         select::check(select)
     }
 }

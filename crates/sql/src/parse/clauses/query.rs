@@ -1,5 +1,6 @@
 //! Around a query: WITH, ORDER BY ALL, FETCH, and what stands at the end.
 
+use crate::error::SqlState;
 use crate::parse::walk_relations;
 use datafusion::common::{Result, plan_err};
 use datafusion::sql::sqlparser::ast::{
@@ -9,11 +10,12 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::{refuse, refused};
 
-pub(super) fn check(query: &mut Query) -> Result<()> {
+/// `locks` tells whether the statement may lock rows.
+pub(super) fn check(query: &mut Query, locks: bool) -> Result<()> {
     refuse(
-        !query.locks.is_empty(),
-        "FOR UPDATE or FOR SHARE",
-        "only a query that is a statement locks rows",
+        !locks && !query.locks.is_empty(),
+        "FOR UPDATE or FOR SHARE here",
+        "queries, INSERT, UPDATE and DELETE lock rows",
     )?;
     refuse(query.for_clause.is_some(), "FOR XML, FOR JSON or FOR BROWSE", "")?;
     refuse(query.settings.is_some(), "SETTINGS", "use SET before the query")?;
@@ -23,6 +25,7 @@ pub(super) fn check(query: &mut Query) -> Result<()> {
         refuse(!limit_by.is_empty(), "LIMIT … BY", instead)?;
     }
     fetch(query)?;
+    limits(query)?;
     order_by_all(query)?;
     for operator in &query.pipe_operators {
         pipe(operator)?;
@@ -32,6 +35,25 @@ pub(super) fn check(query: &mut Query) -> Result<()> {
         refuse(cte.from.is_some(), "FROM after a WITH query", "")?;
         if with.recursive {
             recursive(cte)?;
+        }
+    }
+    Ok(())
+}
+
+/// `LIMIT '1'` is `LIMIT 1`: a text literal takes the type of its place.
+fn limits(query: &mut Query) -> Result<()> {
+    let Some(LimitClause::LimitOffset { limit, offset, .. }) = &mut query.limit_clause else {
+        return Ok(());
+    };
+    for number in limit.iter_mut().chain(offset.iter_mut().map(|offset| &mut offset.value)) {
+        let Expr::Value(value) = number else { continue };
+        let Value::SingleQuotedString(text) = &value.value else { continue };
+        match text.trim().parse::<i64>() {
+            Ok(rows) => value.value = Value::Number(rows.to_string(), false),
+            Err(_) => {
+                let why = format!("invalid input syntax for type BIGINT: '{text}'");
+                return Err(SqlState::INVALID_TEXT_REPRESENTATION.error(why));
+            }
         }
     }
     Ok(())

@@ -1,8 +1,14 @@
 //! Views of `information_schema` that DataFusion lacks.
 
 use super::DATABASE_NAME;
-use crate::pg_catalog::objects::{ConstraintKind, PgConstraint, PgObjects, PgRelation, RelationOf};
+use atoll_store::table::Deferral;
+
+use crate::pg_catalog::objects::{
+    ConstraintKind, PgConstraint, PgObjects, PgReference, PgRelation, RelationOf,
+};
 use crate::pg_catalog::rows::{Datum, Rows};
+use crate::role::rights::{ObjectRights, PUBLIC, Right};
+use crate::session::action_word;
 
 /// The constraints, with their tables.
 fn all(objects: &PgObjects) -> impl Iterator<Item = (&PgConstraint, &PgRelation)> {
@@ -11,9 +17,13 @@ fn all(objects: &PgObjects) -> impl Iterator<Item = (&PgConstraint, &PgRelation)
 
 /// Names and places, from 1, of a constraint's columns.
 fn columns(constraint: &PgConstraint, table: &PgRelation) -> Vec<(usize, String)> {
+    named(&constraint.columns, table)
+}
+
+fn named(columns: &[usize], table: &PgRelation) -> Vec<(usize, String)> {
     let Some(version) = table.table() else { return Vec::new() };
     let fields = version.definition().columns.fields();
-    let names = constraint.columns.iter().filter_map(|at| fields.get(*at));
+    let names = columns.iter().filter_map(|at| fields.get(*at));
     names.enumerate().map(|(at, field)| (at + 1, field.name().clone())).collect()
 }
 
@@ -23,7 +33,12 @@ pub(super) fn constraints(objects: &PgObjects, rows: &mut Rows) {
             ConstraintKind::Primary => "PRIMARY KEY",
             ConstraintKind::Unique => "UNIQUE",
             ConstraintKind::Check => "CHECK",
+            ConstraintKind::Foreign => "FOREIGN KEY",
         };
+        let deferral = constraint.references.as_ref().map(|reference| reference.key.deferral);
+        let yes_or_no = |is: bool| if is { "YES" } else { "NO" };
+        let is_deferrable = deferral.is_some_and(|deferral| deferral != Deferral::Never);
+        let is_deferred = deferral == Some(Deferral::InitiallyDeferred);
         rows.add([
             ("constraint_catalog", DATABASE_NAME.into()),
             ("constraint_schema", (&table.schema_name).into()),
@@ -32,15 +47,16 @@ pub(super) fn constraints(objects: &PgObjects, rows: &mut Rows) {
             ("table_schema", (&table.schema_name).into()),
             ("table_name", (&table.name).into()),
             ("constraint_type", kind.into()),
-            ("is_deferrable", "NO".into()),
-            ("initially_deferred", "NO".into()),
+            ("is_deferrable", yes_or_no(is_deferrable).into()),
+            ("initially_deferred", yes_or_no(is_deferred).into()),
             ("enforced", "YES".into()),
         ]);
     }
 }
 
 pub(super) fn key_columns(objects: &PgObjects, rows: &mut Rows) {
-    for (constraint, table) in all(objects) {
+    let keys = all(objects).filter(|(constraint, _)| constraint.kind != ConstraintKind::Check);
+    for (constraint, table) in keys {
         for (at, column) in columns(constraint, table) {
             rows.add([
                 ("constraint_catalog", DATABASE_NAME.into()),
@@ -52,20 +68,58 @@ pub(super) fn key_columns(objects: &PgObjects, rows: &mut Rows) {
                 ("column_name", column.into()),
                 ("ordinal_position", at.into()),
             ]);
+            if let Some(at) = place_in_unique(objects, constraint, at - 1) {
+                rows.set("position_in_unique_constraint", at.into());
+            }
         }
     }
 }
 
-pub(super) fn constraint_columns(objects: &PgObjects, rows: &mut Rows) {
+/// The place, from 1, of the column that a foreign key's column refers to, in the constraint there.
+fn place_in_unique(objects: &PgObjects, constraint: &PgConstraint, at: usize) -> Option<usize> {
+    let PgReference { key, unique, .. } = constraint.references.as_ref()?;
+    let unique = &objects.constraints[(*unique)?];
+    let column = key.parent_columns.get(at)?;
+    unique.columns.iter().position(|other| other == column).map(|place| place + 1)
+}
+
+/// Foreign keys with the constraints that they refer to.
+pub(super) fn references(objects: &PgObjects, rows: &mut Rows) {
     for (constraint, table) in all(objects) {
-        for (_, column) in columns(constraint, table) {
+        let Some(PgReference { key, parent, unique }) = &constraint.references else { continue };
+        let unique = unique.map(|unique| &objects.constraints[unique].name);
+        rows.add([
+            ("constraint_catalog", DATABASE_NAME.into()),
+            ("constraint_schema", (&table.schema_name).into()),
+            ("constraint_name", (&constraint.name).into()),
+            ("unique_constraint_catalog", DATABASE_NAME.into()),
+            ("unique_constraint_schema", (&objects.relations[*parent].schema_name).into()),
+            ("unique_constraint_name", unique.into()),
+            ("match_option", if key.is_full { "FULL" } else { "NONE" }.into()),
+            ("update_rule", action_word(key.on_update).into()),
+            ("delete_rule", action_word(key.on_delete).into()),
+        ]);
+    }
+}
+
+/// The columns that constraints are about: those that a foreign key refers to.
+pub(super) fn constraint_columns(objects: &PgObjects, rows: &mut Rows) {
+    for (constraint, own) in all(objects) {
+        let (table, columns) = match &constraint.references {
+            Some(PgReference { key, parent, .. }) => {
+                let parent = &objects.relations[*parent];
+                (parent, named(&key.parent_columns, parent))
+            }
+            None => (own, columns(constraint, own)),
+        };
+        for (_, column) in columns {
             rows.add([
                 ("table_catalog", DATABASE_NAME.into()),
                 ("table_schema", (&table.schema_name).into()),
                 ("table_name", (&table.name).into()),
                 ("column_name", column.into()),
                 ("constraint_catalog", DATABASE_NAME.into()),
-                ("constraint_schema", (&table.schema_name).into()),
+                ("constraint_schema", (&own.schema_name).into()),
                 ("constraint_name", (&constraint.name).into()),
             ]);
         }
@@ -84,6 +138,35 @@ pub(super) fn checks(objects: &PgObjects, rows: &mut Rows) {
             ("constraint_name", (&constraint.name).into()),
             ("check_clause", check),
         ]);
+    }
+}
+
+/// The rights on tables and views: those of their owners, and those that were granted.
+pub(super) fn privileges(objects: &PgObjects, rows: &mut Rows) {
+    for relation in super::user_relations(objects) {
+        let is_read = matches!(relation.of, RelationOf::Table(_) | RelationOf::View(_));
+        if !is_read {
+            continue;
+        }
+        let (object, owner) = (relation.owned(), objects.owner_of(relation));
+        let rights = ObjectRights::of(&objects.version, &object);
+        let own = object.rights(&objects.version).iter().map(|right| (owner.clone(), *right, true));
+        let granted = rights.grants.iter().flat_map(|(role, rights)| {
+            rights.iter().map(|(right, with_option)| (role.clone(), *right, *with_option))
+        });
+        for (role, right, with_option) in own.chain(granted) {
+            let grantee = if role == PUBLIC { "PUBLIC".to_owned() } else { role };
+            rows.add([
+                ("grantor", (&*owner).into()),
+                ("grantee", grantee.into()),
+                ("table_catalog", DATABASE_NAME.into()),
+                ("table_schema", (&relation.schema_name).into()),
+                ("table_name", (&relation.name).into()),
+                ("privilege_type", right.word().into()),
+                ("is_grantable", if with_option { "YES" } else { "NO" }.into()),
+                ("with_hierarchy", if right == Right::Select { "YES" } else { "NO" }.into()),
+            ]);
+        }
     }
 }
 

@@ -33,7 +33,7 @@ pub(super) fn fill(table: &PgTable, session: &dyn Session, rows: &mut Rows) {
         "pg_tables" => views::tables(&objects(), rows),
         "pg_views" => views::views(&objects(), rows),
         "pg_indexes" => views::indexes(&objects(), rows),
-        "pg_sequences" => views::sequences(&objects(), rows),
+        "pg_sequences" => views::sequences(&objects(), &system.database, rows),
         "pg_stat_all_tables" | "pg_stat_user_tables" => views::table_statistics(&objects(), rows),
         "pg_stat_user_indexes" => views::index_statistics(&objects(), rows),
         "pg_type" => types::types(rows),
@@ -57,9 +57,11 @@ pub(super) fn fill(table: &PgTable, session: &dyn Session, rows: &mut Rows) {
         "pg_stat_database" => server::database_statistics(system, rows),
         "table_constraints" => information::constraints(&objects(), rows),
         "key_column_usage" => information::key_columns(&objects(), rows),
+        "referential_constraints" => information::references(&objects(), rows),
         "constraint_column_usage" => information::constraint_columns(&objects(), rows),
         "check_constraints" => information::checks(&objects(), rows),
         "sequences" => information::sequences(&objects(), rows),
+        "role_table_grants" | "table_privileges" => information::privileges(&objects(), rows),
         _ => {}
     }
 }

@@ -3,17 +3,19 @@
 use std::sync::Arc;
 
 use atoll_store::database::is_temporary_schema;
-use atoll_store::table::{IdentityKind, TableDefinition};
+use atoll_store::table::{Deferral, IdentityKind, ReferentialAction, TableDefinition};
 use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::common::ResolvedTableReference;
 
 use super::roles::role_oid;
 use crate::catalog::{CATALOG, Catalogs, ObjectComments};
-use crate::pg_catalog::objects::{ConstraintKind, PgObjects, PgRelation, RelationOf};
+use crate::pg_catalog::objects::{
+    ConstraintKind, PgObjects, PgReference, PgRelation, RelationOf, named_checks,
+};
 use crate::pg_catalog::oid::{Oid, OidSpace};
 use crate::pg_catalog::pg_type::{PgType, TypeEntry};
 use crate::pg_catalog::rows::{Datum, Rows};
-use crate::role::rights::Owned;
+use crate::role::rights::{ObjectRights, Owned};
 use crate::session::generated_sql;
 
 /// Ways to store a table: rows, a B-tree. Indexes are said to be one.
@@ -37,7 +39,18 @@ pub(super) fn namespaces(objects: &PgObjects, rows: &mut Rows) {
             ("oid", (*oid).into()),
             ("nspname", name.into()),
             ("nspowner", role_oid(&owner).into()),
+            ("nspacl", acl(objects, &Owned::Schema(name.to_string()), &owner)),
         ]);
+    }
+}
+
+/// What was granted on an object.
+fn acl(objects: &PgObjects, object: &Owned, owner: &str) -> Datum {
+    let rights = ObjectRights::of(&objects.version, object);
+    let items = rights.items(owner, object.rights(&objects.version));
+    match items.is_empty() {
+        true => Datum::Null,
+        false => Datum::List(items.into_iter().map(Datum::Text).collect()),
     }
 }
 
@@ -116,11 +129,20 @@ pub(super) fn classes(objects: &PgObjects, names: &Catalogs, rows: &mut Rows) {
             ),
             ("relkind", kind.into()),
             ("relnatts", columns.into()),
-            ("relchecks", definition.map_or(0, |it| it.checks.len()).into()),
+            ("relchecks", definition.map_or(0, |it| named_checks(it).count()).into()),
             ("relhasrules", (kind == "v").into()),
+            // As in PostgreSQL, by whose triggers foreign keys are checked.
+            ("relhastriggers", objects.has_references(relation).into()),
             ("relispopulated", true.into()),
             ("relreplident", "d".into()),
         ]);
+        let is_stored = !matches!(
+            relation.of,
+            RelationOf::Own(_) | RelationOf::Declared(_) | RelationOf::Index { .. }
+        );
+        if is_stored {
+            rows.set("relacl", acl(objects, &relation.owned(), &objects.owner_of(relation)));
+        }
     }
 }
 
@@ -241,10 +263,11 @@ pub(super) fn constraints(objects: &PgObjects, rows: &mut Rows) {
             ConstraintKind::Primary => "p",
             ConstraintKind::Unique => "u",
             ConstraintKind::Check => "c",
+            ConstraintKind::Foreign => "f",
         };
-        let columns: Datum = match constraint.kind {
-            ConstraintKind::Check => Datum::Null,
-            _ => constraint.columns.iter().map(|at| at + 1).collect(),
+        let columns: Datum = match constraint.columns.is_empty() {
+            true => Datum::Null,
+            false => constraint.columns.iter().map(|at| at + 1).collect(),
         };
         rows.add([
             ("oid", constraint.oid.into()),
@@ -262,6 +285,24 @@ pub(super) fn constraints(objects: &PgObjects, rows: &mut Rows) {
             ("conkey", columns),
             ("conbin", constraint.check.as_ref().into()),
         ]);
+        let Some(PgReference { key, parent, .. }) = &constraint.references else { continue };
+        rows.set("condeferrable", (key.deferral != Deferral::Never).into());
+        rows.set("condeferred", (key.deferral == Deferral::InitiallyDeferred).into());
+        rows.set("confrelid", objects.relations[*parent].oid.into());
+        rows.set("confupdtype", action_letter(key.on_update).into());
+        rows.set("confdeltype", action_letter(key.on_delete).into());
+        rows.set("confmatchtype", if key.is_full { "f" } else { "s" }.into());
+        rows.set("confkey", key.parent_columns.iter().map(|at| at + 1).collect());
+    }
+}
+
+fn action_letter(action: ReferentialAction) -> &'static str {
+    match action {
+        ReferentialAction::NoAction => "a",
+        ReferentialAction::Restrict => "r",
+        ReferentialAction::Cascade => "c",
+        ReferentialAction::SetNull => "n",
+        ReferentialAction::SetDefault => "d",
     }
 }
 

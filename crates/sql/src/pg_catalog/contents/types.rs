@@ -10,6 +10,7 @@ use crate::pg_catalog::objects::PgObjects;
 use crate::pg_catalog::oid::{OWNER, Oid, OidSpace, PG_CATALOG};
 use crate::pg_catalog::pg_type::TYPES;
 use crate::pg_catalog::rows::Rows;
+use crate::role::rights::is_temporary_entry;
 use crate::system::listed_functions;
 
 /// What reads and writes arrays, by which clients know them.
@@ -117,7 +118,9 @@ pub(super) fn functions(objects: &PgObjects, session: &dyn Session, rows: &mut R
     }
     for (at, relation) in objects.version.relations() {
         let Some(schema) = objects.schemas.get(&at.schema) else { continue };
-        if let Relation::External(_) = relation {
+        if let Relation::External(_) = relation
+            && !is_temporary_entry(at)
+        {
             let oid = OidSpace::Function.named(*schema, &at.name);
             function(oid, &at.name, *schema, "f", 0, rows);
         }

@@ -1,6 +1,11 @@
 //! The views over relations that people read: `pg_tables`, `pg_views`, …
 
+use std::sync::Arc;
+
+use atoll_store::database::{Relation, RelationName};
+
 use super::user_relations;
+use crate::database::Database;
 use crate::pg_catalog::definition;
 use crate::pg_catalog::objects::{PgObjects, RelationOf};
 use crate::pg_catalog::rows::Rows;
@@ -42,10 +47,15 @@ pub(super) fn indexes(objects: &PgObjects, rows: &mut Rows) {
     }
 }
 
-pub(super) fn sequences(objects: &PgObjects, rows: &mut Rows) {
+pub(super) fn sequences(objects: &PgObjects, database: &Database, rows: &mut Rows) {
     for relation in &objects.relations {
         let RelationOf::Sequence(state) = &relation.of else { continue };
         let definition = &state.definition;
+        let (schema, name) = (Arc::clone(&relation.schema_name), Arc::clone(&relation.name));
+        let last = match objects.version.relation(&RelationName::new(schema, name)) {
+            Some(Relation::Sequence(id)) => database.store().last_value(*id, state),
+            _ => state.last,
+        };
         rows.add([
             ("schemaname", (&relation.schema_name).into()),
             ("sequencename", (&relation.name).into()),
@@ -57,7 +67,7 @@ pub(super) fn sequences(objects: &PgObjects, rows: &mut Rows) {
             ("increment_by", definition.increment.into()),
             ("cycle", definition.cycle.into()),
             ("cache_size", i64::from(definition.cache).into()),
-            ("last_value", state.last.into()),
+            ("last_value", last.into()),
         ]);
     }
 }

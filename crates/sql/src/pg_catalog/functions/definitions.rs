@@ -70,7 +70,8 @@ fn expression(call: &Call<'_>) -> Result<ScalarValue> {
 
 fn constraint(call: &Call<'_>) -> Result<ScalarValue> {
     let found = call.int(0).and_then(|oid| call.objects.constraint(oid));
-    text(found.map(|(constraint, table)| definition::constraint(constraint, table)))
+    let objects = call.objects;
+    text(found.map(|(constraint, table)| definition::constraint(objects, constraint, table)))
 }
 
 fn index(call: &Call<'_>) -> Result<ScalarValue> {

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use atoll_functions::temporal::temporal_texts;
 use datafusion::arrow::array::{Array, Int64Array, ListArray, StructArray};
 use datafusion::arrow::buffer::OffsetBuffer;
 use datafusion::arrow::compute::cast;
@@ -33,6 +34,8 @@ pub(super) static ENTRIES: &[Entry] = &[
     entry("pg_advisory_unlock_all", &[0], Text, 0, unknown),
     entry("inet_server_addr", &[0], Text, 0, unknown),
     entry("inet_client_addr", &[0], Text, 0, unknown),
+    entry("inet_server_port", &[0], Int, 0, no_number),
+    entry("inet_client_port", &[0], Int, 0, no_number),
     entry("pg_relation_is_publishable", &[1], Bool, 1, publishable),
     entry("getdatabaseencoding", &[0], Text, 0, encoding),
     entry("pg_expanded", &[1], Items, 1, expanded),
@@ -49,6 +52,10 @@ fn no(_: &Call<'_>) -> Result<ScalarValue> {
 
 fn zero(_: &Call<'_>) -> Result<ScalarValue> {
     number(Some(0))
+}
+
+fn no_number(_: &Call<'_>) -> Result<ScalarValue> {
+    number(None)
 }
 
 fn unknown(_: &Call<'_>) -> Result<ScalarValue> {
@@ -149,7 +156,12 @@ fn quoted(value: &str) -> String {
 }
 
 fn quote_literal(call: &Call<'_>) -> Result<ScalarValue> {
-    text(Some(quoted(&call.args[0].to_string())))
+    let value = &call.args[0];
+    let literal = match temporal_texts(&value.to_array()?)? {
+        Some(texts) if !value.is_null() => texts.value(0).to_owned(),
+        _ => value.to_string(),
+    };
+    text(Some(quoted(&literal)))
 }
 
 fn quote_nullable(call: &Call<'_>) -> Result<ScalarValue> {

@@ -92,7 +92,8 @@ fn right(word: &str) -> Option<Option<Right>> {
         "TRUNCATE" => Right::Truncate,
         "USAGE" => Right::Usage,
         "CREATE" => Right::Create,
-        "REFERENCES" | "TRIGGER" => return Some(None),
+        "REFERENCES" => Right::References,
+        "TRIGGER" => return Some(None),
         _ => return None,
     }))
 }

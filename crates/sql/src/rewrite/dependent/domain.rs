@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{
     Column, DFSchema, JoinType, NullEquality, Result, ScalarValue, internal_err, not_impl_err,
@@ -13,7 +14,7 @@ use datafusion::logical_expr::logical_plan::builder::unnest_with_options;
 use datafusion::logical_expr::{
     Aggregate, Distinct, DistinctOn, EmptyRelation, Expr, ExprFunctionExt, ExprSchemable,
     FetchType, Filter, Join, Limit, LogicalPlan, LogicalPlanBuilder, Projection, SkipType, Sort,
-    SubqueryAlias, Union, Unnest, Values, Window, lit, when,
+    SubqueryAlias, Union, Unnest, Values, Window, cast, lit, when,
 };
 use datafusion::prelude::ident;
 
@@ -108,6 +109,43 @@ pub(super) fn fetched(limit: &Limit) -> Result<(usize, Option<usize>)> {
     match (limit.get_skip_type()?, limit.get_fetch_type()?) {
         (SkipType::Literal(skip), FetchType::Literal(fetch)) => Ok((skip, fetch)),
         _ => not_impl_err!("LIMIT with an expression inside a correlated subquery; give a number"),
+    }
+}
+
+/// How many rows of each value are passed over, and how many are left.
+enum Cut {
+    Known {
+        skip: usize,
+        fetch: Option<usize>,
+    },
+    /// BIGINT that may be NULL, which does not limit anything.
+    Computed {
+        skip: Expr,
+        fetch: Option<Expr>,
+    },
+}
+
+impl Cut {
+    /// Whether the row of this number is left.
+    fn leaves(self, number: Expr) -> Expr {
+        match self {
+            Self::Known { skip, fetch } => {
+                let count = |rows: usize| lit(u64::try_from(rows).unwrap_or(u64::MAX));
+                let behind = number.clone().gt(count(skip));
+                match fetch {
+                    Some(fetch) => behind.and(number.lt_eq(count(skip.saturating_add(fetch)))),
+                    None => behind,
+                }
+            }
+            Self::Computed { skip, fetch } => {
+                let behind = cast(number, DataType::Int64) - skip;
+                let is_behind = behind.clone().gt(lit(0_i64));
+                match fetch {
+                    Some(fetch) => is_behind.and(fetch.clone().is_null().or(behind.lt_eq(fetch))),
+                    None => is_behind,
+                }
+            }
+        }
     }
 }
 
@@ -235,16 +273,18 @@ impl Domain {
             LogicalPlan::Sort(Sort { expr, input, fetch }) => {
                 let plan = self.sorted(expr, Arc::clone(&input))?;
                 match fetch {
-                    Some(fetch) => self.cut(plan, &input, 0, Some(fetch)),
+                    Some(fetch) => {
+                        self.cut(plan, &input, Cut::Known { skip: 0, fetch: Some(fetch) })
+                    }
                     None => Ok(plan.0.build()?),
                 }
             }
             LogicalPlan::Limit(limit) => {
-                let (skip, fetch) = fetched(&limit)?;
+                let cut = self.cut_of(&limit)?;
                 match limit.input.as_ref() {
                     LogicalPlan::Sort(Sort { expr, input, .. }) => {
                         let sorted = self.sorted(expr.clone(), Arc::clone(input))?;
-                        self.cut(sorted, input, skip, fetch)
+                        self.cut(sorted, input, cut)
                     }
                     // The order of what is projected from a sorted plan.
                     LogicalPlan::Projection(Projection { expr, input, .. })
@@ -259,7 +299,7 @@ impl Domain {
                     }
                     input => {
                         let plan = LogicalPlanBuilder::from(self.push(input.clone())?);
-                        self.cut((plan, vec![]), input, skip, fetch)
+                        self.cut((plan, vec![]), input, cut)
                     }
                 }
             }
@@ -335,7 +375,7 @@ impl Domain {
     }
 
     fn window(&self, expr: Expr) -> Result<Expr> {
-        match self.bound(expr)? {
+        match self.bound(expr)?.unalias_nested().data {
             Expr::WindowFunction(mut function) => {
                 function.params.partition_by.extend(self.own());
                 Ok(Expr::WindowFunction(function))
@@ -356,25 +396,34 @@ impl Domain {
         Ok((self.over(input)?, order.collect::<Result<_>>()?))
     }
 
+    /// What a LIMIT leaves for each value.
+    fn cut_of(&self, limit: &Limit) -> Result<Cut> {
+        if let Ok((skip, fetch)) = fetched(limit) {
+            return Ok(Cut::Known { skip, fetch });
+        }
+        let bound = |count: &Option<Box<Expr>>| {
+            count.as_ref().map(|count| self.bound(count.as_ref().clone())).transpose()
+        };
+        let skip = match bound(&limit.skip)? {
+            Some(skip) => when(skip.clone().is_null(), lit(0_i64)).otherwise(skip)?,
+            None => lit(0_i64),
+        };
+        Ok(Cut::Computed { skip, fetch: bound(&limit.fetch)? })
+    }
+
     /// The first rows of each value.
     fn cut(
         &self,
         (plan, order): (LogicalPlanBuilder, Vec<SortExpr>),
         input: &LogicalPlan,
-        skip: usize,
-        fetch: Option<usize>,
+        cut: Cut,
     ) -> Result<LogicalPlan> {
         let number = row_number().partition_by(self.own());
         let number = match order.is_empty() {
             true => number.build()?,
             false => number.order_by(order).build()?,
         };
-        let name = number.schema_name().to_string();
-        let number_of = |count: usize| lit(u64::try_from(count).unwrap_or(u64::MAX));
-        let mut wanted = ident(&name).gt(number_of(skip));
-        if let Some(fetch) = fetch {
-            wanted = wanted.and(ident(&name).lt_eq(number_of(skip.saturating_add(fetch))));
-        }
+        let wanted = cut.leaves(ident(number.schema_name().to_string()));
         let columns = input.schema().columns().into_iter().map(Expr::Column);
         let columns: Vec<Expr> = columns.chain(self.own()).collect();
         plan.window([number])?.filter(wanted)?.project(columns)?.build()
@@ -502,10 +551,7 @@ impl Domain {
 }
 
 /// What an aggregate gives for no rows, unless that is NULL.
-fn default_of(
-    expr: &Expr,
-    data_type: &datafusion::arrow::datatypes::DataType,
-) -> Result<Option<Expr>> {
+fn default_of(expr: &Expr, data_type: &DataType) -> Result<Option<Expr>> {
     match expr.clone().unalias() {
         Expr::AggregateFunction(function) => {
             let default: ScalarValue = function.func.default_value(data_type)?;

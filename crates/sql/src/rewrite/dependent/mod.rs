@@ -22,12 +22,13 @@ mod single;
 use std::sync::Arc;
 
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, JoinType, NullEquality, Result, not_impl_err};
+use datafusion::logical_expr::expr::{Exists, InSubquery};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{
-    Expr, Filter, Join, LogicalPlan, LogicalPlanBuilder, Subquery, lit,
+    Expr, Filter, Join, LogicalPlan, LogicalPlanBuilder, Projection, Sort, Subquery, lit,
 };
 use datafusion::optimizer::AnalyzerRule;
 
@@ -57,9 +58,10 @@ fn rewritten(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
             right if lateral(right).is_some() => lateral_join(join).map(Transformed::yes),
             _ => in_join(join),
         },
-        node if node.inputs().len() == 1 && has_dependent(&node)? => {
-            in_expressions(node).map(Transformed::yes)
-        }
+        node if node.inputs().len() == 1 && has_dependent(&node)? => match node {
+            LogicalPlan::Sort(sort) => in_sort(sort).map(Transformed::yes),
+            node => in_expressions(node).map(Transformed::yes),
+        },
         node => Ok(Transformed::no(node)),
     }
 }
@@ -68,7 +70,7 @@ fn has_dependent(node: &LogicalPlan) -> Result<bool> {
     let mut found = false;
     node.apply_expressions(|expr| {
         found = found || expr.exists(|expr| Ok(plain::is_dependent(expr, node)))?;
-        Ok(datafusion::common::tree_node::TreeNodeRecursion::Continue)
+        Ok(TreeNodeRecursion::Continue)
     })?;
     Ok(found)
 }
@@ -174,6 +176,42 @@ fn in_join(mut join: Join) -> Result<Transformed<LogicalPlan>> {
     };
     let filter = Filter::try_new(filter, Arc::new(LogicalPlan::Join(join)))?;
     in_expressions(LogicalPlan::Filter(filter)).map(Transformed::yes)
+}
+
+/// Rows in the order of what a subquery gives for columns that are not selected: these are until the rows are sorted.
+fn in_sort(sort: Sort) -> Result<LogicalPlan> {
+    let node = LogicalPlan::Sort(sort.clone());
+    let LogicalPlan::Projection(projection) = sort.input.as_ref() else {
+        return in_expressions(node);
+    };
+    let (selected, read) = (projection.schema.as_ref(), projection.input.schema());
+    let mut unselected: Vec<Column> = Vec::new();
+    for key in &sort.expr {
+        key.expr.apply(|expr| {
+            if let Expr::ScalarSubquery(subquery)
+            | Expr::Exists(Exists { subquery, .. })
+            | Expr::InSubquery(InSubquery { subquery, .. }) = expr
+            {
+                let named = outer_columns(&subquery.subquery, Some(read))?;
+                let named = named.into_iter().map(|(column, _)| column);
+                let named = named.filter(|column| !selected.has_column(column));
+                unselected.extend(named);
+            }
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+    }
+    if unselected.is_empty() {
+        return in_expressions(node);
+    }
+    unselected.sort();
+    unselected.dedup();
+    let columns: Vec<Expr> = selected.columns().into_iter().map(Expr::Column).collect();
+    let exprs = projection.expr.iter().cloned();
+    let exprs = exprs.chain(unselected.into_iter().map(Expr::Column)).collect();
+    let projection = Projection::try_new(exprs, Arc::clone(&projection.input))?;
+    let input = Arc::new(LogicalPlan::Projection(projection));
+    let sorted = in_expressions(LogicalPlan::Sort(Sort { input, ..sort }))?;
+    LogicalPlanBuilder::from(sorted).project(columns)?.build()
 }
 
 /// Joins the subqueries in the expressions of a node to its input.

@@ -26,6 +26,14 @@ pub(super) fn is_dependent(expr: &Expr, node: &LogicalPlan) -> bool {
         Expr::SetComparison(comparison) => (&comparison.subquery, false),
         _ => return false,
     };
+    let value_is_outer = match expr {
+        Expr::InSubquery(membership) => membership.expr.contains_outer(),
+        Expr::SetComparison(comparison) => comparison.expr.contains_outer(),
+        _ => false,
+    };
+    if value_is_outer {
+        return true;
+    }
     let rows = subquery.subquery.as_ref();
     let Ok(all) = outer_columns(rows, None) else { return false };
     if all.is_empty() {
@@ -36,16 +44,12 @@ pub(super) fn is_dependent(expr: &Expr, node: &LogicalPlan) -> bool {
     if all.iter().any(|(column, _)| !own.has_column(column)) {
         return true;
     }
-    let value_is_outer = match expr {
-        Expr::InSubquery(membership) => membership.expr.contains_outer(),
-        _ => false,
-    };
     let is_in_place = match node {
         LogicalPlan::Projection(_) | LogicalPlan::Filter(_) => true,
         _ => !is_scalar,
     };
     let is_plain = if is_scalar { is_plain_value(rows) } else { is_plain_rows(rows) };
-    value_is_outer || !is_in_place || !is_plain
+    !is_in_place || !is_plain
 }
 
 /// One aggregate over rows that are found by columns that equal outer ones.

@@ -1,11 +1,14 @@
 //! A table's definition as ALTER TABLE leaves it, operation by operation.
 
+use crate::dialect::{as_texts, type_of_check};
+use crate::error::stated_err;
 use crate::parse::{walk_expressions, walk_expressions_mut};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use atoll_store::table::{Identity, TableDefinition};
+use atoll_store::TableId;
+use atoll_store::table::{ForeignKey, Identity, TableDefinition};
 use datafusion::arrow::datatypes::Field;
 use datafusion::common::{Result, plan_err};
 use datafusion::sql::sqlparser::ast::{
@@ -15,6 +18,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::super::change::{parsed_expr, quoted};
 use super::super::declared::{DeclaredCheck, DeclaredIdentity, DeclaredKey, DeclaredTable};
+use super::super::foreign_key::DeclaredForeignKey;
 use super::super::generated::{computed, reads};
 
 /// A column of the table as it is to be.
@@ -45,18 +49,32 @@ pub(super) struct AlteredKey {
     pub(super) is_primary: bool,
 }
 
+/// A foreign key by the names of its columns.
+pub(super) struct AlteredForeignKey {
+    pub(super) key: ForeignKey,
+    pub(super) columns: Vec<String>,
+    /// The columns that it refers to, where they are of the same table.
+    pub(super) own_parent: Option<Vec<String>>,
+}
+
+/// What is added to a table, in the order in which it is to be declared.
+pub(super) type AddedConstraints = (Vec<DeclaredKey>, Vec<DeclaredCheck>, Vec<DeclaredForeignKey>);
+
 /// A table as it is to be.
 pub(super) struct AlteredTable {
     pub(super) columns: Vec<AlteredColumn>,
     pub(super) keys: Vec<AlteredKey>,
     pub(super) checks: Vec<(Arc<str>, Expr)>,
+    pub(super) foreign_keys: Vec<AlteredForeignKey>,
+    /// Columns that get other types, by the names that they had.
+    pub(super) retyped: Vec<String>,
     /// Constraints that are added, still without names.
     pub(super) added: DeclaredTable,
 }
 
 impl AlteredTable {
     /// The table as it is.
-    pub(super) fn of(definition: &TableDefinition) -> Result<Self> {
+    pub(super) fn of(id: TableId, definition: &TableDefinition) -> Result<Self> {
         let fields = definition.columns.fields();
         let mut columns = Vec::with_capacity(fields.len());
         for (at, field) in fields.iter().enumerate() {
@@ -79,7 +97,21 @@ impl AlteredTable {
         for check in &definition.checks {
             checks.push((Arc::clone(&check.name), parsed_expr(&check.sql)?));
         }
-        Ok(Self { columns, keys: keys.collect(), checks, added: DeclaredTable::default() })
+        let names =
+            |columns: &[usize]| columns.iter().map(|at| fields[*at].name().clone()).collect();
+        let foreign_keys = definition.foreign_keys.iter().map(|key| AlteredForeignKey {
+            key: key.clone(),
+            columns: names(&key.columns),
+            own_parent: (key.parent == id).then(|| names(&key.parent_columns)),
+        });
+        Ok(Self {
+            columns,
+            keys: keys.collect(),
+            checks,
+            foreign_keys: foreign_keys.collect(),
+            retyped: Vec::new(),
+            added: DeclaredTable::default(),
+        })
     }
 
     /// Carries out an operation.
@@ -152,7 +184,8 @@ impl AlteredTable {
             column.default.as_ref().and_then(computed).is_some_and(|expr| reads(expr, name))
         });
         if let Some(computed) = computed {
-            return plan_err!(
+            return stated_err!(
+                DEPENDENT_OBJECTS_STILL_EXIST,
                 "cannot drop column '{name}', from which the generated column '{}' is computed; drop that first",
                 computed.name
             );
@@ -163,6 +196,7 @@ impl AlteredTable {
             Some(at) => drop(self.columns.remove(at)),
         }
         self.keys.retain(|key| key.columns.iter().all(|column| column != name));
+        self.foreign_keys.retain(|key| key.columns.iter().all(|column| column != name));
         self.checks.retain(|(_, check)| !columns_of(check, normalize).contains(name));
         match self.columns.is_empty() {
             true => plan_err!("the last column of a table cannot be dropped; use DROP TABLE"),
@@ -178,7 +212,11 @@ impl AlteredTable {
     ) -> Result<()> {
         let Some(at) = self.position(old) else { return self.not_found(old) };
         self.free(&new)?;
-        for column in self.keys.iter_mut().flat_map(|key| &mut key.columns) {
+        let keys = self.keys.iter_mut().flat_map(|key| &mut key.columns);
+        let foreign_keys = self.foreign_keys.iter_mut();
+        let foreign_keys = foreign_keys
+            .flat_map(|key| key.columns.iter_mut().chain(key.own_parent.iter_mut().flatten()));
+        for column in keys.chain(foreign_keys) {
             if column == old {
                 column.clone_from(&new);
             }
@@ -188,7 +226,9 @@ impl AlteredTable {
         for check in self.checks.iter_mut().map(|(_, check)| check).chain(added).chain(defaults) {
             rename_in(check, old, &new, normalize);
         }
-        for column in self.added.keys.iter_mut().flat_map(|key| &mut key.columns) {
+        let keys = self.added.keys.iter_mut().flat_map(|key| &mut key.columns);
+        let foreign_keys = self.added.foreign_keys.iter_mut().flat_map(|key| &mut key.columns);
+        for column in keys.chain(foreign_keys) {
             if normalize(column) == old {
                 *column = quoted(&new);
             }
@@ -210,20 +250,35 @@ impl AlteredTable {
                 | AlterColumnOperation::AddGenerated { .. }
         );
         if is_computed && changes_default {
-            return plan_err!("column '{name}' is GENERATED; drop it, and add it anew");
+            return stated_err!(
+                SYNTAX_ERROR,
+                "column '{name}' is GENERATED; drop it, and add it anew"
+            );
         }
         match operation {
             AlterColumnOperation::SetNotNull => column.not_null = true,
             AlterColumnOperation::DropNotNull if in_primary_key || column.identity.is_some() => {
-                return plan_err!(
+                return stated_err!(
+                    INVALID_TABLE_DEFINITION,
                     "column '{name}' is in a primary key, or an identity: never NULL"
                 );
             }
             AlterColumnOperation::DropNotNull => column.not_null = false,
+            AlterColumnOperation::SetDefault { .. } | AlterColumnOperation::DropDefault
+                if column.identity.is_some() =>
+            {
+                return stated_err!(
+                    SYNTAX_ERROR,
+                    "column '{name}' is an identity: its numbers come from its sequence"
+                );
+            }
             AlterColumnOperation::SetDefault { value } => column.default = Some(value.clone()),
             AlterColumnOperation::DropDefault => column.default = None,
             AlterColumnOperation::AddGenerated { .. } if column.identity.is_some() => {
-                return plan_err!("column '{name}' is an identity already");
+                return stated_err!(
+                    NOT_IN_PREREQUISITE_STATE,
+                    "column '{name}' is an identity already"
+                );
             }
             AlterColumnOperation::AddGenerated { generated_as, sequence_options } => {
                 let always = *generated_as == Some(GeneratedAs::Always);
@@ -237,7 +292,19 @@ impl AlteredTable {
                 };
                 let own = || Expr::Identifier(quoted(field.name()));
                 let value = using.clone().unwrap_or_else(own);
-                column.source = ColumnSource::Computed(Box::new(value), data_type.clone());
+                self.retyped.push(field.name().clone());
+                // Checks of the old type do not apply to the new one.
+                self.checks.retain(|(_, check)| type_of_check(&check.to_string(), name).is_none());
+                let ident = quoted(name);
+                let (value, data_type) = match as_texts(data_type, &value, &ident) {
+                    Some((texts, data_type, condition)) => {
+                        let column = Some(ident);
+                        self.added.checks.push(DeclaredCheck { name: None, column, condition });
+                        (texts, data_type)
+                    }
+                    None => (value, data_type.clone()),
+                };
+                column.source = ColumnSource::Computed(Box::new(value), data_type);
             }
         }
         Ok(())
@@ -246,34 +313,53 @@ impl AlteredTable {
     fn constrain(&mut self, constraint: TableConstraint) -> Result<()> {
         let is_primary = matches!(constraint, TableConstraint::PrimaryKey(_));
         if is_primary && self.keys.iter().any(|key| key.is_primary) {
-            return plan_err!("the table has a primary key; drop that first: DROP CONSTRAINT");
+            return stated_err!(
+                INVALID_TABLE_DEFINITION,
+                "the table has a primary key; drop that first: DROP CONSTRAINT"
+            );
         }
         self.added.add(constraint, None)
     }
 
     fn drop_constraint(&mut self, name: &str, if_exists: bool) -> Result<()> {
-        let before = self.keys.len() + self.checks.len();
+        let count = |it: &Self| it.keys.len() + it.checks.len() + it.foreign_keys.len();
+        let before = count(self);
         self.keys.retain(|key| &*key.name != name);
         self.checks.retain(|(own, _)| &**own != name);
-        match if_exists || self.keys.len() + self.checks.len() < before {
+        self.foreign_keys.retain(|key| &*key.key.name != name);
+        match if_exists || count(self) < before {
             true => Ok(()),
-            false => plan_err!("constraint '{name}' does not exist{}", self.constraints()),
+            false => stated_err!(
+                UNDEFINED_OBJECT,
+                "constraint '{name}' does not exist{}",
+                self.constraints()
+            ),
         }
     }
 
     fn rename_constraint(&mut self, old: &str, new: String) -> Result<()> {
         let keys = self.keys.iter_mut().map(|key| &mut key.name);
-        let mut names = keys.chain(self.checks.iter_mut().map(|(name, _)| name));
+        let foreign_keys = self.foreign_keys.iter_mut().map(|key| &mut key.key.name);
+        let mut names =
+            keys.chain(self.checks.iter_mut().map(|(name, _)| name)).chain(foreign_keys);
         match names.find(|name| &***name == old) {
             Some(name) => *name = new.into(),
-            None => return plan_err!("constraint '{old}' does not exist{}", self.constraints()),
+            None => {
+                return stated_err!(
+                    UNDEFINED_OBJECT,
+                    "constraint '{old}' does not exist{}",
+                    self.constraints()
+                );
+            }
         }
         Ok(())
     }
 
     fn constraints(&self) -> String {
         let names = self.keys.iter().map(|key| &*key.name);
-        let names: Vec<&str> = names.chain(self.checks.iter().map(|(name, _)| &**name)).collect();
+        let names = names.chain(self.checks.iter().map(|(name, _)| &**name));
+        let foreign_keys = self.foreign_keys.iter().map(|key| &*key.key.name);
+        let names: Vec<&str> = names.chain(foreign_keys).collect();
         match names.is_empty() {
             true => "; the table has none".to_owned(),
             false => format!("; the table has {}", names.join(", ")),
@@ -286,19 +372,40 @@ impl AlteredTable {
 
     fn free(&self, name: &str) -> Result<()> {
         match self.position(name) {
-            Some(_) => plan_err!("column '{name}' already exists"),
+            Some(_) => stated_err!(DUPLICATE_COLUMN, "column '{name}' already exists"),
             None => Ok(()),
         }
     }
 
     fn not_found<T>(&self, name: &str) -> Result<T> {
         let names: Vec<&str> = self.columns.iter().map(|column| column.name.as_str()).collect();
-        plan_err!("column '{name}' does not exist; the table has the columns {}", names.join(", "))
+        stated_err!(
+            UNDEFINED_COLUMN,
+            "column '{name}' does not exist; the table has the columns {}",
+            names.join(", ")
+        )
     }
 
-    /// The new keys and checks, which get their names when the definition is made.
-    pub(super) fn take_added(&mut self) -> (Vec<DeclaredKey>, Vec<DeclaredCheck>) {
-        (std::mem::take(&mut self.added.keys), std::mem::take(&mut self.added.checks))
+    /// The new constraints, which get their names when the definition is made.
+    pub(super) fn take_added(&mut self) -> AddedConstraints {
+        let DeclaredTable { keys, checks, foreign_keys, .. } = std::mem::take(&mut self.added);
+        (keys, checks, foreign_keys)
+    }
+
+    /// The place and the name that a column has now; none where it is dropped, or gets another type.
+    pub(super) fn place_of(&self, original: &str) -> Option<(usize, &str)> {
+        let is_it = |column: &&AlteredColumn| matches!(&column.source, ColumnSource::Column(field) if field.name() == original);
+        let at = self.columns.iter().position(|column| is_it(&column))?;
+        Some((at, &self.columns[at].name))
+    }
+
+    /// Whether columns, by the names that they have now, are those of a key.
+    pub(super) fn has_key(&self, columns: &[&str]) -> bool {
+        let is_it = |key: &AlteredKey| {
+            let same = key.columns.iter().all(|column| columns.contains(&column.as_str()));
+            same && key.columns.len() == columns.len()
+        };
+        self.keys.iter().any(is_it)
     }
 }
 

@@ -4,7 +4,10 @@
 //! by the query that selects them, within the same transaction.
 
 mod altered;
+mod references;
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use atoll_store::SequenceId;
@@ -12,8 +15,7 @@ use atoll_store::database::CatalogChange;
 use atoll_store::table::{TableChange, TableDefinition};
 use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::common::{
-    ResolvedTableReference, Result, TableReference, exec_err, internal_err, plan_datafusion_err,
-    plan_err,
+    ResolvedTableReference, Result, TableReference, exec_err, internal_err, plan_err,
 };
 use datafusion::execution::TaskContext;
 use datafusion::physical_plan::{ExecutionPlan, collect};
@@ -26,16 +28,19 @@ use datafusion::sql::sqlparser::ast::{
 use super::Session;
 use super::change::{parsed, parsed_expr, quoted};
 use super::create::{new_identity, next_number};
-use super::definition::{add_check, add_key, check_default};
+use super::definition::{add_check, add_key, mark_types, set_default};
 use super::generated::computed;
 use super::planner::{StatementPlanner, plan_physical};
 use super::sequence::whole;
+use super::tag::{missing, with_notices};
+use super::view_dependents::DroppedColumns;
 use crate::catalog::{plain, relation_name};
-use crate::error::SqlState;
+use crate::error::{SqlState, ViolatedConstraint, stated_err};
 use crate::table::insert::inserted;
 use crate::table::load::load;
 use crate::table::{PlacedTable, stored_columns};
-use altered::{AlteredColumn, AlteredTable, ColumnSource};
+use altered::{AlteredColumn, AlteredForeignKey, AlteredTable, ColumnSource};
+use references::{new_numbers, release_keys};
 
 impl Session {
     /// Alters a table; what was done.
@@ -43,17 +48,18 @@ impl Session {
         &self,
         planner: &StatementPlanner,
         alter: &AlterTable,
-    ) -> Result<&'static str> {
+    ) -> Result<Cow<'static, str>> {
         check(alter)?;
         let at = planner.resolve(planner.name(&alter.name)?);
         let Some(found) = planner.names.table(&at)? else {
             return match alter.if_exists {
-                true => Ok("ALTER TABLE: does not exist"),
-                false => plan_err!("table '{}' not found", plain(&at)),
+                true => Ok(with_notices("ALTER TABLE", &[missing("relation", &at.table)])),
+                false => stated_err!(UNDEFINED_TABLE, "table '{}' not found", plain(&at)),
             };
         };
         let Some(table) = found.downcast_ref::<PlacedTable>() else {
-            return plan_err!(
+            return stated_err!(
+                WRONG_OBJECT_TYPE,
                 "'{}' was not made by CREATE TABLE; only such tables can be altered",
                 plain(&at)
             );
@@ -62,22 +68,25 @@ impl Session {
             let to = new_name(planner, &at, table_name)?;
             let (from, to) = (relation_name(&at), relation_name(&to));
             planner.define(CatalogChange::Rename { from, to }).await?;
-            return Ok("ALTER TABLE");
+            return Ok("ALTER TABLE".into());
         }
         planner.lock_table(table).await?;
         // What is there now that no one else changes it.
         let planner = &self.planner(&planner.transaction, true).await?;
         let Some(found) = planner.names.table(&at)? else {
-            return plan_err!("table '{}' not found", plain(&at));
+            return stated_err!(UNDEFINED_TABLE, "table '{}' not found", plain(&at));
         };
         let Some(table) = found.downcast_ref::<PlacedTable>() else {
             return plan_err!("'{}' was replaced meanwhile; run the statement again", plain(&at));
         };
         let normalize = |ident: &Ident| planner.normalized(ident);
-        let mut altered = AlteredTable::of(table.definition())?;
+        let mut altered = AlteredTable::of(table.id(), table.definition())?;
         for operation in &alter.operations {
             altered.apply(operation, &normalize)?;
         }
+        let released = release_keys(planner, table, &mut altered, &alter.operations)?;
+        planner.drop_foreign_keys(&released).await?;
+        let numbers = new_numbers(table, &altered);
         for column in &mut altered.columns {
             let Some(declared) = column.new_identity.take() else { continue };
             let field = match &column.source {
@@ -99,11 +108,16 @@ impl Session {
             column.default = Some(parsed_expr(&next_number(&identity))?);
             column.identity = Some(identity);
         }
+        let dropped = DroppedColumns::of(planner, &alter.operations);
+        let readers = match dropped {
+            Some(_) => planner.planned_ones(planner.readers(&[relation_name(&at)])?).await,
+            None => Vec::new(),
+        };
         let kept = altered.columns.iter().filter_map(|column| Some(column.identity?.sequence));
         let kept: Vec<SequenceId> = kept.collect();
         match is_declared_only(table, &altered) {
             true => self.declare(planner, table, altered).await?,
-            false => self.rewrite(planner, table, altered).await?,
+            false => self.rewrite(planner, table, altered, &numbers).await?,
         }
         planner.follow_columns(&relation_name(&at), &alter.operations).await?;
         for name in planner.names.sequences_of(&relation_name(&at)) {
@@ -111,7 +125,14 @@ impl Session {
                 planner.define(CatalogChange::Drop { name }).await?;
             }
         }
-        Ok("ALTER TABLE")
+        let told = match &dropped {
+            Some(dropped) => {
+                let columns = (&relation_name(&at), dropped);
+                self.drop_readers_of_columns(planner, columns, readers).await?
+            }
+            None => Vec::new(),
+        };
+        Ok(with_notices("ALTER TABLE", &told))
     }
 
     /// Declares other names and constraints of a table, whose rows obey them.
@@ -126,10 +147,11 @@ impl Session {
             field.as_ref().clone().with_name(&column.name).with_nullable(!column.not_null)
         });
         let columns = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-        let definition = definition(planner, table, altered, columns)?;
+        let (definition, new) = definition(planner, table, altered, columns)?;
         self.check_nulls(planner, table, &definition).await?;
         set_definition(planner, table, definition).await?;
-        self.check_rows(planner, table.at()).await
+        self.check_rows(planner, table.at()).await?;
+        planner.check_foreign_keys(table.id(), &new).await
     }
 
     /// Refuses NOT NULL where there are NULLs.
@@ -146,11 +168,16 @@ impl Session {
             }
             let condition = parsed_expr(&format!("{} IS NULL", quoted(before.name())))?;
             if self.has_rows(planner, table.at(), condition).await? {
-                return Err(SqlState::NOT_NULL_VIOLATION.error(format!(
+                let violated = ViolatedConstraint {
+                    column: Some(after.name().clone()),
+                    ..ViolatedConstraint::of_table(table.name())
+                };
+                let message = format!(
                     "column '{}' of table '{}' contains null values",
                     after.name(),
                     table.name()
-                )));
+                );
+                return Err(SqlState::NOT_NULL_VIOLATION.violation(message, violated));
             }
         }
         Ok(())
@@ -168,11 +195,16 @@ impl Session {
         for check in &table.definition().checks {
             let condition = parsed_expr(&format!("NOT ({})", check.sql))?;
             if self.has_rows(&planner, at, condition).await? {
-                return Err(SqlState::CHECK_VIOLATION.error(format!(
+                let violated = ViolatedConstraint {
+                    constraint: Some(check.name.to_string()),
+                    ..ViolatedConstraint::of_table(table.name())
+                };
+                let message = format!(
                     "check constraint '{}' of table '{}' is violated by some row",
                     check.name,
                     table.name()
-                )));
+                );
+                return Err(SqlState::CHECK_VIOLATION.violation(message, violated));
             }
         }
         // Planned once, so that what no row can be held against is refused now.
@@ -197,6 +229,7 @@ impl Session {
         planner: &StatementPlanner,
         table: &PlacedTable,
         altered: AlteredTable,
+        numbers: &BTreeMap<usize, usize>,
     ) -> Result<()> {
         let (plan, context) = select(planner, query(table.at(), &altered.columns)?).await?;
         let fields = stored_columns(&plan.schema());
@@ -206,9 +239,10 @@ impl Session {
             .zip(&altered.columns)
             .map(|(field, column)| field.as_ref().clone().with_nullable(!column.not_null));
         let columns = Arc::new(Schema::new(fields.collect::<Vec<Field>>()));
-        let definition = definition(planner, table, altered, columns)?;
-        planner.write(table, TableChange { truncated: true, ..TableChange::default() }).await?;
+        let (definition, new) = definition(planner, table, altered, columns)?;
+        planner.rewrite(table, TableChange { truncated: true, ..TableChange::default() }).await?;
         set_definition(planner, table, definition).await?;
+        planner.renumber_references(table.id(), numbers).await?;
         let anew = self.planner(&planner.transaction, true).await?;
         let Some(found) = anew.names.table(table.at())? else {
             return internal_err!("a table that is altered has no name");
@@ -224,7 +258,8 @@ impl Session {
             let loaded = load(plan, context, &filled, &target, false).await?;
             inserted(&filled, loaded)
         });
-        planner.write(&anew_table, change.await?).await
+        planner.rewrite(&anew_table, change.await?).await?;
+        planner.check_foreign_keys(table.id(), &new).await
     }
 }
 
@@ -296,36 +331,39 @@ fn is_declared_only(table: &PlacedTable, altered: &AlteredTable) -> bool {
     fields.len() == altered.columns.len() && fields.iter().zip(&altered.columns).all(same)
 }
 
-/// The definition with these stored columns.
+/// The definition with these stored columns, and the names of foreign keys that are new.
 fn definition(
     planner: &StatementPlanner,
     table: &PlacedTable,
     mut altered: AlteredTable,
     columns: SchemaRef,
-) -> Result<TableDefinition> {
+) -> Result<(TableDefinition, Vec<Arc<str>>)> {
     let normalize = |ident: &Ident| planner.normalized(ident);
-    let (keys, checks) = altered.take_added();
+    let (keys, checks, foreign_keys) = altered.take_added();
     let mut definition = TableDefinition::new(columns, *table.strategy());
+    definition.on_commit = table.definition().on_commit;
     for (at, column) in altered.columns.iter().enumerate() {
         if let Some(default) = &column.default {
-            let field = definition.columns.field(at);
-            check_default(planner, default, field.name(), field.data_type())?;
-            definition.defaults[at] = Some(default.to_string().into());
+            set_default(&mut definition, planner, at, default, table.id().is_temporary())?;
         }
         definition.identities[at] = column.identity;
     }
     for key in altered.keys {
-        let number = |name: &String| {
-            let found = definition.columns.index_of(name);
-            found.map_err(|_| plan_datafusion_err!("column '{name}' of a key does not exist"))
-        };
-        let columns = key.columns.iter().map(number).collect::<Result<_>>()?;
+        let columns = numbers_of(&definition, &key.columns)?;
         let (name, is_primary) = (key.name, key.is_primary);
         definition.uniques.push(atoll_store::table::Unique { name, columns, is_primary });
     }
     for (name, condition) in altered.checks {
         let sql = condition.to_string().into();
         definition.checks.push(atoll_store::table::Check { name, sql });
+    }
+    for altered in altered.foreign_keys {
+        let AlteredForeignKey { mut key, columns, own_parent } = altered;
+        key.columns = numbers_of(&definition, &columns)?;
+        if let Some(own) = own_parent {
+            key.parent_columns = numbers_of(&definition, &own)?;
+        }
+        definition.foreign_keys.push(key);
     }
     let name = &table.at().table;
     for key in keys {
@@ -334,7 +372,21 @@ fn definition(
     for check in checks {
         add_check(&mut definition, name, check, &normalize)?;
     }
-    Ok(definition)
+    let known = definition.foreign_keys.len();
+    planner.add_foreign_keys((table.id(), table.at()), &mut definition, foreign_keys)?;
+    mark_types(&mut definition);
+    let new = definition.foreign_keys[known..].iter().map(|key| Arc::clone(&key.name)).collect();
+    Ok((definition, new))
+}
+
+fn numbers_of(definition: &TableDefinition, names: &[String]) -> Result<Vec<usize>> {
+    let number = |name: &String| {
+        let found = definition.columns.index_of(name);
+        found.map_err(|_| {
+            SqlState::UNDEFINED_COLUMN.error(format!("column '{name}' of a key does not exist"))
+        })
+    };
+    names.iter().map(number).collect()
 }
 
 fn full_name(at: &ResolvedTableReference) -> String {

@@ -70,6 +70,11 @@ impl ParameterStatement {
             ["show", name] => Self::Show(known(name)?.name),
             ["show", "transaction", "isolation", "level"] => Self::Show(ISOLATION),
             ["reset", "all"] => Self::ResetAll,
+            // A session keeps the role that it logged in as.
+            ["reset", "role"] | ["reset", "session", "authorization"] => Self::Nothing("RESET"),
+            ["set", "role", "none" | "default"]
+            | ["set", "session" | "local", "role", "none" | "default"]
+            | ["set", "session", "authorization", "default"] => Self::Nothing("SET"),
             ["reset", "time", "zone"] => Self::set(TIME_ZONE, None, false)?,
             ["reset", name] => Self::set(name, None, false)?,
             ["reset", name @ ..] if *name == ENGINE_TIME_ZONE => Self::set(TIME_ZONE, None, false)?,
@@ -158,6 +163,11 @@ impl Session {
     /// How long a transaction may wait for its client.
     pub fn idle_in_transaction_timeout(&self) -> Option<Duration> {
         self.parameters.time("idle_in_transaction_session_timeout")
+    }
+
+    /// The time zone, whose day today is.
+    pub fn time_zone(&self) -> Option<String> {
+        self.context.state_ref().read().config_options().execution.time_zone.clone()
     }
 
     /// Carries out a statement about such a setting.

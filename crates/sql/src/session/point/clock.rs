@@ -7,10 +7,10 @@ use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result, ScalarValue, internal_err};
 use datafusion::logical_expr::expr::{Placeholder, ScalarFunction};
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
 
+use crate::rewrite::map_named;
 use crate::session::Session;
 
 /// Functions without arguments that tell the time of the statement.
@@ -25,12 +25,7 @@ impl ClockCalls {
     pub(super) fn take(plan: LogicalPlan, given: usize) -> Result<(LogicalPlan, Self)> {
         let mut calls = Self::default();
         let plan = plan.transform_up_with_subqueries(|node| {
-            let names = NamePreserver::new(&node);
-            node.map_expressions(|expr| {
-                let name = names.save(&expr);
-                let taken = expr.transform_up(|expr| calls.parameter(expr, given))?;
-                Ok(taken.update_data(|expr| name.restore(expr)))
-            })
+            map_named(node, |expr| expr.transform_up(|expr| calls.parameter(expr, given)))
         })?;
         Ok((plan.data, calls))
     }

@@ -168,7 +168,9 @@ pub(crate) fn compile(
     if let Some(table) = target.downcast_ref::<PlacedTable>() {
         let table = &table.without_rows()?;
         let conflict = table.insert_target()?.rules.conflict.as_ref();
-        if conflict.is_some_and(|conflict| !conflict.is_fixed) {
+        // Rows that foreign keys change are planned with each statement.
+        let acts = table.insert_target()?.rules.actions.is_some();
+        if conflict.is_some_and(|conflict| !conflict.is_fixed) || acts {
             return Ok(None);
         }
         let Some(mut rows) = listed_rows(&write.input) else { return Ok(None) };
@@ -230,6 +232,9 @@ fn by_key(
         (None, Some(table)) => table.without_rows()?,
         (None, None) => return Ok(None),
     };
+    if changed.is_some_and(|changed| changed.target().rules.actions.is_some()) {
+        return Ok(None);
+    }
     let (table, changed) = (&table, changed.map(ChangedTable::without_rows).transpose()?);
     let Some((unique, key)) = key_of(table, &scan.filters) else { return Ok(None) };
     let Some(action) = action(changed) else { return Ok(None) };

@@ -6,9 +6,9 @@ mod compile;
 mod numbers;
 mod run;
 mod scalar;
+mod types;
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use atoll_store::TableId;
@@ -28,7 +28,9 @@ use parking_lot::Mutex;
 
 use super::Session;
 use super::aside::aside;
+use super::declared_operands::cast_operands;
 use super::execute::QueryResult;
+use super::locked_within;
 use super::locking::LockingQuery;
 use super::origin::{ColumnOrigins, origins_of};
 use super::parameters::{ParameterStatement, shown_schema};
@@ -39,6 +41,7 @@ use crate::catalog::NextNumber;
 use crate::dialect::shown;
 use crate::error::SqlError;
 use crate::parse::{on_deep_stack, stack_for};
+use crate::pg_catalog::{PgType, type_oid};
 use crate::rewrite::has_any_subquery;
 use crate::role::RoleStatement;
 use crate::session::transaction::StatementTransaction;
@@ -49,6 +52,9 @@ use clock::ClockCalls;
 use compile::PointPlan;
 pub(crate) use compile::{Parameters, compile, select_list};
 pub(crate) use run::one_row;
+pub(crate) use types::ParameterMarks;
+pub(super) use types::{cast_types, parameter_fields};
+use types::{is_wider, types_of};
 
 /// A statement that a session runs with different values, `$1` and so on.
 #[derive(Debug)]
@@ -56,6 +62,7 @@ pub struct PreparedStatement {
     session: Session,
     sql: Arc<str>,
     types: Vec<DataType>,
+    marks: ParameterMarks,
     columns: Option<SchemaRef>,
     origins: Option<ColumnOrigins>,
     shape: Mutex<PreparedShape>,
@@ -86,6 +93,7 @@ pub(crate) enum Shape {
 /// What is known of a statement before it runs.
 pub(super) struct PlannedStatement {
     pub(super) types: Vec<DataType>,
+    pub(super) marks: ParameterMarks,
     pub(super) columns: Option<SchemaRef>,
     pub(super) origins: Option<ColumnOrigins>,
     pub(super) shape: Shape,
@@ -144,10 +152,10 @@ impl Session {
                     .await;
             let planned =
                 planned.map_err(|error| SqlError::new(error, sql).with_near_names(self))?;
-            let PlannedStatement { types, columns, origins, shape } = planned;
+            let PlannedStatement { types, marks, columns, origins, shape } = planned;
             let shape = Mutex::new(PreparedShape { names, shape });
             let (session, sql) = (self.clone(), sql.into());
-            Ok(PreparedStatement { session, sql, types, columns, origins, shape })
+            Ok(PreparedStatement { session, sql, types, marks, columns, origins, shape })
         })
     }
 
@@ -167,13 +175,15 @@ impl Session {
             Some(_) => return Ok(PlannedStatement::command()),
             None => {}
         }
-        let statement = self.parse(sql)?.statement;
+        let mut statement = self.parse(sql)?.statement;
+        cast_operands(&mut statement, declared)?;
         if is_command(&statement) {
             return Ok(PlannedStatement::command());
         }
         // Not before it is known to need one: COMMIT and SET TRANSACTION are prepared too.
         let transaction = self.statement_transaction()?;
-        let planned = self.plan_prepared_in(&transaction, statement, declared).await;
+        let locks = locked_within::is_within(&statement, sql);
+        let planned = self.plan_prepared_in(&transaction, statement, declared, locks).await;
         if transaction.is_own {
             // What is kept must not keep what it was planned over.
             transaction.transaction.rollback().await;
@@ -186,19 +196,27 @@ impl Session {
         transaction: &StatementTransaction,
         statement: Parsed,
         declared: &[Option<DataType>],
+        locks: bool,
     ) -> Result<PlannedStatement> {
-        let writes = self.prepared.writes(&statement);
+        let writes = locks || self.prepared.writes(&statement);
         let planner = self.planner(transaction, writes).await?;
         let normalizes = planner.state.config_options().sql_parser.enable_ident_normalization;
         let (names, _) = resolve_table_references(&statement, normalizes)?;
         let tells_rows = !StatementTag::of(&statement).tells_all();
-        let locks_rows = LockingQuery::take(&statement)?.is_some();
+        let locks_rows = locks || LockingQuery::take(&statement)?.is_some();
         let plan = planner.plan(statement).await?;
         let types = types_of(&planner, &plan, declared)?;
+        let marks = ParameterMarks::of(&plan, types.len())?;
         let columns =
             if tells_rows { Some(columns_of(&planner.state, &plan, &types)?) } else { None };
         let origins = tells_rows.then(|| origins_of(&plan));
-        let planned = |shape| PlannedStatement { types: types.clone(), columns, origins, shape };
+        let planned = |shape| PlannedStatement {
+            types: types.clone(),
+            marks: marks.clone(),
+            columns,
+            origins,
+            shape,
+        };
         let may_be = matches!(
             plan,
             LogicalPlan::Dml(_)
@@ -241,7 +259,8 @@ impl Session {
 
 impl PlannedStatement {
     fn command() -> Self {
-        Self { types: Vec::new(), columns: None, origins: None, shape: Shape::Command }
+        let (types, marks) = Default::default();
+        Self { types, marks, columns: None, origins: None, shape: Shape::Command }
     }
 }
 
@@ -320,78 +339,14 @@ impl Repetition {
     }
 }
 
-/// Parameters that a statement has at most: PostgreSQL's protocol counts them in 16 bits.
-const PARAMETERS_MAX: usize = 65_535;
-
-/// The types of `$1`, `$2` and so on: those that the statement asks for; where it takes any, or another than it was
-/// declared would not be the same value, the declared ones; text where nothing tells.
-fn types_of(
-    planner: &StatementPlanner,
-    plan: &LogicalPlan,
-    declared: &[Option<DataType>],
-) -> Result<Vec<DataType>> {
-    let (found, casts) = (planner.rule_parameters.and_of(plan)?, cast_types(plan)?);
-    let mut types: Vec<_> =
-        declared.iter().map(|of| of.clone().unwrap_or(DataType::Utf8View)).collect();
-    for (name, wanted) in found {
-        let number = name.strip_prefix('$').and_then(|number| number.parse::<usize>().ok());
-        let Some(at) =
-            number.and_then(|number| number.checked_sub(1)).filter(|at| *at < PARAMETERS_MAX)
-        else {
-            return exec_err!("parameter {name} is not one of $1 to ${PARAMETERS_MAX}");
-        };
-        if types.len() <= at {
-            types.resize(at + 1, DataType::Utf8View);
-        }
-        let declared = declared.get(at).cloned().flatten();
-        let wanted = wanted.or_else(|| casts.get(&name).cloned());
-        types[at] = match (wanted, declared) {
-            (Some(wanted), Some(declared)) if !is_kept(&declared, &wanted) => declared,
-            (Some(wanted), _) => wanted,
-            (None, Some(declared)) => declared,
-            (None, None) => DataType::Utf8View,
-        };
-    }
-    Ok(types)
-}
-
-/// The types that parameters are cast to: `$1::INT`.
-pub(super) fn cast_types(plan: &LogicalPlan) -> Result<HashMap<String, DataType>> {
-    let mut types = HashMap::new();
-    plan.apply_with_subqueries(|node| {
-        node.apply_expressions(|expr| {
-            expr.apply(|expr| {
-                if let Expr::Cast(cast) = expr
-                    && let Expr::Placeholder(placeholder) = cast.expr.as_ref()
-                {
-                    types.insert(placeholder.id.clone(), cast.field.data_type().clone());
-                }
-                Ok(TreeNodeRecursion::Continue)
-            })
-        })
-    })?;
-    Ok(types)
-}
-
-/// Whether values of a type are the same ones in another: all that are text are meant to be read.
-fn is_kept(declared: &DataType, wanted: &DataType) -> bool {
-    let is_exact = |it: &DataType| it.is_integer() || it.is_decimal();
-    match declared {
-        declared if declared.is_integer() => is_exact(wanted) || wanted.is_floating(),
-        declared if declared.is_decimal() => wanted.is_decimal() || wanted.is_floating(),
-        DataType::Float32 | DataType::Float64 => wanted.is_floating(),
-        _ => true,
-    }
-}
-
 impl PreparedStatement {
     /// A statement sent as text, once it is known how it runs.
     pub(super) fn of_text(session: &Session, sql: &str, plan: &TextPlan) -> Self {
-        let TextPlan { types, origins, shape } = plan;
+        let TextPlan { types, marks, origins, shape } = plan;
         let shape = PreparedShape { names: DatabaseNames::default(), shape: shape.clone() };
-        let (types, shape) = (types.clone(), Mutex::new(shape));
+        let (types, marks, shape) = (types.clone(), marks.clone(), Mutex::new(shape));
         let (session, origins) = (session.clone(), origins.clone());
-        Self { session, sql: sql.into(), types, columns: None, origins, shape }
+        Self { session, sql: sql.into(), types, marks, columns: None, origins, shape }
     }
 
     /// Runs it as it was planned; none where the ordinary way has to.
@@ -400,10 +355,11 @@ impl PreparedStatement {
         shape: &Shape,
         values: &[ScalarValue],
     ) -> Result<Option<QueryResult>> {
+        let values = self.marks.canonical(values)?;
         let result = match shape {
-            Shape::Point(point) => self.run_point(point, values).await,
-            Shape::Shared(selection) => self.run_shared(selection, values).await,
-            Shape::Change(change) => self.run_change(change, values).await,
+            Shape::Point(point) => self.run_point(point, &values).await,
+            Shape::Shared(selection) => self.run_shared(selection, &values).await,
+            Shape::Change(change) => self.run_change(change, &values).await,
             Shape::Planned => Ok(None),
             Shape::Command => return self.session.run_aside(&self.sql).await.map(Some),
         };
@@ -413,6 +369,12 @@ impl PreparedStatement {
     /// Types of the parameters.
     pub fn parameter_types(&self) -> &[DataType] {
         &self.types
+    }
+
+    /// The number that PostgreSQL has for the type of a parameter.
+    pub fn parameter_oid(&self, at: usize) -> u32 {
+        let marked = self.marks.0.get(at).copied().filter(|oid| *oid != 0);
+        marked.or_else(|| Some(PgType::of(self.types.get(at)?).oid)).unwrap_or(type_oid::TEXT)
     }
 
     /// The columns of its rows; none for a statement that has no rows, or whose tag tells all.
@@ -446,13 +408,25 @@ impl PreparedStatement {
         let types = values.iter().zip(&self.types);
         let values = match types.clone().all(|(value, wanted)| value.data_type() == *wanted) {
             true => Cow::Borrowed(values),
-            false => types.map(|(value, wanted)| value.cast_to(wanted)).collect::<Result<_>>()?,
+            false => {
+                let cast = types.clone().map(|(value, wanted)| value.cast_to(wanted));
+                match cast.collect::<Result<Vec<_>>>() {
+                    Ok(values) => Cow::Owned(values),
+                    // A number that its column cannot hold is found in none, and told of where it is written.
+                    Err(_) if types.into_iter().any(|(value, wanted)| is_wider(value, wanted)) => {
+                        let transaction = self.session.statement_transaction()?;
+                        return self.run_planned(&transaction, values).await;
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
         };
         let shape = self.current_shape().await?;
         match self.run_shape(&shape, &values).await? {
             Some(result) => Ok(result),
             None => {
                 let transaction = self.session.statement_transaction()?;
+                let values = self.marks.canonical(&values)?;
                 self.run_planned(&transaction, &values).await
             }
         }

@@ -117,7 +117,7 @@ impl PreparedStatement {
             if !writes {
                 let found = find(&point.plan, table, values)?;
                 let row = found.as_ref().map(|row| row.id);
-                self.settle(point, transaction, row).await?;
+                self.settle(point, transaction, row, values).await?;
                 return self.selected(point, found).map(Some);
             }
             match self.write(&point.plan, table, transaction, values).await {
@@ -126,7 +126,7 @@ impl PreparedStatement {
                 Ok(PointChange { count, row, .. }) => {
                     match transaction.is_own {
                         true => transaction.finish(self.session.database()).await?,
-                        false => self.settle(point, transaction, row).await?,
+                        false => self.settle(point, transaction, row, values).await?,
                     }
                     let count = count_batch(count)?;
                     let words = match point.plan.action {
@@ -163,22 +163,40 @@ impl PreparedStatement {
         Ok(QueryResult::of(Arc::clone(schema), rows, Arc::clone(&self.sql)))
     }
 
-    /// Waits until what the answer depends on is on disk: the row, where it is the only thing.
+    /// Waits until what the answer depends on is on disk: the row, where it is the only thing; of a row that is changed,
+    /// whose tag tells no value, that it is there under its key.
     async fn settle(
         &self,
         point: &PlannedPoint,
         transaction: &StatementTransaction,
         row: Option<RowId>,
+        values: &PointValues<'_>,
     ) -> Result<()> {
         let depends_on_nothing = matches!(point.plan.source, PointSource::Rows(_));
+        let tells_values = matches!(point.plan.action, PointAction::Select(_));
         let is_settled = match row {
-            Some(row) => transaction.transaction.lock().await?.is_settled_row(point.table, row),
+            Some(row) => {
+                transaction.transaction.lock().await?.is_settled_row(point.table, row)
+                    || (!tells_values && self.is_on_disk(point, row, values)?)
+            }
             None => depends_on_nothing,
         };
         match is_settled && point.plan.keeps_keys {
             true => Ok(()),
             false => transaction.settle().await,
         }
+    }
+
+    /// Whether a row is on disk under the key by which it was found, perhaps with other values.
+    fn is_on_disk(
+        &self,
+        point: &PlannedPoint,
+        row: RowId,
+        values: &PointValues<'_>,
+    ) -> Result<bool> {
+        let on_disk = self.session.database().store().published();
+        let found = point.table_in(&on_disk).map(|table| find_id(&point.plan, table, values));
+        Ok(found.transpose()?.flatten() == Some(row))
     }
 
     /// Writes, after it has found what.

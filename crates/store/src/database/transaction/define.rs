@@ -12,7 +12,9 @@ use crate::database::change::{CatalogChange, ChangeStep};
 use crate::database::error::{ConcurrentChange, TransactionError};
 use crate::database::options::Written;
 use crate::database::version::DatabaseVersion;
+use crate::ids::TableId;
 use crate::lock::{LockMode, LockTarget};
+use crate::table::ForeignKey;
 
 impl Transaction {
     /// Changes the catalog. A table that is changed is locked alone, by
@@ -25,9 +27,13 @@ impl Transaction {
         if let Some(written) = self.lock_table_of(&change).await? {
             return Ok(written);
         }
+        self.lock_parents(&change).await?;
         let newest = self.read_newest();
         let own = self.own.on(OwnBase::Newest, &newest, &self.database.environment)?;
         check_names(&own, &change)?;
+        if !self.check_references(&own, &change)? {
+            return self.stale(ConcurrentChange::Update);
+        }
         let step = ChangeStep::Catalog(change);
         let mut after = (*own).clone();
         after.apply_step(&step, &self.database.environment)?;
@@ -61,6 +67,74 @@ impl Transaction {
             (before, now) if before == now => Ok(None),
             _ => self.stale(ConcurrentChange::Update).map(Some),
         }
+    }
+}
+
+impl Transaction {
+    /// Locks the tables that new foreign keys refer to, so that they stay and keep their keys. Where rows are to be checked
+    /// that are there already, none of theirs may go.
+    async fn lock_parents(&mut self, change: &CatalogChange) -> Result<()> {
+        let (table, definition, mode) = match change {
+            CatalogChange::CreateTable { id, definition, .. } => {
+                (*id, definition, LockMode::Shared)
+            }
+            CatalogChange::SetDefinition { table, definition } => {
+                (*table, definition, LockMode::Exclusive)
+            }
+            _ => return Ok(()),
+        };
+        if definition.foreign_keys.is_empty() {
+            return Ok(());
+        }
+        let newest = self.read_newest();
+        let own = self.own.on(OwnBase::Newest, &newest, &self.database.environment)?;
+        let known = own.table(table).map(|table| Arc::clone(table.definition()));
+        let is_known = |key: &ForeignKey| {
+            let mut old = known.iter().flat_map(|known| &known.foreign_keys);
+            old.any(|old| (&old.name, old.parent) == (&key.name, key.parent))
+        };
+        let new = definition.foreign_keys.iter().filter(|key| key.parent != table);
+        let mut parents: Vec<TableId> =
+            new.filter(|key| !is_known(key)).map(|key| key.parent).collect();
+        parents.sort_unstable();
+        parents.dedup();
+        for parent in parents {
+            self.lock(LockTarget::Table(parent), mode).await?;
+        }
+        Ok(())
+    }
+
+    /// Refuses to drop what foreign keys refer to, and to alter a table whose checks wait; false where a new foreign key
+    /// refers to what has changed since it was planned.
+    fn check_references(&self, version: &DatabaseVersion, change: &CatalogChange) -> Result<bool> {
+        let (table, definition) = match change {
+            CatalogChange::CreateTable { id, definition, .. } => (*id, definition),
+            CatalogChange::SetDefinition { table, definition } => (*table, definition),
+            CatalogChange::Drop { name } => {
+                let Some((table, _)) = version.table_named(name) else { return Ok(true) };
+                let mut others = version.references_to(table);
+                return match others.find(|(child, ..)| *child != table) {
+                    None => Ok(true),
+                    Some((child, _, key)) => Err(TransactionError::StillReferenced {
+                        table: name.name.to_string(),
+                        constraint: key.name.to_string(),
+                        child: self.name_of(child),
+                    }),
+                };
+            }
+            _ => return Ok(true),
+        };
+        if self.deferred.has_of(table) {
+            return Err(TransactionError::PendingChecks { table: self.name_of(table) });
+        }
+        let refers = |key: &ForeignKey| match key.parent == table {
+            true => key.referenced(definition, definition).is_some(),
+            false => {
+                let parent = version.table(key.parent);
+                parent.is_some_and(|it| key.referenced(definition, it.definition()).is_some())
+            }
+        };
+        Ok(definition.foreign_keys.iter().all(refers))
     }
 }
 

@@ -6,6 +6,7 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 
+use crate::database::catalog::RelationName;
 use crate::database::error::{ConcurrentChange, TransactionError, describe_circle, describe_lock};
 use crate::database::options::{Isolation, LockWait, Written};
 use crate::database::version::{DatabaseVersion, StoredTable};
@@ -61,8 +62,14 @@ impl Transaction {
         self.lock(LockTarget::Table(table), LockMode::Shared).await?;
         rows.sort_unstable();
         rows.dedup();
+        // The locks of a table that the transaction has alone are those of all its rows.
+        let has_all = self.locks.holds(&LockTarget::Table(table), LockMode::Exclusive);
         let mut locked = Vec::with_capacity(rows.len());
         for row in rows {
+            if has_all {
+                locked.push(row);
+                continue;
+            }
             let target = LockTarget::Row(table, row);
             match wait {
                 LockWait::Wait => self.lock(target, mode).await?,
@@ -119,10 +126,32 @@ impl Transaction {
 
     /// The name of a table in messages.
     pub(super) fn name_of(&self, table: TableId) -> String {
-        let newest = self.database.newest();
-        let base = self.base.as_ref().and_then(|base| base.table_name(table));
-        let name = newest.table_name(table).or(base).map(|name| name.name.to_string());
+        let name = self.full_name_of(table).map(|name| name.name.to_string());
         name.unwrap_or_else(|| format!("table {table}"))
+    }
+
+    fn full_name_of(&self, table: TableId) -> Option<RelationName> {
+        let own = self.own.known().and_then(|own| own.table_name(table));
+        let base = || self.base.as_ref().and_then(|base| base.table_name(table));
+        let newest = self.database.newest();
+        own.or_else(|| newest.table_name(table)).or_else(base).cloned()
+    }
+
+    /// The schema of a table, in messages.
+    pub(super) fn schema_of(&self, table: TableId) -> String {
+        self.full_name_of(table).map_or_else(String::new, |name| name.schema.to_string())
+    }
+
+    /// An error about a constraint of a table with the schema of that.
+    pub(super) fn with_schema(
+        &self,
+        table: TableId,
+        mut error: TransactionError,
+    ) -> TransactionError {
+        if let TransactionError::UniqueViolation { schema, .. } = &mut error {
+            *schema = self.schema_of(table);
+        }
+        error
     }
 
     /// Whether rows are as the statement read them, in the newest version once they are locked.

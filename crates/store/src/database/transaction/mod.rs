@@ -7,6 +7,7 @@
 //! | `locking.rs` | locks that a session asks for |
 //! | `write.rs` | changes of rows: locks, conflicts |
 //! | `unique.rs` | keys that unique constraints allow once |
+//! | `references/` | foreign keys |
 //! | `define.rs` | changes of the catalog |
 //! | `savepoint.rs` | savepoints |
 //! | `sequences.rs` | values of sequences |
@@ -15,6 +16,7 @@
 mod define;
 mod locking;
 mod own;
+mod references;
 mod savepoint;
 mod sequences;
 mod temporary;
@@ -31,8 +33,10 @@ use crate::ids::{RowId, TableId};
 use crate::lock::{HeldLocks, TransactionId};
 use crate::log::{GroupCommit, OpenWriter, Position};
 use own::{OwnBase, OwnChanges};
+use references::DeferredChecks;
 
 pub use locking::{LockDeadline, LockPatience, LockedRows};
+pub use references::{ActionRows, NoActions, ReferentialActions};
 use savepoint::NamedSavepoint;
 pub use savepoint::SavepointMark;
 
@@ -53,6 +57,10 @@ pub struct Transaction {
     /// Place in the log up to which it may have read what is not on disk.
     read_to: Position,
     savepoints: Vec<NamedSavepoint>,
+    /// Checks of foreign keys that wait for its end.
+    deferred: DeferredChecks,
+    /// Tables that a statement empties together.
+    truncated: Vec<TableId>,
     /// Tells the log that there will be a record.
     writer: Option<OpenWriter>,
 }
@@ -75,6 +83,8 @@ impl Transaction {
             own: OwnChanges::new(),
             read_to: Position::START,
             savepoints: Vec::new(),
+            deferred: DeferredChecks::default(),
+            truncated: Vec::new(),
             writer: None,
         }
     }
@@ -220,6 +230,7 @@ impl Transaction {
             let epoch = self.database.published().epoch();
             return Ok(Committed { epoch, position: self.read_to });
         }
+        self.check_deferred().await?;
         self.end_temporary()?;
         let finished = std::mem::replace(&mut self.own, OwnChanges::new()).finish();
         let database = Arc::clone(&self.database);
@@ -232,6 +243,7 @@ impl Transaction {
         if database.durability() == Durability::Fsync {
             // A change of temporary tables has no record: it is shown when all that was there before it is synced.
             database.sync_to(position).await?;
+            database.show_synced();
         }
         Ok(Committed { epoch, position })
     }

@@ -84,6 +84,11 @@ impl OwnChanges {
         Ok(version)
     }
 
+    /// The version with all changes that was made last, if there is one: its names are as they are still.
+    pub(super) fn known(&self) -> Option<&Arc<DatabaseVersion>> {
+        self.versions.newest.as_ref().map(|own| &own.version)
+    }
+
     /// The version after one more step, which is not kept yet.
     pub(super) fn set(
         &mut self,

@@ -117,6 +117,8 @@ fn first_duplicate<'k>(new: &'k [ChangedKey], table: &TableVersion) -> Option<&'
 
 fn violation(table: &TableVersion, unique: &Unique, key: &Key) -> TransactionError {
     TransactionError::UniqueViolation {
+        // The transaction knows.
+        schema: String::new(),
         table: table.name().to_string(),
         constraint: unique.name.to_string(),
         key: table.codec().describe_key(key, &unique.columns),

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use super::own::OwnBase;
+use super::references::{NoActions, ReferenceWork, ReferentialActions};
 use super::unique::{check_keys, check_new_rows};
 use super::{Result, Transaction};
 use crate::database::change::ChangeStep;
@@ -16,13 +17,14 @@ use crate::lock::{LockMode, LockTarget};
 use crate::table::{Key, TableChange, TableVersion};
 use crate::workers::OneThread;
 
-/// A change of more rows than this locks the table: a lock for each would take longer than the change.
-const ROWS_LOCKED_MAX: usize = 10_000;
+/// What changes more rows, or asks for more keys, than this locks the table: a lock for each would take longer than the
+/// change.
+pub(super) const ROWS_LOCKED_MAX: usize = 10_000;
 
 /// What a change makes of the newest version.
 pub(super) struct MadeChange {
-    newest: Arc<DatabaseVersion>,
-    own: Arc<DatabaseVersion>,
+    pub(super) newest: Arc<DatabaseVersion>,
+    pub(super) own: Arc<DatabaseVersion>,
     pub(super) before: Arc<TableVersion>,
     pub(super) after: Arc<TableVersion>,
 }
@@ -32,8 +34,20 @@ impl Transaction {
     pub async fn write(
         &mut self,
         table: TableId,
+        change: TableChange,
+        scope: LockScope,
+    ) -> Result<Written> {
+        self.write_with(table, change, scope, Some(&NoActions)).await
+    }
+
+    /// The same with what foreign keys need that give rows other values; without, foreign keys are not looked at: for
+    /// the same rows with other columns.
+    pub async fn write_with(
+        &mut self,
+        table: TableId,
         mut change: TableChange,
         scope: LockScope,
+        actions: Option<&dyn ReferentialActions>,
     ) -> Result<Written> {
         self.check_writable("a change of rows")?;
         if change.is_empty() {
@@ -51,7 +65,8 @@ impl Transaction {
         if !is_whole && has_keys {
             self.lock_changed_keys(table, &change, &newest).await?;
         }
-        if self.own.is_empty() && change.is_row_by_row() && change.rows() == 1 {
+        let follows = actions.is_some() && self.has_references(&newest, table, &change)?;
+        if self.own.is_empty() && change.is_row_by_row() && change.rows() == 1 && !follows {
             if has_keys {
                 self.check_row(table, &change)?;
             }
@@ -59,11 +74,22 @@ impl Transaction {
             return Ok(Written::Done);
         }
         let made = self.make(table, &mut change)?;
-        check_keys(&change, &made)?;
+        check_keys(&change, &made).map_err(|error| self.with_schema(table, error))?;
+        let mut work = ReferenceWork::default();
+        if follows {
+            self.collect_references(table, &change, &made, &mut work)?;
+        }
+        let undo = (!work.is_empty()).then(|| self.own.begin_level());
         let mut after = (*made.own).clone();
         after.set_table(table, made.after, made.newest.next_epoch());
         self.keep(ChangeStep::Table(table, change), &made.newest, after)?;
-        Ok(Written::Done)
+        let (Some(undo), Some(actions)) = (undo, actions) else { return Ok(Written::Done) };
+        let followed = self.follow_references(work, actions).await;
+        match followed {
+            Ok(Written::Done) => self.own.merge_to(undo),
+            Ok(Written::Stale) | Err(_) => self.own.undo_to(undo),
+        }
+        followed
     }
 
     /// Checks a change of one row, the first of the transaction, on what is there: the version after it is made
@@ -73,7 +99,7 @@ impl Transaction {
         let Some(before) = newest.table(table) else {
             return Err(TransactionError::UndefinedRelation { name: self.name_of(table) });
         };
-        check_new_rows(change, before)
+        check_new_rows(change, before).map_err(|error| self.with_schema(table, error))
     }
 
     /// Whether a change locks its table as a whole.
@@ -101,7 +127,7 @@ impl Transaction {
     }
 
     /// The table before and after the change, on the newest version.
-    fn make(&mut self, table: TableId, change: &mut TableChange) -> Result<MadeChange> {
+    pub(super) fn make(&mut self, table: TableId, change: &mut TableChange) -> Result<MadeChange> {
         let newest = self.read_newest();
         let own = self.own.on(OwnBase::Newest, &newest, &self.database.environment)?;
         let Some(before) = own.table(table).cloned() else {
@@ -122,23 +148,36 @@ impl Transaction {
         keys: &[Option<Key>],
     ) -> Result<Vec<Option<RowId>>> {
         self.check_writable("INSERT")?;
-        self.lock(LockTarget::Table(table), LockMode::Shared).await?;
-        let keys_there = keys.iter().flatten();
-        let mut targets: Vec<_> = keys_there.map(|key| key_target(table, unique, key)).collect();
-        targets.sort_unstable();
-        for target in targets {
-            self.lock(target, LockMode::Exclusive).await?;
-        }
+        self.lock_keys(table, unique, keys).await?;
         let newest = self.read_newest();
         let own = self.own.on(OwnBase::Newest, &newest, &self.database.environment)?;
         let Some(version) = own.table(table) else {
             return Err(TransactionError::UndefinedRelation { name: self.name_of(table) });
         };
-        let find = |key: &Option<Key>| version.find(unique, key.as_ref()?);
-        let found: Vec<Option<RowId>> = keys.iter().map(find).collect();
+        let found = rows_with(version, unique, keys);
         // A repeatable read must not act on rows that it does not see; a statement that reads what is
         // committed looks at them as they are now.
         self.compare(&newest, table, found.iter().flatten().copied()).map(|_| found)
+    }
+
+    /// Locks keys, there or not: each, or the table.
+    async fn lock_keys(
+        &mut self,
+        table: TableId,
+        unique: usize,
+        keys: &[Option<Key>],
+    ) -> Result<()> {
+        if keys.len() > ROWS_LOCKED_MAX {
+            return self.lock(LockTarget::Table(table), LockMode::Exclusive).await;
+        }
+        self.lock(LockTarget::Table(table), LockMode::Shared).await?;
+        let keys = keys.iter().flatten();
+        let mut targets: Vec<_> = keys.map(|key| key_target(table, unique, key)).collect();
+        targets.sort_unstable();
+        for target in targets {
+            self.lock(target, LockMode::Exclusive).await?;
+        }
+        Ok(())
     }
 }
 
@@ -148,6 +187,19 @@ fn changed_rows(change: &TableChange) -> Vec<RowId> {
     let mut rows: Vec<RowId> = deleted.chain(change.updated.keys().copied()).collect();
     rows.sort_unstable();
     rows
+}
+
+/// Of each key the row that has it. They are looked up in the order of their hashes, which is that of the index.
+fn rows_with(table: &TableVersion, unique: usize, keys: &[Option<Key>]) -> Vec<Option<RowId>> {
+    let keys_there = keys.iter().enumerate().filter_map(|(at, key)| Some((at, key.as_ref()?)));
+    let mut by_hash: Vec<(u64, usize, &Key)> =
+        keys_there.map(|(at, key)| (key.hash64(), at, key)).collect();
+    by_hash.sort_unstable_by_key(|(hash, at, _)| (*hash, *at));
+    let mut found = vec![None; keys.len()];
+    for (_, at, key) in by_hash {
+        found[at] = table.find(unique, key);
+    }
+    found
 }
 
 /// The lock of a key.

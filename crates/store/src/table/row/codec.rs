@@ -21,16 +21,16 @@ type Result<T> = std::result::Result<T, TableError>;
 #[derive(Debug)]
 pub struct RowCodec {
     schema: SchemaRef,
-    columns: Vec<Column>,
+    pub(super) columns: Vec<Column>,
 }
 
 #[derive(Debug)]
-struct Column {
-    logical: DataType,
+pub(super) struct Column {
+    pub(super) logical: DataType,
     /// As it is written; see [`plain_type`].
-    plain: DataType,
-    shape: Shape,
-    has_floats: bool,
+    pub(super) plain: DataType,
+    pub(super) shape: Shape,
+    pub(super) has_floats: bool,
 }
 
 impl Column {
@@ -245,7 +245,7 @@ impl RowCodec {
         Ok(())
     }
 
-    fn damaged(&self, row: usize, at: usize) -> TableError {
+    pub(super) fn damaged(&self, row: usize, at: usize) -> TableError {
         let field = self.schema.field(at);
         TableError::DamagedRow {
             row,
@@ -294,10 +294,18 @@ impl RowCodec {
     /// A key as PostgreSQL writes it in errors, `(a, b)=(1, x)`; without the values where they are not a
     /// key of these columns.
     pub fn describe_key(&self, key: &Key, columns: &[usize]) -> String {
-        let names: Vec<_> =
-            columns.iter().map(|at| self.schema.field(*at).name().as_str()).collect();
+        self.describe_key_of(key, columns, &self.names_of(columns))
+    }
+
+    /// The same under names of other columns.
+    pub(crate) fn describe_key_of(&self, key: &Key, columns: &[usize], names: &[&str]) -> String {
         let values = self.key_values(key, columns).unwrap_or_default();
         format!("({})=({})", names.join(", "), values.join(", "))
+    }
+
+    /// The names of columns.
+    pub(crate) fn names_of(&self, columns: &[usize]) -> Vec<&str> {
+        columns.iter().map(|at| self.schema.field(*at).name().as_str()).collect()
     }
 
     fn key_values(&self, key: &Key, columns: &[usize]) -> Option<Vec<String>> {

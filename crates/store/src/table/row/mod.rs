@@ -23,10 +23,12 @@
 //! keys are equal bytes and the other way round.
 
 mod codec;
+mod compare;
 mod read;
 mod shape;
 mod write;
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::hash::BuildHasher;
 use std::sync::{Arc, LazyLock};
@@ -34,6 +36,7 @@ use std::sync::{Arc, LazyLock};
 use hashbrown::DefaultHashBuilder;
 
 pub use codec::{KeyBuilder, RowBuilder, RowCodec};
+pub use compare::is_comparable;
 
 /// One row of a table, as bytes that its [`RowCodec`] made.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -72,7 +75,19 @@ impl fmt::Debug for Row {
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key(Box<[u8]>);
 
+/// Sets of keys are asked for bytes; both have the same hash.
+impl Borrow<[u8]> for Key {
+    fn borrow(&self) -> &[u8] {
+        &self.0
+    }
+}
+
 impl Key {
+    /// The key of these bytes.
+    pub(in crate::table) fn from_bytes(bytes: &[u8]) -> Self {
+        Self(bytes.into())
+    }
+
     /// Its bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::super::change::{AppendedChunk, TableChange};
+use super::super::change::{AppendedChunk, ReplacedChunk, TableChange};
 use super::super::chunk::BLOCK_ROWS;
 use super::super::definition::Unique;
 use super::super::error::TableError;
@@ -133,14 +133,22 @@ impl TableVersion {
     fn replaced_keys(&self, change: &TableChange, columns: &[usize]) -> Result<SortedKeys> {
         let mut new = Vec::new();
         for replaced in &change.replaced {
-            let (chunk, ids) = (Arc::clone(&replaced.chunk), replaced.ids.clone());
-            let rows: Vec<RowId> = ids.iter().collect();
-            let mut after = Vec::with_capacity(rows.len());
-            let entry = ChunkEntry::new(chunk, ids, replaced.file);
-            hash_entry(&self.shared.codec, &entry, columns, &mut after)?;
-            new.extend(changed(self.hash_rows(&rows, columns)?, after).1);
+            new.extend(self.changed_by(&replaced_entry(replaced), columns)?.1);
         }
         Ok(sorted([&HashedRows::of(new)]))
+    }
+
+    /// The rows of an entry that gives them other values, with the hashes of their keys: those of keys that only this
+    /// version has, and of those that only the entry has.
+    pub(super) fn changed_by(
+        &self,
+        entry: &ChunkEntry,
+        columns: &[usize],
+    ) -> Result<(Vec<HashedRow>, Vec<HashedRow>)> {
+        let rows: Vec<RowId> = entry.ids().iter().collect();
+        let mut after = Vec::with_capacity(rows.len());
+        hash_entry(&self.shared.codec, entry, columns, &mut after)?;
+        Ok(changed(self.hash_rows(&rows, columns)?, after))
     }
 
     /// Adds the rows of new entries to all indexes.
@@ -227,20 +235,37 @@ pub(super) fn hash_entry(
     columns: &[usize],
     into: &mut Vec<HashedRow>,
 ) -> Result<()> {
+    each_key(codec, entry, columns, &mut |id, key| into.push((hash_of(key), id)))
+}
+
+/// Calls `take` with the rows of an entry that have a key, and with that.
+pub(super) fn each_key(
+    codec: &RowCodec,
+    entry: &ChunkEntry,
+    columns: &[usize],
+    take: &mut impl FnMut(RowId, &[u8]),
+) -> Result<()> {
     let blocks = entry.chunk().copies.first().map_or(&[][..], |copy| &copy.blocks);
     for (number, block) in blocks.iter().enumerate() {
         let first = number * BLOCK_ROWS;
         let rows = BLOCK_ROWS.min(entry.chunk().rows - first);
         codec.each_key_stored(block, rows, columns, |row, key| {
             if !entry.is_masked(first + row) {
-                into.push((hash_of(key), entry.ids().at(first + row)));
+                take(entry.ids().at(first + row), key);
             }
         })?;
     }
     for (id, row) in entry.delta() {
-        into.extend(codec.key(row, columns).map(|key| (key.hash64(), id)));
+        if let Some(key) = codec.key(row, columns) {
+            take(id, key.as_bytes());
+        }
     }
     Ok(())
+}
+
+/// A replaced chunk as an entry.
+pub(super) fn replaced_entry(replaced: &ReplacedChunk) -> ChunkEntry {
+    ChunkEntry::new(Arc::clone(&replaced.chunk), replaced.ids.clone(), replaced.file)
 }
 
 /// The new chunks of a change as entries.

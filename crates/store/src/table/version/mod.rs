@@ -23,6 +23,7 @@
 //! | `index/` | rows by key |
 //! | `keys.rs` | indexes kept up with rows; keys that come twice |
 //! | `new_keys.rs` | keys of many rows, got ready in pieces |
+//! | `references.rs` | keys that come, go and are looked for: what foreign keys ask |
 //! | `restore.rs` | a version from what a checkpoint keeps |
 //! | `view.rs` | the version as scans read it |
 
@@ -34,6 +35,7 @@ mod keys;
 mod loose;
 mod merge;
 mod new_keys;
+mod references;
 mod restore;
 mod rewrite;
 mod view;
@@ -57,6 +59,7 @@ pub use fold::{FoldPolicy, FoldTask, Folded};
 use index::UniqueIndex;
 use loose::LooseRows;
 pub use new_keys::{ChunkKeys, KeyTask, NewKeys, SortKeysTask, SortedRanges};
+pub use references::ChangedKeys;
 pub use restore::RestoredEntry;
 pub use rewrite::RewriteTask;
 

@@ -1,10 +1,10 @@
 //! Mass UPDATE: an entry's rows with other values as a chunk of their own, instead of row by row.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use atoll_topology::NodeId;
+use roaring::RoaringTreemap;
 
 use super::super::change::ReplacedChunk;
 use super::entry::ChunkEntry;
@@ -18,18 +18,28 @@ pub struct RewriteTask {
     shared: Arc<Shared>,
     entry: Arc<ChunkEntry>,
     updated: Vec<(Vec<RowId>, RecordBatch)>,
+    updated_ids: RoaringTreemap,
     node: NodeId,
 }
 
 impl TableVersion {
-    /// The entry that has a row, by a number that is its own in this version; none where the row is in no
+    /// Of each row the entry that has it, by a number that is its own in this version; none where the row is in no
     /// chunk, or not there.
-    pub fn entry_of(&self, id: RowId) -> Option<RowId> {
-        let (entry, at) = self.in_chunk(id)?;
-        entry.has(id, at).then(|| self.entries.get_prev(&id).map(|(key, _)| *key))?
+    pub fn entries_of(&self, ids: &[RowId]) -> Vec<Option<RowId>> {
+        // Neighbours are mostly in the same entry.
+        let mut last: Option<(RowId, &Arc<ChunkEntry>)> = None;
+        let entry_of = |id: &RowId| {
+            if last.is_none_or(|(_, entry)| entry.ids().position(*id).is_none()) {
+                last = self.entries.get_prev(id).map(|(key, entry)| (*key, entry));
+            }
+            let (key, entry) = last?;
+            let at = entry.ids().position(*id)?;
+            entry.has(*id, at).then_some(key)
+        };
+        ids.iter().map(entry_of).collect()
     }
 
-    /// A new chunk in the place of the entry that [`entry_of`](Self::entry_of) named: with these new values of
+    /// A new chunk in the place of the entry that [`entries_of`](Self::entries_of) named: with these new values of
     /// rows that it has, each once, and all its other rows as they are.
     ///
     /// # Errors
@@ -42,16 +52,16 @@ impl TableVersion {
         let found = self.entries.get(&entry).map(Arc::clone);
         let entry =
             found.ok_or_else(|| self.shared.misfit(format!("it has no chunk at {entry}")))?;
-        let mut seen = HashSet::new();
+        let mut updated_ids = RoaringTreemap::new();
         for id in updated.iter().flat_map(|(ids, _)| ids) {
             let is_there = entry.ids().position(*id).is_some_and(|at| entry.has(*id, at));
-            if !is_there || !seen.insert(*id) {
+            if !is_there || !updated_ids.insert(id.get()) {
                 let problem = format!("row {id} is updated twice, or is not in its chunk");
                 return Err(self.shared.misfit(problem));
             }
         }
         let node = entry.home().node.unwrap_or_else(|| self.any_node());
-        Ok(RewriteTask { shared: Arc::clone(&self.shared), entry, updated, node })
+        Ok(RewriteTask { shared: Arc::clone(&self.shared), entry, updated, updated_ids, node })
     }
 }
 
@@ -68,9 +78,8 @@ impl RewriteTask {
     /// [`TableError::Null`](super::TableError::Null), and
     /// [`TableError::Values`](super::TableError::Values) for values that cannot be cast to the columns' types.
     pub fn run(self) -> Result<Vec<ReplacedChunk>> {
-        let ids: HashSet<RowId> = self.updated.iter().flat_map(|(ids, _)| ids).copied().collect();
         let mut merge = Merge::new(&self.shared);
-        merge.take_entry(&self.entry, |id| ids.contains(&id))?;
+        merge.take_entry(&self.entry, |id| self.updated_ids.contains(id.get()))?;
         for (ids, batch) in &self.updated {
             merge.take_batch(ids, batch)?;
         }

@@ -202,10 +202,12 @@ impl Drawing<'_> {
         version: &TableVersion,
     ) -> Result<(), DataFileError> {
         let rows = self.some_rows(table, version, 30);
-        let entry = rows.iter().find_map(|(_, row)| version.entry_of(*row));
+        let entry = rows.iter().find_map(|(_, row)| version.entries_of(&[*row])[0]);
         let Some(entry) = entry else { return Ok(()) };
-        let rows: Vec<_> =
-            rows.into_iter().filter(|(_, row)| version.entry_of(*row) == Some(entry)).collect();
+        let rows: Vec<_> = rows
+            .into_iter()
+            .filter(|(_, row)| version.entries_of(&[*row])[0] == Some(entry))
+            .collect();
         let new: ModelTable = rows.iter().map(|(key, _)| (*key, self.value())).collect();
         let batch = batch(new.iter().map(|(k, v)| (*k, v)));
         let ids = rows.iter().map(|(_, row)| *row).collect();

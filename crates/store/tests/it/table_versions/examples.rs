@@ -129,7 +129,7 @@ fn rows_are_appended_between_the_ids_of_a_chunk_that_the_same_transaction_rewrot
 
     let before = run.version.clone();
     let one = *run.model.rows.keys().next().unwrap();
-    let entry = before.entry_of(one).unwrap();
+    let entry = before.entries_of(&[one])[0].unwrap();
     let values = Values::random(Some(100), &mut random);
     let updated = vec![(vec![one], batch(std::slice::from_ref(&values)))];
     let replaced = before.rewrite(entry, updated).unwrap().run().unwrap();

@@ -164,11 +164,13 @@ impl Run {
 
     /// Gives half of the rows of one entry other values.
     fn rewrite(&mut self, change: &mut TableChange, random: &mut SplitMix64) {
-        let Some(entry) = self.model.any(random).and_then(|id| self.version.entry_of(id)) else {
+        let Some(entry) = self.model.any(random).and_then(|id| self.version.entries_of(&[id])[0])
+        else {
             return;
         };
         let ids: Vec<RowId> = self.model.rows.keys().copied().collect();
-        let of_entry = ids.into_iter().filter(|id| self.version.entry_of(*id) == Some(entry));
+        let of_entry =
+            ids.into_iter().filter(|id| self.version.entries_of(&[*id])[0] == Some(entry));
         let ids: Vec<RowId> = of_entry.filter(|_| random.next().is_multiple_of(2)).collect();
         let rows: Vec<Values> = ids.iter().map(|_| self.new_values(random)).collect();
         let updated = vec![(ids.clone(), batch(&rows))];

@@ -1,19 +1,31 @@
-//! Dates, times and intervals as text, and their beginnings.
+//! Dates, times and intervals as text.
 
 use atoll_topology::calendar::civil_from_days;
 
-use super::number::{write_i64, write_pair, write_u64};
+use super::digits::{write_i64, write_pair, write_u64};
+use super::{DAY, SECOND};
 
-/// Days from 1970-01-01 to 2000-01-01, where PostgreSQL begins to count.
-pub(super) const EPOCH_DAYS: i64 = 10_957;
+/// Writes a date of the proleptic Gregorian calendar, from days since 1970-01-01.
+pub(super) fn write_date(days: i64, out: &mut Vec<u8>) {
+    if let Some(word) = endless(days, i32::MIN.into(), i32::MAX.into()) {
+        return out.extend_from_slice(word);
+    }
+    if write_year_month_day(days, out) {
+        out.extend_from_slice(b" BC");
+    }
+}
 
-/// Microseconds of a second and a day.
-pub(super) const SECOND: i64 = 1_000_000;
-pub(super) const DAY: i64 = 86_400 * SECOND;
+/// What a value beyond all others is called.
+fn endless(value: i64, first: i64, last: i64) -> Option<&'static [u8]> {
+    match value {
+        value if value == last => Some(b"infinity"),
+        value if value == first => Some(b"-infinity"),
+        _ => None,
+    }
+}
 
-/// Writes a date of the proleptic Gregorian calendar, from days since 1970-01-01; whether it is before our era,
-/// which is told behind the time.
-pub(super) fn write_date(days: i64, out: &mut Vec<u8>) -> bool {
+/// Writes a date; whether it is before our era, which is told behind the time.
+fn write_year_month_day(days: i64, out: &mut Vec<u8>) -> bool {
     let (year, month, day) = civil_from_days(days);
     let (year, is_before) = if year > 0 { (year, false) } else { (1 - year, true) };
     let year = year.unsigned_abs();
@@ -35,39 +47,46 @@ pub(super) fn write_date(days: i64, out: &mut Vec<u8>) -> bool {
     is_before
 }
 
-/// Writes a time of day, from microseconds since midnight.
-pub(super) fn write_time(micros: i64, out: &mut Vec<u8>) {
+/// Writes a time of day, from microseconds since midnight and nanoseconds of the microsecond.
+pub(super) fn write_time(micros: i64, nanos: u32, out: &mut Vec<u8>) {
     let seconds = micros / SECOND;
     write_pair((seconds / 3600) as u32, out);
     out.push(b':');
     write_pair((seconds / 60 % 60) as u32, out);
     out.push(b':');
     write_pair((seconds % 60) as u32, out);
-    write_fraction((micros % SECOND) as u32, out);
+    write_fraction((micros % SECOND) as u32, nanos, out);
 }
 
-/// Writes microseconds behind a point, without the zeros at their end.
-fn write_fraction(micros: u32, out: &mut Vec<u8>) {
-    if micros == 0 {
+/// Writes microseconds and nanoseconds of them behind a point, without the zeros at their end.
+fn write_fraction(micros: u32, nanos: u32, out: &mut Vec<u8>) {
+    if micros == 0 && nanos == 0 {
         return;
     }
     out.push(b'.');
     for pair in [micros / 10_000, micros / 100, micros] {
         write_pair(pair, out);
     }
+    if nanos > 0 {
+        write_pair(nanos / 10, out);
+        out.push(b'0' + (nanos % 10) as u8);
+    }
     while out.last() == Some(&b'0') {
         out.pop();
     }
 }
 
-/// Writes a moment, from microseconds since 1970; `offset` are the seconds by which local time is ahead, where it
-/// is told.
-pub(super) fn write_timestamp(micros: i64, offset: Option<i32>, out: &mut Vec<u8>) {
+/// Writes a moment, from microseconds since 1970 and nanoseconds of the microsecond; `offset` are the seconds by which
+/// local time is ahead, where it is told.
+pub(super) fn write_timestamp(micros: i64, nanos: u32, offset: Option<i32>, out: &mut Vec<u8>) {
+    if let Some(word) = endless(micros, i64::MIN, i64::MAX) {
+        return out.extend_from_slice(word);
+    }
     let local = i128::from(micros) + i128::from(offset.unwrap_or(0)) * i128::from(SECOND);
     let days = local.div_euclid(DAY.into()) as i64;
-    let is_before = write_date(days, out);
+    let is_before = write_year_month_day(days, out);
     out.push(b' ');
-    write_time(local.rem_euclid(DAY.into()) as i64, out);
+    write_time(local.rem_euclid(DAY.into()) as i64, nanos, out);
     if let Some(offset) = offset {
         write_offset(offset, out);
     }
@@ -94,15 +113,18 @@ fn write_offset(offset: i32, out: &mut Vec<u8>) {
 
 /// Months, days and microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct IntervalParts {
-    pub(super) months: i32,
-    pub(super) days: i32,
-    pub(super) micros: i64,
+pub struct IntervalParts {
+    /// Months.
+    pub months: i32,
+    /// Days.
+    pub days: i32,
+    /// Microseconds.
+    pub micros: i64,
 }
 
 impl IntervalParts {
     /// Writes the interval as PostgreSQL does: `1 year 2 mons -3 days 04:05:06.5`.
-    pub(super) fn write(self, out: &mut Vec<u8>) {
+    pub fn write(self, out: &mut Vec<u8>) {
         let start = out.len();
         let mut was_negative = false;
         let units = [(self.months / 12, "year"), (self.months % 12, "mon"), (self.days, "day")];
@@ -146,7 +168,7 @@ impl IntervalParts {
         write_pair((seconds / 60 % 60) as u32, out);
         out.push(b':');
         write_pair((seconds % 60) as u32, out);
-        write_fraction((micros % SECOND.unsigned_abs()) as u32, out);
+        write_fraction((micros % SECOND.unsigned_abs()) as u32, 0, out);
     }
 }
 
@@ -163,7 +185,7 @@ mod tests {
     /// PostgreSQL's answers.
     #[test]
     fn moments_are_written_as_in_postgresql() {
-        let of = |micros, offset| text(|out| write_timestamp(micros, offset, out));
+        let of = |micros, offset| text(|out| write_timestamp(micros, 0, offset, out));
         assert_eq!(of(0, None), "1970-01-01 00:00:00");
         assert_eq!(of(-1, None), "1969-12-31 23:59:59.999999");
         assert_eq!(of(951_782_400_500_000, Some(0)), "2000-02-29 00:00:00.5+00");
@@ -171,7 +193,18 @@ mod tests {
         assert_eq!(of(0, Some(3208)), "1970-01-01 00:53:28+00:53:28");
         assert_eq!(of(-62_135_596_800_000_000 - DAY, None), "0001-12-31 00:00:00 BC");
         assert_eq!(of(253_402_300_800_000_000, None), "10000-01-01 00:00:00");
-        assert!(of(i64::MIN, Some(-50_000)).ends_with("BC"));
+        assert!(of(i64::MIN + 1, Some(-50_000)).ends_with("BC"));
+        assert_eq!(of(i64::MAX, Some(0)), "infinity");
+        assert_eq!(of(i64::MIN, None), "-infinity");
+        assert_eq!(text(|out| write_date(i32::MAX.into(), out)), "infinity");
+        assert_eq!(text(|out| write_date(-719_528, out)), "0001-01-01 BC");
+    }
+
+    #[test]
+    fn nanoseconds_stand_behind_microseconds() {
+        assert_eq!(text(|out| write_time(1_500_000, 120, out)), "00:00:01.50000012");
+        assert_eq!(text(|out| write_time(DAY, 0, out)), "24:00:00");
+        assert_eq!(text(|out| write_timestamp(1, 7, None, out)), "1970-01-01 00:00:00.000001007");
     }
 
     #[test]

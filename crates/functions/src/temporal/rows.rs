@@ -1,0 +1,197 @@
+//! Dates, times and intervals of an array as text.
+
+use datafusion::arrow::array::timezone::Tz;
+use datafusion::arrow::array::types::{
+    ArrowPrimitiveType, Date32Type, Date64Type, DurationMicrosecondType, DurationMillisecondType,
+    DurationNanosecondType, DurationSecondType, IntervalDayTimeType, IntervalMonthDayNanoType,
+    IntervalYearMonthType, Time32MillisecondType, Time32SecondType, Time64MicrosecondType,
+    Time64NanosecondType, TimestampMicrosecondType, TimestampMillisecondType,
+    TimestampNanosecondType, TimestampSecondType,
+};
+use datafusion::arrow::array::{Array, AsArray, StringArray, StringBuilder};
+use datafusion::arrow::datatypes::{DataType, IntervalUnit, TimeUnit};
+use datafusion::arrow::error::ArrowError;
+
+use super::write::{IntervalParts, write_date, write_time, write_timestamp};
+use super::zone::offset;
+
+/// Microseconds, or whatever else, of each row.
+type OfRow<'a, T> = Box<dyn Fn(usize) -> T + 'a>;
+
+/// Writes the value of a row behind what is there.
+pub type WriteRow<'a> = Box<dyn Fn(usize, &mut Vec<u8>) + 'a>;
+
+/// Whether values of the type are written here.
+pub fn is_temporal(data_type: &DataType) -> bool {
+    matches!(
+        data_type,
+        DataType::Date32
+            | DataType::Date64
+            | DataType::Time32(_)
+            | DataType::Time64(_)
+            | DataType::Timestamp(..)
+            | DataType::Interval(_)
+            | DataType::Duration(_)
+    )
+}
+
+/// What writes the values of an array; none where they are not written here.
+///
+/// # Errors
+/// When the time zone is unknown.
+pub fn temporal_writer(array: &dyn Array) -> Result<Option<WriteRow<'_>>, ArrowError> {
+    Ok(Some(match array.data_type() {
+        DataType::Date32 => {
+            let days = array.as_primitive::<Date32Type>().values();
+            Box::new(move |row, out| write_date(days[row].into(), out))
+        }
+        DataType::Date64 => {
+            let millis = array.as_primitive::<Date64Type>().values();
+            Box::new(move |row, out| write_date(millis[row].div_euclid(86_400_000), out))
+        }
+        DataType::Time32(_) | DataType::Time64(_) => {
+            let (micros, nanos) = (time_micros(array), nanos(array));
+            Box::new(move |row, out| write_time(micros(row), nanos(row), out))
+        }
+        DataType::Timestamp(_, zone) => timestamp(array, zone.as_deref())?,
+        DataType::Interval(_) | DataType::Duration(_) => {
+            let parts = interval_parts(array);
+            Box::new(move |row, out| parts(row).write(out))
+        }
+        _ => return Ok(None),
+    }))
+}
+
+/// The values of an array as texts; none where they are not written here.
+///
+/// # Errors
+/// When the time zone is unknown.
+pub fn temporal_texts(array: &dyn Array) -> Result<Option<StringArray>, ArrowError> {
+    let Some(write) = temporal_writer(array)? else { return Ok(None) };
+    let mut texts = StringBuilder::with_capacity(array.len(), array.len() * 24);
+    let mut text = Vec::new();
+    for row in 0..array.len() {
+        if array.is_null(row) {
+            texts.append_null();
+            continue;
+        }
+        text.clear();
+        write(row, &mut text);
+        texts.append_value(String::from_utf8_lossy(&text));
+    }
+    Ok(Some(texts.finish()))
+}
+
+/// Microseconds since midnight.
+pub fn time_micros(array: &dyn Array) -> OfRow<'_, i64> {
+    match array.data_type() {
+        DataType::Time32(TimeUnit::Second) => {
+            let values = array.as_primitive::<Time32SecondType>().values();
+            Box::new(move |row| i64::from(values[row]) * 1_000_000)
+        }
+        DataType::Time32(_) => {
+            let values = array.as_primitive::<Time32MillisecondType>().values();
+            Box::new(move |row| i64::from(values[row]) * 1000)
+        }
+        DataType::Time64(TimeUnit::Nanosecond) => {
+            let values = array.as_primitive::<Time64NanosecondType>().values();
+            Box::new(move |row| values[row].div_euclid(1000))
+        }
+        _ => {
+            let values = array.as_primitive::<Time64MicrosecondType>().values();
+            Box::new(move |row| values[row])
+        }
+    }
+}
+
+/// Microseconds since 1970.
+pub fn timestamp_micros(array: &dyn Array) -> OfRow<'_, i64> {
+    fn of<T: ArrowPrimitiveType<Native = i64>>(array: &dyn Array, times: i64) -> OfRow<'_, i64> {
+        let values = array.as_primitive::<T>().values();
+        Box::new(move |row| values[row].saturating_mul(times))
+    }
+    match array.data_type() {
+        DataType::Timestamp(TimeUnit::Second, _) => of::<TimestampSecondType>(array, 1_000_000),
+        DataType::Timestamp(TimeUnit::Millisecond, _) => {
+            of::<TimestampMillisecondType>(array, 1000)
+        }
+        DataType::Timestamp(TimeUnit::Microsecond, _) => of::<TimestampMicrosecondType>(array, 1),
+        _ => {
+            let values = array.as_primitive::<TimestampNanosecondType>().values();
+            Box::new(move |row| values[row].div_euclid(1000))
+        }
+    }
+}
+
+/// Nanoseconds of the microsecond.
+fn nanos(array: &dyn Array) -> OfRow<'_, u32> {
+    fn of<T: ArrowPrimitiveType<Native = i64>>(array: &dyn Array) -> OfRow<'_, u32> {
+        let values = array.as_primitive::<T>().values();
+        Box::new(move |row| values[row].rem_euclid(1000) as u32)
+    }
+    match array.data_type() {
+        DataType::Time64(TimeUnit::Nanosecond) => of::<Time64NanosecondType>(array),
+        DataType::Timestamp(TimeUnit::Nanosecond, _) => of::<TimestampNanosecondType>(array),
+        _ => Box::new(|_| 0),
+    }
+}
+
+fn timestamp<'a>(array: &'a dyn Array, zone: Option<&str>) -> Result<WriteRow<'a>, ArrowError> {
+    let (micros, nanos) = (timestamp_micros(array), nanos(array));
+    Ok(match zone {
+        None => Box::new(move |row, out| write_timestamp(micros(row), nanos(row), None, out)),
+        Some("UTC" | "+00:00" | "Z") => {
+            Box::new(move |row, out| write_timestamp(micros(row), nanos(row), Some(0), out))
+        }
+        Some(zone) => {
+            let zone: Tz = zone.parse()?;
+            Box::new(move |row, out| {
+                let micros = micros(row);
+                write_timestamp(micros, nanos(row), Some(offset(micros, zone)), out);
+            })
+        }
+    })
+}
+
+/// Months, days and microseconds.
+pub fn interval_parts(array: &dyn Array) -> OfRow<'_, IntervalParts> {
+    fn of<T: ArrowPrimitiveType<Native = i64>>(
+        array: &dyn Array,
+        micros: impl Fn(i64) -> i64 + 'static,
+    ) -> OfRow<'_, IntervalParts> {
+        let values = array.as_primitive::<T>().values();
+        Box::new(move |row| IntervalParts { micros: micros(values[row]), ..Default::default() })
+    }
+    match array.data_type() {
+        DataType::Interval(IntervalUnit::YearMonth) => {
+            let values = array.as_primitive::<IntervalYearMonthType>().values();
+            Box::new(move |row| IntervalParts { months: values[row], ..Default::default() })
+        }
+        DataType::Interval(IntervalUnit::DayTime) => {
+            let values = array.as_primitive::<IntervalDayTimeType>().values();
+            Box::new(move |row| {
+                let value = values[row];
+                let micros = i64::from(value.milliseconds) * 1000;
+                IntervalParts { months: 0, days: value.days, micros }
+            })
+        }
+        DataType::Interval(IntervalUnit::MonthDayNano) => {
+            let values = array.as_primitive::<IntervalMonthDayNanoType>().values();
+            Box::new(move |row| {
+                let value = values[row];
+                let micros = value.nanoseconds.div_euclid(1000);
+                IntervalParts { months: value.months, days: value.days, micros }
+            })
+        }
+        DataType::Duration(TimeUnit::Second) => {
+            of::<DurationSecondType>(array, |value| value.saturating_mul(1_000_000))
+        }
+        DataType::Duration(TimeUnit::Millisecond) => {
+            of::<DurationMillisecondType>(array, |value| value.saturating_mul(1000))
+        }
+        DataType::Duration(TimeUnit::Microsecond) => {
+            of::<DurationMicrosecondType>(array, |value| value)
+        }
+        _ => of::<DurationNanosecondType>(array, |value| value.div_euclid(1000)),
+    }
+}

@@ -1,0 +1,63 @@
+//! `CREATE TABLE t (LIKE u INCLUDING ALL)`, which the parser takes for a column.
+//!
+//! ```text
+//! LIKE u                                      "$like" u
+//! LIKE u INCLUDING ALL EXCLUDING DEFAULTS     "$like" u(including_all, excluding_defaults)
+//! ```
+//!
+//! The session puts the columns of the table in the place of this one.
+
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::tokenizer::{Token, Word};
+
+use super::{Words, unquoted};
+use crate::dialect::LIKE;
+
+impl Words<'_> {
+    /// LIKE among the columns of a table.
+    pub(super) fn like(&mut self, at: usize) {
+        let begins = at > 0
+            && self.is(at, "LIKE")
+            && matches!(self.get(at - 1), Some(Token::LParen | Token::Comma))
+            && matches!(self.get(at + 1), Some(Token::Word(_)));
+        if !begins || !self.creates_table() {
+            return;
+        }
+        let mut end = at + 2;
+        while self.get(end) == Some(&Token::Period) {
+            end += 2;
+        }
+        // A name that is also one of a type is read as a name.
+        for part in at + 1..end {
+            if let Some(Token::Word(word)) = self.get(part)
+                && word.keyword != Keyword::NoKeyword
+            {
+                let quoted = quoted(&word.value.to_lowercase());
+                self.set(part, quoted);
+            }
+        }
+        self.set(at, quoted(LIKE));
+        let (first, mut said) = (end, Vec::new());
+        while let (true, Some(what)) =
+            (self.is(end, "INCLUDING") || self.is(end, "EXCLUDING"), self.word(end + 1))
+        {
+            let kind = if self.is(end, "INCLUDING") { "including" } else { "excluding" };
+            let comma = if said.is_empty() { Token::LParen } else { Token::Comma };
+            said.extend([comma, unquoted(&format!("{kind}_{}", what.value.to_lowercase()))]);
+            end += 2;
+        }
+        if !said.is_empty() {
+            said.push(Token::RParen);
+            self.replace(first, end, said);
+        }
+    }
+
+    fn creates_table(&self) -> bool {
+        self.is(0, "CREATE") && (1..5).any(|at| self.is(at, "TABLE"))
+    }
+}
+
+fn quoted(name: &str) -> Token {
+    let (value, keyword) = (name.to_owned(), Keyword::NoKeyword);
+    Token::Word(Word { value, quote_style: Some('"'), keyword })
+}

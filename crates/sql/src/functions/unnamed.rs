@@ -1,0 +1,89 @@
+//! Functions of one value that plans need and SQL cannot call, for they are not registered. Their results are within the
+//! bounds of their arguments.
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::{DataType, FieldRef};
+use datafusion::common::utils::take_function_args;
+use datafusion::common::{Result, internal_err};
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::interval_arithmetic::Interval;
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    Volatility,
+};
+
+/// Such a function, known by the name that plans show.
+#[derive(Debug)]
+pub(crate) struct UnnamedFunction {
+    name: &'static str,
+    field: fn(&FieldRef) -> FieldRef,
+    value: fn(ColumnarValue) -> Result<ColumnarValue>,
+    signature: Signature,
+}
+
+impl UnnamedFunction {
+    /// The function whose results are in this field and have these values.
+    pub(crate) fn make(
+        name: &'static str,
+        field: fn(&FieldRef) -> FieldRef,
+        value: fn(ColumnarValue) -> Result<ColumnarValue>,
+    ) -> Arc<ScalarUDF> {
+        let signature = Signature::any(1, Volatility::Immutable);
+        Arc::new(ScalarUDF::from(Self { name, field, value, signature }))
+    }
+
+    /// The call of it.
+    pub(crate) fn call(function: &Arc<ScalarUDF>, value: Expr) -> Expr {
+        Expr::ScalarFunction(ScalarFunction::new_udf(Arc::clone(function), vec![value]))
+    }
+}
+
+impl PartialEq for UnnamedFunction {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for UnnamedFunction {}
+
+impl Hash for UnnamedFunction {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
+}
+
+impl ScalarUDFImpl for UnnamedFunction {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        internal_err!("the field is returned, not only its type")
+    }
+
+    fn return_field_from_args(&self, arguments: ReturnFieldArgs) -> Result<FieldRef> {
+        let [argument] = take_function_args(self.name, arguments.arg_fields)?;
+        Ok((self.field)(argument))
+    }
+
+    /// Without bounds DataFusion's search for orderings fails where it computes with those of an expression around.
+    fn evaluate_bounds(&self, input: &[&Interval]) -> Result<Interval> {
+        let [argument] = take_function_args(self.name, input)?;
+        Ok((*argument).clone())
+    }
+
+    fn is_strict(&self) -> bool {
+        true
+    }
+
+    fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let [argument] = take_function_args(self.name, arguments.args)?;
+        (self.value)(argument)
+    }
+}
