@@ -236,6 +236,10 @@ pub(crate) struct ServeArgs {
     /// Send traces of statements to this collector of OpenTelemetry, such as http://127.0.0.1:4318 [default: nowhere]
     #[arg(long, value_name = "URL", env = "ATOLL_OTLP")]
     pub(crate) otlp: Option<String>,
+    /// Check the certificate of a collector at https:// with those in this file, in PEM form [default: with those that
+    /// the operating system trusts]
+    #[arg(long, value_name = "FILE", env = "ATOLL_OTLP_CA")]
+    pub(crate) otlp_ca: Option<PathBuf>,
     /// Messages and logs
     #[command(flatten)]
     pub(crate) logs: LogArgs,

@@ -110,10 +110,12 @@ pub enum ServerError {
     },
     /// No collector of traces.
     #[error(
-        "'{0}' is not the URL of a collector; expected http://host:port, as http://127.0.0.1:4318: one beyond this machine \
-         is reached over TLS by a collector on this one"
+        "'{0}' is not the URL of a collector; expected http://host:port or https://host:port, as http://127.0.0.1:4318"
     )]
     Collector(String),
+    /// A collector that cannot be reached over TLS.
+    #[error("TLS to the collector cannot be used: {0}; name a file of certificates with --otlp-ca")]
+    CollectorTls(String),
     /// There are no random numbers.
     #[error("no random numbers: {0}")]
     Random(String),

@@ -75,6 +75,7 @@ fn check(args: &ServeArgs) -> Result<(), CommandError> {
         (TlsMode::Required, None, _) => "--tls required needs --tls-cert and --tls-key",
         (_, Some(_), None) => "--tls-cert needs --tls-key",
         (_, None, Some(_)) => "--tls-key needs --tls-cert",
+        _ if args.otlp_ca.is_some() && args.otlp.is_none() => "--otlp-ca needs --otlp",
         _ => return Ok(()),
     };
     Err(CommandError::with(Exit::Usage, message))
@@ -109,7 +110,8 @@ async fn serve(settings: Settings, database: Database) -> Result<(), CommandErro
 fn server_options(settings: &Settings) -> Result<ServerOptions, CommandError> {
     let args = &settings.args;
     let certificate = args.tls_cert.clone().zip(args.tls_key.clone());
-    let collector = args.otlp.as_deref().map(Collector::parse).transpose().map_err(not_started)?;
+    let collector = args.otlp.as_deref().map(|url| Collector::parse(url, args.otlp_ca.as_deref()));
+    let collector = collector.transpose().map_err(not_started)?;
     Ok(ServerOptions {
         listen: args.listen.clone(),
         socket_directory: args.socket.clone(),
@@ -233,7 +235,8 @@ fn not_started(error: ServerError) -> CommandError {
         ServerError::InClear(_)
         | ServerError::NoPassword(_)
         | ServerError::Rules(_)
-        | ServerError::Collector(_) => Exit::Usage,
+        | ServerError::Collector(_)
+        | ServerError::CollectorTls(_) => Exit::Usage,
         _ => Exit::Own,
     };
     CommandError::with(exit, error)

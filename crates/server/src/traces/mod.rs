@@ -1,4 +1,4 @@
-//! Traces of statements for a collector of OpenTelemetry, by OTLP over HTTP as JSON.
+//! Traces of statements for a collector of OpenTelemetry, by OTLP over HTTP or HTTPS as JSON.
 //!
 //! ```text
 //! a statement ends ──▶ queue ──▶ task: batches ──▶ POST /v1/traces
@@ -8,6 +8,7 @@
 //! A statement is a span, with its steps and its operators as spans below it; one whose text has a comment such as
 //! `/*traceparent='00-…-…-01'*/` is part of its client's trace.
 
+mod collector;
 mod spans;
 
 use std::io;
@@ -17,16 +18,11 @@ use std::time::Duration;
 
 use atoll_sql::StatementSteps;
 use atoll_sql::activity::{Activity, StatementInfo};
-use hyper::Request;
-use hyper::client::conn::http1::handshake;
-use hyper::header::{CONTENT_TYPE, HOST};
-use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 
 use crate::log::{LogLevel, Logs};
-use crate::options::ServerError;
+pub use collector::Collector;
 use spans::Spans;
 
 /// Statements that wait to be sent.
@@ -49,58 +45,9 @@ enum Told {
     Flush(oneshot::Sender<()>),
 }
 
-/// Where spans go.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Collector {
-    /// The address with its port, as HTTP names it.
-    authority: String,
-    path: String,
-}
-
 /// Sends the spans of statements to a collector.
 #[derive(Debug)]
 pub(crate) struct Traces(mpsc::Sender<Told>);
-
-impl Collector {
-    /// The collector at a URL such as `http://127.0.0.1:4318`.
-    ///
-    /// # Errors
-    /// For any other URL.
-    pub fn parse(url: &str) -> Result<Self, ServerError> {
-        let wrong = || ServerError::Collector(url.to_owned());
-        let rest = url.strip_prefix("http://").ok_or_else(wrong)?;
-        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-        let port = authority.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
-        let is_plain = |char: char| char.is_ascii_graphic() && char != '@';
-        if port.is_none() || !rest.chars().all(is_plain) {
-            return Err(wrong());
-        }
-        let path = match path.trim_end_matches('/') {
-            "" => "/v1/traces".to_owned(),
-            path if path.ends_with("v1/traces") => format!("/{path}"),
-            path => format!("/{path}/v1/traces"),
-        };
-        Ok(Self { authority: authority.to_owned(), path })
-    }
-
-    async fn send(&self, body: String) -> io::Result<()> {
-        let stream = TcpStream::connect(&self.authority).await?;
-        let (mut sender, connection) =
-            handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
-        let connection = tokio::spawn(connection);
-        let request = Request::post(&self.path)
-            .header(HOST, &self.authority)
-            .header(CONTENT_TYPE, "application/json")
-            .body(body)
-            .map_err(io::Error::other)?;
-        let answer = sender.send_request(request).await.map_err(io::Error::other);
-        connection.abort();
-        match answer?.status() {
-            status if status.is_success() => Ok(()),
-            status => Err(io::Error::other(format!("it answered {status}"))),
-        }
-    }
-}
 
 impl Traces {
     /// Tells a collector of the statements of a database from now on.
@@ -166,7 +113,7 @@ async fn export(
             lost.fetch_add(statements.len() as u64, Ordering::Relaxed);
         }
         let count = lost.swap(0, Ordering::Relaxed);
-        let at = &collector.authority;
+        let at = collector.authority();
         match &failed {
             Some(error) if failing.as_ref() != Some(error) => logs.say(
                 LogLevel::Warning,
@@ -184,35 +131,6 @@ async fn export(
         for done in flushed {
             // Who asked waits no longer than it can.
             let _ = done.send(());
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_collector_is_an_address_over_http() {
-        for (url, authority, path) in [
-            ("http://127.0.0.1:4318", "127.0.0.1:4318", "/v1/traces"),
-            ("http://[::1]:4318/", "[::1]:4318", "/v1/traces"),
-            ("http://collector:80/otlp/", "collector:80", "/otlp/v1/traces"),
-            ("http://collector:80/a/v1/traces", "collector:80", "/a/v1/traces"),
-        ] {
-            let collector = Collector::parse(url).expect(url);
-            assert_eq!((collector.authority.as_str(), collector.path.as_str()), (authority, path));
-        }
-        for url in [
-            "https://a:4318",
-            "a:4318",
-            "http://a",
-            "http://a:x",
-            "http://u:p@a:1",
-            "http://a:1/ b",
-        ] {
-            let error = Collector::parse(url).expect_err(url).to_string();
-            assert!(error.contains(url), "{error}");
         }
     }
 }

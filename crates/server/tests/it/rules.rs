@@ -81,7 +81,8 @@ pub(crate) fn certificate(directory: &Path) -> Option<TlsFiles> {
         "ec_paramgen_curve:prime256v1",
         "-nodes",
     ]);
-    made.args(["-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]);
+    made.args(["-days", "2", "-subj", "/CN=localhost", "-extensions", "usr_cert"]);
+    made.args(["-addext", "subjectAltName=IP:127.0.0.1"]);
     let made = made.arg("-keyout").arg(&key).arg("-out").arg(&certificate).output().ok()?;
     made.status.success().then_some(TlsFiles { certificate, key })
 }

@@ -1,46 +1,46 @@
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
+use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use atoll_server::{Collector, ServerOptions};
+use atoll_server::{Collector, ServerOptions, TlsFiles};
+use atoll_testkit::{Need, skip};
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use serde_json::Value;
+use tokio_rustls::rustls::crypto::ring::default_provider;
+use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
 
+use crate::rules::certificate;
 use crate::support::{TestServer, block_on};
 
 /// How long spans may take to come.
 const COME_MAX: Duration = Duration::from_secs(30);
 
-/// A collector that takes what is sent to it, and its URL.
-fn collector() -> (String, Receiver<Value>) {
+/// A collector that takes what is sent to it, over TLS where there is a certificate, and its URL.
+fn collector(tls: Option<&TlsFiles>) -> (String, Receiver<Value>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let url = format!("{scheme}://{}", listener.local_addr().expect("an address"));
+    let encryption = tls.map(|files| Arc::new(encryption(files)));
     let (sender, requests) = channel();
     std::thread::spawn(move || {
         for stream in listener.incoming() {
-            let mut reader = BufReader::new(stream.expect("a connection"));
-            let (mut length, mut head) = (0, Vec::new());
-            loop {
-                let mut line = String::new();
-                reader.read_line(&mut line).expect("a line");
-                if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
-                    length = value.trim().parse().expect("a number");
+            let stream = stream.expect("a connection");
+            let request = match &encryption {
+                None => request(stream),
+                Some(config) => {
+                    let connection =
+                        ServerConnection::new(Arc::clone(config)).expect("it is valid");
+                    request(StreamOwned::new(connection, stream))
                 }
-                if line.trim().is_empty() {
-                    break;
-                }
-                head.push(line.trim().to_owned());
-            }
-            assert_eq!(head[0], "POST /v1/traces HTTP/1.1");
-            assert!(head.iter().any(|line| line == "content-type: application/json"), "{head:?}");
-            let mut body = vec![0; length];
-            reader.read_exact(&mut body).expect("all of it");
-            reader
-                .get_mut()
-                .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}")
-                .expect("sent");
-            if sender.send(serde_json::from_slice(&body).expect("JSON")).is_err() {
+            };
+            if let Some(request) = request
+                && sender.send(request).is_err()
+            {
                 return;
             }
         }
@@ -48,8 +48,46 @@ fn collector() -> (String, Receiver<Value>) {
     (url, requests)
 }
 
-fn server(url: &str) -> TestServer {
-    let collector = Some(Collector::parse(url).expect(url));
+fn encryption(files: &TlsFiles) -> ServerConfig {
+    let certificate = CertificateDer::from_pem_file(&files.certificate).expect("a certificate");
+    let key = PrivateKeyDer::from_pem_file(&files.key).expect("a key");
+    ServerConfig::builder_with_provider(Arc::new(default_provider()))
+        .with_safe_default_protocol_versions()
+        .expect("versions of TLS")
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], key)
+        .expect("they fit")
+}
+
+/// What a connection sends, answered; none where it ends before.
+fn request(stream: impl Read + Write) -> Option<Value> {
+    let mut reader = BufReader::new(stream);
+    let (mut length, mut head) = (0, Vec::new());
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line).ok()? == 0 {
+            return None;
+        }
+        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().expect("a number");
+        }
+        if line.trim().is_empty() {
+            break;
+        }
+        head.push(line.trim().to_owned());
+    }
+    assert_eq!(head[0], "POST /v1/traces HTTP/1.1");
+    assert!(head.iter().any(|line| line == "content-type: application/json"), "{head:?}");
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).expect("all of it");
+    let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
+    reader.get_mut().write_all(answer).expect("sent");
+    reader.get_mut().flush().expect("sent");
+    Some(serde_json::from_slice(&body).expect("JSON"))
+}
+
+fn server(url: &str, authorities: Option<&Path>) -> TestServer {
+    let collector = Some(Collector::parse(url, authorities).expect(url));
     TestServer::of(ServerOptions { trusts_all: true, collector, ..ServerOptions::default() })
 }
 
@@ -72,8 +110,8 @@ fn nanoseconds(span: &Value, key: &str) -> u64 {
 
 #[test]
 fn a_collector_gets_statements_with_their_steps_and_operators() {
-    let (url, requests) = collector();
-    let mut server = server(&url);
+    let (url, requests) = collector(None);
+    let mut server = server(&url, None);
     block_on(async {
         let client = server.connect().await;
         let made =
@@ -146,10 +184,33 @@ fn a_collector_gets_statements_with_their_steps_and_operators() {
 }
 
 #[test]
+fn a_collector_over_tls_shows_a_certificate_that_is_trusted() {
+    let [own, other] = [0; 2].map(|_| tempfile::tempdir().expect("a directory"));
+    let (Some(tls), Some(other)) = (certificate(own.path()), certificate(other.path())) else {
+        return skip(Need::Postgresql, "no openssl");
+    };
+    let (url, requests) = collector(Some(&tls));
+    let told = |authorities: &Path| {
+        let mut server = server(&url, Some(authorities));
+        block_on(async {
+            server.connect().await.batch_execute("SELECT 1").await.expect("it runs");
+        });
+        server.stop();
+    };
+    told(&other.certificate);
+    told(&tls.certificate);
+    // What was meant for the collector whose certificate is not trusted has not reached it.
+    let spans = spans_of(&requests.recv_timeout(COME_MAX).expect("spans"));
+    assert_eq!(spans.iter().filter(|span| span["kind"] == 2).count(), 1);
+    assert!(requests.try_recv().is_err());
+}
+
+#[test]
 fn a_collector_that_does_not_answer_holds_no_statement_up() {
     // It takes connections and says nothing.
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let mut server = server(&format!("http://{}", listener.local_addr().expect("an address")));
+    let mut server =
+        server(&format!("http://{}", listener.local_addr().expect("an address")), None);
     block_on(async {
         let client = server.connect().await;
         let begun = Instant::now();
