@@ -110,7 +110,9 @@ pub use failure::{FunctionFailure, is_of_pattern};
 pub use growing::without_large_constants;
 pub use overflow::SumOverflow;
 pub use planner::{PlanCalls, UNKNOWN};
-pub use scalar::{UUID_MARK, bytes_of_text, canonical_uuid, is_canonical_uuid, regex_of};
+pub use scalar::{
+    StatementStart, UUID_MARK, bytes_of_text, canonical_uuid, is_canonical_uuid, regex_of,
+};
 pub use string_agg::CountedStringAgg;
 pub use sum::CheckedSum;
 pub use type_name::sql_name;

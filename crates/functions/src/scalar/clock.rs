@@ -1,12 +1,14 @@
-//! The time of a statement, in microseconds as all TIMESTAMPTZ: DataFusion's nanoseconds end in 2262.
+//! The time of a transaction, of a statement and now, in microseconds as all TIMESTAMPTZ: DataFusion's nanoseconds end
+//! in 2262.
 
+use std::any::Any;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, TimeUnit};
-use datafusion::common::config::ConfigOptions;
-use datafusion::common::{Result, ScalarValue, internal_err};
+use datafusion::common::config::{ConfigEntry, ConfigExtension, ConfigOptions, ExtensionOptions};
+use datafusion::common::{Result, ScalarValue, config_err, internal_err};
 use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::{
     ColumnarValue, Documentation, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF,
@@ -20,15 +22,17 @@ use crate::listing::Listing;
 pub(super) fn register(context: &SessionContext) {
     let now = Listing::new(
         "now",
-        &[
-            "current_timestamp",
-            "get_current_timestamp",
-            "transaction_timestamp",
-            "statement_timestamp",
-        ],
+        &["current_timestamp", "get_current_timestamp", "transaction_timestamp"],
+        "",
+        "When the transaction began: the same for all statements between `BEGIN` and `COMMIT`.",
+        "now()",
+    );
+    let statement = Listing::new(
+        "statement_timestamp",
+        &[],
         "",
         "When the statement began.",
-        "now()",
+        "statement_timestamp()",
     );
     let clock = Listing::new(
         "clock_timestamp",
@@ -37,16 +41,61 @@ pub(super) fn register(context: &SessionContext) {
         "The time, which goes on while a statement runs.",
         "clock_timestamp()",
     );
-    for (listing, volatility) in [(now, Volatility::Stable), (clock, Volatility::Volatile)] {
+    for (moment, listing, volatility) in [
+        (Moment::Transaction, now, Volatility::Stable),
+        (Moment::Statement, statement, Volatility::Stable),
+        (Moment::Now, clock, Volatility::Volatile),
+    ] {
         let signature = Signature::nullary(volatility);
         let (zone, listing) = (None, Arc::new(listing));
-        context.register_udf(ScalarUDF::from(Clock { zone, signature, listing }));
+        context.register_udf(ScalarUDF::from(Clock { moment, zone, signature, listing }));
     }
 }
 
-/// `now()`, which is the same wherever it stands in a statement, or `clock_timestamp()`.
+/// When a statement began, in microseconds since 1970, for `statement_timestamp()`: what DataFusion calls the start of a
+/// query is the start of its transaction, for `now()`. An extension of a statement's settings; without it the two are
+/// the same.
+#[derive(Clone, Debug)]
+pub struct StatementStart(pub i64);
+
+impl ConfigExtension for StatementStart {
+    const PREFIX: &'static str = "statement_start";
+}
+
+impl ExtensionOptions for StatementStart {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+
+    fn cloned(&self) -> Box<dyn ExtensionOptions> {
+        Box::new(self.clone())
+    }
+
+    fn set(&mut self, key: &str, _: &str) -> Result<()> {
+        config_err!("'statement_start.{key}' is not a setting")
+    }
+
+    fn entries(&self) -> Vec<ConfigEntry> {
+        Vec::new()
+    }
+}
+
+/// What a function tells the time of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Moment {
+    Transaction,
+    Statement,
+    Now,
+}
+
+/// `now()` and `statement_timestamp()`, which are the same wherever they stand in a statement, or `clock_timestamp()`.
 #[derive(Clone, Debug)]
 struct Clock {
+    moment: Moment,
     zone: Option<Arc<str>>,
     signature: Signature,
     listing: Arc<Listing>,
@@ -67,15 +116,13 @@ impl Hash for Clock {
     }
 }
 
-impl Clock {
-    fn is_volatile(&self) -> bool {
-        self.signature.volatility == Volatility::Volatile
-    }
-}
-
 impl ScalarUDFImpl for Clock {
     fn name(&self) -> &str {
-        if self.is_volatile() { "clock_timestamp" } else { "now" }
+        match self.moment {
+            Moment::Transaction => "now",
+            Moment::Statement => "statement_timestamp",
+            Moment::Now => "clock_timestamp",
+        }
     }
 
     fn aliases(&self) -> &[String] {
@@ -100,18 +147,20 @@ impl ScalarUDFImpl for Clock {
     }
 
     fn simplify(&self, args: Vec<Expr>, context: &SimplifyContext) -> Result<ExprSimplifyResult> {
-        match context.query_execution_start_time() {
-            Some(start) if !self.is_volatile() => {
-                let micros = Some(start.timestamp_micros());
-                let value = ScalarValue::TimestampMicrosecond(micros, self.zone.clone());
-                Ok(ExprSimplifyResult::Simplified(Expr::Literal(value, None)))
-            }
-            _ => Ok(ExprSimplifyResult::Original(args)),
-        }
+        let transaction = context.query_execution_start_time().map(|it| it.timestamp_micros());
+        let statement = || context.config_options().extensions.get::<StatementStart>();
+        let micros = match self.moment {
+            Moment::Transaction => transaction,
+            Moment::Statement => statement().map(|start| start.0).or(transaction),
+            Moment::Now => None,
+        };
+        let Some(micros) = micros else { return Ok(ExprSimplifyResult::Original(args)) };
+        let value = ScalarValue::TimestampMicrosecond(Some(micros), self.zone.clone());
+        Ok(ExprSimplifyResult::Simplified(Expr::Literal(value, None)))
     }
 
     fn invoke_with_args(&self, _: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        if !self.is_volatile() {
+        if self.moment != Moment::Now {
             return internal_err!("the time of a statement is known before it runs");
         }
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

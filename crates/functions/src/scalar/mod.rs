@@ -80,6 +80,7 @@ use datafusion::prelude::SessionContext;
 
 pub(super) use civil::days_of_month;
 pub use civil::{MONTHS, WEEKDAYS};
+pub use clock::StatementStart;
 pub use encode::bytes_of_text;
 pub use entry::UUID_MARK;
 pub(super) use entry::{Arguments, Entry, Takes};

@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use atoll_functions::{StatementStart, without_large_constants};
 use atoll_runtime::CancelToken;
 use atoll_store::database::DatabaseVersion;
 use atoll_store::database::{CatalogChange, LockWait};
 use atoll_store::lock::LockMode;
 use atoll_store::table::TableChange;
+use chrono::Utc;
 use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::catalog::view::ViewTable;
 use datafusion::common::tree_node::TreeNode;
@@ -54,7 +56,6 @@ use crate::settings::AtollOptions;
 use crate::table::{PlacedTable, WriteRules, WriteTarget, fresh};
 use crate::timezone::SessionTimeZone;
 use crate::volatile::check_ctes;
-use atoll_functions::without_large_constants;
 
 /// Plans one statement: all of its scans see the rows that were there when this was made.
 #[derive(Clone)]
@@ -137,9 +138,14 @@ impl Session {
         let user = self.limited_user();
         let statement =
             StatementHandle::new(transaction.transaction.clone(), user.clone(), names.clone());
-        state.config_mut().options_mut().extensions.insert(statement.clone());
+        let begun = Utc::now();
+        let extensions = &mut state.config_mut().options_mut().extensions;
+        extensions.insert(statement.clone());
+        extensions.insert(StatementStart(begun.timestamp_micros()));
         // What functions are told of the settings.
         state.mark_start_execution();
+        let begun = self.transaction_begun().unwrap_or(begun);
+        state.execution_props_mut().query_execution_start_time = Some(begun);
         statement.begin(&state);
         let (transaction, database) = (transaction.clone(), self.database().clone());
         let (values, rule_parameters) = Default::default();

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use atoll_store::database::{DatabaseVersion, Isolation, Transaction, TransactionOptions};
+use chrono::{DateTime, Utc};
 use datafusion::common::config::{ConfigEntry, ConfigExtension, ConfigOptions, ExtensionOptions};
 use datafusion::common::{Result, exec_err, not_impl_err};
 use datafusion::execution::SessionState;
@@ -80,6 +81,8 @@ pub(super) struct SessionTransaction {
 #[derive(Clone, Debug)]
 pub(super) struct OpenTransaction {
     pub(super) transaction: SharedTransaction,
+    /// When it began, which is what `now()` is in it.
+    begun: DateTime<Utc>,
     failure: FailedStatement,
     /// How it was said to run, and whether a statement ran so.
     modes: SaidModes,
@@ -316,6 +319,11 @@ impl Session {
         self.transaction.open.lock().is_some()
     }
 
+    /// When the transaction between BEGIN and COMMIT began; none outside.
+    pub(super) fn transaction_begun(&self) -> Option<DateTime<Utc>> {
+        self.transaction.open.lock().as_ref().map(|open| open.begun)
+    }
+
     /// Whether a transaction is open, and whether a statement of it failed.
     pub fn transaction_state(&self) -> TransactionState {
         match &*self.transaction.open.lock() {
@@ -345,6 +353,7 @@ impl Session {
         let (failure, savepoints) = Default::default();
         *open = Some(OpenTransaction {
             transaction,
+            begun: Utc::now(),
             failure,
             modes,
             is_used: false,
@@ -509,7 +518,7 @@ struct StatementParts {
     transaction: SharedTransaction,
     user: Option<Arc<LimitedUser>>,
     names: Catalogs,
-    /// When the statement began, in microseconds since 1970.
+    /// When its transaction began, in microseconds since 1970.
     begun: OnceLock<i64>,
 }
 
@@ -523,7 +532,7 @@ impl StatementHandle {
         Self(Some(Arc::new(StatementParts { transaction, user, names, begun })))
     }
 
-    /// Notes when the statement began, which is what `now()` is.
+    /// Notes when the statement's transaction began, which is what `now()` is.
     pub(super) fn begin(&self, state: &SessionState) {
         let begun = state.execution_props().query_execution_start_time;
         if let (Some(parts), Some(begun)) = (&self.0, begun) {
@@ -531,7 +540,7 @@ impl StatementHandle {
         }
     }
 
-    /// When the statement with these settings began, in microseconds since 1970.
+    /// When the transaction of the statement with these settings began, in microseconds since 1970.
     pub(crate) fn begun(options: &ConfigOptions) -> Option<i64> {
         Self::parts(options)?.begun.get().copied()
     }

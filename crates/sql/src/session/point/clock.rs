@@ -1,5 +1,5 @@
 //! `now()` and its kin in statements that are planned once: parameters whose values are those of the moment in which
-//! the statement runs.
+//! the statement runs, or its transaction began.
 
 use std::sync::Arc;
 
@@ -13,8 +13,11 @@ use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
 use crate::rewrite::map_named;
 use crate::session::Session;
 
-/// Functions without arguments that tell the time of the statement.
-const CLOCK: [&str; 3] = ["now", "current_date", "current_time"];
+/// Functions without arguments that tell the time of the transaction or the statement.
+const CLOCK: [&str; 4] = ["now", "current_date", "current_time", STATEMENT];
+
+/// The one among them that tells the time of the statement also in a transaction.
+const STATEMENT: &str = "statement_timestamp";
 
 /// The calls of such functions in a plan, each with the type of its value.
 #[derive(Debug, Default)]
@@ -64,14 +67,19 @@ impl ClockCalls {
         }
         let state = session.context.state_ref();
         let options = Arc::clone(state.read().config_options());
-        let context =
-            SimplifyContext::builder().with_config_options(options).with_current_time().build();
-        let value = |(call, data_type): &(ScalarFunction, DataType)| match call
-            .func
-            .simplify(Vec::new(), &context)?
-        {
-            ExprSimplifyResult::Simplified(Expr::Literal(value, _)) => value.cast_to(data_type),
-            _ => internal_err!("{} tells no time", call.func.name()),
+        let statement = SimplifyContext::builder().with_config_options(options).with_current_time();
+        let transaction = match session.transaction_begun() {
+            None => statement.clone(),
+            begun => statement.clone().with_query_execution_start_time(begun),
+        };
+        let (statement, transaction) = (statement.build(), transaction.build());
+        let value = |(call, data_type): &(ScalarFunction, DataType)| {
+            let name = call.func.name();
+            let context = if name == STATEMENT { &statement } else { &transaction };
+            match call.func.simplify(Vec::new(), context)? {
+                ExprSimplifyResult::Simplified(Expr::Literal(value, _)) => value.cast_to(data_type),
+                _ => internal_err!("{name} tells no time"),
+            }
         };
         self.0.iter().map(value).collect()
     }
