@@ -67,12 +67,10 @@ impl ClockCalls {
         }
         let state = session.context.state_ref();
         let options = Arc::clone(state.read().config_options());
-        let statement = SimplifyContext::builder().with_config_options(options).with_current_time();
-        let transaction = match session.transaction_begun() {
-            None => statement.clone(),
-            begun => statement.clone().with_query_execution_start_time(begun),
-        };
-        let (statement, transaction) = (statement.build(), transaction.build());
+        let moment = || SimplifyContext::builder().with_config_options(Arc::clone(&options));
+        let statement = moment().with_current_time().build();
+        let begun = session.transaction_begun().or(statement.query_execution_start_time());
+        let transaction = moment().with_query_execution_start_time(begun).build();
         let value = |(call, data_type): &(ScalarFunction, DataType)| {
             let name = call.func.name();
             let context = if name == STATEMENT { &statement } else { &transaction };
