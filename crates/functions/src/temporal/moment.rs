@@ -122,6 +122,11 @@ impl<'a> Fields<'a> {
                 b' ' | b'\t' | b'\n' | b'\r' | b',' => &rest[1..],
                 b'0'..=b'9' => self.number(rest)?,
                 b'+' | b'-' if self.time.is_some() && self.zone.is_none() => self.ahead(rest)?,
+                // As pgjdbc sends dates: `2024-01-05 +01`.
+                b'+' | b'-' if self.date.is_some() && self.zone.is_none() => {
+                    let before = &text[..text.len() - rest.len()];
+                    before.ends_with(' ').then(|| self.ahead(rest))??
+                }
                 _ if first.is_ascii_alphabetic() => self.word(rest)?,
                 _ => return None,
             };
@@ -481,6 +486,8 @@ mod tests {
         for (given, wanted) in [
             ("2024-01-05 10:11+02", Zone::Ahead(7200)),
             ("2024-01-05 10:11 -8", Zone::Ahead(-28_800)),
+            ("2024-01-05 +01", Zone::Ahead(3600)),
+            ("2024-01-05 -01:30", Zone::Ahead(-5400)),
             ("2024-01-05 10:11+0530", Zone::Ahead(19_800)),
             ("2024-01-05 10:11:12.5+05:30", Zone::Ahead(19_800)),
             ("2024-01-05T10:11:12Z", Zone::Ahead(0)),

@@ -248,7 +248,8 @@ impl Connection {
                 }
                 let result = self.client.unless_ended(statement.execute(&values)).await?;
                 let result = result.map_err(|error| error_fields(&error, &prepared.sql, 0))?;
-                Box::new(PortalRows::of(result, &prepared))
+                let formats = self.portals.get(name).map_or(&[][..], |portal| &portal.formats);
+                Box::new(PortalRows::of(result, &prepared, formats)?)
             }
         };
         self.fetch(name, rows, rows_max).await

@@ -3,16 +3,17 @@
 use std::sync::Arc;
 
 use atoll_sql::arrow::array::RecordBatch;
-use atoll_sql::arrow::datatypes::SchemaRef;
+use atoll_sql::arrow::datatypes::{Field, FieldRef, Schema, SchemaRef};
 use atoll_sql::datafusion::common::ScalarValue;
-use atoll_sql::{PreparedStatement, QueryResult};
+use atoll_sql::{PgType, PreparedStatement, QueryResult};
 
 use super::Client;
 use super::cursor::CursorStatement;
 use super::failure::{Failure, error_fields};
 use super::simple::send_rows;
 use crate::copy::CopyStatement;
-use crate::value::RowColumns;
+use crate::value::{Format, RowColumns};
+use crate::wire::ErrorFields;
 
 /// A statement that a client prepared.
 #[derive(Debug)]
@@ -102,15 +103,26 @@ impl PortalRows {
     }
 
     /// The rows of a statement, in the types that were told of it.
-    pub(super) fn of(result: QueryResult, prepared: &Prepared) -> Self {
+    ///
+    /// # Errors
+    /// When its table was altered since, so that a client could not read them.
+    pub(super) fn of(
+        result: QueryResult,
+        prepared: &Prepared,
+        formats: &[i16],
+    ) -> Result<Self, Failure> {
         let mut rows = Self::new(result);
         if let PreparedKind::Statement(statement) = &prepared.kind
             && let Some(told) = statement.columns()
-            && told.fields().len() == rows.columns.fields().len()
+            && !rows.result.is_told_by_tag()
         {
+            if !are_read(told, &rows.columns, formats) {
+                let message = "cached plan must not change result type";
+                return Err(ErrorFields::error("0A000", message).into());
+            }
             rows.columns = Arc::clone(told);
         }
-        rows
+        Ok(rows)
     }
 
     /// Sends at most so many rows in these forms; how many there were. Where no forms are told they are passed over.
@@ -142,4 +154,14 @@ impl PortalRows {
         }
         Ok(most - left)
     }
+}
+
+/// Whether rows of these columns are read by a client that was told of others.
+fn are_read(told: &Schema, sent: &Schema, formats: &[i16]) -> bool {
+    let is_same = |(at, (told, sent)): (usize, (&FieldRef, &FieldRef))| {
+        let oid = |field: &Field| PgType::of(field.data_type()).oid;
+        Format::of(formats, at) == Format::Text || oid(told) == oid(sent)
+    };
+    let columns = told.fields().iter().zip(sent.fields()).enumerate();
+    told.fields().len() == sent.fields().len() && columns.into_iter().all(is_same)
 }

@@ -37,6 +37,31 @@ fn values_come_back_in_binary_form() {
 }
 
 #[test]
+fn rows_that_are_not_those_that_were_told_are_refused() {
+    let server = TestServer::start();
+    block_on(async {
+        let client = server.connect().await;
+        let made = "CREATE TABLE t (id INT PRIMARY KEY, n INT); INSERT INTO t VALUES (1, 2)";
+        client.batch_execute(made).await.expect("a table");
+        for change in [
+            "ALTER TABLE t ALTER n TYPE TEXT",
+            "ALTER TABLE t ADD COLUMN m INT",
+            "ALTER TABLE t DROP n",
+        ] {
+            let all = client.prepare("SELECT * FROM t").await.expect("prepared");
+            assert_eq!(client.query(&all, &[]).await.expect("a row").len(), 1);
+            client.batch_execute(change).await.expect(change);
+            let refused = client.query(&all, &[]).await.expect_err(change);
+            assert_eq!(refused.code(), Some(&SqlState::FEATURE_NOT_SUPPORTED), "{change}");
+            let told = refused.as_db_error().map(|error| error.message());
+            assert_eq!(told, Some("cached plan must not change result type"));
+        }
+        let all = client.query("SELECT * FROM t", &[]).await.expect("a row");
+        assert_eq!((all[0].get::<_, i32>(0), all[0].get::<_, Option<i32>>(1)), (1, None));
+    });
+}
+
+#[test]
 fn lists_go_both_ways() {
     let server = TestServer::start();
     block_on(async {

@@ -62,8 +62,10 @@ fn a_failed_transaction_refuses_all_but_its_end() {
         let client = server.connect().await;
         answers(&client, "BEGIN").await;
         assert!(client.simple_query("SELECT nothing").await.is_err());
-        let error = client.simple_query("SELECT 1").await.expect_err("it is aborted");
-        assert_eq!(error.code(), Some(&SqlState::IN_FAILED_SQL_TRANSACTION));
+        for refused in ["SELECT 1", "BEGIN"] {
+            let error = client.simple_query(refused).await.expect_err("it is aborted");
+            assert_eq!(error.code(), Some(&SqlState::IN_FAILED_SQL_TRANSACTION), "{refused}");
+        }
         answers(&client, "ROLLBACK").await;
         assert_eq!(answers(&client, "SELECT 1").await, ["1", "#1"]);
     });

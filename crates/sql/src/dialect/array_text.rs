@@ -8,14 +8,14 @@ use super::tree;
 
 /// The items of a list of one dimension; none where it is not one.
 pub fn array_items(text: &str) -> Option<Vec<Option<String>>> {
-    let inner = text.trim().strip_prefix('{')?.strip_suffix('}')?;
+    let inner = text.trim_matches(is_blank).strip_prefix('{')?.strip_suffix('}')?;
     let mut items = Vec::new();
-    if inner.trim().is_empty() {
+    if inner.trim_matches(is_blank).is_empty() {
         return Some(items);
     }
     let mut chars = inner.chars().peekable();
     loop {
-        while chars.peek().is_some_and(|it| it.is_whitespace()) {
+        while chars.peek().is_some_and(|it| is_blank(*it)) {
             chars.next();
         }
         let mut item = String::new();
@@ -35,11 +35,11 @@ pub fn array_items(text: &str) -> Option<Vec<Option<String>>> {
             }
         }
         if is_quoted {
-            while chars.peek().is_some_and(|it| it.is_whitespace()) {
+            while chars.peek().is_some_and(|it| is_blank(*it)) {
                 chars.next();
             }
         } else {
-            item.truncate(item.trim_end().len());
+            item.truncate(item.trim_end_matches(is_blank).len());
         }
         let is_null = !is_quoted && item.eq_ignore_ascii_case("null");
         if item.is_empty() && !is_quoted {
@@ -52,6 +52,11 @@ pub fn array_items(text: &str) -> Option<Vec<Option<String>>> {
             Some(_) => return None,
         }
     }
+}
+
+/// What may stand around an item: other spaces are part of it.
+fn is_blank(letter: char) -> bool {
+    letter.is_ascii_whitespace() || letter == '\u{b}'
 }
 
 /// Rewrites a text that is cast to an array, that stands behind ANY or ALL, or that is a path, as an array.
@@ -120,6 +125,10 @@ mod tests {
         assert_eq!(
             items(r#"{"a,b", "\"", "NULL", ""}"#),
             Some(vec![some("a,b"), some("\""), some("NULL"), some("")])
+        );
+        assert_eq!(
+            items("{\u{85}, \u{a0}a\u{a0} ,\u{b}b\n}"),
+            Some(vec![some("\u{85}"), some("\u{a0}a\u{a0}"), some("b")])
         );
         for bad in ["", "1", "{1", "{1,}", "{\"a}", "{{1}}", "{\"a\"b}", "{\\}"] {
             assert_eq!(items(bad), None, "{bad}");

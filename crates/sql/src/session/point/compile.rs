@@ -12,6 +12,9 @@ use datafusion::logical_expr::expr::Placeholder;
 use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Operator, TableScan, Values};
 use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::{
+    Column as PhysicalColumn, Literal as PhysicalLiteral,
+};
 
 use super::numbers::NextNumbers;
 use super::scalar::{ScalarPlan, ScalarScope};
@@ -142,15 +145,41 @@ impl Parameters {
         row: Option<&DFSchema>,
         wanted: Option<&DataType>,
     ) -> Result<Arc<dyn PhysicalExpr>> {
+        let expr = expr.unalias();
+        if let Some(plain) = self.plain(&expr, row, wanted) {
+            return Ok(plain);
+        }
         let schema = match row {
             Some(row) => row.join(&self.schema)?,
             None => self.schema.clone(),
         };
-        let mut expr = self.in_columns(expr)?.unalias();
+        let mut expr = self.in_columns(expr)?;
         if let Some(wanted) = wanted {
             expr = expr.cast_to(wanted, &schema)?;
         }
         state.create_physical_expr(expr, &schema)
+    }
+
+    /// A parameter or a constant of the wanted type as it is, without a schema: a statement that lists many rows has as
+    /// many of both, and copies of its schema would take the square of the time.
+    fn plain(
+        &self,
+        expr: &Expr,
+        row: Option<&DFSchema>,
+        wanted: Option<&DataType>,
+    ) -> Option<Arc<dyn PhysicalExpr>> {
+        let is_wanted = |data_type: &DataType| wanted.is_none_or(|wanted| wanted == data_type);
+        match expr {
+            Expr::Placeholder(Placeholder { id, .. }) => {
+                let (at, data_type) = self.find(id)?;
+                let at = at + row.map_or(0, |row| row.fields().len());
+                is_wanted(&data_type).then(|| Arc::new(PhysicalColumn::new(id, at)) as _)
+            }
+            Expr::Literal(value, None) if is_wanted(&value.data_type()) => {
+                Some(Arc::new(PhysicalLiteral::new(value.clone())))
+            }
+            _ => None,
+        }
     }
 }
 

@@ -1,0 +1,121 @@
+#!/bin/sh
+# Runs the test suites that come with PostgreSQL's drivers and tools against a server that is running.
+#
+#   PGHOST=127.0.0.1 PGPORT=5432 PGUSER=postgres PGPASSWORD=pw PGDATABASE=postgres suites.sh DIRECTORY [SUITE ...]
+#
+# The role is a superuser, and the database is an empty one: suites leave tables behind that others trip over. For pg8000
+# both are called 'postgres'. Suites are fetched into DIRECTORY with pip and mvn. What they print goes to DIRECTORY/NAME.log;
+# here there is a line for each. The package of psycopg 3 has no tests: they are run where DIRECTORY/psycopg3 is a copy of
+# its repository at 3.3.4.
+set -eu
+: "${PGHOST:?}" "${PGPORT:?}" "${PGUSER:?}" "${PGPASSWORD:?}" "${PGDATABASE:?}"
+export PGHOST PGPORT PGUSER PGPASSWORD PGDATABASE
+mkdir -p "${1:?suites.sh DIRECTORY [SUITE ...]}"
+cd "$1"
+at=$PWD
+shift
+url=postgresql://$PGUSER:$PGPASSWORD@$PGHOST:$PGPORT/$PGDATABASE
+
+if [ ! -x venv/bin/pytest ]; then
+    python3 -m venv venv
+    venv/bin/pip install -q pytest pytest-timeout pytest-mock pytest-benchmark python-dateutil pytz numpy anyio distro \
+        'psycopg[binary]==3.3.4' psycopg-pool psycopg2-binary==2.9.13 asyncpg==0.32.0 pg8000==1.31.6
+fi
+
+# unpacked NAME VERSION: the source package of a Python package.
+unpacked() {
+    [ -d "$1-$2" ] && return
+    venv/bin/pip download -q --no-deps --no-binary :all: -d packages "$1==$2"
+    tar xzf "packages/$1-$2.tar.gz"
+}
+
+# tested NAME DIRECTORY ARGUMENTS …
+tested() {
+    name=$1 directory=$2
+    shift 2
+    (cd "$directory" && timeout 3600 "$at/venv/bin/python" -m pytest -q --timeout 60 --tb short \
+        --junitxml "$at/$name.xml" "$@") > "$name.log" 2>&1 || true
+}
+
+# counted NAME FILES …: what JUnit's files tell.
+counted() {
+    name=$1
+    shift
+    cat "$@" | tr '\n' ' ' | grep -o '<testsuite [^>]*>' | awk -v name="$name" '
+        function number(of) { return match($0, " " of "=\"[0-9]+") ? substr($0, RSTART + length(of) + 3, RLENGTH - length(of) - 3) : 0 }
+        { all += number("tests"); failed += number("failures") + number("errors"); skipped += number("skipped") }
+        END { printf "%s: %d passed, %d failed, %d skipped\n", name, all - failed - skipped, failed, skipped }'
+}
+
+psycopg2() {
+    unpacked psycopg2 2.9.13
+    PSYCOPG2_TESTDB=$PGDATABASE tested psycopg2 psycopg2-2.9.13 tests
+    counted psycopg2 psycopg2.xml
+}
+
+psycopg3() {
+    [ -d psycopg3/tests ] || return 0
+    tested psycopg3 psycopg3 tests --test-dsn "$url" -m 'not slow and not mypy and not dns' --ignore tests/crdb \
+        --ignore tests/pool --ignore tests/test_tstring.py --ignore tests/test_tstring_async.py
+    counted psycopg3 psycopg3.xml
+}
+
+# File by file, since what a class leaves behind can end the whole run.
+asyncpg() {
+    unpacked asyncpg 0.32.0
+    rm -rf asyncpg-0.32.0/asyncpg # the one in venv is compiled
+    for file in asyncpg-0.32.0/tests/test_[a-z]*.py; do
+        case $file in *_subinterpreters.py) continue ;; esac
+        name=$(basename "$file" .py)
+        tested "asyncpg-$name" asyncpg-0.32.0 "tests/$name.py"
+    done
+    counted asyncpg asyncpg-*.xml
+}
+
+pg8000() {
+    unpacked pg8000 1.31.6
+    tested pg8000 pg8000-1.31.6 test --benchmark-disable --ignore test/test_readme.py
+    counted pg8000 pg8000.xml
+}
+
+# The suite of dialects. Reflection of all kinds of objects begins with CREATE INDEX, so that none of it would run.
+sqlalchemy() {
+    unpacked sqlalchemy 2.1.9
+    # It makes extensions before its first test.
+    sed -i 's/^    ("\(citext\|hstore\)", (13,)),$//' sqlalchemy-2.1.9/lib/sqlalchemy/dialects/postgresql/provision.py
+    venv/bin/python -c "import psycopg, sys
+with psycopg.connect(sys.argv[1]) as c:
+    c.execute('CREATE SCHEMA IF NOT EXISTS test_schema')
+    c.execute('CREATE SCHEMA IF NOT EXISTS test_schema_2')" "$url"
+    tested sqlalchemy sqlalchemy-2.1.9 test/dialect/test_suite.py -k 'not ComponentReflectionTest' --maxfail 10000 \
+        --dburi "postgresql+psycopg${url#postgresql}"
+    counted sqlalchemy sqlalchemy.xml
+}
+
+# Without large objects and XML, and without batches of tens of thousands of parameters and large files, which take minutes.
+pgjdbc() {
+    version=42.7.13
+    source=postgresql-$version-jdbc-src
+    if [ ! -d $source ]; then
+        mvn -q -B org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy -DoutputDirectory="$at/packages" \
+            -Dartifact=org.postgresql:postgresql:$version:tar.gz:jdbc-src > pgjdbc.log
+        tar xzf packages/$source.tar.gz
+    fi
+    cat > $source/build.local.properties <<END
+test.url.PGHOST=$PGHOST
+test.url.PGPORT=$PGPORT
+test.url.PGDBNAME=$PGDATABASE
+test.url.socketTimeout=60
+user=$PGUSER
+password=$PGPASSWORD
+privilegedUser=$PGUSER
+privilegedPassword=$PGPASSWORD
+END
+    without='!DeepBatchedInsertStatementTest,!PreparedStatement64KBindsTest,!LargeObjectManagerTest,!BlobTest'
+    without="$without,!Jdbc3BlobTest,!BlobTransactionTest,!PgSQLXMLTest,!XmlTest,!BatchedInsertReWriteEnabledTest,!CopyLargeFileTest"
+    (cd $source && timeout 3600 mvn -B -Dmaven.test.failure.ignore "-Dtest=$without" test) > pgjdbc.log 2>&1 || true
+    counted pgjdbc $source/target/surefire-reports/TEST-*.xml
+}
+
+[ $# -gt 0 ] || set -- sqlalchemy psycopg2 psycopg3 asyncpg pg8000 pgjdbc
+for suite; do "$suite"; done
