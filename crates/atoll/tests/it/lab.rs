@@ -45,7 +45,7 @@ fn scans_of_placed_tables_are_local_in_a_real_kernel_and_others_are_not() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("record.json");
     let report = file.display().to_string();
-    let counted = ["--timeout", "150s", "--cache-divisor", "16", "--count", "region", "--report"];
+    let counted = ["--timeout", "300s", "--cache-divisor", "16", "--count", "region", "--report"];
     let counted = [&counted[..], &[&report]].concat();
     let Some(output) = run("scans.sh", &counted) else { return };
     let out = String::from_utf8_lossy(&output.stdout);
@@ -76,7 +76,7 @@ fn shared_scans_of_aligned_tables_are_local_and_load_all_controllers_the_same() 
     let report = file.display().to_string();
     // A node's part of the column, 1 MiB, is more than its last-level cache of 480 KiB: no cycle finds
     // what the one before, or the worker that wrote it, left there.
-    let counted = ["--timeout", "150s", "--cache-divisor", "64", "--count", "region", "--report"];
+    let counted = ["--timeout", "300s", "--cache-divisor", "64", "--count", "region", "--report"];
     let Some(output) = run("shared.sh", &[&counted[..], &[&report]].concat()) else { return };
     let out = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{out}\n{}", String::from_utf8_lossy(&output.stderr));

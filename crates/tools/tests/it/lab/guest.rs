@@ -70,7 +70,7 @@ pub(super) fn counted(machine: &str, flags: &[&str], command: &[&str]) -> Option
     let record = home.path().join("record.json").display().to_string();
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let output = guests::boot(|| {
-        lab(&["run", "--machine", machine, "--count", "region", "--timeout", "150s"])
+        lab(&["run", "--machine", machine, "--count", "region", "--timeout", "300s"])
             .args(flags)
             .args(["--report", &record, "--", agent])
             .args(command)
