@@ -74,7 +74,7 @@ file are the names of the flags (tls_cert = \"c.pem\"), and [[login]] tables say
 SIGHUP reads certificate, key and [[login]] anew, and opens the files of the logs anew.
 SIGTERM and Ctrl-C stop it: sessions end where they wait for their clients, statements that run have
 30 seconds, and a checkpoint is written.")]
-    Serve(ServeArgs),
+    Serve(Box<ServeArgs>),
     /// Demonstrate the engine: the machine, TPC-H, its 22 queries, and where data and threads were
     #[command(after_help = "\
 Examples:

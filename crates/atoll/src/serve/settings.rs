@@ -104,7 +104,7 @@ impl Settings {
         let matches = Cli::command().try_get_matches_from(with_flags(arguments, &given));
         let matches = matches.map_err(failed)?;
         let args = match Cli::from_arg_matches(&matches).map_err(failed)?.command {
-            AtollCommand::Serve(args) => args,
+            AtollCommand::Serve(args) => *args,
             _ => args.clone(),
         };
         let all = settings(of_serve(&matches), &names);
