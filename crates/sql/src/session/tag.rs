@@ -96,6 +96,11 @@ impl StatementTag {
         Self { words: words.into(), count: TagCount::Values(0) }
     }
 
+    /// That of a statement that returns the rows which it wrote.
+    pub(super) fn returned(words: &'static str) -> Self {
+        Self { words: words.into(), count: TagCount::Rows(0) }
+    }
+
     /// That of a statement that shows something.
     pub(super) fn shown(words: &'static str) -> Self {
         Self { words: words.into(), count: TagCount::None }

@@ -13,8 +13,8 @@ use datafusion::common::{Result, ScalarValue};
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::{
     Assignment, AssignmentTarget, BinaryOperator, Delete, Expr, FromTable, Insert, OnInsert, Query,
-    Select, SetExpr, Statement as Ast, TableFactor, TableObject, TableWithJoins, UnaryOperator,
-    Update, Value,
+    Select, SelectItem, SetExpr, Statement as Ast, TableFactor, TableObject, TableWithJoins,
+    UnaryOperator, Update, Value,
 };
 
 use super::Session;
@@ -342,11 +342,13 @@ fn take_of_query(query: &mut Query, literals: &mut Vec<TakenLiteral>) -> Option<
 }
 
 fn take_of_update(update: &mut Update, literals: &mut Vec<TakenLiteral>) -> Option<()> {
-    let Update { table, assignments, from: None, selection, returning: None, or: None, .. } =
-        update
+    let Update { table, assignments, from: None, selection, returning, or: None, .. } = update
     else {
         return None;
     };
+    if !are_columns(returning.as_deref()) {
+        return None;
+    }
     if !is_table(table) || !update.order_by.is_empty() || update.limit.is_some() {
         return None;
     }
@@ -374,9 +376,12 @@ fn is_target(expr: &Expr, target: &AssignmentTarget) -> bool {
 }
 
 fn take_of_delete(delete: &mut Delete, literals: &mut Vec<TakenLiteral>) -> Option<()> {
-    let Delete { from, using: None, selection, returning: None, limit: None, .. } = delete else {
+    let Delete { from, using: None, selection, returning, limit: None, .. } = delete else {
         return None;
     };
+    if !are_columns(returning.as_deref()) {
+        return None;
+    }
     let (FromTable::WithFromKeyword(tables) | FromTable::WithoutKeyword(tables)) = from;
     let [table] = &tables[..] else { return None };
     let is_more = !delete.tables.is_empty() || !delete.order_by.is_empty();
@@ -389,7 +394,7 @@ fn take_of_delete(delete: &mut Delete, literals: &mut Vec<TakenLiteral>) -> Opti
 /// Of INSERT … VALUES alone; what ON CONFLICT says stays as it is.
 fn take_of_insert(insert: &mut Insert, literals: &mut Vec<TakenLiteral>) -> Option<()> {
     let is_more = !matches!(insert.on, None | Some(OnInsert::OnConflict(_)))
-        || insert.returning.is_some()
+        || !are_columns(insert.returning.as_deref())
         || insert.or.is_some();
     if is_more || insert.ignore || insert.overwrite || insert.replace_into {
         return None;
@@ -417,6 +422,15 @@ fn is_of_one_table(select: &Select) -> bool {
 /// Whether it is a name alone.
 fn is_table(table: &TableWithJoins) -> bool {
     matches!(table.relation, TableFactor::Table { args: None, .. }) && table.joins.is_empty()
+}
+
+/// Whether RETURNING selects columns as they are, if anything: values that it has are not taken.
+fn are_columns(returning: Option<&[SelectItem]>) -> bool {
+    returning.unwrap_or_default().iter().all(|item| match item {
+        SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => is_column(expr),
+        SelectItem::Wildcard(_) => true,
+        _ => false,
+    })
 }
 
 fn has_parameters(ast: &Ast) -> bool {

@@ -36,21 +36,11 @@ struct SortedOut {
 }
 
 impl PlannedConflict {
-    /// Inserts what can be inserted of these rows, and updates what is to be updated; how many rows that are.
+    /// Inserts what can be inserted of these rows, and updates what is to be updated.
     ///
     /// # Errors
     /// As [`WriteTarget::write`], and for rows that it would change twice.
-    pub(crate) async fn insert_rows(
-        &self,
-        table: &PlacedTable,
-        target: &WriteTarget,
-        rows: &[RecordBatch],
-    ) -> Result<usize> {
-        Ok(self.insert(table, target, rows, false).await?.count)
-    }
-
-    /// Inserts what can be inserted of these rows, and updates what is to be updated.
-    pub(super) async fn insert(
+    pub(crate) async fn insert(
         &self,
         table: &PlacedTable,
         target: &WriteTarget,

@@ -39,11 +39,11 @@ pub(super) trait TableWrite: fmt::Debug + fmt::Display + Send + Sync {
 
 /// What was written.
 #[derive(Debug, Default)]
-pub(super) struct WrittenBatches {
+pub(crate) struct WrittenBatches {
     /// How many rows.
-    pub(super) count: usize,
+    pub(crate) count: usize,
     /// The rows, where they are asked for.
-    pub(super) rows: Vec<RecordBatch>,
+    pub(crate) rows: Vec<RecordBatch>,
 }
 
 /// Writes its input to a table; returns one row, the number of rows written, or those rows.

@@ -37,6 +37,16 @@ impl WrittenRows {
         Ok(Self { table, target, input, schema })
     }
 
+    /// The table, as it is to be written.
+    pub(crate) fn target(&self) -> &Arc<dyn TableProvider> {
+        &self.target
+    }
+
+    /// What finds or lists the rows.
+    pub(crate) fn input(&self) -> &LogicalPlan {
+        &self.input
+    }
+
     fn key(&self) -> (&str, &LogicalPlan) {
         (&self.table, &self.input)
     }

@@ -51,13 +51,17 @@ const VALUES: [&str; 34] = [
 ];
 
 /// Statements with a key, two columns and two values.
-const FORMS: [&str; 17] = [
+const FORMS: [&str; 21] = [
     "INSERT INTO t (id, {a}) VALUES ({key}, {x})",
     "INSERT INTO t (id, {a}, {b}) VALUES ({key}, {x}, {y})",
     "INSERT INTO t (id, {a}) VALUES ({key}, {x}), ({key} + 100, {y})",
     "INSERT INTO t (id, {a}) VALUES ({key}, {x}) ON CONFLICT (id) DO UPDATE SET {a} = excluded.{a}, n = t.n + 1",
     "INSERT INTO t (id, {a}) VALUES ({key}, {x}), ({key} + 1, {y}) ON CONFLICT DO NOTHING",
     "INSERT INTO t (id, {a}, big) VALUES ({key}, {x}, nextval('s') * 0), ({key} + 200, {y}, 0 * nextval('s'))",
+    "INSERT INTO t (id, {a}) VALUES ({key}, {x}) RETURNING *",
+    "INSERT INTO t (id, {a}) VALUES ({key}, {x}) ON CONFLICT (id) DO UPDATE SET n = t.n + 1 RETURNING id, {b}, n",
+    "UPDATE t SET {a} = {x} WHERE id = {key} RETURNING id, {a}, {b} AS other",
+    "DELETE FROM t WHERE id = {key} RETURNING *",
     "UPDATE t SET {a} = {x} WHERE id = {key}",
     "UPDATE t SET {a} = {a} + {x} WHERE id = {key}",
     "UPDATE t SET {a} = {a} - {x}, {b} = {y} WHERE id = {key}",

@@ -17,6 +17,7 @@ use datafusion::physical_expr::expressions::{
 };
 
 use super::numbers::NextNumbers;
+use super::returning::{ReturnedRows, ReturningList};
 use super::scalar::{ScalarPlan, ScalarScope};
 use crate::table::{ChangeKind, ChangedTable, PlacedTable};
 
@@ -39,6 +40,8 @@ pub(crate) struct PointPlan {
     pub(super) keeps_keys: bool,
     /// The same without expressions, where they are simple.
     pub(super) scalars: Option<ScalarPlan>,
+    /// What RETURNING selects of the rows that it writes.
+    pub(super) returning: Option<ReturnedRows>,
 }
 
 /// Where the rows of a statement come from.
@@ -121,6 +124,11 @@ impl Parameters {
         Some((at, self.schema.field(at).data_type().clone()))
     }
 
+    /// The columns of a row, and behind them the parameters.
+    pub(super) fn behind(&self, row: &DFSchema) -> Result<SchemaRef> {
+        Ok(Arc::clone(row.join(&self.schema)?.inner()))
+    }
+
     /// As expressions read them.
     pub(super) fn schema(&self) -> SchemaRef {
         Arc::clone(self.schema.inner())
@@ -138,7 +146,7 @@ impl Parameters {
         Ok(placed.data)
     }
 
-    fn physical(
+    pub(super) fn physical(
         &self,
         state: &SessionState,
         expr: Expr,
@@ -189,61 +197,80 @@ pub(crate) fn compile(
     plan: &LogicalPlan,
     parameters: &Parameters,
 ) -> Result<Option<PointPlan>> {
-    let LogicalPlan::Dml(write) = plan else {
-        let schema = Arc::clone(plan.schema().inner());
-        return by_key(state, plan, parameters, |_| Some(PointAction::Select(schema)));
+    let list = ReturningList::of(plan);
+    let (target, input) = match (plan, &list) {
+        (LogicalPlan::Dml(write), _) => (source_as_provider(&write.target)?, &*write.input),
+        (_, Some(list)) => (Arc::clone(list.written.target()), list.written.input()),
+        (_, None) => {
+            let schema = Arc::clone(plan.schema().inner());
+            return by_key(state, plan, parameters, |_| Some(PointAction::Select(schema)));
+        }
     };
-    let target = source_as_provider(&write.target)?;
-    if let Some(table) = target.downcast_ref::<PlacedTable>() {
-        let table = &table.without_rows()?;
-        let conflict = table.insert_target()?.rules.conflict.as_ref();
-        // Rows that foreign keys change are planned with each statement.
-        let acts = table.insert_target()?.rules.actions.is_some();
-        if conflict.is_some_and(|conflict| !conflict.is_fixed) || acts {
-            return Ok(None);
-        }
-        let Some(mut rows) = listed_rows(&write.input) else { return Ok(None) };
-        let numbers = NextNumbers::take(&mut rows, parameters.schema.fields().len())?;
-        let parameters = parameters.and(numbers.types())?;
-        let mut compiled = Vec::with_capacity(rows.len());
-        for row in &rows {
-            let columns = table.columns().fields().iter();
-            let values = row.iter().zip(columns).map(|(value, field)| {
-                parameters.physical(state, value.clone(), None, Some(field.data_type()))
-            });
-            compiled.push(values.collect::<Result<Vec<_>>>()?);
-        }
-        let scalars = match table.insert_target()?.rules.are_none() {
-            true => {
-                let (type_of, no_column) = (|at| table.type_of(at), |_: &Column| None);
-                let scope =
-                    ScalarScope { parameters: &parameters, type_of: &type_of, column: &no_column };
-                let rows = rows.iter().zip(&compiled);
-                let rows = rows.map(|(row, compiled)| scope.row(row, compiled)).collect();
-                ScalarPlan::new(Some(Vec::new()), rows, nullable(table))
-            }
-            false => None,
-        };
-        let (source, action) =
-            (PointSource::Rows(compiled), PointAction::Insert(Arc::new(table.clone())));
-        return Ok(Some(PointPlan {
-            keeps_keys: conflict.is_none() && table.definition().uniques.is_empty(),
-            written: table.written_schema(),
-            parameters: parameters.schema(),
-            table: table.clone(),
-            source,
-            numbers,
-            action,
-            scalars,
-        }));
+    let compiled = match target.downcast_ref::<PlacedTable>() {
+        Some(table) => listed(state, table, input, parameters)?,
+        None => by_key(state, input, parameters, |changed| {
+            let changed = Arc::new(changed?);
+            Some(match changed.kind() {
+                ChangeKind::Update => PointAction::Update(changed),
+                ChangeKind::Delete => PointAction::Delete,
+            })
+        })?,
+    };
+    let Some(list) = list else { return Ok(compiled) };
+    let Some(mut point) = compiled else { return Ok(None) };
+    point.returning = list.compile(state, &point.table, parameters)?;
+    Ok(point.returning.is_some().then_some(point))
+}
+
+/// An INSERT of rows that it lists.
+fn listed(
+    state: &SessionState,
+    table: &PlacedTable,
+    input: &LogicalPlan,
+    parameters: &Parameters,
+) -> Result<Option<PointPlan>> {
+    let table = &table.without_rows()?;
+    let conflict = table.insert_target()?.rules.conflict.as_ref();
+    // Rows that foreign keys change are planned with each statement.
+    let acts = table.insert_target()?.rules.actions.is_some();
+    if conflict.is_some_and(|conflict| !conflict.is_fixed) || acts {
+        return Ok(None);
     }
-    by_key(state, &write.input, parameters, |changed| {
-        let changed = Arc::new(changed?);
-        Some(match changed.kind() {
-            ChangeKind::Update => PointAction::Update(changed),
-            ChangeKind::Delete => PointAction::Delete,
-        })
-    })
+    let Some(mut rows) = listed_rows(input) else { return Ok(None) };
+    let numbers = NextNumbers::take(&mut rows, parameters.schema.fields().len())?;
+    let parameters = parameters.and(numbers.types())?;
+    let mut compiled = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let columns = table.columns().fields().iter();
+        let values = row.iter().zip(columns).map(|(value, field)| {
+            parameters.physical(state, value.clone(), None, Some(field.data_type()))
+        });
+        compiled.push(values.collect::<Result<Vec<_>>>()?);
+    }
+    let scalars = match table.insert_target()?.rules.are_none() {
+        true => {
+            let (type_of, no_column) = (|at| table.type_of(at), |_: &Column| None);
+            let scope =
+                ScalarScope { parameters: &parameters, type_of: &type_of, column: &no_column };
+            let rows = rows.iter().zip(&compiled);
+            let rows = rows.map(|(row, compiled)| scope.row(row, compiled)).collect();
+            ScalarPlan::new(Some(Vec::new()), rows, nullable(table))
+        }
+        false => None,
+    };
+    let (source, action) =
+        (PointSource::Rows(compiled), PointAction::Insert(Arc::new(table.clone())));
+    Ok(Some(PointPlan {
+        keeps_keys: conflict.is_none() && table.definition().uniques.is_empty(),
+        written: table.written_schema(),
+        parameters: parameters.schema(),
+        table: table.clone(),
+        source,
+        numbers,
+        action,
+        scalars,
+        returning: None,
+    }))
 }
 
 /// A select list over the row with a key.
@@ -317,11 +344,21 @@ fn by_key(
         };
         ScalarPlan::new(of_key, rows, nullable(table))
     };
-    let row = Arc::clone(row.join(&parameters.schema)?.inner());
+    let row = parameters.behind(&row)?;
     let source = PointSource::Key { unique, key, columns, row, values };
     let (parameters, written) = (parameters.schema(), table.written_schema());
     let (table, numbers) = (table.clone(), NextNumbers::default());
-    Ok(Some(PointPlan { table, parameters, written, source, numbers, action, keeps_keys, scalars }))
+    Ok(Some(PointPlan {
+        table,
+        parameters,
+        written,
+        source,
+        numbers,
+        action,
+        keeps_keys,
+        scalars,
+        returning: None,
+    }))
 }
 
 /// Of each column of a table, whether it may be NULL.
@@ -330,7 +367,7 @@ fn nullable(table: &PlacedTable) -> Vec<bool> {
 }
 
 /// The columns of a table that expressions read.
-fn read_columns(table: &PlacedTable, exprs: &[Expr]) -> Vec<usize> {
+pub(super) fn read_columns(table: &PlacedTable, exprs: &[Expr]) -> Vec<usize> {
     let all = table.columns().fields().iter().enumerate();
     let is_read = |name: &str| {
         let mut columns = exprs.iter().flat_map(Expr::column_refs);
@@ -341,18 +378,26 @@ fn read_columns(table: &PlacedTable, exprs: &[Expr]) -> Vec<usize> {
 
 /// The expressions of projections over a scan, in the scan's columns, and the scan.
 pub(crate) fn select_list(plan: &LogicalPlan) -> Option<(Vec<Expr>, &TableScan)> {
+    match projected(plan)? {
+        (exprs, LogicalPlan::TableScan(scan)) if scan.fetch.is_none() => Some((exprs, scan)),
+        _ => None,
+    }
+}
+
+/// The expressions of projections over what reads or writes a table, in its columns, and that.
+pub(super) fn projected(plan: &LogicalPlan) -> Option<(Vec<Expr>, &LogicalPlan)> {
     match plan {
-        LogicalPlan::TableScan(scan) if scan.fetch.is_none() => {
-            let columns = scan.projected_schema.columns().into_iter();
-            Some((columns.map(Expr::Column).collect(), scan))
+        LogicalPlan::TableScan(_) | LogicalPlan::Extension(_) => {
+            let columns = plan.schema().columns().into_iter();
+            Some((columns.map(Expr::Column).collect(), plan))
         }
         LogicalPlan::Projection(projection) => {
-            let (below, scan) = select_list(&projection.input)?;
+            let (below, leaf) = projected(&projection.input)?;
             let schema = projection.input.schema();
             let exprs = projection.expr.iter().map(|expr| inlined(expr, schema, &below));
-            Some((exprs.collect::<Option<_>>()?, scan))
+            Some((exprs.collect::<Option<_>>()?, leaf))
         }
-        LogicalPlan::SubqueryAlias(alias) => select_list(&alias.input),
+        LogicalPlan::SubqueryAlias(alias) => projected(&alias.input),
         _ => None,
     }
 }

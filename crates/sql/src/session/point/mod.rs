@@ -4,6 +4,7 @@
 mod clock;
 mod compile;
 mod numbers;
+mod returning;
 mod run;
 mod scalar;
 mod types;

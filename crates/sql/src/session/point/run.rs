@@ -28,6 +28,8 @@ struct PointChange {
     change: TableChange,
     /// The row that was there.
     row: Option<RowId>,
+    /// What RETURNING selects.
+    returned: Vec<RecordBatch>,
 }
 
 /// The row with a key, and the values that are wanted of it.
@@ -37,8 +39,8 @@ struct FoundRow {
 }
 
 /// The values of the parameters, and the same as expressions read them, once one does.
-struct PointValues<'v> {
-    values: Cow<'v, [ScalarValue]>,
+pub(super) struct PointValues<'v> {
+    pub(super) values: Cow<'v, [ScalarValue]>,
     schema: &'v SchemaRef,
     row: OnceLock<RecordBatch>,
 }
@@ -123,24 +125,38 @@ impl PreparedStatement {
             match self.write(&point.plan, table, transaction, values).await {
                 Err(error) if StaleStatement::ended(&error) => {}
                 Err(error) => return Err(error),
-                Ok(PointChange { count, row, .. }) => {
+                Ok(PointChange { count, row, returned, .. }) => {
                     match transaction.is_own {
                         true => transaction.finish(self.session.database()).await?,
                         false => self.settle(point, transaction, row, values).await?,
                     }
-                    let count = count_batch(count)?;
-                    let words = match point.plan.action {
-                        PointAction::Select(_) => "SELECT",
-                        PointAction::Insert(_) => "INSERT 0",
-                        PointAction::Update(_) => "UPDATE",
-                        PointAction::Delete => "DELETE",
-                    };
-                    let sql = Arc::clone(&self.sql);
-                    let result = QueryResult::of(count.schema(), vec![count], sql);
-                    return Ok(Some(result.tagged(StatementTag::written(words))));
+                    return self.wrote(&point.plan, count, returned).map(Some);
                 }
             }
         }
+    }
+
+    /// The answer of a statement that wrote so many rows.
+    fn wrote(
+        &self,
+        plan: &PointPlan,
+        count: usize,
+        returned: Vec<RecordBatch>,
+    ) -> Result<QueryResult> {
+        let words = match plan.action {
+            PointAction::Select(_) => "SELECT",
+            PointAction::Insert(_) => "INSERT 0",
+            PointAction::Update(_) => "UPDATE",
+            PointAction::Delete => "DELETE",
+        };
+        let sql = Arc::clone(&self.sql);
+        if let Some(list) = &plan.returning {
+            let result = QueryResult::of(Arc::clone(&list.schema), returned, sql);
+            return Ok(result.tagged(StatementTag::returned(words)));
+        }
+        let count = count_batch(count)?;
+        let result = QueryResult::of(count.schema(), vec![count], sql);
+        Ok(result.tagged(StatementTag::written(words)))
     }
 
     fn select(
@@ -173,7 +189,8 @@ impl PreparedStatement {
         values: &PointValues<'_>,
     ) -> Result<()> {
         let depends_on_nothing = matches!(point.plan.source, PointSource::Rows(_));
-        let tells_values = matches!(point.plan.action, PointAction::Select(_));
+        let tells_values =
+            matches!(point.plan.action, PointAction::Select(_)) || point.plan.returning.is_some();
         let is_settled = match row {
             Some(row) => {
                 transaction.transaction.lock().await?.is_settled_row(point.table, row)
@@ -220,10 +237,18 @@ impl PreparedStatement {
             let transaction = transaction.transaction.clone();
             let target = WriteTarget { database, transaction, rules };
             let into = into.in_version(Arc::clone(table));
-            let count = conflict.insert_rows(&into, &target, &rows).await?;
-            return Ok(PointChange { count, ..PointChange::default() });
+            let list = plan.returning.as_ref();
+            let written = conflict.insert(&into, &target, &rows, list.is_some()).await?;
+            let batches = written.rows.iter();
+            let returned =
+                list.map(|list| batches.map(|rows| list.of_batch(rows, values)).collect());
+            let returned = returned.transpose()?.unwrap_or_default();
+            return Ok(PointChange { count: written.count, returned, ..PointChange::default() });
         }
         let mut made = made(plan, table, values)?;
+        if let (1.., Some(list)) = (made.count, &plan.returning) {
+            made.returned = vec![list.of_rows(table, &made.rows(plan, table), values)?];
+        }
         if made.count > 0 {
             let (database, rules) = (self.session.database().clone(), WriteRules::default());
             let transaction = transaction.transaction.clone();
@@ -231,6 +256,18 @@ impl PreparedStatement {
             WriteTarget { database, transaction, rules }.write(&plan.table, change).await?;
         }
         Ok(made)
+    }
+}
+
+impl PointChange {
+    /// The rows as RETURNING reads them: those of a DELETE as they were, all others as they are afterwards.
+    fn rows(&self, plan: &PointPlan, table: &TableVersion) -> Vec<Row> {
+        match plan.action {
+            PointAction::Delete => self.row.and_then(|id| table.row(id)).into_iter().collect(),
+            _ => {
+                self.change.inserted.values().chain(self.change.updated.values()).cloned().collect()
+            }
+        }
     }
 }
 
@@ -372,7 +409,7 @@ fn read(
 }
 
 /// The columns that expressions take as they are, of the first ones of a row; none where one does more.
-fn taken(
+pub(super) fn taken(
     values: &[Arc<dyn PhysicalExpr>],
     columns: usize,
 ) -> Option<impl Iterator<Item = usize> + '_> {
