@@ -42,9 +42,9 @@ pub(super) fn register(context: &SessionContext) {
         "clock_timestamp()",
     );
     for (moment, listing, volatility) in [
-        (Moment::Transaction, now, Volatility::Stable),
-        (Moment::Statement, statement, Volatility::Stable),
-        (Moment::Now, clock, Volatility::Volatile),
+        (ClockReading::Transaction, now, Volatility::Stable),
+        (ClockReading::Statement, statement, Volatility::Stable),
+        (ClockReading::Now, clock, Volatility::Volatile),
     ] {
         let signature = Signature::nullary(volatility);
         let (zone, listing) = (None, Arc::new(listing));
@@ -86,7 +86,7 @@ impl ExtensionOptions for StatementStart {
 
 /// What a function tells the time of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Moment {
+enum ClockReading {
     Transaction,
     Statement,
     Now,
@@ -95,7 +95,7 @@ enum Moment {
 /// `now()` and `statement_timestamp()`, which are the same wherever they stand in a statement, or `clock_timestamp()`.
 #[derive(Clone, Debug)]
 struct Clock {
-    moment: Moment,
+    moment: ClockReading,
     zone: Option<Arc<str>>,
     signature: Signature,
     listing: Arc<Listing>,
@@ -119,9 +119,9 @@ impl Hash for Clock {
 impl ScalarUDFImpl for Clock {
     fn name(&self) -> &str {
         match self.moment {
-            Moment::Transaction => "now",
-            Moment::Statement => "statement_timestamp",
-            Moment::Now => "clock_timestamp",
+            ClockReading::Transaction => "now",
+            ClockReading::Statement => "statement_timestamp",
+            ClockReading::Now => "clock_timestamp",
         }
     }
 
@@ -150,9 +150,9 @@ impl ScalarUDFImpl for Clock {
         let transaction = context.query_execution_start_time().map(|it| it.timestamp_micros());
         let statement = || context.config_options().extensions.get::<StatementStart>();
         let micros = match self.moment {
-            Moment::Transaction => transaction,
-            Moment::Statement => statement().map(|start| start.0).or(transaction),
-            Moment::Now => None,
+            ClockReading::Transaction => transaction,
+            ClockReading::Statement => statement().map(|start| start.0).or(transaction),
+            ClockReading::Now => None,
         };
         let Some(micros) = micros else { return Ok(ExprSimplifyResult::Original(args)) };
         let value = ScalarValue::TimestampMicrosecond(Some(micros), self.zone.clone());
@@ -160,7 +160,7 @@ impl ScalarUDFImpl for Clock {
     }
 
     fn invoke_with_args(&self, _: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        if self.moment != Moment::Now {
+        if self.moment != ClockReading::Now {
             return internal_err!("the time of a statement is known before it runs");
         }
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -55,11 +55,7 @@ impl Connection {
                 client.output().command_complete("BEGIN");
                 return Ok(());
             }
-            Control::Begin if session.transaction_state() == TransactionState::Failed => {
-                let message = "current transaction is aborted, commands ignored until end of transaction block";
-                return Err(ErrorFields::error("25P02", message).into());
-            }
-            Control::Begin if is_open => {
+            Control::Begin if session.transaction_state() == TransactionState::Open => {
                 warn(client, "25001", "there is already a transaction in progress");
                 client.output().command_complete("BEGIN");
                 return Ok(());

@@ -342,6 +342,7 @@ impl Session {
     }
 
     fn begin(&self, modes: &[TransactionMode]) -> Result<()> {
+        self.check_not_failed()?;
         let mut open = self.transaction.open.lock();
         if open.is_some() {
             return Err(
