@@ -4,6 +4,7 @@
 //!   its [`PassThrough`].
 //! - [`leaf`] writes the methods of an operator without inputs.
 //! - [`delegate_to`] writes the methods of an operator that stands in for another one.
+//! - [`StatementParts`] shows the plans of a statement of several parts.
 //! - [`BottomUp`] is a rule that looks at every operator of a plan by itself.
 //! - [`changed_context`] is the context for inputs that run in another one.
 
@@ -12,9 +13,11 @@ mod context;
 mod leaf;
 mod pass_through;
 mod stand_in;
+mod statement_parts;
 
 pub(crate) use bottom_up::{BottomUp, OperatorRule};
 pub(crate) use context::changed_context;
 pub(crate) use leaf::leaf;
 pub(crate) use pass_through::{PassThrough, PassThroughExec};
 pub(crate) use stand_in::delegate_to;
+pub(crate) use statement_parts::{StatementParts, StatementPartsPlanner};

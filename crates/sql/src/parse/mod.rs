@@ -27,7 +27,7 @@ use datafusion::sql::parser::{DFParserBuilder, Statement as Parsed};
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::Tokenizer;
 
-pub(crate) use clauses::order_by_all;
+pub(crate) use clauses::{changes_rows, order_by_all};
 pub(crate) use copy::is_copy;
 pub(crate) use depth::{STACK_SHORT, on_deep_stack, stack_for};
 use dialect::AtollDialect;

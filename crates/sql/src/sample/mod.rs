@@ -24,9 +24,10 @@ use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 
 pub(crate) use relation::SampledRelations;
 
+use crate::operator::StatementPartsPlanner;
 use crate::table::WrittenRowsPlanner;
 
-/// DataFusion's planner, which also plans samples and the rows of RETURNING.
+/// DataFusion's planner, which also plans samples, the rows of RETURNING and statements of several parts.
 #[derive(Debug)]
 pub(crate) struct SamplePlanner;
 
@@ -40,6 +41,7 @@ impl QueryPlanner for SamplePlanner {
         let planner = DefaultPhysicalPlanner::with_extension_planners(vec![
             Arc::new(node::SampleNodePlanner),
             Arc::new(WrittenRowsPlanner),
+            Arc::new(StatementPartsPlanner),
         ]);
         planner.create_physical_plan(plan, session).await
     }

@@ -7,14 +7,13 @@ use atoll_placement::Strategy;
 use atoll_runtime::CancelToken;
 use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{DataFusionError, ParamValues, Result};
 use datafusion::execution::TaskContext;
 use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::logical_expr::{
-    CreateMemoryTable, DdlStatement, Expr, LogicalPlan, Statement as PlanStatement,
+    CreateMemoryTable, DdlStatement, LogicalPlan, Statement as PlanStatement,
 };
-use datafusion::physical_plan::{ExecutionPlan, collect};
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::Statement as Ast;
 use futures::future::BoxFuture;
@@ -39,6 +38,8 @@ use super::tag::{StatementTag, ddl_tag, there, with_notices};
 use super::texts::TextRide;
 use super::transaction::StatementTransaction;
 use super::whole::WholeStatement;
+use super::with_changes;
+use super::write::sets_sequences;
 use crate::dialect::shown;
 use crate::error::SqlError;
 use crate::files::copy::ReplacedDirectory;
@@ -312,7 +313,9 @@ impl Session {
     ) -> Result<QueryResult> {
         loop {
             match self.run_once(transaction, statement.clone(), values, sql).await {
-                Err(error) if StaleStatement::ended(&error) => {}
+                Err(error) if StaleStatement::ended(&error) => {
+                    transaction.transaction.lock().await?.undo_parts();
+                }
                 result => return result,
             }
         }
@@ -351,6 +354,11 @@ impl Session {
         {
             self.lock_within(&planner, ast).await?;
         }
+        if let Parsed::Statement(ast) = &mut placed.statement
+            && with_changes::are_in(ast)
+        {
+            self.run_changes(&planner, ast).await?;
+        }
         if let Some(locking) = LockingQuery::take(&placed.statement)? {
             return self.run_locking(planner, locking, sql).await;
         }
@@ -368,19 +376,25 @@ impl Session {
         let (mut plan, executed) = self.prepared.bound(&planner, plan).await?;
         let (form, tag) = match executed {
             Some(ExecutedStatement { mut statement, values }) => {
-                let locks = locked_within::is_in(&statement);
-                if locks {
+                let (locks, changes) =
+                    (locked_within::is_in(&statement), with_changes::are_in(&statement));
+                if locks || changes {
                     planner.values = Some(values.clone());
+                }
+                if locks {
                     self.lock_within(&planner, &mut statement).await?;
+                }
+                if changes {
+                    self.run_changes(&planner, &mut statement).await?;
                 }
                 if let Some(locking) = LockingQuery::of(&statement)? {
                     planner.values = Some(values);
                     return self.run_locking(planner, locking, sql).await;
                 }
-                if locks {
-                    let locked = Parsed::Statement(Box::new(statement.clone()));
-                    let locked = planner.plan_other(locked).await?;
-                    plan = locked.replace_params_with_values(&values)?;
+                if locks || changes {
+                    let rest = Parsed::Statement(Box::new(statement.clone()));
+                    let rest = planner.plan_other(rest).await?;
+                    plan = rest.replace_params_with_values(&values)?;
                 }
                 (StatementForm::of_ast(&statement), StatementTag::of_ast(&statement))
             }
@@ -462,25 +476,6 @@ impl Session {
             Box::pin(session.create_table(&planner, create, declared, strategy)).await
         })
         .await
-    }
-
-    /// Runs a statement that writes, to its end: what it returns is known to be there.
-    pub(super) async fn write(
-        &self,
-        planner: StatementPlanner,
-        plan: LogicalPlan,
-        sql: &str,
-    ) -> Result<QueryResult> {
-        let physical = plan_physical(&planner.state, &plan).await?;
-        self.watch.planned(&physical);
-        let progress = ScanProgress::of(&physical);
-        self.watch.follow(&progress);
-        let _admitted = self.admit(&planner.transaction, &progress).await?;
-        let (schema, context) = (physical.schema(), planner.state.task_ctx());
-        let _waiting = cancel_token(&planner.state).cancel_on_drop();
-        let batches = self.on_worker(collect(physical, context)).await?;
-        planner.transaction.finish(self.database()).await?;
-        Ok(QueryResult::of(schema, batches, sql))
     }
 
     /// Runs work on a worker, so that what it awaits runs there too; what it gives.
@@ -573,21 +568,6 @@ impl Session {
         let tag = StatementTag::rows();
         Ok(QueryResult { schema, origins, rows, progress, tag, sql, last, alone, charge })
     }
-}
-
-/// Whether a query sets numbers of sequences, which its transaction keeps.
-fn sets_sequences(plan: &LogicalPlan) -> Result<bool> {
-    let mut is_found = false;
-    plan.apply_with_subqueries(|node| {
-        node.apply_expressions(|expr| {
-            is_found |= expr.exists(|expr| {
-                let call = if let Expr::ScalarFunction(call) = expr { Some(call) } else { None };
-                Ok(call.is_some_and(|call| call.func.name() == "setval"))
-            })?;
-            Ok(TreeNodeRecursion::Continue)
-        })
-    })?;
-    Ok(is_found)
 }
 
 /// The batch with other names.

@@ -16,7 +16,7 @@ use datafusion::common::{Result, plan_err};
 use datafusion::sql::sqlparser::ast::{
     Assignment, AssignmentTarget, ConflictTarget, DoUpdate, Expr, Ident, Insert, ObjectName,
     ObjectNamePart, OnConflict, OnConflictAction, OnInsert, Query, SetExpr, SqliteOnConflict,
-    Statement as Ast, Values,
+    Statement as Ast, Values, With,
 };
 
 use atoll_store::table::{IdentityKind, TableDefinition};
@@ -46,14 +46,19 @@ pub(super) fn take_with(ast: &mut Ast) {
     let Ast::Query(query) = ast else { return };
     let Query { with, body, .. } = query.as_mut();
     let SetExpr::Insert(Ast::Insert(insert)) = body.as_mut() else { return };
-    if let (Some(mut outer), Some(source)) = (with.take(), insert.source.as_mut()) {
-        if let Some(inner) = source.with.take() {
-            outer.recursive |= inner.recursive;
-            outer.cte_tables.extend(inner.cte_tables);
-        }
-        source.with = Some(outer);
+    if let (Some(outer), Some(source)) = (with.take(), insert.source.as_mut()) {
+        put_before(outer, source);
     }
     *ast = Ast::Insert(insert.clone());
+}
+
+/// Puts the queries of a WITH before those that a query names itself.
+pub(super) fn put_before(mut outer: With, query: &mut Query) {
+    if let Some(inner) = query.with.take() {
+        outer.recursive |= inner.recursive;
+        outer.cte_tables.extend(inner.cte_tables);
+    }
+    query.with = Some(outer);
 }
 
 /// OR REPLACE and OR IGNORE as the ON CONFLICT that says the same.

@@ -305,7 +305,8 @@ impl Session {
         sql: &str,
     ) -> Result<QueryResult> {
         let (schema, batches) = self.locked_rows(&planner, locking).await?;
-        planner.transaction.settle().await?;
+        // Statements in its WITH may have changed rows.
+        planner.transaction.finish(self.database()).await?;
         Ok(QueryResult::of(schema, batches, sql))
     }
 

@@ -63,6 +63,8 @@ mod view_dependents;
 mod views;
 mod whole;
 mod wide;
+mod with_changes;
+mod write;
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};

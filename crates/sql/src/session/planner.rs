@@ -219,13 +219,17 @@ impl StatementPlanner {
     }
 
     /// Plans a statement in the text of the views `within`.
-    async fn plan_within(
+    pub(super) async fn plan_within(
         &self,
         state: &SessionState,
         mut statement: Parsed,
         within: &[ResolvedTableReference],
     ) -> Result<LogicalPlan> {
         self.take_shown(state, &mut statement)?;
+        let parts = self.take_parts(&mut statement)?;
+        if !parts.is_empty() {
+            return self.plan_parts(state, parts, statement, within).await;
+        }
         self.expand(state, &mut statement, within).await?;
         let mut returning = Returning::take(&mut statement)?;
         if let Some(Ast::CreateTable(create)) = innermost(&mut statement) {
@@ -267,10 +271,10 @@ impl StatementPlanner {
             return Ok(prepare);
         }
         let types = (1..=all.len()).map(|number| all.get(&format!("${number}")).cloned().flatten());
-        if let Some(types) = types.collect::<Option<Vec<_>>>() {
-            let fields = types.into_iter().map(|of| Arc::new(Field::new("", of, true)));
-            prepare.fields = fields.collect();
-        }
+        // Where one is not known, all values are taken as they come.
+        let types = types.collect::<Option<Vec<_>>>().unwrap_or_default();
+        let fields = types.into_iter().map(|of| Arc::new(Field::new("", of, true)));
+        prepare.fields = fields.collect();
         Ok(prepare)
     }
 

@@ -24,6 +24,7 @@ use parking_lot::Mutex;
 use super::locked_within;
 use super::planner::StatementPlanner;
 use super::transaction::StatementHandle;
+use super::with_changes;
 use crate::error::{SqlError, SqlState, stated_err};
 
 /// A statement that EXECUTE names, with the values of its parameters.
@@ -186,7 +187,7 @@ fn is_write(ast: &Ast) -> bool {
                 *query.body,
                 SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_)
             );
-            changes || !query.locks.is_empty()
+            changes || !query.locks.is_empty() || with_changes::are_in(ast)
         }
         Ast::Insert(_) | Ast::Update(_) | Ast::Delete(_) | Ast::Truncate(_) => true,
         Ast::CreateTable(_) | Ast::CreateView(_) | Ast::CreateSchema { .. } => true,

@@ -145,6 +145,7 @@ impl StatementTransaction {
 
     /// Ends a statement that wrote: its own transaction is committed.
     pub(crate) async fn finish(&self, database: &Database) -> Result<()> {
+        self.transaction.lock().await?.end_parts().await.map_err(transaction_error)?;
         match self.is_own {
             true => {
                 let _waits = self.watch.waiting(StatementWait::Sync);

@@ -296,7 +296,11 @@ impl FoundRows {
         }
         let change = match self.kind {
             ChangeKind::Delete => TableChange { deleted: self.seen, ..TableChange::default() },
-            ChangeKind::Update => updated(&self.table, &self.values).await?,
+            ChangeKind::Update => {
+                // A chunk in the place of one would take back what an earlier part of the statement changed in it.
+                let by_row = target.transaction.lock().await?.has_changed(self.table.id());
+                updated(&self.table, &self.values, by_row).await?
+            }
         };
         target.write(&self.table, change).await?;
         Ok(written)

@@ -22,10 +22,14 @@ pub(super) type NewValues = (Vec<RowId>, RecordBatch);
 /// Of each row the chunk that has it; none where it is in none.
 type RowEntries = Vec<Option<RowId>>;
 
-/// The change that gives rows new values.
-pub(super) async fn updated(table: &PlacedTable, values: &[NewValues]) -> Result<TableChange> {
+/// The change that gives rows new values, all `by_row` where chunks must not be written anew.
+pub(super) async fn updated(
+    table: &PlacedTable,
+    values: &[NewValues],
+    by_row: bool,
+) -> Result<TableChange> {
     let mut change = TableChange::default();
-    if values.iter().map(|(ids, _)| ids.len()).sum::<usize>() < MANY_ROWS {
+    if by_row || values.iter().map(|(ids, _)| ids.len()).sum::<usize>() < MANY_ROWS {
         for (ids, batch) in values {
             add_rows(table, &mut change, ids, batch)?;
         }

@@ -40,6 +40,14 @@ pub enum TransactionError {
     /// A row that a referential action changed is refused; what carries out actions knows why.
     #[error("a row changed by a foreign key's action was refused")]
     ActionRefused,
+    /// Two parts of a statement change the same row.
+    #[error(
+        "cannot change a row of \"{table}\" a second time within a statement; another part of it has changed the row"
+    )]
+    ChangedTwice {
+        /// The table.
+        table: String,
+    },
     /// A table that foreign keys of others refer to.
     #[error("cannot drop table {table} because other objects depend on it")]
     StillReferenced {
@@ -233,6 +241,7 @@ impl TransactionError {
             Self::UniqueViolation { .. } => "23505",
             Self::ForeignKey(_) => "23503",
             Self::ActionRefused => "XX000",
+            Self::ChangedTwice { .. } => "21000",
             Self::StillReferenced { .. } => "2BP01",
             Self::PendingChecks { .. } => "55006",
             Self::NotDeferrable { .. } => "42809",

@@ -21,16 +21,18 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::depth::{DEPTH_MAX, too_deep};
 use crate::dialect;
-pub(crate) use query::order_by_all;
+pub(crate) use query::{changes_rows, order_by_all};
 use windows::Windows;
 
 /// Goes over the statement and all that is inside it.
 pub(super) fn apply(statement: &mut Parsed, state: &SessionState) -> Result<()> {
-    let (depth, windows, into) = Default::default();
-    let mut clauses = Clauses { state, depth, windows, into, locks: false };
+    let (depth, queries, windows, into) = Default::default();
+    let no_changes = Some("COPY must not contain data-modifying statements in WITH");
+    let mut clauses = Clauses { state, depth, queries, windows, into, locks: false, no_changes };
     let visited = match statement {
         Parsed::Statement(statement) => {
             clauses.locks = locks_rows(statement);
+            clauses.no_changes = no_changes_in(statement);
             walk_mut(statement, &mut clauses)
         }
         Parsed::Explain(explain) => return apply(&mut explain.statement, state),
@@ -59,6 +61,28 @@ fn locks_rows(statement: &Statement) -> bool {
     }
 }
 
+/// Why WITH of the outermost query of a statement has no statements that change rows; none where it may have some.
+fn no_changes_in(statement: &Statement) -> Option<&'static str> {
+    match statement {
+        Statement::Query(_) => None,
+        Statement::Prepare { statement, .. } | Statement::Explain { statement, .. } => {
+            no_changes_in(statement)
+        }
+        Statement::CreateView(_) => {
+            Some("views must not contain data-modifying statements in WITH")
+        }
+        Statement::CreateTable(_) => {
+            Some("CREATE TABLE AS must not contain data-modifying statements in WITH")
+        }
+        Statement::Copy { .. } => Some("COPY must not contain data-modifying statements in WITH"),
+        _ => Some(NOT_AT_TOP),
+    }
+}
+
+/// PostgreSQL's words.
+const NOT_AT_TOP: &str =
+    "WITH clause containing a data-modifying statement must be at the top level";
+
 /// The error for a clause that has no effect here; `instead` says how to go on.
 fn refused(clause: &str, instead: &str) -> DataFusionError {
     match instead {
@@ -76,11 +100,15 @@ struct Clauses<'a> {
     state: &'a SessionState,
     /// Expressions around the one that is visited.
     depth: usize,
+    /// Queries around what is visited.
+    queries: usize,
     windows: Windows,
     /// Taken out while the query that has it is visited.
     into: Option<SelectInto>,
     /// Whether its queries may lock rows.
     locks: bool,
+    /// Why its outermost query has no statements in WITH that change rows, if it may not.
+    no_changes: Option<&'static str>,
 }
 
 impl Clauses<'_> {
@@ -111,6 +139,9 @@ impl Clauses<'_> {
     }
 
     fn query(&mut self, query: &mut Query) -> Result<()> {
+        self.queries += 1;
+        let no_changes = if self.queries == 1 { self.no_changes } else { Some(NOT_AT_TOP) };
+        query::check_changes(query, no_changes)?;
         dialect::rewrite_query(query)?;
         match query.body.as_ref() {
             SetExpr::Select(select) => self.windows.enter(&select.named_window),
@@ -145,6 +176,7 @@ impl VisitorMut for Clauses<'_> {
     }
 
     fn post_visit_query(&mut self, _query: &mut Query) -> ControlFlow<Self::Break> {
+        self.queries -= 1;
         self.windows.leave();
         ControlFlow::Continue(())
     }

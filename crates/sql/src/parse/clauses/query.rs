@@ -10,6 +10,25 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::{refuse, refused};
 
+/// Whether a query in WITH is a statement that changes rows.
+pub(crate) fn changes_rows(query: &Query) -> bool {
+    matches!(
+        query.body.as_ref(),
+        SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_)
+    )
+}
+
+/// Refuses statements that change rows in the WITH of a query, for a reason that there may be.
+pub(super) fn check_changes(query: &Query, refused: Option<&str>) -> Result<()> {
+    let mut ctes = query.with.iter().flat_map(|with| &with.cte_tables);
+    match refused {
+        Some(refused) if ctes.any(|cte| changes_rows(&cte.query)) => {
+            Err(SqlState::FEATURE_NOT_SUPPORTED.error(refused))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// `locks` tells whether the statement may lock rows.
 pub(super) fn check(query: &mut Query, locks: bool) -> Result<()> {
     refuse(

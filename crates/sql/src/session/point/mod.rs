@@ -54,8 +54,8 @@ use compile::PointPlan;
 pub(crate) use compile::{Parameters, compile, select_list};
 pub(crate) use run::one_row;
 pub(crate) use types::ParameterMarks;
-pub(super) use types::{cast_types, parameter_fields};
-use types::{is_wider, types_of};
+use types::is_wider;
+pub(super) use types::{cast_types, parameter_fields, types_of};
 
 /// A statement that a session runs with different values, `$1` and so on.
 #[derive(Debug)]
@@ -281,7 +281,11 @@ fn is_command(statement: &Parsed) -> bool {
 }
 
 /// The columns of the rows that a plan gives, whatever the values of its parameters.
-fn columns_of(state: &SessionState, plan: &LogicalPlan, types: &[DataType]) -> Result<SchemaRef> {
+pub(super) fn columns_of(
+    state: &SessionState,
+    plan: &LogicalPlan,
+    types: &[DataType],
+) -> Result<SchemaRef> {
     let nulls = types
         .iter()
         .map(|data_type| Ok(ScalarAndMetadata::new(ScalarValue::try_from(data_type)?, None)));

@@ -81,7 +81,7 @@ const PARAMETERS_MAX: usize = 65_535;
 
 /// The types of `$1`, `$2` and so on: those that the statement asks for; where it takes any, or another than it was
 /// declared would not be the same value, the declared ones; text where nothing tells.
-pub(super) fn types_of(
+pub(in crate::session) fn types_of(
     planner: &StatementPlanner,
     plan: &LogicalPlan,
     declared: &[Option<DataType>],

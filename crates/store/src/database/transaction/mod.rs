@@ -6,6 +6,7 @@
 //! | `own.rs` | changes so far, and versions with them |
 //! | `locking.rs` | locks that a session asks for |
 //! | `write.rs` | changes of rows: locks, conflicts |
+//! | `parts.rs` | statements of several parts that change rows |
 //! | `unique.rs` | keys that unique constraints allow once |
 //! | `references/` | foreign keys |
 //! | `define.rs` | changes of the catalog |
@@ -16,6 +17,7 @@
 mod define;
 mod locking;
 mod own;
+mod parts;
 mod references;
 mod savepoint;
 mod sequences;
@@ -33,6 +35,7 @@ use crate::ids::{RowId, TableId};
 use crate::lock::{HeldLocks, TransactionId};
 use crate::log::{GroupCommit, OpenWriter, Position};
 use own::{OwnBase, OwnChanges};
+use parts::StatementParts;
 use references::DeferredChecks;
 
 pub use locking::{LockDeadline, LockPatience, LockedRows};
@@ -61,6 +64,8 @@ pub struct Transaction {
     deferred: DeferredChecks,
     /// Tables that a statement empties together.
     truncated: Vec<TableId>,
+    /// The statement that runs, if it has several parts.
+    parts: Option<StatementParts>,
     /// Tells the log that there will be a record.
     writer: Option<OpenWriter>,
 }
@@ -85,6 +90,7 @@ impl Transaction {
             savepoints: Vec::new(),
             deferred: DeferredChecks::default(),
             truncated: Vec::new(),
+            parts: None,
             writer: None,
         }
     }
@@ -112,15 +118,22 @@ impl Transaction {
             Some(base) if self.options.isolation == Isolation::RepeatableRead => Arc::clone(base),
             _ => self.committed(writes),
         };
-        if self.base.as_ref().is_none_or(|before| !Arc::ptr_eq(before, &base)) {
+        // All parts of a statement find their rows in the same version.
+        let is_new = || self.base.as_ref().is_none_or(|before| !Arc::ptr_eq(before, &base));
+        if self.parts.is_none() && is_new() {
             self.database.open.reads(self.id, &base);
             self.base = Some(Arc::clone(&base));
         }
+        self.with_own(&base)
+    }
+
+    /// A version that the transaction reads, with its own changes.
+    fn with_own(&mut self, base: &Arc<DatabaseVersion>) -> Result<Arc<DatabaseVersion>> {
         let which = match self.options.isolation {
             Isolation::ReadCommitted => OwnBase::Newest,
             Isolation::RepeatableRead => OwnBase::Snapshot,
         };
-        Ok(self.own.on(which, &base, &self.database.environment)?)
+        Ok(self.own.on(which, base, &self.database.environment)?)
     }
 
     /// Has a statement read a version in which its rows were found already, by a scan that it shares with others.

@@ -61,6 +61,12 @@ impl OwnChanges {
         self.levels.iter().flat_map(|level| &level.change.steps)
     }
 
+    /// Whether rows of a table were changed since there were so many levels.
+    pub(super) fn has_changed_since(&self, depth: usize, table: TableId) -> bool {
+        let mut steps = self.levels.iter().skip(depth).flat_map(|level| &level.change.steps);
+        steps.any(|step| matches!(step, ChangeStep::Table(of, _) if *of == table))
+    }
+
     /// A version with the transaction's changes. What was made before for the same base, or of it for tables
     /// that did not change since, is used again.
     pub(super) fn on(

@@ -16,6 +16,13 @@ pub(super) struct NamedSavepoint {
     mark: SavepointMark,
 }
 
+impl SavepointMark {
+    /// How many levels of changes there were.
+    pub(super) fn depth(self) -> usize {
+        self.0
+    }
+}
+
 impl Transaction {
     /// Remembers this place.
     pub fn mark(&mut self) -> SavepointMark {
@@ -30,6 +37,8 @@ impl Transaction {
             self.writer = None;
         }
         self.savepoints.retain(|savepoint| savepoint.mark.0 <= mark.0);
+        // A statement of several parts that failed is taken back as a whole.
+        self.parts = None;
     }
 
     /// A statement failed, and all is going to be rolled back: nothing of it is kept, and others need not wait for its
@@ -37,6 +46,7 @@ impl Transaction {
     pub fn give_up(&mut self) {
         if self.savepoints.is_empty() {
             self.own = OwnChanges::new();
+            self.parts = None;
             self.writer = None;
             self.locks.release_all();
         }

@@ -61,6 +61,10 @@ impl Transaction {
         if self.compare(&newest, table, rows.into_iter().chain(replaced))? == Written::Stale {
             return Ok(Written::Stale);
         }
+        self.check_parts(table, &mut change, &newest)?;
+        if change.is_empty() {
+            return Ok(Written::Done);
+        }
         let has_keys = !change.is_apart_from_keys();
         if !is_whole && has_keys {
             self.lock_changed_keys(table, &change, &newest).await?;
@@ -182,7 +186,7 @@ impl Transaction {
 }
 
 /// The rows that a change gives other values or none, one by one, in order.
-fn changed_rows(change: &TableChange) -> Vec<RowId> {
+pub(super) fn changed_rows(change: &TableChange) -> Vec<RowId> {
     let deleted = change.deleted.iter().map(RowId::new);
     let mut rows: Vec<RowId> = deleted.chain(change.updated.keys().copied()).collect();
     rows.sort_unstable();

@@ -18,6 +18,8 @@ use crate::table::{Deferral, ForeignKey};
 #[derive(Debug, Default)]
 pub(in crate::database::transaction) struct DeferredChecks {
     checks: Checks,
+    /// Those that wait for the last part of the statement.
+    of_parts: Checks,
     /// Of all that can be, whether they are deferred, since it was said.
     all: Option<bool>,
     /// Of single ones, said after that.
@@ -44,6 +46,11 @@ impl DeferredChecks {
         }
     }
 
+    /// Keeps checks for the end of the statement.
+    pub(super) fn keep_for_parts(&mut self, checks: Checks) {
+        self.of_parts.then(checks);
+    }
+
     /// Whether checks of a table's foreign keys wait.
     pub(in crate::database::transaction) fn has_of(&self, table: TableId) -> bool {
         self.checks.0.keys().any(|(child, _)| *child == table)
@@ -63,6 +70,17 @@ impl Transaction {
     pub(in crate::database::transaction) async fn check_deferred(&mut self) -> Result<()> {
         let checks = std::mem::take(&mut self.deferred.checks);
         self.check(checks).await
+    }
+
+    /// Checks what waited for the last part of a statement.
+    pub(in crate::database::transaction) async fn check_after_parts(&mut self) -> Result<()> {
+        let checks = std::mem::take(&mut self.deferred.of_parts);
+        self.check(checks).await
+    }
+
+    /// Forgets what waited for the last part of a statement, which is taken back.
+    pub(in crate::database::transaction) fn forget_checks_of_parts(&mut self) {
+        self.deferred.of_parts = Checks::default();
     }
 
     /// `SET CONSTRAINTS`, of all or of single foreign keys. What is not deferred any more is checked at once.

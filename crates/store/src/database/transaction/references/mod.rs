@@ -334,7 +334,10 @@ impl Transaction {
         let newest = self.read_newest();
         let own = self.own.on(OwnBase::Newest, &newest, &self.database.environment)?;
         let now = self.deferred.put_off(work.checks, &own);
-        self.check(now).await?;
+        match self.parts.is_some() {
+            true => self.deferred.keep_for_parts(now),
+            false => self.check(now).await?,
+        }
         Ok(Written::Done)
     }
 
