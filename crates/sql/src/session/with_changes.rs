@@ -142,8 +142,7 @@ fn check_names(with: &With, main: &Query, normalize: &dyn Fn(&Ident) -> String) 
                 "WITH query \"{name}\" changes rows and is read before it stands in WITH; put it first"
             );
         }
-        let is_read =
-            || ctes[at + 1..].iter().any(reads) || times_read(&name, main, normalize) > 0;
+        let is_read = || ctes[at + 1..].iter().any(reads) || times_read(&name, main, normalize) > 0;
         if !returns(&cte.query) && is_read() {
             return stated_err!(
                 FEATURE_NOT_SUPPORTED,

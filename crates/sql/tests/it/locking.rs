@@ -1,5 +1,7 @@
 //! What transactions of several sessions see of one another: rows that are locked, and moments that stay.
 
+use std::thread;
+
 use atoll_sql::datafusion::common::ScalarValue;
 use atoll_sql::{Session, SqlError};
 
@@ -203,4 +205,33 @@ fn an_upsert_asks_its_condition_of_what_others_have_made_of_the_row() {
         waited.expect("it waits for the row");
     });
     assert_eq!(rows(&session, "SELECT n FROM t WHERE id = 1"), [["55"]]);
+}
+
+#[test]
+fn statements_in_with_are_prepared_without_running_and_take_values_in_all_parts() {
+    let session = with_rows();
+    let sql = "WITH up AS (UPDATE t SET n = n + $1 WHERE id = $2 RETURNING id, n), \
+               down AS (DELETE FROM t WHERE id = $3) SELECT n FROM up WHERE id < $4";
+    session.runtime().block_on(async {
+        session.prepare(sql).await.expect("it is prepared");
+        assert_eq!(prepared(&session, sql, &[5, 2, 3, 9]).await.expect("it runs"), [["25"]]);
+    });
+    assert_eq!(rows(&session, "SELECT * FROM t ORDER BY id"), [["1", "10"], ["2", "25"]]);
+}
+
+#[test]
+fn statements_in_with_run_again_together_where_others_changed_their_rows() {
+    let session = with_rows();
+    rows(&session, "CREATE TABLE log (n BIGINT)");
+    let count = "WITH logged AS (INSERT INTO log VALUES (1) RETURNING n), \
+                 up AS (UPDATE t SET n = t.n + logged.n FROM logged WHERE id = 1 RETURNING t.n) \
+                 SELECT n FROM up";
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            let session = beside(&session);
+            scope.spawn(move || (0..20).for_each(|_| drop(rows(&session, count))));
+        }
+    });
+    let counted = "SELECT n, (SELECT count(*) FROM log) FROM t WHERE id = 1";
+    assert_eq!(rows(&session, counted), [["50", "40"]]);
 }
