@@ -6,7 +6,9 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::timezone::Tz;
+use atoll_functions::temporal::{
+    IntervalFields, named_zone, posix_zone, read_interval, zone_ahead,
+};
 use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
@@ -26,55 +28,67 @@ use crate::error::SqlState;
 /// The time zone of a session that sets none. TIMESTAMPTZ without one would be TIMESTAMP.
 pub(crate) const DEFAULT: &str = "UTC";
 
-/// Instants read in this time zone from here on.
+/// Instants read in this time zone, which was checked, from here on.
 pub(crate) fn set(state: &mut SessionState, time_zone: &str) {
-    state.config_mut().options_mut().execution.time_zone = Some(time_zone.to_owned());
+    state.config_mut().options_mut().execution.time_zone = Some(engine_name(time_zone));
 }
 
-/// A time zone as the engine knows it: by its name, as hours from UTC to the east, or in POSIX's form, which counts
-/// them to the west: `Europe/Berlin`, `+02:00`, `2`, `GMT-2`.
+/// A time zone as it is shown: by its name; in POSIX's form, which counts hours to the west; and, where it is a number of
+/// hours or an interval to the east, as POSIX writes that. `Europe/Berlin`, `-02:00`, `GMT-2`, `<+02>-02` for `2`.
 ///
 /// # Errors
 /// When the time zone is unknown.
 pub(crate) fn checked(text: &str) -> Result<String> {
-    let plain: String = text.split_whitespace().collect();
-    let is_known = |zone: &String| zone.parse::<Tz>().is_ok();
-    let named = Some(plain.clone()).filter(is_known);
-    let known = named.or_else(|| match plain.to_ascii_uppercase().as_str() {
-        "DEFAULT" | "UTC" | "GMT" | "ZULU" => Some(DEFAULT.to_owned()),
-        _ => hours(&plain).or_else(|| posix(&plain)).filter(is_known),
-    });
+    let known = match seconds_east(text) {
+        Some(seconds) => shown_ahead(seconds),
+        None => named_zone(text).or_else(|| posix_zone(text).map(|_| text.to_owned())),
+    };
     known.ok_or_else(|| {
         SqlState::INVALID_PARAMETER.error(format!(
-            "unknown time zone '{text}'; expected a name such as 'Europe/Berlin' or an offset such as '+02:00'"
+            "unknown time zone '{text}'; expected a name such as 'Europe/Berlin' or hours to the east such as 2 or -3.5"
         ))
     })
 }
 
-/// Hours to the east: `-7`, `5.5`.
-fn hours(text: &str) -> Option<String> {
-    let minutes = text.parse::<f64>().ok()? * 60.0;
-    let whole = minutes.round().abs();
-    let sign = if minutes < 0.0 { '-' } else { '+' };
-    (whole < 1440.0).then(|| format!("{sign}{:02}:{:02}", whole as u32 / 60, whole as u32 % 60))
+/// What is shown, as the engine knows it.
+fn engine_name(shown: &str) -> String {
+    match shown {
+        "UTC" | "GMT" | "Zulu" => DEFAULT.to_owned(),
+        _ => named_zone(shown).or_else(|| posix_zone(shown)).unwrap_or_else(|| DEFAULT.to_owned()),
+    }
 }
 
-/// A name of any letters and hours to the west: `GMT+5`, `<-03>3:30`.
-fn posix(text: &str) -> Option<String> {
-    let rest = match text.strip_prefix('<') {
-        Some(rest) => rest.split_once('>')?.1,
-        None => {
-            let rest = text.trim_start_matches(|it: char| it.is_ascii_alphabetic());
-            (text.len() - rest.len() >= 3).then_some(rest)?
-        }
+/// A time zone by the engine's name for it, whose offsets count to the east, as it is shown.
+pub(crate) fn from_engine_name(name: &str) -> String {
+    let west = match (name.strip_prefix('+'), name.strip_prefix('-')) {
+        (Some(rest), _) => format!("-{rest}"),
+        (_, Some(rest)) => format!("+{rest}"),
+        _ => return name.to_owned(),
     };
-    let (east, digits) = match rest.strip_prefix('-') {
-        Some(digits) => ('+', digits),
-        None => ('-', rest.strip_prefix('+').unwrap_or(rest)),
+    format!("<{name}>{west}")
+}
+
+/// Hours to the east, `-7` or `5.5`, and `interval '2:00'`, in seconds.
+fn seconds_east(text: &str) -> Option<f64> {
+    let Some(interval) = interval_text(text) else {
+        return Some(text.parse::<f64>().ok()? * 3600.0);
     };
-    let (hours, minutes) = digits.split_once(':').unwrap_or((digits, "0"));
-    let (hours, minutes): (u32, u32) = (hours.parse().ok()?, minutes.parse().ok()?);
-    (hours < 24 && minutes < 60).then(|| format!("{east}{hours:02}:{minutes:02}"))
+    let interval = read_interval(interval, IntervalFields::default())?;
+    let is_time = interval.months == 0 && interval.days == 0;
+    is_time.then_some(interval.nanoseconds as f64 / 1e9)
+}
+
+fn interval_text(text: &str) -> Option<&str> {
+    let (word, rest) = text.split_at_checked("interval".len())?;
+    let quoted = word.eq_ignore_ascii_case("interval").then(|| rest.trim())?;
+    quoted.strip_prefix('\'')?.strip_suffix('\'')
+}
+
+/// The zone so far ahead, where that is whole minutes and less than a day.
+fn shown_ahead(seconds: f64) -> Option<String> {
+    let is_zone = seconds.abs() < 86_400.0 && seconds % 60.0 == 0.0;
+    let ahead = is_zone.then(|| zone_ahead(seconds as i64))?;
+    Some(from_engine_name(ahead.strip_suffix(":00").unwrap_or(&ahead)))
 }
 
 /// Whether local time is UTC.
@@ -236,26 +250,43 @@ impl ScalarUDFImpl for LocalTime {
 
 #[cfg(test)]
 mod tests {
-    use super::checked;
+    use super::{checked, engine_name, from_engine_name};
 
+    /// PostgreSQL's answers, but for what the engine has no zones for.
     #[test]
     fn time_zones_are_named_in_several_ways() {
-        for (text, wanted) in [
-            ("Europe/Berlin", Some("Europe/Berlin")),
-            ("utc", Some("UTC")),
-            ("+02:00", Some("+02:00")),
-            ("- 7", Some("-07:00")),
-            ("5.5", Some("+05:30")),
-            ("GMT-02:00", Some("+02:00")),
-            ("EET+5", Some("-05:00")),
-            ("<-03>3:30", Some("-03:30")),
-            ("GMT+99", None),
-            ("25", None),
-            ("nan", None),
-            ("", None),
-            ("Nowhere/X", None),
+        for (text, shown, engine) in [
+            ("Europe/Berlin", "Europe/Berlin", "Europe/Berlin"),
+            ("utc", "UTC", "UTC"),
+            ("zulu", "Zulu", "UTC"),
+            ("+02:00", "+02:00", "-02:00"),
+            ("-02:00", "-02:00", "+02:00"),
+            ("-7", "<-07>+07", "-07:00"),
+            ("5.5", "<+05:30>-05:30", "+05:30"),
+            ("0", "<+00>-00", "+00:00"),
+            ("interval '-2:30'", "<-02:30>+02:30", "-02:30"),
+            ("INTERVAL '2 hours'", "<+02>-02", "+02:00"),
+            ("GMT-02:00", "GMT-02:00", "+02:00"),
+            ("EET+5", "EET+5", "-05:00"),
+            ("<-03>3:30", "<-03>3:30", "-03:30"),
         ] {
-            assert_eq!(checked(text).ok().as_deref(), wanted, "{text}");
+            assert_eq!(checked(text).ok().as_deref(), Some(shown), "{text}");
+            assert_eq!(engine_name(shown), engine, "{text}");
         }
+        let refused = [
+            "GMT+99",
+            "25",
+            "- 7",
+            "nan",
+            "",
+            "0.01",
+            "interval '1 day'",
+            "interval '",
+            "Nowhere/X",
+        ];
+        for text in refused {
+            assert!(checked(text).is_err(), "{text}");
+        }
+        assert_eq!(from_engine_name("+02:00"), "<+02:00>-02:00");
     }
 }

@@ -3,7 +3,6 @@
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use datafusion::arrow::array::timezone::Tz;
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, StringArray, new_empty_array, new_null_array,
 };
@@ -19,7 +18,7 @@ use datafusion::prelude::SessionContext;
 
 use super::call::{Call, wall_clock};
 use crate::listing::{Listing, no_function};
-use crate::temporal::zone_named;
+use crate::temporal::{named_zone, posix_zone, zone_ahead, zone_named};
 
 const NAME: &str = "timezone";
 const ARGUMENTS: &str = "zone, timestamp";
@@ -152,7 +151,7 @@ fn zones(call: &Call) -> Result<StringArray> {
             if interval.months != 0 || interval.days != 0 {
                 return call.fails_as("22023", "the interval of a time zone has no months or days");
             }
-            Ok(Some(ahead(interval.nanoseconds / 1_000_000_000)))
+            Ok(Some(zone_ahead(interval.nanoseconds / 1_000_000_000)))
         };
         return (0..intervals.len()).map(zone).collect();
     }
@@ -176,30 +175,9 @@ fn zones(call: &Call) -> Result<StringArray> {
 fn known_zone(text: &str) -> Option<String> {
     let text = text.trim();
     if let Some(seconds) = zone_named(&text.to_ascii_lowercase()) {
-        return Some(ahead(seconds));
+        return Some(zone_ahead(seconds));
     }
-    if let Some(digits) = text.strip_prefix(['+', '-']) {
-        let (hours, minutes) = digits.split_once(':').unwrap_or((digits, "0"));
-        let (hours, minutes): (i64, i64) = (hours.parse().ok()?, minutes.parse().ok()?);
-        let is_zone = (0..24).contains(&hours) && (0..60).contains(&minutes);
-        let sign = if text.starts_with('+') { -1 } else { 1 };
-        return is_zone.then(|| ahead(sign * (hours * 3600 + minutes * 60)));
-    }
-    let capital = |part: &str| {
-        let (first, rest) = part.split_at(part.chars().next().map_or(0, char::len_utf8));
-        first.to_uppercase() + &rest.to_lowercase()
-    };
-    let words =
-        text.split('/').map(|part| part.split('_').map(capital).collect::<Vec<_>>().join("_"));
-    let spellings = [text.to_owned(), text.to_uppercase(), words.collect::<Vec<_>>().join("/")];
-    spellings.into_iter().find(|zone| zone.parse::<Tz>().is_ok())
-}
-
-/// The zone that is so many seconds ahead, to the minute.
-fn ahead(seconds: i64) -> String {
-    let minutes = seconds.unsigned_abs() / 60;
-    let sign = if seconds < 0 { '-' } else { '+' };
-    format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60)
+    named_zone(text).or_else(|| posix_zone(text))
 }
 
 /// Instants as the time in a zone, or times there as instants.
@@ -229,6 +207,8 @@ mod tests {
             ("est5edt", Some("EST5EDT")),
             ("+02", Some("-02:00")),
             ("-05:30", Some("+05:30")),
+            ("UTC+2", Some("-02:00")),
+            ("GMT-03:00", Some("+03:00")),
             ("nowhere", None),
             ("", None),
         ] {

@@ -32,6 +32,7 @@ pub use rows::{
 };
 pub use write::IntervalParts;
 pub(crate) use zone::{instant, local_time};
+pub use zone::{named_zone, posix_zone, zone_ahead};
 
 /// Days from 1970-01-01 to 2000-01-01, where PostgreSQL begins to count.
 pub const EPOCH_DAYS: i64 = 10_957;

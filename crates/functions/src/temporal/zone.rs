@@ -1,4 +1,4 @@
-//! The time of a zone: how far it is ahead of UTC at an instant, and the instant of a local time.
+//! Time zones: their names, how far one is ahead of UTC at an instant, and the instant of a local time.
 
 use datafusion::arrow::array::timezone::Tz;
 use datafusion::arrow::array::types::TimestampMicrosecondType;
@@ -6,6 +6,48 @@ use datafusion::arrow::temporal_conversions::as_datetime_with_timezone;
 
 const SECOND: i64 = 1_000_000;
 const DAY: i64 = 86_400 * SECOND;
+
+/// The name of a zone as Arrow knows it, whose letters may be of either case: `europe/berlin`.
+pub fn named_zone(text: &str) -> Option<String> {
+    // Arrow takes offsets too, and counts them to the east.
+    if !text.starts_with(|first: char| first.is_ascii_alphabetic()) {
+        return None;
+    }
+    let capital = |part: &str| {
+        let (first, rest) = part.split_at(part.chars().next().map_or(0, char::len_utf8));
+        first.to_uppercase() + &rest.to_lowercase()
+    };
+    let words =
+        text.split('/').map(|part| part.split('_').map(capital).collect::<Vec<_>>().join("_"));
+    let spellings = [text.to_owned(), text.to_uppercase(), words.collect::<Vec<_>>().join("/")];
+    spellings.into_iter().find(|zone| zone.parse::<Tz>().is_ok())
+}
+
+/// A zone in POSIX's form, as Arrow knows it: a name of any letters or none, and the hours to the west. `GMT+5`,
+/// `<-03>3:30`, `-02:00`. None with rules of summer time, and where it has seconds or more than a day.
+pub fn posix_zone(text: &str) -> Option<String> {
+    let rest = match text.strip_prefix('<') {
+        Some(rest) => rest.split_once('>')?.1,
+        None => text.trim_start_matches(|it: char| it.is_ascii_alphabetic()),
+    };
+    let (east, digits) = match rest.strip_prefix('-') {
+        Some(digits) => (1, digits),
+        None => (-1, rest.strip_prefix('+').unwrap_or(rest)),
+    };
+    let (hours, minutes) = digits.split_once(':').unwrap_or((digits, "0"));
+    let number = |digits: &str| -> Option<i64> {
+        digits.bytes().all(|it| it.is_ascii_digit()).then(|| digits.parse().ok())?
+    };
+    let (hours, minutes) = (number(hours)?, number(minutes)?);
+    (hours < 24 && minutes < 60).then(|| zone_ahead(east * (hours * 3600 + minutes * 60)))
+}
+
+/// The zone that is so many seconds ahead, to the minute.
+pub fn zone_ahead(seconds: i64) -> String {
+    let minutes = seconds.unsigned_abs() / 60;
+    let sign = if seconds < 0 { '-' } else { '+' };
+    format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60)
+}
 
 /// Seconds by which local time is ahead at an instant, in microseconds since 1970.
 pub(crate) fn offset(micros: i64, zone: Tz) -> i32 {
@@ -31,6 +73,29 @@ pub(crate) fn instant(local: i64, zone: Tz) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn zones_have_names_or_hours_to_the_west() {
+        for (text, wanted) in [
+            ("europe/berlin", Some("Europe/Berlin")),
+            ("america/new_york", Some("America/New_York")),
+            ("GMT-02:00", Some("+02:00")),
+            ("EET+5", Some("-05:00")),
+            ("<-03>3:30", Some("-03:30")),
+            ("-02:00", Some("+02:00")),
+            ("2", Some("-02:00")),
+            ("GMT+99", None),
+            ("++5", None),
+            ("+", None),
+            ("UTC+2:30:15", None),
+            ("Nowhere/X", None),
+            ("nowhere", None),
+            ("", None),
+        ] {
+            let found = named_zone(text).or_else(|| posix_zone(text));
+            assert_eq!(found.as_deref(), wanted, "{text}");
+        }
+    }
 
     /// PostgreSQL's answers, in minutes since 2024-03-31 00:00 UTC and 2024-10-27 00:00 UTC.
     #[test]

@@ -211,8 +211,13 @@ impl Connection {
         self.client.forget_rows();
         self.running = self.server.logs.slow_text(sql);
         self.begun = Instant::now();
+        self.limit_time(self.begun);
+    }
+
+    /// A statement that begins now may take as long as the session allows by now.
+    fn limit_time(&mut self, begun: Instant) {
         let timeout = self.session.statement_timeout();
-        self.client.deadline = timeout.map(|timeout| self.begun + timeout);
+        self.client.deadline = timeout.map(|timeout| begun + timeout);
     }
 
     /// It has ended, perhaps with an error of this state.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use atoll_sql::arrow::array::RecordBatch;
 use atoll_sql::arrow::datatypes::Schema;
 use atoll_sql::{Splitter, Statement};
+use tokio::time::Instant;
 
 use super::cursor::CursorStatement;
 use super::failure::{End, Failure, error_fields};
@@ -50,6 +51,8 @@ impl Connection {
             let at = if rest.starts_with(sql.as_str()) { Some(0) } else { rest.find(sql.as_str()) };
             let start = at.map_or(searched, |at| searched + at);
             searched = start + sql.len();
+            // Each statement may take as long as those before it have set.
+            self.limit_time(Instant::now());
             let ran = self.run_any(sql, text[..start].chars().count(), is_group).await;
             self.audit(sql, &ran);
             ran?;

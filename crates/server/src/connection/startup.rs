@@ -116,6 +116,7 @@ async fn begin_session(
     let active = server.database.activity().enter(client, secret);
     let session = server.database.session_of(Identity { number: active.number(), ..identity });
     let session = session.map_err(|error| told("58000", error.message().into_owned()))?;
+    session.set_connections_max(server.options.connections_max);
     server.begin_as_role(&session);
     channel.output.message(b'R', |body| body.extend_from_slice(&[0; 4]));
     // The encoding is one that is known by more names here.

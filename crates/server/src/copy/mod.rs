@@ -51,6 +51,8 @@ pub(crate) struct CopyForm {
     quote: u8,
     /// What stands before a quote within quotes.
     escape: u8,
+    /// Whether all values but NULL are written in quotes.
+    quotes_all: bool,
 }
 
 /// What the first line of text and CSV is.
@@ -69,7 +71,15 @@ impl CopyForm {
     fn text() -> Self {
         let null = b"\\N".to_vec();
         let header = CopyHeader::None;
-        Self { is_csv: false, delimiter: b'\t', null, header, quote: 0, escape: 0 }
+        Self {
+            is_csv: false,
+            delimiter: b'\t',
+            null,
+            header,
+            quote: 0,
+            escape: 0,
+            quotes_all: false,
+        }
     }
 
     /// How its values are told from one another.
@@ -82,7 +92,15 @@ impl CopyForm {
     fn csv() -> Self {
         let null = Vec::new();
         let header = CopyHeader::None;
-        Self { is_csv: true, delimiter: b',', null, header, quote: b'"', escape: b'"' }
+        Self {
+            is_csv: true,
+            delimiter: b',',
+            null,
+            header,
+            quote: b'"',
+            escape: b'"',
+            quotes_all: false,
+        }
     }
 }
 

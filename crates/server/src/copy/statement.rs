@@ -72,6 +72,10 @@ impl CopyTokens {
         if !is_in && matches!(&format, CopyFormat::Text(form) if form.header == CopyHeader::Match) {
             return Err(syntax("cannot use \"match\" with HEADER in COPY TO"));
         }
+        if is_in && matches!(&format, CopyFormat::Text(form) if form.quotes_all) {
+            let message = "COPY force quote only available using COPY TO";
+            return Err(ErrorFields::error("0A000", message));
+        }
         let direction = match (is_in, is_query) {
             (true, true) => return Ok(None),
             (true, false) => CopyDirection::In { table: source, columns },
@@ -117,6 +121,8 @@ impl CopyTokens {
         match name.as_str() {
             "with" => Ok(("freeze".to_owned(), String::new())),
             "csv" | "binary" => Ok(("format".to_owned(), name)),
+            "force" => Ok((format!("force_{}", self.word()), self.star())),
+            "force_quote" => Ok((name, self.star())),
             "" => Err(syntax("expected an option of COPY")),
             _ => {
                 if matches!(name.as_str(), "delimiter" | "delimiters" | "null" | "quote" | "escape")
@@ -134,6 +140,14 @@ impl CopyTokens {
                 };
                 Ok((name, value))
             }
+        }
+    }
+
+    /// The star that comes next; empty where there is none.
+    fn star(&mut self) -> String {
+        match self.peek() {
+            Some(Token::Mul) => self.next().map(text).unwrap_or_default(),
+            _ => String::new(),
         }
     }
 
@@ -252,6 +266,7 @@ fn set(form: &mut CopyForm, name: &str, value: &str) -> Result<(), ErrorFields> 
         }
         "escape" => form.escape = byte("ESCAPE", value)?,
         "encoding" if is_utf8(value) => {}
+        "force_quote" if value == "*" && form.is_csv => form.quotes_all = true,
         // Rows are never frozen here, and seen at once all the same.
         "freeze" => {}
         other => {
@@ -316,6 +331,16 @@ mod tests {
         assert_eq!(form("COPY t FROM STDIN WITH DELIMITER E'\\t' NULL ''").null, b"");
         for sql in ["COPY t FROM STDIN (FORMAT binary)", "COPY t TO STDOUT WITH BINARY"] {
             assert_eq!(of(sql).map(|it| it.format), Some(CopyFormat::Binary), "{sql}");
+        }
+        let wanted = CopyForm { quotes_all: true, ..CopyForm::csv() };
+        assert_eq!(form("COPY t TO STDOUT (FORMAT csv, FORCE_QUOTE *)"), wanted);
+        assert_eq!(form("COPY t TO STDOUT CSV FORCE QUOTE *"), wanted);
+        for refused in [
+            "COPY t FROM STDIN (FORMAT csv, FORCE_QUOTE *)",
+            "COPY t TO STDOUT (FORCE_QUOTE *)",
+            "COPY t TO STDOUT (FORMAT csv, FORCE_QUOTE (a))",
+        ] {
+            assert!(CopyStatement::of(refused).is_err(), "{refused}");
         }
         assert!(CopyStatement::of("COPY t FROM STDIN (FORMAT binary, HEADER)").is_err());
         assert!(CopyStatement::of("COPY t FROM STDIN (FORMAT parquet)").is_err());

@@ -22,7 +22,7 @@ pub(super) fn write_header(schema: &Schema, form: &CopyForm, output: &mut Output
             }
             let start = body.len();
             body.extend_from_slice(field.name().as_bytes());
-            escape(form, &values, start, body);
+            escape(form, &values, start, false, body);
         }
         body.push(b'\n');
     });
@@ -49,7 +49,7 @@ pub(super) fn write_rows(
                 }
                 let start = body.len();
                 column.write(row, body);
-                escape(form, &values, start, body);
+                escape(form, &values, start, form.quotes_all, body);
             }
             body.push(b'\n');
         });
@@ -58,9 +58,9 @@ pub(super) fn write_rows(
 }
 
 /// Makes what stands behind `start` one value.
-fn escape(form: &CopyForm, values: &CsvForm, start: usize, body: &mut Vec<u8>) {
+fn escape(form: &CopyForm, values: &CsvForm, start: usize, quotes: bool, body: &mut Vec<u8>) {
     match form.is_csv {
-        true => values.quote(start, false, body),
+        true => values.quote(start, quotes, body),
         false => values.escape(start, body),
     }
 }

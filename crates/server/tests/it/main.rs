@@ -3,6 +3,7 @@
 //! - `statements`: the simple protocol: several statements, transactions, errors with their places.
 //! - `prepared`: the extended protocol: values in and out in binary form, portals in portions.
 //! - `ends`: statements that are cancelled, clients that vanish, a server that stops.
+//! - `advisory`: locks of numbers, between sessions.
 //! - `backup`: copies of a database that clients write.
 //! - `catalog`: what is asked about schemas, types and rights.
 //! - `clients`: psql, pgbench and drivers of other languages.
@@ -22,6 +23,7 @@
 //! - `watching`: what system tables tell of sessions, statements and locks.
 //! - `hostile`: bytes that are not the protocol.
 
+mod advisory;
 mod backup;
 mod catalog;
 mod clients;

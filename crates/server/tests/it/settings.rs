@@ -1,3 +1,4 @@
+use atoll_server::ServerOptions;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, SimpleQueryMessage};
 
@@ -36,10 +37,28 @@ fn settings_of_drivers_are_set_and_shown() {
         let row = client.query_one("SELECT current_setting('application_name')", &[]).await;
         assert_eq!(row.expect("a row").get::<_, &str>(0), "my app");
         assert_eq!(server.database.activity().sessions()[0].client.application, "my app");
+        is(&client, "SHOW max_connections", &ServerOptions::default().connections_max.to_string()).await;
+        is(&client, "SHOW SESSION AUTHORIZATION", "ann").await;
         client.batch_execute("RESET ALL; DISCARD ALL").await.expect("reset");
         let error =
             client.batch_execute("SET client_encoding = 'LATIN1'").await.expect_err("refused");
         assert_eq!(error.code(), Some(&SqlState::INVALID_PARAMETER_VALUE));
+    });
+}
+
+#[test]
+fn programs_have_settings_of_their_own() {
+    let server = TestServer::start();
+    block_on(async {
+        let client = server.connect().await;
+        client.batch_execute("SET my.tenant = '7'").await.expect("set");
+        is(&client, "SHOW my.tenant", "7").await;
+        client.batch_execute("BEGIN; SET LOCAL my.tenant = '8'").await.expect("set");
+        is(&client, "SELECT current_setting('my.tenant')", "8").await;
+        client.batch_execute("COMMIT").await.expect("committed");
+        is(&client, "SHOW my.tenant", "7").await;
+        let error = client.batch_execute("SHOW my.other").await.expect_err("never set");
+        assert_eq!(error.code(), Some(&SqlState::UNDEFINED_OBJECT));
     });
 }
 
@@ -71,6 +90,10 @@ fn a_statement_ends_after_its_time() {
         }
         client.batch_execute("BEGIN; SET LOCAL statement_timeout = 0; COMMIT").await.expect("set");
         assert!(client.simple_query(ENDLESS).await.is_err());
+        client.batch_execute("RESET statement_timeout").await.expect("reset");
+        let sql = format!("SET statement_timeout = 20; {ENDLESS}");
+        let error = client.simple_query(&sql).await.expect_err("it holds for what follows");
+        assert_eq!(error.code(), Some(&SqlState::QUERY_CANCELED));
     });
 }
 
@@ -129,7 +152,7 @@ fn a_session_begins_in_the_time_zone_of_its_client() {
     assert!(told.contains("TimeZone\0Europe/Berlin\0"), "{told:?}");
     // As the JVM's zone +02:00 is sent by pgjdbc.
     let begun = startup(&server, &[("TimeZone", "GMT-02:00")]);
-    assert!(String::from_utf8_lossy(&begun).contains("TimeZone\0+02:00\0"));
+    assert!(String::from_utf8_lossy(&begun).contains("TimeZone\0GMT-02:00\0"));
     let refused = startup(&server, &[("TimeZone", "Nowhere/X")]);
     let told = String::from_utf8_lossy(&refused).into_owned();
     assert!(told.contains("22023") && told.contains("Nowhere/X"), "{told:?}");
@@ -147,7 +170,7 @@ fn the_time_zone_is_set_shown_and_reset() {
         is(&client, "SELECT set_config('TimeZone', 'Asia/Tokyo', false)", "Asia/Tokyo").await;
         is(&client, NOON, "2024-07-01 21:00:00+09").await;
         client.batch_execute("SET TIME ZONE -5").await.expect("set");
-        is(&client, "SHOW TimeZone", "-05:00").await;
+        is(&client, "SHOW TimeZone", "<-05>+05").await;
         is(&client, "SHOW datafusion.execution.time_zone", "-05:00").await;
         is(&client, NOON, "2024-07-01 07:00:00-05").await;
         client.batch_execute("BEGIN; SET LOCAL timezone TO 'UTC'").await.expect("set");

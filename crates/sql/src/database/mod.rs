@@ -1,6 +1,7 @@
 //! A database: the memory, the workers and the tables that its sessions share.
 
 mod admission;
+mod advisory;
 mod directory;
 mod elastic;
 mod folding;
@@ -36,6 +37,7 @@ use crate::session::{PlanningPlaces, Session, SessionTemplate, SharedTransaction
 use crate::settings::AtollOptions;
 use crate::shared_scan::SharedScans;
 pub(crate) use admission::{Admission, Admitted, StatementClass, WeakAdmitted};
+pub(crate) use advisory::{AdvisoryHolder, AdvisoryKey, AdvisoryLocks};
 use directory::DataDirectory;
 use folding::FoldSignal;
 pub(crate) use pools::{PoolReport, Pools, Workers};
@@ -110,6 +112,7 @@ struct DatabaseParts {
     folding: FoldSignal,
     shared_scans: SharedScans,
     activity: Activity,
+    advisory: Arc<AdvisoryLocks>,
     planning: PlanningPlaces,
     admission: Admission,
     template: SessionTemplate,
@@ -189,6 +192,7 @@ impl Database {
             folding: FoldSignal::default(),
             shared_scans: SharedScans::default(),
             activity: Activity::default(),
+            advisory: Arc::default(),
             planning,
             admission,
             template,
@@ -344,6 +348,11 @@ impl Database {
     /// The sessions of its clients.
     pub fn activity(&self) -> &Activity {
         &self.0.activity
+    }
+
+    /// What sessions have locked for purposes of their own.
+    pub(crate) fn advisory(&self) -> &Arc<AdvisoryLocks> {
+        &self.0.advisory
     }
 
     /// Places for statements that are planned.

@@ -50,6 +50,7 @@ mod aliases;
 mod array_text;
 mod arrays;
 mod asof;
+mod bare_calls;
 mod by_name;
 mod calls;
 mod catalog;
@@ -163,6 +164,7 @@ pub(crate) fn prefix(parser: &mut Parser) -> Option<std::result::Result<Expr, Pa
         .or_else(|| aliases::prefix(parser))
         .or_else(|| forms::prefix(parser))
         .or_else(|| comprehension::prefix(parser))
+        .or_else(|| bare_calls::prefix(parser))
 }
 
 /// The steps on an expression.

@@ -7,7 +7,7 @@
 //! INSTALL httpfs               refused: there are no extensions
 //! ```
 
-use datafusion::common::{Result, plan_datafusion_err, plan_err};
+use datafusion::common::{Result, not_impl_err, plan_datafusion_err, plan_err};
 use datafusion::execution::SessionState;
 use datafusion::sql::sqlparser::ast::{
     Ident, KillType, ObjectName, Query, SetExpr, Statement, Value, ValueWithSpan,
@@ -46,7 +46,7 @@ pub(super) fn rewrite(statement: &mut Statement, state: &SessionState) -> Result
             "SELECT catalog_name AS database_name, schema_name FROM information_schema.schemata ORDER BY 1, 2",
         )?,
         Statement::Kill { modifier: Some(KillType::Mutation), .. } => {
-            return plan_err!("KILL MUTATION is not supported; expected KILL or KILL QUERY");
+            return not_impl_err!("KILL MUTATION is not supported; expected KILL or KILL QUERY");
         }
         Statement::Kill { modifier: Some(KillType::Query), id } => {
             parsed(&format!("SELECT pg_cancel_backend({id})"))?
@@ -59,17 +59,17 @@ pub(super) fn rewrite(statement: &mut Statement, state: &SessionState) -> Result
             );
         }
         Statement::AttachDatabase { .. } | Statement::AttachDuckDBDatabase { .. } => {
-            return plan_err!(
+            return not_impl_err!(
                 "ATTACH is not supported; a session has one database: atoll sql --data DIR"
             );
         }
         Statement::Use(_) => {
-            return plan_err!(
+            return not_impl_err!(
                 "USE is not supported; SET datafusion.catalog.default_schema = 'name' sets the schema of names without one"
             );
         }
         Statement::CreateType { .. } => {
-            return plan_err!(
+            return not_impl_err!(
                 "CREATE TYPE is not supported; for an ENUM use VARCHAR with CHECK (column IN ('a', 'b'))"
             );
         }
@@ -111,7 +111,7 @@ fn pragma(name: &ObjectName, value: Option<&ValueWithSpan>, state: &SessionState
             "table_info",
             Some(Value::SingleQuotedString(table) | Value::DoubleQuotedString(table)),
         ) => table_info(table),
-        _ => plan_err!(
+        _ => not_impl_err!(
             "PRAGMA {name} is not supported; SET changes settings, SHOW ALL lists them, and atoll.tables, \
              atoll.columns and atoll.database tell of what is stored"
         ),

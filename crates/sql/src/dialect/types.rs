@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, TimeUnit};
 use datafusion::common::utils::quote_identifier;
-use datafusion::common::{Result, plan_err};
+use datafusion::common::{Result, not_impl_err, plan_err};
 use datafusion::logical_expr::planner::TypePlanner;
 use datafusion::sql::sqlparser::ast::{
     AlterColumnOperation, AlterTableOperation, ArrayElemTypeDef, DataType as Sql, ExactNumberInfo,
@@ -86,20 +86,22 @@ fn planned(sql_type: &Sql) -> Result<Option<DataType>> {
     Ok(Some(match sql_type {
         Sql::Map(key, value) => map(inside(key)?, inside(value)?),
         Sql::Union(_) => {
-            return plan_err!(
+            return not_impl_err!(
                 "type UNION is not supported; make a column for each of its members, or a STRUCT of them"
             );
         }
         Sql::Enum(..) => {
-            return plan_err!(
+            return not_impl_err!(
                 "type ENUM is not supported; use VARCHAR with CHECK (column IN ('a', 'b'))"
             );
         }
         Sql::Bit(_) | Sql::BitVarying(_) | Sql::VarBit(_) => {
-            return plan_err!("type BIT is not supported; use BLOB or an integer");
+            return not_impl_err!("type BIT is not supported; use BLOB or an integer");
         }
         Sql::Time(_, TimezoneInfo::Tz | TimezoneInfo::WithTimeZone) => {
-            return plan_err!("type TIME WITH TIME ZONE is not supported; use TIME or TIMESTAMPTZ");
+            return not_impl_err!(
+                "type TIME WITH TIME ZONE is not supported; use TIME or TIMESTAMPTZ"
+            );
         }
         Sql::HugeInt | Sql::UHugeInt | Sql::Int128 | Sql::UInt128 => DataType::Decimal128(38, 0),
         Sql::UBigInt | Sql::UInt64 => DataType::UInt64,
@@ -286,7 +288,7 @@ fn inside(sql_type: &Sql) -> Result<DataType> {
             });
             DataType::Struct(fields.collect::<Result<_>>()?)
         }
-        other => return plan_err!("type {other} is not supported inside MAP"),
+        other => return not_impl_err!("type {other} is not supported inside MAP"),
     })
 }
 

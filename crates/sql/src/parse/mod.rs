@@ -18,6 +18,7 @@ mod first_word;
 mod postgres;
 mod rename_constraint;
 mod sequences;
+mod standard;
 mod streams;
 mod walk;
 
@@ -46,6 +47,7 @@ pub(crate) fn parse(sql: &str, state: &SessionState) -> Result<Parsed> {
     let mut tokens =
         Tokenizer::new(&dialect, sql).tokenize_with_location().map_err(ParserError::from)?;
     postgres::shorten(&mut tokens);
+    standard::rewrite(&mut tokens)?;
     crate::dialect::refuse_statement(&tokens)?;
     depth::check_set_operations(&tokens)?;
     crate::dialect::read_words(&mut tokens, dialect.is_mended())?;

@@ -102,11 +102,11 @@ fn collation(tokens: &mut Vec<TokenWithSpan>, at: usize) -> bool {
     is_ours
 }
 
-fn is_blank(token: &Token) -> bool {
+pub(super) fn is_blank(token: &Token) -> bool {
     matches!(token, Token::Whitespace(_))
 }
 
-fn is_keyword(tokens: &[TokenWithSpan], at: usize, keyword: Keyword) -> bool {
+pub(super) fn is_keyword(tokens: &[TokenWithSpan], at: usize, keyword: Keyword) -> bool {
     match tokens.get(at).map(|token| &token.token) {
         Some(Token::Word(word)) => word.keyword == keyword && word.quote_style.is_none(),
         _ => false,
@@ -114,7 +114,7 @@ fn is_keyword(tokens: &[TokenWithSpan], at: usize, keyword: Keyword) -> bool {
 }
 
 /// The next token that is not a blank.
-fn next(tokens: &[TokenWithSpan], from: usize) -> Option<usize> {
+pub(super) fn next(tokens: &[TokenWithSpan], from: usize) -> Option<usize> {
     let found = tokens.get(from..)?.iter().position(|token| !is_blank(&token.token));
     found.map(|at| from + at)
 }

@@ -322,7 +322,7 @@ impl PgObjects {
     }
 
     /// The relation that a text names: `t`, `s.t`, `"T"`.
-    pub(super) fn relation_named(&self, text: &str, default_schema: &str) -> Option<&PgRelation> {
+    pub(crate) fn relation_named(&self, text: &str, default_schema: &str) -> Option<&PgRelation> {
         let parts = name_parts(text)?;
         let in_schema = |schema: &str, name: &str| {
             let schema = *self.schemas.get(schema)?;

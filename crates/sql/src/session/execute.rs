@@ -29,7 +29,6 @@ use super::form::StatementForm;
 use super::locked_within;
 use super::locking::LockingQuery;
 use super::origin::{ColumnOrigins, origins_of};
-use super::parameters::ParameterStatement;
 use super::planner::{StatementPlanner, cancel_token, plan_physical};
 use super::prepared::ExecutedStatement;
 use super::progress::ScanProgress;
@@ -261,7 +260,7 @@ impl Session {
         if let Some(statement) = RoleStatement::of(sql)? {
             return self.run_roles(&statement, sql).await;
         }
-        if let Some(statement) = ParameterStatement::of(sql) {
+        if let Some(statement) = self.parameter_statement(sql) {
             return self.parameter(statement, sql).await;
         }
         let statement = self.parse(sql)?;

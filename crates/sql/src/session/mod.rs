@@ -1,5 +1,6 @@
 //! A session: tables, settings, and the execution of statements on the workers.
 
+mod absent;
 mod alter;
 mod aside;
 mod assigned;
@@ -44,6 +45,7 @@ mod rules;
 
 mod sequence;
 mod settings;
+mod shared_transaction;
 mod sharing;
 mod shown;
 mod split;
@@ -101,12 +103,12 @@ pub use transaction::TransactionState;
 pub(crate) use transaction::{SharedTransaction, StatementHandle};
 
 use crate::catalog::{Catalogs, SCHEMA, StoredNames};
-use crate::database::{Database, DatabaseOptions, Workers};
+use crate::database::{AdvisoryHolder, Database, DatabaseOptions, Workers};
 use crate::files::read::FileNames;
 use crate::files::spill::Spill;
 use crate::memory::SessionPool;
 use crate::pg_catalog::SystemCatalog;
-use crate::role::{Identity, may_use_files};
+use crate::role::{Identity, is_superuser, may_use_files};
 use crate::settings::{AtollOptions, SharedScan};
 use crate::shared_scan::PlannedTexts;
 use crate::table::PlacedTable;
@@ -135,6 +137,8 @@ pub struct Session {
     variables: Variables,
     parameters: ClientSettings,
     identity: Arc<Identity>,
+    /// Its advisory locks, which end with it.
+    advisory: Arc<AdvisoryHolder>,
     watch: StatementWatch,
     #[expect(dead_code, reason = "temporary tables end with it")]
     temporary: Arc<TemporaryTables>,
@@ -165,6 +169,7 @@ impl Session {
         let may_use_files = may_use_files(&database, &identity);
         let files = may_use_files.then(|| Arc::new(FileNames::default()));
         let (identity, parameters) = (Arc::new(identity), ClientSettings::default());
+        parameters.connect_as(&identity.user, is_superuser(&database, &identity));
         let system = Arc::new(SystemCatalog {
             database: database.clone(),
             identity: Arc::clone(&identity),
@@ -195,6 +200,8 @@ impl Session {
         crate::catalog::register_sequence_functions(&context, &temporary.schema);
         crate::functions::register_random(&context);
         crate::system::register_session_functions(&context, &database, &identity, &parameters);
+        let advisory = Arc::new(AdvisoryHolder::of_session(database.advisory()));
+        crate::system::register_advisory_functions(&context, &advisory, &parameters, &watch);
         Ok(Self {
             context,
             whole,
@@ -209,6 +216,7 @@ impl Session {
             variables,
             parameters,
             identity,
+            advisory,
             watch,
             temporary,
         })

@@ -329,6 +329,10 @@ impl StatementPlanner {
         let TableObject::TableName(name) = &insert.table else { return Ok(()) };
         let at = self.resolve_in(state, name)?;
         let Some(found) = self.names.table(&at)? else {
+            if insert.source.is_none() {
+                // DEFAULT VALUES
+                return stated_err!(UNDEFINED_TABLE, "table '{}' not found", plain(&at));
+            }
             // That the table is missing is told, not that the clause is unknown.
             insert.on = None;
             return Ok(());

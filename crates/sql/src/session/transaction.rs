@@ -17,59 +17,15 @@ use datafusion::sql::sqlparser::ast::{
     Ident, Set, Statement as Ast, TransactionAccessMode, TransactionIsolationLevel, TransactionMode,
 };
 use parking_lot::Mutex;
-use tokio::sync::{MappedMutexGuard, Mutex as AsyncMutex, MutexGuard};
 
 use super::Session;
 use super::execute::QueryResult;
+pub(crate) use super::shared_transaction::SharedTransaction;
 use crate::catalog::{Catalogs, KeptNames};
 use crate::database::Database;
 use crate::error::{SqlState, transaction_error};
 use crate::role::rights::LimitedUser;
 use crate::watch::{StatementWait, StatementWatch};
-
-/// A transaction that the operators of a statement write to, until it ends.
-#[derive(Clone, Debug)]
-pub(crate) struct SharedTransaction(Arc<AsyncMutex<Option<Transaction>>>);
-
-impl SharedTransaction {
-    fn new(transaction: Transaction) -> Self {
-        Self(Arc::new(AsyncMutex::new(Some(transaction))))
-    }
-
-    /// The transaction, for as long as the guard lives.
-    ///
-    /// # Errors
-    /// When it has ended.
-    pub(crate) async fn lock(&self) -> Result<MappedMutexGuard<'_, Transaction>> {
-        match MutexGuard::try_map(self.0.lock().await, Option::as_mut) {
-            Ok(transaction) => Ok(transaction),
-            Err(_) => exec_err!("the transaction of this statement has ended"),
-        }
-    }
-
-    /// Whether it holds locks, for which others may wait.
-    pub(super) async fn has_locks(&self) -> Result<bool> {
-        Ok(self.lock().await?.lock_count() > 0)
-    }
-
-    /// Commits.
-    pub(crate) async fn commit(&self) -> Result<()> {
-        match self.0.lock().await.take() {
-            Some(transaction) => transaction.commit().await.map(drop).map_err(transaction_error),
-            None => exec_err!("the transaction of this statement has ended"),
-        }
-    }
-
-    /// Ends it without a trace.
-    pub(super) async fn rollback(&self) {
-        self.0.lock().await.take();
-    }
-
-    /// What its next statement sees, where no statement uses it now.
-    fn version(&self) -> Option<Arc<DatabaseVersion>> {
-        self.0.try_lock().ok()?.as_mut()?.statement(false).ok()
-    }
-}
 
 /// The transaction that a session is in, if it is in one.
 #[derive(Debug, Default)]

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use datafusion::catalog::Session as SessionTrait;
 use datafusion::logical_expr::Documentation;
 
+use super::advisory_functions::is_lock_function;
 use super::column::ColumnSpecs;
+use super::session_functions::is_setting_function;
 use super::{SystemTable, now};
 use crate::functions::Functions;
 use crate::pg_catalog::is_catalog_function;
@@ -50,7 +52,10 @@ pub(crate) fn listed_functions(session: &dyn SessionTrait) -> Vec<FunctionRow> {
     for row in super::rewritten::rows() {
         rows.entry((row.name.clone(), row.kind)).or_insert(row);
     }
-    rows.into_values().filter(|row| !is_catalog_function(&row.name)).collect()
+    let is_listed = |name: &str| {
+        !is_catalog_function(name) && !is_lock_function(name) && !is_setting_function(name)
+    };
+    rows.into_values().filter(|row| is_listed(&row.name)).collect()
 }
 
 /// The functions of a kind; what is called by several names is one row.

@@ -4,6 +4,7 @@
 //! what the kernel says at that moment; they are joined like any others.
 
 mod activity;
+mod advisory_functions;
 mod column;
 mod functions;
 mod knowledge;
@@ -35,6 +36,7 @@ use datafusion::datasource::memory::MemorySourceConfig;
 use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 
+pub(crate) use advisory_functions::register as register_advisory_functions;
 pub(crate) use functions::listed_functions;
 pub(crate) use locks::table_of;
 pub(crate) use session_functions::register as register_session_functions;

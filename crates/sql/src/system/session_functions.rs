@@ -38,10 +38,6 @@ pub(crate) fn register(
     identity: &Arc<Identity>,
     settings: &ClientSettings,
 ) {
-    if identity.user.is_empty() {
-        // The process's own session has no client to tell of.
-        return;
-    }
     let add = |name, counts: &[usize], gives: DataType, compute: Compute| {
         // What a function does is not done while its statement is planned.
         let volatility = if acts(name) { Volatility::Volatile } else { Volatility::Stable };
@@ -54,14 +50,6 @@ pub(crate) fn register(
         context.register_udf(ScalarUDF::new_from_impl(function));
     };
     let (text, number, flag) = (DataType::Utf8, DataType::Int64, DataType::Boolean);
-    for name in ["current_user", "session_user", "current_role", "user"] {
-        let user = identity.user.to_string();
-        add(name, &[0], text.clone(), Box::new(move |_| Ok(ScalarValue::from(user.clone()))));
-    }
-    let own = i64::from(identity.number);
-    add("pg_backend_pid", &[0], number.clone(), Box::new(move |_| Ok(ScalarValue::from(own))));
-    let version = format!("PostgreSQL {POSTGRESQL_VERSION} (Atoll {})", env!("CARGO_PKG_VERSION"));
-    add("version", &[0], text.clone(), Box::new(move |_| Ok(ScalarValue::from(version.clone()))));
     let known = settings.clone();
     add(
         "current_setting",
@@ -79,13 +67,25 @@ pub(crate) fn register(
     add(
         "set_config",
         &[3],
-        text,
+        text.clone(),
         Box::new(move |values| {
             let (name, value) = (values[0].to_string(), values[1].to_string());
             known.set(&name, Some(&value), values[2] == ScalarValue::from(true))?;
             Ok(ScalarValue::from(known.get(&name).unwrap_or(value)))
         }),
     );
+    if identity.user.is_empty() {
+        // The process's own session has no client to tell of.
+        return;
+    }
+    for name in ["current_user", "session_user", "current_role", "user"] {
+        let user = identity.user.to_string();
+        add(name, &[0], text.clone(), Box::new(move |_| Ok(ScalarValue::from(user.clone()))));
+    }
+    let own = i64::from(identity.number);
+    add("pg_backend_pid", &[0], number.clone(), Box::new(move |_| Ok(ScalarValue::from(own))));
+    let version = format!("PostgreSQL {POSTGRESQL_VERSION} (Atoll {})", env!("CARGO_PKG_VERSION"));
+    add("version", &[0], text, Box::new(move |_| Ok(ScalarValue::from(version.clone()))));
     for (name, interrupt) in
         [("pg_cancel_backend", Interrupt::Cancel), ("pg_terminate_backend", Interrupt::Terminate)]
     {
@@ -100,6 +100,11 @@ pub(crate) fn register(
         };
         add(name, &[1], flag.clone(), Box::new(end));
     }
+}
+
+/// Whether it is about settings, in PostgreSQL's way, which `atoll.functions` does not list.
+pub(super) fn is_setting_function(name: &str) -> bool {
+    matches!(name, "current_setting" | "set_config")
 }
 
 /// Whether a function does more than tell.

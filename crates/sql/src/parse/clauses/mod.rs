@@ -12,7 +12,7 @@ mod windows;
 use crate::parse::{flow, walk_mut};
 use std::ops::ControlFlow;
 
-use datafusion::common::{DataFusionError, Result, plan_datafusion_err};
+use datafusion::common::{DataFusionError, Result, not_impl_datafusion_err};
 use datafusion::execution::SessionState;
 use datafusion::sql::parser::{CopyToSource, Statement as Parsed};
 use datafusion::sql::sqlparser::ast::{
@@ -86,8 +86,8 @@ const NOT_AT_TOP: &str =
 /// The error for a clause that has no effect here; `instead` says how to go on.
 fn refused(clause: &str, instead: &str) -> DataFusionError {
     match instead {
-        "" => plan_datafusion_err!("{clause} is not supported"),
-        instead => plan_datafusion_err!("{clause} is not supported; {instead}"),
+        "" => not_impl_datafusion_err!("{clause} is not supported"),
+        instead => not_impl_datafusion_err!("{clause} is not supported; {instead}"),
     }
 }
 

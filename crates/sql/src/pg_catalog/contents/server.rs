@@ -40,13 +40,14 @@ pub(super) fn settings(system: &SystemCatalog, rows: &mut Rows) {
         rows.add([
             ("name", setting.name.into()),
             ("setting", setting.value.as_str().into()),
+            ("unit", setting.unit.map(str::to_owned).into()),
             ("category", "Client settings".into()),
             ("short_desc", "".into()),
             ("context", if setting.is_fixed { "internal" } else { "user" }.into()),
-            ("vartype", "string".into()),
+            ("vartype", setting.value_type.into()),
             ("source", if setting.value == setting.first { "default" } else { "session" }.into()),
-            ("boot_val", setting.first.into()),
-            ("reset_val", setting.first.into()),
+            ("boot_val", setting.first.as_str().into()),
+            ("reset_val", setting.first.as_str().into()),
         ]);
     }
 }

@@ -1,8 +1,11 @@
 //! The settings that there are, and what each may be set to.
 
-use datafusion::common::Result;
+use std::borrow::Cow;
+
+use datafusion::common::{DataFusionError, Result};
 
 use super::POSTGRESQL_VERSION;
+use super::units::{MEMORY, TIME, Units, quantity, shown};
 use crate::error::SqlState;
 use crate::timezone;
 
@@ -19,8 +22,12 @@ pub(super) enum Kind {
     Flag,
     /// To a time in milliseconds, or with a unit; 0 is none.
     Time,
+    /// To a size in kilobytes, or with a unit, and at least this many.
+    Memory(u64),
     /// To a time zone.
     TimeZone,
+    /// To how dates are written and read, of which there is one way.
+    DateStyle,
     /// To one of these, which is all that is supported.
     One(&'static [&'static str]),
 }
@@ -52,46 +59,102 @@ pub(super) const REPEATABLE_READ: &str = "repeatable read";
 
 /// Levels of isolation by their names; READ UNCOMMITTED is READ COMMITTED, as in PostgreSQL.
 const LEVELS: Kind = Kind::One(&[READ_COMMITTED, "read uncommitted", REPEATABLE_READ]);
+/// What is sent to clients, but for errors, in PostgreSQL's words.
+const MESSAGES: Kind = Kind::One(&[
+    "debug5", "debug4", "debug3", "debug2", "debug1", "debug", "log", "notice", "warning", "error",
+]);
+/// Texts are compared and figures written without a language.
+const LOCALE: Kind = Kind::One(&["C", "POSIX", "C.UTF-8"]);
+const ENCODINGS: Kind = Kind::One(&["UTF8", "UTF-8", "UNICODE", "SQL_ASCII"]);
+/// What commits wait for is `atoll.durability`, which promises no less than any of these.
+const COMMITS: Kind =
+    Kind::One(&["on", "off", "local", "remote_write", "remote_apply", "true", "false"]);
+/// Strings have backslashes as letters, and `E'\''` is a quote, whatever the encoding.
+const BACKSLASH: Kind = Kind::One(&["safe_encoding", "on", "true"]);
 
 /// Settings with an effect here, and those that clients set or ask for though they have none.
 pub(super) const PARAMETERS: &[Parameter] = &[
     reported("application_name", "", Kind::Text),
+    silent("backslash_quote", "safe_encoding", BACKSLASH),
+    silent("block_size", "8192", Kind::Fixed),
     silent("bytea_output", "hex", Kind::One(&["hex"])),
-    reported("client_encoding", "UTF8", Kind::One(&["UTF8", "UTF-8", "UNICODE", "SQL_ASCII"])),
-    silent("client_min_messages", "notice", Kind::Text),
-    reported("DateStyle", "ISO, MDY", Kind::One(&["ISO, MDY", "ISO", "ISO, DMY", "ISO, YMD"])),
-    silent("default_table_access_method", "heap", Kind::Text),
+    silent("check_function_bodies", "on", Kind::Flag),
+    reported("client_encoding", "UTF8", ENCODINGS),
+    silent("client_min_messages", "notice", MESSAGES),
+    reported("DateStyle", "ISO, MDY", Kind::DateStyle),
+    silent("default_table_access_method", "heap", Kind::One(&["heap"])),
+    silent("default_tablespace", "", Kind::One(&["", "pg_default"])),
+    silent("default_transaction_deferrable", "off", Kind::Flag),
     silent(DEFAULT_ISOLATION, READ_COMMITTED, LEVELS),
     reported(DEFAULT_READ_ONLY, "off", Kind::Flag),
-    silent("extra_float_digits", "1", Kind::Text),
+    silent("escape_string_warning", "on", Kind::Flag),
+    silent("extra_float_digits", "1", Kind::One(&["1", "2", "3"])),
     silent("idle_in_transaction_session_timeout", "0", Kind::Time),
+    silent("idle_session_timeout", "0", Kind::One(&["0"])),
     reported("in_hot_standby", "off", Kind::Fixed),
     reported("integer_datetimes", "on", Kind::Fixed),
     reported("IntervalStyle", "postgres", Kind::One(&["postgres"])),
+    silent(IS_SUPERUSER, "on", Kind::Fixed),
     silent("jit", "off", Kind::Text),
     silent("lc_collate", "C.UTF-8", Kind::Fixed),
     silent("lc_ctype", "C.UTF-8", Kind::Fixed),
     silent("lc_messages", "C", Kind::Text),
     silent("lc_monetary", "C", Kind::Text),
+    silent("lc_numeric", "C", LOCALE),
+    silent("lc_time", "C", LOCALE),
     silent("lock_timeout", "0", Kind::Time),
+    silent("maintenance_work_mem", "64MB", Kind::Memory(1024)),
+    silent(MAX_CONNECTIONS, "1", Kind::Fixed),
     silent("max_identifier_length", "63", Kind::Fixed),
     silent("max_index_keys", "32", Kind::Fixed),
-    silent("row_security", "off", Kind::Text),
+    silent("max_prepared_transactions", "0", Kind::Fixed),
+    silent("password_encryption", "scram-sha-256", Kind::One(&["scram-sha-256"])),
+    silent("role", "none", Kind::Fixed),
+    silent("row_security", "on", Kind::Flag),
     silent(SEARCH_PATH, "public", Kind::Text),
     reported("server_encoding", "UTF8", Kind::Fixed),
     reported("server_version", POSTGRESQL_VERSION, Kind::Fixed),
     silent("server_version_num", "150000", Kind::Fixed),
+    silent(SESSION_AUTHORIZATION, "", Kind::Fixed),
     reported("standard_conforming_strings", "on", Kind::One(&["on", "true"])),
     silent("statement_timeout", "0", Kind::Time),
-    silent("synchronous_commit", "on", Kind::Text),
+    silent("synchronous_commit", "on", COMMITS),
+    silent("temp_tablespaces", "", Kind::One(&[""])),
     reported(TIME_ZONE, timezone::DEFAULT, Kind::TimeZone),
     silent(ISOLATION, READ_COMMITTED, Kind::Transaction),
     silent(READ_ONLY, "off", Kind::Transaction),
+    silent("transaction_timeout", "0", Kind::One(&["0"])),
+    silent("wal_level", "minimal", Kind::Fixed),
+    silent("work_mem", "4MB", Kind::Memory(64)),
+    silent("xmloption", "content", Kind::One(&["content", "document"])),
 ];
+
+/// Settings that the session has by who it is of and where.
+pub(super) const IS_SUPERUSER: &str = "is_superuser";
+pub(super) const MAX_CONNECTIONS: &str = "max_connections";
+pub(super) const SESSION_AUTHORIZATION: &str = "session_authorization";
+
+/// Settings of the engine, which DataFusion keeps.
+const OF_ENGINE: [&str; 2] = ["atoll", "datafusion"];
 
 /// The setting of a name, in whatever case.
 pub(super) fn known(name: &str) -> Option<&'static Parameter> {
     PARAMETERS.iter().find(|parameter| parameter.name.eq_ignore_ascii_case(name))
+}
+
+/// A setting's name as it is kept: one that is known, or one with a point, which programs make for themselves.
+pub(super) fn setting_named(name: &str) -> Option<Cow<'static, str>> {
+    if let Some(parameter) = known(name) {
+        return Some(Cow::Borrowed(parameter.name));
+    }
+    let name = name.to_lowercase();
+    let is_word = |part: &str| {
+        let is_letter = |it: char| it.is_alphabetic() || it == '_';
+        part.starts_with(is_letter)
+            && part.chars().all(|it| is_letter(it) || it.is_numeric() || it == '$')
+    };
+    let of = name.split_once('.')?.0;
+    (!OF_ENGINE.contains(&of) && name.split('.').all(is_word)).then_some(Cow::Owned(name))
 }
 
 impl Parameter {
@@ -101,72 +164,114 @@ impl Parameter {
     /// When the setting cannot be that.
     pub(super) fn value(&self, value: &str) -> Result<String> {
         let Self { name, kind, .. } = self;
-        let (kept, expected) = match kind {
-            Kind::Text => (Some(value.to_owned()), ""),
+        match kind {
+            Kind::Text => Ok(value.to_owned()),
             Kind::Fixed => {
                 let message = format!("setting '{name}' cannot be changed");
-                return Err(SqlState::CANT_CHANGE.error(message));
+                Err(SqlState::CANT_CHANGE.error(message))
             }
             Kind::Transaction => {
                 let message = format!("setting '{name}' is changed by SET TRANSACTION");
-                return Err(SqlState::CANT_CHANGE.error(message));
+                Err(SqlState::CANT_CHANGE.error(message))
             }
-            Kind::Flag => (flag(value).map(str::to_owned), "on or off"),
-            Kind::Time => (
-                milliseconds(value).map(|_| value.to_owned()),
-                "a time such as 5s or 250ms, or 0 for none",
-            ),
-            Kind::TimeZone => return timezone::checked(value),
+            Kind::Flag => {
+                let kept = flag(value).map(str::to_owned);
+                kept.ok_or_else(|| self.invalid(value, "on or off"))
+            }
+            Kind::Time => {
+                self.quantity(value, TIME, 0, "a time such as 5s or 250ms, or 0 for none")
+            }
+            Kind::Memory(least) => {
+                self.quantity(value, MEMORY, *least, "a size of at least 64kB such as 64MB")
+            }
+            Kind::TimeZone => timezone::checked(value),
+            Kind::DateStyle => date_style(value).map(str::to_owned).ok_or_else(|| {
+                self.invalid(
+                    value,
+                    "ISO, MDY: no other forms of dates are written, and no other order is read",
+                )
+            }),
             Kind::One(values) => {
                 let found = values.iter().find(|it| it.eq_ignore_ascii_case(value.trim()));
-                let Some(found) = found else {
-                    return Err(self.invalid(value, &values.join(" or ")));
-                };
-                (Some(plain(found).to_owned()), "")
+                let found = found.map(|found| plain(found).to_owned());
+                found.ok_or_else(|| self.invalid(value, &listed(values)))
             }
-        };
-        kept.ok_or_else(|| self.invalid(value, expected))
+        }
     }
 
-    fn invalid(&self, value: &str, expected: &str) -> datafusion::common::DataFusionError {
+    /// What numbers of it may be written with; none where it is none.
+    pub(super) fn units(&self) -> Option<&'static Units> {
+        match self.kind {
+            Kind::Time => Some(TIME),
+            Kind::Memory(_) => Some(MEMORY),
+            _ => None,
+        }
+    }
+
+    /// A value that is kept, as a plain number where it has a unit.
+    pub(super) fn in_unit(&self, value: &str) -> String {
+        let number = self.units().and_then(|units| quantity(value, units));
+        number.map_or_else(|| value.to_owned(), |number| number.to_string())
+    }
+
+    /// The type of its values, in PostgreSQL's words.
+    pub(super) fn value_type(&self) -> &'static str {
+        match self.kind {
+            Kind::Flag => "bool",
+            Kind::Time | Kind::Memory(_) => "integer",
+            Kind::One(_) => "enum",
+            _ => "string",
+        }
+    }
+
+    fn quantity(&self, value: &str, units: &Units, least: u64, expected: &str) -> Result<String> {
+        let number = quantity(value, units).filter(|number| *number >= least);
+        number.map(|number| shown(number, units)).ok_or_else(|| self.invalid(value, expected))
+    }
+
+    fn invalid(&self, value: &str, expected: &str) -> DataFusionError {
         let name = self.name;
         let message = format!("invalid value '{value}' for setting '{name}'; expected {expected}");
         SqlState::INVALID_PARAMETER.error(message)
     }
 }
 
+fn listed(values: &[&str]) -> String {
+    let values = values.iter().map(|value| if value.is_empty() { "''" } else { value });
+    values.collect::<Vec<_>>().join(" or ")
+}
+
 /// One of several words for the same as clients are told of it.
 fn plain(value: &'static str) -> &'static str {
     match value {
         "UTF-8" | "UNICODE" => "UTF8",
-        "ISO" => "ISO, MDY",
         "true" => "on",
+        "false" => "off",
+        "debug" => "debug2",
         other => other,
     }
 }
 
 fn flag(value: &str) -> Option<&'static str> {
     match value.trim().to_ascii_lowercase().as_str() {
-        "on" | "true" | "yes" | "1" => Some("on"),
-        "off" | "false" | "no" | "0" => Some("off"),
+        "on" | "true" | "yes" | "1" | "t" | "y" => Some("on"),
+        "off" | "false" | "no" | "0" | "f" | "n" => Some("off"),
         _ => None,
     }
 }
 
-/// A time, `500`, `250ms`, `5s`, `1min`, `1 h`.
-pub(super) fn milliseconds(value: &str) -> Option<u64> {
-    let value = value.trim();
-    let end = value.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(value.len());
-    let number: u64 = value[..end].parse().ok()?;
-    let unit = match value[end..].trim() {
-        "" | "ms" => 1,
-        "s" => 1000,
-        "min" => 60_000,
-        "h" => 3_600_000,
-        "d" => 86_400_000,
-        _ => return None,
+/// Dates are written in ISO's form, and of `1/2/2024` the month is read first.
+fn date_style(value: &str) -> Option<&'static str> {
+    let is_known = |word: &str| {
+        ["iso", "mdy", "us", "noneuro", "noneuropean"]
+            .contains(&word.trim().to_lowercase().as_str())
     };
-    number.checked_mul(unit)
+    value.split(',').all(is_known).then_some("ISO, MDY")
+}
+
+/// A time that is a setting, as it is kept.
+pub(super) fn milliseconds(value: &str) -> Option<u64> {
+    quantity(value, TIME)
 }
 
 #[cfg(test)]
@@ -174,29 +279,45 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_have_units() {
-        for (text, wanted) in
-            [("0", Some(0)), ("250ms", Some(250)), ("5 s", Some(5000)), ("x", None)]
-        {
-            assert_eq!(milliseconds(text), wanted, "{text}");
-        }
-    }
-
-    #[test]
     fn values_are_kept_as_clients_are_told_of_them() {
         let kept = |name: &str, value: &str| known(name).and_then(|it| it.value(value).ok());
         for (name, value, wanted) in [
             ("client_encoding", "utf-8", Some("UTF8")),
             ("datestyle", "iso", Some("ISO, MDY")),
+            ("datestyle", "ISO, MDY", Some("ISO, MDY")),
+            ("datestyle", "ISO, DMY", None),
+            ("datestyle", "German", None),
             ("default_transaction_read_only", "TRUE", Some("on")),
             ("default_transaction_isolation", "Repeatable Read", Some("repeatable read")),
             ("default_transaction_isolation", "serializable", None),
+            ("default_tablespace", "", Some("")),
+            ("default_tablespace", "fast", None),
+            ("statement_timeout", "5000", Some("5s")),
+            ("work_mem", "1GB", Some("1GB")),
+            ("work_mem", "1", None),
+            ("row_security", "maybe", None),
             ("timezone", "Europe/Berlin", Some("Europe/Berlin")),
             ("timezone", "Nowhere", None),
             ("server_version", "9", None),
             ("transaction_isolation", "read committed", None),
         ] {
             assert_eq!(kept(name, value).as_deref(), wanted, "{name} {value}");
+        }
+    }
+
+    #[test]
+    fn programs_have_settings_of_their_own() {
+        for (name, wanted) in [
+            ("TIMEZONE", Some("TimeZone")),
+            ("My.Tenant", Some("my.tenant")),
+            ("a.b.c", Some("a.b.c")),
+            ("nothing", None),
+            ("a.", None),
+            ("a.1", None),
+            ("atoll.join", None),
+            ("datafusion.execution.batch_size", None),
+        ] {
+            assert_eq!(setting_named(name).as_deref(), wanted, "{name}");
         }
     }
 }

@@ -2,14 +2,17 @@
 //! server_version`, `RESET ALL`. Settings of the engine are DataFusion's.
 
 mod known;
+mod units;
 mod values;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use datafusion::arrow::array::{ArrayRef, RecordBatch, StringArray};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::Result;
+use datafusion::common::utils::quote_identifier;
 use datafusion::sql::sqlparser::ast::{
     TransactionAccessMode, TransactionIsolationLevel, TransactionMode,
 };
@@ -17,12 +20,17 @@ use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
 use super::Session;
+use super::absent::AbsentObjects;
 use super::execute::QueryResult;
 use super::tag::StatementTag;
 use crate::error::{SqlError, SqlState};
 use crate::parse::begins_with;
 use crate::settings::AtollOptions;
-use known::{ISOLATION, PARAMETERS, READ_COMMITTED, READ_ONLY, REPEATABLE_READ, TIME_ZONE, known};
+use crate::timezone;
+use known::{
+    ISOLATION, PARAMETERS, Parameter, READ_COMMITTED, READ_ONLY, REPEATABLE_READ, SEARCH_PATH,
+    SESSION_AUTHORIZATION, TIME_ZONE, known, setting_named,
+};
 pub(crate) use values::ClientSettings;
 
 /// The version of PostgreSQL whose clients' queries are answered.
@@ -38,16 +46,18 @@ const ENGINE_TIME_ZONE: [&str; 5] = ["datafusion", ".", "execution", ".", "time_
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ParameterStatement {
     Set {
-        name: &'static str,
+        name: Cow<'static, str>,
         value: Option<String>,
         is_local: bool,
     },
-    Show(&'static str),
+    Show(Cow<'static, str>),
     ResetAll,
     /// The session is as it began.
     DiscardAll,
     /// Temporary tables and views were dropped.
     DiscardTemp,
+    /// One about what is never there.
+    Absent(AbsentObjects),
     /// One that has nothing to do here: there are no cursors or channels to listen on.
     Nothing(&'static str),
 }
@@ -61,14 +71,20 @@ impl ParameterStatement {
         let tokens = Tokenizer::new(&PostgreSqlDialect {}, sql).tokenize().ok()?;
         let is_blank = |token: &Token| matches!(token, Token::Whitespace(_) | Token::SemiColon);
         let tokens: Vec<Token> = tokens.into_iter().filter(|token| !is_blank(token)).collect();
-        let words: Vec<String> = tokens.iter().map(plain).collect();
+        let is_path =
+            tokens.iter().take(3).any(|token| plain(token).eq_ignore_ascii_case(SEARCH_PATH));
+        let word: fn(&Token) -> String = if is_path { name_in_path } else { plain };
+        let words: Vec<String> = tokens.iter().map(word).collect();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let lower: Vec<String> = words.iter().map(|word| word.to_lowercase()).collect();
         let lower: Vec<&str> = lower.iter().map(String::as_str).collect();
         Some(match lower.as_slice() {
-            ["show", "time", "zone"] => Self::Show(TIME_ZONE),
-            ["show", name] => Self::Show(known(name)?.name),
-            ["show", "transaction", "isolation", "level"] => Self::Show(ISOLATION),
+            ["show", "time", "zone"] => Self::Show(Cow::Borrowed(TIME_ZONE)),
+            ["show", "transaction", "isolation", "level"] => Self::Show(Cow::Borrowed(ISOLATION)),
+            ["show", "session", "authorization"] => {
+                Self::Show(Cow::Borrowed(SESSION_AUTHORIZATION))
+            }
+            ["show", name @ ..] => Self::Show(setting_named(&dotted(name)?)?),
             ["reset", "all"] => Self::ResetAll,
             // A session keeps the role that it logged in as.
             ["reset", "role"] | ["reset", "session", "authorization"] => Self::Nothing("RESET"),
@@ -76,8 +92,8 @@ impl ParameterStatement {
             | ["set", "session" | "local", "role", "none" | "default"]
             | ["set", "session", "authorization", "default"] => Self::Nothing("SET"),
             ["reset", "time", "zone"] => Self::set(TIME_ZONE, None, false)?,
-            ["reset", name] => Self::set(name, None, false)?,
             ["reset", name @ ..] if *name == ENGINE_TIME_ZONE => Self::set(TIME_ZONE, None, false)?,
+            ["reset", name @ ..] => Self::set(&dotted(name)?, None, false)?,
             ["discard", "all"] => Self::DiscardAll,
             ["discard", "plans"] => Self::Nothing("DISCARD PLANS"),
             ["discard", "sequences"] => Self::Nothing("DISCARD SEQUENCES"),
@@ -95,23 +111,44 @@ impl ParameterStatement {
     fn assignment(lower: &[&str], words: &[&str], is_local: bool) -> Option<Self> {
         match lower {
             ["time", "zone", "local"] => Self::set(TIME_ZONE, None, is_local),
+            ["time", "zone", "interval", _, rest @ ..] => {
+                let unit = match rest {
+                    [] | ["hour", "to", "minute"] => "",
+                    ["hour"] => " hours",
+                    _ => return None,
+                };
+                let interval = format!("interval '{}{unit}'", words[3]);
+                Self::set(TIME_ZONE, Some(&[&interval]), is_local)
+            }
             ["time", "zone", _, ..] => Self::set(TIME_ZONE, Some(&words[2..]), is_local),
             ["names", _] => Self::set("client_encoding", Some(&words[1..]), is_local),
-            [name, "=" | "to", ..] => Self::set(name, Some(&words[2..]), is_local),
             [first, second, third, fourth, fifth, "=" | "to", ..]
                 if [*first, *second, *third, *fourth, *fifth] == ENGINE_TIME_ZONE =>
             {
-                Self::set(TIME_ZONE, Some(&words[6..]), is_local)
+                let zone = timezone::from_engine_name(&words[6..].concat());
+                Self::set(TIME_ZONE, Some(&[&zone]), is_local)
             }
-            _ => None,
+            _ => {
+                let end = lower.iter().position(|word| matches!(*word, "=" | "to"))?;
+                Self::set(&dotted(&lower[..end])?, Some(&words[end + 1..]), is_local)
+            }
         }
     }
 
     fn set(name: &str, value: Option<&[&str]>, is_local: bool) -> Option<Self> {
-        let value = value.map(|words| words.join(" ").replace(" ,", ","));
+        let value = value.map(|words| match words {
+            [sign @ ("-" | "+"), number] => format!("{sign}{number}"),
+            words => words.join(" ").replace(" ,", ","),
+        });
         let value = value.filter(|value| !value.eq_ignore_ascii_case("default"));
-        Some(Self::Set { name: known(name)?.name, value, is_local })
+        Some(Self::Set { name: setting_named(name)?, value, is_local })
     }
+}
+
+/// A name whose parts have points between them.
+fn dotted(words: &[&str]) -> Option<String> {
+    let is_point = |(at, word): (usize, &&str)| (*word == ".") == (at % 2 == 1);
+    words.iter().enumerate().all(is_point).then(|| words.concat())
 }
 
 /// A token as it is meant.
@@ -119,6 +156,17 @@ fn plain(token: &Token) -> String {
     match token {
         Token::SingleQuotedString(text) => text.clone(),
         Token::Word(word) => word.value.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// A token as a list of schemas has it: names in the case that is meant, in quotes where they need them.
+fn name_in_path(token: &Token) -> String {
+    match token {
+        Token::Word(word) if word.quote_style.is_none() => word.value.to_lowercase(),
+        Token::Word(word) => quote_identifier(&word.value).into_owned(),
+        Token::SingleQuotedString(text) if text.is_empty() => "\"\"".to_owned(),
+        Token::SingleQuotedString(text) => quote_identifier(text).into_owned(),
         other => other.to_string(),
     }
 }
@@ -132,18 +180,37 @@ impl Session {
     /// Settings that PostgreSQL's clients are told of, and what they are.
     pub fn reported_parameters(&self) -> Vec<(&'static str, String)> {
         self.parameters.take_changed();
-        self.reported(PARAMETERS.iter().map(|parameter| parameter.name))
+        self.reported(PARAMETERS.iter())
     }
 
     /// Those that were changed since they were last told.
     pub fn changed_parameters(&self) -> Vec<(&'static str, String)> {
         let changed = self.parameters.take_changed();
-        self.reported(changed.into_iter())
+        self.reported(changed.iter().filter_map(|name| known(name)))
     }
 
-    fn reported(&self, names: impl Iterator<Item = &'static str>) -> Vec<(&'static str, String)> {
-        let names = names.filter(|name| known(name).is_some_and(|parameter| parameter.is_reported));
+    fn reported(
+        &self,
+        parameters: impl Iterator<Item = &'static Parameter>,
+    ) -> Vec<(&'static str, String)> {
+        let names = parameters.filter(|parameter| parameter.is_reported).map(|it| it.name);
         names.filter_map(|name| Some((name, self.parameters.get(name)?))).collect()
+    }
+
+    /// How many sessions clients may have at the same time, as `max_connections` tells.
+    pub fn set_connections_max(&self, count: usize) {
+        self.parameters.set_connections_max(count);
+    }
+
+    /// The statement of a text that is about one of PostgreSQL's settings, or asks for nothing. A name with a point that
+    /// was never set is perhaps that of a table.
+    pub(super) fn parameter_statement(&self, sql: &str) -> Option<ParameterStatement> {
+        let absent = || AbsentObjects::of(sql).map(ParameterStatement::Absent);
+        let statement = ParameterStatement::of(sql).or_else(absent)?;
+        match &statement {
+            ParameterStatement::Show(name) if self.parameters.get(name).is_none() => None,
+            _ => Some(statement),
+        }
     }
 
     /// Sets one of PostgreSQL's settings as a client does that begins a session, which RESET goes back to; false
@@ -179,18 +246,20 @@ impl Session {
         self.check_not_failed()?;
         let parameters = &self.parameters;
         let tag = match statement {
-            ParameterStatement::Set { name: name @ (ISOLATION | READ_ONLY), value, .. } => {
-                self.set_transaction(&[mode(name, value.as_deref())?])?;
+            ParameterStatement::Set { name, value, .. }
+                if [ISOLATION, READ_ONLY].contains(&name.as_ref()) =>
+            {
+                self.set_transaction(&[mode(&name, value.as_deref())?])?;
                 "SET"
             }
             ParameterStatement::Set { name, value, is_local } => {
-                parameters.set(name, value.as_deref(), is_local)?;
+                parameters.set(&name, value.as_deref(), is_local)?;
                 if begins_with(sql, &["reset"]) { "RESET" } else { "SET" }
             }
             ParameterStatement::Show(name) => {
-                let value = parameters.get(name).unwrap_or_default();
+                let value = parameters.get(&name).unwrap_or_default();
                 let column: ArrayRef = Arc::new(StringArray::from(vec![value]));
-                let batch = RecordBatch::try_new(shown_schema(name), vec![column])?;
+                let batch = RecordBatch::try_new(shown_schema(&name), vec![column])?;
                 let result = QueryResult::of(batch.schema(), vec![batch], sql);
                 return Ok(result.tagged(StatementTag::shown("SHOW")));
             }
@@ -202,12 +271,16 @@ impl Session {
                 self.reset_all();
                 self.prepared.remove("all")?;
                 self.variables.clear();
+                self.advisory.release();
                 self.discard_temporary().await?;
                 "DISCARD ALL"
             }
             ParameterStatement::DiscardTemp => {
                 self.discard_temporary().await?;
                 "DISCARD TEMP"
+            }
+            ParameterStatement::Absent(absent) => {
+                return Ok(QueryResult::done(self.pass_over(&absent)?, sql));
             }
             ParameterStatement::Nothing(tag) => tag,
         };
@@ -266,7 +339,8 @@ mod tests {
     use super::*;
 
     fn set(name: &'static str, value: &str) -> Option<ParameterStatement> {
-        Some(ParameterStatement::Set { name, value: Some(value.to_owned()), is_local: false })
+        let (name, value) = (Cow::Borrowed(name), Some(value.to_owned()));
+        Some(ParameterStatement::Set { name, value, is_local: false })
     }
 
     #[test]
@@ -274,7 +348,17 @@ mod tests {
         let of = ParameterStatement::of;
         assert_eq!(of("SET application_name TO 'my app';"), set("application_name", "my app"));
         assert_eq!(of("set datestyle = ISO, MDY"), set("DateStyle", "ISO, MDY"));
-        assert_eq!(of("SHOW Server_Version"), Some(ParameterStatement::Show("server_version")));
+        let version = Cow::Borrowed("server_version");
+        assert_eq!(of("SHOW Server_Version"), Some(ParameterStatement::Show(version)));
+        for (text, value) in [
+            ("SET my.x = '1'", set("my.x", "1")),
+            ("set session MY.X to one", set("my.x", "one")),
+            ("SET search_path = a, Public, \"B c\"", set("search_path", "a, public, \"B c\"")),
+            ("SET search_path TO 'a, b'", set("search_path", "\"a, b\"")),
+            ("SET search_path = ''", set("search_path", "\"\"")),
+        ] {
+            assert_eq!(of(text), value, "{text}");
+        }
         assert_eq!(of("UNLISTEN *"), Some(ParameterStatement::Nothing("UNLISTEN")));
         for zone in [
             "SET timezone = 'Asia/Tokyo'",
@@ -283,6 +367,18 @@ mod tests {
             "SET datafusion.execution.time_zone TO 'Asia/Tokyo'",
         ] {
             assert_eq!(of(zone), set("TimeZone", "Asia/Tokyo"), "{zone}");
+        }
+        for (text, zone) in [
+            ("SET TIME ZONE - 7", "-7"),
+            ("SET TIME ZONE INTERVAL '2:00' HOUR TO MINUTE", "interval '2:00'"),
+            ("SET LOCAL TIME ZONE INTERVAL '-3' HOUR", "interval '-3 hours'"),
+            ("SET datafusion.execution.time_zone = '+02:00'", "<+02:00>-02:00"),
+        ] {
+            let is_local = text.contains("LOCAL");
+            let value = Some(zone.to_owned());
+            let wanted =
+                ParameterStatement::Set { name: Cow::Borrowed(TIME_ZONE), value, is_local };
+            assert_eq!(of(text), Some(wanted), "{text}");
         }
         for other in [
             "SET datafusion.execution.batch_size = 1",

@@ -3,7 +3,8 @@
 //! SET changes the session's value and SET LOCAL the transaction's, which goes with it. ROLLBACK gives back what was
 //! there at BEGIN, ROLLBACK TO what was there at the savepoint.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
@@ -14,8 +15,9 @@ use parking_lot::{Mutex, RwLock};
 
 use super::super::text_scope::SessionScope;
 use super::known::{
-    DEFAULT_ISOLATION, DEFAULT_READ_ONLY, ISOLATION, Kind, PARAMETERS, Parameter, READ_COMMITTED,
-    READ_ONLY, REPEATABLE_READ, SEARCH_PATH, TIME_ZONE, known, milliseconds,
+    DEFAULT_ISOLATION, DEFAULT_READ_ONLY, IS_SUPERUSER, ISOLATION, Kind, MAX_CONNECTIONS,
+    PARAMETERS, Parameter, READ_COMMITTED, READ_ONLY, REPEATABLE_READ, SEARCH_PATH,
+    SESSION_AUTHORIZATION, TIME_ZONE, known, milliseconds, setting_named,
 };
 use crate::error::SqlState;
 use crate::timezone;
@@ -32,7 +34,10 @@ struct SettingsParts {
     engine: OnceLock<(Weak<RwLock<SessionState>>, Arc<SessionScope>)>,
 }
 
-type ValueMap = BTreeMap<&'static str, String>;
+/// A setting's name as it is kept.
+type Name = Cow<'static, str>;
+
+type ValueMap = BTreeMap<Name, String>;
 
 #[derive(Debug, Default)]
 struct SettingsState {
@@ -40,8 +45,10 @@ struct SettingsState {
     first: ValueMap,
     values: ParameterValues,
     transaction: Option<TransactionSettings>,
+    /// Settings with a point in their names that were set once: they stay, empty where nothing is left of that.
+    own: BTreeSet<Name>,
     /// Changes that the client is not told of yet.
-    changed: Vec<&'static str>,
+    changed: Vec<Name>,
 }
 
 /// Values that are set, of the session and of its transaction. Copies share what does not differ.
@@ -62,9 +69,12 @@ struct TransactionSettings {
 /// A setting, as `pg_settings` tells of it.
 pub(crate) struct ShownSetting {
     pub(crate) name: &'static str,
-    /// What it is at first.
-    pub(crate) first: &'static str,
+    /// What it is at first, in the unit.
+    pub(crate) first: String,
     pub(crate) value: String,
+    pub(crate) unit: Option<&'static str>,
+    /// `bool`, `enum`, `integer` or `string`.
+    pub(crate) value_type: &'static str,
     pub(crate) is_fixed: bool,
 }
 
@@ -74,10 +84,9 @@ impl ParameterValues {
     }
 
     /// Settings whose value is another one in `other`.
-    fn differing(&self, other: &Self) -> Vec<&'static str> {
+    fn differing(&self, other: &Self) -> Vec<Name> {
         let maps = [&self.session, &self.local, &other.session, &other.local];
-        let mut names: Vec<&'static str> =
-            maps.into_iter().flat_map(|map| map.keys().copied()).collect();
+        let mut names: Vec<Name> = maps.into_iter().flat_map(|map| map.keys().cloned()).collect();
         names.sort_unstable();
         names.dedup();
         names.retain(|name| self.get(name) != other.get(name));
@@ -86,11 +95,11 @@ impl ParameterValues {
 }
 
 impl SettingsState {
-    fn value(&self, name: &'static str) -> &str {
+    fn value(&self, name: &str) -> &str {
         match (self.values.get(name), known(name)) {
             (Some(value), _) => value,
             (None, Some(parameter)) => self.first_value(parameter),
-            (None, None) => "",
+            (None, None) => self.first.get(name).map_or("", String::as_str),
         }
     }
 
@@ -110,10 +119,10 @@ impl SettingsState {
     }
 
     /// The values are others from here on; the settings that differ.
-    fn replace(&mut self, values: ParameterValues) -> Vec<&'static str> {
+    fn replace(&mut self, values: ParameterValues) -> Vec<Name> {
         let names = self.values.differing(&values);
         self.values = values;
-        self.changed.extend(&names);
+        self.changed.extend(names.iter().cloned());
         names
     }
 }
@@ -131,8 +140,14 @@ impl ClientSettings {
 
     /// What a setting is; none where there is no such setting.
     pub(crate) fn get(&self, name: &str) -> Option<String> {
-        let name = known(name)?.name;
+        let name = setting_named(name)?;
         let state = self.0.state.lock();
+        let name = match name {
+            Cow::Borrowed(name) => name,
+            Cow::Owned(name) => {
+                return state.own.contains(name.as_str()).then(|| state.value(&name).to_owned());
+            }
+        };
         if name != ISOLATION && name != READ_ONLY {
             return Some(state.value(name).to_owned());
         }
@@ -148,16 +163,21 @@ impl ClientSettings {
     }
 
     /// A time that is a setting; none without a bound.
-    pub(super) fn time(&self, name: &'static str) -> Option<Duration> {
+    pub(super) fn time(&self, name: &str) -> Option<Duration> {
         let state = self.0.state.lock();
         milliseconds(state.value(name)).filter(|it| *it > 0).map(Duration::from_millis)
+    }
+
+    /// How long a statement waits for a lock; none without a bound.
+    pub(crate) fn lock_timeout(&self) -> Option<Duration> {
+        self.time("lock_timeout")
     }
 
     /// Waits for locks end after `lock_timeout`, as it is when they begin; the statement is watched while it waits.
     pub(in crate::session) fn lock_patience(&self, watch: &StatementWatch) -> LockPatience {
         let (settings, watch) = (self.clone(), watch.clone());
         LockPatience::new(move || {
-            let (waits, timeout) = (watch.waiting_for_lock(), settings.time("lock_timeout"));
+            let (waits, timeout) = (watch.waiting_for_lock(), settings.lock_timeout());
             Box::pin(async move {
                 let _waits = waits;
                 match timeout {
@@ -190,48 +210,76 @@ impl ClientSettings {
     /// Changes a setting; back to what it is at first without a value. What is `local` holds for the open
     /// transaction, and where there is none for nothing.
     pub(crate) fn set(&self, name: &str, value: Option<&str>, is_local: bool) -> Result<()> {
-        let Some(parameter) = known(name) else {
+        let Some(name) = setting_named(name) else {
             return Err(SqlState::UNDEFINED_OBJECT.error(format!("unknown setting '{name}'")));
         };
-        let value = value.map(|value| parameter.value(value)).transpose()?;
-        let name = parameter.name;
+        let parameter = known(&name);
+        let value = value.map(|value| match parameter {
+            Some(parameter) => parameter.value(value),
+            None => Ok(value.to_owned()),
+        });
+        let value = value.transpose()?;
         let mut state = self.0.state.lock();
+        if parameter.is_none() {
+            state.own.insert(name.clone());
+        }
         if is_local && state.transaction.is_none() {
             return Ok(());
         }
-        let value = match value {
-            None if is_local => Some(state.first_value(parameter).to_owned()),
-            value => value,
+        let value = match (value, parameter) {
+            (None, Some(parameter)) if is_local => Some(state.first_value(parameter).to_owned()),
+            (value, _) => value,
         };
         let values = &mut state.values;
-        if values.local.contains_key(name) {
-            Arc::make_mut(&mut values.local).remove(name);
+        if values.local.contains_key(&name) {
+            Arc::make_mut(&mut values.local).remove(&name);
         }
         let into = Arc::make_mut(if is_local { &mut values.local } else { &mut values.session });
         match value {
-            Some(value) => drop(into.insert(name, value)),
-            None => drop(into.remove(name)),
+            Some(value) => drop(into.insert(name.clone(), value)),
+            None => drop(into.remove(&name)),
         }
-        state.changed.push(name);
+        state.changed.push(name.clone());
         drop(state);
         self.apply(&[name]);
         Ok(())
     }
 
+    /// What the session has by who it is of: they hold as long as it does.
+    pub(in crate::session) fn connect_as(&self, user: &str, is_superuser: bool) {
+        self.set_fact(SESSION_AUTHORIZATION, user);
+        self.set_fact(IS_SUPERUSER, if is_superuser { "on" } else { "off" });
+    }
+
+    /// How many sessions clients may have at the same time.
+    pub(super) fn set_connections_max(&self, count: usize) {
+        self.set_fact(MAX_CONNECTIONS, &count.to_string());
+    }
+
+    fn set_fact(&self, name: &'static str, value: &str) {
+        self.0.state.lock().first.insert(Cow::Borrowed(name), value.to_owned());
+    }
+
     /// Whether a setting goes back by itself to what the session began with.
     pub(crate) fn knows(&self, name: &str) -> bool {
-        known(name).is_some()
+        setting_named(name).is_some()
     }
 
     /// Sets what RESET goes back to, as the client asks for it that begins the session.
     pub(in crate::session) fn set_first(&self, name: &str, value: &str) -> Result<bool> {
-        let Some(parameter) = known(name) else { return Ok(false) };
-        let value = parameter.value(value)?;
+        let Some(name) = setting_named(name) else { return Ok(false) };
+        let value = match known(&name) {
+            Some(parameter) => parameter.value(value)?,
+            None => value.to_owned(),
+        };
         let mut state = self.0.state.lock();
-        state.first.insert(parameter.name, value);
-        state.changed.push(parameter.name);
+        if known(&name).is_none() {
+            state.own.insert(name.clone());
+        }
+        state.first.insert(name.clone(), value);
+        state.changed.push(name.clone());
         drop(state);
-        self.apply(&[parameter.name]);
+        self.apply(&[name]);
         Ok(true)
     }
 
@@ -239,8 +287,10 @@ impl ClientSettings {
     pub(crate) fn all(&self) -> Vec<ShownSetting> {
         let shown = PARAMETERS.iter().map(|parameter| ShownSetting {
             name: parameter.name,
-            first: parameter.first,
-            value: self.get(parameter.name).unwrap_or_default(),
+            first: parameter.in_unit(parameter.first),
+            value: parameter.in_unit(&self.get(parameter.name).unwrap_or_default()),
+            unit: parameter.units().and_then(<[_]>::first).map(|(name, _)| *name),
+            value_type: parameter.value_type(),
             is_fixed: parameter.kind == Kind::Fixed,
         });
         shown.collect()
@@ -251,7 +301,7 @@ impl ClientSettings {
         let names = self.0.state.lock().replace(ParameterValues::default());
         self.apply(&names);
         // What the engine was set to under its own names is gone too.
-        self.apply(&[SEARCH_PATH, TIME_ZONE]);
+        self.apply(&[Cow::Borrowed(SEARCH_PATH), Cow::Borrowed(TIME_ZONE)]);
     }
 
     /// A transaction begins. Of several that a client has at a time the first one counts.
@@ -312,17 +362,17 @@ impl ClientSettings {
         self.apply(&names);
     }
 
-    pub(super) fn take_changed(&self) -> Vec<&'static str> {
+    pub(super) fn take_changed(&self) -> Vec<Name> {
         std::mem::take(&mut self.0.state.lock().changed)
     }
 
     /// Has the engine work as these settings say.
-    fn apply(&self, names: &[&'static str]) {
+    fn apply(&self, names: &[Name]) {
         let Some((engine, scope)) = self.0.engine.get() else { return };
         for name in names {
             let value = self.0.state.lock().value(name).to_owned();
             let Some(engine) = engine.upgrade() else { return };
-            match *name {
+            match name.as_ref() {
                 SEARCH_PATH => set_search_path(&mut engine.write(), &value),
                 TIME_ZONE => timezone::set(&mut engine.write(), &value),
                 _ => continue,
@@ -421,5 +471,19 @@ mod tests {
         settings.set("application_name", Some("other"), false).expect("set");
         settings.reset_all();
         assert_eq!(settings.get("application_name").as_deref(), Some("mine"));
+    }
+    #[test]
+    fn settings_of_programs_stay_once_they_were_set() {
+        let settings = ClientSettings::default();
+        assert_eq!(settings.get("my.x"), None);
+        settings.begin_transaction(TransactionOptions::default());
+        settings.set("my.x", Some("1"), true).expect("set");
+        assert_eq!(settings.get("My.X").as_deref(), Some("1"));
+        settings.end_transaction(true);
+        assert_eq!(settings.get("my.x").as_deref(), Some(""));
+        settings.set("my.x", Some("2"), false).expect("set");
+        settings.reset_all();
+        assert_eq!(settings.get("my.x").as_deref(), Some(""));
+        assert!(settings.set("nothing", Some("1"), false).is_err());
     }
 }

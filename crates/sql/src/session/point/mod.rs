@@ -168,9 +168,9 @@ impl Session {
         if WholeStatement::of(sql)?.is_some() || RoleStatement::of(sql)?.is_some() {
             return Ok(PlannedStatement::command());
         }
-        match ParameterStatement::of(sql) {
+        match self.parameter_statement(sql) {
             Some(ParameterStatement::Show(name)) => {
-                let columns = Some(shown_schema(name));
+                let columns = Some(shown_schema(&name));
                 return Ok(PlannedStatement { columns, ..PlannedStatement::command() });
             }
             Some(_) => return Ok(PlannedStatement::command()),

@@ -1,0 +1,74 @@
+//! A transaction as the operators of a statement have it, with the advisory locks that end with it.
+
+use std::sync::{Arc, OnceLock};
+
+use atoll_store::database::{DatabaseVersion, Transaction};
+use datafusion::common::{Result, exec_err};
+use tokio::sync::{MappedMutexGuard, Mutex as AsyncMutex, MutexGuard};
+
+use crate::database::AdvisoryHolder;
+use crate::error::transaction_error;
+
+/// A transaction that the operators of a statement write to, until it ends.
+#[derive(Clone, Debug)]
+pub(crate) struct SharedTransaction(
+    Arc<AsyncMutex<Option<Transaction>>>,
+    /// The advisory locks that end with it.
+    Arc<OnceLock<AdvisoryHolder>>,
+);
+
+impl SharedTransaction {
+    pub(super) fn new(transaction: Transaction) -> Self {
+        Self(Arc::new(AsyncMutex::new(Some(transaction))), Arc::default())
+    }
+
+    /// The transaction, for as long as the guard lives.
+    ///
+    /// # Errors
+    /// When it has ended.
+    pub(crate) async fn lock(&self) -> Result<MappedMutexGuard<'_, Transaction>> {
+        match MutexGuard::try_map(self.0.lock().await, Option::as_mut) {
+            Ok(transaction) => Ok(transaction),
+            Err(_) => exec_err!("the transaction of this statement has ended"),
+        }
+    }
+
+    /// Whether it holds locks, for which others may wait.
+    pub(super) async fn has_locks(&self) -> Result<bool> {
+        Ok(self.lock().await?.lock_count() > 0)
+    }
+
+    /// Commits.
+    pub(crate) async fn commit(&self) -> Result<()> {
+        match self.0.lock().await.take() {
+            Some(transaction) => {
+                let committed = transaction.commit().await;
+                self.release_advisory();
+                committed.map(drop).map_err(transaction_error)
+            }
+            None => exec_err!("the transaction of this statement has ended"),
+        }
+    }
+
+    /// Ends it without a trace.
+    pub(super) async fn rollback(&self) {
+        self.0.lock().await.take();
+        self.release_advisory();
+    }
+
+    /// What it holds of advisory locks, as one of a session.
+    pub(crate) fn advisory(&self, session: &AdvisoryHolder) -> &AdvisoryHolder {
+        self.1.get_or_init(|| session.of_transaction())
+    }
+
+    fn release_advisory(&self) {
+        if let Some(holder) = self.1.get() {
+            holder.release();
+        }
+    }
+
+    /// What its next statement sees, where no statement uses it now.
+    pub(super) fn version(&self) -> Option<Arc<DatabaseVersion>> {
+        self.0.try_lock().ok()?.as_mut()?.statement(false).ok()
+    }
+}
