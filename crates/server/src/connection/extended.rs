@@ -284,7 +284,7 @@ impl Connection {
             client.add_rows(count);
             client.output().empty(b's');
         } else {
-            complete(client, &rows.result);
+            complete(client, &self.session, &rows.result);
         }
         self.ended(None);
         Ok(())

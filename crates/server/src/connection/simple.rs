@@ -51,8 +51,10 @@ impl Connection {
             let at = if rest.starts_with(sql.as_str()) { Some(0) } else { rest.find(sql.as_str()) };
             let start = at.map_or(searched, |at| searched + at);
             searched = start + sql.len();
-            // Each statement may take as long as those before it have set.
-            self.limit_time(Instant::now());
+            if start > 0 {
+                // It may take as long as those before it have set.
+                self.limit_time(Instant::now());
+            }
             let ran = self.run_any(sql, text[..start].chars().count(), is_group).await;
             self.audit(sql, &ran);
             ran?;
@@ -113,7 +115,7 @@ impl Connection {
                 send_rows(client, &batch, &schema, &[]).await?;
             }
         }
-        complete(client, &result);
+        complete(client, session, &result);
         Ok(())
     }
 }

@@ -55,13 +55,13 @@ impl Connection {
                 client.output().command_complete("BEGIN");
                 return Ok(());
             }
-            Control::Begin if session.transaction_state() == TransactionState::Open => {
-                warn(client, "25001", "there is already a transaction in progress");
+Control::Begin if session.transaction_state() == TransactionState::Open => {
+                warn(client, session, "25001", "there is already a transaction in progress");
                 client.output().command_complete("BEGIN");
                 return Ok(());
             }
             Control::End if !is_open => {
-                warn(client, "25P01", "there is no transaction in progress");
+                warn(client, session, "25P01", "there is no transaction in progress");
                 let is_commit = begins_with(sql, &["commit", "end"]);
                 client.output().command_complete(if is_commit { "COMMIT" } else { "ROLLBACK" });
                 return Ok(());
@@ -133,17 +133,20 @@ impl Connection {
 }
 
 /// Warns, and goes on.
-fn warn(client: &mut Client, state: &'static str, message: &str) {
+fn warn(client: &mut Client, session: &Session, state: &'static str, message: &str) {
+    if !session.tells_warnings() {
+        return;
+    }
     let warning = ErrorFields::of(Severity::Warning, state, message);
     client.output().error(&warning);
 }
 
 /// Tells what a statement did. What a tag says beyond PostgreSQL's words is a notice.
-pub(super) fn complete(client: &mut Client, result: &QueryResult) {
+pub(super) fn complete(client: &mut Client, session: &Session, result: &QueryResult) {
     let tag = result.tag();
     match tag.split_once(": ") {
         Some((tag, rest)) => {
-            for notice in rest.lines() {
+            for notice in rest.lines().filter(|_| session.tells_notices()) {
                 client.output().error(&ErrorFields::of(Severity::Notice, "00000", notice));
             }
             client.complete(tag);

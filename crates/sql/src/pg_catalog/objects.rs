@@ -322,7 +322,7 @@ impl PgObjects {
     }
 
     /// The relation that a text names: `t`, `s.t`, `"T"`.
-    pub(crate) fn relation_named(&self, text: &str, default_schema: &str) -> Option<&PgRelation> {
+    pub(super) fn relation_named(&self, text: &str, default_schema: &str) -> Option<&PgRelation> {
         let parts = name_parts(text)?;
         let in_schema = |schema: &str, name: &str| {
             let schema = *self.schemas.get(schema)?;
@@ -338,6 +338,11 @@ impl PgObjects {
             [schema, name] | [_, schema, name] => in_schema(schema, name),
             _ => None,
         }
+    }
+
+    /// Whether a text names a relation.
+    pub(crate) fn has_relation(&self, text: &str, default_schema: &str) -> bool {
+        self.relation_named(text, default_schema).is_some()
     }
 
     /// The role that owns a relation.

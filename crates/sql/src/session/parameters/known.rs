@@ -51,6 +51,7 @@ const fn reported(name: &'static str, first: &'static str, kind: Kind) -> Parame
 pub(super) const DEFAULT_ISOLATION: &str = "default_transaction_isolation";
 pub(super) const DEFAULT_READ_ONLY: &str = "default_transaction_read_only";
 pub(super) const ISOLATION: &str = "transaction_isolation";
+pub(super) const MESSAGES: &str = "client_min_messages";
 pub(super) const READ_ONLY: &str = "transaction_read_only";
 pub(super) const SEARCH_PATH: &str = "search_path";
 pub(super) const TIME_ZONE: &str = "TimeZone";
@@ -60,7 +61,7 @@ pub(super) const REPEATABLE_READ: &str = "repeatable read";
 /// Levels of isolation by their names; READ UNCOMMITTED is READ COMMITTED, as in PostgreSQL.
 const LEVELS: Kind = Kind::One(&[READ_COMMITTED, "read uncommitted", REPEATABLE_READ]);
 /// What is sent to clients, but for errors, in PostgreSQL's words.
-const MESSAGES: Kind = Kind::One(&[
+const SEVERITIES: Kind = Kind::One(&[
     "debug5", "debug4", "debug3", "debug2", "debug1", "debug", "log", "notice", "warning", "error",
 ]);
 /// Texts are compared and figures written without a language.
@@ -80,7 +81,7 @@ pub(super) const PARAMETERS: &[Parameter] = &[
     silent("bytea_output", "hex", Kind::One(&["hex"])),
     silent("check_function_bodies", "on", Kind::Flag),
     reported("client_encoding", "UTF8", ENCODINGS),
-    silent("client_min_messages", "notice", MESSAGES),
+    silent(MESSAGES, "notice", SEVERITIES),
     reported("DateStyle", "ISO, MDY", Kind::DateStyle),
     silent("default_table_access_method", "heap", Kind::One(&["heap"])),
     silent("default_tablespace", "", Kind::One(&["", "pg_default"])),
@@ -237,7 +238,7 @@ impl Parameter {
 }
 
 fn listed(values: &[&str]) -> String {
-    let values = values.iter().map(|value| if value.is_empty() { "''" } else { value });
+    let values = values.iter().map(|value| if value.is_empty() { "''" } else { *value });
     values.collect::<Vec<_>>().join(" or ")
 }
 

@@ -28,7 +28,7 @@ use crate::parse::begins_with;
 use crate::settings::AtollOptions;
 use crate::timezone;
 use known::{
-    ISOLATION, PARAMETERS, Parameter, READ_COMMITTED, READ_ONLY, REPEATABLE_READ, SEARCH_PATH,
+    ISOLATION, MESSAGES, PARAMETERS, Parameter, READ_COMMITTED, READ_ONLY, REPEATABLE_READ, SEARCH_PATH,
     SESSION_AUTHORIZATION, TIME_ZONE, known, setting_named,
 };
 pub(crate) use values::ClientSettings;
@@ -118,7 +118,7 @@ impl ParameterStatement {
                     _ => return None,
                 };
                 let interval = format!("interval '{}{unit}'", words[3]);
-                Self::set(TIME_ZONE, Some(&[&interval]), is_local)
+                Self::set(TIME_ZONE, Some(&[interval.as_str()]), is_local)
             }
             ["time", "zone", _, ..] => Self::set(TIME_ZONE, Some(&words[2..]), is_local),
             ["names", _] => Self::set("client_encoding", Some(&words[1..]), is_local),
@@ -126,7 +126,7 @@ impl ParameterStatement {
                 if [*first, *second, *third, *fourth, *fifth] == ENGINE_TIME_ZONE =>
             {
                 let zone = timezone::from_engine_name(&words[6..].concat());
-                Self::set(TIME_ZONE, Some(&[&zone]), is_local)
+                Self::set(TIME_ZONE, Some(&[zone.as_str()]), is_local)
             }
             _ => {
                 let end = lower.iter().position(|word| matches!(*word, "=" | "to"))?;
@@ -232,6 +232,16 @@ impl Session {
         self.parameters.time("idle_in_transaction_session_timeout")
     }
 
+    /// Whether the client is told what statements pass over.
+    pub fn tells_notices(&self) -> bool {
+        self.parameters.get(MESSAGES).is_none_or(|least| !["warning", "error"].contains(&&*least))
+    }
+
+    /// Whether it is warned.
+    pub fn tells_warnings(&self) -> bool {
+        self.parameters.get(MESSAGES).is_none_or(|least| least != "error")
+    }
+
     /// The time zone, whose day today is.
     pub fn time_zone(&self) -> Option<String> {
         self.context.state_ref().read().config_options().execution.time_zone.clone()
@@ -247,7 +257,7 @@ impl Session {
         let parameters = &self.parameters;
         let tag = match statement {
             ParameterStatement::Set { name, value, .. }
-                if [ISOLATION, READ_ONLY].contains(&name.as_ref()) =>
+                if [ISOLATION, READ_ONLY].contains(&&*name) =>
             {
                 self.set_transaction(&[mode(&name, value.as_deref())?])?;
                 "SET"

@@ -372,7 +372,7 @@ impl ClientSettings {
         for name in names {
             let value = self.0.state.lock().value(name).to_owned();
             let Some(engine) = engine.upgrade() else { return };
-            match name.as_ref() {
+            match &**name {
                 SEARCH_PATH => set_search_path(&mut engine.write(), &value),
                 TIME_ZONE => timezone::set(&mut engine.write(), &value),
                 _ => continue,
