@@ -5,6 +5,8 @@
 //! FROM t, (SELECT t.a + 1) u(b)          FROM t, LATERAL (SELECT t.a + 1) u(b)
 //! FROM t, unnest(t.list) u(x)            FROM t, LATERAL (SELECT unnest(t.list) AS unnest) u(x)
 //! FROM t, generate_series(1, t.a) s       FROM t, LATERAL (SELECT unnest(generate_series(1, t.a))) s(s)
+//! FROM t, LATERAL lower(t.a)              FROM t, LATERAL (SELECT lower(t.a) AS lower) lower(lower)
+//! FROM current_date d                     FROM (SELECT current_date) d(d)
 //! FROM range(3), unnest(l) u              FROM range(3) range(range), unnest(l) u(u)
 //! FROM unnest(l) WITH ORDINALITY         … unnest(l) AS unnest, unnest(generate_series(1, array_length(l))) AS ordinality
 //! ```
@@ -12,100 +14,156 @@
 use crate::parse::walk;
 use std::ops::ControlFlow;
 
+use datafusion::execution::SessionState;
+use datafusion::logical_expr::Volatility;
 use datafusion::sql::sqlparser::ast::{
     Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, JoinOperator, ObjectName,
     OrderBy, Query, Select, SelectItem, SetExpr, TableAlias, TableAliasColumnDef, TableFactor,
-    Value, Visitor,
+    TableFunctionArgs, Value, Visitor,
 };
 
 use super::{list_rows, times, tree};
+use crate::files::read::is_file_function;
+use crate::functions::Functions;
 
 /// Puts subqueries in the place of such calls.
-pub(super) fn rewrite(select: &mut Select) {
+pub(super) fn rewrite(select: &mut Select, state: &SessionState) {
     name_series(select, None);
     let mut is_first = true;
     for table in &mut select.from {
-        rewrite_factor(&mut table.relation, is_first);
+        rewrite_factor(&mut table.relation, is_first, state);
         for join in &mut table.joins {
             let may_be_lateral = !matches!(
                 join.join_operator,
                 JoinOperator::Right(_) | JoinOperator::RightOuter(_) | JoinOperator::FullOuter(_)
             );
-            rewrite_factor(&mut join.relation, !may_be_lateral);
+            rewrite_factor(&mut join.relation, !may_be_lateral, state);
         }
         is_first = false;
     }
 }
 
-fn rewrite_factor(factor: &mut TableFactor, is_first: bool) {
+fn rewrite_factor(factor: &mut TableFactor, is_first: bool, state: &SessionState) {
+    let rewritten = match factor {
+        TableFactor::UNNEST { with_offset: false, .. }
+        | TableFactor::Function { lateral: true, .. } => unnested(factor, is_first),
+        TableFactor::Table { name, args: Some(args), alias, with_ordinality, .. } => {
+            called(name, &args.args, alias, *with_ordinality, state)
+                .map(|rows| rows.derived(is_first))
+        }
+        TableFactor::Table { name, args: None, alias, .. } if is_session_value(name) => {
+            let mut value = tree::call(&name.to_string(), vec![]);
+            if let Expr::Function(function) = &mut value {
+                function.args = FunctionArguments::None;
+            }
+            Some(Called::new(name, value, alias).derived(is_first))
+        }
+        TableFactor::Derived { lateral, .. } => {
+            *lateral |= !is_first;
+            None
+        }
+        _ => None,
+    };
+    if let Some(rewritten) = rewritten {
+        *factor = rewritten;
+    }
+}
+
+/// A call in FROM as one column, and the numbers of its rows.
+struct Called {
+    function: String,
+    value: Expr,
+    numbers: Option<SelectItem>,
+    alias: Option<TableAlias>,
+}
+
+impl Called {
+    fn new(name: &ObjectName, value: Expr, alias: &mut Option<TableAlias>) -> Self {
+        let function = name.to_string().to_lowercase();
+        Self { function, value, numbers: None, alias: alias.take() }
+    }
+
+    fn numbered(self, numbers: Option<SelectItem>) -> Self {
+        Self { numbers, ..self }
+    }
+
+    /// `LATERAL (SELECT value, numbers) AS alias`, whose first column has the name of the table if it has no other.
+    fn derived(self, is_first: bool) -> TableFactor {
+        let mut alias = self.alias.unwrap_or_else(|| tree::alias(&self.function, &[]));
+        if alias.columns.is_empty() {
+            alias.columns = vec![TableAliasColumnDef { name: alias.name.clone(), data_type: None }];
+        }
+        if alias.columns.len() == 1 && self.numbers.is_some() {
+            alias.columns.extend(tree::alias("", &["ordinality"]).columns);
+        }
+        let mut items = vec![tree::item(self.value, &self.function)];
+        items.extend(self.numbers);
+        let query = tree::query(SetExpr::Select(Box::new(tree::select(items, vec![]))));
+        let (subquery, alias) = (Box::new(query), Some(alias));
+        TableFactor::Derived { lateral: !is_first, subquery, alias, sample: None }
+    }
+}
+
+/// A call of a function that is one of values or lists; none where DataFusion's table function is called, or another.
+fn called(
+    name: &ObjectName,
+    args: &[FunctionArg],
+    alias: &mut Option<TableAlias>,
+    with_ordinality: bool,
+    state: &SessionState,
+) -> Option<Called> {
+    let numbers = |list: &Expr| with_ordinality.then(|| numbers_of(vec![list.clone()]));
+    if is_series(name) {
+        let moments = times::series(name, args);
+        // DataFusion's function takes constants alone.
+        let is_constant =
+            || !args.iter().any(|arg| walk(arg, &mut NotConstant { state }).is_break());
+        if moments.is_none() && !with_ordinality && is_constant() {
+            return None;
+        }
+        let list = moments.unwrap_or_else(|| tree::call_of(&name.to_string(), args));
+        let numbers = numbers(&list);
+        return Some(Called::new(name, tree::call("unnest", vec![list]), alias).numbered(numbers));
+    }
+    if let Some(known) = list_rows::named(name) {
+        let list = known.list(args);
+        let numbers = numbers(&list);
+        return Some(Called::new(name, known.rows(list), alias).numbered(numbers));
+    }
+    if !gives_value(name, state) {
+        return None;
+    }
+    let one = Expr::Value(Value::Number("1".to_owned(), false).into());
+    let number = with_ordinality.then(|| tree::item(one, "ordinality"));
+    let value = tree::call_of(&name.to_string(), args);
+    Some(Called::new(name, value, alias).numbered(number))
+}
+
+/// `unnest(…)`, of one or more lists.
+fn unnested(factor: &mut TableFactor, is_first: bool) -> Option<TableFactor> {
     let (exprs, with_numbers, alias) = match factor {
-        TableFactor::UNNEST { alias, array_exprs, with_offset: false, with_ordinality, .. } => {
+        TableFactor::UNNEST { alias, array_exprs, with_ordinality, .. } => {
             (array_exprs.clone(), *with_ordinality, alias.take())
         }
-        TableFactor::Function { lateral: true, name, args, with_ordinality, alias }
-            if is_unnest(name) =>
-        {
+        TableFactor::Function { name, args, with_ordinality, alias, .. } if is_unnest(name) => {
             let exprs = args.iter().filter_map(|arg| match arg {
                 FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
                 _ => None,
             });
             (exprs.collect(), *with_ordinality, alias.take())
         }
-        TableFactor::Table { name, args: Some(args), alias, with_ordinality, .. }
-            if is_series(name) =>
-        {
-            if *with_ordinality {
-                let (function, series) = (name.to_string(), call_of(name, &args.args));
-                *factor = numbered(&function.to_lowercase(), series, alias.take(), is_first);
-                return;
-            }
-            if let Some(moments) = times::series(name, &args.args) {
-                let moments = tree::call("unnest", vec![moments]);
-                *factor = selected(&name.to_string(), moments, alias.take(), is_first);
-                return;
-            }
-            // DataFusion's function takes constants alone.
-            if args.args.iter().any(|arg| walk(arg, &mut NamesOrArrays).is_break()) {
-                *factor = series(name, &args.args, alias.take(), is_first);
-            }
-            return;
-        }
-        TableFactor::Table { name, args: Some(args), alias, with_ordinality, .. }
-            if list_rows::list_of(name).is_some() =>
-        {
-            let function = name.to_string().to_lowercase();
-            let Some(list) = list_rows::list_of(name) else { return };
-            let list = call_of(&Ident::new(list).into(), &args.args);
-            *factor = match *with_ordinality {
-                true => numbered(&function, list, alias.take(), is_first),
-                false => {
-                    let rows = tree::call("unnest", vec![list]);
-                    selected(&function, rows, alias.take(), is_first)
-                }
-            };
-            return;
-        }
-        TableFactor::Table { name, args: Some(args), alias, .. } if gives_value(name) => {
-            *factor = one_row(name, &args.args, alias.take(), is_first);
-            return;
-        }
-        TableFactor::Derived { lateral, .. } => {
-            *lateral |= !is_first;
-            return;
-        }
-        _ => return,
+        _ => return None,
     };
     let names_columns = exprs.iter().any(|expr| walk(expr, &mut Names).is_break());
     if !names_columns && !with_numbers {
         // DataFusion plans it, but for LATERAL, which means nothing here.
-        *factor = TableFactor::UNNEST {
+        return Some(TableFactor::UNNEST {
             alias,
             array_exprs: exprs,
             with_offset: false,
             with_offset_alias: None,
             with_ordinality: false,
-        };
-        return;
+        });
     }
     let mut items: Vec<SelectItem> = exprs
         .iter()
@@ -116,8 +174,8 @@ fn rewrite_factor(factor: &mut TableFactor, is_first: bool) {
         items.push(numbers_of(exprs));
     }
     let query = tree::query(SetExpr::Select(Box::new(tree::select(items, vec![]))));
-    *factor =
-        TableFactor::Derived { lateral: !is_first, subquery: Box::new(query), alias, sample: None };
+    let subquery = Box::new(query);
+    Some(TableFactor::Derived { lateral: !is_first, subquery, alias, sample: None })
 }
 
 /// Names the columns of series and lists in the FROM of a query, which its ORDER BY may name too.
@@ -129,7 +187,10 @@ pub(super) fn name_columns(query: &mut Query) {
 
 /// Gives the column of a series, or of a list, the name of its table: `SELECT a FROM range(3) AS a`. Where the query
 /// names the column `value`, it keeps that name, which it has in DataFusion.
+///
+/// The items of JSON lists have PostgreSQL's name `value`, unless the query names the column by the table.
 fn name_series(select: &mut Select, order: Option<&OrderBy>) {
+    factors(select).for_each(without_lateral);
     if !factors(select).any(|factor| unnamed(factor).is_some()) {
         return;
     }
@@ -141,7 +202,7 @@ fn name_series(select: &mut Select, order: Option<&OrderBy>) {
     };
     let mut tables = Vec::new();
     for factor in factors(select) {
-        let Some((function, lists, alias)) = unnamed(factor) else { continue };
+        let Some((function, of, alias)) = unnamed(factor) else { continue };
         let own = match alias {
             Some(alias) => alias.name.clone(),
             None => Ident::new(&function),
@@ -150,12 +211,13 @@ fn name_series(select: &mut Select, order: Option<&OrderBy>) {
             continue;
         }
         tables.push(own.value.clone());
-        let columns = match lists {
-            0 if !names(&own.value, &own.value) && names(&own.value, "value") => {
-                tree::alias("", &["value"]).columns
-            }
-            0 | 1 => vec![TableAliasColumnDef { name: own, data_type: None }],
-            lists => names_of_lists(lists),
+        let is_own = || names(&own.value, &own.value);
+        let is_value = || names(&own.value, "value");
+        let columns = match of {
+            Columns::Series if !is_own() && is_value() => tree::alias("", &["value"]).columns,
+            Columns::Items if is_value() || !is_own() => tree::alias("", &["value"]).columns,
+            Columns::Lists(lists @ 2..) => names_of_lists(lists),
+            _ => vec![TableAliasColumnDef { name: own, data_type: None }],
         };
         alias.get_or_insert_with(|| tree::alias(&function, &[])).columns = columns;
     }
@@ -168,29 +230,58 @@ fn factors(select: &mut Select) -> impl Iterator<Item = &mut TableFactor> {
     })
 }
 
-/// The name of a function in FROM whose columns have no names, of how many lists it is (a series is none), and its
-/// alias.
-fn unnamed(factor: &mut TableFactor) -> Option<(String, usize, &mut Option<TableAlias>)> {
-    let (name, lists, alias) = match factor {
+/// Calls a function without LATERAL, which is understood of functions.
+fn without_lateral(factor: &mut TableFactor) {
+    let TableFactor::Function { lateral: true, name, args, with_ordinality, alias } = factor else {
+        return;
+    };
+    if is_unnest(name) {
+        return;
+    }
+    let args = TableFunctionArgs { args: std::mem::take(args), settings: None };
+    let (with_numbers, alias_of) = (*with_ordinality, alias.take());
+    *factor = tree::table(name.clone());
+    if let TableFactor::Table { args: of, with_ordinality, alias, .. } = factor {
+        (*of, *with_ordinality, *alias) = (Some(args), with_numbers, alias_of);
+    }
+}
+
+/// The columns of a function in FROM whose columns have no names.
+enum Columns {
+    Series,
+    /// Items of JSON.
+    Items,
+    /// One for each of so many lists.
+    Lists(usize),
+}
+
+/// The name of a function in FROM whose columns have no names, these, and its alias.
+fn unnamed(factor: &mut TableFactor) -> Option<(String, Columns, &mut Option<TableAlias>)> {
+    let (name, columns, alias) = match factor {
         TableFactor::Table { name, args: Some(_), alias, with_ordinality: false, .. }
             if is_series(name) =>
         {
-            (name.to_string().to_lowercase(), 0, alias)
+            (name.to_string().to_lowercase(), Columns::Series, alias)
+        }
+        TableFactor::Table { name, args: Some(_), alias, .. }
+            if list_rows::named(name).is_some_and(|known| known.gives_value) =>
+        {
+            (name.to_string().to_lowercase(), Columns::Items, alias)
         }
         TableFactor::UNNEST { alias, array_exprs, with_ordinality: false, .. }
             if !array_exprs.iter().any(|of| matches!(of, Expr::Dictionary(_))) =>
         {
-            ("unnest".to_owned(), array_exprs.len(), alias)
+            ("unnest".to_owned(), Columns::Lists(array_exprs.len()), alias)
         }
         TableFactor::Function { lateral: true, name, args, with_ordinality: false, alias }
             if is_unnest(name) =>
         {
-            ("unnest".to_owned(), args.len(), alias)
+            ("unnest".to_owned(), Columns::Lists(args.len()), alias)
         }
         _ => return None,
     };
     let is_named = alias.as_ref().is_some_and(|alias| !alias.columns.is_empty());
-    (!is_named).then_some((name, lists, alias))
+    (!is_named).then_some((name, columns, alias))
 }
 
 /// `unnest, unnest_1, …`
@@ -236,35 +327,8 @@ fn is_series(name: &ObjectName) -> bool {
     ["generate_series", "range"].iter().any(|series| name.eq_ignore_ascii_case(series))
 }
 
-/// The numbers of a series whose bounds are columns.
-fn series(
-    name: &ObjectName,
-    args: &[FunctionArg],
-    alias: Option<TableAlias>,
-    is_first: bool,
-) -> TableFactor {
-    let numbers = tree::call("unnest", vec![call_of(name, args)]);
-    selected(&name.to_string(), numbers, alias, is_first)
-}
-
-/// `generate_series(…) WITH ORDINALITY`: the elements of a list, and their numbers.
-fn numbered(function: &str, list: Expr, alias: Option<TableAlias>, is_first: bool) -> TableFactor {
-    let mut alias = alias.unwrap_or_else(|| tree::alias(function, &[]));
-    if alias.columns.is_empty() {
-        alias.columns = vec![TableAliasColumnDef { name: alias.name.clone(), data_type: None }];
-    }
-    if alias.columns.len() == 1 {
-        alias.columns.extend(tree::alias("", &["ordinality"]).columns);
-    }
-    let value = tree::item(tree::call("unnest", vec![list.clone()]), function);
-    let items = vec![value, numbers_of(vec![list])];
-    let query = tree::query(SetExpr::Select(Box::new(tree::select(items, vec![]))));
-    let (subquery, alias) = (Box::new(query), Some(alias));
-    TableFactor::Derived { lateral: !is_first, subquery, alias, sample: None }
-}
-
 /// Numbers beside the elements of lists, up to the end of the longest.
-fn numbers_of(lists: Vec<Expr>) -> SelectItem {
+pub(super) fn numbers_of(lists: Vec<Expr>) -> SelectItem {
     let mut lengths: Vec<Expr> =
         lists.into_iter().map(|list| tree::call("array_length", vec![list])).collect();
     let length = match lengths.len() {
@@ -276,59 +340,61 @@ fn numbers_of(lists: Vec<Expr>) -> SelectItem {
     tree::item(tree::call("unnest", vec![numbers]), "ordinality")
 }
 
-/// Functions that give one value, which PostgreSQL's clients read as a table of one row.
-fn gives_value(name: &ObjectName) -> bool {
-    const NAMES: [&str; 4] =
-        ["string_to_array", "current_schemas", "current_setting", "current_database"];
+/// Whether a function gives one value, which is a table of one row in FROM.
+fn gives_value(name: &ObjectName, state: &SessionState) -> bool {
+    let name = name.to_string().to_lowercase();
+    let is_of_rows = state.table_functions().contains_key(&name) || is_file_function(&name);
+    Functions::of(state).has_scalar(&name) && !is_of_rows
+}
+
+/// Whether a name in FROM is reserved for a value of the session.
+fn is_session_value(name: &ObjectName) -> bool {
+    const NAMES: [&str; 10] = [
+        "current_catalog",
+        "current_date",
+        "current_role",
+        "current_schema",
+        "current_time",
+        "current_timestamp",
+        "current_user",
+        "localtime",
+        "localtimestamp",
+        "session_user",
+    ];
     let name = name.to_string();
     NAMES.iter().any(|known| name.eq_ignore_ascii_case(known))
-}
-
-fn one_row(
-    name: &ObjectName,
-    args: &[FunctionArg],
-    alias: Option<TableAlias>,
-    is_first: bool,
-) -> TableFactor {
-    selected(&name.to_string(), call_of(name, args), alias, is_first)
-}
-
-fn call_of(name: &ObjectName, args: &[FunctionArg]) -> Expr {
-    let mut call = tree::call(&name.to_string(), vec![]);
-    if let Expr::Function(function) = &mut call
-        && let FunctionArguments::List(list) = &mut function.args
-    {
-        list.args = args.to_vec();
-    }
-    call
-}
-
-/// `LATERAL (SELECT value) AS alias`, whose one column has the name of the table if it has no other.
-fn selected(name: &str, value: Expr, alias: Option<TableAlias>, is_first: bool) -> TableFactor {
-    let mut alias = alias.unwrap_or_else(|| tree::alias(name, &[]));
-    if alias.columns.is_empty() {
-        let column = TableAliasColumnDef { name: alias.name.clone(), data_type: None };
-        alias.columns.push(column);
-    }
-    let value = tree::item(value, name);
-    let query = tree::query(SetExpr::Select(Box::new(tree::select(vec![value], vec![]))));
-    let (subquery, alias) = (Box::new(query), Some(alias));
-    TableFactor::Derived { lateral: !is_first, subquery, alias, sample: None }
 }
 
 fn is_unnest(name: &ObjectName) -> bool {
     name.to_string().eq_ignore_ascii_case("unnest")
 }
 
-/// Stops at the name of a column, and at a function of an array.
-struct NamesOrArrays;
+/// Stops at what the planner cannot compute: columns, parameters, queries, functions of arrays and those whose results
+/// depend on the session.
+struct NotConstant<'a> {
+    state: &'a SessionState,
+}
 
-impl Visitor for NamesOrArrays {
+impl Visitor for NotConstant<'_> {
     type Break = ();
+
+    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        ControlFlow::Break(())
+    }
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
         match expr {
-            Expr::Function(function) if function.name.to_string().starts_with("array_") => {
+            Expr::Function(function) => {
+                let name = function.name.to_string().to_lowercase();
+                let known = Functions::of(self.state).scalar(&name);
+                let is_fixed =
+                    known.is_none_or(|known| known.signature().volatility == Volatility::Immutable);
+                match is_fixed && !name.starts_with("array_") {
+                    true => ControlFlow::Continue(()),
+                    false => ControlFlow::Break(()),
+                }
+            }
+            Expr::Value(value) if matches!(value.value, Value::Placeholder(_)) => {
                 ControlFlow::Break(())
             }
             other => Names.pre_visit_expr(other),

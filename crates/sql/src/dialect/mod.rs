@@ -19,9 +19,9 @@
 //! | `names` | columns without names | names by their texts, before all other steps |
 //! | `comprehension` | `[x + 1 FOR x IN l IF x > 0]` | `list_transform(list_filter(l, …), …)` |
 //! | `json_marks` | `SELECT (SELECT json_object(…))` | `SELECT json_checked((SELECT …))` |
-//! | `json_rows` | `FROM t, json_each(t.j)` | subqueries of the lists that these functions give |
-//! | `lateral` | `FROM t, unnest(t.l)`, `FROM t, (SELECT t.a)`, WITH ORDINALITY | LATERAL subqueries |
-//! | `list_rows` | `string_to_table(a, ',')` | `unnest(string_to_array(a, ','))` |
+//! | `json_rows` | `FROM t, jsonb_each(t.j)` | subqueries of the lists that these functions give |
+//! | `lateral` | `FROM t, unnest(t.l)`, `FROM lower(t.a)`, `FROM t, (SELECT t.a)`, WITH ORDINALITY | LATERAL subqueries |
+//! | `list_rows` | `string_to_table(a, ',')`, `SELECT generate_series(1, 3)` | `unnest(string_to_array(a, ','))`, … |
 //! | `like` | `a LIKE 'x/_%' ESCAPE '/'` | `a LIKE 'x\_%'` |
 //! | `literals` | `n = '5'`, `'1' + 1` | literals of the type beside them |
 //! | `outer_aggregates` | `… WHERE w < sum(t.v)` | a subquery, whose query `rewrite` looks for |
@@ -143,7 +143,8 @@ pub(crate) fn rewrite_select(select: &mut Select, state: &SessionState) -> Resul
     catalog::rewrite_select(select);
     json_marks::rewrite(select);
     json_rows::rewrite(select);
-    lateral::rewrite(select);
+    lateral::rewrite(select, state);
+    list_rows::rewrite_select(select);
     outer_aggregates::rewrite(select, state);
     sampled::rewrite(select);
     table_stars::rewrite(select);

@@ -123,6 +123,17 @@ pub(crate) fn call(name: &str, args: Vec<Expr>) -> Expr {
     })
 }
 
+/// A call of a function with arguments as they are written.
+pub(super) fn call_of(name: &str, args: &[FunctionArg]) -> Expr {
+    let mut call = call(name, vec![]);
+    if let Expr::Function(function) = &mut call
+        && let FunctionArguments::List(list) = &mut function.args
+    {
+        list.args = args.to_vec();
+    }
+    call
+}
+
 /// `*`
 pub(super) fn everything() -> Vec<SelectItem> {
     vec![SelectItem::Wildcard(Default::default())]

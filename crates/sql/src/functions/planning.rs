@@ -91,6 +91,17 @@ fn parser_options(state: &SessionState) -> ParserOptions {
     }
 }
 
+/// An argument of a table function, a whole number as BIGINT: series take no other type.
+fn wide(arg: Expr) -> Expr {
+    match arg {
+        Expr::Literal(value, metadata) if value.data_type().is_integer() => {
+            let wide = value.cast_to(&DataType::Int64).unwrap_or(value);
+            Expr::Literal(wide, metadata)
+        }
+        other => other,
+    }
+}
+
 /// What names mean to the planner.
 struct StateNames<'a> {
     state: &'a SessionState,
@@ -139,7 +150,7 @@ impl ContextProvider for StateNames<'_> {
             .build();
         let (simplifier, none) = (ExprSimplifier::new(context), DFSchema::empty());
         let args = args.into_iter();
-        let args = args.map(|arg| simplifier.simplify(simplifier.coerce(arg, &none)?));
+        let args = args.map(|arg| simplifier.simplify(simplifier.coerce(arg, &none)?).map(wide));
         let args = args.collect::<Result<Vec<_>>>()?;
         let args = TableFunctionArgs::new(&args, self.state as &dyn SessionTrait);
         Ok(provider_as_source(function.create_table_provider_with_args(args)?))

@@ -59,14 +59,14 @@ pub(super) fn parsed<'a>(call: &'a Call, at: usize, row: usize) -> Result<Json<'
 }
 
 /// How a value becomes text; `false` for NULL.
-type AsText = fn(&Json<'_>, &mut String) -> bool;
+pub(super) type AsText = fn(&Json<'_>, &mut String) -> bool;
 
-fn as_json(value: &Json<'_>, out: &mut String) -> bool {
+pub(super) fn as_json(value: &Json<'_>, out: &mut String) -> bool {
     value.write(out);
     true
 }
 
-fn as_text(value: &Json<'_>, out: &mut String) -> bool {
+pub(super) fn as_text(value: &Json<'_>, out: &mut String) -> bool {
     value.write_text(out)
 }
 

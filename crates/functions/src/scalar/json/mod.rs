@@ -11,6 +11,7 @@
 //! | `path` | `$.a[0]`, `/a/0`, and what they find |
 //! | `extract` | values out of a text |
 //! | `each` | the values of a text one by one |
+//! | `elements` | the items of a list, the members of an object |
 //! | `inspect` | types, keys, lengths, what contains what |
 //! | `write` | values of SQL as JSON |
 //! | `build` | `to_json`, `json_object` and what makes texts of texts |
@@ -20,6 +21,7 @@
 mod build;
 mod change;
 mod each;
+mod elements;
 mod extract;
 mod inspect;
 mod parse;
@@ -33,5 +35,12 @@ use super::entry::Entry;
 pub(crate) use build::{grouped_lists, grouped_objects};
 pub(crate) use write::{is_json_field, is_jsonb_field};
 
-pub(super) static ENTRIES: &[&[Entry]] =
-    &[each::ALL, extract::ALL, inspect::ALL, build::ALL, transform::ALL, change::ALL];
+pub(super) static ENTRIES: &[&[Entry]] = &[
+    each::ALL,
+    elements::ALL,
+    extract::ALL,
+    inspect::ALL,
+    build::ALL,
+    transform::ALL,
+    change::ALL,
+];

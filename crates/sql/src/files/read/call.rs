@@ -54,6 +54,11 @@ fn function(name: &str) -> Option<FileFunction> {
     })
 }
 
+/// Whether a function reads or lists files.
+pub(crate) fn is_file_function(name: &str) -> bool {
+    function(name).is_some()
+}
+
 /// What a call of a function names.
 struct FileCall {
     name: String,
