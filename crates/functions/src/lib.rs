@@ -39,7 +39,9 @@
 //! | `wholes` | `ceil` and `floor` of decimals |
 //! | `type_name` | what types are called |
 //! | `failure` | errors with a SQLSTATE |
+//! | `defined` | `ln`, `power` and their kin, which fail where they are not defined |
 //! | `growing` | `repeat` and its kin, which make no more than there is memory for |
+//! | `wrapped` | DataFusion's functions with something done around their calls |
 //!
 //! Sums and averages of floats and averages of integers are DataFusion's own.
 
@@ -61,6 +63,7 @@ mod accumulator;
 mod any_value;
 mod array_agg;
 mod avg;
+mod defined;
 mod distinct;
 mod distinct_measured;
 mod excluded;
@@ -111,7 +114,8 @@ pub use growing::without_large_constants;
 pub use overflow::SumOverflow;
 pub use planner::{PlanCalls, UNKNOWN};
 pub use scalar::{
-    StatementStart, UUID_MARK, bytes_of_text, canonical_uuid, is_canonical_uuid, regex_of,
+    StatementStart, UNTOLD_SCALE, UUID_MARK, WrittenNumber, bytes_of_text, canonical_uuid,
+    is_canonical_uuid, regex_of,
 };
 pub use string_agg::CountedStringAgg;
 pub use sum::CheckedSum;
@@ -152,5 +156,6 @@ pub fn register(context: &SessionContext) {
     scalar::register(context);
     lambda::register(context);
     // Over those that are registered.
+    defined::register(context);
     growing::register(context);
 }

@@ -24,6 +24,7 @@
 //! | `bits` | bytes and bits of BLOBs |
 //! | `hashes` | md5, sha256 and their kin |
 //! | `numbers`, `angles` | integers and floats, angles in degrees |
+//! | `decimals` | the cast to NUMERIC without digits |
 //! | `types` | typeof, and functions about the session |
 //! | `lists`, `arrays`, `aggregated` | lists, PostgreSQL's functions of arrays, and the aggregates of their elements |
 //! | `structs` | structs and maps |
@@ -44,6 +45,7 @@ mod buckets;
 mod bytes;
 mod clock;
 mod dates;
+mod decimals;
 mod encode;
 mod encodings;
 mod extract;
@@ -81,6 +83,7 @@ use datafusion::prelude::SessionContext;
 pub(super) use civil::days_of_month;
 pub use civil::{MONTHS, WEEKDAYS};
 pub use clock::StatementStart;
+pub use decimals::{UNTOLD_SCALE, WrittenNumber};
 pub use encode::bytes_of_text;
 pub use entry::UUID_MARK;
 pub(super) use entry::{Arguments, Entry, Takes};
@@ -114,6 +117,7 @@ pub(super) fn entries() -> impl Iterator<Item = &'static Entry> {
         hashes::ENTRIES,
         numbers::ENTRIES,
         angles::ENTRIES,
+        decimals::ENTRIES,
         number::ENTRIES,
         types::ENTRIES,
         json::ENTRIES,

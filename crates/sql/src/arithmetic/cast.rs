@@ -26,6 +26,7 @@ use datafusion::logical_expr::{
 };
 
 use super::divide::digits;
+use super::float_text::read_floats;
 use super::moments;
 use super::nested_text::{is_nested, nested_texts};
 use super::text_input::read_texts;
@@ -174,7 +175,7 @@ fn may_change(from: &DataType, to: &DataType) -> bool {
     {
         return to.data_type().is_string();
     }
-    if is_text(from) && is_read(to)
+    if is_text(from) && (is_read(to) || to.is_floating())
         || (is_nested(from) || is_temporal(from)) && to.is_string()
         || moments::is_cast(from, to)
     {
@@ -247,6 +248,9 @@ fn convert_in(
     if is_text(from) && (to.is_binary() || is_nested(to)) {
         return read_texts(values, to, is_try);
     }
+    if is_text(from) && to.is_floating() {
+        return read_floats(values, to, &options);
+    }
     if is_text(from) && is_read(to) {
         let texts = cast_with_options(values, &DataType::Utf8, &options)?;
         return Ok(temporal::read_texts(texts.as_string(), to, clock, &options)?);
@@ -309,6 +313,7 @@ mod tests {
             (Float64, Decimal128(10, 2), false),
             (Decimal128(10, 2), Float64, false),
             (Utf8, Int32, false),
+            (Utf8, Float64, true),
             (Utf8, DataType::Timestamp(TimeUnit::Microsecond, None), true),
             (DataType::Timestamp(TimeUnit::Microsecond, None), Utf8, true),
             (Utf8, DataType::Date32, true),

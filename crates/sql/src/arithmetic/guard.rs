@@ -15,16 +15,24 @@ use super::cast::CheckedCast;
 use super::operation::Arithmetic;
 use super::planner::DecimalDivision;
 
-/// Functions of DataFusion that fail on some of their arguments.
-const PARSERS: [&str; 8] = [
+/// Other functions that fail on some of their arguments.
+const FAILING: [&str; 16] = [
+    "as_numeric",
+    "exp",
+    "ln",
+    "log",
+    "log10",
+    "log2",
+    "make_date",
+    "power",
+    "sqrt",
     "to_date",
+    "to_time",
     "to_timestamp",
     "to_timestamp_micros",
     "to_timestamp_millis",
     "to_timestamp_nanos",
     "to_timestamp_seconds",
-    "to_time",
-    "make_date",
 ];
 
 /// Puts the filters of a scan, which takes them one by one, in order.
@@ -112,7 +120,7 @@ fn may_fail(expr: &Expr, schema: &DFSchema) -> bool {
                 inner.is::<Arithmetic>()
                     || inner.is::<CheckedCast>()
                     || inner.is::<DecimalDivision>()
-                    || PARSERS.contains(&func.name())
+                    || FAILING.contains(&func.name())
             }
             Expr::BinaryExpr(BinaryExpr { left, op: Operator::Modulo, .. }) => {
                 !left.get_type(schema)?.is_floating()

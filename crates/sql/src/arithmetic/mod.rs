@@ -18,6 +18,7 @@
 //! | `dates` | dates beside timestamps, and what lies between two of these |
 //! | `nested_text` | casts of lists, structs and maps to texts, in which NULL can be seen |
 //! | `nested_input` | texts as lists, structs and maps |
+//! | `float_text` | texts as floats that hold them |
 //! | `text_input` | casts of texts to bytes and nested values |
 //! | `bounds` | which integer expressions cannot overflow by their types |
 //! | `guard` | AND and OR that compute what may fail only where it decides |
@@ -28,6 +29,7 @@ mod cast;
 mod dates;
 mod decimal;
 mod divide;
+mod float_text;
 mod guard;
 mod integer;
 mod interval_choice;

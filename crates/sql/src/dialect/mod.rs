@@ -24,6 +24,7 @@
 //! | `list_rows` | `string_to_table(a, ',')`, `SELECT generate_series(1, 3)` | `unnest(string_to_array(a, ','))`, … |
 //! | `like` | `a LIKE 'x/_%' ESCAPE '/'` | `a LIKE 'x\_%'` |
 //! | `literals` | `n = '5'`, `'1' + 1` | literals of the type beside them |
+//! | `numerics` | `1.25::NUMERIC`, `n::NUMERIC` | casts to a DECIMAL of the value's digits |
 //! | `outer_aggregates` | `… WHERE w < sum(t.v)` | a subquery, whose query `rewrite` looks for |
 //! | `percent` | `LIMIT 40%` | a relation that counts its rows |
 //! | `reused` | `SELECT a + 1 AS b, b * 2` | the expression in the place of its alias; `needs` asks for the columns |
@@ -66,6 +67,7 @@ mod list_rows;
 mod literals;
 mod names;
 mod needs;
+mod numerics;
 mod operators;
 mod outer_aggregates;
 mod percent;
@@ -99,6 +101,7 @@ pub(crate) use forms::described;
 pub(crate) use literals::TypedLiterals;
 pub(crate) use names::{name_columns, shown};
 pub(crate) use needs::{Answer, Expansion, Question};
+pub(crate) use numerics::settle_recursive;
 pub(crate) use operators::infix;
 pub(crate) use percent::share;
 pub(crate) use refused::refuse_statement;
@@ -126,6 +129,7 @@ pub(crate) fn rewrite_statement(statement: &mut Statement, state: &SessionState)
     types::widen_columns(statement);
     statements::rewrite(statement, state)?;
     calls::rewrite_statement(statement);
+    numerics::rewrite_statement(statement);
     Ok(())
 }
 
@@ -175,6 +179,7 @@ pub(crate) fn rewrite_expr(expr: &mut Expr) -> Result<()> {
     } else if let Expr::TypedString(typed) = expr {
         types::widen(&mut typed.data_type);
     }
+    numerics::rewrite(expr);
     times::rewrite(expr)?;
     operators::rewrite(expr)?;
     tuples::rewrite(expr)?;

@@ -78,7 +78,6 @@ pub(super) fn rewrite(expr: &mut Expr) -> Result<()> {
                 *expr = Expr::Identifier(Ident::new(format!("@{name}")));
             }
         }
-        Expr::Cast { expr: value, data_type, .. } if is_decimal(data_type) => keep_digits(value),
         Expr::CompoundFieldAccess { root, access_chain } => {
             // What follows a name is a column, a table or a schema, as far as dots go.
             let names = match root.as_ref() {
@@ -111,21 +110,6 @@ fn variable(function: &Function) -> Option<String> {
     match &name.value {
         Value::SingleQuotedString(name) => Some(name.to_lowercase()),
         _ => None,
-    }
-}
-
-fn is_decimal(data_type: &DataType) -> bool {
-    matches!(data_type, DataType::Decimal(_) | DataType::Numeric(_) | DataType::Dec(_))
-}
-
-/// A number with a point that is cast to a decimal is not a float on its way.
-fn keep_digits(value: &mut Expr) {
-    if let Expr::Value(literal) = value
-        && let Value::Number(digits, _) = &literal.value
-        && digits.contains('.')
-        && !digits.contains(['e', 'E'])
-    {
-        literal.value = Value::SingleQuotedString(digits.clone());
     }
 }
 

@@ -4,7 +4,7 @@ use super::SqlState;
 use super::wording::without_prefixes;
 
 /// How messages begin, and their states.
-const BEGINNINGS: [(&str, SqlState); 36] = [
+const BEGINNINGS: [(&str, SqlState); 39] = [
     ("Invalid function '", SqlState::UNDEFINED_FUNCTION),
     ("Cannot coerce arithmetic expression ", SqlState::UNDEFINED_FUNCTION),
     ("Cannot get result type for ", SqlState::UNDEFINED_FUNCTION),
@@ -40,16 +40,20 @@ const BEGINNINGS: [(&str, SqlState); 36] = [
     ("Expected LIMIT to be an integer", SqlState::DATATYPE_MISMATCH),
     ("Expected OFFSET to be an integer", SqlState::DATATYPE_MISMATCH),
     ("Placeholder '", SqlState::UNDEFINED_PARAMETER),
+    ("cannot take square root of a negative number", SqlState::INVALID_ARGUMENT_FOR_POWER),
+    ("zero raised to a negative power", SqlState::INVALID_ARGUMENT_FOR_POWER),
+    ("negative count not allowed", SqlState::SUBSTRING_ERROR),
     ("Scalar subquery returned more than one row", SqlState::CARDINALITY_VIOLATION),
 ];
 
 /// What messages say somewhere, and their states.
-const PARTS: [(&str, SqlState); 6] = [
+const PARTS: [(&str, SqlState); 7] = [
     ("Unsupported SQL type ", SqlState::UNDEFINED_OBJECT),
     ("No function matches the given name and argument types '", SqlState::UNDEFINED_FUNCTION),
     ("must appear in the GROUP BY clause", SqlState::GROUPING_ERROR),
     ("is not a variable which can be viewed with 'SHOW'", SqlState::UNDEFINED_OBJECT),
     ("is too large to store in a Decimal", SqlState::NUMERIC_VALUE_OUT_OF_RANGE),
+    ("regex parse error:", SqlState::INVALID_REGULAR_EXPRESSION),
     ("does not support logical expression WindowFunction", SqlState::WINDOWING_ERROR),
 ];
 

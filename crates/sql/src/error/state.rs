@@ -34,6 +34,8 @@ states! {
     GROUPING_ERROR = "42803";
     INVALID_FOREIGN_KEY = "42830";
     INVALID_COLUMN_REFERENCE = "42P10";
+    DATETIME_FIELD_OVERFLOW = "22008";
+    INVALID_ARGUMENT_FOR_POWER = "2201F";
     INVALID_DATETIME_FORMAT = "22007";
     INVALID_REGULAR_EXPRESSION = "2201B";
     INVALID_ROW_COUNT_IN_LIMIT = "2201W";
@@ -50,6 +52,7 @@ states! {
     DATA_EXCEPTION = "22000";
     NUMERIC_VALUE_OUT_OF_RANGE = "22003";
     DIVISION_BY_ZERO = "22012";
+    SUBSTRING_ERROR = "22011";
     INVALID_TEXT_REPRESENTATION = "22P02";
     NOT_NULL_VIOLATION = "23502";
     CHECK_VIOLATION = "23514";
@@ -202,9 +205,23 @@ impl SqlState {
             return Self::NUMERIC_VALUE_OUT_OF_RANGE;
         }
         match ["Date", "Time"].iter().any(|start| of.starts_with(start)) {
-            true => Self::INVALID_DATETIME_FORMAT,
+            true => Self::of_moment(text),
             false => Self::INVALID_TEXT_REPRESENTATION,
         }
+    }
+
+    /// The state of a text that is not a date or a time: one in their form has fields that are too large.
+    fn of_moment(text: &str) -> Self {
+        let fields = |part: &str, between: &[char]| {
+            let is_number = |field: &str| {
+                !field.is_empty() && field.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+            };
+            part.split(between).all(is_number).then(|| part.split(between).count())
+        };
+        let has_form = text.trim().split([' ', 'T']).all(|part| {
+            fields(part, &['-', '/']) == Some(3) || matches!(fields(part, &[':']), Some(2 | 3))
+        });
+        if has_form { Self::DATETIME_FIELD_OVERFLOW } else { Self::INVALID_DATETIME_FORMAT }
     }
 
     /// The state of a text that Arrow could not read.
@@ -212,8 +229,10 @@ impl SqlState {
         if message.starts_with("Invalid timezone") {
             return Self::INVALID_PARAMETER;
         }
-        let is_of_time = ["Error parsing timestamp", "Invalid input syntax for type interval"];
-        match is_of_time.iter().any(|start| message.starts_with(start)) {
+        if let Some(rest) = message.strip_prefix("Error parsing timestamp from '") {
+            return Self::of_moment(rest.split_once("': ").map_or(rest, |(text, _)| text));
+        }
+        match message.starts_with("Invalid input syntax for type interval") {
             true => Self::INVALID_DATETIME_FORMAT,
             false => Self::INVALID_TEXT_REPRESENTATION,
         }
@@ -233,7 +252,8 @@ impl SqlState {
             return Self::INVALID_REGULAR_EXPRESSION;
         }
         let transaction = error.downcast_ref::<TransactionError>();
-        transaction.map_or(Self::INTERNAL_ERROR, |error| Self(error.sqlstate()))
+        let told = || planned_state(&error.to_string()).unwrap_or(Self::INTERNAL_ERROR);
+        transaction.map_or_else(told, |error| Self(error.sqlstate()))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Around a query: WITH, ORDER BY ALL, FETCH, and what stands at the end.
 
+use crate::dialect::settle_recursive;
 use crate::error::SqlState;
 use crate::parse::walk_relations;
 use datafusion::common::{Result, plan_err};
@@ -53,6 +54,7 @@ pub(super) fn check(query: &mut Query, locks: bool) -> Result<()> {
     for cte in &mut with.cte_tables {
         refuse(cte.from.is_some(), "FROM after a WITH query", "")?;
         if with.recursive {
+            settle_recursive(cte);
             recursive(cte)?;
         }
     }

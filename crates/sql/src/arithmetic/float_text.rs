@@ -1,0 +1,47 @@
+//! Texts as floats: a number that is too large, or too small, for the type is an error, not infinity or zero.
+
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
+use datafusion::arrow::compute::{CastOptions, cast, cast_with_options, nullif};
+use datafusion::arrow::datatypes::{DataType, Float64Type};
+use datafusion::common::Result;
+
+use crate::error::SqlState;
+use atoll_functions::sql_name;
+
+/// The floats that texts are; where the cast is tried, NULL for those that are none.
+pub(super) fn read_floats(
+    texts: &ArrayRef,
+    to: &DataType,
+    options: &CastOptions,
+) -> Result<ArrayRef> {
+    let floats = cast_with_options(texts, to, options)?;
+    let wide = cast(&floats, &DataType::Float64)?;
+    let values = wide.as_primitive::<Float64Type>();
+    if values.values().iter().all(|value| value.is_finite() && *value != 0.0) {
+        return Ok(floats);
+    }
+    let texts = cast(texts, &DataType::Utf8)?;
+    let texts = texts.as_string::<i32>();
+    let is_lost =
+        |row: usize| values.is_valid(row) && is_out_of_range(texts.value(row), values.value(row));
+    if options.safe {
+        let lost: BooleanArray = (0..values.len()).map(|row| Some(is_lost(row))).collect();
+        return Ok(nullif(&floats, &lost)?);
+    }
+    match (0..values.len()).find(|row| is_lost(*row)) {
+        None => Ok(floats),
+        Some(row) => Err(SqlState::NUMERIC_VALUE_OUT_OF_RANGE.error(format!(
+            "\"{}\" is out of range for type {}",
+            texts.value(row).trim(),
+            sql_name(to)
+        ))),
+    }
+}
+
+/// Whether a number became infinite, or one other than zero zero.
+fn is_out_of_range(text: &str, value: f64) -> bool {
+    let mantissa = text.split(['e', 'E']).next().unwrap_or(text);
+    let is_of =
+        |digits: std::ops::RangeInclusive<u8>| mantissa.bytes().any(|byte| digits.contains(&byte));
+    value.is_infinite() && is_of(b'0'..=b'9') || value == 0.0 && is_of(b'1'..=b'9')
+}
